@@ -1,0 +1,27 @@
+# Flags every target shares. Arithmetic must not depend on the compiler or the machine: no contraction
+# of a*b+c into one rounding, no -march=native.
+add_library(berth_flags INTERFACE)
+target_compile_options(berth_flags INTERFACE
+  -ffp-contract=off
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Werror
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>                   # g++ 12 at -O3: false positive on std::string
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-designated-field-initializers>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-missing-field-initializers>  # designated initialisers name what differs
+)
+target_include_directories(berth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+if(BERTH_SANITIZE)
+  target_compile_options(berth_flags INTERFACE
+    -fsanitize=${BERTH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(berth_flags INTERFACE -fsanitize=${BERTH_SANITIZE})
+endif()
+
+find_program(BERTH_CCACHE ccache)
+if(BERTH_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BERTH_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${BERTH_CCACHE})
+endif()
+find_program(BERTH_MOLD mold)
+if(BERTH_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

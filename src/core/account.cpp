@@ -1,0 +1,70 @@
+#include "core/account.hpp"
+
+#include <array>
+
+#include "core/assert.hpp"
+
+namespace berth {
+
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr int kOneBits = 62;
+constexpr std::int64_t kOne = std::int64_t{1} << kOneBits;
+constexpr std::int64_t kInverseLn2Q32 = 6'196'328'019;  // 2^32 / ln 2
+
+constexpr std::int64_t multiply_q62(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>((Wide{a} * b) >> kOneBits);
+}
+
+/// Integer square root of a 124-bit product, by bits: sqrt(value * 2^62).
+constexpr std::int64_t sqrt_q62(std::int64_t value) {
+  const Wide wanted = Wide{value} << kOneBits;
+  Wide root = 0;
+  for (int bit = kOneBits; bit >= 0; --bit) {
+    const Wide tried = root | (Wide{1} << bit);
+    if (tried * tried <= wanted) root = tried;
+  }
+  return static_cast<std::int64_t>(root);
+}
+
+/// kHalvings[i] = 2^(-1 / 2^(i + 1)) in units of 2^-62.
+constexpr auto kHalvings = [] {
+  std::array<std::int64_t, 32> table{};
+  std::int64_t value = kOne / 2;
+  for (auto& entry : table) entry = value = sqrt_q62(value);
+  return table;
+}();
+
+}  // namespace
+
+std::int64_t decay_q62(Duration elapsed, Duration half_life) {
+  BERTH_ASSERT(elapsed >= Duration::zero() && half_life > Duration::zero());
+  const std::int64_t halvings = elapsed / half_life;
+  if (halvings >= kOneBits) return 0;
+  const Wide rest = Wide{micros(elapsed % half_life)} << 32;
+  const auto fraction = static_cast<std::uint64_t>(rest / micros(half_life));
+  std::int64_t factor = kOne;
+  for (std::size_t i = 0; i < kHalvings.size(); ++i) {
+    if ((fraction >> (31 - i) & 1) != 0) factor = multiply_q62(factor, kHalvings[i]);
+  }
+  return factor >> halvings;
+}
+
+ShareSeconds Account::service_at(Instant now, Duration half_life) const {
+  if (service.raw() == 0 && share_ppb == 0) return ShareSeconds(0);
+  const std::int64_t kept = decay_q62(now - as_of, half_life);
+  const Wide old = (Wide{service.raw()} * kept) >> kOneBits;
+  // The integral of share * 2^(-t / H) over [0, T] is share * H / ln 2 * (1 - 2^(-T / H)).
+  const Wide full = (Wide{micros(half_life)} * kInverseLn2Q32) >> 32;
+  const Wide fresh = ((full * share_ppb / 1'000'000) * (kOne - kept)) >> kOneBits;
+  return ShareSeconds(static_cast<std::int64_t>(old + fresh));
+}
+
+void Account::settle(Instant now, Duration half_life) {
+  service = service_at(now, half_life);
+  as_of = now;
+}
+
+}  // namespace berth

@@ -1,0 +1,39 @@
+// Service received per user, decaying with time, in integers only so that it orders the same
+// anywhere.
+//
+// A user's dominant share at an instant is the larger of their share of GPU memory and of GPUs. Its
+// integral over time, with old service halving every half-life, is what fair orders compare.
+#pragma once
+
+#include <cstdint>
+
+#include "core/ids.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+/// Parts per billion of the cluster, times seconds.
+using ShareSeconds = Quantity<struct ShareSecondsTag>;
+
+/// 2^(-elapsed / half_life) as a fraction of 2^62, by table: no floating point.
+std::int64_t decay_q62(Duration elapsed, Duration half_life);
+
+struct Account {
+  std::int64_t weight_milli = 1000;
+  ShareSeconds service{0};  ///< As of `as_of`.
+  Instant as_of;
+  std::int64_t share_ppb = 0;  ///< Dominant share held since `as_of`.
+  GpuCount gpus{0};            ///< Held now.
+  Bytes charges{0};            ///< Of GPU memory, held now.
+  std::int32_t jobs = 0;       ///< With a berth.
+
+  /// Service with decay up to `now`. Requires: now >= as_of, half_life > 0.
+  ShareSeconds service_at(Instant now, Duration half_life) const;
+  /// Moves `as_of` to `now`. Call before changing what is held.
+  void settle(Instant now, Duration half_life);
+
+  bool operator==(const Account&) const = default;
+};
+
+}  // namespace berth

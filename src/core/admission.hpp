@@ -1,0 +1,104 @@
+// The memory inequality: when may a GPU take one more tenant. The heart of the promise.
+//
+// On GPU d with capacity C, foreign use F, charges S already taken and a guard band G, a new charge
+// c is taken only if F + S + c + G <= C. The first tenant needs no guard: nobody else can be hurt.
+// Pure functions of values; doc/problem.md states and proves what follows from them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/ask.hpp"
+#include "core/cluster.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+/// How strictly memory is looked after. A run setting, never a policy's choice.
+enum class AdmissionMode : std::uint8_t {
+  Guarantee,   ///< The inequality above, with charges held from before the start.
+  Declared,    ///< Declared sums only: foreign use and measurements are ignored.
+  FreeMemory,  ///< What polling tools do: start if the measured free memory suffices right now.
+  None,        ///< Everyone starts.
+};
+
+struct Admission {
+  AdmissionMode mode = AdmissionMode::Guarantee;
+  Bytes guard_floor{std::int64_t{512} << 20};
+  std::int64_t guard_ppm = 20'000;  ///< Of capacity, parts per million.
+
+  auto operator<=>(const Admission&) const = default;
+};
+
+/// What is known of one GPU beside its spec.
+struct GpuUse {
+  Bytes charged{0};   ///< Sum of the charges of its tenants.
+  Bytes foreign{0};   ///< Measured: processes berth did not start.
+  Bytes used{0};      ///< Measured: everything, tenants included.
+  GpuMilli milli{0};  ///< Compute shares promised.
+  std::uint16_t tenants = 0;
+  bool alone = false;  ///< Its one tenant asked to be alone.
+  bool healthy = true;
+
+  bool operator==(const GpuUse&) const = default;
+};
+
+constexpr Bytes guard_band(const Admission& admission, const GpuSpec& gpu) {
+  const std::int64_t whole = gpu.capacity.raw() / 1'000'000 * admission.guard_ppm;
+  const std::int64_t rest = gpu.capacity.raw() % 1'000'000 * admission.guard_ppm / 1'000'000;
+  return std::max(admission.guard_floor, Bytes(whole + rest));
+}
+
+/// True for an ask that takes a whole GPU without saying how much of it it will use.
+constexpr bool takes_whole(const Ask& ask) {
+  return ask.alone() && ask.request.gpu.vram == Bytes(0);
+}
+
+/// What `ask` would be charged on this GPU now.
+constexpr Bytes charge_of(const Ask& ask, const GpuSpec& gpu, const GpuUse& use) {
+  return takes_whole(ask) ? std::max(Bytes(0), gpu.capacity - use.foreign) : charge_on(ask, gpu);
+}
+
+/// No tenant, in health, and no foreign use beyond the guard band.
+constexpr bool is_vacant(const Admission& admission, const GpuSpec& gpu, const GpuUse& use) {
+  if (!use.healthy || use.tenants != 0) return false;
+  return admission.mode != AdmissionMode::Guarantee || use.foreign <= guard_band(admission, gpu);
+}
+
+/// The memory part of the inequality, under `guarantee`.
+constexpr bool memory_holds(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
+                            const Ask& ask) {
+  if (takes_whole(ask)) return is_vacant(admission, gpu, use);
+  const Bytes guard = use.tenants == 0 ? Bytes(0) : guard_band(admission, gpu);
+  return use.foreign + use.charged + charge_on(ask, gpu) + guard <= gpu.capacity;
+}
+
+/// Slots, compute shares and the wish to be alone.
+constexpr bool tenancy_holds(const GpuSpec& gpu, const GpuUse& use, const Ask& ask) {
+  if (use.tenants == 0) return true;
+  return !ask.alone() && !use.alone && use.tenants < gpu.slots &&
+         use.milli + ask.request.gpu.milli <= kWholeGpu;
+}
+
+/// True if this GPU may take `ask` as one more tenant. Host resources and user limits are apart.
+constexpr bool admits(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
+                      const Ask& ask) {
+  const GpuTypes wanted = ask.request.gpu.types;
+  if (!use.healthy || ask.request.gpu.profile != 0) return false;  // no MIG instances known yet
+  if (wanted != 0 && (wanted >> gpu.type & 1) == 0) return false;
+  switch (admission.mode) {
+    case AdmissionMode::None:
+      return true;
+    case AdmissionMode::FreeMemory:
+      return use.used + ask.request.gpu.vram <= gpu.capacity && tenancy_holds(gpu, use, ask);
+    case AdmissionMode::Declared: {
+      const Bytes declared = takes_whole(ask) ? Bytes(0) : charge_on(ask, gpu);
+      return use.charged + declared <= gpu.capacity && tenancy_holds(gpu, use, ask);
+    }
+    case AdmissionMode::Guarantee:
+      return tenancy_holds(gpu, use, ask) && memory_holds(admission, gpu, use, ask);
+  }
+  return false;
+}
+
+}  // namespace berth

@@ -1,0 +1,73 @@
+// A request made concrete for placing: what will be charged, and for how long it is planned.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "core/cluster.hpp"
+#include "core/ids.hpp"
+#include "core/request.hpp"
+#include "core/time.hpp"
+
+namespace berth {
+
+struct Ask {
+  Request request;              ///< `gpu.vram` and `gpu.sharing` are what will be charged.
+  Duration planned = kForever;  ///< Run time still to come by limit or estimate; kForever: none.
+
+  constexpr GpuCount gpus() const { return request.gpu.count; }
+  constexpr bool alone() const { return request.gpu.sharing == Sharing::Alone; }
+  auto operator<=>(const Ask&) const = default;
+};
+
+/// Which GPUs (ascending), or for a job without GPUs which node.
+struct Placement {
+  std::vector<GpuId> gpus;
+  NodeId host;  ///< The node of the first GPU.
+
+  bool operator==(const Placement&) const = default;
+};
+
+/// A berth's hold on one GPU.
+struct Share {
+  GpuId gpu;
+  Bytes charge{0};
+
+  auto operator<=>(const Share&) const = default;
+};
+
+/// What a job holds: a placement with the charges taken for it.
+struct Grant {
+  std::vector<Share> shares;  ///< Ascending by GPU.
+  NodeId host;
+  CpuMilli cpu{0};
+  Bytes memory{0};    ///< Host memory.
+  GpuMilli milli{0};  ///< On each GPU.
+  Sharing sharing = Sharing::Shared;
+
+  bool operator==(const Grant&) const = default;
+};
+
+/// Where a grant is.
+inline Placement placement_of(const Grant& grant) {
+  Placement placement{.gpus = {}, .host = grant.host};
+  placement.gpus.reserve(grant.shares.size());
+  for (const Share& share : grant.shares) placement.gpus.push_back(share.gpu);
+  return placement;
+}
+
+/// Host cores or memory that `here` of a job's `all` GPUs bring to their node, rounded up.
+constexpr std::int64_t host_part(std::int64_t amount, std::size_t here, std::size_t all) {
+  if (all == 0 || here == all) return amount;
+  const auto part = static_cast<std::int64_t>(here);
+  const auto whole = static_cast<std::int64_t>(all);
+  return amount / whole * part + (amount % whole * part + whole - 1) / whole;
+}
+
+/// The bytes `ask` is charged on a GPU with this spec: its request plus a context per process.
+constexpr Bytes charge_on(const Ask& ask, const GpuSpec& gpu) {
+  return ask.request.gpu.vram + gpu.context * ask.request.gpu.processes;
+}
+
+}  // namespace berth

@@ -1,0 +1,57 @@
+#include "core/cluster.hpp"
+
+#include <algorithm>
+
+#include "core/assert.hpp"
+
+namespace berth {
+
+SwitchId Cluster::add_switch() {
+  switch_first_.push_back(static_cast<std::uint32_t>(nodes_.size()));
+  return SwitchId(switches() - 1);
+}
+
+std::uint8_t Cluster::type_index(const std::string& name) {
+  const auto found = std::ranges::find(types_, name);
+  const auto index = found - types_.begin();
+  if (found == types_.end()) types_.push_back(name);
+  BERTH_ASSERT(types_.size() <= 64);
+  return static_cast<std::uint8_t>(index);
+}
+
+NodeId Cluster::add_node(const NodeShape& shape) {
+  BERTH_ASSERT(switches() > 0);
+  const NodeId id(static_cast<std::uint32_t>(nodes_.size()));
+  nodes_.push_back({.switch_id = SwitchId(switches() - 1),
+                    .first_gpu = GpuId(static_cast<std::uint32_t>(gpus_.size())),
+                    .gpus = shape.gpus,
+                    .cpu = shape.cpu,
+                    .host = shape.host,
+                    .name = shape.name});
+  const GpuSpec gpu{.node = id,
+                    .type = type_index(shape.type),
+                    .slots = shape.slots,
+                    .capacity = shape.vram,
+                    .context = shape.context};
+  gpus_.insert(gpus_.end(), shape.gpus, gpu);
+  largest_node_ = std::max(largest_node_, shape.gpus);
+  if (shape.gpus > 0) largest_gpu_ = std::max(largest_gpu_, shape.vram);
+  total_vram_ += shape.vram * shape.gpus;
+  return id;
+}
+
+std::span<const NodeSpec> Cluster::nodes_of(SwitchId id) const {
+  const std::uint32_t first = switch_first_[id.value()];
+  const bool last = id.value() + 1 == switches();
+  const std::size_t end = last ? nodes_.size() : switch_first_[id.value() + 1];
+  return std::span(nodes_).subspan(first, end - first);
+}
+
+Distance Cluster::distance(GpuId a, GpuId b) const {
+  if (a == b) return Distance::SameGpu;
+  if (node_of(a) == node_of(b)) return Distance::SameNode;
+  const bool same_switch = node(node_of(a)).switch_id == node(node_of(b)).switch_id;
+  return same_switch ? Distance::SameSwitch : Distance::Far;
+}
+
+}  // namespace berth

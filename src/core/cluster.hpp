@@ -1,0 +1,97 @@
+// The machines: switches, nodes, GPUs and what connects them. Immutable once built.
+//
+// Nodes of one switch are contiguous and so are the GPUs of one node, in ascending ids, so a range
+// of ids is a place. Health and use change and live elsewhere (occupancy.hpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "core/request.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+struct GpuSpec {
+  NodeId node;
+  std::uint8_t type = 0;    ///< Index into Cluster::type_names().
+  std::uint16_t slots = 4;  ///< Tenants it may have.
+  Bytes capacity{0};        ///< Total minus what the driver reserves.
+  Bytes context{0};         ///< What each process costs beside its allocations.
+
+  auto operator<=>(const GpuSpec&) const = default;
+};
+
+struct NodeSpec {
+  SwitchId switch_id;
+  GpuId first_gpu;
+  std::uint32_t gpus = 0;
+  CpuMilli cpu{0};
+  Bytes host{0};
+  std::string name;
+
+  GpuId end_gpu() const { return GpuId(first_gpu.value() + gpus); }
+  bool operator==(const NodeSpec&) const = default;
+};
+
+/// How far apart two GPUs are; smaller is closer.
+enum class Distance : std::uint8_t { SameGpu, SameNode, SameSwitch, Far };
+
+/// One node to be: what Cluster::add_node takes.
+struct NodeShape {
+  std::string name;
+  std::uint32_t gpus = 0;
+  Bytes vram{0};
+  Bytes context{0};
+  std::string type = "gpu";
+  std::uint16_t slots = 4;
+  CpuMilli cpu{std::int64_t{1} << 40};  ///< Practically unlimited unless stated.
+  Bytes host{std::int64_t{1} << 60};
+};
+
+class Cluster {
+ public:
+  /// Starts a new switch; the nodes added next stand under it.
+  SwitchId add_switch();
+  /// Requires: a switch was added; fewer than 64 GPU types in all.
+  NodeId add_node(const NodeShape& shape);
+
+  std::span<const NodeSpec> nodes() const { return nodes_; }
+  std::span<const GpuSpec> gpus() const { return gpus_; }
+  const NodeSpec& node(NodeId id) const { return nodes_[id.value()]; }
+  const GpuSpec& gpu(GpuId id) const { return gpus_[id.value()]; }
+  NodeId node_of(GpuId id) const { return gpus_[id.value()].node; }
+
+  /// First node of each switch, plus one past the last: switch s has [first(s), first(s + 1)).
+  std::uint32_t switches() const { return static_cast<std::uint32_t>(switch_first_.size()); }
+  std::span<const NodeSpec> nodes_of(SwitchId id) const;
+
+  std::uint32_t largest_node() const { return largest_node_; }  ///< GPUs on the largest node.
+  Bytes largest_gpu() const { return largest_gpu_; }            ///< Capacity of the largest GPU.
+  GpuCount gpu_count() const { return GpuCount(static_cast<std::int64_t>(gpus_.size())); }
+  Bytes total_vram() const { return total_vram_; }
+
+  std::span<const std::string> type_names() const { return types_; }
+  GpuTypes type_bit(GpuId id) const { return GpuTypes{1} << gpu(id).type; }
+
+  Distance distance(GpuId a, GpuId b) const;
+
+  bool operator==(const Cluster&) const = default;
+
+ private:
+  std::uint8_t type_index(const std::string& name);
+
+  std::vector<NodeSpec> nodes_;
+  std::vector<GpuSpec> gpus_;
+  std::vector<std::uint32_t> switch_first_;
+  std::vector<std::string> types_;
+  std::uint32_t largest_node_ = 0;
+  Bytes largest_gpu_{0};
+  Bytes total_vram_{0};
+};
+
+}  // namespace berth

@@ -1,0 +1,106 @@
+// What happened: everything the engine is ever told. Shells make these, the journal keeps them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/job.hpp"
+#include "core/settings.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+// From users.
+struct Submitted {
+  JobId job;
+  JobSpec spec;
+  bool held = false;
+};
+struct CancelAsked {
+  JobId job;
+};
+struct HoldAsked {
+  JobId job;
+};
+struct ReleaseAsked {
+  JobId job;
+};
+struct UpdateAsked {
+  JobId job;
+  JobSpec spec;
+};
+
+// From the shell that runs jobs. Inputs for an attempt that is not the job's latest are ignored.
+struct Started {
+  JobId job;
+  Attempt attempt;
+};
+struct StartFailed {
+  JobId job;
+  Attempt attempt;
+};
+struct Exited {
+  JobId job;
+  Attempt attempt;
+  Outcome outcome = Outcome::Done;
+  std::int32_t code = 0;
+};
+/// The GPUs' memory of this attempt is seen free; its charge may go.
+struct Released {
+  JobId job;
+  Attempt attempt;
+};
+struct LeaseExpired {
+  JobId job;
+  Attempt attempt;
+};
+
+// From probes.
+struct TenantUse {
+  JobId job;
+  Bytes bytes{0};
+};
+struct Measured {
+  GpuId gpu;
+  Bytes foreign{0};
+  Bytes used{0};
+  std::vector<TenantUse> tenants;
+};
+struct GpuHealth {
+  GpuId gpu;
+  bool healthy = true;
+};
+struct NodeHealth {
+  NodeId node;
+  bool healthy = true;
+};
+
+// From jobs, estimators, solvers and administrators.
+struct Reported {
+  JobId job;
+  std::string key;
+  std::int64_t value = 0;
+};
+struct Estimated {
+  JobId job;
+  Duration estimate = kForever;
+  Bytes vram{0};
+};
+struct Computed {
+  std::uint64_t problem = 0;
+  std::string answer;
+};
+struct Configured {
+  Settings settings;
+};
+struct Ticked {};  ///< The wake-up asked for, or none: time passed.
+
+using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started,
+                           StartFailed, Exited, Released, LeaseExpired, Measured, GpuHealth,
+                           NodeHealth, Reported, Estimated, Computed, Configured, Ticked>;
+
+}  // namespace berth

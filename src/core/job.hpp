@@ -1,0 +1,128 @@
+// A job: what was asked, and what became of it so far. Plain values; only the engine changes them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/ask.hpp"
+#include "core/ids.hpp"
+#include "core/request.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+enum class JobState : std::uint8_t {
+  Queued,    ///< Waits for a berth.
+  Held,      ///< Waits for its owner's release.
+  Starting,  ///< Its charge is taken; the shell launches it.
+  Running,
+  Suspended,  ///< Stopped by the scheduler with its work kept; waits like a queued job.
+  Stopping,   ///< Ends or is preempted; the charge stays until the memory is seen free.
+};
+
+/// How a job ended. The states above and these words are the ones users see.
+enum class Outcome : std::uint8_t { Done, Failed, Oom, Cancelled, Timeout, Lost, Rejected };
+
+enum class DurationClass : std::uint8_t { Short, Medium, Long, Service };
+enum class JobKind : std::uint8_t { Training, Inference, Notebook, Hpo, Batch };
+
+/// What the submitter said. Changes only by an Update input.
+struct JobSpec {
+  UserId user;
+  Request request;
+  DurationClass duration_class = DurationClass::Medium;
+  JobKind kind = JobKind::Batch;
+  Duration time_limit = kForever;  ///< The user's bound on run time.
+  Duration estimate = kForever;    ///< Predicted run time in all; kForever: none.
+  Bytes vram_estimate{0};          ///< Predicted GPU memory, upper bound; zero: none.
+  Instant deadline = kNever;
+  std::int32_t priority = 0;  ///< Larger goes first, where a policy reads it.
+  std::int32_t retries = 0;
+  BlobId command;  ///< Arguments, environment, directory: the shell's.
+
+  bool operator==(const JobSpec&) const = default;
+};
+
+/// Voluntary progress, in the job's own unit.
+struct Progress {
+  std::int64_t done = 0;
+  std::int64_t total = 0;  ///< Zero: unknown.
+
+  bool operator==(const Progress&) const = default;
+};
+
+struct Job {
+  JobId id;
+  JobSpec spec;
+  JobState state = JobState::Queued;
+  JobState after_stop = JobState::Queued;  ///< While stopping by preemption: where it goes next.
+  bool ending = false;                     ///< Stopping for good: `outcome` says how.
+  bool migrating = false;                  ///< Stopping only to move; not a preemption.
+  Outcome outcome = Outcome::Done;
+  std::int32_t exit_code = 0;
+  Attempt attempt;  ///< Of the latest start; 0 before the first.
+  Instant submitted;
+  Instant first_start = kNever;
+  Instant since;                   ///< When the last change of (granted, not granted) was.
+  Duration ran{0};                 ///< With GPUs granted, up to `since`.
+  Duration waited{0};              ///< Without, up to `since`.
+  std::uint64_t grant_number = 0;  ///< The n-th grant of the engine; orders grants.
+  std::int32_t preemptions = 0;
+  std::int32_t failed_starts = 0;
+  Progress progress;
+  Grant grant;  ///< Empty unless it holds a berth.
+
+  bool operator==(const Job&) const = default;
+};
+
+constexpr bool holds_berth(JobState state) {
+  return state == JobState::Starting || state == JobState::Running || state == JobState::Stopping;
+}
+constexpr bool is_waiting(JobState state) {
+  return state == JobState::Queued || state == JobState::Suspended;
+}
+
+/// A job as a policy sees it at one instant. Cheap to copy; valid while the view it came from is.
+class JobView {
+ public:
+  JobView(const Job& job, Instant now) : job_(&job), now_(now) {}
+
+  JobId id() const { return job_->id; }
+  UserId user() const { return job_->spec.user; }
+  const JobSpec& spec() const { return job_->spec; }
+  const Request& request() const { return job_->spec.request; }
+  GpuCount gpus() const { return job_->spec.request.gpu.count; }
+  JobState state() const { return job_->state; }
+  bool ending() const { return job_->ending; }
+  Instant submitted() const { return job_->submitted; }
+  const Grant& grant() const { return job_->grant; }
+  std::uint64_t grant_number() const { return job_->grant_number; }
+
+  /// When its berth was taken. Requires: it holds one.
+  Instant granted_at() const { return job_->since; }
+
+  /// Time with a berth, all attempts together.
+  Duration ran() const { return holds_berth(job_->state) ? job_->ran + age() : job_->ran; }
+  Duration waited() const { return holds_berth(job_->state) ? job_->waited : job_->waited + age(); }
+  /// Attained service: the integral of granted GPUs over time.
+  GpuTime attained() const { return gpus() * ran(); }
+
+  /// Predicted run time in all; the time limit where nothing better is known; kForever if neither.
+  Duration estimate() const {
+    return job_->spec.estimate != kForever ? job_->spec.estimate : job_->spec.time_limit;
+  }
+  /// estimate() - ran(), never negative; kForever without an estimate.
+  Duration remaining() const {
+    const Duration total = estimate();
+    if (total == kForever) return kForever;
+    return total > ran() ? total - ran() : Duration::zero();
+  }
+
+ private:
+  Duration age() const { return now_ - job_->since; }
+  const Job* job_;
+  Instant now_;
+};
+
+}  // namespace berth

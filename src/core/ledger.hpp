@@ -1,0 +1,39 @@
+// The charges in force: the engine's book of who holds what. A policy gets trials of it, never
+// itself.
+#pragma once
+
+#include <cstdint>
+
+#include "core/occupancy.hpp"
+#include "core/trial.hpp"
+
+namespace berth {
+
+class Ledger {
+ public:
+  Ledger(const Cluster& cluster, const Admission& admission)
+      : use_(cluster, admission), scratch_(use_) {}
+
+  const Occupancy& use() const { return use_; }
+
+  /// A trial overlay. Requires: no other trial of this ledger is open.
+  Trial trial(const Cluster& cluster) const { return Trial(cluster, scratch_); }
+
+  void put(const Cluster& cluster, const Grant& grant);
+  void take(const Cluster& cluster, const Grant& grant);
+  /// Replaces one share of a grant by another size (a charge that grew).
+  void grow(const Cluster& cluster, const Share& from, Bytes to);
+  void set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use);
+  void set_node(NodeId id, const NodeUse& use);
+  void set_admission(const Cluster& cluster, const Admission& admission);
+
+  /// Grows whenever more might fit than before.
+  std::uint64_t room_version() const { return room_version_; }
+
+ private:
+  Occupancy use_;
+  mutable Occupancy scratch_;  ///< Equal to use_ whenever no trial is open.
+  std::uint64_t room_version_ = 0;
+};
+
+}  // namespace berth

@@ -1,0 +1,124 @@
+#include "core/occupancy.hpp"
+
+#include "core/assert.hpp"
+
+namespace berth {
+
+Occupancy::Occupancy(const Cluster& cluster, const Admission& admission)
+    : admission_(admission),
+      gpus_(cluster.gpus().size()),
+      nodes_(cluster.nodes().size()),
+      by_vacant_(cluster.largest_node() + 1, NodeSet(cluster.nodes().size())) {
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) by_vacant_[0].insert(NodeId(n));
+  for (std::uint32_t g = 0; g < gpus_.size(); ++g) reindex(cluster, GpuId(g), false);
+}
+
+void Occupancy::reindex(const Cluster& cluster, GpuId id, bool was_vacant) {
+  const bool vacant = vacant_now(cluster, id);
+  if (vacant == was_vacant) return;
+  const NodeId node = cluster.node_of(id);
+  NodeUse& use = nodes_[node.value()];
+  by_vacant_[use.vacant].erase(node);
+  use.vacant = vacant ? use.vacant + 1 : use.vacant - 1;
+  vacant_ += vacant ? 1 : -1;
+  by_vacant_[use.vacant].insert(node);
+}
+
+Grant Occupancy::grant_for(const Cluster& cluster, const Ask& ask,
+                           const Placement& placement) const {
+  Grant grant{.shares = {},
+              .host = placement.host,
+              .cpu = ask.request.cpu,
+              .memory = ask.request.host,
+              .milli = ask.request.gpu.milli,
+              .sharing = ask.request.gpu.sharing};
+  grant.shares.reserve(placement.gpus.size());
+  for (const GpuId id : placement.gpus) {
+    grant.shares.push_back({id, charge_of(ask, cluster.gpu(id), gpus_[id.value()])});
+  }
+  return grant;
+}
+
+void Occupancy::put(const Cluster& cluster, const Grant& grant) {
+  for (const Share& share : grant.shares) {
+    GpuUse& use = gpus_[share.gpu.value()];
+    const bool was_vacant = vacant_now(cluster, share.gpu);
+    use.charged += share.charge;
+    use.milli += grant.milli;
+    ++use.tenants;
+    use.alone = use.alone || grant.sharing == Sharing::Alone;
+    reindex(cluster, share.gpu, was_vacant);
+  }
+  for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
+    const std::size_t all = grant.shares.size();
+    nodes_[node.value()].cpu += CpuMilli(host_part(grant.cpu.raw(), here, all));
+    nodes_[node.value()].host += Bytes(host_part(grant.memory.raw(), here, all));
+  });
+}
+
+void Occupancy::take(const Cluster& cluster, const Grant& grant) {
+  for (const Share& share : grant.shares) {
+    GpuUse& use = gpus_[share.gpu.value()];
+    BERTH_ASSERT(use.tenants > 0 && use.charged >= share.charge);
+    const bool was_vacant = vacant_now(cluster, share.gpu);
+    use.charged -= share.charge;
+    use.milli -= grant.milli;
+    --use.tenants;
+    if (use.tenants == 0) use.alone = false;
+    reindex(cluster, share.gpu, was_vacant);
+  }
+  for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
+    const std::size_t all = grant.shares.size();
+    nodes_[node.value()].cpu -= CpuMilli(host_part(grant.cpu.raw(), here, all));
+    nodes_[node.value()].host -= Bytes(host_part(grant.memory.raw(), here, all));
+  });
+}
+
+void Occupancy::set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use) {
+  const bool was_vacant = vacant_now(cluster, id);
+  gpus_[id.value()] = use;
+  reindex(cluster, id, was_vacant);
+}
+
+void Occupancy::set_node(NodeId id, const NodeUse& use) {
+  const std::uint32_t vacant = nodes_[id.value()].vacant;  // the index owns this one
+  nodes_[id.value()] = use;
+  nodes_[id.value()].vacant = vacant;
+}
+
+void Occupancy::set_admission(const Cluster& cluster, const Admission& admission) {
+  std::vector<bool> was_vacant(gpus_.size());
+  for (std::uint32_t g = 0; g < gpus_.size(); ++g) was_vacant[g] = vacant_now(cluster, GpuId(g));
+  admission_ = admission;
+  for (std::uint32_t g = 0; g < gpus_.size(); ++g) reindex(cluster, GpuId(g), was_vacant[g]);
+}
+
+bool host_fits(const Cluster& cluster, const Occupancy& use, NodeId node, const Ask& ask,
+               std::size_t here) {
+  if (!use.node(node).healthy) return false;
+  if (use.admission().mode == AdmissionMode::None) return true;
+  const auto all = static_cast<std::size_t>(ask.gpus().raw());
+  const std::int64_t cpu = host_part(ask.request.cpu.raw(), here, all);
+  const std::int64_t host = host_part(ask.request.host.raw(), here, all);
+  const NodeSpec& spec = cluster.node(node);
+  return use.node(node).cpu + CpuMilli(cpu) <= spec.cpu &&
+         use.node(node).host + Bytes(host) <= spec.host;
+}
+
+bool fits(const Cluster& cluster, const Occupancy& use, const Placement& placement,
+          const Ask& ask) {
+  const auto& gpus = placement.gpus;
+  if (gpus.empty()) return host_fits(cluster, use, placement.host, ask, 0);
+  for (std::size_t i = 0; i < gpus.size();) {
+    const NodeId node = cluster.node_of(gpus[i]);
+    std::size_t end = i;
+    for (; end < gpus.size() && cluster.node_of(gpus[end]) == node; ++end) {
+      if (!admits(use.admission(), cluster.gpu(gpus[end]), use.gpu(gpus[end]), ask)) return false;
+    }
+    if (!host_fits(cluster, use, node, ask, end - i)) return false;
+    i = end;
+  }
+  return true;
+}
+
+}  // namespace berth

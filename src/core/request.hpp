@@ -1,0 +1,43 @@
+// What a job asks for. A request is a plain value; it is resolved into an Ask (ask.hpp) before
+// placing.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "core/units.hpp"
+
+namespace berth {
+
+/// Whether a job's GPUs may have other tenants.
+enum class Sharing : std::uint8_t { Shared, Alone };
+
+/// A set of GPU types, one bit each (Cluster::type_bit). Empty means any type.
+using GpuTypes = std::uint64_t;
+
+/// A MIG profile by number in the cluster's list; 0 asks for no instance.
+using MigProfile = std::uint8_t;
+
+struct GpuRequest {
+  GpuCount count{0};  ///< Zero is legal: a job that needs no GPU.
+  Bytes vram{0};      ///< Per GPU; zero means "not stated".
+  GpuMilli milli{0};  ///< Compute share per GPU; zero means "whatever is left".
+  Sharing sharing = Sharing::Shared;
+  std::int32_t processes = 1;  ///< Processes per GPU; each pays the GPU's context.
+  GpuTypes types = 0;
+  MigProfile profile = 0;
+  GpuCount min{0};  ///< Elastic range; zero and zero for a rigid job.
+  GpuCount max{0};
+
+  auto operator<=>(const GpuRequest&) const = default;
+};
+
+struct Request {
+  CpuMilli cpu{0};
+  Bytes host{0};  ///< Host memory.
+  GpuRequest gpu;
+
+  auto operator<=>(const Request&) const = default;
+};
+
+}  // namespace berth

@@ -1,0 +1,31 @@
+// The run settings of the engine. Configuration is an input: a change is journaled like anything
+// else.
+#pragma once
+
+#include <cstdint>
+
+#include "core/admission.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+/// Bounds on one user's berths; zero means "no bound".
+struct UserLimits {
+  GpuCount gpus{0};
+  std::int32_t jobs = 0;
+
+  bool any() const { return gpus.raw() > 0 || jobs > 0; }
+  auto operator<=>(const UserLimits&) const = default;
+};
+
+struct Settings {
+  Admission admission;
+  UserLimits limits;
+  Duration service_half_life = hours(24 * 7);  ///< How fast past service is forgotten.
+  std::int32_t max_failed_starts = 3;          ///< After this many a job is `failed`.
+
+  bool operator==(const Settings&) const = default;
+};
+
+}  // namespace berth

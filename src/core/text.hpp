@@ -1,0 +1,22 @@
+// Amounts as people write them.
+#pragma once
+
+#include <string>
+
+#include "core/request.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+/// `24 GiB`, `1.5 GiB`, `300 MiB`, `17 B`: three significant digits at most, powers of 1024.
+std::string to_text(Bytes bytes);
+/// `3 cores` without the word: `0.5`, `3`.
+std::string cores_text(CpuMilli cpu);
+/// `2 GPUs of 10 GiB`, `1 whole GPU`, `no GPU`.
+std::string to_text(const Request& request);
+/// Seconds with at most six decimals and no trailing zeros: `0`, `12.5`, `-3`.
+std::string seconds_text(Duration duration);
+std::string seconds_text(Instant instant);
+
+}  // namespace berth

@@ -1,0 +1,92 @@
+// A trial overlay of the ledger: try grants, look at what is left, drop it all.
+//
+// A trial works on a scratch copy that the ledger keeps in step, and undoes its changes when it is
+// dropped, so opening one costs O(1) and dropping it costs what was tried. One at a time is open.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/occupancy.hpp"
+
+namespace berth {
+
+/// Why an ask is refused. Only a capacity refusal holds for every larger ask too.
+enum class Why : std::uint8_t { Fits, Capacity, Limit, Reservation, Health };
+
+/// GPUs promised to one waiting job from `from` on. Others may use them until then, or beside it.
+struct Hold {
+  JobId job;
+  Ask ask;
+  Placement placement;
+  Instant from = kNever;          ///< When its occupants' plans end; kNever if one has none.
+  std::uint64_t after_grant = 0;  ///< Grants numbered above this one came later.
+  std::vector<Bytes> lent;        ///< Per GPU: charges of later grants that outlast `from`.
+  std::vector<std::uint16_t> lent_tenants;
+  std::vector<GpuMilli> lent_milli;
+
+  bool operator==(const Hold&) const = default;
+};
+
+class Trial {
+ public:
+  Trial(const Cluster& cluster, Occupancy& scratch) : cluster_(cluster), scratch_(scratch) {}
+  ~Trial() { rollback(0); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  const Cluster& cluster() const { return cluster_; }
+  const Occupancy& use() const { return scratch_; }
+
+  /// Holds bind every ask but their own job's. Requires: `holds` outlives the trial.
+  void respect(std::span<const Hold> holds, Instant now) {
+    holds_ = holds;
+    now_ = now;
+  }
+  bool has_holds() const { return !holds_.empty(); }
+
+  /// May this GPU take `ask` for `job`? Host resources are apart (host_room).
+  Why look(GpuId gpu, const Ask& ask, JobId job) const {
+    const GpuUse& use = scratch_.gpu(gpu);
+    if (!admits(scratch_.admission(), cluster_.gpu(gpu), use, ask)) {
+      return use.healthy ? Why::Capacity : Why::Health;
+    }
+    return holds_.empty() || holds_allow(gpu, ask, job) ? Why::Fits : Why::Reservation;
+  }
+  /// May this node's cores and memory carry `here` of the ask's GPUs?
+  Why host_room(NodeId node, const Ask& ask, std::size_t here, JobId job) const;
+
+  /// The whole placement: every GPU and every node of it.
+  Why look(const Placement& placement, const Ask& ask, JobId job) const;
+
+  /// Takes the charges of `ask` there. Requires: placement.gpus ascending and distinct.
+  Grant put(const Ask& ask, const Placement& placement);
+  void put(const Grant& grant);
+  void take(const Grant& grant);
+
+  using Mark = std::size_t;
+  Mark mark() const { return log_.size(); }
+  /// Undoes everything since `mark`.
+  void rollback(Mark mark);
+
+ private:
+  struct Saved {
+    GpuUse gpu;
+    NodeUse node;
+    std::uint32_t index;
+    bool is_node;
+  };
+  bool host_fits_beside(const Hold& hold, NodeId node, const Ask& ask, std::size_t here) const;
+  bool holds_allow(GpuId gpu, const Ask& ask, JobId job) const;
+  void save(const Grant& grant);
+
+  const Cluster& cluster_;
+  Occupancy& scratch_;
+  std::span<const Hold> holds_;
+  Instant now_ = kStart;
+  std::vector<Saved> log_;
+};
+
+}  // namespace berth

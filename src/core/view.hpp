@@ -1,0 +1,96 @@
+// What a policy sees: an immutable picture of the cluster at one instant. Lives for one call.
+//
+// Iteration orders are fixed: jobs and nodes ascend by id.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "core/account.hpp"
+#include "core/cluster.hpp"
+#include "core/id_map.hpp"
+#include "core/job.hpp"
+#include "core/ledger.hpp"
+#include "core/rng.hpp"
+#include "core/settings.hpp"
+#include "core/time.hpp"
+#include "core/trial.hpp"
+
+namespace berth {
+
+/// Everything the engine knows, as plain data. Only the engine changes it.
+struct State {
+  Cluster cluster;
+  Settings settings;
+  Ledger ledger;
+  IdMap<JobId, Job> jobs;
+  std::vector<JobId> running;  ///< Every job that holds a berth, ascending.
+  std::map<UserId, Account> accounts;
+  std::vector<Hold> holds;
+  std::uint64_t grants = 0;     ///< Grants made so far.
+  std::uint64_t decisions = 0;  ///< Passes made so far.
+  std::uint64_t seed = 0;
+
+  State(Cluster its_cluster, const Settings& its_settings)
+      : cluster(std::move(its_cluster)),
+        settings(its_settings),
+        ledger(cluster, settings.admission) {}
+};
+
+class ClusterView {
+ public:
+  ClusterView(const State& state, Instant now) : state_(&state), now_(now) {}
+
+  Instant now() const { return now_; }
+  const Cluster& cluster() const { return state_->cluster; }
+  const Settings& settings() const { return state_->settings; }
+  const Occupancy& use() const { return state_->ledger.use(); }
+
+  bool knows(JobId id) const { return state_->jobs.find(id) != nullptr; }
+  /// Requires: knows(id).
+  JobView job(JobId id) const { return JobView(state_->jobs.at(id), now_); }
+  /// Null for a job the view does not know.
+  const Job* find(JobId id) const { return state_->jobs.find(id); }
+
+  /// Jobs that hold a berth (starting, running, stopping), ascending.
+  std::span<const JobId> running() const { return state_->running; }
+  std::size_t job_count() const { return state_->jobs.size(); }
+  /// Calls visit(JobView) for each waiting job, ascending. O(jobs).
+  template <class Visit>
+  void for_each_pending(Visit visit) const {
+    state_->jobs.for_each([&](JobId, const Job& job) {
+      if (is_waiting(job.state)) visit(JobView(job, now_));
+    });
+  }
+
+  const std::map<UserId, Account>& accounts() const { return state_->accounts; }
+  /// The user's account, or an empty one.
+  Account account(UserId user) const {
+    const auto found = state_->accounts.find(user);
+    return found == state_->accounts.end() ? Account{} : found->second;
+  }
+  std::span<const Hold> holds() const { return state_->holds; }
+  std::uint64_t grants() const { return state_->grants; }
+
+  /// Grows whenever more might fit than before: a release, better health, less foreign use.
+  std::uint64_t room_version() const { return state_->ledger.room_version(); }
+  Trial trial() const { return state_->ledger.trial(state_->cluster); }
+
+  /// Progress speed of a job on a placement, parts per million of its speed alone.
+  std::int64_t rate_ppm(const JobView&, const Placement&) const { return 1'000'000; }
+
+  /// The same numbers for the same (run seed, pass).
+  Rng rng() const { return Rng(state_->seed, state_->decisions); }
+
+ private:
+  const State* state_;
+  Instant now_;
+};
+
+/// What placing this job now would ask for. A job that states no memory is charged its estimate,
+/// else a whole GPU.
+Ask ask_of(const JobView& job);
+
+}  // namespace berth
