@@ -1,0 +1,67 @@
+// What placements are made of: the GPUs that fit, node by node.
+//
+// Lives for one place() call. Remembers why GPUs did not fit, so that a refusal names the reason.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/trial.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+class Candidates {
+ public:
+  Candidates(const Ask& ask, JobId job, const Trial& trial);
+
+  std::uint32_t wanted() const { return wanted_; }
+  std::uint32_t node_count() const { return nodes_; }
+  bool needs_many_nodes() const { return wanted_ > trial_.cluster().largest_node(); }
+
+  /// GPUs of this node that fit the ask; all that its host can carry of them. O(1) for jobs that
+  /// take whole GPUs, else O(GPUs of the node).
+  std::uint32_t fitting(NodeId node);
+
+  /// The first node of [from, end) with at least `count` fitting GPUs; nodes that cannot have so
+  /// many are passed over in O(1).
+  std::optional<NodeId> first_node(std::uint32_t count) {
+    return first_node(count, NodeId(0), NodeId(nodes_));
+  }
+  std::optional<NodeId> first_node(std::uint32_t count, NodeId from, NodeId end);
+  /// The node with the fewest fitting GPUs that has at least `count`; the first among equals.
+  std::optional<NodeId> tightest_node(std::uint32_t count);
+
+  /// The fitting GPUs of a node, ascending, `count` at most.
+  void append_fitting(NodeId node, std::uint32_t count, std::vector<GpuId>& out);
+  Placement take_from(NodeId node, std::uint32_t count);
+
+  /// For jobs larger than a node: fitting GPUs from the first nodes on, until there are enough.
+  Placed gather_in_order();
+  /// For jobs without GPUs: the first node whose cores and memory suffice.
+  Placed first_host();
+
+  /// What to answer when nothing was found.
+  std::unexpected<Refusal> refusal() const { return std::unexpected(Refusal{.why = worst_}); }
+
+ private:
+  bool fits(GpuId gpu);
+  bool host_fits(NodeId node, std::uint32_t gpus);
+  /// Upper bound on fitting(node), O(1).
+  std::uint32_t at_most(NodeId node) const;
+  void note(Why why);
+
+  const Ask& ask_;
+  JobId job_;
+  const Trial& trial_;
+  std::uint32_t wanted_;
+  std::uint32_t nodes_;
+  bool by_count_;  ///< Vacant GPUs are exactly the fitting ones.
+  Why worst_ = Why::Capacity;
+};
+
+/// Placement over GPUs in any order of choosing.
+Placement placement_on(const Cluster& cluster, std::vector<GpuId> gpus);
+
+}  // namespace berth

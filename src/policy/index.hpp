@@ -1,0 +1,81 @@
+// The waiting jobs, in order, kept in lanes of one user and one request shape.
+//
+// All jobs of a lane ask for the same thing, so what one of them is refused all are: a pass looks
+// at lanes, not at jobs. A lane that was refused stays closed until there may be more room. Touches
+// only what changed: O(log lane) per changed job.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/id_map.hpp"
+#include "core/view.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+struct LaneKey {
+  UserId user;  ///< User 0 for all where users do not matter.
+  Ask ask;      ///< `planned` is dropped where it does not matter.
+  auto operator<=>(const LaneKey&) const = default;
+};
+
+struct Position {
+  Rank rank;
+  JobId job;
+  auto operator<=>(const Position&) const = default;
+};
+
+struct Lane {
+  LaneKey key;
+  std::set<Position> jobs;
+  bool closed = false;
+};
+
+class PendingIndex {
+ public:
+  struct Shape {
+    bool by_user = false;
+    bool by_plan = false;
+  };
+
+  bool empty() const { return entries_.size() == 0; }
+  std::size_t size() const { return entries_.size(); }
+  void clear(Shape shape);
+  Shape shape() const { return shape_; }
+
+  /// Brings one job up to date: in, out, or elsewhere.
+  void update(JobId id, const ClusterView& view, const Order& order);
+  /// Asks again for the ranks whose time is over.
+  void expire(const ClusterView& view, const Order& order);
+  void rerank_all(const ClusterView& view, const Order& order);
+
+  void reopen();
+  /// When the next rank expires.
+  std::optional<Instant> next_expiry() const;
+
+  /// Every lane, in a fixed order; none is empty.
+  std::map<LaneKey, Lane>& lanes() { return lanes_; }
+  /// Lanes that are not closed. Entries may repeat or have closed since; see Lane::closed.
+  std::vector<Lane*>& open() { return open_; }
+
+ private:
+  struct Entry {
+    Lane* lane;
+    Position position;
+    std::optional<Instant> valid_until;
+  };
+  void insert(const JobView& job, const ClusterView& view, const Order& order);
+  void erase(JobId id);
+
+  Shape shape_;
+  std::map<LaneKey, Lane> lanes_;
+  std::vector<Lane*> open_;
+  IdMap<JobId, Entry> entries_;
+  std::set<std::pair<Instant, JobId>> expiries_;
+};
+
+}  // namespace berth

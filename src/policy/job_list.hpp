@@ -1,0 +1,70 @@
+// A list of every job that runs or waits, in an order its owner keeps; arrivals go to the tail.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "core/view.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+/// Jobs a repacking policy deals with: those that run, wait, or leave their GPUs to wait again.
+inline bool is_live(const Job& job) { return job.state != JobState::Held && !job.ending; }
+
+class JobList {
+ public:
+  std::vector<JobId>& ids() { return ids_; }
+  const std::vector<JobId>& ids() const { return ids_; }
+
+  /// Drops who is gone and appends who is new. Returns: how many are new.
+  std::size_t update(const ClusterView& view, std::span<const Event> events) {
+    std::erase_if(ids_, [&](JobId id) {
+      const Job* const job = view.find(id);
+      return job == nullptr || !is_live(*job);
+    });
+    const std::size_t before = ids_.size();
+    if (fresh_) append_all(view);
+    fresh_ = false;
+    for (const Event& event : events) {
+      if (event.kind == EventKind::Submitted) append(view, event.job);
+    }
+    return ids_.size() - before;
+  }
+
+  Snapshot save() const {
+    ByteWriter writer;
+    for (const JobId id : ids_) writer.integer(static_cast<std::int64_t>(id.value()));
+    return writer.take();
+  }
+  Expected<void> restore(const Snapshot& bytes) {
+    ByteReader reader(bytes);
+    ids_.clear();
+    while (!reader.at_end()) {
+      ids_.push_back(JobId(static_cast<JobId::rep>(reader.integer())));
+    }
+    fresh_ = false;
+    if (reader.failed()) return fail(ErrorCode::BadData, "policy memory: cut short");
+    return {};
+  }
+
+ private:
+  void append(const ClusterView& view, JobId id) {
+    const Job* const job = view.find(id);
+    if (job == nullptr || !is_live(*job)) return;
+    if (std::ranges::find(ids_, id) == ids_.end()) ids_.push_back(id);
+  }
+  void append_all(const ClusterView& view) {
+    std::vector<JobId> all(view.running().begin(), view.running().end());
+    view.for_each_pending([&](const JobView& job) { all.push_back(job.id()); });
+    std::ranges::sort(all);
+    for (const JobId id : all) append(view, id);
+  }
+
+  std::vector<JobId> ids_;
+  bool fresh_ = true;
+};
+
+}  // namespace berth

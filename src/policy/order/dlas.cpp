@@ -1,0 +1,45 @@
+// Discretised least-attained-service order: the 2D-LAS of Tiresias (Gu et al., NSDI 2019).
+//
+// Rule: attained service (GPUs x run time) puts a job in a queue; lower queues go first, first
+//   submitted inside a queue. A job only moves down, when its service reaches a threshold: 3,250
+//   and 7,200 GPU-seconds, as in the authors' simulator.
+// Reads: attained, gpus, submitted, state.
+// Differs from the paper: no promotion of starved jobs, and inside a queue submission orders, not
+// the
+//   first start (the authors' own order is `tiresias/dlas-gpu`). Cost: O(log thresholds) per job.
+#include <algorithm>
+#include <vector>
+
+#include "policy/registry.hpp"
+
+namespace berth {
+
+namespace {
+
+class Dlas final : public Order {
+ public:
+  explicit Dlas(std::vector<GpuTime> thresholds) : thresholds_(std::move(thresholds)) {}
+
+  Ranked rank(const JobView& job, const ClusterView& view) const override {
+    const auto queue = std::ranges::upper_bound(thresholds_, job.attained());
+    return {.rank = {.major = queue - thresholds_.begin(), .minor = micros(job.submitted())},
+            .valid_until = demotion(job, queue, view.now())};
+  }
+
+ private:
+  std::optional<Instant> demotion(const JobView& job, auto queue, Instant now) const {
+    if (!holds_berth(job.state()) || queue == thresholds_.end()) return std::nullopt;
+    if (job.gpus() == GpuCount(0)) return std::nullopt;          // attains nothing
+    return now + ceil_div(*queue - job.attained(), job.gpus());  // earlier would spin
+  }
+  std::vector<GpuTime> thresholds_;
+};
+
+}  // namespace
+
+std::unique_ptr<Order> dlas(const Knobs&) {
+  const GpuCount one(1);
+  return std::make_unique<Dlas>(std::vector{one * seconds(3250), one * seconds(7200)});
+}
+
+}  // namespace berth

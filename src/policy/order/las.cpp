@@ -1,0 +1,36 @@
+// Least attained service.
+//
+// Rule: least attained service (GPUs x run time) first, with preemption; among equals, first
+// submitted.
+//   Two jobs of equal service would displace each other for ever, so a job keeps its GPUs, and its
+//   place in the queue, for a quantum.
+// Reads: attained, submitted.
+// Differs from the paper: continuous, so without the queues of Tiresias (`dlas`); the rule itself
+// is
+//   foreground-background (Kleinrock, "Queueing Systems II", 1976) with GPUs as weight.
+//   Cost: O(1) per job.
+#include "policy/registry.hpp"
+
+namespace berth {
+
+namespace {
+
+class Las final : public Order {
+ public:
+  explicit Las(Duration quantum) : quantum_(quantum) {}
+
+  Ranked rank(const JobView& job, const ClusterView& view) const override {
+    return {.rank = {.major = job.attained().raw(), .minor = micros(job.submitted())},
+            .valid_until =
+                holds_berth(job.state()) ? std::optional(view.now() + quantum_) : std::nullopt};
+  }
+
+ private:
+  Duration quantum_;
+};
+
+}  // namespace
+
+std::unique_ptr<Order> las(const Knobs& knobs) { return std::make_unique<Las>(knobs.quantum); }
+
+}  // namespace berth

@@ -1,0 +1,108 @@
+// One pass of the pipeline: who starts, who gives way, who gets a place kept.
+//
+// Lives for one decide() call. The three parts are ordered: place on what is free; else on what is
+// being freed; else, if the policy preempts, on what jobs of worse rank hold.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "core/decision.hpp"
+#include "core/view.hpp"
+#include "policy/index.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+class Pass {
+ public:
+  Pass(const ClusterView& view, const Order& order, const Placer& placer,
+       const PipelineOptions& options);
+
+  /// Walks the open lanes by rank and closes those that were refused.
+  void run(PendingIndex& index);
+  Decisions take() { return std::move(decisions_); }
+
+ private:
+  struct Head {  ///< The next job of a lane.
+    Rank group;
+    std::set<Position>::const_iterator at;
+    Lane* lane;
+  };
+  struct Running {  ///< A running job that may have to give way.
+    Rank group;
+    Rank rank;
+    JobId job;
+    bool gone = false;  ///< Displaced in this pass.
+  };
+  struct Taken {  ///< What a user got in this pass.
+    GpuCount gpus{0};
+    std::int32_t jobs = 0;
+  };
+  enum class Verdict { Next, CloseLane, Stop };
+
+  // The walk.
+  void walk(PendingIndex& index);
+  std::vector<Head> heads_of(PendingIndex& index);
+  Rank group_rank(UserId user);
+  Verdict visit(const Head& head);
+  Verdict refuse(JobId id, const Ask& ask, Why why);
+  bool is_ruled_out(const Ask& ask) const;
+  void rule_out(const Ask& ask);
+  bool is_over_limit(const JobView& job) const;
+  bool is_placed(JobId id) const;
+
+  // Placing one job.
+  Why try_start(const Head& head, const Ask& ask);
+  void start(JobId id, const Ask& ask, Placement placement);
+  std::optional<Grant> place_without_leaving(JobId id, const Ask& ask);
+  bool displace_for(const Head& head, const Ask& ask);
+  void promise(JobId id, const Grant& grant);
+
+  // Whom a job may displace.
+  void rank_running();
+  std::vector<std::size_t> worse_than(const Head& head);
+  bool can_gain(const Ask& ask, std::span<const std::size_t> victims) const;
+  void displace(std::size_t victim);
+  std::optional<std::size_t> fewest_victims(JobId id, const Ask& ask,
+                                            std::span<const std::size_t> victims);
+  void take_off(std::span<const std::size_t> victims);
+  void take_off_leaving();
+
+  // Places kept for jobs that wait.
+  void load_holds();
+  bool is_usable(const Hold& hold) const;
+  void reserve(JobId id, const Ask& ask);
+  void lend(Hold& hold, const Grant& grant, Duration planned) const;
+  void drop_hold(JobId id);
+  void emit_holds();
+
+  void wake(Instant at);
+
+  const ClusterView& view_;
+  const Order& order_;
+  const Placer& placer_;
+  const PipelineOptions& options_;
+  Trial trial_;
+  Decisions decisions_;
+  std::vector<Ask> ruled_out_;  ///< Minimal asks refused for capacity in this walk.
+  std::map<UserId, Rank> group_ranks_;
+  std::map<UserId, Taken> taken_;
+  std::vector<JobId> placed_;  ///< Started or promised in this pass.
+  std::uint64_t starts_ = 0;
+  bool passed_ = false;  ///< Some job that goes before was refused.
+  std::vector<Hold> holds_;
+  bool hold_dropped_ = false;
+  std::vector<JobId> leaving_;    ///< Stopping already, or displaced in this pass.
+  std::vector<Running> running_;  ///< Best first; filled when first needed.
+  bool ranked_ = false;
+};
+
+/// True if whoever can take `large` can take `small` too: less of everything, on as many nodes.
+bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster);
+
+}  // namespace berth

@@ -1,0 +1,52 @@
+#include "policy/pipeline.hpp"
+
+#include <algorithm>
+
+#include "core/assert.hpp"
+#include "policy/pass.hpp"
+
+namespace berth {
+
+Pipeline::Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
+                   const PipelineOptions& options)
+    : order_(std::move(order)), placer_(std::move(placer)), options_(options) {
+  BERTH_ASSERT(options.preemption == Preemption::Never || options.no_fit == HeadOfLine::Skip);
+}
+
+Expected<void> Pipeline::restore(const Snapshot& bytes) {
+  fresh_ = true;
+  return order_->restore(bytes);
+}
+
+void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
+  const PendingIndex::Shape shape{
+      .by_user = order_->depends_on() == DependsOn::Group || view.settings().limits.any(),
+      .by_plan = options_.no_fit == HeadOfLine::Reserve};
+  if (fresh_ || options_.rebuild || shape.by_user != index_.shape().by_user) {
+    index_.clear(shape);
+    view.for_each_pending([&](const JobView& job) { index_.update(job.id(), view, *order_); });
+    fresh_ = false;
+  } else {
+    for (const Event& event : events) index_.update(event.job, view, *order_);
+    if (order_->depends_on() == DependsOn::Cluster) index_.rerank_all(view, *order_);
+  }
+  index_.expire(view, *order_);
+  const bool may_differ = options_.preemption == Preemption::ByRank || view.settings().limits.any();
+  if (view.room_version() != room_version_ || may_differ) index_.reopen();
+  room_version_ = view.room_version();
+}
+
+Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> events) {
+  order_->prepare(view, events);
+  refresh(view, events);
+  if (index_.empty() && view.holds().empty()) return {};
+  Pass pass(view, *order_, *placer_, options_);
+  pass.run(index_);
+  Decisions decisions = pass.take();
+  if (const auto expiry = index_.next_expiry()) {
+    decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), *expiry);
+  }
+  return decisions;
+}
+
+}  // namespace berth

@@ -1,0 +1,32 @@
+// First fit: the first GPUs, in order of node and index, that can take the job.
+//
+// Rule: the first node with enough fitting GPUs, lowest index first. A job larger than the largest
+//   node takes the fitting GPUs of the first nodes until it has enough.
+// Reads: ask, free memory, shares and slots per GPU, cores and memory per node.
+// Differs from the paper: nothing known (folklore). Cost: O(GPUs) at worst.
+#include <memory>
+
+#include "policy/candidates.hpp"
+#include "policy/registry.hpp"
+
+namespace berth {
+
+namespace {
+
+class FirstFit final : public Placer {
+ public:
+  Placed place(const Ask& ask, JobId job, const Trial& trial) const override {
+    Candidates candidates(ask, job, trial);
+    if (ask.gpus() == GpuCount(0)) return candidates.first_host();
+    if (candidates.needs_many_nodes()) return candidates.gather_in_order();
+    const auto node = candidates.first_node(candidates.wanted());
+    if (!node) return candidates.refusal();
+    return candidates.take_from(*node, candidates.wanted());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Placer> first_fit() { return std::make_unique<FirstFit>(); }
+
+}  // namespace berth

@@ -1,0 +1,119 @@
+// The interfaces of scheduling policies. The same objects run live and simulated.
+//
+// Most published policies are an Order; some are a Placer; Pipeline (pipeline.hpp) supplies the
+// rest. One that does not decompose implements Policy. All are pure functions of the view plus what
+// save/restore carry: no clock, no randomness but view.rng(), no I/O. Not thread-safe.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/decision.hpp"
+#include "core/error.hpp"
+#include "core/event.hpp"
+#include "core/view.hpp"
+
+namespace berth {
+
+/// A policy's memory as bytes; empty for most.
+using Snapshot = std::string;
+
+/// What the engine sees.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  /// One pass. Decisions take effect in order. Must be correct if `events` is empty or incomplete,
+  /// and a second call at the same instant, after the first took effect, must change nothing.
+  virtual Decisions decide(const ClusterView& view, std::span<const Event> events) = 0;
+
+  virtual Snapshot save() const { return {}; }
+  virtual Expected<void> restore(const Snapshot&) { return {}; }
+};
+
+/// Small goes first. Ties fall to the smaller JobId.
+struct Rank {
+  std::int64_t major = 0;
+  std::int64_t minor = 0;
+  auto operator<=>(const Rank&) const = default;
+};
+
+struct Ranked {
+  Rank rank;
+  std::optional<Instant> valid_until;  ///< From then on rank() must be asked again.
+};
+
+/// Whose change can move a rank, and so what an index must touch.
+enum class DependsOn : std::uint8_t {
+  Job,      ///< The job alone. A waiting job's rank moves only at its `valid_until`.
+  Group,    ///< Also its user: group_rank() comes first, rank() orders within the user.
+  Cluster,  ///< Anything: every rank is asked again in every pass. O(queue).
+};
+
+class Order {
+ public:
+  virtual ~Order() = default;
+  virtual DependsOn depends_on() const { return DependsOn::Job; }
+
+  /// Once per pass, before any rank.
+  virtual void prepare(const ClusterView&, std::span<const Event>) {}
+  virtual Ranked rank(const JobView& job, const ClusterView& view) const = 0;
+  /// Where depends_on() is Group: users are served in this order.
+  virtual Rank group_rank(UserId, const ClusterView&) const { return {}; }
+
+  virtual Snapshot save() const { return {}; }
+  virtual Expected<void> restore(const Snapshot&) { return {}; }
+};
+
+/// Why a job got no place now. Only `capacity` rules out every larger ask in the same pass.
+struct Refusal {
+  Why why = Why::Capacity;
+  std::optional<Instant> retry_at;
+};
+
+using Placed = std::expected<Placement, Refusal>;
+
+/// Chooses GPUs. Must be monotone: if it places an ask, it places every smaller one (fewer GPUs on
+/// as many nodes or fewer, less memory) on the same trial.
+class Placer {
+ public:
+  virtual ~Placer() = default;
+
+  /// Returns a placement that trial.look() says fits, or why there is none.
+  virtual Placed place(const Ask& ask, JobId job, const Trial& trial) const = 0;
+
+  /// True if only the number of free GPUs matters, so that any set is as good as another.
+  virtual bool is_fungible() const { return false; }
+};
+
+/// What happens behind a job that does not fit.
+enum class HeadOfLine : std::uint8_t {
+  Block,    ///< Nobody passes it.
+  Skip,     ///< Whoever fits passes it.
+  Reserve,  ///< Whoever does not delay its reservation passes it.
+};
+
+enum class Preemption : std::uint8_t {
+  Never,
+  ByRank,  ///< A job may displace running jobs of worse rank.
+};
+
+struct PipelineOptions {
+  Preemption preemption = Preemption::Never;
+  HeadOfLine no_fit = HeadOfLine::Skip;
+  int reservation_depth = 1;  ///< With Reserve: how many waiting jobs may hold a place.
+  bool exclusive = false;     ///< Every job gets its GPUs alone.
+  Duration quantum =
+      Duration::zero();  ///< A displaced or displacing job keeps its state this long.
+  PreemptHow preempt_how = PreemptHow::Suspend;
+  bool rebuild = false;  ///< Forget the index before every pass: the tests' oracle.
+};
+
+}  // namespace berth

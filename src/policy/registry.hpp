@@ -1,0 +1,47 @@
+// Every policy and placement by name: one ordered list, no static registration.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+using PlacerFactory = std::unique_ptr<Placer>();
+
+/// What a policy may be told when it is made.
+struct Knobs {
+  std::string_view name = {};      ///< The name it was asked for by; a file may serve several.
+  PlacerFactory* place = nullptr;  ///< The placement it was asked for with.
+  bool rebuild = false;            ///< See PipelineOptions::rebuild.
+  Duration quantum = minutes(5);   ///< Of preemptive orders whose ranks move all the time.
+};
+
+using OrderFactory = std::unique_ptr<Order>(const Knobs&);
+using PolicyFactory = std::unique_ptr<Policy>(const Knobs&);
+
+/// A policy that is an order in the pipeline has `order` and `options`; one of its own has `whole`.
+struct PolicyEntry {
+  std::string_view name;
+  OrderFactory* order = nullptr;
+  PipelineOptions options = {};
+  PolicyFactory* whole = nullptr;
+};
+
+struct PlacerEntry {
+  std::string_view name;
+  PlacerFactory* make;
+};
+
+std::span<const PolicyEntry> policies();
+std::span<const PlacerEntry> placers();
+
+/// Errors: NotFound with the known names for a policy or placement nobody registered.
+Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_view place,
+                                              const Knobs& knobs = {});
+
+}  // namespace berth

@@ -1,0 +1,32 @@
+// When a job could start, if nothing new started: the earliest time and the place, from planned
+// ends.
+//
+// The occupants leave in the order of their planned ends; those without a plan leave last, at no
+// known time. The place is found with the policy's own placer, so it is one the job would take.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/trial.hpp"
+#include "core/view.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+struct Earliest {
+  Placement placement;
+  Instant from = kNever;  ///< kNever: some occupant in the way has no planned end.
+};
+
+/// Returns: nothing if the job does not fit even when every occupant has left (a matter of health).
+/// `kept` are holds that stand before this one. The trial is left as it was.
+/// Cost: O(running log running) and O(log running) placements.
+std::optional<Earliest> earliest_start(JobId job, const Ask& ask, const ClusterView& view,
+                                       const Placer& placer, std::span<const Hold> kept,
+                                       Trial& trial);
+
+/// The planned end of a job with a berth; kNever without limit or estimate, now for one stopping.
+Instant planned_end(const JobView& job, Instant now);
+
+}  // namespace berth

@@ -1,0 +1,228 @@
+// The Tiresias simulator's dlas and dlas-gpu, exactly: discretised least attained service.
+//
+// Rule: three queues with limits 3250 and 7200 on executed seconds (dlas) or executed seconds x
+// GPUs
+//   (dlas-gpu). A running job at its limit moves to the tail of the next queue, one level per
+//   event. Queues are served in order; whoever fits runs. Afterwards those that wait move to the
+//   tail of their queue. dlas-gpu-K: a waiting job beyond the first queue returns to it once it has
+//   waited K x its executed time; both count from there again.
+// Reads: ran, waited, gpus, arrivals.
+// Differs from the paper: this is the simulator of Tiresias (Gu et al., NSDI 2019), artifact
+// 959f9b0.
+//   It ignores placement, so only the number of GPUs counts. It computes the next demotion of
+//   dlas-gpu as floor((limit - executed) / GPUs), which is late; `+fixjump` is right.
+//   Cost: O(jobs) per event.
+#include <algorithm>
+#include <array>
+
+#include "core/bytes.hpp"
+#include "core/id_map.hpp"
+#include "policy/diff.hpp"
+#include "policy/job_list.hpp"
+#include "policy/registry.hpp"
+
+namespace berth {
+
+std::unique_ptr<Placer> count();
+
+namespace {
+
+constexpr std::array<std::int64_t, 2> kLimits = {3250, 7200};
+constexpr std::size_t kLast = kLimits.size();
+
+struct Variant {
+  bool by_gpu_time = true;
+  bool fixed_jump = false;
+  std::int64_t promote_halves = 0;  ///< Twice the K of dlas-gpu-K; zero: no promotion.
+};
+
+class TiresiasDlas final : public Policy {
+ public:
+  explicit TiresiasDlas(const Variant& variant) : variant_(variant), placer_(count()) {}
+
+  Decisions decide(const ClusterView& view, std::span<const Event> events) override {
+    const std::size_t before = jobs_.ids().size();
+    const std::size_t arrived = jobs_.update(view, events);
+    const bool ended = jobs_.ids().size() - arrived != before;
+    drop_ended(view);
+    enqueue_new();
+    if (arrived > 0 || ended || view.now() > advanced_) advance(view);
+    advanced_ = view.now();
+    return schedule(view);
+  }
+
+  Snapshot save() const override;
+  Expected<void> restore(const Snapshot& bytes) override;
+
+ private:
+  struct Standing {
+    std::size_t queue = 0;
+    Duration ran_before{0};     ///< Run time that no longer counts.
+    Duration waited_before{0};  ///< Waiting that does not count.
+  };
+
+  static std::int64_t whole_seconds(Duration time) { return time / seconds(1); }
+
+  void drop_ended(const ClusterView& view) {
+    for (auto& queue : queues_) {
+      std::erase_if(queue, [&](JobId id) {
+        const Job* const job = view.find(id);
+        const bool gone = job == nullptr || !is_live(*job);
+        if (gone) standings_.erase(id);
+        return gone;
+      });
+    }
+  }
+
+  void enqueue_new() {
+    for (const JobId id : jobs_.ids()) {
+      if (standings_.find(id) != nullptr) continue;
+      standings_.insert(id, {});
+      queues_[0].push_back(id);
+    }
+  }
+
+  void move(JobId id, std::size_t to) {
+    Standing& standing = standings_.at(id);
+    std::erase(queues_[standing.queue], id);
+    queues_[to].push_back(id);
+    standing.queue = to;
+  }
+
+  /// Demotions and promotions, in order of arrival.
+  void advance(const ClusterView& view) {
+    for (const JobId id : jobs_.ids()) {
+      const JobView job = view.job(id);
+      Standing& standing = standings_.at(id);
+      const Duration executed = job.ran() - standing.ran_before;
+      if (executed == Duration::zero()) standing.waited_before = job.waited();
+      if (holds_berth(job.state())) {
+        demote(job, standing, executed);
+      } else if (should_promote(job, standing, executed)) {
+        standing.ran_before = job.ran();
+        standing.waited_before = job.waited();
+        move(id, 0);
+      }
+    }
+  }
+
+  void demote(const JobView& job, const Standing& standing, Duration executed) {
+    if (standing.queue == kLast) return;
+    const std::int64_t weight = variant_.by_gpu_time ? job.gpus().raw() : 1;
+    if (whole_seconds(executed) * weight >= kLimits[standing.queue]) {
+      move(job.id(), standing.queue + 1);
+    }
+  }
+
+  bool should_promote(const JobView& job, const Standing& standing, Duration executed) const {
+    if (variant_.promote_halves == 0 || standing.queue == 0) return false;
+    if (executed == Duration::zero()) return false;
+    return whole_seconds(job.waited() - standing.waited_before) >= patience(executed);
+  }
+
+  std::int64_t patience(Duration executed) const {
+    return whole_seconds(executed) * variant_.promote_halves / 2;
+  }
+
+  Decisions schedule(const ClusterView& view) {
+    std::vector<JobId> order;
+    for (const auto& queue : queues_) order.insert(order.end(), queue.begin(), queue.end());
+    const std::vector<Wanted> wanted = fill(view, order, *placer_);
+    std::vector<JobId> runs;
+    for (const Wanted& entry : wanted) runs.push_back(entry.job);
+    std::ranges::sort(runs);
+    const auto is_wanted = [&](JobId id) { return std::ranges::binary_search(runs, id); };
+    for (auto& queue : queues_) std::ranges::stable_partition(queue, is_wanted);
+    Decisions decisions = diff(view, wanted, PreemptHow::Suspend);
+    for (const JobId id : order) jump(view, id, is_wanted(id), decisions);
+    return decisions;
+  }
+
+  /// The next instant at which this job changes its queue, as the peer computes it.
+  void jump(const ClusterView& view, JobId id, bool runs, Decisions& decisions) const {
+    const JobView job = view.job(id);
+    const Standing& standing = standings_.at(id);
+    const std::int64_t executed = whole_seconds(job.ran() - standing.ran_before);
+    std::int64_t ahead = 0;
+    if (runs && standing.queue < kLast) {
+      ahead = demotion_in(kLimits[standing.queue], executed, job.gpus().raw());
+    } else if (!runs && variant_.promote_halves > 0 && standing.queue > 0 && executed > 0) {
+      ahead = patience(seconds(executed)) - whole_seconds(job.waited() - standing.waited_before);
+    }
+    if (ahead <= 0) return;
+    const Instant at = view.now() + seconds(ahead);
+    decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), at);
+  }
+
+  std::int64_t demotion_in(std::int64_t limit, std::int64_t executed, std::int64_t gpus) const {
+    if (!variant_.by_gpu_time || gpus == 0) return limit - executed;
+    if (variant_.fixed_jump) return (limit + gpus - 1) / gpus - executed;
+    return (limit - executed) / gpus;
+  }
+
+  Variant variant_;
+  std::unique_ptr<Placer> placer_;
+  JobList jobs_;  ///< In order of arrival.
+  std::array<std::vector<JobId>, kLast + 1> queues_;
+  IdMap<JobId, Standing> standings_;
+  Instant advanced_ = Instant::min();
+};
+
+Snapshot TiresiasDlas::save() const {
+  ByteWriter writer;
+  writer.text(jobs_.save());
+  writer.integer(micros(advanced_));
+  for (const auto& queue : queues_) {
+    writer.integer(static_cast<std::int64_t>(queue.size()));
+    for (const JobId id : queue) {
+      const Standing& standing = standings_.at(id);
+      writer.integer(static_cast<std::int64_t>(id.value()));
+      writer.integer(micros(standing.ran_before));
+      writer.integer(micros(standing.waited_before));
+    }
+  }
+  return writer.take();
+}
+
+Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
+  ByteReader reader(bytes);
+  auto restored = jobs_.restore(std::string(reader.text()));
+  if (!restored) return restored;
+  advanced_ = instant_from_micros(reader.integer());
+  standings_ = {};
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    queues_[q].clear();
+    for (std::int64_t left = reader.integer(); left > 0 && !reader.failed(); --left) {
+      const JobId id(static_cast<JobId::rep>(reader.integer()));
+      const Duration ran(reader.integer());
+      const Duration waited(reader.integer());
+      if (standings_.find(id) != nullptr) reader.fail();
+      if (reader.failed()) break;
+      queues_[q].push_back(id);
+      standings_.insert(id, {.queue = q, .ran_before = ran, .waited_before = waited});
+    }
+  }
+  if (reader.failed()) return fail(ErrorCode::BadData, "policy memory: not a tiresias dlas state");
+  return {};
+}
+
+/// `dlas`, `dlas-gpu`, `dlas-gpu+fixjump`, `dlas-gpu-K`; the peer writes a half as 05.
+Variant variant_of(std::string_view name) {
+  const std::string_view suffix = name.substr(name.find("dlas") + 4);
+  if (suffix.empty()) return {.by_gpu_time = false};
+  const std::string_view option = suffix.substr(std::string_view("-gpu").size());
+  if (option == "+fixjump") return {.fixed_jump = true};
+  if (option.empty()) return {};
+  if (option == "-05") return {.promote_halves = 1};
+  std::int64_t times = 0;
+  for (const char digit : option.substr(1)) times = times * 10 + (digit - '0');
+  return {.promote_halves = 2 * times};
+}
+
+}  // namespace
+
+std::unique_ptr<Policy> tiresias_dlas(const Knobs& knobs) {
+  return std::make_unique<TiresiasDlas>(variant_of(knobs.name));
+}
+
+}  // namespace berth
