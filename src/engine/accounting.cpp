@@ -1,0 +1,135 @@
+// State changes that inputs and decisions share: grants and releases, time and service, ends.
+#include <algorithm>
+
+#include "core/assert.hpp"
+#include "engine/engine.hpp"
+#include "engine/possible.hpp"
+
+namespace berth {
+
+namespace {
+
+std::int64_t parts_per_billion(std::int64_t part, std::int64_t whole) {
+  if (whole == 0) return 0;
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>(Wide{part} * 1'000'000'000 / whole);
+}
+
+/// Counted from the grant; the same value at grant and release because `ran` and `since` only move
+/// then.
+Instant time_limit_at(const Job& job) { return later(job.since, job.spec.time_limit - job.ran); }
+
+}  // namespace
+
+Job* Engine::attempt(JobId id, Attempt attempt) {
+  Job* const job = state_.jobs.find(id);
+  return job != nullptr && job->attempt == attempt ? job : nullptr;
+}
+
+void Engine::settle(UserId user) {
+  state_.accounts[user].settle(now_, state_.settings.service_half_life);
+}
+
+void Engine::weigh(UserId user) {
+  Account& account = state_.accounts[user];
+  account.share_ppb =
+      std::max(parts_per_billion(account.gpus.raw(), state_.cluster.gpu_count().raw()),
+               parts_per_billion(account.charges.raw(), state_.cluster.total_vram().raw()));
+}
+
+void Engine::hold(const Job& job, int sign) {
+  settle(job.spec.user);
+  Account& account = state_.accounts[job.spec.user];
+  account.gpus += job.spec.request.gpu.count * sign;
+  account.jobs += sign;
+  for (const Share& share : job.grant.shares) account.charges += share.charge * sign;
+  weigh(job.spec.user);
+}
+
+void Engine::set_state(Job& job, JobState state) {
+  const bool before = holds_berth(job.state);
+  const bool after = holds_berth(state);
+  if (before != after) {
+    (before ? job.ran : job.waited) += now_ - job.since;
+    job.since = now_;
+  }
+  job.state = state;
+}
+
+bool Engine::is_well_formed(const Placement& placement, const Job& job) const {
+  const auto& gpus = placement.gpus;
+  if (std::ssize(gpus) != job.spec.request.gpu.count.raw()) return false;
+  if (placement.host.value() >= state_.cluster.nodes().size()) return false;
+  if (gpus.empty()) return true;
+  const bool ascending =
+      std::ranges::adjacent_find(gpus, std::ranges::greater_equal()) == gpus.end();
+  return ascending && gpus.back().value() < state_.cluster.gpus().size() &&
+         state_.cluster.node_of(gpus.front()) == placement.host;
+}
+
+bool Engine::is_within_limits(const Job& job) const {
+  const UserLimits& limits = state_.settings.limits;
+  if (!limits.any()) return true;
+  const auto found = state_.accounts.find(job.spec.user);
+  const Account account = found == state_.accounts.end() ? Account{} : found->second;
+  const GpuCount gpus = account.gpus + job.spec.request.gpu.count;
+  return (limits.gpus == GpuCount(0) || gpus <= limits.gpus) &&
+         (limits.jobs == 0 || account.jobs < limits.jobs);
+}
+
+bool Engine::grant(Job& job, const Placement& placement) {
+  if (!is_well_formed(placement, job) || !is_within_limits(job)) return false;
+  const Ask ask = ask_of(JobView(job, now_));
+  if (!fits(state_.cluster, state_.ledger.use(), placement, ask)) return false;
+  job.grant = state_.ledger.use().grant_for(state_.cluster, ask, placement);
+  job.grant_number = ++state_.grants;
+  state_.ledger.put(state_.cluster, job.grant);
+  hold(job, 1);
+  set_state(job, JobState::Starting);
+  if (job.first_start == kNever) job.first_start = now_;
+  state_.running.insert(std::ranges::lower_bound(state_.running, job.id), job.id);
+  drop_holds(job.id);
+  if (job.spec.time_limit != kForever) time_limits_.emplace(time_limit_at(job), job.id);
+  emit(EventKind::Granted, job.id);
+  return true;
+}
+
+void Engine::release(Job& job) {
+  if (job.spec.time_limit != kForever) time_limits_.erase({time_limit_at(job), job.id});
+  hold(job, -1);
+  state_.ledger.take(state_.cluster, job.grant);
+  job.grant = {};
+  const auto at = std::ranges::lower_bound(state_.running, job.id);
+  BERTH_ASSERT(at != state_.running.end() && *at == job.id);
+  state_.running.erase(at);
+}
+
+void Engine::stop(Job& job, PreemptHow how, StopFor why) {
+  job.after_stop = how == PreemptHow::Suspend ? JobState::Suspended : JobState::Queued;
+  set_state(job, JobState::Stopping);
+  effects_.list.push_back(Stop{job.id, job.attempt, how, why});
+}
+
+void Engine::stop_for_good(Job& job, Outcome outcome, StopFor why) {
+  job.ending = true;
+  job.outcome = outcome;
+  stop(job, PreemptHow::Kill, why);
+  emit(EventKind::Ended, job.id);
+}
+
+void Engine::end(Job& job, std::string note) {
+  effects_.list.push_back(Finished{job.id, job.outcome, job.exit_code, std::move(note)});
+  emit(EventKind::Forgotten, job.id);
+  drop_holds(job.id);
+  state_.jobs.erase(job.id);
+}
+
+void Engine::drop_holds(JobId id) {
+  std::erase_if(state_.holds, [&](const Hold& hold) { return hold.job == id; });
+}
+
+std::optional<std::string> Engine::impossible(const Job& job) const {
+  return why_impossible(job.id, job.spec.request, state_.cluster);
+}
+
+}  // namespace berth

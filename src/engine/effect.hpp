@@ -1,0 +1,65 @@
+// What a shell must do. Effects of one step are performed in order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/decision.hpp"
+#include "core/ids.hpp"
+#include "core/job.hpp"
+
+namespace berth {
+
+/// Why a job is stopped; the shell may give more or less time to comply.
+enum class StopFor : std::uint8_t { Cancel, Preemption, Migration, LeaseEnd, TimeLimit };
+
+/// Launch the job on these GPUs; answer with Started or StartFailed.
+struct Launch {
+  JobId job;
+  Attempt attempt;
+  Grant grant;
+};
+/// Continue a suspended job there; answer with Started or StartFailed.
+struct Continue {
+  JobId job;
+  Attempt attempt;
+  Grant grant;
+};
+/// Stop it; answer with Exited if it ended, and Released when its GPU memory is seen free.
+struct Stop {
+  JobId job;
+  Attempt attempt;
+  PreemptHow how = PreemptHow::Kill;
+  StopFor why = StopFor::Cancel;
+};
+/// The job is over and holds nothing. The engine forgets it.
+struct Finished {
+  JobId job;
+  Outcome outcome = Outcome::Done;
+  std::int32_t code = 0;
+  std::string note;
+};
+/// Set a knob of a running job (MPS share, batch size, ...).
+struct Adjust {
+  JobId job;
+  std::string knob;
+  std::int64_t value = 0;
+};
+/// Solve off the engine's thread; answer with Computed.
+struct Compute {
+  std::uint64_t problem = 0;
+  std::string question;
+};
+
+using Effect = std::variant<Launch, Continue, Stop, Finished, Adjust, Compute>;
+
+struct Effects {
+  std::vector<Effect> list;
+  std::optional<Instant> wake_at;   ///< Send Ticked then, if nothing else happens before.
+  std::vector<Decision> decisions;  ///< Those that took effect, in order; for the journal.
+};
+
+}  // namespace berth

@@ -1,0 +1,73 @@
+#include "engine/engine.hpp"
+
+#include "core/assert.hpp"
+
+namespace berth {
+
+Engine::Engine(Cluster cluster, const EngineOptions& options, std::unique_ptr<Policy> policy)
+    : state_(std::move(cluster), options.settings), policy_(std::move(policy)) {
+  state_.seed = options.seed;
+}
+
+void Engine::begin(Instant now) {
+  BERTH_ASSERT(now >= now_);
+  now_ = now;
+  effects_.list.clear();
+  effects_.decisions.clear();
+  effects_.wake_at.reset();
+}
+
+void Engine::take_inputs(std::span<const Input> inputs) {
+  for (const Input& input : inputs) {
+    std::visit([this](const auto& what) { on(what); }, input);
+  }
+  enforce_time_limits();
+}
+
+void Engine::enforce_time_limits() {
+  while (!time_limits_.empty() && time_limits_.begin()->first <= now_) {
+    Job& job = state_.jobs.at(time_limits_.begin()->second);
+    time_limits_.erase(time_limits_.begin());
+    if (job.state == JobState::Starting || job.state == JobState::Running) {
+      stop_for_good(job, Outcome::Timeout, StopFor::TimeLimit);
+    }
+  }
+}
+
+void Engine::wake(Instant at) {
+  if (at > now_ && at < effects_.wake_at.value_or(kNever)) effects_.wake_at = at;
+}
+
+void Engine::apply_all(std::span<const Decision> list) {
+  for (const Decision& decision : list) {
+    if (std::visit([this](const auto& what) { return apply(what); }, decision)) {
+      effects_.decisions.push_back(decision);
+    } else {
+      ++dropped_;
+    }
+  }
+}
+
+const Effects& Engine::step(Instant now, std::span<const Input> inputs) {
+  begin(now);
+  take_inputs(inputs);
+  const Decisions decisions = policy_->decide(view(), events_);
+  ++state_.decisions;
+  events_.clear();
+  apply_all(decisions.list);
+  if (decisions.wake_at) wake(*decisions.wake_at);
+  if (!time_limits_.empty()) wake(time_limits_.begin()->first);
+  return effects_;
+}
+
+const Effects& Engine::replay(Instant now, std::span<const Input> inputs,
+                              std::span<const Decision> list) {
+  begin(now);
+  take_inputs(inputs);
+  ++state_.decisions;
+  apply_all(list);
+  if (!time_limits_.empty()) wake(time_limits_.begin()->first);
+  return effects_;
+}
+
+}  // namespace berth

@@ -1,0 +1,123 @@
+// The engine: everything that is known, and what follows from it. The only mutable cluster state.
+//
+// step() takes what happened and returns what to do; it does no I/O, reads no clock and draws no
+// random number, so the same inputs give the same bytes live, simulated and replayed. A policy
+// proposes; the engine checks each decision against its own books and drops one that is not valid.
+// Not thread-safe: one thread owns an engine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/cluster.hpp"
+#include "core/decision.hpp"
+#include "core/error.hpp"
+#include "core/input.hpp"
+#include "core/view.hpp"
+#include "engine/effect.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+struct EngineOptions {
+  Settings settings;
+  std::uint64_t seed = 0;  ///< Of the random numbers a policy may draw.
+};
+
+class Engine {
+ public:
+  Engine(Cluster cluster, const EngineOptions& options, std::unique_ptr<Policy> policy);
+
+  /// Applies the inputs in order, lets the policy decide once, applies what is valid of that.
+  /// Requires: `now` is not before the step before. The result is good until the next step.
+  const Effects& step(Instant now, std::span<const Input> inputs);
+
+  /// The same with recorded decisions in place of the policy's: how a journal is recovered.
+  const Effects& replay(Instant now, std::span<const Input> inputs, std::span<const Decision> list);
+
+  ClusterView view() const { return ClusterView(state_, now_); }
+  Instant now() const { return now_; }
+  /// Decisions dropped so far because they were not valid; a policy's bug, never an input's.
+  std::uint64_t dropped() const { return dropped_; }
+
+  /// The whole state, and the policy's memory, as bytes; equal states give equal bytes.
+  std::string save() const;
+  /// An engine that goes on as the saved one would. The policy is a fresh one of the same name.
+  /// Errors: BadData for bytes that save() did not write.
+  static Expected<Engine> restore(std::string_view bytes, std::unique_ptr<Policy> policy);
+
+  /// The first broken invariant in words; nothing if all hold. O(jobs + GPUs); for tests.
+  std::optional<std::string> check() const;
+
+ private:
+  // Inputs, one function each (inputs.cpp).
+  void on(const Submitted&);
+  void on(const CancelAsked&);
+  void on(const HoldAsked&);
+  void on(const ReleaseAsked&);
+  void on(const UpdateAsked&);
+  void on(const Started&);
+  void on(const StartFailed&);
+  void on(const Exited&);
+  void on(const Released&);
+  void on(const LeaseExpired&);
+  void on(const Measured&);
+  void on(const GpuHealth&);
+  void on(const NodeHealth&);
+  void on(const Reported&);
+  void on(const Estimated&);
+  void on(const Computed&);
+  void on(const Configured&);
+  void on(const Ticked&);
+
+  // Decisions, one function each (decisions.cpp). Returns: whether it was valid.
+  bool apply(const Start&);
+  bool apply(const Preempt&);
+  bool apply(const Resume&);
+  bool apply(const Migrate&);
+  bool apply(const Resize&);
+  bool apply(const Tune&);
+  bool apply(const Reserve&);
+  bool apply(const Classify&);
+  bool apply(const Reject&);
+
+  // State changes that inputs and decisions share (accounting.cpp).
+  Job* attempt(JobId id, Attempt attempt);
+  bool grant(Job& job, const Placement& placement);
+  void release(Job& job);
+  void stop(Job& job, PreemptHow how, StopFor why);
+  void stop_for_good(Job& job, Outcome outcome, StopFor why);
+  void end(Job& job, std::string note = {});
+  void set_state(Job& job, JobState state);
+  void hold(const Job& job, int sign);
+  void settle(UserId user);
+  void weigh(UserId user);
+  void drop_holds(JobId id);
+  bool is_well_formed(const Placement& placement, const Job& job) const;
+  bool is_within_limits(const Job& job) const;
+  std::optional<std::string> impossible(const Job& job) const;
+
+  void begin(Instant now);
+  void take_inputs(std::span<const Input> inputs);
+  void enforce_time_limits();
+  void apply_all(std::span<const Decision> list);
+  void wake(Instant at);
+  void emit(EventKind kind, JobId job) { events_.push_back({kind, job}); }
+
+  State state_;
+  std::unique_ptr<Policy> policy_;
+  Instant now_ = kStart;
+  std::uint64_t dropped_ = 0;
+  std::set<std::pair<Instant, JobId>> time_limits_;  ///< Of jobs with a berth; follows state_.
+  std::vector<Event> events_;                        ///< Since the last decide.
+  Effects effects_;
+};
+
+}  // namespace berth

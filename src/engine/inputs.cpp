@@ -1,0 +1,187 @@
+// What each input does to the state. Inputs that no longer apply (an attempt that is over, a job
+// that is gone) change nothing: late, duplicate and reordered reports are normal.
+#include <algorithm>
+
+#include "core/assert.hpp"
+#include "engine/engine.hpp"
+
+namespace berth {
+
+// ---- From users ------------------------------------------------------------------------------
+
+void Engine::on(const Submitted& submitted) {
+  if (state_.jobs.find(submitted.job) != nullptr || submitted.job.value() == 0) return;
+  Job& job = state_.jobs.insert(
+      submitted.job,
+      Job{.id = submitted.job, .spec = submitted.spec, .submitted = now_, .since = now_});
+  if (const auto why = impossible(job)) {
+    effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, *why});
+    state_.jobs.erase(job.id);
+    return;
+  }
+  if (submitted.held) job.state = JobState::Held;
+  if (!submitted.held) emit(EventKind::Submitted, job.id);
+}
+
+void Engine::on(const CancelAsked& asked) {
+  Job* const job = state_.jobs.find(asked.job);
+  if (job == nullptr || job->ending) return;
+  if (holds_berth(job->state)) return stop_for_good(*job, Outcome::Cancelled, StopFor::Cancel);
+  if (job->state == JobState::Suspended) {  // its process is still there, without GPUs
+    effects_.list.push_back(Stop{job->id, job->attempt, PreemptHow::Kill, StopFor::Cancel});
+  }
+  job->outcome = Outcome::Cancelled;
+  end(*job);
+}
+
+void Engine::on(const HoldAsked& asked) {
+  Job* const job = state_.jobs.find(asked.job);
+  if (job == nullptr || job->state != JobState::Queued) return;
+  set_state(*job, JobState::Held);
+  drop_holds(job->id);
+  emit(EventKind::Withdrawn, job->id);
+}
+
+void Engine::on(const ReleaseAsked& asked) {
+  Job* const job = state_.jobs.find(asked.job);
+  if (job == nullptr || job->state != JobState::Held) return;
+  set_state(*job, JobState::Queued);
+  emit(EventKind::Submitted, job->id);
+}
+
+void Engine::on(const UpdateAsked& asked) {
+  Job* const job = state_.jobs.find(asked.job);
+  if (job == nullptr || (job->state != JobState::Queued && job->state != JobState::Held)) return;
+  Job changed = *job;
+  changed.spec = asked.spec;
+  changed.spec.user = job->spec.user;
+  if (impossible(changed)) return;  // the shell asked first; this is the last gate
+  job->spec = changed.spec;
+  drop_holds(job->id);  // kept for what it asked before
+  if (job->state == JobState::Queued) emit(EventKind::Changed, job->id);
+}
+
+// ---- From the shell that runs jobs -----------------------------------------------------------
+
+void Engine::on(const Started& started) {
+  Job* const job = attempt(started.job, started.attempt);
+  if (job == nullptr || job->state != JobState::Starting) return;
+  set_state(*job, JobState::Running);
+}
+
+void Engine::on(const StartFailed& failed) {
+  Job* const job = attempt(failed.job, failed.attempt);
+  const bool was_stopping = job != nullptr && job->state == JobState::Stopping;
+  if (job == nullptr || (job->state != JobState::Starting && !was_stopping)) return;
+  if (!was_stopping && ++job->failed_starts >= state_.settings.max_failed_starts) {
+    job->ending = true;
+    job->outcome = Outcome::Failed;
+  }
+  release(*job);
+  if (job->ending) return end(*job);
+  set_state(*job, JobState::Queued);  // nothing ran, so nothing was kept
+  emit(EventKind::Requeued, job->id);
+}
+
+void Engine::on(const Exited& exited) {
+  Job* const job = attempt(exited.job, exited.attempt);
+  if (job == nullptr || !(holds_berth(job->state) || job->state == JobState::Suspended)) return;
+  const bool killed_to_run_again = job->state == JobState::Stopping && !job->ending &&
+                                   job->after_stop == JobState::Queued &&
+                                   exited.outcome != Outcome::Done;
+  if (killed_to_run_again) return;  // Released follows
+  job->exit_code = exited.code;
+  if (job->ending) return;  // cancelled or out of time: that stands
+  job->outcome = exited.outcome;
+  if (job->state == JobState::Suspended) return end(*job);
+  job->ending = true;
+  if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
+  emit(EventKind::Ended, job->id);
+}
+
+void Engine::on(const Released& released) {
+  Job* const job = attempt(released.job, released.attempt);
+  if (job == nullptr || job->state != JobState::Stopping) return;
+  release(*job);
+  if (job->ending) return end(*job);
+  set_state(*job, job->after_stop);
+  job->migrating = false;
+  emit(EventKind::Requeued, job->id);
+}
+
+void Engine::on(const LeaseExpired& expired) {
+  Job* const job = attempt(expired.job, expired.attempt);
+  if (job == nullptr || job->state != JobState::Running) return;
+  stop(*job, PreemptHow::Suspend, StopFor::LeaseEnd);
+  emit(EventKind::Preempted, job->id);
+}
+
+// ---- From probes -----------------------------------------------------------------------------
+
+void Engine::on(const Measured& measured) {
+  if (measured.gpu.value() >= state_.cluster.gpus().size()) return;
+  for (const TenantUse& tenant : measured.tenants) {
+    Job* const job = state_.jobs.find(tenant.job);
+    if (job == nullptr) continue;
+    const auto share = std::ranges::find(job->grant.shares, measured.gpu, &Share::gpu);
+    if (share == job->grant.shares.end() || tenant.bytes <= share->charge) continue;
+    settle(job->spec.user);
+    state_.ledger.grow(state_.cluster, *share, tenant.bytes);
+    share->charge = tenant.bytes;
+    weigh(job->spec.user);
+  }
+  GpuUse use = state_.ledger.use().gpu(measured.gpu);
+  if (use.foreign == measured.foreign && use.used == measured.used) return;
+  use.foreign = measured.foreign;
+  use.used = measured.used;
+  state_.ledger.set_gpu(state_.cluster, measured.gpu, use);
+}
+
+void Engine::on(const GpuHealth& health) {
+  if (health.gpu.value() >= state_.cluster.gpus().size()) return;
+  GpuUse use = state_.ledger.use().gpu(health.gpu);
+  if (use.healthy == health.healthy) return;
+  use.healthy = health.healthy;
+  state_.ledger.set_gpu(state_.cluster, health.gpu, use);
+}
+
+void Engine::on(const NodeHealth& health) {
+  if (health.node.value() >= state_.cluster.nodes().size()) return;
+  NodeUse use = state_.ledger.use().node(health.node);
+  use.healthy = health.healthy;
+  state_.ledger.set_node(health.node, use);
+  const NodeSpec& node = state_.cluster.node(health.node);
+  for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+    on(GpuHealth{gpu, health.healthy});
+  }
+}
+
+// ---- From jobs, estimators, solvers and administrators ---------------------------------------
+
+void Engine::on(const Reported& reported) {
+  Job* const job = state_.jobs.find(reported.job);
+  if (job == nullptr) return;
+  if (reported.key == "done") job->progress.done = reported.value;
+  if (reported.key == "total") job->progress.total = reported.value;
+  emit(EventKind::Changed, job->id);
+}
+
+void Engine::on(const Estimated& estimated) {
+  Job* const job = state_.jobs.find(estimated.job);
+  if (job == nullptr) return;
+  job->spec.estimate = estimated.estimate;
+  job->spec.vram_estimate = estimated.vram;
+  emit(EventKind::Changed, job->id);
+}
+
+void Engine::on(const Computed&) {}  // read by the policy that asked; none does yet
+
+void Engine::on(const Configured& configured) {
+  for (const auto& [user, account] : state_.accounts) settle(user);
+  state_.settings = configured.settings;
+  state_.ledger.set_admission(state_.cluster, configured.settings.admission);
+}
+
+void Engine::on(const Ticked&) {}
+
+}  // namespace berth

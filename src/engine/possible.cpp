@@ -1,0 +1,93 @@
+#include "engine/possible.hpp"
+
+#include <algorithm>
+
+#include "core/text.hpp"
+
+namespace berth {
+
+namespace {
+
+std::optional<std::string> why_senseless(const Request& request) {
+  const GpuRequest& gpu = request.gpu;
+  const auto below = [](const char* what, std::int64_t value, std::int64_t least) {
+    return std::string("asks ") + std::to_string(value) + " " + what + ", the least is " +
+           std::to_string(least);
+  };
+  if (gpu.count < GpuCount(0)) return below("GPUs", gpu.count.raw(), 0);
+  if (gpu.vram < Bytes(0)) return below("bytes of GPU memory", gpu.vram.raw(), 0);
+  if (request.host < Bytes(0)) return below("bytes of host memory", request.host.raw(), 0);
+  if (request.cpu < CpuMilli(0)) return below("thousandths of a core", request.cpu.raw(), 0);
+  if (gpu.processes < 1) return below("processes per GPU", gpu.processes, 1);
+  if (gpu.milli < GpuMilli(0)) return below("thousandths of a GPU", gpu.milli.raw(), 0);
+  if (gpu.milli > kWholeGpu) {
+    return "asks " + std::to_string(gpu.milli.raw()) + " thousandths of each GPU, the most is 1000";
+  }
+  return std::nullopt;
+}
+
+bool has_type(const Cluster& cluster, GpuId id, GpuTypes types) {
+  return types == 0 || (types & cluster.type_bit(id)) != 0;
+}
+
+/// What one job may use of this GPU with so many processes.
+Bytes grantable(const GpuSpec& gpu, const GpuRequest& request) {
+  return gpu.capacity - gpu.context * request.processes;
+}
+
+std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster& cluster) {
+  std::int64_t of_type = 0;
+  std::int64_t large_enough = 0;
+  Bytes largest(0);
+  for (std::uint32_t g = 0; g < cluster.gpus().size(); ++g) {
+    if (!has_type(cluster, GpuId(g), request.types)) continue;
+    const Bytes room = grantable(cluster.gpu(GpuId(g)), request);
+    ++of_type;
+    largest = std::max(largest, room);
+    if (request.vram == Bytes(0) || request.vram <= room) ++large_enough;
+  }
+  const std::string wanted = std::to_string(request.count.raw());
+  if (request.count.raw() > of_type) {
+    return "asks " + wanted + " GPUs, the cluster has " + std::to_string(of_type) +
+           (request.types == 0 ? "" : " of the types it accepts");
+  }
+  if (request.count.raw() > 0 && large_enough == 0) {
+    return "asks " + to_text(request.vram) + " per GPU, the largest grantable is " +
+           to_text(largest);
+  }
+  if (request.count.raw() > large_enough) {
+    return "asks " + wanted + " GPUs of " + to_text(request.vram) + ", the cluster has " +
+           std::to_string(large_enough) + " that large";
+  }
+  if (request.profile != 0) return "asks for a MIG instance, the cluster has none";
+  return std::nullopt;
+}
+
+std::optional<std::string> why_no_host(const Request& request, const Cluster& cluster) {
+  CpuMilli cpu(0);
+  Bytes host(0);
+  for (const NodeSpec& node : cluster.nodes()) {
+    cpu = request.gpu.count > GpuCount(1) ? cpu + node.cpu : std::max(cpu, node.cpu);
+    host = request.gpu.count > GpuCount(1) ? host + node.host : std::max(host, node.host);
+  }
+  if (request.cpu > cpu) {
+    return "asks " + cores_text(request.cpu) + " cores, the limit is " + cores_text(cpu);
+  }
+  if (request.host > host) {
+    return "asks " + to_text(request.host) + " of host memory, the limit is " + to_text(host);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> why_impossible(JobId job, const Request& request,
+                                          const Cluster& cluster) {
+  auto why = why_senseless(request);
+  if (!why) why = why_no_gpus(request.gpu, cluster);
+  if (!why) why = why_no_host(request, cluster);
+  if (why) return "job " + std::to_string(job.value()) + ": " + *why;
+  return std::nullopt;
+}
+
+}  // namespace berth
