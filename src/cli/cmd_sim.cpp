@@ -1,0 +1,94 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/files.hpp"
+#include "cli/verbs.hpp"
+#include "policy/registry.hpp"
+#include "sim/metrics.hpp"
+#include "sim/report.hpp"
+#include "sim/simulator.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+struct SimArguments {
+  std::string trace;
+  std::string format = "tiresias";
+  std::string cluster;
+  std::string policy = "fifo-skip";
+  std::string place = "consolidated";
+  std::string jobs;
+  std::string summary;
+};
+
+/// `NxG`, `SxNxG`, or else the name of a cluster file.
+Expected<Cluster> cluster_of(const std::string& text) {
+  if (text.find_first_not_of("0123456789x") == std::string::npos) {
+    return trace::parse_cluster(text);
+  }
+  const auto file = read_file(text);
+  if (!file) return std::unexpected(file.error());
+  return trace::read_tiresias_cluster(*file, text);
+}
+
+void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
+  for (const sim::JobResult& job : result.jobs) {
+    if (job.refused.empty()) continue;
+    const std::string reason = job.refused.substr(job.refused.find(": ") + 2);
+    std::fprintf(stderr, "berth: job %s: %s; rejected\n", trace.jobs[job.job].name.c_str(),
+                 reason.c_str());
+  }
+}
+
+Expected<void> simulate(const SimArguments& arguments) {
+  const auto text = read_file(arguments.trace);
+  if (!text) return std::unexpected(text.error());
+  const auto jobs = trace::read(arguments.format, *text, arguments.trace);
+  if (!jobs) return std::unexpected(jobs.error());
+  const auto cluster = cluster_of(arguments.cluster);
+  if (!cluster) return std::unexpected(cluster.error());
+  auto policy = make_policy(arguments.policy, arguments.place);
+  if (!policy) return std::unexpected(policy.error());
+  const auto result = sim::simulate(*jobs, *cluster, std::move(*policy));
+  if (!result) return std::unexpected(result.error());
+
+  warn_of_rejected(*jobs, *result);
+  const sim::Metrics metrics = sim::measure(*jobs, *cluster, *result);
+  const sim::RunNames names{arguments.trace, arguments.cluster, arguments.policy, arguments.place};
+  if (!arguments.jobs.empty()) {
+    if (auto done = write_file(arguments.jobs, sim::jobs_csv(*jobs, *result)); !done) return done;
+  }
+  if (!arguments.summary.empty()) {
+    if (auto done = write_file(arguments.summary, sim::summary_json(names, metrics)); !done) {
+      return done;
+    }
+  }
+  std::fputs(sim::summary_table(names, metrics).c_str(), stdout);
+  return {};
+}
+
+}  // namespace
+
+void add_sim(CLI::App& app, Action& chosen) {
+  auto arguments = std::make_shared<SimArguments>();
+  CLI::App* const verb = app.add_subcommand("sim", "Replay a trace under a policy.");
+  verb->add_option("--trace", arguments->trace, "The trace file.")->required();
+  verb->add_option("--format", arguments->format, "Its format: tiresias.")->capture_default_str();
+  verb->add_option("--cluster", arguments->cluster,
+                   "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.")
+      ->required();
+  verb->add_option("--policy", arguments->policy, "The policy.")->capture_default_str();
+  verb->add_option("--place", arguments->place, "The placement.")->capture_default_str();
+  verb->add_option("--jobs", arguments->jobs, "Write one line per job to this CSV file.");
+  verb->add_option("--summary", arguments->summary, "Write the summary to this JSON file.");
+  verb->callback([arguments, &chosen] {
+    chosen = [arguments] {
+      const auto done = simulate(*arguments);
+      return done ? 0 : report_failure(done.error().message);
+    };
+  });
+}
+
+}  // namespace berth::cli

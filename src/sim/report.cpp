@@ -1,0 +1,99 @@
+#include "sim/report.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
+
+#include "core/text.hpp"
+
+namespace berth::sim {
+
+namespace {
+
+bool is_number(const std::string& name) {
+  return !name.empty() && name.size() <= 18 &&
+         std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Trace indices in the order of the jobs' names.
+std::vector<std::size_t> by_name(const trace::Trace& trace) {
+  std::vector<std::size_t> order(trace.jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const bool numbers = std::ranges::all_of(trace.jobs, is_number, &trace::TraceJob::name);
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    const std::string& x = trace.jobs[a].name;
+    const std::string& y = trace.jobs[b].name;
+    return numbers ? std::stoll(x) < std::stoll(y) : x < y;
+  });
+  return order;
+}
+
+std::string row(const trace::TraceJob& asked, const JobResult& job) {
+  std::string text = asked.name + "," + seconds_text(asked.submit) + ",";
+  const bool ran = job.end != kNever;
+  text += (job.start == kNever ? "" : seconds_text(job.start)) + ",";
+  text += (ran ? seconds_text(job.end) : "") + ",";
+  text += (ran ? seconds_text(job.end - asked.submit - asked.duration) : "") + ",";
+  text += (ran ? seconds_text(job.end - asked.submit) : "") + ",";
+  text += std::to_string(asked.spec.request.gpu.count.raw()) + "," +
+          std::to_string(job.preemptions) + ",0\n";
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Spread& spread) {
+  return {{"mean", spread.mean},
+          {"median", spread.median},
+          {"p95", spread.p95},
+          {"p99", spread.p99},
+          {"max", spread.max}};
+}
+
+std::string line(const char* name, const Spread& spread) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%-12s %14.2f %14.2f %14.2f %14.2f\n", name, spread.mean,
+                spread.median, spread.p95, spread.max);
+  return text;
+}
+
+}  // namespace
+
+std::string jobs_csv(const trace::Trace& trace, const Result& result) {
+  std::string text = "job_id,submit,start,end,wait,jct,gpus,preemptions,ooms\n";
+  for (const std::size_t i : by_name(trace)) text += row(trace.jobs[i], result.jobs[i]);
+  return text;
+}
+
+std::string summary_json(const RunNames& names, const Metrics& metrics) {
+  const nlohmann::ordered_json json = {{"trace", names.trace},
+                                       {"cluster", names.cluster},
+                                       {"policy", names.policy},
+                                       {"place", names.place},
+                                       {"jobs", metrics.jobs},
+                                       {"rejected", metrics.rejected},
+                                       {"jct_seconds", to_json(metrics.jct)},
+                                       {"wait_seconds", to_json(metrics.wait)},
+                                       {"makespan_seconds", metrics.makespan},
+                                       {"gpu_allocation", metrics.allocated},
+                                       {"preemptions", metrics.preemptions},
+                                       {"ooms", metrics.ooms}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string summary_table(const RunNames& names, const Metrics& metrics) {
+  std::string text = names.policy + " (" + names.place + ") on " + names.cluster + ", " +
+                     std::to_string(metrics.jobs) + " jobs";
+  if (metrics.rejected > 0) text += ", " + std::to_string(metrics.rejected) + " rejected";
+  char header[160];
+  std::snprintf(header, sizeof header, "\n%-12s %14s %14s %14s %14s\n", "seconds", "mean", "median",
+                "p95", "max");
+  text += header + line("JCT", metrics.jct) + line("wait", metrics.wait);
+  char rest[160];
+  std::snprintf(rest, sizeof rest, "makespan %.0f s, GPUs allocated %.1f %%, %lld preemptions\n",
+                metrics.makespan, 100 * metrics.allocated,
+                static_cast<long long>(metrics.preemptions));
+  return text + rest;
+}
+
+}  // namespace berth::sim

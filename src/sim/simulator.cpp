@@ -1,0 +1,167 @@
+#include "sim/simulator.hpp"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+#include "engine/engine.hpp"
+
+namespace berth::sim {
+
+namespace {
+
+/// The true state of one job, which the engine does not know.
+struct Truth {
+  Duration left{0};  ///< Work to do at full speed.
+  Instant since;     ///< When it last began to run.
+  Attempt attempt;
+  bool runs = false;
+  std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
+};
+
+struct PlannedEnd {
+  Instant at;
+  JobId job;
+  std::uint32_t plan;
+  auto operator<=>(const PlannedEnd&) const = default;
+};
+
+class Replay {
+ public:
+  Replay(const trace::Trace& trace, const Cluster& cluster, std::unique_ptr<Policy> policy,
+         const Options& options)
+      : trace_(trace),
+        engine_(cluster, {.settings = options.settings, .seed = options.seed}, std::move(policy)),
+        truths_(trace.jobs.size()) {
+    result_.jobs.resize(trace.jobs.size());
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+      result_.jobs[i].job = i;
+      truths_[i].left = trace.jobs[i].duration;
+    }
+  }
+
+  Expected<Result> run() {
+    while (finished_ < trace_.jobs.size()) {
+      const Instant next = next_event();
+      if (next == kNever) return stuck();
+      now_ = next;
+      inputs_.clear();
+      collect_ends();
+      collect_arrivals();
+      if (inputs_.empty()) inputs_.push_back(Ticked{});
+      while (!inputs_.empty()) step();
+    }
+    result_.dropped = engine_.dropped();
+    return std::move(result_);
+  }
+
+ private:
+  // A job's id is its place in the trace plus one, so ties fall in file order.
+  static JobId id_of(std::size_t index) { return JobId(index + 1); }
+  static std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value() - 1); }
+  Truth& truth(JobId id) { return truths_[index_of(id)]; }
+
+  Instant next_event() {
+    while (!ends_.empty() && truth(ends_.top().job).plan != ends_.top().plan) ends_.pop();
+    Instant next = ends_.empty() ? kNever : ends_.top().at;
+    if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
+    return std::min(next, wake_at_);
+  }
+
+  void collect_ends() {
+    for (; !ends_.empty() && ends_.top().at == now_; ends_.pop()) {
+      const auto [at, id, plan] = ends_.top();
+      Truth& job = truth(id);
+      if (job.plan != plan) continue;
+      pause(job);
+      result_.jobs[index_of(id)].end = now_;
+      inputs_.push_back(Exited{.job = id, .attempt = job.attempt});
+      inputs_.push_back(Released{id, job.attempt});
+    }
+  }
+
+  void collect_arrivals() {
+    for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].submit == now_; ++arrived_) {
+      const trace::TraceJob& job = trace_.jobs[arrived_];
+      Submitted submitted{.job = id_of(arrived_), .spec = job.spec};
+      submitted.spec.estimate = job.duration;
+      inputs_.push_back(std::move(submitted));
+    }
+  }
+
+  void step() {
+    const Effects& effects = engine_.step(now_, inputs_);
+    ++result_.steps;
+    inputs_.clear();
+    wake_at_ = effects.wake_at.value_or(kNever);
+    for (const Effect& effect : effects.list) {
+      std::visit([this](const auto& what) { perform(what); }, effect);
+    }
+  }
+
+  void perform(const Launch& launch) { begin(launch.job, launch.attempt); }
+  void perform(const Continue& resume) { begin(resume.job, resume.attempt); }
+  void perform(const Stop& stop) {
+    Truth& job = truth(stop.job);
+    if (job.runs) pause(job);
+    JobResult& result = result_.jobs[index_of(stop.job)];
+    if (stop.why == StopFor::Preemption) ++result.preemptions;
+    if (stop.how == PreemptHow::Requeue) job.left = trace_.jobs[index_of(stop.job)].duration;
+    inputs_.push_back(Released{stop.job, stop.attempt});
+  }
+  void perform(const Finished& finished) {
+    ++finished_;
+    JobResult& result = result_.jobs[index_of(finished.job)];
+    if (finished.outcome == Outcome::Rejected) result.refused = finished.note;
+  }
+  void perform(const Adjust&) {}
+  void perform(const Compute&) {}
+
+  void begin(JobId id, Attempt attempt) {
+    Truth& job = truth(id);
+    JobResult& result = result_.jobs[index_of(id)];
+    if (result.start == kNever) result.start = now_;
+    job.attempt = attempt;
+    job.since = now_;
+    job.runs = true;
+    ends_.push({now_ + job.left, id, ++job.plan});
+    inputs_.push_back(Started{id, attempt});
+  }
+
+  void pause(Truth& job) {
+    job.left -= now_ - job.since;
+    job.runs = false;
+    ++job.plan;
+  }
+
+  Expected<Result> stuck() const {
+    std::size_t left = 0;
+    std::size_t first = 0;
+    for (const JobResult& job : result_.jobs) {
+      if (job.end != kNever || !job.refused.empty()) continue;
+      if (left++ == 0) first = job.job;
+    }
+    return fail(ErrorCode::Conflict, std::to_string(left) + " jobs never start; the first is job " +
+                                         trace_.jobs[first].name);
+  }
+
+  const trace::Trace& trace_;
+  Engine engine_;
+  std::vector<Truth> truths_;
+  Result result_;
+  Instant now_ = kStart;
+  Instant wake_at_ = kNever;
+  std::size_t arrived_ = 0;
+  std::size_t finished_ = 0;
+  std::vector<Input> inputs_;
+  std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
+};
+
+}  // namespace
+
+Expected<Result> simulate(const trace::Trace& trace, const Cluster& cluster,
+                          std::unique_ptr<Policy> policy, const Options& options) {
+  return Replay(trace, cluster, std::move(policy), options).run();
+}
+
+}  // namespace berth::sim

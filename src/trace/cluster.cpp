@@ -1,0 +1,57 @@
+#include <charconv>
+#include <vector>
+
+#include "trace/trace.hpp"
+
+namespace berth::trace {
+
+namespace {
+
+constexpr std::int64_t kMostGpus = 1'000'000;
+
+/// The numbers between the x's; empty if one is not from 1 to kMostGpus or so is their product.
+std::vector<std::uint32_t> factors(std::string_view text) {
+  std::vector<std::uint32_t> numbers;
+  std::int64_t product = 1;
+  for (const char *at = text.data(), *end = at + text.size();;) {
+    std::uint32_t number = 0;
+    const auto [stop, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || number < 1 || number > kMostGpus) return {};
+    product *= number;
+    if (product > kMostGpus) return {};
+    numbers.push_back(number);
+    if (stop == end) return numbers;
+    if (*stop != 'x' || numbers.size() == 3) return {};
+    at = stop + 1;
+  }
+}
+
+}  // namespace
+
+Expected<Cluster> parse_cluster(std::string_view text) {
+  std::vector<std::uint32_t> numbers = factors(text);
+  if (numbers.size() < 2) {
+    return fail(ErrorCode::InvalidArgument,
+                "cluster '" + std::string(text) +
+                    "': expected NODESxGPUS or SWITCHESxNODESxGPUS with 1,000,000 GPUs at most");
+  }
+  if (numbers.size() == 2) numbers.insert(numbers.begin(), 1);
+  Cluster cluster;
+  for (std::uint32_t s = 0; s < numbers[0]; ++s) {
+    cluster.add_switch();
+    for (std::uint32_t n = 0; n < numbers[1]; ++n) {
+      cluster.add_node({.name = "n" + std::to_string(s * numbers[1] + n),
+                        .gpus = numbers[2],
+                        .vram = Bytes(std::int64_t{24} << 30)});
+    }
+  }
+  return cluster;
+}
+
+Expected<Trace> read(std::string_view format, std::string_view text, std::string_view file) {
+  if (format == "tiresias") return read_tiresias(text, file);
+  return fail(ErrorCode::NotFound,
+              "trace format '" + std::string(format) + "' is not known; there are: tiresias");
+}
+
+}  // namespace berth::trace

@@ -1,0 +1,112 @@
+#include "trace/csv.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace berth::trace {
+
+namespace {
+
+constexpr std::int64_t kMaxSeconds = 100LL * 366 * 24 * 3600;  // a century; sums stay exact
+
+std::string_view trimmed(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+void split(std::string_view line, std::vector<std::string_view>& out) {
+  out.clear();
+  for (std::size_t from = 0;;) {
+    const std::size_t comma = line.find(',', from);
+    out.push_back(trimmed(line.substr(from, comma - from)));
+    if (comma == std::string_view::npos) return;
+    from = comma + 1;
+  }
+}
+
+std::optional<std::int64_t> to_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+/// The first six decimals as microseconds; nothing if some character is not a digit.
+std::optional<std::int64_t> to_micros(std::string_view decimals) {
+  const bool digits = std::ranges::all_of(decimals, [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits) return std::nullopt;
+  std::int64_t micros = 0;
+  for (std::size_t i = 0; i < 6; ++i) {
+    micros = micros * 10 + (i < decimals.size() ? decimals[i] - '0' : 0);
+  }
+  return micros;
+}
+
+}  // namespace
+
+std::optional<std::string_view> Csv::line() {
+  while (!rest_.empty()) {
+    const std::size_t end = rest_.find('\n');
+    const std::string_view text = trimmed(rest_.substr(0, end));
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    ++line_;
+    if (!text.empty()) return text;
+  }
+  return std::nullopt;
+}
+
+Expected<Csv> Csv::open(std::string_view text, std::string_view file) {
+  Csv csv;
+  csv.rest_ = text;
+  csv.file_ = file;
+  const auto header = csv.line();
+  if (!header) return fail(ErrorCode::BadData, csv.file_ + ": empty, expected a header line");
+  split(*header, csv.header_);
+  return csv;
+}
+
+Expected<std::size_t> Csv::column(std::string_view name) const {
+  const auto found = std::ranges::find(header_, name);
+  if (found != header_.end()) return static_cast<std::size_t>(found - header_.begin());
+  return fail(ErrorCode::BadData,
+              file_ + ":1: no column '" + std::string(name) + "' in the header");
+}
+
+Expected<bool> Csv::next() {
+  const auto text = line();
+  if (!text) return false;
+  split(*text, fields_);
+  if (fields_.size() == header_.size()) return true;
+  return fail(ErrorCode::BadData, file_ + ":" + std::to_string(line_) + ": " +
+                                      std::to_string(fields_.size()) + " fields, expected " +
+                                      std::to_string(header_.size()));
+}
+
+Error Csv::error(std::size_t column, std::string_view expected) const {
+  return {ErrorCode::BadData,
+          file_ + ":" + std::to_string(line_) + ": column '" + std::string(header_[column]) +
+              "': '" + std::string(fields_[column]) + "', expected " + std::string(expected)};
+}
+
+Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::int64_t high) const {
+  const auto value = to_integer(fields_[column]);
+  if (value && *value >= low && *value <= high) return *value;
+  return std::unexpected(
+      error(column, "an integer from " + std::to_string(low) + " to " + std::to_string(high)));
+}
+
+Expected<Duration> Csv::duration(std::size_t column) const {
+  const std::string_view text = fields_[column];
+  const std::size_t dot = text.find('.');
+  const auto whole = to_integer(text.substr(0, dot));
+  const auto micros = to_micros(dot == std::string_view::npos ? "" : text.substr(dot + 1));
+  if (whole && micros && *whole >= 0 && *whole <= kMaxSeconds && text.front() != '-') {
+    return seconds(*whole) + Duration(*micros);
+  }
+  return std::unexpected(error(column, "seconds from 0 to " + std::to_string(kMaxSeconds)));
+}
+
+}  // namespace berth::trace
