@@ -1,0 +1,200 @@
+#include "emu/cuda/driver.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "emu/cuda/visible.hpp"
+#include "emu/state/identity.hpp"
+
+namespace berth::emu {
+namespace {
+
+std::optional<std::string_view> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string_view>(value);
+}
+
+CudaResult result_of(OpenFailure failure) {
+  switch (failure) {
+    case OpenFailure::Denied:
+      return CudaResult::NotPermitted;
+    case OpenFailure::OtherVersion:
+      return CudaResult::SystemDriverMismatch;
+    case OpenFailure::Missing:
+    case OpenFailure::NotAState:
+    case OpenFailure::EarlierBoot:
+      return CudaResult::NoDevice;
+  }
+  std::abort();
+}
+
+std::vector<std::uint32_t> visible_in(const Region& region) {
+  std::vector<Candidate> candidates;
+  for (std::uint32_t gpu = 0; gpu < region.gpu_count(); ++gpu) {
+    const auto& config = region.layout().gpus[gpu].config;
+    candidates.push_back({format_uuid(config.uuid), config.total_bytes});
+  }
+  return visible_gpus(candidates, variable("CUDA_VISIBLE_DEVICES"),
+                      parse_order(variable("CUDA_DEVICE_ORDER")));
+}
+
+}  // namespace
+
+std::vector<Context*>& context_stack() {
+  thread_local std::vector<Context*> stack;
+  return stack;
+}
+
+Driver& Driver::instance() {
+  // Never destroyed: threads may still be in a call while the process exits.
+  static Driver* const only = new Driver;
+  return *only;
+}
+
+bool Driver::is_own_process() const {
+  const auto process = process_.load();
+  return process == 0 || process == ::getpid();
+}
+
+CudaResult Driver::initialise() {
+  if (state_ == State::New) {
+    failure_ = open_state();
+    process_ = ::getpid();
+    state_ = failure_ == CudaResult::Success ? State::Ready : State::Failed;
+  }
+  return failure_;
+}
+
+CudaResult Driver::open_state() {
+  const auto path = variable("BERTH_EMU_STATE");
+  auto region = Region::open(std::string(path.value_or("BERTH_EMU_STATE (not set)")));
+  if (!region) {
+    std::fprintf(stderr, "berth emulated CUDA driver: %s\n", region.error().message.c_str());
+    return result_of(region.error().failure);
+  }
+  region_.emplace(std::move(*region));
+  const auto visible = visible_in(*region_);
+  for (const auto gpu : visible) {
+    auto& device = devices_.emplace_back(region_->layout(), gpu, device_count());
+    pools_.push_back({.device = &device});
+  }
+  primaries_.resize(devices_.size());
+  return devices_.empty() ? CudaResult::NoDevice : CudaResult::Success;
+}
+
+/// Enters this process into the state file, with its first context.
+CudaResult Driver::attach() {
+  if (is_attached_) return CudaResult::Success;
+  const auto key = key_of(::getpid());
+  if (key) release_slots_of(region_->layout(), *key);
+  const auto slot = key ? claim_slot(region_->layout(), *key) : std::nullopt;
+  if (!slot) {
+    std::fprintf(
+        stderr, "berth emulated CUDA driver: %s\n",
+        key ? "1024 processes use these GPUs already, the limit" : "/proc is not readable");
+    return CudaResult::DeviceUnavailable;
+  }
+  for (auto& device : devices_) device.attach(*slot);
+  is_attached_ = true;
+  return CudaResult::Success;
+}
+
+Device* Driver::device(CudaDevice ordinal) {
+  return ordinal >= 0 && ordinal < device_count() ? &devices_[static_cast<std::size_t>(ordinal)]
+                                                  : nullptr;
+}
+
+std::uint64_t Driver::default_kernel_nanoseconds() const {
+  return region_->layout().header.default_kernel_nanoseconds;
+}
+
+std::expected<Context*, CudaResult> Driver::create_context(Device& device, unsigned flags) {
+  if (device.is_lost()) return std::unexpected(CudaResult::Unknown);
+  if (const auto attached = attach(); attached != CudaResult::Success) {
+    return std::unexpected(attached);
+  }
+  if (const auto added = device.add_context(); added != CudaResult::Success) {
+    return std::unexpected(added);
+  }
+  return contexts_.add({.device = &device, .flags = flags});
+}
+
+void Driver::destroy_context(Context* context) {
+  const auto nothing = [](const auto&) {};
+  const auto belongs = [&](const auto& object) { return object.context == context; };
+  auto& device = *context->device;
+  modules_.remove_if(belongs, nothing);
+  streams_.remove_if(belongs, nothing);
+  events_.remove_if(belongs, [&](const Event& event) { device.unwatch(&event); });
+  device.remove_context(context);
+  contexts_.remove(context);
+}
+
+std::expected<Context*, CudaResult> Driver::retain_primary(Device& device) {
+  auto& primary = primaries_[static_cast<std::size_t>(device.ordinal())];
+  if (primary.context == nullptr) {
+    const auto created = create_context(device, primary.flags);
+    if (!created) return created;
+    primary.context = *created;
+    primary.context->is_primary = true;
+  }
+  ++primary.users;
+  return primary.context;
+}
+
+CudaResult Driver::release_primary(Device& device) {
+  auto& primary = primaries_[static_cast<std::size_t>(device.ordinal())];
+  if (primary.users == 0) return CudaResult::InvalidContext;
+  return --primary.users == 0 ? reset_primary(device) : CudaResult::Success;
+}
+
+CudaResult Driver::reset_primary(Device& device) {
+  auto& primary = primaries_[static_cast<std::size_t>(device.ordinal())];
+  if (primary.context != nullptr) destroy_context(primary.context);
+  primary.context = nullptr;
+  primary.users = 0;
+  return CudaResult::Success;
+}
+
+CudaResult Driver::set_primary_flags(Device& device, unsigned flags) {
+  auto& primary = primaries_[static_cast<std::size_t>(device.ordinal())];
+  primary.flags = flags;
+  if (primary.context != nullptr) primary.context->flags = flags;
+  return CudaResult::Success;
+}
+
+unsigned Driver::primary_flags(const Device& device) const {
+  return primaries_[static_cast<std::size_t>(device.ordinal())].flags;
+}
+
+bool Driver::is_primary_active(const Device& device) const {
+  return primaries_[static_cast<std::size_t>(device.ordinal())].context != nullptr;
+}
+
+Device* Driver::device_at(CudaAddress address) {
+  for (auto& device : devices_) {
+    if (device.addresses().find(address)) return &device;
+  }
+  return nullptr;
+}
+
+MemoryPool* Driver::pool_of(const Device& device) {
+  return &pools_[static_cast<std::size_t>(device.ordinal())];
+}
+
+bool Driver::is_pool(const MemoryPool* pool) const {
+  return std::ranges::any_of(pools_, [&](const MemoryPool& own) { return &own == pool; });
+}
+
+bool Driver::is_function(const Function* function) const {
+  return modules_.any([&](const Module& module) {
+    return std::ranges::any_of(module.functions,
+                               [&](const auto& entry) { return &entry.second == function; });
+  });
+}
+
+}  // namespace berth::emu

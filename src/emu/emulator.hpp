@@ -1,0 +1,95 @@
+// How a program outside the driver libraries makes and describes emulated GPUs: what berthd calls
+// for `--emulate 2x24GiB`, and what berth-emu and the tests call. Nothing here needs a GPU or a
+// driver; afterwards any process joins through the two variables of `environment`.
+//
+// Thread-safety: every function may be called from any thread. Functions on one path at the same
+// time are safe: the file appears complete or not at all.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace berth::emu {
+
+inline constexpr std::uint64_t kMebibyte = 1ULL << 20;
+inline constexpr std::uint64_t kGibibyte = 1ULL << 30;
+
+/// What the emulated machine looks like. Sizes are bytes.
+struct Spec {
+  std::vector<std::uint64_t> gpu_bytes;                // total memory of each GPU, in index order
+  std::string model = "Berth Emulated GPU";            // what both libraries answer as name
+  std::uint64_t context_bytes = 300 * kMebibyte;       // what one CUDA context takes
+  std::uint64_t reserved_bytes = kReservedByDefault;   // what the driver keeps of each GPU
+  std::uint64_t default_kernel_nanoseconds = 1000000;  // kernels the emulator does not know
+  std::uint64_t seed = 0;                              // varies the UUIDs
+  mode_t mode = 0666;                                  // tenants of other users must write it
+
+  static constexpr std::uint64_t kReservedByDefault = ~0ULL;  // a 64th of the GPU
+};
+
+template <class Value>
+using Outcome = std::expected<Value, std::string>;
+
+/// Parses "24GiB", "6G", "1.5g", "512M": powers of two whatever the spelling, a bare number is
+/// bytes.
+Outcome<std::uint64_t> parse_bytes(std::string_view text);
+
+/// Parses "2s", "500ms", "30us", "100ns", "1.5m", "1h" to nanoseconds; a bare number is seconds.
+Outcome<std::uint64_t> parse_nanoseconds(std::string_view text);
+
+/// Parses "2x24GiB" or "2x24GiB,1x80GiB" to one entry per GPU.
+Outcome<std::vector<std::uint64_t>> parse_gpus(std::string_view text);
+
+/// "24 GiB", "300 MiB", "7 B": the largest unit that divides it, else two decimals.
+std::string format_bytes(std::uint64_t bytes);
+
+/// Makes the state file at `path`. Fails when the path exists or the spec breaks a limit; the
+/// message names field, value and limit.
+Outcome<void> create(const std::string& path, const Spec& spec);
+
+/// As `create`, but a usable file from this boot with the same spec is kept, tenants and all: what
+/// a daemon calls at every start. A different one is replaced, unless a live process is using it.
+Outcome<void> open_or_create(const std::string& path, const Spec& spec);
+
+/// The folder with the emulated libnvidia-ml.so.1 and libcuda.so.1, found from the running
+/// executable: ../emu of a build tree, ../lib/berth/emu of an installation.
+Outcome<std::string> find_library_directory();
+
+/// What a process needs in its environment to see the emulated GPUs at `path`. LD_LIBRARY_PATH
+/// holds the library folder alone: prepend it to the process's own.
+std::vector<std::pair<std::string, std::string>> environment(const std::string& path,
+                                                             const std::string& library_directory);
+
+/// Writes `emu.env` (to be sourced by a shell) beside `path`; returns the path of that file.
+Outcome<std::string> write_environment(const std::string& path,
+                                       const std::string& library_directory);
+
+/// One GPU as `berth-emu show` prints it.
+struct GpuReport {
+  std::string uuid;
+  std::string bus_id;
+  std::string model;
+  std::uint64_t total_bytes = 0;
+  std::uint64_t reserved_bytes = 0;
+  std::uint64_t used_bytes = 0;  // of processes, contexts included
+  unsigned utilisation_percent = 0;
+  bool lost = false;
+  std::vector<std::pair<pid_t, std::uint64_t>> processes;  // live ones that hold memory, by pid
+};
+
+/// Reads the state at one moment per GPU; memory of dead processes is returned first.
+Outcome<std::vector<GpuReport>> report(const std::string& path);
+
+/// Injects an Xid event. 79 (the GPU fell off the bus) also loses the GPU: see `restore_gpu`.
+Outcome<void> inject_xid(const std::string& path, std::uint32_t gpu, std::uint32_t xid);
+
+/// Brings a lost GPU back, as a reset would.
+Outcome<void> restore_gpu(const std::string& path, std::uint32_t gpu);
+
+}  // namespace berth::emu

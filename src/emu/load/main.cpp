@@ -1,0 +1,136 @@
+// berth-load: a GPU job that holds memory and runs steps. See --help and doc/emulator.md.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "emu/load/driver_api.hpp"
+#include "emu/load/options.hpp"
+#include "emu/load/plan.hpp"
+#include "emu/load/worker.hpp"
+
+namespace berth::emu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kFailed = 1;
+constexpr int kBadFlag = 2;
+constexpr int kOutOfMemory = 77;
+
+int fail(const std::string& message, int code = kFailed) {
+  std::fprintf(stderr, "berth-load: %s\n", message.c_str());
+  return code;
+}
+
+int fail(const Failure& failure) {
+  return fail(failure.what, failure.result == kDriverOutOfMemory ? kOutOfMemory : kFailed);
+}
+
+std::uint64_t nanoseconds_since(Clock::time_point start) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+/// The running job.
+class Job {
+ public:
+  Job(const LoadOptions& options, std::vector<Worker> workers)
+      : options_(options), workers_(std::move(workers)), start_(Clock::now()) {}
+
+  /// Runs all steps.
+  Done run() {
+    for (std::uint64_t step = 1; options_.steps == 0 || step <= options_.steps; ++step) {
+      if (auto done = run_step(); !done) return done;
+      if (options_.report_every != 0 && step % options_.report_every == 0) report(step);
+    }
+    std::printf("done: %llu steps in %.3f s, %.2f steps/s, held at most %s per GPU\n",
+                static_cast<unsigned long long>(options_.steps), seconds(),
+                static_cast<double>(options_.steps) / seconds(), format_bytes(peak_).c_str());
+    return {};
+  }
+
+ private:
+  Done run_step() {
+    const auto gpu_time =
+        static_cast<std::uint64_t>(static_cast<double>(options_.step_nanoseconds) * options_.duty);
+    for (auto& worker : workers_) {
+      if (auto held = settle_memory(worker); !held) return held;
+      if (auto launched = worker.launch(gpu_time); !launched) return launched;
+    }
+    for (auto& worker : workers_) {
+      if (auto waited = worker.synchronise(); !waited) return waited;
+    }
+    std::this_thread::sleep_for(std::chrono::nanoseconds(options_.step_nanoseconds - gpu_time));
+    return {};
+  }
+
+  Done settle_memory(Worker& worker) {
+    const auto elapsed = nanoseconds_since(start_);
+    const bool ramped = elapsed >= options_.ramp_nanoseconds;
+    const bool complete = ramped && options_.grow_bytes_per_second == 0;
+    if (auto held = worker.hold(steady_bytes(options_, elapsed), complete); !held) return held;
+    const auto spike = is_spiking(options_, elapsed) ? options_.spike_bytes : 0;
+    if (auto spiked = worker.spike(spike); !spiked) return spiked;
+    peak_ = std::max(peak_, worker.held_bytes());
+    return {};
+  }
+
+  void report(std::uint64_t step) const {
+    const auto total = options_.steps == 0 ? "" : "/" + std::to_string(options_.steps);
+    std::printf("step %llu%s  %.2f steps/s  holding %s per GPU\n",
+                static_cast<unsigned long long>(step), total.c_str(),
+                static_cast<double>(step) / seconds(),
+                format_bytes(workers_.front().held_bytes()).c_str());
+  }
+
+  double seconds() const { return static_cast<double>(nanoseconds_since(start_)) / 1e9; }
+
+  const LoadOptions& options_;
+  std::vector<Worker> workers_;
+  Clock::time_point start_;
+  std::uint64_t peak_ = 0;
+};
+
+int run(const LoadOptions& options) {
+  const auto api = open_driver();
+  if (!api) return fail("no CUDA driver: " + api.error());
+  if (const int started = api->init(0); started != kDriverSuccess) {
+    return fail("cuInit: " + describe(*api, started));
+  }
+  int visible = 0;
+  api->device_get_count(&visible);
+  if (options.gpus > visible) {
+    return fail(
+        "--gpus " + std::to_string(options.gpus) + ": " + std::to_string(visible) + " visible",
+        kBadFlag);
+  }
+  std::vector<Worker> workers;
+  for (int ordinal = 0; ordinal < options.gpus; ++ordinal) {
+    auto worker = Worker::start(*api, ordinal);
+    if (!worker) return fail(worker.error());
+    workers.push_back(std::move(*worker));
+  }
+  const auto done = Job(options, std::move(workers)).run();
+  return done ? options.exit_code : fail(done.error());
+}
+
+int run(const std::vector<std::string_view>& words) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a log must show a step when it happened
+  const auto options = parse_load_options(words);
+  if (!options) return fail(options.error(), kBadFlag);
+  if (options->help) {
+    std::fputs(kLoadHelp, stdout);
+    return 0;
+  }
+  return run(*options);
+}
+
+}  // namespace
+}  // namespace berth::emu
+
+int main(int count, char** words) {
+  return berth::emu::run(std::vector<std::string_view>(words + 1, words + count));
+}

@@ -1,0 +1,32 @@
+// berth-load's command line. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "emu/emulator.hpp"
+
+namespace berth::emu {
+
+struct LoadOptions {
+  std::uint64_t vram_bytes = 0;
+  std::uint64_t ramp_nanoseconds = 0;   // until vram_bytes are reached
+  std::uint64_t spike_bytes = 0;        // held for the last fifth of every period
+  std::uint64_t spike_nanoseconds = 0;  // the period
+  std::uint64_t grow_bytes_per_second = 0;
+  std::uint64_t steps = 100;  // 0: for ever
+  std::uint64_t step_nanoseconds = 10000000;
+  double duty = 0.5;  // share of a step on the GPU
+  int exit_code = 0;
+  int gpus = 1;
+  std::uint64_t report_every = 50;  // steps per line; 0: none
+  bool help = false;
+};
+
+extern const char* const kLoadHelp;
+
+/// The message of a refusal names flag, value and limit.
+Outcome<LoadOptions> parse_load_options(const std::vector<std::string_view>& words);
+
+}  // namespace berth::emu

@@ -1,0 +1,57 @@
+// berth-load's share of one GPU: a context, the memory it holds, the kernel it runs.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "emu/load/driver_api.hpp"
+
+namespace berth::emu {
+
+/// A call of the driver that failed.
+struct Failure {
+  int result = 0;
+  std::string what;  // names GPU, call and size
+};
+
+using Done = std::expected<void, Failure>;
+
+class Worker {
+ public:
+  /// Makes a context on GPU `ordinal` and measures the kernel there.
+  static std::expected<Worker, Failure> start(const DriverApi& api, int ordinal);
+
+  /// Holds `bytes` for good, allocating what is missing once that is worth an allocation.
+  Done hold(std::uint64_t bytes, bool complete);
+  /// Holds the spike, or not.
+  Done spike(std::uint64_t bytes);
+  /// Starts a kernel that takes this long on a GPU of its own.
+  Done launch(std::uint64_t nanoseconds);
+  Done synchronise();
+
+  std::uint64_t held_bytes() const { return held_bytes_ + spike_bytes_; }
+
+ private:
+  Worker(const DriverApi& api, int ordinal) : api_(&api), ordinal_(ordinal) {}
+
+  Done load_kernel();
+  Done measure();
+  std::expected<double, Failure> time_kernel(void* start, void* end, std::uint64_t iterations);
+  Done run(std::uint64_t nanoseconds, std::uint64_t iterations);
+  std::expected<std::uint64_t, Failure> allocate(std::uint64_t bytes);
+  Done select();
+  Done checked(int result, const std::string& call) const;
+
+  const DriverApi* api_;
+  int ordinal_;
+  void* context_ = nullptr;
+  void* function_ = nullptr;
+  double iterations_per_nanosecond_ = 1;
+  std::uint64_t held_bytes_ = 0;
+  std::uint64_t spike_bytes_ = 0;
+  std::uint64_t spike_address_ = 0;
+};
+
+}  // namespace berth::emu

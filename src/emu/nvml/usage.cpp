@@ -1,0 +1,208 @@
+// NVML entry points that say what a GPU is doing: memory, processes, utilisation.
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "emu/nvml/session.hpp"
+#include "emu/state/clock.hpp"
+
+namespace berth::emu {
+namespace {
+
+struct Holder {
+  std::uint32_t slot;
+  std::uint32_t pid;
+  std::uint64_t bytes;
+};
+
+/// Live processes with memory on the GPU.
+std::vector<Holder> holders_of(const GpuCall& call) {
+  reap_dead(call.layout);
+  const Ledger ledger(call.layout, call.index);
+  std::vector<Holder> holders;
+  for (std::uint32_t slot = 0; slot < used_slots(call.layout); ++slot) {
+    const auto owner = call.layout.owners[slot].load();
+    const auto granules = ledger.granules_of(slot);
+    if (owner == 0 || granules == 0) continue;
+    holders.push_back({slot, static_cast<std::uint32_t>(pid_of(owner)), granules * kGranule});
+  }
+  return holders;
+}
+
+NvmlMemoryV2 memory_of(const GpuCall& call) {
+  reap_dead(call.layout);
+  const auto& config = call.gpu.config;
+  const auto used = Ledger(call.layout, call.index).used_granules() * kGranule;
+  return {.version = kNvmlMemoryV2Tag,
+          .total = config.total_bytes,
+          .reserved = config.reserved_bytes,
+          .free = config.total_bytes - config.reserved_bytes - used,
+          .used = used};
+}
+
+template <class Entry>
+Entry entry_of(const Holder& holder);
+
+template <>
+NvmlProcessInfoV1 entry_of(const Holder& holder) {
+  return {.pid = holder.pid, .used_gpu_memory = holder.bytes};
+}
+
+template <>
+NvmlProcessInfo entry_of(const Holder& holder) {
+  return {.pid = holder.pid,
+          .used_gpu_memory = holder.bytes,
+          .gpu_instance_id = kNvmlNoInstance,
+          .compute_instance_id = kNvmlNoInstance};
+}
+
+/// The NVML way of returning a list: `*count` is the room on entry, the number needed on return.
+template <class Entry>
+NvmlResult list_processes(NvmlDevice device, std::uint32_t* count, Entry* entries) {
+  return on_device(device, [&](const GpuCall& call) {
+    if (count == nullptr) return NvmlResult::InvalidArgument;
+    const auto holders = holders_of(call);
+    const auto room = *count;
+    *count = static_cast<std::uint32_t>(holders.size());
+    if (holders.empty()) return NvmlResult::Success;
+    if (room < holders.size()) return NvmlResult::InsufficientSize;
+    if (entries == nullptr) return NvmlResult::InvalidArgument;
+    std::ranges::transform(holders, entries, entry_of<Entry>);
+    return NvmlResult::Success;
+  });
+}
+
+NvmlResult list_nothing(NvmlDevice device, std::uint32_t* count) {
+  return answer(device, count, [](const GpuCall&) { return 0U; });
+}
+
+/// Kernel time a process had run when we were last asked.
+struct Served {
+  std::uint64_t real_nanoseconds = 0;
+  std::uint64_t served_nanoseconds = 0;
+};
+
+/// Share of the GPU since the last call about the same process, in percent.
+std::uint32_t share_since_last_call(const GpuCall& call, const Holder& holder) {
+  static std::mutex mutex;
+  static auto* const last = new std::map<std::pair<std::uint32_t, ProcessKey>, Served>;
+  const Served now{monotonic_nanoseconds(),
+                   GpuClock(call.layout, call.index).served_nanoseconds(holder.slot)};
+  const std::lock_guard lock(mutex);
+  auto& before = (*last)[{call.index, call.layout.owners[holder.slot].load()}];
+  const auto elapsed = now.real_nanoseconds - before.real_nanoseconds;
+  const auto ran =
+      now.served_nanoseconds - std::min(now.served_nanoseconds, before.served_nanoseconds);
+  const bool first = before.real_nanoseconds == 0;
+  before = now;
+  return first || elapsed == 0
+             ? 0
+             : static_cast<std::uint32_t>(std::min<std::uint64_t>(100, ran * 100 / elapsed));
+}
+
+}  // namespace
+
+extern "C" {
+
+NvmlResult nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* memory) {
+  return answer(device, memory, [](const GpuCall& call) {
+    const auto now = memory_of(call);
+    // The first version has no `reserved`: it counts as used.
+    return NvmlMemory{.total = now.total, .free = now.free, .used = now.used + now.reserved};
+  });
+}
+
+NvmlResult nvmlDeviceGetMemoryInfo_v2(NvmlDevice device, NvmlMemoryV2* memory) {
+  if (memory != nullptr && memory->version != kNvmlMemoryV2Tag) {
+    return NvmlResult::ArgumentVersionMismatch;
+  }
+  return answer(device, memory, memory_of);
+}
+
+NvmlResult nvmlDeviceGetBAR1MemoryInfo(NvmlDevice device, NvmlBar1Memory* memory) {
+  constexpr std::uint64_t kAperture = 256 * kMebibyte;
+  return answer(device, memory, [](const GpuCall&) {
+    return NvmlBar1Memory{.total = kAperture, .free = kAperture, .used = 0};
+  });
+}
+
+NvmlResult nvmlDeviceGetUtilizationRates(NvmlDevice device, NvmlUtilization* utilization) {
+  return answer(device, utilization, [](const GpuCall& call) {
+    const auto percent = GpuClock(call.layout, call.index).utilisation_percent();
+    return NvmlUtilization{.gpu = percent, .memory = percent / 2};
+  });
+}
+
+NvmlResult nvmlDeviceGetComputeRunningProcesses_v3(NvmlDevice device, std::uint32_t* count,
+                                                   NvmlProcessInfo* infos) {
+  return list_processes(device, count, infos);
+}
+
+NvmlResult nvmlDeviceGetComputeRunningProcesses_v2(NvmlDevice device, std::uint32_t* count,
+                                                   NvmlProcessInfo* infos) {
+  return list_processes(device, count, infos);
+}
+
+NvmlResult nvmlDeviceGetComputeRunningProcesses(NvmlDevice device, std::uint32_t* count,
+                                                NvmlProcessInfoV1* infos) {
+  return list_processes(device, count, infos);
+}
+
+NvmlResult nvmlDeviceGetGraphicsRunningProcesses_v3(NvmlDevice device, std::uint32_t* count,
+                                                    NvmlProcessInfo*) {
+  return list_nothing(device, count);
+}
+
+NvmlResult nvmlDeviceGetGraphicsRunningProcesses_v2(NvmlDevice device, std::uint32_t* count,
+                                                    NvmlProcessInfo*) {
+  return list_nothing(device, count);
+}
+
+NvmlResult nvmlDeviceGetGraphicsRunningProcesses(NvmlDevice device, std::uint32_t* count,
+                                                 NvmlProcessInfoV1*) {
+  return list_nothing(device, count);
+}
+
+NvmlResult nvmlDeviceGetMPSComputeRunningProcesses_v3(NvmlDevice device, std::uint32_t* count,
+                                                      NvmlProcessInfo*) {
+  return list_nothing(device, count);
+}
+
+NvmlResult nvmlDeviceGetMPSComputeRunningProcesses_v2(NvmlDevice device, std::uint32_t* count,
+                                                      NvmlProcessInfo*) {
+  return list_nothing(device, count);
+}
+
+NvmlResult nvmlDeviceGetMPSComputeRunningProcesses(NvmlDevice device, std::uint32_t* count,
+                                                   NvmlProcessInfoV1*) {
+  return list_nothing(device, count);
+}
+
+/// One sample per process: its share since this library was last asked.
+NvmlResult nvmlDeviceGetProcessUtilization(NvmlDevice device, NvmlProcessUtilizationSample* samples,
+                                           std::uint32_t* count, std::uint64_t) {
+  return on_device(device, [&](const GpuCall& call) {
+    if (count == nullptr) return NvmlResult::InvalidArgument;
+    const auto holders = holders_of(call);
+    const auto room = *count;
+    *count = static_cast<std::uint32_t>(holders.size());
+    if (holders.empty()) return NvmlResult::NotFound;
+    if (samples == nullptr || room < holders.size()) return NvmlResult::InsufficientSize;
+    const auto now = monotonic_nanoseconds() / 1000;
+    std::ranges::transform(holders, samples, [&](const Holder& holder) {
+      const auto share = share_since_last_call(call, holder);
+      return NvmlProcessUtilizationSample{.pid = holder.pid,
+                                          .time_stamp = now,
+                                          .sm_util = share,
+                                          .mem_util = share / 2,
+                                          .enc_util = 0,
+                                          .dec_util = 0};
+    });
+    return NvmlResult::Success;
+  });
+}
+
+}  // extern "C"
+
+}  // namespace berth::emu

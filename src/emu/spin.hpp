@@ -1,0 +1,38 @@
+// The one kernel both sides know: berth-load brings it, the emulator reads its first parameter.
+#pragma once
+
+namespace berth::emu {
+
+inline constexpr const char* kSpinEntry = "berth_spin";
+
+/// Keeps one thread busy. A real GPU runs `iterations` turns of the loop and does not look at
+/// `nanoseconds`; the emulator takes `nanoseconds` as the kernel's length and runs nothing.
+/// Iterations and not a clock, because a clock runs on while another tenant has the GPU: a kernel
+/// that spins until a time would be as fast on a shared GPU as alone. Reading %clock64 is volatile,
+/// which keeps the compiler from removing the loop.
+inline constexpr const char* kSpinPtx = R"(
+.version 6.0
+.target sm_30
+.address_size 64
+
+.visible .entry berth_spin(
+  .param .u64 nanoseconds,
+  .param .u64 iterations
+)
+{
+  .reg .pred %done;
+  .reg .u64 %left, %tick;
+
+  ld.param.u64 %left, [iterations];
+turn:
+  setp.eq.u64 %done, %left, 0;
+  @%done bra finish;
+  mov.u64 %tick, %clock64;
+  sub.u64 %left, %left, 1;
+  bra turn;
+finish:
+  ret;
+}
+)";
+
+}  // namespace berth::emu

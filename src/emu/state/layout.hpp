@@ -1,0 +1,92 @@
+// What lies in the emulator's shared-memory file.
+//
+// Invariants: fields of `Header` and `GpuConfig` never change after creation, except `slot_high`,
+// which only grows. Everything else is a lock-free 64-bit word or smaller, zero in a fresh file,
+// written so that a process may die or be stopped between any two instructions: no other process
+// waits for it, and what it leaves is a state the others read as if it had never begun or as done.
+// There is no lock in the file: a tenant stopped by SIGSTOP would hold it for minutes.
+//
+// A slot is one process. Index i of every per-slot array belongs to the process in `owners[i]`.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace berth::emu {
+
+inline constexpr std::uint64_t kMagic = 0x554d454854524542;  // "BERTHEMU" in little-endian bytes
+inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kMaxGpus = 16;
+inline constexpr std::uint32_t kSlots = 1024;
+inline constexpr std::uint32_t kEventRing = 256;
+inline constexpr std::uint32_t kBusySamples = 8;
+/// Memory moves between processes and a GPU in pieces of this size, as it does on real ones.
+inline constexpr std::uint64_t kGranule = 2ULL << 20;
+
+using SharedWord = std::atomic<std::uint64_t>;
+using SharedFutex = std::atomic<std::uint32_t>;
+static_assert(SharedWord::is_always_lock_free && sizeof(SharedWord) == 8);
+static_assert(SharedFutex::is_always_lock_free && sizeof(SharedFutex) == 4);
+
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t gpu_count;
+  std::uint64_t file_bytes;  // size of Layout when the file was made
+  std::uint64_t default_kernel_nanoseconds;
+  std::uint64_t seed;
+  std::array<char, 40> boot_id;  // process start times mean nothing after a reboot
+  SharedWord slot_high;          // one more than the highest slot ever taken
+};
+
+struct GpuConfig {
+  std::uint64_t total_bytes;
+  std::uint64_t reserved_bytes;
+  std::uint64_t context_bytes;
+  std::array<char, 96> name;
+  std::array<std::uint8_t, 16> uuid;
+  std::uint32_t pci_bus;
+  std::uint32_t padding;
+};
+
+/// A published point of a GPU's clock (see clock.hpp). Each slot owns two per GPU and writes only
+/// the one that is not published.
+struct ClockRecord {
+  SharedWord virtual_nanoseconds;
+  SharedWord real_nanoseconds;
+  SharedWord busy_nanoseconds;
+  SharedWord sample_count;
+  std::array<SharedWord, kBusySamples> sample_real;
+  std::array<SharedWord, kBusySamples> sample_busy;
+};
+
+struct GpuState {
+  GpuConfig config;
+  SharedFutex lost;                          // 1 after Xid 79
+  SharedFutex signal;                        // futex that waiters for this GPU sleep on
+  SharedWord ledger;                         // the last memory change: see ledger.hpp
+  SharedWord clock;                          // which ClockRecord is published: see clock.hpp
+  std::array<SharedWord, kSlots> usage;      // granules and change number
+  std::array<SharedWord, kSlots> finish;     // virtual time at which the slot's queue is empty
+  std::array<SharedWord, kSlots> submitted;  // kernel time ever queued, nanoseconds
+  std::array<std::array<ClockRecord, 2>, kSlots> records;
+};
+
+struct EventLog {
+  SharedFutex signal;  // futex that event waiters sleep on
+  std::uint32_t padding;
+  SharedWord next;                             // number of the next event
+  std::array<SharedWord, kEventRing> entries;  // number + 1, GPU and Xid of one event, packed
+};
+
+struct Layout {
+  Header header;
+  EventLog events;
+  SharedWord last_patrol;                 // when somebody last looked for the dead, CLOCK_MONOTONIC
+  std::array<SharedWord, kSlots> owners;  // process keys, 0 when free: see process.hpp
+  std::array<GpuState, kMaxGpus> gpus;
+};
+
+}  // namespace berth::emu

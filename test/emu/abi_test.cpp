@@ -1,0 +1,51 @@
+// Goal: the structures have the sizes and offsets NVIDIA publishes for 64-bit Linux.
+// Method: compile-time checks against numbers, not against our own declarations.
+#include "emu/cuda/abi.hpp"
+
+#include <gtest/gtest.h>
+
+#include "emu/nvml/abi.hpp"
+
+namespace berth::emu {
+
+static_assert(sizeof(NvmlResult) == 4);
+static_assert(sizeof(NvmlMemory) == 24);
+static_assert(offsetof(NvmlMemory, total) == 0 && offsetof(NvmlMemory, free) == 8 &&
+              offsetof(NvmlMemory, used) == 16);
+static_assert(sizeof(NvmlMemoryV2) == 40);
+static_assert(offsetof(NvmlMemoryV2, total) == 8 && offsetof(NvmlMemoryV2, reserved) == 16 &&
+              offsetof(NvmlMemoryV2, free) == 24 && offsetof(NvmlMemoryV2, used) == 32);
+static_assert(kNvmlMemoryV2Tag == 0x02000028);
+static_assert(sizeof(NvmlPciInfo) == 68);
+static_assert(offsetof(NvmlPciInfo, domain) == 16 && offsetof(NvmlPciInfo, bus) == 20 &&
+              offsetof(NvmlPciInfo, device) == 24 && offsetof(NvmlPciInfo, pci_device_id) == 28 &&
+              offsetof(NvmlPciInfo, pci_subsystem_id) == 32 && offsetof(NvmlPciInfo, bus_id) == 36);
+static_assert(sizeof(NvmlUtilization) == 8 && offsetof(NvmlUtilization, memory) == 4);
+static_assert(sizeof(NvmlProcessInfoV1) == 16);
+static_assert(offsetof(NvmlProcessInfoV1, used_gpu_memory) == 8);
+static_assert(sizeof(NvmlProcessInfo) == 24);
+static_assert(offsetof(NvmlProcessInfo, used_gpu_memory) == 8 &&
+              offsetof(NvmlProcessInfo, gpu_instance_id) == 16 &&
+              offsetof(NvmlProcessInfo, compute_instance_id) == 20);
+static_assert(sizeof(NvmlProcessUtilizationSample) == 32);
+static_assert(offsetof(NvmlProcessUtilizationSample, time_stamp) == 8 &&
+              offsetof(NvmlProcessUtilizationSample, sm_util) == 16);
+static_assert(sizeof(NvmlEventDataV1) == 24);
+static_assert(sizeof(NvmlEventData) == 32);
+static_assert(offsetof(NvmlEventData, event_type) == 8 &&
+              offsetof(NvmlEventData, event_data) == 16 &&
+              offsetof(NvmlEventData, gpu_instance_id) == 24);
+static_assert(sizeof(NvmlBar1Memory) == 24);
+
+static_assert(sizeof(CudaResult) == 4);
+static_assert(sizeof(CudaDevice) == 4 && sizeof(CudaAddress) == 8);
+static_assert(sizeof(CudaUuid) == 16);
+static_assert(sizeof(CudaLaunchConfig) == 56);
+static_assert(offsetof(CudaLaunchConfig, shared_bytes) == 24 &&
+              offsetof(CudaLaunchConfig, stream) == 32 &&
+              offsetof(CudaLaunchConfig, attributes) == 40 &&
+              offsetof(CudaLaunchConfig, attribute_count) == 48);
+
+TEST(Abi, IsCheckedWhenCompiled) { SUCCEED(); }
+
+}  // namespace berth::emu

@@ -1,0 +1,64 @@
+// Goal: sizes, durations and GPU lists are read as written, and refused with a reason.
+#include <gtest/gtest.h>
+
+#include "emu/emulator.hpp"
+#include "emu/state/identity.hpp"
+
+namespace berth::emu {
+namespace {
+
+TEST(ParseBytes, KnowsThePowersOfTwo) {
+  EXPECT_EQ(parse_bytes("6G"), 6 * kGibibyte);
+  EXPECT_EQ(parse_bytes("512M"), 512 * kMebibyte);
+  EXPECT_EQ(parse_bytes("1GiB"), kGibibyte);
+  EXPECT_EQ(parse_bytes("1gb"), kGibibyte);
+  EXPECT_EQ(parse_bytes("1.5g"), 1536 * kMebibyte);
+  EXPECT_EQ(parse_bytes("2T"), 2048 * kGibibyte);
+  EXPECT_EQ(parse_bytes("64K"), 65536U);
+  EXPECT_EQ(parse_bytes("7"), 7U);
+  EXPECT_EQ(parse_bytes("7B"), 7U);
+}
+
+TEST(ParseBytes, RefusesTheRest) {
+  for (const char* text : {"", "G", "-1G", "1X", "1G2", "6 G", "nan", "1e30T", "99999999999T"}) {
+    EXPECT_FALSE(parse_bytes(text)) << text;
+  }
+}
+
+TEST(ParseNanoseconds, KnowsUnits) {
+  EXPECT_EQ(parse_nanoseconds("2s"), 2000000000U);
+  EXPECT_EQ(parse_nanoseconds("500ms"), 500000000U);
+  EXPECT_EQ(parse_nanoseconds("30us"), 30000U);
+  EXPECT_EQ(parse_nanoseconds("9ns"), 9U);
+  EXPECT_EQ(parse_nanoseconds("1.5m"), 90000000000U);
+  EXPECT_EQ(parse_nanoseconds("1h"), 3600000000000U);
+  EXPECT_EQ(parse_nanoseconds("3"), 3000000000U);
+  for (const char* text : {"", "s", "1d", "-1s", "1s2"}) EXPECT_FALSE(parse_nanoseconds(text));
+}
+
+TEST(ParseGpus, KnowsGroups) {
+  EXPECT_EQ(parse_gpus("2x24GiB"), (std::vector<std::uint64_t>{24 * kGibibyte, 24 * kGibibyte}));
+  EXPECT_EQ(parse_gpus("1x1G,1x2G"), (std::vector<std::uint64_t>{kGibibyte, 2 * kGibibyte}));
+  for (const char* text : {"", "24G", "0x1G", "17x1G", "2x", "x1G", "-1x1G", ",1x1G", "2 x 1G"}) {
+    EXPECT_FALSE(parse_gpus(text)) << text;
+  }
+}
+
+TEST(FormatBytes, PicksTheUnit) {
+  EXPECT_EQ(format_bytes(24 * kGibibyte), "24 GiB");
+  EXPECT_EQ(format_bytes(300 * kMebibyte), "300 MiB");
+  EXPECT_EQ(format_bytes(1536 * kMebibyte), "1.50 GiB");
+  EXPECT_EQ(format_bytes(0), "0 B");
+}
+
+TEST(BusId, IsReadInEveryForm) {
+  for (const char* text : {"00000000:0B:00.0", "0000:0b:00.0", "0b:00.0"}) {
+    EXPECT_EQ(parse_bus_id(text), 0x0bU) << text;
+  }
+  for (const char* text : {"", "0b", "0001:0b:00.0", "0000:0b:01.0", "0000:zz:00.0"}) {
+    EXPECT_EQ(parse_bus_id(text), kNoBus) << text;
+  }
+}
+
+}  // namespace
+}  // namespace berth::emu
