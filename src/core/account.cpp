@@ -12,6 +12,7 @@ __extension__ using Wide = __int128;
 
 constexpr int kOneBits = 62;
 constexpr std::int64_t kOne = std::int64_t{1} << kOneBits;
+constexpr int kFractionBits = 48;  // so that short intervals count: services are settled often
 constexpr std::int64_t kInverseLn2Q32 = 6'196'328'019;  // 2^32 / ln 2
 
 constexpr std::int64_t multiply_q62(std::int64_t a, std::int64_t b) {
@@ -31,7 +32,7 @@ constexpr std::int64_t sqrt_q62(std::int64_t value) {
 
 /// kHalvings[i] = 2^(-1 / 2^(i + 1)) in units of 2^-62.
 constexpr auto kHalvings = [] {
-  std::array<std::int64_t, 32> table{};
+  std::array<std::int64_t, kFractionBits> table{};
   std::int64_t value = kOne / 2;
   for (auto& entry : table) entry = value = sqrt_q62(value);
   return table;
@@ -43,11 +44,11 @@ std::int64_t decay_q62(Duration elapsed, Duration half_life) {
   BERTH_ASSERT(elapsed >= Duration::zero() && half_life > Duration::zero());
   const std::int64_t halvings = elapsed / half_life;
   if (halvings >= kOneBits) return 0;
-  const Wide rest = Wide{micros(elapsed % half_life)} << 32;
+  const Wide rest = Wide{micros(elapsed % half_life)} << kFractionBits;
   const auto fraction = static_cast<std::uint64_t>(rest / micros(half_life));
   std::int64_t factor = kOne;
   for (std::size_t i = 0; i < kHalvings.size(); ++i) {
-    if ((fraction >> (31 - i) & 1) != 0) factor = multiply_q62(factor, kHalvings[i]);
+    if ((fraction >> (kFractionBits - 1 - i) & 1) != 0) factor = multiply_q62(factor, kHalvings[i]);
   }
   return factor >> halvings;
 }

@@ -38,10 +38,19 @@ struct GpuUse {
   GpuMilli milli{0};  ///< Compute shares promised.
   std::uint16_t tenants = 0;
   bool alone = false;  ///< Its one tenant asked to be alone.
-  bool healthy = true;
+  bool healthy = true;    ///< The GPU itself.
+  bool reachable = true;  ///< Its node is up.
 
   bool operator==(const GpuUse&) const = default;
 };
+
+/// In health, on a node that is up.
+constexpr bool is_usable(const GpuUse& use) { return use.healthy && use.reachable; }
+
+/// True while more is used than was promised to fit: admission there has stopped by itself.
+constexpr bool is_under_pressure(const GpuSpec& gpu, const GpuUse& use) {
+  return use.foreign + use.charged > gpu.capacity;
+}
 
 constexpr Bytes guard_band(const Admission& admission, const GpuSpec& gpu) {
   const std::int64_t whole = gpu.capacity.raw() / 1'000'000 * admission.guard_ppm;
@@ -61,7 +70,7 @@ constexpr Bytes charge_of(const Ask& ask, const GpuSpec& gpu, const GpuUse& use)
 
 /// No tenant, in health, and no foreign use beyond the guard band.
 constexpr bool is_vacant(const Admission& admission, const GpuSpec& gpu, const GpuUse& use) {
-  if (!use.healthy || use.tenants != 0) return false;
+  if (!is_usable(use) || use.tenants != 0) return false;
   return admission.mode != AdmissionMode::Guarantee || use.foreign <= guard_band(admission, gpu);
 }
 
@@ -84,7 +93,7 @@ constexpr bool tenancy_holds(const GpuSpec& gpu, const GpuUse& use, const Ask& a
 constexpr bool admits(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
                       const Ask& ask) {
   const GpuTypes wanted = ask.request.gpu.types;
-  if (!use.healthy || ask.request.gpu.profile != 0) return false;  // no MIG instances known yet
+  if (!is_usable(use) || ask.request.gpu.profile != 0) return false;  // no MIG instances known yet
   if (wanted != 0 && (wanted >> gpu.type & 1) == 0) return false;
   switch (admission.mode) {
     case AdmissionMode::None:

@@ -33,6 +33,7 @@ struct Placement {
 struct Share {
   GpuId gpu;
   Bytes charge{0};
+  Bytes granted{0};  ///< The charge as it was admitted; the rest is a measured overrun.
 
   auto operator<=>(const Share&) const = default;
 };

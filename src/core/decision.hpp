@@ -18,7 +18,6 @@ namespace berth {
 /// Why a decision was taken; shown to users beside it.
 enum class Because : std::uint8_t {
   ItsTurn,     ///< First in order among those that fit.
-  Passed,      ///< Starts ahead of jobs that do not fit.
   Backfilled,  ///< Starts ahead of a reserved job without delaying it.
   Outranked,   ///< Gives way to a job that goes first.
   Moved,       ///< Changes place so that another fits.

@@ -27,6 +27,9 @@ class Ledger {
   void set_node(NodeId id, const NodeUse& use);
   void set_admission(const Cluster& cluster, const Admission& admission);
 
+  /// True if no trial left anything behind. O(GPUs); for tests.
+  bool is_in_step() const { return use_ == scratch_; }
+
   /// Grows whenever more might fit than before.
   std::uint64_t room_version() const { return room_version_; }
 

@@ -34,7 +34,8 @@ Grant Occupancy::grant_for(const Cluster& cluster, const Ask& ask,
               .sharing = ask.request.gpu.sharing};
   grant.shares.reserve(placement.gpus.size());
   for (const GpuId id : placement.gpus) {
-    grant.shares.push_back({id, charge_of(ask, cluster.gpu(id), gpus_[id.value()])});
+    const Bytes charge = charge_of(ask, cluster.gpu(id), gpus_[id.value()]);
+    grant.shares.push_back({.gpu = id, .charge = charge, .granted = charge});
   }
   return grant;
 }

@@ -1,6 +1,7 @@
 #include "core/trial.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace berth {
 
@@ -11,29 +12,52 @@ bool is_gone_by(const Hold& hold, const Ask& ask, Instant now) {
   return hold.from != kNever && later(now, ask.planned) <= hold.from;
 }
 
-/// Room for `ask` beside the held job on its i-th GPU, counting only what outlasts the hold's
-/// start.
-bool fits_beside(const Hold& hold, std::size_t i, const Ask& ask, const GpuSpec& gpu,
-                 const GpuUse& use, const Admission& admission) {
-  if (hold.ask.alone() || ask.alone()) return false;
-  if (hold.lent_tenants[i] + 2 > gpu.slots) return false;
-  const GpuMilli milli = hold.lent_milli[i] + hold.ask.request.gpu.milli + ask.request.gpu.milli;
-  if (milli > kWholeGpu) return false;
-  const Bytes charges = hold.lent[i] + charge_on(hold.ask, gpu) + charge_on(ask, gpu);
+/// What is promised of one GPU from some instant on.
+struct Promised {
+  Bytes charges{0};
+  GpuMilli milli{0};
+  std::int64_t tenants = 0;
+  bool alone = false;
+
+  void add(const Ask& ask, const GpuSpec& gpu) {
+    charges += charge_on(ask, gpu);
+    milli += ask.request.gpu.milli;
+    alone = alone || ask.alone();
+    ++tenants;
+  }
+};
+
+/// Room for `ask` beside what is promised and what outlasts the hold's start on its i-th GPU.
+bool fits_beside(const Hold& hold, std::size_t i, Promised promised, const Ask& ask,
+                 const GpuSpec& gpu, const GpuUse& use, const Admission& admission) {
+  promised.add(ask, gpu);
+  if (promised.alone) return false;
+  if (hold.lent_tenants[i] + promised.tenants > gpu.slots) return false;
+  if (hold.lent_milli[i] + promised.milli > kWholeGpu) return false;
+  const Bytes charges = hold.lent[i] + promised.charges;
   return use.foreign + charges + guard_band(admission, gpu) <= gpu.capacity;
+}
+
+/// The position of a GPU among those of a hold.
+std::optional<std::size_t> index_of(const Hold& hold, GpuId gpu) {
+  const auto& held = hold.placement.gpus;
+  const auto found = std::ranges::lower_bound(held, gpu);
+  if (found == held.end() || *found != gpu) return std::nullopt;
+  return static_cast<std::size_t>(found - held.begin());
 }
 
 }  // namespace
 
 bool Trial::holds_allow(GpuId gpu, const Ask& ask, JobId job) const {
+  const GpuSpec& spec = cluster_.gpu(gpu);
+  Promised promised;                  // to this hold and those before it
   for (const Hold& hold : holds_) {
-    if (hold.job == job || is_gone_by(hold, ask, now_)) continue;
-    const auto& held = hold.placement.gpus;
-    const auto found = std::ranges::lower_bound(held, gpu);
-    if (found == held.end() || *found != gpu) continue;
-    const auto i = static_cast<std::size_t>(found - held.begin());
-    const GpuSpec& spec = cluster_.gpu(gpu);
-    if (!fits_beside(hold, i, ask, spec, scratch_.gpu(gpu), scratch_.admission())) return false;
+    const auto i = index_of(hold, gpu);
+    if (hold.job == job || !i) continue;
+    promised.add(hold.ask, spec);
+    if (is_gone_by(hold, ask, now_)) continue;
+    const GpuUse& use = scratch_.gpu(gpu);
+    if (!fits_beside(hold, *i, promised, ask, spec, use, scratch_.admission())) return false;
   }
   return true;
 }
@@ -41,29 +65,31 @@ bool Trial::holds_allow(GpuId gpu, const Ask& ask, JobId job) const {
 Why Trial::host_room(NodeId node, const Ask& ask, std::size_t here, JobId job) const {
   if (!scratch_.node(node).healthy) return Why::Health;
   if (!host_fits(cluster_, scratch_, node, ask, here)) return Why::Capacity;
-  for (const Hold& hold : holds_) {  // cores and memory are lent only to those who leave in time
-    if (hold.job == job || is_gone_by(hold, ask, now_)) continue;
-    if (!host_fits_beside(hold, node, ask, here)) return Why::Reservation;
+  const NodeSpec& spec = cluster_.node(node);
+  const auto all = static_cast<std::size_t>(ask.gpus().raw());
+  CpuMilli cpu = scratch_.node(node).cpu + CpuMilli(host_part(ask.request.cpu.raw(), here, all));
+  Bytes host = scratch_.node(node).host + Bytes(host_part(ask.request.host.raw(), here, all));
+  for (const Hold& hold : holds_) {   // lent only to those who leave in time
+    if (hold.job == job || !is_on(hold, node)) continue;
+    cpu += CpuMilli(part_on(hold, node, hold.ask.request.cpu.raw()));
+    host += Bytes(part_on(hold, node, hold.ask.request.host.raw()));
+    if (is_gone_by(hold, ask, now_)) continue;
+    if (cpu > spec.cpu || host > spec.host) return Why::Reservation;
   }
   return Why::Fits;
 }
 
-bool Trial::host_fits_beside(const Hold& hold, NodeId node, const Ask& ask,
-                             std::size_t here) const {
-  const auto held_here = static_cast<std::size_t>(std::ranges::count_if(
+std::size_t Trial::gpus_on(const Hold& hold, NodeId node) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
       hold.placement.gpus, [&](GpuId gpu) { return cluster_.node_of(gpu) == node; }));
-  if (held_here == 0 && (hold.placement.host != node || !hold.placement.gpus.empty())) return true;
-  const Request& held = hold.ask.request;
-  const Request& asked = ask.request;
-  const std::size_t all_held = hold.placement.gpus.size();
-  const auto all = static_cast<std::size_t>(ask.gpus().raw());
-  const std::int64_t cpu =
-      host_part(held.cpu.raw(), held_here, all_held) + host_part(asked.cpu.raw(), here, all);
-  const std::int64_t host =
-      host_part(held.host.raw(), held_here, all_held) + host_part(asked.host.raw(), here, all);
-  const NodeSpec& spec = cluster_.node(node);
-  const NodeUse& use = scratch_.node(node);
-  return use.cpu + CpuMilli(cpu) <= spec.cpu && use.host + Bytes(host) <= spec.host;
+}
+
+bool Trial::is_on(const Hold& hold, NodeId node) const {
+  return hold.placement.gpus.empty() ? hold.placement.host == node : gpus_on(hold, node) > 0;
+}
+
+std::int64_t Trial::part_on(const Hold& hold, NodeId node, std::int64_t amount) const {
+  return host_part(amount, gpus_on(hold, node), hold.placement.gpus.size());
 }
 
 Why Trial::look(const Placement& placement, const Ask& ask, JobId job) const {

@@ -51,7 +51,7 @@ class Trial {
   Why look(GpuId gpu, const Ask& ask, JobId job) const {
     const GpuUse& use = scratch_.gpu(gpu);
     if (!admits(scratch_.admission(), cluster_.gpu(gpu), use, ask)) {
-      return use.healthy ? Why::Capacity : Why::Health;
+      return is_usable(use) ? Why::Capacity : Why::Health;
     }
     return holds_.empty() || holds_allow(gpu, ask, job) ? Why::Fits : Why::Reservation;
   }
@@ -78,7 +78,9 @@ class Trial {
     std::uint32_t index;
     bool is_node;
   };
-  bool host_fits_beside(const Hold& hold, NodeId node, const Ask& ask, std::size_t here) const;
+  bool is_on(const Hold& hold, NodeId node) const;
+  std::size_t gpus_on(const Hold& hold, NodeId node) const;
+  std::int64_t part_on(const Hold& hold, NodeId node, std::int64_t amount) const;
   bool holds_allow(GpuId gpu, const Ask& ask, JobId job) const;
   void save(const Grant& grant);
 

@@ -89,7 +89,7 @@ bool Engine::grant(Job& job, const Placement& placement) {
   if (job.first_start == kNever) job.first_start = now_;
   state_.running.insert(std::ranges::lower_bound(state_.running, job.id), job.id);
   drop_holds(job.id);
-  if (job.spec.time_limit != kForever) time_limits_.emplace(time_limit_at(job), job.id);
+  watch_time_limit(job);
   emit(EventKind::Granted, job.id);
   return true;
 }
@@ -102,6 +102,10 @@ void Engine::release(Job& job) {
   const auto at = std::ranges::lower_bound(state_.running, job.id);
   BERTH_ASSERT(at != state_.running.end() && *at == job.id);
   state_.running.erase(at);
+}
+
+void Engine::watch_time_limit(const Job& job) {
+  if (job.spec.time_limit != kForever) time_limits_.emplace(time_limit_at(job), job.id);
 }
 
 void Engine::stop(Job& job, PreemptHow how, StopFor why) {
@@ -118,6 +122,9 @@ void Engine::stop_for_good(Job& job, Outcome outcome, StopFor why) {
 }
 
 void Engine::end(Job& job, std::string note) {
+  if (job.state == JobState::Suspended) {   // its process is still there, without GPUs
+    effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Cancel});
+  }
   effects_.list.push_back(Finished{job.id, job.outcome, job.exit_code, std::move(note)});
   emit(EventKind::Forgotten, job.id);
   drop_holds(job.id);

@@ -106,6 +106,7 @@ class Engine {
 
   void begin(Instant now);
   void take_inputs(std::span<const Input> inputs);
+  void watch_time_limit(const Job& job);
   void enforce_time_limits();
   void apply_all(std::span<const Decision> list);
   void wake(Instant at);

@@ -27,9 +27,6 @@ void Engine::on(const CancelAsked& asked) {
   Job* const job = state_.jobs.find(asked.job);
   if (job == nullptr || job->ending) return;
   if (holds_berth(job->state)) return stop_for_good(*job, Outcome::Cancelled, StopFor::Cancel);
-  if (job->state == JobState::Suspended) {  // its process is still there, without GPUs
-    effects_.list.push_back(Stop{job->id, job->attempt, PreemptHow::Kill, StopFor::Cancel});
-  }
   job->outcome = Outcome::Cancelled;
   end(*job);
 }
@@ -93,7 +90,10 @@ void Engine::on(const Exited& exited) {
   job->exit_code = exited.code;
   if (job->ending) return;  // cancelled or out of time: that stands
   job->outcome = exited.outcome;
-  if (job->state == JobState::Suspended) return end(*job);
+  if (job->state == JobState::Suspended) {
+    set_state(*job, JobState::Queued);   // no process is left to end
+    return end(*job);
+  }
   job->ending = true;
   if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
   emit(EventKind::Ended, job->id);
@@ -106,6 +106,10 @@ void Engine::on(const Released& released) {
   if (job->ending) return end(*job);
   set_state(*job, job->after_stop);
   job->migrating = false;
+  if (job->ran >= job->spec.time_limit) {            // preempted at its very limit
+    job->outcome = Outcome::Timeout;
+    return end(*job);
+  }
   emit(EventKind::Requeued, job->id);
 }
 
@@ -126,6 +130,7 @@ void Engine::on(const Measured& measured) {
     const auto share = std::ranges::find(job->grant.shares, measured.gpu, &Share::gpu);
     if (share == job->grant.shares.end() || tenant.bytes <= share->charge) continue;
     settle(job->spec.user);
+    state_.accounts[job->spec.user].charges += tenant.bytes - share->charge;
     state_.ledger.grow(state_.cluster, *share, tenant.bytes);
     share->charge = tenant.bytes;
     weigh(job->spec.user);
@@ -152,7 +157,9 @@ void Engine::on(const NodeHealth& health) {
   state_.ledger.set_node(health.node, use);
   const NodeSpec& node = state_.cluster.node(health.node);
   for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
-    on(GpuHealth{gpu, health.healthy});
+    GpuUse gpu_use = state_.ledger.use().gpu(gpu);
+    gpu_use.reachable = health.healthy;
+    state_.ledger.set_gpu(state_.cluster, gpu, gpu_use);
   }
 }
 
@@ -170,7 +177,8 @@ void Engine::on(const Estimated& estimated) {
   Job* const job = state_.jobs.find(estimated.job);
   if (job == nullptr) return;
   job->spec.estimate = estimated.estimate;
-  job->spec.vram_estimate = estimated.vram;
+  const bool is_grantable = estimated.vram <= state_.cluster.largest_gpu();
+  job->spec.vram_estimate = is_grantable ? estimated.vram : Bytes(0);   // else: a whole GPU
   emit(EventKind::Changed, job->id);
 }
 

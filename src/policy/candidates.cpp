@@ -32,19 +32,18 @@ bool Candidates::host_fits(NodeId node, std::uint32_t gpus) {
 
 std::uint32_t Candidates::at_most(NodeId node) const {
   const AdmissionMode mode = trial_.use().admission().mode;
-  const bool needs_vacant = ask_.alone() && mode == AdmissionMode::Guarantee;
+  const bool needs_vacant = takes_whole(ask_) && mode == AdmissionMode::Guarantee;
   return needs_vacant ? trial_.use().node(node).vacant : trial_.cluster().node(node).gpus;
 }
 
 std::uint32_t Candidates::fitting(NodeId node) {
-  if (by_count_) return trial_.use().node(node).healthy ? trial_.use().node(node).vacant : 0;
+  if (by_count_) return trial_.use().node(node).vacant;
   const NodeSpec& spec = trial_.cluster().node(node);
   std::uint32_t count = 0;
   for (GpuId gpu = spec.first_gpu; gpu < spec.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
     if (fits(gpu)) ++count;
   }
   while (count > 0 && !host_fits(node, std::min(count, wanted_))) {
-    if (count <= wanted_ && !needs_many_nodes()) return 0;  // all or nothing on one node
     count = std::min(count, wanted_) - 1;
   }
   return count;
@@ -55,11 +54,7 @@ std::optional<NodeId> Candidates::first_node(std::uint32_t count, NodeId from, N
   if (by_count_) {
     NodeId best = end;
     for (std::uint32_t k = count; k <= trial_.cluster().largest_node(); ++k) {
-      NodeId found = use.nodes_with(k).next(from, best);
-      while (found < best && !use.node(found).healthy) {
-        found = use.nodes_with(k).next(NodeId(found.value() + 1), best);
-      }
-      best = std::min(best, found);
+      best = std::min(best, use.nodes_with(k).next(from, best));
     }
     return best < end ? std::optional(best) : std::nullopt;
   }
@@ -73,10 +68,7 @@ std::optional<NodeId> Candidates::tightest_node(std::uint32_t count) {
   const NodeId end(nodes_);
   if (by_count_) {
     for (std::uint32_t k = count; k <= trial_.cluster().largest_node(); ++k) {
-      NodeId found = trial_.use().nodes_with(k).next(NodeId(0), end);
-      while (found < end && !trial_.use().node(found).healthy) {
-        found = trial_.use().nodes_with(k).next(NodeId(found.value() + 1), end);
-      }
+      const NodeId found = trial_.use().nodes_with(k).next(NodeId(0), end);
       if (found < end) return found;
     }
     return std::nullopt;

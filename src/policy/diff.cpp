@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policy/tally.hpp"
+
 namespace berth {
 
 namespace {
@@ -28,10 +30,12 @@ std::vector<Wanted> fill_in_place(const ClusterView& view, std::span<const JobId
   GpuCount free = view.use().vacant();
   for (const JobId id : view.running()) free += view.job(id).gpus();
   std::vector<Wanted> wanted;
+  Tally tally(view, Tally::From::Nothing);
   for (const JobId id : list) {
     const Job& job = *view.find(id);
     const GpuCount gpus = job.spec.request.gpu.count;
-    if (gpus > free) continue;
+    if (gpus > free || !tally.allows(view.job(id))) continue;
+    tally.take(view.job(id));
     free -= gpus;
     wanted.push_back({id, is_running(job) ? placement_of(job.grant) : Placement{}});
   }
@@ -55,10 +59,13 @@ std::vector<Wanted> fill(const ClusterView& view, std::span<const JobId> list,
   Trial trial = view.trial();
   for (const JobId id : view.running()) trial.take(view.find(id)->grant);
   std::vector<Wanted> wanted;
+  Tally tally(view, Tally::From::Nothing);
   for (const JobId id : list) {
     const Ask ask = ask_of(view.job(id));
+    if (!tally.allows(view.job(id))) continue;
     if (Placed placed = placer.place(ask, id, trial)) {
       trial.put(ask, *placed);
+      tally.take(view.job(id));
       wanted.push_back({id, std::move(*placed)});
     }
   }
@@ -77,6 +84,7 @@ Decisions diff(const ClusterView& view, std::span<const Wanted> wanted, PreemptH
     }
   }
   Trial trial = view.trial();
+  Tally tally(view, Tally::From::Now);
   for (const Wanted& entry : wanted) {
     const JobView job = view.job(entry.job);
     const bool placed = !entry.placement.gpus.empty() || job.gpus() == GpuCount(0);
@@ -84,7 +92,9 @@ Decisions diff(const ClusterView& view, std::span<const Wanted> wanted, PreemptH
     if (is_running(*view.find(entry.job))) {
       if (placement_of(job.grant()) == entry.placement) continue;
       decisions.list.push_back(Migrate{entry.job, entry.placement});
-    } else if (trial.look(entry.placement, ask_of(job), entry.job) == Why::Fits) {
+    } else if (tally.allows(job) &&
+               trial.look(entry.placement, ask_of(job), entry.job) == Why::Fits) {
+      tally.take(job);
       trial.put(ask_of(job), entry.placement);
       if (job.state() == JobState::Suspended) {
         decisions.list.push_back(Resume{entry.job, entry.placement});

@@ -9,13 +9,14 @@ void PendingIndex::clear(Shape shape) {
   shape_ = shape;
 }
 
-void PendingIndex::update(JobId id, const ClusterView& view, const Order& order) {
+bool PendingIndex::update(JobId id, const ClusterView& view, const Order& order) {
   erase(id);
   const Job* const job = view.find(id);
-  if (job != nullptr && is_waiting(job->state)) insert(view.job(id), view, order);
+  if (job == nullptr || !is_waiting(job->state)) return false;
+  return insert(view.job(id), view, order);
 }
 
-void PendingIndex::insert(const JobView& job, const ClusterView& view, const Order& order) {
+bool PendingIndex::insert(const JobView& job, const ClusterView& view, const Order& order) {
   LaneKey key{.user = shape_.by_user ? job.user() : UserId(0), .ask = ask_of(job)};
   if (!shape_.by_plan) key.ask.planned = kForever;
   const auto [found, fresh] = lanes_.try_emplace(key);
@@ -29,6 +30,7 @@ void PendingIndex::insert(const JobView& job, const ClusterView& view, const Ord
   lane.jobs.insert(position);
   entries_.insert(job.id(), {&lane, position, ranked.valid_until});
   if (ranked.valid_until) expiries_.emplace(*ranked.valid_until, job.id());
+  return fresh;
 }
 
 void PendingIndex::erase(JobId id) {

@@ -47,8 +47,8 @@ class PendingIndex {
   void clear(Shape shape);
   Shape shape() const { return shape_; }
 
-  /// Brings one job up to date: in, out, or elsewhere.
-  void update(JobId id, const ClusterView& view, const Order& order);
+  /// Brings one job up to date: in, out, or elsewhere. Returns: whether it opened a new lane.
+  bool update(JobId id, const ClusterView& view, const Order& order);
   /// Asks again for the ranks whose time is over.
   void expire(const ClusterView& view, const Order& order);
   void rerank_all(const ClusterView& view, const Order& order);
@@ -62,14 +62,16 @@ class PendingIndex {
   /// Lanes that are not closed. Entries may repeat or have closed since; see Lane::closed.
   std::vector<Lane*>& open() { return open_; }
 
+  /// Takes one job out. Requires nothing: an unknown job changes nothing.
+  void erase(JobId id);
+
  private:
   struct Entry {
     Lane* lane;
     Position position;
     std::optional<Instant> valid_until;
   };
-  void insert(const JobView& job, const ClusterView& view, const Order& order);
-  void erase(JobId id);
+  bool insert(const JobView& job, const ClusterView& view, const Order& order);
 
   Shape shape_;
   std::map<LaneKey, Lane> lanes_;

@@ -7,6 +7,7 @@
 
 #include "core/bytes.hpp"
 #include "core/view.hpp"
+#include "policy/feasible.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
@@ -19,19 +20,26 @@ class JobList {
   std::vector<JobId>& ids() { return ids_; }
   const std::vector<JobId>& ids() const { return ids_; }
 
-  /// Drops who is gone and appends who is new. Returns: how many are new.
-  std::size_t update(const ClusterView& view, std::span<const Event> events) {
+  /// Drops who is gone and appends who is new and can ever be placed. Returns: how many are new.
+  std::size_t update(const ClusterView& view, std::span<const Event> events,
+                     const Placer& placer) {
+    impossible_.clear();
     std::erase_if(ids_, [&](JobId id) {
       const Job* const job = view.find(id);
       return job == nullptr || !is_live(*job);
     });
     const std::size_t before = ids_.size();
-    if (fresh_) append_all(view);
+    if (fresh_) append_all(view, placer);
     fresh_ = false;
     for (const Event& event : events) {
-      if (event.kind == EventKind::Submitted) append(view, event.job);
+      if (event.kind == EventKind::Submitted) append(view, event.job, placer);
     }
     return ids_.size() - before;
+  }
+
+  /// Found impossible by the last update: to be rejected.
+  void reject_impossible(Decisions& decisions) const {
+    for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
   }
 
   Snapshot save() const {
@@ -51,19 +59,24 @@ class JobList {
   }
 
  private:
-  void append(const ClusterView& view, JobId id) {
+  void append(const ClusterView& view, JobId id, const Placer& placer) {
     const Job* const job = view.find(id);
     if (job == nullptr || !is_live(*job)) return;
-    if (std::ranges::find(ids_, id) == ids_.end()) ids_.push_back(id);
+    if (std::ranges::find(ids_, id) != ids_.end()) return;
+    if (std::ranges::find(impossible_, id) != impossible_.end()) return;
+    const bool possible = holds_berth(job->state) || feasibility_.allows(view.job(id), view, placer);
+    (possible ? ids_ : impossible_).push_back(id);
   }
-  void append_all(const ClusterView& view) {
+  void append_all(const ClusterView& view, const Placer& placer) {
     std::vector<JobId> all(view.running().begin(), view.running().end());
     view.for_each_pending([&](const JobView& job) { all.push_back(job.id()); });
     std::ranges::sort(all);
-    for (const JobId id : all) append(view, id);
+    for (const JobId id : all) append(view, id, placer);
   }
 
   std::vector<JobId> ids_;
+  std::vector<JobId> impossible_;
+  Feasibility feasibility_;
   bool fresh_ = true;
 };
 

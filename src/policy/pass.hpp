@@ -15,6 +15,8 @@
 #include "core/view.hpp"
 #include "policy/index.hpp"
 #include "policy/policy.hpp"
+#include "policy/tally.hpp"
+#include "policy/timeline.hpp"
 
 namespace berth {
 
@@ -39,31 +41,25 @@ class Pass {
     JobId job;
     bool gone = false;  ///< Displaced in this pass.
   };
-  struct Taken {  ///< What a user got in this pass.
-    GpuCount gpus{0};
-    std::int32_t jobs = 0;
-  };
   enum class Verdict { Next, CloseLane, Stop };
 
-  // The walk.
+  // The walk (pass.cpp).
   void walk(PendingIndex& index);
   std::vector<Head> heads_of(PendingIndex& index);
   Rank group_rank(UserId user);
   Verdict visit(const Head& head);
-  Verdict refuse(JobId id, const Ask& ask, Why why);
   bool is_ruled_out(const Ask& ask) const;
   void rule_out(const Ask& ask);
-  bool is_over_limit(const JobView& job) const;
   bool is_placed(JobId id) const;
+  bool is_held(JobId id) const;
+  bool has_holds_left() const;
 
   // Placing one job.
   Why try_start(const Head& head, const Ask& ask);
   void start(JobId id, const Ask& ask, Placement placement);
-  std::optional<Grant> place_without_leaving(JobId id, const Ask& ask);
   bool displace_for(const Head& head, const Ask& ask);
-  void promise(JobId id, const Grant& grant);
 
-  // Whom a job may displace.
+  // Whom a job may displace (displace.cpp).
   void rank_running();
   std::vector<std::size_t> worse_than(const Head& head);
   bool can_gain(const Ask& ask, std::span<const std::size_t> victims) const;
@@ -72,12 +68,19 @@ class Pass {
                                             std::span<const std::size_t> victims);
   void take_off(std::span<const std::size_t> victims);
   void take_off_leaving();
+  void load_leaving();
+  bool keep_promise(JobId id, const Ask& ask);
+  void promise(JobId id, const Ask& ask, Placement placement);
+  std::optional<Placement> place_without_leaving(JobId id, const Ask& ask);
 
-  // Places kept for jobs that wait.
+  // Places kept for jobs that wait (holds.cpp).
   void load_holds();
   bool is_usable(const Hold& hold) const;
-  void reserve(JobId id, const Ask& ask);
+  bool can_still_serve(const Hold& hold) const;
+  void count_outlasting(Hold& hold) const;
   void lend(Hold& hold, const Grant& grant, Duration planned) const;
+  void start_held();
+  void reserve(JobId id, const Ask& ask);
   void drop_hold(JobId id);
   void emit_holds();
 
@@ -88,13 +91,12 @@ class Pass {
   const Placer& placer_;
   const PipelineOptions& options_;
   Trial trial_;
+  Tally tally_;
   Decisions decisions_;
   std::vector<Ask> ruled_out_;  ///< Minimal asks refused for capacity in this walk.
   std::map<UserId, Rank> group_ranks_;
-  std::map<UserId, Taken> taken_;
   std::vector<JobId> placed_;  ///< Started or promised in this pass.
-  std::uint64_t starts_ = 0;
-  bool passed_ = false;  ///< Some job that goes before was refused.
+  std::vector<Fresh> fresh_;    ///< What those started here were given.
   std::vector<Hold> holds_;
   bool hold_dropped_ = false;
   std::vector<JobId> leaving_;    ///< Stopping already, or displaced in this pass.

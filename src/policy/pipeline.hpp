@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "policy/feasible.hpp"
 #include "policy/index.hpp"
 #include "policy/policy.hpp"
 
@@ -24,12 +25,15 @@ class Pipeline final : public Policy {
   Expected<void> restore(const Snapshot& bytes) override;
 
  private:
+  bool plans_changed(std::span<const Event> events) const;
   void refresh(const ClusterView& view, std::span<const Event> events);
 
   std::unique_ptr<Order> order_;
   std::unique_ptr<Placer> placer_;
   PipelineOptions options_;
   PendingIndex index_;
+  Feasibility feasibility_;
+  std::vector<JobId> impossible_;       ///< Of this pass.
   bool fresh_ = true;               ///< Nothing seen yet: look at everything.
   std::uint64_t room_version_ = 0;  ///< Of the view at the last pass.
 };

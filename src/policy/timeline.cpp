@@ -1,6 +1,7 @@
 #include "policy/timeline.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace berth {
@@ -10,34 +11,37 @@ namespace {
 struct Leaving {
   Instant at;
   std::uint64_t grant_number;
-  JobId job;
-  auto operator<=>(const Leaving&) const = default;
+  const Grant* grant;
 };
 
-std::vector<Leaving> by_planned_end(const ClusterView& view) {
+std::vector<Leaving> by_planned_end(const ClusterView& view, std::span<const Fresh> fresh) {
   std::vector<Leaving> leaving;
-  leaving.reserve(view.running().size());
+  leaving.reserve(view.running().size() + fresh.size());
   for (const JobId id : view.running()) {
-    const JobView job = view.job(id);
-    leaving.push_back({planned_end(job, view.now()), job.grant_number(), id});
+    const Job& job = *view.find(id);
+    leaving.push_back({planned_end(view.job(id), view.now()), job.grant_number, &job.grant});
   }
-  std::ranges::sort(leaving);
+  std::uint64_t number = view.grants();
+  for (const Fresh& given : fresh) {
+    leaving.push_back({later(view.now(), given.planned), ++number, &given.grant});
+  }
+  std::ranges::sort(leaving, {}, [](const Leaving& l) { return std::pair(l.at, l.grant_number); });
   return leaving;
 }
 
 }  // namespace
 
 Instant planned_end(const JobView& job, Instant now) {
-  return job.state() == JobState::Stopping ? now : later(now, job.remaining());
+  return job.state() == JobState::Stopping ? now : later(now, job.planned());
 }
 
 std::optional<Earliest> earliest_start(JobId job, const Ask& ask, const ClusterView& view,
                                        const Placer& placer, std::span<const Hold> kept,
-                                       Trial& trial) {
-  const std::vector<Leaving> leaving = by_planned_end(view);
+                                       std::span<const Fresh> fresh, Trial& trial) {
+  const std::vector<Leaving> leaving = by_planned_end(view, fresh);
   const auto place_after = [&](std::size_t gone) -> Placed {
     const Trial::Mark mark = trial.mark();
-    for (std::size_t i = 0; i < gone; ++i) trial.take(view.job(leaving[i].job).grant());
+    for (std::size_t i = 0; i < gone; ++i) trial.take(*leaving[i].grant);
     for (const Hold& hold : kept) trial.put(hold.ask, hold.placement);
     Placed placed = placer.place(ask, job, trial);
     trial.rollback(mark);
@@ -57,6 +61,7 @@ std::optional<Earliest> earliest_start(JobId job, const Ask& ask, const ClusterV
     }
   }
   return Earliest{.placement = std::move(*best),
+                  .last = low == 0 ? 0 : leaving[low - 1].grant_number,
                   .from = low == 0 ? view.now() : leaving[low - 1].at};
 }
 

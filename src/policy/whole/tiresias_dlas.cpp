@@ -42,13 +42,15 @@ class TiresiasDlas final : public Policy {
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     const std::size_t before = jobs_.ids().size();
-    const std::size_t arrived = jobs_.update(view, events);
+    const std::size_t arrived = jobs_.update(view, events, *placer_);
     const bool ended = jobs_.ids().size() - arrived != before;
     drop_ended(view);
     enqueue_new();
     if (arrived > 0 || ended || view.now() > advanced_) advance(view);
     advanced_ = view.now();
-    return schedule(view);
+    Decisions decisions = schedule(view);
+    jobs_.reject_impossible(decisions);
+    return decisions;
   }
 
   Snapshot save() const override;

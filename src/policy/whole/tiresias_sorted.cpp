@@ -27,9 +27,12 @@ class TiresiasSorted final : public Policy {
       : key_(key), placer_(std::move(placer)) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
-    list_.update(view, events);
+    list_.update(view, events, *placer_);
     sort(view);
-    return diff(view, fill(view, list_.ids(), *placer_), PreemptHow::Suspend);
+    Decisions decisions =
+        diff(view, fill(view, list_.ids(), *placer_), PreemptHow::Suspend);
+    list_.reject_impossible(decisions);
+    return decisions;
   }
   Snapshot save() const override { return list_.save(); }
   Expected<void> restore(const Snapshot& bytes) override { return list_.restore(bytes); }

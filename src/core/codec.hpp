@@ -1,0 +1,158 @@
+// Structures as bytes: one description of a structure's members serves writing and reading.
+//
+// A structure takes part by an overload of members() that ties its fields in order (members.hpp). A
+// reader given bad bytes ends in failed() and never allocates more than the bytes could describe.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "core/ids.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth::codec {
+
+template <class T>
+void put(ByteWriter& out, const T& value);
+template <class T>
+void get(ByteReader& in, T& value);
+
+template <class T>
+constexpr bool is_plain = std::is_integral_v<T> || std::is_enum_v<T>;
+
+// ---- Writing ---------------------------------------------------------------------------------
+
+template <class Tag>
+void put_one(ByteWriter& out, const Quantity<Tag>& value) {
+  out.integer(value.raw());
+}
+template <class Tag, class Rep>
+void put_one(ByteWriter& out, const Id<Tag, Rep>& value) {
+  out.integer(static_cast<std::int64_t>(value.value()));
+}
+inline void put_one(ByteWriter& out, const Duration& value) { out.integer(micros(value)); }
+inline void put_one(ByteWriter& out, const Instant& value) { out.integer(micros(value)); }
+inline void put_one(ByteWriter& out, const std::string& value) { out.text(value); }
+template <class T>
+void put_one(ByteWriter& out, const std::vector<T>& values) {
+  out.integer(static_cast<std::int64_t>(values.size()));
+  for (const T& value : values) put(out, value);
+}
+template <class T>
+void put_one(ByteWriter& out, const std::optional<T>& value) {
+  put(out, value.has_value());
+  if (value) put(out, *value);
+}
+template <class K, class V>
+void put_one(ByteWriter& out, const std::map<K, V>& values) {
+  out.integer(static_cast<std::int64_t>(values.size()));
+  for (const auto& [key, value] : values) put(out, key), put(out, value);
+}
+template <class... T>
+void put_one(ByteWriter& out, const std::variant<T...>& value) {
+  out.integer(static_cast<std::int64_t>(value.index()));
+  std::visit([&](const auto& held) { put(out, held); }, value);
+}
+template <class T>
+  requires requires(T& value) { members(value); }
+void put_one(ByteWriter& out, const T& value) {
+  std::apply([&](const auto&... field) { (put(out, field), ...); }, members(const_cast<T&>(value)));
+}
+
+template <class T>
+void put(ByteWriter& out, const T& value) {
+  if constexpr (is_plain<T>) {
+    out.integer(static_cast<std::int64_t>(value));
+  } else {
+    put_one(out, value);
+  }
+}
+
+// ---- Reading ---------------------------------------------------------------------------------
+
+/// A length that the bytes left could hold; fails the reader otherwise.
+inline std::size_t get_size(ByteReader& in) {
+  const std::int64_t size = in.integer();
+  if (size < 0 || static_cast<std::uint64_t>(size) > in.left()) {
+    in.fail();
+    return 0;
+  }
+  return static_cast<std::size_t>(size);
+}
+
+template <class Tag>
+void get_one(ByteReader& in, Quantity<Tag>& value) {
+  value = Quantity<Tag>(in.integer());
+}
+template <class Tag, class Rep>
+void get_one(ByteReader& in, Id<Tag, Rep>& value) {
+  value = Id<Tag, Rep>(static_cast<Rep>(in.integer()));
+}
+inline void get_one(ByteReader& in, Duration& value) { value = Duration(in.integer()); }
+inline void get_one(ByteReader& in, Instant& value) { value = instant_from_micros(in.integer()); }
+inline void get_one(ByteReader& in, std::string& value) { value = std::string(in.text()); }
+template <class T>
+void get_one(ByteReader& in, std::vector<T>& values) {
+  values.clear();
+  for (std::size_t left = get_size(in); left > 0 && !in.failed(); --left) {
+    get(in, values.emplace_back());
+  }
+}
+template <class T>
+void get_one(ByteReader& in, std::optional<T>& value) {
+  bool present = false;
+  get(in, present);
+  value.reset();
+  if (present && !in.failed()) get(in, value.emplace());
+}
+template <class K, class V>
+void get_one(ByteReader& in, std::map<K, V>& values) {
+  values.clear();
+  for (std::size_t left = get_size(in); left > 0 && !in.failed(); --left) {
+    K key{};
+    V value{};
+    get(in, key), get(in, value);
+    values.emplace(std::move(key), std::move(value));
+  }
+}
+template <class... T>
+void get_one(ByteReader& in, std::variant<T...>& value) {
+  const std::int64_t index = in.integer();
+  const auto try_one = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+    if (index == static_cast<std::int64_t>(I)) get(in, value.template emplace<I>());
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (try_one(std::integral_constant<std::size_t, I>{}), ...);
+  }(std::index_sequence_for<T...>{});
+  if (index < 0 || index >= static_cast<std::int64_t>(sizeof...(T))) in.fail();
+}
+template <class T>
+  requires requires(T& value) { members(value); }
+void get_one(ByteReader& in, T& value) {
+  std::apply([&](auto&... field) { (get(in, field), ...); }, members(value));
+}
+
+template <class T>
+void get(ByteReader& in, T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    const std::int64_t number = in.integer();
+    if (number < 0 || number > static_cast<std::int64_t>(last_of(T{}))) return in.fail();
+    value = static_cast<T>(number);
+  } else if constexpr (std::is_integral_v<T>) {
+    const std::int64_t number = in.integer();
+    value = static_cast<T>(number);
+    if (static_cast<std::int64_t>(value) != number) in.fail();
+  } else {
+    get_one(in, value);
+  }
+}
+
+}  // namespace berth::codec

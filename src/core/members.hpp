@@ -1,0 +1,108 @@
+// The members of every structure that is journaled or saved, in the order they are written.
+//
+// A new member goes here too; the round-trip test of each structure fails if it is forgotten. A change
+// here changes the journal's format: see doc/journal-format.md.
+#pragma once
+
+#include <tuple>
+
+#include "core/account.hpp"
+#include "core/decision.hpp"
+#include "core/input.hpp"
+#include "core/job.hpp"
+#include "core/settings.hpp"
+
+namespace berth {
+
+// The largest value of each enumeration: a reader refuses what lies beyond.
+constexpr Sharing last_of(Sharing) { return Sharing::Alone; }
+constexpr AdmissionMode last_of(AdmissionMode) { return AdmissionMode::None; }
+constexpr JobState last_of(JobState) { return JobState::Stopping; }
+constexpr Outcome last_of(Outcome) { return Outcome::Rejected; }
+constexpr DurationClass last_of(DurationClass) { return DurationClass::Service; }
+constexpr JobKind last_of(JobKind) { return JobKind::Batch; }
+constexpr Because last_of(Because) { return Because::Impossible; }
+constexpr PreemptHow last_of(PreemptHow) { return PreemptHow::Kill; }
+
+// What jobs ask for and hold.
+inline auto members(GpuRequest& v) {
+  return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.profile, v.min,
+                  v.max);
+}
+inline auto members(Request& v) { return std::tie(v.cpu, v.host, v.gpu); }
+inline auto members(Ask& v) { return std::tie(v.request, v.planned); }
+inline auto members(Placement& v) { return std::tie(v.gpus, v.host); }
+inline auto members(Share& v) { return std::tie(v.gpu, v.charge, v.granted); }
+inline auto members(Grant& v) {
+  return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing);
+}
+inline auto members(JobSpec& v) {
+  return std::tie(v.user, v.request, v.duration_class, v.kind, v.time_limit, v.estimate,
+                  v.vram_estimate, v.deadline, v.priority, v.retries, v.command);
+}
+inline auto members(Progress& v) { return std::tie(v.done, v.total); }
+inline auto members(Job& v) {
+  return std::tie(v.id, v.spec, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
+                  v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.waited,
+                  v.grant_number, v.preemptions, v.failed_starts, v.progress, v.grant);
+}
+
+// The cluster and its state.
+inline auto members(GpuSpec& v) {
+  return std::tie(v.node, v.type, v.slots, v.capacity, v.context);
+}
+inline auto members(NodeShape& v) {
+  return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.slots, v.cpu, v.host);
+}
+inline auto members(Admission& v) { return std::tie(v.mode, v.guard_floor, v.guard_ppm); }
+inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
+inline auto members(Settings& v) {
+  return std::tie(v.admission, v.limits, v.service_half_life, v.max_failed_starts);
+}
+inline auto members(Account& v) {
+  return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs);
+}
+inline auto members(GpuUse& v) {
+  return std::tie(v.charged, v.foreign, v.used, v.milli, v.tenants, v.alone, v.healthy,
+                  v.reachable);
+}
+inline auto members(Hold& v) {
+  return std::tie(v.job, v.ask, v.placement, v.from, v.after_grant, v.lent, v.lent_tenants,
+                  v.lent_milli);
+}
+
+// Inputs.
+inline auto members(Submitted& v) { return std::tie(v.job, v.spec, v.held); }
+inline auto members(CancelAsked& v) { return std::tie(v.job); }
+inline auto members(HoldAsked& v) { return std::tie(v.job); }
+inline auto members(ReleaseAsked& v) { return std::tie(v.job); }
+inline auto members(UpdateAsked& v) { return std::tie(v.job, v.spec); }
+inline auto members(Started& v) { return std::tie(v.job, v.attempt); }
+inline auto members(StartFailed& v) { return std::tie(v.job, v.attempt); }
+inline auto members(Exited& v) { return std::tie(v.job, v.attempt, v.outcome, v.code); }
+inline auto members(Released& v) { return std::tie(v.job, v.attempt); }
+inline auto members(LeaseExpired& v) { return std::tie(v.job, v.attempt); }
+inline auto members(TenantUse& v) { return std::tie(v.job, v.bytes); }
+inline auto members(Measured& v) { return std::tie(v.gpu, v.foreign, v.used, v.tenants); }
+inline auto members(GpuHealth& v) { return std::tie(v.gpu, v.healthy); }
+inline auto members(NodeHealth& v) { return std::tie(v.node, v.healthy); }
+inline auto members(Reported& v) { return std::tie(v.job, v.key, v.value); }
+inline auto members(Estimated& v) { return std::tie(v.job, v.estimate, v.vram); }
+inline auto members(Computed& v) { return std::tie(v.problem, v.answer); }
+inline auto members(Configured& v) { return std::tie(v.settings); }
+inline auto members(Ticked&) { return std::tie(); }
+
+// Decisions.
+inline auto members(Start& v) {
+  return std::tie(v.job, v.placement, v.because, v.term, v.share_percent);
+}
+inline auto members(Preempt& v) { return std::tie(v.job, v.how, v.because); }
+inline auto members(Resume& v) { return std::tie(v.job, v.placement, v.because); }
+inline auto members(Migrate& v) { return std::tie(v.job, v.placement, v.because); }
+inline auto members(Resize& v) { return std::tie(v.job, v.gpus); }
+inline auto members(Tune& v) { return std::tie(v.job, v.knob, v.value); }
+inline auto members(Reserve& v) { return std::tie(v.holds, v.because); }
+inline auto members(Classify& v) { return std::tie(v.job, v.duration_class); }
+inline auto members(Reject& v) { return std::tie(v.job, v.because); }
+
+}  // namespace berth

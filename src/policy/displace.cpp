@@ -1,0 +1,166 @@
+// The part of a pass that preempts: whom a waiting job may displace, and who of them must really go.
+//
+// Memory is not free the moment a job is told to stop, so the job that displaced it is promised the
+// place: the promise is kept as a hold from pass to pass until the job starts there.
+#include <algorithm>
+#include <ranges>
+#include <tuple>
+
+#include "policy/pass.hpp"
+
+namespace berth {
+
+void Pass::load_leaving() {
+  for (const JobId id : view_.running()) {
+    if (view_.find(id)->state == JobState::Stopping) leaving_.push_back(id);
+  }
+}
+
+/// The place promised to this job in an earlier pass, if it is free by now or still being freed.
+bool Pass::keep_promise(JobId id, const Ask& ask) {
+  const auto hold = std::ranges::find(view_.holds(), id, &Hold::job);
+  if (hold == view_.holds().end() || hold->ask.request != ask.request) return false;
+  if (trial_.look(hold->placement, ask, id) == Why::Fits) {
+    start(id, ask, hold->placement);
+    return true;
+  }
+  const Trial::Mark mark = trial_.mark();
+  take_off_leaving();
+  const Why why = trial_.look(hold->placement, ask, id);
+  trial_.rollback(mark);
+  if (why == Why::Fits) promise(id, ask, hold->placement);
+  return why == Why::Fits;
+}
+
+/// Beside those that leave: nobody else may take it.
+void Pass::promise(JobId id, const Ask& ask, Placement placement) {
+  tally_.take(view_.job(id));
+  placed_.push_back(id);
+  trial_.put(ask, placement);
+  holds_.push_back({.job = id,
+                    .ask = ask,
+                    .placement = std::move(placement),
+                    .from = kNever,
+                    .after_grant = 0,
+                    .lent = {},
+                    .lent_tenants = {},
+                    .lent_milli = {}});
+}
+
+std::optional<Placement> Pass::place_without_leaving(JobId id, const Ask& ask) {
+  if (leaving_.empty()) return std::nullopt;
+  const Trial::Mark mark = trial_.mark();
+  take_off_leaving();
+  Placed placed = placer_.place(ask, id, trial_);
+  trial_.rollback(mark);
+  return placed ? std::optional(std::move(*placed)) : std::nullopt;
+}
+
+void Pass::take_off_leaving() {
+  for (const JobId id : leaving_) trial_.take(view_.find(id)->grant);
+}
+
+void Pass::rank_running() {
+  if (ranked_) return;
+  ranked_ = true;
+  for (const JobId id : view_.running()) {
+    const JobView job = view_.job(id);
+    if (job.state() == JobState::Stopping) continue;
+    const Ranked ranked = order_.rank(job, view_);
+    if (ranked.valid_until) wake(*ranked.valid_until);
+    const Instant safe_until = later(job.granted_at(), options_.quantum);
+    if (safe_until > view_.now()) {
+      wake(safe_until);
+    } else {
+      running_.push_back({group_rank(job.user()), ranked.rank, id});
+    }
+  }
+  std::ranges::sort(running_, {},
+                    [](const Running& r) { return std::tie(r.group, r.rank, r.job); });
+}
+
+std::vector<std::size_t> Pass::worse_than(const Head& head) {
+  rank_running();
+  const auto first = std::ranges::upper_bound(
+      running_, std::tie(head.group, head.at->rank), {},
+      [](const Running& running) { return std::tie(running.group, running.rank); });
+  std::vector<std::size_t> worst_first;
+  for (auto i = std::ssize(running_) - 1; i >= first - running_.begin(); --i) {
+    const auto index = static_cast<std::size_t>(i);
+    if (!running_[index].gone) worst_first.push_back(index);
+  }
+  return worst_first;
+}
+
+bool Pass::can_gain(const Ask& ask, std::span<const std::size_t> victims) const {
+  if (!takes_whole(ask)) return !victims.empty();
+  GpuCount gpus = trial_.use().vacant();
+  for (const std::size_t victim : victims) gpus += view_.job(running_[victim].job).gpus();
+  for (const JobId id : leaving_) gpus += view_.job(id).gpus();
+  return !victims.empty() && gpus >= ask.gpus();
+}
+
+void Pass::take_off(std::span<const std::size_t> victims) {
+  for (const std::size_t victim : victims) trial_.take(view_.find(running_[victim].job)->grant);
+}
+
+std::optional<std::size_t> Pass::fewest_victims(JobId id, const Ask& ask,
+                                                std::span<const std::size_t> victims) {
+  const auto fits_without = [&](std::size_t count) {
+    const Trial::Mark mark = trial_.mark();
+    take_off(victims.first(count));
+    const bool fits = placer_.place(ask, id, trial_).has_value();
+    trial_.rollback(mark);
+    return fits;
+  };
+  std::size_t low = 1;
+  std::size_t high = victims.size();
+  if (!fits_without(high)) return std::nullopt;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (fits_without(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+bool Pass::displace_for(const Head& head, const Ask& ask) {
+  const JobId id = head.at->job;
+  const std::vector<std::size_t> victims = worse_than(head);
+  if (!can_gain(ask, victims)) return false;
+  const Trial::Mark mark = trial_.mark();
+  take_off_leaving();
+  const auto count = fewest_victims(id, ask, victims);
+  if (!count) {
+    trial_.rollback(mark);
+    return false;
+  }
+  const auto chosen = std::span(victims).first(*count);
+  take_off(chosen);
+  Placement placement = *placer_.place(ask, id, trial_);
+  trial_.put(ask, placement);
+  std::vector<std::size_t> displaced;
+  for (const std::size_t victim : std::views::reverse(chosen)) {  // best first: some may stay
+    const JobView job = view_.job(running_[victim].job);
+    if (trial_.look(placement_of(job.grant()), ask_of(job), job.id()) == Why::Fits) {
+      trial_.put(job.grant());
+    } else {
+      displaced.push_back(victim);
+    }
+  }
+  trial_.rollback(mark);
+  for (const std::size_t victim : displaced) displace(victim);
+  promise(id, ask, std::move(placement));
+  return true;
+}
+
+void Pass::displace(std::size_t victim) {
+  running_[victim].gone = true;
+  leaving_.push_back(running_[victim].job);
+  decisions_.list.push_back(Preempt{.job = running_[victim].job, .how = options_.preempt_how});
+}
+
+}  // namespace berth

@@ -1,0 +1,122 @@
+// The part of a pass that keeps places for jobs that wait, and lends them meanwhile.
+#include <algorithm>
+
+#include "policy/pass.hpp"
+#include "policy/timeline.hpp"
+
+namespace berth {
+
+void Pass::load_holds() {
+  for (const Hold& hold : view_.holds()) {
+    if (is_usable(hold)) holds_.push_back(hold);
+  }
+  for (Hold& hold : holds_) count_outlasting(hold);
+  std::erase_if(holds_, [&](const Hold& hold) { return !can_still_serve(hold); });
+  trial_.respect(holds_, view_.now());
+}
+
+/// Sums up who will still be there when the hold begins. Where no plan bounds it, the occupants it
+/// waits for are those up to `after_grant`; everyone later is taken to stay.
+void Pass::count_outlasting(Hold& hold) const {
+  const std::size_t gpus = hold.placement.gpus.size();
+  hold.lent.assign(gpus, Bytes(0));
+  hold.lent_tenants.assign(gpus, 0);
+  hold.lent_milli.assign(gpus, GpuMilli(0));
+  for (const JobId id : view_.running()) {
+    const JobView job = view_.job(id);
+    const bool awaited = hold.from == kNever && job.grant_number() <= hold.after_grant;
+    if (!awaited && job.state() != JobState::Stopping) lend(hold, job.grant(), job.planned());
+  }
+  std::uint64_t number = view_.grants();
+  for (const Fresh& given : fresh_) {
+    const bool awaited = hold.from == kNever && ++number <= hold.after_grant;
+    if (!awaited) lend(hold, given.grant, given.planned);
+  }
+}
+
+bool Pass::is_usable(const Hold& hold) const {
+  const Job* const job = view_.find(hold.job);
+  if (job == nullptr || !is_waiting(job->state)) return false;
+  if (ask_of(view_.job(hold.job)).request != hold.ask.request) return false;
+  if (!tally_.allows(view_.job(hold.job))) return false;
+  if (!view_.use().node(hold.placement.host).healthy) return false;
+  return std::ranges::all_of(hold.placement.gpus, [&](GpuId gpu) {
+    return berth::is_usable(view_.use().gpu(gpu));
+  });
+}
+
+/// False if foreign use or grown neighbours have made one of its GPUs too small for the job.
+bool Pass::can_still_serve(const Hold& hold) const {
+  for (std::size_t i = 0; i < hold.placement.gpus.size(); ++i) {
+    const GpuSpec& spec = view_.cluster().gpu(hold.placement.gpus[i]);
+    GpuUse use = view_.use().gpu(hold.placement.gpus[i]);
+    use.charged = hold.lent[i];
+    use.tenants = hold.lent_tenants[i];
+    use.milli = hold.lent_milli[i];
+    use.alone = use.alone && use.tenants > 0;
+    if (!admits(view_.settings().admission, spec, use, hold.ask)) return false;
+  }
+  return true;
+}
+
+/// Counts the grant against the hold if it outlasts the hold's start.
+void Pass::lend(Hold& hold, const Grant& grant, Duration planned) const {
+  if (hold.from != kNever && later(view_.now(), planned) <= hold.from) return;
+  for (const Share& share : grant.shares) {
+    const auto found = std::ranges::lower_bound(hold.placement.gpus, share.gpu);
+    if (found == hold.placement.gpus.end() || *found != share.gpu) continue;
+    const auto i = static_cast<std::size_t>(found - hold.placement.gpus.begin());
+    hold.lent[i] += share.charge;
+    hold.lent_milli[i] += grant.milli;
+    ++hold.lent_tenants[i];
+  }
+}
+
+/// Those with a place kept go first: a job behind them in rank must not hide them.
+void Pass::start_held() {
+  const std::vector<Hold> held = holds_;
+  for (const Hold& hold : held) {
+    if (Placed placed = placer_.place(hold.ask, hold.job, trial_)) {
+      start(hold.job, hold.ask, std::move(*placed));
+    } else {
+      tally_.take(view_.job(hold.job));
+    }
+  }
+}
+
+void Pass::reserve(JobId id, const Ask& ask) {
+  if (!has_holds_left()) return;
+  trial_.respect({}, view_.now());
+  auto earliest = earliest_start(id, ask, view_, placer_, holds_, fresh_, trial_);
+  if (earliest) {
+    holds_.push_back({.job = id,
+                      .ask = ask,
+                      .placement = std::move(earliest->placement),
+                      .from = earliest->from,
+                      .after_grant = earliest->last,
+                      .lent = {},
+                      .lent_tenants = {},
+                      .lent_milli = {}});
+    count_outlasting(holds_.back());
+    tally_.take(view_.job(id));
+  }
+  trial_.respect(holds_, view_.now());
+}
+
+void Pass::drop_hold(JobId id) {
+  if (std::erase_if(holds_, [&](const Hold& hold) { return hold.job == id; }) == 0) return;
+  hold_dropped_ = true;
+  trial_.respect(holds_, view_.now());
+}
+
+void Pass::emit_holds() {
+  const auto same = [](const Hold& a, const Hold& b) {
+    return a.job == b.job && a.placement == b.placement && a.from == b.from;
+  };
+  if (std::ranges::equal(holds_, view_.holds(), same)) return;
+  std::vector<Hold> holds = holds_;
+  for (Hold& hold : holds) hold.lent.clear(), hold.lent_tenants.clear(), hold.lent_milli.clear();
+  decisions_.list.push_back(Reserve{.holds = std::move(holds)});
+}
+
+}  // namespace berth

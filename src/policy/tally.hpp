@@ -1,0 +1,48 @@
+// Users' berths against their limits, while a pass hands out more.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "core/view.hpp"
+
+namespace berth {
+
+class Tally {
+ public:
+  /// Counts from what users hold now, or from nothing for a policy that repacks.
+  enum class From : std::uint8_t { Now, Nothing };
+  Tally(const ClusterView& view, From from) : view_(view), from_(from) {}
+
+  bool allows(const JobView& job) const {
+    const UserLimits& limits = view_.settings().limits;
+    if (!limits.any()) return true;
+    const Taken taken = taken_by(job.user());
+    return (limits.gpus == GpuCount(0) || taken.gpus + job.gpus() <= limits.gpus) &&
+           (limits.jobs == 0 || taken.jobs + 1 <= limits.jobs);
+  }
+  void take(const JobView& job) {
+    if (!view_.settings().limits.any()) return;
+    const Taken before = taken_by(job.user());
+    taken_[job.user()] = {before.gpus + job.gpus(), before.jobs + 1};
+  }
+
+ private:
+  struct Taken {
+    GpuCount gpus{0};
+    std::int32_t jobs = 0;
+  };
+  Taken taken_by(UserId user) const {
+    const auto found = taken_.find(user);
+    if (found != taken_.end()) return found->second;
+    if (from_ == From::Nothing) return {};
+    const Account account = view_.account(user);
+    return {account.gpus, account.jobs};
+  }
+
+  const ClusterView& view_;
+  From from_;
+  std::map<UserId, Taken> taken_;
+};
+
+}  // namespace berth
