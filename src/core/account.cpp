@@ -30,11 +30,17 @@ constexpr std::int64_t sqrt_q62(std::int64_t value) {
   return static_cast<std::int64_t>(root);
 }
 
-/// kHalvings[i] = 2^(-1 / 2^(i + 1)) in units of 2^-62.
-constexpr auto kHalvings = [] {
-  std::array<std::int64_t, kFractionBits> table{};
-  std::int64_t value = kOne / 2;
-  for (auto& entry : table) entry = value = sqrt_q62(value);
+/// kDecay[b][v] = 2^(-v / 256^(b + 1)) in units of 2^-62: one factor for each byte of a fraction.
+constexpr auto kDecay = [] {
+  std::array<std::array<std::int64_t, 256>, kFractionBits / 8> table{};
+  std::int64_t halving = kOne / 2;  // 2^-1, then 2^-(1/2), 2^-(1/4), ...
+  for (auto& row : table) {
+    row[0] = kOne;
+    for (std::size_t bit = 128; bit > 0; bit /= 2) {
+      halving = sqrt_q62(halving);
+      for (std::size_t v = 0; v < 256; v += 2 * bit) row[v + bit] = multiply_q62(row[v], halving);
+    }
+  }
   return table;
 }();
 
@@ -47,8 +53,10 @@ std::int64_t decay_q62(Duration elapsed, Duration half_life) {
   const Wide rest = Wide{micros(elapsed % half_life)} << kFractionBits;
   const auto fraction = static_cast<std::uint64_t>(rest / micros(half_life));
   std::int64_t factor = kOne;
-  for (std::size_t i = 0; i < kHalvings.size(); ++i) {
-    if ((fraction >> (kFractionBits - 1 - i) & 1) != 0) factor = multiply_q62(factor, kHalvings[i]);
+  for (std::size_t byte = 0; byte < kDecay.size(); ++byte) {
+    const auto shift = static_cast<unsigned>(kFractionBits) - 8 * (static_cast<unsigned>(byte) + 1);
+    const std::size_t value = fraction >> shift & 255;
+    if (value != 0) factor = multiply_q62(factor, kDecay[byte][value]);
   }
   return factor >> halvings;
 }

@@ -37,7 +37,7 @@ struct GpuUse {
   Bytes used{0};      ///< Measured: everything, tenants included.
   GpuMilli milli{0};  ///< Compute shares promised.
   std::uint16_t tenants = 0;
-  bool alone = false;  ///< Its one tenant asked to be alone.
+  bool alone = false;     ///< Its one tenant asked to be alone.
   bool healthy = true;    ///< The GPU itself.
   bool reachable = true;  ///< Its node is up.
 

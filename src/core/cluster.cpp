@@ -35,7 +35,12 @@ NodeId Cluster::add_node(const NodeShape& shape) {
                     .context = shape.context};
   gpus_.insert(gpus_.end(), shape.gpus, gpu);
   largest_node_ = std::max(largest_node_, shape.gpus);
-  if (shape.gpus > 0) largest_gpu_ = std::max(largest_gpu_, shape.vram);
+  if (shape.gpus > 0) {
+    largest_gpu_ = std::max(largest_gpu_, shape.vram);
+    const bool first = total_vram_ == Bytes(0);
+    smallest_gpu_ = first ? shape.vram : std::min(smallest_gpu_, shape.vram);
+    largest_context_ = std::max(largest_context_, shape.context);
+  }
   total_vram_ += shape.vram * shape.gpus;
   return id;
 }

@@ -74,6 +74,8 @@ class Cluster {
   Bytes largest_gpu() const { return largest_gpu_; }            ///< Capacity of the largest GPU.
   GpuCount gpu_count() const { return GpuCount(static_cast<std::int64_t>(gpus_.size())); }
   Bytes total_vram() const { return total_vram_; }
+  /// What one process may use of every GPU: the least capacity less the largest context.
+  Bytes least_room() const { return smallest_gpu_ - largest_context_; }
 
   std::span<const std::string> type_names() const { return types_; }
   GpuTypes type_bit(GpuId id) const { return GpuTypes{1} << gpu(id).type; }
@@ -92,6 +94,8 @@ class Cluster {
   std::uint32_t largest_node_ = 0;
   Bytes largest_gpu_{0};
   Bytes total_vram_{0};
+  Bytes smallest_gpu_{0};
+  Bytes largest_context_{0};
 };
 
 }  // namespace berth

@@ -112,8 +112,8 @@ class JobView {
   Duration estimate() const {
     return job_->spec.estimate != kForever ? job_->spec.estimate : job_->spec.time_limit;
   }
-  /// Run time to come that others may count on: by the enforced limit where there is one, else by the
-  /// estimate; kForever without either.
+  /// Run time to come that others may count on: by the enforced limit where there is one, else by
+  /// the estimate; kForever without either.
   Duration planned() const {
     const Duration limit = job_->spec.time_limit;
     if (limit == kForever) return remaining();

@@ -4,12 +4,12 @@ namespace berth {
 
 void Ledger::put(const Cluster& cluster, const Grant& grant) {
   use_.put(cluster, grant);
-  scratch_.put(cluster, grant);
+  scratch_.use.put(cluster, grant);
 }
 
 void Ledger::take(const Cluster& cluster, const Grant& grant) {
   use_.take(cluster, grant);
-  scratch_.take(cluster, grant);
+  scratch_.use.take(cluster, grant);
   ++room_version_;
 }
 
@@ -21,19 +21,19 @@ void Ledger::grow(const Cluster& cluster, const Share& from, Bytes to) {
 
 void Ledger::set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use) {
   use_.set_gpu(cluster, id, use);
-  scratch_.set_gpu(cluster, id, use);
+  scratch_.use.set_gpu(cluster, id, use);
   ++room_version_;
 }
 
 void Ledger::set_node(NodeId id, const NodeUse& use) {
   use_.set_node(id, use);
-  scratch_.set_node(id, use);
+  scratch_.use.set_node(id, use);
   ++room_version_;
 }
 
 void Ledger::set_admission(const Cluster& cluster, const Admission& admission) {
   use_.set_admission(cluster, admission);
-  scratch_.set_admission(cluster, admission);
+  scratch_.use.set_admission(cluster, admission);
   ++room_version_;
 }
 

@@ -12,7 +12,7 @@ namespace berth {
 class Ledger {
  public:
   Ledger(const Cluster& cluster, const Admission& admission)
-      : use_(cluster, admission), scratch_(use_) {}
+      : use_(cluster, admission), scratch_{use_, {}} {}
 
   const Occupancy& use() const { return use_; }
 
@@ -28,14 +28,14 @@ class Ledger {
   void set_admission(const Cluster& cluster, const Admission& admission);
 
   /// True if no trial left anything behind. O(GPUs); for tests.
-  bool is_in_step() const { return use_ == scratch_; }
+  bool is_in_step() const { return use_ == scratch_.use && scratch_.log.empty(); }
 
   /// Grows whenever more might fit than before.
   std::uint64_t room_version() const { return room_version_; }
 
  private:
   Occupancy use_;
-  mutable Occupancy scratch_;  ///< Equal to use_ whenever no trial is open.
+  mutable Scratch scratch_;  ///< Its use equals use_ whenever no trial is open.
   std::uint64_t room_version_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // The members of every structure that is journaled or saved, in the order they are written.
 //
-// A new member goes here too; the round-trip test of each structure fails if it is forgotten. A change
-// here changes the journal's format: see doc/journal-format.md.
+// A new member goes here too; the round-trip test of each structure fails if it is forgotten. A
+// change here changes the journal's format: see doc/journal-format.md.
 #pragma once
 
 #include <tuple>
@@ -48,9 +48,7 @@ inline auto members(Job& v) {
 }
 
 // The cluster and its state.
-inline auto members(GpuSpec& v) {
-  return std::tie(v.node, v.type, v.slots, v.capacity, v.context);
-}
+inline auto members(GpuSpec& v) { return std::tie(v.node, v.type, v.slots, v.capacity, v.context); }
 inline auto members(NodeShape& v) {
   return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.slots, v.cpu, v.host);
 }

@@ -10,17 +10,26 @@ Occupancy::Occupancy(const Cluster& cluster, const Admission& admission)
       nodes_(cluster.nodes().size()),
       by_vacant_(cluster.largest_node() + 1, NodeSet(cluster.nodes().size())) {
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) by_vacant_[0].insert(NodeId(n));
-  for (std::uint32_t g = 0; g < gpus_.size(); ++g) reindex(cluster, GpuId(g), false);
+  recount(cluster);
 }
 
-void Occupancy::reindex(const Cluster& cluster, GpuId id, bool was_vacant) {
-  const bool vacant = vacant_now(cluster, id);
-  if (vacant == was_vacant) return;
-  const NodeId node = cluster.node_of(id);
+void Occupancy::recount(const Cluster& cluster) {
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+    const NodeSpec& spec = cluster.nodes()[n];
+    std::int64_t vacant = 0;
+    for (GpuId gpu = spec.first_gpu; gpu < spec.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+      if (vacant_now(cluster, gpu)) ++vacant;
+    }
+    reindex(NodeId(n), vacant - nodes_[n].vacant);
+  }
+}
+
+void Occupancy::reindex(NodeId node, std::int64_t change) {
+  if (change == 0) return;
   NodeUse& use = nodes_[node.value()];
   by_vacant_[use.vacant].erase(node);
-  use.vacant = vacant ? use.vacant + 1 : use.vacant - 1;
-  vacant_ += vacant ? 1 : -1;
+  use.vacant = static_cast<std::uint32_t>(use.vacant + change);
+  vacant_ += change;
   by_vacant_[use.vacant].insert(node);
 }
 
@@ -41,16 +50,19 @@ Grant Occupancy::grant_for(const Cluster& cluster, const Ask& ask,
 }
 
 void Occupancy::put(const Cluster& cluster, const Grant& grant) {
-  for (const Share& share : grant.shares) {
-    GpuUse& use = gpus_[share.gpu.value()];
-    const bool was_vacant = vacant_now(cluster, share.gpu);
-    use.charged += share.charge;
-    use.milli += grant.milli;
-    ++use.tenants;
-    use.alone = use.alone || grant.sharing == Sharing::Alone;
-    reindex(cluster, share.gpu, was_vacant);
-  }
+  std::size_t next = 0;
   for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
+    std::int64_t change = 0;
+    for (const std::size_t end = next + here; next < end; ++next) {
+      const Share& share = grant.shares[next];
+      GpuUse& use = gpus_[share.gpu.value()];
+      if (vacant_now(cluster, share.gpu)) --change;
+      use.charged += share.charge;
+      use.milli += grant.milli;
+      ++use.tenants;
+      use.alone = use.alone || grant.sharing == Sharing::Alone;
+    }
+    reindex(node, change);
     const std::size_t all = grant.shares.size();
     nodes_[node.value()].cpu += CpuMilli(host_part(grant.cpu.raw(), here, all));
     nodes_[node.value()].host += Bytes(host_part(grant.memory.raw(), here, all));
@@ -58,17 +70,20 @@ void Occupancy::put(const Cluster& cluster, const Grant& grant) {
 }
 
 void Occupancy::take(const Cluster& cluster, const Grant& grant) {
-  for (const Share& share : grant.shares) {
-    GpuUse& use = gpus_[share.gpu.value()];
-    BERTH_ASSERT(use.tenants > 0 && use.charged >= share.charge);
-    const bool was_vacant = vacant_now(cluster, share.gpu);
-    use.charged -= share.charge;
-    use.milli -= grant.milli;
-    --use.tenants;
-    if (use.tenants == 0) use.alone = false;
-    reindex(cluster, share.gpu, was_vacant);
-  }
+  std::size_t next = 0;
   for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
+    std::int64_t change = 0;
+    for (const std::size_t end = next + here; next < end; ++next) {
+      const Share& share = grant.shares[next];
+      GpuUse& use = gpus_[share.gpu.value()];
+      BERTH_ASSERT(use.tenants > 0 && use.charged >= share.charge);
+      use.charged -= share.charge;
+      use.milli -= grant.milli;
+      --use.tenants;
+      if (use.tenants == 0) use.alone = false;
+      if (vacant_now(cluster, share.gpu)) ++change;
+    }
+    reindex(node, change);
     const std::size_t all = grant.shares.size();
     nodes_[node.value()].cpu -= CpuMilli(host_part(grant.cpu.raw(), here, all));
     nodes_[node.value()].host -= Bytes(host_part(grant.memory.raw(), here, all));
@@ -76,9 +91,9 @@ void Occupancy::take(const Cluster& cluster, const Grant& grant) {
 }
 
 void Occupancy::set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use) {
-  const bool was_vacant = vacant_now(cluster, id);
+  const int before = vacant_now(cluster, id) ? 1 : 0;
   gpus_[id.value()] = use;
-  reindex(cluster, id, was_vacant);
+  reindex(cluster.node_of(id), (vacant_now(cluster, id) ? 1 : 0) - before);
 }
 
 void Occupancy::set_node(NodeId id, const NodeUse& use) {
@@ -88,10 +103,8 @@ void Occupancy::set_node(NodeId id, const NodeUse& use) {
 }
 
 void Occupancy::set_admission(const Cluster& cluster, const Admission& admission) {
-  std::vector<bool> was_vacant(gpus_.size());
-  for (std::uint32_t g = 0; g < gpus_.size(); ++g) was_vacant[g] = vacant_now(cluster, GpuId(g));
   admission_ = admission;
-  for (std::uint32_t g = 0; g < gpus_.size(); ++g) reindex(cluster, GpuId(g), was_vacant[g]);
+  recount(cluster);
 }
 
 bool host_fits(const Cluster& cluster, const Occupancy& use, NodeId node, const Ask& ask,

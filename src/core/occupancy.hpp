@@ -76,7 +76,8 @@ class Occupancy {
   bool operator==(const Occupancy&) const = default;
 
  private:
-  void reindex(const Cluster& cluster, GpuId id, bool was_vacant);
+  void reindex(NodeId node, std::int64_t change);
+  void recount(const Cluster& cluster);
   bool vacant_now(const Cluster& cluster, GpuId id) const {
     return is_vacant(admission_, cluster.gpu(id), gpus_[id.value()]);
   }

@@ -50,7 +50,7 @@ std::optional<std::size_t> index_of(const Hold& hold, GpuId gpu) {
 
 bool Trial::holds_allow(GpuId gpu, const Ask& ask, JobId job) const {
   const GpuSpec& spec = cluster_.gpu(gpu);
-  Promised promised;                  // to this hold and those before it
+  Promised promised;  // to this hold and those before it
   for (const Hold& hold : holds_) {
     const auto i = index_of(hold, gpu);
     if (hold.job == job || !i) continue;
@@ -69,7 +69,7 @@ Why Trial::host_room(NodeId node, const Ask& ask, std::size_t here, JobId job) c
   const auto all = static_cast<std::size_t>(ask.gpus().raw());
   CpuMilli cpu = scratch_.node(node).cpu + CpuMilli(host_part(ask.request.cpu.raw(), here, all));
   Bytes host = scratch_.node(node).host + Bytes(host_part(ask.request.host.raw(), here, all));
-  for (const Hold& hold : holds_) {   // lent only to those who leave in time
+  for (const Hold& hold : holds_) {  // lent only to those who leave in time
     if (hold.job == job || !is_on(hold, node)) continue;
     cpu += CpuMilli(part_on(hold, node, hold.ask.request.cpu.raw()));
     host += Bytes(part_on(hold, node, hold.ask.request.host.raw()));
@@ -135,7 +135,7 @@ void Trial::take(const Grant& grant) {
 
 void Trial::rollback(Mark mark) {
   for (; log_.size() > mark; log_.pop_back()) {
-    const Saved& saved = log_.back();
+    const Scratch::Saved& saved = log_.back();
     if (saved.is_node) {
       scratch_.set_node(NodeId(saved.index), saved.node);
     } else {

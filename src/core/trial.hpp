@@ -30,9 +30,22 @@ struct Hold {
   bool operator==(const Hold&) const = default;
 };
 
+/// What trials work on: the occupancy they change and undo, and room that is used again.
+struct Scratch {
+  struct Saved {
+    GpuUse gpu;
+    NodeUse node;
+    std::uint32_t index;
+    bool is_node;
+  };
+  Occupancy use;
+  std::vector<Saved> log;  ///< Empty whenever no trial is open.
+};
+
 class Trial {
  public:
-  Trial(const Cluster& cluster, Occupancy& scratch) : cluster_(cluster), scratch_(scratch) {}
+  Trial(const Cluster& cluster, Scratch& scratch)
+      : cluster_(cluster), scratch_(scratch.use), log_(scratch.log) {}
   ~Trial() { rollback(0); }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
@@ -72,12 +85,6 @@ class Trial {
   void rollback(Mark mark);
 
  private:
-  struct Saved {
-    GpuUse gpu;
-    NodeUse node;
-    std::uint32_t index;
-    bool is_node;
-  };
   bool is_on(const Hold& hold, NodeId node) const;
   std::size_t gpus_on(const Hold& hold, NodeId node) const;
   std::int64_t part_on(const Hold& hold, NodeId node, std::int64_t amount) const;
@@ -88,7 +95,7 @@ class Trial {
   Occupancy& scratch_;
   std::span<const Hold> holds_;
   Instant now_ = kStart;
-  std::vector<Saved> log_;
+  std::vector<Scratch::Saved>& log_;
 };
 
 }  // namespace berth

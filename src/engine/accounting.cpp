@@ -122,7 +122,7 @@ void Engine::stop_for_good(Job& job, Outcome outcome, StopFor why) {
 }
 
 void Engine::end(Job& job, std::string note) {
-  if (job.state == JobState::Suspended) {   // its process is still there, without GPUs
+  if (job.state == JobState::Suspended) {  // its process is still there, without GPUs
     effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Cancel});
   }
   effects_.list.push_back(Finished{job.id, job.outcome, job.exit_code, std::move(note)});

@@ -38,10 +38,10 @@ void Engine::wake(Instant at) {
   if (at > now_ && at < effects_.wake_at.value_or(kNever)) effects_.wake_at = at;
 }
 
-void Engine::apply_all(std::span<const Decision> list) {
-  for (const Decision& decision : list) {
+void Engine::apply_all(std::span<Decision> list) {
+  for (Decision& decision : list) {
     if (std::visit([this](const auto& what) { return apply(what); }, decision)) {
-      effects_.decisions.push_back(decision);
+      effects_.decisions.push_back(std::move(decision));
     } else {
       ++dropped_;
     }
@@ -51,7 +51,7 @@ void Engine::apply_all(std::span<const Decision> list) {
 const Effects& Engine::step(Instant now, std::span<const Input> inputs) {
   begin(now);
   take_inputs(inputs);
-  const Decisions decisions = policy_->decide(view(), events_);
+  Decisions decisions = policy_->decide(view(), events_);
   ++state_.decisions;
   events_.clear();
   apply_all(decisions.list);
@@ -65,7 +65,8 @@ const Effects& Engine::replay(Instant now, std::span<const Input> inputs,
   begin(now);
   take_inputs(inputs);
   ++state_.decisions;
-  apply_all(list);
+  std::vector<Decision> recorded(list.begin(), list.end());
+  apply_all(recorded);
   if (!time_limits_.empty()) wake(time_limits_.begin()->first);
   return effects_;
 }

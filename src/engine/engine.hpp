@@ -108,7 +108,7 @@ class Engine {
   void take_inputs(std::span<const Input> inputs);
   void watch_time_limit(const Job& job);
   void enforce_time_limits();
-  void apply_all(std::span<const Decision> list);
+  void apply_all(std::span<Decision> list);
   void wake(Instant at);
   void emit(EventKind kind, JobId job) { events_.push_back({kind, job}); }
 

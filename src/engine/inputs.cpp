@@ -91,7 +91,7 @@ void Engine::on(const Exited& exited) {
   if (job->ending) return;  // cancelled or out of time: that stands
   job->outcome = exited.outcome;
   if (job->state == JobState::Suspended) {
-    set_state(*job, JobState::Queued);   // no process is left to end
+    set_state(*job, JobState::Queued);  // no process is left to end
     return end(*job);
   }
   job->ending = true;
@@ -106,7 +106,7 @@ void Engine::on(const Released& released) {
   if (job->ending) return end(*job);
   set_state(*job, job->after_stop);
   job->migrating = false;
-  if (job->ran >= job->spec.time_limit) {            // preempted at its very limit
+  if (job->ran >= job->spec.time_limit) {  // preempted at its very limit
     job->outcome = Outcome::Timeout;
     return end(*job);
   }
@@ -178,7 +178,7 @@ void Engine::on(const Estimated& estimated) {
   if (job == nullptr) return;
   job->spec.estimate = estimated.estimate;
   const bool is_grantable = estimated.vram <= state_.cluster.largest_gpu();
-  job->spec.vram_estimate = is_grantable ? estimated.vram : Bytes(0);   // else: a whole GPU
+  job->spec.vram_estimate = is_grantable ? estimated.vram : Bytes(0);  // else: a whole GPU
   emit(EventKind::Changed, job->id);
 }
 

@@ -35,7 +35,14 @@ Bytes grantable(const GpuSpec& gpu, const GpuRequest& request) {
   return gpu.capacity - gpu.context * request.processes;
 }
 
+/// True if any GPU would do, which most requests find without looking at every GPU.
+bool any_gpu_will_do(const GpuRequest& request, const Cluster& cluster) {
+  return request.types == 0 && request.profile == 0 && request.processes == 1 &&
+         request.count <= cluster.gpu_count() && request.vram <= cluster.least_room();
+}
+
 std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster& cluster) {
+  if (any_gpu_will_do(request, cluster)) return std::nullopt;
   std::int64_t of_type = 0;
   std::int64_t large_enough = 0;
   Bytes largest(0);
@@ -64,6 +71,7 @@ std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster&
 }
 
 std::optional<std::string> why_no_host(const Request& request, const Cluster& cluster) {
+  if (request.cpu == CpuMilli(0) && request.host == Bytes(0)) return std::nullopt;
   CpuMilli cpu(0);
   Bytes host(0);
   for (const NodeSpec& node : cluster.nodes()) {

@@ -21,8 +21,8 @@ struct Frame {
   Settings settings;
   std::map<UserId, Account> accounts;
   std::vector<Hold> holds;
-  std::vector<GpuUse> gpus;            ///< Measured figures and health; charges are derived.
-  std::vector<std::uint8_t> nodes;     ///< Health.
+  std::vector<GpuUse> gpus;         ///< Measured figures and health; charges are derived.
+  std::vector<std::uint8_t> nodes;  ///< Health.
   std::vector<Job> jobs;
   Snapshot policy;
 };
@@ -72,13 +72,14 @@ Expected<Cluster> cluster_of(const std::vector<NodeRecord>& records) {
 }
 
 bool is_valid(const Grant& grant, const Cluster& cluster) {
-  const bool ascending =
-      std::ranges::adjacent_find(grant.shares, std::ranges::greater_equal(), &Share::gpu) ==
-      grant.shares.end();
+  const bool ascending = std::ranges::adjacent_find(grant.shares, std::ranges::greater_equal(),
+                                                    &Share::gpu) == grant.shares.end();
   return ascending && grant.host.value() < cluster.nodes().size() &&
-         std::ranges::all_of(grant.shares, [&](const Share& share) {
-           return share.gpu.value() < cluster.gpus().size() && share.charge >= Bytes(0);
-         });
+         std::ranges::all_of(
+             grant.shares,
+             [&](const Share& share) {
+               return share.gpu.value() < cluster.gpus().size() && share.charge >= Bytes(0);
+             });
 }
 
 /// True if the parts agree with each other, so that the state can be built from them.
@@ -97,9 +98,8 @@ bool is_consistent(const Frame& frame, const Cluster& cluster) {
   return std::ranges::all_of(frame.holds, [&](const Hold& hold) {
     return hold.placement.host.value() < cluster.nodes().size() &&
            std::ranges::is_sorted(hold.placement.gpus) &&
-           std::ranges::all_of(hold.placement.gpus, [&](GpuId gpu) {
-             return gpu.value() < cluster.gpus().size();
-           });
+           std::ranges::all_of(
+               hold.placement.gpus, [&](GpuId gpu) { return gpu.value() < cluster.gpus().size(); });
   });
 }
 
@@ -117,7 +117,10 @@ std::string Engine::save() const {
               .policy = policy_->save()};
   for (std::uint32_t g = 0; g < state_.cluster.gpus().size(); ++g) {
     const GpuUse& use = state_.ledger.use().gpu(GpuId(g));
-    frame.gpus.push_back({.foreign = use.foreign, .used = use.used, .healthy = use.healthy, .reachable = use.reachable});
+    frame.gpus.push_back({.foreign = use.foreign,
+                          .used = use.used,
+                          .healthy = use.healthy,
+                          .reachable = use.reachable});
   }
   for (std::uint32_t n = 0; n < state_.cluster.nodes().size(); ++n) {
     frame.nodes.push_back(state_.ledger.use().node(NodeId(n)).healthy ? 1 : 0);
@@ -182,7 +185,10 @@ std::optional<std::string> Engine::check() const {
   for (std::uint32_t g = 0; g < state_.cluster.gpus().size(); ++g) {
     const GpuUse& use = state_.ledger.use().gpu(GpuId(g));
     derived.set_gpu(state_.cluster, GpuId(g),
-                    {.foreign = use.foreign, .used = use.used, .healthy = use.healthy, .reachable = use.reachable});
+                    {.foreign = use.foreign,
+                     .used = use.used,
+                     .healthy = use.healthy,
+                     .reachable = use.reachable});
   }
   for (std::uint32_t n = 0; n < state_.cluster.nodes().size(); ++n) {
     NodeUse use = derived.node(NodeId(n));

@@ -19,6 +19,10 @@ void Candidates::note(Why why) {
 }
 
 bool Candidates::fits(GpuId gpu) {
+  if (by_count_) {
+    const Occupancy& use = trial_.use();
+    return is_vacant(use.admission(), trial_.cluster().gpu(gpu), use.gpu(gpu));
+  }
   const Why why = trial_.look(gpu, ask_, job_);
   if (why != Why::Fits) note(why);
   return why == Why::Fits;
@@ -101,9 +105,10 @@ Placement Candidates::take_from(NodeId node, std::uint32_t count) {
 Placed Candidates::gather_in_order() {
   if (by_count_ && trial_.use().vacant() < ask_.gpus()) return refusal();
   std::vector<GpuId> gpus;
+  gpus.reserve(wanted_);
   NodeId node(0);
   for (; gpus.size() < wanted_ && node < NodeId(nodes_); node = NodeId(node.value() + 1)) {
-    if (at_most(node) == 0) continue;
+    if (by_count_ && trial_.use().node(node).vacant == 0) continue;
     const auto missing = wanted_ - static_cast<std::uint32_t>(gpus.size());
     append_fitting(node, std::min(missing, fitting(node)), gpus);
   }

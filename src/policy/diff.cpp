@@ -8,102 +8,145 @@ namespace berth {
 
 namespace {
 
-/// True if all these jobs take whole GPUs of any kind, so that only their number matters.
-bool only_numbers_matter(const ClusterView& view, std::span<const JobId> list,
-                         const Placer& placer) {
-  if (!placer.is_fungible()) return false;
-  return std::ranges::all_of(list, [&](JobId id) {
-    const Ask ask = ask_of(view.job(id));
-    const Request& request = ask.request;
-    return takes_whole(ask) && request.gpu.types == 0 && request.gpu.profile == 0 &&
-           request.cpu == CpuMilli(0) && request.host == Bytes(0) && ask.gpus() > GpuCount(0);
-  });
+/// True if this job takes whole GPUs of any kind and nothing else, so that only their number
+/// matters.
+bool only_number_matters(const Job& job) {
+  const Request& request = job.spec.request;
+  const GpuRequest& gpu = request.gpu;
+  return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
+         gpu.types == 0 && gpu.profile == 0 && request.cpu == CpuMilli(0) &&
+         request.host == Bytes(0);
 }
 
 bool is_running(const Job& job) {
   return job.state == JobState::Starting || job.state == JobState::Running;
 }
 
-/// The same jobs that fill() would choose on an empty cluster, but those that run keep their GPUs.
-std::vector<Wanted> fill_in_place(const ClusterView& view, std::span<const JobId> list,
-                                  const Placer& placer) {
+void start(const Job& job, Placement placement, Decisions& decisions) {
+  if (job.state == JobState::Suspended) {
+    decisions.list.push_back(Resume{.job = job.id, .placement = std::move(placement)});
+  } else {
+    decisions.list.push_back(Start{.job = job.id, .placement = std::move(placement)});
+  }
+}
+
+/// Starts those wanted that wait and fit beside what is there.
+class Starter {
+ public:
+  explicit Starter(const ClusterView& view)
+      : view_(view), trial_(view.trial()), tally_(view, Tally::From::Now) {}
+
+  void place_and_start(const Job& job, const Placer& placer, Decisions& decisions) {
+    if (!tally_.allows(view_.job(job.id))) return;
+    const Ask ask = ask_of(view_.job(job.id));
+    if (Placed placed = placer.place(ask, job.id, trial_)) {
+      take(job, ask, *placed);
+      start(job, std::move(*placed), decisions);
+    }
+  }
+  void start_at(const Job& job, const Placement& placement, Decisions& decisions) {
+    if (!tally_.allows(view_.job(job.id))) return;
+    const Ask ask = ask_of(view_.job(job.id));
+    if (trial_.look(placement, ask, job.id) != Why::Fits) return;
+    take(job, ask, placement);
+    start(job, placement, decisions);
+  }
+
+ private:
+  void take(const Job& job, const Ask& ask, const Placement& placement) {
+    trial_.put(ask, placement);
+    tally_.take(view_.job(job.id));
+  }
+
+  const ClusterView& view_;
+  Trial trial_;
+  Tally tally_;
+};
+
+Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> jobs,
+                          const Placer& placer) {
+  Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
   GpuCount free = view.use().vacant();
-  for (const JobId id : view.running()) free += view.job(id).gpus();
-  std::vector<Wanted> wanted;
+  for (const Job* job : jobs) {
+    if (holds_berth(job->state)) free += job->spec.request.gpu.count;
+  }
   Tally tally(view, Tally::From::Nothing);
-  for (const JobId id : list) {
-    const Job& job = *view.find(id);
+  std::vector<const Job*> starts;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Job& job = *jobs[i];
     const GpuCount gpus = job.spec.request.gpu.count;
-    if (gpus > free || !tally.allows(view.job(id))) continue;
-    tally.take(view.job(id));
-    free -= gpus;
-    wanted.push_back({id, is_running(job) ? placement_of(job.grant) : Placement{}});
+    const bool wanted = gpus <= free && tally.allows(view.job(job.id));
+    repacked.wanted[i] = wanted;
+    if (wanted) {
+      free -= gpus;
+      tally.take(view.job(job.id));
+      if (is_waiting(job.state)) starts.push_back(&job);
+    } else if (is_running(job)) {
+      repacked.decisions.list.push_back(Preempt{.job = job.id});
+    }
   }
+  if (starts.empty()) return repacked;
+  Starter starter(view);
+  for (const Job* job : starts) starter.place_and_start(*job, placer, repacked.decisions);
+  return repacked;
+}
+
+/// Where each job would be if the cluster were filled from nothing; no place for those that do not
+/// fit.
+std::vector<std::optional<Placement>> fill(const ClusterView& view,
+                                           std::span<const Job* const> jobs, const Placer& placer) {
   Trial trial = view.trial();
-  for (Wanted& entry : wanted) {
-    const JobView job = view.job(entry.job);
-    if (!entry.placement.gpus.empty()) continue;
-    if (Placed placed = placer.place(ask_of(job), entry.job, trial)) {
-      trial.put(ask_of(job), *placed);
-      entry.placement = std::move(*placed);
-    }  // else it waits for those that leave
+  for (const JobId id : view.running()) trial.take(view.find(id)->grant);
+  Tally tally(view, Tally::From::Nothing);
+  std::vector<std::optional<Placement>> places(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const JobView job = view.job(jobs[i]->id);
+    if (!tally.allows(job)) continue;
+    const Ask ask = ask_of(job);
+    if (Placed placed = placer.place(ask, job.id(), trial)) {
+      trial.put(ask, *placed);
+      tally.take(job);
+      places[i] = std::move(*placed);
+    }
   }
-  return wanted;
+  return places;
+}
+
+Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jobs,
+                         const Placer& placer) {
+  const auto places = fill(view, jobs, placer);
+  Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    repacked.wanted[i] = places[i].has_value();
+    if (!places[i] && is_running(*jobs[i])) {
+      repacked.decisions.list.push_back(Preempt{.job = jobs[i]->id});
+    }
+  }
+  Starter starter(view);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Job& job = *jobs[i];
+    if (!places[i]) continue;
+    if (is_waiting(job.state)) {
+      starter.start_at(job, *places[i], repacked.decisions);
+    } else if (is_running(job) && placement_of(job.grant) != *places[i]) {
+      repacked.decisions.list.push_back(Migrate{.job = job.id, .placement = *places[i]});
+    }
+  }
+  return repacked;
 }
 
 }  // namespace
 
-std::vector<Wanted> fill(const ClusterView& view, std::span<const JobId> list,
-                         const Placer& placer) {
-  if (only_numbers_matter(view, list, placer)) return fill_in_place(view, list, placer);
-  Trial trial = view.trial();
-  for (const JobId id : view.running()) trial.take(view.find(id)->grant);
-  std::vector<Wanted> wanted;
-  Tally tally(view, Tally::From::Nothing);
+Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer) {
+  std::vector<const Job*> jobs;
+  jobs.reserve(list.size());
+  bool by_number = placer.is_fungible();
   for (const JobId id : list) {
-    const Ask ask = ask_of(view.job(id));
-    if (!tally.allows(view.job(id))) continue;
-    if (Placed placed = placer.place(ask, id, trial)) {
-      trial.put(ask, *placed);
-      tally.take(view.job(id));
-      wanted.push_back({id, std::move(*placed)});
-    }
+    const Job* const job = view.find(id);
+    by_number = by_number && only_number_matters(*job);
+    jobs.push_back(job);
   }
-  return wanted;
-}
-
-Decisions diff(const ClusterView& view, std::span<const Wanted> wanted, PreemptHow how) {
-  Decisions decisions;
-  std::vector<JobId> ids;
-  for (const Wanted& entry : wanted) ids.push_back(entry.job);
-  std::ranges::sort(ids);
-  for (const JobId id : view.running()) {
-    const Job& job = *view.find(id);
-    if (is_running(job) && !std::ranges::binary_search(ids, id)) {
-      decisions.list.push_back(Preempt{.job = id, .how = how});
-    }
-  }
-  Trial trial = view.trial();
-  Tally tally(view, Tally::From::Now);
-  for (const Wanted& entry : wanted) {
-    const JobView job = view.job(entry.job);
-    const bool placed = !entry.placement.gpus.empty() || job.gpus() == GpuCount(0);
-    if (!placed || job.state() == JobState::Stopping) continue;
-    if (is_running(*view.find(entry.job))) {
-      if (placement_of(job.grant()) == entry.placement) continue;
-      decisions.list.push_back(Migrate{entry.job, entry.placement});
-    } else if (tally.allows(job) &&
-               trial.look(entry.placement, ask_of(job), entry.job) == Why::Fits) {
-      tally.take(job);
-      trial.put(ask_of(job), entry.placement);
-      if (job.state() == JobState::Suspended) {
-        decisions.list.push_back(Resume{entry.job, entry.placement});
-      } else {
-        decisions.list.push_back(Start{.job = entry.job, .placement = entry.placement});
-      }
-    }
-  }
-  return decisions;
+  return by_number ? repack_by_number(view, jobs, placer) : repack_by_place(view, jobs, placer);
 }
 
 }  // namespace berth

@@ -1,7 +1,7 @@
 // Wanted against current: what a policy that states whom it wants to run must do to get there.
 //
-// Policies that repack the cluster list every job they know, best first; fill() says who gets what
-// if the cluster were empty, diff() which decisions lead there.
+// Policies that repack the cluster list every job they know, best first. repack() gives places in
+// that order as if the cluster were empty, and says which decisions lead there from what is.
 #pragma once
 
 #include <span>
@@ -13,18 +13,16 @@
 
 namespace berth {
 
-struct Wanted {
-  JobId job;
-  Placement placement;
+struct Repacked {
+  std::vector<bool> wanted;  ///< By position in the list: it should run now.
+  Decisions decisions;
 };
 
-/// Goes through `list` in order and gives each job that fits a place on the emptied cluster. With a
-/// fungible placer and whole GPUs, jobs that run stay where they are. Cost: O(list + running).
-std::vector<Wanted> fill(const ClusterView& view, std::span<const JobId> list,
-                         const Placer& placer);
-
-/// Preempts who is not wanted, moves who is wanted elsewhere, starts who is wanted and fits now.
-/// The starts that must wait for memory to be released follow in the pass that the release causes.
-Decisions diff(const ClusterView& view, std::span<const Wanted> wanted, PreemptHow how);
+/// Preempts who is not wanted, moves who is wanted elsewhere, starts who is wanted and fits now;
+/// the starts that must wait for memory to be released follow in the pass that the release causes.
+/// With a fungible placer and whole GPUs only, whoever runs stays where it is. Requires: every job
+/// of the list is known to the view. Cost: O(list + running) and a placement per start; without a
+/// fungible placer one per job of the list.
+Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer);
 
 }  // namespace berth

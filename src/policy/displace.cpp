@@ -1,4 +1,5 @@
-// The part of a pass that preempts: whom a waiting job may displace, and who of them must really go.
+// The part of a pass that preempts: whom a waiting job may displace, and who of them must really
+// go.
 //
 // Memory is not free the moment a job is told to stop, so the job that displaced it is promised the
 // place: the promise is kept as a hold from pass to pass until the job starts there.

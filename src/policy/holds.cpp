@@ -40,9 +40,8 @@ bool Pass::is_usable(const Hold& hold) const {
   if (ask_of(view_.job(hold.job)).request != hold.ask.request) return false;
   if (!tally_.allows(view_.job(hold.job))) return false;
   if (!view_.use().node(hold.placement.host).healthy) return false;
-  return std::ranges::all_of(hold.placement.gpus, [&](GpuId gpu) {
-    return berth::is_usable(view_.use().gpu(gpu));
-  });
+  return std::ranges::all_of(hold.placement.gpus,
+                             [&](GpuId gpu) { return berth::is_usable(view_.use().gpu(gpu)); });
 }
 
 /// False if foreign use or grown neighbours have made one of its GPUs too small for the job.

@@ -24,6 +24,8 @@ bool PendingIndex::insert(const JobView& job, const ClusterView& view, const Ord
   if (fresh) {
     lane.key = key;
     open_.push_back(&lane);
+  } else if (lane.jobs.empty()) {
+    --empty_;
   }
   const Ranked ranked = order.rank(job, view);
   const Position position{.rank = ranked.rank, .job = job.id()};
@@ -41,9 +43,16 @@ void PendingIndex::erase(JobId id) {
   lane->jobs.erase(entry->position);
   entries_.erase(id);
   if (!lane->jobs.empty()) return;
-  if (!lane->closed) std::erase(open_, lane);
-  const LaneKey key = lane->key;
-  lanes_.erase(key);
+  ++empty_;
+  const std::size_t in_use = lanes_.size() - empty_;
+  if (empty_ > 64 + 2 * in_use) drop_empty_lanes();
+}
+
+/// An empty lane is kept, since the next job often asks for the same; but not for ever.
+void PendingIndex::drop_empty_lanes() {
+  std::erase_if(open_, [](const Lane* lane) { return lane->jobs.empty(); });
+  std::erase_if(lanes_, [](const auto& entry) { return entry.second.jobs.empty(); });
+  empty_ = 0;
 }
 
 void PendingIndex::expire(const ClusterView& view, const Order& order) {

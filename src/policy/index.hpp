@@ -57,9 +57,9 @@ class PendingIndex {
   /// When the next rank expires.
   std::optional<Instant> next_expiry() const;
 
-  /// Every lane, in a fixed order; none is empty.
+  /// Every lane, in a fixed order; some may be empty.
   std::map<LaneKey, Lane>& lanes() { return lanes_; }
-  /// Lanes that are not closed. Entries may repeat or have closed since; see Lane::closed.
+  /// Lanes that are not closed; some may be empty.
   std::vector<Lane*>& open() { return open_; }
 
   /// Takes one job out. Requires nothing: an unknown job changes nothing.
@@ -73,9 +73,12 @@ class PendingIndex {
   };
   bool insert(const JobView& job, const ClusterView& view, const Order& order);
 
+  void drop_empty_lanes();
+
   Shape shape_;
   std::map<LaneKey, Lane> lanes_;
   std::vector<Lane*> open_;
+  std::size_t empty_ = 0;  ///< Lanes without a job.
   IdMap<JobId, Entry> entries_;
   std::set<std::pair<Instant, JobId>> expiries_;
 };

@@ -21,13 +21,14 @@ class JobList {
   const std::vector<JobId>& ids() const { return ids_; }
 
   /// Drops who is gone and appends who is new and can ever be placed. Returns: how many are new.
-  std::size_t update(const ClusterView& view, std::span<const Event> events,
-                     const Placer& placer) {
+  std::size_t update(const ClusterView& view, std::span<const Event> events, const Placer& placer) {
     impossible_.clear();
-    std::erase_if(ids_, [&](JobId id) {
-      const Job* const job = view.find(id);
-      return job == nullptr || !is_live(*job);
-    });
+    if (fresh_ || std::ranges::any_of(events, may_remove)) {
+      std::erase_if(ids_, [&](JobId id) {
+        const Job* const job = view.find(id);
+        return job == nullptr || !is_live(*job);
+      });
+    }
     const std::size_t before = ids_.size();
     if (fresh_) append_all(view, placer);
     fresh_ = false;
@@ -59,12 +60,17 @@ class JobList {
   }
 
  private:
+  static bool may_remove(const Event& event) {
+    return event.kind == EventKind::Ended || event.kind == EventKind::Forgotten ||
+           event.kind == EventKind::Withdrawn;
+  }
   void append(const ClusterView& view, JobId id, const Placer& placer) {
     const Job* const job = view.find(id);
     if (job == nullptr || !is_live(*job)) return;
     if (std::ranges::find(ids_, id) != ids_.end()) return;
     if (std::ranges::find(impossible_, id) != impossible_.end()) return;
-    const bool possible = holds_berth(job->state) || feasibility_.allows(view.job(id), view, placer);
+    const bool possible =
+        holds_berth(job->state) || feasibility_.allows(view.job(id), view, placer);
     (possible ? ids_ : impossible_).push_back(id);
   }
   void append_all(const ClusterView& view, const Placer& placer) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-
 namespace berth {
 
 namespace {
@@ -47,7 +46,11 @@ bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster) {
 
 Pass::Pass(const ClusterView& view, const Order& order, const Placer& placer,
            const PipelineOptions& options)
-    : view_(view), order_(order), placer_(placer), options_(options), trial_(view.trial()),
+    : view_(view),
+      order_(order),
+      placer_(placer),
+      options_(options),
+      trial_(view.trial()),
       tally_(view, Tally::From::Now) {
   if (options_.no_fit == HeadOfLine::Reserve) load_holds();
   if (options_.preemption == Preemption::ByRank) load_leaving();
@@ -59,7 +62,7 @@ void Pass::wake(Instant at) {
 }
 
 void Pass::run(PendingIndex& index) {
-  if (has_holds_left()) index.reopen();   // a job refused before may get one now
+  if (has_holds_left()) index.reopen();  // a job refused before may get one now
   if (options_.no_fit == HeadOfLine::Reserve) start_held();
   walk(index);
   while (hold_dropped_ && options_.no_fit == HeadOfLine::Reserve) {  // whom it kept out may fit now
@@ -121,7 +124,7 @@ Pass::Verdict Pass::visit(const Head& head) {
   const bool reserves = options_.no_fit == HeadOfLine::Reserve;
   if (reserves && (is_placed(id) || is_held(id))) return Verdict::Next;
   if (head.lane->closed) return Verdict::Stop;  // only a blocking walk meets one
-  if (!tally_.allows(view_.job(id))) {           // its user's other asks may be smaller
+  if (!tally_.allows(view_.job(id))) {          // its user's other asks may be smaller
     head.lane->closed = true;
     return Verdict::CloseLane;
   }
@@ -135,7 +138,7 @@ Pass::Verdict Pass::visit(const Head& head) {
   if (why == Why::Capacity || why == Why::Health) rule_out(ask);
   if (options_.no_fit == HeadOfLine::Reserve) {
     reserve(id, ask);
-    if (has_holds_left()) return Verdict::Next;   // the next of its kind may get one too
+    if (has_holds_left()) return Verdict::Next;  // the next of its kind may get one too
   }
   head.lane->closed = true;
   return options_.no_fit == HeadOfLine::Block ? Verdict::Stop : Verdict::CloseLane;
@@ -154,17 +157,14 @@ void Pass::rule_out(const Ask& ask) {
 }
 
 bool Pass::has_holds_left() const {
-  return options_.no_fit == HeadOfLine::Reserve &&
-         std::ssize(holds_) < options_.reservation_depth;
+  return options_.no_fit == HeadOfLine::Reserve && std::ssize(holds_) < options_.reservation_depth;
 }
 
 bool Pass::is_held(JobId id) const {
   return std::ranges::find(holds_, id, &Hold::job) != holds_.end();
 }
 
-bool Pass::is_placed(JobId id) const {
-  return std::ranges::find(placed_, id) != placed_.end();
-}
+bool Pass::is_placed(JobId id) const { return std::ranges::find(placed_, id) != placed_.end(); }
 
 Why Pass::try_start(const Head& head, const Ask& ask) {
   const JobId id = head.at->job;

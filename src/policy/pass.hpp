@@ -96,7 +96,7 @@ class Pass {
   std::vector<Ask> ruled_out_;  ///< Minimal asks refused for capacity in this walk.
   std::map<UserId, Rank> group_ranks_;
   std::vector<JobId> placed_;  ///< Started or promised in this pass.
-  std::vector<Fresh> fresh_;    ///< What those started here were given.
+  std::vector<Fresh> fresh_;   ///< What those started here were given.
   std::vector<Hold> holds_;
   bool hold_dropped_ = false;
   std::vector<JobId> leaving_;    ///< Stopping already, or displaced in this pass.

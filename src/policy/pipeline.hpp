@@ -33,7 +33,7 @@ class Pipeline final : public Policy {
   PipelineOptions options_;
   PendingIndex index_;
   Feasibility feasibility_;
-  std::vector<JobId> impossible_;       ///< Of this pass.
+  std::vector<JobId> impossible_;   ///< Of this pass.
   bool fresh_ = true;               ///< Nothing seen yet: look at everything.
   std::uint64_t room_version_ = 0;  ///< Of the view at the last pass.
 };

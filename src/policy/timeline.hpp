@@ -17,7 +17,7 @@ namespace berth {
 struct Earliest {
   Placement placement;
   std::uint64_t last = 0;  ///< The number of the last grant waited for.
-  Instant from = kNever;  ///< kNever: some occupant in the way has no planned end.
+  Instant from = kNever;   ///< kNever: some occupant in the way has no planned end.
 };
 
 /// A berth given in this pass, which the view does not show yet.
@@ -27,9 +27,8 @@ struct Fresh {
 };
 
 /// Returns: nothing if the job does not fit even when every occupant has left (a matter of health).
-/// `kept` are holds that stand before this one, `fresh` what the trial has beside the view. The trial
-/// is left as it was.
-/// Cost: O(running log running) and O(log running) placements.
+/// `kept` are holds that stand before this one, `fresh` what the trial has beside the view. The
+/// trial is left as it was. Cost: O(running log running) and O(log running) placements.
 std::optional<Earliest> earliest_start(JobId job, const Ask& ask, const ClusterView& view,
                                        const Placer& placer, std::span<const Hold> kept,
                                        std::span<const Fresh> fresh, Trial& trial);

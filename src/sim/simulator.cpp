@@ -45,11 +45,10 @@ class Replay {
       const Instant next = next_event();
       if (next == kNever) return stuck();
       now_ = next;
-      inputs_.clear();
       collect_ends();
       collect_arrivals();
-      if (inputs_.empty()) inputs_.push_back(Ticked{});
-      while (!inputs_.empty()) step();
+      do step();
+      while (released_);
     }
     result_.dropped = engine_.dropped();
     return std::move(result_);
@@ -89,10 +88,12 @@ class Replay {
     }
   }
 
+  /// Reports of starts change nothing a policy sees, so they ride along with the next step.
   void step() {
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;
     inputs_.clear();
+    released_ = false;
     wake_at_ = effects.wake_at.value_or(kNever);
     for (const Effect& effect : effects.list) {
       std::visit([this](const auto& what) { perform(what); }, effect);
@@ -108,6 +109,7 @@ class Replay {
     if (stop.why == StopFor::Preemption) ++result.preemptions;
     if (stop.how == PreemptHow::Requeue) job.left = trace_.jobs[index_of(stop.job)].duration;
     inputs_.push_back(Released{stop.job, stop.attempt});
+    released_ = true;
   }
   void perform(const Finished& finished) {
     ++finished_;
@@ -154,6 +156,7 @@ class Replay {
   std::size_t arrived_ = 0;
   std::size_t finished_ = 0;
   std::vector<Input> inputs_;
+  bool released_ = false;  ///< The last step's stops are to be reported at once.
   std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
 };
 

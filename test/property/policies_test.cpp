@@ -25,7 +25,8 @@ constexpr std::uint64_t kWorlds = 100;
 #endif
 
 /// Every policy with a placement that varies with the seed.
-std::unique_ptr<Policy> policy_for(std::string_view name, std::uint64_t seed, bool rebuild = false) {
+std::unique_ptr<Policy> policy_for(std::string_view name, std::uint64_t seed,
+                                   bool rebuild = false) {
   const auto all = placers();
   const std::string_view place = all[seed % all.size()].name;
   auto policy = make_policy(name, place, {.rebuild = rebuild});
@@ -55,8 +56,8 @@ std::string broken_inequality(const Engine& engine, const Effects& effects) {
       const bool tenancy = gpu.tenants <= std::max<std::uint16_t>(1, spec.slots) &&
                            (!gpu.alone || gpu.tenants == 1) && gpu.milli.raw() <= 1000;
       if (!memory || !tenancy || !gpu.healthy) {
-        broken = "job " + std::to_string(job.value()) + " on GPU " +
-                 std::to_string(share.gpu.value());
+        broken =
+            "job " + std::to_string(job.value()) + " on GPU " + std::to_string(share.gpu.value());
       }
     }
   };
@@ -151,7 +152,8 @@ TEST_P(EveryPolicy, IsReplayedFromItsJournal) {
       ASSERT_TRUE(entry.has_value()) << where(seed);
       ASSERT_EQ(encode(*entry), line) << where(seed);
       const Effects& same = recovered.replay(entry->now, entry->inputs, entry->decisions);
-      ASSERT_EQ(encode_decisions(same.decisions), encode_decisions(effects.decisions)) << where(seed);
+      ASSERT_EQ(encode_decisions(same.decisions), encode_decisions(effects.decisions))
+          << where(seed);
       ASSERT_EQ(same.list.size(), effects.list.size()) << where(seed);
       world.perform(effects);
     }

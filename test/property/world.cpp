@@ -93,15 +93,25 @@ void World::make_faults() {
         at(when, Measured{gpu, some, some, {}});
         at(when + seconds(700), Measured{gpu, Bytes(0), some, {}});
         break;
-      case 2: at(when, Measured{gpu, Bytes(0), some, {{id, some}}}); break;
-      case 3: at(when, CancelAsked{id}); break;
+      case 2:
+        at(when, Measured{gpu, Bytes(0), some, {{id, some}}});
+        break;
+      case 3:
+        at(when, CancelAsked{id});
+        break;
       case 4:
         at(when, HoldAsked{id});
         at(when + seconds(300), ReleaseAsked{id});
         break;
-      case 5: at(when, Estimated{id, seconds(rng_.between(1, 900)), some}); break;
-      case 6: at(when, Exited{id, Attempt(1), Outcome::Failed, 1}); break;   // a lie, maybe late
-      case 7: at(when, Released{id, Attempt(1)}); break;
+      case 5:
+        at(when, Estimated{id, seconds(rng_.between(1, 900)), some});
+        break;
+      case 6:
+        at(when, Exited{id, Attempt(1), Outcome::Failed, 1});
+        break;  // a lie, maybe late
+      case 7:
+        at(when, Released{id, Attempt(1)});
+        break;
     }
   }
   const auto nodes = static_cast<std::int64_t>(cluster_.nodes().size());

@@ -1,5 +1,5 @@
-// A seeded world around an engine: a random cluster, random jobs, and shells that answer late, fail and
-// misreport. Everything follows from the seed.
+// A seeded world around an engine: a random cluster, random jobs, and shells that answer late, fail
+// and misreport. Everything follows from the seed.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace berth::test {
 struct WorldOptions {
   std::uint64_t seed = 1;
   int jobs = 24;
-  bool faults = false;          ///< Failed starts, lost GPUs, foreign use, growth, cancels, holds.
-  bool delays = false;          ///< Starts and releases take time.
-  bool distinct = false;        ///< No two jobs are equal in anything an order may read.
-  bool whole_gpus = false;      ///< Only jobs that take whole GPUs.
+  bool faults = false;      ///< Failed starts, lost GPUs, foreign use, growth, cancels, holds.
+  bool delays = false;      ///< Starts and releases take time.
+  bool distinct = false;    ///< No two jobs are equal in anything an order may read.
+  bool whole_gpus = false;  ///< Only jobs that take whole GPUs.
 };
 
 /// One job as the world knows it.
@@ -33,7 +33,7 @@ struct WorldJob {
   bool runs = false;
   bool finished = false;
   Outcome outcome = Outcome::Done;
-  std::vector<std::string> history;   ///< `12.5 start 0,1`, in order: what happened to it.
+  std::vector<std::string> history;  ///< `12.5 start 0,1`, in order: what happened to it.
 };
 
 class World {

@@ -1,7 +1,7 @@
 // The `tiresias/NAME` policies against what the Tiresias simulator itself produced, job by job.
 //
-// Method: every file of the oracle folder, named CLUSTER_TRACE_PLACEMENT_POLICY.csv, holds the peer's
-// `job_id,start,end`; ours must be the same bytes. Skipped where the oracle is not at hand.
+// Method: every file of the oracle folder, named CLUSTER_TRACE_PLACEMENT_POLICY.csv, holds the
+// peer's `job_id,start,end`; ours must be the same bytes. Skipped where the oracle is not at hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string start_and_end(const std::string& jobs) {
   std::istringstream lines(jobs);
   std::string text;
   std::string line;
-  std::getline(lines, line);   // the header
+  std::getline(lines, line);  // the header
   while (std::getline(lines, line)) {
     std::vector<std::string> fields;
     std::istringstream row(line);
@@ -88,7 +88,7 @@ TEST(TiresiasOracle, EveryJobStartsAndEndsAsThePeerSays) {
   std::size_t tried = 0;
   for (const fs::path& file : files) {
     const Run run = run_of(file.stem());
-    if (run.policy.ends_with("gittins")) {   // needs the peer's samples of past service
+    if (run.policy.ends_with("gittins")) {  // needs the peer's samples of past service
       std::cout << "not yet: " << file.stem().string() << "\n";
       continue;
     }

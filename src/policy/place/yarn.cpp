@@ -38,7 +38,7 @@ class Yarn final : public Placer {
   static std::vector<GpuId> under_switch(SwitchId id, const Cluster& cluster,
                                          Candidates& candidates) {
     const auto nodes = cluster.nodes_of(id);
-    if (nodes.empty()) return {};
+    if (nodes.empty() || cluster.largest_node() == 0) return {};
     const NodeId first(static_cast<std::uint32_t>(nodes.data() - cluster.nodes().data()));
     const NodeId end(first.value() + static_cast<std::uint32_t>(nodes.size()));
     const std::uint32_t size = cluster.largest_node();

@@ -14,6 +14,9 @@
 //   Cost: O(jobs) per event.
 #include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "core/bytes.hpp"
 #include "core/id_map.hpp"
@@ -44,8 +47,8 @@ class TiresiasDlas final : public Policy {
     const std::size_t before = jobs_.ids().size();
     const std::size_t arrived = jobs_.update(view, events, *placer_);
     const bool ended = jobs_.ids().size() - arrived != before;
-    drop_ended(view);
-    enqueue_new();
+    if (ended) drop_ended(view);
+    for (const JobId id : std::span(jobs_.ids()).last(arrived)) enqueue(id);
     if (arrived > 0 || ended || view.now() > advanced_) advance(view);
     advanced_ = view.now();
     Decisions decisions = schedule(view);
@@ -59,6 +62,7 @@ class TiresiasDlas final : public Policy {
  private:
   struct Standing {
     std::size_t queue = 0;
+    std::int64_t arrival = 0;   ///< Orders jobs that move at one instant.
     Duration ran_before{0};     ///< Run time that no longer counts.
     Duration waited_before{0};  ///< Waiting that does not count.
   };
@@ -76,12 +80,9 @@ class TiresiasDlas final : public Policy {
     }
   }
 
-  void enqueue_new() {
-    for (const JobId id : jobs_.ids()) {
-      if (standings_.find(id) != nullptr) continue;
-      standings_.insert(id, {});
-      queues_[0].push_back(id);
-    }
+  void enqueue(JobId id) {
+    standings_.insert(id, {.arrival = ++arrivals_});
+    queues_[0].push_back(id);
   }
 
   void move(JobId id, std::size_t to) {
@@ -91,34 +92,41 @@ class TiresiasDlas final : public Policy {
     standing.queue = to;
   }
 
-  /// Demotions and promotions, in order of arrival.
+  /// Demotions, then promotions, each in order of arrival: they never enter the same queue.
   void advance(const ClusterView& view) {
+    std::vector<std::pair<std::int64_t, JobId>> down;
+    for (const JobId id : view.running()) {
+      const Standing* const standing = standings_.find(id);
+      if (standing != nullptr && should_demote(view.job(id), *standing)) {
+        down.emplace_back(standing->arrival, id);
+      }
+    }
+    std::ranges::sort(down);
+    for (const auto& [arrival, id] : down) move(id, standings_.at(id).queue + 1);
+    if (variant_.promote_halves > 0) promote(view);
+  }
+
+  bool should_demote(const JobView& job, const Standing& standing) const {
+    if (standing.queue == kLast) return false;
+    const std::int64_t weight = variant_.by_gpu_time ? job.gpus().raw() : 1;
+    return whole_seconds(job.ran() - standing.ran_before) * weight >= kLimits[standing.queue];
+  }
+
+  void promote(const ClusterView& view) {
     for (const JobId id : jobs_.ids()) {
       const JobView job = view.job(id);
       Standing& standing = standings_.at(id);
       const Duration executed = job.ran() - standing.ran_before;
       if (executed == Duration::zero()) standing.waited_before = job.waited();
-      if (holds_berth(job.state())) {
-        demote(job, standing, executed);
-      } else if (should_promote(job, standing, executed)) {
-        standing.ran_before = job.ran();
-        standing.waited_before = job.waited();
-        move(id, 0);
-      }
-    }
-  }
-
-  void demote(const JobView& job, const Standing& standing, Duration executed) {
-    if (standing.queue == kLast) return;
-    const std::int64_t weight = variant_.by_gpu_time ? job.gpus().raw() : 1;
-    if (whole_seconds(executed) * weight >= kLimits[standing.queue]) {
-      move(job.id(), standing.queue + 1);
+      if (holds_berth(job.state()) || !should_promote(job, standing, executed)) continue;
+      standing.ran_before = job.ran();
+      standing.waited_before = job.waited();
+      move(id, 0);
     }
   }
 
   bool should_promote(const JobView& job, const Standing& standing, Duration executed) const {
-    if (variant_.promote_halves == 0 || standing.queue == 0) return false;
-    if (executed == Duration::zero()) return false;
+    if (standing.queue == 0 || executed == Duration::zero()) return false;
     return whole_seconds(job.waited() - standing.waited_before) >= patience(executed);
   }
 
@@ -127,28 +135,37 @@ class TiresiasDlas final : public Policy {
   }
 
   Decisions schedule(const ClusterView& view) {
-    std::vector<JobId> order;
-    for (const auto& queue : queues_) order.insert(order.end(), queue.begin(), queue.end());
-    const std::vector<Wanted> wanted = fill(view, order, *placer_);
-    std::vector<JobId> runs;
-    for (const Wanted& entry : wanted) runs.push_back(entry.job);
-    std::ranges::sort(runs);
-    const auto is_wanted = [&](JobId id) { return std::ranges::binary_search(runs, id); };
-    for (auto& queue : queues_) std::ranges::stable_partition(queue, is_wanted);
-    Decisions decisions = diff(view, wanted, PreemptHow::Suspend);
-    for (const JobId id : order) jump(view, id, is_wanted(id), decisions);
-    return decisions;
+    order_.clear();
+    for (const auto& queue : queues_) order_.insert(order_.end(), queue.begin(), queue.end());
+    Repacked repacked = repack(view, order_, *placer_);
+    std::size_t at = 0;
+    for (auto& queue : queues_) {
+      waiting_.clear();
+      std::size_t runs = 0;
+      for (const JobId id : queue) {
+        const bool wanted = repacked.wanted[at++];
+        jump(view, id, wanted, repacked.decisions);
+        if (wanted) {
+          queue[runs++] = id;
+        } else {
+          waiting_.push_back(id);
+        }
+      }
+      std::ranges::copy(waiting_, queue.begin() + static_cast<std::ptrdiff_t>(runs));
+    }
+    return std::move(repacked.decisions);
   }
 
   /// The next instant at which this job changes its queue, as the peer computes it.
   void jump(const ClusterView& view, JobId id, bool runs, Decisions& decisions) const {
+    if (!runs && variant_.promote_halves == 0) return;
     const JobView job = view.job(id);
     const Standing& standing = standings_.at(id);
     const std::int64_t executed = whole_seconds(job.ran() - standing.ran_before);
     std::int64_t ahead = 0;
     if (runs && standing.queue < kLast) {
       ahead = demotion_in(kLimits[standing.queue], executed, job.gpus().raw());
-    } else if (!runs && variant_.promote_halves > 0 && standing.queue > 0 && executed > 0) {
+    } else if (!runs && standing.queue > 0 && executed > 0) {
       ahead = patience(seconds(executed)) - whole_seconds(job.waited() - standing.waited_before);
     }
     if (ahead <= 0) return;
@@ -167,6 +184,9 @@ class TiresiasDlas final : public Policy {
   JobList jobs_;  ///< In order of arrival.
   std::array<std::vector<JobId>, kLast + 1> queues_;
   IdMap<JobId, Standing> standings_;
+  std::int64_t arrivals_ = 0;
+  std::vector<JobId> order_;    ///< Scratch: all queues, one after the other.
+  std::vector<JobId> waiting_;  ///< Scratch: those of a queue that do not run.
   Instant advanced_ = Instant::min();
 };
 
@@ -174,11 +194,13 @@ Snapshot TiresiasDlas::save() const {
   ByteWriter writer;
   writer.text(jobs_.save());
   writer.integer(micros(advanced_));
+  writer.integer(arrivals_);
   for (const auto& queue : queues_) {
     writer.integer(static_cast<std::int64_t>(queue.size()));
     for (const JobId id : queue) {
       const Standing& standing = standings_.at(id);
       writer.integer(static_cast<std::int64_t>(id.value()));
+      writer.integer(standing.arrival);
       writer.integer(micros(standing.ran_before));
       writer.integer(micros(standing.waited_before));
     }
@@ -191,17 +213,20 @@ Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
   auto restored = jobs_.restore(std::string(reader.text()));
   if (!restored) return restored;
   advanced_ = instant_from_micros(reader.integer());
+  arrivals_ = reader.integer();
   standings_ = {};
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     queues_[q].clear();
     for (std::int64_t left = reader.integer(); left > 0 && !reader.failed(); --left) {
       const JobId id(static_cast<JobId::rep>(reader.integer()));
+      const std::int64_t arrival = reader.integer();
       const Duration ran(reader.integer());
       const Duration waited(reader.integer());
       if (standings_.find(id) != nullptr) reader.fail();
       if (reader.failed()) break;
       queues_[q].push_back(id);
-      standings_.insert(id, {.queue = q, .ran_before = ran, .waited_before = waited});
+      standings_.insert(
+          id, {.queue = q, .arrival = arrival, .ran_before = ran, .waited_before = waited});
     }
   }
   if (reader.failed()) return fail(ErrorCode::BadData, "policy memory: not a tiresias dlas state");

@@ -29,8 +29,7 @@ class TiresiasSorted final : public Policy {
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     list_.update(view, events, *placer_);
     sort(view);
-    Decisions decisions =
-        diff(view, fill(view, list_.ids(), *placer_), PreemptHow::Suspend);
+    Decisions decisions = repack(view, list_.ids(), *placer_).decisions;
     list_.reject_impossible(decisions);
     return decisions;
   }
@@ -41,7 +40,9 @@ class TiresiasSorted final : public Policy {
   void sort(const ClusterView& view) {
     keyed_.clear();
     for (const JobId id : list_.ids()) keyed_.emplace_back(key_(view.job(id)), id);
-    std::ranges::stable_sort(keyed_, {}, &std::pair<std::int64_t, JobId>::first);
+    constexpr auto key = &std::pair<std::int64_t, JobId>::first;
+    if (std::ranges::is_sorted(keyed_, {}, key)) return;
+    std::ranges::stable_sort(keyed_, {}, key);
     for (std::size_t i = 0; i < keyed_.size(); ++i) list_.ids()[i] = keyed_[i].second;
   }
 

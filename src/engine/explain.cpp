@@ -1,0 +1,111 @@
+#include "engine/explain.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/text.hpp"
+
+namespace berth {
+
+namespace {
+
+/// What the inequality lacks on this GPU; zero if memory is not what is in the way.
+Bytes lacking(const Admission& admission, const GpuSpec& gpu, const GpuUse& use, const Ask& ask) {
+  const Bytes guard = use.tenants == 0 ? Bytes(0) : guard_band(admission, gpu);
+  const Bytes charge = takes_whole(ask) ? gpu.capacity : charge_on(ask, gpu);
+  return std::max(Bytes(0), use.foreign + use.charged + charge + guard - gpu.capacity);
+}
+
+std::vector<JobId> holders_of(const ClusterView& view, GpuId gpu) {
+  std::vector<JobId> holders;
+  for (const JobId id : view.running()) {
+    const auto& shares = view.find(id)->grant.shares;
+    if (std::ranges::find(shares, gpu, &Share::gpu) != shares.end()) holders.push_back(id);
+  }
+  return holders;
+}
+
+bool is_over_limit(const ClusterView& view, const JobView& job) {
+  const UserLimits& limits = view.settings().limits;
+  const Account account = view.account(job.user());
+  return (limits.jobs > 0 && account.jobs >= limits.jobs) ||
+         (limits.gpus > GpuCount(0) && account.gpus + job.gpus() > limits.gpus);
+}
+
+std::string name_of(const Cluster& cluster, GpuId gpu) {
+  const NodeSpec& node = cluster.node(cluster.node_of(gpu));
+  return node.name + ":" + std::to_string(gpu.value() - node.first_gpu.value());
+}
+
+std::string list_of(const std::vector<JobId>& jobs) {
+  std::string text = jobs.size() == 1 ? "job " : "jobs ";
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(jobs[i].value());
+  }
+  return text;
+}
+
+std::string text_of(const Shortage& shortage, const Cluster& cluster) {
+  const std::string name = name_of(cluster, shortage.gpu);
+  if (shortage.why == Why::Health) return name + " is out of service";
+  const std::string held =
+      shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders) + ")";
+  if (shortage.lacking > Bytes(0)) return name + " lacks " + to_text(shortage.lacking) + held;
+  return name + " may not be shared with it" + held;
+}
+
+std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
+  std::string text = "job " + std::to_string(job.id().value()) + ": asks " + to_text(job.request());
+  const UserLimits& limits = view.settings().limits;
+  if (found.why == Why::Limit) {
+    const Account account = view.account(job.user());
+    return text + "; its user holds " + std::to_string(account.jobs) + " jobs and " +
+           std::to_string(account.gpus.raw()) + " GPUs, the limits are " +
+           (limits.jobs > 0 ? std::to_string(limits.jobs) : "none") + " and " +
+           (limits.gpus > GpuCount(0) ? std::to_string(limits.gpus.raw()) : "none");
+  }
+  text += "; " + std::to_string(found.fitting) + " of " +
+          std::to_string(view.cluster().gpu_count().raw()) + " GPUs could take it now";
+  for (const Shortage& shortage : found.nearest) text += "; " + text_of(shortage, view.cluster());
+  if (!found.behind.empty()) text += "; must not delay " + list_of(found.behind);
+  return text;
+}
+
+}  // namespace
+
+Explanation explain(const ClusterView& view, JobId id, std::size_t most) {
+  const JobView job = view.job(id);
+  const Ask ask = ask_of(job);
+  Explanation found;
+  for (std::uint32_t g = 0; g < view.cluster().gpus().size(); ++g) {
+    const GpuSpec& spec = view.cluster().gpu(GpuId(g));
+    const GpuUse& use = view.use().gpu(GpuId(g));
+    if (admits(view.settings().admission, spec, use, ask)) {
+      ++found.fitting;
+      continue;
+    }
+    found.nearest.push_back({.gpu = GpuId(g),
+                             .why = is_usable(use) ? Why::Capacity : Why::Health,
+                             .lacking = lacking(view.settings().admission, spec, use, ask),
+                             .holders = {}});
+  }
+  std::ranges::sort(found.nearest, {}, [](const Shortage& shortage) {
+    return std::tuple(shortage.why, shortage.lacking, shortage.gpu);
+  });
+  if (found.nearest.size() > most) found.nearest.resize(most);
+  for (Shortage& shortage : found.nearest) shortage.holders = holders_of(view, shortage.gpu);
+  for (const Hold& hold : view.holds()) {
+    if (hold.job != id) found.behind.push_back(hold.job);
+  }
+  if (is_over_limit(view, job)) {
+    found.why = Why::Limit;
+  } else if (found.fitting < job.gpus().raw()) {
+    found.why = Why::Capacity;
+  } else if (!found.behind.empty()) {
+    found.why = Why::Reservation;
+  }
+  found.text = text_of(found, job, view);
+  return found;
+}
+
+}  // namespace berth

@@ -1,0 +1,147 @@
+#include "gpu/nvml.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "gpu/nvml_links.hpp"
+
+namespace berth {
+
+namespace {
+
+using nvml::Result;
+
+constexpr std::uint32_t kMostGpus = 1024;
+constexpr int kMostReadings = 3;
+
+std::uint32_t milliseconds(Duration timeout) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const std::int64_t whole = micros(timeout) / 1000 + (micros(timeout) % 1000 > 0 ? 1 : 0);
+  return static_cast<std::uint32_t>(std::clamp(whole, std::int64_t{0}, kMost));
+}
+
+/// Memory and processes of one moment, as nearly as NVML allows: it answers them in two calls, so
+/// the memory is read before and after. While it keeps moving the lower reading counts: memory
+/// that a process took in between must not look like memory that nobody owns.
+Expected<Sample> read_sample(const nvml::Api& api, const nvml::Gpu& gpu) {
+  Sample sample;
+  auto before = nvml::read_memory(api, gpu);
+  for (int reading = 0; before && reading < kMostReadings; ++reading) {
+    auto processes = nvml::read_processes(api, gpu, before->total);
+    const auto after = nvml::read_memory(api, gpu);
+    if (!after) return std::unexpected(after.error());
+    sample.total = after->total;
+    sample.reserved = after->reserved;
+    sample.used = std::min(before->used, after->used);
+    sample.processes.reset();
+    if (processes) sample.processes = std::move(*processes);
+    if (*before == *after) break;
+    before = after;
+  }
+  if (!before) return std::unexpected(before.error());
+  sample.utilisation_percent = nvml::read_utilisation(api, gpu);
+  return sample;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Nvml>> Nvml::open(const std::string& library) {
+  const auto api = nvml::open_api(library);
+  if (!api) return std::unexpected(api.error());
+  if (const Result result = api->init(); result != Result::Success) {
+    return std::unexpected(nvml::error_of(*api, api->init.name, result));
+  }
+  std::unique_ptr<Nvml> nvml(new Nvml(*api));
+  if (const auto found = nvml->find_gpus(); !found) return std::unexpected(found.error());
+  nvml->listen();
+  return nvml;
+}
+
+Nvml::~Nvml() {
+  if (events_ != nullptr) api_.event_set_free(events_);
+  api_.shutdown();
+}
+
+Expected<void> Nvml::find_gpus() {
+  std::uint32_t count = 0;
+  const Result result = api_.device_count(&count);
+  if (result != Result::Success) {
+    return std::unexpected(nvml::error_of(api_, api_.device_count.name, result));
+  }
+  if (count > kMostGpus) {
+    return fail(ErrorCode::BadData, std::string(api_.device_count.name) + ": " +
+                                        std::to_string(count) + " GPUs, the most is " +
+                                        std::to_string(kMostGpus));
+  }
+  for (std::uint32_t index = 0; index < count; ++index) {
+    gpus_.push_back(nvml::read_handle(api_, index));
+  }
+  return {};
+}
+
+/// One set for all GPUs. A GPU that cannot register is heard of by sampling alone.
+void Nvml::listen() {
+  nvml::EventSet events = nullptr;
+  if (const Result made = api_.event_set_create(&events); made != Result::Success) {
+    no_events_ = nvml::error_of(api_, api_.event_set_create.name, made);
+    return;
+  }
+  for (const auto& gpu : gpus_) {
+    if (!gpu) continue;
+    const Result result = api_.register_events(gpu->handle, nvml::kEventXid, events);
+    if (result == Result::Success) {
+      events_ = events;
+    } else {
+      no_events_ = nvml::error_of(api_, api_.register_events.name, gpu->index, result);
+    }
+  }
+  if (events_ == nullptr) api_.event_set_free(events);
+}
+
+/// A GPU that was refused when we opened may have come back.
+Expected<nvml::Gpu> Nvml::gpu(std::uint32_t device) const {
+  if (device >= gpus_.size()) {
+    return fail(ErrorCode::InvalidArgument, "GPU " + std::to_string(device) + ": there are " +
+                                                std::to_string(gpus_.size()));
+  }
+  return gpus_[device] ? gpus_[device] : nvml::read_handle(api_, device);
+}
+
+Expected<Devices> Nvml::devices() {
+  Devices devices{.driver_version = nvml::read_driver_version(api_)};
+  std::vector<nvml::Gpu> usable;
+  for (std::uint32_t index = 0; index < gpus_.size(); ++index) {
+    const auto found = gpu(index);
+    if (found) {
+      devices.list.push_back(nvml::read_device(api_, *found));
+      usable.push_back(*found);
+    } else {
+      devices.list.push_back({.index = index, .problem = found.error().message});
+    }
+  }
+  devices.links = nvml::read_links(api_, usable);
+  return devices;
+}
+
+Expected<Sample> Nvml::sample(std::uint32_t device) {
+  const auto found = gpu(device);
+  if (!found) return std::unexpected(found.error());
+  return read_sample(api_, *found);
+}
+
+Expected<std::optional<GpuEvent>> Nvml::wait_event(Duration timeout) {
+  if (events_ == nullptr) return std::unexpected(no_events_);
+  nvml::EventData data{};
+  const Result result = api_.event_set_wait(events_, &data, milliseconds(timeout));
+  if (result == Result::Timeout) return std::nullopt;
+  if (result != Result::Success) {
+    return std::unexpected(nvml::error_of(api_, api_.event_set_wait.name, result));
+  }
+  const auto from = std::ranges::find_if(
+      gpus_, [&](const auto& gpu) { return gpu && gpu->handle == data.device; });
+  if (data.type != nvml::kEventXid || from == gpus_.end()) return std::nullopt;
+  return GpuEvent{.device = (*from)->index, .xid = data.data};
+}
+
+}  // namespace berth

@@ -1,0 +1,41 @@
+// The GPUs of this machine through NVIDIA's management library, real or emulated.
+//
+// Thread-safety: as GpuPort says; NVML itself is safe for threads.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/nvml_read.hpp"
+#include "gpu/port.hpp"
+
+namespace berth {
+
+inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
+
+class Nvml final : public GpuPort {
+ public:
+  /// Opens the library, starts NVML and listens for Xids from here on. A machine without GPUs is
+  /// no error, one without a working driver is.
+  static Expected<std::unique_ptr<Nvml>> open(const std::string& library = kNvmlLibrary);
+  ~Nvml() override;
+
+  Expected<Devices> devices() override;
+  Expected<Sample> sample(std::uint32_t device) override;
+  Expected<std::optional<GpuEvent>> wait_event(Duration timeout) override;
+
+ private:
+  explicit Nvml(const nvml::Api& api) : api_(api) {}
+
+  Expected<void> find_gpus();
+  void listen();
+  Expected<nvml::Gpu> gpu(std::uint32_t device) const;
+
+  nvml::Api api_;
+  std::vector<Expected<nvml::Gpu>> gpus_;  ///< By index; an error where the driver refused it.
+  nvml::EventSet events_ = nullptr;
+  Error no_events_{ErrorCode::NotFound, "no GPU to hear events of"};  ///< Why events_ is null.
+};
+
+}  // namespace berth

@@ -1,0 +1,95 @@
+// The part of NVML's binary interface that berth calls, declared here: no NVIDIA header is needed
+// to build. test/gpu/abi_test.cpp pins the layouts.
+#pragma once
+
+#include <cstdint>
+
+namespace berth::nvml {
+
+/// Results we tell apart; NVML has more.
+enum class Result : int {
+  Success = 0,
+  InvalidArgument = 2,
+  NotSupported = 3,
+  NoPermission = 4,
+  InsufficientSize = 7,
+  Timeout = 10,
+  FunctionNotFound = 13,
+  GpuIsLost = 15,
+};
+
+struct DeviceHandle;  // opaque
+using Handle = DeviceHandle*;
+struct EventSetHandle;
+using EventSet = EventSetHandle*;
+
+struct MemoryV1 {
+  std::uint64_t total;
+  std::uint64_t free;
+  std::uint64_t used;
+};
+
+struct MemoryV2 {
+  std::uint32_t version;
+  std::uint64_t total;
+  std::uint64_t reserved;
+  std::uint64_t free;
+  std::uint64_t used;
+};
+
+/// Versioned structures carry their size and, above it, their version.
+inline constexpr std::uint32_t kMemoryV2Tag = sizeof(MemoryV2) | (2U << 24);
+
+/// Of _v3; older ones end before `bus_id` or keep four other words there.
+struct Pci {
+  char bus_id_legacy[16];
+  std::uint32_t domain;
+  std::uint32_t bus;
+  std::uint32_t device;
+  std::uint32_t pci_device_id;
+  std::uint32_t pci_subsystem_id;
+  char bus_id[32];
+};
+
+struct Utilisation {
+  std::uint32_t gpu;
+  std::uint32_t memory;
+};
+
+struct ProcessV1 {
+  std::uint32_t pid;
+  std::uint64_t bytes;
+};
+
+/// Of _v2 and _v3.
+struct ProcessV2 {
+  std::uint32_t pid;
+  std::uint64_t bytes;
+  std::uint32_t gpu_instance;
+  std::uint32_t compute_instance;
+};
+
+/// Of _v2; what came before is its beginning.
+struct EventData {
+  Handle device;
+  std::uint64_t type;
+  std::uint64_t data;
+  std::uint32_t gpu_instance;
+  std::uint32_t compute_instance;
+};
+
+inline constexpr std::uint64_t kEventXid = 0x8;
+inline constexpr std::uint32_t kMigEnabled = 1;
+
+/// Levels of nvmlDeviceGetTopologyCommonAncestor.
+inline constexpr int kSameBoard = 0;
+inline constexpr int kOneSwitch = 10;
+inline constexpr int kSeveralSwitches = 20;
+inline constexpr int kHostBridge = 30;
+inline constexpr int kMemoryNode = 40;
+inline constexpr int kSystem = 50;
+
+/// Answers of nvmlDeviceGetNvLinkRemoteDeviceType.
+inline constexpr std::uint32_t kRemoteSwitch = 2;
+
+}  // namespace berth::nvml

@@ -1,0 +1,206 @@
+#include "gpu/nvml_read.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+namespace berth::nvml {
+
+namespace {
+
+constexpr std::uint64_t kLargestGpu = 1ULL << 50;  // a pebibyte: above it a size is nonsense
+constexpr std::size_t kFirstRoom = 64;             // processes a list has room for at first
+constexpr std::size_t kMostProcesses = 1U << 16;
+constexpr int kMostTries = 8;
+
+std::string text_of(const char* text, std::size_t room) {
+  return {text, strnlen(text, room)};
+}
+
+Bytes bytes_of(std::uint64_t count) { return Bytes(static_cast<std::int64_t>(count)); }
+
+std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+/// The answer of a call that fills a buffer with text; "" if it has none.
+template <class Call>
+std::string read_text(const Call& call) {
+  std::array<char, 128> buffer{};  // NVML asks for 96 at most
+  const Result result = call(buffer.data(), static_cast<std::uint32_t>(buffer.size()));
+  return result == Result::Success ? text_of(buffer.data(), buffer.size()) : std::string();
+}
+
+std::string read_bus_id(const Api& api, const Gpu& gpu) {
+  Pci pci{};
+  if (api.pci(gpu.handle, &pci) != Result::Success) return {};
+  const bool has_long = std::string_view(api.pci.name).ends_with("_v3");
+  return has_long ? text_of(pci.bus_id, sizeof pci.bus_id)
+                  : text_of(pci.bus_id_legacy, sizeof pci.bus_id_legacy);
+}
+
+std::optional<bool> read_mig(const Api& api, const Gpu& gpu) {
+  std::uint32_t current = 0;
+  std::uint32_t pending = 0;
+  const Result result = api.mig_mode(gpu.handle, &current, &pending);
+  if (result == Result::NotSupported) return false;  // a model without MIG
+  if (result != Result::Success) return std::nullopt;
+  return current == kMigEnabled;
+}
+
+Expected<Memory> checked(const char* call, const Gpu& gpu, const MemoryV2& memory) {
+  const bool is_sane = memory.total > 0 && memory.total <= kLargestGpu &&
+                       memory.reserved <= memory.total && memory.used <= memory.total;
+  if (!is_sane) {
+    return fail(ErrorCode::BadData,
+                std::string(call) + " on GPU " + std::to_string(gpu.index) + ": used " +
+                    mebibytes(memory.used) + " and reserved " + mebibytes(memory.reserved) +
+                    " of " + mebibytes(memory.total));
+  }
+  return Memory{.total = bytes_of(memory.total),
+                .reserved = bytes_of(memory.reserved),
+                .used = bytes_of(memory.used)};
+}
+
+Expected<Memory> read_memory_v1(const Api& api, const Gpu& gpu) {
+  MemoryV1 memory{};
+  const Result result = api.memory_v1(gpu.handle, &memory);
+  if (result != Result::Success) {
+    return std::unexpected(error_of(api, api.memory_v1.name, gpu.index, result));
+  }
+  return checked(api.memory_v1.name, gpu, {.total = memory.total, .used = memory.used});
+}
+
+/// NVML's way of giving a list: room in `count` on entry, what it needs on return.
+template <class Entry>
+Expected<std::vector<Entry>> read_list(const Api& api, const ListFunction& list, const Gpu& gpu) {
+  Result result = Result::InsufficientSize;
+  std::size_t room = kFirstRoom;
+  for (int turn = 0; turn < kMostTries && room <= kMostProcesses; ++turn) {
+    std::vector<Entry> entries(room);
+    auto count = static_cast<std::uint32_t>(room);
+    result = list.call(gpu.handle, &count, entries.data());
+    if (result == Result::Success && count <= room) {
+      entries.resize(count);
+      return entries;
+    }
+    if (result != Result::InsufficientSize) break;
+    room = std::size_t{count} + kFirstRoom;  // more may have come since it counted
+  }
+  if (result == Result::Success || result == Result::InsufficientSize) {
+    return fail(ErrorCode::BadData, std::string(list.call.name) + " on GPU " +
+                                        std::to_string(gpu.index) + ": its list has no end");
+  }
+  return std::unexpected(error_of(api, list.call.name, gpu.index, result));
+}
+
+/// Bytes per pid; nothing where the driver does not say.
+using Holdings = std::map<pid_t, std::optional<Bytes>>;
+
+std::optional<Bytes> figure_of(std::uint64_t bytes, Bytes total) {
+  if (bytes > static_cast<std::uint64_t>(total.raw())) return std::nullopt;
+  return bytes_of(bytes);
+}
+
+template <class Entry>
+Expected<Holdings> read_holdings(const Api& api, const ListFunction& list, const Gpu& gpu,
+                                 Bytes total) {
+  const auto entries = read_list<Entry>(api, list, gpu);
+  if (!entries) return std::unexpected(entries.error());
+  Holdings holdings;
+  for (const Entry& entry : *entries) {
+    const auto figure = figure_of(entry.bytes, total);
+    const auto [held, is_new] = holdings.try_emplace(static_cast<pid_t>(entry.pid), figure);
+    // Twice in one list is a process on two instances: they add.
+    if (!is_new) held->second = held->second && figure ? std::optional(*held->second + *figure)
+                                                       : std::nullopt;
+  }
+  return holdings;
+}
+
+Expected<Holdings> read_holdings(const Api& api, const ListFunction& list, const Gpu& gpu,
+                                 Bytes total) {
+  return list.has_instances ? read_holdings<ProcessV2>(api, list, gpu, total)
+                            : read_holdings<ProcessV1>(api, list, gpu, total);
+}
+
+/// A process in two lists has the same memory in both, so the larger figure is the process's.
+void merge(Holdings& into, const Holdings& more) {
+  for (const auto& [pid, figure] : more) {
+    const auto [held, is_new] = into.try_emplace(pid, figure);
+    if (!is_new) held->second = std::max(held->second, figure);
+  }
+}
+
+}  // namespace
+
+Error error_of(const Api& api, const char* call, std::uint32_t gpu, Result result) {
+  return {result == Result::FunctionNotFound ? ErrorCode::NotFound : ErrorCode::Io,
+          std::string(call) + " on GPU " + std::to_string(gpu) + ": " + api.words(result)};
+}
+
+Error error_of(const Api& api, const char* call, Result result) {
+  return {result == Result::FunctionNotFound ? ErrorCode::NotFound : ErrorCode::Io,
+          std::string(call) + ": " + api.words(result)};
+}
+
+std::string read_driver_version(const Api& api) {
+  return read_text([&](char* text, std::uint32_t room) { return api.driver_version(text, room); });
+}
+
+Expected<Gpu> read_handle(const Api& api, std::uint32_t index) {
+  Gpu gpu{.index = index};
+  const Result result = api.handle_by_index(index, &gpu.handle);
+  if (result == Result::Success) return gpu;
+  return std::unexpected(error_of(api, api.handle_by_index.name, index, result));
+}
+
+Device read_device(const Api& api, const Gpu& gpu) {
+  Device device{.index = gpu.index};
+  device.name =
+      read_text([&](char* text, std::uint32_t room) { return api.name(gpu.handle, text, room); });
+  device.uuid =
+      read_text([&](char* text, std::uint32_t room) { return api.uuid(gpu.handle, text, room); });
+  device.bus_id = read_bus_id(api, gpu);
+  device.mig = read_mig(api, gpu);
+  const auto memory = read_memory(api, gpu);
+  if (memory) {
+    device.total = memory->total;
+    device.reserved = memory->reserved;
+  } else {
+    device.problem = memory.error().message;
+  }
+  if (device.mig == true) device.problem = "MIG is on; its instances are not supported yet";
+  return device;
+}
+
+Expected<Memory> read_memory(const Api& api, const Gpu& gpu) {
+  MemoryV2 memory{.version = kMemoryV2Tag};
+  const Result result = api.memory_v2(gpu.handle, &memory);
+  if (result == Result::Success) return checked(api.memory_v2.name, gpu, memory);
+  if (result == Result::GpuIsLost) {
+    return std::unexpected(error_of(api, api.memory_v2.name, gpu.index, result));
+  }
+  return read_memory_v1(api, gpu);
+}
+
+Expected<std::vector<GpuProcess>> read_processes(const Api& api, const Gpu& gpu, Bytes total) {
+  auto holdings = read_holdings(api, api.compute_processes, gpu, total);
+  if (!holdings) return std::unexpected(holdings.error());
+  for (const ListFunction* list : {&api.graphics_processes, &api.mps_processes}) {
+    // Servers' drivers may not list these; what such a process holds is then unattributed.
+    if (const auto more = read_holdings(api, *list, gpu, total)) merge(*holdings, *more);
+  }
+  std::vector<GpuProcess> processes;
+  for (const auto& [pid, figure] : *holdings) processes.push_back({.pid = pid, .bytes = figure});
+  return processes;
+}
+
+std::optional<std::uint32_t> read_utilisation(const Api& api, const Gpu& gpu) {
+  Utilisation utilisation{};
+  if (api.utilisation(gpu.handle, &utilisation) != Result::Success) return std::nullopt;
+  if (utilisation.gpu > 100) return std::nullopt;
+  return utilisation.gpu;
+}
+
+}  // namespace berth::nvml

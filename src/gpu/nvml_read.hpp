@@ -1,0 +1,54 @@
+// Single answers of NVML as checked values: what a driver says may be missing, refused or nonsense.
+//
+// Pure but for the driver's calls; from any thread. Errors name the call, the GPU and NVML's words.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "gpu/nvml_api.hpp"
+#include "gpu/port.hpp"
+
+namespace berth::nvml {
+
+/// A GPU as the calls take it and as messages name it.
+struct Gpu {
+  Handle handle = nullptr;
+  std::uint32_t index = 0;
+};
+
+/// `nvmlDeviceGetName on GPU 3: Insufficient Permissions`.
+Error error_of(const Api& api, const char* call, std::uint32_t gpu, Result result);
+/// The same for calls that are about no GPU.
+Error error_of(const Api& api, const char* call, Result result);
+
+/// "" if unknown.
+std::string read_driver_version(const Api& api);
+
+Expected<Gpu> read_handle(const Api& api, std::uint32_t index);
+
+/// Name, UUID, bus, MIG and memory; what is unknown stays empty. What makes it unusable is in
+/// `problem`.
+Device read_device(const Api& api, const Gpu& gpu);
+
+struct Memory {
+  Bytes total{0};
+  Bytes reserved{0};
+  Bytes used{0};
+
+  bool operator==(const Memory&) const = default;
+};
+
+/// By v2, or else v1 with `reserved` 0. Sizes that cannot be are an error.
+Expected<Memory> read_memory(const Api& api, const Gpu& gpu);
+
+/// Compute, graphics and MPS processes, each pid once, ascending. Sizes above `total`, NVML's
+/// "not available" among them, are unknown. An error if the compute processes cannot be listed.
+Expected<std::vector<GpuProcess>> read_processes(const Api& api, const Gpu& gpu, Bytes total);
+
+std::optional<std::uint32_t> read_utilisation(const Api& api, const Gpu& gpu);
+
+}  // namespace berth::nvml

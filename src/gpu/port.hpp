@@ -1,0 +1,102 @@
+// What the rest of berth knows of GPUs: which there are, what they hold now, what went wrong.
+//
+// The one door to a driver: the daemon and everything above it see this interface and nothing of
+// NVML. Numbers are as the driver gave them, unrounded; probe.hpp makes inputs for the engine of
+// them. What a driver may not know is an optional: unknown is never zero.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+/// One GPU as it is. `index` counts in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID does.
+struct Device {
+  std::uint32_t index = 0;
+  std::string name;               ///< The model, in the driver's words.
+  std::string uuid;
+  std::string bus_id;
+  Bytes total{0};
+  Bytes reserved{0};              ///< Kept by the driver; 0 where it only counts it as used.
+  std::optional<bool> mig;        ///< Whether it is split into MIG instances.
+  std::string problem;            ///< Why it cannot be used; "" if it can.
+};
+
+/// What lies between two GPUs on the bus; smaller is nearer.
+enum class Nearness : std::uint8_t {
+  SameBoard,
+  OneSwitch,
+  SeveralSwitches,
+  HostBridge,
+  MemoryNode,
+  System,
+};
+
+/// The path between two GPUs; one < other.
+struct Link {
+  std::uint32_t one = 0;
+  std::uint32_t other = 0;
+  std::optional<Nearness> nearness;
+  std::uint32_t nvlinks = 0;  ///< Active ones, direct or by a switch.
+};
+
+struct Devices {
+  std::string driver_version;  ///< "" if unknown.
+  std::vector<Device> list;    ///< Every GPU, unusable ones too; list[i].index == i.
+  std::vector<Link> links;     ///< Pairs of which something is known.
+};
+
+/// A process with memory on a GPU. The pid is the host's, whatever our own pid namespace.
+struct GpuProcess {
+  pid_t pid = 0;
+  std::optional<Bytes> bytes;  ///< All it holds, contexts included.
+
+  bool operator==(const GpuProcess&) const = default;
+};
+
+/// One GPU at one moment: total >= reserved and total >= used hold.
+struct Sample {
+  Bytes total{0};
+  Bytes reserved{0};
+  Bytes used{0};  ///< Without `reserved`, unless the driver cannot tell them apart (reserved is 0).
+  std::optional<std::uint32_t> utilisation_percent;
+  std::optional<std::vector<GpuProcess>> processes;  ///< Each pid once, ascending.
+};
+
+/// An Xid: the driver's number for what went wrong on a GPU.
+struct GpuEvent {
+  std::uint32_t device = 0;
+  std::uint64_t xid = 0;
+
+  bool operator==(const GpuEvent&) const = default;
+};
+
+/// Thread-safety: every function may be called from any thread at any time, but only one thread
+/// may wait for events, and none may be in a call when the port is destroyed.
+class GpuPort {
+ public:
+  GpuPort() = default;
+  GpuPort(const GpuPort&) = delete;
+  GpuPort& operator=(const GpuPort&) = delete;
+  virtual ~GpuPort() = default;
+
+  /// The GPUs of this machine. Their number and order never change in the life of a port.
+  virtual Expected<Devices> devices() = 0;
+
+  /// One GPU now. An error says that nothing is known of it, not that it is idle.
+  virtual Expected<Sample> sample(std::uint32_t device) = 0;
+
+  /// Blocks until a GPU reports an Xid, or `timeout` is over: then nothing. May return nothing
+  /// earlier. An error can come at once and again: whoever waits in a loop must then pause.
+  virtual Expected<std::optional<GpuEvent>> wait_event(Duration timeout) = 0;
+};
+
+}  // namespace berth
