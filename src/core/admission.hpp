@@ -85,7 +85,7 @@ constexpr bool memory_holds(const Admission& admission, const GpuSpec& gpu, cons
 /// Slots, compute shares and the wish to be alone.
 constexpr bool tenancy_holds(const GpuSpec& gpu, const GpuUse& use, const Ask& ask) {
   if (use.tenants == 0) return true;
-  return !ask.alone() && !use.alone && use.tenants < gpu.slots &&
+  return gpu.share_mode != ShareMode::Exclusive && !ask.alone() && !use.alone && use.tenants < gpu.slots &&
          use.milli + ask.request.gpu.milli <= kWholeGpu;
 }
 

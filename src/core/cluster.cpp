@@ -29,6 +29,7 @@ NodeId Cluster::add_node(const NodeShape& shape) {
                     .host = shape.host,
                     .name = shape.name});
   const GpuSpec gpu{.node = id,
+                    .share_mode = shape.share_mode,
                     .type = type_index(shape.type),
                     .slots = shape.slots,
                     .capacity = shape.vram,

@@ -18,6 +18,7 @@ namespace berth {
 
 struct GpuSpec {
   NodeId node;
+  ShareMode share_mode = ShareMode::TimeSlice;
   std::uint8_t type = 0;    ///< Index into Cluster::type_names().
   std::uint16_t slots = 4;  ///< Tenants it may have.
   Bytes capacity{0};        ///< Total minus what the driver reserves.
@@ -48,6 +49,7 @@ struct NodeShape {
   Bytes vram{0};
   Bytes context{0};
   std::string type = "gpu";
+  ShareMode share_mode = ShareMode::TimeSlice;
   std::uint16_t slots = 4;
   CpuMilli cpu{std::int64_t{1} << 40};  ///< Practically unlimited unless stated.
   Bytes host{std::int64_t{1} << 60};

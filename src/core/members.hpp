@@ -16,6 +16,7 @@ namespace berth {
 
 // The largest value of each enumeration: a reader refuses what lies beyond.
 constexpr Sharing last_of(Sharing) { return Sharing::Alone; }
+constexpr ShareMode last_of(ShareMode) { return ShareMode::Mig; }
 constexpr AdmissionMode last_of(AdmissionMode) { return AdmissionMode::None; }
 constexpr JobState last_of(JobState) { return JobState::Stopping; }
 constexpr Outcome last_of(Outcome) { return Outcome::Rejected; }
@@ -48,9 +49,9 @@ inline auto members(Job& v) {
 }
 
 // The cluster and its state.
-inline auto members(GpuSpec& v) { return std::tie(v.node, v.type, v.slots, v.capacity, v.context); }
+inline auto members(GpuSpec& v) { return std::tie(v.node, v.share_mode, v.type, v.slots, v.capacity, v.context); }
 inline auto members(NodeShape& v) {
-  return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.slots, v.cpu, v.host);
+  return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host);
 }
 inline auto members(Admission& v) { return std::tie(v.mode, v.guard_floor, v.guard_ppm); }
 inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }

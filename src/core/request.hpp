@@ -12,6 +12,14 @@ namespace berth {
 /// Whether a job's GPUs may have other tenants.
 enum class Sharing : std::uint8_t { Shared, Alone };
 
+/// How a GPU serves several tenants.
+enum class ShareMode : std::uint8_t {
+  Exclusive,  ///< It does not: one tenant at a time.
+  TimeSlice,  ///< The driver's own: tenants take turns.
+  Mps,        ///< Side by side, in one server's context.
+  Mig,        ///< Cut into instances; each instance is a GPU of its own here.
+};
+
 /// A set of GPU types, one bit each (Cluster::type_bit). Empty means any type.
 using GpuTypes = std::uint64_t;
 

@@ -11,7 +11,11 @@ bool Engine::apply(const Start& start) {
   if (job == nullptr || job->state != JobState::Queued) return false;
   if (!grant(*job, start.placement)) return false;
   job->attempt = Attempt(job->attempt.value() + 1);
-  effects_.list.push_back(Launch{job->id, job->attempt, job->grant});
+  effects_.list.push_back(Launch{.job = job->id,
+                                 .attempt = job->attempt,
+                                 .grant = job->grant,
+                                 .term = start.term,
+                                 .share_percent = start.share_percent});
   return true;
 }
 

@@ -21,6 +21,8 @@ struct Launch {
   JobId job;
   Attempt attempt;
   Grant grant;
+  Duration term = kForever;          ///< A lease: send LeaseExpired when it is over.
+  std::int32_t share_percent = 100;  ///< Of each GPU's compute, where the share mode can cap it.
 };
 /// Continue a suspended job there; answer with Started or StartFailed.
 struct Continue {

@@ -49,6 +49,7 @@ std::vector<NodeRecord> records_of(const Cluster& cluster) {
         shape.vram = gpu.capacity;
         shape.context = gpu.context;
         shape.type = cluster.type_names()[gpu.type];
+        shape.share_mode = gpu.share_mode;
         shape.slots = gpu.slots;
       }
       records.push_back({first, std::move(shape)});

@@ -68,6 +68,17 @@ std::string broken_inequality(const Engine& engine, const Effects& effects) {
   return broken;
 }
 
+/// The guarantee itself: while nobody outgrows a charge and foreign use does not grow, all charges can be
+/// used in full at once on every GPU.
+std::string overfull_gpu(const Engine& engine) {
+  const ClusterView view = engine.view();
+  for (std::uint32_t g = 0; g < view.cluster().gpus().size(); ++g) {
+    const GpuUse& use = view.use().gpu(GpuId(g));
+    if (use.foreign + use.charged > view.cluster().gpu(GpuId(g)).capacity) return std::to_string(g);
+  }
+  return "";
+}
+
 class EveryPolicy : public testing::TestWithParam<std::string> {
  protected:
   std::string where(std::uint64_t seed) const {
@@ -84,6 +95,9 @@ TEST_P(EveryPolicy, KeepsTheInvariants) {
       ASSERT_EQ(engine.check(), std::nullopt) << where(seed);
       ASSERT_EQ(engine.dropped(), 0U) << where(seed);
       ASSERT_EQ(broken_inequality(engine, effects), "") << where(seed);
+      if (!rough(seed).faults) {
+        ASSERT_EQ(overfull_gpu(engine), "") << where(seed);
+      }
       world.perform(effects);
     }
     ASSERT_TRUE(world.all_finished()) << where(seed);

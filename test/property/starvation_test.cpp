@@ -1,0 +1,173 @@
+// Nobody feasible waits for ever: a large job against an endless stream of small ones.
+//
+// Method: the stream never lets the cluster drain by itself; a job as large as the cluster arrives in
+// the middle of it. Under strict fifo it starts once its occupants ended; with a place kept it starts no
+// later than the instant promised when the place was found (doc/problem.md), or, if some occupant has no
+// plan, once everyone who was there then has ended.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/rng.hpp"
+#include "engine/engine.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+constexpr std::uint64_t kStreams = 50;
+#else
+constexpr std::uint64_t kStreams = 1000;
+#endif
+
+/// A perfect machine under a stream of small jobs, each ended at its limit.
+class Stream {
+ public:
+  Stream(std::uint64_t seed, const char* policy, bool planned)
+      : rng_(seed),
+        planned_(planned),
+        engine_(cluster(), {}, *make_policy(policy, seed % 2 == 0 ? "first-fit" : "best-fit")) {}
+
+  /// Runs until the large job starts, or until it plainly never will.
+  void run() {
+    for (int i = 0; i < 30; ++i) arrive(small());
+    for (int turn = 0; turn < 400 && started_ == kNever; ++turn) {
+      if (turn == 20) arrive(large());
+      while (engine_.view().job_count() < 60) arrive(small());
+      next_end();
+    }
+  }
+
+  Instant submitted() const { return submitted_; }
+  Instant started() const { return started_; }
+  /// What was promised when a place was first kept; kNever if nothing was.
+  Instant promised() const { return promised_; }
+  /// The last end of those who had a berth when the place was kept.
+  Instant occupants_gone() const { return occupants_gone_; }
+  bool had_hold() const { return had_hold_; }
+  std::string broken() const { return engine_.check().value_or(""); }
+
+ private:
+  static constexpr std::uint64_t kLarge = 1'000'000;
+
+  Cluster cluster() {
+    Cluster cluster;
+    cluster.add_switch();
+    for (std::int64_t nodes = rng_.between(1, 2); nodes > 0; --nodes) {
+      cluster.add_node({.name = "n",
+                        .gpus = static_cast<std::uint32_t>(rng_.between(1, 4)),
+                        .vram = Bytes(std::int64_t{48} << 30),
+                        .slots = static_cast<std::uint16_t>(rng_.between(1, 4)),
+                        .cpu = CpuMilli(32'000)});
+    }
+    return cluster;
+  }
+
+  JobSpec small() {
+    JobSpec spec{.user = UserId(1)};
+    spec.request.gpu.count = GpuCount(1);
+    spec.request.gpu.vram = Bytes(rng_.between(1, 24) << 30);
+    spec.request.cpu = CpuMilli(1000 * rng_.between(0, 4));
+    return spec;
+  }
+  JobSpec large() {
+    JobSpec spec{.user = UserId(2)};
+    spec.request.gpu.count = engine_.view().cluster().gpu_count();
+    spec.request.gpu.vram = Bytes(rng_.between(30, 47) << 30);
+    spec.request.cpu = CpuMilli(8000);
+    submitted_ = now_;
+    return spec;
+  }
+
+  void arrive(JobSpec spec) {
+    const bool is_large = spec.user == UserId(2);
+    const JobId id(is_large ? kLarge : ++last_);
+    lengths_[id] = seconds(rng_.between(1, 900));
+    if (planned_) spec.time_limit = lengths_[id];
+    if (planned_ && rng_.one_in(2)) spec.estimate = lengths_[id] * 2;   // the limit is what counts
+    step({Submitted{.job = id, .spec = spec}});
+  }
+
+  void next_end() {
+    const auto next = std::ranges::min_element(ends_);
+    now_ = next->first;
+    const JobId id = next->second;
+    ends_.erase(next);
+    step({Exited{.job = id, .attempt = Attempt(1)}, Released{id, Attempt(1)}});
+  }
+
+  void step(std::vector<Input> inputs) {
+    const Effects& effects = engine_.step(now_, inputs);
+    for (const Effect& effect : effects.list) {
+      const auto* launch = std::get_if<Launch>(&effect);
+      if (launch == nullptr) continue;
+      if (launch->job == JobId(kLarge)) started_ = now_;
+      ends_.emplace(now_ + lengths_[launch->job], launch->job);
+    }
+    const auto holds = engine_.view().holds();
+    if (had_hold_ || holds.empty() || holds.front().job != JobId(kLarge)) return;
+    had_hold_ = true;
+    promised_ = holds.front().from;
+    occupants_gone_ = now_;
+    for (const auto& [end, id] : ends_) occupants_gone_ = std::max(occupants_gone_, end);
+  }
+
+  Rng rng_;
+  bool planned_;
+  Engine engine_;
+  Instant now_ = kStart;
+  std::uint64_t last_ = 0;
+  std::map<JobId, Duration> lengths_;
+  std::set<std::pair<Instant, JobId>> ends_;
+  Instant submitted_ = kNever;
+  Instant started_ = kNever;
+  Instant promised_ = kNever;
+  Instant occupants_gone_ = kNever;
+  bool had_hold_ = false;
+};
+
+TEST(Starvation, StrictFifoStartsTheLargeOne) {
+  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+    Stream stream(seed, "fifo", seed % 3 != 0);
+    stream.run();
+    ASSERT_NE(stream.started(), kNever) << "seed " << seed;
+    ASSERT_EQ(stream.broken(), "") << "seed " << seed;
+  }
+}
+
+TEST(Starvation, AKeptPlaceStartsTheLargeOneByItsBound) {
+  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+    Stream stream(seed, "fifo-reserve", true);
+    stream.run();
+    ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
+    ASSERT_NE(stream.started(), kNever) << "seed " << seed;
+    ASSERT_LE(stream.started(), stream.promised()) << "seed " << seed;
+  }
+}
+
+TEST(Starvation, WithoutPlansItStartsOnceTheOccupantsAreGone) {
+  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+    Stream stream(seed, "fifo-reserve", false);
+    stream.run();
+    ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
+    ASSERT_NE(stream.started(), kNever) << "seed " << seed;
+    ASSERT_LE(stream.started(), stream.occupants_gone()) << "seed " << seed;
+  }
+}
+
+/// The test can fail: without a place kept the stream does starve the large job.
+TEST(Starvation, PassingWithoutAPlaceStarvesTheLargeOne) {
+  std::size_t starved = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Stream stream(seed, "fifo-skip", true);
+    stream.run();
+    if (stream.started() == kNever) ++starved;
+  }
+  EXPECT_GT(starved, 20U);
+}
+
+}  // namespace
+}  // namespace berth::test
