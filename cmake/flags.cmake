@@ -6,7 +6,9 @@ target_compile_options(berth_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Werror
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>                   # g++ 12 at -O3: false positive on std::string
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>       # the same, on std::variant
   $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-designated-field-initializers>
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>  # inside libstdc++ 12's stable_sort
   $<$<CXX_COMPILER_ID:GNU>:-Wno-missing-field-initializers>  # designated initialisers name what differs
 )
 target_include_directories(berth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
@@ -14,6 +16,10 @@ if(BERTH_SANITIZE)
   target_compile_options(berth_flags INTERFACE
     -fsanitize=${BERTH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(berth_flags INTERFACE -fsanitize=${BERTH_SANITIZE})
+endif()
+if(BERTH_FUZZ)  # coverage counters everywhere, so that a fuzzer sees into the libraries
+  target_compile_options(berth_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(berth_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 find_program(BERTH_CCACHE ccache)

@@ -1,0 +1,169 @@
+// Goal: `berth sim` says what it did in stable formats, and what was wrong in words and exit codes.
+// Method: runs the real program on small files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/paths.hpp"
+#include "support/process.hpp"
+
+namespace berth {
+namespace {
+
+using test::Ran;
+using test::ScratchFolder;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr int kFailed = 125;
+constexpr int kBadUsage = 2;
+
+constexpr auto kTrace =
+    "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+    "10,3,0,1,a,100,0\n"
+    "9,2,1.5,1,b,50,1\n"
+    "2,1,2,1,c,10,1\n";
+
+class Sim : public testing::Test {
+ protected:
+  Ran sim(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "sim");
+    return test::run_program("berth", arguments);
+  }
+  Ran sim_small(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"--trace", trace_, "--cluster", "1x4"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sim(arguments);
+  }
+
+  ScratchFolder scratch_;
+  std::string trace_ = scratch_.write("t.csv", kTrace);
+};
+
+TEST_F(Sim, WritesOneLinePerJobByNumber) {
+  const Ran ran = sim_small({"--policy", "fifo", "--jobs", scratch_ / "jobs.csv"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(test::read_file(scratch_ / "jobs.csv"),
+            "job_id,submit,start,end,wait,jct,gpus,preemptions,ooms\n"
+            "2,2,100,110,98,108,1,0,0\n"
+            "9,1.5,100,150,98.5,148.5,2,0,0\n"
+            "10,0,0,100,0,100,3,0,0\n");
+}
+
+TEST_F(Sim, WritesASummary) {
+  const Ran ran = sim_small({"--policy", "fifo", "--place", "yarn", "--summary", scratch_ / "s"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string summary = test::read_file(scratch_ / "s");
+  EXPECT_THAT(summary, AllOf(HasSubstr("\"policy\": \"fifo\""), HasSubstr("\"place\": \"yarn\""),
+                             HasSubstr("\"jobs\": 3"), HasSubstr("\"rejected\": 0"),
+                             HasSubstr("\"makespan_seconds\": 150.0"),
+                             HasSubstr("\"preemptions\": 0"), HasSubstr("\"ooms\": 0")));
+  EXPECT_THAT(summary, ContainsRegex("\"jct_seconds\": \\{[^}]*\"mean\": 118\\.8"));
+  EXPECT_TRUE(summary.ends_with("}\n"));
+}
+
+TEST_F(Sim, PrintsATable) {
+  const Ran ran = sim_small({"--policy", "sjf"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, IsEmpty());
+  EXPECT_THAT(ran.out, AllOf(StartsWith("sjf (consolidated) on 1x4, 3 jobs\n"), HasSubstr("JCT"),
+                             HasSubstr("wait"), HasSubstr("makespan")));
+}
+
+TEST_F(Sim, TwoRunsWriteTheSameBytes) {
+  sim_small({"--policy", "dlas", "--jobs", scratch_ / "a", "--summary", scratch_ / "b"});
+  sim_small({"--policy", "dlas", "--jobs", scratch_ / "c", "--summary", scratch_ / "d"});
+  EXPECT_EQ(test::read_file(scratch_ / "a"), test::read_file(scratch_ / "c"));
+  EXPECT_EQ(test::read_file(scratch_ / "b"), test::read_file(scratch_ / "d"));
+}
+
+TEST_F(Sim, LeavesNoHalfWrittenFile) {
+  sim_small({"--jobs", scratch_ / "jobs.csv"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "jobs.csv.part"));
+}
+
+TEST_F(Sim, RejectsWhatCanNeverRunAndGoesOn) {
+  const std::string trace = scratch_.write("big.csv", std::string(kTrace) + "77,5,3,1,d,10,1\n");
+  const Ran ran = sim({"--trace", trace, "--cluster", "1x4", "--jobs", scratch_ / "jobs.csv"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("berth: job 77: asks 5 GPUs, the cluster has 4; rejected\n"));
+  EXPECT_THAT(ran.out, HasSubstr("3 jobs, 1 rejected"));
+  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"), HasSubstr("\n77,3,,,,,5,0,0\n"));
+}
+
+TEST_F(Sim, ReadsAClusterFile) {
+  const std::string cluster = scratch_.write(
+      "c.csv",
+      "num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node\n1,1,4,1,1\n");
+  const Ran ran = sim({"--trace", trace_, "--cluster", cluster, "--policy", "fifo"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("makespan 150 s"));
+}
+
+TEST_F(Sim, NamesWhatItDoesNotKnow) {
+  const Ran policy = sim_small({"--policy", "best"});
+  EXPECT_EQ(policy.exit_code, kFailed);
+  EXPECT_THAT(policy.err, AllOf(StartsWith("berth: policy 'best' is not known; there are: fifo, "),
+                                HasSubstr("tiresias/dlas-gpu")));
+  EXPECT_THAT(policy.out, IsEmpty());
+  const Ran place = sim_small({"--place", "best"});
+  EXPECT_EQ(place.exit_code, kFailed);
+  EXPECT_THAT(place.err, HasSubstr("placement 'best' is not known; there are: count, yarn, "));
+  const Ran format = sim_small({"--format", "xml"});
+  EXPECT_EQ(format.exit_code, kFailed);
+  EXPECT_THAT(format.err, HasSubstr("trace format 'xml' is not known; there are: tiresias"));
+}
+
+TEST_F(Sim, NamesTheFileAndTheReason) {
+  const Ran absent = sim({"--trace", scratch_ / "none.csv", "--cluster", "1x4"});
+  EXPECT_EQ(absent.exit_code, kFailed);
+  EXPECT_THAT(absent.err, HasSubstr("none.csv: No such file or directory"));
+  const Ran unwritable = sim_small({"--jobs", scratch_ / "no/such/folder.csv"});
+  EXPECT_EQ(unwritable.exit_code, kFailed);
+  EXPECT_THAT(unwritable.err, HasSubstr("no/such/folder.csv: No such file or directory"));
+  const Ran folder = sim({"--trace", scratch_.path().string(), "--cluster", "1x4"});
+  EXPECT_EQ(folder.exit_code, kFailed);
+  EXPECT_THAT(folder.err, HasSubstr("Is a directory"));
+}
+
+TEST_F(Sim, NamesLineAndColumnOfABadTrace) {
+  const std::string trace = scratch_.write("bad.csv", std::string(kTrace) + "5,two,3,1,d,10,1\n");
+  const Ran ran = sim({"--trace", trace, "--cluster", "1x4", "--jobs", scratch_ / "jobs.csv"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_THAT(ran.err, HasSubstr("bad.csv:5: column 'num_gpu': 'two', expected an integer from 1"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "jobs.csv"));
+}
+
+TEST_F(Sim, RefusesABadClusterShape) {
+  const Ran ran = sim({"--trace", trace_, "--cluster", "4x"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_THAT(ran.err, HasSubstr("cluster '4x': expected NODESxGPUS"));
+}
+
+TEST_F(Sim, TellsBadUsageFromFailure) {
+  EXPECT_EQ(sim({"--cluster", "1x4"}).exit_code, kBadUsage);
+  EXPECT_THAT(sim({"--cluster", "1x4"}).err, HasSubstr("--trace is required"));
+  EXPECT_EQ(sim_small({"--polciy", "fifo"}).exit_code, kBadUsage);
+  EXPECT_EQ(test::run_program("berth", {}).exit_code, kBadUsage);
+  EXPECT_EQ(test::run_program("berth", {"nonesuch"}).exit_code, kBadUsage);
+}
+
+TEST(Berth, Helps) {
+  const Ran ran = test::run_program("berth", {"--help"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.out, HasSubstr("sim"));
+  EXPECT_EQ(test::run_program("berth", {"sim", "--help"}).exit_code, 0);
+}
+
+TEST(Berth, SaysItsVersion) {
+  const Ran ran = test::run_program("berth", {"version"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.out, ContainsRegex("^berth [0-9]+\\.[0-9]+\\.[0-9]+"));
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,280 @@
+// Drives the engine through a scenario: the shell answers at once and every action is free, as in
+// the simulator, so that the log shows decisions and nothing else.
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "core/text.hpp"
+#include "engine/engine.hpp"
+#include "golden/scenario.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::golden {
+
+namespace {
+
+constexpr std::size_t kMostSteps = 100'000;
+
+struct Truth {
+  Duration left{0};
+  Instant since;
+  Attempt attempt;
+  bool runs = false;
+  std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
+};
+
+struct PlannedEnd {
+  Instant at;
+  JobId job;
+  std::uint32_t plan;
+  auto operator<=>(const PlannedEnd&) const = default;
+};
+
+const char* words(Because because) {
+  switch (because) {
+    case Because::ItsTurn:
+    case Because::Outranked:
+    case Because::Moved:
+    case Because::Waits:
+    case Because::Impossible:
+      return "";
+    case Because::Backfilled:
+      return " (backfilled)";
+  }
+  return "";
+}
+
+const char* words(PreemptHow how) {
+  switch (how) {
+    case PreemptHow::Suspend:
+      return "";
+    case PreemptHow::Requeue:
+      return " (requeued)";
+    case PreemptHow::Kill:
+      return " (killed)";
+  }
+  return "";
+}
+
+const char* words(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Done:
+      return "end";
+    case Outcome::Failed:
+      return "failed";
+    case Outcome::Oom:
+      return "oom";
+    case Outcome::Cancelled:
+      return "cancelled";
+    case Outcome::Timeout:
+      return "timeout";
+    case Outcome::Lost:
+      return "lost";
+    case Outcome::Rejected:
+      return "rejected";
+  }
+  return "";
+}
+
+class Replay {
+ public:
+  Replay(const Scenario& scenario, std::unique_ptr<Policy> policy)
+      : scenario_(scenario),
+        engine_(scenario.cluster, {.settings = scenario.settings}, std::move(policy)),
+        truths_(scenario.jobs.size()) {
+    for (std::size_t i = 0; i < truths_.size(); ++i) truths_[i].left = scenario.jobs[i].run;
+  }
+
+  std::string run() {
+    for (std::size_t steps = 0;;) {
+      const Instant next = next_event();
+      if (next == kNever) break;
+      if (next > scenario_.until) return log_;
+      now_ = next;
+      inputs_.clear();
+      collect_ends();
+      collect_happenings();
+      collect_arrivals();
+      if (inputs_.empty()) inputs_.push_back(Ticked{});
+      for (; !inputs_.empty(); ++steps) step();
+      if (steps > kMostSteps) return log_ + "does not settle\n";
+    }
+    for (const GoldenJob& job : scenario_.jobs) {
+      const JobId id(static_cast<JobId::rep>(&job - scenario_.jobs.data() + 1));
+      if (engine_.view().knows(id)) log_ += "never ends: " + job.name + "\n";
+    }
+    if (engine_.dropped() > 0) {
+      log_ += "invalid decisions: " + std::to_string(engine_.dropped()) + "\n";
+    }
+    return log_;
+  }
+
+ private:
+  const std::string& name(JobId id) const { return job(id).name; }
+  const GoldenJob& job(JobId id) const {
+    return scenario_.jobs[static_cast<std::size_t>(id.value() - 1)];
+  }
+  Truth& truth(JobId id) { return truths_[static_cast<std::size_t>(id.value() - 1)]; }
+
+  Instant next_event() {
+    while (!ends_.empty() && truth(ends_.top().job).plan != ends_.top().plan) ends_.pop();
+    Instant next = ends_.empty() ? kNever : ends_.top().at;
+    if (arrived_ < scenario_.jobs.size()) next = std::min(next, scenario_.jobs[arrived_].submit);
+    if (happened_ < scenario_.happenings.size()) {
+      next = std::min(next, scenario_.happenings[happened_].at);
+    }
+    return std::min(next, wake_at_);
+  }
+
+  void collect_ends() {
+    for (; !ends_.empty() && ends_.top().at == now_; ends_.pop()) {
+      const auto [at, id, plan] = ends_.top();
+      if (truth(id).plan != plan) continue;
+      pause(truth(id));
+      inputs_.push_back(Exited{.job = id, .attempt = truth(id).attempt});
+      inputs_.push_back(Released{id, truth(id).attempt});
+    }
+  }
+  void collect_happenings() {
+    const auto& all = scenario_.happenings;
+    for (; happened_ < all.size() && all[happened_].at == now_; ++happened_) {
+      inputs_.push_back(all[happened_].input);
+    }
+  }
+  void collect_arrivals() {
+    for (; arrived_ < scenario_.jobs.size() && scenario_.jobs[arrived_].submit == now_;) {
+      const GoldenJob& job = scenario_.jobs[arrived_++];
+      inputs_.push_back(Submitted{.job = JobId(arrived_), .spec = job.spec});
+    }
+  }
+
+  void step() {
+    const Effects& effects = engine_.step(now_, inputs_);
+    inputs_.clear();
+    wake_at_ = effects.wake_at.value_or(kNever);
+    for (const Effect& effect : effects.list) {
+      std::visit([this](const auto& what) { perform(what); }, effect);
+    }
+    for (const Decision& decision : effects.decisions) {
+      std::visit([this](const auto& what) { note(what); }, decision);
+    }
+    if (const auto broken = engine_.check()) line("broken: " + *broken);
+  }
+
+  // What the shell does.
+  void perform(const Launch& launch) { begin(launch.job, launch.attempt); }
+  void perform(const Continue& resume) { begin(resume.job, resume.attempt); }
+  void perform(const Stop& stop) {
+    Truth& job = truth(stop.job);
+    if (job.runs) pause(job);
+    if (stop.how == PreemptHow::Requeue) job.left = this->job(stop.job).run;
+    inputs_.push_back(Released{stop.job, stop.attempt});
+  }
+  void perform(const Finished& finished) {
+    kept_.erase(finished.job);
+    const bool told = !finished.note.empty();
+    const std::string note = told ? finished.note.substr(finished.note.find(':')) : "";
+    line(std::string(words(finished.outcome)) + " " + name(finished.job) + note);
+  }
+  void perform(const Adjust&) {}
+  void perform(const Compute&) {}
+
+  void begin(JobId id, Attempt attempt) {
+    Truth& job = truth(id);
+    job.attempt = attempt;
+    job.since = now_;
+    job.runs = true;
+    ends_.push({now_ + job.left, id, ++job.plan});
+    inputs_.push_back(Started{id, attempt});
+  }
+  void pause(Truth& job) {
+    job.left -= now_ - job.since;
+    job.runs = false;
+    ++job.plan;
+  }
+
+  // What the log says.
+  void line(const std::string& text) { log_ += seconds_text(now_) + " " + text + "\n"; }
+  void note(const Start& start) {
+    kept_.erase(start.job);
+    line("start " + name(start.job) + where(start.placement) + words(start.because));
+  }
+  void note(const Resume& resume) {
+    kept_.erase(resume.job);
+    line("resume " + name(resume.job) + where(resume.placement) + words(resume.because));
+  }
+  void note(const Preempt& preempt) { line("preempt " + name(preempt.job) + words(preempt.how)); }
+  void note(const Migrate& migrate) {
+    line("move " + name(migrate.job) + " to" + where(migrate.placement));
+  }
+  /// Only what changed: a place that is kept anew, elsewhere or for another time, or given up. One
+  /// that ends because its job starts needs no line.
+  void note(const Reserve& reserve) {
+    std::map<JobId, std::string> kept;
+    for (const Hold& hold : reserve.holds) {
+      const std::string from =
+          hold.from == kNever ? " at no known time" : " from " + seconds_text(hold.from);
+      kept[hold.job] = where(hold.placement) + from;
+    }
+    for (const auto& [id, text] : kept_) {
+      if (!kept.contains(id)) line("reserve nothing for " + name(id));
+    }
+    for (const auto& [id, text] : kept) {
+      if (!kept_.contains(id) || kept_[id] != text) line("reserve for " + name(id) + text);
+    }
+    kept_ = std::move(kept);
+  }
+  void note(const Reject&) {}  // its end says it
+  void note(const Resize& resize) { line("resize " + name(resize.job)); }
+  void note(const Tune& tune) { line("tune " + name(tune.job) + " " + tune.knob); }
+  void note(const Classify& classify) { line("classify " + name(classify.job)); }
+
+  /// ` n0:0,1 n1:0-3`; the node alone for a job without GPUs.
+  std::string where(const Placement& placement) const {
+    if (placement.gpus.empty()) return " " + scenario_.cluster.node(placement.host).name;
+    std::string text;
+    std::optional<NodeId> last;
+    for (std::size_t i = 0; i < placement.gpus.size();) {
+      const NodeId id = scenario_.cluster.node_of(placement.gpus[i]);
+      const NodeSpec& node = scenario_.cluster.node(id);
+      const std::size_t run = run_length(std::span(placement.gpus).subspan(i));
+      const std::uint32_t first = placement.gpus[i].value() - node.first_gpu.value();
+      text += last == id ? "," : " " + node.name + ":";
+      text += std::to_string(first);
+      if (run > 2) text += "-" + std::to_string(first + run - 1);
+      i += run > 2 ? run : 1;
+      last = id;
+    }
+    return text;
+  }
+  /// How many of these, from the first on, follow one another on its node.
+  std::size_t run_length(std::span<const GpuId> gpus) const {
+    const GpuId end = scenario_.cluster.node(scenario_.cluster.node_of(gpus[0])).end_gpu();
+    std::size_t run = 1;
+    while (run < gpus.size() && gpus[run] < end && gpus[run].value() == gpus[0].value() + run)
+      ++run;
+    return run;
+  }
+
+  const Scenario& scenario_;
+  Engine engine_;
+  std::vector<Truth> truths_;
+  std::string log_;
+  std::map<JobId, std::string> kept_;  ///< Places kept, as last logged.
+  Instant now_ = kStart;
+  Instant wake_at_ = kNever;
+  std::size_t arrived_ = 0;
+  std::size_t happened_ = 0;
+  std::vector<Input> inputs_;
+  std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
+};
+
+}  // namespace
+
+Expected<std::string> run_scenario(const Scenario& scenario) {
+  auto policy = make_policy(scenario.policy, scenario.place, {.quantum = scenario.quantum});
+  if (!policy) return std::unexpected(policy.error());
+  return Replay(scenario, std::move(*policy)).run();
+}
+
+}  // namespace berth::golden

@@ -1,0 +1,277 @@
+#include "golden/scenario.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "trace/trace.hpp"
+
+namespace berth::golden {
+
+namespace {
+
+constexpr std::string_view kLine = "----\n";
+
+struct Unit {
+  std::string_view name;
+  std::int64_t size;
+};
+
+/// A whole number followed by one of the units.
+std::optional<std::int64_t> amount(std::string_view text, std::span<const Unit> units) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  const auto found = std::ranges::find(units, unit, &Unit::name);
+  if (found == units.end()) return std::nullopt;
+  return value * found->size;
+}
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  constexpr Unit units[] = {{"", 1}};
+  return amount(text, units);
+}
+std::optional<Duration> duration_of(std::string_view text) {
+  constexpr Unit units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}};
+  const auto count = amount(text, units);
+  if (!count) return std::nullopt;
+  return seconds(*count);
+}
+std::optional<Bytes> bytes_of(std::string_view text) {
+  constexpr Unit units[] = {{"MiB", 1LL << 20}, {"GiB", 1LL << 30}};
+  const auto count = amount(text, units);
+  if (!count) return std::nullopt;
+  return Bytes(*count);
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  line = line.substr(0, line.find('#'));
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view file) : file_(file) {}
+
+  Expected<Scenario> read(std::string_view text) {
+    const std::size_t line = text.find(kLine);
+    if (line == std::string_view::npos) return fail(ErrorCode::BadData, file_ + ": no line `----`");
+    scenario_.question = text.substr(0, line);
+    scenario_.expected = text.substr(line + kLine.size());
+    for (std::string_view rest = scenario_.question; !rest.empty();) {
+      const std::size_t end = rest.find('\n');
+      ++line_;
+      read_line(words_of(rest.substr(0, end)));
+      if (error_) return std::unexpected(*error_);
+      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+    finish();
+    if (error_) return std::unexpected(*error_);
+    return std::move(scenario_);
+  }
+
+ private:
+  using Words = std::vector<std::string_view>;
+
+  void object(std::string_view word, std::string_view why) {
+    if (error_) return;
+    error_ = Error{ErrorCode::BadData, file_ + ":" + std::to_string(line_) + ": '" +
+                                           std::string(word) + "' " + std::string(why)};
+  }
+  /// The value, or an objection to the word.
+  template <class T>
+  T must(std::optional<T> value, std::string_view word, std::string_view what) {
+    if (!value) object(word, "is not " + std::string(what));
+    return value.value_or(T());
+  }
+  Duration time(std::string_view word) { return must(duration_of(word), word, "a time"); }
+  Bytes memory(std::string_view word) { return must(bytes_of(word), word, "MiB or GiB"); }
+  std::int64_t number(std::string_view word) { return must(number_of(word), word, "a number"); }
+
+  void read_line(const Words& words) {
+    if (words.empty()) return;
+    using Method = void (Reader::*)(const Words&);
+    static const std::map<std::string_view, Method> methods = {
+        {"cluster", &Reader::read_cluster}, {"policy", &Reader::read_policy},
+        {"place", &Reader::read_place},     {"settings", &Reader::read_settings},
+        {"job", &Reader::read_job},         {"at", &Reader::read_happening},
+        {"until", &Reader::read_until}};
+    const auto found = methods.find(words[0]);
+    if (found == methods.end()) return object(words[0], "starts no line");
+    if (words.size() < 2) return object(words[0], "needs more words");
+    (this->*found->second)(words);
+  }
+
+  /// Calls take(key, value) for the words from `first` on; a word without = has an empty value.
+  template <class Take>
+  void options(const Words& words, std::size_t first, Take take) {
+    for (std::size_t i = first; i < words.size() && !error_; ++i) {
+      const std::size_t equals = words[i].find('=');
+      const bool has_value = equals != std::string_view::npos;
+      const bool known =
+          take(words[i].substr(0, equals), has_value ? words[i].substr(equals + 1) : "");
+      if (!known) object(words[i], "is not known here");
+    }
+  }
+
+  void read_cluster(const Words& words) {
+    const auto shape = trace::parse_cluster(words[1]);
+    if (!shape) return object(words[1], "is not NODESxGPUS or SWITCHESxNODESxGPUS");
+    NodeShape node{.gpus = shape->node(NodeId(0)).gpus, .vram = Bytes(std::int64_t{24} << 30)};
+    options(words, 2, [&](std::string_view key, std::string_view value) {
+      if (key == "vram") return node.vram = memory(value), true;
+      if (key == "context") return node.context = memory(value), true;
+      if (key == "slots") return node.slots = static_cast<std::uint16_t>(number(value)), true;
+      if (key == "cpu") return node.cpu = CpuMilli(1000 * number(value)), true;
+      if (key == "host") return node.host = memory(value), true;
+      return false;
+    });
+    scenario_.cluster = {};
+    for (std::uint32_t s = 0; s < shape->switches(); ++s) {
+      scenario_.cluster.add_switch();
+      for (std::size_t n = 0; n < shape->nodes_of(SwitchId(s)).size(); ++n) {
+        node.name = "n" + std::to_string(scenario_.cluster.nodes().size());
+        scenario_.cluster.add_node(node);
+      }
+    }
+  }
+
+  void read_policy(const Words& words) { scenario_.policy = words[1]; }
+  void read_place(const Words& words) { scenario_.place = words[1]; }
+  void read_until(const Words& words) { scenario_.until = kStart + time(words[1]); }
+
+  AdmissionMode admission(std::string_view word) {
+    static const std::map<std::string_view, AdmissionMode> modes = {
+        {"guarantee", AdmissionMode::Guarantee},
+        {"declared", AdmissionMode::Declared},
+        {"free-memory", AdmissionMode::FreeMemory},
+        {"none", AdmissionMode::None}};
+    const auto found = modes.find(word);
+    if (found == modes.end()) object(word, "is no admission");
+    return found == modes.end() ? AdmissionMode::Guarantee : found->second;
+  }
+
+  void read_settings(const Words& words) {
+    Settings& settings = scenario_.settings;
+    options(words, 1, [&](std::string_view key, std::string_view value) {
+      if (key == "guard") return settings.admission.guard_floor = memory(value), true;
+      if (key == "admission") return settings.admission.mode = admission(value), true;
+      if (key == "user-gpus") return settings.limits.gpus = GpuCount(number(value)), true;
+      if (key == "user-jobs") {
+        return settings.limits.jobs = static_cast<std::int32_t>(number(value)), true;
+      }
+      if (key == "half-life") return settings.service_half_life = time(value), true;
+      if (key == "quantum") return scenario_.quantum = time(value), true;
+      return false;
+    });
+  }
+
+  void read_job(const Words& words) {
+    GoldenJob job{.name = std::string(words[1]), .submit = kStart, .run = {}, .spec = {}};
+    job.spec.user = UserId(1);
+    bool estimated = true;
+    GpuRequest& gpu = job.spec.request.gpu;
+    options(words, 2, [&](std::string_view key, std::string_view value) {
+      if (key == "at") return job.submit = kStart + time(value), true;
+      if (key == "run") return job.run = time(value), true;
+      if (key == "gpus") return gpu.count = GpuCount(number(value)), true;
+      if (key == "vram") return gpu.vram = memory(value), true;
+      if (key == "processes") return gpu.processes = static_cast<std::int32_t>(number(value)), true;
+      if (key == "share") return gpu.milli = GpuMilli(number(value)), true;
+      if (key == "alone") return gpu.sharing = Sharing::Alone, true;
+      if (key == "user") return job.spec.user = UserId(user(value)), true;
+      if (key == "limit") return job.spec.time_limit = time(value), true;
+      if (key == "cpu") return job.spec.request.cpu = CpuMilli(1000 * number(value)), true;
+      if (key == "host") return job.spec.request.host = memory(value), true;
+      if (key != "estimate") return false;
+      estimated = value != "none";
+      if (estimated) job.spec.estimate = time(value);
+      return true;
+    });
+    if (estimated && job.spec.estimate == kForever) job.spec.estimate = job.run;
+    if (job.run <= Duration::zero()) object(words[1], "needs run= above zero");
+    scenario_.jobs.push_back(std::move(job));
+  }
+
+  std::uint32_t user(std::string_view word) { return static_cast<std::uint32_t>(number(word)); }
+
+  JobId job_named(std::string_view name) {
+    const auto found = std::ranges::find(scenario_.jobs, name, &GoldenJob::name);
+    if (found == scenario_.jobs.end()) object(name, "is no job");
+    return JobId(static_cast<JobId::rep>(found - scenario_.jobs.begin() + 1));
+  }
+
+  GpuId gpu_named(std::string_view word) {
+    const std::size_t colon = word.find(':');
+    const bool shaped = word.starts_with('n') && colon != std::string_view::npos;
+    const auto node = shaped ? number_of(word.substr(1, colon - 1)) : std::nullopt;
+    const auto index = shaped ? number_of(word.substr(colon + 1)) : std::nullopt;
+    const Cluster& cluster = scenario_.cluster;
+    const bool exists = node && index && *node < std::ssize(cluster.nodes()) &&
+                        *index < cluster.node(NodeId(static_cast<std::uint32_t>(*node))).gpus;
+    if (!exists) object(word, "is no GPU of this cluster");
+    if (!exists) return GpuId(0);
+    const GpuId first = cluster.node(NodeId(static_cast<std::uint32_t>(*node))).first_gpu;
+    return GpuId(first.value() + static_cast<std::uint32_t>(*index));
+  }
+
+  void read_happening(const Words& words) {
+    if (words.size() < 4) return object(words[0], "needs a time, a verb and a name");
+    scenario_.happenings.push_back({kStart + time(words[1]), Ticked{}});
+    happenings_.push_back({line_, words});
+  }
+
+  Input happening(const Words& words) {
+    const std::string_view verb = words[2];
+    if (verb == "cancel") return CancelAsked{job_named(words[3])};
+    if (verb == "hold") return HoldAsked{job_named(words[3])};
+    if (verb == "release") return ReleaseAsked{job_named(words[3])};
+    const GpuId gpu = gpu_named(words[3]);
+    const std::string_view to = words.size() > 4 ? words[4] : "";
+    if (verb == "foreign") {
+      const Bytes bytes = memory(to);
+      return Measured{.gpu = gpu, .foreign = bytes, .used = bytes, .tenants = {}};
+    }
+    if (verb != "gpu" || (to != "up" && to != "down")) object(verb, "is not known here");
+    return GpuHealth{gpu, to == "up"};
+  }
+
+  /// What needs every job and the whole cluster.
+  void finish() {
+    std::ranges::stable_sort(scenario_.jobs, {}, &GoldenJob::submit);
+    for (std::size_t i = 0; i < happenings_.size(); ++i) {
+      line_ = happenings_[i].line;
+      scenario_.happenings[i].input = happening(happenings_[i].words);
+    }
+    std::ranges::stable_sort(scenario_.happenings, {}, &Happening::at);
+    if (scenario_.cluster.nodes().empty()) object("cluster", "line is missing");
+    if (scenario_.policy.empty()) object("policy", "line is missing");
+  }
+
+  struct Later {
+    std::size_t line;
+    Words words;
+  };
+  std::string file_;
+  std::size_t line_ = 0;
+  Scenario scenario_;
+  std::vector<Later> happenings_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Expected<Scenario> read_scenario(std::string_view text, std::string_view file) {
+  return Reader(file).read(text);
+}
+
+}  // namespace berth::golden

@@ -1,0 +1,65 @@
+// A scenario as text: a cluster, a policy, jobs, what happens to them, and the log that must
+// follow.
+//
+//   # Comments start with a hash.
+//   cluster 2x4 vram=24GiB slots=4    NODESxGPUS or SWITCHESxNODESxGPUS; context=, cpu=, host=
+//   policy dlas                       as registered
+//   place best-fit                    consolidated unless stated
+//   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared quantum=5m
+//   job a at=0 gpus=2 run=100         vram= processes= alone user= estimate= limit= cpu= host=
+//   at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
+//                                     foreign n0:1 5GiB
+//   until 500                         stops the run then
+//   ----
+//   0 start a n0:0,1
+//   100 end a
+//
+// Times are seconds, or have a unit (5m, 2h, 7d); memory has one (300MiB, 10GiB). A job's estimate
+// is its true run time unless stated; `estimate=none` for none. Without vram= a job takes whole
+// GPUs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/cluster.hpp"
+#include "core/error.hpp"
+#include "core/input.hpp"
+#include "core/settings.hpp"
+#include "core/time.hpp"
+
+namespace berth::golden {
+
+struct GoldenJob {
+  std::string name;
+  Instant submit;
+  Duration run{0};
+  JobSpec spec;
+};
+
+struct Happening {
+  Instant at;
+  Input input;
+};
+
+struct Scenario {
+  std::string question;  ///< The text above the line, as it stands in the file.
+  std::string expected;  ///< The text below.
+  Cluster cluster;
+  Settings settings;
+  std::string policy;
+  std::string place = "consolidated";
+  Duration quantum = minutes(5);
+  std::vector<GoldenJob> jobs;  ///< By submit time; the i-th has JobId i + 1.
+  std::vector<Happening> happenings;
+  Instant until = kNever;
+};
+
+/// Errors: BadData naming file, line and word.
+Expected<Scenario> read_scenario(std::string_view text, std::string_view file);
+
+/// Replays it and returns the log. Errors: NotFound for an unknown policy or placement.
+Expected<std::string> run_scenario(const Scenario& scenario);
+
+}  // namespace berth::golden

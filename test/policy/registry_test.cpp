@@ -1,0 +1,67 @@
+// Goal: what is registered can be made, and what is not is refused with the names there are.
+// Method: makes everything with everything.
+#include "policy/registry.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace berth {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Registry, MakesEveryPolicyWithEveryPlacement) {
+  for (const PolicyEntry& policy : policies()) {
+    for (const PlacerEntry& placer : placers()) {
+      const auto made = make_policy(policy.name, placer.name);
+      ASSERT_TRUE(made) << policy.name << " with " << placer.name;
+      EXPECT_NE(*made, nullptr);
+    }
+  }
+}
+
+TEST(Registry, NamesAreUnique) {
+  std::set<std::string_view> names;
+  for (const PolicyEntry& entry : policies()) EXPECT_TRUE(names.insert(entry.name).second);
+  names.clear();
+  for (const PlacerEntry& entry : placers()) EXPECT_TRUE(names.insert(entry.name).second);
+}
+
+TEST(Registry, APolicyIsAnOrderOrAWhole) {
+  for (const PolicyEntry& entry : policies()) {
+    EXPECT_NE(entry.order == nullptr, entry.whole == nullptr) << entry.name;
+  }
+}
+
+TEST(Registry, RefusesAnUnknownPolicyWithTheNamesThereAre) {
+  const auto made = make_policy("fcfs", "count");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, ErrorCode::NotFound);
+  EXPECT_THAT(made.error().message, StartsWith("policy 'fcfs' is not known; there are: fifo, "));
+  for (const PolicyEntry& entry : policies()) {
+    EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
+  }
+}
+
+TEST(Registry, RefusesAnUnknownPlacementToo) {
+  const auto made = make_policy("fifo", "anywhere");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, ErrorCode::NotFound);
+  EXPECT_THAT(made.error().message, StartsWith("placement 'anywhere' is not known; there are: "));
+  for (const PlacerEntry& entry : placers()) {
+    EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
+  }
+}
+
+TEST(Registry, NamesAreWhole) {
+  EXPECT_FALSE(make_policy("", "count"));
+  EXPECT_FALSE(make_policy("fifo ", "count"));
+  EXPECT_FALSE(make_policy("FIFO", "count"));
+  EXPECT_FALSE(make_policy("tiresias", "count"));
+}
+
+}  // namespace
+}  // namespace berth

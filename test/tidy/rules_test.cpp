@@ -1,0 +1,223 @@
+// Goal: every rule can fail. A rule that never objects is no rule.
+// Method: each gets a small text that breaks it and one that does not.
+#include "tidy/rules.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::tidy {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+auto finds(std::size_t line, const std::string& what) {
+  return AllOf(Field("line", &Finding::line, line), Field("what", &Finding::what, HasSubstr(what)));
+}
+
+TEST(CodeOnly, BlanksCommentsAndLiteralsButKeepsLines) {
+  EXPECT_EQ(code_only("a // b\nc"), "a     \nc");
+  EXPECT_EQ(code_only("a /* b\nc */ d"), "a     \n     d");
+  EXPECT_EQ(code_only("f(\"x // y\"); z"), "f(\"      \"); z");
+  EXPECT_EQ(code_only("f(\"\\\"\"); z"), "f(\"  \"); z");
+  EXPECT_EQ(code_only("'\"' 1'000 x"), "' ' 1'000 x");
+  EXPECT_EQ(code_only("R\"(a\"b)\" c"), "R\"       c");
+}
+
+TEST(HasWord, LooksAtWholeWords) {
+  EXPECT_TRUE(has_word("x = rand();", "rand"));
+  EXPECT_FALSE(has_word("operand()", "rand"));
+  EXPECT_FALSE(has_word("snprintf(b, 1)", "printf"));
+  EXPECT_TRUE(has_word("Clock::now()", "::now("));
+  EXPECT_FALSE(has_word("view.now()", "::now("));
+  EXPECT_TRUE(has_word("operand(rand())", "rand"));
+}
+
+TEST(Levels, RefusesAnIncludeThatPointsRight) {
+  EXPECT_THAT(levels({"src/core/job.hpp", "\n#include \"policy/policy.hpp\"\n"}),
+              ElementsAre(finds(2, "core may not include policy/policy.hpp")));
+  EXPECT_THAT(levels({"src/sim/a.cpp", "#include \"daemon/loop.hpp\"\n"}), SizeIs(1));
+  EXPECT_THAT(levels({"src/daemon/a.cpp", "#include \"sim/metrics.hpp\"\n"}), SizeIs(1));
+  EXPECT_THAT(levels({"src/slurm/a.cpp", "#include \"daemon/loop.hpp\"\n"}), SizeIs(1));
+  EXPECT_THAT(levels({"src/trace/a.cpp", "#include \"sim/metrics.hpp\"\n"}), SizeIs(1));
+  EXPECT_THAT(levels({"src/policy/a.cpp", "#include \"engine/engine.hpp\"\n"}), SizeIs(1));
+  EXPECT_THAT(levels({"src/cli/a.cpp", "#include \"engine/engine.hpp\"\n"}), SizeIs(1));
+  EXPECT_THAT(levels({"src/emu/a.cpp", "#include \"core/units.hpp\"\n"}), SizeIs(1));
+  EXPECT_THAT(levels({"src/core/a.cpp", "#include \"emu/a.hpp\"\n"}), SizeIs(1));
+  EXPECT_THAT(levels({"src/new/a.cpp", ""}), ElementsAre(finds(0, "in no level")));
+}
+
+TEST(Levels, AllowsOneThatPointsLeft) {
+  EXPECT_THAT(levels({"src/sim/a.cpp",
+                      "#include <map>\n#include \"engine/engine.hpp\"\n"
+                      "#include \"trace/trace.hpp\"\n#include \"sim/a.hpp\"\n"}),
+              IsEmpty());
+  EXPECT_THAT(levels({"src/emu/a.cpp", "#include \"emu/state/a.hpp\"\n"}), IsEmpty());
+  EXPECT_THAT(levels({"test/core/a.cpp", "#include \"sim/metrics.hpp\"\n"}), IsEmpty());
+}
+
+TEST(BannedCalls, NamesTheReplacement) {
+  const auto in_policy = [](const std::string& text) {
+    return banned_calls({"src/policy/order/a.cpp", text});
+  };
+  EXPECT_THAT(in_policy("auto t = std::chrono::system_clock::now();"),
+              ElementsAre(finds(1, "system_clock is banned here: time is the `now`"),
+                          finds(1, "::now( is banned here")));
+  EXPECT_THAT(in_policy("x;\nstd::chrono::steady_clock::time_point t;"),
+              ElementsAre(finds(2, "time is the `now`")));
+  EXPECT_THAT(in_policy("int n = rand();"), ElementsAre(finds(1, "core/rng.hpp")));
+  EXPECT_THAT(in_policy("std::random_device d;"), ElementsAre(finds(1, "core/rng.hpp")));
+  EXPECT_THAT(in_policy("getenv(name);"), ElementsAre(finds(1, "take it as a setting")));
+  EXPECT_THAT(in_policy("sleep(1);"), ElementsAre(finds(1, "wake_at")));
+  EXPECT_THAT(in_policy("std::this_thread::sleep_for(d);"), ElementsAre(finds(1, "wake_at")));
+  EXPECT_THAT(in_policy("std::cout << 1;"), ElementsAre(finds(1, "the shell prints")));
+  EXPECT_THAT(in_policy("std::unordered_map<int, int> m;"), ElementsAre(finds(1, "no order")));
+  EXPECT_THAT(in_policy("std::unordered_set<int> m;"), ElementsAre(finds(1, "no order")));
+  EXPECT_THAT(in_policy("std::mutex m;"), ElementsAre(finds(1, "only in shells")));
+}
+
+TEST(BannedCalls, LeavesShellsCommentsAndLiteralsAlone) {
+  EXPECT_THAT(banned_calls({"src/daemon/a.cpp", "sleep(1); getenv(x);"}), IsEmpty());
+  EXPECT_THAT(banned_calls({"src/core/a.hpp", "// no sleep(), no rand()\n"}), IsEmpty());
+  EXPECT_THAT(banned_calls({"src/core/a.hpp", "f(\"getenv\"); view.now(); operand();"}), IsEmpty());
+  EXPECT_THAT(banned_calls({"src/core/assert.cpp", "fprintf(stderr);"}), IsEmpty());
+}
+
+TEST(PolicyHeaders, NamesWhatIsMissing) {
+  const std::string good =
+      "// A.\n//\n// Rule: r.\n// Reads: x.\n// Differs from the paper: no. Cost: 1.\n";
+  EXPECT_THAT(policy_headers({"src/policy/order/a.cpp", good + "#include <map>\n"}), IsEmpty());
+  EXPECT_THAT(policy_headers({"src/policy/order/a.cpp", "#include <map>\n" + good}), SizeIs(4));
+  EXPECT_THAT(policy_headers({"src/policy/place/a.cpp", "// Rule: r. Reads: x. Cost: 1.\n"}),
+              ElementsAre(finds(1, "lacks `Differs from the paper:`")));
+  std::string lengthy = good;
+  for (int i = 0; i < 16; ++i) lengthy += "// More.\n";
+  EXPECT_THAT(policy_headers({"src/policy/whole/a.cpp", lengthy}),
+              ElementsAre(finds(21, "has 21 lines, the most is 20")));
+  EXPECT_THAT(policy_headers({"src/policy/pass.cpp", ""}), IsEmpty());
+}
+
+TEST(PragmaOnce, ComesBeforeAnyCode) {
+  EXPECT_THAT(pragma_once({"a.hpp", "// Why.\n#pragma once\n"}), IsEmpty());
+  EXPECT_THAT(pragma_once({"a.hpp", "// #pragma once\n#include <map>\n"}), SizeIs(1));
+  EXPECT_THAT(pragma_once({"a.hpp", "#include <map>\n#pragma once\n"}), SizeIs(1));
+  EXPECT_THAT(pragma_once({"a.cpp", "#include <map>\n"}), IsEmpty());
+}
+
+TEST(LongLines, CountsColumnsOutsideOfTables) {
+  const std::string fits(100, 'x');
+  EXPECT_THAT(long_lines({"a.cpp", fits + "\n" + fits + "x\n"}),
+              ElementsAre(finds(2, "101 columns, the most is 100")));
+  std::string wide;
+  for (int i = 0; i < 100; ++i) wide += "é";
+  EXPECT_THAT(long_lines({"a.cpp", wide}), IsEmpty());
+  EXPECT_THAT(long_lines({"a.cpp", "// clang-format off\n" + fits + "x\n// clang-format on\n"}),
+              IsEmpty());
+  EXPECT_THAT(long_lines({"a.cpp", "// clang-format off\n// clang-format on\n" + fits + "x\n"}),
+              SizeIs(1));
+}
+
+TEST(Macros, OnlyTheAssertion) {
+  EXPECT_THAT(macros({"src/core/a.hpp", "x\n#define A 1\n"}), ElementsAre(finds(2, "macro")));
+  EXPECT_THAT(macros({"src/core/a.hpp", "#  define A 1\n"}), SizeIs(1));
+  EXPECT_THAT(macros({"src/core/a.hpp", "// #define A 1\n#if defined(A)\n#endif\n"}), IsEmpty());
+  EXPECT_THAT(macros({"src/core/assert.hpp", "#define BERTH_ASSERT(x) x\n"}), IsEmpty());
+}
+
+TEST(Todos, NeedAnIssueNumber) {
+  EXPECT_THAT(todos({"a.cpp",
+                     "// TO"
+                     "DO: later\n"}),
+              ElementsAre(finds(1, "without an issue")));
+  EXPECT_THAT(todos({"a.md",
+                     "x\nFIX"
+                     "ME\n"}),
+              ElementsAre(finds(2, "without an issue")));
+  EXPECT_THAT(todos({"a.cpp",
+                     "// TO"
+                     "DO(#12): later\n"}),
+              IsEmpty());
+  EXPECT_THAT(todos({"a.cpp",
+                     "// TO"
+                     "DO(#x): later\n"}),
+              SizeIs(1));
+}
+
+TEST(MachinePaths, AreRefusedWhereverTheyStand) {
+  EXPECT_THAT(machine_paths({"a.md",
+                             "see /wo"
+                             "rk/x\n"}),
+              ElementsAre(finds(1, "one machine")));
+  EXPECT_THAT(machine_paths({"a.sh",
+                             "cd \"/ro"
+                             "ot/x\"\n"}),
+              SizeIs(1));
+  EXPECT_THAT(machine_paths({"a.md",
+                             "frame/wo"
+                             "rk/x and ~/x\n"}),
+              IsEmpty());
+}
+
+const Source kTop{"CMakeLists.txt", "add_subdirectory(src)\nadd_subdirectory(test)\n"};
+const Source kSrc{"src/CMakeLists.txt", "berth_level(core)\nadd_executable(b cli/main.cpp)\n"};
+const Source kTest{"test/CMakeLists.txt",
+                   "berth_test(core LINKS x)\nforeach(f)\nadd_subdirectory(${folder})\n"};
+
+TEST(DeadFiles, FindsAHeaderNobodyIncludes) {
+  const std::vector<Source> tree = {kTop,
+                                    kSrc,
+                                    {"src/core/a.hpp", "#include \"core/a.hpp\"\n"},
+                                    {"src/core/b.hpp", ""},
+                                    {"src/core/c.cpp", "#include \"core/b.hpp\"\n"}};
+  EXPECT_THAT(dead_files(tree), ElementsAre(Finding{"src/core/a.hpp", 0, "nobody includes it"}));
+}
+
+TEST(DeadFiles, FindsASourceNobodyBuilds) {
+  const std::vector<Source> tree = {
+      kTop,
+      kSrc,
+      kTest,
+      {"src/cli/main.cpp", ""},
+      {"src/cli/other.cpp", ""},
+      {"src/core/deep/a.cpp", ""},
+      {"src/emu/CMakeLists.txt", "file(GLOB s state/*.cpp)\n"},
+      {"src/emu/state/a.cpp", ""},
+      {"test/core/a_test.cpp", ""},
+      {"test/emu/CMakeLists.txt", "file(GLOB s ${here}/state/*.cpp)\n"},
+      {"test/lost/a_test.cpp", ""},
+      {"test/tidy/CMakeLists.txt", "berth_test(tidy)\n"},
+      {"test/tidy/a_test.cpp", ""},
+  };
+  std::vector<std::string> dead;
+  for (const Finding& finding : dead_files(tree)) dead.push_back(finding.path);
+  EXPECT_THAT(dead,
+              ElementsAre("src/cli/other.cpp", "src/emu/state/a.cpp", "test/lost/a_test.cpp"));
+}
+
+TEST(BrokenLinks, AreFoundRelativeToTheirFile) {
+  const std::vector<Source> tree = {
+      {"README.md", "[a](doc/a.md) [b](doc/b.md#part)\n"},
+      {"doc/a.md", "[up](../README.md) [web](https://example.org/x) [part](#here) [gone](c.md)\n"},
+      {"doc/d.md", "[folder](../doc) [out](../../x.md)\n"},
+      {"doc/e.md", "    [](auto& k) { }\n```\n[no](link.md)\n```\n"}};
+  std::vector<std::string> broken;
+  for (const Finding& finding : broken_links(tree)) broken.push_back(finding.what);
+  EXPECT_THAT(broken,
+              ElementsAre(HasSubstr("doc/b.md"), HasSubstr("c.md"), HasSubstr("../../x.md")));
+}
+
+TEST(MissingGoldens, NamesPoliciesWithoutAScenario) {
+  const std::vector<Source> tree = {{"test/golden/policy/a.txt", "policy a place count\n"},
+                                    {"test/golden/policy/x/b.txt", "policy a\n"}};
+  const std::vector<std::string> names = {"a", "x/b", "c"};
+  EXPECT_THAT(
+      missing_goldens(tree, "policy", names),
+      ElementsAre(finds(0, "has no line `policy x/b`"), finds(0, "policy c has no golden test")));
+}
+
+}  // namespace
+}  // namespace berth::tidy

@@ -1,0 +1,64 @@
+// Goal: the rules of CONTRIBUTING.md hold for the whole source tree.
+// Method: reads every text file and applies every rule of rules.hpp.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "policy/registry.hpp"
+#include "support/paths.hpp"
+#include "tidy/rules.hpp"
+
+namespace berth::tidy {
+namespace {
+
+const std::vector<Source>& tree() {
+  static const std::vector<Source> sources = read_tree(test::source_dir());
+  return sources;
+}
+
+Findings everywhere(Findings rule(const Source&)) {
+  Findings all;
+  for (const Source& source : tree()) {
+    for (Finding& finding : rule(source)) all.push_back(std::move(finding));
+  }
+  return all;
+}
+
+/// One finding per line, as a compiler prints them.
+void expect_none(const Findings& findings) {
+  std::ostringstream text;
+  for (const Finding& finding : findings) text << finding << "\n";
+  EXPECT_TRUE(findings.empty()) << text.str();
+}
+
+TEST(Tree, IsRead) {
+  std::size_t sources = 0;
+  for (const Source& source : tree()) sources += is_cpp(source) ? 1 : 0;
+  EXPECT_GT(sources, 50U);
+}
+
+TEST(Tree, IncludesPointLeft) { expect_none(everywhere(levels)); }
+TEST(Tree, NoBannedCalls) { expect_none(everywhere(banned_calls)); }
+TEST(Tree, PolicyHeaders) { expect_none(everywhere(policy_headers)); }
+TEST(Tree, PragmaOnce) { expect_none(everywhere(pragma_once)); }
+TEST(Tree, LongLines) { expect_none(everywhere(long_lines)); }
+TEST(Tree, Macros) { expect_none(everywhere(macros)); }
+TEST(Tree, Todos) { expect_none(everywhere(todos)); }
+TEST(Tree, MachinePaths) { expect_none(everywhere(machine_paths)); }
+TEST(Tree, DeadFiles) { expect_none(dead_files(tree())); }
+TEST(Tree, Links) { expect_none(broken_links(tree())); }
+
+TEST(Tree, EveryPolicyHasAGolden) {
+  std::vector<std::string> names;
+  for (const PolicyEntry& entry : policies()) names.emplace_back(entry.name);
+  expect_none(missing_goldens(tree(), "policy", names));
+}
+
+TEST(Tree, EveryPlacementHasAGolden) {
+  std::vector<std::string> names;
+  for (const PlacerEntry& entry : placers()) names.emplace_back(entry.name);
+  expect_none(missing_goldens(tree(), "place", names));
+}
+
+}  // namespace
+}  // namespace berth::tidy

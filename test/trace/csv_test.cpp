@@ -1,0 +1,81 @@
+// Goal: a bad file is refused with file, line, column, value and what was expected.
+// Method: small texts, good and bad.
+#include "trace/csv.hpp"
+
+#include <gtest/gtest.h>
+
+namespace berth::trace {
+namespace {
+
+/// Error of reading column 1 of the first row with `read`.
+template <class Read>
+std::string objection(const std::string& value, Read read) {
+  const std::string text = "a,b\nx," + value + "\n";
+  auto csv = Csv::open(text, "f.csv");
+  if (!csv || !csv->next()) return "no row";
+  const auto result = read(*csv);
+  return result ? "none" : result.error().message;
+}
+std::string not_an_integer(const std::string& value) {
+  return objection(value, [](const Csv& csv) { return csv.integer(1, -5, 5); });
+}
+std::string not_a_duration(const std::string& value) {
+  return objection(value, [](const Csv& csv) { return csv.duration(1); });
+}
+
+TEST(Csv, ReadsRowsByColumnName) {
+  auto csv = Csv::open(" a , b\r\n\r\n1, x y \r\n\n2,\n", "f.csv");
+  ASSERT_TRUE(csv);
+  EXPECT_EQ(csv->column("b").value_or(9), 1U);
+  EXPECT_TRUE(csv->next().value_or(false));
+  EXPECT_EQ(csv->field(0), "1");
+  EXPECT_EQ(csv->field(1), "x y");
+  EXPECT_TRUE(csv->next().value_or(false));
+  EXPECT_EQ(csv->field(1), "");
+  EXPECT_FALSE(csv->next().value_or(true));
+}
+
+TEST(Csv, NamesWhatTheHeaderLacks) {
+  EXPECT_EQ(Csv::open("", "f.csv").error().message, "f.csv: empty, expected a header line");
+  EXPECT_EQ(Csv::open(" \n\r\n", "f.csv").error().message, "f.csv: empty, expected a header line");
+  EXPECT_EQ(Csv::open("a,b\n", "f.csv")->column("c").error().message,
+            "f.csv:1: no column 'c' in the header");
+}
+
+TEST(Csv, CountsFieldsAndLines) {
+  auto csv = Csv::open("a,b\n\n1,2\n1,2,3\n", "f.csv");
+  EXPECT_TRUE(csv->next().value_or(false));
+  const auto row = csv->next();
+  ASSERT_FALSE(row);
+  EXPECT_EQ(row.error().message, "f.csv:4: 3 fields, expected 2");
+  EXPECT_EQ(row.error().code, ErrorCode::BadData);
+}
+
+TEST(Csv, IntegersAreWholeAndInRange) {
+  for (const char* good : {"0", "5", "-5"}) EXPECT_EQ(not_an_integer(good), "none") << good;
+  for (const char* bad : {"", "6", "-6", "1.0", "1e0", "0x1", "+1", "1 2", "9223372036854775808"}) {
+    EXPECT_EQ(not_an_integer(bad),
+              "f.csv:2: column 'b': '" + std::string(bad) + "', expected an integer from -5 to 5");
+  }
+}
+
+TEST(Csv, DurationsAreNonNegativeSeconds) {
+  for (const char* good : {"0", "0.0", "3162240000", "1.1234567", "1."}) {
+    EXPECT_EQ(not_a_duration(good), "none") << good;
+  }
+  for (const char* bad : {"", "-1", "-0.5", "-0", "1e3", "nan", "inf", "3162240001", ".5", "1.x"}) {
+    EXPECT_EQ(not_a_duration(bad), "f.csv:2: column 'b': '" + std::string(bad) +
+                                       "', expected seconds from 0 to 3162240000");
+  }
+}
+
+TEST(Csv, DurationsAreExactToTheMicrosecond) {
+  auto csv = Csv::open("a\n12.000001\n0.1234569\n7.5\n", "f.csv");
+  for (const std::int64_t expected : {12'000'001LL, 123'456LL, 7'500'000LL}) {
+    ASSERT_TRUE(csv->next().value_or(false));
+    EXPECT_EQ(csv->duration(0).value_or(Duration(-1)), Duration(expected));
+  }
+}
+
+}  // namespace
+}  // namespace berth::trace
