@@ -71,6 +71,7 @@ constexpr Bytes charge_of(const Ask& ask, const GpuSpec& gpu, const GpuUse& use)
 /// No tenant, in health, and no foreign use beyond the guard band.
 constexpr bool is_vacant(const Admission& admission, const GpuSpec& gpu, const GpuUse& use) {
   if (!is_usable(use) || use.tenants != 0) return false;
+  if (use.foreign == Bytes(0)) return true;  // nearly always; the band is not worth computing
   return admission.mode != AdmissionMode::Guarantee || use.foreign <= guard_band(admission, gpu);
 }
 
@@ -85,8 +86,8 @@ constexpr bool memory_holds(const Admission& admission, const GpuSpec& gpu, cons
 /// Slots, compute shares and the wish to be alone.
 constexpr bool tenancy_holds(const GpuSpec& gpu, const GpuUse& use, const Ask& ask) {
   if (use.tenants == 0) return true;
-  return gpu.share_mode != ShareMode::Exclusive && !ask.alone() && !use.alone && use.tenants < gpu.slots &&
-         use.milli + ask.request.gpu.milli <= kWholeGpu;
+  return gpu.share_mode != ShareMode::Exclusive && !ask.alone() && !use.alone &&
+         use.tenants < gpu.slots && use.milli + ask.request.gpu.milli <= kWholeGpu;
 }
 
 /// True if this GPU may take `ask` as one more tenant. Host resources and user limits are apart.

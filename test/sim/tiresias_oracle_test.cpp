@@ -31,7 +31,7 @@ std::string read(const fs::path& path) {
   return all;
 }
 
-struct Run {
+struct Replay {
   std::string cluster;
   std::string trace;
   std::string place;
@@ -39,7 +39,7 @@ struct Run {
 };
 
 /// `n4g4_60_job_count_dlas-gpu`: the placement is the last part but one.
-Run run_of(const std::string& name) {
+Replay case_of(const std::string& name) {
   const std::size_t last = name.rfind('_');
   const std::size_t middle = name.rfind('_', last - 1);
   const std::size_t first = name.find('_');
@@ -64,7 +64,7 @@ std::string start_and_end(const std::string& jobs) {
   return text;
 }
 
-Expected<std::string> ours(const fs::path& oracle, const Run& run) {
+Expected<std::string> ours(const fs::path& oracle, const Replay& run) {
   const auto trace = trace::read_tiresias(read(oracle / (run.trace + ".csv")), run.trace);
   if (!trace) return std::unexpected(trace.error());
   const auto cluster =
@@ -87,7 +87,7 @@ TEST(TiresiasOracle, EveryJobStartsAndEndsAsThePeerSays) {
   std::size_t same = 0;
   std::size_t tried = 0;
   for (const fs::path& file : files) {
-    const Run run = run_of(file.stem());
+    const Replay run = case_of(file.stem());
     if (run.policy.ends_with("gittins")) {  // needs the peer's samples of past service
       std::cout << "not yet: " << file.stem().string() << "\n";
       continue;
