@@ -11,8 +11,8 @@ namespace {
 /// GPUs in a row that are alike.
 struct Run {
   std::uint32_t gpus = 0;
-  std::string name;              ///< "" while none is known.
-  std::optional<Bytes> least;    ///< Capacities of those without a problem.
+  std::string name;            ///< "" while none is known.
+  std::optional<Bytes> least;  ///< Capacities of those without a problem.
   std::optional<Bytes> largest;
 };
 

@@ -102,8 +102,8 @@ void Nvml::listen() {
 /// A GPU that was refused when we opened may have come back.
 Expected<nvml::Gpu> Nvml::gpu(std::uint32_t device) const {
   if (device >= gpus_.size()) {
-    return fail(ErrorCode::InvalidArgument, "GPU " + std::to_string(device) + ": there are " +
-                                                std::to_string(gpus_.size()));
+    return fail(ErrorCode::InvalidArgument,
+                "GPU " + std::to_string(device) + ": there are " + std::to_string(gpus_.size()));
   }
   return gpus_[device] ? gpus_[device] : nvml::read_handle(api_, device);
 }

@@ -15,9 +15,7 @@ constexpr std::size_t kFirstRoom = 64;             // processes a list has room 
 constexpr std::size_t kMostProcesses = 1U << 16;
 constexpr int kMostTries = 8;
 
-std::string text_of(const char* text, std::size_t room) {
-  return {text, strnlen(text, room)};
-}
+std::string text_of(const char* text, std::size_t room) { return {text, strnlen(text, room)}; }
 
 Bytes bytes_of(std::uint64_t count) { return Bytes(static_cast<std::int64_t>(count)); }
 
@@ -52,10 +50,10 @@ Expected<Memory> checked(const char* call, const Gpu& gpu, const MemoryV2& memor
   const bool is_sane = memory.total > 0 && memory.total <= kLargestGpu &&
                        memory.reserved <= memory.total && memory.used <= memory.total;
   if (!is_sane) {
-    return fail(ErrorCode::BadData,
-                std::string(call) + " on GPU " + std::to_string(gpu.index) + ": used " +
-                    mebibytes(memory.used) + " and reserved " + mebibytes(memory.reserved) +
-                    " of " + mebibytes(memory.total));
+    return fail(ErrorCode::BadData, std::string(call) + " on GPU " + std::to_string(gpu.index) +
+                                        ": used " + mebibytes(memory.used) + " and reserved " +
+                                        mebibytes(memory.reserved) + " of " +
+                                        mebibytes(memory.total));
   }
   return Memory{.total = bytes_of(memory.total),
                 .reserved = bytes_of(memory.reserved),
@@ -112,8 +110,8 @@ Expected<Holdings> read_holdings(const Api& api, const ListFunction& list, const
     const auto figure = figure_of(entry.bytes, total);
     const auto [held, is_new] = holdings.try_emplace(static_cast<pid_t>(entry.pid), figure);
     // Twice in one list is a process on two instances: they add.
-    if (!is_new) held->second = held->second && figure ? std::optional(*held->second + *figure)
-                                                       : std::nullopt;
+    if (!is_new)
+      held->second = held->second && figure ? std::optional(*held->second + *figure) : std::nullopt;
   }
   return holdings;
 }

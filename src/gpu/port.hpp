@@ -21,13 +21,13 @@ namespace berth {
 /// One GPU as it is. `index` counts in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID does.
 struct Device {
   std::uint32_t index = 0;
-  std::string name;               ///< The model, in the driver's words.
+  std::string name;  ///< The model, in the driver's words.
   std::string uuid;
   std::string bus_id;
   Bytes total{0};
-  Bytes reserved{0};              ///< Kept by the driver; 0 where it only counts it as used.
-  std::optional<bool> mig;        ///< Whether it is split into MIG instances.
-  std::string problem;            ///< Why it cannot be used; "" if it can.
+  Bytes reserved{0};        ///< Kept by the driver; 0 where it only counts it as used.
+  std::optional<bool> mig;  ///< Whether it is split into MIG instances.
+  std::string problem;      ///< Why it cannot be used; "" if it can.
 };
 
 /// What lies between two GPUs on the bus; smaller is nearer.

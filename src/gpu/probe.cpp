@@ -19,8 +19,8 @@ struct Split {
 
 void add_job(Split& split, JobId job, const std::optional<Bytes>& figure) {
   const auto [held, is_new] = split.jobs.try_emplace(job, figure);
-  if (!is_new) held->second = held->second && figure ? std::optional(*held->second + *figure)
-                                                     : std::nullopt;
+  if (!is_new)
+    held->second = held->second && figure ? std::optional(*held->second + *figure) : std::nullopt;
   if (!figure) split.hides_a_tenant = true;
 }
 

@@ -33,9 +33,9 @@ using OwnerOf = std::function<Owner(pid_t)>;
 struct Reading {
   GpuId gpu;
   const Sample& sample;
-  Instant began;                    ///< Before the first call to the driver.
-  std::optional<Instant> changed;   ///< The last start or end of a tenant on this GPU, if any.
-  std::uint32_t tenants = 0;        ///< Jobs with a charge on this GPU.
+  Instant began;                       ///< Before the first call to the driver.
+  std::optional<Instant> changed;      ///< The last start or end of a tenant on this GPU, if any.
+  std::uint32_t tenants = 0;           ///< Jobs with a charge on this GPU.
   const Measured* previous = nullptr;  ///< What the engine was told last, if anything.
 };
 

@@ -81,6 +81,7 @@ void Pass::walk(PendingIndex& index) {
     return std::tie(b.group, *b.at) < std::tie(a.group, *a.at);
   };
   std::vector<Head> heads = heads_of(index);
+  if (heads.empty()) return;
   std::ranges::make_heap(heads, later_first);
   while (!heads.empty()) {
     std::ranges::pop_heap(heads, later_first);
@@ -99,6 +100,7 @@ void Pass::walk(PendingIndex& index) {
 
 std::vector<Pass::Head> Pass::heads_of(PendingIndex& index) {
   std::vector<Head> heads;
+  heads.reserve(options_.no_fit == HeadOfLine::Block ? index.lanes().size() : index.open().size());
   const auto add = [&](Lane& lane) {
     if (!lane.jobs.empty()) {
       heads.push_back({group_rank(lane.key.user), lane.jobs.begin(), &lane});
