@@ -48,6 +48,7 @@ class ByteReader {
       rest_.remove_prefix(1);
       if (shift == 63 && byte > 1) break;
       value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte == 0 && shift > 0) break;  // a writer would have stopped before
       if ((byte & 0x80) == 0) {
         return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
       }

@@ -94,7 +94,9 @@ void get_one(ByteReader& in, Quantity<Tag>& value) {
 }
 template <class Tag, class Rep>
 void get_one(ByteReader& in, Id<Tag, Rep>& value) {
-  value = Id<Tag, Rep>(static_cast<Rep>(in.integer()));
+  const std::int64_t number = in.integer();
+  value = Id<Tag, Rep>(static_cast<Rep>(number));
+  if (static_cast<std::int64_t>(value.value()) != number) in.fail();
 }
 inline void get_one(ByteReader& in, Duration& value) { value = Duration(in.integer()); }
 inline void get_one(ByteReader& in, Instant& value) { value = instant_from_micros(in.integer()); }
@@ -120,7 +122,8 @@ void get_one(ByteReader& in, std::map<K, V>& values) {
     K key{};
     V value{};
     get(in, key), get(in, value);
-    values.emplace(std::move(key), std::move(value));
+    if (!values.empty() && !(values.rbegin()->first < key)) in.fail();  // each once, ascending
+    values.emplace_hint(values.end(), std::move(key), std::move(value));
   }
 }
 template <class... T>

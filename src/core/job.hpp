@@ -61,7 +61,7 @@ struct Job {
   bool migrating = false;                  ///< Stopping only to move; not a preemption.
   Outcome outcome = Outcome::Done;
   std::int32_t exit_code = 0;
-  Attempt attempt;  ///< Of the latest start; 0 before the first.
+  Attempt attempt;  ///< Of the latest berth; 0 before the first.
   Instant submitted;
   Instant first_start = kNever;
   Instant since;                   ///< When the last change of (granted, not granted) was.

@@ -49,7 +49,9 @@ inline auto members(Job& v) {
 }
 
 // The cluster and its state.
-inline auto members(GpuSpec& v) { return std::tie(v.node, v.share_mode, v.type, v.slots, v.capacity, v.context); }
+inline auto members(GpuSpec& v) {
+  return std::tie(v.node, v.share_mode, v.type, v.slots, v.capacity, v.context);
+}
 inline auto members(NodeShape& v) {
   return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host);
 }

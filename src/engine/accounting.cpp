@@ -139,4 +139,12 @@ std::optional<std::string> Engine::impossible(const Job& job) const {
   return why_impossible(job.id, job.spec.request, state_.cluster);
 }
 
+/// The estimate of GPU memory, or none where no placement could ever hold it: whole GPUs then.
+Bytes Engine::grantable(const JobSpec& spec, Bytes estimate) const {
+  if (estimate <= Bytes(0)) return Bytes(0);
+  Request asked = spec.request;
+  asked.gpu.vram = estimate;
+  return why_impossible(JobId(0), asked, state_.cluster) ? Bytes(0) : estimate;
+}
+
 }  // namespace berth

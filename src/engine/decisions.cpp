@@ -23,6 +23,7 @@ bool Engine::apply(const Resume& resume) {
   Job* const job = state_.jobs.find(resume.job);
   if (job == nullptr || job->state != JobState::Suspended) return false;
   if (!grant(*job, resume.placement)) return false;
+  job->attempt = Attempt(job->attempt.value() + 1);  // late reports of the berth before are void
   effects_.list.push_back(Continue{job->id, job->attempt, job->grant});
   return true;
 }

@@ -24,7 +24,7 @@ struct Launch {
   Duration term = kForever;          ///< A lease: send LeaseExpired when it is over.
   std::int32_t share_percent = 100;  ///< Of each GPU's compute, where the share mode can cap it.
 };
-/// Continue a suspended job there; answer with Started or StartFailed.
+/// Continue a suspended job there, as a new attempt; answer with Started or StartFailed.
 struct Continue {
   JobId job;
   Attempt attempt;

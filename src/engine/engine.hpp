@@ -103,6 +103,7 @@ class Engine {
   bool is_well_formed(const Placement& placement, const Job& job) const;
   bool is_within_limits(const Job& job) const;
   std::optional<std::string> impossible(const Job& job) const;
+  Bytes grantable(const JobSpec& spec, Bytes estimate) const;
 
   void begin(Instant now);
   void take_inputs(std::span<const Input> inputs);

@@ -19,6 +19,7 @@ void Engine::on(const Submitted& submitted) {
     state_.jobs.erase(job.id);
     return;
   }
+  job.spec.vram_estimate = grantable(job.spec, job.spec.vram_estimate);
   if (submitted.held) job.state = JobState::Held;
   if (!submitted.held) emit(EventKind::Submitted, job.id);
 }
@@ -54,6 +55,7 @@ void Engine::on(const UpdateAsked& asked) {
   changed.spec.user = job->spec.user;
   if (impossible(changed)) return;  // the shell asked first; this is the last gate
   job->spec = changed.spec;
+  job->spec.vram_estimate = grantable(job->spec, job->spec.vram_estimate);
   drop_holds(job->id);  // kept for what it asked before
   if (job->state == JobState::Queued) emit(EventKind::Changed, job->id);
 }
@@ -77,6 +79,7 @@ void Engine::on(const StartFailed& failed) {
   release(*job);
   if (job->ending) return end(*job);
   set_state(*job, JobState::Queued);  // nothing ran, so nothing was kept
+  job->migrating = false;
   emit(EventKind::Requeued, job->id);
 }
 
@@ -177,8 +180,7 @@ void Engine::on(const Estimated& estimated) {
   Job* const job = state_.jobs.find(estimated.job);
   if (job == nullptr) return;
   job->spec.estimate = estimated.estimate;
-  const bool is_grantable = estimated.vram <= state_.cluster.largest_gpu();
-  job->spec.vram_estimate = is_grantable ? estimated.vram : Bytes(0);  // else: a whole GPU
+  job->spec.vram_estimate = grantable(job->spec, estimated.vram);
   emit(EventKind::Changed, job->id);
 }
 

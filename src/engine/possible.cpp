@@ -1,6 +1,7 @@
 #include "engine/possible.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/text.hpp"
 
@@ -70,13 +71,20 @@ std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster&
   return std::nullopt;
 }
 
+/// The sum, or the largest amount there is: nodes without a bound state a very large one.
+template <class Amount>
+Amount sum_of(Amount a, Amount b) {
+  const Amount most(std::numeric_limits<std::int64_t>::max());
+  return a > most - b ? most : a + b;
+}
+
 std::optional<std::string> why_no_host(const Request& request, const Cluster& cluster) {
   if (request.cpu == CpuMilli(0) && request.host == Bytes(0)) return std::nullopt;
   CpuMilli cpu(0);
   Bytes host(0);
   for (const NodeSpec& node : cluster.nodes()) {
-    cpu = request.gpu.count > GpuCount(1) ? cpu + node.cpu : std::max(cpu, node.cpu);
-    host = request.gpu.count > GpuCount(1) ? host + node.host : std::max(host, node.host);
+    cpu = request.gpu.count > GpuCount(1) ? sum_of(cpu, node.cpu) : std::max(cpu, node.cpu);
+    host = request.gpu.count > GpuCount(1) ? sum_of(host, node.host) : std::max(host, node.host);
   }
   if (request.cpu > cpu) {
     return "asks " + cores_text(request.cpu) + " cores, the limit is " + cores_text(cpu);

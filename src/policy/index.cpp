@@ -9,14 +9,14 @@ void PendingIndex::clear(Shape shape) {
   shape_ = shape;
 }
 
-bool PendingIndex::update(JobId id, const ClusterView& view, const Order& order) {
+Lane* PendingIndex::update(JobId id, const ClusterView& view, const Order& order) {
   erase(id);
   const Job* const job = view.find(id);
-  if (job == nullptr || !is_waiting(job->state)) return false;
+  if (job == nullptr || !is_waiting(job->state)) return nullptr;
   return insert(view.job(id), view, order);
 }
 
-bool PendingIndex::insert(const JobView& job, const ClusterView& view, const Order& order) {
+Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Order& order) {
   LaneKey key{.user = shape_.by_user ? job.user() : UserId(0), .ask = ask_of(job)};
   if (!shape_.by_plan) key.ask.planned = kForever;
   const auto [found, fresh] = lanes_.try_emplace(key);
@@ -32,7 +32,7 @@ bool PendingIndex::insert(const JobView& job, const ClusterView& view, const Ord
   lane.jobs.insert(position);
   entries_.insert(job.id(), {&lane, position, ranked.valid_until});
   if (ranked.valid_until) expiries_.emplace(*ranked.valid_until, job.id());
-  return fresh;
+  return &lane;
 }
 
 void PendingIndex::erase(JobId id) {

@@ -33,6 +33,7 @@ struct Lane {
   LaneKey key;
   std::set<Position> jobs;
   bool closed = false;
+  std::optional<bool> possible;  ///< Whether its ask could ever be placed; unknown at first.
 };
 
 class PendingIndex {
@@ -47,8 +48,8 @@ class PendingIndex {
   void clear(Shape shape);
   Shape shape() const { return shape_; }
 
-  /// Brings one job up to date: in, out, or elsewhere. Returns: whether it opened a new lane.
-  bool update(JobId id, const ClusterView& view, const Order& order);
+  /// Brings one job up to date: in, out, or elsewhere. Returns: its lane, or null if it is out.
+  Lane* update(JobId id, const ClusterView& view, const Order& order);
   /// Asks again for the ranks whose time is over.
   void expire(const ClusterView& view, const Order& order);
   void rerank_all(const ClusterView& view, const Order& order);
@@ -71,7 +72,7 @@ class PendingIndex {
     Position position;
     std::optional<Instant> valid_until;
   };
-  bool insert(const JobView& job, const ClusterView& view, const Order& order);
+  Lane* insert(const JobView& job, const ClusterView& view, const Order& order);
 
   void drop_empty_lanes();
 

@@ -188,12 +188,12 @@ Why Pass::try_start(const Head& head, const Ask& ask) {
 
 void Pass::start(JobId id, const Ask& ask, Placement placement) {
   const JobView job = view_.job(id);
-  const Grant grant = trial_.put(ask, placement);
+  Grant grant = trial_.put(ask, placement);
   if (options_.no_fit == HeadOfLine::Reserve) {
     for (Hold& hold : holds_) lend(hold, grant, ask.planned);
+    fresh_.push_back({ask.planned, std::move(grant)});
   }
   placed_.push_back(id);
-  fresh_.push_back({ask.planned, grant});
   tally_.take(job);
   drop_hold(id);
   const Because because = holds_.empty() ? Because::ItsTurn : Because::Backfilled;

@@ -24,13 +24,16 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
       .by_plan = options_.no_fit == HeadOfLine::Reserve};
   impossible_.clear();
   const auto update = [&](JobId id) {
-    const bool new_lane = index_.update(id, view, *order_);
-    if (new_lane && !feasibility_.allows(view.job(id), view, *placer_)) {
-      index_.erase(id);
-      impossible_.push_back(id);
-    }
+    Lane* const lane = index_.update(id, view, *order_);
+    if (lane == nullptr) return;
+    if (!lane->possible) lane->possible = feasibility_.allows(view.job(id), view, *placer_);
+    if (*lane->possible) return;
+    index_.erase(id);
+    impossible_.push_back(id);
   };
-  if (fresh_ || options_.rebuild || shape.by_user != index_.shape().by_user) {
+  const bool other_rules = admission_ != view.settings().admission;
+  admission_ = view.settings().admission;
+  if (fresh_ || options_.rebuild || other_rules || shape.by_user != index_.shape().by_user) {
     index_.clear(shape);
     view.for_each_pending([&](const JobView& job) { update(job.id()); });
     fresh_ = false;

@@ -34,6 +34,7 @@ class Pipeline final : public Policy {
   PendingIndex index_;
   Feasibility feasibility_;
   std::vector<JobId> impossible_;   ///< Of this pass.
+  Admission admission_;             ///< Of the view at the last pass: asks possible under it.
   bool fresh_ = true;               ///< Nothing seen yet: look at everything.
   std::uint64_t room_version_ = 0;  ///< Of the view at the last pass.
 };

@@ -53,13 +53,15 @@ TEST(AskOf, AJobThatWantsToBeAloneIsNotShrunk) {
   EXPECT_EQ(ask_of(JobView(job, kStart)).request.gpu.vram, Bytes(0));
 }
 
-TEST(AskOf, PlansWhatIsLeftOfTheEstimate) {
+TEST(AskOf, PlansByTheLimitThatIsEnforcedElseByTheEstimate) {
   Job job = job_with({.count = 1_gpus});
   EXPECT_EQ(ask_of(JobView(job, kStart)).planned, kForever);
   job.spec.time_limit = seconds(100);
   job.ran = seconds(30);
   EXPECT_EQ(ask_of(JobView(job, kStart)).planned, seconds(70));
   job.spec.estimate = seconds(20);
+  EXPECT_EQ(ask_of(JobView(job, kStart)).planned, seconds(70));
+  job.spec.time_limit = kForever;
   EXPECT_EQ(ask_of(JobView(job, kStart)).planned, Duration::zero());
 }
 

@@ -68,8 +68,8 @@ std::string broken_inequality(const Engine& engine, const Effects& effects) {
   return broken;
 }
 
-/// The guarantee itself: while nobody outgrows a charge and foreign use does not grow, all charges can be
-/// used in full at once on every GPU.
+/// The guarantee itself: while nobody outgrows a charge and foreign use does not grow, all charges
+/// can be used in full at once on every GPU.
 std::string overfull_gpu(const Engine& engine) {
   const ClusterView view = engine.view();
   for (std::uint32_t g = 0; g < view.cluster().gpus().size(); ++g) {

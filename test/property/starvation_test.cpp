@@ -1,9 +1,9 @@
 // Nobody feasible waits for ever: a large job against an endless stream of small ones.
 //
-// Method: the stream never lets the cluster drain by itself; a job as large as the cluster arrives in
-// the middle of it. Under strict fifo it starts once its occupants ended; with a place kept it starts no
-// later than the instant promised when the place was found (doc/problem.md), or, if some occupant has no
-// plan, once everyone who was there then has ended.
+// Method: the stream never lets the cluster drain by itself; a job as large as the cluster arrives
+// in the middle of it. Under strict fifo it starts once its occupants ended; with a place kept it
+// starts no later than the instant promised when the place was found (doc/problem.md), or, if some
+// occupant has no plan, once everyone who was there then has ended.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -87,7 +87,7 @@ class Stream {
     const JobId id(is_large ? kLarge : ++last_);
     lengths_[id] = seconds(rng_.between(1, 900));
     if (planned_) spec.time_limit = lengths_[id];
-    if (planned_ && rng_.one_in(2)) spec.estimate = lengths_[id] * 2;   // the limit is what counts
+    if (planned_ && rng_.one_in(2)) spec.estimate = lengths_[id] * 2;  // the limit is what counts
     step({Submitted{.job = id, .spec = spec}});
   }
 

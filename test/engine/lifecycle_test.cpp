@@ -1,0 +1,597 @@
+// Goal: every input does to a job what its state allows, and nothing else.
+//
+// Method: a policy that says what the test tells it to drives one job through its states; each test
+// is one path. Memory and admission are in memory_test.cpp, invalid decisions in refusal_test.cpp.
+#include <gtest/gtest.h>
+
+#include "engine/rig.hpp"
+
+namespace berth::test {
+namespace {
+
+using namespace berth::literals;
+
+class Lifecycle : public testing::Test {
+ protected:
+  Lifecycle() : rig_(nodes_of(1, 8)) {}
+
+  /// Expects that the job ended like this in the last step and is forgotten.
+  void expect_finished(const Effects& effects, JobId id, Outcome outcome) {
+    const auto* const finished = only<Finished>(effects);
+    ASSERT_NE(finished, nullptr);
+    EXPECT_EQ(finished->job, id);
+    EXPECT_EQ(finished->outcome, outcome);
+    EXPECT_FALSE(rig_.knows(id));
+    EXPECT_EQ(rig_.account().jobs, 0);
+  }
+
+  Rig rig_;
+};
+
+// ---- Submission ------------------------------------------------------------------------------
+
+TEST_F(Lifecycle, ASubmittedJobWaits) {
+  rig_.at(5);
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(rig_.job(id).submitted, kStart + seconds(5));
+  EXPECT_EQ(rig_.attempt(id), Attempt(0));
+  EXPECT_EQ(rig_.job(id).grant, Grant{});
+}
+
+TEST_F(Lifecycle, ANumberIsUsedOnce) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  EXPECT_TRUE(rig_.tell({Submitted{.job = id, .spec = shared(2, 8_GiB)}}).list.empty());
+  EXPECT_EQ(rig_.job(id).spec, shared(1, 4_GiB));
+}
+
+TEST_F(Lifecycle, NumberZeroNamesNoJob) {
+  EXPECT_TRUE(rig_.tell({Submitted{.job = JobId(0), .spec = shared(1, 4_GiB)}}).list.empty());
+  EXPECT_EQ(rig_.engine().view().job_count(), 0U);
+}
+
+TEST_F(Lifecycle, InputsForUnknownJobsChangeNothing) {
+  const JobId id(9);
+  const std::string before = rig_.engine().save();
+  const Effects& effects =
+      rig_.tell({CancelAsked{id}, HoldAsked{id}, ReleaseAsked{id}, UpdateAsked{id, whole(1)},
+                 Started{id, Attempt(1)}, StartFailed{id, Attempt(1)}, Exited{id, Attempt(1)},
+                 Released{id, Attempt(1)}, LeaseExpired{id, Attempt(1)}, Reported{id, "done", 1},
+                 Estimated{id, seconds(1), 1_GiB}, Computed{}, Ticked{},
+                 Measured{GpuId(0), Bytes(0), Bytes(0), {{id, 1_GiB}}}, GpuHealth{GpuId(99), false},
+                 NodeHealth{NodeId(99), false}, Measured{GpuId(99), 1_GiB, 1_GiB, {}}});
+  EXPECT_TRUE(effects.list.empty());
+  Rig other(nodes_of(1, 8));
+  other.tell({});
+  EXPECT_EQ(rig_.engine().save(), other.engine().save());
+  EXPECT_NE(rig_.engine().save(), before);  // one pass more
+}
+
+TEST_F(Lifecycle, AHeldJobStartsAfterItsRelease) {
+  const JobId id(1);
+  rig_.tell({Submitted{.job = id, .spec = shared(1, 4_GiB), .held = true}});
+  EXPECT_EQ(rig_.state(id), JobState::Held);
+  EXPECT_TRUE(rig_.start(id, {0}).list.empty());
+  rig_.tell({ReleaseAsked{id}});
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_NE(only<Launch>(rig_.start(id, {0})), nullptr);
+}
+
+TEST_F(Lifecycle, AQueuedJobCanBeHeld) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.tell({HoldAsked{id}});
+  EXPECT_EQ(rig_.state(id), JobState::Held);
+  EXPECT_TRUE(rig_.start(id, {0}).list.empty());
+}
+
+TEST_F(Lifecycle, AHeldJobKeepsItsAge) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.at(10).tell({HoldAsked{id}});
+  rig_.at(30).tell({ReleaseAsked{id}});
+  EXPECT_EQ(rig_.job(id).submitted, kStart);
+  EXPECT_EQ(rig_.engine().view().job(id).waited(), seconds(30));
+}
+
+TEST_F(Lifecycle, ARunningJobCannotBeHeld) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  EXPECT_TRUE(rig_.tell({HoldAsked{id}}).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Running);
+}
+
+TEST_F(Lifecycle, AHoldTakesThePlaceKeptForTheJob) {
+  const JobId id = rig_.submit(whole(1));
+  const Hold hold{.job = id, .ask = {}, .placement = on(rig_.cluster(), {3})};
+  rig_.decide({Reserve{.holds = {hold}}});
+  ASSERT_EQ(rig_.engine().view().holds().size(), 1U);
+  rig_.tell({HoldAsked{id}});
+  EXPECT_TRUE(rig_.engine().view().holds().empty());
+}
+
+// ---- Update ----------------------------------------------------------------------------------
+
+TEST_F(Lifecycle, AnUpdateChangesWhatAWaitingJobAsks) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.tell({UpdateAsked{id, shared(2, 6_GiB)}});
+  EXPECT_EQ(rig_.job(id).spec, shared(2, 6_GiB));
+  const auto* const launch = only<Launch>(rig_.start(id, {0, 1}));
+  ASSERT_NE(launch, nullptr);
+  EXPECT_EQ(launch->grant.shares[1].charge, 6_GiB);
+}
+
+TEST_F(Lifecycle, AnUpdateReachesAHeldJob) {
+  const JobId id(1);
+  rig_.tell({Submitted{.job = id, .spec = shared(1, 4_GiB), .held = true}});
+  rig_.tell({UpdateAsked{id, shared(1, 6_GiB)}});
+  EXPECT_EQ(rig_.job(id).spec, shared(1, 6_GiB));
+  EXPECT_EQ(rig_.state(id), JobState::Held);
+}
+
+TEST_F(Lifecycle, AnUpdateDoesNotChangeTheUser) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  JobSpec other = shared(1, 6_GiB);
+  other.user = UserId(8);
+  rig_.tell({UpdateAsked{id, other}});
+  EXPECT_EQ(rig_.job(id).spec.user, UserId(7));
+  EXPECT_EQ(rig_.job(id).spec.request.gpu.vram, 6_GiB);
+}
+
+TEST_F(Lifecycle, AnImpossibleUpdateChangesNothing) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  EXPECT_TRUE(rig_.tell({UpdateAsked{id, shared(9, 4_GiB)}}).list.empty());
+  EXPECT_EQ(rig_.job(id).spec, shared(1, 4_GiB));
+}
+
+TEST_F(Lifecycle, ARunningJobIsNotUpdated) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.tell({UpdateAsked{id, shared(1, 6_GiB)}});
+  EXPECT_EQ(rig_.job(id).spec, shared(1, 4_GiB));
+}
+
+TEST_F(Lifecycle, AnUpdateDropsThePlaceKeptForWhatItAskedBefore) {
+  const JobId id = rig_.submit(whole(1));
+  const Hold hold{.job = id, .ask = {}, .placement = on(rig_.cluster(), {3})};
+  rig_.decide({Reserve{.holds = {hold}}});
+  rig_.tell({UpdateAsked{id, whole(2)}});
+  EXPECT_TRUE(rig_.engine().view().holds().empty());
+}
+
+// ---- Cancel, in every state ------------------------------------------------------------------
+
+TEST_F(Lifecycle, CancelEndsAQueuedJobAtOnce) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  const Effects& effects = rig_.tell({CancelAsked{id}});
+  EXPECT_EQ(effects.list.size(), 1U);  // no process to stop
+  expect_finished(effects, id, Outcome::Cancelled);
+}
+
+TEST_F(Lifecycle, CancelEndsAHeldJobAtOnce) {
+  rig_.tell({Submitted{.job = JobId(1), .spec = shared(1, 4_GiB), .held = true}});
+  const Effects& effects = rig_.tell({CancelAsked{JobId(1)}});
+  EXPECT_EQ(effects.list.size(), 1U);
+  expect_finished(effects, JobId(1), Outcome::Cancelled);
+}
+
+TEST_F(Lifecycle, CancelKillsAStartingJobAndKeepsItsChargeUntilReleased) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.start(id, {0});
+  const auto* const stop = only<Stop>(rig_.tell({CancelAsked{id}}));
+  ASSERT_NE(stop, nullptr);
+  EXPECT_EQ(stop->attempt, Attempt(1));
+  EXPECT_EQ(stop->how, PreemptHow::Kill);
+  EXPECT_EQ(stop->why, StopFor::Cancel);
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+  EXPECT_EQ(rig_.gpu(0).charged, 4_GiB);
+  expect_finished(rig_.released(id), id, Outcome::Cancelled);
+  EXPECT_EQ(rig_.gpu(0).charged, Bytes(0));
+}
+
+TEST_F(Lifecycle, CancelKillsARunningJobWhateverItsExitSays) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  EXPECT_EQ(only<Stop>(rig_.tell({CancelAsked{id}}))->how, PreemptHow::Kill);
+  rig_.exited(id, Outcome::Failed, 137);
+  const Effects& effects = rig_.released(id);
+  EXPECT_EQ(only<Finished>(effects)->code, 137);
+  expect_finished(effects, id, Outcome::Cancelled);
+}
+
+TEST_F(Lifecycle, CancelKillsAJobThatWasBeingSuspended) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  EXPECT_EQ(only<Stop>(rig_.tell({CancelAsked{id}}))->how, PreemptHow::Kill);
+  expect_finished(rig_.released(id), id, Outcome::Cancelled);
+}
+
+TEST_F(Lifecycle, CancelKillsTheProcessOfASuspendedJob) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.released(id);
+  const Effects& effects = rig_.tell({CancelAsked{id}});
+  EXPECT_EQ(only<Stop>(effects)->how, PreemptHow::Kill);
+  expect_finished(effects, id, Outcome::Cancelled);
+}
+
+TEST_F(Lifecycle, CancelTwiceStopsOnce) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.tell({CancelAsked{id}});
+  EXPECT_TRUE(rig_.tell({CancelAsked{id}}).list.empty());
+}
+
+TEST_F(Lifecycle, CancelAfterTheExitIsTooLate) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.exited(id);
+  EXPECT_TRUE(rig_.tell({CancelAsked{id}}).list.empty());
+  expect_finished(rig_.released(id), id, Outcome::Done);
+}
+
+// ---- Starting --------------------------------------------------------------------------------
+
+TEST_F(Lifecycle, AStartChargesBeforeItLaunches) {
+  const JobId id = rig_.submit(shared(2, 4_GiB));
+  const auto* const launch = only<Launch>(rig_.start(id, {2, 5}));
+  ASSERT_NE(launch, nullptr);
+  EXPECT_EQ(launch->attempt, Attempt(1));
+  EXPECT_EQ(placement_of(launch->grant), on(rig_.cluster(), {2, 5}));
+  EXPECT_EQ(rig_.state(id), JobState::Starting);
+  EXPECT_EQ(rig_.gpu(5).charged, 4_GiB);
+  EXPECT_EQ(rig_.account().gpus, 2_gpus);
+  rig_.tell({Started{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Running);
+}
+
+TEST_F(Lifecycle, ALeaseAndAShareReachTheShell) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  const Placement place = on(rig_.cluster(), {0});
+  const auto* const launch = only<Launch>(rig_.decide(
+      {Start{.job = id, .placement = place, .term = seconds(60), .share_percent = 40}}));
+  EXPECT_EQ(launch->term, seconds(60));
+  EXPECT_EQ(launch->share_percent, 40);
+}
+
+TEST_F(Lifecycle, AFailedStartIsTriedAgainAsTheNextAttempt) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.start(id, {0});
+  EXPECT_TRUE(rig_.tell({StartFailed{id, Attempt(1)}}).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(rig_.gpu(0).charged, Bytes(0));
+  EXPECT_EQ(only<Launch>(rig_.start(id, {1}))->attempt, Attempt(2));
+}
+
+TEST_F(Lifecycle, TheThirdFailedStartIsTheLast) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  for (std::uint32_t n = 1; n <= 2; ++n) {
+    rig_.start(id, {0});
+    EXPECT_TRUE(rig_.tell({StartFailed{id, Attempt(n)}}).list.empty());
+  }
+  rig_.start(id, {0});
+  expect_finished(rig_.tell({StartFailed{id, Attempt(3)}}), id, Outcome::Failed);
+  EXPECT_EQ(rig_.gpu(0).charged, Bytes(0));
+}
+
+TEST_F(Lifecycle, ReportsOfAnEarlierAttemptAreIgnored) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.start(id, {0});
+  rig_.tell({StartFailed{id, Attempt(1)}});
+  rig_.start(id, {0});
+  rig_.tell({Started{id, Attempt(1)}, StartFailed{id, Attempt(1)}, Exited{id, Attempt(1)},
+             Released{id, Attempt(1)}, LeaseExpired{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Starting);
+  EXPECT_EQ(rig_.job(id).failed_starts, 1);
+}
+
+TEST_F(Lifecycle, AFailedStartReportedTwiceCountsOnce) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.start(id, {0});
+  rig_.tell({StartFailed{id, Attempt(1)}, StartFailed{id, Attempt(1)}});
+  EXPECT_EQ(rig_.job(id).failed_starts, 1);
+}
+
+TEST_F(Lifecycle, AFailedStartEndsAJobThatWasCancelledMeanwhile) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.start(id, {0});
+  rig_.tell({CancelAsked{id}});
+  expect_finished(rig_.tell({StartFailed{id, Attempt(1)}}), id, Outcome::Cancelled);
+}
+
+TEST_F(Lifecycle, AFailedStartOfAPreemptedJobDoesNotCountAgainstIt) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.start(id, {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.tell({StartFailed{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Queued);  // there is no process to continue
+  EXPECT_EQ(rig_.job(id).failed_starts, 0);
+}
+
+TEST_F(Lifecycle, AFailedStartEndsAMove) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.start(id, {0});
+  rig_.decide({Migrate{.job = id, .placement = on(rig_.cluster(), {1})}});
+  EXPECT_TRUE(rig_.job(id).migrating);
+  rig_.tell({StartFailed{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_FALSE(rig_.job(id).migrating);
+}
+
+// ---- Exits, in every state -------------------------------------------------------------------
+
+TEST_F(Lifecycle, AnExitHoldsTheChargeUntilTheMemoryIsFree) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  EXPECT_TRUE(rig_.exited(id, Outcome::Failed, 3).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+  EXPECT_EQ(rig_.gpu(0).charged, 4_GiB);
+  const Effects& effects = rig_.released(id);
+  EXPECT_EQ(only<Finished>(effects)->code, 3);
+  expect_finished(effects, id, Outcome::Failed);
+  EXPECT_EQ(rig_.gpu(0), GpuUse{});
+}
+
+TEST_F(Lifecycle, EveryOutcomeIsPassedOn) {
+  for (const Outcome outcome : {Outcome::Done, Outcome::Failed, Outcome::Oom, Outcome::Lost}) {
+    const JobId id = rig_.run(shared(1, 4_GiB), {0});
+    rig_.exited(id, outcome);
+    expect_finished(rig_.released(id), id, outcome);
+  }
+}
+
+TEST_F(Lifecycle, AnExitMayOvertakeTheStart) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.start(id, {0});
+  rig_.exited(id);
+  rig_.tell({Started{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+  expect_finished(rig_.released(id), id, Outcome::Done);
+}
+
+TEST_F(Lifecycle, AnExitReportedTwiceCountsOnce) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.exited(id);
+  EXPECT_TRUE(rig_.exited(id).list.empty());
+  expect_finished(rig_.released(id), id, Outcome::Done);
+}
+
+TEST_F(Lifecycle, ADeathByRequeueIsNoEnd) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  EXPECT_EQ(only<Stop>(rig_.preempt(id, PreemptHow::Requeue))->how, PreemptHow::Requeue);
+  rig_.exited(id, Outcome::Failed, 143);
+  EXPECT_TRUE(rig_.released(id).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(rig_.job(id).preemptions, 1);
+  EXPECT_EQ(only<Launch>(rig_.start(id, {0}))->attempt, Attempt(2));
+}
+
+TEST_F(Lifecycle, AJobThatIsDoneWhileBeingRequeuedIsDone) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Requeue);
+  rig_.exited(id, Outcome::Done);
+  expect_finished(rig_.released(id), id, Outcome::Done);
+}
+
+TEST_F(Lifecycle, AJobThatDiesWhileBeingSuspendedIsOver) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.exited(id, Outcome::Oom, 1);
+  expect_finished(rig_.released(id), id, Outcome::Oom);
+}
+
+TEST_F(Lifecycle, AKilledJobIsCancelled) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  EXPECT_EQ(only<Stop>(rig_.preempt(id, PreemptHow::Kill))->why, StopFor::Preemption);
+  rig_.exited(id, Outcome::Failed, 137);
+  expect_finished(rig_.released(id), id, Outcome::Cancelled);
+}
+
+TEST_F(Lifecycle, ASuspendedJobThatDiesIsOverAtOnce) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.released(id);
+  const Effects& effects = rig_.exited(id, Outcome::Lost);
+  EXPECT_EQ(effects.list.size(), 1U);  // no process is left to stop
+  expect_finished(effects, id, Outcome::Lost);
+}
+
+TEST_F(Lifecycle, AnExitOfAQueuedJobChangesNothing) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  EXPECT_TRUE(rig_.exited(id).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+}
+
+// ---- Releases --------------------------------------------------------------------------------
+
+TEST_F(Lifecycle, ASuspendedJobContinuesAsTheSameAttempt) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  EXPECT_EQ(only<Stop>(rig_.preempt(id, PreemptHow::Suspend))->how, PreemptHow::Suspend);
+  rig_.released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+  EXPECT_EQ(rig_.gpu(0).charged, Bytes(0));
+  const auto* const again = only<Continue>(rig_.resume(id, {4}));
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->attempt, Attempt(1));
+  EXPECT_EQ(rig_.gpu(4).charged, 4_GiB);
+}
+
+TEST_F(Lifecycle, ASuspendedJobThatCannotContinueStartsAnew) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.released(id);
+  rig_.resume(id, {0});
+  rig_.tell({StartFailed{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(only<Launch>(rig_.start(id, {0}))->attempt, Attempt(2));
+}
+
+TEST_F(Lifecycle, AReleaseOfARunningJobChangesNothing) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  EXPECT_TRUE(rig_.released(id).list.empty());
+  EXPECT_EQ(rig_.state(id), JobState::Running);
+  EXPECT_EQ(rig_.gpu(0).charged, 4_GiB);
+}
+
+TEST_F(Lifecycle, AReleaseReportedTwiceCountsOnce) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Requeue);
+  rig_.released(id);
+  rig_.released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(rig_.account().jobs, 0);
+}
+
+TEST_F(Lifecycle, ALateReleaseDoesNotTouchTheNextAttempt) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Requeue);
+  rig_.released(id);
+  rig_.start(id, {0});
+  rig_.preempt(id, PreemptHow::Requeue);
+  rig_.tell({Released{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+  EXPECT_EQ(rig_.gpu(0).charged, 4_GiB);
+}
+
+TEST_F(Lifecycle, AMigratedJobIsSuspendedWithoutAPreemption) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  const auto* const stop =
+      only<Stop>(rig_.decide({Migrate{.job = id, .placement = on(rig_.cluster(), {1})}}));
+  EXPECT_EQ(stop->why, StopFor::Migration);
+  rig_.released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+  EXPECT_FALSE(rig_.job(id).migrating);
+  EXPECT_EQ(rig_.job(id).preemptions, 0);
+}
+
+TEST_F(Lifecycle, ALeaseThatExpiresSuspendsARunningJob) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  const auto* const stop = only<Stop>(rig_.tell({LeaseExpired{id, Attempt(1)}}));
+  EXPECT_EQ(stop->why, StopFor::LeaseEnd);
+  EXPECT_EQ(stop->how, PreemptHow::Suspend);
+  rig_.released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+}
+
+TEST_F(Lifecycle, ALeaseThatExpiresWhileItStopsChangesNothing) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.exited(id);
+  EXPECT_TRUE(rig_.tell({LeaseExpired{id, Attempt(1)}}).list.empty());
+}
+
+// ---- Time ------------------------------------------------------------------------------------
+
+class TimeLimit : public Lifecycle {
+ protected:
+  TimeLimit() { spec_.time_limit = seconds(100); }
+  JobSpec spec_ = shared(1, 4_GiB);
+};
+
+TEST_F(TimeLimit, StopsTheJobWhenItIsReached) {
+  const JobId id = rig_.submit(spec_);
+  EXPECT_EQ(rig_.at(10).start(id, {0}).wake_at, kStart + seconds(110));
+  rig_.tell({Started{id, Attempt(1)}});
+  EXPECT_TRUE(rig_.at(109).tell({Ticked{}}).list.empty());
+  EXPECT_EQ(only<Stop>(rig_.at(110).tell({Ticked{}}))->why, StopFor::TimeLimit);
+  rig_.exited(id, Outcome::Failed, 143);
+  expect_finished(rig_.released(id), id, Outcome::Timeout);
+}
+
+TEST_F(TimeLimit, CountsFromTheGrant) {
+  const JobId id = rig_.submit(spec_);
+  rig_.start(id, {0});
+  EXPECT_EQ(only<Stop>(rig_.at(100).tell({Ticked{}}))->why, StopFor::TimeLimit);
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+}
+
+TEST_F(TimeLimit, DoesNotCountTimeWithoutGpus) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(40).preempt(id, PreemptHow::Suspend);
+  rig_.at(50).released(id);
+  EXPECT_EQ(rig_.at(500).resume(id, {0}).wake_at, kStart + seconds(550));
+  EXPECT_TRUE(rig_.at(549).tell({Started{id, Attempt(1)}}).list.empty());
+  EXPECT_EQ(only<Stop>(rig_.at(550).tell({}))->why, StopFor::TimeLimit);
+}
+
+TEST_F(TimeLimit, CountsEarlierAttempts) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(60).preempt(id, PreemptHow::Requeue);
+  rig_.released(id);
+  EXPECT_EQ(rig_.at(70).start(id, {0}).wake_at, kStart + seconds(110));
+}
+
+TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsSuspended) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(90).preempt(id, PreemptHow::Suspend);
+  const Effects& effects = rig_.at(100).released(id);
+  EXPECT_EQ(only<Stop>(effects)->how, PreemptHow::Kill);
+  expect_finished(effects, id, Outcome::Timeout);
+}
+
+TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsRequeued) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(90).preempt(id, PreemptHow::Requeue);
+  const Effects& effects = rig_.at(120).released(id);
+  EXPECT_EQ(effects.list.size(), 1U);
+  expect_finished(effects, id, Outcome::Timeout);
+}
+
+TEST_F(TimeLimit, YieldsToAnExitAtTheSameInstant) {
+  const JobId id = rig_.run(spec_, {0});
+  EXPECT_TRUE(rig_.at(100).exited(id).list.empty());
+  expect_finished(rig_.released(id), id, Outcome::Done);
+}
+
+TEST_F(TimeLimit, IsForgottenWithTheJob) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.exited(id);
+  EXPECT_EQ(rig_.released(id).wake_at, std::nullopt);
+  EXPECT_TRUE(rig_.at(200).tell({Ticked{}}).list.empty());
+}
+
+TEST_F(Lifecycle, TimeIsCountedWithAndWithoutABerth) {
+  const JobId id = rig_.submit(shared(2, 4_GiB));
+  rig_.at(10).start(id, {0, 1});
+  rig_.at(15).tell({Started{id, Attempt(1)}});
+  rig_.at(30).preempt(id, PreemptHow::Suspend);
+  rig_.at(35).released(id);
+  rig_.at(100).resume(id, {0, 1});
+  rig_.at(101).tell({Started{id, Attempt(1)}});
+  const JobView view = rig_.engine().view().job(id);
+  EXPECT_EQ(view.ran(), seconds(25 + 1));
+  EXPECT_EQ(view.waited(), seconds(10 + 65));
+  EXPECT_EQ(view.attained(), 2_gpus * seconds(26));
+  EXPECT_EQ(rig_.job(id).first_start, kStart + seconds(10));
+}
+
+// ---- Reports and estimates -------------------------------------------------------------------
+
+TEST_F(Lifecycle, ProgressIsWhatTheJobReported) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.tell({Reported{id, "done", 3}, Reported{id, "total", 10}, Reported{id, "loss", 5}});
+  EXPECT_EQ(rig_.job(id).progress, (Progress{.done = 3, .total = 10}));
+}
+
+TEST_F(Lifecycle, AnEstimateReplacesTheOneBefore) {
+  const JobId id = rig_.submit(shared(1, Bytes(0)));
+  rig_.tell({Estimated{id, seconds(50), 6_GiB}});
+  EXPECT_EQ(rig_.job(id).spec.estimate, seconds(50));
+  EXPECT_EQ(only<Launch>(rig_.start(id, {0}))->grant.shares[0].charge, 6_GiB);
+}
+
+TEST_F(Lifecycle, AKnobIsTurnedOnlyWhileTheJobRuns) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  EXPECT_TRUE(rig_.decide({Tune{id, "batch", 8}}).list.empty());
+  rig_.start(id, {0});
+  rig_.tell({Started{id, Attempt(1)}});
+  EXPECT_EQ(only<Adjust>(rig_.decide({Tune{id, "batch", 8}}))->value, 8);
+}
+
+TEST_F(Lifecycle, AClassIsWhatThePolicySays) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  rig_.decide({Classify{id, DurationClass::Long}});
+  EXPECT_EQ(rig_.job(id).spec.duration_class, DurationClass::Long);
+}
+
+TEST_F(Lifecycle, ARejectedJobIsToldWhatItAsked) {
+  const JobId id = rig_.submit(shared(2, 4_GiB));
+  const Effects& effects = rig_.decide({Reject{id}});
+  EXPECT_EQ(only<Finished>(effects)->note,
+            "job 1: asks 2 GPUs of 4 GiB, which has no place even on the empty cluster");
+  expect_finished(effects, id, Outcome::Rejected);
+}
+
+}  // namespace
+}  // namespace berth::test
