@@ -1,0 +1,47 @@
+// Goal: our declarations of NVML are NVML's.
+// Method: sizes and offsets of the published headers (x86-64), and of the emulated driver, which
+// declares the same interface on its own.
+#include "emu/nvml/abi.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "gpu/nvml_abi.hpp"
+
+namespace berth::nvml {
+namespace {
+
+TEST(NvmlAbi, IsThePublishedOne) {
+  EXPECT_EQ(sizeof(MemoryV1), 24U);
+  EXPECT_EQ(sizeof(MemoryV2), 40U);
+  EXPECT_EQ(offsetof(MemoryV2, total), 8U);
+  EXPECT_EQ(offsetof(MemoryV2, used), 32U);
+  EXPECT_EQ(kMemoryV2Tag, 0x02000028U);
+  EXPECT_EQ(sizeof(Pci), 68U);
+  EXPECT_EQ(offsetof(Pci, bus_id), 36U);
+  EXPECT_EQ(sizeof(Utilisation), 8U);
+  EXPECT_EQ(sizeof(ProcessV1), 16U);
+  EXPECT_EQ(sizeof(ProcessV2), 24U);
+  EXPECT_EQ(offsetof(ProcessV2, bytes), 8U);
+  EXPECT_EQ(sizeof(EventData), 32U);
+  EXPECT_EQ(offsetof(EventData, data), 16U);
+}
+
+TEST(NvmlAbi, IsTheEmulatedOne) {
+  EXPECT_EQ(sizeof(MemoryV1), sizeof(emu::NvmlMemory));
+  EXPECT_EQ(sizeof(MemoryV2), sizeof(emu::NvmlMemoryV2));
+  EXPECT_EQ(kMemoryV2Tag, emu::kNvmlMemoryV2Tag);
+  EXPECT_EQ(sizeof(Pci), sizeof(emu::NvmlPciInfo));
+  EXPECT_EQ(sizeof(ProcessV1), sizeof(emu::NvmlProcessInfoV1));
+  EXPECT_EQ(sizeof(ProcessV2), sizeof(emu::NvmlProcessInfo));
+  EXPECT_EQ(sizeof(EventData), sizeof(emu::NvmlEventData));
+  EXPECT_EQ(kEventXid, emu::kNvmlEventXid);
+  EXPECT_EQ(static_cast<int>(Result::GpuIsLost), static_cast<int>(emu::NvmlResult::GpuIsLost));
+  EXPECT_EQ(static_cast<int>(Result::InsufficientSize),
+            static_cast<int>(emu::NvmlResult::InsufficientSize));
+  EXPECT_EQ(kMemoryNode, static_cast<int>(emu::NvmlTopology::Node));
+}
+
+}  // namespace
+}  // namespace berth::nvml

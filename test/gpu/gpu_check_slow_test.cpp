@@ -1,0 +1,53 @@
+// Goal: tools/gpu-check, which is for machines with GPUs, works and can fail.
+// Method: it runs on emulated GPUs with the programs of this build, and once with a load that does
+// nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "gpu/support.hpp"
+#include "support/paths.hpp"
+#include "support/process.hpp"
+
+namespace berth::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+emu::test::Ended check(const std::string& gpus, const std::string& programs,
+                       const std::string& output) {
+  return emu::test::run({(source_dir() / "tools/gpu-check").string(), "--emulate", gpus,
+                         "--programs", programs, "--output", output});
+}
+
+std::string programs() { return std::filesystem::path(GPU_LIST).parent_path(); }
+
+TEST(GpuCheck, PassesOnEmulatedGpus) {
+  const ScratchFolder scratch;
+  for (const std::string gpus : {"2x24GiB", "1x141GiB"}) {
+    const auto ended = check(gpus, programs(), scratch / "out");
+    EXPECT_EQ(ended.code, 0) << ended.output;
+    const std::string report = read_file(scratch / "out");
+    EXPECT_THAT(report, HasSubstr("EMULATED " + gpus));
+    EXPECT_THAT(report, HasSubstr("21 passed, 0 failed, 1 skipped"));
+  }
+}
+
+TEST(GpuCheck, FailsWhereALoadHoldsNothing) {
+  const ScratchFolder scratch;
+  for (const std::string name : {"berth-gpu-list", "berth-emu"}) {
+    std::filesystem::create_symlink(programs() + "/" + name, scratch / name);
+  }
+  const std::string load = scratch.write("berth-load", "#!/bin/sh\necho nothing to do\n");
+  std::filesystem::permissions(load, std::filesystem::perms::owner_all);
+  const auto ended = check("1x24GiB", scratch.path(), scratch / "out");
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("FAILED  a tenant of 2 GiB: did not start"));
+  EXPECT_THAT(ended.output, HasSubstr("FAILED  out of memory ends with 77: exit 0"));
+  EXPECT_THAT(ended.output, Not(HasSubstr(" 0 failed")));
+}
+
+}  // namespace
+}  // namespace berth::test

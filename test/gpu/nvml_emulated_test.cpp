@@ -1,0 +1,197 @@
+// Goal: the port over NVML tells the truth about GPUs, tenants, strangers and Xids.
+// Method: the emulated libnvidia-ml.so.1 opened by dlopen; tenants and strangers are berth-load
+// processes on the emulated CUDA driver.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "gpu/probe.hpp"
+#include "gpu/support.hpp"
+
+namespace berth::test {
+namespace {
+
+using emu::test::Machine;
+using emu::test::Process;
+using namespace literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr Bytes kContext = 64_MiB;  // of Machine's GPUs
+
+/// A berth-load that holds `size` on GPU 0 until it is killed; it does when this returns.
+Process load(const Machine& machine, const std::string& size) {
+  Process process({EMU_LOAD, "--vram", size, "--steps", "0", "--step-ms", "1", "--report", "1"},
+                  emu::test::joining(machine, {{"CUDA_VISIBLE_DEVICES", "0"}}));
+  EXPECT_THAT(process.read_line(), HasSubstr("holding"));
+  return process;
+}
+
+OwnerOf only(pid_t tenant, JobId job) {
+  return [=](pid_t pid) -> Owner {
+    if (pid == tenant) return OfJob{job};
+    return OfStranger{};
+  };
+}
+
+TEST(NvmlEmulated, Devices) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  const auto devices = nvml->devices();
+  ASSERT_TRUE(devices) << devices.error().message;
+  EXPECT_FALSE(devices->driver_version.empty());
+  ASSERT_EQ(devices->list.size(), 2U);
+  for (std::uint32_t index = 0; index < 2; ++index) {
+    const Device& device = devices->list[index];
+    const auto truth = machine.gpu(index);
+    EXPECT_EQ(device.index, index);
+    EXPECT_EQ(device.name, truth.model);
+    EXPECT_EQ(device.uuid, truth.uuid);
+    EXPECT_EQ(device.bus_id, truth.bus_id);
+    EXPECT_EQ(device.total, 1_GiB);
+    EXPECT_EQ(device.reserved, 24_MiB);
+    EXPECT_EQ(device.mig, false);
+    EXPECT_EQ(device.problem, "");
+  }
+  ASSERT_EQ(devices->links.size(), 1U);
+  EXPECT_EQ(devices->links[0].nearness, Nearness::OneSwitch);
+  EXPECT_EQ(devices->links[0].nvlinks, 0U);
+}
+
+TEST(NvmlEmulated, AnIdleGpu) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  const Sample sample = sample_of(*nvml);
+  EXPECT_EQ(sample.total, 1_GiB);
+  EXPECT_EQ(sample.reserved, 24_MiB);
+  EXPECT_EQ(sample.used, 0_MiB);
+  EXPECT_EQ(sample.utilisation_percent, 0U);
+  EXPECT_THAT(sample.processes.value(), IsEmpty());
+}
+
+TEST(NvmlEmulated, AProcessAndItsBytes) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  const Process process = load(machine, "256M");
+  const Sample sample = sample_of(*nvml);
+  EXPECT_EQ(sample.used, 256_MiB + kContext);
+  EXPECT_THAT(sample.processes.value(),
+              ElementsAre(GpuProcess{.pid = process.pid(), .bytes = 256_MiB + kContext}));
+  EXPECT_THAT(sample_of(*nvml, 1).processes.value(), IsEmpty());
+}
+
+TEST(NvmlEmulated, AStrangerIsSeenWithinOneProbe) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  const Process tenant = load(machine, "200M");
+  const Process stranger = load(machine, "256M");
+  const Sample sample = sample_of(*nvml);  // one, the first since either started
+  const auto measured =
+      measure({.gpu = GpuId(0), .sample = sample, .tenants = 1}, only(tenant.pid(), JobId(7)));
+  ASSERT_TRUE(measured);
+  EXPECT_EQ(measured->foreign, 320_MiB);
+  ASSERT_EQ(measured->tenants.size(), 1U);
+  EXPECT_EQ(measured->tenants[0].job, JobId(7));
+  EXPECT_EQ(measured->tenants[0].bytes, 320_MiB);  // 264 MiB in steps of 64
+  EXPECT_EQ(measured->used, 640_MiB);              // 584 MiB
+}
+
+TEST(NvmlEmulated, MemoryOfTheDeadIsBack) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  {
+    const Process process = load(machine, "256M");
+    EXPECT_GT(sample_of(*nvml).used, 256_MiB);
+  }
+  EXPECT_EQ(sample_of(*nvml).used, 0_MiB);
+  EXPECT_THAT(sample_of(*nvml).processes.value(), IsEmpty());
+}
+
+TEST(NvmlEmulated, AnXidOfAProgram) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  ASSERT_TRUE(emu::inject_xid(machine.state(), 1, 31));
+  const auto event = nvml->wait_event(seconds(10));
+  ASSERT_TRUE(event && *event);
+  EXPECT_EQ(**event, (GpuEvent{.device = 1, .xid = 31}));
+  EXPECT_TRUE(is_application_xid(31));
+  EXPECT_TRUE(nvml->sample(1));
+}
+
+TEST(NvmlEmulated, Xid79LosesTheGpuAndTheOthersLive) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  ASSERT_TRUE(emu::inject_xid(machine.state(), 1, 79));
+  const auto event = nvml->wait_event(seconds(10));
+  ASSERT_TRUE(event && *event);
+  EXPECT_EQ(**event, (GpuEvent{.device = 1, .xid = 79}));
+  EXPECT_FALSE(is_application_xid(79));
+
+  const auto lost = nvml->sample(1);
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().message, "nvmlDeviceGetMemoryInfo_v2 on GPU 1: GPU is lost");
+  const auto devices = nvml->devices();
+  ASSERT_TRUE(devices);
+  EXPECT_THAT(devices->list[1].problem, HasSubstr("GPU is lost"));
+  EXPECT_TRUE(nvml->sample(0));
+
+  ASSERT_TRUE(emu::restore_gpu(machine.state(), 1));
+  EXPECT_TRUE(nvml->sample(1));
+}
+
+TEST(NvmlEmulated, AGpuThatWasLostWhenWeOpenedIsListedAndMayComeBack) {
+  const Machine machine;
+  ASSERT_TRUE(emu::inject_xid(machine.state(), 0, 79));
+  const auto nvml = open_emulated(machine);
+  const auto devices = nvml->devices();
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->list.size(), 2U);
+  EXPECT_EQ(devices->list[0].index, 0U);
+  EXPECT_THAT(devices->list[0].problem, HasSubstr("on GPU 0: GPU is lost"));
+  EXPECT_EQ(devices->list[1].problem, "");
+  EXPECT_FALSE(nvml->sample(0));
+  ASSERT_TRUE(emu::restore_gpu(machine.state(), 0));
+  EXPECT_TRUE(nvml->sample(0));
+}
+
+TEST(NvmlEmulated, SamplesWhileAnotherThreadWaits) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  std::jthread waiter([&] {
+    const auto event = nvml->wait_event(seconds(30));
+    EXPECT_TRUE(event && *event);
+  });
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(nvml->sample(0) && nvml->devices());
+  ASSERT_TRUE(emu::inject_xid(machine.state(), 1, 79));
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(nvml->sample(0) && !nvml->sample(1));
+}
+
+TEST(NvmlEmulated, WaitingEndsWithNothing) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  const auto event = nvml->wait_event(std::chrono::milliseconds(5));
+  ASSERT_TRUE(event);
+  EXPECT_FALSE(*event);
+}
+
+TEST(NvmlEmulated, NoSuchGpu) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  const auto sample = nvml->sample(2);
+  ASSERT_FALSE(sample);
+  EXPECT_EQ(sample.error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(sample.error().message, "GPU 2: there are 2");
+}
+
+TEST(NvmlEmulated, NoState) {
+  setenv("BERTH_EMU_STATE", "/nonexistent/state", 1);
+  const auto nvml = Nvml::open(EMU_LIBRARY_DIRECTORY "/libnvidia-ml.so.1");
+  ASSERT_FALSE(nvml);
+  EXPECT_EQ(nvml.error().code, ErrorCode::Io);
+  EXPECT_EQ(nvml.error().message, "nvmlInit_v2: Driver Not Loaded");
+}
+
+}  // namespace
+}  // namespace berth::test
