@@ -1,5 +1,6 @@
-// Values by an ascending integer id, in pages: O(1) look-up, iteration in id order, memory for the
-// living only. Ids are given out in ascending order, so pages of the dead can be dropped whole.
+// Values by an ascending integer id, in books of pages: O(1) look-up, iteration in id order, memory
+// for the living only. Ids are given out in ascending order, so pages of the dead can be dropped
+// whole.
 #pragma once
 
 #include <array>
@@ -17,9 +18,9 @@ template <class Key, class T>
 class IdMap {
  public:
   T* find(Key key) {
-    const std::size_t page = key.value() / kPage;
-    if (page >= pages_.size() || !pages_[page]) return nullptr;
-    auto& slot = pages_[page]->slots[key.value() % kPage];
+    Page* const page = page_of(key);
+    if (page == nullptr) return nullptr;
+    auto& slot = page->slots[key.value() % kSlots];
     return slot ? &*slot : nullptr;
   }
   const T* find(Key key) const { return const_cast<IdMap*>(this)->find(key); }
@@ -32,27 +33,32 @@ class IdMap {
   }
   const T& at(Key key) const { return const_cast<IdMap*>(this)->at(key); }
 
-  /// Requires: the key is absent.
+  /// Requires: the key is absent. Takes 8 bytes for every 262,144 ids below the largest ever.
   T& insert(Key key, T value) {
-    const std::size_t page = key.value() / kPage;
-    if (page >= pages_.size()) pages_.resize(page + 1);
-    if (!pages_[page]) pages_[page] = spare_ ? std::move(spare_) : std::make_unique<Page>();
-    auto& slot = pages_[page]->slots[key.value() % kPage];
+    const std::size_t book = key.value() / kSlots / kPages;
+    if (book >= books_.size()) books_.resize(book + 1);
+    if (!books_[book]) books_[book] = taken_or_new(spare_book_);
+    auto& page = books_[book]->pages[key.value() / kSlots % kPages];
+    if (!page) page = taken_or_new(spare_page_), ++books_[book]->living;
+    auto& slot = page->slots[key.value() % kSlots];
     BERTH_ASSERT(!slot);
     slot.emplace(std::move(value));
-    ++pages_[page]->living;
+    ++page->living;
     ++size_;
     return *slot;
   }
 
   /// Requires: the key is present.
   void erase(Key key) {
-    auto& page = pages_[key.value() / kPage];
-    auto& slot = page->slots[key.value() % kPage];
+    auto& book = books_[key.value() / kSlots / kPages];
+    auto& page = book->pages[key.value() / kSlots % kPages];
+    auto& slot = page->slots[key.value() % kSlots];
     BERTH_ASSERT(slot);
     slot.reset();
     --size_;
-    if (--page->living == 0) spare_ = std::move(page);
+    if (--page->living > 0) return;
+    spare_page_ = std::move(page);
+    if (--book->living == 0) spare_book_ = std::move(book);
   }
 
   std::size_t size() const { return size_; }
@@ -60,23 +66,46 @@ class IdMap {
   /// Calls visit(key, value) in ascending order. `visit` must not insert or erase.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (std::size_t page = 0; page < pages_.size(); ++page) {
-      if (!pages_[page]) continue;
-      for (std::size_t i = 0; i < kPage; ++i) {
-        const auto& slot = pages_[page]->slots[i];
-        if (slot) visit(Key(static_cast<typename Key::rep>(page * kPage + i)), *slot);
+    for (std::size_t b = 0; b < books_.size(); ++b) {
+      if (!books_[b]) continue;
+      for (std::size_t p = 0; p < kPages; ++p) {
+        const Page* const page = books_[b]->pages[p].get();
+        if (page == nullptr) continue;
+        const std::size_t first = (b * kPages + p) * kSlots;
+        for (std::size_t i = 0; i < kSlots; ++i) {
+          const auto& slot = page->slots[i];
+          if (slot) visit(Key(static_cast<typename Key::rep>(first + i)), *slot);
+        }
       }
     }
   }
 
  private:
-  static constexpr std::size_t kPage = 64;
+  static constexpr std::size_t kSlots = 64;
+  static constexpr std::size_t kPages = 4096;
   struct Page {
-    std::array<std::optional<T>, kPage> slots;
+    std::array<std::optional<T>, kSlots> slots;
     std::size_t living = 0;
   };
-  std::vector<std::unique_ptr<Page>> pages_;
-  std::unique_ptr<Page> spare_;  ///< One empty page, so that a short queue does not thrash.
+  struct Book {
+    std::array<std::unique_ptr<Page>, kPages> pages;
+    std::size_t living = 0;
+  };
+
+  Page* page_of(Key key) {
+    const std::size_t page = key.value() / kSlots;
+    const std::size_t book = page / kPages;
+    if (book >= books_.size() || !books_[book]) return nullptr;
+    return books_[book]->pages[page % kPages].get();
+  }
+  template <class Part>
+  static std::unique_ptr<Part> taken_or_new(std::unique_ptr<Part>& spare) {
+    return spare ? std::move(spare) : std::make_unique<Part>();
+  }
+
+  std::vector<std::unique_ptr<Book>> books_;
+  std::unique_ptr<Page> spare_page_;  ///< One empty page, so that a short queue does not thrash.
+  std::unique_ptr<Book> spare_book_;
   std::size_t size_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 #include "core/time.hpp"
 
@@ -47,8 +48,11 @@ using GpuTime = Quantity<struct GpuTimeTag>;    ///< GPUs x time, in GPU-microse
 
 inline constexpr GpuMilli kWholeGpu{1000};
 
+/// The largest service there is where the product has no place: estimates may be absurd.
 constexpr GpuTime operator*(GpuCount gpus, Duration time) {
-  return GpuTime(gpus.raw() * micros(time));
+  std::int64_t product = 0;
+  const bool overflows = __builtin_mul_overflow(gpus.raw(), micros(time), &product);
+  return GpuTime(overflows ? std::numeric_limits<std::int64_t>::max() : product);
 }
 
 /// The time `gpus` need to receive `service`, rounded up. Requires: gpus > 0.

@@ -30,11 +30,14 @@ void Engine::settle(UserId user) {
   state_.accounts[user].settle(now_, state_.settings.service_half_life);
 }
 
+std::int64_t Engine::share_of(const Account& account) const {
+  return std::max(parts_per_billion(account.gpus.raw(), state_.cluster.gpu_count().raw()),
+                  parts_per_billion(account.charges.raw(), state_.cluster.total_vram().raw()));
+}
+
 void Engine::weigh(UserId user) {
   Account& account = state_.accounts[user];
-  account.share_ppb =
-      std::max(parts_per_billion(account.gpus.raw(), state_.cluster.gpu_count().raw()),
-               parts_per_billion(account.charges.raw(), state_.cluster.total_vram().raw()));
+  account.share_ppb = share_of(account);
 }
 
 void Engine::hold(const Job& job, int sign) {
@@ -65,6 +68,13 @@ bool Engine::is_well_formed(const Placement& placement, const Job& job) const {
       std::ranges::adjacent_find(gpus, std::ranges::greater_equal()) == gpus.end();
   return ascending && gpus.back().value() < state_.cluster.gpus().size() &&
          state_.cluster.node_of(gpus.front()) == placement.host;
+}
+
+bool Engine::is_valid(std::span<const Hold> holds) const {
+  return std::ranges::all_of(holds, [&](const Hold& hold) {
+    const Job* const job = state_.jobs.find(hold.job);
+    return job != nullptr && is_waiting(job->state) && is_well_formed(hold.placement, *job);
+  });
 }
 
 bool Engine::is_within_limits(const Job& job) const {
@@ -139,12 +149,15 @@ std::optional<std::string> Engine::impossible(const Job& job) const {
   return why_impossible(job.id, job.spec.request, state_.cluster);
 }
 
-/// The estimate of GPU memory, or none where no placement could ever hold it: whole GPUs then.
-Bytes Engine::grantable(const JobSpec& spec, Bytes estimate) const {
-  if (estimate <= Bytes(0)) return Bytes(0);
+/// No time below zero, and no estimate of GPU memory that no placement could ever hold: a job must
+/// not be lost by a prediction, so it gets whole GPUs then.
+void Engine::make_sensible(JobSpec& spec) const {
+  spec.time_limit = std::max(Duration::zero(), spec.time_limit);
+  spec.estimate = std::max(Duration::zero(), spec.estimate);
+  if (spec.vram_estimate == Bytes(0)) return;
   Request asked = spec.request;
-  asked.gpu.vram = estimate;
-  return why_impossible(JobId(0), asked, state_.cluster) ? Bytes(0) : estimate;
+  asked.gpu.vram = spec.vram_estimate;
+  if (why_impossible(JobId(0), asked, state_.cluster)) spec.vram_estimate = Bytes(0);
 }
 
 }  // namespace berth

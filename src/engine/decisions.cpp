@@ -62,10 +62,7 @@ bool Engine::apply(const Tune& tune) {
 }
 
 bool Engine::apply(const Reserve& reserve) {
-  const bool valid = std::ranges::all_of(reserve.holds, [&](const Hold& hold) {
-    const Job* const job = state_.jobs.find(hold.job);
-    return job != nullptr && is_waiting(job->state) && is_well_formed(hold.placement, *job);
-  });
+  const bool valid = is_valid(reserve.holds);
   if (valid) state_.holds = reserve.holds;
   return valid;
 }

@@ -26,6 +26,9 @@
 
 namespace berth {
 
+/// The largest number a job may have.
+inline constexpr JobId kLastJob{std::uint64_t{1} << 40};
+
 struct EngineOptions {
   Settings settings;
   std::uint64_t seed = 0;  ///< Of the random numbers a policy may draw.
@@ -99,11 +102,13 @@ class Engine {
   void hold(const Job& job, int sign);
   void settle(UserId user);
   void weigh(UserId user);
+  std::int64_t share_of(const Account& account) const;
   void drop_holds(JobId id);
   bool is_well_formed(const Placement& placement, const Job& job) const;
+  bool is_valid(std::span<const Hold> holds) const;
   bool is_within_limits(const Job& job) const;
   std::optional<std::string> impossible(const Job& job) const;
-  Bytes grantable(const JobSpec& spec, Bytes estimate) const;
+  void make_sensible(JobSpec& spec) const;
 
   void begin(Instant now);
   void take_inputs(std::span<const Input> inputs);

@@ -4,13 +4,15 @@
 
 #include "core/assert.hpp"
 #include "engine/engine.hpp"
+#include "engine/possible.hpp"
 
 namespace berth {
 
 // ---- From users ------------------------------------------------------------------------------
 
 void Engine::on(const Submitted& submitted) {
-  if (state_.jobs.find(submitted.job) != nullptr || submitted.job.value() == 0) return;
+  if (submitted.job.value() == 0 || submitted.job > kLastJob) return;
+  if (state_.jobs.find(submitted.job) != nullptr) return;
   Job& job = state_.jobs.insert(
       submitted.job,
       Job{.id = submitted.job, .spec = submitted.spec, .submitted = now_, .since = now_});
@@ -19,7 +21,7 @@ void Engine::on(const Submitted& submitted) {
     state_.jobs.erase(job.id);
     return;
   }
-  job.spec.vram_estimate = grantable(job.spec, job.spec.vram_estimate);
+  make_sensible(job.spec);
   if (submitted.held) job.state = JobState::Held;
   if (!submitted.held) emit(EventKind::Submitted, job.id);
 }
@@ -55,7 +57,7 @@ void Engine::on(const UpdateAsked& asked) {
   changed.spec.user = job->spec.user;
   if (impossible(changed)) return;  // the shell asked first; this is the last gate
   job->spec = changed.spec;
-  job->spec.vram_estimate = grantable(job->spec, job->spec.vram_estimate);
+  make_sensible(job->spec);
   drop_holds(job->id);  // kept for what it asked before
   if (job->state == JobState::Queued) emit(EventKind::Changed, job->id);
 }
@@ -126,7 +128,7 @@ void Engine::on(const LeaseExpired& expired) {
 // ---- From probes -----------------------------------------------------------------------------
 
 void Engine::on(const Measured& measured) {
-  if (measured.gpu.value() >= state_.cluster.gpus().size()) return;
+  if (measured.gpu.value() >= state_.cluster.gpus().size() || !is_sensible(measured)) return;
   for (const TenantUse& tenant : measured.tenants) {
     Job* const job = state_.jobs.find(tenant.job);
     if (job == nullptr) continue;
@@ -180,13 +182,15 @@ void Engine::on(const Estimated& estimated) {
   Job* const job = state_.jobs.find(estimated.job);
   if (job == nullptr) return;
   job->spec.estimate = estimated.estimate;
-  job->spec.vram_estimate = grantable(job->spec, estimated.vram);
+  job->spec.vram_estimate = estimated.vram;
+  make_sensible(job->spec);
   emit(EventKind::Changed, job->id);
 }
 
 void Engine::on(const Computed&) {}  // read by the policy that asked; none does yet
 
 void Engine::on(const Configured& configured) {
+  if (!is_sensible(configured.settings)) return;
   for (const auto& [user, account] : state_.accounts) settle(user);
   state_.settings = configured.settings;
   state_.ledger.set_admission(state_.cluster, configured.settings.admission);

@@ -9,6 +9,9 @@ namespace berth {
 
 namespace {
 
+constexpr Bytes kMostMemory{std::int64_t{1} << 50};  ///< Of one GPU, with room for sums.
+constexpr std::int32_t kMostProcesses = 1 << 16;
+
 std::optional<std::string> why_senseless(const Request& request) {
   const GpuRequest& gpu = request.gpu;
   const auto below = [](const char* what, std::int64_t value, std::int64_t least) {
@@ -20,6 +23,10 @@ std::optional<std::string> why_senseless(const Request& request) {
   if (request.host < Bytes(0)) return below("bytes of host memory", request.host.raw(), 0);
   if (request.cpu < CpuMilli(0)) return below("thousandths of a core", request.cpu.raw(), 0);
   if (gpu.processes < 1) return below("processes per GPU", gpu.processes, 1);
+  if (gpu.processes > kMostProcesses) {
+    return "asks " + std::to_string(gpu.processes) + " processes per GPU, the most is " +
+           std::to_string(kMostProcesses);
+  }
   if (gpu.milli < GpuMilli(0)) return below("thousandths of a GPU", gpu.milli.raw(), 0);
   if (gpu.milli > kWholeGpu) {
     return "asks " + std::to_string(gpu.milli.raw()) + " thousandths of each GPU, the most is 1000";
@@ -104,6 +111,19 @@ std::optional<std::string> why_impossible(JobId job, const Request& request,
   if (!why) why = why_no_host(request, cluster);
   if (why) return "job " + std::to_string(job.value()) + ": " + *why;
   return std::nullopt;
+}
+
+bool is_sensible(const Settings& settings) {
+  const Admission& admission = settings.admission;
+  return admission.guard_floor >= Bytes(0) && admission.guard_floor <= kMostMemory &&
+         admission.guard_ppm >= 0 && admission.guard_ppm <= 1'000'000 &&
+         settings.service_half_life > Duration::zero();
+}
+
+bool is_sensible(const Measured& measured) {
+  const auto is_memory = [](Bytes bytes) { return bytes >= Bytes(0) && bytes <= kMostMemory; };
+  return is_memory(measured.foreign) && is_memory(measured.used) &&
+         std::ranges::all_of(measured.tenants, is_memory, &TenantUse::bytes);
 }
 
 }  // namespace berth

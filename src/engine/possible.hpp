@@ -6,7 +6,9 @@
 
 #include "core/cluster.hpp"
 #include "core/ids.hpp"
+#include "core/input.hpp"
 #include "core/request.hpp"
+#include "core/settings.hpp"
 
 namespace berth {
 
@@ -15,5 +17,10 @@ namespace berth {
 /// one is the policy's to say (Reject).
 std::optional<std::string> why_impossible(JobId job, const Request& request,
                                           const Cluster& cluster);
+
+/// False for settings that nothing can be computed with. The shell says what is wrong with them.
+bool is_sensible(const Settings& settings);
+/// False for figures that no GPU can have.
+bool is_sensible(const Measured& measured);
 
 }  // namespace berth

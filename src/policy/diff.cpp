@@ -71,15 +71,16 @@ Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> j
     if (holds_berth(job->state)) free += job->spec.request.gpu.count;
   }
   Tally tally(view, Tally::From::Nothing);
+  const bool limited = view.settings().limits.any();
   std::vector<const Job*> starts;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const Job& job = *jobs[i];
     const GpuCount gpus = job.spec.request.gpu.count;
-    const bool wanted = gpus <= free && tally.allows(view.job(job.id));
+    const bool wanted = gpus <= free && (!limited || tally.allows(view.job(job.id)));
     repacked.wanted[i] = wanted;
     if (wanted) {
       free -= gpus;
-      tally.take(view.job(job.id));
+      if (limited) tally.take(view.job(job.id));
       if (is_waiting(job.state)) starts.push_back(&job);
     } else if (is_running(job)) {
       repacked.decisions.list.push_back(Preempt{.job = job.id});

@@ -23,7 +23,7 @@ class JobList {
   /// Drops who is gone and appends who is new and can ever be placed. Returns: how many are new.
   std::size_t update(const ClusterView& view, std::span<const Event> events, const Placer& placer) {
     impossible_.clear();
-    if (fresh_ || std::ranges::any_of(events, may_remove)) {
+    if (fresh_ || unchecked_ || std::ranges::any_of(events, may_remove)) {
       std::erase_if(ids_, [&](JobId id) {
         const Job* const job = view.find(id);
         return job == nullptr || !is_live(*job);
@@ -31,7 +31,7 @@ class JobList {
     }
     const std::size_t before = ids_.size();
     if (fresh_) append_all(view, placer);
-    fresh_ = false;
+    fresh_ = unchecked_ = false;
     for (const Event& event : events) {
       if (event.kind == EventKind::Submitted) append(view, event.job, placer);
     }
@@ -55,8 +55,12 @@ class JobList {
       ids_.push_back(JobId(static_cast<JobId::rep>(reader.integer())));
     }
     fresh_ = false;
+    unchecked_ = true;
     if (reader.failed()) return fail(ErrorCode::BadData, "policy memory: cut short");
-    return {};
+    std::vector<JobId> sorted = ids_;
+    std::ranges::sort(sorted);
+    const bool distinct = std::ranges::adjacent_find(sorted) == sorted.end();
+    return distinct ? Expected<void>() : fail(ErrorCode::BadData, "policy memory: a job twice");
   }
 
  private:
@@ -84,6 +88,7 @@ class JobList {
   std::vector<JobId> impossible_;
   Feasibility feasibility_;
   bool fresh_ = true;
+  bool unchecked_ = false;  ///< As restored: it may name jobs that the view does not know.
 };
 
 }  // namespace berth

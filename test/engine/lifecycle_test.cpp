@@ -50,6 +50,14 @@ TEST_F(Lifecycle, NumberZeroNamesNoJob) {
   EXPECT_EQ(rig_.engine().view().job_count(), 0U);
 }
 
+TEST_F(Lifecycle, NoJobHasANumberBeyondTheLast) {
+  const JobId beyond(kLastJob.value() + 1);
+  rig_.tell({Submitted{.job = kLastJob, .spec = shared(1, 4_GiB)},
+             Submitted{.job = beyond, .spec = shared(1, 4_GiB)}});
+  EXPECT_TRUE(rig_.knows(kLastJob));
+  EXPECT_FALSE(rig_.knows(beyond));
+}
+
 TEST_F(Lifecycle, InputsForUnknownJobsChangeNothing) {
   const JobId id(9);
   const std::string before = rig_.engine().save();
@@ -396,7 +404,7 @@ TEST_F(Lifecycle, AnExitOfAQueuedJobChangesNothing) {
 
 // ---- Releases --------------------------------------------------------------------------------
 
-TEST_F(Lifecycle, ASuspendedJobContinuesAsTheSameAttempt) {
+TEST_F(Lifecycle, ASuspendedJobContinuesAsTheNextAttempt) {
   const JobId id = rig_.run(shared(1, 4_GiB), {0});
   EXPECT_EQ(only<Stop>(rig_.preempt(id, PreemptHow::Suspend))->how, PreemptHow::Suspend);
   rig_.released(id);
@@ -404,7 +412,7 @@ TEST_F(Lifecycle, ASuspendedJobContinuesAsTheSameAttempt) {
   EXPECT_EQ(rig_.gpu(0).charged, Bytes(0));
   const auto* const again = only<Continue>(rig_.resume(id, {4}));
   ASSERT_NE(again, nullptr);
-  EXPECT_EQ(again->attempt, Attempt(1));
+  EXPECT_EQ(again->attempt, Attempt(2));
   EXPECT_EQ(rig_.gpu(4).charged, 4_GiB);
 }
 
@@ -413,9 +421,9 @@ TEST_F(Lifecycle, ASuspendedJobThatCannotContinueStartsAnew) {
   rig_.preempt(id, PreemptHow::Suspend);
   rig_.released(id);
   rig_.resume(id, {0});
-  rig_.tell({StartFailed{id, Attempt(1)}});
+  rig_.tell({StartFailed{id, Attempt(2)}});
   EXPECT_EQ(rig_.state(id), JobState::Queued);
-  EXPECT_EQ(only<Launch>(rig_.start(id, {0}))->attempt, Attempt(2));
+  EXPECT_EQ(only<Launch>(rig_.start(id, {0}))->attempt, Attempt(3));
 }
 
 TEST_F(Lifecycle, AReleaseOfARunningJobChangesNothing) {
@@ -440,6 +448,17 @@ TEST_F(Lifecycle, ALateReleaseDoesNotTouchTheNextAttempt) {
   rig_.released(id);
   rig_.start(id, {0});
   rig_.preempt(id, PreemptHow::Requeue);
+  rig_.tell({Released{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+  EXPECT_EQ(rig_.gpu(0).charged, 4_GiB);
+}
+
+TEST_F(Lifecycle, ALateReleaseDoesNotTouchTheBerthAfterAResume) {
+  const JobId id = rig_.run(shared(1, 4_GiB), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.released(id);
+  rig_.resume(id, {0});
+  rig_.preempt(id, PreemptHow::Suspend);
   rig_.tell({Released{id, Attempt(1)}});
   EXPECT_EQ(rig_.state(id), JobState::Stopping);
   EXPECT_EQ(rig_.gpu(0).charged, 4_GiB);
@@ -501,7 +520,7 @@ TEST_F(TimeLimit, DoesNotCountTimeWithoutGpus) {
   rig_.at(40).preempt(id, PreemptHow::Suspend);
   rig_.at(50).released(id);
   EXPECT_EQ(rig_.at(500).resume(id, {0}).wake_at, kStart + seconds(550));
-  EXPECT_TRUE(rig_.at(549).tell({Started{id, Attempt(1)}}).list.empty());
+  EXPECT_TRUE(rig_.at(549).tell({Started{id, Attempt(2)}}).list.empty());
   EXPECT_EQ(only<Stop>(rig_.at(550).tell({}))->why, StopFor::TimeLimit);
 }
 
@@ -534,6 +553,16 @@ TEST_F(TimeLimit, YieldsToAnExitAtTheSameInstant) {
   expect_finished(rig_.released(id), id, Outcome::Done);
 }
 
+TEST_F(TimeLimit, BelowZeroIsZero) {
+  spec_.time_limit = Duration::min();
+  spec_.estimate = seconds(-1);
+  const JobId id = rig_.submit(spec_);
+  EXPECT_EQ(rig_.job(id).spec.time_limit, Duration::zero());
+  EXPECT_EQ(rig_.job(id).spec.estimate, Duration::zero());
+  rig_.start(id, {0});
+  EXPECT_EQ(only<Stop>(rig_.tell({Started{id, Attempt(1)}}))->why, StopFor::TimeLimit);
+}
+
 TEST_F(TimeLimit, IsForgottenWithTheJob) {
   const JobId id = rig_.run(spec_, {0});
   rig_.exited(id);
@@ -548,7 +577,7 @@ TEST_F(Lifecycle, TimeIsCountedWithAndWithoutABerth) {
   rig_.at(30).preempt(id, PreemptHow::Suspend);
   rig_.at(35).released(id);
   rig_.at(100).resume(id, {0, 1});
-  rig_.at(101).tell({Started{id, Attempt(1)}});
+  rig_.at(101).tell({Started{id, Attempt(2)}});
   const JobView view = rig_.engine().view().job(id);
   EXPECT_EQ(view.ran(), seconds(25 + 1));
   EXPECT_EQ(view.waited(), seconds(10 + 65));

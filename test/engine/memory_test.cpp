@@ -154,6 +154,18 @@ TEST_F(Memory, ComputeSharesAndSlotsRunOut) {
   EXPECT_FALSE(starts(shared(1, 1_GiB), {1}));
 }
 
+TEST_F(Memory, FiguresThatNoGpuCanHaveAreIgnored) {
+  const JobId id = rig_.run(shared(1, 10_GiB), {0});
+  measure(0, 1_GiB, {{id, 11_GiB}});
+  const GpuUse before = rig_.gpu(0);
+  const Bytes huge(std::int64_t{1} << 62);
+  for (const Bytes wrong : {Bytes(-1), huge}) {
+    rig_.tell({Measured{GpuId(0), wrong, Bytes(0), {}}, Measured{GpuId(0), Bytes(0), wrong, {}},
+               Measured{GpuId(0), Bytes(0), Bytes(0), {{id, wrong}}}});
+  }
+  EXPECT_EQ(rig_.gpu(0), before);
+}
+
 // ---- Estimates -------------------------------------------------------------------------------
 
 /// A job that states no memory, on a GPU whose context takes 300 MiB.
@@ -297,6 +309,17 @@ TEST_F(Memory, TheGuardBandChangesFromTheNextStartOn) {
   settings.admission.guard_ppm = 0;
   configure(settings);
   EXPECT_TRUE(starts(shared(1, 12_GiB), {0}));
+}
+
+TEST_F(Memory, SettingsThatMakeNoSenseAreIgnored) {
+  Settings settings;
+  settings.service_half_life = Duration::zero();
+  configure(settings);
+  settings = {.admission = {.guard_floor = Bytes(-1)}};
+  configure(settings);
+  settings = {.admission = {.guard_ppm = 1'000'001}};
+  configure(settings);
+  EXPECT_EQ(rig_.engine().view().settings(), Settings{});
 }
 
 // ---- Limits of users -------------------------------------------------------------------------

@@ -95,7 +95,7 @@ TEST(Possible, ManyNodesWithoutABoundHaveNone) {  // 2^60 bytes each: the sum le
   EXPECT_EQ(refusal(cluster, request), "");
 }
 
-TEST(Possible, RefusesWhatIsBelowTheLeast) {
+TEST(Possible, RefusesWhatIsBelowTheLeastOrAboveTheMost) {
   const Cluster cluster = nodes_of(1, 8);
   EXPECT_EQ(refusal(cluster, gpus(-1, 1_GiB)), "job 42: asks -1 GPUs, the least is 0");
   EXPECT_EQ(refusal(cluster, gpus(1, Bytes(-5))),
@@ -107,6 +107,8 @@ TEST(Possible, RefusesWhatIsBelowTheLeast) {
   Request request = gpus(1, 1_GiB);
   request.gpu.processes = 0;
   EXPECT_EQ(refusal(cluster, request), "job 42: asks 0 processes per GPU, the least is 1");
+  request.gpu.processes = 65'537;
+  EXPECT_EQ(refusal(cluster, request), "job 42: asks 65537 processes per GPU, the most is 65536");
   request = gpus(1, 1_GiB);
   request.gpu.milli = GpuMilli(-1);
   EXPECT_EQ(refusal(cluster, request), "job 42: asks -1 thousandths of a GPU, the least is 0");

@@ -56,7 +56,7 @@ class Sampler {
       const int values = static_cast<int>(last_of(T{})) + 1;
       value = static_cast<T>((static_cast<int>(value) + 1) % values);
     } else if constexpr (std::is_integral_v<T>) {
-      value = static_cast<T>(value + next());
+      value = static_cast<T>(static_cast<std::int64_t>(value) + next());
     } else {
       fill_one(value);
     }
@@ -88,7 +88,7 @@ class Sampler {
   template <class T>
     requires requires(T& value) { members(value); }
   void fill_one(T& value) {
-    std::apply([this](auto&... field) { (fill(field), ...); }, members(value));
+    std::apply([&](auto&... field) { (this->fill(field), ...); }, members(value));
   }
 
   std::int64_t next() { return ++last_ % 100 + 1; }

@@ -33,6 +33,11 @@ namespace {
 constexpr std::array<std::int64_t, 2> kLimits = {3250, 7200};
 constexpr std::size_t kLast = kLimits.size();
 
+constexpr std::int64_t kMostArrivals = std::int64_t{1} << 60;
+
+/// True for a time that a job may have run or waited.
+bool is_age(Duration time) { return time >= Duration::zero() && time <= hours(24) * 365 * 150; }
+
 struct Variant {
   bool by_gpu_time = true;
   bool fixed_jump = false;
@@ -95,10 +100,12 @@ class TiresiasDlas final : public Policy {
   /// Demotions, then promotions, each in order of arrival: they never enter the same queue.
   void advance(const ClusterView& view) {
     std::vector<std::pair<std::int64_t, JobId>> down;
-    for (const JobId id : view.running()) {
-      const Standing* const standing = standings_.find(id);
-      if (standing != nullptr && should_demote(view.job(id), *standing)) {
-        down.emplace_back(standing->arrival, id);
+    for (std::size_t q = 0; q < kLast; ++q) {
+      for (const JobId id : queues_[q]) {
+        const JobView job = view.job(id);
+        if (!holds_berth(job.state())) continue;
+        const Standing& standing = standings_.at(id);
+        if (should_demote(job, standing)) down.emplace_back(standing.arrival, id);
       }
     }
     std::ranges::sort(down);
@@ -107,7 +114,6 @@ class TiresiasDlas final : public Policy {
   }
 
   bool should_demote(const JobView& job, const Standing& standing) const {
-    if (standing.queue == kLast) return false;
     const std::int64_t weight = variant_.by_gpu_time ? job.gpus().raw() : 1;
     return whole_seconds(job.ran() - standing.ran_before) * weight >= kLimits[standing.queue];
   }
@@ -139,12 +145,15 @@ class TiresiasDlas final : public Policy {
     for (const auto& queue : queues_) order_.insert(order_.end(), queue.begin(), queue.end());
     Repacked repacked = repack(view, order_, *placer_);
     std::size_t at = 0;
-    for (auto& queue : queues_) {
+    for (std::size_t q = 0; q <= kLast; ++q) {
+      auto& queue = queues_[q];
       waiting_.clear();
       std::size_t runs = 0;
       for (const JobId id : queue) {
         const bool wanted = repacked.wanted[at++];
-        jump(view, id, wanted, repacked.decisions);
+        if (wanted ? q < kLast : variant_.promote_halves > 0) {
+          jump(view, id, wanted, repacked.decisions);
+        }
         if (wanted) {
           queue[runs++] = id;
         } else {
@@ -158,14 +167,13 @@ class TiresiasDlas final : public Policy {
 
   /// The next instant at which this job changes its queue, as the peer computes it.
   void jump(const ClusterView& view, JobId id, bool runs, Decisions& decisions) const {
-    if (!runs && variant_.promote_halves == 0) return;
     const JobView job = view.job(id);
     const Standing& standing = standings_.at(id);
     const std::int64_t executed = whole_seconds(job.ran() - standing.ran_before);
     std::int64_t ahead = 0;
-    if (runs && standing.queue < kLast) {
+    if (runs) {
       ahead = demotion_in(kLimits[standing.queue], executed, job.gpus().raw());
-    } else if (!runs && standing.queue > 0 && executed > 0) {
+    } else if (standing.queue > 0 && executed > 0) {
       ahead = patience(seconds(executed)) - whole_seconds(job.waited() - standing.waited_before);
     }
     if (ahead <= 0) return;
@@ -215,6 +223,9 @@ Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
   advanced_ = instant_from_micros(reader.integer());
   arrivals_ = reader.integer();
   standings_ = {};
+  std::vector<JobId> listed = jobs_.ids();
+  std::ranges::sort(listed);
+  std::size_t queued = 0;
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     queues_[q].clear();
     for (std::int64_t left = reader.integer(); left > 0 && !reader.failed(); --left) {
@@ -222,14 +233,19 @@ Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
       const std::int64_t arrival = reader.integer();
       const Duration ran(reader.integer());
       const Duration waited(reader.integer());
-      if (standings_.find(id) != nullptr) reader.fail();
+      const bool sane = is_age(ran) && is_age(waited) && ++queued <= listed.size();
+      const bool known = sane && std::ranges::binary_search(listed, id);
+      if (!known || standings_.find(id) != nullptr) reader.fail();
       if (reader.failed()) break;
       queues_[q].push_back(id);
       standings_.insert(
           id, {.queue = q, .arrival = arrival, .ran_before = ran, .waited_before = waited});
     }
   }
-  if (reader.failed()) return fail(ErrorCode::BadData, "policy memory: not a tiresias dlas state");
+  const bool whole = !reader.failed() && reader.at_end() && queued == listed.size();
+  if (!whole || arrivals_ < 0 || arrivals_ > kMostArrivals) {
+    return fail(ErrorCode::BadData, "policy memory: not a tiresias dlas state");
+  }
   return {};
 }
 

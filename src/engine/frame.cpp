@@ -1,0 +1,240 @@
+// The bytes of a snapshot may be anybody's. Every amount is kept far from the ends of 64 bits, and
+// so is every sum of them, so that what is built from a frame can be computed with.
+#include "engine/frame.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include "engine/engine.hpp"
+#include "engine/possible.hpp"
+
+namespace berth {
+
+namespace {
+
+using Fault = std::optional<std::string>;
+
+constexpr std::int64_t kMost = std::int64_t{1} << 60;      ///< Of any amount, and of any sum.
+constexpr std::int64_t kMostTime = std::int64_t{1} << 52;  ///< 142 years, of microseconds.
+constexpr std::int64_t kMostCount = std::int64_t{1} << 30;
+constexpr std::size_t kMostTypes = 64;
+constexpr std::size_t kMostVacancies = std::size_t{1} << 26;  ///< Nodes x GPUs of the largest.
+constexpr std::size_t kMostTenants = std::numeric_limits<decltype(GpuUse::tenants)>::max();
+
+bool is_amount(std::int64_t value) { return value >= 0 && value <= kMost; }
+template <class Tag>
+bool is_amount(Quantity<Tag> value) {
+  return is_amount(value.raw());
+}
+bool is_age(Duration value) { return value >= Duration::zero() && micros(value) <= kMostTime; }
+bool is_time(Instant value) { return micros(value) >= -kMostTime && micros(value) <= kMostTime; }
+
+/// A sum that stays within kMost, or says that it does not.
+class Total {
+ public:
+  /// Returns: whether `count` times `value` could be added.
+  bool add(std::int64_t value, std::int64_t count = 1) {
+    if (value < 0 || count < 0 || (count > 0 && value > (kMost - sum_) / count)) return false;
+    sum_ += value * count;
+    return true;
+  }
+
+ private:
+  std::int64_t sum_ = 0;
+};
+
+// ---- The cluster -----------------------------------------------------------------------------
+
+bool is_sane(const NodeShape& shape) {
+  const NodeShape plain;
+  const bool no_gpus = shape.vram == plain.vram && shape.context == plain.context &&
+                       shape.type == plain.type && shape.share_mode == plain.share_mode &&
+                       shape.slots == plain.slots;  // a node without GPUs has nothing to say
+  return is_amount(shape.vram) && is_amount(shape.context) && is_amount(shape.cpu) &&
+         is_amount(shape.host) && (shape.gpus > 0 || no_gpus);
+}
+
+Fault cluster_fault(const Frame& frame) {
+  if (frame.nodes.size() != frame.cluster.size()) return "health of other nodes";
+  std::size_t gpus = 0;
+  std::size_t largest = 0;
+  Total vram;
+  std::set<std::string_view> types;
+  for (const NodeRecord& record : frame.cluster) {
+    const NodeShape& shape = record.shape;
+    if (!is_sane(shape) || !vram.add(shape.vram.raw(), shape.gpus)) return "a node";
+    gpus += shape.gpus;
+    largest = std::max<std::size_t>(largest, shape.gpus);
+    types.insert(shape.type);
+  }
+  if (!frame.cluster.empty() && !frame.cluster.front().new_switch) return "a node of no switch";
+  if (types.size() > kMostTypes) return "too many types of GPU";
+  if (gpus != frame.gpus.size()) return "figures of other GPUs";
+  if ((largest + 1) * frame.cluster.size() > kMostVacancies) return "a node too large";
+  for (const GpuUse& use : frame.gpus) {
+    const GpuUse measured{.foreign = use.foreign,
+                          .used = use.used,
+                          .healthy = use.healthy,
+                          .reachable = use.reachable};
+    if (use != measured || !is_amount(use.foreign) || !is_amount(use.used)) return "a GPU's use";
+  }
+  const bool binary = std::ranges::all_of(frame.nodes, [](std::uint8_t ok) { return ok <= 1; });
+  return binary ? Fault() : "the health of a node";
+}
+
+// ---- Accounts --------------------------------------------------------------------------------
+
+/// The share times the time it was held for must stay far from the ends too.
+Fault account_fault(const Account& account, Instant now) {
+  if (!is_time(account.as_of) || account.as_of > now) return "an account";
+  const bool weighs = account.weight_milli > 0 && account.weight_milli <= kMostCount;
+  Total service;
+  const bool sane = weighs && is_amount(account.service) && is_amount(account.share_ppb) &&
+                    service.add(account.share_ppb / 1000, micros(now - account.as_of) / 1000);
+  return sane ? Fault() : "an account";
+}
+
+// ---- Jobs ------------------------------------------------------------------------------------
+
+bool is_sane(const JobSpec& spec, Bytes context) {
+  Total contexts;
+  return contexts.add(context.raw(), spec.request.gpu.processes) &&
+         is_amount(spec.request.gpu.vram) && is_amount(spec.vram_estimate) &&
+         spec.time_limit >= Duration::zero() && spec.estimate >= Duration::zero();
+}
+
+/// All that a job's own counts and times promise.
+bool is_sane(const Job& job, Instant now) {
+  const bool times = is_time(job.submitted) && is_time(job.since) && job.submitted <= now &&
+                     job.since <= now && is_age(job.ran) && is_age(job.waited) &&
+                     (job.first_start == kNever || is_time(job.first_start));
+  const bool counts = job.preemptions >= 0 && job.preemptions <= kMostCount &&
+                      job.failed_starts >= 0 && job.failed_starts <= kMostCount;
+  const bool next = job.after_stop == JobState::Queued || job.after_stop == JobState::Suspended;
+  const bool stops = job.state == JobState::Stopping || (!job.ending && !job.migrating);
+  return times && counts && next && stops;
+}
+
+bool is_sane(const Grant& grant, const Request& request, const Cluster& cluster) {
+  const auto& shares = grant.shares;
+  if (std::ssize(shares) != request.gpu.count.raw()) return false;
+  if (grant.host.value() >= cluster.nodes().size()) return false;
+  if (grant.cpu != request.cpu || grant.memory != request.host) return false;
+  if (grant.milli != request.gpu.milli) return false;
+  const bool ascending =
+      std::ranges::adjacent_find(shares, std::ranges::greater_equal(), &Share::gpu) == shares.end();
+  if (shares.empty()) return true;
+  return ascending && shares.back().gpu.value() < cluster.gpus().size() &&
+         cluster.node_of(shares.front().gpu) == grant.host;
+}
+
+/// Checks the jobs in their order, and what they hold together.
+class JobsCheck {
+ public:
+  JobsCheck(const Frame& frame, const Cluster& cluster)
+      : frame_(frame),
+        cluster_(cluster),
+        tenants_(cluster.gpus().size(), 0),
+        hosts_(cluster.nodes().size()) {
+    for (const GpuSpec& gpu : cluster.gpus()) context_ = std::max(context_, gpu.context);
+  }
+
+  Fault find_fault() {
+    JobId last(0);
+    for (const Job& job : frame_.jobs) {
+      const std::string name = "job " + std::to_string(job.id.value());
+      if (job.id <= last || job.id > kLastJob) return name + " out of order";
+      if (!is_sane(job.spec, context_) || !is_sane(job, frame_.now)) return name;
+      if (!is_possible(job)) return name + ": its request";
+      if (!holds(job)) return name + ": its grant";
+      last = job.id;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  /// Many jobs ask for the same.
+  bool is_possible(const Job& job) {
+    if (last_possible_ == job.spec.request) return true;
+    if (why_impossible(job.id, job.spec.request, cluster_)) return false;
+    last_possible_ = job.spec.request;
+    return true;
+  }
+
+  bool holds(const Job& job) {
+    if (!holds_berth(job.state)) return job.grant == Grant{};
+    if (!is_sane(job.grant, job.spec.request, cluster_)) return false;
+    for (const Share& share : job.grant.shares) {
+      if (share.granted < Bytes(0) || share.granted > share.charge) return false;
+      if (!charges_.add(share.charge.raw())) return false;
+      if (++tenants_[share.gpu.value()] > kMostTenants) return false;
+    }
+    bool fits = true;
+    const std::size_t all = job.grant.shares.size();
+    for_each_node(cluster_, job.grant, [&](NodeId node, std::size_t here) {
+      HostTotal& host = hosts_[node.value()];
+      fits = fits && host.cpu.add(host_part(job.grant.cpu.raw(), here, all)) &&
+             host.memory.add(host_part(job.grant.memory.raw(), here, all));
+    });
+    return fits;
+  }
+
+  struct HostTotal {
+    Total cpu;
+    Total memory;
+  };
+
+  const Frame& frame_;
+  const Cluster& cluster_;
+  std::vector<std::size_t> tenants_;
+  Bytes context_{0};  ///< The largest.
+  std::optional<Request> last_possible_;
+  Total charges_;
+  std::vector<HostTotal> hosts_;
+};
+
+}  // namespace
+
+Fault find_fault(const Frame& frame) {
+  if (!is_time(frame.now)) return "the time";
+  if (auto fault = cluster_fault(frame)) return fault;
+  if (!is_sensible(frame.settings)) return "the settings";
+  for (const auto& [user, account] : frame.accounts) {
+    if (auto fault = account_fault(account, frame.now)) return fault;
+  }
+  return JobsCheck(frame, cluster_of(frame.cluster)).find_fault();
+}
+
+std::vector<NodeRecord> records_of(const Cluster& cluster) {
+  std::vector<NodeRecord> records;
+  for (std::uint32_t s = 0; s < cluster.switches(); ++s) {
+    bool first = true;
+    for (const NodeSpec& node : cluster.nodes_of(SwitchId(s))) {
+      NodeShape shape{.name = node.name, .gpus = node.gpus, .cpu = node.cpu, .host = node.host};
+      if (node.gpus > 0) {
+        const GpuSpec& gpu = cluster.gpu(node.first_gpu);
+        shape.vram = gpu.capacity;
+        shape.context = gpu.context;
+        shape.type = cluster.type_names()[gpu.type];
+        shape.share_mode = gpu.share_mode;
+        shape.slots = gpu.slots;
+      }
+      records.push_back({first, std::move(shape)});
+      first = false;
+    }
+  }
+  return records;
+}
+
+Cluster cluster_of(const std::vector<NodeRecord>& records) {
+  Cluster cluster;
+  for (const NodeRecord& record : records) {
+    if (record.new_switch) cluster.add_switch();
+    cluster.add_node(record.shape);
+  }
+  return cluster;
+}
+
+}  // namespace berth

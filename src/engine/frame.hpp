@@ -1,0 +1,57 @@
+// What a snapshot holds, as one structure, and whether its parts agree with each other.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/account.hpp"
+#include "core/cluster.hpp"
+#include "core/job.hpp"
+#include "core/members.hpp"
+#include "core/settings.hpp"
+#include "core/trial.hpp"
+
+namespace berth {
+
+/// One node of the cluster as it was added, and whether a switch begins with it.
+struct NodeRecord {
+  bool new_switch = false;
+  NodeShape shape;
+};
+
+/// Everything else is derived from it.
+struct Frame {
+  std::vector<NodeRecord> cluster;
+  Instant now;
+  std::uint64_t grants = 0;
+  std::uint64_t decisions = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t dropped = 0;
+  Settings settings;
+  std::map<UserId, Account> accounts;
+  std::vector<Hold> holds;
+  std::vector<GpuUse> gpus;         ///< Measured figures and health; charges are derived.
+  std::vector<std::uint8_t> nodes;  ///< Health: 0 or 1.
+  std::vector<Job> jobs;            ///< Ascending.
+  std::string policy;               ///< Its own memory.
+};
+
+inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
+inline auto members(Frame& v) {
+  return std::tie(v.cluster, v.now, v.grants, v.decisions, v.seed, v.dropped, v.settings,
+                  v.accounts, v.holds, v.gpus, v.nodes, v.jobs, v.policy);
+}
+
+/// The first thing in a frame that no engine could have saved; nothing if a state can be built from
+/// it without an amount leaving its range. Sums of accounts are Engine::check's.
+std::optional<std::string> find_fault(const Frame& frame);
+
+std::vector<NodeRecord> records_of(const Cluster& cluster);
+/// Requires: find_fault() found nothing in the frame these are of.
+Cluster cluster_of(const std::vector<NodeRecord>& records);
+
+}  // namespace berth

@@ -1,0 +1,117 @@
+// An engine with a random past, for tests of what is saved. Everything follows from the seed.
+//
+// The shells' answers are drawn from what the engine itself shows: any job that starts, runs or
+// stops may be the next to be reported on. property/world.hpp is the honest world; this one is
+// small.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "engine/engine.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::test {
+
+class History {
+ public:
+  History(std::string_view policy, std::uint64_t seed)
+      : policy_(policy),
+        rng_(seed),
+        engine_(make_cluster(), {.settings = {}, .seed = seed}, fresh_policy()) {}
+
+  const Engine& engine() const { return engine_; }
+  std::unique_ptr<Policy> fresh_policy() const {
+    return std::move(*make_policy(policy_, "first-fit"));
+  }
+  Instant now() const { return now_; }
+
+  /// What happens next; the same for whoever is asked to go through it.
+  std::vector<Input> next() {
+    now_ += seconds(rng_.between(0, 200));
+    std::vector<Input> inputs;
+    for (std::int64_t left = rng_.between(1, 3); left > 0; --left) inputs.push_back(draw());
+    return inputs;
+  }
+  const Effects& step(const std::vector<Input>& inputs) { return engine_.step(now_, inputs); }
+  void go_on(int steps) {
+    for (; steps > 0; --steps) step(next());
+  }
+
+ private:
+  static Cluster make_cluster() {
+    const Bytes gib(std::int64_t{1} << 30);
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node({.name = "a", .gpus = 2, .vram = 24 * gib, .context = Bytes(300 << 20)});
+    cluster.add_node({.name = "b", .gpus = 2, .vram = 80 * gib, .type = "large", .slots = 2});
+    cluster.add_switch();
+    cluster.add_node({.name = "c", .cpu = CpuMilli(64'000), .host = 512 * gib});
+    return cluster;
+  }
+
+  Bytes some_memory() { return Bytes(rng_.between(0, 23) * (std::int64_t{1} << 30)); }
+  GpuId some_gpu() { return GpuId(static_cast<std::uint32_t>(rng_.between(0, 3))); }
+  JobId some_job() {
+    return JobId(static_cast<std::uint64_t>(rng_.between(1, static_cast<std::int64_t>(last_) + 1)));
+  }
+
+  Submitted submission() {
+    Submitted submitted{.job = JobId(++last_), .spec = {}, .held = rng_.one_in(10)};
+    JobSpec& spec = submitted.spec;
+    spec.user = UserId(static_cast<std::uint32_t>(rng_.between(1, 3)));
+    spec.request.cpu = CpuMilli(1000 * rng_.between(0, 4));
+    spec.request.gpu.count = GpuCount(rng_.between(0, 3));
+    spec.request.gpu.vram = some_memory();
+    if (rng_.one_in(4)) spec.request.gpu.sharing = Sharing::Alone;
+    if (rng_.one_in(2)) spec.estimate = seconds(rng_.between(1, 3000));
+    if (rng_.one_in(3)) spec.time_limit = seconds(rng_.between(1, 3000));
+    return submitted;
+  }
+
+  /// An answer that fits the state of some job with a berth.
+  Input answer() {
+    const auto running = engine_.view().running();
+    if (running.empty()) return submission();
+    const auto at = static_cast<std::size_t>(rng_.between(0, std::ssize(running) - 1));
+    const Job& job = *engine_.view().find(running[at]);
+    if (job.state == JobState::Stopping) return Released{job.id, job.attempt};
+    if (job.state == JobState::Running) return Exited{.job = job.id, .attempt = job.attempt};
+    if (rng_.one_in(8)) return StartFailed{job.id, job.attempt};
+    return Started{job.id, job.attempt};
+  }
+
+  Input draw() {
+    switch (rng_.between(0, 11)) {
+      case 0:
+        return CancelAsked{some_job()};
+      case 1:
+        return rng_.one_in(2) ? Input(HoldAsked{some_job()}) : Input(ReleaseAsked{some_job()});
+      case 2:
+        return Measured{some_gpu(), some_memory(), some_memory(), {{some_job(), some_memory()}}};
+      case 3:
+        return GpuHealth{some_gpu(), !rng_.one_in(3)};
+      case 4:
+        return Estimated{some_job(), seconds(rng_.between(1, 3000)), some_memory()};
+      case 5:
+        return NodeHealth{NodeId(static_cast<std::uint32_t>(rng_.between(0, 2))), !rng_.one_in(3)};
+      case 6:
+      case 7:
+      case 8:
+        return submission();
+      default:
+        return answer();
+    }
+  }
+
+  std::string_view policy_;
+  Rng rng_;
+  Engine engine_;
+  Instant now_ = kStart;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace berth::test

@@ -1,0 +1,305 @@
+// Goal: a restored engine is the saved one, and bytes that no engine saved are refused.
+//
+// Method: random pasts under policies with and without a memory; then the bytes cut, turned, and
+// parts of them replaced one by one so that they disagree with the rest.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "core/codec.hpp"
+#include "engine/engine.hpp"
+#include "engine/frame.hpp"
+#include "engine/history.hpp"
+#include "engine/journal.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::test {
+namespace {
+
+std::unique_ptr<Policy> fifo() { return std::move(*make_policy("fifo-skip", "first-fit")); }
+
+// ---- Saved and restored ----------------------------------------------------------------------
+
+class Snapshots : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(Snapshots, AreTheSameAfterARestore) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    History history(GetParam(), seed);
+    for (int part = 0; part < 8; ++part) {
+      history.go_on(15);
+      const std::string bytes = history.engine().save();
+      const auto restored = Engine::restore(bytes, history.fresh_policy());
+      ASSERT_TRUE(restored.has_value()) << seed << ": " << restored.error().message;
+      ASSERT_EQ(restored->save(), bytes) << seed;
+      ASSERT_EQ(restored->check(), std::nullopt) << seed;
+      ASSERT_EQ(restored->now(), history.now()) << seed;
+    }
+  }
+}
+
+TEST_P(Snapshots, GoOnAsTheSavedEngineWould) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    History history(GetParam(), seed);
+    history.go_on(60);
+    auto restored = Engine::restore(history.engine().save(), history.fresh_policy());
+    ASSERT_TRUE(restored.has_value()) << seed;
+    for (int step = 0; step < 40; ++step) {
+      const std::vector<Input> inputs = history.next();
+      const Effects& got = restored->step(history.now(), inputs);
+      const Effects& wanted = history.step(inputs);
+      ASSERT_EQ(encode_decisions(got.decisions), encode_decisions(wanted.decisions)) << seed;
+      ASSERT_EQ(got.wake_at, wanted.wake_at) << seed;
+      ASSERT_EQ(got.list.size(), wanted.list.size()) << seed;
+    }
+    ASSERT_EQ(restored->save(), history.engine().save()) << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Snapshots,
+                         testing::Values("fifo-skip", "fifo-reserve", "srtf", "las", "fair-share",
+                                         "tiresias/shortest", "tiresias/dlas-gpu-2"),
+                         [](const auto& test) {
+                           std::string name(test.param);
+                           std::ranges::replace_if(
+                               name, [](char c) { return c == '-' || c == '/'; }, '_');
+                           return name;
+                         });
+
+TEST(Snapshot, HoldsAnEmptyEngine) {
+  const Engine engine(Cluster(), {}, fifo());
+  const auto restored = Engine::restore(engine.save(), fifo());
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  EXPECT_EQ(restored->save(), engine.save());
+}
+
+TEST(Snapshot, HoldsEverySettingAndTheSeed) {
+  Settings settings;
+  settings.admission = {
+      .mode = AdmissionMode::Declared, .guard_floor = Bytes(5), .guard_ppm = 30'000};
+  settings.limits = {.gpus = GpuCount(3), .jobs = 2};
+  settings.service_half_life = kForever;
+  settings.max_failed_starts = 7;
+  const Engine engine(Cluster(), {.settings = settings, .seed = 99}, fifo());
+  const auto restored = Engine::restore(engine.save(), fifo());
+  ASSERT_TRUE(restored.has_value());
+  EXPECT_EQ(restored->view().settings(), settings);
+  EXPECT_EQ(restored->view().rng().next(), engine.view().rng().next());
+}
+
+TEST(Snapshot, HoldsEveryTypeOfGpu) {
+  Cluster cluster;
+  cluster.add_switch();
+  for (int type = 0; type < 64; ++type) {
+    cluster.add_node({.name = "n", .gpus = 1, .type = "type " + std::to_string(type)});
+  }
+  cluster.add_node({.name = "n", .gpus = 1, .type = "type 0"});
+  const Engine engine(std::move(cluster), {}, fifo());
+  const auto restored = Engine::restore(engine.save(), fifo());
+  ASSERT_TRUE(restored.has_value());
+  EXPECT_EQ(restored->view().cluster(), engine.view().cluster());
+}
+
+// ---- Damage ----------------------------------------------------------------------------------
+
+/// An engine with a job in every state.
+Engine rich_engine() {
+  History history("srtf", 4);
+  history.go_on(89);
+  auto engine = Engine::restore(history.engine().save(), history.fresh_policy());
+  EXPECT_TRUE(engine.has_value());
+  return std::move(*engine);
+}
+std::string rich_snapshot() { return rich_engine().save(); }
+
+/// Restores and goes on, or refuses; never anything else.
+void expect_refused_or_sound(const std::string& bytes) {
+  auto engine = Engine::restore(bytes, fifo());
+  if (!engine) {
+    EXPECT_EQ(engine.error().code, ErrorCode::BadData);
+    return;
+  }
+  const std::string saved = engine->save();
+  EXPECT_EQ(engine->check(), std::nullopt);
+  EXPECT_TRUE(Engine::restore(saved, fifo()).has_value());
+  engine->step(engine->now() + seconds(1), std::vector<Input>{Ticked{}});
+  EXPECT_EQ(engine->check(), std::nullopt);
+}
+
+TEST(SnapshotDamage, IsDoneToJobsInEveryState) {
+  const Engine engine = rich_engine();
+  std::set<JobState> states;
+  for (std::uint64_t id = 1; id < 100; ++id) {
+    if (const Job* const job = engine.view().find(JobId(id))) states.insert(job->state);
+  }
+  EXPECT_EQ(states.size(), static_cast<std::size_t>(last_of(JobState{})) + 1);
+}
+
+TEST(SnapshotDamage, EveryPrefixIsRefused) {
+  const std::string bytes = rich_snapshot();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const auto engine = Engine::restore(std::string_view(bytes).substr(0, size), fifo());
+    ASSERT_FALSE(engine.has_value()) << size;
+    ASSERT_EQ(engine.error().code, ErrorCode::BadData) << size;
+  }
+}
+
+TEST(SnapshotDamage, AByteTooManyIsRefused) {
+  EXPECT_EQ(Engine::restore(rich_snapshot() + '\0', fifo()).error().message, "snapshot: cut short");
+}
+
+TEST(SnapshotDamage, AnotherFormatIsRefused) {
+  std::string bytes = rich_snapshot();
+  bytes[0] = 4;
+  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 2, expected 1");
+}
+
+TEST(SnapshotDamage, EveryTurnedBitIsRefusedOrSound) {
+  const std::string whole = rich_snapshot();
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string bytes = whole;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    expect_refused_or_sound(bytes);
+  }
+}
+
+TEST(SnapshotDamage, RandomBytesAreRefusedOrSound) {
+  const std::string whole = rich_snapshot();
+  Rng rng(1);
+  for (int round = 0; round < 5'000; ++round) {
+    std::string bytes = whole;
+    for (std::int64_t left = rng.between(1, 3); left > 0; --left) {
+      const auto at = static_cast<std::size_t>(rng.between(1, std::ssize(bytes) - 1));
+      bytes[at] = static_cast<char>(rng.between(0, 127));
+    }
+    expect_refused_or_sound(bytes);
+  }
+}
+
+// ---- Parts that disagree ---------------------------------------------------------------------
+
+struct Disagreement {
+  const char* name;
+  std::function<void(Frame&)> tamper;
+  const char* fault;
+};
+void PrintTo(const Disagreement& disagreement, std::ostream* out) { *out << disagreement.name; }
+
+/// Two nodes of two GPUs; job 1 runs on two, job 2 waits with a place kept, job 3 is held.
+Frame small_frame() {
+  Cluster cluster;
+  cluster.add_switch();
+  for (int n = 0; n < 2; ++n) {
+    cluster.add_node({.name = "n", .gpus = 2, .vram = Bytes(std::int64_t{24} << 30)});
+  }
+  Engine engine(std::move(cluster), {}, std::move(*make_policy("fifo-reserve", "first-fit")));
+  JobSpec spec{.user = UserId(7)};
+  spec.request.gpu.count = GpuCount(2);
+  JobSpec large = spec;
+  large.request.gpu.count = GpuCount(4);
+  engine.step(kStart + seconds(5),
+              std::vector<Input>{Submitted{.job = JobId(1), .spec = spec},
+                                 Submitted{.job = JobId(2), .spec = large},
+                                 Submitted{.job = JobId(3), .spec = spec, .held = true}});
+  const std::string bytes = engine.save();
+  ByteReader in(bytes);
+  in.integer();
+  Frame frame;
+  codec::get(in, frame);
+  EXPECT_TRUE(in.at_end() && !in.failed());
+  EXPECT_EQ(frame.jobs.size(), 3U);
+  EXPECT_EQ(frame.holds.size(), 1U);
+  return frame;
+}
+
+Expected<Engine> restore(const Frame& frame) {
+  ByteWriter out;
+  out.integer(1);
+  codec::put(out, frame);
+  return Engine::restore(out.bytes(), std::move(*make_policy("fifo-reserve", "first-fit")));
+}
+
+constexpr std::int64_t kHuge = std::int64_t{1} << 61;
+
+const Disagreement kDisagreements[] = {
+    {"fewer_gpus", [](Frame& f) { f.gpus.pop_back(); }, "figures of other GPUs"},
+    {"fewer_nodes", [](Frame& f) { f.nodes.pop_back(); }, "health of other nodes"},
+    {"no_switch", [](Frame& f) { f.cluster[0].new_switch = false; }, "a node of no switch"},
+    {"huge_gpu", [](Frame& f) { f.cluster[0].shape.vram = Bytes(kHuge); }, "a node"},
+    {"huge_gpus", [](Frame& f) { f.cluster[0].shape.gpus = ~0U; }, "a node"},
+    {"shape_of_no_gpus",
+     [](Frame& f) {
+       f.cluster.push_back({false, {.name = "x", .vram = Bytes(1)}});
+       f.nodes.push_back(1);
+     },
+     "a node"},
+    {"charged_gpu", [](Frame& f) { f.gpus[0].charged = Bytes(1); }, "a GPU's use"},
+    {"tenants", [](Frame& f) { f.gpus[0].tenants = 1; }, "a GPU's use"},
+    {"negative_use", [](Frame& f) { f.gpus[0].used = Bytes(-1); }, "a GPU's use"},
+    {"node_health", [](Frame& f) { f.nodes[0] = 2; }, "the health of a node"},
+    {"time", [](Frame& f) { f.now = kNever; }, "the time"},
+    {"no_half_life", [](Frame& f) { f.settings.service_half_life = Duration(0); }, "the settings"},
+    {"guard", [](Frame& f) { f.settings.admission.guard_ppm = -1; }, "the settings"},
+    {"weight", [](Frame& f) { f.accounts[UserId(7)].weight_milli = 0; }, "an account"},
+    {"account_of_the_future", [](Frame& f) { f.accounts[UserId(7)].as_of = kStart + hours(1); },
+     "an account"},
+    {"account", [](Frame& f) { f.accounts[UserId(7)].gpus = GpuCount(1); },
+     "user 7: the account is not the sum of its jobs"},
+    {"share", [](Frame& f) { f.accounts[UserId(7)].share_ppb = 1; },
+     "user 7: the share is not that of the account"},
+    {"jobs_of_the_account", [](Frame& f) { f.accounts[UserId(7)].jobs = 2; },
+     "user 7: the account is not the sum of its jobs"},
+    {"no_account", [](Frame& f) { f.accounts.clear(); },
+     "user 7: holds a berth without an account"},
+    {"order_of_jobs", [](Frame& f) { std::swap(f.jobs[0], f.jobs[1]); }, "job 1 out of order"},
+    {"job_twice", [](Frame& f) { f.jobs[1].id = JobId(1); }, "job 1 out of order"},
+    {"job_0", [](Frame& f) { f.jobs[0].id = JobId(0); }, "job 0 out of order"},
+    {"huge_number", [](Frame& f) { f.jobs[2].id = JobId(kHuge); },
+     "job 2305843009213693952 out of order"},
+    {"impossible", [](Frame& f) { f.jobs[1].spec.request.gpu.count = GpuCount(5); },
+     "job 2: its request"},
+    {"future", [](Frame& f) { f.jobs[1].since = kStart + hours(1); }, "job 2"},
+    {"negative_time", [](Frame& f) { f.jobs[0].ran = Duration(-1); }, "job 1"},
+    {"negative_limit", [](Frame& f) { f.jobs[0].spec.time_limit = Duration(-1); }, "job 1"},
+    {"ending_without_stopping", [](Frame& f) { f.jobs[0].ending = true; }, "job 1"},
+    {"next_state", [](Frame& f) { f.jobs[0].after_stop = JobState::Running; }, "job 1"},
+    {"grant_of_a_waiting_job", [](Frame& f) { f.jobs[1].grant = f.jobs[0].grant; },
+     "job 2: its grant"},
+    {"berth_without_grant", [](Frame& f) { f.jobs[0].grant = {}; }, "job 1: its grant"},
+    {"half_a_gang", [](Frame& f) { f.jobs[0].grant.shares.pop_back(); }, "job 1: its grant"},
+    {"gpu_twice", [](Frame& f) { f.jobs[0].grant.shares[1].gpu = GpuId(0); }, "job 1: its grant"},
+    {"unknown_gpu", [](Frame& f) { f.jobs[0].grant.shares[1].gpu = GpuId(4); }, "job 1: its grant"},
+    {"other_host", [](Frame& f) { f.jobs[0].grant.host = NodeId(1); }, "job 1: its grant"},
+    {"unknown_host", [](Frame& f) { f.jobs[0].grant.host = NodeId(2); }, "job 1: its grant"},
+    {"other_cores", [](Frame& f) { f.jobs[0].grant.cpu = CpuMilli(1); }, "job 1: its grant"},
+    {"negative_charge", [](Frame& f) { f.jobs[0].grant.shares[0].charge = Bytes(-1); },
+     "job 1: its grant"},
+    {"granted_more", [](Frame& f) { f.jobs[0].grant.shares[0].granted += Bytes(1); },
+     "job 1: its grant"},
+    {"huge_charge", [](Frame& f) { f.jobs[0].grant.shares[0].charge = Bytes(kHuge); },
+     "job 1: its grant"},
+    {"hold_of_nobody", [](Frame& f) { f.holds[0].job = JobId(99); }, "a place kept"},
+    {"hold_of_a_running_job", [](Frame& f) { f.holds[0].job = JobId(1); }, "a place kept"},
+    {"hold_of_another_size", [](Frame& f) { f.holds[0].placement.gpus.pop_back(); },
+     "a place kept"},
+};
+
+class Disagreements : public testing::TestWithParam<Disagreement> {};
+
+TEST_P(Disagreements, AreNamed) {
+  Frame frame = small_frame();
+  ASSERT_TRUE(restore(frame).has_value()) << restore(frame).error().message;
+  GetParam().tamper(frame);
+  const auto engine = restore(frame);
+  ASSERT_FALSE(engine.has_value());
+  EXPECT_EQ(engine.error().code, ErrorCode::BadData);
+  EXPECT_EQ(engine.error().message,
+            std::string("snapshot: its parts disagree: ") + GetParam().fault);
+}
+
+INSTANTIATE_TEST_SUITE_P(Snapshot, Disagreements, testing::ValuesIn(kDisagreements),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace berth::test

@@ -1,0 +1,31 @@
+// Goal: no bytes make the journal's readers crash, hang, or take more memory than the bytes
+// describe; what they accept is what a writer would have written.
+// Method: the first byte chooses the reader, the rest is its bytes.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/assert.hpp"
+#include "engine/journal.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0] % 3) {
+    case 0:
+      if (const auto entry = berth::decode_entry(bytes)) {
+        BERTH_ASSERT(berth::encode(*entry) == bytes);
+      }
+      break;
+    case 1:
+      if (const auto inputs = berth::decode_inputs(bytes)) {
+        BERTH_ASSERT(berth::encode_inputs(*inputs) == bytes);
+      }
+      break;
+    default:
+      if (const auto decisions = berth::decode_decisions(bytes)) {
+        BERTH_ASSERT(berth::encode_decisions(*decisions) == bytes);
+      }
+  }
+  return 0;
+}
