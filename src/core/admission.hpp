@@ -30,6 +30,9 @@ struct Admission {
   auto operator<=>(const Admission&) const = default;
 };
 
+/// Tenants are counted in 16 bits; no driver serves so many.
+inline constexpr std::uint16_t kMostTenants = 65'535;
+
 /// What is known of one GPU beside its spec.
 struct GpuUse {
   Bytes charged{0};   ///< Sum of the charges of its tenants.
@@ -37,9 +40,9 @@ struct GpuUse {
   Bytes used{0};      ///< Measured: everything, tenants included.
   GpuMilli milli{0};  ///< Compute shares promised.
   std::uint16_t tenants = 0;
-  bool alone = false;     ///< Its one tenant asked to be alone.
-  bool healthy = true;    ///< The GPU itself.
-  bool reachable = true;  ///< Its node is up.
+  std::uint16_t alone = 0;  ///< Tenants that asked to be alone; more than one only under `none`.
+  bool healthy = true;      ///< The GPU itself.
+  bool reachable = true;    ///< Its node is up.
 
   bool operator==(const GpuUse&) const = default;
 };
@@ -86,7 +89,7 @@ constexpr bool memory_holds(const Admission& admission, const GpuSpec& gpu, cons
 /// Slots, compute shares and the wish to be alone.
 constexpr bool tenancy_holds(const GpuSpec& gpu, const GpuUse& use, const Ask& ask) {
   if (use.tenants == 0) return true;
-  return gpu.share_mode != ShareMode::Exclusive && !ask.alone() && !use.alone &&
+  return gpu.share_mode != ShareMode::Exclusive && !ask.alone() && use.alone == 0 &&
          use.tenants < gpu.slots && use.milli + ask.request.gpu.milli <= kWholeGpu;
 }
 
@@ -98,7 +101,7 @@ constexpr bool admits(const Admission& admission, const GpuSpec& gpu, const GpuU
   if (wanted != 0 && (wanted >> gpu.type & 1) == 0) return false;
   switch (admission.mode) {
     case AdmissionMode::None:
-      return true;
+      return use.tenants < kMostTenants;
     case AdmissionMode::FreeMemory:
       return use.used + ask.request.gpu.vram <= gpu.capacity && tenancy_holds(gpu, use, ask);
     case AdmissionMode::Declared: {

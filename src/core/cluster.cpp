@@ -30,7 +30,7 @@ NodeId Cluster::add_node(const NodeShape& shape) {
                     .name = shape.name});
   const GpuSpec gpu{.node = id,
                     .share_mode = shape.share_mode,
-                    .type = type_index(shape.type),
+                    .type = shape.gpus > 0 ? type_index(shape.type) : std::uint8_t{0},
                     .slots = shape.slots,
                     .capacity = shape.vram,
                     .context = shape.context};

@@ -60,7 +60,7 @@ void Occupancy::put(const Cluster& cluster, const Grant& grant) {
       use.charged += share.charge;
       use.milli += grant.milli;
       ++use.tenants;
-      use.alone = use.alone || grant.sharing == Sharing::Alone;
+      if (grant.sharing == Sharing::Alone) ++use.alone;
     }
     reindex(node, change);
     const std::size_t all = grant.shares.size();
@@ -80,7 +80,7 @@ void Occupancy::take(const Cluster& cluster, const Grant& grant) {
       use.charged -= share.charge;
       use.milli -= grant.milli;
       --use.tenants;
-      if (use.tenants == 0) use.alone = false;
+      if (grant.sharing == Sharing::Alone) --use.alone;
       if (vacant_now(cluster, share.gpu)) ++change;
     }
     reindex(node, change);

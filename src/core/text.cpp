@@ -1,7 +1,9 @@
 #include "core/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 
 namespace berth {
 
@@ -27,7 +29,9 @@ std::string micros_text(std::int64_t micros) {
 
 std::string to_text(Bytes bytes) {
   constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  if (bytes < Bytes(0)) return "-" + to_text(Bytes(0) - bytes);
+  if (bytes < Bytes(0)) {  // the most negative has no positive twin
+    return "-" + to_text(Bytes(-std::max(bytes.raw(), -std::numeric_limits<std::int64_t>::max())));
+  }
   std::size_t unit = 0;
   std::int64_t scale = 1;
   while (unit + 1 < units.size() && bytes.raw() / scale >= 1024) scale *= 1024, ++unit;

@@ -9,6 +9,8 @@ namespace berth {
 bool Engine::apply(const Start& start) {
   Job* const job = state_.jobs.find(start.job);
   if (job == nullptr || job->state != JobState::Queued) return false;
+  if (start.term <= Duration::zero()) return false;
+  if (start.share_percent < 1 || start.share_percent > 100) return false;
   if (!grant(*job, start.placement)) return false;
   job->attempt = Attempt(job->attempt.value() + 1);
   effects_.list.push_back(Launch{.job = job->id,

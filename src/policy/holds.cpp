@@ -52,7 +52,7 @@ bool Pass::can_still_serve(const Hold& hold) const {
     use.charged = hold.lent[i];
     use.tenants = hold.lent_tenants[i];
     use.milli = hold.lent_milli[i];
-    use.alone = use.alone && use.tenants > 0;
+    if (use.tenants == 0) use.alone = 0;
     if (!admits(view_.settings().admission, spec, use, hold.ask)) return false;
   }
   return true;

@@ -142,4 +142,14 @@ class Rig {
   std::uint64_t last_ = 0;
 };
 
+/// Expects that the job ended like this in the last step, is forgotten, and left nothing behind.
+inline void expect_finished(const Rig& rig, const Effects& effects, JobId id, Outcome outcome) {
+  const auto* const finished = only<Finished>(effects);
+  ASSERT_NE(finished, nullptr);
+  EXPECT_EQ(finished->job, id);
+  EXPECT_EQ(finished->outcome, outcome);
+  EXPECT_FALSE(rig.knows(id));
+  EXPECT_EQ(rig.account().jobs, 0);
+}
+
 }  // namespace berth::test

@@ -1,0 +1,114 @@
+// Goal: a job has its time limit of time with a berth, in all attempts together, and not a step
+// more.
+//
+// Method: one job with a limit of 100 seconds, driven through its states at chosen instants.
+#include <gtest/gtest.h>
+
+#include "engine/rig.hpp"
+
+namespace berth::test {
+namespace {
+
+using namespace berth::literals;
+
+class TimeLimit : public testing::Test {
+ protected:
+  TimeLimit() : rig_(nodes_of(1, 8)) { spec_.time_limit = seconds(100); }
+
+  void expect_finished(const Effects& effects, JobId id, Outcome outcome) {
+    test::expect_finished(rig_, effects, id, outcome);
+  }
+
+  Rig rig_;
+  JobSpec spec_ = shared(1, 4_GiB);
+};
+
+TEST_F(TimeLimit, StopsTheJobWhenItIsReached) {
+  const JobId id = rig_.submit(spec_);
+  EXPECT_EQ(rig_.at(10).start(id, {0}).wake_at, kStart + seconds(110));
+  rig_.tell({Started{id, Attempt(1)}});
+  EXPECT_TRUE(rig_.at(109).tell({Ticked{}}).list.empty());
+  EXPECT_EQ(only<Stop>(rig_.at(110).tell({Ticked{}}))->why, StopFor::TimeLimit);
+  rig_.exited(id, Outcome::Failed, 143);
+  expect_finished(rig_.released(id), id, Outcome::Timeout);
+}
+
+TEST_F(TimeLimit, CountsFromTheGrant) {
+  const JobId id = rig_.submit(spec_);
+  rig_.start(id, {0});
+  EXPECT_EQ(only<Stop>(rig_.at(100).tell({Ticked{}}))->why, StopFor::TimeLimit);
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+}
+
+TEST_F(TimeLimit, DoesNotCountTimeWithoutGpus) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(40).preempt(id, PreemptHow::Suspend);
+  rig_.at(50).released(id);
+  EXPECT_EQ(rig_.at(500).resume(id, {0}).wake_at, kStart + seconds(550));
+  EXPECT_TRUE(rig_.at(549).tell({Started{id, Attempt(2)}}).list.empty());
+  EXPECT_EQ(only<Stop>(rig_.at(550).tell({}))->why, StopFor::TimeLimit);
+}
+
+TEST_F(TimeLimit, CountsEarlierAttempts) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(60).preempt(id, PreemptHow::Requeue);
+  rig_.released(id);
+  EXPECT_EQ(rig_.at(70).start(id, {0}).wake_at, kStart + seconds(110));
+}
+
+TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsSuspended) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(90).preempt(id, PreemptHow::Suspend);
+  const Effects& effects = rig_.at(100).released(id);
+  EXPECT_EQ(only<Stop>(effects)->how, PreemptHow::Kill);
+  expect_finished(effects, id, Outcome::Timeout);
+}
+
+TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsRequeued) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(90).preempt(id, PreemptHow::Requeue);
+  const Effects& effects = rig_.at(120).released(id);
+  EXPECT_EQ(effects.list.size(), 1U);
+  expect_finished(effects, id, Outcome::Timeout);
+}
+
+TEST_F(TimeLimit, YieldsToAnExitAtTheSameInstant) {
+  const JobId id = rig_.run(spec_, {0});
+  EXPECT_TRUE(rig_.at(100).exited(id).list.empty());
+  expect_finished(rig_.released(id), id, Outcome::Done);
+}
+
+TEST_F(TimeLimit, BelowZeroIsZero) {
+  spec_.time_limit = Duration::min();
+  spec_.estimate = seconds(-1);
+  const JobId id = rig_.submit(spec_);
+  EXPECT_EQ(rig_.job(id).spec.time_limit, Duration::zero());
+  EXPECT_EQ(rig_.job(id).spec.estimate, Duration::zero());
+  rig_.start(id, {0});
+  EXPECT_EQ(only<Stop>(rig_.tell({Started{id, Attempt(1)}}))->why, StopFor::TimeLimit);
+}
+
+TEST_F(TimeLimit, IsForgottenWithTheJob) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.exited(id);
+  EXPECT_EQ(rig_.released(id).wake_at, std::nullopt);
+  EXPECT_TRUE(rig_.at(200).tell({Ticked{}}).list.empty());
+}
+
+TEST_F(TimeLimit, CountsOnlyTimeWithABerth) {
+  const JobId id = rig_.submit(shared(2, 4_GiB));
+  rig_.at(10).start(id, {0, 1});
+  rig_.at(15).tell({Started{id, Attempt(1)}});
+  rig_.at(30).preempt(id, PreemptHow::Suspend);
+  rig_.at(35).released(id);
+  rig_.at(100).resume(id, {0, 1});
+  rig_.at(101).tell({Started{id, Attempt(2)}});
+  const JobView view = rig_.engine().view().job(id);
+  EXPECT_EQ(view.ran(), seconds(25 + 1));
+  EXPECT_EQ(view.waited(), seconds(10 + 65));
+  EXPECT_EQ(view.attained(), 2_gpus * seconds(26));
+  EXPECT_EQ(rig_.job(id).first_start, kStart + seconds(10));
+}
+
+}  // namespace
+}  // namespace berth::test
