@@ -58,7 +58,8 @@ inline auto members(NodeShape& v) {
 inline auto members(Admission& v) { return std::tie(v.mode, v.guard_floor, v.guard_ppm); }
 inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
 inline auto members(Settings& v) {
-  return std::tie(v.admission, v.limits, v.service_half_life, v.max_failed_starts);
+  return std::tie(v.admission, v.limits, v.service_half_life, v.max_failed_starts,
+                  v.can_suspend);
 }
 inline auto members(Account& v) {
   return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs);

@@ -24,6 +24,8 @@ struct Settings {
   UserLimits limits;
   Duration service_half_life = hours(24 * 7);  ///< How fast past service is forgotten.
   std::int32_t max_failed_starts = 3;          ///< After this many a job is `failed`.
+  /// False where a suspended process could not give its GPU memory back: it is requeued instead.
+  bool can_suspend = true;
 
   bool operator==(const Settings&) const = default;
 };

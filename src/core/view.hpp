@@ -65,6 +65,12 @@ class ClusterView {
     });
   }
 
+  /// Calls visit(const Job&) for every job, ascending. O(jobs).
+  template <class Visit>
+  void for_each_job(Visit visit) const {
+    state_->jobs.for_each([&](JobId, const Job& job) { visit(job); });
+  }
+
   const std::map<UserId, Account>& accounts() const { return state_->accounts; }
   /// The user's account, or an empty one.
   Account account(UserId user) const {

@@ -119,6 +119,7 @@ void Engine::watch_time_limit(const Job& job) {
 }
 
 void Engine::stop(Job& job, PreemptHow how, StopFor why) {
+  if (how == PreemptHow::Suspend && !state_.settings.can_suspend) how = PreemptHow::Requeue;
   job.after_stop = how == PreemptHow::Suspend ? JobState::Suspended : JobState::Queued;
   set_state(job, JobState::Stopping);
   effects_.list.push_back(Stop{job.id, job.attempt, how, why});

@@ -45,7 +45,12 @@ class Engine {
   /// The same with recorded decisions in place of the policy's: how a journal is recovered.
   const Effects& replay(Instant now, std::span<const Input> inputs, std::span<const Decision> list);
 
+  /// From now on this policy decides, with no memory of what was.
+  void set_policy(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
+
   ClusterView view() const { return ClusterView(state_, now_); }
+  /// What the latest step asked for.
+  const Effects& effects() const { return effects_; }
   Instant now() const { return now_; }
   /// Decisions dropped so far because they were not valid; a policy's bug, never an input's.
   std::uint64_t dropped() const { return dropped_; }

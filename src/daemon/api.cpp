@@ -1,0 +1,318 @@
+#include "daemon/api.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "daemon/doctor.hpp"
+#include "daemon/requests.hpp"
+#include "engine/possible.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+using Exchange = std::shared_ptr<http::Exchange>;
+
+constexpr std::size_t kMostRows = 1000;
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::InvalidArgument:
+    case ErrorCode::BadData:
+      return 400;
+    case ErrorCode::NotFound:
+      return 404;
+    case ErrorCode::Conflict:
+      return 409;
+    case ErrorCode::Io:
+      return 500;
+  }
+  return 500;
+}
+
+void refuse(const Exchange& exchange, int status, const std::string& message) {
+  exchange->respond({.status = status, .body = http::error_body(message)});
+}
+
+void refuse(const Exchange& exchange, const Error& error) {
+  refuse(exchange, status_of(error.code), error.message);
+}
+
+void answer(const Exchange& exchange, const Expected<Json>& json) {
+  if (!json) return refuse(exchange, json.error());
+  exchange->respond({.status = 200, .body = to_body(*json)});
+}
+
+/// The daemon's own user and root may act on everybody's jobs.
+bool may_act(const http::Peer& peer, UserId owner) {
+  return peer.user == owner.value() || peer.user == 0 || peer.user == ::geteuid();
+}
+
+/// A daemon without root cannot become anybody else.
+bool serves(const http::Peer& peer) { return ::geteuid() == 0 || peer.user == ::geteuid(); }
+
+Expected<bool> flag(const http::Request& request, const char* key) {
+  const auto text = request.parameter(key);
+  if (!text || *text == "false" || *text == "0") return false;
+  if (*text == "true" || *text == "1" || text->empty()) return true;
+  return fail(ErrorCode::InvalidArgument,
+              std::string(key) + ": '" + text->substr(0, 40) + "', must be true or false");
+}
+
+Expected<std::optional<std::uint64_t>> number(const http::Request& request, const char* key,
+                                              std::uint64_t most) {
+  const auto text = request.parameter(key);
+  if (!text) return std::nullopt;
+  std::uint64_t value = 0;
+  const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || value > most) {
+    return fail(ErrorCode::InvalidArgument, std::string(key) + ": '" + text->substr(0, 40) +
+                                                "', must be a number up to " +
+                                                std::to_string(most));
+  }
+  return value;
+}
+
+class Api {
+ public:
+  explicit Api(Daemon& daemon) : daemon_(daemon) {}
+
+  void operator()(const Exchange& exchange) {
+    const http::Request& request = exchange->request();
+    const std::string_view path = request.path;
+    if (!path.starts_with("/v1/")) return refuse(exchange, 404, request.path + ": no such path");
+    const std::string_view rest = path.substr(4);
+    if (rest.starts_with("jobs/")) return one_job(exchange, rest.substr(5));
+    const bool is_post = request.method == "POST";
+    if (rest == "jobs" && is_post) return submit(exchange);
+    if (rest == "cancel" && is_post) return cancel_all(exchange);
+    const bool is_known = rest == "jobs" || rest == "gpus" || rest == "doctor" ||
+                          rest == "events" || rest == "version" || rest == "cancel";
+    if (!is_known) return refuse(exchange, 404, request.path + ": no such path");
+    if (request.method != "GET" || rest == "cancel") return wrong_method(exchange);
+    if (rest == "jobs") return list(exchange);
+    if (rest == "events") return events(exchange);
+    on_loop(exchange, [this, what = std::string(rest)](const Exchange& asked) {
+      if (what == "gpus") return answer(asked, daemon_.presenter().gpus());
+      if (what == "doctor") return answer(asked, examine(daemon_));
+      return answer(asked, version());
+    });
+  }
+
+ private:
+  /// Goes on with this request on the daemon's thread.
+  template <class Then>
+  void on_loop(const Exchange& exchange, Then then) {
+    daemon_.post([exchange, then = std::move(then)] { then(exchange); });
+  }
+
+  void wrong_method(const Exchange& exchange) {
+    const http::Request& request = exchange->request();
+    refuse(exchange, 405, request.method + " " + request.path + ": not this method");
+  }
+
+  Json version() {
+    const Options& options = daemon_.options();
+    const Settings& settings = daemon_.keeper().engine().view().settings();
+    return {{"version", BERTH_VERSION},
+            {"api", 1},
+            {"schema", journal::kSchema},
+            {"pid", ::getpid()},
+            {"user", ::geteuid()},
+            {"policy", options.rules.policy},
+            {"place", options.rules.place},
+            {"admission", to_text(settings.admission.mode)},
+            {"emulated", daemon_.machine().emulated},
+            {"state_directory", options.state}};
+  }
+
+  void submit(const Exchange& exchange) {
+    const http::Request& request = exchange->request();
+    if (!serves(request.peer)) {
+      return refuse(exchange, 403,
+                    "uid " + std::to_string(request.peer.user) + " asks a daemon of uid " +
+                        std::to_string(::geteuid()) + ", which serves nobody else without root");
+    }
+    if (!request.content_type.empty() && !request.content_type.starts_with("application/json")) {
+      return refuse(
+          exchange, 415,
+          "content type '" + request.content_type.substr(0, 60) + "', must be application/json");
+    }
+    auto job = parse_submission(request.body, request.peer);
+    if (!job) return refuse(exchange, job.error());
+    daemon_.post([this, exchange, job = std::move(*job)]() mutable {
+      const Cluster& cluster = daemon_.keeper().engine().view().cluster();
+      if (auto why = why_impossible(JobId(0), job.spec.request, cluster)) {
+        return refuse(exchange, 422, why->substr(why->find(": ") + 2));
+      }
+      daemon_.ask({.submission = std::move(job),
+                   .inputs = {},
+                   .exchange = exchange,
+                   .answer = [this](JobId id) {
+                     return http::Response{.status = 201,
+                                           .body = to_body(daemon_.presenter().brief(id))};
+                   }});
+    });
+  }
+
+  void list(const Exchange& exchange) {
+    const http::Request& request = exchange->request();
+    const auto all = flag(request, "all");
+    const auto user = number(request, "user", 0xFFFFFFFF);
+    const auto before = number(request, "before", kLastJob.value() + 1);
+    const auto limit = number(request, "limit", kMostRows);
+    if (!all) return refuse(exchange, all.error());
+    for (const auto* read : {&user, &before, &limit}) {
+      if (!*read) return refuse(exchange, read->error());
+    }
+    Presenter::Page page;
+    page.ended = *all;
+    if (*user) page.user = UserId(static_cast<std::uint32_t>(**user));
+    if (*before) page.before = JobId(**before);
+    if (*limit) page.most = std::max<std::size_t>(1, **limit);
+    on_loop(exchange,
+            [this, page](const Exchange& asked) { answer(asked, daemon_.presenter().jobs(page)); });
+  }
+
+  void events(const Exchange& exchange) {
+    const auto text = exchange->request().parameter("job");
+    std::optional<JobId> job;
+    if (text) {
+      const auto id = parse_job_id(*text);
+      if (!id) return refuse(exchange, id.error());
+      job = *id;
+    }
+    on_loop(exchange, [this, job](const Exchange& asked) {
+      Expected<Json> now = Json();
+      if (job) now = daemon_.presenter().job(*job);
+      if (!now) return refuse(asked, now.error());
+      const auto stream = asked->stream("text/event-stream");
+      stream->write(job ? "event: job\ndata: " + to_body(*now) + "\n\n" : ": listening\n\n");
+      const bool over = job && !daemon_.keeper().engine().view().knows(*job);
+      if (over) return stream->close();
+      daemon_.follow(stream, job);
+    });
+  }
+
+  // ---- /v1/jobs/ID and below -------------------------------------------------------------------
+
+  void one_job(const Exchange& exchange, std::string_view rest) {
+    const std::size_t slash = rest.find('/');
+    const auto id = parse_job_id(rest.substr(0, slash));
+    if (!id) return refuse(exchange, id.error());
+    const std::string verb(slash == std::string_view::npos ? "" : rest.substr(slash + 1));
+    const bool changes = verb == "cancel" || verb == "hold" || verb == "release";
+    if (!changes && verb != "log" && !verb.empty()) {
+      return refuse(exchange, 404, exchange->request().path + ": no such path");
+    }
+    if ((exchange->request().method == "POST") != changes) return wrong_method(exchange);
+    if (verb == "log") return log(exchange, *id);
+    on_loop(exchange, [this, id = *id, verb](const Exchange& asked) {
+      if (verb.empty()) {
+        return answer(asked, daemon_.presenter().detail(id, log_size(id)));
+      }
+      change(asked, id, verb);
+    });
+  }
+
+  std::int64_t log_size(JobId id) {
+    struct stat status{};
+    return ::stat(daemon_.log_path(id).c_str(), &status) == 0 ? status.st_size : 0;
+  }
+
+  /// The job's row if the peer may act on it; else an answer was given.
+  std::optional<journal::JobRow> own_job(const Exchange& exchange, JobId id) {
+    const auto row = daemon_.keeper().store().job(id);
+    const std::string name = "job " + std::to_string(id.value());
+    if (!row) {
+      refuse(exchange, row.error());
+    } else if (!*row) {
+      refuse(exchange, 404, name + ": no such job");
+    } else if (!may_act(exchange->request().peer, (*row)->spec.user)) {
+      refuse(exchange, 403,
+             name + ": belongs to uid " + std::to_string((*row)->spec.user.value()) +
+                 ", you are uid " + std::to_string(exchange->request().peer.user));
+    } else {
+      return **row;
+    }
+    return std::nullopt;
+  }
+
+  void log(const Exchange& exchange, JobId id) {
+    const auto offset = number(exchange->request(), "offset", std::uint64_t{1} << 62);
+    const auto follow = flag(exchange->request(), "follow");
+    if (!offset) return refuse(exchange, offset.error());
+    if (!follow) return refuse(exchange, follow.error());
+    const std::size_t from = offset->value_or(0);
+    on_loop(exchange, [this, id, from, wanted = *follow](const Exchange& asked) {
+      if (!own_job(asked, id)) return;
+      const bool lives = daemon_.keeper().engine().view().knows(id);
+      daemon_.logs().send(asked, daemon_.log_name(id), from,
+                          wanted && lives ? Follow::UntilEnd : Follow::No);
+    });
+  }
+
+  void change(const Exchange& exchange, JobId id, const std::string& verb) {
+    if (!own_job(exchange, id)) return;
+    const ClusterView view = daemon_.keeper().engine().view();
+    const Job* const job = view.find(id);
+    const std::string name = "job " + std::to_string(id.value());
+    if (job == nullptr || (job->ending && verb == "cancel")) {
+      return refuse(exchange, 409, name + ": has ended already");
+    }
+    const std::string state(state_word(job->state));
+    std::vector<Input> inputs;
+    if (verb == "cancel") {
+      inputs.emplace_back(CancelAsked{id});
+    } else if (verb == "hold") {
+      if (job->state != JobState::Queued) {
+        return refuse(exchange, 409, name + ": is " + state + ", only a queued job can be held");
+      }
+      inputs.emplace_back(HoldAsked{id});
+    } else {
+      if (job->state != JobState::Held) {
+        return refuse(exchange, 409, name + ": is " + state + ", only a held job can be released");
+      }
+      inputs.emplace_back(ReleaseAsked{id});
+    }
+    daemon_.ask({.submission = std::nullopt,
+                 .inputs = std::move(inputs),
+                 .exchange = exchange,
+                 .answer = [this, id](JobId) {
+                   return http::Response{.status = 200,
+                                         .body = to_body(daemon_.presenter().brief(id))};
+                 }});
+  }
+
+  void cancel_all(const Exchange& exchange) {
+    on_loop(exchange, [this](const Exchange& asked) {
+      const UserId user(asked->request().peer.user);
+      std::vector<Input> inputs;
+      Json ids = Json::array();
+      daemon_.keeper().engine().view().for_each_job([&](const Job& job) {
+        if (job.spec.user != user || job.ending) return;
+        inputs.emplace_back(CancelAsked{job.id});
+        ids.push_back(job.id.value());
+      });
+      daemon_.ask({.submission = std::nullopt,
+                   .inputs = std::move(inputs),
+                   .exchange = asked,
+                   .answer = [ids](JobId) {
+                     return http::Response{.status = 200, .body = to_body({{"cancelled", ids}})};
+                   }});
+    });
+  }
+
+  Daemon& daemon_;
+};
+
+}  // namespace
+
+http::Handler make_api(Daemon& daemon) {
+  return [api = std::make_shared<Api>(daemon)](const Exchange& exchange) { (*api)(exchange); };
+}
+
+}  // namespace berth::daemon

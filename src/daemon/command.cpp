@@ -1,0 +1,101 @@
+#include "daemon/command.hpp"
+
+#include "core/codec.hpp"
+
+namespace berth::shim {
+
+inline auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v.columns); }
+
+}  // namespace berth::shim
+
+namespace berth::daemon {
+
+inline auto members(Owner& v) { return std::tie(v.user, v.group, v.groups); }
+inline auto members(Command& v) {
+  return std::tie(v.arguments, v.directory, v.umask, v.owner, v.environment, v.attach);
+}
+
+namespace {
+
+template <class Value>
+std::string to_bytes(const Value& value) {
+  ByteWriter out;
+  codec::put(out, value);
+  return out.take();
+}
+
+template <class Value>
+Expected<Value> from_bytes(std::string_view bytes, const char* what) {
+  ByteReader in(bytes);
+  Value value;
+  codec::get(in, value);
+  if (in.failed() || !in.at_end()) {
+    return fail(ErrorCode::BadData, std::string(what) + ": " + std::to_string(bytes.size()) +
+                                        " bytes that no berthd wrote");
+  }
+  return value;
+}
+
+bool needs_quotes(std::string_view word) {
+  if (word.empty()) return true;
+  for (const char c : word) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("_-./=:,@%+").find(c) != std::string_view::npos ||
+                       static_cast<unsigned char>(c) >= 0x80;
+    if (!plain) return true;
+  }
+  return false;
+}
+
+std::string quoted(std::string_view word) {
+  if (!needs_quotes(word)) return std::string(word);
+  std::string text = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    }
+  }
+  return text + "'";
+}
+
+/// Not in the middle of a UTF-8 sequence.
+void cut(std::string& text, std::size_t most) {
+  if (text.size() <= most) return;
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  text += "…";
+}
+
+}  // namespace
+
+bool Command::operator==(const Command& other) const { return encode(*this) == encode(other); }
+
+std::string encode(const Command& command) { return to_bytes(command); }
+
+std::string encode_environment(const std::vector<std::string>& variables) {
+  return to_bytes(variables);
+}
+
+Expected<Command> decode_command(std::string_view bytes) {
+  return from_bytes<Command>(bytes, "command");
+}
+
+Expected<std::vector<std::string>> decode_environment(std::string_view bytes) {
+  return from_bytes<std::vector<std::string>>(bytes, "environment");
+}
+
+std::string command_line(const std::vector<std::string>& arguments, std::size_t most) {
+  std::string text;
+  for (const std::string& word : arguments) {
+    if (text.size() > most) break;
+    if (!text.empty()) text += ' ';
+    text += quoted(word);
+  }
+  cut(text, most);
+  return text;
+}
+
+}  // namespace berth::daemon

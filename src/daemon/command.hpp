@@ -1,0 +1,49 @@
+// What a job runs: everything the engine does not need to know, kept as blobs in the journal.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "shim/order.hpp"
+
+namespace berth::daemon {
+
+/// Who a job runs as: the peer of its submission.
+struct Owner {
+  uid_t user = 0;
+  gid_t group = 0;
+  std::vector<gid_t> groups;
+
+  bool operator==(const Owner&) const = default;
+};
+
+struct Command {
+  std::vector<std::string> arguments;
+  std::string directory;
+  mode_t umask = 022;
+  Owner owner;
+  BlobId environment;  ///< A blob of its own: many jobs share one.
+  std::optional<shim::Attach> attach;
+
+  bool operator==(const Command& other) const;
+};
+
+std::string encode(const Command& command);
+std::string encode_environment(const std::vector<std::string>& variables);
+/// Errors: BadData for bytes that encode() did not write.
+Expected<Command> decode_command(std::string_view bytes);
+Expected<std::vector<std::string>> decode_environment(std::string_view bytes);
+
+/// The command as one line for lists: words quoted where a shell would need it, cut after `most`
+/// bytes.
+std::string command_line(const std::vector<std::string>& arguments, std::size_t most = 200);
+
+}  // namespace berth::daemon

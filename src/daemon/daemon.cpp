@@ -1,0 +1,450 @@
+#include "daemon/daemon.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "emu/emulator.hpp"
+#include "gpu/probe.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr Duration kSilence = seconds(3);          ///< A driver that takes longer counts as hung.
+constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
+constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
+constexpr int kOomCode = 77;
+constexpr int kInsufficientStorage = 507;
+
+std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
+
+Outcome outcome_of(const shim::Exit& exit) {
+  const int code = shim::shell_code(exit);
+  if (code == 0) return Outcome::Done;
+  return exit.kind == shim::Exit::Kind::Code && code == kOomCode ? Outcome::Oom : Outcome::Failed;
+}
+
+/// `0,2`: as CUDA_VISIBLE_DEVICES takes them.
+std::string list_of(const std::vector<GpuId>& gpus) {
+  std::string list;
+  for (const GpuId gpu : gpus) list += (list.empty() ? "" : ",") + std::to_string(gpu.value());
+  return list;
+}
+
+/// A group of its own for an attempt; "" where there is none, and the job is ended process by
+/// process.
+std::string make_cgroup(const std::string& parent, const shim::Order& order) {
+  if (parent.empty()) return "";
+  const std::string path = parent + "/berth-" + std::to_string(order.job.value()) + "." +
+                           std::to_string(order.attempt.value());
+  return ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST ? path : "";
+}
+
+/// An environment as a list in which a name stands once.
+class Environment {
+ public:
+  explicit Environment(std::vector<std::string> variables) : variables_(std::move(variables)) {}
+
+  std::string* find(std::string_view name) {
+    for (std::string& variable : variables_) {
+      if (variable.size() > name.size() && variable[name.size()] == '=' &&
+          variable.starts_with(name)) {
+        return &variable;
+      }
+    }
+    return nullptr;
+  }
+  void set(const std::string& name, const std::string& value) {
+    std::string* const found = find(name);
+    std::string& variable = found != nullptr ? *found : variables_.emplace_back();
+    variable = name + "=" + value;
+  }
+  void set_unless_there(const std::string& name, const std::string& value) {
+    if (find(name) == nullptr) set(name, value);
+  }
+  void prepend(const std::string& name, const std::string& value) {
+    const std::string* const found = find(name);
+    const std::string before = found == nullptr ? "" : found->substr(name.size() + 1);
+    set(name, before.empty() ? value : value + ":" + before);
+  }
+  std::vector<std::string> take() { return std::move(variables_); }
+
+ private:
+  std::vector<std::string> variables_;
+};
+
+}  // namespace
+
+// ---- Opening ---------------------------------------------------------------------------------
+
+Expected<std::unique_ptr<Daemon>> Daemon::open(const Options& options) {
+  auto machine = open_machine(options);
+  if (!machine) return std::unexpected(machine.error());
+  auto keeper = Keeper::open(options.state + "/journal.db", machine->cluster, options.rules);
+  if (!keeper) return std::unexpected(keeper.error());
+  std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(*keeper)));
+  if (auto done = daemon->open_rest(); !done) return std::unexpected(done.error());
+  return daemon;
+}
+
+Daemon::Daemon(const Options& options, Machine machine, Keeper keeper)
+    : options_(options),
+      machine_(std::move(machine)),
+      keeper_(std::move(keeper)),
+      clock_(keeper_->last()),
+      watcher_(machine_.devices.list.size(), options.probe * 5 / 2),
+      presenter_(*keeper_, machine_, watcher_),
+      wake_(loop_, [this] { inputs_.emplace_back(Ticked{}); }),
+      probe_alarm_(loop_, [this] { on_probe(); }),
+      silence_alarm_(loop_, [this] { on_silence(); }),
+      leaving_alarm_(loop_, [this] { look_at(watcher_.left()); }),
+      retry_alarm_(loop_, [this] { is_retrying_ = false; }) {}
+
+Daemon::~Daemon() {
+  faults_.request_stop();
+  probe_.reset();
+}
+
+Expected<void> Daemon::open_rest() {
+  const Hooks hooks{
+      .started = [this](JobId job, Attempt attempt) { on_started(job, attempt); },
+      .ended = [this](JobId job, Attempt attempt, const shim::Exit& exit,
+                      const std::string& note) { on_ended(job, attempt, exit, note); },
+      .lost =
+          [this](JobId job, Attempt attempt) {
+            keeper_->note(job, "its shim died; what was left of it was ended");
+            on_over(job, attempt, Outcome::Lost, 0);
+          },
+  };
+  auto launcher = Launcher::open(loop_,
+                                 {.shim = options_.shim,
+                                  .attempts = options_.state + "/attempts",
+                                  .logs = options_.state + "/logs"},
+                                 hooks);
+  if (!launcher) return std::unexpected(launcher.error());
+  launcher_ = std::move(*launcher);
+  auto logs = Logs::open(options_.state + "/logs");
+  if (!logs) return std::unexpected(logs.error());
+  logs_ = std::move(*logs);
+  auto reports = Reports::open(
+      loop_, options_.socket + ".report", ::geteuid() == 0 ? 0666 : 0600,
+      [this](JobId job, uid_t user) {
+        const Job* const known = keeper_->engine().view().find(job);
+        return known != nullptr && (user == 0 || known->spec.user == UserId(user));
+      },
+      [this](std::vector<Input> inputs) {
+        inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
+      });
+  if (!reports) return std::unexpected(reports.error());
+  reports_ = std::move(*reports);
+  syncer_ = std::make_unique<Syncer>([this] { return keeper_->sync(); });
+  if (machine_.port) {
+    probe_ = std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](Look look) {
+      loop_.post([this, look = std::move(look)]() mutable { on_look(std::move(look)); });
+    });
+    faults_ = std::jthread([this](const std::stop_token& stop) { listen_for_faults(stop); });
+  }
+  recover();
+  return {};
+}
+
+/// Level-triggered: what the journal says holds a berth is compared with what is there.
+void Daemon::recover() {
+  const ClusterView view = keeper_->engine().view();
+  for (const JobId id : view.running()) current_[id] = view.find(id)->attempt;
+  launcher_->sweep([&](JobId job, Attempt attempt) {
+    const auto found = current_.find(job);
+    return found != current_.end() && found->second == attempt;
+  });
+  for (const Device& device : machine_.devices.list) {
+    const GpuId gpu(device.index);
+    inputs_.emplace_back(GpuHealth{gpu, device.problem.empty()});
+    if (!device.problem.empty()) watcher_.on_fault(gpu, device.problem);
+  }
+  for (const auto& [id, attempt] : current_) recover(*view.find(id));
+  on_probe();
+}
+
+void Daemon::recover(const Job& job) {
+  const Trace trace = launcher_->adopt(job.id, job.attempt);
+  if (trace == Trace::Over) return;  // its end is about to be told
+  if (trace == Trace::Lives) {
+    watcher_.changed(gpus_of(job.grant), clock_.now());
+    if (job.state == JobState::Stopping) launcher_->stop(job.id, job.attempt, Manner::Gently);
+    return;
+  }
+  if (job.state == JobState::Starting) return launch(job.id, job.attempt, job.grant);
+  if (job.state == JobState::Stopping) {  // its end was journaled, its file already removed
+    return watcher_.leaves(job.id, job.attempt, gpus_of(job.grant), clock_.now());
+  }
+  keeper_->note(job.id, "its attempt file is gone");
+  on_over(job.id, job.attempt, Outcome::Lost, 0);
+}
+
+Expected<void> Daemon::run() {
+  loop_.run([this] { turn(); });
+  syncer_.reset();  // what was promised is kept before the end
+  if (failure_) return std::unexpected(*failure_);
+  return keeper_->snapshot_at_end();
+}
+
+// ---- What comes in ---------------------------------------------------------------------------
+
+void Daemon::ask(Asked asked) { asked_.push_back(std::move(asked)); }
+
+void Daemon::on_started(JobId job, Attempt attempt) { inputs_.emplace_back(Started{job, attempt}); }
+
+void Daemon::on_ended(JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
+  if (!note.empty()) keeper_->note(job, note);
+  on_over(job, attempt, outcome_of(exit), shim::shell_code(exit));
+}
+
+void Daemon::on_over(JobId job, Attempt attempt, Outcome outcome, std::int32_t code) {
+  const Job* const known = keeper_->engine().view().find(job);
+  if (known == nullptr || known->attempt != attempt) return;
+  inputs_.emplace_back(Exited{job, attempt, outcome, code});
+  const auto gpus = gpus_of(known->grant);
+  watcher_.leaves(job, attempt, gpus, clock_.now());
+  look_at({gpus.begin(), gpus.end()});
+}
+
+void Daemon::on_look(Look look) {
+  looking_.erase(look.gpu);
+  for (Input& input : watcher_.on_look(std::move(look), keeper_->engine().view())) {
+    inputs_.push_back(std::move(input));
+  }
+  if (!watcher_.left().empty() && looking_.empty()) leaving_alarm_.set(kLookAgain);
+}
+
+/// The driver hangs: its GPUs get no jobs until it answers, and nobody waits for it.
+void Daemon::on_silence() {
+  const Instant now = clock_.now();
+  std::set<GpuId> silent;
+  for (const auto& [gpu, since] : looking_) {
+    if (now - since >= kSilence) silent.insert(gpu);
+  }
+  for (Input& input : watcher_.on_silence(silent, now)) inputs_.push_back(std::move(input));
+  if (silent.size() < looking_.size()) silence_alarm_.set(kSilence);
+}
+
+void Daemon::on_probe() {
+  std::set<GpuId> all;
+  for (std::uint32_t g = 0; g < machine_.devices.list.size(); ++g) all.insert(GpuId(g));
+  look_at(all);
+  probe_alarm_.set(options_.probe);
+}
+
+void Daemon::look_at(const std::set<GpuId>& gpus) {
+  if (!probe_ || gpus.empty()) return;
+  if (looking_.empty()) silence_alarm_.set(kSilence);
+  for (const GpuId gpu : gpus) looking_.emplace(gpu, clock_.now());
+  probe_->ask(gpus);
+}
+
+void Daemon::listen_for_faults(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const auto event = machine_.port->wait_event(Duration(500'000));
+    if (!event) {
+      std::this_thread::sleep_for(Duration(500'000));
+      continue;
+    }
+    if (!*event || is_application_xid((*event)->xid)) continue;
+    const GpuId gpu((*event)->device);
+    const std::string problem = "Xid " + std::to_string((*event)->xid);
+    loop_.post([this, gpu, problem] {
+      for (Input& input : watcher_.on_fault(gpu, problem)) inputs_.push_back(std::move(input));
+    });
+  }
+}
+
+// ---- A step ----------------------------------------------------------------------------------
+
+void Daemon::turn() {
+  for (Input& input : watcher_.take_released()) inputs_.push_back(std::move(input));
+  if ((inputs_.empty() && asked_.empty()) || is_retrying_ || wait_for_look()) return;
+  step();
+}
+
+/// True if something waits, or is about to, that this step might start.
+bool Daemon::could_start() const {
+  const bool arrives = std::ranges::any_of(
+      asked_, [](const Asked& asked) { return asked.submission || !asked.inputs.empty(); });
+  const ClusterView view = keeper_->engine().view();
+  return arrives || view.job_count() > view.running().size();
+}
+
+/// True if a step now could start a job on a GPU of which what is known is too old.
+bool Daemon::wait_for_look() {
+  if (!probe_ || !could_start()) return false;
+  std::set<GpuId> stale = watcher_.stale(clock_.now());
+  if (stale.empty()) return false;
+  std::erase_if(stale, [&](GpuId gpu) { return looking_.contains(gpu); });
+  look_at(stale);
+  return true;
+}
+
+void Daemon::step() {
+  Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
+  std::vector<Asked> asked = std::exchange(asked_, {});
+  const std::size_t own = batch.inputs.size();
+  for (Asked& one : asked) {
+    batch.inputs.insert(batch.inputs.end(), one.inputs.begin(), one.inputs.end());
+    if (one.submission) batch.submissions.push_back(std::move(*one.submission));
+  }
+  const auto stepped = keeper_->step(std::max(clock_.now(), keeper_->last()), batch);
+  if (!stepped) {
+    refuse_all(std::move(asked), stepped.error());
+    if (keeper_->is_broken()) {
+      failure_ = stepped.error();
+      return loop_.stop();
+    }
+    batch.inputs.resize(own);  // what happened stays to be told; what was asked is refused
+    inputs_.insert(inputs_.begin(), batch.inputs.begin(), batch.inputs.end());
+    is_retrying_ = true;
+    return retry_alarm_.set(kRetry);
+  }
+  const Effects effects = *stepped->effects;
+  for (const Effect& effect : effects.list) perform(effect);
+  if (effects.wake_at) wake_.set(std::max(Duration::zero(), *effects.wake_at - clock_.now()));
+  answer_all(std::move(asked), stepped->submitted);
+  publish(stepped->touched);
+  if (auto done = keeper_->snapshot_if_due(); !done) is_retrying_ = false;  // tried again later
+}
+
+void Daemon::refuse_all(std::vector<Asked> asked, const Error& error) {
+  for (const Asked& one : asked) {
+    one.exchange->respond({.status = kInsufficientStorage,
+                           .body = http::error_body("nothing was changed: " + error.message)});
+  }
+}
+
+void Daemon::answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted) {
+  auto id = submitted.begin();
+  for (Asked& one : asked) {
+    http::Response response = one.answer(one.submission ? *id++ : JobId(0));
+    syncer_->after_sync([exchange = std::move(one.exchange),
+                         response = std::move(response)](const Expected<void>& synced) mutable {
+      if (!synced) {
+        response = {.status = kInsufficientStorage,
+                    .body = http::error_body("it may be lost if the machine stops now: " +
+                                             synced.error().message)};
+      }
+      exchange->respond(std::move(response));
+    });
+  }
+}
+
+void Daemon::follow(std::shared_ptr<http::Stream> stream, std::optional<JobId> job) {
+  followers_.push_back({std::move(stream), job});
+}
+
+void Daemon::publish(const std::vector<JobId>& touched) {
+  if (followers_.empty()) return;
+  for (const JobId id : touched) {
+    const bool wanted =
+        std::ranges::any_of(followers_, [&](const Follower& f) { return !f.job || *f.job == id; });
+    if (!wanted) continue;
+    const auto json = presenter_.job(id);
+    if (!json) continue;
+    const std::string event = "event: job\ndata: " + to_body(*json) + "\n\n";
+    const bool over = !keeper_->engine().view().knows(id);
+    for (const Follower& follower : followers_) {
+      if (follower.job && *follower.job != id) continue;
+      follower.stream->write(event);
+      if (follower.job && over) follower.stream->close();
+    }
+  }
+  std::erase_if(followers_, [](const Follower& follower) { return !follower.stream->is_open(); });
+}
+
+// ---- Effects ---------------------------------------------------------------------------------
+
+void Daemon::perform(const Effect& effect) {
+  if (const auto* wanted = std::get_if<Launch>(&effect)) {
+    launch(wanted->job, wanted->attempt, wanted->grant);
+  } else if (const auto* resumed = std::get_if<Continue>(&effect)) {
+    // Never decided while can_suspend is off: a job that gave way starts again.
+    launch(resumed->job, resumed->attempt, resumed->grant);
+  } else if (const auto* stopped = std::get_if<Stop>(&effect)) {
+    launcher_->stop(stopped->job, stopped->attempt, Manner::Gently);
+  } else if (const auto* finished = std::get_if<Finished>(&effect)) {
+    finish(*finished);
+  }
+  // Adjust and Compute: no policy of this build asks for them.
+}
+
+void Daemon::launch(JobId job, Attempt attempt, const Grant& grant) {
+  if (const auto before = current_.find(job); before != current_.end()) {
+    if (before->second != attempt) launcher_->forget(job, before->second);
+  }
+  current_[job] = attempt;
+  watcher_.changed(gpus_of(grant), clock_.now());
+  const auto order = order_of(job, attempt, grant);
+  const auto launched = order ? launcher_->launch(*order) : std::unexpected(order.error());
+  if (launched) return;
+  keeper_->note(job, "could not be started: " + launched.error().message);
+  loop_.post([this, job, attempt] { inputs_.emplace_back(StartFailed{job, attempt}); });
+}
+
+Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& grant) const {
+  const Job* const known = keeper_->engine().view().find(job);
+  if (known == nullptr) return fail(ErrorCode::NotFound, "the engine does not know it");
+  const auto blob = keeper_->store().blob(known->spec.command);
+  if (!blob) return std::unexpected(blob.error());
+  const auto command = decode_command(*blob);
+  if (!command) return std::unexpected(command.error());
+  const auto variables = keeper_->store().blob(command->environment);
+  if (!variables) return std::unexpected(variables.error());
+  auto decoded = decode_environment(*variables);
+  if (!decoded) return std::unexpected(decoded.error());
+
+  Environment environment(std::move(*decoded));
+  for (const auto& [name, value] : machine_.environment) {
+    if (name == "LD_LIBRARY_PATH") {
+      environment.prepend(name, value);
+    } else {
+      environment.set(name, value);
+    }
+  }
+  environment.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+  environment.set("CUDA_VISIBLE_DEVICES", list_of(gpus_of(grant)));
+  environment.set("BERTH_JOB_ID", std::to_string(job.value()));
+  environment.set("BERTH_ATTEMPT", std::to_string(attempt.value()));
+  environment.set("BERTH_REPORT", options_.socket + ".report");
+  if (known->spec.request.gpu.vram != Bytes(0)) {
+    environment.set("BERTH_VRAM_BYTES", std::to_string(known->spec.request.gpu.vram.raw()));
+  }
+  environment.set_unless_there("PYTHONUNBUFFERED", "1");
+
+  shim::Order order;
+  order.job = job;
+  order.attempt = attempt;
+  order.arguments = command->arguments;
+  order.environment = environment.take();
+  order.directory = command->directory;
+  order.user = command->owner.user;
+  order.group = command->owner.group;
+  order.groups = command->owner.groups;
+  order.umask = command->umask;
+  order.log_cap = static_cast<std::uint64_t>(options_.log_cap.raw());
+  order.grace_millis = micros(options_.grace) / 1000;
+  order.attach = command->attach;
+  order.cgroup = make_cgroup(options_.cgroup, order);
+  return order;
+}
+
+std::string Daemon::log_name(JobId job) const { return std::to_string(job.value()) + ".log"; }
+
+void Daemon::finish(const Finished& finished) {
+  if (const auto attempt = current_.extract(finished.job)) {
+    launcher_->forget(finished.job, attempt.mapped());
+  }
+  logs_->ended(log_name(finished.job));
+}
+
+}  // namespace berth::daemon

@@ -1,0 +1,132 @@
+// The daemon: brings inputs to the engine and performs its effects.
+//
+// One thread owns the engine. Everything else - requests, looks at GPUs, ends of jobs - comes to it
+// through the loop's queue; what has come by the time it looks is one step. Before a step that
+// could start a job it waits for a fresh look at the GPUs; after the step it performs the effects
+// and, once the journal is on disk, answers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "daemon/clock.hpp"
+#include "daemon/keeper.hpp"
+#include "daemon/launcher.hpp"
+#include "daemon/logs.hpp"
+#include "daemon/loop.hpp"
+#include "daemon/machine.hpp"
+#include "daemon/options.hpp"
+#include "daemon/present.hpp"
+#include "daemon/probe.hpp"
+#include "daemon/reports.hpp"
+#include "daemon/syncer.hpp"
+#include "daemon/watcher.hpp"
+#include "http/server.hpp"
+
+namespace berth::daemon {
+
+/// What a user asked for: taken in with the next step, answered when that is durable.
+struct Asked {
+  std::optional<Submission> submission;
+  std::vector<Input> inputs;
+  std::shared_ptr<http::Exchange> exchange;
+  /// The answer, made right after the step. The id is that of the submission, if there is one.
+  std::function<http::Response(JobId)> answer;
+};
+
+class Daemon {
+ public:
+  /// Opens everything, takes over what a daemon before left running. Serves nothing yet.
+  static Expected<std::unique_ptr<Daemon>> open(const Options& options);
+  ~Daemon();
+
+  /// Serves until stop(). Errors: what made it end by itself.
+  Expected<void> run();
+  /// From any thread and from signal handlers' threads: run() returns soon; jobs go on.
+  void stop() { loop_.stop(); }
+
+  // For the API. post() from any thread, the rest on the loop's.
+  void post(Task task) { loop_.post(std::move(task)); }
+  void ask(Asked asked);
+  Presenter& presenter() { return presenter_; }
+  const Keeper& keeper() const { return *keeper_; }
+  const Machine& machine() const { return machine_; }
+  const Options& options() const { return options_; }
+  Logs& logs() { return *logs_; }
+  std::string log_path(JobId job) const { return launcher_->log_path(job); }
+  std::string log_name(JobId job) const;
+  /// Server-sent events of this job, or of all; from now on.
+  void follow(std::shared_ptr<http::Stream> stream, std::optional<JobId> job);
+
+ private:
+  struct Follower {
+    std::shared_ptr<http::Stream> stream;
+    std::optional<JobId> job;
+  };
+
+  Daemon(const Options& options, Machine machine, Keeper keeper);
+  Expected<void> open_rest();
+  void recover();
+  void recover(const Job& job);
+
+  // What comes in.
+  void on_started(JobId job, Attempt attempt);
+  void on_ended(JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note);
+  void on_over(JobId job, Attempt attempt, Outcome outcome, std::int32_t code);
+  void on_look(Look look);
+  void on_silence();
+  void on_probe();
+  void listen_for_faults(const std::stop_token& stop);
+
+  // A step.
+  void turn();
+  bool wait_for_look();
+  bool could_start() const;
+  void look_at(const std::set<GpuId>& gpus);
+  void step();
+  void refuse_all(std::vector<Asked> asked, const Error& error);
+  void answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted);
+  void publish(const std::vector<JobId>& touched);
+
+  // Effects.
+  void perform(const Effect& effect);
+  void launch(JobId job, Attempt attempt, const Grant& grant);
+  Expected<shim::Order> order_of(JobId job, Attempt attempt, const Grant& grant) const;
+  void finish(const Finished& finished);
+
+  Options options_;
+  Machine machine_;
+  std::optional<Keeper> keeper_;
+  Clock clock_;
+  Loop loop_;
+  Watcher watcher_;
+  Presenter presenter_;
+  std::unique_ptr<Launcher> launcher_;
+  std::unique_ptr<Logs> logs_;
+  std::unique_ptr<Reports> reports_;
+  std::unique_ptr<Probe> probe_;
+  std::unique_ptr<Syncer> syncer_;
+  std::jthread faults_;
+
+  std::vector<Input> inputs_;
+  std::vector<Asked> asked_;
+  std::vector<Follower> followers_;
+  std::map<GpuId, Instant> looking_;  ///< Asked of the probe and not answered.
+  std::map<JobId, Attempt> current_;  ///< The attempt of each job that holds a berth.
+  Loop::Alarm wake_;
+  Loop::Alarm probe_alarm_;
+  Loop::Alarm silence_alarm_;
+  Loop::Alarm leaving_alarm_;
+  Loop::Alarm retry_alarm_;
+  bool is_retrying_ = false;
+  std::optional<Error> failure_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,116 @@
+#include "daemon/doctor.hpp"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr std::int64_t kLittleSpace = std::int64_t{1} << 30;
+
+Json check(const char* name, const char* status, const std::string& detail) {
+  return {{"name", name}, {"status", status}, {"detail", detail}};
+}
+
+Json driver(const Daemon& daemon) {
+  const Machine& machine = daemon.machine();
+  if (!machine.port) {
+    return check("driver", "warn", "no GPUs: " + machine.no_driver + "; jobs without GPUs run");
+  }
+  if (machine.emulated) {
+    return check("driver", "warn",
+                 "emulated GPUs (" + daemon.options().emulate +
+                     "): driver-API programs only, nothing is computed");
+  }
+  return check("driver", "ok",
+               "NVML, driver " + machine.devices.driver_version + ", " +
+                   std::to_string(machine.devices.list.size()) + " GPUs");
+}
+
+Json gpus(const Daemon& daemon) {
+  std::string problems;
+  for (const Device& device : daemon.machine().devices.list) {
+    if (device.problem.empty()) continue;
+    problems += (problems.empty() ? "GPU " : "; GPU ") + std::to_string(device.index) + ": " +
+                device.problem;
+  }
+  return problems.empty() ? check("gpus", "ok", "all usable") : check("gpus", "fail", problems);
+}
+
+Json admission(const Daemon& daemon) {
+  const AdmissionMode mode = daemon.keeper().engine().view().settings().admission.mode;
+  const std::string name(to_text(mode));
+  if (mode == AdmissionMode::Guarantee) {
+    return check("admission", "ok", name + ": no start whose memory is not there");
+  }
+  return check("admission", "fail", name + ": jobs can run out of GPU memory by admission");
+}
+
+Json users() {
+  if (::geteuid() == 0) return check("users", "ok", "each job runs as who submitted it");
+  return check("users", "warn",
+               "no root: serves uid " + std::to_string(::geteuid()) +
+                   " only; other users' GPU "
+                   "processes are seen as foreign");
+}
+
+Json pid_namespace() {
+  char target[64] = {};
+  const ssize_t got = ::readlink("/proc/self/ns/pid", target, sizeof target - 1);
+  constexpr std::string_view kInitial = "pid:[4026531836]";
+  if (got > 0 && std::string_view(target) == kInitial) {
+    return check("pid namespace", "ok", "the host's: NVML's pids are ours");
+  }
+  return check("pid namespace", "warn",
+               "not the host's: a real driver names processes that cannot be seen from here, and "
+               "tenants would count as foreign");
+}
+
+Json processes(const Daemon& daemon) {
+  if (!daemon.options().cgroup.empty()) {
+    return check("process trees", "ok", "ended by cgroup " + daemon.options().cgroup);
+  }
+  return check("process trees", "ok",
+               "ended by walking them (each job's shim is its subreaper); set `cgroup` to end them "
+               "by cgroup");
+}
+
+Json memory_rung() {
+  return check("memory enforcement", "warn",
+               "none: a job that takes more than it asked for is measured, charged and reported, "
+               "not stopped");
+}
+
+Json disk(const Daemon& daemon) {
+  struct statvfs status{};
+  if (::statvfs(daemon.options().state.c_str(), &status) != 0) {
+    return check("disk", "fail", daemon.options().state + " cannot be examined");
+  }
+  const Bytes space(static_cast<std::int64_t>(status.f_bavail * status.f_frsize));
+  const std::string detail = daemon.options().state + ": " + to_text(space) + " free";
+  return check("disk", space.raw() < kLittleSpace ? "warn" : "ok", detail);
+}
+
+Json policy(const Daemon& daemon) {
+  const std::uint64_t dropped = daemon.keeper().engine().dropped();
+  const std::string name =
+      daemon.options().rules.policy + " with placement " + daemon.options().rules.place;
+  if (dropped == 0) return check("policy", "ok", name);
+  return check("policy", "fail",
+               name + ": " + std::to_string(dropped) + " decisions were not valid and dropped");
+}
+
+}  // namespace
+
+Json examine(const Daemon& daemon) {
+  return {{"checks",
+           {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(),
+            pid_namespace(), processes(daemon), memory_rung(), disk(daemon)}}};
+}
+
+}  // namespace berth::daemon

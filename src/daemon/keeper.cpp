@@ -1,0 +1,321 @@
+#include "daemon/keeper.hpp"
+
+#include <algorithm>
+
+#include "engine/journal.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr std::size_t kSnapshotEvery = std::size_t{16} << 20;  ///< Bytes of entries, at least.
+constexpr std::size_t kQuickSnapshot = std::size_t{16} << 20;
+
+/// The job an input, a decision or an effect is about; nothing for those about none.
+template <class Value>
+std::optional<JobId> job_of(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> std::optional<JobId> {
+        if constexpr (requires { JobId(held.job); }) {
+          return held.job;
+        } else {
+          return std::nullopt;
+        }
+      },
+      value);
+}
+
+std::vector<JobId> touched_by(std::span<const Input> inputs, const Effects& effects) {
+  std::vector<JobId> jobs;
+  const auto add = [&](const auto& values) {
+    for (const auto& value : values) {
+      if (const auto job = job_of(value)) jobs.push_back(*job);
+    }
+  };
+  add(inputs), add(effects.decisions), add(effects.list);
+  std::ranges::sort(jobs);
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  return jobs;
+}
+
+std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
+
+bool has_berths(const Engine& engine) { return !engine.view().running().empty(); }
+
+}  // namespace
+
+// ---- Coming back -----------------------------------------------------------------------------
+
+Expected<Keeper> Keeper::open(const std::string& path, const Cluster& cluster, const Rules& rules) {
+  auto store = journal::Store::open(path);
+  if (!store) return std::unexpected(store.error());
+  const auto recovered = store->recover();
+  if (!recovered) return std::unexpected(recovered.error());
+  if (!recovered->snapshot) return start(std::move(*store), cluster, rules);
+  auto keeper = recover(std::move(*store), *recovered);
+  if (!keeper) return keeper;
+  if (auto adapted = keeper->adapt(cluster, rules); !adapted) {
+    return std::unexpected(adapted.error());
+  }
+  return keeper;
+}
+
+Expected<Keeper> Keeper::start(journal::Store store, const Cluster& cluster, const Rules& rules) {
+  auto policy = make_policy(rules.policy, rules.place);
+  if (!policy) return std::unexpected(policy.error());
+  Keeper keeper(std::move(store),
+                Engine(cluster, {.settings = rules.settings}, std::move(*policy)));
+  keeper.rules_ = rules;
+  if (auto done = keeper.snapshot_now(journal::Continuity::Changed); !done) {
+    return std::unexpected(done.error());
+  }
+  return keeper;
+}
+
+Expected<Keeper> Keeper::recover(journal::Store store, const journal::Recovered& recovered) {
+  const journal::Snapshot& snapshot = *recovered.snapshot;
+  auto policy = make_policy(snapshot.policy, snapshot.place);
+  if (!policy) return std::unexpected(policy.error());
+  auto engine = Engine::restore(snapshot.state, std::move(*policy));
+  if (!engine) return std::unexpected(engine.error());
+  const auto last_job = store.last_job();
+  if (!last_job) return std::unexpected(last_job.error());
+  Keeper keeper(std::move(store), std::move(*engine));
+  keeper.rules_ = {snapshot.policy, snapshot.place, keeper.engine_.view().settings()};
+  keeper.last_ = keeper.engine_.now();
+  keeper.entry_ = snapshot.after;
+  keeper.last_job_ = *last_job;
+  keeper.snapshot_size_ = snapshot.state.size();
+  if (auto replayed = keeper.replay(recovered.entries); !replayed) {
+    return std::unexpected(replayed.error());
+  }
+  return keeper;
+}
+
+/// What was decided is applied again; only the last entry may lack its decisions, and is decided.
+Expected<void> Keeper::replay(const std::vector<journal::Entry>& entries) {
+  for (const journal::Entry& entry : entries) {
+    const auto inputs = decode_inputs(entry.inputs);
+    if (!inputs) return std::unexpected(inputs.error());
+    entry_ = entry.number;
+    last_ = entry.now;
+    since_snapshot_ += entry.inputs.size();
+    if (!entry.decisions) {
+      engine_.step(entry.now, *inputs);
+      if (auto done = write_outcome(entry.now); !done) return done;
+      continue;
+    }
+    const auto decisions = decode_decisions(*entry.decisions);
+    if (!decisions) return std::unexpected(decisions.error());
+    engine_.replay(entry.now, *inputs, *decisions);
+  }
+  return {};
+}
+
+Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
+  const bool same_policy = rules.policy == rules_.policy && rules.place == rules_.place;
+  const bool same_cluster = cluster == engine_.view().cluster();
+  const bool same_settings = rules.settings == engine_.view().settings();
+  if (same_policy && same_cluster && same_settings) return {};
+  if (!same_cluster) {
+    if (auto moved = move_to(cluster, rules); !moved) return moved;
+  } else if (!same_policy) {
+    auto policy = make_policy(rules.policy, rules.place);
+    if (!policy) return std::unexpected(policy.error());
+    engine_.set_policy(std::move(*policy));
+  }
+  rules_ = rules;
+  if (auto done = snapshot_now(journal::Continuity::Changed); !done) return done;
+  if (same_settings || !same_cluster) return {};
+  const auto configured = step(last_, {.inputs = {Configured{rules.settings}}, .submissions = {}});
+  if (!configured) return std::unexpected(configured.error());
+  return {};
+}
+
+/// Another set of GPUs: what waits is submitted again, under the same numbers.
+Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
+  const ClusterView view = engine_.view();
+  if (has_berths(engine_)) {
+    return fail(ErrorCode::Conflict,
+                "this machine now has " + std::to_string(cluster.gpus().size()) +
+                    " GPUs and its state was written for " +
+                    std::to_string(view.cluster().gpus().size()) +
+                    ", or their sizes changed, and " + std::to_string(view.running().size()) +
+                    " jobs still hold places there: start berthd as before, end them, then change");
+  }
+  auto policy = make_policy(rules.policy, rules.place);
+  if (!policy) return std::unexpected(policy.error());
+  std::vector<Input> inputs;
+  view.for_each_job([&](const Job& job) {
+    inputs.push_back(Submitted{job.id, job.spec, job.state == JobState::Held});
+  });
+  engine_ = Engine(cluster, {.settings = rules.settings}, std::move(*policy));
+  engine_.step(last_, inputs);
+  return {};
+}
+
+// ---- Going on --------------------------------------------------------------------------------
+
+Expected<Submitted> Keeper::add_job(Instant now, const Submission& submission) {
+  const auto environment = store_.add_blob(submission.environment);
+  if (!environment) return std::unexpected(environment.error());
+  Command command = submission.command;
+  command.environment = *environment;
+  const auto blob = store_.add_blob(encode(command));
+  if (!blob) return std::unexpected(blob.error());
+  last_job_ = JobId(last_job_.value() + 1);
+  JobSpec spec = submission.spec;
+  spec.command = *blob;
+  const auto added = store_.add_job({.job = last_job_,
+                                     .spec = spec,
+                                     .submitted = now,
+                                     .name = submission.name,
+                                     .command = command_line(command.arguments)});
+  if (!added) return std::unexpected(added.error());
+  return Submitted{last_job_, spec, submission.held};
+}
+
+/// Users' rows that follow from what happened.
+Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& inputs) {
+  for (const Input& input : inputs) {
+    Expected<void> done;
+    if (const auto* started = std::get_if<Started>(&input)) {
+      done = store_.set_started(started->job, started->attempt, now);
+    } else if (const auto* exited = std::get_if<Exited>(&input)) {
+      const auto note = notes_.find(exited->job);
+      done = store_.end_attempt(exited->job, exited->attempt,
+                                {.at = now,
+                                 .outcome = exited->outcome,
+                                 .code = exited->code,
+                                 .note = note == notes_.end() ? "" : note->second});
+    } else if (const auto* reported = std::get_if<Reported>(&input)) {
+      done = store_.set_report(reported->job, {reported->key, reported->value, now});
+    }
+    if (!done) return done;
+  }
+  return {};
+}
+
+Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batch,
+                                                  Stepped& stepped) {
+  std::vector<Input> inputs = batch.inputs;
+  for (const Submission& submission : batch.submissions) {
+    auto submitted = add_job(now, submission);
+    if (!submitted) return std::unexpected(submitted.error());
+    stepped.submitted.push_back(submitted->job);
+    inputs.emplace_back(std::move(*submitted));
+  }
+  if (auto done = write_input_rows(now, batch.inputs); !done) return std::unexpected(done.error());
+  const std::string bytes = encode_inputs(inputs);
+  if (auto done = store_.add_inputs(entry_ + 1, now, bytes); !done) {
+    return std::unexpected(done.error());
+  }
+  since_snapshot_ += bytes.size();
+  return inputs;
+}
+
+Expected<Stepped> Keeper::step(Instant now, const Batch& batch) {
+  Stepped stepped;
+  const JobId before = last_job_;
+  if (auto done = store_.begin(); !done) return std::unexpected(done.error());
+  auto written = write_deferred();
+  auto inputs = written ? write_inputs(now, batch, stepped)
+                        : Expected<std::vector<Input>>(std::unexpected(written.error()));
+  written = inputs ? store_.commit() : std::unexpected(inputs.error());
+  if (!written) {
+    store_.rollback();
+    last_job_ = before;
+    return std::unexpected(written.error());
+  }
+  deferred_.reset();
+  ++entry_;
+  last_ = now;
+  stepped.effects = &engine_.step(now, *inputs);
+  stepped.touched = touched_by(*inputs, *stepped.effects);
+  if (auto done = write_outcome(now); !done) {
+    broken_ = true;
+    return std::unexpected(done.error());
+  }
+  return stepped;
+}
+
+/// Decisions before effects. Where there are no effects nothing can be contradicted, so the
+/// decisions wait for the next transaction.
+Expected<void> Keeper::write_outcome(Instant now) {
+  const Effects& effects = engine_.effects();
+  deferred_ = encode_decisions(effects.decisions);
+  if (effects.list.empty()) return {};
+  if (auto done = store_.begin(); !done) return done;
+  if (auto done = write_deferred(); !done) return done;
+  if (auto done = write_effect_rows(now); !done) return done;
+  if (auto done = store_.commit(); !done) return done;
+  deferred_.reset();
+  return {};
+}
+
+/// Inside a transaction if one is open. `deferred_` goes once that is committed.
+Expected<void> Keeper::write_deferred() {
+  if (!deferred_) return {};
+  return store_.add_decisions(entry_, *deferred_);
+}
+
+Expected<void> Keeper::write_effect_rows(Instant now) {
+  const auto granted = [&](JobId job, Attempt attempt, const Grant& grant) {
+    return store_.add_attempt(
+        {.job = job, .attempt = attempt, .granted = now, .gpus = gpus_of(grant)});
+  };
+  for (const Effect& effect : engine_.effects().list) {
+    Expected<void> done;
+    if (const auto* launch = std::get_if<Launch>(&effect)) {
+      done = granted(launch->job, launch->attempt, launch->grant);
+    } else if (const auto* resumed = std::get_if<Continue>(&effect)) {
+      done = granted(resumed->job, resumed->attempt, resumed->grant);
+    } else if (const auto* finished = std::get_if<Finished>(&effect)) {
+      const auto note = notes_.extract(finished->job);
+      const std::string why =
+          !finished->note.empty() || note.empty() ? finished->note : note.mapped();
+      done = store_.end_job(
+          finished->job,
+          {.at = now, .outcome = finished->outcome, .code = finished->code, .note = why});
+    }
+    if (!done) return done;
+  }
+  return {};
+}
+
+// ---- Snapshots -------------------------------------------------------------------------------
+
+Expected<void> Keeper::snapshot_now(journal::Continuity continuity) {
+  if (auto done = store_.begin(); !done) return done;
+  auto done = write_deferred();
+  if (done) done = add_snapshot(continuity);
+  if (done) done = store_.commit();
+  if (!done) store_.rollback();
+  if (done) deferred_.reset();
+  return done;
+}
+
+Expected<void> Keeper::add_snapshot(journal::Continuity continuity) {
+  const std::string state = engine_.save();
+  since_snapshot_ = 0;
+  snapshot_size_ = state.size();
+  return store_.add_snapshot({.after = entry_,
+                              .policy = rules_.policy,
+                              .place = rules_.place,
+                              .build = BERTH_VERSION,
+                              .continuity = continuity,
+                              .state = state});
+}
+
+Expected<void> Keeper::snapshot_if_due() {
+  if (since_snapshot_ < std::max(kSnapshotEvery, snapshot_size_)) return {};
+  return snapshot_now(journal::Continuity::Same);
+}
+
+Expected<void> Keeper::snapshot_at_end() {
+  if (since_snapshot_ == 0 || snapshot_size_ > kQuickSnapshot) return {};
+  return snapshot_now(journal::Continuity::Same);
+}
+
+}  // namespace berth::daemon

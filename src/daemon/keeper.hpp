@@ -1,0 +1,110 @@
+// The engine with its journal: nothing happens that is not written first.
+//
+// A step writes its inputs, lets the engine decide, writes what it decided, and only then hands the
+// effects out: a crash anywhere leaves a journal from which the same engine comes back
+// (doc/adr/0008). Belongs to the engine's thread, but for sync().
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/input.hpp"
+#include "daemon/command.hpp"
+#include "engine/engine.hpp"
+#include "journal/store.hpp"
+
+namespace berth::daemon {
+
+/// What decides, as the configuration has it.
+struct Rules {
+  std::string policy = "fifo-skip";
+  std::string place = "best-fit";
+  Settings settings;
+};
+
+/// A job to be: its id is given when it is taken in.
+struct Submission {
+  JobSpec spec;
+  bool held = false;
+  std::string name;
+  Command command;
+  std::string environment;  ///< encode_environment().
+};
+
+/// What goes into one step: what happened to jobs and GPUs, what users asked, then new jobs.
+struct Batch {
+  std::vector<Input> inputs;
+  std::vector<Submission> submissions;
+};
+
+struct Stepped {
+  std::vector<JobId> submitted;      ///< By submission.
+  std::vector<JobId> touched;        ///< Jobs that may have changed, ascending, each once.
+  const Effects* effects = nullptr;  ///< Good until the next step.
+};
+
+class Keeper {
+ public:
+  /// Brings the engine back from the journal, or makes a new one for `cluster`. A change of policy
+  /// or settings is taken over; so is one of the cluster if no job holds a berth. Errors: Conflict
+  /// if the cluster changed under jobs that hold berths; as Store::open; BadData for a journal that
+  /// does not decide.
+  static Expected<Keeper> open(const std::string& path, const Cluster& cluster, const Rules& rules);
+
+  const Engine& engine() const { return engine_; }
+  const journal::Store& store() const { return store_; }
+  /// The latest instant in the journal: no step may be before it.
+  Instant last() const { return last_; }
+
+  /// One step. Errors: Io; if the inputs could not be written, nothing happened and the batch can
+  /// be tried again. Broken if the decisions could not be written after that: see is_broken().
+  Expected<Stepped> step(Instant now, const Batch& batch);
+  /// True once the journal no longer follows the engine: the daemon must end, and recover.
+  bool is_broken() const { return broken_; }
+
+  /// Makes all steps so far survive a crash of the machine. From any thread.
+  Expected<void> sync() const { return store_.sync(); }
+  /// Writes a snapshot if there is enough since the last one to be worth it.
+  Expected<void> snapshot_if_due();
+  /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
+  Expected<void> snapshot_at_end();
+
+  /// Where and how a job's latest attempt ended, kept with the job when it is finished.
+  void note(JobId job, std::string text) { notes_[job] = std::move(text); }
+
+ private:
+  Keeper(journal::Store store, Engine engine)
+      : store_(std::move(store)), engine_(std::move(engine)) {}
+
+  static Expected<Keeper> start(journal::Store store, const Cluster& cluster, const Rules& rules);
+  static Expected<Keeper> recover(journal::Store store, const journal::Recovered& recovered);
+  Expected<void> replay(const std::vector<journal::Entry>& entries);
+  Expected<void> adapt(const Cluster& cluster, const Rules& rules);
+  Expected<void> move_to(const Cluster& cluster, const Rules& rules);
+  Expected<void> add_snapshot(journal::Continuity continuity);
+  Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
+  Expected<Submitted> add_job(Instant now, const Submission& submission);
+  Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);
+  Expected<void> write_outcome(Instant now);
+  Expected<void> write_effect_rows(Instant now);
+  Expected<void> write_deferred();
+  Expected<void> snapshot_now(journal::Continuity continuity);
+
+  journal::Store store_;
+  Engine engine_;
+  Rules rules_;
+  Instant last_ = kStart;
+  std::int64_t entry_ = 0;  ///< The number of the last entry.
+  JobId last_job_;
+  std::optional<std::string> deferred_;  ///< Decisions of the last entry, not written yet.
+  std::size_t since_snapshot_ = 0;       ///< Bytes of entries.
+  std::size_t snapshot_size_ = 0;
+  std::map<JobId, std::string> notes_;
+  bool broken_ = false;
+};
+
+}  // namespace berth::daemon

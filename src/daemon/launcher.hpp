@@ -1,0 +1,100 @@
+// Shims: one spare that waits, one for each attempt that runs, and those of a daemon before us.
+//
+// Belongs to the engine's thread. What happens to an attempt is told through Hooks, never from
+// within a call. At most one process ever runs an attempt: its file is made anew or not at all.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "daemon/descriptor.hpp"
+#include "daemon/loop.hpp"
+#include "daemon/processes.hpp"
+#include "shim/order.hpp"
+
+namespace berth::daemon {
+
+/// What became of an attempt.
+struct Hooks {
+  std::function<void(JobId, Attempt)> started;
+  std::function<void(JobId, Attempt, const shim::Exit&, const std::string& note)> ended;
+  /// Its shim died without telling how it ended; nothing of its process tree is left.
+  std::function<void(JobId, Attempt)> lost;
+};
+
+struct LauncherOptions {
+  std::string shim;  ///< Path of berth-shim; opened once, so an upgrade beside us changes nothing.
+  std::string attempts;  ///< Folder of attempt files.
+  std::string logs;      ///< Folder of logs, `JOB.log`.
+};
+
+/// An attempt as its file shows it when a daemon starts.
+enum class Trace {
+  None,   ///< No file, or one of which nothing ran: it may be launched (again).
+  Lives,  ///< Its shim is there and now ours; `started`, `ended` or `lost` will follow.
+  Over,   ///< `ended` or `lost` is about to be told.
+};
+
+enum class Manner { Gently, AtOnce };
+
+class Launcher {
+ public:
+  static Expected<std::unique_ptr<Launcher>> open(Loop& loop, const LauncherOptions& options,
+                                                  Hooks hooks);
+  ~Launcher();  ///< Shims with an attempt go on; the spare ends.
+
+  /// An attempt that was launched before is adopted, never launched twice.
+  /// Errors: Io naming what failed: nothing of it runs.
+  Expected<void> launch(const shim::Order& order);
+  /// Takes over an attempt of a daemon before us, if there is one.
+  Trace adopt(JobId job, Attempt attempt);
+  /// Ends an attempt's process tree; `ended` follows. Unknown attempts are ignored.
+  void stop(JobId job, Attempt attempt, Manner manner);
+  /// Removes what is left of an attempt that is over.
+  void forget(JobId job, Attempt attempt);
+  /// Removes files of attempts that `is_current` does not know, from before a crash.
+  void sweep(const std::function<bool(JobId, Attempt)>& is_current);
+
+  /// The shims that live, for finding out whose a process is.
+  const ShimTable& shims() const { return shims_; }
+  std::string log_path(JobId job) const;
+
+ private:
+  using Key = std::pair<JobId, Attempt>;
+  struct Shim;
+  struct Spare;
+
+  Launcher(Loop& loop, LauncherOptions options, Hooks hooks);
+  Expected<Spare> spawn();
+  void refill();
+  std::string record_path(Key key) const;
+  Expected<Descriptor> make_record(const shim::Order& order);
+  Expected<Descriptor> open_log(const shim::Order& order);
+  std::optional<shim::Record> read_record(Key key) const;
+  std::optional<shim::Record> read_living(Key key) const;
+  void watch(Key key, std::unique_ptr<Shim> shim);
+  void on_message(Key key);
+  void on_exit(Key key);
+  void close_up(Key key);
+  void tell_end(Key key, const shim::Record& record);
+  void look_for_go();
+  void publish();
+
+  Loop& loop_;
+  LauncherOptions options_;
+  Hooks hooks_;
+  Descriptor program_;
+  std::unique_ptr<Spare> spare_;
+  std::map<Key, std::unique_ptr<Shim>> live_;
+  std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Told their end, not yet reaped.
+  ShimTable shims_;
+  Loop::Alarm refill_alarm_;
+  Loop::Alarm go_alarm_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,187 @@
+#include "daemon/logs.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "daemon/descriptor.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kMostQueued = 4 * kPiece;  ///< Of one reader; then it is waited for.
+constexpr int kRetryMillis = 10;                 ///< While a slow reader is waited for.
+
+struct Reader {
+  std::string name;
+  std::size_t offset = 0;
+  std::shared_ptr<http::Stream> stream;
+  bool ended = false;   ///< The file grows no more.
+  bool touched = true;  ///< There may be more to read.
+  Descriptor file;
+};
+
+}  // namespace
+
+struct Logs::State {
+  std::string folder;
+  Descriptor inotify;
+  Descriptor wake;
+  std::mutex mutex;
+  std::vector<Reader> arrived;
+  std::vector<std::string> over;
+  bool stopping = false;
+  std::vector<Reader> readers;  ///< The thread's own.
+  int watch = -1;
+  std::thread thread;
+
+  void run();
+  void take_news();
+  void read_events();
+  void watch_if_needed();
+  bool pump(Reader& reader);
+};
+
+Logs::Logs(std::unique_ptr<State> state) : state_(std::move(state)) {
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+Expected<std::unique_ptr<Logs>> Logs::open(const std::string& folder) {
+  auto state = std::make_unique<State>();
+  state->folder = folder;
+  state->inotify = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  state->wake = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!state->inotify || !state->wake) {
+    return fail(ErrorCode::Io, folder + ": cannot be watched: " + std::strerror(errno));
+  }
+  return std::unique_ptr<Logs>(new Logs(std::move(state)));
+}
+
+Logs::~Logs() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+  }
+  ::eventfd_write(state_->wake.get(), 1);
+  state_->thread.join();
+}
+
+void Logs::send(std::shared_ptr<http::Exchange> exchange, const std::string& name,
+                std::size_t offset, Follow follow) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->arrived.push_back({.name = name,
+                               .offset = offset,
+                               .stream = exchange->stream("text/plain; charset=utf-8"),
+                               .ended = follow == Follow::No,
+                               .touched = true,
+                               .file = {}});
+  }
+  ::eventfd_write(state_->wake.get(), 1);
+}
+
+void Logs::ended(const std::string& name) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->over.push_back(name);
+  }
+  ::eventfd_write(state_->wake.get(), 1);
+}
+
+void Logs::State::take_news() {
+  eventfd_t count = 0;
+  ::eventfd_read(wake.get(), &count);
+  const std::lock_guard lock(mutex);
+  for (Reader& reader : arrived) readers.push_back(std::move(reader));
+  arrived.clear();
+  for (Reader& reader : readers) {
+    if (std::ranges::find(over, reader.name) == over.end()) continue;
+    reader.ended = reader.touched = true;
+  }
+  over.clear();
+}
+
+void Logs::State::read_events() {
+  alignas(inotify_event) std::array<char, 8192> buffer{};
+  for (ssize_t got = 0; (got = ::read(inotify.get(), buffer.data(), buffer.size())) > 0;) {
+    for (const char* at = buffer.data(); at < buffer.data() + got;) {
+      inotify_event event{};
+      std::memcpy(&event, at, sizeof event);
+      const std::string_view name = event.len > 0 ? at + sizeof event : "";
+      const bool lost_some = (event.mask & IN_Q_OVERFLOW) != 0;
+      for (Reader& reader : readers) {
+        if (lost_some || reader.name == name) reader.touched = true;
+      }
+      at += sizeof event + event.len;
+    }
+  }
+}
+
+/// Only while somebody follows: busy logs cost nothing otherwise.
+void Logs::State::watch_if_needed() {
+  const bool needed = std::ranges::any_of(readers, [](const Reader& r) { return !r.ended; });
+  if (needed == (watch >= 0)) return;
+  if (needed) {
+    watch = ::inotify_add_watch(inotify.get(), folder.c_str(), IN_MODIFY | IN_CREATE);
+    for (Reader& reader : readers) reader.touched = true;  // what was written before the watch
+  } else {
+    ::inotify_rm_watch(inotify.get(), watch);
+    watch = -1;
+  }
+}
+
+/// Returns: false once nothing more will come of it.
+bool Logs::State::pump(Reader& reader) {
+  if (!reader.stream->is_open()) return false;
+  while (reader.touched && reader.stream->queued() < kMostQueued) {
+    if (!reader.file) {
+      const std::string path = folder + "/" + reader.name;
+      reader.file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    }
+    std::string piece(kPiece, '\0');
+    const ssize_t got = reader.file ? ::pread(reader.file.get(), piece.data(), piece.size(),
+                                              static_cast<off_t>(reader.offset))
+                                    : 0;
+    if (got <= 0) {
+      reader.touched = false;
+      break;
+    }
+    piece.resize(static_cast<std::size_t>(got));
+    reader.offset += piece.size();
+    if (!reader.stream->write(std::move(piece))) return false;
+  }
+  if (reader.touched || !reader.ended) return true;
+  reader.stream->close();
+  return false;
+}
+
+void Logs::State::run() {
+  while (true) {
+    take_news();
+    {
+      const std::lock_guard lock(mutex);
+      if (stopping) return;
+    }
+    watch_if_needed();
+    std::erase_if(readers, [&](Reader& reader) { return !pump(reader); });
+    const bool is_behind = std::ranges::any_of(readers, &Reader::touched);
+    std::array<pollfd, 2> polled = {pollfd{wake.get(), POLLIN, 0},
+                                    pollfd{inotify.get(), POLLIN, 0}};
+    ::poll(polled.data(), polled.size(), is_behind ? kRetryMillis : -1);
+    read_events();
+  }
+}
+
+}  // namespace berth::daemon

@@ -1,0 +1,91 @@
+#include "daemon/machine.hpp"
+
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "emu/emulator.hpp"
+#include "gpu/machine.hpp"
+#include "gpu/nvml.hpp"
+#include "gpu/probe.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+Bytes round_up(Bytes bytes) {
+  const std::int64_t steps = (bytes.raw() + kProbeStep.raw() - 1) / kProbeStep.raw();
+  return kProbeStep * steps;
+}
+
+std::unexpected<Error> emulation_failed(const std::string& why) {
+  return fail(ErrorCode::InvalidArgument, "--emulate: " + why);
+}
+
+/// Makes the emulated GPUs, and lets this process see them: its own library is opened by path.
+Expected<std::string> emulate(Machine& machine, const Options& options, Bytes& context) {
+  const auto gpus = emu::parse_gpus(options.emulate);
+  if (!gpus) return emulation_failed(gpus.error());
+  const auto libraries = emu::find_library_directory();
+  if (!libraries) return emulation_failed(libraries.error());
+  emu::Spec spec{.gpu_bytes = *gpus};
+  if (::geteuid() != 0) spec.mode = 0600;
+  const std::string path = options.state + "/emulated-gpus";
+  if (auto made = emu::open_or_create(path, spec); !made) return emulation_failed(made.error());
+  if (auto written = emu::write_environment(path, *libraries); !written) {
+    return emulation_failed(written.error());
+  }
+  machine.emulated = true;
+  machine.environment = emu::environment(path, *libraries);
+  context = Bytes(static_cast<std::int64_t>(spec.context_bytes));
+  ::setenv("BERTH_EMU_STATE", path.c_str(), 1);
+  return *libraries + "/" + kNvmlLibrary;
+}
+
+Bytes host_memory() {
+  struct sysinfo info{};
+  if (::sysinfo(&info) != 0) return NodeShape{}.host;
+  return Bytes(static_cast<std::int64_t>(info.totalram) * info.mem_unit);
+}
+
+std::string host_name() {
+  char name[256] = "localhost";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+Expected<Machine> open_machine(const Options& options) {
+  Machine machine;
+  Bytes context = options.context;
+  std::string library = options.nvml.empty() ? kNvmlLibrary : options.nvml;
+  if (!options.emulate.empty()) {
+    const auto emulated = emulate(machine, options, context);
+    if (!emulated) return std::unexpected(emulated.error());
+    library = *emulated;
+  }
+  auto port = Nvml::open(library);
+  const bool was_named = !options.emulate.empty() || !options.nvml.empty();
+  if (!port && was_named) return std::unexpected(port.error());
+  if (port) {
+    auto devices = (*port)->devices();
+    if (!devices) return std::unexpected(devices.error());
+    machine.devices = std::move(*devices);
+    machine.port = std::move(*port);
+  } else {
+    machine.no_driver = port.error().message;
+  }
+  // Charges and measurements go in the same steps, or a tenant within its request would look as if
+  // it held more than its charge.
+  machine.cluster = describe_machine(machine.devices.list,
+                                     {.name = host_name(),
+                                      .context = round_up(context),
+                                      .slots = options.slots,
+                                      .cpu = CpuMilli(::sysconf(_SC_NPROCESSORS_ONLN) * 1000),
+                                      .host = host_memory()});
+  return machine;
+}
+
+}  // namespace berth::daemon

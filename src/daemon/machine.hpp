@@ -1,0 +1,30 @@
+// The GPUs a daemon serves: the machine's own, or emulated ones it makes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/cluster.hpp"
+#include "core/error.hpp"
+#include "daemon/options.hpp"
+#include "gpu/port.hpp"
+
+namespace berth::daemon {
+
+struct Machine {
+  std::unique_ptr<GpuPort> port;  ///< Null on a machine without a driver: it has no GPUs.
+  Devices devices;
+  Cluster cluster;
+  std::string no_driver;  ///< Why `port` is null.
+  bool emulated = false;
+  /// What a job needs in its environment to see the GPUs; LD_LIBRARY_PATH goes before its own.
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
+/// Errors: what is wrong with `emulate`, or with the library that was named. A machine without
+/// NVIDIA's library is no error: it runs jobs that need no GPU.
+Expected<Machine> open_machine(const Options& options);
+
+}  // namespace berth::daemon

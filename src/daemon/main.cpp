@@ -1,0 +1,182 @@
+// berthd: reads flags and configuration, opens the daemon, serves until SIGTERM or SIGINT.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "daemon/api.hpp"
+#include "daemon/daemon.hpp"
+#include "daemon/notify.hpp"
+#include "http/server.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr int kFailed = 125;
+constexpr int kBadUsage = 2;
+
+struct Flags {
+  Options options;
+  std::string config;
+  std::string admission;
+  std::string policy;
+  std::string place;
+};
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+void add_flags(CLI::App& app, Flags& flags) {
+  app.add_option("--state", flags.options.state, "Folder for everything that is kept.");
+  app.add_option("--socket", flags.options.socket, "Where to serve.");
+  app.add_option("--emulate", flags.options.emulate, "Emulated GPUs, such as 2x24GiB.");
+  app.add_option("--policy", flags.policy, "The scheduling policy.");
+  app.add_option("--place", flags.place, "The placement.");
+  app.add_option("--admission", flags.admission,
+                 "guarantee (default), declared, free-memory or none.");
+  app.add_option("--config", flags.config, "TOML file with these and more settings.");
+  app.add_flag("--unsafe", flags.options.unsafe,
+               "Allow an admission other than guarantee on real GPUs.");
+  app.set_version_flag("--version", "berthd " BERTH_VERSION);
+}
+
+Expected<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+/// Flags win over the file, the file over defaults.
+Expected<Options> settle(const Flags& flags, const Surroundings& around) {
+  Options options;
+  const std::string file = flags.config.empty() ? default_config(around) : flags.config;
+  const bool is_there = !file.empty() && ::access(file.c_str(), F_OK) == 0;
+  if (is_there || !flags.config.empty()) {
+    const auto text = read_text(file);
+    if (!text) return std::unexpected(text.error());
+    if (auto done = read_config(options, *text, file); !done) return std::unexpected(done.error());
+  }
+  const Options& given = flags.options;
+  if (!given.state.empty()) options.state = given.state;
+  if (!given.socket.empty()) options.socket = given.socket;
+  if (!given.emulate.empty()) options.emulate = given.emulate;
+  if (!flags.policy.empty()) options.rules.policy = flags.policy;
+  if (!flags.place.empty()) options.rules.place = flags.place;
+  options.unsafe = given.unsafe;
+  if (!flags.admission.empty()) {
+    const auto mode = parse_admission(flags.admission);
+    if (!mode) return std::unexpected(mode.error());
+    options.rules.settings.admission.mode = *mode;
+  }
+  if (auto done = complete(options, around); !done) return std::unexpected(done.error());
+  const auto own = std::filesystem::read_symlink("/proc/self/exe");
+  options.shim = (own.parent_path() / "berth-shim").string();
+  options.state = std::filesystem::absolute(options.state).string();
+  options.socket = std::filesystem::absolute(options.socket).string();
+  return options;
+}
+
+/// The folders of a state, and the lock that makes this its only daemon. The lock goes with us.
+Expected<void> take_state(const std::string& state) {
+  std::error_code failed;
+  std::filesystem::create_directories(state, failed);
+  if (failed) return fail(ErrorCode::Io, state + ": " + failed.message());
+  for (const char* folder : {"/attempts", "/logs"}) {
+    const std::string path = state + folder;
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+      return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+    }
+  }
+  const std::string path = state + "/lock";
+  const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    return fail(ErrorCode::Conflict, state + ": another berthd uses it");
+  }
+  return {};
+}
+
+/// Waits for SIGTERM or SIGINT on a thread of its own; both were blocked before any thread began.
+class Signals {
+ public:
+  static sigset_t block() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGTERM);
+    ::sigaddset(&set, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGHUP, SIG_IGN);
+    return set;
+  }
+  Signals(const sigset_t& set, Daemon& daemon)
+      : thread_([set, &daemon] {
+          int signal = 0;
+          ::sigwait(&set, &signal);
+          daemon.stop();
+        }) {}
+  ~Signals() {
+    ::kill(::getpid(), SIGTERM);  // so that the thread ends whatever ended the daemon
+    thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+Expected<void> serve(const Options& options) {
+  const sigset_t signals = Signals::block();
+  if (auto taken = take_state(options.state); !taken) return taken;
+  auto daemon = Daemon::open(options);
+  if (!daemon) return std::unexpected(daemon.error());
+  const mode_t mode = ::geteuid() == 0 ? 0666 : 0600;
+  auto server =
+      http::Server::open({.path = options.socket, .mode = mode, .limits = {}}, make_api(**daemon));
+  if (!server) return std::unexpected(server.error());
+  const Signals waiting(signals, **daemon);
+  std::fprintf(stderr, "berthd: %zu GPUs, policy %s, state %s, listening at %s\n",
+               (*daemon)->machine().devices.list.size(), options.rules.policy.c_str(),
+               options.state.c_str(), options.socket.c_str());
+  notify("READY=1");
+  const auto ran = (*daemon)->run();
+  notify("STOPPING=1");
+  server->reset();  // before the daemon: no request may reach it any more
+  return ran;
+}
+
+int main(int argc, char** argv) {
+  CLI::App app("Gives GPU jobs places where their memory is guaranteed.", "berthd");
+  Flags flags;
+  add_flags(app, flags);
+  CLI11_PARSE(app, argc, argv);
+  const Surroundings around{::geteuid(), variable("HOME"), variable("XDG_RUNTIME_DIR")};
+  const auto options = settle(flags, around);
+  if (!options) {
+    std::fprintf(stderr, "berthd: %s\n", options.error().message.c_str());
+    return kBadUsage;
+  }
+  const auto served = serve(*options);
+  if (served) return 0;
+  std::fprintf(stderr, "berthd: %s\n", served.error().message.c_str());
+  return kFailed;
+}
+
+}  // namespace
+
+}  // namespace berth::daemon
+
+int main(int argc, char** argv) { return berth::daemon::main(argc, argv); }

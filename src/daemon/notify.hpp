@@ -1,0 +1,11 @@
+// systemd's readiness protocol: one datagram to the socket that NOTIFY_SOCKET names.
+#pragma once
+
+#include <string_view>
+
+namespace berth::daemon {
+
+/// `READY=1`, `STOPPING=1`. Nothing happens where nobody asked to be told.
+void notify(std::string_view state);
+
+}  // namespace berth::daemon

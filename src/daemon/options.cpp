@@ -1,0 +1,200 @@
+#include "daemon/options.hpp"
+
+#include <array>
+#include <utility>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include "emu/emulator.hpp"
+#include "http/address.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr auto kAdmissions = std::to_array<std::pair<AdmissionMode, std::string_view>>({
+    {AdmissionMode::Guarantee, "guarantee"},
+    {AdmissionMode::Declared, "declared"},
+    {AdmissionMode::FreeMemory, "free-memory"},
+    {AdmissionMode::None, "none"},
+});
+
+/// One value of the file, with where it stands for messages.
+struct Value {
+  const toml::node& node;
+  std::string where;  ///< `FILE:LINE:COLUMN: KEY`
+
+  std::unexpected<Error> refuse(const std::string& wanted) const {
+    return fail(ErrorCode::InvalidArgument, where + ": " + wanted);
+  }
+
+  Expected<void> into(std::string& target) const {
+    const auto text = node.value_exact<std::string>();
+    if (!text) return refuse("must be a text");
+    target = *text;
+    return {};
+  }
+  Expected<void> into(Duration& target) const {
+    const auto text = node.value_exact<std::string>();
+    const auto parsed = text ? emu::parse_nanoseconds(*text)
+                             : emu::Outcome<std::uint64_t>(std::unexpected("not a text"));
+    if (!parsed) return refuse("must be a duration such as \"10s\": " + parsed.error());
+    if (*parsed == 0) return refuse("must be more than nothing");
+    target = Duration(static_cast<std::int64_t>(*parsed / 1000));
+    return {};
+  }
+  Expected<void> into(Bytes& target) const {
+    const auto text = node.value_exact<std::string>();
+    const auto parsed =
+        text ? emu::parse_bytes(*text) : emu::Outcome<std::uint64_t>(std::unexpected("not a text"));
+    if (!parsed) return refuse("must be a size such as \"512MiB\": " + parsed.error());
+    target = Bytes(static_cast<std::int64_t>(*parsed));
+    return {};
+  }
+  Expected<std::int64_t> number(std::int64_t least, std::int64_t most) const {
+    const auto value = node.value_exact<std::int64_t>();
+    if (!value || *value < least || *value > most) {
+      return refuse("must be a number from " + std::to_string(least) + " to " +
+                    std::to_string(most));
+    }
+    return *value;
+  }
+};
+
+Expected<void> set_admission(Options& options, const Value& value) {
+  std::string name;
+  if (auto done = value.into(name); !done) return done;
+  const auto mode = parse_admission(name);
+  if (!mode) return value.refuse(mode.error().message);
+  options.rules.settings.admission.mode = *mode;
+  return {};
+}
+
+Expected<void> set_slots(Options& options, const Value& value) {
+  const auto slots = value.number(1, kMostTenants);
+  if (!slots) return std::unexpected(slots.error());
+  options.slots = static_cast<std::uint16_t>(*slots);
+  return {};
+}
+
+Expected<void> set_user_gpus(Options& options, const Value& value) {
+  const auto gpus = value.number(0, 1 << 20);
+  if (!gpus) return std::unexpected(gpus.error());
+  options.rules.settings.limits.gpus = GpuCount(*gpus);
+  return {};
+}
+
+Expected<void> set_user_jobs(Options& options, const Value& value) {
+  const auto jobs = value.number(0, 1 << 20);
+  if (!jobs) return std::unexpected(jobs.error());
+  options.rules.settings.limits.jobs = static_cast<std::int32_t>(*jobs);
+  return {};
+}
+
+struct Key {
+  std::string_view name;
+  Expected<void> (*set)(Options&, const Value&);
+};
+
+/// Every key of the file: doc/configuration.md says what they mean.
+constexpr auto kKeys = std::to_array<Key>({
+    {"state", [](Options& o, const Value& v) { return v.into(o.state); }},
+    {"socket", [](Options& o, const Value& v) { return v.into(o.socket); }},
+    {"emulate", [](Options& o, const Value& v) { return v.into(o.emulate); }},
+    {"nvml", [](Options& o, const Value& v) { return v.into(o.nvml); }},
+    {"policy", [](Options& o, const Value& v) { return v.into(o.rules.policy); }},
+    {"place", [](Options& o, const Value& v) { return v.into(o.rules.place); }},
+    {"admission", set_admission},
+    {"slots", set_slots},
+    {"context", [](Options& o, const Value& v) { return v.into(o.context); }},
+    {"guard",
+     [](Options& o, const Value& v) { return v.into(o.rules.settings.admission.guard_floor); }},
+    {"user_gpus", set_user_gpus},
+    {"user_jobs", set_user_jobs},
+    {"half_life",
+     [](Options& o, const Value& v) { return v.into(o.rules.settings.service_half_life); }},
+    {"probe", [](Options& o, const Value& v) { return v.into(o.probe); }},
+    {"grace", [](Options& o, const Value& v) { return v.into(o.grace); }},
+    {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
+    {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
+});
+
+std::string known_keys() {
+  std::string names;
+  for (const Key& key : kKeys) names += (names.empty() ? "" : ", ") + std::string(key.name);
+  return names;
+}
+
+std::string place_of(const toml::node& node, const std::string& file) {
+  const toml::source_position at = node.source().begin;
+  return file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+}
+
+}  // namespace
+
+Expected<AdmissionMode> parse_admission(std::string_view name) {
+  for (const auto& [mode, its_name] : kAdmissions) {
+    if (name == its_name) return mode;
+  }
+  return fail(ErrorCode::InvalidArgument,
+              "admission '" + std::string(name) +
+                  "' is unknown; there is: guarantee, declared, free-memory, none");
+}
+
+std::string_view to_text(AdmissionMode mode) {
+  for (const auto& [its_mode, name] : kAdmissions) {
+    if (mode == its_mode) return name;
+  }
+  return "";
+}
+
+std::string default_config(const Surroundings& around) {
+  if (around.user == 0) return "/etc/berth/berth.toml";
+  return around.home.empty() ? "" : around.home + "/.config/berth/berth.toml";
+}
+
+Expected<void> read_config(Options& options, std::string_view text, const std::string& file) {
+  const toml::parse_result parsed = toml::parse(text, file);
+  if (!parsed) {
+    const toml::source_position at = parsed.error().source().begin;
+    return fail(ErrorCode::BadData, file + ":" + std::to_string(at.line) + ":" +
+                                        std::to_string(at.column) + ": " +
+                                        std::string(parsed.error().description()));
+  }
+  for (const auto& [name, node] : parsed.table()) {
+    const auto key = std::ranges::find(kKeys, name.str(), &Key::name);
+    const std::string where = place_of(node, file) + ": " + std::string(name.str());
+    if (key == kKeys.end()) {
+      return fail(ErrorCode::InvalidArgument, where + ": unknown key; there is: " + known_keys());
+    }
+    if (auto done = key->set(options, {node, where}); !done) return done;
+  }
+  return {};
+}
+
+Expected<void> complete(Options& options, const Surroundings& around) {
+  if (options.state.empty()) {
+    if (around.user != 0 && around.home.empty()) {
+      return fail(ErrorCode::InvalidArgument, "no --state given and no home folder known");
+    }
+    options.state = around.user == 0 ? "/var/lib/berth" : around.home + "/.local/state/berth";
+  }
+  if (options.socket.empty()) {
+    options.socket = http::default_socket(around.user, around.runtime, around.home);
+  }
+  const bool guarantees = options.rules.settings.admission.mode == AdmissionMode::Guarantee;
+  if (!guarantees && options.emulate.empty() && !options.unsafe) {
+    return fail(ErrorCode::InvalidArgument,
+                "admission '" + std::string(to_text(options.rules.settings.admission.mode)) +
+                    "' lets jobs on real GPUs run out of memory; say --unsafe if that is wanted");
+  }
+  if (auto policy = make_policy(options.rules.policy, options.rules.place); !policy) {
+    return std::unexpected(policy.error());
+  }
+  options.rules.settings.can_suspend = false;  // a stopped process keeps its GPU memory
+  return {};
+}
+
+}  // namespace berth::daemon

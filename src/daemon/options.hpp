@@ -1,0 +1,53 @@
+// What berthd is told: flags over a TOML file over defaults.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/settings.hpp"
+#include "core/time.hpp"
+#include "daemon/keeper.hpp"
+
+namespace berth::daemon {
+
+struct Options {
+  std::string state;    ///< Folder for everything that is kept.
+  std::string socket;   ///< Where the API is served.
+  std::string emulate;  ///< `2x24GiB`; "" for the machine's own GPUs.
+  std::string nvml;     ///< Library to open instead of the system's; "" for that.
+  bool unsafe = false;  ///< Allows an admission other than `guarantee` on real GPUs.
+  Rules rules;
+  std::uint16_t slots = 4;                 ///< Tenants per GPU.
+  Bytes context{std::int64_t{512} << 20};  ///< What a process costs on a real GPU.
+  Duration probe = seconds(1);             ///< Between two looks at a GPU.
+  Duration grace = seconds(10);            ///< Between SIGTERM and SIGKILL.
+  Bytes log_cap{std::int64_t{1} << 30};
+  std::string shim;    ///< Path of berth-shim.
+  std::string cgroup;  ///< Folder of a cgroup v2 for jobs; "" for none.
+};
+
+/// Who the daemon is and where it stands, for its defaults.
+struct Surroundings {
+  uid_t user = 0;
+  std::string home;
+  std::string runtime;  ///< $XDG_RUNTIME_DIR.
+};
+
+/// The configuration file that is read if none is named; "" where there is none to look for.
+std::string default_config(const Surroundings& around);
+
+/// Takes over what a TOML text says. Errors: BadData or InvalidArgument as
+/// `FILE:LINE:COLUMN: KEY: value, limit`; unknown keys are errors.
+Expected<void> read_config(Options& options, std::string_view text, const std::string& file);
+
+/// Fills in what was not said, and checks what goes together.
+Expected<void> complete(Options& options, const Surroundings& around);
+
+Expected<AdmissionMode> parse_admission(std::string_view name);
+std::string_view to_text(AdmissionMode mode);
+
+}  // namespace berth::daemon

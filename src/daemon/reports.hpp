@@ -1,0 +1,55 @@
+// What jobs say of themselves: datagrams `JOB KEY VALUE` on the socket that BERTH_REPORT names.
+//
+// Voluntary, and never trusted further than who sent it: the kernel tells the sender's uid, which
+// must be the job's user. The latest value of a key counts; a job that reports a thousand times a
+// second is journaled four times.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/input.hpp"
+#include "daemon/descriptor.hpp"
+#include "daemon/loop.hpp"
+
+namespace berth::daemon {
+
+/// Keys of letters, digits, `_`, `.`, `-`, at most 64 bytes; decimal values, kept in millionths.
+/// Errors: BadData.
+Expected<Reported> parse_report(std::string_view text);
+
+class Reports {
+ public:
+  /// Whether this user may report for this job.
+  using MayReport = std::function<bool(JobId, uid_t)>;
+  using Deliver = std::function<void(std::vector<Input>)>;
+
+  /// Errors: Io naming the path. A socket left there is replaced.
+  static Expected<std::unique_ptr<Reports>> open(Loop& loop, const std::string& path, mode_t mode,
+                                                 MayReport may_report, Deliver deliver);
+  ~Reports();  ///< Removes the socket.
+
+ private:
+  using Key = std::pair<JobId, std::string>;
+
+  Reports(Loop& loop, std::string path, Descriptor socket, MayReport may_report, Deliver deliver);
+  void receive();
+  void flush();
+
+  std::string path_;
+  Descriptor socket_;
+  MayReport may_report_;
+  Deliver deliver_;
+  std::map<Key, std::int64_t> waiting_;
+  Loop::Watch watch_;
+  Loop::Alarm flush_alarm_;
+};
+
+}  // namespace berth::daemon

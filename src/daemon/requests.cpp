@@ -1,0 +1,299 @@
+#include "daemon/requests.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/engine.hpp"
+#include "gpu/probe.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kDeepest = 8;
+constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMostWords = std::size_t{2} << 20;  ///< As Linux: arguments, environment.
+constexpr double kMostSeconds = 1e9;                      ///< 30 years.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostGpus = 1 << 20;
+constexpr double kMostCpus = 1 << 20;
+
+constexpr auto kClasses = std::to_array<std::pair<DurationClass, std::string_view>>({
+    {DurationClass::Short, "short"},
+    {DurationClass::Medium, "medium"},
+    {DurationClass::Long, "long"},
+    {DurationClass::Service, "service"},
+});
+constexpr auto kKinds = std::to_array<std::pair<JobKind, std::string_view>>({
+    {JobKind::Training, "training"},
+    {JobKind::Inference, "inference"},
+    {JobKind::Notebook, "notebook"},
+    {JobKind::Hpo, "hpo"},
+    {JobKind::Batch, "batch"},
+});
+
+std::unexpected<Error> refuse(const std::string& key, const std::string& what) {
+  return fail(ErrorCode::InvalidArgument, key + ": " + what);
+}
+
+std::string shown(const Json& value) {
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > 60) text.resize(60), text += "...";
+  return text;
+}
+
+/// A text that can be an argument, a path or a variable: without NUL.
+Expected<std::string> text_of(const std::string& key, const Json& value) {
+  if (!value.is_string()) return refuse(key, "must be a text, is " + shown(value));
+  const auto& text = value.get_ref<const std::string&>();
+  if (text.find('\0') != std::string::npos) return refuse(key, "holds a NUL byte");
+  return text;
+}
+
+Expected<void> read(const std::string& key, const Json& value, std::string& target) {
+  auto text = text_of(key, value);
+  if (!text) return std::unexpected(text.error());
+  target = std::move(*text);
+  return {};
+}
+
+Expected<void> read(const std::string& key, const Json& value, bool& target) {
+  if (!value.is_boolean()) return refuse(key, "must be true or false, is " + shown(value));
+  target = value.get<bool>();
+  return {};
+}
+
+Expected<void> read(const std::string& key, const Json& value, std::vector<std::string>& target) {
+  if (!value.is_array()) return refuse(key, "must be a list of texts, is " + shown(value));
+  target.reserve(value.size());
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    auto text = text_of(key + "[" + std::to_string(i) + "]", value[i]);
+    if (!text) return std::unexpected(text.error());
+    target.push_back(std::move(*text));
+  }
+  return {};
+}
+
+/// A whole number within limits; 1e3 and 4.0 are refused as 4.5 is.
+Expected<std::int64_t> integer(const std::string& key, const Json& value, std::int64_t least,
+                               std::int64_t most) {
+  if (!value.is_number()) return refuse(key, "must be a whole number, is " + shown(value));
+  if (value.is_number_float()) {
+    return refuse(key,
+                  shown(value) + ", must be a whole number of at most " + std::to_string(most));
+  }
+  const bool too_large =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+  if (too_large) return refuse(key, shown(value) + ", the most is " + std::to_string(most));
+  const auto number = value.get<std::int64_t>();
+  if (number < least) return refuse(key, shown(value) + ", the least is " + std::to_string(least));
+  if (number > most) return refuse(key, shown(value) + ", the most is " + std::to_string(most));
+  return number;
+}
+
+Expected<double> real(const std::string& key, const Json& value, double most) {
+  if (!value.is_number()) return refuse(key, "must be a number, is " + shown(value));
+  const double number = value.get<double>();
+  if (!(number > 0)) return refuse(key, shown(value) + ", must be more than 0");
+  if (!(number <= most)) {
+    return refuse(key, shown(value) + ", the most is " + std::to_string(std::llround(most)));
+  }
+  return number;
+}
+
+template <class Enum, std::size_t N>
+Expected<void> read_word(const std::string& key, const Json& value,
+                         const std::array<std::pair<Enum, std::string_view>, N>& words,
+                         Enum& target) {
+  std::string known;
+  for (const auto& [meaning, word] : words) {
+    if (value.is_string() && value.get_ref<const std::string&>() == word) {
+      target = meaning;
+      return {};
+    }
+    known += (known.empty() ? "" : ", ") + std::string(word);
+  }
+  return refuse(key, shown(value) + " is unknown; there is: " + known);
+}
+
+/// Charges and measurements go in the same steps (see machine.cpp).
+Bytes round_up(std::int64_t bytes) {
+  const std::int64_t step = kProbeStep.raw();
+  return Bytes((bytes + step - 1) / step * step);
+}
+
+Expected<void> read_attach(const Json& value, std::optional<shim::Attach>& target) {
+  if (!value.is_object()) return refuse("attach", "must be an object, is " + shown(value));
+  shim::Attach attach;
+  for (const auto& [name, part] : value.items()) {
+    const std::string key = "attach." + name;
+    Expected<void> done;
+    if (name == "socket") {
+      done = read(key, part, attach.socket);
+    } else if (name == "terminal") {
+      done = read(key, part, attach.terminal);
+    } else if (name == "rows" || name == "columns") {
+      const auto number = integer(key, part, 0, 65535);
+      if (!number) return std::unexpected(number.error());
+      (name == "rows" ? attach.rows : attach.columns) = static_cast<std::uint16_t>(*number);
+    } else {
+      return refuse(key, "unknown key; there is: socket, terminal, rows, columns");
+    }
+    if (!done) return done;
+  }
+  if (!attach.socket.starts_with('/')) return refuse("attach.socket", "must be an absolute path");
+  target = std::move(attach);
+  return {};
+}
+
+/// The text's own keys, one by one.
+struct Reader {
+  Submission& job;
+  std::vector<std::string> environment;
+
+  Expected<void> number(const std::string& key, const Json& value) {
+    GpuRequest& gpu = job.spec.request.gpu;
+    if (key == "cpus") {
+      const auto cpus = real(key, value, kMostCpus);
+      if (!cpus) return std::unexpected(cpus.error());
+      job.spec.request.cpu = CpuMilli(std::llround(std::ceil(*cpus * 1000)));
+      return {};
+    }
+    if (key == "time_limit_seconds") {
+      const auto limit = real(key, value, kMostSeconds);
+      if (!limit) return std::unexpected(limit.error());
+      job.spec.time_limit = Duration(std::max<std::int64_t>(1, std::llround(*limit * 1e6)));
+      return {};
+    }
+    const auto whole = key == "gpus"    ? integer(key, value, 0, kMostGpus)
+                       : key == "umask" ? integer(key, value, 0, 0777)
+                                        : integer(key, value, 1, kMostBytes);
+    if (!whole) return std::unexpected(whole.error());
+    if (key == "gpus") gpu.count = GpuCount(*whole);
+    if (key == "umask") job.command.umask = static_cast<mode_t>(*whole);
+    if (key == "vram_bytes") gpu.vram = round_up(*whole);
+    if (key == "mem_bytes") job.spec.request.host = Bytes(*whole);
+    return {};
+  }
+
+  Expected<void> operator()(const std::string& key, const Json& value) {
+    if (key == "command") return read(key, value, job.command.arguments);
+    if (key == "environment") return read(key, value, environment);
+    if (key == "directory") return read(key, value, job.command.directory);
+    if (key == "name") return read(key, value, job.name);
+    if (key == "held") return read(key, value, job.held);
+    if (key == "class") return read_word(key, value, kClasses, job.spec.duration_class);
+    if (key == "kind") return read_word(key, value, kKinds, job.spec.kind);
+    if (key == "attach") return read_attach(value, job.command.attach);
+    if (key == "exclusive") {
+      bool exclusive = false;
+      auto done = read(key, value, exclusive);
+      if (exclusive) job.spec.request.gpu.sharing = Sharing::Alone;
+      return done;
+    }
+    for (const char* name :
+         {"gpus", "vram_bytes", "cpus", "mem_bytes", "time_limit_seconds", "umask"}) {
+      if (key == name) return number(key, value);
+    }
+    return refuse(key, "unknown key; doc/openapi.yaml names all");
+  }
+};
+
+std::size_t size_of(const std::vector<std::string>& words) {
+  std::size_t size = 0;
+  for (const std::string& word : words) size += word.size() + 1 + sizeof(char*);
+  return size;
+}
+
+Expected<void> check(const Submission& job, const std::vector<std::string>& environment) {
+  const Command& command = job.command;
+  if (command.arguments.empty() || command.arguments.front().empty()) {
+    return refuse("command", "is empty, must name a program");
+  }
+  if (!command.directory.starts_with('/')) {
+    return refuse("directory", "'" + command.directory + "', must be an absolute path");
+  }
+  if (job.name.size() > kMostName) {
+    return refuse("name", std::to_string(job.name.size()) + " bytes, the most is " +
+                              std::to_string(kMostName));
+  }
+  for (std::size_t i = 0; i < environment.size(); ++i) {
+    const std::size_t equals = environment[i].find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return refuse("environment[" + std::to_string(i) + "]",
+                    "'" + environment[i].substr(0, 60) + "', must be NAME=value");
+    }
+  }
+  const std::size_t size = size_of(command.arguments) + size_of(environment);
+  if (size > kMostWords) {
+    return refuse("command and environment",
+                  std::to_string(size) + " bytes, the most is " + std::to_string(kMostWords));
+  }
+  const GpuRequest& gpu = job.spec.request.gpu;
+  if (gpu.count == GpuCount(0) && gpu.vram != Bytes(0)) {
+    return refuse("vram_bytes", std::to_string(gpu.vram.raw()) + " with 0 GPUs, must be absent");
+  }
+  return {};
+}
+
+/// Parsed with bounded depth: copying or printing deeper values would exhaust the stack.
+Expected<Json> parse(std::string_view body) {
+  bool too_deep = false;
+  const auto bounded = [&](int depth, Json::parse_event_t, Json&) {
+    too_deep = too_deep || depth > kDeepest;
+    return !too_deep;
+  };
+  Json json = Json::parse(body.begin(), body.end(), bounded, false);
+  if (too_deep) {
+    return fail(ErrorCode::BadData,
+                "the request is nested deeper than " + std::to_string(kDeepest) + " levels");
+  }
+  if (!json.is_object()) return fail(ErrorCode::BadData, "the request is not a JSON object");
+  return json;
+}
+
+}  // namespace
+
+Expected<Submission> parse_submission(std::string_view body, const http::Peer& peer) {
+  const auto json = parse(body);
+  if (!json) return std::unexpected(json.error());
+  Submission job;
+  job.spec.request.gpu.count = GpuCount(1);
+  Reader reader{.job = job, .environment = {}};
+  for (const auto& [key, value] : json->items()) {
+    if (auto done = reader(key, value); !done) return std::unexpected(done.error());
+  }
+  if (!json->contains("environment")) return refuse("environment", "is missing");
+  if (auto done = check(job, reader.environment); !done) return std::unexpected(done.error());
+  if (job.spec.request.gpu.count == GpuCount(0)) job.spec.request.gpu.sharing = Sharing::Shared;
+  job.spec.user = UserId(peer.user);
+  job.command.owner = {peer.user, peer.group, peer.groups};
+  job.environment = encode_environment(reader.environment);
+  return job;
+}
+
+Expected<JobId> parse_job_id(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  if (!whole || number == 0 || JobId(number) > kLastJob) {
+    return fail(ErrorCode::InvalidArgument, "'" + std::string(text.substr(0, 40)) +
+                                                "' is no job id, which is a number from 1 to " +
+                                                std::to_string(kLastJob.value()));
+  }
+  return JobId(number);
+}
+
+std::string_view to_text(DurationClass duration_class) {
+  return kClasses[static_cast<std::size_t>(duration_class)].second;
+}
+
+std::string_view to_text(JobKind kind) { return kKinds[static_cast<std::size_t>(kind)].second; }
+
+}  // namespace berth::daemon

@@ -1,0 +1,143 @@
+#include "daemon/watcher.hpp"
+
+#include <algorithm>
+
+#include "gpu/probe.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+bool has_charge(const ClusterView& view, JobId id, GpuId gpu) {
+  const Job* const job = view.find(id);
+  return job != nullptr &&
+         std::ranges::find(job->grant.shares, gpu, &Share::gpu) != job->grant.shares.end();
+}
+
+/// As measure() wants it: a job of ours without a charge there is a stranger.
+OwnerOf owner_of(const Look& look, const ClusterView& view) {
+  return [&look, &view](pid_t pid) -> Owner {
+    const auto found = look.owners.find(pid);
+    if (found == look.owners.end() || std::holds_alternative<Nobody>(found->second)) {
+      return OfNobody{};
+    }
+    const JobId* const job = std::get_if<JobId>(&found->second);
+    if (job != nullptr && has_charge(view, *job, look.gpu)) return OfJob{*job};
+    return OfStranger{};
+  };
+}
+
+bool holds_anything(const Look& look, JobId job) {
+  if (!look.sample->processes) return false;
+  return std::ranges::any_of(look.owners, [&](const auto& entry) {
+    const JobId* const owner = std::get_if<JobId>(&entry.second);
+    return owner != nullptr && *owner == job;
+  });
+}
+
+}  // namespace
+
+void Watcher::changed(const std::vector<GpuId>& gpus, Instant now) {
+  for (const GpuId gpu : gpus) gpus_[gpu.value()].changed = now;
+}
+
+void Watcher::leaves(JobId job, Attempt attempt, const std::vector<GpuId>& gpus, Instant now) {
+  changed(gpus, now);
+  if (gpus.empty()) {
+    released_.emplace_back(Released{job, attempt});
+    return;
+  }
+  leaving_.push_back({job, attempt, now, std::set<GpuId>(gpus.begin(), gpus.end())});
+}
+
+std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
+  Known& known = gpus_[look.gpu.value()];
+  if (!look.sample) {
+    see_off(look.gpu, look.began, nullptr);
+    return set_problem(look.gpu, look.sample.error().message);
+  }
+  std::vector<Input> inputs = set_problem(look.gpu, "");
+  const auto measured = measure({.gpu = look.gpu,
+                                 .sample = *look.sample,
+                                 .began = look.began,
+                                 .changed = known.changed,
+                                 .tenants = view.use().gpu(look.gpu).tenants,
+                                 .previous = known.told ? &*known.told : nullptr},
+                                owner_of(look, view));
+  if (measured) {
+    known.told = measured;
+    inputs.emplace_back(*measured);
+  }
+  see_off(look.gpu, look.began, &look);
+  known.look = std::move(look);
+  return inputs;
+}
+
+/// Who is leaving and not in this look, begun after their end, holds nothing there any more. A GPU
+/// that cannot be looked at gets no new jobs either, so nobody is harmed by letting them go.
+void Watcher::see_off(GpuId gpu, Instant began, const Look* look) {
+  for (Leaving& leaving : leaving_) {
+    const bool holds = look != nullptr && holds_anything(*look, leaving.job);
+    if (began < leaving.ended || holds) continue;
+    leaving.unseen.erase(gpu);
+    if (leaving.unseen.empty()) released_.emplace_back(Released{leaving.job, leaving.attempt});
+  }
+  std::erase_if(leaving_, [](const Leaving& leaving) { return leaving.unseen.empty(); });
+}
+
+std::vector<Input> Watcher::set_problem(GpuId gpu, std::string problem) {
+  Known& known = gpus_[gpu.value()];
+  if (known.faulty) return {};
+  const bool was_healthy = known.problem.empty();
+  known.problem = std::move(problem);
+  if (known.problem.empty() == was_healthy) return {};
+  return {GpuHealth{gpu, known.problem.empty()}};
+}
+
+std::vector<Input> Watcher::on_silence(const std::set<GpuId>& gpus, Instant now) {
+  std::vector<Input> inputs;
+  for (const GpuId gpu : gpus) {
+    see_off(gpu, now, nullptr);
+    for (Input& input : set_problem(gpu, "the driver does not answer")) {
+      inputs.push_back(std::move(input));
+    }
+  }
+  return inputs;
+}
+
+std::vector<Input> Watcher::on_fault(GpuId gpu, std::string problem) {
+  std::vector<Input> inputs = set_problem(gpu, std::move(problem));
+  gpus_[gpu.value()].faulty = true;
+  return inputs;
+}
+
+std::set<GpuId> Watcher::stale(Instant now) const {
+  std::set<GpuId> stale;
+  for (std::size_t g = 0; g < gpus_.size(); ++g) {
+    const Known& known = gpus_[g];
+    if (!known.problem.empty()) continue;  // gets no jobs: nobody need wait for it
+    const Freshness last{.began = known.look ? std::optional(known.look->began) : std::nullopt,
+                         .changed = known.changed};
+    if (must_sample(last, now, longest_)) stale.insert(GpuId(static_cast<std::uint32_t>(g)));
+  }
+  return stale;
+}
+
+std::set<GpuId> Watcher::left() const {
+  std::set<GpuId> gpus;
+  for (const Leaving& leaving : leaving_) gpus.insert(leaving.unseen.begin(), leaving.unseen.end());
+  return gpus;
+}
+
+bool Watcher::is_leaving(JobId job) const {
+  return std::ranges::find(leaving_, job, &Leaving::job) != leaving_.end();
+}
+
+std::vector<Input> Watcher::take_released() { return std::exchange(released_, {}); }
+
+const Look* Watcher::latest(GpuId gpu) const {
+  const Known& known = gpus_[gpu.value()];
+  return known.look ? &*known.look : nullptr;
+}
+
+}  // namespace berth::daemon

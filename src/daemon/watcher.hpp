@@ -1,0 +1,77 @@
+// What is known of each GPU at the moment: samples, how old they are, who is on it.
+//
+// Turns looks of the probe into inputs for the engine and answers when a new look is needed. Pure
+// bookkeeping over gpu/probe.hpp: instants are given. Belongs to the engine's thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/input.hpp"
+#include "core/view.hpp"
+#include "daemon/probe.hpp"
+
+namespace berth::daemon {
+
+/// An attempt that has ended and whose GPU memory may still be there.
+struct Leaving {
+  JobId job;
+  Attempt attempt;
+  Instant ended;
+  std::set<GpuId> unseen;  ///< GPUs not yet seen without it.
+};
+
+class Watcher {
+ public:
+  Watcher(std::size_t gpus, Duration longest) : gpus_(gpus), longest_(longest) {}
+
+  /// A tenant starts or ends there now.
+  void changed(const std::vector<GpuId>& gpus, Instant now);
+  /// An attempt ended; `released` inputs come from on_look. Without GPUs it is released at once.
+  void leaves(JobId job, Attempt attempt, const std::vector<GpuId>& gpus, Instant now);
+
+  /// What a look tells the engine: measurements, health, releases.
+  std::vector<Input> on_look(Look look, const ClusterView& view);
+  /// A GPU that gave no answer in time counts as unhealthy until it does.
+  std::vector<Input> on_silence(const std::set<GpuId>& gpus, Instant now);
+  /// A GPU that must get no new jobs until the daemon starts again.
+  std::vector<Input> on_fault(GpuId gpu, std::string problem);
+
+  /// GPUs of which a start now would need a newer look.
+  std::set<GpuId> stale(Instant now) const;
+  /// GPUs that someone is leaving.
+  std::set<GpuId> left() const;
+  bool is_leaving(JobId job) const;
+  std::vector<Input> take_released();
+
+  /// The latest good look; nothing before the first.
+  const Look* latest(GpuId gpu) const;
+  /// What the engine was told last; nothing before the first.
+  const Measured* told(GpuId gpu) const {
+    const auto& told = gpus_[gpu.value()].told;
+    return told ? &*told : nullptr;
+  }
+  const std::string& problem(GpuId gpu) const { return gpus_[gpu.value()].problem; }
+
+ private:
+  struct Known {
+    std::optional<Look> look;
+    std::optional<Instant> changed;
+    std::optional<Measured> told;
+    std::string problem;  ///< Why it is unhealthy; "" if it is not.
+    bool faulty = false;  ///< For good.
+  };
+
+  std::vector<Input> set_problem(GpuId gpu, std::string problem);
+  void see_off(GpuId gpu, Instant began, const Look* look);
+
+  std::vector<Known> gpus_;
+  Duration longest_;
+  std::vector<Leaving> leaving_;
+  std::vector<Input> released_;
+};
+
+}  // namespace berth::daemon
