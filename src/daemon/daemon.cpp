@@ -15,9 +15,10 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr Duration kSilence = seconds(3);          ///< A driver that takes longer counts as hung.
-constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
-constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
+constexpr Duration kSilence = seconds(3);           ///< A driver that takes longer counts as hung.
+constexpr Duration kLookAgain = Duration(10'000);   ///< At a GPU whose memory is not free yet.
+constexpr Duration kRetry = seconds(1);             ///< After the journal could not be written.
+constexpr Duration kFaultWait = Duration(200'000);  ///< Bounds how long the end of a daemon takes.
 constexpr int kOomCode = 77;
 constexpr int kInsufficientStorage = 507;
 
@@ -248,9 +249,9 @@ void Daemon::look_at(const std::set<GpuId>& gpus) {
 
 void Daemon::listen_for_faults(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    const auto event = machine_.port->wait_event(Duration(500'000));
+    const auto event = machine_.port->wait_event(kFaultWait);
     if (!event) {
-      std::this_thread::sleep_for(Duration(500'000));
+      std::this_thread::sleep_for(kFaultWait);
       continue;
     }
     if (!*event || is_application_xid((*event)->xid)) continue;

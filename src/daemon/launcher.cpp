@@ -18,8 +18,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr Duration kRefillAfter =
-    Duration(3000);  ///< Let the job just launched have the processor.
+constexpr Duration kRefillAfter = Duration(50);  ///< What else this turn has to do goes first.
 constexpr Duration kLookForGo = Duration(20'000);
 constexpr int kTriesForShimLine = 5000;  ///< A millisecond each.
 
@@ -126,7 +125,9 @@ Expected<Launcher::Spare> Launcher::spawn() {
   sigset_t none;
   sigset_t defaults;
   ::sigemptyset(&none);
-  ::sigfillset(&defaults);
+  ::sigemptyset(&defaults);
+  ::sigaddset(&defaults, SIGPIPE);
+  ::sigaddset(&defaults, SIGHUP);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &defaults);
   ::posix_spawnattr_setflags(&attributes,

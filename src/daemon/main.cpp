@@ -41,6 +41,7 @@ std::string variable(const char* name) {
 }
 
 void add_flags(CLI::App& app, Flags& flags) {
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--state", flags.options.state, "Folder for everything that is kept.");
   app.add_option("--socket", flags.options.socket, "Where to serve.");
   app.add_option("--emulate", flags.options.emulate, "Emulated GPUs, such as 2x24GiB.");
@@ -162,7 +163,13 @@ int main(int argc, char** argv) {
   CLI::App app("Gives GPU jobs places where their memory is guaranteed.", "berthd");
   Flags flags;
   add_flags(app, flags);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = error.get_exit_code() == 0;
+    app.exit(error);
+    return asked_for_help ? 0 : kBadUsage;
+  }
   const Surroundings around{::geteuid(), variable("HOME"), variable("XDG_RUNTIME_DIR")};
   const auto options = settle(flags, around);
   if (!options) {

@@ -58,7 +58,9 @@ std::string reason(const ClusterView& view, const Job& job) {
   if (job.state == JobState::Held) return "held by its owner";
   if (job.state == JobState::Stopping) return "its memory is being given back";
   if (!is_waiting(job.state)) return "";
-  return explain(view, job.id).text;
+  const std::string text = explain(view, job.id).text;  // `job 42: ...`: the row says which
+  const std::size_t colon = text.find(": ");
+  return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
 }  // namespace

@@ -21,10 +21,13 @@ const std::vector<Level>& all_levels() {
       {"engine", {"policy", "core"}},
       {"trace", {"core"}},
       {"gpu", {"core"}},
+      {"http", {"core"}},
+      {"shim", {"core"}},
+      {"journal", {"engine", "policy", "core"}},
       {"sim", {"engine", "policy", "core", "trace"}},
-      {"daemon", {"engine", "policy", "core", "gpu"}},
+      {"daemon", {"journal", "engine", "policy", "core", "gpu", "shim", "http", "emu"}},
       {"slurm", {"engine", "policy", "core"}},
-      {"cli", {"sim", "trace", "policy", "core"}},
+      {"cli", {"sim", "http", "shim", "journal", "trace", "policy", "core"}},
       {"emu", {}},
   };
   return levels;

@@ -1,0 +1,135 @@
+#include "shim/order.hpp"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <tuple>
+
+#include "core/codec.hpp"
+
+namespace berth::shim {
+
+// Found by the codec, which looks beside the structures.
+constexpr Exit::Kind last_of(Exit::Kind) { return Exit::Kind::Setup; }
+static auto members(Process& v) { return std::tie(v.pid, v.start); }
+static auto members(Exit& v) { return std::tie(v.kind, v.number, v.at); }
+static auto members(Started& v) { return std::tie(v.job); }
+static auto members(Ended& v) { return std::tie(v.exit, v.note); }
+static auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v.columns); }
+static auto members(Order& v) {
+  return std::tie(v.job, v.attempt, v.arguments, v.environment, v.directory, v.user, v.group,
+                  v.groups, v.umask, v.log_cap, v.grace_millis, v.cgroup, v.attach);
+}
+
+namespace {
+
+constexpr int kMostDescriptors = 3;
+
+bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+
+/// What no process can be made of; nothing for a good order.
+std::optional<std::string> flaw_of(const Order& order) {
+  if (order.arguments.empty()) return "order: no program";
+  if (order.grace_millis < 0) {
+    return "order: a grace of " + std::to_string(order.grace_millis) + " ms, the least is 0";
+  }
+  const bool cut = std::ranges::any_of(order.arguments, has_nul) ||
+                   std::ranges::any_of(order.environment, has_nul) || has_nul(order.directory) ||
+                   has_nul(order.cgroup) || (order.attach && has_nul(order.attach->socket));
+  if (cut) return "order: a word with a NUL within";
+  return std::nullopt;
+}
+
+std::unexpected<Error> io_error(const std::string& doing) {
+  return fail(ErrorCode::Io, doing + ": " + std::strerror(errno));
+}
+
+Expected<void> send_packet(int socket, std::string_view bytes, std::span<const int> descriptors) {
+  iovec part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> control{};
+  msghdr message{.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.data()};
+  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+  std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+  while (sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
+    if (errno != EINTR) return io_error("send an order of " + std::to_string(bytes.size()) + " B");
+  }
+  return {};
+}
+
+Expected<void> write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return io_error("write an order to memory");
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Expected<void> send_in_memory(int socket, std::string_view bytes, int attempt_file, int log_file) {
+  const int memory = memfd_create("berth-order", MFD_CLOEXEC);
+  if (memory < 0) return io_error("make memory for an order");
+  auto sent = write_all(memory, bytes);
+  if (sent) sent = send_packet(socket, "memory", std::array{attempt_file, log_file, memory});
+  close(memory);
+  return sent;
+}
+
+}  // namespace
+
+std::string encode(const Order& order) {
+  ByteWriter out;
+  out.integer(kOrderFormat);
+  codec::put(out, order);
+  return out.take();
+}
+
+std::string encode(const Event& event) {
+  ByteWriter out;
+  codec::put(out, event);
+  return out.take();
+}
+
+Expected<Order> decode_order(std::string_view bytes) {
+  ByteReader in(bytes);
+  const std::int64_t format = in.integer();
+  if (!in.failed() && format != kOrderFormat) {
+    return fail(ErrorCode::BadData, "order: format " + std::to_string(format) +
+                                        ", this shim knows " + std::to_string(kOrderFormat));
+  }
+  Order order;
+  codec::get(in, order);
+  if (in.failed() || !in.at_end()) {
+    return fail(ErrorCode::BadData, std::to_string(bytes.size()) + " bytes are no order");
+  }
+  if (auto flaw = flaw_of(order)) return fail(ErrorCode::BadData, std::move(*flaw));
+  return order;
+}
+
+Expected<Event> decode_event(std::string_view bytes) {
+  ByteReader in(bytes);
+  Event event;
+  codec::get(in, event);
+  if (in.failed() || !in.at_end()) {
+    return fail(ErrorCode::BadData, std::to_string(bytes.size()) + " bytes are no event");
+  }
+  return event;
+}
+
+Expected<void> send_order(int socket, const Order& order, int attempt_file, int log_file) {
+  const std::string bytes = encode(order);
+  if (bytes.size() > kLargestPacket) return send_in_memory(socket, bytes, attempt_file, log_file);
+  return send_packet(socket, bytes, std::array{attempt_file, log_file});
+}
+
+}  // namespace berth::shim

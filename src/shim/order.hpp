@@ -1,0 +1,83 @@
+// What a daemon and its shim say to each other over their socket (SOCK_SEQPACKET, descriptor 3 of
+// the shim). The daemon sends one order; the shim answers with events and exits.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/error.hpp"
+#include "shim/record.hpp"
+
+namespace berth::shim {
+
+/// Version of order and events; a daemon only orders shims of its own build, so it must be equal.
+inline constexpr int kOrderFormat = 1;
+
+/// Where the input and output of an attended job go: `berth run` listens there.
+struct Attach {
+  std::string socket;     ///< Path of a listening unix socket of the user's.
+  bool terminal = false;  ///< The job gets a pty; else pipes.
+  std::uint16_t rows = 24;
+  std::uint16_t columns = 80;
+};
+
+/// Everything about one attempt. Sent as one packet together with two descriptors (SCM_RIGHTS):
+/// the flocked attempt file and the log file, both opened for appending. Larger orders than a
+/// packet takes (arguments and environment up to 2 MB) travel in a memfd, as a third descriptor.
+struct Order {
+  JobId job;
+  Attempt attempt;
+  std::vector<std::string> arguments;    ///< arguments[0] is looked up in the job's own PATH.
+  std::vector<std::string> environment;  ///< `NAME=value`; all the job gets.
+  std::string directory;
+  /// Who the job runs as; the shim changes to them only if it runs as root.
+  uid_t user = 0;
+  gid_t group = 0;
+  std::vector<gid_t> groups;
+  mode_t umask = 022;
+  std::uint64_t log_cap = 0;          ///< Bytes of output kept in the log; 0: no cap.
+  std::int64_t grace_millis = 10000;  ///< Between SIGTERM and SIGKILL when it is told to stop.
+  std::string cgroup;                 ///< Folder of a cgroup v2 made for the attempt; "" for none.
+  std::optional<Attach> attach;
+};
+
+/// The largest packet of an order; from there on it travels in a memfd.
+inline constexpr std::size_t kLargestPacket = 64 * 1024;
+
+/// The job's process exists (its `go` is written or about to be). Not sent for an attempt that
+/// fails before, such as one whose `berth run` is gone.
+struct Started {
+  Process job;
+};
+/// The job's own process ended and its process tree is gone; the record is written. The shim exits
+/// right after, but nobody need wait for that.
+struct Ended {
+  Exit exit;
+  /// `log capped at 64 MiB`, `ended 3 processes left behind`, what failed; `; ` between; often "".
+  std::string note;
+};
+using Event = std::variant<Started, Ended>;
+
+std::string encode(const Order& order);
+std::string encode(const Event& event);
+/// Errors: BadData for bytes that are no order, an order of another format, and one that no process
+/// can be made of (no program, a NUL within a word, a grace below zero).
+Expected<Order> decode_order(std::string_view bytes);
+/// Errors: BadData for bytes that are no event.
+Expected<Event> decode_event(std::string_view bytes);
+
+/// Sends the order with its descriptors. Both stay the caller's (close them). Errors: Io.
+Expected<void> send_order(int socket, const Order& order, int attempt_file, int log_file);
+
+/// Signals a shim understands, for daemons that have no socket to it any more.
+inline constexpr int kStopSignal = 15;  ///< SIGTERM: end the tree, SIGKILL after the grace.
+inline constexpr int kKillSignal = 12;  ///< SIGUSR2: end the tree at once.
+
+}  // namespace berth::shim

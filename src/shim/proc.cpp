@@ -1,0 +1,62 @@
+#include "shim/proc.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <string>
+
+namespace berth::shim {
+
+namespace {
+
+/// Fields from the state on, which is field 3 of proc(5).
+constexpr std::size_t kParent = 1;
+constexpr std::size_t kGroup = 2;
+constexpr std::size_t kThreads = 17;
+constexpr std::size_t kStart = 19;
+
+std::string_view field(std::string_view fields, std::size_t index) {
+  for (; index > 0; --index) {
+    const std::size_t space = fields.find(' ');
+    if (space == std::string_view::npos) return {};
+    fields.remove_prefix(space + 1);
+  }
+  return fields.substr(0, fields.find(' '));
+}
+
+template <class T>
+bool read_number(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::optional<Stat> parse_stat(std::string_view text) {
+  const std::size_t name = text.find(" (");
+  const std::size_t name_end = text.rfind(") ");  // a name may hold anything, parentheses too
+  if (name == std::string_view::npos || name_end == std::string_view::npos) return std::nullopt;
+  const std::string_view fields = text.substr(name_end + 2);
+  Stat stat{.state = fields.empty() ? '?' : fields.front()};
+  const bool whole = read_number(text.substr(0, name), stat.pid) &&
+                     read_number(field(fields, kParent), stat.parent) &&
+                     read_number(field(fields, kGroup), stat.group) &&
+                     read_number(field(fields, kThreads), stat.threads) &&
+                     read_number(field(fields, kStart), stat.start);
+  return whole ? std::optional(stat) : std::nullopt;
+}
+
+std::optional<Stat> stat_of(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::array<char, 1024> text;
+  const ssize_t size = read(file, text.data(), text.size());
+  close(file);
+  if (size <= 0) return std::nullopt;
+  return parse_stat({text.data(), static_cast<std::size_t>(size)});
+}
+
+}  // namespace berth::shim

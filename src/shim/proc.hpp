@@ -1,0 +1,32 @@
+// What /proc/PID/stat says of a process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace berth::shim {
+
+struct Stat {
+  pid_t pid = 0;
+  char state = '?';
+  pid_t parent = 0;
+  pid_t group = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t start = 0;  ///< In clock ticks since boot.
+};
+
+/// Nothing for text that is no such line.
+std::optional<Stat> parse_stat(std::string_view text);
+/// Nothing if there is no such process (that we may see). A zombie still has one.
+std::optional<Stat> stat_of(pid_t pid);
+
+/// A process that only waits to be collected. A main thread that ended before the others looks the
+/// same but for their number.
+inline bool has_exited(const Stat& stat) {
+  return stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1);
+}
+
+}  // namespace berth::shim

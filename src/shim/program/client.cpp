@@ -1,0 +1,110 @@
+#include "shim/program/client.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace berth::shim {
+
+namespace {
+
+/// Acts as the job's user towards files while it lives; does nothing unless the shim is root's.
+class ActingAs {
+ public:
+  explicit ActingAs(const Order& order) : is_root_(geteuid() == 0) {
+    if (!is_root_) return;
+    own_groups_.resize(static_cast<std::size_t>(std::max(0, getgroups(0, nullptr))));
+    if (getgroups(static_cast<int>(own_groups_.size()), own_groups_.data()) < 0) return;
+    own_group_ = getegid();
+    good_ = setgroups(order.groups.size(), order.groups.data()) == 0 && setegid(order.group) == 0 &&
+            seteuid(order.user) == 0;
+  }
+  ActingAs(const ActingAs&) = delete;
+  ActingAs& operator=(const ActingAs&) = delete;
+  ~ActingAs() {
+    if (!is_root_) return;
+    const bool back = seteuid(0) == 0 && setegid(own_group_) == 0 &&
+                      setgroups(own_groups_.size(), own_groups_.data()) == 0;
+    if (!back) _exit(1);  // Half a user is nobody to start a job as.
+  }
+  bool good() const { return !is_root_ || good_; }
+
+ private:
+  bool is_root_;
+  bool good_ = false;
+  gid_t own_group_ = 0;
+  std::vector<gid_t> own_groups_;
+};
+
+/// Connects without waiting: `berth run` listens for this one connection. Returns: 0 or an errno.
+int connect_to(int socket, const std::string& path) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  Descriptor named;
+  std::string reached = path;
+  if (path.size() >= sizeof address.sun_path) {
+    named = Descriptor(open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (!named.is_open()) return errno;
+    reached = "/proc/self/fd/" + std::to_string(named.number());
+  }
+  std::ranges::copy(reached, address.sun_path);
+  const auto* const any = reinterpret_cast<const sockaddr*>(&address);
+  return connect(socket, any, sizeof address) == 0 ? 0 : errno;
+}
+
+Attempted<Client> made_sure(Descriptor socket, uid_t user) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return std::unexpected(Failure{Step::Client, errno});
+  }
+  if (peer.uid != user) return std::unexpected(Failure{Step::Stranger, EPERM});
+  return Client(std::move(socket));
+}
+
+}  // namespace
+
+Attempted<Client> connect_client(const Order& order) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return std::unexpected(Failure{Step::Client, errno});
+  const ActingAs user(order);
+  if (!user.good()) return std::unexpected(Failure{Step::User, errno});
+  if (const int error = connect_to(socket.number(), order.attach->socket)) {
+    return std::unexpected(Failure{Step::Client, error});
+  }
+  return made_sure(std::move(socket), order.user);
+}
+
+bool Client::flush() {
+  while (!unsent_.empty()) {
+    const Moved sent = write_some(socket_.number(), unsent_);  // SIGPIPE is ignored
+    if (sent.flow != Flow::Some) return sent.flow == Flow::Full;
+    unsent_.erase(0, sent.bytes);
+  }
+  return true;
+}
+
+void Client::flush_until(Clock::time_point end) {
+  while (flush() && has_unsent()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    pollfd writable{.fd = number(), .events = POLLOUT, .revents = 0};
+    if (left <= 0 || poll(&writable, 1, static_cast<int>(left)) < 0) return;
+  }
+}
+
+bool Client::receive() {
+  std::array<char, 16 * 1024> bytes;
+  const Moved got = read_some(socket_.number(), bytes.data(), bytes.size());
+  if (got.flow == Flow::Some) reader_.add({bytes.data(), got.bytes});
+  return got.flow != Flow::Ended;
+}
+
+}  // namespace berth::shim

@@ -1,0 +1,42 @@
+// The connection to the `berth run` that attends a job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shim/attach.hpp"
+#include "shim/program/descriptor.hpp"
+#include "shim/program/failure.hpp"
+
+namespace berth::shim {
+
+class Client {
+ public:
+  explicit Client(Descriptor socket) : socket_(std::move(socket)) {}
+
+  int number() const { return socket_.number(); }
+  /// Queues a frame; flush() sends it.
+  void send(FrameKind kind, std::string_view bytes) { unsent_ += encode_frame(kind, bytes); }
+  bool has_unsent() const { return !unsent_.empty(); }
+  /// Sends what fits. Returns: false if the client is gone.
+  bool flush();
+  /// Flushes until all is sent, the client is gone, or time is up.
+  void flush_until(Clock::time_point end);
+
+  /// Reads what is there. Returns: false if the client is gone.
+  bool receive();
+  /// The next whole frame of those received; nothing if there is none. Errors: BadData.
+  Expected<std::optional<Frame>> next() { return reader_.next(); }
+
+ private:
+  Descriptor socket_;
+  std::string unsent_;
+  FrameReader reader_;
+};
+
+/// Connects as the job's user, so that nobody's socket is reached through berth's rights, and makes
+/// sure that it is this user who listens.
+Attempted<Client> connect_client(const Order& order);
+
+}  // namespace berth::shim

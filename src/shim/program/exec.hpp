@@ -1,0 +1,21 @@
+// From the job's process to the job's program.
+#pragma once
+
+#include <vector>
+
+#include "shim/order.hpp"
+
+namespace berth::shim {
+
+/// Arguments and environment as execve wants them. Made before the fork; the order must outlive it.
+struct Vectors {
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+};
+Vectors vectors_of(const Order& order);
+
+/// execve of arguments[0]; a name without a slash is looked up in the PATH of the order's
+/// environment, as execvpe(3) does but for its shell fallback. Returns only what failed: an errno.
+int exec_program(const Order& order, const Vectors& vectors);
+
+}  // namespace berth::shim

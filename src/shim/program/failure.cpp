@@ -1,0 +1,67 @@
+#include "shim/program/failure.hpp"
+
+#include <cstring>
+#include <ctime>
+
+namespace berth::shim {
+
+namespace {
+
+/// A name may be as long as a job's arguments; what is said of it must fit into an event.
+std::string shown(const std::string& name) {
+  constexpr std::size_t kMost = 400;
+  return name.size() <= kMost ? name : name.substr(0, kMost) + "...";
+}
+
+std::string subject(Step step, const Order& order) {
+  switch (step) {
+    case Step::None:
+      break;
+    case Step::Client:
+      return "its `berth run` is gone";
+    case Step::Stranger:
+      return "the listener at " + shown(order.attach->socket) + " is not user " +
+             std::to_string(order.user);
+    case Step::Pipes:
+      return "cannot make pipes";
+    case Step::Terminal:
+      return "cannot make a terminal";
+    case Step::Fork:
+      return "cannot make a process";
+    case Step::Record:
+      return "cannot write the attempt file";
+    case Step::Groups:
+      return "cannot take " + std::to_string(order.groups.size()) + " groups";
+    case Step::Group:
+      return "cannot become group " + std::to_string(order.group);
+    case Step::User:
+      return "cannot become user " + std::to_string(order.user);
+    case Step::Directory:
+      return "directory '" + shown(order.directory) + "'";
+    case Step::Exec:
+      return "cannot run '" + shown(order.arguments.front()) + "'";
+  }
+  return "it";
+}
+
+}  // namespace
+
+std::string describe(const Failure& failure, const Order& order) {
+  // strerror would bring locales in.
+  const char* const words = strerrordesc_np(failure.number);
+  return subject(failure.step, order) + ": " + (words == nullptr ? "unknown error" : words);
+}
+
+Exit exit_of(const Failure& failure) {
+  return {.kind = failure.step == Step::Exec ? Exit::Kind::Exec : Exit::Kind::Setup,
+          .number = failure.number,
+          .at = wall_clock()};
+}
+
+Instant wall_clock() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return instant_from_micros(now.tv_sec * 1'000'000 + now.tv_nsec / 1'000);
+}
+
+}  // namespace berth::shim

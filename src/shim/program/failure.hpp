@@ -1,0 +1,41 @@
+// What can keep a job from running, step by step.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "shim/order.hpp"
+
+namespace berth::shim {
+
+enum class Step : int {
+  None,  ///< Nothing failed.
+  Client,
+  Stranger,
+  Pipes,
+  Terminal,
+  Fork,
+  Record,
+  Groups,
+  Group,
+  User,
+  Directory,
+  Exec,
+};
+
+/// Plain, for it crosses from the job's process to the shim in shared memory.
+struct Failure {
+  Step step = Step::None;
+  int number = 0;  ///< An errno.
+};
+
+template <class T>
+using Attempted = std::expected<T, Failure>;
+
+/// `cannot run 'NAME': No such file or directory`.
+std::string describe(const Failure& failure, const Order& order);
+/// Now.
+Exit exit_of(const Failure& failure);
+Instant wall_clock();
+
+}  // namespace berth::shim

@@ -1,0 +1,60 @@
+#include "shim/program/log.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "core/text.hpp"
+
+namespace berth::shim {
+
+void Log::keep(std::string_view output) {
+  if (is_capped_ || output.empty()) return;
+  const std::uint64_t room = cap_ == 0 ? output.size() : cap_ - kept_;
+  const std::string_view kept = output.substr(0, room);
+  kept_ += kept.size();
+  write_all(kept);
+  if (kept.size() < output.size()) cap_now();
+}
+
+std::string Log::say(std::string_view words) {
+  std::string line = "berth: " + std::string(words) + "\n";
+  write_all(at_line_start_ ? line : "\n" + line);
+  return line;
+}
+
+std::vector<std::string> Log::notes() const {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  std::vector<std::string> notes;
+  if (is_capped_) {
+    const Bytes cap(static_cast<std::int64_t>(std::min(cap_, kMost)));
+    notes.push_back("log capped at " + to_text(cap));
+  }
+  if (failed_with_ != 0) {
+    notes.push_back(std::string("log is not whole: ") + strerrordesc_np(failed_with_));
+  }
+  return notes;
+}
+
+void Log::cap_now() {
+  is_capped_ = true;
+  say("log capped at " + std::to_string(cap_) + " bytes");
+}
+
+void Log::write_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file_.number(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      if (failed_with_ == 0) failed_with_ = errno;
+      return;
+    }
+    at_line_start_ = bytes[static_cast<std::size_t>(written) - 1] == '\n';
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace berth::shim

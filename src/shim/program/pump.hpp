@@ -1,0 +1,56 @@
+// Carries bytes between the job, its log and the `berth run` that attends it. Never blocks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shim/program/client.hpp"
+#include "shim/program/log.hpp"
+#include "shim/program/poll_set.hpp"
+#include "shim/program/streams.hpp"
+
+namespace berth::shim {
+
+/// What the client asked for that is not a matter of bytes.
+struct Wishes {
+  std::vector<int> signals;
+  bool hung_up = false;  ///< It is gone, as of now.
+};
+
+class Pump {
+ public:
+  Pump(ShimEnds ends, Log& log, std::optional<Client> client);
+
+  void watch(PollSet& set) const;
+  Wishes move(const PollSet& ready);
+  /// Takes what the ended tree left in its pipes, even if the client does not read.
+  void drain();
+
+  /// The process group in the foreground of the job's terminal; nothing without a terminal.
+  std::optional<pid_t> foreground() const;
+  /// A line of berth's own, in the log and before the client.
+  void say(std::string_view words);
+  /// The last frame; waits a few seconds for a client that does not read.
+  void finish(int code);
+
+ private:
+  bool is_held_back() const { return client_ && client_->has_unsent(); }
+  bool wants_input() const { return input_.size() < kLargestFrame; }
+  std::size_t pass_on(Descriptor& from, FrameKind kind);
+  void feed_job();
+  void end_input();
+  bool obey(const Frame& frame, Wishes& wishes);
+  bool hear_client(Wishes& wishes);
+  void resize(std::string_view bytes);
+
+  ShimEnds ends_;
+  Log& log_;
+  std::optional<Client> client_;
+  std::string input_;  ///< For the job, not written yet.
+  bool input_ends_ = false;
+  std::unique_ptr<char[]> buffer_;  ///< Not cleared: a quiet job costs no page of it.
+};
+
+}  // namespace berth::shim

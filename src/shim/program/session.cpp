@@ -1,0 +1,172 @@
+#include "shim/program/session.hpp"
+
+#include <malloc.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "shim/proc.hpp"
+
+namespace berth::shim {
+
+namespace {
+
+Exit exit_of_status(int status) {
+  const bool signalled = WIFSIGNALED(status);
+  return {.kind = signalled ? Exit::Kind::Signal : Exit::Kind::Code,
+          .number = signalled ? WTERMSIG(status) : WEXITSTATUS(status),
+          .at = wall_clock()};
+}
+
+/// Gives the memory of the arguments and the environment back; the name is kept for messages.
+void drop_words(Order& order) {
+  std::size_t size = 0;
+  for (const auto& word : order.environment) size += word.size();
+  for (const auto& word : order.arguments) size += word.size();
+  order.environment = std::vector<std::string>();  // `{}` would keep its room
+  order.arguments = {order.arguments.front()};
+  if (size > kLargestPacket) malloc_trim(0);
+}
+
+}  // namespace
+
+Session::Session(const Spare& spare, Told told)
+    : spare_(spare),
+      order_(std::move(told.order)),
+      attempt_(std::move(told.attempt)),
+      log_(std::move(told.log), order_.log_cap) {}
+
+void Session::run() {
+  failure_ = start();
+  if (launched_) hold();
+  conclude();
+}
+
+Failure Session::start() {
+  if (const int error = append_line(attempt_.number(), shim_line(spare_.self))) {
+    return {Step::Record, error};
+  }
+  if (!order_.attach) return start_with(std::nullopt);
+  auto client = connect_client(order_);
+  return client ? start_with(std::move(*client)) : client.error();
+}
+
+Failure Session::start_with(std::optional<Client> client) {
+  auto streams = make_streams(order_);
+  if (!streams) {
+    pump_.emplace(ShimEnds{}, log_, std::move(client));
+    return streams.error();
+  }
+  auto launched = launch(order_, streams->job, attempt_.number());
+  pump_.emplace(std::move(streams->shim), log_, std::move(client));
+  if (!launched) return launched.error();
+  launched_ = *launched;
+  ending_.emplace(launched->pid(), order_);
+  const auto stat = stat_of(launched->pid());
+  send_event(spare_.daemon, Started{{launched->pid(), stat ? stat->start : 0}});
+  drop_words(order_);
+  return {};
+}
+
+/// Until the job's process and all below it are gone.
+void Session::hold() {
+  for (bool is_left = true; is_left;) {
+    PollSet set;
+    set.add(spare_.signals, POLLIN);
+    pump_->watch(set);
+    set.wait(ending_->timeout());
+    obey(pump_->move(set));
+    if (set.has(spare_.signals, POLLIN)) is_left = take_signals();
+    if (is_left) ending_->on_time();
+  }
+}
+
+/// Returns: false if the tree is gone.
+bool Session::take_signals() {
+  std::array<signalfd_siginfo, 4> taken;
+  const Moved got = read_some(spare_.signals, reinterpret_cast<char*>(taken.data()), sizeof taken);
+  bool is_left = true;
+  for (std::size_t i = 0; i < got.bytes / sizeof taken[0]; ++i) {
+    if (taken[i].ssi_signo == SIGCHLD) is_left = reap();
+    if (taken[i].ssi_signo == kStopSignal) ending_->stop();
+    if (taken[i].ssi_signo == kKillSignal) ending_->kill();
+  }
+  return is_left;
+}
+
+/// Collects who has ended. Returns: false if no process is left: whoever lost its parent became
+/// ours, so without a child there is no tree.
+bool Session::reap() {
+  for (;;) {
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, WNOHANG);
+    if (pid < 0) return false;
+    if (pid == 0) break;
+    collect(pid, status);
+  }
+  if (exit_ && !had_leftovers_) {
+    had_leftovers_ = true;
+    ending_->job_ended();
+  }
+  return true;
+}
+
+void Session::collect(pid_t pid, int status) {
+  if (pid == launched_->pid()) {
+    exit_ = exit_of_status(status);
+    failure_ = launched_->failure();
+  } else if (had_leftovers_) {
+    ++left_behind_;
+  }
+}
+
+void Session::obey(const Wishes& wishes) {
+  for (const int signal : wishes.signals) ending_->pass_on(signal, pump_->foreground());
+  if (wishes.hung_up) ending_->hang_up(pump_->foreground());
+}
+
+void Session::conclude() {
+  if (pump_) pump_->drain();
+  if (failure_.step != Step::None) report_failure();
+  report();
+  if (pump_) pump_->finish(shell_code(*exit_));
+  if (!order_.cgroup.empty()) rmdir(order_.cgroup.c_str());
+}
+
+void Session::report_failure() {
+  const std::string words = describe(failure_, order_);
+  if (pump_) {
+    pump_->say(words);
+  } else {
+    log_.say(words);
+  }
+  exit_ = exit_of(failure_);
+}
+
+/// The record before the event: a daemon that dies between them finds it.
+void Session::report() {
+  append_line(attempt_.number(), exit_line(*exit_));
+  send_event(spare_.daemon, Ended{.exit = *exit_, .note = notes()});
+}
+
+std::string Session::notes() const {
+  std::vector<std::string> notes = log_.notes();
+  if (failure_.step != Step::None) notes.push_back(describe(failure_, order_));
+  if (left_behind_ > 0) {
+    notes.push_back("ended " + std::to_string(left_behind_) +
+                    (left_behind_ == 1 ? " process left behind" : " processes left behind"));
+  }
+  if (launched_ && launched_->cgroup_error() != 0) {
+    notes.push_back(std::string("not in its cgroup: ") +
+                    strerrordesc_np(launched_->cgroup_error()));
+  }
+  std::string text;
+  for (const std::string& note : notes) text += (text.empty() ? "" : "; ") + note;
+  return text;
+}
+
+}  // namespace berth::shim

@@ -1,0 +1,83 @@
+#include "shim/program/streams.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+namespace berth::shim {
+
+namespace {
+
+/// A pipe; the shim's end does not block. Returns: false if there is none to be had.
+bool make_pipe(Descriptor& reading, Descriptor& writing, const Descriptor& shims) {
+  std::array<int, 2> ends{-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+  reading = Descriptor(ends[0]);
+  writing = Descriptor(ends[1]);
+  return fcntl(shims.number(), F_SETFL, O_NONBLOCK) == 0;
+}
+
+std::unexpected<Failure> failed(Step step) { return std::unexpected(Failure{step, errno}); }
+
+Attempted<Streams> for_log_only() {
+  Streams streams;
+  auto& [job, shim] = streams;
+  job.input = Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const bool good = job.input.is_open() && make_pipe(shim.output, job.output, shim.output);
+  if (!good) return failed(Step::Pipes);
+  return streams;
+}
+
+Attempted<Streams> three_pipes() {
+  Streams streams;
+  auto& [job, shim] = streams;
+  const bool good = make_pipe(job.input, shim.input, shim.input) &&
+                    make_pipe(shim.output, job.output, shim.output) &&
+                    make_pipe(shim.error, job.error, shim.error);
+  if (!good) return failed(Step::Pipes);
+  return streams;
+}
+
+/// A second descriptor of the same thing.
+Descriptor again(const Descriptor& one) {
+  return Descriptor(fcntl(one.number(), F_DUPFD_CLOEXEC, 3));
+}
+
+/// The job opens its terminal by name too, so it must be its user's.
+bool give_to_user(int terminal, const Order& order) {
+  return geteuid() != 0 || fchown(terminal, order.user, static_cast<gid_t>(-1)) == 0;
+}
+
+Attempted<Streams> pty(const Order& order) {
+  Streams streams;
+  auto& [job, shim] = streams;
+  shim.output = Descriptor(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+  const int main_side = shim.output.number();
+  if (main_side < 0 || unlockpt(main_side) != 0) return failed(Step::Terminal);
+  job.output = Descriptor(ioctl(main_side, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!job.output.is_open()) return failed(Step::Terminal);
+  shim.terminal = again(job.output);
+  shim.input = again(shim.output);
+  const winsize size{.ws_row = order.attach->rows,
+                     .ws_col = order.attach->columns,
+                     .ws_xpixel = 0,
+                     .ws_ypixel = 0};
+  const bool good = shim.terminal.is_open() && shim.input.is_open() &&
+                    ioctl(main_side, TIOCSWINSZ, &size) == 0 &&
+                    give_to_user(job.output.number(), order);
+  if (!good) return failed(Step::Terminal);
+  return streams;
+}
+
+}  // namespace
+
+Attempted<Streams> make_streams(const Order& order) {
+  if (!order.attach) return for_log_only();
+  return order.attach->terminal ? pty(order) : three_pipes();
+}
+
+}  // namespace berth::shim

@@ -1,0 +1,80 @@
+#include "shim/program/tree.hpp"
+
+#include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <set>
+#include <string_view>
+
+namespace berth::shim {
+
+namespace {
+
+/// The process that a folder of /proc is about; 0 for other folders.
+pid_t process_named(std::string_view folder) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(folder.data(), folder.data() + folder.size(), pid);
+  return error == std::errc() && end == folder.data() + folder.size() ? pid : 0;
+}
+
+std::vector<Stat> all_processes() {
+  std::vector<Stat> all;
+  DIR* const folder = opendir("/proc");
+  if (folder == nullptr) return all;
+  while (const dirent* const entry = readdir(folder)) {
+    const pid_t pid = process_named(entry->d_name);
+    if (pid == 0) continue;
+    if (const auto stat = stat_of(pid)) all.push_back(*stat);
+  }
+  closedir(folder);
+  return all;
+}
+
+}  // namespace
+
+std::vector<Stat> live_descendants() {
+  std::vector<Stat> all = all_processes();
+  std::ranges::sort(all, {}, &Stat::parent);
+  std::vector<Stat> found;
+  std::vector<pid_t> above = {getpid()};
+  while (!above.empty()) {
+    const pid_t parent = above.back();
+    above.pop_back();
+    for (const Stat& stat : std::ranges::equal_range(all, parent, {}, &Stat::parent)) {
+      above.push_back(stat.pid);
+      if (!has_exited(stat)) found.push_back(stat);
+    }
+  }
+  return found;
+}
+
+void ask_to_end(pid_t job) {
+  if (job > 0) {
+    kill(-job, SIGTERM);
+    kill(-job, SIGCONT);
+  }
+  for (const Stat& stat : live_descendants()) {
+    if (job > 0 && stat.group == job) continue;  // told already
+    kill(stat.pid, SIGTERM);
+    kill(stat.pid, SIGCONT);
+  }
+}
+
+void kill_all() {
+  constexpr int kMostRounds = 100;  // a bomb that forks faster meets us again after a pause
+  std::set<pid_t> killed;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const std::size_t before = killed.size();
+    for (const Stat& stat : live_descendants()) {
+      kill(stat.pid, SIGKILL);
+      killed.insert(stat.pid);
+    }
+    if (killed.size() == before) return;
+  }
+}
+
+}  // namespace berth::shim

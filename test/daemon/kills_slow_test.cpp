@@ -1,0 +1,98 @@
+// Goal: however often and whenever berthd is killed, each job runs exactly once, its end is known
+// and its log is whole; and the journal decides again alike. Method: 50 jobs; SIGKILL at 100
+// moments drawn from a seed, each followed by a restart. Jobs write to a file of their own what
+// they did.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "core/rng.hpp"
+#include "daemon/rig.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::Json;
+using test::Rig;
+
+constexpr int kJobs = 50;
+constexpr int kKills = 100;
+
+/// Says what it does, in the log and in a file; exits 0 to 4.
+std::string script(int number) {
+  const std::string name = std::to_string(number);
+  std::string text = "echo start " + name + " >> runs; ";
+  for (int line = 0; line < 5; ++line)
+    text += "echo line " + std::to_string(line) + "; sleep 0.1; ";
+  return text + "echo end " + name + " >> runs; exit " + std::to_string(number % 5);
+}
+
+std::map<std::string, int> count_lines(const std::string& text) {
+  std::map<std::string, int> counts;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) ++counts[line];
+  return counts;
+}
+
+void kill_again_and_again(Rig& rig, std::uint64_t seed, int kills) {
+  Rng rng(seed, 0);
+  for (int i = 0; i < kills; ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(rng.between(0, 80'000)));
+    rig.kill();
+    rig.start();
+  }
+}
+
+TEST(Kills, LoseNothingAndRunNothingTwice) {
+  const std::uint64_t seed = 1;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Rig rig;
+  rig.start();
+  std::map<int, int> numbers;
+  for (int number = 0; number < kJobs; ++number) {
+    numbers[rig.submit(script(number), {{"vram_bytes", std::int64_t{10} << 30}})] = number;
+  }
+  kill_again_and_again(rig, seed, kKills);
+  for (const auto& [id, number] : numbers) {
+    const Json job = rig.wait_end(id);
+    EXPECT_EQ(job["state"], number % 5 == 0 ? "done" : "failed") << job;
+    EXPECT_EQ(job["exit_code"], number % 5) << job;
+    EXPECT_EQ(job["attempts"].size(), 1U) << job;
+    EXPECT_EQ(rig.log(id), "line 0\nline 1\nline 2\nline 3\nline 4\n") << job;
+  }
+  auto runs = count_lines(test::read_file(rig.folder() / "runs"));
+  for (int number = 0; number < kJobs; ++number) {
+    EXPECT_EQ(runs["start " + std::to_string(number)], 1) << number;
+    EXPECT_EQ(runs["end " + std::to_string(number)], 1) << number;
+  }
+  EXPECT_EQ(rig.stop(), 0);
+  const auto verified = test::run_program("berth", {"sim", "--verify", rig.journal()});
+  EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
+}
+
+/// Kills while jobs are being submitted: what was answered is there, what was not is there once or
+/// not at all.
+TEST(Kills, KeepEverySubmissionThatWasAnswered) {
+  Rig rig;
+  rig.start();
+  Rng rng(2, 0);
+  std::vector<int> answered;
+  for (int round = 0; round < 20; ++round) {
+    const auto most = static_cast<int>(rng.between(1, 5));
+    for (int i = 0; i < most; ++i) answered.push_back(rig.submit("true", {{"held", true}}));
+    rig.kill();
+    rig.start();
+  }
+  for (std::size_t i = 0; i < answered.size(); ++i) {
+    EXPECT_EQ(rig.job(answered[i])["state"], "held") << answered[i];
+    EXPECT_EQ(answered[i], static_cast<int>(i) + 1);
+  }
+}
+
+}  // namespace
+}  // namespace berth

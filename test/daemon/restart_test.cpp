@@ -1,0 +1,202 @@
+// Goal: the end of a daemon, by order or by force, is a non-event for jobs; the end of a shim is
+// not, and is told. Method: a real berthd on emulated GPUs, stopped, killed and started again
+// around real jobs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/rig.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::eventually;
+using test::Json;
+using test::Rig;
+using testing::HasSubstr;
+
+/// Goes on until the test makes the file `NAME` in the rig's folder.
+std::string until(const std::string& name) {
+  return "while [ ! -e " + name + " ]; do sleep 0.01; done; ";
+}
+
+TEST(Restart, JobsGoOnAfterSigterm) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("echo before; " + until("go") + "echo after; exit 5");
+  rig.wait_for(id, "running");
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(rig.stop(), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+  rig.start();
+  EXPECT_EQ(rig.job(id)["state"], "running");
+  rig.folder().write("go", "");
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "failed");
+  EXPECT_EQ(job["exit_code"], 5);
+  EXPECT_EQ(job["attempts"].size(), 1U);
+  EXPECT_EQ(rig.log(id), "before\nafter\n");
+}
+
+TEST(Restart, AnEndWhileNobodyLooksIsKnown) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit(until("go") + "echo out; exit 3");
+  rig.wait_for(id, "running");
+  const pid_t shim = rig.shim_of(id);
+  rig.kill();
+  rig.folder().write("go", "");
+  eventually("the shim ends", [&] { return !test::is_alive(shim); });
+  rig.start();
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "failed");
+  EXPECT_EQ(job["exit_code"], 3);
+  EXPECT_EQ(rig.log(id), "out\n");
+}
+
+TEST(Restart, TheQueueComesBack) {
+  Rig rig;
+  rig.start();
+  const int first = rig.submit(until("go"), {{"gpus", 2}, {"exclusive", true}});
+  const int second = rig.submit("echo second", {{"gpus", 2}, {"exclusive", true}});
+  const int held = rig.submit("echo held", {{"held", true}});
+  rig.wait_for(first, "running");
+  rig.kill();
+  rig.start();
+  EXPECT_EQ(rig.job(second)["state"], "queued");
+  EXPECT_EQ(rig.job(held)["state"], "held");
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(first)["state"], "done");
+  EXPECT_EQ(rig.wait_end(second)["state"], "done");
+  EXPECT_EQ(rig.request("POST", "/v1/jobs/" + std::to_string(held) + "/release").status, 200);
+  EXPECT_EQ(rig.wait_end(held)["state"], "done");
+}
+
+TEST(Restart, AnAdoptedJobCanBeCancelled) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("sleep 1000");
+  rig.wait_for(id, "running");
+  rig.kill();
+  rig.start();
+  EXPECT_EQ(rig.request("POST", "/v1/jobs/" + std::to_string(id) + "/cancel").status, 200);
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "cancelled");
+  EXPECT_EQ(job["exit_code"], 137);
+}
+
+TEST(Restart, AKilledShimEndsItsJobAndIsTold) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("setsid sleep 1000 & echo $! > child; sleep 1000");
+  rig.wait_for(id, "running");
+  pid_t child = 0;
+  eventually("the grandchild runs", [&] {
+    std::ifstream(rig.folder() / "child") >> child;
+    return child > 0;
+  });
+  kill(rig.shim_of(id), SIGKILL);
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "lost");
+  EXPECT_EQ(job["exit_code"], 125);
+  EXPECT_THAT(job["note"].get<std::string>(), HasSubstr("shim died"));
+  eventually("the grandchild is gone", [&] { return !test::is_alive(child); });
+  EXPECT_EQ(rig.wait_end(rig.submit("echo next"))["state"], "done");
+}
+
+TEST(Restart, AShimKilledWhileNobodyLooksIsTold) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("setsid sleep 1000 & echo $! > child; sleep 1000");
+  rig.wait_for(id, "running");
+  pid_t child = 0;
+  eventually("the grandchild runs", [&] {
+    std::ifstream(rig.folder() / "child") >> child;
+    return child > 0;
+  });
+  const pid_t shim = rig.shim_of(id);
+  rig.kill();
+  kill(shim, SIGKILL);
+  rig.start();
+  EXPECT_EQ(rig.wait_end(id)["state"], "lost");
+  eventually("the grandchild is gone", [&] { return !test::is_alive(child); });
+}
+
+TEST(Restart, WhatAJobLeavesBehindIsEnded) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("setsid sh -c 'trap \"\" TERM; sleep 1000' & echo $! > child; exit 0");
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "done");
+  pid_t child = 0;
+  std::ifstream(rig.folder() / "child") >> child;
+  ASSERT_GT(child, 0);
+  EXPECT_FALSE(test::is_alive(child));
+}
+
+TEST(Restart, AnOlderSchemaIsUpgradedUnderRunningJobs) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit(until("go") + "exit 4");
+  const int next = rig.submit("echo next", {{"gpus", 2}, {"exclusive", true}});
+  rig.wait_for(id, "running");
+  EXPECT_EQ(rig.stop(), 0);
+  test::downgrade_journal(rig.journal());
+  rig.start();
+  EXPECT_EQ(rig.job(id)["state"], "running");
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["exit_code"], 4);
+  EXPECT_EQ(rig.wait_end(next)["state"], "done");
+}
+
+TEST(Restart, ASecondDaemonOnOneStateIsRefused) {
+  Rig rig;
+  rig.start();
+  const auto refused = rig.start_refused({"--socket", rig.folder() / "other"});
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_THAT(refused.err, HasSubstr("another berthd uses it"));
+  EXPECT_EQ(rig.wait_end(rig.submit("true"))["state"], "done");
+}
+
+TEST(Restart, AnotherPolicyTakesOver) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit(until("go"), {{"gpus", 2}, {"exclusive", true}});
+  const int next = rig.submit("echo next");
+  rig.wait_for(id, "running");
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--policy", "sjf"});
+  EXPECT_EQ(rig.request("GET", "/v1/version").body["policy"], "sjf");
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+  EXPECT_EQ(rig.wait_end(next)["state"], "done");
+}
+
+TEST(Restart, OtherGpusAreRefusedUnderJobsAndTakenWithout) {
+  Rig rig({.gpus = ""});
+  rig.start({"--emulate", "2x24GiB"});
+  const int id = rig.submit(until("go"));
+  const int waits = rig.submit("echo waits", {{"held", true}, {"name", "patient"}});
+  rig.wait_for(id, "running");
+  EXPECT_EQ(rig.stop(), 0);
+  const auto refused = rig.start_refused({"--emulate", "3x24GiB", "--state", rig.state()});
+  EXPECT_EQ(refused.exit_code, 125) << refused.err;
+  rig.start({"--emulate", "2x24GiB"});
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--emulate", "3x24GiB"});
+  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"].size(), 3U);
+  EXPECT_EQ(rig.job(waits)["state"], "held");
+  EXPECT_EQ(rig.job(waits)["name"], "patient");
+  EXPECT_EQ(rig.request("POST", "/v1/jobs/" + std::to_string(waits) + "/release").status, 200);
+  EXPECT_EQ(rig.wait_end(waits)["state"], "done");
+}
+
+}  // namespace
+}  // namespace berth

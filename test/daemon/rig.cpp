@@ -1,0 +1,256 @@
+#include "daemon/rig.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "http/client.hpp"
+#include "support/paths.hpp"
+
+namespace berth::test {
+
+namespace {
+
+constexpr int kPatience = 20'000;  ///< Milliseconds; only a broken daemon takes so long.
+
+void pause_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+
+pid_t spawn(const std::vector<std::string>& words, const std::string& log) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t pid = -1;
+  const int failed = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  EXPECT_EQ(failed, 0) << words[0];
+  return failed == 0 ? pid : -1;
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool has_ended(const std::string& state) {
+  for (const char* word : {"done", "failed", "oom", "cancelled", "timeout", "lost"}) {
+    if (state == word) return true;
+  }
+  return false;
+}
+
+/// Everything with the rig's folder on its command line or in its environment.
+std::vector<pid_t> processes_of(const std::string& folder) {
+  std::vector<pid_t> pids;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string told = slurp(entry.path() / "cmdline") + slurp(entry.path() / "environ");
+    if (told.find(folder) != std::string::npos) pids.push_back(std::stoi(name));
+  }
+  return pids;
+}
+
+}  // namespace
+
+void eventually(const std::string& what, const std::function<bool()>& holds) {
+  for (int waited = 0; waited < kPatience; waited += 2) {
+    if (holds()) return;
+    pause_a_little();
+  }
+  ADD_FAILURE() << "never: " << what;
+}
+
+void downgrade_journal(const std::string& path) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(
+      sqlite3_exec(db, "DROP TABLE reports; PRAGMA user_version = 1;", nullptr, nullptr, nullptr),
+      SQLITE_OK)
+      << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
+bool is_alive(pid_t pid) {
+  const std::string stat = slurp("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t end = stat.rfind(')');
+  return end != std::string::npos && stat[end + 2] != 'Z' && stat[end + 2] != 'X';
+}
+
+Rig::Rig(RigOptions options) : options_(std::move(options)) {
+  folder_.write("berth.toml", options_.config);
+}
+
+Rig::~Rig() {
+  if (is_up()) kill();
+  for (int left = 1; left > 0;) {
+    left = 0;
+    for (const pid_t pid : processes_of(folder_.path().string() + "/")) {
+      if (pid != getpid() && ::kill(pid, SIGKILL) == 0 && is_alive(pid)) ++left;
+    }
+    const std::string shims = state() + "/attempts";
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(shims, ignored)) {
+      int shim = 0;
+      if (sscanf(slurp(entry.path()).c_str(), "%*[^\n]\n%*[^\n]\nshim %d", &shim) == 1 &&
+          is_alive(shim)) {
+        ::kill(shim, SIGKILL);
+        ++left;
+      }
+    }
+    if (left > 0) pause_a_little();
+  }
+}
+
+std::vector<std::string> Rig::arguments(const std::vector<std::string>& more_flags) const {
+  std::vector<std::string> words = {
+      program("berthd").string(), "--state", state(), "--socket", socket(), "--config",
+      folder_ / "berth.toml"};
+  if (!options_.gpus.empty()) words.insert(words.end(), {"--emulate", options_.gpus});
+  words.insert(words.end(), options_.flags.begin(), options_.flags.end());
+  words.insert(words.end(), more_flags.begin(), more_flags.end());
+  return words;
+}
+
+void Rig::start(const std::vector<std::string>& more_flags) {
+  ASSERT_FALSE(is_up());
+  pid_ = spawn(arguments(more_flags), folder_ / "daemon.log");
+  eventually("berthd answers: " + slurp(folder_ / "daemon.log"), [&] {
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) == pid_) {
+      ADD_FAILURE() << "berthd ended: " << slurp(folder_ / "daemon.log");
+      pid_ = -1;
+      return true;
+    }
+    auto client = http::Client::open(socket());
+    return client && client->request("GET", "/v1/version");
+  });
+}
+
+Ran Rig::start_refused(const std::vector<std::string>& more_flags) {
+  const std::string log = folder_ / "refused.log";
+  const pid_t pid = spawn(arguments(more_flags), log);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  Ran ran{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          .out = "",
+          .err = slurp(log)};
+  std::filesystem::remove(log);
+  return ran;
+}
+
+void Rig::kill() {
+  ::kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+int Rig::stop() {
+  ::kill(pid_, SIGTERM);
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+Rig::Answer Rig::request(const std::string& method, const std::string& target, const Json& body) {
+  auto client = http::Client::open(socket());
+  if (!client) {
+    ADD_FAILURE() << client.error().message << ": " << slurp(folder_ / "daemon.log");
+    return {};
+  }
+  const auto response = client->request(method, target, body.is_null() ? "" : body.dump());
+  if (!response) {
+    ADD_FAILURE() << response.error().message << ": " << slurp(folder_ / "daemon.log");
+    return {};
+  }
+  return {response->status, Json::parse(response->body, nullptr, false)};
+}
+
+std::string Rig::text(const std::string& target) {
+  auto client = http::Client::open(socket());
+  std::string text;
+  if (!client) return text;
+  const auto answer = client->stream("GET", target, [&](std::string_view piece) {
+    text += piece;
+    return true;
+  });
+  EXPECT_TRUE(answer && answer->status == 200) << target;
+  return text;
+}
+
+int Rig::submit(const Wish& wish) {
+  Json body = {{"command", wish.command},
+               {"directory", folder_.path().string()},
+               {"environment", {std::string("PATH=") + std::getenv("PATH")}},
+               {"vram_bytes", std::int64_t{1} << 30}};
+  body.update(wish.more);
+  if (body["vram_bytes"].is_null()) body.erase("vram_bytes");
+  const Answer answer = request("POST", "/v1/jobs", body);
+  EXPECT_EQ(answer.status, 201) << answer.body;
+  return answer.status == 201 ? answer.body.at("id").get<int>() : -1;
+}
+
+int Rig::submit(const std::string& script, const Json& more) {
+  return submit(Wish{{"sh", "-c", script}, more});
+}
+
+Json Rig::job(int id) {
+  const Answer answer = request("GET", "/v1/jobs/" + std::to_string(id));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  return answer.body;
+}
+
+std::string Rig::log(int id) { return text("/v1/jobs/" + std::to_string(id) + "/log"); }
+
+Json Rig::wait_for(int id, const std::string& state) {
+  Json last;
+  eventually("job " + std::to_string(id) + " is " + state, [&] {
+    last = job(id);
+    return last["state"] == state || has_ended(last["state"]);
+  });
+  EXPECT_EQ(last["state"], state) << last;
+  return last;
+}
+
+Json Rig::wait_end(int id) {
+  Json last;
+  eventually("job " + std::to_string(id) + " ends", [&] {
+    last = job(id);
+    return has_ended(last["state"]);
+  });
+  return last;
+}
+
+pid_t Rig::shim_of(int id, int attempt) {
+  const std::string path =
+      state() + "/attempts/" + std::to_string(id) + "." + std::to_string(attempt);
+  int shim = -1;
+  sscanf(slurp(path).c_str(), "%*[^\n]\n%*[^\n]\nshim %d", &shim);
+  return shim;
+}
+
+std::vector<std::string> Rig::outside_environment() const {
+  std::vector<std::string> variables;
+  std::istringstream lines(slurp(state() + "/emu.env"));
+  for (std::string line; std::getline(lines, line);) variables.push_back(line);
+  return variables;
+}
+
+}  // namespace berth::test

@@ -1,0 +1,89 @@
+// A real berthd on emulated GPUs in a folder of its own, as tests use and abuse it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/time.hpp"
+#include "support/process.hpp"
+
+namespace berth::test {
+
+using Json = nlohmann::json;
+
+struct RigOptions {
+  std::string gpus = "2x24GiB";
+  std::string config = "probe = \"100ms\"\ngrace = \"500ms\"\n";  ///< TOML.
+  std::vector<std::string> flags;
+};
+
+/// What a test asks for beside the command.
+struct Wish {
+  std::vector<std::string> command;
+  Json more = Json::object();  ///< Keys of POST /v1/jobs.
+};
+
+class Rig {
+ public:
+  explicit Rig(RigOptions options = {});
+  ~Rig();  ///< Ends the daemon, every job and every shim.
+
+  /// Starts berthd and waits until it answers.
+  void start(const std::vector<std::string>& more_flags = {});
+  /// Starts it where it is expected to refuse. Returns: its exit code and what it said.
+  Ran start_refused(const std::vector<std::string>& more_flags = {});
+  void kill();  ///< SIGKILL, and waits for its end.
+  /// SIGTERM. Returns: its exit code.
+  int stop();
+  bool is_up() const { return pid_ > 0; }
+
+  struct Answer {
+    int status = 0;
+    Json body;
+  };
+  /// One request; fails the test if nobody answers. Waits out a daemon that is being started.
+  Answer request(const std::string& method, const std::string& target, const Json& body = {});
+  std::string text(const std::string& target);
+
+  /// Submits `command` from the rig's folder with PATH as environment. Returns: the id.
+  int submit(const Wish& wish);
+  int submit(const std::string& script, const Json& more = Json::object());
+  Json job(int id);
+  std::string log(int id);
+  /// Waits until the job has this state; fails the test when it cannot get there any more.
+  Json wait_for(int id, const std::string& state);
+  /// Waits until it has ended.
+  Json wait_end(int id);
+
+  const ScratchFolder& folder() const { return folder_; }
+  std::string state() const { return folder_ / "state"; }
+  std::string socket() const { return folder_ / "s"; }
+  std::string journal() const { return state() + "/journal.db"; }
+  /// The shim of a job's attempt, out of its attempt file.
+  pid_t shim_of(int id, int attempt = 1);
+  /// What a process outside needs to see the emulated GPUs.
+  std::vector<std::string> outside_environment() const;
+
+ private:
+  std::vector<std::string> arguments(const std::vector<std::string>& more_flags) const;
+
+  ScratchFolder folder_;
+  RigOptions options_;
+  pid_t pid_ = -1;
+};
+
+/// Makes the journal one of schema 1, as a berthd before reports wrote it.
+void downgrade_journal(const std::string& path);
+
+/// Asks again until it is true, for a generous while; fails the test otherwise.
+void eventually(const std::string& what, const std::function<bool()>& holds);
+
+/// True while there is a process with this id that is not a zombie.
+bool is_alive(pid_t pid);
+
+}  // namespace berth::test

@@ -1,0 +1,319 @@
+// Goal: a job that `berth run` attends reads and writes through it as in a terminal of its user's.
+// Method: the real program; the test listens as `berth run` does.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "shim/support.hpp"
+
+namespace berth::shim::test {
+namespace {
+
+Order attended(const Daemon& daemon, const Client& client, const std::string& script) {
+  Order order = daemon.shell(script);
+  order.attach = Attach{.socket = client.path()};
+  return order;
+}
+
+Order on_terminal(const Daemon& daemon, const Client& client, const std::string& script) {
+  Order order = attended(daemon, client, script);
+  order.attach->terminal = true;
+  order.attach->rows = 33;
+  order.attach->columns = 123;
+  return order;
+}
+
+std::string size_frame(int rows, int columns) {
+  std::string bytes;
+  for (const int number : {rows, columns}) {
+    bytes.push_back(static_cast<char>(number & 0xff));
+    bytes.push_back(static_cast<char>(number >> 8));
+  }
+  return bytes;
+}
+
+TEST(Attended, InputGoesThroughTheJob) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(attended(daemon, client, "cat; echo done >&2; exit 5"));
+  client.accept();
+  client.send(FrameKind::Input, "hi\n");
+  EXPECT_EQ(client.output_until("hi\n"), "hi\n");
+  client.send(FrameKind::Input, "ho\n");
+  client.send(FrameKind::InputEnd, "");
+  const Client::Heard rest = client.rest();
+  EXPECT_EQ(rest.output, "ho\n");
+  EXPECT_EQ(rest.error, "done\n");
+  EXPECT_EQ(rest.exit, 5);
+  daemon.started();
+  EXPECT_EQ(daemon.ended().exit.number, 5);
+  EXPECT_EQ(daemon.log(), "hi\nho\ndone\n");
+}
+
+TEST(Attended, MuchInputAndOutputArriveWhole) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  Order order = attended(daemon, client, "cat; head -c 3000000 /dev/zero");
+  daemon.start(order);
+  client.accept();
+  const std::string block(50'000, 'x');
+  std::string got;
+  for (int i = 0; i < 40; ++i)
+    client.send(FrameKind::Input, block), got += client.output_until("x");
+  client.send(FrameKind::InputEnd, "");
+  got += client.rest().output;
+  EXPECT_EQ(got.size(), 40 * block.size() + 3'000'000);
+  EXPECT_TRUE(got.ends_with(std::string(3'000'000, '\0')));
+}
+
+TEST(Attended, AJobThatDoesNotReadStillEnds) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  Fifo gate(daemon.folder() / "gate");
+  daemon.start(attended(daemon, client, "exec <&-; echo closed; read line <" + gate.path()));
+  client.accept();
+  client.output_until("closed\n");
+  client.send(FrameKind::Input, std::string(60'000, 'x'));
+  client.send(FrameKind::Input, std::string(60'000, 'x'));
+  client.send(FrameKind::InputEnd, "");
+  gate.write("go\n");
+  EXPECT_EQ(client.rest().exit, 0);
+}
+
+TEST(Attended, AClientThatDoesNotReadHoldsTheJobBackUntilItDoes) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(attended(daemon, client, "head -c 5000000 /dev/zero; exit 2"));
+  client.accept();
+  daemon.started();
+  const Client::Heard heard = client.rest();  // only now
+  EXPECT_EQ(heard.output.size(), 5'000'000U);
+  EXPECT_EQ(heard.exit, 2);
+}
+
+TEST(Attended, AJobHeldBackCanBeKilledAndItsEndIsTold) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(attended(daemon, client, "exec cat /dev/zero"));
+  client.accept();
+  daemon.started();
+  daemon.signal(kKillSignal);
+  EXPECT_EQ(daemon.ended().exit.number, SIGKILL);  // though nobody has read
+  EXPECT_EQ(client.rest().exit, 128 + SIGKILL);
+}
+
+TEST(Attended, ASignalReachesTheGroup) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(attended(daemon, client,
+                        "sh -c 'trap \"echo child; exit\" USR1; echo ready; "
+                        "while :; do sleep 0.01; done' & trap 'echo parent' USR1; wait; wait"));
+  client.accept();
+  client.output_until("ready\n");
+  client.send(FrameKind::Signal, std::string(1, static_cast<char>(SIGUSR1)));
+  const std::string output = client.rest().output;
+  EXPECT_NE(output.find("child\n"), std::string::npos) << output;
+  EXPECT_NE(output.find("parent\n"), std::string::npos) << output;
+}
+
+TEST(Attended, WhoseProgramIsNotThereSaysSo) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  Order order = attended(daemon, client, "");
+  order.arguments = {"no-such-program"};
+  daemon.start(order);
+  client.accept();
+  const Client::Heard heard = client.rest();
+  EXPECT_EQ(heard.error, "berth: cannot run 'no-such-program': No such file or directory\n");
+  EXPECT_EQ(heard.exit, 127);
+}
+
+TEST(Attended, WithoutItsClientIsNotStarted) {
+  Daemon daemon;
+  Order order = daemon.shell("echo ran");
+  order.attach = Attach{.socket = daemon.folder() / "nobody"};
+  daemon.start(order);
+  const Ended ended = daemon.ended();  // and no Started before
+  EXPECT_EQ(ended.exit.kind, Exit::Kind::Setup);
+  EXPECT_EQ(ended.exit.number, ENOENT);
+  EXPECT_EQ(ended.note, "its `berth run` is gone: No such file or directory");
+  EXPECT_EQ(daemon.gone(), 0);
+  const Record record = daemon.record();
+  EXPECT_FALSE(record.go);
+  EXPECT_EQ(record.exit, ended.exit);
+}
+
+TEST(Attended, ByAnotherUserIsNotStarted) {
+  if (!is_root()) GTEST_SKIP() << "needs root";
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  chmod(daemon.folder().path().c_str(), 0755);
+  chmod(client.path().c_str(), 0777);
+  Order order = attended(daemon, client, "echo ran");
+  order.user = order.group = 65534;
+  daemon.start(order);
+  const Ended ended = daemon.ended();
+  EXPECT_EQ(shell_code(ended.exit), 125);
+  EXPECT_EQ(ended.note,
+            "the listener at " + client.path() + " is not user 65534: Operation not permitted");
+  EXPECT_FALSE(daemon.record().go);
+}
+
+TEST(Attended, ASocketThatItsUserMayNotUseIsNotUsedForThem) {
+  if (!is_root()) GTEST_SKIP() << "needs root";
+  Daemon daemon;
+  Client client(daemon.folder() / "s");  // in a folder that is root's, and closed
+  Order order = attended(daemon, client, "echo ran");
+  order.user = order.group = 65534;
+  daemon.start(order);
+  EXPECT_EQ(daemon.ended().exit.number, EACCES);
+}
+
+TEST(Attended, BySocketOfALongName) {
+  Daemon daemon;
+  const std::string folder = daemon.folder() / std::string(200, 'd');
+  std::filesystem::create_directory(folder);
+  Client client(folder + "/s");
+  daemon.start(attended(daemon, client, "echo hi"));
+  client.accept();
+  EXPECT_EQ(client.rest().output, "hi\n");
+}
+
+TEST(Attended, AClientThatGoesTakesItsJobAlong) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(attended(daemon, client, "echo ready; sleep 1000"));
+  client.accept();
+  client.output_until("ready\n");
+  client.hang_up();
+  daemon.started();
+  const Ended ended = daemon.ended();
+  EXPECT_EQ(ended.exit.kind, Exit::Kind::Signal);
+  EXPECT_EQ(ended.exit.number, SIGHUP);
+}
+
+TEST(Attended, AClientThatGoesLetsItsJobSayMoreForTheGrace) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  Order order = attended(
+      daemon, client,
+      "exec 2>/dev/null; trap 'echo hung up' HUP; echo ready; while :; do sleep 0.01; done");
+  order.grace_millis = 200;
+  daemon.start(order);
+  client.accept();
+  client.output_until("ready\n");
+  client.hang_up();
+  daemon.started();
+  EXPECT_EQ(daemon.ended().exit.number, SIGKILL);
+  EXPECT_EQ(daemon.log(), "ready\nhung up\n");
+}
+
+TEST(Attended, AClientThatTalksNonsenseIsGone) {
+  for (const std::string& nonsense :
+       {std::string("\x09"), encode_frame(FrameKind::Output, "x"),
+        encode_frame(FrameKind::Signal, ""), encode_frame(FrameKind::Signal, "\x7f"),
+        encode_frame(FrameKind::Resize, "abc")}) {
+    Daemon daemon;
+    Client client(daemon.folder() / "s");
+    daemon.start(attended(daemon, client, "echo ready; sleep 1000"));
+    client.accept();
+    client.output_until("ready\n");
+    client.send_bytes(nonsense);
+    daemon.started();
+    EXPECT_EQ(daemon.ended().exit.number, SIGHUP);
+  }
+}
+
+TEST(Terminal, IsOneOnAllStreams) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(on_terminal(daemon, client,
+                           "test -t 0 && test -t 1 && test -t 2 && stty size && : </dev/tty && "
+                           "echo tty; exit 4"));
+  client.accept();
+  const Client::Heard heard = client.rest();
+  EXPECT_EQ(heard.output, "33 123\r\ntty\r\n");
+  EXPECT_EQ(heard.exit, 4);
+  daemon.started();
+  daemon.ended();
+  EXPECT_EQ(daemon.log(), heard.output);
+}
+
+TEST(Terminal, IsResized) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(on_terminal(daemon, client,
+                           "trap 'stty size; exit' WINCH; echo ready; "
+                           "while :; do sleep 0.01; done"));
+  client.accept();
+  client.output_until("ready\r\n");
+  client.send(FrameKind::Resize, size_frame(44, 300));
+  EXPECT_EQ(client.rest().output, "44 300\r\n");
+}
+
+TEST(Terminal, EchoesReadsLinesAndEnds) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(on_terminal(daemon, client, "cat; echo end"));
+  client.accept();
+  client.send(FrameKind::Input, "hi\n");
+  EXPECT_EQ(client.output_until("hi\r\nhi\r\n"), "hi\r\nhi\r\n");
+  client.send(FrameKind::InputEnd, "");
+  EXPECT_EQ(client.rest().output, "end\r\n");
+}
+
+TEST(Terminal, TurnsItsInterruptKeyIntoASignal) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(on_terminal(daemon, client, "echo ready; exec sleep 1000"));
+  client.accept();
+  client.output_until("ready\r\n");
+  client.send(FrameKind::Input, "\x03");
+  EXPECT_EQ(client.rest().exit, 128 + SIGINT);
+}
+
+TEST(Terminal, PassesASignalToItsForeground) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  // With job control the shell puts its child into a group of its own.
+  daemon.start(on_terminal(daemon, client, "set -m; sh -c 'echo ready; exec sleep 1000'; echo $?"));
+  client.accept();
+  client.output_until("ready\r\n");
+  client.send(FrameKind::Signal, std::string(1, static_cast<char>(SIGKILL)));
+  const Client::Heard heard = client.rest();
+  EXPECT_NE(heard.output.find("137\r\n"), std::string::npos) << heard.output;
+  EXPECT_EQ(heard.exit, 0);
+}
+
+TEST(Terminal, ThatClosesEndsItsJob) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(on_terminal(daemon, client, "echo ready; exec sleep 1000"));
+  client.accept();
+  client.output_until("ready\r\n");
+  client.hang_up();
+  daemon.started();
+  EXPECT_EQ(daemon.ended().exit.number, SIGHUP);
+}
+
+TEST(Terminal, IsItsUsers) {
+  if (!is_root()) GTEST_SKIP() << "needs root";
+  constexpr uid_t kUser = 65534;
+  Daemon daemon;
+  chmod(daemon.folder().path().c_str(), 0777);
+  Client client(daemon.folder() / "s", kUser);
+  Order order = on_terminal(daemon, client, "id -u; stat -c %u $(tty); echo by name >$(tty)");
+  order.user = order.group = kUser;
+  daemon.start(order);
+  client.accept();
+  const Client::Heard heard = client.rest();
+  EXPECT_EQ(heard.output, "65534\r\n65534\r\nby name\r\n");
+  EXPECT_EQ(heard.exit, 0);
+}
+
+}  // namespace
+}  // namespace berth::shim::test
