@@ -143,7 +143,7 @@ Json Presenter::row(const journal::JobRow& row) {
   const ClusterView view = keeper_.engine().view();
   const Job* const job = view.find(row.job);
   add_request(json, job != nullptr ? job->spec : row.spec);
-  json["attempt"] = job != nullptr ? job->attempt.value() : 0U;
+  json["attempt"] = job != nullptr ? Json(job->attempt.value()) : Json();
   json["reason"] = job != nullptr ? reason(view, *job) : "";
   if (job != nullptr) {
     json["state"] = state_word(job->state);
