@@ -3,6 +3,7 @@
 
 #include "cli/files.hpp"
 #include "cli/verbs.hpp"
+#include "journal/verify.hpp"
 #include "policy/registry.hpp"
 #include "sim/metrics.hpp"
 #include "sim/report.hpp"
@@ -21,6 +22,7 @@ struct SimArguments {
   std::string place = "consolidated";
   std::string jobs;
   std::string summary;
+  std::string verify;
 };
 
 /// `NxG`, `SxNxG`, or else the name of a cluster file.
@@ -69,23 +71,50 @@ Expected<void> simulate(const SimArguments& arguments) {
   return {};
 }
 
+std::string counted(std::int64_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+Expected<void> verify(const std::string& path) {
+  const auto done = journal::verify(path);
+  if (!done) return std::unexpected(done.error());
+  const std::string line =
+      path + ": " + counted(done->segments, "segment", "segments") + ", " +
+      counted(done->entries, "entry", "entries") + ", " + counted(done->inputs, "input", "inputs") +
+      ", " + counted(done->decisions, "decision", "decisions") + ": all decided again alike";
+  std::puts(line.c_str());
+  return {};
+}
+
+/// A trace and its cluster, or a journal, which has both in it.
+void check_what_is_asked(const SimArguments& arguments) {
+  if (!arguments.verify.empty()) return;
+  if (arguments.trace.empty()) throw CLI::RequiredError("--trace");
+  if (arguments.cluster.empty()) throw CLI::RequiredError("--cluster");
+}
+
 }  // namespace
 
 void add_sim(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<SimArguments>();
   CLI::App* const verb = app.add_subcommand("sim", "Replay a trace under a policy.");
-  verb->add_option("--trace", arguments->trace, "The trace file.")->required();
+  CLI::Option* const trace = verb->add_option("--trace", arguments->trace, "The trace file.");
   verb->add_option("--format", arguments->format, "Its format: tiresias.")->capture_default_str();
-  verb->add_option("--cluster", arguments->cluster,
-                   "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.")
-      ->required();
+  CLI::Option* const cluster = verb->add_option(
+      "--cluster", arguments->cluster, "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.");
   verb->add_option("--policy", arguments->policy, "The policy.")->capture_default_str();
   verb->add_option("--place", arguments->place, "The placement.")->capture_default_str();
   verb->add_option("--jobs", arguments->jobs, "Write one line per job to this CSV file.");
   verb->add_option("--summary", arguments->summary, "Write the summary to this JSON file.");
+  verb->add_option("--verify", arguments->verify,
+                   "Decide this journal again instead, and compare with what it records.")
+      ->excludes(trace)
+      ->excludes(cluster);
   verb->callback([arguments, &chosen] {
+    check_what_is_asked(*arguments);
     chosen = [arguments] {
-      const auto done = simulate(*arguments);
+      const auto done =
+          arguments->verify.empty() ? simulate(*arguments) : verify(arguments->verify);
       return done ? 0 : report_failure(done.error().message);
     };
   });

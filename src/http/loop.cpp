@@ -1,0 +1,88 @@
+#include "http/loop.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "http/connection.hpp"
+
+namespace berth::http {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Bounded, so that "for ever" can be added to a time.
+Clock::duration bounded(Duration duration) {
+  return std::clamp<Duration>(duration, Duration::zero(), hours(24 * 366));
+}
+
+}  // namespace
+
+Loop::Loop(const Limits& of_server, Handler of_requests)
+    : limits(of_server), handler(std::move(of_requests)) {}
+
+bool Loop::post(std::function<void()> task) {
+  const std::lock_guard lock(mutex_);
+  if (is_open_) boost::asio::post(io, std::move(task));
+  return is_open_;
+}
+
+void Loop::run() { io.run(); }
+
+void Loop::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_open_ = false;
+  }
+  for (auto& list : lists_) {
+    while (!list.empty()) std::shared_ptr(list.front())->close();
+  }
+  timer_.cancel();
+  work_.reset();
+}
+
+std::size_t Loop::connections() const {
+  return lists_[0].size() + lists_[1].size() + lists_[2].size();
+}
+
+void Loop::enter(std::shared_ptr<Connection> connection) {
+  Connection& entered = *connection;
+  auto& endless = list(Patience::Endless);
+  entered.place = {.at = endless.insert(endless.end(), std::move(connection))};
+  entered.start();
+}
+
+void Loop::wait(Place& place, Patience patience) {
+  auto& to = list(patience);
+  to.splice(to.end(), list(place.patience), place.at);
+  place.patience = patience;
+  if (patience == Patience::Endless) return;
+  place.until = Clock::now() + bounded(patience == Patience::Idle ? limits.idle : limits.request);
+  if (place.until < armed_) arm(place.until);
+}
+
+void Loop::leave(const Place& place) { list(place.patience).erase(place.at); }
+
+void Loop::arm(Clock::time_point at) {
+  armed_ = at;
+  timer_.expires_at(at);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) expire();
+  });
+}
+
+void Loop::expire() {
+  const auto now = Clock::now();
+  armed_ = Clock::time_point::max();
+  for (const Patience patience : {Patience::Idle, Patience::Request}) {
+    auto& waiting = list(patience);
+    while (!waiting.empty() && waiting.front()->place.until <= now) {
+      std::shared_ptr(waiting.front())->expire();
+    }
+    if (!waiting.empty() && waiting.front()->place.until < armed_) {
+      arm(waiting.front()->place.until);
+    }
+  }
+}
+
+}  // namespace berth::http

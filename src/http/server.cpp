@@ -1,0 +1,141 @@
+#include "http/server.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "http/connection.hpp"
+#include "http/loop.hpp"
+#include "http/socket.hpp"
+
+namespace berth::http {
+
+namespace {
+
+constexpr int kAcceptsAtOnce = 64;
+
+/// Takes new connections in. Lives on the loop's thread.
+class Acceptor : public std::enable_shared_from_this<Acceptor> {
+ public:
+  Acceptor(std::shared_ptr<Loop> loop, int socket)
+      : loop_(std::move(loop)), socket_(loop_->io, socket), pause_(loop_->io) {}
+
+  void wait() {
+    socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const auto& error) {
+      if (!error) self->accept_some();
+    });
+  }
+
+  void close() {
+    const Descriptor closed(socket_.release());
+    pause_.cancel();
+  }
+
+ private:
+  void accept_some() {
+    for (int i = 0; i < kAcceptsAtOnce; ++i) {
+      Descriptor socket(
+          accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (socket.number() >= 0) {
+        welcome(std::move(socket));
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        const bool has_none = errno == EAGAIN;
+        return has_none ? wait() : pause();
+      }
+    }
+    wait();
+  }
+
+  /// Out of descriptors or memory: trying again at once would only spin.
+  void pause() {
+    pause_.expires_after(std::chrono::milliseconds(100));
+    pause_.async_wait([self = shared_from_this()](const auto& error) {
+      if (!error) self->accept_some();
+    });
+  }
+
+  void welcome(Descriptor socket) {
+    const std::size_t limit = loop_->limits.connections;
+    if (loop_->connections() < limit) {
+      loop_->enter(std::make_shared<Connection>(loop_, std::move(socket)));
+      return;
+    }
+    std::string body = error_body("there are " + std::to_string(limit) +
+                                  " connections, which is the limit; try again");
+    std::string head =
+        header_of(503, "application/json", KeepAlive::No, Framing::Length, body.size());
+    Outgoing answer;
+    answer.set(std::move(head), std::move(body));
+    (void)answer.send_to(socket.number());  // a new socket has room for it
+  }
+
+  const std::shared_ptr<Loop> loop_;
+  boost::asio::posix::stream_descriptor socket_;
+  boost::asio::steady_timer pause_;
+};
+
+/// The process's signals are for its other threads: one started meanwhile gets none.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_ = {};
+};
+
+class UnixServer final : public Server {
+ public:
+  UnixServer(Listener listener, const Limits& limits, Handler handler)
+      : listener_(std::move(listener)),
+        loop_(std::make_shared<Loop>(limits, std::move(handler))),
+        acceptor_(std::make_shared<Acceptor>(loop_, listener_.release())) {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([loop = loop_] { loop->run(); });
+    loop_->post([acceptor = acceptor_] { acceptor->wait(); });
+  }
+
+  ~UnixServer() override {
+    listener_.remove_file();
+    loop_->post([acceptor = std::move(acceptor_), loop = loop_] {
+      acceptor->close();
+      loop->close();
+    });
+    thread_.join();
+  }
+
+ private:
+  Listener listener_;
+  const std::shared_ptr<Loop> loop_;
+  std::shared_ptr<Acceptor> acceptor_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<Server>> Server::open(const ServerOptions& options, Handler handler) {
+  auto listener = Listener::open(options.path, options.mode);
+  if (!listener) return std::unexpected(std::move(listener.error()));
+  try {
+    return std::make_unique<UnixServer>(std::move(*listener), options.limits, std::move(handler));
+  } catch (const std::exception& error) {  // no descriptor for an event queue, no thread
+    return fail(ErrorCode::Io, options.path + ": " + error.what());
+  }
+}
+
+std::string error_body(std::string_view message) {
+  const nlohmann::json body = {{"error", message}};
+  return body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace berth::http

@@ -1,0 +1,256 @@
+// What a journal holds, as values again.
+#include "journal/state.hpp"
+
+namespace berth::journal {
+
+namespace {
+
+/// Columns as values. A value that no writer wrote fails the query, and its default is returned.
+template <class T>
+T decoded(Query& query, int column, const char* what) {
+  ByteReader in(query.blob(column));
+  T value{};
+  codec::get(in, value);
+  if (in.failed() || !in.at_end()) query.damaged(std::string(what) + " cannot be decoded");
+  return value;
+}
+
+/// A number of a smaller type than the column's.
+template <class T>
+T narrow(Query& query, int column) {
+  const std::int64_t number = query.integer(column);
+  if (!std::in_range<T>(number)) query.damaged(std::to_string(number) + " is out of range");
+  return static_cast<T>(number);
+}
+
+Instant instant_or_never(Query& query, int column) {
+  return query.is_null(column) ? kNever : instant_from_micros(query.integer(column));
+}
+
+/// From four columns on: ended, outcome, code, note.
+std::optional<End> end_of(Query& query, int column) {
+  if (query.is_null(column)) return std::nullopt;
+  const std::int64_t outcome = query.integer(column + 1);
+  if (outcome < 0 || outcome > static_cast<std::int64_t>(last_of(Outcome{}))) {
+    query.damaged("outcome " + std::to_string(outcome) + " is none");
+    return std::nullopt;
+  }
+  return End{.at = instant_from_micros(query.integer(column)),
+             .outcome = static_cast<Outcome>(outcome),
+             .code = narrow<std::int32_t>(query, column + 2),
+             .note = std::string(query.text(column + 3))};
+}
+
+/// Columns: id, submitted, name, command, spec, spec_sum, started, gpus, and those of the end.
+JobRow job_of(Query& query) {
+  const JobId id(static_cast<std::uint64_t>(query.integer(0)));
+  const std::string name = "job " + std::to_string(id.value());
+  if (sum_of_spec(id, query.blob(4)) != query.integer(5)) {
+    query.damaged(name + ": its request does not have its checksum");
+  }
+  return {.job = id,
+          .spec = decoded<JobSpec>(query, 4, (name + ": its request").c_str()),
+          .submitted = instant_from_micros(query.integer(1)),
+          .name = std::string(query.text(2)),
+          .command = std::string(query.text(3)),
+          .started = instant_or_never(query, 6),
+          .gpus = decoded<std::vector<GpuId>>(query, 7, (name + ": its list of GPUs").c_str()),
+          .end = end_of(query, 8)};
+}
+
+AttemptRow attempt_of(JobId job, Query& query) {
+  return {.job = job,
+          .attempt = Attempt(narrow<std::uint32_t>(query, 0)),
+          .granted = instant_from_micros(query.integer(1)),
+          .started = instant_or_never(query, 2),
+          .gpus = decoded<std::vector<GpuId>>(query, 3, "the list of GPUs of an attempt"),
+          .end = end_of(query, 4)};
+}
+
+Entry entry_of(Query& query) {
+  Entry entry{.number = query.integer(0),
+              .now = instant_from_micros(query.integer(1)),
+              .inputs = std::string(query.blob(2)),
+              .decisions = std::nullopt};
+  const std::string name = "entry " + std::to_string(entry.number);
+  if (sum_of_inputs(entry.number, entry.now, entry.inputs) != query.integer(3)) {
+    query.damaged(name + ": its inputs do not have their checksum");
+  }
+  if (query.is_null(4)) return entry;
+  entry.decisions = query.blob(4);
+  if (sum_of_decisions(entry.number, *entry.decisions) != query.integer(5)) {
+    query.damaged(name + ": its decisions do not have their checksum");
+  }
+  return entry;
+}
+
+Snapshot described(Query& query) {
+  return {.after = query.integer(0),
+          .policy = std::string(query.text(1)),
+          .place = std::string(query.text(2)),
+          .build = std::string(query.text(3)),
+          .continuity = query.integer(4) != 0 ? Continuity::Same : Continuity::Changed,
+          .state = {}};
+}
+
+/// Also its state and checksum.
+Snapshot whole(Query& query) {
+  Snapshot snapshot = described(query);
+  snapshot.state = query.blob(5);
+  if (sum_of(snapshot, snapshot.continuity) != query.integer(6)) {
+    query.damaged("the snapshot after entry " + std::to_string(snapshot.after) +
+                  " does not have its checksum");
+  }
+  return snapshot;
+}
+
+/// Every row of a query.
+template <class Read>
+auto all(Query& query, Read read) -> Expected<std::vector<decltype(read(query))>> {
+  std::vector<decltype(read(query))> rows;
+  while (query.next()) rows.push_back(read(query));
+  if (auto done = query.finish(); !done) return std::unexpected(done.error());
+  return rows;
+}
+
+/// The first row of a query, if there is one.
+template <class Read>
+auto first(Query& query, Read read) -> Expected<std::optional<decltype(read(query))>> {
+  std::optional<decltype(read(query))> row;
+  if (query.next()) row = read(query);
+  if (auto done = query.finish(); !done) return std::unexpected(done.error());
+  return row;
+}
+
+std::unexpected<Error> broken(const Connection& db, std::int64_t number, const char* what) {
+  return fail(ErrorCode::BadData, db.path() + ": entry " + std::to_string(number) + what);
+}
+
+/// Entries follow one another, and only the last may have died before its decisions.
+Expected<void> check_order(const Connection& db, std::int64_t after,
+                           const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    if (entry.number != ++after) return broken(db, after, ": missing");
+    if (!entry.decisions && &entry != &entries.back()) {
+      return broken(db, after, ": has no decisions and is not the last");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+// ---- Recovery
+// ------------------------------------------------------------------------------------
+
+Expected<Recovered> Store::recover() const {
+  const Connection& db = state_->db;
+  Query latest(db,
+               "SELECT after, policy, place, build, continues, state, sum FROM snapshots"
+               " ORDER BY after DESC LIMIT 1");
+  auto snapshot = first(latest, whole);  // unfinished until the end: one moment for both queries
+  if (!snapshot) return std::unexpected(snapshot.error());
+  const std::int64_t after = *snapshot ? (*snapshot)->after : 0;
+  auto found = entries(after, std::numeric_limits<std::int64_t>::max());
+  if (!found) return std::unexpected(found.error());
+  if (!*snapshot && !found->empty()) return broken(db, found->front().number, ": no snapshot");
+  if (auto done = check_order(db, after, *found); !done) return std::unexpected(done.error());
+  return Recovered{.snapshot = std::move(*snapshot), .entries = std::move(*found)};
+}
+
+Expected<std::vector<Snapshot>> Store::snapshots() const {
+  Query query(state_->db,
+              "SELECT after, policy, place, build, continues FROM snapshots ORDER BY after");
+  return all(query, described);
+}
+
+Expected<Snapshot> Store::snapshot(std::int64_t after) const {
+  Query query(state_->db,
+              "SELECT after, policy, place, build, continues, state, sum FROM snapshots"
+              " WHERE after = ?",
+              after);
+  auto found = first(query, whole);
+  if (!found) return std::unexpected(found.error());
+  if (*found) return std::move(**found);
+  return fail(ErrorCode::NotFound,
+              state_->db.path() + ": no snapshot after entry " + std::to_string(after));
+}
+
+Expected<std::vector<Entry>> Store::entries(std::int64_t after, std::int64_t last) const {
+  Query query(state_->db,
+              "SELECT number, now, inputs, inputs_sum, decisions, decisions_sum FROM entries"
+              " WHERE number > ? AND number <= ? ORDER BY number",
+              after, last);
+  return all(query, entry_of);
+}
+
+Expected<JobId> Store::last_job() const {
+  Query query(state_->db, "SELECT ifnull(max(id), 0) FROM jobs");
+  const auto found = first(query, [](Query& row) { return row.integer(0); });
+  if (!found) return std::unexpected(found.error());
+  return JobId(static_cast<std::uint64_t>(found->value_or(0)));
+}
+
+// ---- Jobs
+// ----------------------------------------------------------------------------------------
+
+Expected<std::string> Store::blob(BlobId id) const {
+  Query query(state_->db, "SELECT bytes, sum FROM blobs WHERE id = ?", column(id));
+  const std::string name = "blob " + std::to_string(id.value());
+  auto found = first(query, [&](Query& row) {
+    std::string bytes(row.blob(0));
+    if (Checksum().add(bytes).value() != row.integer(1)) {
+      row.damaged(name + ": does not have its checksum");
+    }
+    return bytes;
+  });
+  if (!found) return std::unexpected(found.error());
+  if (*found) return std::move(**found);
+  return fail(ErrorCode::NotFound, state_->db.path() + ": " + name + ": not there");
+}
+
+Expected<std::optional<JobRow>> Store::job(JobId id) const {
+  Query query(state_->db,
+              "SELECT id, submitted, name, command, spec, spec_sum, started, gpus,"
+              " ended, outcome, code, note FROM jobs WHERE id = ?",
+              column(id));
+  return first(query, job_of);
+}
+
+Expected<std::vector<JobRow>> Store::history(const PageQuery& page) const {
+  const std::int64_t most = column(JobId(page.most));
+  if (page.user) {
+    Query query(state_->db,
+                "SELECT id, submitted, name, command, spec, spec_sum, started, gpus,"
+                " ended, outcome, code, note FROM jobs INDEXED BY ended_jobs_by_user"
+                " WHERE ended IS NOT NULL AND user = ? AND id < ? ORDER BY id DESC LIMIT ?",
+                page.user->value(), column(page.before), most);
+    return all(query, job_of);
+  }
+  Query query(state_->db,
+              "SELECT id, submitted, name, command, spec, spec_sum, started, gpus,"
+              " ended, outcome, code, note FROM jobs INDEXED BY ended_jobs"
+              " WHERE ended IS NOT NULL AND id < ? ORDER BY id DESC LIMIT ?",
+              column(page.before), most);
+  return all(query, job_of);
+}
+
+Expected<std::vector<AttemptRow>> Store::attempts(JobId job) const {
+  Query query(state_->db,
+              "SELECT attempt, granted, started, gpus, ended, outcome, code, note FROM attempts"
+              " WHERE job = ? ORDER BY attempt",
+              column(job));
+  return all(query, [&](Query& row) { return attempt_of(job, row); });
+}
+
+Expected<std::vector<ReportRow>> Store::reports(JobId job) const {
+  Query query(state_->db, "SELECT key, value, at FROM reports WHERE job = ? ORDER BY key",
+              column(job));
+  return all(query, [](Query& row) {
+    return ReportRow{.key = std::string(row.text(0)),
+                     .value = row.integer(1),
+                     .at = instant_from_micros(row.integer(2))};
+  });
+}
+
+}  // namespace berth::journal

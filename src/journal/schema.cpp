@@ -1,0 +1,160 @@
+#include "journal/schema.hpp"
+
+#include <array>
+
+namespace berth::journal {
+
+namespace {
+
+// STRICT, so that a value has the type of its column; no index that no query needs. History is read
+// by descending id, so both of its indices end in the id. Rows of jobs, blobs and attempts stay for
+// good; only snapshots and entries are dropped.
+constexpr char kVersion1[] = R"(
+  CREATE TABLE snapshots (
+    after INTEGER PRIMARY KEY,
+    policy TEXT NOT NULL,
+    place TEXT NOT NULL,
+    build TEXT NOT NULL,
+    continues INTEGER NOT NULL,
+    state BLOB NOT NULL,
+    sum INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE entries (
+    number INTEGER PRIMARY KEY,
+    now INTEGER NOT NULL,
+    inputs BLOB NOT NULL,
+    inputs_sum INTEGER NOT NULL,
+    decisions BLOB,
+    decisions_sum INTEGER
+  ) STRICT;
+  CREATE TABLE blobs (
+    id INTEGER PRIMARY KEY,
+    sum INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX blobs_by_sum ON blobs (sum);
+  CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY,
+    user INTEGER NOT NULL,
+    submitted INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    command TEXT NOT NULL,
+    spec BLOB NOT NULL,
+    spec_sum INTEGER NOT NULL,
+    started INTEGER,
+    gpus BLOB NOT NULL,
+    ended INTEGER,
+    outcome INTEGER,
+    code INTEGER,
+    note TEXT
+  ) STRICT;
+  CREATE INDEX ended_jobs ON jobs (id) WHERE ended IS NOT NULL;
+  CREATE INDEX ended_jobs_by_user ON jobs (user, id) WHERE ended IS NOT NULL;
+  CREATE TABLE attempts (
+    job INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    granted INTEGER NOT NULL,
+    started INTEGER,
+    gpus BLOB NOT NULL,
+    ended INTEGER,
+    outcome INTEGER,
+    code INTEGER,
+    note TEXT,
+    PRIMARY KEY (job, attempt)
+  ) STRICT, WITHOUT ROWID;
+  PRAGMA application_id = 1651668072;
+  PRAGMA user_version = 1;
+)";
+static_assert(kApplicationId == 1651668072);
+
+constexpr char kVersion2[] = R"(
+  CREATE TABLE reports (
+    job INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (job, key)
+  ) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = 2;
+)";
+
+/// The n-th makes version n + 1 of version n. Released ones never change.
+constexpr std::array kSteps = {kVersion1, kVersion2};
+static_assert(kSteps.size() == kSchema);
+
+Expected<std::int64_t> number(const Connection& db, const char* sql) {
+  Query query(db, sql);
+  const std::int64_t value = query.next() ? query.integer(0) : 0;
+  if (auto done = query.finish(); !done) return std::unexpected(done.error());
+  return value;
+}
+
+Expected<std::int64_t> version_of(const Connection& db) {
+  return number(db, "PRAGMA user_version");
+}
+
+/// No table, no mark: nobody has written to it, or the first writer died before its first commit.
+Expected<bool> is_new(const Connection& db) {
+  const auto mark = number(db, "PRAGMA application_id");
+  const auto version = version_of(db);
+  const auto tables = number(db, "SELECT count(*) FROM sqlite_schema");
+  for (const auto* found : {&mark, &version, &tables}) {
+    if (!*found) return std::unexpected(found->error());
+  }
+  return *mark == 0 && *version == 0 && *tables == 0;
+}
+
+/// Another process may have done this step since the version was read.
+Expected<void> take_step(const Connection& db, std::int64_t from) {
+  const auto now = version_of(db);
+  if (!now) return std::unexpected(now.error());
+  return *now == from ? db.run(kSteps[static_cast<std::size_t>(from)]) : Expected<void>();
+}
+
+Expected<void> upgrade_from(const Connection& db, std::int64_t version) {
+  if (auto done = db.run("BEGIN IMMEDIATE"); !done) return done;
+  auto done = take_step(db, version);
+  if (done) done = db.run("COMMIT");
+  if (!done && db.in_transaction()) static_cast<void>(db.run("ROLLBACK"));
+  return done;
+}
+
+}  // namespace
+
+Expected<void> check_schema(const Connection& db, Access access) {
+  const auto fresh = is_new(db);
+  if (!fresh) return std::unexpected(fresh.error());
+  if (*fresh && access == Access::ReadWrite) return {};
+  const auto mark = number(db, "PRAGMA application_id");
+  const auto version = version_of(db);
+  if (!mark) return std::unexpected(mark.error());
+  if (!version) return std::unexpected(version.error());
+  if (*mark != kApplicationId) {
+    return fail(ErrorCode::BadData, db.path() + ": is no journal of berth (application id " +
+                                        std::to_string(*mark) + ", expected " +
+                                        std::to_string(kApplicationId) + ")");
+  }
+  const std::string schema = db.path() + ": schema " + std::to_string(*version);
+  if (*version < 1) return fail(ErrorCode::BadData, schema + ", the first is 1");
+  if (*version > kSchema) {
+    return fail(ErrorCode::BadData, schema + ", this berthd knows up to " +
+                                        std::to_string(kSchema) + ": upgrade berth");
+  }
+  if (*version < kSchema && access == Access::ReadOnly) {
+    return fail(ErrorCode::BadData, schema + ", this berth reads " + std::to_string(kSchema) +
+                                        ": the next start of berthd upgrades it");
+  }
+  return {};
+}
+
+Expected<void> upgrade(const Connection& db) {
+  for (std::int64_t step = 0; step < kSchema; ++step) {
+    const auto version = version_of(db);
+    if (!version) return std::unexpected(version.error());
+    if (*version >= kSchema) break;
+    if (auto done = upgrade_from(db, *version); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace berth::journal

@@ -1,0 +1,126 @@
+// What a Store is made of; only the .cpp files of this level include it.
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "core/codec.hpp"
+#include "core/members.hpp"
+#include "journal/checksum.hpp"
+#include "journal/sqlite.hpp"
+#include "journal/store.hpp"
+
+namespace berth::journal {
+
+/// Closes a descriptor of ours.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+struct Store::State {
+  // The owner's thread.
+  Connection db;
+  Access access = Access::ReadWrite;
+  std::optional<Error> failed;  ///< Of the transaction that is open.
+  std::int64_t last_entry = 0;
+
+  std::mutex writing;                      ///< Held from begin() to its end.
+  std::unique_lock<std::mutex> turn{};     ///< The owner's hold of it.
+  std::mutex checkpointing;                ///< Held to use `background`.
+  std::optional<Connection> background{};  ///< For checkpoints beside the owner.
+  std::atomic<int> log_pages = 0;          ///< In the write-ahead log, at the last commit.
+  std::atomic<std::uint64_t> commits = 1;  ///< What was there before counts as one.
+  Descriptor log{};                        ///< The write-ahead log; also locks the file.
+  std::mutex syncing;                      ///< Held for one wait.
+  std::uint64_t durable = 0;               ///< Of `commits`; under `syncing`.
+  std::optional<Error> sync_failed{};      ///< Under `syncing`.
+
+  explicit State(Connection connection) : db(std::move(connection)) {}
+  /// Locks the file, brings it to today's schema, and makes what is above. Once.
+  Expected<void> start_writing();
+  /// One checkpoint on `background`. Returns: how many of the log's pages are in the file now; 0 if
+  /// somebody is in its way.
+  Expected<int> move_log(int how);
+  static int count_pages(void* state, sqlite3* db, const char* name, int pages);
+
+  // ---- For the writing functions. A failure is kept until the transaction ends. ---------------
+  Expected<void> may_write() const;
+  std::unexpected<Error> keep(Error error);
+  template <class... Values>
+  Expected<std::int64_t> write(const char* sql, const Values&... values) {
+    if (auto may = may_write(); !may) return std::unexpected(may.error());
+    auto changed = db.change(sql, values...);
+    if (!changed) return keep(changed.error());
+    return changed;
+  }
+  /// The same for a statement that changes one row of this job.
+  template <class... Values>
+  Expected<void> write_one(JobId job, const char* sql, const Values&... values) {
+    const auto changed = write(sql, values...);
+    if (!changed) return std::unexpected(changed.error());
+    if (*changed == 1) return {};
+    return keep({ErrorCode::NotFound, db.path() + ": job " + std::to_string(job.value()) +
+                                          ": not there, or not this attempt of it"});
+  }
+};
+
+// ---- Values as columns
+// ---------------------------------------------------------------------------
+
+inline std::int64_t column(JobId job) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(std::min(job.value(), kMost));
+}
+inline std::int64_t column(BlobId blob) { return column(JobId(blob.value())); }
+inline std::int64_t column(Instant at) { return micros(at); }
+inline std::optional<std::int64_t> column_or_null(Instant at) {
+  return at == kNever ? std::nullopt : std::optional(micros(at));
+}
+
+/// As the journal encodes it: doc/journal-format.md.
+template <class T>
+std::string encoded(const T& value) {
+  ByteWriter out;
+  codec::put(out, value);
+  return out.take();
+}
+
+inline std::int64_t sum_of_inputs(std::int64_t number, Instant now, std::string_view inputs) {
+  return Checksum().add(number).add(micros(now)).add(inputs).value();
+}
+inline std::int64_t sum_of_decisions(std::int64_t number, std::string_view decisions) {
+  return Checksum().add(number).add(decisions).value();
+}
+inline std::int64_t sum_of_spec(JobId job, std::string_view spec) {
+  return Checksum().add(column(job)).add(spec).value();
+}
+/// As the column `continues` has it.
+inline std::int64_t column(Continuity continuity) { return continuity == Continuity::Same ? 1 : 0; }
+inline std::int64_t sum_of(const Snapshot& snapshot, Continuity continuity) {
+  return Checksum()
+      .add(snapshot.after)
+      .add(column(continuity))
+      .add(snapshot.policy)
+      .add(snapshot.place)
+      .add(snapshot.build)
+      .add(snapshot.state)
+      .value();
+}
+
+}  // namespace berth::journal

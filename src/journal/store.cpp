@@ -1,0 +1,286 @@
+// Opening, transactions, and what makes a commit durable.
+#include "journal/store.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "journal/schema.hpp"
+#include "journal/state.hpp"
+
+namespace berth::journal {
+
+namespace {
+
+/// Another process's transaction is short; longer than this it is stuck.
+constexpr int kBusyMilliseconds = 500;
+/// The log is moved into the file at 16 MiB: far beyond one group of commits, so that a page that
+/// many of them touch is moved once, and still a fraction of a second to write.
+constexpr int kCheckpointPages = 4096;
+constexpr int kOverduePages = 8 * kCheckpointPages;
+/// So few are moved while the owner waits: a few milliseconds.
+constexpr int kFewPages = 256;
+constexpr int kMostRounds = 6;
+
+// synchronous=NORMAL: a commit is written, not waited for; checkpoints still wait. No page of the
+// file is mapped, as a read error there would be a signal. What is dropped is not overwritten with
+// zeros: that would double the cost of pruning.
+constexpr char kSettings[] = R"(
+  PRAGMA synchronous = NORMAL;
+  PRAGMA cache_size = -8192;
+  PRAGMA mmap_size = 0;
+  PRAGMA temp_store = MEMORY;
+  PRAGMA secure_delete = OFF;
+  PRAGMA cell_size_check = ON;
+  PRAGMA trusted_schema = OFF;
+)";
+
+std::unexpected<Error> system_error(const std::string& path, const char* what) {
+  return fail(ErrorCode::Io, path + ": " + what + ": " + std::generic_category().message(errno));
+}
+
+/// Makes an empty file for its owner's eyes where there is none. An existing one is left alone:
+/// closing any descriptor of it would drop the locks that SQLite holds in this process.
+Expected<void> make_file(const std::string& path) {
+  const Descriptor made(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+  if (made.number() < 0 && errno != EEXIST) return system_error(path, "cannot be made");
+  return {};
+}
+
+Expected<void> sync_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const std::string name = folder.empty() ? "." : folder;
+  const Descriptor opened(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.number() < 0 || ::fsync(opened.number()) != 0) return system_error(name, "no sync");
+  return {};
+}
+
+/// The mode is kept in the file.
+Expected<void> set_log_mode(const Connection& db) {
+  Query query(db, "PRAGMA journal_mode = WAL");
+  bool done = false;
+  while (query.next()) done = query.text(0) == "wal";  // to its end: only then is the mode in force
+  if (auto finished = query.finish(); !finished) return finished;
+  if (done) return {};
+  return fail(ErrorCode::Io, db.path() + ": its file system has no shared memory for the log");
+}
+
+/// SQLite makes the log when the file is first read in that mode.
+Expected<void> use_log(const Connection& db) {
+  if (auto done = set_log_mode(db); !done) return done;
+  return db.run("SELECT count(*) FROM sqlite_schema");
+}
+
+Expected<Connection> connect(const std::string& path, int flags) {
+  auto db = Connection::open(path, flags | SQLITE_OPEN_EXRESCODE);
+  if (!db) return db;
+  sqlite3_busy_timeout(db->raw(), kBusyMilliseconds);
+  if (auto done = db->run(kSettings); !done) return std::unexpected(done.error());
+  return db;
+}
+
+/// The lock is on the log and not on the file, because of make_file(). It ends with the descriptor,
+/// so with the process.
+Expected<Descriptor> lock_log(const Connection& db) {
+  const char* const name = sqlite3_filename_wal(sqlite3_db_filename(db.raw(), "main"));
+  Descriptor log(::open(name, O_RDWR | O_CLOEXEC));
+  if (log.number() < 0) return system_error(name, "cannot be opened");
+  if (::flock(log.number(), LOCK_EX | LOCK_NB) == 0) return log;
+  if (errno != EWOULDBLOCK) return system_error(name, "cannot be locked");
+  return fail(ErrorCode::Conflict, db.path() + ": another process is writing it");
+}
+
+Expected<std::int64_t> last_entry(const Connection& db) {
+  Query query(db,
+              "SELECT max(ifnull((SELECT max(number) FROM entries), 0),"
+              " ifnull((SELECT max(after) FROM snapshots), 0))");
+  const std::int64_t last = query.next() ? query.integer(0) : 0;
+  if (auto done = query.finish(); !done) return std::unexpected(done.error());
+  return last;
+}
+
+}  // namespace
+
+Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() {
+  if (state_) rollback();
+}
+
+// ---- Opening
+// -------------------------------------------------------------------------------------
+
+Expected<Store> Store::open(const std::string& path, Access access) {
+  return access == Access::ReadOnly ? open_to_read(path) : open_to_write(path);
+}
+
+Expected<Store> Store::open_to_read(const std::string& path) {
+  auto db = connect(path, SQLITE_OPEN_READONLY);
+  if (!db) return std::unexpected(db.error());
+  if (auto done = check_schema(*db, Access::ReadOnly); !done) return std::unexpected(done.error());
+  auto state = std::make_unique<State>(std::move(*db));
+  state->access = Access::ReadOnly;
+  return Store(std::move(state));
+}
+
+Expected<Store> Store::open_to_write(const std::string& path) {
+  if (auto made = make_file(path); !made) return std::unexpected(made.error());
+  auto db = connect(path, SQLITE_OPEN_READWRITE);
+  if (!db) return std::unexpected(db.error());
+  if (auto done = check_schema(*db, Access::ReadWrite); !done) return std::unexpected(done.error());
+  if (auto done = use_log(*db); !done) return std::unexpected(done.error());
+  auto state = std::make_unique<State>(std::move(*db));
+  if (auto done = state->start_writing(); !done) return std::unexpected(done.error());
+  return Store(std::move(state));
+}
+
+Expected<void> Store::State::start_writing() {
+  auto locked = lock_log(db);
+  if (!locked) return std::unexpected(locked.error());
+  log = std::move(*locked);
+  if (auto done = upgrade(db); !done) return done;
+  // The file and its log may be new names in their folder. SQLite waits for the folder only when it
+  // waits for a log it has made, which sync() does in its place.
+  const std::string file = sqlite3_db_filename(db.raw(), "main");
+  if (auto done = sync_folder_of(file); !done) return done;
+  auto second = connect(db.path(), SQLITE_OPEN_READWRITE);
+  if (!second) return std::unexpected(second.error());
+  background = std::move(*second);
+  sqlite3_busy_timeout(background->raw(), 0);  // it must not wait while it holds the writer's lock
+  sqlite3_wal_hook(db.raw(), &State::count_pages, this);
+  const auto last = journal::last_entry(db);
+  if (!last) return std::unexpected(last.error());
+  last_entry = *last;
+  return {};
+}
+
+int Store::State::count_pages(void* state, sqlite3*, const char*, int pages) {
+  static_cast<State*>(state)->log_pages = pages;
+  return SQLITE_OK;
+}
+
+// ---- Transactions
+// --------------------------------------------------------------------------------
+
+Expected<void> Store::begin() {
+  State& state = *state_;
+  if (state.db.in_transaction()) {
+    return fail(ErrorCode::Conflict, state.db.path() + ": a transaction is open");
+  }
+  if (state.access == Access::ReadOnly) {
+    auto begun = state.db.change("BEGIN");
+    return begun ? Expected<void>() : std::unexpected(begun.error());
+  }
+  std::unique_lock turn(state.writing);
+  if (auto begun = state.db.change("BEGIN IMMEDIATE"); !begun) {
+    return std::unexpected(begun.error());
+  }
+  state.turn = std::move(turn);
+  return {};
+}
+
+Expected<void> Store::commit() {
+  State& state = *state_;
+  std::optional<Error> failed = state.failed;
+  if (!failed && !state.db.in_transaction()) {
+    return fail(ErrorCode::Conflict, state.db.path() + ": no transaction is open");
+  }
+  if (!failed) {
+    if (auto done = state.db.change("COMMIT"); !done) failed = done.error();
+  }
+  if (failed) {
+    rollback();
+    return std::unexpected(std::move(*failed));
+  }
+  if (state.access == Access::ReadOnly) return {};
+  state.commits.fetch_add(1, std::memory_order_release);
+  state.turn.unlock();
+  if (state.log_pages >= kOverduePages) {
+    // The commit stands whatever comes of this: an error comes back from checkpoint() or sync().
+    sqlite3_wal_checkpoint_v2(state.db.raw(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  }
+  return {};
+}
+
+void Store::rollback() {
+  State& state = *state_;
+  // A full disk may have made SQLite roll back by itself.
+  if (state.db.in_transaction()) static_cast<void>(state.db.change("ROLLBACK"));
+  state.failed.reset();
+  if (!state.turn.owns_lock()) return;
+  if (const auto last = last_entry(state.db)) state.last_entry = *last;
+  state.turn.unlock();
+}
+
+Expected<void> Store::State::may_write() const {
+  if (failed) return std::unexpected(*failed);
+  if (access == Access::ReadOnly) return fail(ErrorCode::Conflict, db.path() + ": read-only");
+  if (!turn.owns_lock()) return fail(ErrorCode::Conflict, db.path() + ": no transaction is open");
+  return {};
+}
+
+std::unexpected<Error> Store::State::keep(Error error) {
+  failed = error;
+  return std::unexpected(std::move(error));
+}
+
+// ---- Durability
+// ----------------------------------------------------------------------------------
+
+Expected<void> Store::sync() const {
+  // Every commit is in the log, or was: SQLite starts the log anew only after a checkpoint has
+  // waited for the log, written its pages to the file and waited for the file. So the log is all
+  // there is to wait for, and the commits that are no longer in it are durable already. The log
+  // keeps its name and inode while a connection is open, and its name is durable since open().
+  //
+  // The descriptor is as old as the store: the system tells a write error once to each descriptor
+  // that was open then, and forgets the pages.
+  State& state = *state_;
+  if (state.access == Access::ReadOnly) return {};
+  const std::uint64_t wanted = state.commits.load(std::memory_order_acquire);
+  const std::lock_guard lock(state.syncing);
+  if (state.sync_failed) return std::unexpected(*state.sync_failed);
+  if (state.durable >= wanted) return {};  // whoever had the lock before waited for ours too
+  const std::uint64_t covered = state.commits.load(std::memory_order_acquire);
+  if (::fdatasync(state.log.number()) != 0) {
+    state.sync_failed = system_error(state.db.path() + "-wal", "no sync").error();
+    return std::unexpected(*state.sync_failed);
+  }
+  state.durable = covered;
+  return {};
+}
+
+Expected<void> Store::checkpoint() const {
+  State& state = *state_;
+  if (state.access == Access::ReadOnly || state.log_pages < kCheckpointPages) return {};
+  const std::lock_guard lock(state.checkpointing);
+  if (state.log_pages < kCheckpointPages) return {};
+  // First nearly all of it, while the owner goes on, and in further rounds what it added meanwhile.
+  // The last round keeps the owner from beginning a transaction: only when all has been moved does
+  // the next one start the log anew.
+  for (int round = 0; round < kMostRounds; ++round) {
+    const auto moved = state.move_log(SQLITE_CHECKPOINT_PASSIVE);
+    if (!moved) return std::unexpected(moved.error());
+    if (state.log_pages - *moved < kFewPages) break;
+  }
+  const std::lock_guard turn(state.writing);
+  const auto moved = state.move_log(SQLITE_CHECKPOINT_RESTART);
+  if (!moved) return std::unexpected(moved.error());
+  if (*moved >= state.log_pages) state.log_pages = 0;
+  return {};
+}
+
+Expected<int> Store::State::move_log(int how) {
+  int pages = 0;
+  int moved = 0;
+  const int code = sqlite3_wal_checkpoint_v2(background->raw(), "main", how, &pages, &moved);
+  if (code == SQLITE_OK) return moved;
+  if ((code & 0xff) == SQLITE_BUSY) return 0;  // a reader needs the log as it is: next time
+  return std::unexpected(background->error(code));
+}
+
+}  // namespace berth::journal

@@ -1,0 +1,194 @@
+// The daemon's memory on disk: one SQLite file in WAL mode, doc/journal-format.md.
+//
+// Two kinds of things are in it. The journal proper: snapshots of the engine, and every step since
+// as inputs and decisions; it alone says what is true after a crash. And what the engine does not
+// know of a job (its name, command, environment, attempts, reports, end), which is also the
+// history. Both are written in the same transactions, so they never disagree.
+//
+// A commit is a write, not a wait: after it a crash of the daemon loses nothing. sync() then makes
+// every commit before it survive a crash of the machine. sync() and checkpoint() may run on other
+// threads, so that one wait serves many commits; everything else belongs to one thread.
+//
+// A file has one writer at a time; readers of other processes never wait for it nor it for them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "core/job.hpp"
+#include "core/time.hpp"
+
+namespace berth::journal {
+
+/// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
+/// a newer one is refused.
+inline constexpr int kSchema = 2;
+
+/// How a snapshot relates to the entry before it.
+enum class Continuity : std::uint8_t {
+  /// The same engine, saved: deciding again from the snapshot before must end in its state.
+  Same,
+  /// The first; or the daemon changed policy, cluster or build in between; or it replayed
+  /// decisions,
+  /// which leaves the policy's own memory behind.
+  Changed,
+};
+
+/// An engine at one moment: where recovery and verification begin.
+struct Snapshot {
+  std::int64_t after = 0;  ///< The number of the last entry it contains; 0 before the first.
+  std::string policy;      ///< As make_policy takes them.
+  std::string place;
+  std::string build;  ///< The version of berth that wrote it and the entries that follow.
+  Continuity continuity = Continuity::Changed;
+  std::string state;  ///< Engine::save().
+};
+
+/// One step: doc/journal-format.md. Written in two parts: inputs before the step, decisions after.
+struct Entry {
+  std::int64_t number = 0;  ///< From 1, without gaps.
+  Instant now;
+  std::string inputs;                    ///< encode_inputs().
+  std::optional<std::string> decisions;  ///< encode_decisions(); none if a crash came between.
+};
+
+/// How a job ended, or that it has not.
+struct End {
+  Instant at;
+  Outcome outcome = Outcome::Done;
+  std::int32_t code = 0;
+  std::string note;  ///< Why, where the outcome does not say it all.
+};
+
+/// A job as users know it. Instants are microseconds since 1970.
+struct JobRow {
+  JobId job;
+  JobSpec spec;
+  Instant submitted;
+  std::string name;
+  std::string command;       ///< For lists: the command line, shortened.
+  Instant started = kNever;  ///< The first attempt that ran.
+  std::vector<GpuId> gpus;   ///< Of the latest attempt.
+  std::optional<End> end;
+};
+
+/// One berth of a job.
+struct AttemptRow {
+  JobId job;
+  Attempt attempt;
+  Instant granted;
+  Instant started = kNever;
+  std::vector<GpuId> gpus;
+  std::optional<End> end;
+};
+
+/// The latest value a job reported under a key, in millionths.
+struct ReportRow {
+  std::string key;
+  std::int64_t value = 0;
+  Instant at;
+};
+
+/// Which jobs a page of history holds.
+struct PageQuery {
+  JobId before{~std::uint64_t{0}};  ///< Only smaller ids; pages go from new to old.
+  std::optional<UserId> user;
+  std::size_t most = 100;
+};
+
+/// Where recovery begins and what came after.
+struct Recovered {
+  std::optional<Snapshot> snapshot;  ///< None: the file is new.
+  std::vector<Entry> entries;        ///< After the snapshot, ascending, none missing.
+};
+
+enum class Access : std::uint8_t { ReadWrite, ReadOnly };
+
+class Store {
+ public:
+  /// Opens the file, makes it if it is not there (ReadWrite, mode 0600), upgrades an older schema.
+  /// ReadOnly changes nothing, so it refuses an older schema. Errors: Io; Conflict where another
+  /// process has it open for writing; BadData naming file and reason for one that is no journal, is
+  /// damaged, or has a newer schema (`journal.db: schema 3, this berthd knows up to 2: upgrade
+  /// berth`).
+  static Expected<Store> open(const std::string& path, Access access = Access::ReadWrite);
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();  ///< An open transaction is rolled back.
+
+  // ---- Recovery -----------------------------------------------------------------------------
+  /// From the latest snapshot on. Errors: BadData for gaps, for an entry without decisions that is
+  /// not the last, and for rows that do not have their checksum.
+  Expected<Recovered> recover() const;
+  /// Every snapshot kept, without its state, ascending by `after`.
+  Expected<std::vector<Snapshot>> snapshots() const;
+  Expected<Snapshot> snapshot(std::int64_t after) const;
+  /// Entries with after < number <= last, ascending.
+  Expected<std::vector<Entry>> entries(std::int64_t after, std::int64_t last) const;
+  /// The largest job id ever used; 0 for none.
+  Expected<JobId> last_job() const;
+
+  // ---- Writing. Everything between begin() and commit() happens or nothing does. -------------
+  // After a write that failed nothing more is written: commit() rolls back and repeats its error.
+  // A job or attempt that is not there is NotFound; one that is there already is a Conflict.
+
+  /// ReadOnly: what is read until commit() or rollback() is of one moment.
+  Expected<void> begin();
+  /// After an error nothing of the transaction has happened.
+  Expected<void> commit();
+  void rollback();  ///< Does nothing outside a transaction.
+
+  /// Errors: InvalidArgument unless `number` follows the last one.
+  Expected<void> add_inputs(std::int64_t number, Instant now, std::string_view inputs);
+  /// Errors: Conflict for an entry that is not there or has its decisions.
+  Expected<void> add_decisions(std::int64_t number, std::string_view decisions);
+  /// Also drops snapshots and entries that neither recovery nor the segment before it needs: the
+  /// latest two snapshots and all entries after the older of them stay. A second one after the same
+  /// entry takes the place of the first, and is Changed if either is. Errors: InvalidArgument
+  /// unless `after` is the last entry.
+  Expected<void> add_snapshot(const Snapshot& snapshot);
+
+  /// The id of these bytes; equal bytes have one id (compared in full, a hash only finds them).
+  Expected<BlobId> add_blob(std::string_view bytes);
+  Expected<void> add_job(const JobRow& row);
+  Expected<void> set_spec(JobId job, const JobSpec& spec);
+  Expected<void> add_attempt(const AttemptRow& row);  ///< Also sets the job's GPUs.
+  /// Also sets the job's, for the first attempt that started.
+  Expected<void> set_started(JobId job, Attempt attempt, Instant at);
+  Expected<void> end_attempt(JobId job, Attempt attempt, const End& end);
+  Expected<void> end_job(JobId job, const End& end);
+  Expected<void> set_report(JobId job, const ReportRow& row);
+
+  // ---- Reading, inside or outside a transaction ----------------------------------------------
+  Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
+  Expected<std::optional<JobRow>> job(JobId id) const;
+  /// Jobs that have ended, newest id first.
+  Expected<std::vector<JobRow>> history(const PageQuery& query) const;
+  Expected<std::vector<AttemptRow>> attempts(JobId job) const;  ///< Ascending.
+  Expected<std::vector<ReportRow>> reports(JobId job) const;    ///< By key.
+
+  /// Makes every commit before this call durable; costs nothing if all are. Thread-safe, beside all
+  /// other functions. An error is final: what the system failed to write it may have forgotten, so
+  /// every later call repeats it.
+  Expected<void> sync() const;
+  /// Moves commits from the write-ahead log into the file where enough have gathered, so that the
+  /// log does not grow. To be called now and then, after the replies that wait for sync(): it may
+  /// take a hundred milliseconds. Thread-safe, beside all other functions. Without it commit() does
+  /// the same when the log is eight times that long.
+  Expected<void> checkpoint() const;
+
+ private:
+  struct State;
+  explicit Store(std::unique_ptr<State> state);
+  static Expected<Store> open_to_read(const std::string& path);
+  static Expected<Store> open_to_write(const std::string& path);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace berth::journal

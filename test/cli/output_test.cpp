@@ -1,0 +1,124 @@
+// Goal: tables and pages read well on a terminal, and stay the same lines where they are piped.
+// Method: fixed jobs and GPUs as text.
+#include "cli/output.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/gpu_text.hpp"
+#include "cli/job_text.hpp"
+
+namespace berth::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const Look kPiped;
+
+TEST(Tables, AlignAndLeaveNoBlanksAtTheEnd) {
+  Table table({{"ID", Align::Right}, {"NAME"}, {"WHY"}});
+  table.add({{"7"}, {"é"}, {""}});
+  table.add({{"1234"}, {"longer"}, {"because"}});
+  EXPECT_EQ(table.text(kPiped),
+            "  ID  NAME    WHY\n"
+            "   7  é\n"
+            "1234  longer  because\n");
+}
+
+TEST(Tables, CutTheLastColumnToTheTerminal) {
+  Table table({{"ID"}, {"WHY"}});
+  table.add({{"1"}, {"a reason that goes on"}});
+  EXPECT_EQ(table.text({.terminal = true, .width = 12}), "ID  WHY\n1   a reaso…\n");
+}
+
+TEST(Tables, PaintOnlyWhereColoursAreWelcome) {
+  Table table({{"A"}});
+  table.add({{"x", Colour::Red}});
+  EXPECT_EQ(table.text({.terminal = true, .colour = true}), "\x1b[1mA\x1b[0m\n\x1b[31mx\x1b[0m\n");
+  EXPECT_EQ(table.text({.terminal = true}), "A\nx\n");
+}
+
+TEST(Printable, TakesControlCharactersOut) {
+  EXPECT_EQ(printable("a\x1b[31m\nb\x7f\t"), "a?[31m?b??");
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "31m é"),
+            "?31m é");
+}
+
+Json job(const char* text) { return *parse_json(text); }
+
+TEST(JobTable, HasRunningOnesFirst) {
+  std::vector<Json> jobs = {
+      job(R"({"id":5,"state":"done","exit_code":0,"user_name":"ann","name":"e","gpu_count":1,
+              "gpus":[0],"vram_bytes":1073741824,"class":"short","submitted_at":1,
+              "started_at":10,"ended_at":100})"),
+      job(R"({"id":4,"state":"failed","exit_code":3,"user_name":"ann","name":"d","gpu_count":0,
+              "gpus":[],"vram_bytes":null,"class":"short","submitted_at":1,"started_at":10,
+              "ended_at":11,"note":"log capped"})"),
+      job(R"({"id":3,"state":"queued","exit_code":null,"user_name":"bob","name":"",
+              "command_line":"python t.py","gpu_count":2,"gpus":[],"vram_bytes":null,
+              "class":"medium","submitted_at":940,"started_at":null,"reason":"GPU 0 is full"})"),
+      job(R"({"id":2,"state":"running","user":1000,"name":"b","gpu_count":2,"gpus":[0,1],
+              "vram_bytes":10737418240,"class":"long","submitted_at":1,"started_at":700})"),
+  };
+  sort_for_reading(jobs);
+  EXPECT_EQ(job_table(jobs, 1000).text(kPiped),
+            "ID  NAME         USER  STATE    GPUS    VRAM  CLASS    TIME  REASON\n"
+            " 2  b            1000  running  0,1   10 GiB  long    5m00s\n"
+            " 3  python t.py  bob   queued   x2     whole  medium  1m00s  GPU 0 is full\n"
+            " 4  d            ann   failed   -          -  short      1s  exit 3: log capped\n"
+            " 5  e            ann   done     0      1 GiB  short   1m30s\n");
+}
+
+TEST(JobTable, TakesAnyNonsense) {
+  const std::vector<Json> jobs = {job("null"), job("[1]"), job(R"({"id":"x","state":7,"gpus":"y",
+      "vram_bytes":"z","submitted_at":"never","exit_code":1e99,"user":{},"name":["a"]})"),
+                                  job(R"({"id":18446744073709551615,"started_at":-1e308})")};
+  EXPECT_THAT(job_table(jobs, 0).text(kPiped), HasSubstr("ID"));
+  for (const Json& one : jobs) EXPECT_NO_FATAL_FAILURE(job_page(one, 0, kPiped));
+  EXPECT_THAT(
+      gpu_page(job(R"({"gpus":[null,{"tenants":[1],"foreign":[[]],"used_bytes":-1}]})"), kPiped),
+      HasSubstr("GPU 0"));
+}
+
+TEST(JobPage, HasAttemptsAndReports) {
+  const std::string page = job_page(
+      job(R"({"id":42,"state":"running","command":["sh","-c","echo 'a b'"],"directory":"/d",
+              "user_name":"ann","gpus":[1],"gpu_count":1,"vram_bytes":1073741824,
+              "charge_bytes":2147483648,"used_bytes":{"1":536870912},"class":"long",
+              "attempts":[{"attempt":1,"started_at":0,"gpus":[1],"outcome":"lost","exit_code":9}],
+              "reports":{"loss":0.25,"step":120}})"),
+      10, kPiped);
+  EXPECT_THAT(page, AllOf(HasSubstr("command       sh -c 'echo '\\''a b'\\'''\n"),
+                          HasSubstr("used          512 MiB on GPU 1\n"),
+                          HasSubstr("charged       2 GiB\n"), HasSubstr("lost (9)"),
+                          HasSubstr("  loss 0.25\n  step 120\n"), Not(HasSubstr("exit code"))));
+}
+
+TEST(GpuPage, NamesTenantsAndForeignProcesses) {
+  const Json answer = job(
+      R"({"gpus":[{"index":1,"name":"X","capacity_bytes":1000,"used_bytes":600,"charged_bytes":700,
+          "foreign_bytes":100,"headroom_bytes":200,"utilisation_percent":40,"healthy":false,
+          "problem":"ECC","pressure":true,
+          "tenants":[{"job":7,"name":"t","user_name":"ann","charge_bytes":700,"used_bytes":null}],
+          "foreign":[{"pid":99,"name":"xorg","user_name":"bob","bytes":100}]}]})");
+  EXPECT_EQ(gpu_page(answer, kPiped),
+            "GPU 1  X  600 B used of 1000 B, 700 B charged, 100 B foreign, 200 B free to charge, "
+            "40 % busy, unhealthy: ECC, under pressure\n"
+            "  job 7  t  ann  700 B charged\n"
+            "  foreign process 99  xorg  bob  100 B\n");
+  EXPECT_THAT(gpu_page(answer, {.terminal = true}), HasSubstr("["));
+}
+
+TEST(MemoryBar, ShowsUsedChargedForeignAndFree) {
+  EXPECT_EQ(memory_bar({.capacity = 10, .used = 3, .charged = 5, .foreign = 1}, 10, kPiped),
+            "[###==x....]");
+  EXPECT_EQ(memory_bar({.capacity = 0}, 4, kPiped), "[....]");
+  EXPECT_EQ(memory_bar({.capacity = 1, .used = 9, .charged = 9, .foreign = 9}, 4, kPiped),
+            "[####]");
+}
+
+}  // namespace
+}  // namespace berth::cli

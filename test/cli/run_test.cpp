@@ -1,0 +1,340 @@
+// Goal: a job under `berth run` feels like a program that was started directly, whatever the daemon
+// does meanwhile. Method: the real program, a daemon of canned answers, and a shim played by the
+// test.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/fake_daemon.hpp"
+#include "cli/fake_shim.hpp"
+#include "cli/program.hpp"
+
+namespace berth {
+namespace {
+
+using shim::FrameKind;
+using test::FakeDaemon;
+using test::FakeShim;
+using test::job_event;
+using test::Program;
+using test::Ran;
+using test::Screen;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Json = nlohmann::json;
+
+constexpr int kFailed = 125;
+
+constexpr auto kQueued = R"({"id":42,"state":"queued","reason":"GPU 0 is full"})";
+constexpr auto kRunning = R"({"id":42,"state":"running","gpus":[0]})";
+constexpr auto kDone = R"({"id":42,"state":"done","exit_code":0})";
+constexpr auto kFailedJob = R"({"id":42,"state":"failed","exit_code":3})";
+
+class Run : public testing::Test {
+ protected:
+  Run() {
+    daemon_.answer("POST /v1/jobs", {{.status = 201, .body = R"({"id":42,"state":"queued"})"}});
+    daemon_.answer_in_pieces("GET /v1/events");
+  }
+  test::StartOptions options(Screen screen = Screen::Pipes) const {
+    return {.environment = {"BERTH_SOCKET=" + daemon_.socket(),
+                            "XDG_RUNTIME_DIR=" + scratch_.path().string()},
+            .screen = screen};
+  }
+  /// What the submission says about the shim's connection.
+  Json attach() { return Json::parse(daemon_.take("POST /v1/jobs").body).at("attach"); }
+  FakeShim connect() { return FakeShim(attach().at("socket").get<std::string>()); }
+  std::shared_ptr<http::Stream> events() { return daemon_.take_stream("GET /v1/events"); }
+  void expect_nothing_left() const { EXPECT_TRUE(std::filesystem::is_empty(scratch_.path())); }
+
+  test::ScratchFolder scratch_;
+  FakeDaemon daemon_;
+};
+
+TEST_F(Run, PassesOutputInputAndTheCode) {
+  Program run({"run", "--vram", "1G", "cat"}, options());
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "out\n");
+  shim.send(FrameKind::Error, "err\n");
+  run.await_out("out\n");
+  run.await_err("err\n");
+  run.type("typed");
+  EXPECT_EQ(shim.take(FrameKind::Input), "typed");
+  run.end_input();
+  shim.take(FrameKind::InputEnd);
+  shim.send(FrameKind::Exit, "\x03");
+  events()->write(job_event(kRunning) + job_event(kFailedJob));
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_EQ(ran.out, "out\n");
+  EXPECT_EQ(ran.err, "err\n");
+  expect_nothing_left();
+}
+
+TEST_F(Run, ListensInAFolderOfItsOwn) {
+  Program run({"run", "true"}, options());
+  const Json attach = this->attach();
+  EXPECT_EQ(attach.at("terminal"), false);
+  const std::filesystem::path socket = attach.at("socket").get<std::string>();
+  struct stat folder{};
+  ASSERT_EQ(stat(socket.parent_path().c_str(), &folder), 0);
+  EXPECT_EQ(folder.st_mode & 0777, 0700U);
+  EXPECT_EQ(socket.parent_path().parent_path(), scratch_.path());
+  events()->write(job_event(kDone));
+  EXPECT_EQ(run.wait().exit_code, 0);
+  expect_nothing_left();
+}
+
+TEST_F(Run, LosesNoOutputHoweverMuchAndHoweverSlowlyRead) {
+  Program run({"run", "yes"}, options());
+  FakeShim shim = connect();
+  const auto send = [&](FrameKind kind, const std::string& bytes) {
+    shim.send_while([&run] { run.read_some_output(); }, kind, bytes);
+  };
+  std::string all;
+  for (int i = 0; i < 40; ++i) {
+    const std::string block(shim::kLargestFrame, static_cast<char>('a' + i % 26));
+    all += block;
+    send(FrameKind::Output, block);
+  }
+  send(FrameKind::Exit, std::string(1, '\0'));
+  events()->write(job_event(kDone));
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.out.size(), all.size());
+  EXPECT_TRUE(ran.out == all);
+}
+
+TEST_F(Run, PassesLargeInput) {
+  const std::string all(1 << 20, 'x');
+  const std::string file = scratch_.write("input", all);
+  Program run({"run", "cat"}, options());
+  FakeShim shim = connect();
+  std::string got;
+  for (std::size_t at = 0; at < all.size(); at += 32768) {
+    run.type(all.substr(at, 32768));
+    while (got.size() < at + 32768) got += shim.take(FrameKind::Input);
+  }
+  EXPECT_TRUE(got == all);
+  shim.send(FrameKind::Exit, std::string(1, '\0'));
+  events()->write(job_event(kDone));
+  EXPECT_EQ(run.wait().exit_code, 0);
+  std::filesystem::remove(file);
+}
+
+TEST_F(Run, TakesTheDaemonsWordForHowItEnded) {
+  const std::vector<std::tuple<std::string, int, std::string>> ends = {
+      {R"({"id":42,"state":"oom","exit_code":77,"note":"used 3 GiB of 2 GiB"})", 77,
+       "berth: job 42: out of GPU memory: used 3 GiB of 2 GiB\n"},
+      {R"({"id":42,"state":"timeout","exit_code":124})", 124,
+       "berth: job 42: its time limit is over\n"},
+      {R"({"id":42,"state":"cancelled","exit_code":137})", 137, "berth: job 42: cancelled\n"},
+      {R"({"id":42,"state":"lost"})", 125, "berth: job 42: lost\n"},
+      {R"({"id":42,"state":"failed","exit_code":1})", 143, ""},
+  };
+  for (const auto& [end, code, words] : ends) {
+    Program run({"run", "true"}, options());
+    FakeShim shim = connect();
+    shim.send(FrameKind::Exit, "\x8f");
+    events()->write(job_event(end));
+    const Ran ran = run.wait();
+    EXPECT_EQ(ran.exit_code, code) << end;
+    EXPECT_EQ(ran.err, words);
+  }
+}
+
+TEST_F(Run, EndsWithAJobThatNeverStarted) {
+  Program run({"run", "true"}, options());
+  events()->write(job_event(kQueued) + job_event(R"({"id":42,"state":"lost","exit_code":125})"));
+  EXPECT_EQ(run.wait().exit_code, 125);
+  expect_nothing_left();
+}
+
+TEST_F(Run, ReportsARefusal) {
+  daemon_.answer("POST /v1/jobs", {{.status = 422, .body = http::error_body("asks 9 GPUs")}});
+  const Ran ran = test::berth({"run", "--gpus", "9", "true"}, options());
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: asks 9 GPUs\n");
+  expect_nothing_left();
+}
+
+TEST_F(Run, DeliversSignals) {
+  Program run({"run", "sleep", "9"}, options());
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "up");
+  run.await_out("up");
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    run.signal(number);
+    EXPECT_EQ(shim.take(FrameKind::Signal), std::string(1, static_cast<char>(number)));
+  }
+  shim.send(FrameKind::Exit, "\x82");
+  events()->write(job_event(R"({"id":42,"state":"failed","exit_code":130})"));
+  EXPECT_EQ(run.wait().exit_code, 130);
+}
+
+TEST_F(Run, ASignalCancelsAJobThatWaits) {
+  daemon_.answer("POST /v1/jobs/42/cancel", R"({"id":42,"state":"cancelled"})");
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    Program run({"run", "true"}, options());
+    const auto stream = events();
+    stream->write(job_event(kQueued));
+    run.signal(number);
+    daemon_.take("POST /v1/jobs/42/cancel");
+    const Ran ran = run.wait();
+    EXPECT_EQ(ran.exit_code, 128 + number);
+    EXPECT_THAT(ran.err, IsEmpty());
+  }
+  expect_nothing_left();
+}
+
+TEST_F(Run, ACancelMayBeOvertakenByItsEffect) {
+  daemon_.answer_in_pieces("POST /v1/jobs/42/cancel");
+  Program run({"run", "true"}, options());
+  const auto stream = events();
+  stream->write(job_event(kQueued));
+  run.signal(SIGINT);
+  const auto unanswered = daemon_.take_stream("POST /v1/jobs/42/cancel");
+  stream->write(job_event(R"({"id":42,"state":"cancelled","exit_code":137})"));
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, 130);
+  EXPECT_THAT(ran.err, IsEmpty());
+}
+
+TEST_F(Run, ASecondSignalLeavesAJobThatCannotBeCancelled) {
+  Program run({"run", "true"}, options());
+  events();
+  daemon_.stop();
+  run.await_err("berthd is away; waiting");
+  run.signal(SIGINT);
+  run.await_err("job 42: is cancelled when berthd is back");
+  run.signal(SIGINT);
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, 130);
+  EXPECT_THAT(ran.err, HasSubstr("job 42: may go on"));
+}
+
+TEST_F(Run, ACancelWaitsForTheDaemon) {
+  daemon_.answer("POST /v1/jobs/42/cancel", R"({"id":42,"state":"cancelled"})");
+  Program run({"run", "true"}, options());
+  events();
+  daemon_.stop();
+  run.await_err("berthd is away; waiting");
+  run.signal(SIGINT);
+  run.await_err("is cancelled when berthd is back");
+  daemon_.start();
+  daemon_.take("POST /v1/jobs/42/cancel");
+  EXPECT_EQ(run.wait().exit_code, 130);
+}
+
+TEST_F(Run, OutlastsARestartWhileItWaits) {
+  Program run({"run", "true"}, options());
+  const std::string socket = attach().at("socket");
+  events()->write(job_event(kQueued));
+  daemon_.stop();
+  run.await_err("berthd is away; waiting");
+  daemon_.start();
+  const auto stream = events();
+  stream->write(job_event(kRunning));
+  FakeShim shim(socket);
+  shim.send(FrameKind::Exit, "\x03");
+  stream->write(job_event(kFailedJob));
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_EQ(ran.err, "berth: berthd is away; waiting\n");
+}
+
+TEST_F(Run, OutputGoesOnWhileTheDaemonIsAway) {
+  Program run({"run", "true"}, options());
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "one");
+  run.await_out("one");
+  events();
+  daemon_.stop();
+  run.await_err("berthd is away; the job goes on");
+  shim.send(FrameKind::Output, "two");
+  run.await_out("onetwo");
+  shim.send(FrameKind::Exit, "\x03");
+  daemon_.start();
+  events()->write(job_event(R"({"id":42,"state":"oom","exit_code":77})"));
+  EXPECT_EQ(run.wait().exit_code, 77);
+}
+
+TEST_F(Run, ADaemonThatForgotTheJobIsToldOf) {
+  Program run({"run", "true"}, options());
+  events();
+  daemon_.stop();
+  daemon_.forget_pieces("GET /v1/events");
+  daemon_.start();
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_THAT(ran.err, HasSubstr("berth: /v1/events: no such job\n"));
+}
+
+TEST_F(Run, ALaterAttemptIsAttendedToo) {
+  Program run({"run", "true"}, options());
+  const std::string socket = attach().at("socket");
+  const auto stream = events();
+  {
+    FakeShim first(socket);
+    first.send(FrameKind::Output, "first ");
+    run.await_out("first ");
+  }
+  stream->write(job_event(kQueued));
+  FakeShim second(socket);
+  second.send(FrameKind::Output, "second");
+  run.await_out("first second");
+  second.send(FrameKind::Exit, "\x03");
+  stream->write(job_event(kFailedJob));
+  EXPECT_EQ(run.wait().exit_code, 3);
+}
+
+TEST_F(Run, EndsAsItsReaderDoes) {
+  Program run({"run", "yes"}, options());
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "y\n");
+  run.await_out("y\n");
+  run.close_output();
+  shim.send(FrameKind::Output, "y\n");
+  EXPECT_EQ(shim.take(FrameKind::Signal), std::string(1, static_cast<char>(SIGPIPE)));
+  EXPECT_EQ(run.wait().exit_code, 128 + SIGPIPE);
+  expect_nothing_left();
+}
+
+TEST_F(Run, OnATerminalPassesKeysAndItsSize) {
+  Program run({"run", "vi"}, options(Screen::Terminal));
+  const Json attach = this->attach();
+  EXPECT_EQ(attach.at("terminal"), true);
+  EXPECT_TRUE(attach.contains("rows") && attach.contains("columns"));
+  EXPECT_TRUE(run.terminal_is_cooked());
+  FakeShim shim(attach.at("socket"));
+  shim.take(FrameKind::Resize);
+  shim.send(FrameKind::Output, "screen");
+  run.await_out("screen");
+  EXPECT_FALSE(run.terminal_is_cooked());
+  run.type("\x03");
+  EXPECT_EQ(shim.take(FrameKind::Input), "\x03");
+  run.resize(50, 258);
+  EXPECT_EQ(shim.take(FrameKind::Resize), std::string("\x32\0\x02\x01", 4));
+  run.signal(SIGTERM);
+  EXPECT_EQ(shim.take(FrameKind::Signal), std::string(1, static_cast<char>(SIGTERM)));
+  shim.send(FrameKind::Exit, "\x8f");
+  events()->write(job_event(R"({"id":42,"state":"failed","exit_code":143})"));
+  run.await_restored_terminal();
+  EXPECT_EQ(run.wait().exit_code, 143);
+}
+
+TEST_F(Run, PrintsTheEndedJobAsJsonBesideTheOutput) {
+  Program run({"run", "--json", "true"}, options());
+  events()->write(job_event(kDone));
+  const Ran ran = run.wait();
+  EXPECT_THAT(ran.out, IsEmpty());
+  EXPECT_EQ(Json::parse(ran.err), Json::parse(kDone));
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,115 @@
+// Goal: the request body is exactly what was asked for. Method: options and a caller as values.
+#include "cli/submission.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Caller kCaller{.environment = {"A=1", "B=2"}, .directory = "/tmp", .umask = 027};
+
+JobOptions with(void (*change)(JobOptions&)) {
+  JobOptions options;
+  options.command = {"true"};
+  change(options);
+  return options;
+}
+
+Json body_of(const JobOptions& options) {
+  const auto made = submission_of(options, kCaller);
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? made->body : Json();
+}
+
+std::string refusal_of(const JobOptions& options) {
+  const auto made = submission_of(options, kCaller);
+  return made ? "accepted" : made.error().message;
+}
+
+TEST(Submission, SaysNothingThatWasNotAsked) {
+  EXPECT_EQ(body_of(with([](JobOptions&) {})), *parse_json(R"({
+      "command": ["true"], "directory": "/tmp", "environment": ["A=1", "B=2"], "umask": 23})"));
+}
+
+TEST(Submission, HasEveryOption) {
+  const Json body = body_of(with([](JobOptions& options) {
+    options.command = {"python", "t.py", "--lr", "0.1"};
+    options.vram = "10G";
+    options.gpus = "2";
+    options.cpus = "1.5";
+    options.mem = "512M";
+    options.job_class = "long";
+    options.kind = "training";
+    options.time = "1:30:00";
+    options.name = "é";
+    options.directory = "/usr/../";
+    options.environment = {"B=3", "C=", "A"};
+    options.exclusive = true;
+    options.hold = true;
+  }));
+  EXPECT_EQ(body, *parse_json(R"({
+      "command": ["python", "t.py", "--lr", "0.1"], "directory": "/",
+      "environment": ["A=1", "B=3", "C="], "umask": 23, "name": "é", "gpus": 2,
+      "vram_bytes": 10737418240, "exclusive": true, "cpus": 1.5, "mem_bytes": 536870912,
+      "class": "long", "kind": "training", "time_limit_seconds": 5400.0, "held": true})"));
+}
+
+TEST(Submission, MaxIsTheWholeGpuAlone) {
+  const Json body = body_of(with([](JobOptions& options) { options.vram = "max"; }));
+  EXPECT_TRUE(is_set(body, "exclusive"));
+  EXPECT_FALSE(body.contains("vram_bytes"));
+}
+
+TEST(Submission, RefusesWithOptionValueAndLimit) {
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.vram = "1e99G"; })),
+            "--vram 1e99G: is no size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpus = "-1"; })),
+            "--gpus -1: is no whole number from 0 to 4096");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.kind = "x"; })),
+            "--kind x: is none of training, inference, notebook, hpo, batch");
+  EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.time = "0"; })),
+              HasSubstr("--time 0: is no duration"));
+  EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.mem = ""; })),
+              HasSubstr("--mem : is no size"));
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.directory = "/nowhere"; })),
+            "--cwd /nowhere: No such file or directory");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.directory = "/dev/null"; })),
+            "--cwd /dev/null: is no folder");
+}
+
+TEST(Submission, RefusesVariablesThatAreNone) {
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"=x"}; })),
+            "--env =x: has no name before its =");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"C"}; })),
+            "--env C: is not set here; give it a value as NAME=VALUE");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"C=\xFF"}; })),
+            "--env C: is no UTF-8");
+}
+
+TEST(Submission, LeavesOutWhatIsNoUtf8AndSaysSo) {
+  const Caller caller{.environment = {"A=\xFF", "B=2", "nonsense", "=x", "\xFE=1"},
+                      .directory = "/tmp"};
+  const auto made = submission_of(with([](JobOptions&) {}), caller);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->body["environment"], *parse_json(R"(["B=2"])"));
+  EXPECT_THAT(made->warnings, ElementsAre("the variable A is left out: its value is no UTF-8",
+                                          "a variable whose name is no UTF-8 is left out"));
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.command = {"echo", "\xC3("}; })),
+            "argument 2 of the command is no UTF-8");
+}
+
+TEST(Command, BeginsAtTheFirstWordOrAfterTheDashes) {
+  EXPECT_THAT(*command_words({}, {"--", "a", "--b", "--"}), ElementsAre("a", "--b", "--"));
+  EXPECT_THAT(*command_words({"a", "-c", "x"}, {}), ElementsAre("a", "-c", "x"));
+  EXPECT_THAT(*command_words({"a"}, {"--", "b"}), ElementsAre("a", "--", "b"));
+  EXPECT_EQ(command_words({"--vrma", "3"}, {"--", "a"}).error().message, "--vrma: no such option");
+  EXPECT_EQ(command_words({}, {"--"}).error().message, "no command; give it after --");
+}
+
+}  // namespace
+}  // namespace berth::cli

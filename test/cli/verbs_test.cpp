@@ -1,0 +1,264 @@
+// Goal: each verb asks what doc/openapi.yaml says, and tells the answer in words, JSON and codes.
+// Method: the real program against a daemon of canned answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/fake_daemon.hpp"
+#include "cli/program.hpp"
+
+namespace berth {
+namespace {
+
+using test::FakeDaemon;
+using test::job_event;
+using test::Program;
+using test::Ran;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+constexpr int kFailed = 125;
+constexpr int kBadUsage = 2;
+
+class Verbs : public testing::Test {
+ protected:
+  test::StartOptions options() const {
+    return {.environment = {"BERTH_SOCKET=" + daemon_.socket()}, .directory = "/tmp"};
+  }
+  Ran berth(std::vector<std::string> arguments) const {
+    return test::berth(std::move(arguments), options());
+  }
+
+  FakeDaemon daemon_;
+};
+
+http::Response refusal(int status, const std::string& message) {
+  return {.status = status, .body = http::error_body(message)};
+}
+
+TEST_F(Verbs, SubmitPostsTheJobAndPrintsItsNumber) {
+  daemon_.answer("POST /v1/jobs", {{.status = 201, .body = R"({"id":7,"state":"queued"})"}});
+  const Ran ran = berth({"submit", "--vram", "2G", "--gpus", "2", "--env", "A=b", "--hold",
+                         "--name", "n", "--", "sh", "-c", "exit 3", "--", "--json"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "7\n");
+  EXPECT_THAT(ran.err, IsEmpty());
+  const http::Request request = daemon_.take("POST /v1/jobs");
+  EXPECT_EQ(request.content_type, "application/json");
+  Json body = Json::parse(request.body);
+  EXPECT_TRUE(body.at("umask").is_number_integer());
+  body.erase("umask");
+  EXPECT_EQ(body, Json::parse(R"({"command":["sh","-c","exit 3","--","--json"],
+      "directory":"/tmp","environment":["PATH=/usr/bin:/bin","BERTH_SOCKET=)" +
+                              daemon_.socket() + R"(","A=b"],
+      "gpus":2,"vram_bytes":2147483648,"held":true,"name":"n"})"));
+}
+
+TEST_F(Verbs, SubmitPrintsJsonAndTakesACommandWithoutDashes) {
+  daemon_.answer("POST /v1/jobs", {{.status = 201, .body = R"({"id":7,"state":"queued"})"}});
+  const Ran ran = berth({"submit", "--json", "python", "t.py", "--vram", "3"});
+  EXPECT_EQ(Json::parse(ran.out), Json::parse(R"({"id":7,"state":"queued"})"));
+  EXPECT_EQ(Json::parse(daemon_.take("POST /v1/jobs").body).at("command"),
+            Json::parse(R"(["python","t.py","--vram","3"])"));
+}
+
+TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"submit", "--vram", "0", "true"}, "berth: --vram 0: is no size"},
+      {{"submit", "--vram", "-5G", "true"}, "berth: --vram -5G: is no size"},
+      {{"submit", "--vrma", "5G", "true"}, "berth: --vrma: no such option\n"},
+      {{"submit"}, "berth: no command; give it after --\n"},
+      {{"submit", "echo", "\xFF"}, "berth: argument 2 of the command is no UTF-8\n"},
+      {{"show", "x"}, "berth: x: is no job number\n"},
+      {{"wait"}, "berth: no job is named\n"},
+      {{"cancel"}, "berth: cancel takes jobs, or --all\n"},
+      {{"cancel", "--all", "3"}, "berth: cancel takes jobs, or --all\n"},
+      {{"hold", "0"}, "berth: 0: is no job number\n"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Ran ran = berth(arguments);
+    EXPECT_EQ(ran.exit_code, kBadUsage) << message;
+    EXPECT_THAT(ran.err, StartsWith(message));
+  }
+}
+
+TEST_F(Verbs, TellTheDaemonsRefusal) {
+  daemon_.answer("POST /v1/jobs", {refusal(422, "asks 9 GPUs, the cluster has 2")});
+  const Ran ran = berth({"submit", "--gpus", "9", "true"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: asks 9 GPUs, the cluster has 2\n");
+}
+
+TEST_F(Verbs, SurviveNonsense) {
+  for (const char* body : {"", "[]", "{", "null", R"({"id":"x"})", R"({"jobs":7})"}) {
+    daemon_.answer("POST /v1/jobs", body);
+    daemon_.answer("GET /v1/jobs", body);
+    EXPECT_EQ(berth({"submit", "true"}).exit_code, kFailed) << body;
+    EXPECT_EQ(berth({"ls"}).exit_code, kFailed) << body;
+  }
+}
+
+TEST_F(Verbs, SayHowToStartADaemonThatIsNotThere) {
+  daemon_.stop();
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"ls"}, {"run", "true"}, {"logs", "-f", "1"}, {"wait", "1"}}) {
+    const Ran ran = berth(verb);
+    EXPECT_EQ(ran.exit_code, kFailed);
+    EXPECT_EQ(ran.err, "berth: no berthd answers at " + daemon_.socket() +
+                           "; start one with: berthd --emulate 2x24GiB (without GPUs) or berthd\n");
+  }
+  EXPECT_EQ(berth({"version"}).exit_code, 0);
+}
+
+TEST_F(Verbs, LsFetchesEveryPage) {
+  daemon_.answer("GET /v1/jobs",
+                 {{.body = R"({"jobs":[{"id":3,"state":"done","exit_code":0},
+                                       {"id":2,"state":"queued"}],"next_before":2})"},
+                  {.body = R"({"jobs":[{"id":1,"state":"running"}],"next_before":null})"}});
+  const Ran ran = berth({"ls", "--json", "--all"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const Json printed = Json::parse(ran.out);
+  EXPECT_EQ(printed.at("jobs").size(), 3U);
+  EXPECT_EQ(printed.at("jobs").at(2).at("id"), 1);
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("all"), "true");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("before"), "2");
+}
+
+TEST_F(Verbs, LsEndsThoughPagesDoNot) {
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":3,"state":"done"}],"next_before":9})");
+  EXPECT_EQ(berth({"ls"}).exit_code, 0);
+}
+
+TEST_F(Verbs, ShowPrintsThePage) {
+  daemon_.answer("GET /v1/jobs/42", R"({"id":42,"state":"done","exit_code":0})");
+  const Ran ran = berth({"show", "42"});
+  EXPECT_THAT(ran.out, StartsWith("job           42\nstate         done\nexit code     0\n"));
+  const Ran unknown = berth({"show", "43"});
+  EXPECT_EQ(unknown.exit_code, kFailed);
+  EXPECT_EQ(unknown.err, "berth: /v1/jobs/43: no such job\n");
+}
+
+TEST_F(Verbs, LogsAreTheBytes) {
+  const std::string bytes("a\0\xFF\x1b[1m", 7);
+  daemon_.answer("GET /v1/jobs/1/log", {{.body = bytes, .content_type = "text/plain"}});
+  const Ran ran = berth({"logs", "1"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.out, bytes);
+  EXPECT_EQ(daemon_.take("GET /v1/jobs/1/log").parameter("offset"), "0");
+}
+
+TEST_F(Verbs, FollowedLogsGoOnAfterARestart) {
+  daemon_.answer_in_pieces("GET /v1/jobs/1/log");
+  daemon_.answer("GET /v1/jobs/1", {{.body = R"({"id":1,"state":"running"})"},
+                                    {.body = R"({"id":1,"state":"done"})"}});
+  Program logs({"logs", "-f", "1"}, options());
+  daemon_.take_stream("GET /v1/jobs/1/log")->write("one\n");
+  logs.await_out("one\n");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs/1/log").parameter("follow"), "true");
+  daemon_.stop();
+  logs.await_err("berthd is away");
+  daemon_.start();
+  // An end in order is not the job's end: a daemon that stops ends its streams so.
+  const auto second = daemon_.take_stream("GET /v1/jobs/1/log");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs/1/log").parameter("offset"), "4");
+  second->close();
+  const auto third = daemon_.take_stream("GET /v1/jobs/1/log");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs/1/log").parameter("offset"), "4");
+  third->write("two\n");
+  third->close();
+  const auto rest = daemon_.take_stream("GET /v1/jobs/1/log");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs/1/log").parameter("offset"), "8");
+  rest->write("three\n");
+  rest->close();
+  const Ran ran = logs.wait();
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.out, "one\ntwo\nthree\n");
+  EXPECT_EQ(ran.err, "berth: berthd is away; waiting for it\n");
+}
+
+TEST_F(Verbs, WaitExitsWithTheFirstCodeThatIsNot0) {
+  daemon_.answer_in_pieces("GET /v1/events");
+  Program wait({"wait", "1", "2", "3"}, options());
+  const std::vector<std::string> ends = {R"({"id":1,"state":"done","exit_code":0})",
+                                         R"({"id":2,"state":"oom","exit_code":77,"note":"n"})",
+                                         R"({"id":3,"state":"failed","exit_code":5})"};
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const auto stream = daemon_.take_stream("GET /v1/events");
+    EXPECT_EQ(daemon_.take("GET /v1/events").parameter("job"), std::to_string(i + 1));
+    stream->write(job_event(R"({"id":1,"state":"running"})") + job_event(ends[i]));
+    stream->close();
+  }
+  const Ran ran = wait.wait();
+  EXPECT_EQ(ran.exit_code, 77);
+  EXPECT_EQ(ran.err, "berth: job 2: out of GPU memory: n\n");
+  EXPECT_THAT(ran.out, IsEmpty());
+}
+
+TEST_F(Verbs, WaitOutlastsARestart) {
+  daemon_.answer_in_pieces("GET /v1/events");
+  Program wait({"wait", "--json", "1"}, options());
+  daemon_.take_stream("GET /v1/events")->write(job_event(R"({"id":1,"state":"running"})"));
+  daemon_.stop();
+  wait.await_err("berthd is away");
+  daemon_.start();
+  daemon_.take_stream("GET /v1/events")
+      ->write(job_event(R"({"id":1,"state":"done","exit_code":0})"));
+  const Ran ran = wait.wait();
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(Json::parse(ran.out).at("jobs").at(0).at("state"), "done");
+}
+
+TEST_F(Verbs, WaitEndsForAJobThatIsNotThere) {
+  const Ran ran = berth({"wait", "9"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: /v1/events: no such job\n");
+}
+
+TEST_F(Verbs, CancelHoldAndReleaseGoOnAfterARefusal) {
+  daemon_.answer("POST /v1/jobs/1/cancel", {refusal(409, "job 1: has ended")});
+  daemon_.answer("POST /v1/jobs/2/cancel", R"({"id":2,"state":"stopping"})");
+  daemon_.answer("POST /v1/jobs/3/hold", R"({"id":3,"state":"held"})");
+  daemon_.answer("POST /v1/jobs/3/release", R"({"id":3,"state":"queued"})");
+  const Ran cancelled = berth({"cancel", "1", "2"});
+  EXPECT_EQ(cancelled.exit_code, kFailed);
+  EXPECT_EQ(cancelled.err, "berth: job 1: has ended\n");
+  EXPECT_EQ(cancelled.out, "job 2 stopping\n");
+  EXPECT_EQ(berth({"hold", "3"}).out, "job 3 held\n");
+  EXPECT_EQ(Json::parse(berth({"release", "3", "--json"}).out).at("jobs").at(0).at("id"), 3);
+}
+
+TEST_F(Verbs, CancelAllNamesTheJobs) {
+  daemon_.answer("POST /v1/cancel", R"({"cancelled":[4,5]})");
+  EXPECT_EQ(berth({"cancel", "--all"}).out, "job 4 cancelled\njob 5 cancelled\n");
+}
+
+TEST_F(Verbs, GpusDoctorAndVersionTellWhatTheDaemonSays) {
+  daemon_.answer("GET /v1/gpus", R"({"gpus":[{"index":0,"name":"X","capacity_bytes":1024}]})");
+  daemon_.answer("GET /v1/version", R"({"version":"9.9","pid":12,"policy":"fifo-skip"})");
+  daemon_.answer("GET /v1/doctor",
+                 R"({"checks":[{"name":"cgroups","status":"fail","detail":"no cgroup v2"}]})");
+  EXPECT_THAT(berth({"gpus"}).out, StartsWith("GPU 0  X  - used of 1 KiB"));
+  EXPECT_THAT(berth({"version"}).out,
+              HasSubstr("berthd 9.9 at " + daemon_.socket() + ", process 12, policy fifo-skip\n"));
+  const Ran doctor = berth({"doctor"});
+  EXPECT_EQ(doctor.exit_code, kFailed);
+  EXPECT_THAT(doctor.out,
+              AllOf(HasSubstr("ok      socket   " + daemon_.socket() + " ($BERTH_SOCKET)"),
+                    HasSubstr("warn    version"), HasSubstr("fail    cgroups  no cgroup v2")));
+}
+
+TEST_F(Verbs, FindTheUsersOwnDaemon) {
+  if (geteuid() == 0) GTEST_SKIP() << "root has the machine's daemon";
+  daemon_.answer("GET /v1/version", R"({"version":"9.9"})");
+  const std::string folder = daemon_.socket().substr(0, daemon_.socket().rfind('/'));
+  EXPECT_THAT(test::berth({"version"}, {.environment = {"XDG_RUNTIME_DIR=" + folder}}).out,
+              HasSubstr("berthd 9.9"));
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,121 @@
+// Goal: what a job runs comes out of its blob as it went in, whatever it holds, bytes of another
+// origin never do, and a list shows a command as a shell would take it. Method: round trips, every
+// prefix of good bytes, and texts with their expected line.
+#include "daemon/command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/rng.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+Command full() {
+  Command command;
+  command.arguments = {"python", "", "a b", "\xff\xfe", std::string(100'000, 'x')};
+  command.directory = "/home/ada/träume";
+  command.umask = 077;
+  command.owner = {1000, 100, {100, 27, 4294967294U}};
+  command.environment = BlobId(9);
+  command.attach = shim::Attach{.socket = "/tmp/s", .terminal = true, .rows = 1, .columns = 65535};
+  return command;
+}
+
+TEST(Command, ComesBackAsItWas) {
+  for (const Command& command : {Command(), full()}) {
+    const auto decoded = decode_command(encode(command));
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_TRUE(*decoded == command);
+    EXPECT_EQ(decoded->owner, command.owner);
+    EXPECT_EQ(decoded->arguments, command.arguments);
+    EXPECT_EQ(decoded->attach.has_value(), command.attach.has_value());
+  }
+  EXPECT_EQ(decode_command(encode(full()))->attach->columns, 65535);
+}
+
+TEST(Command, ADifferenceAnywhereIsOne) {
+  Command other = full();
+  other.owner.groups.pop_back();
+  EXPECT_FALSE(other == full());
+  other = full();
+  other.attach.reset();
+  EXPECT_FALSE(other == full());
+}
+
+TEST(Command, EqualCommandsAreEqualBytes) { EXPECT_EQ(encode(full()), encode(full())); }
+
+TEST(Command, AnEnvironmentComesBackAsItWas) {
+  for (const std::vector<std::string>& variables :
+       {std::vector<std::string>(), std::vector<std::string>{"A=1", "", "B=\xff\n"}}) {
+    const auto decoded = decode_environment(encode_environment(variables));
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(*decoded, variables);
+  }
+}
+
+TEST(Command, BytesOfAnotherOriginAreRefused) {
+  Command small = full();
+  small.arguments.pop_back();  // the long one
+  const std::string good = encode(small);
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    const auto decoded = decode_command(std::string_view(good).substr(0, size));
+    ASSERT_FALSE(decoded) << size << " of " << good.size() << " bytes";
+    EXPECT_EQ(decoded.error().code, ErrorCode::BadData);
+    EXPECT_THAT(decoded.error().message, HasSubstr(std::to_string(size) + " bytes"));
+  }
+  EXPECT_FALSE(decode_command(good + '\0'));
+  EXPECT_FALSE(decode_environment(good));
+  EXPECT_FALSE(decode_environment(std::string(8, '\xff')));
+}
+
+TEST(Command, DamageNeverDoesMoreThanFail) {
+  const std::string good = encode(full()).substr(0, 80);
+  Rng rng(1, 0);
+  for (int round = 0; round < 10'000; ++round) {
+    std::string bytes = good;
+    for (std::int64_t turns = rng.between(1, 8); turns > 0; --turns) {
+      const auto at = static_cast<std::size_t>(rng.between(0, std::ssize(bytes) - 1));
+      bytes[at] = static_cast<char>(rng.between(0, 255));
+    }
+    (void)decode_command(bytes);
+    (void)decode_environment(bytes);
+  }
+}
+
+TEST(CommandLine, PlainWordsStandAsTheyAre) {
+  EXPECT_EQ(command_line({"python", "-m", "a.b", "--lr=1e-3", "x@y:z,%+", "träume"}),
+            "python -m a.b --lr=1e-3 x@y:z,%+ träume");
+}
+
+TEST(CommandLine, OthersAreQuotedForAShell) {
+  EXPECT_EQ(command_line({"sh", "-c", "echo $HOME; rm *"}), "sh -c 'echo $HOME; rm *'");
+  EXPECT_EQ(command_line({"echo", ""}), "echo ''");
+  EXPECT_EQ(command_line({"echo", "it's"}), "echo 'it'\\''s'");
+  EXPECT_EQ(command_line({"~", "!", "#", "\\"}), "'~' '!' '#' '\\'");
+}
+
+TEST(CommandLine, StaysOneLineOnATerminal) {
+  EXPECT_EQ(command_line({"echo", "a\nb\tc\x1b[31m\x7f"}), "echo 'a b c [31m '");
+}
+
+TEST(CommandLine, IsCutAfterTheMost) {
+  const std::string line = command_line({"echo", std::string(1'000'000, 'x')}, 10);
+  EXPECT_EQ(line, "echo xxxxx…");
+  EXPECT_EQ(command_line({"1234567890"}, 10), "1234567890");
+  EXPECT_EQ(command_line({"1234567890", "1"}, 10), "1234567890…");
+  EXPECT_EQ(command_line(std::vector<std::string>(100'000, "word"), 12), "word word wo…");
+}
+
+TEST(CommandLine, IsNotCutWithinACharacter) {
+  EXPECT_EQ(command_line({"ab", "äöü"}, 4), "ab …");   // 'ä' has two bytes
+  EXPECT_EQ(command_line({"ab", "äöü"}, 5), "ab ä…");
+  EXPECT_EQ(command_line({"\x80\x80\x80\x80"}, 2), "…");  // only continuations: nothing to keep
+}
+
+TEST(CommandLine, OfNothingIsNothing) { EXPECT_EQ(command_line({}), ""); }
+
+}  // namespace
+}  // namespace berth::daemon

@@ -1,0 +1,191 @@
+// Goal: the engine's thread gets its turns whatever comes, in order, and nothing that was cancelled
+// fires. Method: a loop driven from this thread, with tasks, alarms and pipes.
+#include "daemon/loop.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "daemon/descriptor.hpp"
+
+namespace berth::daemon {
+namespace {
+
+struct Pipe {
+  Pipe() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK), 0);
+    reading = Descriptor(ends[0]);
+    writing = Descriptor(ends[1]);
+  }
+  void put() const { EXPECT_EQ(::write(writing.get(), "x", 1), 1); }
+  void take() const {
+    char byte = 0;
+    EXPECT_EQ(::read(reading.get(), &byte, 1), 1);
+  }
+  Descriptor reading;
+  Descriptor writing;
+};
+
+TEST(Loop, WhatCameTogetherIsOneBatch) {
+  Loop loop;
+  std::vector<int> seen;
+  std::vector<std::size_t> after;
+  for (int i = 0; i < 5; ++i) loop.post([&seen, i] { seen.push_back(i); });
+  loop.stop();
+  loop.run([&] { after.push_back(seen.size()); });
+  EXPECT_EQ(seen, (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(after, std::vector<std::size_t>{5});
+}
+
+TEST(Loop, TasksQueuedBeforeStopAreDone) {
+  Loop loop;
+  int done = 0;
+  for (int i = 0; i < 10'000; ++i) loop.post([&] { ++done; });
+  loop.stop();
+  loop.run([] {});
+  EXPECT_EQ(done, 10'000);
+}
+
+TEST(Loop, TasksOfOneThreadKeepTheirOrder) {
+  Loop loop;
+  std::vector<int> last(4, -1);
+  std::vector<std::thread> threads;
+  std::atomic<int> left = 4;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 1000; ++i) {
+        loop.post([&last, t, i] {
+          EXPECT_EQ(last[t], i - 1);
+          last[t] = i;
+        });
+      }
+      if (--left == 0) loop.stop();
+    });
+  }
+  loop.run([] {});
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(last, std::vector<int>(4, 999));
+}
+
+/// Requests that come as fast as they are answered must not keep the engine from its steps.
+TEST(Loop, ATaskThatAlwaysHasASuccessorLeavesAfterItsTurn) {
+  Loop loop;
+  int posted = 0;
+  int turns = 0;
+  Task again = [&] {
+    if (++posted < 1'000'000 && turns < 3) loop.post(again);
+  };
+  loop.post(again);
+  loop.run([&] {
+    if (++turns == 3) loop.stop();
+  });
+  EXPECT_LT(posted, 1'000'000);
+}
+
+TEST(Alarm, FiresOnceAfterItWasLastSet) {
+  Loop loop;
+  int fired = 0;
+  Loop::Alarm alarm(loop, [&] { ++fired; });
+  Loop::Alarm end(loop, [&] { loop.stop(); });
+  alarm.set(Duration(0));
+  alarm.set(Duration(1000));
+  end.set(Duration(20'000));
+  loop.run([] {});
+  EXPECT_EQ(fired, 1);
+}
+
+TEST(Alarm, ClearedOrGoneItNeverFires) {
+  Loop loop;
+  int fired = 0;
+  Loop::Alarm cleared(loop, [&] { ++fired; });
+  std::optional<Loop::Alarm> gone;
+  gone.emplace(loop, [&] { ++fired; });
+  cleared.set(Duration(0));
+  gone->set(Duration(0));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // both are over: their ends queue
+  cleared.clear();
+  gone.reset();
+  Loop::Alarm end(loop, [&] { loop.stop(); });
+  end.set(Duration(5000));
+  loop.run([] {});
+  EXPECT_EQ(fired, 0);
+}
+
+TEST(Alarm, CanBeSetAgainFromItsTask) {
+  Loop loop;
+  int fired = 0;
+  std::optional<Loop::Alarm> alarm;
+  alarm.emplace(loop, [&] {
+    if (++fired == 3) return loop.stop();
+    alarm->set(Duration(0));
+  });
+  alarm->set(Duration(0));
+  loop.run([] {});
+  EXPECT_EQ(fired, 3);
+}
+
+TEST(Watch, CallsForWhatIsThere) {
+  Loop loop;
+  const Pipe pipe;
+  int seen = 0;
+  const Loop::Watch watch(loop, pipe.reading.get(), [&] {
+    pipe.take();
+    if (++seen == 2) loop.stop();
+  });
+  pipe.put();
+  pipe.put();
+  loop.run([] {});
+  EXPECT_EQ(seen, 2);
+}
+
+TEST(Watch, DestroyedInItsOwnTaskItIsSilent) {
+  Loop loop;
+  const Pipe pipe;
+  int seen = 0;
+  std::optional<Loop::Watch> watch;
+  watch.emplace(loop, pipe.reading.get(), [&] {
+    ++seen;
+    watch.reset();
+  });
+  Loop::Alarm end(loop, [&] { loop.stop(); });
+  end.set(Duration(5000));
+  pipe.put();
+  loop.run([] {});
+  EXPECT_EQ(seen, 1);
+  pipe.take();  // the descriptor is still its owner's
+}
+
+TEST(Watch, ADescriptorCanBeWatchedAgain) {
+  Loop loop;
+  const Pipe pipe;
+  int seen = 0;
+  std::optional<Loop::Watch> watch;
+  watch.emplace(loop, pipe.reading.get(), [] { ADD_FAILURE() << "was taken away"; });
+  watch.reset();
+  watch.emplace(loop, pipe.reading.get(), [&] {
+    pipe.take();
+    ++seen;
+    loop.stop();
+  });
+  pipe.put();
+  loop.run([] {});
+  EXPECT_EQ(seen, 1);
+}
+
+TEST(Loop, CanGoWithTasksUndone) {
+  auto held = std::make_shared<int>(0);
+  {
+    Loop loop;
+    loop.post([held] {});
+  }
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace berth::daemon

@@ -1,0 +1,201 @@
+// Goal: a configuration says what is meant or where it is wrong, to the line and column, and what
+// is not said gets its default. Method: TOML texts in, options or messages out.
+#include "daemon/options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::daemon {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Options read(const std::string& text) {
+  Options options;
+  const auto done = read_config(options, text, "berth.toml");
+  EXPECT_TRUE(done) << done.error().message;
+  return options;
+}
+
+std::string refusal(const std::string& text) {
+  Options options;
+  const auto done = read_config(options, text, "berth.toml");
+  return done ? "taken" : done.error().message;
+}
+
+Options completed(Options options, const Surroundings& around) {
+  const auto done = complete(options, around);
+  EXPECT_TRUE(done) << done.error().message;
+  return options;
+}
+
+std::string incomplete(Options options, const Surroundings& around = {}) {
+  const auto done = complete(options, around);
+  return done ? "complete" : done.error().message;
+}
+
+const Surroundings kUser{.user = 1000, .home = "/home/ada", .runtime = "/run/user/1000"};
+
+TEST(Options, EveryKeyArrives) {
+  const Options options = read(R"(
+state = "/data/berth"
+socket = "/data/s"
+emulate = "2x24GiB"
+nvml = "/opt/libnvidia-ml.so.1"
+policy = "sjf"
+place = "first-fit"
+admission = "declared"
+slots = 2
+context = "300MiB"
+guard = "1GiB"
+user_gpus = 4
+user_jobs = 7
+half_life = "24h"
+probe = "500ms"
+grace = "30s"
+log_cap = "64MiB"
+cgroup = "/sys/fs/cgroup/berth"
+)");
+  EXPECT_EQ(options.state, "/data/berth");
+  EXPECT_EQ(options.socket, "/data/s");
+  EXPECT_EQ(options.emulate, "2x24GiB");
+  EXPECT_EQ(options.nvml, "/opt/libnvidia-ml.so.1");
+  EXPECT_EQ(options.rules.policy, "sjf");
+  EXPECT_EQ(options.rules.place, "first-fit");
+  EXPECT_EQ(options.rules.settings.admission.mode, AdmissionMode::Declared);
+  EXPECT_EQ(options.slots, 2);
+  EXPECT_EQ(options.context, Bytes(std::int64_t{300} << 20));
+  EXPECT_EQ(options.rules.settings.admission.guard_floor, Bytes(std::int64_t{1} << 30));
+  EXPECT_EQ(options.rules.settings.limits.gpus, GpuCount(4));
+  EXPECT_EQ(options.rules.settings.limits.jobs, 7);
+  EXPECT_EQ(options.rules.settings.service_half_life, hours(24));
+  EXPECT_EQ(options.probe, Duration(500'000));
+  EXPECT_EQ(options.grace, seconds(30));
+  EXPECT_EQ(options.log_cap, Bytes(std::int64_t{64} << 20));
+  EXPECT_EQ(options.cgroup, "/sys/fs/cgroup/berth");
+}
+
+TEST(Options, AnEmptyFileChangesNothing) {
+  EXPECT_EQ(read("").probe, Options().probe);
+  EXPECT_EQ(read("# only a comment\n").rules.policy, Options().rules.policy);
+}
+
+TEST(Options, AWrongValueIsFoundByLineAndColumn) {
+  EXPECT_EQ(refusal("\n\n  slots = 0\n"),
+            "berth.toml:3:11: slots: must be a number from 1 to 65535");
+  EXPECT_EQ(refusal("state = 5"), "berth.toml:1:9: state: must be a text");
+  EXPECT_EQ(refusal("user_gpus = -1"),
+            "berth.toml:1:13: user_gpus: must be a number from 0 to 1048576");
+  EXPECT_EQ(refusal("user_jobs = 1.5"),
+            "berth.toml:1:13: user_jobs: must be a number from 0 to 1048576");
+  EXPECT_EQ(refusal("slots = \"4\""), "berth.toml:1:9: slots: must be a number from 1 to 65535");
+}
+
+TEST(Options, DurationsHaveAUnitAndAreSomething) {
+  EXPECT_EQ(read("grace = \"2\"").grace, seconds(2));
+  EXPECT_EQ(read("grace = \"1.5m\"").grace, seconds(90));
+  EXPECT_THAT(refusal("grace = 10"), StartsWith("berth.toml:1:9: grace: must be a duration such as"));
+  EXPECT_THAT(refusal("grace = \"soon\""), HasSubstr("grace: must be a duration such as \"10s\""));
+  EXPECT_THAT(refusal("grace = \"-1s\""), HasSubstr("grace: must be a duration"));
+  EXPECT_EQ(refusal("grace = \"0s\""), "berth.toml:1:9: grace: must be more than nothing");
+  EXPECT_EQ(refusal("grace = \"1ns\""), "berth.toml:1:9: grace: must be more than nothing");
+}
+
+TEST(Options, ALookTakesItsTime) {
+  EXPECT_EQ(read("probe = \"50ms\"").probe, Duration(50'000));
+  EXPECT_EQ(refusal("probe = \"49ms\""),
+            "berth.toml:1:9: probe: must be at least 50ms, or no look is ever fresh");
+}
+
+TEST(Options, SizesHaveAUnit) {
+  EXPECT_EQ(read("context = \"1k\"").context, Bytes(1024));
+  EXPECT_THAT(refusal("context = 512"),
+              StartsWith("berth.toml:1:11: context: must be a size such as \"512MiB\""));
+  EXPECT_THAT(refusal("guard = \"much\""), HasSubstr("guard: must be a size"));
+  EXPECT_THAT(refusal("log_cap = \"99999999999999999999G\""), HasSubstr("log_cap: must be a size"));
+}
+
+TEST(Options, UnknownKeysAreRefusedWithThoseThereAre) {
+  const std::string message = refusal("probe = \"1s\"\nprobes = \"1s\"");
+  EXPECT_THAT(message, HasSubstr("probes: unknown key; there is: state, socket, emulate,"));
+  EXPECT_THAT(message, StartsWith("berth.toml:2:"));
+  EXPECT_THAT(refusal("[daemon]\nstate = \"/x\""), HasSubstr("daemon: unknown key"));
+}
+
+TEST(Options, WhatIsNoTomlIsFoundByLineAndColumn) {
+  EXPECT_THAT(refusal("slots = 4\nprobe = \n"), StartsWith("berth.toml:2:"));
+  EXPECT_THAT(refusal("slots = 4\nslots = 5\n"), StartsWith("berth.toml:2:"));
+  EXPECT_THAT(refusal("a = \"\xff\""), StartsWith("berth.toml:1:"));
+  EXPECT_NE(refusal(std::string(10'000, '[')), "taken");
+}
+
+TEST(Options, AdmissionModesAreKnownByTheirWords) {
+  for (const char* word : {"guarantee", "declared", "free-memory", "none"}) {
+    EXPECT_EQ(to_text(*parse_admission(word)), word);
+  }
+  EXPECT_EQ(parse_admission("hope").error().message,
+            "admission 'hope' is unknown; there is: guarantee, declared, free-memory, none");
+  EXPECT_THAT(refusal("admission = \"hope\""),
+              StartsWith("berth.toml:1:13: admission: admission 'hope' is unknown"));
+}
+
+TEST(Options, DefaultsOfRootAreTheMachines) {
+  const Options options = completed({}, {.user = 0, .home = "/root", .runtime = "/run/user/0"});
+  EXPECT_EQ(options.state, "/var/lib/berth");
+  EXPECT_EQ(options.socket, "/run/berth.sock");
+  EXPECT_EQ(default_config({.user = 0, .home = "/root", .runtime = ""}), "/etc/berth/berth.toml");
+}
+
+TEST(Options, DefaultsOfAUserAreTheirOwn) {
+  EXPECT_EQ(completed({}, kUser).state, "/home/ada/.local/state/berth");
+  EXPECT_EQ(completed({}, kUser).socket, "/run/user/1000/berth.sock");
+  EXPECT_EQ(completed({}, {.user = 1000, .home = "/home/ada", .runtime = ""}).socket,
+            "/home/ada/.local/state/berth/berth.sock");
+  EXPECT_EQ(default_config(kUser), "/home/ada/.config/berth/berth.toml");
+  EXPECT_EQ(default_config({.user = 1000, .home = "", .runtime = ""}), "");
+}
+
+TEST(Options, WhatWasSaidStays) {
+  Options options;
+  options.state = "/data";
+  options.socket = "/s";
+  EXPECT_EQ(completed(options, kUser).state, "/data");
+  EXPECT_EQ(completed(options, kUser).socket, "/s");
+}
+
+TEST(Options, AUserWithoutAHomeMustSayWhere) {
+  EXPECT_EQ(incomplete({}, {.user = 1000, .home = "", .runtime = ""}),
+            "no --state given and no home folder known");
+}
+
+TEST(Options, RealGpusAreGuardedUnlessSaidOtherwise) {
+  for (const AdmissionMode mode :
+       {AdmissionMode::Declared, AdmissionMode::FreeMemory, AdmissionMode::None}) {
+    Options options;
+    options.rules.settings.admission.mode = mode;
+    EXPECT_THAT(incomplete(options), HasSubstr("admission '" + std::string(to_text(mode)) + "'"));
+    EXPECT_THAT(incomplete(options), HasSubstr("--unsafe"));
+    Options unsafe = options;
+    unsafe.unsafe = true;
+    EXPECT_EQ(incomplete(unsafe), "complete");
+    options.emulate = "1x1GiB";
+    EXPECT_EQ(incomplete(options), "complete");
+  }
+}
+
+TEST(Options, APolicyThatIsNoneIsRefusedAtOnce) {
+  Options options;
+  options.rules.policy = "luck";
+  EXPECT_THAT(incomplete(options), HasSubstr("luck"));
+  options = {};
+  options.rules.place = "anywhere";
+  EXPECT_THAT(incomplete(options), HasSubstr("anywhere"));
+}
+
+TEST(Options, NothingIsSuspendedOnAMachine) {
+  EXPECT_FALSE(completed({}, kUser).rules.settings.can_suspend);
+}
+
+}  // namespace
+}  // namespace berth::daemon

@@ -1,0 +1,332 @@
+// Goal: what a user sends is taken in as it was meant or refused with key, value and limit, and
+// nothing that is sent can hurt. Method: texts and peers in, submissions or messages out; one test
+// per kind of wrong.
+#include "daemon/requests.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/engine.hpp"
+#include "gpu/probe.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+const http::Peer kPeer{.pid = 7, .user = 1000, .group = 100, .groups = {100, 27}};
+
+Json smallest() {
+  return {{"command", {"true"}}, {"directory", "/home/ada"}, {"environment", Json::array()}};
+}
+
+Json with(const std::string& key, const Json& value) {
+  Json json = smallest();
+  json[key] = value;
+  return json;
+}
+
+Submission taken(const std::string& body) {
+  auto job = parse_submission(body, kPeer);
+  if (job) return std::move(*job);
+  ADD_FAILURE() << job.error().message << " for " << body.substr(0, 200);
+  return {};
+}
+Submission taken(const Json& json) { return taken(json.dump()); }
+
+std::string refusal(const std::string& body) {
+  const auto job = parse_submission(body, kPeer);
+  return job ? "taken" : job.error().message;
+}
+std::string refusal(const Json& json) { return refusal(json.dump()); }
+
+ErrorCode code_of(const std::string& body) {
+  const auto job = parse_submission(body, kPeer);
+  return job ? ErrorCode::Io : job.error().code;
+}
+
+TEST(Requests, DefaultsAreThoseOfTheContract) {
+  const Submission job = taken(smallest());
+  const GpuRequest& gpu = job.spec.request.gpu;
+  EXPECT_EQ(gpu.count, GpuCount(1));
+  EXPECT_EQ(gpu.vram, Bytes(0));
+  EXPECT_EQ(gpu.sharing, Sharing::Shared);
+  EXPECT_EQ(job.spec.request.cpu, CpuMilli(0));
+  EXPECT_EQ(job.spec.request.host, Bytes(0));
+  EXPECT_EQ(job.spec.duration_class, DurationClass::Medium);
+  EXPECT_EQ(job.spec.kind, JobKind::Batch);
+  EXPECT_EQ(job.spec.time_limit, kForever);
+  EXPECT_FALSE(job.held);
+  EXPECT_EQ(job.name, "");
+  EXPECT_EQ(job.command.umask, 022U);
+  EXPECT_FALSE(job.command.attach);
+}
+
+TEST(Requests, EveryKeyArrives) {
+  const Submission job = taken(Json{{"command", {"python", "train.py", ""}},
+                                    {"directory", "/data/träume"},
+                                    {"environment", {"PATH=/bin", "EMPTY=", "A=b=c"}},
+                                    {"umask", 0077},
+                                    {"name", "first"},
+                                    {"gpus", 2},
+                                    {"vram_bytes", std::int64_t{20} << 30},
+                                    {"exclusive", true},
+                                    {"cpus", 1.5},
+                                    {"mem_bytes", 4096},
+                                    {"class", "short"},
+                                    {"kind", "notebook"},
+                                    {"time_limit_seconds", 0.25},
+                                    {"held", true},
+                                    {"attach",
+                                     {{"socket", "/tmp/s"},
+                                      {"terminal", true},
+                                      {"rows", 50},
+                                      {"columns", 65535}}}});
+  EXPECT_THAT(job.command.arguments, ElementsAre("python", "train.py", ""));
+  EXPECT_EQ(job.command.directory, "/data/träume");
+  EXPECT_THAT(*decode_environment(job.environment), ElementsAre("PATH=/bin", "EMPTY=", "A=b=c"));
+  EXPECT_EQ(job.command.umask, 077U);
+  EXPECT_EQ(job.name, "first");
+  EXPECT_EQ(job.spec.request.gpu.count, GpuCount(2));
+  EXPECT_EQ(job.spec.request.gpu.vram, Bytes(std::int64_t{20} << 30));
+  EXPECT_EQ(job.spec.request.gpu.sharing, Sharing::Alone);
+  EXPECT_EQ(job.spec.request.cpu, CpuMilli(1500));
+  EXPECT_EQ(job.spec.request.host, Bytes(4096));
+  EXPECT_EQ(job.spec.duration_class, DurationClass::Short);
+  EXPECT_EQ(job.spec.kind, JobKind::Notebook);
+  EXPECT_EQ(job.spec.time_limit, Duration(250'000));
+  EXPECT_TRUE(job.held);
+  ASSERT_TRUE(job.command.attach);
+  EXPECT_EQ(job.command.attach->socket, "/tmp/s");
+  EXPECT_TRUE(job.command.attach->terminal);
+  EXPECT_EQ(job.command.attach->rows, 50);
+  EXPECT_EQ(job.command.attach->columns, 65535);
+}
+
+TEST(Requests, EveryClassAndKindIsKnownByItsWord) {
+  for (const char* word : {"short", "medium", "long", "service"}) {
+    EXPECT_EQ(to_text(taken(with("class", word)).spec.duration_class), word);
+  }
+  for (const char* word : {"training", "inference", "notebook", "hpo", "batch"}) {
+    EXPECT_EQ(to_text(taken(with("kind", word)).spec.kind), word);
+  }
+  EXPECT_EQ(refusal(with("class", "huge")),
+            "class: \"huge\" is unknown; there is: short, medium, long, service");
+  EXPECT_EQ(refusal(with("kind", 3)),
+            "kind: 3 is unknown; there is: training, inference, notebook, hpo, batch");
+}
+
+TEST(Requests, WhoItIsComesFromThePeerOnly) {
+  const Submission job = taken(smallest());
+  EXPECT_EQ(job.spec.user, UserId(1000));
+  EXPECT_EQ(job.command.owner, (Owner{1000, 100, {100, 27}}));
+  for (const char* key : {"user", "uid", "group", "owner"}) {
+    EXPECT_THAT(refusal(with(key, 0)), HasSubstr(std::string(key) + ": unknown key"));
+  }
+}
+
+TEST(Requests, MemoryIsChargedInTheStepsOfTheProbe) {
+  EXPECT_EQ(taken(with("vram_bytes", 1)).spec.request.gpu.vram, kProbeStep);
+  EXPECT_EQ(taken(with("vram_bytes", kProbeStep.raw())).spec.request.gpu.vram, kProbeStep);
+  EXPECT_EQ(taken(with("vram_bytes", kProbeStep.raw() + 1)).spec.request.gpu.vram, kProbeStep * 2);
+}
+
+TEST(Requests, NumbersHaveLimits) {
+  EXPECT_EQ(refusal(with("gpus", -1)), "gpus: -1, the least is 0");
+  EXPECT_EQ(refusal(with("gpus", 1048577)), "gpus: 1048577, the most is 1048576");
+  EXPECT_EQ(taken(with("gpus", 1048576)).spec.request.gpu.count, GpuCount(1048576));
+  EXPECT_EQ(refusal(with("vram_bytes", 0)), "vram_bytes: 0, the least is 1");
+  EXPECT_EQ(refusal(with("vram_bytes", (std::int64_t{1} << 50) + 1)),
+            "vram_bytes: 1125899906842625, the most is 1125899906842624");
+  EXPECT_EQ(refusal(with("mem_bytes", 0)), "mem_bytes: 0, the least is 1");
+  EXPECT_EQ(refusal(with("umask", 0777 + 1)), "umask: 512, the most is 511");
+  EXPECT_EQ(refusal(with("cpus", 0)), "cpus: 0, must be more than 0");
+  EXPECT_EQ(refusal(with("cpus", -0.5)), "cpus: -0.5, must be more than 0");
+  EXPECT_EQ(refusal(with("cpus", 1048577)), "cpus: 1048577, the most is 1048576");
+  EXPECT_EQ(refusal(with("time_limit_seconds", 1e10)),
+            "time_limit_seconds: 10000000000.0, the most is 1000000000");
+  EXPECT_EQ(taken(with("time_limit_seconds", 1e-12)).spec.time_limit, Duration(1));
+  EXPECT_EQ(taken(with("cpus", 1e-9)).spec.request.cpu, CpuMilli(1));
+}
+
+TEST(Requests, AWholeNumberIsWrittenAsOne) {
+  EXPECT_EQ(refusal(with("gpus", 1.5)),
+            "gpus: 1.5, must be a whole number of at most 1048576");
+  EXPECT_THAT(refusal(with("gpus", 2.0)), HasSubstr("gpus: 2.0, must be a whole number"));
+  EXPECT_EQ(refusal(with("gpus", "2")), "gpus: must be a whole number, is \"2\"");
+}
+
+TEST(Requests, NumbersThatNoTypeHoldsAreRefused) {
+  const auto literal = [](const std::string& key, const std::string& number) {
+    std::string text = with(key, 123456).dump();
+    return refusal(text.replace(text.find("123456"), 6, number));
+  };
+  EXPECT_EQ(literal("gpus", "18446744073709551615"),
+            "gpus: 18446744073709551615, the most is 1048576");
+  EXPECT_THAT(literal("gpus", "18446744073709551616"), HasSubstr("gpus: 1.84467440737095"));
+  EXPECT_EQ(literal("gpus", "-9223372036854775808"),
+            "gpus: -9223372036854775808, the least is 0");
+  EXPECT_THAT(literal("vram_bytes", "-1e308"), HasSubstr("vram_bytes: -1e+308"));
+  EXPECT_NE(literal("time_limit_seconds", "1e999"), "taken");
+  EXPECT_NE(literal("cpus", "NaN"), "taken");
+  EXPECT_NE(literal("cpus", "Infinity"), "taken");
+  EXPECT_NE(literal("gpus", std::string(100'000, '9')), "taken");
+}
+
+TEST(Requests, WrongTypesAreNamed) {
+  EXPECT_EQ(refusal(with("command", "ls")), "command: must be a list of texts, is \"ls\"");
+  EXPECT_EQ(refusal(with("command", {"ls", 5})), "command[1]: must be a text, is 5");
+  EXPECT_EQ(refusal(with("environment", Json::object())),
+            "environment: must be a list of texts, is {}");
+  EXPECT_EQ(refusal(with("environment", {"A=1", nullptr})),
+            "environment[1]: must be a text, is null");
+  EXPECT_EQ(refusal(with("directory", 1)), "directory: must be a text, is 1");
+  EXPECT_EQ(refusal(with("name", Json::array())), "name: must be a text, is []");
+  EXPECT_EQ(refusal(with("held", 1)), "held: must be true or false, is 1");
+  EXPECT_EQ(refusal(with("exclusive", "yes")), "exclusive: must be true or false, is \"yes\"");
+  EXPECT_EQ(refusal(with("cpus", "many")), "cpus: must be a number, is \"many\"");
+  EXPECT_EQ(refusal(with("gpus", nullptr)), "gpus: must be a whole number, is null");
+  EXPECT_EQ(refusal(with("attach", "/tmp/s")), "attach: must be an object, is \"/tmp/s\"");
+}
+
+TEST(Requests, LongValuesAreShownShortened) {
+  const std::string message = refusal(with("gpus", std::string(5000, 'x')));
+  EXPECT_THAT(message, HasSubstr("xxx..."));
+  EXPECT_LT(message.size(), 200U);
+}
+
+TEST(Requests, UnknownKeysAreRefused) {
+  EXPECT_THAT(refusal(with("gpu", 1)), HasSubstr("gpu: unknown key"));
+  EXPECT_THAT(refusal(with("", 1)), HasSubstr("unknown key"));
+  EXPECT_THAT(refusal(with("attach", {{"socket", "/s"}, {"pty", true}})),
+              HasSubstr("attach.pty: unknown key; there is: socket, terminal, rows, columns"));
+}
+
+TEST(Requests, AKeyStandsOnce) {
+  std::string twice = smallest().dump();
+  twice.insert(1, "\"gpus\":1,\"gpus\":2,");
+  EXPECT_EQ(refusal(twice), "gpus: stands there twice");
+  std::string nested = smallest().dump();
+  nested.insert(1, R"("attach":{"socket":"/a","terminal":true,"socket":"/b"},)");
+  EXPECT_EQ(refusal(nested), "socket: stands there twice");
+  std::string apart = smallest().dump();  // the same word in two objects is no duplicate
+  apart.insert(1, R"("attach":{"socket":"/a"},"name":"socket",)");
+  EXPECT_EQ(refusal(apart), "taken");
+}
+
+TEST(Requests, WhatIsNeededMustBeThere) {
+  for (const auto& [key, message] : std::map<std::string, std::string>{
+           {"command", "command: is empty, must name a program"},
+           {"directory", "directory: '', must be an absolute path"},
+           {"environment", "environment: is missing"}}) {
+    Json json = smallest();
+    json.erase(key);
+    EXPECT_EQ(refusal(json), message);
+  }
+  EXPECT_THAT(refusal(with("command", Json::array())), HasSubstr("command: is empty"));
+  EXPECT_THAT(refusal(with("command", {""})), HasSubstr("command: is empty"));
+  EXPECT_EQ(refusal(with("directory", "data")),
+            "directory: 'data', must be an absolute path");
+  EXPECT_EQ(refusal(with("attach", {{"terminal", false}})),
+            "attach.socket: must be an absolute path");
+  EXPECT_EQ(refusal(with("attach", {{"socket", "s"}})), "attach.socket: must be an absolute path");
+}
+
+TEST(Requests, AnEnvironmentIsOfVariables) {
+  EXPECT_EQ(refusal(with("environment", {"A=1", "PATH"})),
+            "environment[1]: 'PATH', must be NAME=value");
+  EXPECT_EQ(refusal(with("environment", {"=x"})), "environment[0]: '=x', must be NAME=value");
+}
+
+TEST(Requests, ATerminalFitsSixteenBits) {
+  const auto attach = [](const char* key, const Json& value) {
+    return refusal(with("attach", {{"socket", "/s"}, {key, value}}));
+  };
+  EXPECT_EQ(attach("rows", 65536), "attach.rows: 65536, the most is 65535");
+  EXPECT_EQ(attach("columns", -1), "attach.columns: -1, the least is 0");
+  EXPECT_EQ(attach("terminal", 1), "attach.terminal: must be true or false, is 1");
+}
+
+TEST(Requests, AJobWithoutGpusAsksForNoGpuMemory) {
+  Json json = with("gpus", 0);
+  json["exclusive"] = true;  // there is nothing to have alone
+  EXPECT_EQ(taken(json).spec.request.gpu.sharing, Sharing::Shared);
+  json["vram_bytes"] = 1;
+  EXPECT_THAT(refusal(json), HasSubstr("vram_bytes: 67108864 with 0 GPUs, must be absent"));
+}
+
+TEST(Requests, NoTextHoldsANul) {
+  const std::string nul("a\0b", 3);
+  EXPECT_EQ(refusal(with("command", {"ls", nul})), "command[1]: holds a NUL byte");
+  EXPECT_EQ(refusal(with("environment", {"A=" + nul})), "environment[0]: holds a NUL byte");
+  EXPECT_EQ(refusal(with("directory", "/" + nul)), "directory: holds a NUL byte");
+  EXPECT_EQ(refusal(with("name", nul)), "name: holds a NUL byte");
+  EXPECT_EQ(refusal(with("attach", {{"socket", "/" + nul}})), "attach.socket: holds a NUL byte");
+}
+
+TEST(Requests, WhatIsNoJsonIsSaidToBeNone) {
+  for (const std::string& body :
+       {std::string(), std::string("{"), std::string("[]"), std::string("null"), std::string("7"),
+        std::string("\"text\""), smallest().dump() + "x", std::string("{\"a\":1,}"),
+        std::string("\0", 1), std::string(100'000, '{')}) {
+    EXPECT_EQ(code_of(body), ErrorCode::BadData) << body.substr(0, 60);
+  }
+  EXPECT_THAT(refusal(std::string("[]")), HasSubstr("not a JSON object"));
+}
+
+TEST(Requests, BytesThatAreNoUtf8AreRefusedAsSuch) {
+  for (const char* wrong : {"\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf"}) {
+    std::string body = with("name", "HERE").dump();
+    body.replace(body.find("HERE"), 4, wrong);
+    EXPECT_EQ(code_of(body), ErrorCode::BadData);
+    EXPECT_THAT(refusal(body), HasSubstr("UTF-8"));
+  }
+}
+
+TEST(Requests, NestingIsBounded) {
+  const auto nested = [](std::size_t depth) {
+    return "{\"name\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  EXPECT_THAT(refusal(nested(9)), HasSubstr("nested deeper than 8 levels"));
+  EXPECT_THAT(refusal(nested(1'000'000)), HasSubstr("nested deeper than 8 levels"));
+  EXPECT_THAT(refusal(nested(2)), HasSubstr("name: must be a text"));
+}
+
+TEST(Requests, ArgumentsAndEnvironmentFitTwoMebibytes) {
+  const std::size_t most = std::size_t{2} << 20;
+  // "true" and the variable each cost their bytes, a NUL and a pointer.
+  const std::size_t fixed = 4 + 9 + 2 + 9;
+  const std::string value(most - fixed, 'x');
+  EXPECT_EQ(decode_environment(taken(with("environment", {"A=" + value})).environment)->front(),
+            "A=" + value);
+  EXPECT_EQ(refusal(with("environment", {"A=" + value + "x"})),
+            "command and environment: 2097153 bytes, the most is 2097152");
+  EXPECT_THAT(refusal(with("command", std::vector<std::string>(300'000, "x"))),
+              HasSubstr("command and environment: 3000000 bytes"));
+}
+
+TEST(Requests, NamesAreShort) {
+  EXPECT_EQ(taken(with("name", std::string(256, 'n'))).name.size(), 256U);
+  EXPECT_EQ(refusal(with("name", std::string(257, 'n'))), "name: 257 bytes, the most is 256");
+}
+
+TEST(Requests, AJobIdIsANumber) {
+  EXPECT_EQ(*parse_job_id("1"), JobId(1));
+  EXPECT_EQ(*parse_job_id(std::to_string(kLastJob.value())), kLastJob);
+  for (const char* text : {"", "0", "-1", "+1", " 1", "1 ", "1x", "0x1", "1.0", "1099511627777",
+                           "18446744073709551616", "abc"}) {
+    const auto id = parse_job_id(text);
+    ASSERT_FALSE(id) << text;
+    EXPECT_EQ(id.error().code, ErrorCode::InvalidArgument);
+    EXPECT_THAT(id.error().message, HasSubstr("'" + std::string(text) + "' is no job id"));
+    EXPECT_THAT(id.error().message, HasSubstr("from 1 to 1099511627776"));
+  }
+  EXPECT_LT(parse_job_id(std::string(100'000, '9')).error().message.size(), 200U);
+}
+
+}  // namespace
+}  // namespace berth::daemon
