@@ -1,23 +1,91 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <span>
+#include <string_view>
 
 #include "cli/verbs.hpp"
 
 namespace berth::cli {
+
+namespace {
+
+struct Verb {
+  std::string_view name;
+  void (*add)(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+  bool has_command = false;  ///< What follows `--` is a command, not the verb's own.
+};
+
+/// A verb that takes no command.
+template <void (*add)(CLI::App&, Action&)>
+void plain(CLI::App& app, Action& chosen, const FromDashes&) {
+  add(app, chosen);
+}
+
+constexpr auto kVerbs = std::to_array<Verb>({
+    {"run", add_run, true},
+    {"submit", add_submit, true},
+    {"ls", plain<add_ls>},
+    {"show", plain<add_show>},
+    {"logs", plain<add_logs>},
+    {"wait", plain<add_wait>},
+    {"cancel", plain<add_cancel>},
+    {"hold", plain<add_hold>},
+    {"release", plain<add_release>},
+    {"gpus", plain<add_gpus>},
+    {"doctor", plain<add_doctor>},
+    {"sim", plain<add_sim>},
+    {"version", plain<add_version>},
+});
+
+/// The words of the command line without the program's name, split for CLI11.
+struct Words {
+  std::vector<std::string> reversed;  ///< As CLI11 takes them.
+  FromDashes from_dashes;
+};
+
+Words split(std::span<char* const> words, const Verb* verb) {
+  const auto is_dashes = [](const char* word) { return std::string_view(word) == "--"; };
+  const bool splits = verb != nullptr && verb->has_command;
+  const auto dashes = splits ? std::ranges::find_if(words, is_dashes) : words.end();
+  Words parts{{words.begin(), dashes}, {dashes, words.end()}};
+  std::ranges::reverse(parts.reversed);
+  return parts;
+}
+
+/// Only the verb that is called is built: the others' options cost more than a request.
+void add_verbs(CLI::App& app, Action& chosen, const Verb* only, const FromDashes& from_dashes) {
+  for (const Verb& verb : kVerbs) {
+    if (only == nullptr || only == &verb) verb.add(app, chosen, from_dashes);
+  }
+}
+
+}  // namespace
 
 int report_failure(const std::string& message) {
   std::fprintf(stderr, "berth: %s\n", message.c_str());
   return kFailed;
 }
 
+int report_usage(const std::string& message) {
+  report_failure(message);
+  return kBadUsage;
+}
+
 int run(int argc, char** argv) {
+  const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
+  const auto* const called =
+      words.empty() ? kVerbs.end() : std::ranges::find(kVerbs, words.front(), &Verb::name);
+  const Verb* const verb = called == kVerbs.end() ? nullptr : called;
+  auto [reversed, from_dashes] = split(words, verb);
+
   CLI::App app("berth gives every GPU job a place where its memory is guaranteed.", "berth");
   app.require_subcommand(1);
   Action chosen;
-  add_sim(app, chosen);
-  add_version(app, chosen);
+  add_verbs(app, chosen, verb, from_dashes);
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
     app.exit(error);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -16,13 +17,29 @@ inline constexpr int kBadUsage = 2;
 /// What a verb does once its arguments are read; returns the exit code.
 using Action = std::function<int()>;
 
+/// The command line from its first `--` on, for the verbs that run a command.
+using FromDashes = std::vector<std::string>;
+
 int run(int argc, char** argv);
 
 // Each adds its subcommand to the application and sets `chosen` when it is called.
+void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+void add_ls(CLI::App& app, Action& chosen);
+void add_show(CLI::App& app, Action& chosen);
+void add_logs(CLI::App& app, Action& chosen);
+void add_wait(CLI::App& app, Action& chosen);
+void add_cancel(CLI::App& app, Action& chosen);
+void add_hold(CLI::App& app, Action& chosen);
+void add_release(CLI::App& app, Action& chosen);
+void add_gpus(CLI::App& app, Action& chosen);
+void add_doctor(CLI::App& app, Action& chosen);
 void add_sim(CLI::App& app, Action& chosen);
 void add_version(CLI::App& app, Action& chosen);
 
 /// Prints `berth: MESSAGE` to stderr. Returns: kFailed.
 int report_failure(const std::string& message);
+/// The same for what the user typed. Returns: kBadUsage.
+int report_usage(const std::string& message);
 
 }  // namespace berth::cli

@@ -1,0 +1,401 @@
+#include "cli/attend.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "cli/job_text.hpp"
+#include "cli/job_watch.hpp"
+#include "cli/output.hpp"
+#include "cli/polled_request.hpp"
+#include "cli/raw_terminal.hpp"
+#include "cli/relay.hpp"
+#include "cli/rendezvous.hpp"
+#include "cli/signal_queue.hpp"
+#include "cli/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+using std::chrono::seconds;
+
+/// How long a daemon may be away before the shim's word for how the job ended is enough.
+constexpr seconds kTrustAfter{5};
+/// A terminal that another process group has is looked at again after this long.
+constexpr seconds kLookAgain{1};
+
+constexpr pollfd kNothing{.fd = -1, .events = 0, .revents = 0};
+
+int signal_code(int signal) { return 128 + signal; }
+
+/// Says things on standard error, in order and once.
+class Narrator {
+ public:
+  explicit Narrator(std::uint64_t job) : job_("job " + std::to_string(job)) {}
+
+  /// Progress, which only a terminal gets.
+  void progress(const std::string& what) {
+    if (isatty(STDERR_FILENO) == 0 || what == last_) return;
+    last_ = what;
+    tell(job_ + " " + what);
+  }
+  void tell(const std::string& what) const {
+    std::fprintf(stderr, "berth: %s%s", what.c_str(), is_raw_ ? "\r\n" : "\n");
+  }
+  void about_job(const std::string& what) const { tell(job_ + ": " + what); }
+  void set_raw(bool raw) { is_raw_ = raw; }
+
+ private:
+  std::string job_;
+  std::string last_;
+  bool is_raw_ = false;  ///< Then a new line does not begin at the left by itself.
+};
+
+/// A cancel that is sent until a daemon has answered it.
+class Cancelling {
+ public:
+  Cancelling(std::string socket, std::uint64_t job) : socket_(std::move(socket)), job_(job) {}
+
+  pollfd interest() const { return request_ ? request_->interest() : kNothing; }
+  Clock::time_point due() const { return request_ ? Clock::time_point::max() : next_try_; }
+  bool is_answered() const { return answered_; }
+  bool is_unreachable() const { return unreachable_; }
+
+  void advance(Clock::time_point now, const pollfd& polled) {
+    if (answered_) return;
+    if (!request_ && now >= next_try_) send(now);
+    if (!request_ || polled.revents == 0) return;
+    const auto progress = request_->advance([](std::string_view) {});
+    if (progress == PolledRequest::Progress::Open) return;
+    // A refusal is an answer too: the job has ended, or is not there.
+    answered_ = progress == PolledRequest::Progress::Ended && request_->status() < 500;
+    if (!answered_) retry(now);
+  }
+
+ private:
+  void send(Clock::time_point now) {
+    auto opened = PolledRequest::open(
+        socket_, {.method = "POST", .target = job_target(job_, "/cancel"), .body = {}});
+    unreachable_ = !opened;
+    if (!opened) return retry(now);
+    request_ = std::move(*opened);
+  }
+  void retry(Clock::time_point now) {
+    request_.reset();
+    next_try_ = now + backoff_.next();
+  }
+
+  std::string socket_;
+  std::uint64_t job_;
+  std::optional<PolledRequest> request_;
+  Backoff backoff_;
+  Clock::time_point next_try_{};
+  bool answered_ = false;
+  bool unreachable_ = false;
+};
+
+enum class Screen { Plain, Terminal };
+
+/// A job gets a terminal where this process is in the front of one.
+Screen screen_here() {
+  const bool both = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+  return both && is_foreground(STDIN_FILENO) ? Screen::Terminal : Screen::Plain;
+}
+
+/// What holds from the submission to the end.
+struct Place {
+  std::string socket;  ///< The daemon's.
+  const Rendezvous& rendezvous;
+  const SignalQueue& signals;
+  Screen screen = Screen::Plain;
+};
+
+class Attendance {
+ public:
+  Attendance(const Place& place, std::uint64_t job)
+      : place_(place), job_(job), narrator_(job), watch_(place.socket, job) {}
+
+  /// A signal that came while the job had no number yet.
+  void give_up(int signal) { on_signal(signal); }
+  Attended stay() {
+    while (!outcome_) turn();
+    leave_terminal();
+    return *outcome_;
+  }
+  /// The job as it ended; null if that is not known.
+  const Json& ended() const { return final_; }
+
+ private:
+  // ---- One turn of the loop ------------------------------------------------------------------
+
+  struct Polls {
+    pollfd signals;
+    pollfd rendezvous;
+    pollfd watch;
+    pollfd cancel;
+    Relay::Polls relay;
+  };
+
+  Polls interests() const {
+    const Relay::Polls none{kNothing, kNothing, kNothing, kNothing};
+    return {.signals = {.fd = place_.signals.descriptor(), .events = POLLIN, .revents = 0},
+            .rendezvous = {.fd = relay_ ? -1 : place_.rendezvous.descriptor(),
+                           .events = POLLIN,
+                           .revents = 0},
+            .watch = watch_.interest(),
+            .cancel = cancelling_ ? cancelling_->interest() : kNothing,
+            .relay = relay_ ? relay_->interests() : none};
+  }
+
+  void turn() {
+    auto all = std::bit_cast<std::array<pollfd, sizeof(Polls) / sizeof(pollfd)>>(interests());
+    poll(all.data(), all.size(), timeout(Clock::now()));
+    const auto polls = std::bit_cast<Polls>(all);
+    const auto now = Clock::now();
+    if (polls.signals.revents != 0) on_signals();
+    if (relay_) relay_->advance(polls.relay);
+    watch_.advance(now, polls.watch, [this](const Json& job) { on_change(job); });
+    if (cancelling_) cancelling_->advance(now, polls.cancel);
+    if (!relay_) meet_shim();
+    if (relay_) look_at_relay(now);
+    tell_of_absence();
+    if (!outcome_) outcome_ = judge(now);
+  }
+
+  int timeout(Clock::time_point now) const {
+    auto due = watch_.due().value_or(Clock::time_point::max());
+    if (cancelling_) due = std::min(due, cancelling_->due());
+    if (const auto trusted = trusted_at()) due = std::min(due, *trusted);
+    if (relay_ && !is_foreground(STDIN_FILENO)) due = std::min(due, now + kLookAgain);
+    if (due == Clock::time_point::max()) return -1;
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(due - now).count();
+    return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 60'000));
+  }
+
+  // ---- The shim ------------------------------------------------------------------------------
+
+  void meet_shim() {
+    auto shim = place_.rendezvous.accept();
+    if (!shim) return;
+    exit_code_.reset();
+    relay_.emplace(std::move(*shim), input_);
+    if (place_.screen == Screen::Plain) return;
+    raw_ = std::make_unique<RawTerminal>(STDIN_FILENO);
+    narrator_.set_raw(true);
+    relay_->send_size(size_of(STDOUT_FILENO));
+  }
+
+  void leave_terminal() {
+    raw_.reset();
+    narrator_.set_raw(false);
+  }
+
+  void look_at_relay(Clock::time_point now) {
+    if (const auto failure = relay_->failure(); failure && !output_failed_) on_failure(*failure);
+    if (!relay_->is_over()) return;
+    exit_code_ = relay_->exit_code();
+    exit_at_ = now;
+    input_ = relay_->input();
+    relay_.reset();
+    leave_terminal();
+  }
+
+  /// A reader that is gone ends the job too; the shim does that when this end closes.
+  void on_failure(int error) {
+    output_failed_ = true;
+    if (error == EPIPE) {
+      relay_->send_signal(SIGPIPE);
+      outcome_ = Attended{.code = signal_code(SIGPIPE), .broken_pipe = true};
+    } else {
+      narrator_.tell(std::string("standard output: ") + std::strerror(error) +
+                     "; what follows is in: berth logs " + std::to_string(job_));
+    }
+  }
+
+  // ---- The daemon ----------------------------------------------------------------------------
+
+  void on_change(const Json& job) {
+    const std::string state = text_of(job, "state");
+    if (state == "queued" || state == "held") {
+      exit_code_.reset();  // of an attempt that was not the last
+      const std::string reason = printable(text_of(job, "reason"));
+      narrator_.progress(state + (reason.empty() ? "" : ": " + reason));
+    } else if (state == "running") {
+      const std::string gpus = gpu_list(part_of(job, "gpus"));
+      narrator_.progress("started" + (gpus.empty() ? "" : " on " + gpus));
+    }
+    if (has_ended(job)) final_ = job;
+  }
+
+  void tell_of_absence() {
+    const bool away = watch_.is_unreachable() && final_.is_null();
+    if (away && !told_of_absence_) {
+      told_of_absence_ = true;
+      narrator_.tell("berthd is away; " + std::string(relay_ ? "the job goes on" : "waiting"));
+    }
+    if (cancelling_ && cancelling_->is_unreachable() && !told_of_cancel_) {
+      told_of_cancel_ = true;
+      narrator_.about_job("is cancelled when berthd is back; once more to leave it");
+    }
+  }
+
+  // ---- Signals -------------------------------------------------------------------------------
+
+  void on_signals() {
+    while (const auto signal = place_.signals.next()) {
+      if (*signal == SIGWINCH || *signal == SIGCONT) {
+        if (*signal == SIGCONT && raw_) raw_->enter();
+        if (raw_) relay_->send_size(size_of(STDOUT_FILENO));
+      } else {
+        on_signal(*signal);
+      }
+    }
+  }
+
+  /// A job that runs gets it; one that does not is cancelled, and the second time it is left alone.
+  void on_signal(int signal) {
+    if (relay_) return relay_->send_signal(signal);
+    if (exit_code_) {
+      outcome_ = Attended{.code = *exit_code_};
+    } else if (cancelling_) {
+      narrator_.about_job("may go on; berthd has not answered yet");
+      outcome_ = Attended{.code = signal_code(gave_up_by_)};
+    } else {
+      gave_up_by_ = signal;
+      cancelling_.emplace(place_.socket, job_);
+    }
+  }
+
+  // ---- The end -------------------------------------------------------------------------------
+
+  /// From when the shim's word is enough; nothing while the daemon is there, or there is no word.
+  std::optional<Clock::time_point> trusted_at() const {
+    const auto away = watch_.away_since();
+    if (!exit_code_ || !away) return std::nullopt;
+    return std::max(exit_at_, *away) + kTrustAfter;
+  }
+
+  std::optional<Attended> judge(Clock::time_point now) {
+    if (relay_) return std::nullopt;  // it has more to say
+    // The news of the job's end may overtake the answer.
+    const bool cancelled = text_of(final_, "state") == "cancelled";
+    if (cancelling_ && (cancelling_->is_answered() || cancelled)) {
+      return Attended{.code = signal_code(gave_up_by_)};
+    }
+    if (!final_.is_null()) return Attended{.code = with_output(final_code())};
+    const auto trusted = trusted_at();
+    if (trusted && now >= *trusted) return Attended{.code = with_output(*exit_code_)};
+    if (!watch_.refusal()) return std::nullopt;
+    if (exit_code_) return Attended{.code = with_output(*exit_code_)};
+    narrator_.tell(*watch_.refusal());
+    return Attended{.code = kFailed};
+  }
+
+  /// The shim knows the job's code, the daemon why berth ended it.
+  int final_code() const {
+    const std::string words = ending(final_);
+    if (!words.empty()) narrator_.about_job(words);
+    const std::string state = text_of(final_, "state");
+    const bool by_itself = state == "done" || state == "failed";
+    return by_itself && exit_code_ ? *exit_code_ : exit_code_of(final_);
+  }
+
+  /// Output that was lost on the way is a failure, however the job ended.
+  int with_output(int code) const { return output_failed_ ? kFailed : code; }
+
+  const Place& place_;
+  std::uint64_t job_;
+  Narrator narrator_;
+  JobWatch watch_;
+  std::optional<Relay> relay_;
+  std::unique_ptr<RawTerminal> raw_;
+  Input input_ = Input::Open;
+  std::optional<Cancelling> cancelling_;
+  int gave_up_by_ = 0;
+  std::optional<int> exit_code_;
+  Clock::time_point exit_at_{};
+  Json final_;
+  bool output_failed_ = false;
+  bool told_of_absence_ = false;
+  bool told_of_cancel_ = false;
+  std::optional<Attended> outcome_;
+};
+
+/// The answer to the submission, and the first signal that came meanwhile.
+struct Submitted {
+  http::Response response;
+  std::optional<int> signal;
+};
+
+/// Errors: Io if the daemon goes away before it answers, or by a second signal.
+Expected<Submitted> submit(const Place& place, const Json& body) {
+  auto request = PolledRequest::open(place.socket,
+                                     {.method = "POST", .target = "/v1/jobs", .body = body.dump()});
+  if (!request) return fail(ErrorCode::NotFound, nobody_answers(place.socket));
+  Submitted submitted{.response = {.status = 0}};
+  auto progress = PolledRequest::Progress::Open;
+  while (progress == PolledRequest::Progress::Open) {
+    std::array polls = {request->interest(),
+                        pollfd{.fd = place.signals.descriptor(), .events = POLLIN, .revents = 0}};
+    poll(polls.data(), polls.size(), -1);
+    while (const auto signal = place.signals.next()) {
+      if (*signal == SIGWINCH || *signal == SIGCONT) continue;
+      if (submitted.signal) return fail(ErrorCode::Io, "left before berthd took the job");
+      submitted.signal = signal;
+    }
+    progress =
+        request->advance([&](std::string_view bytes) { submitted.response.body.append(bytes); });
+  }
+  if (progress == PolledRequest::Progress::Lost) {
+    return fail(ErrorCode::Io, place.socket + ": berthd went away before it took the job");
+  }
+  submitted.response.status = request->status();
+  return submitted;
+}
+
+void add_attach(Json& body, const Place& place) {
+  const bool terminal = place.screen == Screen::Terminal;
+  Json attach = {{"socket", place.rendezvous.path()}, {"terminal", terminal}};
+  if (terminal) {
+    const TerminalSize size = size_of(STDOUT_FILENO);
+    attach["rows"] = size.rows;
+    attach["columns"] = size.columns;
+  }
+  body["attach"] = std::move(attach);
+}
+
+}  // namespace
+
+Attended attend(const CommonOptions& common, Json body) {
+  const SignalQueue signals;
+  const auto rendezvous = Rendezvous::open();
+  if (!rendezvous) return {.code = report_failure(rendezvous.error().message)};
+  const Place place{.socket = choose_socket(common).path,
+                    .rendezvous = *rendezvous,
+                    .signals = signals,
+                    .screen = screen_here()};
+  add_attach(body, place);
+  const auto submitted = submit(place, body);
+  if (!submitted) return {.code = report_failure(submitted.error().message)};
+  const auto answer = answer_of(submitted->response);
+  if (!answer) return {.code = report_failure(answer.error().message)};
+  const auto job = integer_of(*answer, "id");
+  if (!job || *job <= 0) return {.code = report_failure("berthd gives the new job no number")};
+  Attendance attendance(place, static_cast<std::uint64_t>(*job));
+  if (submitted->signal) attendance.give_up(*submitted->signal);
+  const Attended outcome = attendance.stay();
+  if (common.json && !attendance.ended().is_null()) {
+    std::fputs(json_text(attendance.ended()).c_str(), stderr);
+  }
+  return outcome;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,77 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/daemon.hpp"
+#include "cli/output.hpp"
+#include "cli/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+Json check(const char* name, const char* status, const std::string& detail) {
+  return {{"name", name}, {"status", status}, {"detail", detail}};
+}
+
+/// The command line's own checks, then the daemon's.
+Json checks_of(const CommonOptions& common) {
+  const SocketChoice socket = choose_socket(common);
+  Json checks = Json::array();
+  auto daemon = Daemon::open(socket.path);
+  if (!daemon) {
+    checks.push_back(check("socket", "fail", daemon.error().message));
+    return checks;
+  }
+  checks.push_back(check("socket", "ok", socket.path + " (" + socket.found + ")"));
+  const auto version = daemon->get("/v1/version");
+  const std::string theirs = version ? text_of(*version, "version") : "";
+  const bool same = theirs == BERTH_VERSION;
+  checks.push_back(check("version", same ? "ok" : "warn",
+                         same ? theirs : "berth " BERTH_VERSION ", berthd " + theirs));
+  const auto answer = daemon->get("/v1/doctor");
+  if (!answer) {
+    checks.push_back(check("daemon", "fail", answer.error().message));
+    return checks;
+  }
+  for (const Json& one : part_of(*answer, "checks")) checks.push_back(one);
+  return checks;
+}
+
+Colour colour_of(const std::string& status) {
+  if (status == "ok") return Colour::Green;
+  return status == "warn" ? Colour::Yellow : Colour::Red;
+}
+
+std::string text_of_checks(const Json& checks) {
+  Table table({{"STATUS"}, {"CHECK"}, {"DETAIL"}});
+  Look look = look_of(STDOUT_FILENO);
+  look.width.reset();  // what is not enforced must be read whole
+  for (const Json& one : checks) {
+    const std::string status = printable(text_of(one, "status"));
+    table.add({{status, colour_of(status)},
+               {printable(text_of(one, "name"))},
+               {printable(text_of(one, "detail"))}});
+  }
+  return table.text(look);
+}
+
+int doctor(const CommonOptions& common) {
+  const Json checks = checks_of(common);
+  const int printed = print(common.json ? json_text({{"checks", checks}}) : text_of_checks(checks));
+  const bool failed =
+      std::ranges::any_of(checks, [](const Json& one) { return text_of(one, "status") == "fail"; });
+  return failed ? kFailed : printed;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& chosen) {
+  auto common = std::make_shared<CommonOptions>();
+  CLI::App* const verb =
+      app.add_subcommand("doctor", "What is and is not enforced on this machine.");
+  add_common(*verb, *common);
+  verb->callback([=, &chosen] { chosen = [=] { return doctor(*common); }; });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,31 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/daemon.hpp"
+#include "cli/gpu_text.hpp"
+#include "cli/output.hpp"
+#include "cli/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+int gpus(const CommonOptions& common) {
+  auto daemon = Daemon::open(common);
+  if (!daemon) return report_failure(daemon.error().message);
+  const auto answer = daemon->get("/v1/gpus");
+  if (!answer) return report_failure(answer.error().message);
+  return print(common.json ? json_text(*answer) : gpu_page(*answer, look_of(STDOUT_FILENO)));
+}
+
+}  // namespace
+
+void add_gpus(CLI::App& app, Action& chosen) {
+  auto common = std::make_shared<CommonOptions>();
+  CLI::App* const verb = app.add_subcommand("gpus", "GPUs, who is on them, and what is free.");
+  add_common(*verb, *common);
+  verb->callback([=, &chosen] { chosen = [=] { return gpus(*common); }; });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,33 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/each_job.hpp"
+#include "cli/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+struct Wording {
+  const char* name;
+  const char* help;
+};
+
+void add(CLI::App& app, Action& chosen, const Wording& words) {
+  auto arguments = std::make_shared<EachJob>();
+  CLI::App* const verb = app.add_subcommand(words.name, words.help);
+  add_each_job(*verb, *arguments);
+  const std::string rest = std::string("/") + words.name;
+  verb->callback([=, &chosen] { chosen = [=] { return post_to_each(*arguments, rest); }; });
+}
+
+}  // namespace
+
+void add_hold(CLI::App& app, Action& chosen) {
+  add(app, chosen, {"hold", "Keep queued jobs from starting."});
+}
+
+void add_release(CLI::App& app, Action& chosen) {
+  add(app, chosen, {"release", "Let held jobs start again."});
+}
+
+}  // namespace berth::cli

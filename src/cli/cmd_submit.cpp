@@ -1,0 +1,59 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/daemon.hpp"
+#include "cli/output.hpp"
+#include "cli/submission.hpp"
+#include "cli/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+struct SubmitArguments {
+  CommonOptions common;
+  JobOptions job;
+};
+
+std::string submitted_text(const Json& answer) {
+  const auto id = std::to_string(integer_of(answer, "id").value_or(0));
+  if (isatty(STDOUT_FILENO) == 0) return id + "\n";
+  return "job " + id + " " + printable(text_of(answer, "state")) + "\n";
+}
+
+int submit(const SubmitArguments& arguments) {
+  const auto caller = this_caller();
+  if (!caller) return report_failure(caller.error().message);
+  const auto made = submission_of(arguments.job, *caller);
+  if (!made) return report_usage(made.error().message);
+  for (const std::string& warning : made->warnings) report_failure(warning);
+  auto daemon = Daemon::open(arguments.common);
+  if (!daemon) return report_failure(daemon.error().message);
+  const auto answer = daemon->post("/v1/jobs", made->body.dump());
+  if (!answer) return report_failure(answer.error().message);
+  if (!integer_of(*answer, "id")) return report_failure("berthd gives the new job no number");
+  return print(arguments.common.json ? json_text(*answer) : submitted_text(*answer));
+}
+
+}  // namespace
+
+void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
+  auto arguments = std::make_shared<SubmitArguments>();
+  CLI::App* const verb =
+      app.add_subcommand("submit", "Queue a job: -- COMMAND ARGS... Prints its number.");
+  add_common(*verb, arguments->common);
+  add_job_options(*verb, arguments->job);
+  verb->add_flag("--hold", arguments->job.hold, "Keep it from starting until it is released.");
+  verb->callback([=, &chosen, &from_dashes] {
+    chosen = [=, &from_dashes] {
+      auto words = command_words(verb->remaining(), from_dashes);
+      if (!words) return report_usage(words.error().message);
+      arguments->job.command = std::move(*words);
+      return submit(*arguments);
+    };
+  });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,91 @@
+// A conversation with berthd: which socket, one connection, and every failure in words.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "cli/json.hpp"
+#include "core/error.hpp"
+#include "http/client.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace berth::cli {
+
+/// What every verb that speaks to a daemon takes.
+struct CommonOptions {
+  std::string socket;
+  bool json = false;
+};
+void add_common(CLI::App& verb, CommonOptions& options);
+
+struct SocketChoice {
+  std::string path;
+  std::string found;  ///< How, for people: `--socket`, `$BERTH_SOCKET`, `yours`, `the machine's`.
+};
+
+/// `--socket`, else $BERTH_SOCKET, else the first of http::socket_candidates() that is there, else
+/// the last of them.
+SocketChoice choose_socket(const CommonOptions& options);
+
+/// The one line for a socket nobody answers at.
+std::string nobody_answers(const std::string& path);
+
+/// The waits between attempts to reach a daemon: 50 ms, doubled up to a second.
+class Backoff {
+ public:
+  std::chrono::milliseconds next();
+  void reset() { wait_ = kFirst; }
+
+ private:
+  static constexpr std::chrono::milliseconds kFirst{50};
+  std::chrono::milliseconds wait_ = kFirst;
+};
+
+class Daemon {
+ public:
+  /// Errors: NotFound with nobody_answers(), Io.
+  static Expected<Daemon> open(const std::string& path);
+  static Expected<Daemon> open(const CommonOptions& options) {
+    return open(choose_socket(options).path);
+  }
+
+  /// The answer to a request. Errors: the daemon's own words, as Conflict (409), InvalidArgument
+  /// (other 4xx) or Io (5xx); Io when it goes away; BadData for an answer that is no JSON object.
+  /// NotFound is left to open(): who waits for a daemon must not wait for a job that is not there.
+  Expected<Json> get(const std::string& target) { return ask("GET", target, {}); }
+  Expected<Json> post(const std::string& target, std::string body = {}) {
+    return ask("POST", target, std::move(body));
+  }
+
+  /// An answer in pieces, as http::Client::stream(). Errors: as get(); Io when it ends early.
+  Expected<void> stream(const std::string& target,
+                        const std::function<bool(std::string_view)>& piece);
+
+ private:
+  explicit Daemon(http::Client client) : client_(std::move(client)) {}
+  Expected<Json> ask(std::string_view method, const std::string& target, std::string body);
+
+  http::Client client_;
+};
+
+/// What an answer says, or the error in it; see Daemon::get().
+Expected<Json> answer_of(const http::Response& response);
+
+/// A job number above 0. Errors: InvalidArgument naming the text.
+Expected<std::uint64_t> parse_job(std::string_view text);
+
+/// `/v1/jobs/42` and what follows it.
+std::string job_target(std::uint64_t job, std::string_view rest = {});
+
+/// True for a state that a job never leaves.
+bool has_ended(const Json& job);
+/// The code that stands for how an ended job ended, whether the daemon says it in number or not.
+int exit_code_of(const Json& job);
+
+}  // namespace berth::cli

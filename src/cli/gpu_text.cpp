@@ -1,0 +1,111 @@
+#include "cli/gpu_text.hpp"
+
+#include <algorithm>
+
+#include "cli/job_text.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+constexpr std::size_t kBarCells = 24;
+
+std::int64_t amount(const Json& gpu, const char* key) {
+  return std::clamp<std::int64_t>(integer_of(gpu, key).value_or(0), 0, std::int64_t{1} << 52);
+}
+
+Memory memory_of(const Json& gpu) {
+  const std::int64_t foreign = amount(gpu, "foreign_bytes");
+  return {.capacity = amount(gpu, "capacity_bytes"),
+          .used = std::max<std::int64_t>(amount(gpu, "used_bytes") - foreign, 0),
+          .charged = amount(gpu, "charged_bytes"),
+          .foreign = foreign};
+}
+
+std::string user_text(const Json& who) { return printable(text_of(who, "user_name")); }
+
+std::string tenant_lines(const Json& tenants) {
+  std::string text;
+  if (!tenants.is_array()) return text;
+  for (const Json& tenant : tenants) {
+    const std::string name = printable(text_of(tenant, "name"));
+    const Json& used = part_of(tenant, "used_bytes");
+    text += "  job " + std::to_string(integer_of(tenant, "job").value_or(0));
+    if (!name.empty()) text += "  " + name;
+    text +=
+        "  " + user_text(tenant) + "  " + size_text(part_of(tenant, "charge_bytes")) + " charged";
+    if (!used.is_null()) text += ", " + size_text(used) + " used";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string foreign_lines(const Json& processes, const Look& look) {
+  std::string text;
+  if (!processes.is_array()) return text;
+  for (const Json& process : processes) {
+    const Json& bytes = part_of(process, "bytes");
+    std::string line = "  foreign process " +
+                       std::to_string(integer_of(process, "pid").value_or(0)) + "  " +
+                       printable(text_of(process, "name")) + "  " + user_text(process) + "  " +
+                       (bytes.is_null() ? "unknown size" : size_text(bytes));
+    text += painted(line, Colour::Magenta, look) + "\n";
+  }
+  return text;
+}
+
+std::string amounts_text(const Json& gpu) {
+  std::string text = size_text(part_of(gpu, "used_bytes")) + " used of " +
+                     size_text(part_of(gpu, "capacity_bytes")) + ", " +
+                     size_text(part_of(gpu, "charged_bytes")) + " charged, " +
+                     size_text(part_of(gpu, "foreign_bytes")) + " foreign, " +
+                     size_text(part_of(gpu, "headroom_bytes")) + " free to charge";
+  if (const auto busy = integer_of(gpu, "utilisation_percent")) {
+    text += ", " + std::to_string(*busy) + " % busy";
+  }
+  return text;
+}
+
+std::string gpu_lines(const Json& gpu, const Look& look) {
+  const std::string index = std::to_string(integer_of(gpu, "index").value_or(0));
+  std::string line =
+      painted("GPU " + index, Colour::Bold, look) + "  " + printable(text_of(gpu, "name")) + "  ";
+  if (look.terminal) line += memory_bar(memory_of(gpu), kBarCells, look) + "  ";
+  line += amounts_text(gpu);
+  const Json& healthy = part_of(gpu, "healthy");
+  if (healthy.is_boolean() && !healthy.get<bool>()) {
+    const std::string problem = printable(text_of(gpu, "problem"));
+    line += painted(", unhealthy" + (problem.empty() ? "" : ": " + problem), Colour::Red, look);
+  }
+  if (is_set(gpu, "pressure")) line += painted(", under pressure", Colour::Red, look);
+  return line + "\n" + tenant_lines(part_of(gpu, "tenants")) +
+         foreign_lines(part_of(gpu, "foreign"), look);
+}
+
+}  // namespace
+
+std::string memory_bar(const Memory& memory, std::size_t cells, const Look& look) {
+  const std::int64_t capacity = std::max<std::int64_t>(memory.capacity, 1);
+  std::size_t left = cells;
+  // Rounded up, so that a small tenant is seen; never more than there is.
+  const auto part = [&](std::int64_t bytes, char sign, Colour colour) {
+    const auto share = (bytes * static_cast<std::int64_t>(cells) + capacity - 1) / capacity;
+    const std::size_t width = std::min(left, static_cast<std::size_t>(share));
+    left -= width;
+    return painted(std::string(width, sign), colour, look);
+  };
+  std::string bar = part(memory.used, '#', Colour::Green);
+  bar += part(std::max<std::int64_t>(memory.charged - memory.used, 0), '=', Colour::Blue);
+  bar += part(memory.foreign, 'x', Colour::Magenta);
+  return "[" + bar + std::string(left, '.') + "]";
+}
+
+std::string gpu_page(const Json& answer, const Look& look) {
+  std::string text;
+  const Json& gpus = part_of(answer, "gpus");
+  if (!gpus.is_array() || gpus.empty()) return "no GPUs\n";
+  for (const Json& gpu : gpus) text += gpu_lines(gpu, look);
+  return text;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,25 @@
+// GPUs in words: what is used, charged, foreign and free, and by whom.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/json.hpp"
+#include "cli/output.hpp"
+
+namespace berth::cli {
+
+std::string gpu_page(const Json& answer, const Look& look);
+
+/// A GPU's memory; what is charged but not used is not free for others.
+struct Memory {
+  std::int64_t capacity = 0;
+  std::int64_t used = 0;     ///< By jobs.
+  std::int64_t charged = 0;  ///< To jobs.
+  std::int64_t foreign = 0;
+};
+
+/// `[######===xx....]`, `cells` wide: used by jobs, charged beyond that, foreign, free.
+std::string memory_bar(const Memory& memory, std::size_t cells, const Look& look);
+
+}  // namespace berth::cli

@@ -1,0 +1,277 @@
+#include "cli/job_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "cli/amounts.hpp"
+#include "cli/daemon.hpp"
+#include "core/text.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+bool waits(const std::string& state) { return state == "queued" || state == "held"; }
+
+int group_of(const Json& job) {
+  if (has_ended(job)) return 2;
+  return waits(text_of(job, "state")) ? 1 : 0;
+}
+
+Colour colour_of(const Json& job) {
+  const std::string state = text_of(job, "state");
+  if (state == "done") return Colour::Dim;
+  if (has_ended(job)) return Colour::Red;
+  return waits(state) ? Colour::Yellow : Colour::Green;
+}
+
+std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
+
+std::string number_text(const Json& value) { return value.is_number() ? value.dump() : "-"; }
+
+std::string label_of(const Json& job) {
+  const std::string name = text_of(job, "name");
+  const std::string label = printable(name.empty() ? text_of(job, "command_line") : name);
+  return or_dash(cut(label, 32));
+}
+
+std::string user_of(const Json& job) {
+  const std::string name = printable(text_of(job, "user_name"));
+  return name.empty() ? number_text(part_of(job, "user")) : name;
+}
+
+/// `0,1`, without blanks, so that a script finds one column.
+std::string index_list(const Json& gpus, const char* between) {
+  std::string text;
+  if (!gpus.is_array()) return text;
+  for (const Json& gpu : gpus) text += (text.empty() ? "" : between) + number_text(gpu);
+  return text;
+}
+
+/// Those it has, or how many it asks for: `0,1` and `x2`.
+std::string gpus_of(const Json& job) {
+  const auto count = integer_of(job, "gpu_count").value_or(0);
+  const std::string list = index_list(part_of(job, "gpus"), ",");
+  if (!list.empty() && !waits(text_of(job, "state"))) return list;
+  return count > 0 ? "x" + std::to_string(count) : "-";
+}
+
+std::string vram_of(const Json& job) {
+  if (integer_of(job, "gpu_count") == 0) return "-";
+  if (part_of(job, "vram_bytes").is_null()) return "whole";
+  return size_text(part_of(job, "vram_bytes"));
+}
+
+/// How long it waits, or how long it ran.
+std::string time_of(const Json& job, double now) {
+  const auto submitted = number_of(job, "submitted_at");
+  const auto started = number_of(job, "started_at");
+  const auto ended = number_of(job, "ended_at");
+  if (group_of(job) == 1) return submitted ? elapsed_text(now - *submitted) : "-";
+  return started ? elapsed_text(ended.value_or(now) - *started) : "-";
+}
+
+std::string why_of(const Json& job) {
+  const std::string reason = text_of(job, "reason");
+  const std::string note = text_of(job, "note");
+  const auto code = integer_of(job, "exit_code");
+  if (!has_ended(job)) return printable(reason);
+  const std::string exit = code && *code != 0 ? "exit " + std::to_string(*code) : "";
+  return printable(exit + (exit.empty() || note.empty() ? "" : ": ") + note);
+}
+
+std::string instant_text(std::optional<double> instant) {
+  if (!instant || *instant < 0 || *instant > 1e11) return "-";
+  const auto whole = static_cast<std::time_t>(*instant);
+  std::tm parts{};
+  std::array<char, 64> text{};
+  localtime_r(&whole, &parts);
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
+
+std::string seconds_or_dash(std::optional<double> seconds) {
+  return seconds ? elapsed_text(*seconds) : "-";
+}
+
+/// Words as a shell would take them.
+std::string command_text(const Json& command) {
+  if (!command.is_array()) return "-";
+  std::string line;
+  for (const Json& word : command) {
+    if (!word.is_string()) continue;
+    std::string text = word.get<std::string>();
+    constexpr auto plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_";
+    if (text.empty() || text.find_first_not_of(plain) != std::string::npos) {
+      for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 4) {
+        text.replace(at, 1, "'\\''");
+      }
+      text = "'" + text + "'";
+    }
+    line += (line.empty() ? "" : " ") + text;
+  }
+  return printable(line);
+}
+
+/// `key   value` lines; those without a value are not shown.
+class Page {
+ public:
+  explicit Page(const Look& look) : look_(look) {}
+
+  void line(const std::string& key, const std::string& value, Colour colour = Colour::None) {
+    if (value.empty() || value == "-") return;
+    const std::string gap(key.size() < 14 ? 14 - key.size() : 1, ' ');
+    text_ += painted(key, Colour::Bold, look_) + gap + painted(value, colour, look_) + "\n";
+  }
+  void block(const std::string& title, const std::string& lines) {
+    if (!lines.empty()) text_ += "\n" + painted(title, Colour::Bold, look_) + "\n" + lines;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  const Look& look_;
+  std::string text_;
+};
+
+std::string attempt_lines(const Json& attempts, const Look& look) {
+  if (!attempts.is_array() || attempts.empty()) return "";
+  Table table({{"ATTEMPT", Align::Right}, {"GPUS"}, {"STARTED"}, {"ENDED"}, {"OUTCOME"}, {"NOTE"}});
+  for (const Json& attempt : attempts) {
+    const auto code = part_of(attempt, "exit_code");
+    std::string outcome = printable(text_of(attempt, "outcome"));
+    if (code.is_number_integer() && code != 0) outcome += " (" + code.dump() + ")";
+    table.add({{number_text(part_of(attempt, "attempt"))},
+               {or_dash(index_list(part_of(attempt, "gpus"), ","))},
+               {instant_text(number_of(attempt, "started_at"))},
+               {instant_text(number_of(attempt, "ended_at"))},
+               {or_dash(outcome)},
+               {printable(text_of(attempt, "note"))}});
+  }
+  return table.text(look);
+}
+
+std::string report_lines(const Json& reports) {
+  std::string text;
+  if (!reports.is_object()) return text;
+  for (const auto& [key, value] : reports.items()) {
+    text += "  " + printable(key) + " " + number_text(value) + "\n";
+  }
+  return text;
+}
+
+std::string used_text(const Json& used) {
+  std::string text;
+  if (!used.is_object()) return text;
+  for (const auto& [gpu, bytes] : used.items()) {
+    text += (text.empty() ? "" : ", ") + size_text(bytes) + " on GPU " + printable(gpu);
+  }
+  return text;
+}
+
+void add_request(Page& page, const Json& job) {
+  page.line("gpus", gpus_of(job));
+  page.line("vram per GPU", vram_of(job));
+  if (is_set(job, "exclusive")) page.line("exclusive", "yes");
+  page.line("charged", size_text(part_of(job, "charge_bytes")));
+  page.line("used", used_text(part_of(job, "used_bytes")));
+  if (number_of(job, "cpus") > 0.0) page.line("cpus", number_text(part_of(job, "cpus")));
+  if (integer_of(job, "mem_bytes") > 0) page.line("mem", size_text(part_of(job, "mem_bytes")));
+  page.line("class", printable(text_of(job, "class")));
+  page.line("kind", printable(text_of(job, "kind")));
+  page.line("time limit", seconds_or_dash(number_of(job, "time_limit_seconds")));
+}
+
+void add_times(Page& page, const Json& job, double now) {
+  page.line("submitted", instant_text(number_of(job, "submitted_at")));
+  page.line("started", instant_text(number_of(job, "started_at")));
+  page.line("ended", instant_text(number_of(job, "ended_at")));
+  page.line(group_of(job) == 1 ? "waits for" : "ran for", time_of(job, now));
+}
+
+}  // namespace
+
+void sort_for_reading(std::vector<Json>& jobs) {
+  const auto key = [](const Json& job) {
+    return std::pair(group_of(job), integer_of(job, "id").value_or(0));
+  };
+  std::ranges::stable_sort(jobs, {}, key);
+}
+
+Table job_table(const std::vector<Json>& jobs, double now) {
+  Table table({{"ID", Align::Right},
+               {"NAME"},
+               {"USER"},
+               {"STATE"},
+               {"GPUS"},
+               {"VRAM", Align::Right},
+               {"CLASS"},
+               {"TIME", Align::Right},
+               {"REASON"}});
+  for (const Json& job : jobs) {
+    table.add({{number_text(part_of(job, "id"))},
+               {label_of(job)},
+               {user_of(job)},
+               {or_dash(printable(text_of(job, "state"))), colour_of(job)},
+               {gpus_of(job)},
+               {vram_of(job)},
+               {or_dash(printable(text_of(job, "class")))},
+               {time_of(job, now)},
+               {why_of(job), Colour::Dim}});
+  }
+  return table;
+}
+
+std::string job_page(const Json& job, double now, const Look& look) {
+  Page page(look);
+  page.line("job", number_text(part_of(job, "id")));
+  page.line("name", printable(text_of(job, "name")));
+  page.line("command", command_text(part_of(job, "command")));
+  page.line("directory", printable(text_of(job, "directory")));
+  page.line("user", user_of(job));
+  page.line("state", printable(text_of(job, "state")), colour_of(job));
+  page.line("exit code", number_text(part_of(job, "exit_code")));
+  page.line("reason", has_ended(job) ? "" : printable(text_of(job, "reason")));
+  page.line("note", printable(text_of(job, "note")));
+  add_request(page, job);
+  add_times(page, job, now);
+  page.line("output", size_text(part_of(job, "log_bytes")));
+  page.block("attempts", attempt_lines(part_of(job, "attempts"), look));
+  page.block("reports", report_lines(part_of(job, "reports")));
+  return page.text();
+}
+
+std::string gpu_list(const Json& gpus) {
+  const std::string list = index_list(gpus, ", ");
+  if (list.empty()) return "";
+  return (gpus.size() == 1 ? "GPU " : "GPUs ") + list;
+}
+
+std::string ending(const Json& job) {
+  constexpr auto words =
+      std::to_array<std::pair<const char*, const char*>>({{"oom", "out of GPU memory"},
+                                                          {"timeout", "its time limit is over"},
+                                                          {"cancelled", "cancelled"},
+                                                          {"lost", "lost"}});
+  const std::string state = text_of(job, "state");
+  const auto* const found =
+      std::ranges::find(words, state, [](const auto& pair) { return std::string(pair.first); });
+  if (found == words.end()) return "";
+  const std::string note = printable(text_of(job, "note"));
+  return std::string(found->second) + (note.empty() ? "" : ": " + note);
+}
+
+std::string size_text(const Json& bytes) {
+  if (!bytes.is_number_integer()) return "-";
+  return to_text(Bytes(bytes.get<std::int64_t>()));
+}
+
+double wall_now() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,32 @@
+// Jobs in words: the lines of `ls`, the page of `show`, how one ended.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/json.hpp"
+#include "cli/output.hpp"
+
+namespace berth::cli {
+
+/// Running ones first, then those that wait, then those that have ended; by number inside.
+void sort_for_reading(std::vector<Json>& jobs);
+
+/// `now` is in seconds since 1970.
+Table job_table(const std::vector<Json>& jobs, double now);
+
+std::string job_page(const Json& job, double now, const Look& look);
+
+/// `GPU 0`, `GPUs 0, 1`, or "" for none.
+std::string gpu_list(const Json& gpus);
+
+/// Why an ended job ended where its exit code does not say it: `out of GPU memory`; else "".
+std::string ending(const Json& job);
+
+/// `10 GiB`; "-" for what is no size.
+std::string size_text(const Json& bytes);
+
+/// Seconds since 1970, from the wall clock.
+double wall_now();
+
+}  // namespace berth::cli

@@ -1,0 +1,146 @@
+#include "cli/output.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "cli/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+constexpr std::size_t kNarrowest = 20;
+
+const char* code_of(Colour colour) {
+  switch (colour) {
+    case Colour::None:
+      return "0";
+    case Colour::Bold:
+      return "1";
+    case Colour::Dim:
+      return "2";
+    case Colour::Red:
+      return "31";
+    case Colour::Green:
+      return "32";
+    case Colour::Yellow:
+      return "33";
+    case Colour::Blue:
+      return "34";
+    case Colour::Magenta:
+      return "35";
+  }
+  return "0";
+}
+
+bool wants_colour() {
+  const char* const refused = std::getenv("NO_COLOR");
+  const char* const kind = std::getenv("TERM");
+  const bool dumb = kind == nullptr || std::strcmp(kind, "dumb") == 0;
+  return (refused == nullptr || *refused == '\0') && !dumb;
+}
+
+bool starts_sequence(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+std::string padded(const std::string& text, std::size_t width, Align align) {
+  const std::size_t have = columns_of(text);
+  const std::string gap(width > have ? width - have : 0, ' ');
+  return align == Align::Left ? text + gap : gap + text;
+}
+
+void trim_end(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
+
+}  // namespace
+
+Look look_of(int descriptor) {
+  if (isatty(descriptor) == 0) return {};
+  Look look{.terminal = true, .colour = wants_colour()};
+  winsize size{};
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  look.width = std::max<std::size_t>(known ? size.ws_col : 80, kNarrowest);
+  return look;
+}
+
+std::string painted(std::string_view text, Colour colour, const Look& look) {
+  if (!look.colour || colour == Colour::None || text.empty()) return std::string(text);
+  return "\x1b[" + std::string(code_of(colour)) + "m" + std::string(text) + "\x1b[0m";
+}
+
+std::string printable(std::string_view text) {
+  std::string clean(text);
+  const auto is_control = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F;
+  };
+  std::ranges::replace_if(clean, is_control, '?');
+  // U+0080 to U+009F are controls too.
+  for (std::size_t i = 0; i + 1 < clean.size(); ++i) {
+    if (clean[i] == '\xC2' && static_cast<unsigned char>(clean[i + 1]) < 0xA0) {
+      clean.replace(i, 2, "?");
+    }
+  }
+  return clean;
+}
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, starts_sequence));
+}
+
+std::string cut(std::string_view text, std::size_t columns) {
+  if (columns_of(text) <= columns) return std::string(text);
+  if (columns == 0) return "";
+  std::size_t at = 0;
+  for (std::size_t kept = 0; at < text.size(); ++at) {
+    if (starts_sequence(text[at]) && ++kept == columns) break;
+  }
+  return std::string(text.substr(0, at)) + "…";
+}
+
+std::vector<std::size_t> Table::widths() const {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t width = columns_of(columns_[i].title);
+    for (const auto& row : rows_) width = std::max(width, columns_of(row[i].text));
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+std::string Table::text(const Look& look) const {
+  const auto width = widths();
+  std::size_t before_last = 0;
+  for (std::size_t i = 0; i + 1 < width.size(); ++i) before_last += width[i] + 2;
+  const auto line_of = [&](const std::vector<Cell>& row) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool last = i + 1 == row.size();
+      std::string cell = row[i].text;
+      if (last && look.width) {
+        cell = cut(cell, *look.width > before_last ? *look.width - before_last : 0);
+      }
+      const bool pads = !last || columns_[i].align == Align::Right;
+      line += painted(pads ? padded(cell, width[i], columns_[i].align) : cell, row[i].colour, look);
+      if (!last) line += "  ";
+    }
+    trim_end(line);
+    return line + "\n";
+  };
+  std::vector<Cell> titles;
+  for (const Column& column : columns_) titles.push_back({column.title, Colour::Bold});
+  std::string text = line_of(titles);
+  for (const auto& row : rows_) text += line_of(row);
+  return text;
+}
+
+int print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return 0;
+  return report_failure(std::string("standard output: ") + std::strerror(errno));
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,64 @@
+// What the verbs print: plain where it is piped, with colours and cut lines on a terminal.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::cli {
+
+enum class Colour { None, Bold, Dim, Red, Green, Yellow, Blue, Magenta };
+
+/// How a descriptor's reader sees text.
+struct Look {
+  bool terminal = false;
+  bool colour = false;               ///< A terminal, and neither NO_COLOR nor TERM=dumb.
+  std::optional<std::size_t> width;  ///< Columns; nothing where lines are not cut.
+};
+
+Look look_of(int descriptor);
+
+std::string painted(std::string_view text, Colour colour, const Look& look);
+
+/// Control characters as `?`: a name is data, and must not move the reader's cursor.
+std::string printable(std::string_view text);
+
+/// Columns it takes, a UTF-8 sequence counted once.
+std::size_t columns_of(std::string_view text);
+
+/// At most this many columns, the last then `…`.
+std::string cut(std::string_view text, std::size_t columns);
+
+struct Cell {
+  std::string text;
+  Colour colour = Colour::None;
+};
+
+enum class Align { Left, Right };
+
+/// Aligned columns, two spaces between them. The last is cut to the terminal's width.
+class Table {
+ public:
+  struct Column {
+    std::string title;
+    Align align = Align::Left;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// Requires: as many cells as columns.
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  std::string text(const Look& look) const;
+
+ private:
+  std::vector<std::size_t> widths() const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+/// Writes to standard output. Returns: 0, or kFailed after saying why it cannot be written.
+int print(std::string_view text);
+
+}  // namespace berth::cli

@@ -1,0 +1,36 @@
+#include "cli/raw_terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace berth::cli {
+
+RawTerminal::RawTerminal(int descriptor)
+    : descriptor_(descriptor), known_(tcgetattr(descriptor, &before_) == 0) {
+  enter();
+}
+
+RawTerminal::~RawTerminal() {
+  // What was typed ahead belongs to whoever reads next, so it is not flushed.
+  if (known_) tcsetattr(descriptor_, TCSADRAIN, &before_);
+}
+
+void RawTerminal::enter() const {
+  if (!known_) return;
+  termios raw = before_;
+  cfmakeraw(&raw);
+  tcsetattr(descriptor_, TCSADRAIN, &raw);
+}
+
+TerminalSize size_of(int descriptor) {
+  winsize size{};
+  const bool known =
+      ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0;
+  return known ? TerminalSize{size.ws_row, size.ws_col} : TerminalSize{};
+}
+
+bool is_foreground(int descriptor) {
+  return isatty(descriptor) == 0 || tcgetpgrp(descriptor) == getpgrp();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,82 @@
+// One attended attempt: this process's input to the shim, the job's output to this process's.
+//
+// Nothing here waits. A reader that does not keep up holds the job up, as a pipe would.
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/raw_terminal.hpp"
+#include "http/socket.hpp"
+#include "shim/attach.hpp"
+
+namespace berth::cli {
+
+/// Whether standard input may be read at all, or was read to its end by an earlier attempt.
+enum class Input { Open, Ended };
+
+class Relay {
+ public:
+  Relay(http::Descriptor shim, Input input);
+
+  /// What to poll for: the shim, and standard input, output and error.
+  struct Polls {
+    pollfd shim;
+    pollfd input;
+    pollfd output;
+    pollfd error;
+  };
+  Polls interests() const;
+  void advance(const Polls& polls);
+
+  void send_signal(int signal);
+  void send_size(TerminalSize size);
+
+  /// The shim has said its last, and all of it is written.
+  bool is_over() const { return ended_ && output_.is_drained() && error_.is_drained(); }
+  std::optional<int> exit_code() const { return exit_code_; }
+  Input input() const { return input_; }
+  /// Standard output or error could not be written: errno. What follows for it is dropped.
+  std::optional<int> failure() const {
+    return output_.failure() ? output_.failure() : error_.failure();
+  }
+
+ private:
+  /// A descriptor that is written where poll says that it takes something.
+  class Sink {
+   public:
+    explicit Sink(int descriptor);
+    void add(std::string_view bytes);
+    pollfd interest() const;
+    void advance(short ready);
+    bool is_drained() const { return pending_.empty(); }
+    bool is_full() const;
+    std::optional<int> failure() const { return failure_; }
+
+   private:
+    int descriptor_;
+    std::size_t at_once_;
+    std::string pending_;
+    std::optional<int> failure_;
+  };
+
+  void read_shim();
+  void take(const shim::Frame& frame);
+  void read_input();
+  void end_input();
+  void flush();
+
+  http::Descriptor shim_;
+  shim::FrameReader frames_;
+  std::string unsent_;
+  Input input_;
+  Sink output_{1};
+  Sink error_{2};
+  bool ended_ = false;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace berth::cli

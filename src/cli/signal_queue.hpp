@@ -1,0 +1,29 @@
+// The signals that `berth run` passes on, as something to poll. They stay blocked until the end.
+#pragma once
+
+#include <csignal>
+#include <optional>
+
+#include "http/socket.hpp"
+
+namespace berth::cli {
+
+class SignalQueue {
+ public:
+  /// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH and SIGCONT; SIGPIPE is ignored meanwhile. One that
+  /// this process was started to ignore, as by nohup, stays ignored.
+  SignalQueue();
+  ~SignalQueue();
+  SignalQueue(const SignalQueue&) = delete;
+  SignalQueue& operator=(const SignalQueue&) = delete;
+
+  int descriptor() const { return queue_.number(); }
+  std::optional<int> next() const;
+
+ private:
+  sigset_t before_{};
+  struct sigaction pipe_before_{};
+  http::Descriptor queue_;
+};
+
+}  // namespace berth::cli

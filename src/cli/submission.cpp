@@ -1,0 +1,239 @@
+#include "cli/submission.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <span>
+
+#include "cli/amounts.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+constexpr std::int64_t kMostGpus = 4096;
+
+std::unexpected<Error> refuse(std::string_view option, std::string_view value,
+                              std::string_view why) {
+  return fail(ErrorCode::InvalidArgument,
+              std::string(option) + " " + std::string(value) + ": " + std::string(why));
+}
+
+/// The options one by one into the body; remembers the first that makes no sense.
+class Body {
+ public:
+  explicit Body(Json& json) : json_(json) {}
+
+  /// Takes a typed value through `parse` and writes it with `write`.
+  template <class Parse, class Write>
+  void take(std::string_view option, const std::optional<std::string>& typed, Parse parse,
+            Write write) {
+    if (!typed || failed_) return;
+    const auto value = parse(*typed);
+    if (value) {
+      write(json_, *value);
+    } else {
+      failed_ = refuse(option, *typed, value.error().message).error();
+    }
+  }
+  void take_one_of(std::string_view option, const std::optional<std::string>& typed,
+                   const char* key, std::span<const std::string_view> known) {
+    const auto parse = [&](const std::string& text) -> Expected<std::string> {
+      if (std::ranges::find(known, text) != known.end()) return text;
+      std::string all;
+      for (const std::string_view word : known) {
+        all += (all.empty() ? "" : ", ") + std::string(word);
+      }
+      return fail(ErrorCode::InvalidArgument, "is none of " + all);
+    };
+    take(option, typed, parse, [&](Json& json, const std::string& word) { json[key] = word; });
+  }
+  const std::optional<Error>& failed() const { return failed_; }
+
+ private:
+  Json& json_;
+  std::optional<Error> failed_;
+};
+
+Expected<std::string> well_formed(const std::string& text) {
+  if (is_utf8(text)) return text;
+  return fail(ErrorCode::InvalidArgument, "is no UTF-8");
+}
+
+/// `--vram max` is the whole GPU, for nobody else.
+void take_vram(Body& body, const JobOptions& options) {
+  if (options.vram == "max") {
+    body.take("--vram", options.vram, well_formed,
+              [](Json& json, const std::string&) { json["exclusive"] = true; });
+    return;
+  }
+  body.take("--vram", options.vram, parse_size,
+            [](Json& json, Bytes size) { json["vram_bytes"] = size.raw(); });
+}
+
+std::optional<Error> take_amounts(Json& json, const JobOptions& options) {
+  Body body(json);
+  take_vram(body, options);
+  body.take(
+      "--gpus", options.gpus, [](const std::string& text) { return parse_count(text, kMostGpus); },
+      [](Json& to, std::int64_t count) { to["gpus"] = count; });
+  body.take("--cpus", options.cpus, parse_cores,
+            [](Json& to, CpuMilli cores) { to["cpus"] = static_cast<double>(cores.raw()) / 1000; });
+  body.take("--mem", options.mem, parse_size,
+            [](Json& to, Bytes size) { to["mem_bytes"] = size.raw(); });
+  body.take("--time", options.time, parse_duration, [](Json& to, Duration time) {
+    to["time_limit_seconds"] = static_cast<double>(micros(time)) / 1e6;
+  });
+  constexpr std::array<std::string_view, 4> classes = {"short", "medium", "long", "service"};
+  constexpr std::array<std::string_view, 5> kinds = {"training", "inference", "notebook", "hpo",
+                                                     "batch"};
+  body.take_one_of("--class", options.job_class, "class", classes);
+  body.take_one_of("--kind", options.kind, "kind", kinds);
+  body.take("--name", options.name, well_formed,
+            [](Json& to, const std::string& name) { to["name"] = name; });
+  return body.failed();
+}
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+std::string left_out(std::string_view name) {
+  if (!is_utf8(name)) return "a variable whose name is no UTF-8 is left out";
+  return "the variable " + std::string(name) + " is left out: its value is no UTF-8";
+}
+
+/// The caller's variables without those that JSON cannot hold, or that are none.
+std::vector<std::string> sound(const Caller& caller, std::vector<std::string>& warnings) {
+  std::vector<std::string> kept;
+  for (const std::string& variable : caller.environment) {
+    const std::string_view name = name_of(variable);
+    if (name.empty() || name.size() == variable.size()) continue;
+    if (is_utf8(variable)) {
+      kept.push_back(variable);
+    } else {
+      warnings.push_back(left_out(name));
+    }
+  }
+  return kept;
+}
+
+void set_variable(std::vector<std::string>& environment, const std::string& variable) {
+  const auto same = [&](const std::string& other) { return name_of(other) == name_of(variable); };
+  std::erase_if(environment, same);
+  environment.push_back(variable);
+}
+
+/// `NAME=VALUE` sets; `NAME` must be there already, as the whole environment goes along.
+std::optional<Error> set_typed(std::vector<std::string>& environment, const JobOptions& options) {
+  for (const std::string& typed : options.environment) {
+    const std::string_view name = name_of(typed);
+    if (name.empty()) return refuse("--env", typed, "has no name before its =").error();
+    if (!is_utf8(typed)) return refuse("--env", name, "is no UTF-8").error();
+    if (name.size() < typed.size()) {
+      set_variable(environment, typed);
+    } else if (std::ranges::find(environment, name, name_of) == environment.end()) {
+      return refuse("--env", typed, "is not set here; give it a value as NAME=VALUE").error();
+    }
+  }
+  return std::nullopt;
+}
+
+Expected<std::string> directory_of(const JobOptions& options, const Caller& caller) {
+  if (!options.directory) {
+    if (is_utf8(caller.directory)) return caller.directory;
+    return fail(ErrorCode::InvalidArgument, "the working directory's name is no UTF-8");
+  }
+  const auto path = std::filesystem::path(caller.directory) / *options.directory;
+  struct stat status{};
+  if (options.directory->empty()) return refuse("--cwd", "''", "is no folder");
+  if (!is_utf8(path.string())) return refuse("--cwd", "DIR", "is no UTF-8");
+  if (stat(path.c_str(), &status) != 0) {
+    return refuse("--cwd", *options.directory, std::strerror(errno));
+  }
+  if (!S_ISDIR(status.st_mode)) return refuse("--cwd", *options.directory, "is no folder");
+  return path.lexically_normal().string();
+}
+
+std::optional<Error> unfit_word(const std::vector<std::string>& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (is_utf8(command[i])) continue;
+    return Error{ErrorCode::InvalidArgument,
+                 "argument " + std::to_string(i + 1) + " of the command is no UTF-8"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_job_options(CLI::App& verb, JobOptions& options) {
+  verb.prefix_command();
+  const auto option = [&verb](const char* name, auto& value, const char* type, const char* help) {
+    return verb.add_option(name, value, help)->type_name(type);
+  };
+  option("--vram", options.vram, "SIZE", "GPU memory per GPU, as 10G; max: the whole GPU, alone.");
+  option("--gpus", options.gpus, "N", "GPUs; 0 for none. [1]");
+  option("--cpus", options.cpus, "CORES", "Cores, as 0.5.");
+  option("--mem", options.mem, "SIZE", "Host memory, as 16G.");
+  option("--class", options.job_class, "CLASS", "short, medium, long, service. [medium]");
+  option("--kind", options.kind, "KIND", "training, inference, notebook, hpo, batch. [batch]");
+  option("--time", options.time, "DURATION", "Time limit, as 90s, 15m, 4h, 2d, 1:30:00.");
+  option("--name", options.name, "NAME", "A name for lists.");
+  // One value each, so that the command's words are not taken for more of them.
+  option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone insists on one.")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  option("--cwd", options.directory, "DIR", "Where it runs. [here]");
+  verb.add_flag("--exclusive", options.exclusive, "Nobody else on its GPUs.");
+}
+
+Expected<Caller> this_caller() {
+  Caller caller;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    caller.environment.emplace_back(*entry);
+  }
+  std::error_code failed;
+  caller.directory = std::filesystem::current_path(failed).string();
+  if (failed) return fail(ErrorCode::Io, "the working directory: " + failed.message());
+  caller.umask = umask(0);
+  umask(caller.umask);
+  return caller;
+}
+
+Expected<Submission> submission_of(const JobOptions& options, const Caller& caller) {
+  Submission made{.body = Json::object()};
+  if (auto unfit = unfit_word(options.command)) return std::unexpected(*unfit);
+  const auto directory = directory_of(options, caller);
+  if (!directory) return std::unexpected(directory.error());
+  if (auto failed = take_amounts(made.body, options)) return std::unexpected(*failed);
+  auto environment = sound(caller, made.warnings);
+  if (auto failed = set_typed(environment, options)) return std::unexpected(*failed);
+  made.body["command"] = options.command;
+  made.body["directory"] = *directory;
+  made.body["environment"] = std::move(environment);
+  made.body["umask"] = caller.umask & 0777;
+  if (options.exclusive) made.body["exclusive"] = true;
+  if (options.hold) made.body["held"] = true;
+  return made;
+}
+
+Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,
+                                                 const std::vector<std::string>& from_dashes) {
+  if (!left_over.empty() && left_over.front().starts_with('-')) {
+    return fail(ErrorCode::InvalidArgument, left_over.front() + ": no such option");
+  }
+  std::vector<std::string> words = left_over;
+  // A `--` behind the command's first word is the command's own.
+  const bool is_separator = words.empty() && !from_dashes.empty();
+  words.insert(words.end(), from_dashes.begin() + (is_separator ? 1 : 0), from_dashes.end());
+  if (words.empty()) return fail(ErrorCode::InvalidArgument, "no command; give it after --");
+  return words;
+}
+
+}  // namespace berth::cli

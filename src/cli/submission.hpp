@@ -1,0 +1,61 @@
+// What `run` and `submit` ask for: options as typed, and the request body they make.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/json.hpp"
+#include "core/error.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace berth::cli {
+
+/// The options as they were typed; nothing for those that were not.
+struct JobOptions {
+  std::optional<std::string> vram;
+  std::optional<std::string> gpus;
+  std::optional<std::string> cpus;
+  std::optional<std::string> mem;
+  std::optional<std::string> job_class;
+  std::optional<std::string> kind;
+  std::optional<std::string> time;
+  std::optional<std::string> name;
+  std::optional<std::string> directory;
+  std::vector<std::string> environment;
+  bool exclusive = false;
+  bool hold = false;
+  std::vector<std::string> command;
+};
+
+/// All of them but `--hold`; the verb then stops reading at the first word that is no option.
+void add_job_options(CLI::App& verb, JobOptions& options);
+
+/// What a job takes over from the process that submits it.
+struct Caller {
+  std::vector<std::string> environment;  ///< `NAME=value`.
+  std::string directory;
+  mode_t umask = 022;
+};
+/// Errors: Io if the working directory is gone.
+Expected<Caller> this_caller();
+
+struct Submission {
+  Json body;                          ///< As doc/openapi.yaml's Submit.
+  std::vector<std::string> warnings;  ///< What of the caller is left out, and why.
+};
+
+/// Errors: InvalidArgument naming the option, its value and what is allowed.
+Expected<Submission> submission_of(const JobOptions& options, const Caller& caller);
+
+/// The command: what CLI11 left over before the command line's first `--`, and what stands from
+/// there on. Errors: InvalidArgument for an option that is not known, or no word at all.
+Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,
+                                                 const std::vector<std::string>& from_dashes);
+
+}  // namespace berth::cli
