@@ -19,6 +19,7 @@
 #include "cli/relay.hpp"
 #include "cli/rendezvous.hpp"
 #include "cli/signal_queue.hpp"
+#include "cli/submission.hpp"
 #include "cli/verbs.hpp"
 
 namespace berth::cli {
@@ -389,6 +390,7 @@ Attended attend(const CommonOptions& common, Json body) {
   if (!answer) return {.code = report_failure(answer.error().message)};
   const auto job = integer_of(*answer, "id");
   if (!job || *job <= 0) return {.code = report_failure("berthd gives the new job no number")};
+  report_warnings(*answer);
   Attendance attendance(place, static_cast<std::uint64_t>(*job));
   if (submitted->signal) attendance.give_up(*submitted->signal);
   const Attended outcome = attendance.stay();

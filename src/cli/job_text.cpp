@@ -83,16 +83,6 @@ std::string why_of(const Json& job) {
   return printable(exit + (exit.empty() || note.empty() ? "" : ": ") + note);
 }
 
-std::string instant_text(std::optional<double> instant) {
-  if (!instant || *instant < 0 || *instant > 1e11) return "-";
-  const auto whole = static_cast<std::time_t>(*instant);
-  std::tm parts{};
-  std::array<char, 64> text{};
-  localtime_r(&whole, &parts);
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
-  return text.data();
-}
-
 std::string seconds_or_dash(std::optional<double> seconds) {
   return seconds ? elapsed_text(*seconds) : "-";
 }
@@ -116,26 +106,6 @@ std::string command_text(const Json& command) {
   }
   return printable(line);
 }
-
-/// `key   value` lines; those without a value are not shown.
-class Page {
- public:
-  explicit Page(const Look& look) : look_(look) {}
-
-  void line(const std::string& key, const std::string& value, Colour colour = Colour::None) {
-    if (value.empty() || value == "-") return;
-    const std::string gap(key.size() < 14 ? 14 - key.size() : 1, ' ');
-    text_ += painted(key, Colour::Bold, look_) + gap + painted(value, colour, look_) + "\n";
-  }
-  void block(const std::string& title, const std::string& lines) {
-    if (!lines.empty()) text_ += "\n" + painted(title, Colour::Bold, look_) + "\n" + lines;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  const Look& look_;
-  std::string text_;
-};
 
 std::string attempt_lines(const Json& attempts, const Look& look) {
   if (!attempts.is_array() || attempts.empty()) return "";
@@ -267,6 +237,16 @@ std::string ending(const Json& job) {
 std::string size_text(const Json& bytes) {
   if (!bytes.is_number_integer()) return "-";
   return to_text(Bytes(bytes.get<std::int64_t>()));
+}
+
+std::string instant_text(std::optional<double> instant) {
+  if (!instant || *instant < 0 || *instant > 1e11) return "-";
+  const auto whole = static_cast<std::time_t>(*instant);
+  std::tm parts{};
+  std::array<char, 64> text{};
+  localtime_r(&whole, &parts);
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
 }
 
 double wall_now() {

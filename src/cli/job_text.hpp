@@ -1,6 +1,7 @@
 // Jobs in words: the lines of `ls`, the page of `show`, how one ended.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ std::string ending(const Json& job);
 
 /// `10 GiB`; "-" for what is no size.
 std::string size_text(const Json& bytes);
+
+/// `2026-11-20 10:14:41` in local time; "-" for what is no instant.
+std::string instant_text(std::optional<double> instant);
 
 /// Seconds since 1970, from the wall clock.
 double wall_now();

@@ -137,6 +137,16 @@ std::string Table::text(const Look& look) const {
   return text;
 }
 
+void Page::line(const std::string& key, const std::string& value, Colour colour) {
+  if (value.empty() || value == "-") return;
+  const std::string gap(key.size() < 14 ? 14 - key.size() : 1, ' ');
+  text_ += painted(key, Colour::Bold, look_) + gap + painted(value, colour, look_) + "\n";
+}
+
+void Page::block(const std::string& title, const std::string& lines) {
+  if (!lines.empty()) text_ += "\n" + painted(title, Colour::Bold, look_) + "\n" + lines;
+}
+
 int print(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return 0;

@@ -58,6 +58,20 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
+/// `key   value` lines; those without a value are not shown.
+class Page {
+ public:
+  explicit Page(const Look& look) : look_(look) {}
+
+  void line(const std::string& key, const std::string& value, Colour colour = Colour::None);
+  void block(const std::string& title, const std::string& lines);
+  const std::string& text() const { return text_; }
+
+ private:
+  const Look& look_;
+  std::string text_;
+};
+
 /// Writes to standard output. Returns: 0, or kFailed after saying why it cannot be written.
 int print(std::string_view text);
 

@@ -29,6 +29,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"ls", plain<add_ls>},
     {"show", plain<add_show>},
     {"logs", plain<add_logs>},
+    {"why", plain<add_why>},
     {"wait", plain<add_wait>},
     {"cancel", plain<add_cancel>},
     {"hold", plain<add_hold>},

@@ -12,12 +12,16 @@
 #include <span>
 
 #include "cli/amounts.hpp"
+#include "cli/json.hpp"
+#include "cli/output.hpp"
+#include "cli/verbs.hpp"
 
 namespace berth::cli {
 
 namespace {
 
 constexpr std::int64_t kMostGpus = 4096;
+constexpr std::int64_t kMostRetries = 100;
 
 std::unexpected<Error> refuse(std::string_view option, std::string_view value,
                               std::string_view why) {
@@ -90,6 +94,10 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options) {
   body.take("--time", options.time, parse_duration, [](Json& to, Duration time) {
     to["time_limit_seconds"] = static_cast<double>(micros(time)) / 1e6;
   });
+  body.take(
+      "--retries", options.retries,
+      [](const std::string& text) { return parse_count(text, kMostRetries); },
+      [](Json& to, std::int64_t count) { to["retries"] = count; });
   constexpr std::array<std::string_view, 4> classes = {"short", "medium", "long", "service"};
   constexpr std::array<std::string_view, 5> kinds = {"training", "inference", "notebook", "hpo",
                                                      "batch"};
@@ -184,6 +192,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--class", options.job_class, "CLASS", "short, medium, long, service. [medium]");
   option("--kind", options.kind, "KIND", "training, inference, notebook, hpo, batch. [batch]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 15m, 4h, 2d, 1:30:00.");
+  option("--retries", options.retries, "N", "Tries with more GPU memory after running out. [0]");
   option("--name", options.name, "NAME", "A name for lists.");
   // One value each, so that the command's words are not taken for more of them.
   option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone insists on one.")
@@ -234,6 +243,14 @@ Expected<std::vector<std::string>> command_words(const std::vector<std::string>&
   words.insert(words.end(), from_dashes.begin() + (is_separator ? 1 : 0), from_dashes.end());
   if (words.empty()) return fail(ErrorCode::InvalidArgument, "no command; give it after --");
   return words;
+}
+
+void report_warnings(const Json& answer) {
+  const Json& warnings = part_of(answer, "warnings");
+  if (!warnings.is_array()) return;
+  for (const Json& warning : warnings) {
+    if (warning.is_string()) report_failure(printable(warning.get<std::string>()));
+  }
 }
 
 }  // namespace berth::cli

@@ -25,6 +25,7 @@ struct JobOptions {
   std::optional<std::string> job_class;
   std::optional<std::string> kind;
   std::optional<std::string> time;
+  std::optional<std::string> retries;
   std::optional<std::string> name;
   std::optional<std::string> directory;
   std::vector<std::string> environment;
@@ -57,5 +58,8 @@ Expected<Submission> submission_of(const JobOptions& options, const Caller& call
 /// there on. Errors: InvalidArgument for an option that is not known, or no word at all.
 Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,
                                                  const std::vector<std::string>& from_dashes);
+
+/// What berthd has to say about a job it took in, on standard error.
+void report_warnings(const Json& answer);
 
 }  // namespace berth::cli

@@ -28,6 +28,7 @@ void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
 void add_ls(CLI::App& app, Action& chosen);
 void add_show(CLI::App& app, Action& chosen);
 void add_logs(CLI::App& app, Action& chosen);
+void add_why(CLI::App& app, Action& chosen);
 void add_wait(CLI::App& app, Action& chosen);
 void add_cancel(CLI::App& app, Action& chosen);
 void add_hold(CLI::App& app, Action& chosen);

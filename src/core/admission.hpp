@@ -33,6 +33,9 @@ struct Admission {
 /// Tenants are counted in 16 bits; no driver serves so many.
 inline constexpr std::uint16_t kMostTenants = 65'535;
 
+/// A driver need not say how busy a GPU is; unknown is never idle, and gates nothing.
+inline constexpr std::int16_t kUnknownUtilisation = -1;
+
 /// What is known of one GPU beside its spec.
 struct GpuUse {
   Bytes charged{0};   ///< Sum of the charges of its tenants.
@@ -41,8 +44,9 @@ struct GpuUse {
   GpuMilli milli{0};  ///< Compute shares promised.
   std::uint16_t tenants = 0;
   std::uint16_t alone = 0;  ///< Tenants that asked to be alone; more than one only under `none`.
-  bool healthy = true;      ///< The GPU itself.
-  bool reachable = true;    ///< Its node is up.
+  std::int16_t utilisation = kUnknownUtilisation;  ///< Measured: percent, in coarse steps.
+  bool healthy = true;                             ///< The GPU itself.
+  bool reachable = true;                           ///< Its node is up.
 
   bool operator==(const GpuUse&) const = default;
 };

@@ -69,6 +69,7 @@ struct Measured {
   Bytes foreign{0};
   Bytes used{0};
   std::vector<TenantUse> tenants;
+  std::int16_t utilisation = kUnknownUtilisation;  ///< Percent of the time, in coarse steps.
 };
 struct GpuHealth {
   GpuId gpu;

@@ -27,7 +27,7 @@ enum class Outcome : std::uint8_t { Done, Failed, Oom, Cancelled, Timeout, Lost,
 enum class DurationClass : std::uint8_t { Short, Medium, Long, Service };
 enum class JobKind : std::uint8_t { Training, Inference, Notebook, Hpo, Batch };
 
-/// What the submitter said. Changes only by an Update input.
+/// What the submitter said. Changes only by an Update input, and the class by a decision.
 struct JobSpec {
   UserId user;
   Request request;
@@ -38,8 +38,8 @@ struct JobSpec {
   Bytes vram_estimate{0};          ///< Predicted GPU memory, upper bound; zero: none.
   Instant deadline = kNever;
   std::int32_t priority = 0;  ///< Larger goes first, where a policy reads it.
-  std::int32_t retries = 0;
-  BlobId command;  ///< Arguments, environment, directory: the shell's.
+  std::int32_t retries = 0;   ///< How often it may be tried again with more GPU memory.
+  BlobId command;             ///< Arguments, environment, directory: the shell's.
 
   bool operator==(const JobSpec&) const = default;
 };
@@ -55,6 +55,7 @@ struct Progress {
 struct Job {
   JobId id;
   JobSpec spec;
+  DurationClass claimed = DurationClass::Medium;  ///< What its user said, whatever it is now.
   JobState state = JobState::Queued;
   JobState after_stop = JobState::Queued;  ///< While stopping by preemption: where it goes next.
   bool ending = false;                     ///< Stopping for good: `outcome` says how.
@@ -70,6 +71,7 @@ struct Job {
   std::uint64_t grant_number = 0;  ///< The n-th grant of the engine; orders grants.
   std::int32_t preemptions = 0;
   std::int32_t failed_starts = 0;
+  std::int32_t retries_used = 0;  ///< Times it was requeued with a larger request.
   Progress progress;
   Grant grant;  ///< Empty unless it holds a berth.
 
@@ -91,6 +93,8 @@ class JobView {
   JobId id() const { return job_->id; }
   UserId user() const { return job_->spec.user; }
   const JobSpec& spec() const { return job_->spec; }
+  DurationClass duration_class() const { return job_->spec.duration_class; }
+  DurationClass claimed() const { return job_->claimed; }
   const Request& request() const { return job_->spec.request; }
   GpuCount gpus() const { return job_->spec.request.gpu.count; }
   JobState state() const { return job_->state; }
@@ -114,9 +118,11 @@ class JobView {
   }
   /// Run time to come that others may count on: by the enforced limit where there is one, else by
   /// the estimate; kForever without either.
-  Duration planned() const {
+  Duration planned() const { return job_->spec.time_limit == kForever ? remaining() : enforced(); }
+  /// Run time to come that is sure because the time limit is enforced; kForever without one.
+  Duration enforced() const {
     const Duration limit = job_->spec.time_limit;
-    if (limit == kForever) return remaining();
+    if (limit == kForever) return kForever;
     return limit > ran() ? limit - ran() : Duration::zero();
   }
   /// estimate() - ran(), never negative; kForever without an estimate.

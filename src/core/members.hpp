@@ -43,9 +43,10 @@ inline auto members(JobSpec& v) {
 }
 inline auto members(Progress& v) { return std::tie(v.done, v.total); }
 inline auto members(Job& v) {
-  return std::tie(v.id, v.spec, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
+  return std::tie(v.id, v.spec, v.claimed, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
                   v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.waited,
-                  v.grant_number, v.preemptions, v.failed_starts, v.progress, v.grant);
+                  v.grant_number, v.preemptions, v.failed_starts, v.retries_used, v.progress,
+                  v.grant);
 }
 
 // The cluster and its state.
@@ -57,20 +58,25 @@ inline auto members(NodeShape& v) {
 }
 inline auto members(Admission& v) { return std::tie(v.mode, v.guard_floor, v.guard_ppm); }
 inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
+inline auto members(HeadroomKeys& v) {
+  return std::tie(v.short_bound, v.medium_bound, v.ageing, v.reserve_after, v.reservations, v.lend,
+                  v.liar_after, v.share_below_percent, v.share_after);
+}
 inline auto members(Settings& v) {
-  return std::tie(v.admission, v.limits, v.service_half_life, v.max_failed_starts,
+  return std::tie(v.admission, v.limits, v.headroom, v.service_half_life, v.max_failed_starts,
                   v.can_suspend);
 }
 inline auto members(Account& v) {
-  return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs);
+  return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs,
+                  v.outlived_short, v.outlived_medium);
 }
 inline auto members(GpuUse& v) {
-  return std::tie(v.charged, v.foreign, v.used, v.milli, v.tenants, v.alone, v.healthy,
-                  v.reachable);
+  return std::tie(v.charged, v.foreign, v.used, v.milli, v.tenants, v.alone, v.utilisation,
+                  v.healthy, v.reachable);
 }
 inline auto members(Hold& v) {
-  return std::tie(v.job, v.ask, v.placement, v.from, v.after_grant, v.lent, v.lent_tenants,
-                  v.lent_milli);
+  return std::tie(v.job, v.ask, v.placement, v.from, v.after_grant, v.promised, v.lend, v.awaited,
+                  v.lent, v.lent_tenants, v.lent_milli);
 }
 
 // Inputs.
@@ -85,7 +91,9 @@ inline auto members(Exited& v) { return std::tie(v.job, v.attempt, v.outcome, v.
 inline auto members(Released& v) { return std::tie(v.job, v.attempt); }
 inline auto members(LeaseExpired& v) { return std::tie(v.job, v.attempt); }
 inline auto members(TenantUse& v) { return std::tie(v.job, v.bytes); }
-inline auto members(Measured& v) { return std::tie(v.gpu, v.foreign, v.used, v.tenants); }
+inline auto members(Measured& v) {
+  return std::tie(v.gpu, v.foreign, v.used, v.tenants, v.utilisation);
+}
 inline auto members(GpuHealth& v) { return std::tie(v.gpu, v.healthy); }
 inline auto members(NodeHealth& v) { return std::tie(v.node, v.healthy); }
 inline auto members(Reported& v) { return std::tie(v.job, v.key, v.value); }

@@ -7,9 +7,10 @@ namespace berth {
 
 namespace {
 
-/// True if a job planned to run `ask.planned` from `now` is gone when the hold begins.
+/// True if a job planned to run `ask.planned` from `now` is gone when the hold may begin.
 bool is_gone_by(const Hold& hold, const Ask& ask, Instant now) {
-  return hold.from != kNever && later(now, ask.planned) <= hold.from;
+  const Instant until = lent_until(hold, now);
+  return until != kNever && later(now, ask.planned) <= until;
 }
 
 /// What is promised of one GPU from some instant on.

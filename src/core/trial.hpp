@@ -4,6 +4,7 @@
 // dropped, so opening one costs O(1) and dropping it costs what was tried. One at a time is open.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,12 +24,26 @@ struct Hold {
   Placement placement;
   Instant from = kNever;          ///< When its occupants' plans end; kNever if one has none.
   std::uint64_t after_grant = 0;  ///< Grants numbered above this one came later.
-  std::vector<Bytes> lent;        ///< Per GPU: charges of later grants that outlast `from`.
+  /// By when it starts at the latest, if every occupant it waits for has an enforced limit.
+  Instant promised = kNever;
+  /// Above zero while an occupant it waits for has no limit: others may borrow for this long. A
+  /// pass counts it anew.
+  Duration lend{0};
+  /// Under Plans::Enforced: the grants, by number, that must end before it can begin.
+  std::vector<std::uint64_t> awaited;
+  std::vector<Bytes> lent;  ///< Per GPU: charges of later grants that outlast `from`.
   std::vector<std::uint16_t> lent_tenants;
   std::vector<GpuMilli> lent_milli;
 
   bool operator==(const Hold&) const = default;
 };
+
+/// Whoever is gone by then may use what the hold keeps; kNever if nobody may.
+constexpr Instant lent_until(const Hold& hold, Instant now) {
+  if (hold.lend == Duration::zero()) return hold.from;
+  const Instant rolling = later(now, hold.lend);
+  return hold.from == kNever ? rolling : std::max(hold.from, rolling);
+}
 
 /// What trials work on: the occupancy they change and undo, and room that is used again.
 struct Scratch {

@@ -54,6 +54,8 @@ bool may_act(const http::Peer& peer, UserId owner) {
 /// A daemon without root cannot become anybody else.
 bool serves(const http::Peer& peer) { return ::geteuid() == 0 || peer.user == ::geteuid(); }
 
+bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
+
 Expected<bool> flag(const http::Request& request, const char* key) {
   const auto text = request.parameter(key);
   if (!text || *text == "false" || *text == "0") return false;
@@ -92,7 +94,7 @@ class Api {
     const bool is_known = rest == "jobs" || rest == "gpus" || rest == "doctor" ||
                           rest == "events" || rest == "version" || rest == "cancel";
     if (!is_known) return refuse(exchange, 404, request.path + ": no such path");
-    if (request.method != "GET" || rest == "cancel") return wrong_method(exchange);
+    if (!is_read(request.method) || rest == "cancel") return wrong_method(exchange);
     if (rest == "jobs") return list(exchange);
     if (rest == "events") return events(exchange);
     on_loop(exchange, [this, what = std::string(rest)](const Exchange& asked) {
@@ -141,21 +143,42 @@ class Api {
           exchange, 415,
           "content type '" + request.content_type.substr(0, 60) + "', must be application/json");
     }
+    const auto is_dry = flag(request, "dry_run");
+    if (!is_dry) return refuse(exchange, is_dry.error());
     auto job = parse_submission(request.body, request.peer);
     if (!job) return refuse(exchange, job.error());
-    daemon_.post([this, exchange, job = std::move(*job)]() mutable {
+    daemon_.post([this, exchange, is_dry = *is_dry, job = std::move(*job)]() mutable {
       const Cluster& cluster = daemon_.keeper().engine().view().cluster();
       if (auto why = why_impossible(JobId(0), job.spec.request, cluster)) {
         return refuse(exchange, 422, why->substr(why->find(": ") + 2));
       }
+      if (is_dry) return look_ahead(exchange, Wish{job.spec, job.held});
+      auto warnings = memory_warnings(job.command.arguments);
       daemon_.ask({.submission = std::move(job),
                    .inputs = {},
                    .exchange = exchange,
-                   .answer = [this](JobId id) {
-                     return http::Response{.status = 201,
-                                           .body = to_body(daemon_.presenter().brief(id))};
+                   .answer = [this, warnings = std::move(warnings)](JobId id) {
+                     Json json = daemon_.presenter().brief(id);
+                     json["warnings"] = warnings;
+                     return http::Response{.status = 201, .body = to_body(json)};
                    }});
     });
+  }
+
+  /// Answered on another thread; why a job that has ended waits no more is known at once.
+  void why(const Exchange& exchange, JobId id) {
+    if (daemon_.keeper().engine().view().knows(id)) return look_ahead(exchange, id);
+    const auto job = daemon_.presenter().job(id);
+    if (!job) return refuse(exchange, job.error());
+    answer(exchange,
+           Json{{"id", id.value()}, {"state", job->at("state")}, {"reason", "it has ended"}});
+  }
+
+  void look_ahead(const Exchange& exchange, std::variant<JobId, Wish> about) {
+    const auto asked = daemon_.forecaster().ask(
+        daemon_.keeper().engine(),
+        {.about = std::move(about), .now = daemon_.now(), .exchange = exchange});
+    if (!asked) refuse(exchange, 503, asked.error().message);
   }
 
   void list(const Exchange& exchange) {
@@ -205,15 +228,17 @@ class Api {
     if (!id) return refuse(exchange, id.error());
     const std::string verb(slash == std::string_view::npos ? "" : rest.substr(slash + 1));
     const bool changes = verb == "cancel" || verb == "hold" || verb == "release";
-    if (!changes && verb != "log" && !verb.empty()) {
+    if (!changes && verb != "log" && verb != "why" && !verb.empty()) {
       return refuse(exchange, 404, exchange->request().path + ": no such path");
     }
-    if ((exchange->request().method == "POST") != changes) return wrong_method(exchange);
+    const std::string& method = exchange->request().method;
+    if (changes ? method != "POST" : !is_read(method)) return wrong_method(exchange);
     if (verb == "log") return log(exchange, *id);
     on_loop(exchange, [this, id = *id, verb](const Exchange& asked) {
       if (verb.empty()) {
         return answer(asked, daemon_.presenter().detail(id, log_size(id)));
       }
+      if (verb == "why") return why(asked, id);
       change(asked, id, verb);
     });
   }

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/text.hpp"
+#include "daemon/oom.hpp"
 #include "emu/emulator.hpp"
 #include "gpu/probe.hpp"
 
@@ -19,16 +21,12 @@ constexpr Duration kSilence = seconds(3);           ///< A driver that takes lon
 constexpr Duration kLookAgain = Duration(10'000);   ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);             ///< After the journal could not be written.
 constexpr Duration kFaultWait = Duration(200'000);  ///< Bounds how long the end of a daemon takes.
-constexpr int kOomCode = 77;
+constexpr Duration kLinger = Duration(100);         ///< For a look, which mostly takes less.
+constexpr std::size_t kTail = 16 * 1024;            ///< Of a log, looked at for last words.
+constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
 
 std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
-
-Outcome outcome_of(const shim::Exit& exit) {
-  const int code = shim::shell_code(exit);
-  if (code == 0) return Outcome::Done;
-  return exit.kind == shim::Exit::Kind::Code && code == kOomCode ? Outcome::Oom : Outcome::Failed;
-}
 
 /// `0,2`: as CUDA_VISIBLE_DEVICES takes them.
 std::string list_of(const std::vector<GpuId>& gpus) {
@@ -114,6 +112,7 @@ Daemon::~Daemon() {
 Expected<void> Daemon::open_rest() {
   const Hooks hooks{
       .started = [this](JobId job, Attempt attempt) { on_started(job, attempt); },
+      .failed = [this](JobId job, Attempt attempt) { on_failed(job, attempt); },
       .ended = [this](JobId job, Attempt attempt, const shim::Exit& exit,
                       const std::string& note) { on_ended(job, attempt, exit, note); },
       .lost =
@@ -125,7 +124,8 @@ Expected<void> Daemon::open_rest() {
   auto launcher = Launcher::open(loop_,
                                  {.shim = options_.shim,
                                   .attempts = options_.state + "/attempts",
-                                  .logs = options_.state + "/logs"},
+                                  .logs = options_.state + "/logs",
+                                  .mark = "BERTH_REPORT=" + report_path()},
                                  hooks);
   if (!launcher) return std::unexpected(launcher.error());
   launcher_ = std::move(*launcher);
@@ -133,7 +133,7 @@ Expected<void> Daemon::open_rest() {
   if (!logs) return std::unexpected(logs.error());
   logs_ = std::move(*logs);
   auto reports = Reports::open(
-      loop_, options_.socket + ".report", ::geteuid() == 0 ? 0666 : 0600,
+      loop_, report_path(), ::geteuid() == 0 ? 0666 : 0600,
       [this](JobId job, uid_t user) {
         const Job* const known = keeper_->engine().view().find(job);
         return known != nullptr && (user == 0 || known->spec.user == UserId(user));
@@ -143,7 +143,9 @@ Expected<void> Daemon::open_rest() {
       });
   if (!reports) return std::unexpected(reports.error());
   reports_ = std::move(*reports);
-  syncer_ = std::make_unique<Syncer>([this] { return keeper_->sync(); });
+  syncer_ = std::make_unique<Syncer>(
+      [this] { return keeper_->sync(); },
+      [this] { static_cast<void>(keeper_->checkpoint()); });  // one that fails is tried again
   if (machine_.port) {
     probe_ = std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](Look look) {
       loop_.post([this, look = std::move(look)]() mutable { on_look(std::move(look)); });
@@ -200,9 +202,30 @@ void Daemon::ask(Asked asked) { asked_.push_back(std::move(asked)); }
 
 void Daemon::on_started(JobId job, Attempt attempt) { inputs_.emplace_back(Started{job, attempt}); }
 
+/// It is tried again, unless it was told to be running: then its start is in the journal.
+void Daemon::on_failed(JobId job, Attempt attempt) {
+  const Job* const known = keeper_->engine().view().find(job);
+  const bool ran = known != nullptr && known->state == JobState::Running;
+  if (ran) return on_over(job, attempt, Outcome::Lost, 0);
+  keeper_->note(job, "its shim died before it began");
+  inputs_.emplace_back(StartFailed{job, attempt});
+}
+
 void Daemon::on_ended(JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
-  if (!note.empty()) keeper_->note(job, note);
-  on_over(job, attempt, outcome_of(exit), shim::shell_code(exit));
+  const int code = shim::shell_code(exit);
+  const bool ran_out = is_oom(exit, [&] { return read_tail(launcher_->log_path(job), kTail); });
+  std::string words = note;
+  if (ran_out) words += (words.empty() ? "" : "; ") + ("ran out of GPU memory, " + asked(job));
+  if (!words.empty()) keeper_->note(job, words);
+  if (ran_out) return on_over(job, attempt, Outcome::Oom, code);
+  on_over(job, attempt, code == 0 ? Outcome::Done : Outcome::Failed, code);
+}
+
+/// `asked 6 GiB`.
+std::string Daemon::asked(JobId job) const {
+  const Job* const known = keeper_->engine().view().find(job);
+  const Bytes vram = known == nullptr ? Bytes(0) : known->spec.request.gpu.vram;
+  return vram == Bytes(0) ? "had a whole GPU" : "asked " + berth::to_text(vram);
 }
 
 void Daemon::on_over(JobId job, Attempt attempt, Outcome outcome, std::int32_t code) {
@@ -230,7 +253,7 @@ void Daemon::on_silence() {
     if (now - since >= kSilence) silent.insert(gpu);
   }
   for (Input& input : watcher_.on_silence(silent, now)) inputs_.push_back(std::move(input));
-  if (silent.size() < looking_.size()) silence_alarm_.set(kSilence);
+  if (!looking_.empty()) silence_alarm_.set(kSilence);  // one that answers may fall silent again
 }
 
 void Daemon::on_probe() {
@@ -279,17 +302,21 @@ bool Daemon::could_start() const {
   return arrives || view.job_count() > view.running().size();
 }
 
-/// True if a step now could start a job on a GPU of which what is known is too old.
+/// True if a step now could start a job on a GPU of which what is known is too old. A look that
+/// began since the wait did is new enough, however long the driver took for it.
 bool Daemon::wait_for_look() {
   if (!probe_ || !could_start()) return false;
-  std::set<GpuId> stale = watcher_.stale(clock_.now());
+  if (!waits_since_) waits_since_ = clock_.now();
+  std::set<GpuId> stale = watcher_.stale(*waits_since_);
   if (stale.empty()) return false;
   std::erase_if(stale, [&](GpuId gpu) { return looking_.contains(gpu); });
   look_at(stale);
+  loop_.linger(kLinger);
   return true;
 }
 
 void Daemon::step() {
+  waits_since_.reset();
   Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
   std::vector<Asked> asked = std::exchange(asked_, {});
   const std::size_t own = batch.inputs.size();
@@ -318,9 +345,13 @@ void Daemon::step() {
 }
 
 void Daemon::refuse_all(std::vector<Asked> asked, const Error& error) {
+  const bool is_written = keeper_->is_broken();  // the daemon that comes next does it
+  const std::string what = is_written
+                               ? "it is written down but not done; berthd ends, ask the next: "
+                               : "nothing was changed: ";
   for (const Asked& one : asked) {
-    one.exchange->respond({.status = kInsufficientStorage,
-                           .body = http::error_body("nothing was changed: " + error.message)});
+    one.exchange->respond({.status = is_written ? kInternalError : kInsufficientStorage,
+                           .body = http::error_body(what + error.message)});
   }
 }
 
@@ -372,11 +403,26 @@ void Daemon::perform(const Effect& effect) {
     // Never decided while can_suspend is off: a job that gave way starts again.
     launch(resumed->job, resumed->attempt, resumed->grant);
   } else if (const auto* stopped = std::get_if<Stop>(&effect)) {
-    launcher_->stop(stopped->job, stopped->attempt, Manner::Gently);
+    stop(*stopped);
   } else if (const auto* finished = std::get_if<Finished>(&effect)) {
     finish(*finished);
   }
   // Adjust and Compute: no policy of this build asks for them.
+}
+
+void Daemon::stop(const Stop& wanted) {
+  if (wanted.why != StopFor::Overrun) {
+    return launcher_->stop(wanted.job, wanted.attempt, Manner::Gently);
+  }
+  const Job* const known = keeper_->engine().view().find(wanted.job);
+  for (const Share& share : known == nullptr ? std::vector<Share>{} : known->grant.shares) {
+    if (share.charge <= share.granted) continue;
+    keeper_->note(wanted.job, "ended: it held " + berth::to_text(share.charge) + " on GPU " +
+                                  std::to_string(share.gpu.value()) + ", was granted " +
+                                  berth::to_text(share.granted) +
+                                  ", and the rest is granted to others");
+  }
+  launcher_->stop(wanted.job, wanted.attempt, Manner::AtOnce);
 }
 
 void Daemon::launch(JobId job, Attempt attempt, const Grant& grant) {
@@ -384,6 +430,7 @@ void Daemon::launch(JobId job, Attempt attempt, const Grant& grant) {
     if (before->second != attempt) launcher_->forget(job, before->second);
   }
   current_[job] = attempt;
+  keeper_->note(job, "");  // what is said of this attempt comes now
   watcher_.changed(gpus_of(grant), clock_.now());
   const auto order = order_of(job, attempt, grant);
   const auto launched = order ? launcher_->launch(*order) : std::unexpected(order.error());
@@ -416,11 +463,14 @@ Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& 
   environment.set("CUDA_VISIBLE_DEVICES", list_of(gpus_of(grant)));
   environment.set("BERTH_JOB_ID", std::to_string(job.value()));
   environment.set("BERTH_ATTEMPT", std::to_string(attempt.value()));
-  environment.set("BERTH_REPORT", options_.socket + ".report");
+  environment.set("BERTH_REPORT", report_path());
   if (known->spec.request.gpu.vram != Bytes(0)) {
     environment.set("BERTH_VRAM_BYTES", std::to_string(known->spec.request.gpu.vram.raw()));
   }
   environment.set_unless_there("PYTHONUNBUFFERED", "1");
+  for (const auto& [name, value] : hints(*known, grant)) {
+    environment.set_unless_there(name, value);
+  }
 
   shim::Order order;
   order.job = job;
@@ -439,13 +489,26 @@ Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& 
   return order;
 }
 
+/// By the smallest of its cards; a job that has them alone may take all of them.
+Variables Daemon::hints(const Job& job, const Grant& grant) const {
+  if (grant.shares.empty() || job.spec.request.gpu.sharing == Sharing::Alone) return {};
+  Bytes total = machine_.devices.list[grant.shares.front().gpu.value()].total;
+  for (const Share& share : grant.shares) {
+    total = std::min(total, machine_.devices.list[share.gpu.value()].total);
+  }
+  return memory_hints(job.spec.request.gpu.vram, total);
+}
+
+std::string Daemon::report_path() const { return options_.socket + ".report"; }
+
 std::string Daemon::log_name(JobId job) const { return std::to_string(job.value()) + ".log"; }
 
 void Daemon::finish(const Finished& finished) {
-  if (const auto attempt = current_.extract(finished.job)) {
-    launcher_->forget(finished.job, attempt.mapped());
-  }
-  logs_->ended(log_name(finished.job));
+  const auto attempt = current_.extract(finished.job);
+  loop_.post([this, job = finished.job, had = attempt ? attempt.mapped() : Attempt()] {
+    launcher_->forget(job, had);  // later: the next launch does not wait for it
+    logs_->ended(log_name(job));
+  });
 }
 
 }  // namespace berth::daemon

@@ -17,6 +17,8 @@
 
 #include "core/error.hpp"
 #include "daemon/clock.hpp"
+#include "daemon/forecaster.hpp"
+#include "daemon/hints.hpp"
 #include "daemon/keeper.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/logs.hpp"
@@ -60,6 +62,8 @@ class Daemon {
   const Machine& machine() const { return machine_; }
   const Options& options() const { return options_; }
   Logs& logs() { return *logs_; }
+  Forecaster& forecaster() { return forecaster_; }
+  Instant now() const { return clock_.now(); }
   std::string log_path(JobId job) const { return launcher_->log_path(job); }
   std::string log_name(JobId job) const;
   /// Server-sent events of this job, or of all; from now on.
@@ -78,6 +82,7 @@ class Daemon {
 
   // What comes in.
   void on_started(JobId job, Attempt attempt);
+  void on_failed(JobId job, Attempt attempt);
   void on_ended(JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note);
   void on_over(JobId job, Attempt attempt, Outcome outcome, std::int32_t code);
   void on_look(Look look);
@@ -97,7 +102,11 @@ class Daemon {
 
   // Effects.
   void perform(const Effect& effect);
+  void stop(const Stop& wanted);
   void launch(JobId job, Attempt attempt, const Grant& grant);
+  Variables hints(const Job& job, const Grant& grant) const;
+  std::string asked(JobId job) const;
+  std::string report_path() const;
   Expected<shim::Order> order_of(JobId job, Attempt attempt, const Grant& grant) const;
   void finish(const Finished& finished);
 
@@ -108,6 +117,7 @@ class Daemon {
   Loop loop_;
   Watcher watcher_;
   Presenter presenter_;
+  Forecaster forecaster_{options_.rules.policy, options_.rules.place};
   std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<Logs> logs_;
   std::unique_ptr<Reports> reports_;
@@ -118,8 +128,9 @@ class Daemon {
   std::vector<Input> inputs_;
   std::vector<Asked> asked_;
   std::vector<Follower> followers_;
-  std::map<GpuId, Instant> looking_;  ///< Asked of the probe and not answered.
-  std::map<JobId, Attempt> current_;  ///< The attempt of each job that holds a berth.
+  std::map<GpuId, Instant> looking_;    ///< Asked of the probe and not answered.
+  std::optional<Instant> waits_since_;  ///< When the next step began to wait for looks.
+  std::map<JobId, Attempt> current_;    ///< The attempt of each job that holds a berth.
   Loop::Alarm wake_;
   Loop::Alarm probe_alarm_;
   Loop::Alarm silence_alarm_;

@@ -41,6 +41,12 @@ std::vector<JobId> touched_by(std::span<const Input> inputs, const Effects& effe
 
 std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
 
+Expected<Engine> engine_of(const journal::Snapshot& snapshot) {
+  auto policy = make_policy(snapshot.policy, snapshot.place);
+  if (!policy) return std::unexpected(policy.error());
+  return Engine::restore(snapshot.state, std::move(*policy));
+}
+
 bool has_berths(const Engine& engine) { return !engine.view().running().empty(); }
 
 }  // namespace
@@ -73,38 +79,65 @@ Expected<Keeper> Keeper::start(journal::Store store, const Cluster& cluster, con
   return keeper;
 }
 
+/// Deciding again brings the policy's own memory back too. Where this build decides otherwise, what
+/// was decided then is applied, and the policy begins anew: hence the snapshot.
 Expected<Keeper> Keeper::recover(journal::Store store, const journal::Recovered& recovered) {
-  const journal::Snapshot& snapshot = *recovered.snapshot;
-  auto policy = make_policy(snapshot.policy, snapshot.place);
-  if (!policy) return std::unexpected(policy.error());
-  auto engine = Engine::restore(snapshot.state, std::move(*policy));
-  if (!engine) return std::unexpected(engine.error());
   const auto last_job = store.last_job();
   if (!last_job) return std::unexpected(last_job.error());
+  const journal::Snapshot& snapshot = *recovered.snapshot;
+  auto engine = engine_of(snapshot);
+  if (!engine) return std::unexpected(engine.error());
   Keeper keeper(std::move(store), std::move(*engine));
   keeper.rules_ = {snapshot.policy, snapshot.place, keeper.engine_.view().settings()};
   keeper.last_ = keeper.engine_.now();
   keeper.entry_ = snapshot.after;
   keeper.last_job_ = *last_job;
   keeper.snapshot_size_ = snapshot.state.size();
-  if (auto replayed = keeper.replay(recovered.entries); !replayed) {
-    return std::unexpected(replayed.error());
+  const auto alike = keeper.decide_again(recovered.entries);
+  if (!alike) return std::unexpected(alike.error());
+  if (*alike) return keeper;
+  engine = engine_of(snapshot);
+  if (!engine) return std::unexpected(engine.error());
+  keeper.engine_ = std::move(*engine);
+  if (auto done = keeper.apply_again(recovered.entries); !done) {
+    return std::unexpected(done.error());
+  }
+  if (auto done = keeper.snapshot_now(journal::Continuity::Changed); !done) {
+    return std::unexpected(done.error());
   }
   return keeper;
 }
 
-/// What was decided is applied again; only the last entry may lack its decisions, and is decided.
-Expected<void> Keeper::replay(const std::vector<journal::Entry>& entries) {
+void Keeper::passed(const journal::Entry& entry) {
+  entry_ = entry.number;
+  last_ = entry.now;
+  since_snapshot_ += entry.inputs.size();
+}
+
+/// Returns: whether every entry was decided as it was then. Only the last one may lack its
+/// decisions.
+Expected<bool> Keeper::decide_again(const std::vector<journal::Entry>& entries) {
   for (const journal::Entry& entry : entries) {
     const auto inputs = decode_inputs(entry.inputs);
     if (!inputs) return std::unexpected(inputs.error());
-    entry_ = entry.number;
-    last_ = entry.now;
-    since_snapshot_ += entry.inputs.size();
+    const Effects& effects = engine_.step(entry.now, *inputs);
+    if (entry.decisions && encode_decisions(effects.decisions) != *entry.decisions) return false;
+    passed(entry);
+    if (entry.decisions) continue;
+    if (auto done = write_outcome(entry.now); !done) return std::unexpected(done.error());
+  }
+  return true;
+}
+
+Expected<void> Keeper::apply_again(const std::vector<journal::Entry>& entries) {
+  since_snapshot_ = 0;
+  for (const journal::Entry& entry : entries) {
+    const auto inputs = decode_inputs(entry.inputs);
+    if (!inputs) return std::unexpected(inputs.error());
+    passed(entry);
     if (!entry.decisions) {
       engine_.step(entry.now, *inputs);
-      if (auto done = write_outcome(entry.now); !done) return done;
-      continue;
+      return write_outcome(entry.now);
     }
     const auto decisions = decode_decisions(*entry.decisions);
     if (!decisions) return std::unexpected(decisions.error());
@@ -118,16 +151,15 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   const bool same_cluster = cluster == engine_.view().cluster();
   const bool same_settings = rules.settings == engine_.view().settings();
   if (same_policy && same_cluster && same_settings) return {};
-  if (!same_cluster) {
-    if (auto moved = move_to(cluster, rules); !moved) return moved;
-  } else if (!same_policy) {
+  if (!same_cluster) return move_to(cluster, rules);
+  if (!same_policy) {
     auto policy = make_policy(rules.policy, rules.place);
     if (!policy) return std::unexpected(policy.error());
     engine_.set_policy(std::move(*policy));
   }
   rules_ = rules;
   if (auto done = snapshot_now(journal::Continuity::Changed); !done) return done;
-  if (same_settings || !same_cluster) return {};
+  if (same_settings) return {};
   const auto configured = step(last_, {.inputs = {Configured{rules.settings}}, .submissions = {}});
   if (!configured) return std::unexpected(configured.error());
   return {};
@@ -152,7 +184,11 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
   });
   engine_ = Engine(cluster, {.settings = rules.settings}, std::move(*policy));
   engine_.step(last_, inputs);
-  return {};
+  rules_ = rules;
+  return with_deferred([&]() -> Expected<void> {
+    if (auto done = write_effect_rows(last_); !done) return done;  // some start, some never can
+    return add_snapshot(journal::Continuity::Changed);
+  });
 }
 
 // ---- Going on --------------------------------------------------------------------------------
@@ -261,7 +297,13 @@ Expected<void> Keeper::write_deferred() {
 }
 
 Expected<void> Keeper::write_effect_rows(Instant now) {
-  const auto granted = [&](JobId job, Attempt attempt, const Grant& grant) {
+  const auto granted = [&](JobId job, Attempt attempt, const Grant& grant) -> Expected<void> {
+    const auto before = store_.attempts(job);
+    if (!before) return std::unexpected(before.error());
+    // After a move to other GPUs a job's attempts are counted from 1 again.
+    if (std::ranges::find(*before, attempt, &journal::AttemptRow::attempt) != before->end()) {
+      return {};
+    }
     return store_.add_attempt(
         {.job = job, .attempt = attempt, .granted = now, .gpus = gpus_of(grant)});
   };
@@ -287,9 +329,14 @@ Expected<void> Keeper::write_effect_rows(Instant now) {
 // ---- Snapshots -------------------------------------------------------------------------------
 
 Expected<void> Keeper::snapshot_now(journal::Continuity continuity) {
+  return with_deferred([&] { return add_snapshot(continuity); });
+}
+
+template <class Write>
+Expected<void> Keeper::with_deferred(Write write) {
   if (auto done = store_.begin(); !done) return done;
   auto done = write_deferred();
-  if (done) done = add_snapshot(continuity);
+  if (done) done = write();
   if (done) done = store_.commit();
   if (!done) store_.rollback();
   if (done) deferred_.reset();

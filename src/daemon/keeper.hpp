@@ -21,8 +21,8 @@ namespace berth::daemon {
 
 /// What decides, as the configuration has it.
 struct Rules {
-  std::string policy = "fifo-skip";
-  std::string place = "best-fit";
+  std::string policy = "headroom";
+  std::string place = "least-shared";
   Settings settings;
 };
 
@@ -68,6 +68,8 @@ class Keeper {
 
   /// Makes all steps so far survive a crash of the machine. From any thread.
   Expected<void> sync() const { return store_.sync(); }
+  /// Moves the log into the file, so that no step has to. From any thread; may take a while.
+  Expected<void> checkpoint() const { return store_.checkpoint(); }
   /// Writes a snapshot if there is enough since the last one to be worth it.
   Expected<void> snapshot_if_due();
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
@@ -82,7 +84,9 @@ class Keeper {
 
   static Expected<Keeper> start(journal::Store store, const Cluster& cluster, const Rules& rules);
   static Expected<Keeper> recover(journal::Store store, const journal::Recovered& recovered);
-  Expected<void> replay(const std::vector<journal::Entry>& entries);
+  Expected<bool> decide_again(const std::vector<journal::Entry>& entries);
+  Expected<void> apply_again(const std::vector<journal::Entry>& entries);
+  void passed(const journal::Entry& entry);
   Expected<void> adapt(const Cluster& cluster, const Rules& rules);
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
   Expected<void> add_snapshot(journal::Continuity continuity);
@@ -93,6 +97,9 @@ class Keeper {
   Expected<void> write_effect_rows(Instant now);
   Expected<void> write_deferred();
   Expected<void> snapshot_now(journal::Continuity continuity);
+  /// A transaction of the decisions not written yet and of what `write` writes.
+  template <class Write>
+  Expected<void> with_deferred(Write write);
 
   journal::Store store_;
   Engine engine_;

@@ -12,15 +12,19 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 namespace berth::daemon {
 
 namespace {
 
-constexpr Duration kRefillAfter = Duration(50);  ///< What else this turn has to do goes first.
+constexpr Duration kRefillAfter = Duration(2000);
+constexpr Duration kFast = Duration(5000);
 constexpr Duration kLookForGo = Duration(20'000);
-constexpr int kTriesForShimLine = 5000;  ///< A millisecond each.
+constexpr Duration kKillAgain = Duration(5'000);
+constexpr const char* kSpareFile = "spare";
+constexpr Duration kLookForName = Duration(5'000);
 
 std::unexpected<Error> io_error(const std::string& what) {
   return fail(ErrorCode::Io, what + ": " + std::strerror(errno));
@@ -48,6 +52,8 @@ bool is_locked(const std::string& path) {
   return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
+std::string spare_path(const std::string& folder) { return folder + "/" + kSpareFile; }
+
 /// One that is no child of ours needs none.
 void reap(const Descriptor& pidfd) {
   siginfo_t info{};
@@ -72,10 +78,14 @@ std::optional<std::pair<JobId, Attempt>> key_of(std::string_view name) {
 
 }  // namespace
 
+/// A shim that waits, with files that wait too: to make a file can cost a tenth of a millisecond,
+/// to rename one costs little, and this is between the end of a job and the start of the next.
 struct Launcher::Spare {
   pid_t pid = 0;
   Descriptor pidfd;
   Descriptor socket;
+  Descriptor record;
+  Descriptor log;
 };
 
 struct Launcher::Shim {
@@ -93,7 +103,9 @@ Launcher::Launcher(Loop& loop, LauncherOptions options, Hooks hooks)
     : loop_(loop),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
+      orphans_alarm_(loop, [this] { end_orphans(); }),
       refill_alarm_(loop, [this] { refill(); }),
+      names_alarm_(loop, [this] { look_for_names(); }),
       go_alarm_(loop, [this] { look_for_go(); }) {}
 
 Launcher::~Launcher() = default;
@@ -114,7 +126,13 @@ Expected<Launcher::Spare> Launcher::spawn() {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return io_error("a socket for a shim");
   }
-  Spare spare{.pid = 0, .pidfd = {}, .socket = Descriptor(ends[0])};
+  Spare spare{.pid = 0, .pidfd = {}, .socket = Descriptor(ends[0]), .record = {}, .log = {}};
+  for (auto [file, path] : {std::pair(&spare.record, spare_path(options_.attempts)),
+                            std::pair(&spare.log, spare_path(options_.logs))}) {
+    *file = Descriptor(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!*file) return io_error(path);
+  }
   const Descriptor theirs(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -167,64 +185,77 @@ std::string Launcher::log_path(JobId job) const {
   return options_.logs + "/" + std::to_string(job.value()) + ".log";
 }
 
-Expected<Descriptor> Launcher::make_record(const shim::Order& order) {
+/// Gives the spare's record the attempt's name, if there is none of that name.
+Expected<void> Launcher::name_record(const Spare& spare, const shim::Order& order) {
   const std::string path = record_path({order.job, order.attempt});
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
-  if (!file) return io_error(path);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return io_error(path);
+  const std::string from = spare_path(options_.attempts);
+  if (::flock(spare.record.get(), LOCK_EX | LOCK_NB) != 0) return io_error(path);
   const std::string text = shim::header_lines(order.job, order.attempt, order.user);
-  if (auto done = write_whole(file.get(), text, path); !done) {
-    ::unlink(path.c_str());
-    return std::unexpected(done.error());
-  }
-  return file;
+  if (auto done = write_whole(spare.record.get(), text, path); !done) return done;
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
+  return fail(errno == EEXIST ? ErrorCode::Conflict : ErrorCode::Io,
+              path + ": " + std::strerror(errno));
 }
 
-Expected<Descriptor> Launcher::open_log(const shim::Order& order) {
-  const std::string path = log_path(order.job);
-  Descriptor log(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!log) return io_error(path);
-  return log;
+/// A job's later attempts append to the log of the first.
+Expected<void> Launcher::name_log(Spare& spare, JobId job) {
+  const std::string path = log_path(job);
+  const std::string from = spare_path(options_.logs);
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
+  if (errno != EEXIST) return io_error(path);
+  spare.log = Descriptor(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
+  if (!spare.log) return io_error(path);
+  return {};
 }
 
 Expected<void> Launcher::launch(const shim::Order& order) {
   const Key key{order.job, order.attempt};
-  auto log = open_log(order);
-  if (!log) return std::unexpected(log.error());
   if (!spare_) refill();
   if (!spare_) return fail(ErrorCode::Io, options_.shim + ": cannot be started");
-  auto record = make_record(order);
-  if (!record && errno == EEXIST) {  // from before a crash
-    if (adopt(order.job, order.attempt) != Trace::None) return {};
-    record = make_record(order);
-  }
-  if (!record) return std::unexpected(record.error());
   const std::unique_ptr<Spare> spare = std::move(spare_);
-  refill_alarm_.set(kRefillAfter);
+  // A spare costs half a millisecond of a processor that the job just launched can use, unless
+  // launches come so fast that the next would have to wait for it.
+  const auto now = std::chrono::steady_clock::now();
+  refill_alarm_.set(now - std::exchange(last_launch_, now) < kFast ? Duration(0) : kRefillAfter);
+  auto named = name_record(*spare, order);
+  if (!named && named.error().code == ErrorCode::Conflict) {  // from before a crash
+    if (adopt(order.job, order.attempt) != Trace::None) return {};
+    return launch(order);
+  }
+  if (named) named = name_log(*spare, order.job);
+  if (!named) {
+    forget(order.job, order.attempt);
+    return named;
+  }
   auto shim = std::make_unique<Shim>();
   shim->pid = spare->pid;
   shim->pidfd = std::move(spare->pidfd);
   shim->socket = std::move(spare->socket);
-  const int socket = shim->socket.get();
-  watch(key, std::move(shim));  // first: a probe must know the job's processes for the job's
-  if (auto sent = shim::send_order(socket, order, record->get(), log->get()); !sent) {
-    live_.erase(key);
-    publish();
-    forget(order.job, order.attempt);
-    return sent;
+  Shim& kept = keep(key, std::move(shim));  // first: a probe must know whose the processes are
+  const auto sent =
+      shim::send_order(kept.socket.get(), order, spare->record.get(), spare->log.get());
+  if (sent) {
+    watch(key, kept);
+    return {};
   }
-  return {};
+  live_.erase(key);
+  publish();
+  forget(order.job, order.attempt);
+  return sent;
 }
 
-void Launcher::watch(Key key, std::unique_ptr<Shim> shim) {
+Launcher::Shim& Launcher::keep(Key key, std::unique_ptr<Shim> shim) {
   Shim& kept = *(live_[key] = std::move(shim));
-  if (kept.socket) {
-    kept.messages =
-        std::make_unique<Loop::Watch>(loop_, kept.socket.get(), [this, key] { on_message(key); });
-  }
-  kept.exit = std::make_unique<Loop::Watch>(loop_, kept.pidfd.get(), [this, key] { on_exit(key); });
   publish();
+  return kept;
+}
+
+void Launcher::watch(Key key, Shim& shim) {
+  if (shim.socket) {
+    shim.messages =
+        std::make_unique<Loop::Watch>(loop_, shim.socket.get(), [this, key] { on_message(key); });
+  }
+  shim.exit = std::make_unique<Loop::Watch>(loop_, shim.pidfd.get(), [this, key] { on_exit(key); });
 }
 
 void Launcher::publish() {
@@ -248,7 +279,10 @@ void Launcher::on_message(Key key) {
   }
   const auto event = shim::decode_event({buffer, static_cast<std::size_t>(got)});
   if (!event) return;  // no shim of ours writes that; its record tells the end
-  if (std::holds_alternative<shim::Started>(*event)) return hooks_.started(key.first, key.second);
+  if (std::holds_alternative<shim::Started>(*event)) {
+    shim.has_go = true;
+    return hooks_.started(key.first, key.second);
+  }
   const auto& ended = std::get<shim::Ended>(*event);
   shim.messages.reset();
   shim.has_go = true;
@@ -279,17 +313,32 @@ void Launcher::on_exit(Key key) {
     if (!live_.contains(key)) return;
   }
   reap(found->second->pidfd);
+  const bool has_go = found->second->has_go;
   live_.erase(found);
   publish();
   const auto record = read_record(key);
+  const bool never_ran = !has_go && record && !record->go && !record->exit;
+  if (never_ran) return hooks_.failed(key.first, key.second);
   tell_end(key, record.value_or(shim::Record{.job = key.first, .attempt = key.second}));
 }
 
 /// Ends what is left of an attempt whose shim is gone, and tells how it was.
 void Launcher::tell_end(Key key, const shim::Record& record) {
   if (record.exit) return hooks_.ended(key.first, key.second, *record.exit, "");
-  while (kill_left_behind(record) > 0) ::usleep(1000);
-  hooks_.lost(key.first, key.second);
+  orphaned_.insert_or_assign(key, record);
+  end_orphans();
+}
+
+/// A process that hangs in a driver, or forks faster than it is killed, is tried again and again;
+/// nobody else waits for that.
+void Launcher::end_orphans() {
+  std::vector<Key> gone;
+  for (const auto& [key, record] : orphaned_) {
+    if (kill_left_behind(record, options_.mark) == 0) gone.push_back(key);
+  }
+  for (const Key& key : gone) orphaned_.erase(key);
+  if (!orphaned_.empty()) orphans_alarm_.set(kKillAgain);
+  for (const Key& key : gone) hooks_.lost(key.first, key.second);
 }
 
 // ---- Attempts of a daemon before us ----------------------------------------------------------
@@ -302,25 +351,24 @@ std::optional<shim::Record> Launcher::read_record(Key key) const {
   return *record;
 }
 
-/// A shim holds the lock from before it has written who it is; that moment is waited for.
-std::optional<shim::Record> Launcher::read_living(Key key) const {
-  for (int tries = 0; tries < kTriesForShimLine && is_locked(record_path(key)); ++tries) {
-    auto record = read_record(key);
-    if (record && record->shim) return record;
-    ::usleep(1000);
-  }
-  return std::nullopt;
-}
-
 Trace Launcher::adopt(JobId job, Attempt attempt) {
   const Key key{job, attempt};
-  if (::access(record_path(key).c_str(), F_OK) != 0) return Trace::None;
-  if (const auto living = read_living(key)) {
-    if (auto pidfd = open_process(*living->shim)) {
+  const std::string path = record_path(key);
+  if (::access(path.c_str(), F_OK) != 0) return Trace::None;
+  const bool was_locked = is_locked(path);  // first: one that dies now has written its last
+  const auto record = read_record(key);
+  if (was_locked && !(record && record->shim)) {
+    // It has its order and will follow it, be it only after the machine has woken up.
+    unnamed_.try_emplace(key);
+    names_alarm_.set(kLookForName);
+    return Trace::Lives;
+  }
+  if (was_locked) {
+    if (auto pidfd = open_process(*record->shim)) {
       auto shim = std::make_unique<Shim>();
-      shim->pid = living->shim->pid;
+      shim->pid = record->shim->pid;
       shim->pidfd = std::move(*pidfd);
-      watch(key, std::move(shim));
+      watch(key, keep(key, std::move(shim)));
       look_for_go();
       return Trace::Lives;
     }
@@ -332,6 +380,14 @@ Trace Launcher::adopt(JobId job, Attempt attempt) {
   }
   loop_.post([this, key, last] { tell_end(key, *last); });
   return Trace::Over;
+}
+
+/// A shim holds the lock from before it has written who it is.
+void Launcher::look_for_names() {
+  for (const auto& [key, manner] : std::exchange(unnamed_, {})) {
+    if (adopt(key.first, key.second) == Trace::None) hooks_.failed(key.first, key.second);
+    if (manner) stop(key.first, key.second, *manner);
+  }
 }
 
 /// An adopted shim cannot tell us that its job runs: its record does.
@@ -352,6 +408,9 @@ void Launcher::look_for_go() {
 }
 
 void Launcher::stop(JobId job, Attempt attempt, Manner manner) {
+  if (const auto waits = unnamed_.find({job, attempt}); waits != unnamed_.end()) {
+    waits->second = manner;
+  }
   const auto found = live_.find({job, attempt});
   if (found == live_.end()) return;
   send_signal(found->second->pidfd,

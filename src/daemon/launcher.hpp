@@ -4,6 +4,7 @@
 // within a call. At most one process ever runs an attempt: its file is made anew or not at all.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +23,8 @@ namespace berth::daemon {
 /// What became of an attempt.
 struct Hooks {
   std::function<void(JobId, Attempt)> started;
+  /// Its shim died before anything of it ran.
+  std::function<void(JobId, Attempt)> failed;
   std::function<void(JobId, Attempt, const shim::Exit&, const std::string& note)> ended;
   /// Its shim died without telling how it ended; nothing of its process tree is left.
   std::function<void(JobId, Attempt)> lost;
@@ -31,12 +34,13 @@ struct LauncherOptions {
   std::string shim;  ///< Path of berth-shim; opened once, so an upgrade beside us changes nothing.
   std::string attempts;  ///< Folder of attempt files.
   std::string logs;      ///< Folder of logs, `JOB.log`.
+  std::string mark;      ///< A variable that every job has in its environment, and no other does.
 };
 
 /// An attempt as its file shows it when a daemon starts.
 enum class Trace {
   None,   ///< No file, or one of which nothing ran: it may be launched (again).
-  Lives,  ///< Its shim is there and now ours; `started`, `ended` or `lost` will follow.
+  Lives,  ///< Its shim is there and now ours; what becomes of it will be told.
   Over,   ///< `ended` or `lost` is about to be told.
 };
 
@@ -73,15 +77,17 @@ class Launcher {
   Expected<Spare> spawn();
   void refill();
   std::string record_path(Key key) const;
-  Expected<Descriptor> make_record(const shim::Order& order);
-  Expected<Descriptor> open_log(const shim::Order& order);
+  Expected<void> name_record(const Spare& spare, const shim::Order& order);
+  Expected<void> name_log(Spare& spare, JobId job);
   std::optional<shim::Record> read_record(Key key) const;
-  std::optional<shim::Record> read_living(Key key) const;
-  void watch(Key key, std::unique_ptr<Shim> shim);
+  Shim& keep(Key key, std::unique_ptr<Shim> shim);
+  void watch(Key key, Shim& shim);
   void on_message(Key key);
   void on_exit(Key key);
   void close_up(Key key);
   void tell_end(Key key, const shim::Record& record);
+  void end_orphans();
+  void look_for_names();
   void look_for_go();
   void publish();
 
@@ -92,8 +98,14 @@ class Launcher {
   std::unique_ptr<Spare> spare_;
   std::map<Key, std::unique_ptr<Shim>> live_;
   std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Told their end, not yet reaped.
+  /// Held by a shim that has not said who it is; with how it shall be stopped then.
+  std::map<Key, std::optional<Manner>> unnamed_;
+  std::map<Key, shim::Record> orphaned_;  ///< Their shims died; what is left of them is ended.
   ShimTable shims_;
+  Loop::Alarm orphans_alarm_;
+  std::chrono::steady_clock::time_point last_launch_;
   Loop::Alarm refill_alarm_;
+  Loop::Alarm names_alarm_;
   Loop::Alarm go_alarm_;
 };
 

@@ -1,5 +1,6 @@
 #include "daemon/loop.hpp"
 
+#include <chrono>
 #include <utility>
 
 #pragma GCC diagnostic push
@@ -14,6 +15,12 @@
 namespace berth::daemon {
 
 namespace asio = boost::asio;
+
+namespace {
+
+constexpr int kAtOnce = 1000;  ///< Then the engine has its turn, whatever else is ready.
+
+}  // namespace
 
 struct Loop::State {
   asio::io_context io{1};
@@ -30,10 +37,18 @@ void Loop::stop() {
   post([this] { state_->stopped = true; });
 }
 
+bool Loop::find_work_busily() {
+  const auto until = std::chrono::steady_clock::now() + std::exchange(linger_, Duration(0));
+  while (std::chrono::steady_clock::now() < until) {
+    if (state_->io.poll_one() > 0) return true;
+  }
+  return false;
+}
+
 void Loop::run(const Task& after) {
   while (!state_->stopped) {
-    state_->io.run_one();
-    state_->io.poll();
+    if (!find_work_busily()) state_->io.run_one();
+    for (int i = 0; i < kAtOnce && state_->io.poll_one() > 0;) ++i;
     after();
   }
 }

@@ -22,7 +22,12 @@ class Loop {
   /// Lets run() return after the tasks now queued; from any thread.
   void stop();
   /// Runs what is ready, then `after`, and again, until stopped: what came together is one batch.
+  /// Where more becomes ready all the time, `after` has its turn all the same.
   void run(const Task& after);
+
+  /// The next wait for something to do looks busily for so long before it sleeps: to be woken takes
+  /// longer than most answers that are under way.
+  void linger(Duration most) { linger_ = most; }
 
   /// Calls a task whenever a descriptor can be read, until the watch is destroyed. The descriptor
   /// stays its owner's and must outlive the watch.
@@ -55,7 +60,10 @@ class Loop {
 
  private:
   struct State;
+  bool find_work_busily();
+
   std::unique_ptr<State> state_;
+  Duration linger_{0};
 };
 
 }  // namespace berth::daemon

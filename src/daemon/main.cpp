@@ -91,21 +91,54 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around) {
   return options;
 }
 
+/// Whoever else can write there can have any process signalled, by a forged attempt file.
+Expected<void> check_owner(const std::string& folder) {
+  struct stat status{};
+  if (::stat(folder.c_str(), &status) != 0) {
+    return fail(ErrorCode::Io, folder + ": " + std::strerror(errno));
+  }
+  if (status.st_uid != ::geteuid()) {
+    return fail(ErrorCode::InvalidArgument, folder + ": belongs to uid " +
+                                                std::to_string(status.st_uid) + ", must be uid " +
+                                                std::to_string(::geteuid()) + "'s");
+  }
+  if ((status.st_mode & S_IWOTH) == 0) return {};
+  return fail(ErrorCode::InvalidArgument, folder + ": everybody may write there");
+}
+
+/// A shim that was being started when its daemon was killed has the lock until its exec.
+bool lock_soon(int file) {
+  constexpr int kTries = 50;
+  constexpr int kMicros = 5000;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) return true;
+    ::usleep(kMicros);
+  }
+  return false;
+}
+
 /// The folders of a state, and the lock that makes this its only daemon. The lock goes with us.
 Expected<void> take_state(const std::string& state) {
   std::error_code failed;
   std::filesystem::create_directories(state, failed);
   if (failed) return fail(ErrorCode::Io, state + ": " + failed.message());
+  if (auto ours = check_owner(state); !ours) return ours;
   for (const char* folder : {"/attempts", "/logs"}) {
     const std::string path = state + folder;
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
       return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
     }
+    if (auto ours = check_owner(path); !ours) return ours;
   }
   const std::string path = state + "/lock";
-  const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  // An exec closes from the lowest number up: once this lock is free, so is the journal's.
+  constexpr int kHigh = 500;
+  const int lock = ::fcntl(file, F_DUPFD_CLOEXEC, kHigh);
+  ::close(file);
   if (lock < 0) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+  if (!lock_soon(lock)) {
     return fail(ErrorCode::Conflict, state + ": another berthd uses it");
   }
   return {};
@@ -122,6 +155,7 @@ class Signals {
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
     ::signal(SIGHUP, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to answer, as a full disk
     return set;
   }
   Signals(const sigset_t& set, Daemon& daemon)

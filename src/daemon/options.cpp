@@ -1,12 +1,12 @@
 #include "daemon/options.hpp"
 
+#include <toml++/toml.h>
+
 #include <array>
 #include <utility>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include "emu/emulator.hpp"
+#include "engine/possible.hpp"
 #include "http/address.hpp"
 #include "policy/registry.hpp"
 
@@ -20,6 +20,8 @@ constexpr auto kAdmissions = std::to_array<std::pair<AdmissionMode, std::string_
     {AdmissionMode::FreeMemory, "free-memory"},
     {AdmissionMode::None, "none"},
 });
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  ///< As of a request.
 
 /// One value of the file, with where it stands for messages.
 struct Value {
@@ -41,8 +43,8 @@ struct Value {
     const auto parsed = text ? emu::parse_nanoseconds(*text)
                              : emu::Outcome<std::uint64_t>(std::unexpected("not a text"));
     if (!parsed) return refuse("must be a duration such as \"10s\": " + parsed.error());
-    if (*parsed == 0) return refuse("must be more than nothing");
     target = Duration(static_cast<std::int64_t>(*parsed / 1000));
+    if (target == Duration::zero()) return refuse("must be at least a microsecond");
     return {};
   }
   Expected<void> into(Bytes& target) const {
@@ -50,6 +52,7 @@ struct Value {
     const auto parsed =
         text ? emu::parse_bytes(*text) : emu::Outcome<std::uint64_t>(std::unexpected("not a text"));
     if (!parsed) return refuse("must be a size such as \"512MiB\": " + parsed.error());
+    if (*parsed > kMostBytes) return refuse("must be at most " + emu::format_bytes(kMostBytes));
     target = Bytes(static_cast<std::int64_t>(*parsed));
     return {};
   }
@@ -93,6 +96,20 @@ Expected<void> set_user_jobs(Options& options, const Value& value) {
   return {};
 }
 
+/// A number of the headroom policy.
+template <std::int32_t HeadroomKeys::* Member>
+Expected<void> set_headroom_number(Options& options, const Value& value) {
+  const auto number = value.number(0, 1 << 20);
+  if (!number) return std::unexpected(number.error());
+  options.rules.settings.headroom.*Member = static_cast<std::int32_t>(*number);
+  return {};
+}
+
+template <Duration HeadroomKeys::* Member>
+Expected<void> set_headroom_time(Options& options, const Value& value) {
+  return value.into(options.rules.settings.headroom.*Member);
+}
+
 struct Key {
   std::string_view name;
   Expected<void> (*set)(Options&, const Value&);
@@ -119,6 +136,15 @@ constexpr auto kKeys = std::to_array<Key>({
     {"grace", [](Options& o, const Value& v) { return v.into(o.grace); }},
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
+    {"headroom.short_bound", set_headroom_time<&HeadroomKeys::short_bound>},
+    {"headroom.medium_bound", set_headroom_time<&HeadroomKeys::medium_bound>},
+    {"headroom.ageing", set_headroom_time<&HeadroomKeys::ageing>},
+    {"headroom.reserve_after", set_headroom_time<&HeadroomKeys::reserve_after>},
+    {"headroom.reservations", set_headroom_number<&HeadroomKeys::reservations>},
+    {"headroom.lend", set_headroom_time<&HeadroomKeys::lend>},
+    {"headroom.liar_after", set_headroom_number<&HeadroomKeys::liar_after>},
+    {"headroom.share_below_percent", set_headroom_number<&HeadroomKeys::share_below_percent>},
+    {"headroom.share_after", set_headroom_time<&HeadroomKeys::share_after>},
 });
 
 std::string known_keys() {
@@ -130,6 +156,26 @@ std::string known_keys() {
 std::string place_of(const toml::node& node, const std::string& file) {
   const toml::source_position at = node.source().begin;
   return file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+}
+
+/// `outer` is the name of the table with its dot, "" for the file itself.
+Expected<void> read_table(Options& options, const toml::table& table, const std::string& outer,
+                          const std::string& file) {
+  for (const auto& [name, node] : table) {
+    const std::string full = outer + std::string(name.str());
+    const std::string where = place_of(node, file) + ": " + full;
+    const auto key = std::ranges::find(kKeys, full, &Key::name);
+    Expected<void> done;
+    if (key != kKeys.end()) {
+      done = key->set(options, {node, where});
+    } else if (outer.empty() && node.is_table()) {
+      done = read_table(options, *node.as_table(), full + ".", file);
+    } else {
+      done = fail(ErrorCode::InvalidArgument, where + ": unknown key; there is: " + known_keys());
+    }
+    if (!done) return done;
+  }
+  return {};
 }
 
 }  // namespace
@@ -163,15 +209,7 @@ Expected<void> read_config(Options& options, std::string_view text, const std::s
                                         std::to_string(at.column) + ": " +
                                         std::string(parsed.error().description()));
   }
-  for (const auto& [name, node] : parsed.table()) {
-    const auto key = std::ranges::find(kKeys, name.str(), &Key::name);
-    const std::string where = place_of(node, file) + ": " + std::string(name.str());
-    if (key == kKeys.end()) {
-      return fail(ErrorCode::InvalidArgument, where + ": unknown key; there is: " + known_keys());
-    }
-    if (auto done = key->set(options, {node, where}); !done) return done;
-  }
-  return {};
+  return read_table(options, parsed.table(), "", file);
 }
 
 Expected<void> complete(Options& options, const Surroundings& around) {
@@ -192,6 +230,11 @@ Expected<void> complete(Options& options, const Surroundings& around) {
   }
   if (auto policy = make_policy(options.rules.policy, options.rules.place); !policy) {
     return std::unexpected(policy.error());
+  }
+  if (!is_sensible(options.rules.settings)) {
+    return fail(ErrorCode::InvalidArgument,
+                "the settings of admission, limits or headroom are out "
+                "of range: doc/configuration.md gives the ranges");
   }
   options.rules.settings.can_suspend = false;  // a stopped process keeps its GPU memory
   return {};

@@ -45,6 +45,7 @@ void add_request(Json& json, const JobSpec& spec) {
   json["mem_bytes"] = spec.request.host.raw();
   json["class"] = to_text(spec.duration_class);
   json["kind"] = to_text(spec.kind);
+  json["retries"] = spec.retries;
   json["time_limit_seconds"] = seconds_json(spec.time_limit);
 }
 

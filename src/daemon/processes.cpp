@@ -74,25 +74,35 @@ bool has_variable(std::string_view environment, std::string_view variable) {
   return false;
 }
 
-bool is_marked(pid_t pid, const shim::Record& record) {
+bool is_marked(pid_t pid, const shim::Record& record, const std::string& mark) {
   const auto environment = read_proc(proc(pid, "environ"), std::size_t{4} << 20);
-  return environment &&
+  return environment && has_variable(*environment, mark) &&
          has_variable(*environment, "BERTH_JOB_ID=" + std::to_string(record.job.value())) &&
          has_variable(*environment, "BERTH_ATTEMPT=" + std::to_string(record.attempt.value()));
 }
 
-bool is_left_of(pid_t pid, const shim::Record& record) {
+/// After a reboot, or once numbers have come round, another session has the same number: its leader
+/// started at another time, its members before ours began.
+bool is_of_session(pid_t pid, const shim::Process& leader) {
+  const auto leader_start = shim::start_of(leader.pid);
+  if (leader_start) return *leader_start == leader.start;
+  const auto start = shim::start_of(pid);
+  return start && *start >= leader.start;
+}
+
+bool is_left_of(pid_t pid, const shim::Record& record, const std::string& mark) {
   if (process_user(pid) != record.user) return false;
   const auto stat = stat_of(pid);
   if (!stat || stat->state == 'Z' || stat->state == 'X') return false;
-  const bool in_session = record.go && stat->session == record.go->pid;
-  return in_session || is_marked(pid, record);
+  const bool in_session =
+      record.go && stat->session == record.go->pid && is_of_session(pid, *record.go);
+  return in_session || is_marked(pid, record, mark);
 }
 
 /// Between the look and the signal the pid could become another's; through a pidfd it cannot.
-bool kill_if_left(pid_t pid, const shim::Record& record) {
+bool kill_if_left(pid_t pid, const shim::Record& record, const std::string& mark) {
   const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd || !is_left_of(pid, record)) return false;
+  if (!pidfd || !is_left_of(pid, record, mark)) return false;
   send_signal(pidfd, SIGKILL);
   return true;
 }
@@ -123,7 +133,7 @@ void send_signal(const Descriptor& pidfd, int signal) {
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
 }
 
-int kill_left_behind(const shim::Record& record) {
+int kill_left_behind(const shim::Record& record, const std::string& mark) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
   if (!folder) return 0;
   int killed = 0;
@@ -132,7 +142,7 @@ int kill_left_behind(const shim::Record& record) {
     pid_t pid = 0;
     const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (read.ec != std::errc() || read.ptr != name.data() + name.size()) continue;
-    if (pid != ::getpid() && kill_if_left(pid, record)) ++killed;
+    if (pid != ::getpid() && kill_if_left(pid, record, mark)) ++killed;
   }
   return killed;
 }

@@ -57,9 +57,10 @@ Expected<Descriptor> open_process(const shim::Process& process);
 void send_signal(const Descriptor& pidfd, int signal);
 
 /// Kills what is left of a job whose shim died: processes of its user that are in the session of
-/// the job's own process, or carry its number and attempt in their environment. Returns: how many;
-/// call again until it is none. O(processes of the machine).
-int kill_left_behind(const shim::Record& record);
+/// the job's own process, or carry its number and attempt and `mark` in their environment; `mark`
+/// is a variable that no other daemon's jobs have. Returns: how many; call again until it is none.
+/// O(processes of the machine).
+int kill_left_behind(const shim::Record& record, const std::string& mark);
 
 /// How a list names a process: its command name (`python`), "" if it has ended.
 std::string process_name(pid_t pid);

@@ -17,6 +17,7 @@ namespace {
 constexpr Duration kFlushAfter = Duration(250'000);
 constexpr std::size_t kMostKey = 64;
 constexpr std::size_t kMostWaiting = 10'000;
+constexpr int kAtOnce = 100;         ///< Then others have their turn, however many more come.
 constexpr double kMostValue = 9e12;  ///< In millionths it fits 63 bits.
 
 bool is_key(std::string_view key) {
@@ -69,6 +70,12 @@ std::optional<Received> receive_one(int socket) {
   return Received{std::string(text.data(), static_cast<std::size_t>(got)), sender.uid};
 }
 
+/// True if somebody receives there.
+bool is_served(const sockaddr_un& address) {
+  const Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
 }  // namespace
 
 Expected<Reported> parse_report(std::string_view text) {
@@ -105,6 +112,7 @@ Expected<std::unique_ptr<Reports>> Reports::open(Loop& loop, const std::string& 
                                    std::to_string(sizeof address.sun_path - 1));
   }
   path.copy(address.sun_path, path.size());
+  if (is_served(address)) return fail(ErrorCode::Conflict, path + ": another berthd serves there");
   ::unlink(path.c_str());
   const int on = 1;
   const mode_t before = ::umask(0777 & ~mode);
@@ -118,7 +126,9 @@ Expected<std::unique_ptr<Reports>> Reports::open(Loop& loop, const std::string& 
 }
 
 void Reports::receive() {
-  while (const auto received = receive_one(socket_.get())) {
+  for (int i = 0; i < kAtOnce; ++i) {
+    const auto received = receive_one(socket_.get());
+    if (!received) return;
     const auto report = parse_report(received->text);
     if (!report || !may_report_(report->job, received->user)) continue;
     if (waiting_.size() >= kMostWaiting) continue;

@@ -31,7 +31,8 @@ class Reports {
   using MayReport = std::function<bool(JobId, uid_t)>;
   using Deliver = std::function<void(std::vector<Input>)>;
 
-  /// Errors: Io naming the path. A socket left there is replaced.
+  /// Errors: Io naming the path; Conflict if somebody receives there. A socket left there is
+  /// replaced.
   static Expected<std::unique_ptr<Reports>> open(Loop& loop, const std::string& path, mode_t mode,
                                                  MayReport may_report, Deliver deliver);
   ~Reports();  ///< Removes the socket.

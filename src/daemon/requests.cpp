@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "engine/engine.hpp"
@@ -21,6 +22,7 @@ constexpr std::size_t kMostName = 256;
 constexpr std::size_t kMostWords = std::size_t{2} << 20;  ///< As Linux: arguments, environment.
 constexpr double kMostSeconds = 1e9;                      ///< 30 years.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostRetries = 100;
 constexpr std::int64_t kMostGpus = 1 << 20;
 constexpr double kMostCpus = 1 << 20;
 
@@ -48,18 +50,16 @@ std::string shown(const Json& value) {
   return text;
 }
 
-/// A text that can be an argument, a path or a variable: without NUL.
-Expected<std::string> text_of(const std::string& key, const Json& value) {
-  if (!value.is_string()) return refuse(key, "must be a text, is " + shown(value));
-  const auto& text = value.get_ref<const std::string&>();
-  if (text.find('\0') != std::string::npos) return refuse(key, "holds a NUL byte");
-  return text;
+/// Why it cannot be an argument, a path or a variable; nothing for a text without NUL.
+std::optional<std::string> fault_of(const Json& value) {
+  if (!value.is_string()) return "must be a text, is " + shown(value);
+  if (value.get_ref<const std::string&>().find('\0') == std::string::npos) return std::nullopt;
+  return "holds a NUL byte";
 }
 
-Expected<void> read(const std::string& key, const Json& value, std::string& target) {
-  auto text = text_of(key, value);
-  if (!text) return std::unexpected(text.error());
-  target = std::move(*text);
+Expected<void> read(const std::string& key, Json& value, std::string& target) {
+  if (const auto fault = fault_of(value)) return refuse(key, *fault);
+  target = std::move(value.get_ref<std::string&>());
   return {};
 }
 
@@ -69,13 +69,14 @@ Expected<void> read(const std::string& key, const Json& value, bool& target) {
   return {};
 }
 
-Expected<void> read(const std::string& key, const Json& value, std::vector<std::string>& target) {
+Expected<void> read(const std::string& key, Json& value, std::vector<std::string>& target) {
   if (!value.is_array()) return refuse(key, "must be a list of texts, is " + shown(value));
   target.reserve(value.size());
   for (std::size_t i = 0; i < value.size(); ++i) {
-    auto text = text_of(key + "[" + std::to_string(i) + "]", value[i]);
-    if (!text) return std::unexpected(text.error());
-    target.push_back(std::move(*text));
+    if (const auto fault = fault_of(value[i])) {
+      return refuse(key + "[" + std::to_string(i) + "]", *fault);
+    }
+    target.push_back(std::move(value[i].get_ref<std::string&>()));
   }
   return {};
 }
@@ -128,10 +129,10 @@ Bytes round_up(std::int64_t bytes) {
   return Bytes((bytes + step - 1) / step * step);
 }
 
-Expected<void> read_attach(const Json& value, std::optional<shim::Attach>& target) {
+Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
   if (!value.is_object()) return refuse("attach", "must be an object, is " + shown(value));
   shim::Attach attach;
-  for (const auto& [name, part] : value.items()) {
+  for (auto& [name, part] : value.items()) {
     const std::string key = "attach." + name;
     Expected<void> done;
     if (name == "socket") {
@@ -171,18 +172,21 @@ struct Reader {
       job.spec.time_limit = Duration(std::max<std::int64_t>(1, std::llround(*limit * 1e6)));
       return {};
     }
-    const auto whole = key == "gpus"    ? integer(key, value, 0, kMostGpus)
-                       : key == "umask" ? integer(key, value, 0, 0777)
-                                        : integer(key, value, 1, kMostBytes);
+    const auto whole = key == "gpus"      ? integer(key, value, 0, kMostGpus)
+                       : key == "retries" ? integer(key, value, 0, kMostRetries)
+                       : key == "umask"   ? integer(key, value, 0, 0777)
+                                          : integer(key, value, 1, kMostBytes);
     if (!whole) return std::unexpected(whole.error());
     if (key == "gpus") gpu.count = GpuCount(*whole);
     if (key == "umask") job.command.umask = static_cast<mode_t>(*whole);
     if (key == "vram_bytes") gpu.vram = round_up(*whole);
+    if (key == "retries") job.spec.retries = static_cast<std::int32_t>(*whole);
     if (key == "mem_bytes") job.spec.request.host = Bytes(*whole);
     return {};
   }
 
-  Expected<void> operator()(const std::string& key, const Json& value) {
+  /// Texts are moved out of the value: an environment is most of a request.
+  Expected<void> operator()(const std::string& key, Json& value) {
     if (key == "command") return read(key, value, job.command.arguments);
     if (key == "environment") return read(key, value, environment);
     if (key == "directory") return read(key, value, job.command.directory);
@@ -198,7 +202,7 @@ struct Reader {
       return done;
     }
     for (const char* name :
-         {"gpus", "vram_bytes", "cpus", "mem_bytes", "time_limit_seconds", "umask"}) {
+         {"gpus", "vram_bytes", "cpus", "mem_bytes", "time_limit_seconds", "umask", "retries"}) {
       if (key == name) return number(key, value);
     }
     return refuse(key, "unknown key; doc/openapi.yaml names all");
@@ -242,18 +246,38 @@ Expected<void> check(const Submission& job, const std::vector<std::string>& envi
   return {};
 }
 
-/// Parsed with bounded depth: copying or printing deeper values would exhaust the stack.
-Expected<Json> parse(std::string_view body) {
-  bool too_deep = false;
-  const auto bounded = [&](int depth, Json::parse_event_t, Json&) {
-    too_deep = too_deep || depth > kDeepest;
-    return !too_deep;
-  };
-  Json json = Json::parse(body.begin(), body.end(), bounded, false);
-  if (too_deep) {
-    return fail(ErrorCode::BadData,
-                "the request is nested deeper than " + std::to_string(kDeepest) + " levels");
+/// Watches a text being parsed. Copying or printing values that are too deep would exhaust the
+/// stack; a key that stands twice means one thing to one reader and another to the next.
+class Guard {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    if (depth > kDeepest && !fault_) {
+      fault_ = "the request is nested deeper than " + std::to_string(kDeepest) + " levels";
+    }
+    if (fault_) return false;
+    std::set<std::string>& known = keys_[static_cast<std::size_t>(depth)];
+    if (event == Json::parse_event_t::object_end)
+      keys_[static_cast<std::size_t>(depth) + 1].clear();
+    if (event != Json::parse_event_t::key) return true;
+    const auto& key = parsed.get_ref<const std::string&>();
+    if (!known.insert(key).second) fault_ = key.substr(0, 60) + ": stands there twice";
+    return !fault_;
   }
+  const std::optional<std::string>& fault() const { return fault_; }
+
+ private:
+  std::array<std::set<std::string>, kDeepest + 2> keys_;  ///< Of the object open at each depth.
+  std::optional<std::string> fault_;
+};
+
+Expected<Json> parse(std::string_view body) {
+  Guard guard;
+  const auto watch = [&guard](int depth, Json::parse_event_t event, const Json& parsed) {
+    return guard(depth, event, parsed);
+  };
+  Json json = Json::parse(body.begin(), body.end(), watch, false);
+  if (guard.fault()) return fail(ErrorCode::BadData, *guard.fault());
+  if (json.is_discarded()) return fail(ErrorCode::BadData, "the request is not JSON in UTF-8");
   if (!json.is_object()) return fail(ErrorCode::BadData, "the request is not a JSON object");
   return json;
 }
@@ -261,12 +285,12 @@ Expected<Json> parse(std::string_view body) {
 }  // namespace
 
 Expected<Submission> parse_submission(std::string_view body, const http::Peer& peer) {
-  const auto json = parse(body);
+  auto json = parse(body);
   if (!json) return std::unexpected(json.error());
   Submission job;
   job.spec.request.gpu.count = GpuCount(1);
   Reader reader{.job = job, .environment = {}};
-  for (const auto& [key, value] : json->items()) {
+  for (auto& [key, value] : json->items()) {
     if (auto done = reader(key, value); !done) return std::unexpected(done.error());
   }
   if (!json->contains("environment")) return refuse("environment", "is missing");

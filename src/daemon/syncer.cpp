@@ -4,7 +4,8 @@
 
 namespace berth::daemon {
 
-Syncer::Syncer(Sync sync) : sync_(std::move(sync)), thread_([this] { run(); }) {}
+Syncer::Syncer(Sync sync, std::function<void()> tidy)
+    : sync_(std::move(sync)), tidy_(std::move(tidy)), thread_([this] { run(); }) {}
 
 Syncer::~Syncer() {
   {
@@ -32,6 +33,7 @@ void Syncer::run() {
     lock.unlock();
     const Expected<void> synced = sync_();
     for (const Promise& promise : promises) promise(synced);
+    tidy_();
     lock.lock();
   }
 }

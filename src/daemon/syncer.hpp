@@ -17,7 +17,8 @@ class Syncer {
   using Sync = std::function<Expected<void>()>;
   using Promise = std::function<void(const Expected<void>&)>;
 
-  explicit Syncer(Sync sync);
+  /// `tidy` is called after promises were kept, when nobody waits: for work that may take a while.
+  Syncer(Sync sync, std::function<void()> tidy);
   ~Syncer();  ///< Keeps every promise first.
 
   /// Calls `promise` on the sync thread after a sync that began after this call. From any thread.
@@ -27,6 +28,7 @@ class Syncer {
   void run();
 
   Sync sync_;
+  std::function<void()> tidy_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Promise> promises_;

@@ -14,7 +14,14 @@
 namespace berth {
 
 /// Why a job is stopped; the shell may give more or less time to comply.
-enum class StopFor : std::uint8_t { Cancel, Preemption, Migration, LeaseEnd, TimeLimit };
+enum class StopFor : std::uint8_t {
+  Cancel,
+  Preemption,
+  Migration,
+  LeaseEnd,
+  TimeLimit,
+  Overrun,  ///< It holds GPU memory that was granted to others: every moment counts.
+};
 
 /// Launch the job on these GPUs; answer with Started or StartFailed.
 struct Launch {

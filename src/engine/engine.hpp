@@ -96,6 +96,10 @@ class Engine {
   bool apply(const Classify&);
   bool apply(const Reject&);
 
+  // When GPU memory runs out (relief.cpp).
+  void relieve(GpuId gpu);
+  bool grow_request(Job& job);
+
   // State changes that inputs and decisions share (accounting.cpp).
   Job* attempt(JobId id, Attempt attempt);
   bool grant(Job& job, const Placement& placement);
@@ -108,6 +112,8 @@ class Engine {
   void settle(UserId user);
   void weigh(UserId user);
   std::int64_t share_of(const Account& account) const;
+  void note_outlived(const Job& job, DurationClass is);
+  void note_kept_word(const Job& job);
   void drop_holds(JobId id);
   bool is_well_formed(const Placement& placement, const Job& job) const;
   bool is_valid(std::span<const Hold> holds) const;

@@ -32,26 +32,22 @@ bool is_over_limit(const ClusterView& view, const JobView& job) {
          (limits.gpus > GpuCount(0) && account.gpus + job.gpus() > limits.gpus);
 }
 
-std::string name_of(const Cluster& cluster, GpuId gpu) {
-  const NodeSpec& node = cluster.node(cluster.node_of(gpu));
-  return node.name + ":" + std::to_string(gpu.value() - node.first_gpu.value());
-}
-
-std::string list_of(const std::vector<JobId>& jobs) {
-  std::string text = jobs.size() == 1 ? "job " : "jobs ";
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(jobs[i].value());
-  }
-  return text;
-}
-
 std::string text_of(const Shortage& shortage, const Cluster& cluster) {
-  const std::string name = name_of(cluster, shortage.gpu);
+  const std::string name = gpu_name(cluster, shortage.gpu);
   if (shortage.why == Why::Health) return name + " is out of service";
   const std::string held =
       shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders) + ")";
   if (shortage.lacking > Bytes(0)) return name + " lacks " + to_text(shortage.lacking) + held;
   return name + " may not be shared with it" + held;
+}
+
+std::string text_of(const KeptPlace& kept, const Cluster& cluster) {
+  std::string names;
+  for (const GpuId gpu : kept.placement.gpus) {
+    names += (names.empty() ? "" : ", ") + gpu_name(cluster, gpu);
+  }
+  if (names.empty()) names = "a place on " + cluster.node(kept.placement.host).name;
+  return names + (kept.placement.gpus.size() > 1 ? " are" : " is") + " kept for it";
 }
 
 std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
@@ -67,11 +63,39 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
   text += "; " + std::to_string(found.fitting) + " of " +
           std::to_string(view.cluster().gpu_count().raw()) + " GPUs could take it now";
   for (const Shortage& shortage : found.nearest) text += "; " + text_of(shortage, view.cluster());
+  if (found.kept) text += "; " + text_of(*found.kept, view.cluster());
   if (!found.behind.empty()) text += "; must not delay " + list_of(found.behind);
   return text;
 }
 
 }  // namespace
+
+std::string gpu_name(const Cluster& cluster, GpuId gpu) {
+  const NodeSpec& node = cluster.node(cluster.node_of(gpu));
+  const std::string index = std::to_string(gpu.value() - node.first_gpu.value());
+  return cluster.nodes().size() == 1 ? "GPU " + index : node.name + ":" + index;
+}
+
+std::string list_of(const std::vector<JobId>& jobs) {
+  std::string text = jobs.size() == 1 ? "job " : "jobs ";
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(jobs[i].value());
+  }
+  return text;
+}
+
+std::string passing_text(HeadOfLine no_fit, const Explanation& found) {
+  switch (no_fit) {
+    case HeadOfLine::Block:
+      return "nobody behind it starts before it";
+    case HeadOfLine::Skip:
+      return "whoever fits may start before it: this policy keeps no place";
+    case HeadOfLine::Reserve:
+      break;
+  }
+  if (found.kept) return "others may start before it where that does not delay its place";
+  return "others may start before it: no place is kept for it yet";
+}
 
 Explanation explain(const ClusterView& view, JobId id, std::size_t most) {
   const JobView job = view.job(id);
@@ -95,7 +119,11 @@ Explanation explain(const ClusterView& view, JobId id, std::size_t most) {
   if (found.nearest.size() > most) found.nearest.resize(most);
   for (Shortage& shortage : found.nearest) shortage.holders = holders_of(view, shortage.gpu);
   for (const Hold& hold : view.holds()) {
-    if (hold.job != id) found.behind.push_back(hold.job);
+    if (hold.job != id) {
+      found.behind.push_back(hold.job);
+    } else {
+      found.kept = KeptPlace{hold.placement, hold.from};
+    }
   }
   if (is_over_limit(view, job)) {
     found.why = Why::Limit;

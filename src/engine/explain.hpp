@@ -1,10 +1,12 @@
 // Why a job waits, in figures and in words. Reads a view; changes nothing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/view.hpp"
+#include "policy/policy.hpp"
 
 namespace berth {
 
@@ -16,15 +18,44 @@ struct Shortage {
   std::vector<JobId> holders;  ///< Jobs with a berth there, ascending.
 };
 
+/// A place kept for the job.
+struct KeptPlace {
+  Placement placement;
+  Instant from = kNever;  ///< When its occupants' plans end; kNever if one has none.
+};
+
 struct Explanation {
   Why why = Why::Fits;            ///< Fits: nothing is in the way but the policy's order.
   std::int64_t fitting = 0;       ///< GPUs that could take the job now.
   std::vector<Shortage> nearest;  ///< Those that lack least first; at most `most` of them.
   std::vector<JobId> behind;      ///< Jobs with a place kept, which this one must not delay.
+  std::optional<KeptPlace> kept;  ///< The reservation, if it has one.
   std::string text;               ///< One line: the thing, the value, the limit.
+};
+
+/// A place, and who has to leave before the job fits there. Empty jobs: it fits there now.
+struct Clearing {
+  std::vector<JobId> jobs;  ///< Ascending.
+  Placement placement;
 };
 
 /// Requires: the view knows the job. Cost: O(GPUs + running jobs).
 Explanation explain(const ClusterView& view, JobId job, std::size_t most = 4);
+
+/// The fewest holders whose end makes room for a job on one placement, found greedily: GPU by GPU
+/// the one that needs the fewest more to leave (of equals those planned to end first), largest
+/// charge first, within a node if the job fits on one. Places kept for others and users' limits are
+/// not looked at. Returns: nothing if it would not fit on the empty cluster either, as its GPUs are
+/// out of service or in foreign use. Requires: the view knows the job, which holds no berth. Cost:
+/// O(GPUs x (GPUs asked + tenants)).
+std::optional<Clearing> what_must_end(const ClusterView& view, JobId job);
+
+/// Whether others may start before a waiting job, and why, under such a policy.
+std::string passing_text(HeadOfLine no_fit, const Explanation& found);
+
+/// `GPU 0` where there is one node, `NODE:0` else.
+std::string gpu_name(const Cluster& cluster, GpuId gpu);
+/// `job 4`, `jobs 4, 9`.
+std::string list_of(const std::vector<JobId>& jobs);
 
 }  // namespace berth

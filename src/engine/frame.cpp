@@ -76,9 +76,11 @@ Fault cluster_fault(const Frame& frame) {
   for (const GpuUse& use : frame.gpus) {
     const GpuUse measured{.foreign = use.foreign,
                           .used = use.used,
+                          .utilisation = use.utilisation,
                           .healthy = use.healthy,
                           .reachable = use.reachable};
     if (use != measured || !is_amount(use.foreign) || !is_amount(use.used)) return "a GPU's use";
+    if (use.utilisation < kUnknownUtilisation || use.utilisation > 100) return "a GPU's use";
   }
   const bool binary = std::ranges::all_of(frame.nodes, [](std::uint8_t ok) { return ok <= 1; });
   return binary ? Fault() : "the health of a node";
@@ -89,6 +91,8 @@ Fault cluster_fault(const Frame& frame) {
 /// The share times the time it was held for must stay far from the ends too.
 Fault account_fault(const Account& account, Instant now) {
   if (!is_time(account.as_of) || account.as_of > now) return "an account";
+  const auto is_count = [](std::int32_t count) { return count >= 0 && count <= kMostOutlived; };
+  if (!is_count(account.outlived_short) || !is_count(account.outlived_medium)) return "an account";
   const bool weighs = account.weight_milli > 0 && account.weight_milli <= kMostCount;
   Total service;
   const bool sane = weighs && is_amount(account.service) && is_amount(account.share_ppb) &&

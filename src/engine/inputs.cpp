@@ -13,9 +13,11 @@ namespace berth {
 void Engine::on(const Submitted& submitted) {
   if (submitted.job.value() == 0 || submitted.job > kLastJob) return;
   if (state_.jobs.find(submitted.job) != nullptr) return;
-  Job& job = state_.jobs.insert(
-      submitted.job,
-      Job{.id = submitted.job, .spec = submitted.spec, .submitted = now_, .since = now_});
+  Job& job = state_.jobs.insert(submitted.job, Job{.id = submitted.job,
+                                                   .spec = submitted.spec,
+                                                   .claimed = submitted.spec.duration_class,
+                                                   .submitted = now_,
+                                                   .since = now_});
   if (const auto why = impossible(job)) {
     effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, *why});
     state_.jobs.erase(job.id);
@@ -57,6 +59,7 @@ void Engine::on(const UpdateAsked& asked) {
   changed.spec.user = job->spec.user;
   if (impossible(changed)) return;  // the shell asked first; this is the last gate
   job->spec = changed.spec;
+  job->claimed = job->spec.duration_class;
   make_sensible(job->spec);
   drop_holds(job->id);  // kept for what it asked before
   if (job->state == JobState::Queued) emit(EventKind::Changed, job->id);
@@ -94,6 +97,11 @@ void Engine::on(const Exited& exited) {
   if (killed_to_run_again) return;  // Released follows
   job->exit_code = exited.code;
   if (job->ending) return;  // cancelled or out of time: that stands
+  if (exited.outcome == Outcome::Oom && holds_berth(job->state) && grow_request(*job)) {
+    job->after_stop = JobState::Queued;
+    if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
+    return emit(EventKind::Preempted, job->id);
+  }
   job->outcome = exited.outcome;
   if (job->state == JobState::Suspended) {
     set_state(*job, JobState::Queued);  // no process is left to end
@@ -107,7 +115,9 @@ void Engine::on(const Exited& exited) {
 void Engine::on(const Released& released) {
   Job* const job = attempt(released.job, released.attempt);
   if (job == nullptr || job->state != JobState::Stopping) return;
+  const Placement left = placement_of(job->grant);
   release(*job);
+  for (const GpuId gpu : left.gpus) relieve(gpu);
   if (job->ending) return end(*job);
   set_state(*job, job->after_stop);
   job->migrating = false;
@@ -140,11 +150,13 @@ void Engine::on(const Measured& measured) {
     share->charge = tenant.bytes;
     weigh(job->spec.user);
   }
-  GpuUse use = state_.ledger.use().gpu(measured.gpu);
-  if (use.foreign == measured.foreign && use.used == measured.used) return;
-  use.foreign = measured.foreign;
-  use.used = measured.used;
-  state_.ledger.set_gpu(state_.cluster, measured.gpu, use);
+  const GpuUse& use = state_.ledger.use().gpu(measured.gpu);
+  GpuUse fresh = use;
+  fresh.foreign = measured.foreign;
+  fresh.used = measured.used;
+  fresh.utilisation = measured.utilisation;
+  if (fresh != use) state_.ledger.set_gpu(state_.cluster, measured.gpu, fresh);
+  relieve(measured.gpu);
 }
 
 void Engine::on(const GpuHealth& health) {

@@ -9,7 +9,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kFormat = 2;
 
 std::unexpected<Error> disagree(const std::string& what) {
   return fail(ErrorCode::BadData, "snapshot: its parts disagree: " + what);
@@ -32,6 +32,7 @@ std::string Engine::save() const {
     const GpuUse& use = state_.ledger.use().gpu(GpuId(g));
     frame.gpus.push_back({.foreign = use.foreign,
                           .used = use.used,
+                          .utilisation = use.utilisation,
                           .healthy = use.healthy,
                           .reachable = use.reachable});
   }
@@ -95,6 +96,7 @@ std::optional<std::string> Engine::check() const {
     derived.set_gpu(state_.cluster, GpuId(g),
                     {.foreign = use.foreign,
                      .used = use.used,
+                     .utilisation = use.utilisation,
                      .healthy = use.healthy,
                      .reachable = use.reachable});
   }

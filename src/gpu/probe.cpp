@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -83,8 +84,20 @@ std::optional<Bytes> foreign_of(const Reading& reading, const Split& split, Byte
   return steadied(split.strangers + unattributed, previous, capacity);
 }
 
+/// The nearest step, unless the one told last is at most a step away: a GPU is rarely as busy in
+/// one second as in the next, and nobody needs to know it better.
+std::int16_t steadied_utilisation(const Reading& reading) {
+  if (!reading.sample.utilisation_percent) return kUnknownUtilisation;
+  const auto percent = static_cast<std::int16_t>(*reading.sample.utilisation_percent);
+  const std::int16_t told =
+      reading.previous == nullptr ? kUnknownUtilisation : reading.previous->utilisation;
+  if (told != kUnknownUtilisation && std::abs(percent - told) <= kBusyStep) return told;
+  return static_cast<std::int16_t>((percent + kBusyStep / 2) / kBusyStep * kBusyStep);
+}
+
 bool is_same(const Measured& one, const Measured& other) {
   return one.gpu == other.gpu && one.foreign == other.foreign && one.used == other.used &&
+         one.utilisation == other.utilisation &&
          std::ranges::equal(one.tenants, other.tenants, [](const auto& a, const auto& b) {
            return a.job == b.job && a.bytes == b.bytes;
          });
@@ -101,7 +114,8 @@ std::optional<Measured> measure(const Reading& reading, const OwnerOf& owner_of)
   if (reading.previous != nullptr) used_before = reading.previous->used;
   Measured measured{.gpu = reading.gpu,
                     .foreign = *foreign,
-                    .used = steadied(reading.sample.used, used_before, capacity)};
+                    .used = steadied(reading.sample.used, used_before, capacity),
+                    .utilisation = steadied_utilisation(reading)};
   for (const auto& [job, figure] : split.jobs) {
     if (!figure) continue;  // unknown: its charge stands
     measured.tenants.push_back(

@@ -19,6 +19,9 @@ namespace berth {
 /// Figures are multiples of this, so that few changes are worth an input.
 inline constexpr Bytes kProbeStep{std::int64_t{64} << 20};
 
+/// How busy a GPU is, in percent, is told in multiples of this.
+inline constexpr std::int16_t kBusyStep = 25;
+
 /// Whose a process is. A caller looks it up after the sample was taken, through the whole process
 /// tree: a worker forked a moment ago belongs to its job.
 struct OfJob {
@@ -42,7 +45,8 @@ struct Reading {
 /// Returns: what to tell the engine; nothing if that is what it was told last, or if there is no
 /// foreign figure yet that may be told. A sample not begun after `changed` keeps the previous
 /// foreign figure: a process of a job that ended is nobody's, that of one just started not yet
-/// known. O(processes x log).
+/// known. How busy the GPU is changes only by more than a step; not known is told as unknown.
+/// O(processes x log).
 std::optional<Measured> measure(const Reading& reading, const OwnerOf& owner_of);
 
 /// True if the sample lists a process that is not there any more: sample again at once, and the

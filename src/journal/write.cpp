@@ -146,7 +146,8 @@ Expected<void> Store::add_attempt(const AttemptRow& row) {
   }
   const EndColumns end = EndColumns::of(row.end);
   return only_errors(state_->write(
-      "INSERT INTO attempts (job, attempt, granted, started, gpus, ended, outcome, code, note)"
+      "INSERT OR REPLACE INTO attempts (job, attempt, granted, started, gpus, ended, outcome, "
+      "code, note)"
       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       column(row.job), std::int64_t{row.attempt.value()}, column(row.granted),
       column_or_null(row.started), Blob{gpus}, end.at, end.outcome, end.code, end.note));

@@ -43,6 +43,7 @@ void Pass::promise(JobId id, const Ask& ask, Placement placement) {
                     .placement = std::move(placement),
                     .from = kNever,
                     .after_grant = 0,
+                    .awaited = {},
                     .lent = {},
                     .lent_tenants = {},
                     .lent_milli = {}});

@@ -10,28 +10,41 @@ void Pass::load_holds() {
   for (const Hold& hold : view_.holds()) {
     if (is_usable(hold)) holds_.push_back(hold);
   }
-  for (Hold& hold : holds_) count_outlasting(hold);
+  for (Hold& hold : holds_) {
+    if (options_.plans == Plans::Enforced) renew(hold);
+    count_outlasting(hold);
+  }
   std::erase_if(holds_, [&](const Hold& hold) { return !can_still_serve(hold); });
   trial_.respect(holds_, view_.now());
 }
 
-/// Sums up who will still be there when the hold begins. Where no plan bounds it, the occupants it
-/// waits for are those up to `after_grant`; everyone later is taken to stay.
+/// Sums up who will still be there when the hold begins: all but those it waits for and those whose
+/// plans end in time. Where no plan bounds it and no list says whom it waits for, those are the
+/// occupants up to `after_grant`; everyone later is taken to stay.
 void Pass::count_outlasting(Hold& hold) const {
   const std::size_t gpus = hold.placement.gpus.size();
   hold.lent.assign(gpus, Bytes(0));
   hold.lent_tenants.assign(gpus, 0);
   hold.lent_milli.assign(gpus, GpuMilli(0));
+  const bool listed = options_.plans == Plans::Enforced;
+  const auto awaits = [&](std::uint64_t number) {
+    return listed ? std::ranges::binary_search(hold.awaited, number)
+                  : hold.from == kNever && number <= hold.after_grant;
+  };
   for (const JobId id : view_.running()) {
     const JobView job = view_.job(id);
-    const bool awaited = hold.from == kNever && job.grant_number() <= hold.after_grant;
-    if (!awaited && job.state() != JobState::Stopping) lend(hold, job.grant(), job.planned());
+    if (job.state() == JobState::Stopping || awaits(job.grant_number())) continue;
+    lend(hold, job.grant(), counted(job));
   }
   std::uint64_t number = view_.grants();
   for (const Fresh& given : fresh_) {
-    const bool awaited = hold.from == kNever && ++number <= hold.after_grant;
-    if (!awaited) lend(hold, given.grant, given.planned);
+    if (!awaits(++number)) lend(hold, given.grant, given.planned);
   }
+}
+
+/// The run time to come that others may count on.
+Duration Pass::counted(const JobView& job) const {
+  return options_.plans == Plans::Enforced ? job.enforced() : job.planned();
 }
 
 bool Pass::is_usable(const Hold& hold) const {
@@ -60,7 +73,8 @@ bool Pass::can_still_serve(const Hold& hold) const {
 
 /// Counts the grant against the hold if it outlasts the hold's start.
 void Pass::lend(Hold& hold, const Grant& grant, Duration planned) const {
-  if (hold.from != kNever && later(view_.now(), planned) <= hold.from) return;
+  const Instant until = lent_until(hold, view_.now());
+  if (until != kNever && later(view_.now(), planned) <= until) return;
   for (const Share& share : grant.shares) {
     const auto found = std::ranges::lower_bound(hold.placement.gpus, share.gpu);
     if (found == hold.placement.gpus.end() || *found != share.gpu) continue;
@@ -71,21 +85,29 @@ void Pass::lend(Hold& hold, const Grant& grant, Duration planned) const {
   }
 }
 
-/// Those with a place kept go first: a job behind them in rank must not hide them.
+/// Those with a place kept go first: a job behind them in rank must not hide them. One that starts
+/// may have kept another from starting.
 void Pass::start_held() {
-  const std::vector<Hold> held = holds_;
-  for (const Hold& hold : held) {
-    if (Placed placed = placer_.place(hold.ask, hold.job, trial_)) {
-      start(hold.job, hold.ask, std::move(*placed));
-    } else {
-      tally_.take(view_.job(hold.job));
+  for (std::size_t before = holds_.size() + 1; holds_.size() < before;) {
+    before = holds_.size();
+    const std::vector<Hold> held = holds_;
+    for (const Hold& hold : held) {
+      if (!tally_.allows(view_.job(hold.job))) continue;
+      Placed placed = placer_.place(hold.ask, hold.job, trial_);
+      if (placed) start(hold.job, hold.ask, std::move(*placed));
     }
   }
+  for (const Hold& hold : holds_) tally_.take(view_.job(hold.job));
 }
 
 void Pass::reserve(JobId id, const Ask& ask) {
   if (!has_holds_left()) return;
   trial_.respect({}, view_.now());
+  if (options_.plans == Plans::Enforced) {
+    promise_place(id, ask);
+    trial_.respect(holds_, view_.now());
+    return;
+  }
   auto earliest = earliest_start(id, ask, view_, placer_, holds_, fresh_, trial_);
   if (earliest) {
     holds_.push_back({.job = id,
@@ -93,6 +115,7 @@ void Pass::reserve(JobId id, const Ask& ask) {
                       .placement = std::move(earliest->placement),
                       .from = earliest->from,
                       .after_grant = earliest->last,
+                      .awaited = {},
                       .lent = {},
                       .lent_tenants = {},
                       .lent_milli = {}});
@@ -110,7 +133,8 @@ void Pass::drop_hold(JobId id) {
 
 void Pass::emit_holds() {
   const auto same = [](const Hold& a, const Hold& b) {
-    return a.job == b.job && a.placement == b.placement && a.from == b.from;
+    return a.job == b.job && a.placement == b.placement && a.from == b.from &&
+           a.promised == b.promised && (a.lend > Duration::zero()) == (b.lend > Duration::zero());
   };
   if (std::ranges::equal(holds_, view_.holds(), same)) return;
   std::vector<Hold> holds = holds_;

@@ -18,6 +18,7 @@ Lane* PendingIndex::update(JobId id, const ClusterView& view, const Order& order
 
 Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Order& order) {
   LaneKey key{.user = shape_.by_user ? job.user() : UserId(0), .ask = ask_of(job)};
+  if (shape_.plans == Plans::Enforced) key.ask.planned = job.enforced();
   if (!shape_.by_plan) key.ask.planned = kForever;
   const auto [found, fresh] = lanes_.try_emplace(key);
   Lane& lane = found->second;
@@ -55,10 +56,12 @@ void PendingIndex::drop_empty_lanes() {
   empty_ = 0;
 }
 
-void PendingIndex::expire(const ClusterView& view, const Order& order) {
+bool PendingIndex::expire(const ClusterView& view, const Order& order) {
+  const bool any = !expiries_.empty() && expiries_.begin()->first <= view.now();
   while (!expiries_.empty() && expiries_.begin()->first <= view.now()) {
     update(expiries_.begin()->second, view, order);
   }
+  return any;
 }
 
 void PendingIndex::rerank_all(const ClusterView& view, const Order& order) {

@@ -19,7 +19,7 @@ namespace berth {
 
 struct LaneKey {
   UserId user;  ///< User 0 for all where users do not matter.
-  Ask ask;      ///< `planned` is dropped where it does not matter.
+  Ask ask;      ///< `planned` as the shape says; dropped where it does not matter.
   auto operator<=>(const LaneKey&) const = default;
 };
 
@@ -41,6 +41,7 @@ class PendingIndex {
   struct Shape {
     bool by_user = false;
     bool by_plan = false;
+    Plans plans = Plans::Declared;  ///< Which plan, where it matters.
   };
 
   bool empty() const { return entries_.size() == 0; }
@@ -50,8 +51,8 @@ class PendingIndex {
 
   /// Brings one job up to date: in, out, or elsewhere. Returns: its lane, or null if it is out.
   Lane* update(JobId id, const ClusterView& view, const Order& order);
-  /// Asks again for the ranks whose time is over.
-  void expire(const ClusterView& view, const Order& order);
+  /// Asks again for the ranks whose time is over. Returns: whether there were any.
+  bool expire(const ClusterView& view, const Order& order);
   void rerank_all(const ClusterView& view, const Order& order);
 
   void reopen();

@@ -68,6 +68,9 @@ void Pass::run(PendingIndex& index) {
   while (hold_dropped_ && options_.no_fit == HeadOfLine::Reserve) {  // whom it kept out may fit now
     hold_dropped_ = false;
     ruled_out_.clear();
+    kept_from_.clear();
+    unkeepable_.clear();
+    another_is_next_ = false;
     index.reopen();
     walk(index);
   }
@@ -134,32 +137,52 @@ Pass::Verdict Pass::visit(const Head& head) {
   if (options_.exclusive && ask.gpus() > GpuCount(0)) {
     ask.request.gpu.sharing = Sharing::Alone;
   }
-  const Why why = is_ruled_out(ask) ? Why::Capacity : try_start(head, ask);
+  const Why known = why_ruled_out(ask);
+  const Why why = known == Why::Fits ? try_start(head, ask) : known;
   if (why == Why::Fits) return Verdict::Next;
-  // Health does not change within a pass, so it rules out larger asks just as capacity does.
-  if (why == Why::Capacity || why == Why::Health) rule_out(ask);
-  if (options_.no_fit == HeadOfLine::Reserve) {
+  if (known == Why::Fits) rule_out(ask, why);
+  if (may_reserve(id, why)) {
     reserve(id, ask);
-    if (has_holds_left()) return Verdict::Next;  // the next of its kind may get one too
+    const bool others_may = options_.plans == Plans::Declared || is_held(id);
+    if (others_may && has_holds_left()) return Verdict::Next;  // the next of its kind may get one
   }
   head.lane->closed = true;
   return options_.no_fit == HeadOfLine::Block ? Verdict::Stop : Verdict::CloseLane;
 }
 
-bool Pass::is_ruled_out(const Ask& ask) const {
-  return std::ranges::any_of(
-      ruled_out_, [&](const Ask& refused) { return is_no_larger(refused, ask, view_.cluster()); });
+/// Why an ask need not be tried in this walk; Fits if it must be.
+Why Pass::why_ruled_out(const Ask& ask) const {
+  const auto covers = [&](const Ask& refused) {
+    return is_no_larger(refused, ask, view_.cluster());
+  };
+  if (std::ranges::any_of(ruled_out_, covers)) return Why::Capacity;
+  // A place kept is lent by the ask and its plan alone: no larger and longer one gets it either.
+  const auto outlasts = [&](const Ask& refused) {
+    return refused.planned <= ask.planned && covers(refused);
+  };
+  return std::ranges::any_of(kept_from_, outlasts) ? Why::Reservation : Why::Fits;
 }
 
-void Pass::rule_out(const Ask& ask) {
-  if (options_.rebuild || is_ruled_out(ask)) return;
-  std::erase_if(ruled_out_,
-                [&](const Ask& refused) { return is_no_larger(ask, refused, view_.cluster()); });
-  ruled_out_.push_back(ask);
+void Pass::rule_out(const Ask& ask, Why why) {
+  if (options_.rebuild || why == Why::Limit) return;
+  // Health does not change within a pass, so it rules out larger asks just as capacity does.
+  const bool by_hold = why == Why::Reservation;
+  std::vector<Ask>& refused = by_hold ? kept_from_ : ruled_out_;
+  std::erase_if(refused, [&](const Ask& old) {
+    return (!by_hold || ask.planned <= old.planned) && is_no_larger(ask, old, view_.cluster());
+  });
+  refused.push_back(ask);
+}
+
+/// True for a job that has waited long enough, and is not refused for its own sake.
+bool Pass::may_reserve(JobId id, Why why) const {
+  return options_.no_fit == HeadOfLine::Reserve && why != Why::Limit &&
+         view_.job(id).waited() >= options_.reserve_after;
 }
 
 bool Pass::has_holds_left() const {
-  return options_.no_fit == HeadOfLine::Reserve && std::ssize(holds_) < options_.reservation_depth;
+  return options_.no_fit == HeadOfLine::Reserve && !another_is_next_ &&
+         std::ssize(holds_) < options_.reservation_depth;
 }
 
 bool Pass::is_held(JobId id) const {
@@ -173,6 +196,7 @@ Why Pass::try_start(const Head& head, const Ask& ask) {
   const bool preempts = options_.preemption == Preemption::ByRank;
   if (preempts && keep_promise(id, ask)) return Why::Fits;
   Placed placed = placer_.place(ask, id, trial_);
+  if (placed && must_wait_to_share(id, *placed)) return Why::Limit;
   if (placed) {
     start(id, ask, std::move(*placed));
     return Why::Fits;
@@ -186,12 +210,21 @@ Why Pass::try_start(const Head& head, const Ask& ask) {
   return displace_for(head, ask) ? Why::Fits : placed.error().why;
 }
 
+/// True if it would join tenants on a busy GPU and has not waited long enough for that.
+bool Pass::must_wait_to_share(JobId id, const Placement& placement) const {
+  if (view_.job(id).waited() >= options_.share_after) return false;
+  return std::ranges::any_of(placement.gpus, [&](GpuId gpu) {
+    const GpuUse& use = trial_.use().gpu(gpu);
+    return use.tenants > 0 && use.utilisation >= options_.share_below_percent;
+  });
+}
+
 void Pass::start(JobId id, const Ask& ask, Placement placement) {
   const JobView job = view_.job(id);
   Grant grant = trial_.put(ask, placement);
   if (options_.no_fit == HeadOfLine::Reserve) {
     for (Hold& hold : holds_) lend(hold, grant, ask.planned);
-    fresh_.push_back({ask.planned, std::move(grant)});
+    fresh_.push_back({ask.planned, std::move(grant), id});
   }
   placed_.push_back(id);
   tally_.take(job);

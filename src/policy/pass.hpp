@@ -28,6 +28,8 @@ class Pass {
   /// Walks the open lanes by rank and closes those that were refused.
   void run(PendingIndex& index);
   Decisions take() { return std::move(decisions_); }
+  /// When a place that is kept will be lent for longer.
+  std::optional<Instant> revisit() const { return revisit_; }
 
  private:
   struct Head {  ///< The next job of a lane.
@@ -48,14 +50,15 @@ class Pass {
   std::vector<Head> heads_of(PendingIndex& index);
   Rank group_rank(UserId user);
   Verdict visit(const Head& head);
-  bool is_ruled_out(const Ask& ask) const;
-  void rule_out(const Ask& ask);
+  Why why_ruled_out(const Ask& ask) const;
+  void rule_out(const Ask& ask, Why why);
   bool is_placed(JobId id) const;
   bool is_held(JobId id) const;
   bool has_holds_left() const;
 
   // Placing one job.
   Why try_start(const Head& head, const Ask& ask);
+  bool must_wait_to_share(JobId id, const Placement& placement) const;
   void start(JobId id, const Ask& ask, Placement placement);
   bool displace_for(const Head& head, const Ask& ask);
 
@@ -75,6 +78,7 @@ class Pass {
 
   // Places kept for jobs that wait (holds.cpp).
   void load_holds();
+  bool may_reserve(JobId id, Why why) const;
   bool is_usable(const Hold& hold) const;
   bool can_still_serve(const Hold& hold) const;
   void count_outlasting(Hold& hold) const;
@@ -83,6 +87,16 @@ class Pass {
   void reserve(JobId id, const Ask& ask);
   void drop_hold(JobId id);
   void emit_holds();
+
+  // The same where only enforced limits count (promises.cpp).
+  void promise_place(JobId id, const Ask& ask);
+  std::vector<Leaving> leaving_by_limit() const;
+  std::vector<Leaving> leaving_by_expectation() const;
+  void await(Hold& hold, std::span<const Leaving> leaving);
+  void renew(Hold& hold);
+  Duration lend_for(JobId id);
+  bool touches(const Hold& hold, const Grant& grant) const;
+  Duration counted(const JobView& job) const;
 
   void wake(Instant at);
 
@@ -94,11 +108,15 @@ class Pass {
   Tally tally_;
   Decisions decisions_;
   std::vector<Ask> ruled_out_;  ///< Minimal asks refused for capacity in this walk.
+  std::vector<Ask> kept_from_;  ///< Minimal asks refused for a reservation in this walk.
   std::map<UserId, Rank> group_ranks_;
   std::vector<JobId> placed_;  ///< Started or promised in this pass.
   std::vector<Fresh> fresh_;   ///< What those started here were given.
   std::vector<Hold> holds_;
+  std::vector<Ask> unkeepable_;   ///< Minimal asks for which there was no place to keep.
+  bool another_is_next_ = false;  ///< A job has come that waits for the places kept to be used.
   bool hold_dropped_ = false;
+  std::optional<Instant> revisit_;
   std::vector<JobId> leaving_;    ///< Stopping already, or displaced in this pass.
   std::vector<Running> running_;  ///< Best first; filled when first needed.
   bool ranked_ = false;

@@ -1,11 +1,25 @@
 #include "policy/pipeline.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/assert.hpp"
 #include "policy/pass.hpp"
 
 namespace berth {
+
+namespace {
+
+std::optional<Instant> earlier(std::optional<Instant> a, std::optional<Instant> b) {
+  return a && b ? std::min(*a, *b) : (a ? a : b);
+}
+
+void append(Decisions more, Decisions& decisions) {
+  std::ranges::move(more.list, std::back_inserter(decisions.list));
+  decisions.wake_at = earlier(decisions.wake_at, more.wake_at);
+}
+
+}  // namespace
 
 Pipeline::Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
                    const PipelineOptions& options)
@@ -21,7 +35,8 @@ Expected<void> Pipeline::restore(const Snapshot& bytes) {
 void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
   const PendingIndex::Shape shape{
       .by_user = order_->depends_on() == DependsOn::Group || view.settings().limits.any(),
-      .by_plan = options_.no_fit == HeadOfLine::Reserve};
+      .by_plan = options_.no_fit == HeadOfLine::Reserve,
+      .plans = options_.plans};
   impossible_.clear();
   const auto update = [&](JobId id) {
     Lane* const lane = index_.update(id, view, *order_);
@@ -31,8 +46,10 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
     index_.erase(id);
     impossible_.push_back(id);
   };
-  const bool other_rules = admission_ != view.settings().admission;
+  const bool other_rules =
+      admission_ != view.settings().admission || keys_ != view.settings().headroom;
   admission_ = view.settings().admission;
+  keys_ = view.settings().headroom;
   if (fresh_ || options_.rebuild || other_rules || shape.by_user != index_.shape().by_user) {
     index_.clear(shape);
     view.for_each_pending([&](const JobView& job) { update(job.id()); });
@@ -41,9 +58,10 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
     for (const Event& event : events) update(event.job);
     if (order_->depends_on() == DependsOn::Cluster) index_.rerank_all(view, *order_);
   }
-  index_.expire(view, *order_);
+  const bool expired = index_.expire(view, *order_) && options_.plans == Plans::Enforced;
+  const bool its_time = expired || (revisit_ && *revisit_ <= view.now());
   const bool may_differ = options_.preemption == Preemption::ByRank ||
-                          view.settings().limits.any() || plans_changed(events);
+                          view.settings().limits.any() || plans_changed(events) || its_time;
   if (view.room_version() != room_version_ || may_differ) index_.reopen();
   room_version_ = view.room_version();
 }
@@ -57,18 +75,20 @@ bool Pipeline::plans_changed(std::span<const Event> events) const {
 }
 
 Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> events) {
-  order_->prepare(view, events);
+  order_->configure(options_, view.settings());
+  placer_->configure(view.settings());
+  Decisions decisions = order_->prepare(view, events);
   refresh(view, events);
-  Decisions decisions;
+  revisit_.reset();
   if (!index_.empty() || !view.holds().empty()) {
     Pass pass(view, *order_, *placer_, options_);
     pass.run(index_);
-    decisions = pass.take();
+    append(pass.take(), decisions);
+    revisit_ = pass.revisit();
   }
+  decisions.wake_at = earlier(decisions.wake_at, revisit_);
   for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
-  if (const auto expiry = index_.next_expiry()) {
-    decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), *expiry);
-  }
+  decisions.wake_at = earlier(decisions.wake_at, index_.next_expiry());
   return decisions;
 }
 

@@ -57,13 +57,18 @@ enum class DependsOn : std::uint8_t {
   Cluster,  ///< Anything: every rank is asked again in every pass. O(queue).
 };
 
+struct PipelineOptions;
+
 class Order {
  public:
   virtual ~Order() = default;
   virtual DependsOn depends_on() const { return DependsOn::Job; }
 
-  /// Once per pass, before any rank.
-  virtual void prepare(const ClusterView&, std::span<const Event>) {}
+  /// Once per pass, before anything else: what the settings say about the pipeline around it.
+  virtual void configure(PipelineOptions&, const Settings&) const {}
+  /// Once per pass, before any rank. Returns: decisions of its own (classes), and when it must be
+  /// asked again; ranks of this pass must already follow them.
+  virtual Decisions prepare(const ClusterView&, std::span<const Event>) { return {}; }
   virtual Ranked rank(const JobView& job, const ClusterView& view) const = 0;
   /// Where depends_on() is Group: users are served in this order.
   virtual Rank group_rank(UserId, const ClusterView&) const { return {}; }
@@ -86,6 +91,9 @@ class Placer {
  public:
   virtual ~Placer() = default;
 
+  /// Before each pass: what the settings say.
+  virtual void configure(const Settings&) {}
+
   /// Returns a placement that trial.look() says fits, or why there is none.
   virtual Placed place(const Ask& ask, JobId job, const Trial& trial) const = 0;
 
@@ -105,11 +113,23 @@ enum class Preemption : std::uint8_t {
   ByRank,  ///< A job may displace running jobs of worse rank.
 };
 
+/// Whose word about run times counts when places are kept and lent.
+enum class Plans : std::uint8_t {
+  Declared,  ///< The limit, else the estimate.
+  Enforced,  ///< The limit; estimates and class bounds predict and choose, and promise nothing.
+};
+
 struct PipelineOptions {
   Preemption preemption = Preemption::Never;
   HeadOfLine no_fit = HeadOfLine::Skip;
   int reservation_depth = 1;  ///< With Reserve: how many waiting jobs may hold a place.
-  bool exclusive = false;     ///< Every job gets its GPUs alone.
+  Plans plans = Plans::Declared;
+  Duration reserve_after = Duration::zero();  ///< A job waits this long before it holds a place.
+  Duration lend = Duration::zero();           ///< See Hold::lend; with Plans::Enforced.
+  /// A job that has waited less than this does not join tenants on a GPU as busy as this.
+  Duration share_after = Duration::zero();
+  std::int32_t share_below_percent = 100;
+  bool exclusive = false;  ///< Every job gets its GPUs alone.
   Duration quantum =
       Duration::zero();  ///< A displaced or displacing job keeps its state this long.
   PreemptHow preempt_how = PreemptHow::Suspend;

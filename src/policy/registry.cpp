@@ -10,6 +10,7 @@ namespace berth {
 constexpr PipelineOptions kBlock{.no_fit = HeadOfLine::Block};
 constexpr PipelineOptions kSkip{};
 constexpr PipelineOptions kReserve{.no_fit = HeadOfLine::Reserve};
+constexpr PipelineOptions kPromise{.no_fit = HeadOfLine::Reserve, .plans = Plans::Enforced};
 constexpr PipelineOptions kAlone{.exclusive = true};
 constexpr PipelineOptions kPreempt{.preemption = Preemption::ByRank};
 constexpr PipelineOptions kRotate{.preemption = Preemption::ByRank, .quantum = minutes(5)};
@@ -34,6 +35,7 @@ constexpr PolicyFactory* kDlas = [](const Knobs& k) {
 // clang-format off
 // One line per policy. Its factory is declared where it is named and defined in its own file.
 constexpr auto kPolicies = std::to_array<PolicyEntry>({
+    order("headroom", [](auto& k) { OrderFactory headroom; return headroom(k); }, kPromise),
     order("fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
     order("fifo-skip", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
     order("fifo-reserve", [](auto& k) { OrderFactory fifo; return fifo(k); }, kReserve),
@@ -89,6 +91,11 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
      [] {
        PlacerFactory consolidated;
        return consolidated();
+     }},
+    {"least-shared",
+     [] {
+       PlacerFactory least_shared;
+       return least_shared();
      }},
 });
 

@@ -8,12 +8,6 @@ namespace berth {
 
 namespace {
 
-struct Leaving {
-  Instant at;
-  std::uint64_t grant_number;
-  const Grant* grant;
-};
-
 std::vector<Leaving> by_planned_end(const ClusterView& view, std::span<const Fresh> fresh) {
   std::vector<Leaving> leaving;
   leaving.reserve(view.running().size() + fresh.size());
@@ -38,12 +32,19 @@ Instant planned_end(const JobView& job, Instant now) {
 std::optional<Earliest> earliest_start(JobId job, const Ask& ask, const ClusterView& view,
                                        const Placer& placer, std::span<const Hold> kept,
                                        std::span<const Fresh> fresh, Trial& trial) {
-  const std::vector<Leaving> leaving = by_planned_end(view, fresh);
+  auto found = earliest_start({job, ask}, placer, by_planned_end(view, fresh), kept, trial);
+  if (found && found->gone == 0) found->from = view.now();
+  return found;
+}
+
+std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
+                                       std::span<const Leaving> leaving, std::span<const Hold> kept,
+                                       Trial& trial) {
   const auto place_after = [&](std::size_t gone) -> Placed {
     const Trial::Mark mark = trial.mark();
     for (std::size_t i = 0; i < gone; ++i) trial.take(*leaving[i].grant);
     for (const Hold& hold : kept) trial.put(hold.ask, hold.placement);
-    Placed placed = placer.place(ask, job, trial);
+    Placed placed = placer.place(seeker.ask, seeker.job, trial);
     trial.rollback(mark);
     return placed;
   };
@@ -61,8 +62,9 @@ std::optional<Earliest> earliest_start(JobId job, const Ask& ask, const ClusterV
     }
   }
   return Earliest{.placement = std::move(*best),
+                  .gone = low,
                   .last = low == 0 ? 0 : leaving[low - 1].grant_number,
-                  .from = low == 0 ? view.now() : leaving[low - 1].at};
+                  .from = low == 0 ? kNever : leaving[low - 1].at};
 }
 
 }  // namespace berth

@@ -16,6 +16,7 @@ namespace berth {
 
 struct Earliest {
   Placement placement;
+  std::size_t gone = 0;    ///< How many have left by then, of the list it was found with.
   std::uint64_t last = 0;  ///< The number of the last grant waited for.
   Instant from = kNever;   ///< kNever: some occupant in the way has no planned end.
 };
@@ -24,7 +25,27 @@ struct Earliest {
 struct Fresh {
   Duration planned;  ///< Run time to come; kForever without a plan.
   Grant grant;
+  JobId job;
 };
+
+/// An occupant and when it is taken to leave.
+struct Leaving {
+  Instant at;
+  std::uint64_t grant_number;
+  const Grant* grant;
+  bool is_sure = false;  ///< An enforced limit says so.
+};
+
+/// A job that looks for a place.
+struct Seeker {
+  JobId job;
+  const Ask& ask;
+};
+
+/// The same over any occupants, in the order in which they leave; whoever is not listed stays.
+std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
+                                       std::span<const Leaving> leaving, std::span<const Hold> kept,
+                                       Trial& trial);
 
 /// Returns: nothing if the job does not fit even when every occupant has left (a matter of health).
 /// `kept` are holds that stand before this one, `fresh` what the trial has beside the view. The

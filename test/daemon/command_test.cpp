@@ -16,7 +16,7 @@ using testing::HasSubstr;
 Command full() {
   Command command;
   command.arguments = {"python", "", "a b", "\xff\xfe", std::string(100'000, 'x')};
-  command.directory = "/home/ada/träume";
+  command.directory = "/people/ada/träume";
   command.umask = 077;
   command.owner = {1000, 100, {100, 27, 4294967294U}};
   command.environment = BlobId(9);
@@ -110,7 +110,7 @@ TEST(CommandLine, IsCutAfterTheMost) {
 }
 
 TEST(CommandLine, IsNotCutWithinACharacter) {
-  EXPECT_EQ(command_line({"ab", "äöü"}, 4), "ab …");   // 'ä' has two bytes
+  EXPECT_EQ(command_line({"ab", "äöü"}, 4), "ab …");  // 'ä' has two bytes
   EXPECT_EQ(command_line({"ab", "äöü"}, 5), "ab ä…");
   EXPECT_EQ(command_line({"\x80\x80\x80\x80"}, 2), "…");  // only continuations: nothing to keep
 }

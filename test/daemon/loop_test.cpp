@@ -79,7 +79,8 @@ TEST(Loop, ATaskThatAlwaysHasASuccessorLeavesAfterItsTurn) {
   int posted = 0;
   int turns = 0;
   Task again = [&] {
-    if (++posted < 1'000'000 && turns < 3) loop.post(again);
+    if (++posted == 1'000'000) loop.stop();
+    if (posted < 1'000'000 && turns < 3) loop.post(again);
   };
   loop.post(again);
   loop.run([&] {

@@ -45,14 +45,27 @@ TEST(ParseReport, KeepsMillionths) {
 
 TEST(ParseReport, DropsEverythingElse) {
   const std::string nul("1 a\0b 1", 7);
-  for (const std::string& text :
-       {std::string(), std::string("42"), std::string("42 step"), std::string("42 step 1 2"),
-        std::string("x step 1"), std::string("-1 step 1"), std::string("1.5 step 1"),
-        std::string("18446744073709551616 step 1"), std::string("1 step one"),
-        std::string("1 step 1x"), std::string("1 step 0x10"), std::string("1 step nan"),
-        std::string("1 step inf"), std::string("1 step -inf"), std::string("1 step 9.1e12"),
-        std::string("1 step 1e999"), std::string("1 s/p 1"), std::string("1 ä 1"),
-        std::string("1 " + std::string(65, 'k') + " 1"), nul, std::string("1\tstep\t1")}) {
+  for (const std::string& text : {std::string(),
+                                  std::string("42"),
+                                  std::string("42 step"),
+                                  std::string("42 step 1 2"),
+                                  std::string("x step 1"),
+                                  std::string("-1 step 1"),
+                                  std::string("1.5 step 1"),
+                                  std::string("18446744073709551616 step 1"),
+                                  std::string("1 step one"),
+                                  std::string("1 step 1x"),
+                                  std::string("1 step 0x10"),
+                                  std::string("1 step nan"),
+                                  std::string("1 step inf"),
+                                  std::string("1 step -inf"),
+                                  std::string("1 step 9.1e12"),
+                                  std::string("1 step 1e999"),
+                                  std::string("1 s/p 1"),
+                                  std::string("1 ä 1"),
+                                  std::string("1 " + std::string(65, 'k') + " 1"),
+                                  nul,
+                                  std::string("1\tstep\t1")}) {
     const auto report = parse_report(text);
     ASSERT_FALSE(report) << text;
     EXPECT_EQ(report.error().code, ErrorCode::BadData);
@@ -67,8 +80,8 @@ class Sender {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
-    is_connected_ = ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address),
-                              sizeof address) == 0;
+    is_connected_ =
+        ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   bool is_connected() const { return is_connected_; }
   /// Returns: false if there is no room for it now.
@@ -141,7 +154,8 @@ TEST_F(ReportsTest, AFloodLeavesTheLoopItsTurns) {
   auto flooded = Reports::open(
       loop, path, 0600,
       [&](JobId, uid_t) {
-        if (++sent < 1'000'000) flood->send("1 step 1");
+        if (++sent == 1'000'000) loop.stop();
+        flood->send("1 step 1");
         return true;
       },
       [](const std::vector<Input>&) {});

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 const http::Peer kPeer{.pid = 7, .user = 1000, .group = 100, .groups = {100, 27}};
 
 Json smallest() {
-  return {{"command", {"true"}}, {"directory", "/home/ada"}, {"environment", Json::array()}};
+  return {{"command", {"true"}}, {"directory", "/people/ada"}, {"environment", Json::array()}};
 }
 
 Json with(const std::string& key, const Json& value) {
@@ -67,25 +67,22 @@ TEST(Requests, DefaultsAreThoseOfTheContract) {
 }
 
 TEST(Requests, EveryKeyArrives) {
-  const Submission job = taken(Json{{"command", {"python", "train.py", ""}},
-                                    {"directory", "/data/träume"},
-                                    {"environment", {"PATH=/bin", "EMPTY=", "A=b=c"}},
-                                    {"umask", 0077},
-                                    {"name", "first"},
-                                    {"gpus", 2},
-                                    {"vram_bytes", std::int64_t{20} << 30},
-                                    {"exclusive", true},
-                                    {"cpus", 1.5},
-                                    {"mem_bytes", 4096},
-                                    {"class", "short"},
-                                    {"kind", "notebook"},
-                                    {"time_limit_seconds", 0.25},
-                                    {"held", true},
-                                    {"attach",
-                                     {{"socket", "/tmp/s"},
-                                      {"terminal", true},
-                                      {"rows", 50},
-                                      {"columns", 65535}}}});
+  const Submission job = taken(Json{
+      {"command", {"python", "train.py", ""}},
+      {"directory", "/data/träume"},
+      {"environment", {"PATH=/bin", "EMPTY=", "A=b=c"}},
+      {"umask", 0077},
+      {"name", "first"},
+      {"gpus", 2},
+      {"vram_bytes", std::int64_t{20} << 30},
+      {"exclusive", true},
+      {"cpus", 1.5},
+      {"mem_bytes", 4096},
+      {"class", "short"},
+      {"kind", "notebook"},
+      {"time_limit_seconds", 0.25},
+      {"held", true},
+      {"attach", {{"socket", "/tmp/s"}, {"terminal", true}, {"rows", 50}, {"columns", 65535}}}});
   EXPECT_THAT(job.command.arguments, ElementsAre("python", "train.py", ""));
   EXPECT_EQ(job.command.directory, "/data/träume");
   EXPECT_THAT(*decode_environment(job.environment), ElementsAre("PATH=/bin", "EMPTY=", "A=b=c"));
@@ -154,8 +151,7 @@ TEST(Requests, NumbersHaveLimits) {
 }
 
 TEST(Requests, AWholeNumberIsWrittenAsOne) {
-  EXPECT_EQ(refusal(with("gpus", 1.5)),
-            "gpus: 1.5, must be a whole number of at most 1048576");
+  EXPECT_EQ(refusal(with("gpus", 1.5)), "gpus: 1.5, must be a whole number of at most 1048576");
   EXPECT_THAT(refusal(with("gpus", 2.0)), HasSubstr("gpus: 2.0, must be a whole number"));
   EXPECT_EQ(refusal(with("gpus", "2")), "gpus: must be a whole number, is \"2\"");
 }
@@ -168,8 +164,7 @@ TEST(Requests, NumbersThatNoTypeHoldsAreRefused) {
   EXPECT_EQ(literal("gpus", "18446744073709551615"),
             "gpus: 18446744073709551615, the most is 1048576");
   EXPECT_THAT(literal("gpus", "18446744073709551616"), HasSubstr("gpus: 1.84467440737095"));
-  EXPECT_EQ(literal("gpus", "-9223372036854775808"),
-            "gpus: -9223372036854775808, the least is 0");
+  EXPECT_EQ(literal("gpus", "-9223372036854775808"), "gpus: -9223372036854775808, the least is 0");
   EXPECT_THAT(literal("vram_bytes", "-1e308"), HasSubstr("vram_bytes: -1e+308"));
   EXPECT_NE(literal("time_limit_seconds", "1e999"), "taken");
   EXPECT_NE(literal("cpus", "NaN"), "taken");
@@ -219,18 +214,17 @@ TEST(Requests, AKeyStandsOnce) {
 }
 
 TEST(Requests, WhatIsNeededMustBeThere) {
-  for (const auto& [key, message] : std::map<std::string, std::string>{
-           {"command", "command: is empty, must name a program"},
-           {"directory", "directory: '', must be an absolute path"},
-           {"environment", "environment: is missing"}}) {
+  for (const auto& [key, message] :
+       std::map<std::string, std::string>{{"command", "command: is empty, must name a program"},
+                                          {"directory", "directory: '', must be an absolute path"},
+                                          {"environment", "environment: is missing"}}) {
     Json json = smallest();
     json.erase(key);
     EXPECT_EQ(refusal(json), message);
   }
   EXPECT_THAT(refusal(with("command", Json::array())), HasSubstr("command: is empty"));
   EXPECT_THAT(refusal(with("command", {""})), HasSubstr("command: is empty"));
-  EXPECT_EQ(refusal(with("directory", "data")),
-            "directory: 'data', must be an absolute path");
+  EXPECT_EQ(refusal(with("directory", "data")), "directory: 'data', must be an absolute path");
   EXPECT_EQ(refusal(with("attach", {{"terminal", false}})),
             "attach.socket: must be an absolute path");
   EXPECT_EQ(refusal(with("attach", {{"socket", "s"}})), "attach.socket: must be an absolute path");

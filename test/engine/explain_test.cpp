@@ -1,4 +1,5 @@
-// Why a job waits: the right GPUs, bytes and holders, in figures and in words.
+// Goal: why a job waits names the right GPUs, bytes and holders, and who must end first.
+// Method: small scenes on two GPUs, answers worked out by hand.
 #include "engine/explain.hpp"
 
 #include <gtest/gtest.h>
@@ -43,14 +44,14 @@ TEST_F(Explain, NamesTheGpuTheBytesAndTheHolder) {
   EXPECT_EQ(found.nearest[0].holders, std::vector{JobId(2)});
   EXPECT_EQ(
       found.text,
-      "job 3: asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now; n0:1 lacks 2.5 GiB (held by "
-      "job 2); n0:0 lacks 4.5 GiB (held by job 1)");
+      "job 3: asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now; GPU 1 lacks 2.5 GiB (held by "
+      "job 2); GPU 0 lacks 4.5 GiB (held by job 1)");
 }
 
 TEST_F(Explain, NamesALostGpu) {
   step({GpuHealth{GpuId(0), false}, job(1, 1, 20_GiB), job(2, 1, 20_GiB)});
   const Explanation found = explain(engine_.view(), JobId(2));
-  EXPECT_NE(found.text.find("n0:0 is out of service"), std::string::npos) << found.text;
+  EXPECT_NE(found.text.find("GPU 0 is out of service"), std::string::npos) << found.text;
 }
 
 TEST_F(Explain, NamesTheLimit) {
@@ -70,6 +71,76 @@ TEST_F(Explain, NamesTheJobThatMustNotBeDelayed) {
   const Explanation found = explain(engine.view(), JobId(3));
   EXPECT_EQ(found.why, Why::Reservation);
   EXPECT_EQ(found.behind, std::vector{JobId(2)});
+  EXPECT_EQ(passing_text(HeadOfLine::Block, found), "nobody behind it starts before it");
+}
+
+TEST_F(Explain, NamesThePlaceKept) {
+  Engine engine(cluster(), {}, *make_policy("fifo-reserve", "first-fit"));
+  Submitted limited = job(1, 1, 20_GiB);
+  limited.spec.time_limit = seconds(90);
+  engine.step(kStart, std::vector<Input>{limited, job(2, 2, 20_GiB)});
+  const Explanation found = explain(engine.view(), JobId(2));
+  ASSERT_TRUE(found.kept);
+  EXPECT_EQ(found.kept->placement.gpus, (std::vector{GpuId(0), GpuId(1)}));
+  EXPECT_EQ(found.kept->from, kStart + seconds(90));
+  EXPECT_TRUE(found.text.ends_with("; GPU 0, GPU 1 are kept for it")) << found.text;
+  EXPECT_EQ(passing_text(HeadOfLine::Reserve, found),
+            "others may start before it where that does not delay its place");
+}
+
+TEST_F(Explain, NamesTheNodeWhereThereAreSeveral) {
+  Cluster two = cluster();
+  two.add_node({.name = "n1", .gpus = 1, .vram = 24_GiB});
+  EXPECT_EQ(gpu_name(two, GpuId(2)), "n1:0");
+  EXPECT_EQ(gpu_name(cluster(), GpuId(1)), "GPU 1");
+}
+
+// ---- What must end ---------------------------------------------------------------------------
+
+TEST_F(Explain, TheFewestHoldersMustEnd) {
+  step({job(1, 1, 4_GiB), job(2, 1, 4_GiB), job(3, 1, 14_GiB), job(4, 1, 20_GiB),
+        job(5, 1, 18_GiB)});
+  ASSERT_EQ(engine_.view().find(JobId(4))->grant.shares.front().gpu, GpuId(1));
+  const auto found = what_must_end(engine_.view(), JobId(5));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->jobs, std::vector{JobId(4)});  // GPU 0 would take jobs 3 and another
+  EXPECT_EQ(found->placement.gpus, std::vector{GpuId(1)});
+}
+
+TEST_F(Explain, AGangCountsOnce) {
+  step({job(1, 2, 20_GiB), job(2, 1, 1_GiB), job(3, 2, 12_GiB)});
+  const auto found = what_must_end(engine_.view(), JobId(3));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->jobs, std::vector{JobId(1)});
+}
+
+TEST_F(Explain, NobodyMustEndWhereItFits) {
+  Engine blocked(cluster(), {}, *make_policy("fifo", "first-fit"));
+  blocked.step(kStart, std::vector<Input>{job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 1_GiB)});
+  const auto found = what_must_end(blocked.view(), JobId(3));
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->jobs.empty());
+}
+
+TEST_F(Explain, NobodysEndHelpsAgainstForeignUse) {
+  step({Measured{.gpu = GpuId(0), .foreign = 20_GiB, .used = 20_GiB, .tenants = {}},
+        GpuHealth{GpuId(1), false}, job(1, 1, 8_GiB)});
+  EXPECT_FALSE(what_must_end(engine_.view(), JobId(1)));
+}
+
+TEST_F(Explain, HostMemoryIsClearedToo) {
+  Cluster small;
+  small.add_switch();
+  small.add_node({.name = "n0", .gpus = 2, .vram = 24_GiB, .host = 10_GiB});
+  Engine engine(small, {}, *make_policy("fifo-skip", "first-fit"));
+  Submitted first = job(1, 1, 1_GiB);
+  first.spec.request.host = 8_GiB;
+  Submitted second = job(2, 1, 1_GiB);
+  second.spec.request.host = 4_GiB;
+  engine.step(kStart, std::vector<Input>{first, second});
+  const auto found = what_must_end(engine.view(), JobId(2));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->jobs, std::vector{JobId(1)});
 }
 
 }  // namespace

@@ -23,11 +23,11 @@ class Structure : public testing::Test {};
 
 using Structures =
     testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
-                   GpuSpec, NodeShape, Admission, UserLimits, Settings, Account, GpuUse, Hold,
-                   Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started,
-                   StartFailed, Exited, Released, LeaseExpired, TenantUse, Measured, GpuHealth,
-                   NodeHealth, Reported, Estimated, Computed, Configured, Ticked, Start, Preempt,
-                   Resume, Migrate, Resize, Tune, Reserve, Classify, Reject>;
+                   GpuSpec, NodeShape, Admission, UserLimits, HeadroomKeys, Settings, Account,
+                   GpuUse, Hold, Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked,
+                   Started, StartFailed, Exited, Released, LeaseExpired, TenantUse, Measured,
+                   GpuHealth, NodeHealth, Reported, Estimated, Computed, Configured, Ticked, Start,
+                   Preempt, Resume, Migrate, Resize, Tune, Reserve, Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
 TYPED_TEST(Structure, NamesEveryMemberOnce) {

@@ -151,8 +151,8 @@ TEST(SnapshotDamage, AByteTooManyIsRefused) {
 
 TEST(SnapshotDamage, AnotherFormatIsRefused) {
   std::string bytes = rich_snapshot();
-  bytes[0] = 4;
-  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 2, expected 1");
+  bytes[0] = 6;
+  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 3, expected 2");
 }
 
 TEST(SnapshotDamage, ATurnedBitInEveryByteIsRefusedOrSound) {

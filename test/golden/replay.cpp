@@ -76,6 +76,20 @@ const char* words(Outcome outcome) {
   return "";
 }
 
+const char* words(DurationClass duration_class) {
+  switch (duration_class) {
+    case DurationClass::Short:
+      return "short";
+    case DurationClass::Medium:
+      return "medium";
+    case DurationClass::Long:
+      return "long";
+    case DurationClass::Service:
+      return "service";
+  }
+  return "";
+}
+
 class Replay {
  public:
   Replay(const Scenario& scenario, std::unique_ptr<Policy> policy)
@@ -214,7 +228,8 @@ class Replay {
     for (const Hold& hold : reserve.holds) {
       const std::string from =
           hold.from == kNever ? " at no known time" : " from " + seconds_text(hold.from);
-      kept[hold.job] = where(hold.placement) + from;
+      const bool is_sure = hold.promised != kNever;
+      kept[hold.job] = where(hold.placement) + from + (is_sure ? ", promised" : "");
     }
     for (const auto& [id, text] : kept_) {
       if (!kept.contains(id)) line("reserve nothing for " + name(id));
@@ -227,7 +242,9 @@ class Replay {
   void note(const Reject&) {}  // its end says it
   void note(const Resize& resize) { line("resize " + name(resize.job)); }
   void note(const Tune& tune) { line("tune " + name(tune.job) + " " + tune.knob); }
-  void note(const Classify& classify) { line("classify " + name(classify.job)); }
+  void note(const Classify& classify) {
+    line("classify " + name(classify.job) + " " + words(classify.duration_class));
+  }
 
   /// ` n0:0,1 n1:0-3`; the node alone for a job without GPUs.
   std::string where(const Placement& placement) const {

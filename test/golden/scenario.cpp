@@ -171,8 +171,39 @@ class Reader {
       }
       if (key == "half-life") return settings.service_half_life = time(value), true;
       if (key == "quantum") return scenario_.quantum = time(value), true;
-      return false;
+      return read_key(key, value);
     });
+  }
+
+  /// A key of headroom.
+  bool read_key(std::string_view key, std::string_view value) {
+    HeadroomKeys& keys = scenario_.settings.headroom;
+    const std::map<std::string_view, Duration*> times = {{"short-bound", &keys.short_bound},
+                                                         {"medium-bound", &keys.medium_bound},
+                                                         {"ageing", &keys.ageing},
+                                                         {"lend", &keys.lend},
+                                                         {"reserve-after", &keys.reserve_after},
+                                                         {"share-after", &keys.share_after}};
+    const std::map<std::string_view, std::int32_t*> counts = {
+        {"reservations", &keys.reservations},
+        {"liar-after", &keys.liar_after},
+        {"share-below-percent", &keys.share_below_percent}};
+    if (const auto found = times.find(key); found != times.end()) *found->second = time(value);
+    if (const auto found = counts.find(key); found != counts.end()) {
+      *found->second = static_cast<std::int32_t>(number(value));
+    }
+    return times.contains(key) || counts.contains(key);
+  }
+
+  DurationClass duration_class(std::string_view word) {
+    static const std::map<std::string_view, DurationClass> classes = {
+        {"short", DurationClass::Short},
+        {"medium", DurationClass::Medium},
+        {"long", DurationClass::Long},
+        {"service", DurationClass::Service}};
+    const auto found = classes.find(word);
+    if (found == classes.end()) object(word, "is no class");
+    return found == classes.end() ? DurationClass::Medium : found->second;
   }
 
   void read_job(const Words& words) {
@@ -190,6 +221,7 @@ class Reader {
       if (key == "alone") return gpu.sharing = Sharing::Alone, true;
       if (key == "user") return job.spec.user = UserId(user(value)), true;
       if (key == "limit") return job.spec.time_limit = time(value), true;
+      if (key == "class") return job.spec.duration_class = duration_class(value), true;
       if (key == "cpu") return job.spec.request.cpu = CpuMilli(1000 * number(value)), true;
       if (key == "host") return job.spec.request.host = memory(value), true;
       if (key != "estimate") return false;
@@ -240,6 +272,10 @@ class Reader {
     if (verb == "foreign") {
       const Bytes bytes = memory(to);
       return Measured{.gpu = gpu, .foreign = bytes, .used = bytes, .tenants = {}};
+    }
+    if (verb == "busy") {
+      return Measured{
+          .gpu = gpu, .tenants = {}, .utilisation = static_cast<std::int16_t>(number(to))};
     }
     if (verb != "gpu" || (to != "up" && to != "down")) object(verb, "is not known here");
     return GpuHealth{gpu, to == "up"};

@@ -6,9 +6,10 @@
 //   policy dlas                       as registered
 //   place best-fit                    consolidated unless stated
 //   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared quantum=5m
-//   job a at=0 gpus=2 run=100         vram= processes= alone user= estimate= limit= cpu= host=
-//   at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
-//                                     foreign n0:1 5GiB
+//   settings reserve-after=5m         any key of headroom, with - for _
+//   job a at=0 gpus=2 run=100         vram= processes= alone user= estimate= limit= class= cpu=
+//   host= at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
+//                                     foreign n0:1 5GiB, busy n0:1 90 (percent; no foreign use)
 //   until 500                         stops the run then
 //   ----
 //   0 start a n0:0,1

@@ -228,6 +228,40 @@ TEST(Steps, AlwaysCoverTheFigureAndNotMuchMore) {
   EXPECT_LT(inputs, kSamples / 10);
 }
 
+// ---- How busy ----------------------------------------------------------------------------------
+
+Sample busy_sample(std::optional<std::uint32_t> percent) {
+  Sample sample = sample_of(1_GiB, {{100, 1_GiB}});
+  sample.utilisation_percent = percent;
+  return sample;
+}
+
+TEST(Busy, IsToldInStepsOfAQuarter) {
+  for (const auto [percent, told] :
+       {std::pair(0, 0), {12, 0}, {13, 25}, {40, 50}, {74, 75}, {88, 100}, {100, 100}}) {
+    EXPECT_EQ(measured_of(busy_sample(static_cast<std::uint32_t>(percent))).utilisation, told);
+  }
+}
+
+TEST(Busy, UnknownStaysUnknown) {
+  const Measured first = measured_of(busy_sample(std::nullopt));
+  EXPECT_EQ(first.utilisation, kUnknownUtilisation);
+  EXPECT_FALSE(is_news(busy_sample(std::nullopt), first));
+  const Measured known = measured_of(busy_sample(90), &first);
+  EXPECT_EQ(known.utilisation, 100);
+  EXPECT_EQ(measured_of(busy_sample(std::nullopt), &known).utilisation, kUnknownUtilisation);
+}
+
+TEST(Busy, SmallChangesAreNoNews) {
+  const Measured first = measured_of(busy_sample(70));
+  EXPECT_EQ(first.utilisation, 75);
+  for (const unsigned percent : {50U, 62U, 88U, 100U}) {
+    EXPECT_FALSE(is_news(busy_sample(percent), first)) << percent;
+  }
+  EXPECT_EQ(measured_of(busy_sample(49), &first).utilisation, 50);
+  EXPECT_EQ(measured_of(busy_sample(0), &first).utilisation, 0);
+}
+
 // ---- The rest ----------------------------------------------------------------------------------
 
 TEST(HeldBy, IsNothingOnceNoProcessIsListed) {

@@ -23,12 +23,15 @@ constexpr std::uint64_t kStreams = 50;
 constexpr std::uint64_t kStreams = 1000;
 #endif
 
+/// Which of the small jobs have a time limit.
+enum class Limits : std::uint8_t { All, Some, None };
+
 /// A perfect machine under a stream of small jobs, each ended at its limit.
 class Stream {
  public:
-  Stream(std::uint64_t seed, const char* policy, bool planned)
+  Stream(std::uint64_t seed, const char* policy, Limits limits)
       : rng_(seed),
-        planned_(planned),
+        limits_(limits),
         engine_(cluster(), {}, *make_policy(policy, seed % 2 == 0 ? "first-fit" : "best-fit")) {}
 
   /// Runs until the large job starts, or until it plainly never will.
@@ -45,6 +48,8 @@ class Stream {
   Instant started() const { return started_; }
   /// What was promised when a place was first kept; kNever if nothing was.
   Instant promised() const { return promised_; }
+  /// What was predicted then.
+  Instant from() const { return from_; }
   /// The last end of those who had a berth when the place was kept.
   Instant occupants_gone() const { return occupants_gone_; }
   bool had_hold() const { return had_hold_; }
@@ -86,8 +91,9 @@ class Stream {
     const bool is_large = spec.user == UserId(2);
     const JobId id(is_large ? kLarge : ++last_);
     lengths_[id] = seconds(rng_.between(1, 900));
-    if (planned_) spec.time_limit = lengths_[id];
-    if (planned_ && rng_.one_in(2)) spec.estimate = lengths_[id] * 2;  // the limit is what counts
+    const bool limited = limits_ == Limits::All || (limits_ == Limits::Some && rng_.one_in(2));
+    if (limited) spec.time_limit = lengths_[id];
+    if (limited && rng_.one_in(2)) spec.estimate = lengths_[id] * 2;  // the limit is what counts
     step({Submitted{.job = id, .spec = spec}});
   }
 
@@ -108,15 +114,17 @@ class Stream {
       ends_.emplace(now_ + lengths_[launch->job], launch->job);
     }
     const auto holds = engine_.view().holds();
-    if (had_hold_ || holds.empty() || holds.front().job != JobId(kLarge)) return;
+    const auto hold = std::ranges::find(holds, JobId(kLarge), &Hold::job);
+    if (had_hold_ || hold == holds.end()) return;
     had_hold_ = true;
-    promised_ = holds.front().from;
+    from_ = hold->from;
+    promised_ = hold->awaited.empty() ? from_ : hold->promised;
     occupants_gone_ = now_;
     for (const auto& [end, id] : ends_) occupants_gone_ = std::max(occupants_gone_, end);
   }
 
   Rng rng_;
-  bool planned_;
+  Limits limits_;
   Engine engine_;
   Instant now_ = kStart;
   std::uint64_t last_ = 0;
@@ -125,13 +133,14 @@ class Stream {
   Instant submitted_ = kNever;
   Instant started_ = kNever;
   Instant promised_ = kNever;
+  Instant from_ = kNever;
   Instant occupants_gone_ = kNever;
   bool had_hold_ = false;
 };
 
 TEST(Starvation, StrictFifoStartsTheLargeOne) {
   for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
-    Stream stream(seed, "fifo", seed % 3 != 0);
+    Stream stream(seed, "fifo", seed % 3 != 0 ? Limits::All : Limits::None);
     stream.run();
     ASSERT_NE(stream.started(), kNever) << "seed " << seed;
     ASSERT_EQ(stream.broken(), "") << "seed " << seed;
@@ -140,7 +149,7 @@ TEST(Starvation, StrictFifoStartsTheLargeOne) {
 
 TEST(Starvation, AKeptPlaceStartsTheLargeOneByItsBound) {
   for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
-    Stream stream(seed, "fifo-reserve", true);
+    Stream stream(seed, "fifo-reserve", Limits::All);
     stream.run();
     ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
     ASSERT_NE(stream.started(), kNever) << "seed " << seed;
@@ -150,7 +159,7 @@ TEST(Starvation, AKeptPlaceStartsTheLargeOneByItsBound) {
 
 TEST(Starvation, WithoutPlansItStartsOnceTheOccupantsAreGone) {
   for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
-    Stream stream(seed, "fifo-reserve", false);
+    Stream stream(seed, "fifo-reserve", Limits::None);
     stream.run();
     ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
     ASSERT_NE(stream.started(), kNever) << "seed " << seed;
@@ -158,11 +167,37 @@ TEST(Starvation, WithoutPlansItStartsOnceTheOccupantsAreGone) {
   }
 }
 
+TEST(Starvation, HeadroomStartsTheLargeOneByItsPromise) {
+  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+    Stream stream(seed, "headroom", Limits::All);
+    stream.run();
+    ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
+    ASSERT_NE(stream.started(), kNever) << "seed " << seed;
+    ASSERT_NE(stream.promised(), kNever) << "seed " << seed;
+    ASSERT_LE(stream.started(), stream.promised()) << "seed " << seed;
+  }
+}
+
+/// Without limits nothing may borrow the place; with some, borrowers at most double the wait.
+TEST(Starvation, HeadroomStartsTheLargeOneBehindOccupantsWithoutLimits) {
+  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+    Stream stream(seed, "headroom", seed % 2 == 0 ? Limits::None : Limits::Some);
+    stream.run();
+    ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
+    ASSERT_NE(stream.started(), kNever) << "seed " << seed;
+    const Instant gone = stream.occupants_gone();
+    const Duration lent =
+        seed % 2 == 0 ? Duration::zero() : std::max(minutes(15), gone - stream.submitted());
+    const Instant predicted = seed % 2 == 0 ? gone : std::max(gone, stream.from());
+    ASSERT_LE(stream.started(), std::max(predicted, gone + lent)) << "seed " << seed;
+  }
+}
+
 /// The test can fail: without a place kept the stream does starve the large job.
 TEST(Starvation, PassingWithoutAPlaceStarvesTheLargeOne) {
   std::size_t starved = 0;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    Stream stream(seed, "fifo-skip", true);
+    Stream stream(seed, "fifo-skip", Limits::All);
     stream.run();
     if (stream.started() == kNever) ++starved;
   }

@@ -60,6 +60,7 @@ void World::make_jobs() {
     if (!rng_.one_in(4)) job.spec.estimate = job.duration;
     if (options_.distinct) job.spec.estimate = job.duration;
     if (options_.faults && rng_.one_in(4)) job.spec.time_limit = seconds(rng_.between(1, 6000));
+    if (options_.honest) job.spec.time_limit = job.duration;
     if (options_.distinct || !rng_.one_in(3)) submit += seconds(rng_.between(1, 600));
     jobs_.push_back(std::move(job));
   }

@@ -20,6 +20,7 @@ struct WorldOptions {
   bool delays = false;      ///< Starts and releases take time.
   bool distinct = false;    ///< No two jobs are equal in anything an order may read.
   bool whole_gpus = false;  ///< Only jobs that take whole GPUs.
+  bool honest = false;      ///< Every job states its run time as its time limit.
 };
 
 /// One job as the world knows it.

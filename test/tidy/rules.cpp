@@ -28,6 +28,7 @@ const std::vector<Level>& all_levels() {
       {"daemon", {"journal", "engine", "policy", "core", "gpu", "shim", "http", "emu"}},
       {"slurm", {"engine", "policy", "core"}},
       {"cli", {"sim", "http", "shim", "journal", "trace", "policy", "core"}},
+      {"eval", {"http", "core"}},
       {"emu", {}},
   };
   return levels;

@@ -2,17 +2,16 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <new>
+#include <string>
 
 #include "shim/proc.hpp"
 #include "shim/program/exec.hpp"
@@ -21,14 +20,20 @@ namespace berth::shim {
 
 namespace {
 
-/// Everything the new process needs, gathered before the fork.
+/// Everything the new process needs, gathered before it is there.
 struct Plan {
   const Order& order;
   const JobEnds& ends;
   int attempt_file;
   pid_t shim;
   Vectors vectors;
+  struct {
+    Failure failure;
+    int cgroup_error = 0;
+  } told;  ///< By the new process.
 };
+
+constexpr std::size_t kJobStack = std::size_t{64} * 1024;
 
 Failure failed(Step step) { return {step, errno}; }
 
@@ -92,47 +97,38 @@ Failure become_job(const Plan& plan) {
   return {Step::Exec, exec_program(order, plan.vectors)};
 }
 
-/// fork() into a cgroup. Returns: what fork() returns.
-pid_t fork_into(const std::string& cgroup) {
-  const Descriptor folder(open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open()) return -1;
-  clone_args how{};
-  how.flags = CLONE_INTO_CGROUP;
-  how.exit_signal = SIGCHLD;
-  how.cgroup = static_cast<std::uint64_t>(folder.number());
-  return static_cast<pid_t>(syscall(SYS_clone3, &how, sizeof how));
+/// A machine that cannot put the process into its cgroup still runs it. Returns: an errno, or 0.
+int join_cgroup(const std::string& folder) {
+  if (folder.empty()) return 0;
+  const Descriptor file(open((folder + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.is_open()) return errno;
+  return write(file.number(), "0", 1) == 1 ? 0 : errno;  // 0 is the writer itself
 }
 
-struct Forked {
-  pid_t pid;
-  int cgroup_error = 0;
-};
-
-/// A machine that cannot put a process into the cgroup still runs it.
-Forked fork_job(const Order& order) {
-  if (order.cgroup.empty()) return {fork()};
-  const pid_t pid = fork_into(order.cgroup);
-  if (pid >= 0) return {pid};
-  const int error = errno;
-  return {fork(), error};
+int run_job(void* what) {
+  Plan& plan = *static_cast<Plan*>(what);
+  plan.told.cgroup_error = join_cgroup(plan.order.cgroup);
+  plan.told.failure = become_job(plan);
+  _exit(1);
 }
+
+alignas(16) std::array<char, kJobStack> job_stack;
 
 }  // namespace
 
+/// As vfork does it, without copying page tables that exec throws away: the new process works in
+/// our memory, and we wait, until its exec. It has its own stack, descriptors and signal handlers.
 Attempted<Launched> launch(const Order& order, const JobEnds& ends, int attempt_file) {
-  // Shared memory, not a pipe: a job that ends well costs no call to learn that it started well.
-  void* const shared =
-      mmap(nullptr, sizeof(Failure), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) return std::unexpected(failed(Step::Fork));
-  auto* const told = new (shared) Failure;
-  const Plan plan{order, ends, attempt_file, getpid(), vectors_of(order)};
-  const Forked forked = fork_job(order);
-  if (forked.pid < 0) return std::unexpected(failed(Step::Fork));
-  if (forked.pid == 0) {
-    *told = become_job(plan);
-    _exit(1);
-  }
-  return Launched(forked.pid, told, forked.cgroup_error);
+  Plan plan{.order = order,
+            .ends = ends,
+            .attempt_file = attempt_file,
+            .shim = getpid(),
+            .vectors = vectors_of(order),
+            .told = {}};
+  const pid_t pid =
+      clone(run_job, job_stack.data() + job_stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &plan);
+  if (pid < 0) return std::unexpected(failed(Step::Fork));
+  return Launched(pid, plan.told.failure, plan.told.cgroup_error);
 }
 
 }  // namespace berth::shim

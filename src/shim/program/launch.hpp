@@ -1,4 +1,4 @@
-// The job's own process, from fork to exec.
+// The job's own process, from its birth to its exec.
 #pragma once
 
 #include <sys/types.h>
@@ -11,18 +11,18 @@ namespace berth::shim {
 /// The job's process and where it says what failed before its exec.
 class Launched {
  public:
-  Launched(pid_t pid, const Failure* told, int cgroup_error)
-      : pid_(pid), told_(told), cgroup_error_(cgroup_error) {}
+  Launched(pid_t pid, const Failure& failure, int cgroup_error)
+      : pid_(pid), failure_(failure), cgroup_error_(cgroup_error) {}
 
   pid_t pid() const { return pid_; }
-  /// What kept it from its exec; Step::None if nothing did. Final once the process has ended.
-  Failure failure() const { return *told_; }
+  /// What kept it from its exec; Step::None if nothing did.
+  Failure failure() const { return failure_; }
   /// Why it is not in the cgroup of its order; 0 if it is, or there is none.
   int cgroup_error() const { return cgroup_error_; }
 
  private:
   pid_t pid_;
-  const Failure* told_;  ///< In memory shared with the process; there as long as the shim.
+  Failure failure_;
   int cgroup_error_;
 };
 

@@ -1,0 +1,46 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/each_job.hpp"
+#include "cli/job_text.hpp"
+#include "cli/output.hpp"
+#include "cli/verbs.hpp"
+#include "cli/why_text.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+int why(const EachJob& arguments) {
+  const auto jobs = parse_jobs(arguments.jobs);
+  if (!jobs) return report_usage(jobs.error().message);
+  auto daemon = Daemon::open(arguments.common);
+  if (!daemon) return report_failure(daemon.error().message);
+  int code = 0;
+  Json answers = Json::array();
+  std::string text;
+  for (const std::uint64_t job : *jobs) {
+    const auto answer = daemon->get(job_target(job, "/why"));
+    if (answer) {
+      text += (text.empty() ? "" : "\n") + why_page(*answer, wall_now(), look_of(STDOUT_FILENO));
+      answers.push_back(*answer);
+    } else {
+      code = report_failure(answer.error().message);
+    }
+  }
+  const int printed = print(arguments.common.json ? json_text({{"jobs", answers}}) : text);
+  return code != 0 ? code : printed;
+}
+
+}  // namespace
+
+void add_why(CLI::App& app, Action& chosen) {
+  auto arguments = std::make_shared<EachJob>();
+  CLI::App* const verb =
+      app.add_subcommand("why", "Why jobs wait, what must end first, and when they start.");
+  add_each_job(*verb, *arguments);
+  verb->callback([=, &chosen] { chosen = [=] { return why(*arguments); }; });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,129 @@
+#include "cli/why_text.hpp"
+
+#include "cli/amounts.hpp"
+#include "cli/job_text.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+constexpr double kAtOnce = 0.5;  ///< Seconds; sooner than anybody reads it.
+
+/// `jobs 4, 9`; "" for none.
+std::string job_list(const Json& jobs) {
+  std::string text;
+  if (!jobs.is_array()) return text;
+  for (const Json& job : jobs) text += (text.empty() ? "" : ", ") + printable(job.dump());
+  if (text.empty()) return text;
+  return (jobs.size() == 1 ? "job " : "jobs ") + text;
+}
+
+/// Whole MiB, rounded up: with so much less on the GPU it would fit.
+std::string mib_text(std::int64_t bytes) {
+  constexpr std::int64_t mib = 1 << 20;
+  return std::to_string(bytes / mib + (bytes % mib == 0 ? 0 : 1)) + " MiB";
+}
+
+std::string holders_text(const Json& shortage) {
+  std::string text;
+  const Json& holders = part_of(shortage, "holders");
+  if (holders.is_array()) {
+    for (const Json& holder : holders) {
+      text += (text.empty() ? "" : ", ") + std::string("job ") +
+              std::to_string(integer_of(holder, "job").value_or(0)) + " holds " +
+              size_text(part_of(holder, "charge_bytes"));
+    }
+  }
+  if (integer_of(shortage, "foreign_bytes").value_or(0) > 0) {
+    text += (text.empty() ? "" : ", ") + std::string("foreign processes use ") +
+            size_text(part_of(shortage, "foreign_bytes"));
+  }
+  return text.empty() ? text : ": " + text;
+}
+
+std::string shortage_text(const Json& shortage) {
+  if (text_of(shortage, "why") == "health") return "is out of service";
+  const auto lacking = integer_of(shortage, "lacking_bytes").value_or(0);
+  const std::string what = lacking > 0 ? "lacks " + mib_text(lacking) : "may not be shared with it";
+  return what + holders_text(shortage);
+}
+
+/// Of `asks ...; 0 of 2 GPUs could take it now; GPU 0 lacks ...`: what the lines below do not say.
+std::string opening_of(const std::string& reason) {
+  const std::size_t first = reason.find("; ");
+  const std::size_t second = first == std::string::npos ? first : reason.find("; ", first + 2);
+  return printable(reason.substr(0, second));
+}
+
+std::string moment_text(std::optional<double> at, double now) {
+  if (!at) return "";
+  if (*at - now < kAtOnce) return "now";
+  return instant_text(at) + ", in " + elapsed_text(*at - now);
+}
+
+std::string reservation_text(const Json& why, double now) {
+  const Json& kept = part_of(why, "reservation");
+  if (!kept.is_object()) return "";
+  const std::string gpus = gpu_list(part_of(kept, "gpus"));
+  const std::string from = moment_text(number_of(kept, "from_at"), now);
+  return (gpus.empty() ? "here" : gpus) + (from.empty() ? ", once free" : ", free by " + from);
+}
+
+std::string start_text(const Json& why, double now) {
+  const std::string rests_on = printable(text_of(why, "rests_on"));
+  const std::string at = moment_text(number_of(why, "predicted_start_at"), now);
+  if (at.empty()) return rests_on.empty() ? "" : "unknown: " + rests_on;
+  return at + " (" + printable(text_of(why, "confidence")) + ": " + rests_on + ")";
+}
+
+std::string before_lines(const Json& why, double now) {
+  std::string text;
+  const Json& before = part_of(why, "before");
+  if (!before.is_array()) return text;
+  for (const Json& one : before) {
+    const std::string by = printable(text_of(one, "by"));
+    text += "  " + moment_text(number_of(one, "at"), now) + ": job " +
+            std::to_string(integer_of(one, "job").value_or(0)) + " " +
+            printable(text_of(one, "event")) + (by.empty() ? "" : " (" + by + ")") + "\n";
+  }
+  const auto more =
+      integer_of(why, "before_count").value_or(0) - static_cast<std::int64_t>(before.size());
+  if (more > 0) text += "  and " + std::to_string(more) + " more\n";
+  return text;
+}
+
+void add_all(Page& page, const Json& why, double now) {
+  page.line("reason", opening_of(text_of(why, "reason")));
+  const Json& lacking = part_of(why, "lacking");
+  if (lacking.is_array()) {
+    for (const Json& shortage : lacking) {
+      page.line(printable(text_of(shortage, "name")), shortage_text(shortage));
+    }
+  }
+  page.line("must end", job_list(part_of(part_of(why, "must_end"), "jobs")));
+  page.line("kept for it", reservation_text(why, now));
+  page.line("not to delay", job_list(part_of(why, "must_not_delay")));
+  page.line("others", printable(text_of(why, "passing")));
+  page.line("start", start_text(why, now));
+  page.block("before that", before_lines(why, now));
+}
+
+}  // namespace
+
+std::string why_page(const Json& why, double now, const Look& look) {
+  Page page(look);
+  page.line("job", std::to_string(integer_of(why, "id").value_or(0)) + ", " +
+                       printable(text_of(why, "state")));
+  add_all(page, why, now);
+  return page.text();
+}
+
+std::string dry_run_page(const Json& answer, double now, const Look& look) {
+  Page page(look);
+  page.line("starts now", is_set(answer, "admitted_now") ? "yes" : "no");
+  page.line("on", gpu_list(part_of(answer, "gpus")));
+  add_all(page, answer, now);
+  return page.text();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,15 @@
+// Why a job waits and when it starts, in words: the pages of `why` and of `submit --dry-run`.
+#pragma once
+
+#include <string>
+
+#include "cli/json.hpp"
+#include "cli/output.hpp"
+
+namespace berth::cli {
+
+/// `now` is in seconds since 1970.
+std::string why_page(const Json& why, double now, const Look& look);
+std::string dry_run_page(const Json& answer, double now, const Look& look);
+
+}  // namespace berth::cli

@@ -1,0 +1,312 @@
+#include "daemon/forecaster.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "daemon/present.hpp"
+#include "engine/explain.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr std::size_t kMostShortages = 16;
+constexpr int kUnavailable = 503;
+
+http::Response refusal(int status, std::string_view message) {
+  return {.status = status, .body = http::error_body(message)};
+}
+
+Json ids_json(const std::vector<JobId>& jobs) {
+  Json list = Json::array();
+  for (const JobId job : jobs) list.push_back(job.value());
+  return list;
+}
+
+Json gpus_json(const Placement& placement) {
+  Json list = Json::array();
+  for (const GpuId gpu : placement.gpus) list.push_back(gpu.value());
+  return list;
+}
+
+Json instant_json(std::optional<Instant> at) {
+  return !at || *at == kNever ? Json() : Json(static_cast<double>(micros(*at)) / 1e6);
+}
+
+std::string_view word(Why why) {
+  switch (why) {
+    case Why::Fits:
+      return "fits";
+    case Why::Capacity:
+      return "capacity";
+    case Why::Limit:
+      return "limit";
+    case Why::Reservation:
+      return "reservation";
+    case Why::Health:
+      return "health";
+  }
+  return "fits";
+}
+
+std::string_view word(Confidence confidence) {
+  switch (confidence) {
+    case Confidence::Bound:
+      return "bound";
+    case Confidence::Estimate:
+      return "estimate";
+    case Confidence::Unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+std::string_view word(Milestone::What what) {
+  switch (what) {
+    case Milestone::What::Starts:
+      return "starts";
+    case Milestone::What::Ends:
+      return "ends";
+    case Milestone::What::GivesWay:
+      return "gives way";
+  }
+  return "starts";
+}
+
+Json word_json(Basis basis) {
+  switch (basis) {
+    case Basis::Limit:
+      return "time limit";
+    case Basis::Estimate:
+      return "estimate";
+    case Basis::Class:
+      return "class";
+    case Basis::None:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+/// What happens behind a job that does not fit; nothing where the policy decides that in its own
+/// way.
+std::optional<HeadOfLine> no_fit_of(std::string_view policy) {
+  const auto entry = std::ranges::find(policies(), policy, &PolicyEntry::name);
+  if (entry == policies().end() || entry->order == nullptr) return std::nullopt;
+  return entry->options.no_fit;
+}
+
+/// Without `job 42: `, which the answer says by itself.
+std::string without_name(const std::string& text) {
+  const std::size_t colon = text.find(": ");
+  return colon == std::string::npos ? text : text.substr(colon + 2);
+}
+
+Json shortage_json(const Shortage& shortage, const ClusterView& view) {
+  Json holders = Json::array();
+  for (const JobId id : shortage.holders) {
+    const auto& shares = view.find(id)->grant.shares;
+    const auto share = std::ranges::find(shares, shortage.gpu, &Share::gpu);
+    holders.push_back({{"job", id.value()}, {"charge_bytes", share->charge.raw()}});
+  }
+  return {{"gpu", shortage.gpu.value()},
+          {"name", gpu_name(view.cluster(), shortage.gpu)},
+          {"why", word(shortage.why)},
+          {"lacking_bytes", shortage.lacking.raw()},
+          {"foreign_bytes", view.use().gpu(shortage.gpu).foreign.raw()},
+          {"holders", std::move(holders)}};
+}
+
+void add_explanation(Json& json, const ClusterView& view, JobId job, std::string_view policy) {
+  const Explanation found = explain(view, job, kMostShortages);
+  json["reason"] = without_name(found.text);
+  json["why"] = word(found.why);
+  json["fitting_gpus"] = found.fitting;
+  json["lacking"] = Json::array();
+  for (const Shortage& shortage : found.nearest) {
+    json["lacking"].push_back(shortage_json(shortage, view));
+  }
+  json["must_not_delay"] = ids_json(found.behind);
+  if (found.kept) {
+    json["reservation"] = {{"gpus", gpus_json(found.kept->placement)},
+                           {"from_at", instant_json(found.kept->from)}};
+  }
+  if (const auto clearing = what_must_end(view, job); clearing && !clearing->jobs.empty()) {
+    json["must_end"] = {{"jobs", ids_json(clearing->jobs)},
+                        {"gpus", gpus_json(clearing->placement)}};
+  }
+  if (const auto no_fit = no_fit_of(policy)) json["passing"] = passing_text(*no_fit, found);
+}
+
+void add_forecast(Json& json, const Forecast& found) {
+  json["predicted_start_at"] = instant_json(found.start);
+  json["confidence"] = word(found.confidence);
+  json["rests_on"] = found.text;
+  json["no_known_end"] = ids_json(found.unplanned);
+  json["before_count"] = found.before_count;
+  json["before"] = Json::array();
+  for (const Milestone& milestone : found.before) {
+    json["before"].push_back({{"at", instant_json(milestone.at)},
+                              {"job", milestone.job.value()},
+                              {"event", word(milestone.what)},
+                              {"by", word_json(milestone.basis)}});
+  }
+}
+
+/// Every key, so that who reads it need not ask which are there.
+Json blank(std::string_view policy) {
+  return {{"policy", policy},
+          {"reason", ""},
+          {"why", nullptr},
+          {"fitting_gpus", nullptr},
+          {"lacking", Json::array()},
+          {"must_not_delay", Json::array()},
+          {"reservation", nullptr},
+          {"must_end", nullptr},
+          {"passing", ""}};
+}
+
+std::string state_reason(JobState state) {
+  switch (state) {
+    case JobState::Held:
+      return "held by its owner";
+    case JobState::Starting:
+    case JobState::Running:
+      return "it has a berth already";
+    case JobState::Stopping:
+      return "its memory is being given back";
+    case JobState::Queued:
+    case JobState::Suspended:
+      break;
+  }
+  return "";
+}
+
+Json why_json(const ClusterView& view, JobId id, std::string_view policy) {
+  const Job& job = *view.find(id);
+  Json json = blank(policy);
+  json["id"] = id.value();
+  json["state"] = state_word(job.state);
+  json["reason"] = state_reason(job.state);
+  if (is_waiting(job.state)) add_explanation(json, view, id, policy);
+  return json;
+}
+
+http::Response ending() { return refusal(kUnavailable, "berthd is ending; ask the next one"); }
+
+/// Runs to the end, or until the daemon ends. Returns: whether it got there.
+bool finish(ForwardRun& run, const std::stop_token& stop) {
+  while (run.advance()) {
+    if (stop.stop_requested()) return false;
+  }
+  return true;
+}
+
+void add_dry_run(Json& json, const Forecast& found, Instant now) {
+  const bool is_now = found.start && *found.start <= now;
+  json["admitted_now"] = is_now;
+  json["gpus"] = found.start ? gpus_json(found.placement) : Json();
+  if (json["reason"] == "" && !found.start) json["reason"] = found.text;
+}
+
+}  // namespace
+
+Forecaster::Forecaster(std::string policy, std::string place, const ForecastOptions& options)
+    : policy_(std::move(policy)),
+      place_(std::move(place)),
+      options_(options),
+      thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+Forecaster::~Forecaster() {
+  thread_.request_stop();
+  thread_.join();
+  for (const Waiting& left : waiting_) left.question.exchange->respond(ending());
+}
+
+Expected<void> Forecaster::ask(const Engine& engine, Question question) {
+  const std::size_t jobs = engine.view().job_count();
+  if (jobs > kMostJobs) {
+    return fail(ErrorCode::Conflict, "berthd knows " + std::to_string(jobs) +
+                                         " jobs, it looks ahead with at most " +
+                                         std::to_string(kMostJobs));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() >= kMostWaiting) {
+      return fail(ErrorCode::Conflict, "berthd looks ahead for " + std::to_string(kMostWaiting) +
+                                           " others already; ask again in a moment");
+    }
+  }
+  Waiting waiting{std::move(question), engine.save()};
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(waiting));
+  }
+  changed_.notify_one();
+  return {};
+}
+
+void Forecaster::work(const std::stop_token& stop) {
+  while (true) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait(lock, stop, [this] { return !waiting_.empty(); })) return;
+    if (stop.stop_requested()) return;
+    const Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    next.question.exchange->respond(answer(next, stop));
+  }
+}
+
+http::Response Forecaster::answer(const Waiting& waiting, const std::stop_token& stop) const {
+  auto policy = make_policy(policy_, place_);
+  if (!policy) return refusal(500, policy.error().message);
+  auto engine = Engine::restore(waiting.state, std::move(*policy));
+  if (!engine) return refusal(500, engine.error().message);
+  const Question& question = waiting.question;
+  const auto* const job = std::get_if<JobId>(&question.about);
+  if (job != nullptr) return why(std::move(*engine), *job, question.now, stop);
+  return dry_run(std::move(*engine), std::get<Wish>(question.about), question.now, stop);
+}
+
+ForecastOptions Forecaster::options_at(Instant now) const {
+  ForecastOptions options = options_;
+  options.now = now;
+  return options;
+}
+
+http::Response Forecaster::why(Engine engine, JobId job, Instant now,
+                               const std::stop_token& stop) const {
+  Json json = why_json(engine.view(), job, policy_);
+  if (holds_berth(engine.view().find(job)->state)) {
+    add_forecast(json, {});
+    return {.status = 200, .body = to_body(json)};
+  }
+  ForwardRun run(std::move(engine), job, options_at(now));
+  if (!finish(run, stop)) return ending();
+  add_forecast(json, run.forecast());
+  return {.status = 200, .body = to_body(json)};
+}
+
+/// Why it does not start at once is explained after the first step, when it waits in the copy.
+http::Response Forecaster::dry_run(Engine engine, const Wish& wish, Instant now,
+                                   const std::stop_token& stop) const {
+  Json json = blank(policy_);
+  const JobId job = next_job(engine.view());
+  ForwardRun run(std::move(engine), Submitted{.job = job, .spec = wish.spec, .held = wish.held},
+                 options_at(now));
+  run.advance();
+  const Job* const known = run.engine().view().find(job);
+  if (known != nullptr && is_waiting(known->state)) {
+    add_explanation(json, run.engine().view(), job, policy_);
+  }
+  if (!finish(run, stop)) return ending();
+  add_forecast(json, run.forecast());
+  add_dry_run(json, run.forecast(), run.first());
+  return {.status = 200, .body = to_body(json)};
+}
+
+}  // namespace berth::daemon

@@ -1,0 +1,75 @@
+// `why` and dry runs: what a job waits for, and when it would start, looked up on a thread of its
+// own.
+//
+// The engine's thread copies the engine's state as bytes, O(jobs); all else happens on the one
+// thread here, on an engine made of them: nothing that is asked here delays a step. Questions wait
+// in a short queue.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <thread>
+#include <variant>
+
+#include "core/error.hpp"
+#include "core/job.hpp"
+#include "daemon/keeper.hpp"
+#include "engine/forecast.hpp"
+#include "http/server.hpp"
+
+namespace berth::daemon {
+
+/// A job as it would be submitted, and is not.
+struct Wish {
+  JobSpec spec;
+  bool held = false;
+};
+
+struct Question {
+  std::variant<JobId, Wish> about;  ///< A job must be known to the engine.
+  Instant now;
+  std::shared_ptr<http::Exchange> exchange;  ///< Gets the answer.
+};
+
+class Forecaster {
+ public:
+  /// `policy` and `place` are what the engine decides with.
+  Forecaster(std::string policy, std::string place, const ForecastOptions& options = {});
+  /// Whoever still waits for an answer is told that there will be none.
+  ~Forecaster();
+
+  /// On the engine's thread. Errors: Conflict if kMostWaiting others wait, or if there are so many
+  /// jobs that a copy would delay the engine; ask again.
+  Expected<void> ask(const Engine& engine, Question question);
+
+  static constexpr std::size_t kMostWaiting = 8;
+  static constexpr std::size_t kMostJobs = 50'000;
+
+ private:
+  struct Waiting {
+    Question question;
+    std::string state;  ///< Engine::save().
+  };
+
+  void work(const std::stop_token& stop);
+  http::Response answer(const Waiting& waiting, const std::stop_token& stop) const;
+  http::Response why(Engine engine, JobId job, Instant now, const std::stop_token& stop) const;
+  http::Response dry_run(Engine engine, const Wish& wish, Instant now,
+                         const std::stop_token& stop) const;
+  ForecastOptions options_at(Instant now) const;
+
+  std::string policy_;
+  std::string place_;
+  ForecastOptions options_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Waiting> waiting_;
+  std::jthread thread_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,257 @@
+#include "engine/forecast.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "core/text.hpp"
+#include "engine/explain.hpp"
+
+namespace berth {
+
+namespace {
+
+std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
+
+Duration meant(DurationClass duration_class, const ClassBounds& bounds) {
+  switch (duration_class) {
+    case DurationClass::Short:
+      return bounds.short_jobs;
+    case DurationClass::Medium:
+      return bounds.medium_jobs;
+    case DurationClass::Long:
+    case DurationClass::Service:
+      return kForever;
+  }
+  return kForever;
+}
+
+std::string text_of(const Forecast& found) {
+  if (!found.guessed.empty()) {
+    return list_of(found.guessed) +
+           (found.guessed.size() == 1 ? " has no time limit and is"
+                                      : " have no time limit and are") +
+           " taken to end as estimated or as the class says";
+  }
+  if (found.before_count == 0) return "nothing has to happen before";
+  return "what ends before it ends by its time limit at the latest";
+}
+
+}  // namespace
+
+JobId next_job(const ClusterView& view) {
+  JobId last(0);
+  view.for_each_job([&](const Job& job) { last = job.id; });
+  return JobId(last.value() + 1);
+}
+
+ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options)
+    : engine_(std::move(copy)),
+      target_(target),
+      options_(options),
+      now_(std::max(options.now, engine_.now())),
+      first_(now_) {
+  const Job* const job = engine_.view().find(target);
+  if (job == nullptr) {
+    give_up("there is no " + name_of(target));
+  } else if (job->ending || job->state == JobState::Held) {
+    give_up(job->ending ? "it is being ended" : "it is held by its owner");
+  } else if (job->state == JobState::Starting || job->state == JobState::Running) {
+    predict(*job);
+  } else {
+    answer_what_is_under_way();
+  }
+}
+
+ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions& options)
+    : engine_(std::move(copy)),
+      target_(job.job),
+      options_(options),
+      now_(std::max(options.now, engine_.now())),
+      first_(now_) {
+  answer_what_is_under_way();
+  inputs_.emplace_back(job);
+  if (job.held) give_up("it is held by its owner");
+}
+
+// ---- When jobs end -----------------------------------------------------------------------------
+
+ForwardRun::Plan ForwardRun::plan_of(const Job& job) const {
+  const JobView view(job, engine_.now());
+  const auto after = [&](Duration whole) { return later(now_, whole - view.ran()); };
+  Plan plan{.attempt = job.attempt};
+  if (job.spec.time_limit != kForever) {
+    plan.basis = Basis::Limit;
+    plan.end = later(now_, view.planned());
+  } else if (job.spec.estimate != kForever) {
+    if (job.spec.estimate <= view.ran()) return plan;  // it was wrong: it says nothing any more
+    plan.basis = Basis::Estimate;
+    plan.end = after(job.spec.estimate);
+  } else {
+    const Duration whole = meant(job.spec.duration_class, options_.bounds);
+    if (whole == kForever || whole <= view.ran()) return plan;
+    plan.basis = Basis::Class;
+    plan.end = after(whole);
+  }
+  return plan;
+}
+
+void ForwardRun::schedule(JobId id) {
+  const Plan plan = plan_of(*engine_.view().find(id));
+  plans_[id] = plan;
+  if (plan.end != kNever) ends_.emplace(plan.end, id);
+}
+
+void ForwardRun::unschedule(JobId id) {
+  const auto found = plans_.find(id);
+  if (found == plans_.end()) return;
+  ends_.erase({found->second.end, id});
+  plans_.erase(found);
+}
+
+// ---- The run -----------------------------------------------------------------------------------
+
+/// What a shell has been asked for and has not reported is taken to happen at once.
+void ForwardRun::answer_what_is_under_way() {
+  const ClusterView view = engine_.view();
+  for (const JobId id : view.running()) {
+    const Job& job = *view.find(id);
+    if (job.state == JobState::Starting) inputs_.emplace_back(Started{id, job.attempt});
+    if (job.state == JobState::Stopping) inputs_.emplace_back(Released{id, job.attempt});
+  }
+}
+
+bool ForwardRun::advance() {
+  if (done_) return false;
+  const bool is_first = steps_ == 0;
+  if (!is_first && !find_next()) return false;
+  end_what_is_due();
+  do step();
+  while (released_ && !done_);
+  if (!is_first || done_) return !done_;
+  const ClusterView view = engine_.view();
+  for (const JobId id : view.running()) {
+    if (!plans_.contains(id) && view.find(id)->state != JobState::Stopping) schedule(id);
+  }
+  return true;
+}
+
+bool ForwardRun::find_next() {
+  const Instant next = std::min(ends_.empty() ? kNever : ends_.begin()->first, wake_at_);
+  if (next == kNever) {
+    name_the_unplanned();
+  } else if (next - first_ > options_.horizon) {
+    give_up("it does not start within the next " + std::to_string(options_.horizon / hours(24)) +
+            " days, as far as one can tell");
+  } else if (steps_ >= options_.most_steps) {
+    give_up("too much happens before it: " + std::to_string(steps_) + " steps were looked at");
+  } else {
+    now_ = next;
+  }
+  return !done_;
+}
+
+void ForwardRun::end_what_is_due() {
+  while (!ends_.empty() && ends_.begin()->first <= now_) {
+    const JobId id = ends_.begin()->second;
+    const Plan plan = plans_[id];
+    inputs_.emplace_back(Exited{.job = id, .attempt = plan.attempt});
+    inputs_.emplace_back(Released{id, plan.attempt});
+    note(id, Milestone::What::Ends, plan.basis);
+    unschedule(id);
+  }
+}
+
+void ForwardRun::step() {
+  const Effects& effects = engine_.step(now_, inputs_);
+  ++steps_;
+  inputs_.clear();
+  released_ = false;
+  wake_at_ = effects.wake_at.value_or(kNever);
+  for (const Effect& effect : effects.list) {
+    if (!done_) std::visit([this](const auto& what) { perform(what); }, effect);
+  }
+}
+
+void ForwardRun::note(JobId job, Milestone::What what, Basis basis) {
+  if (found_.before.size() < options_.most_listed)
+    found_.before.push_back({now_, job, what, basis});
+  ++found_.before_count;
+  const bool is_guess = basis == Basis::Estimate || basis == Basis::Class;
+  if (!is_guess) return;
+  const auto at = std::ranges::lower_bound(found_.guessed, job);
+  if (at == found_.guessed.end() || *at != job) found_.guessed.insert(at, job);
+}
+
+void ForwardRun::begin(JobId id) {
+  const Job& job = *engine_.view().find(id);
+  if (id == target_) return predict(job);
+  note(id, Milestone::What::Starts, Basis::None);
+  inputs_.emplace_back(Started{id, job.attempt});
+  schedule(id);
+}
+
+void ForwardRun::perform(const Stop& stop) {
+  const Job* const job = engine_.view().find(stop.job);
+  if (job != nullptr && job->state == JobState::Stopping) {
+    const bool is_over = stop.why == StopFor::TimeLimit;
+    note(stop.job, is_over ? Milestone::What::Ends : Milestone::What::GivesWay,
+         is_over ? Basis::Limit : Basis::None);
+  }
+  unschedule(stop.job);
+  inputs_.emplace_back(Released{stop.job, stop.attempt});
+  released_ = true;
+}
+
+void ForwardRun::perform(const Finished& finished) {
+  if (finished.job == target_) give_up(finished.note);
+}
+
+// ---- What came of it ---------------------------------------------------------------------------
+
+void ForwardRun::predict(const Job& job) {
+  done_ = true;
+  found_.start = job.since;
+  found_.placement = placement_of(job.grant);
+  found_.confidence = found_.guessed.empty() ? Confidence::Bound : Confidence::Estimate;
+  found_.text = text_of(found_);
+}
+
+void ForwardRun::give_up(std::string why) {
+  done_ = true;
+  found_.text = std::move(why);
+}
+
+/// Nothing more will happen, and it has not started: whoever is left has no known end.
+void ForwardRun::name_the_unplanned() {
+  const ClusterView view = engine_.view();
+  const auto has_no_plan = [&](JobId id) {
+    const auto plan = plans_.find(id);
+    return plan != plans_.end() && plan->second.basis == Basis::None;
+  };
+  const auto clearing = what_must_end(view, target_);
+  if (clearing)
+    std::ranges::copy_if(clearing->jobs, std::back_inserter(found_.unplanned), has_no_plan);
+  if (found_.unplanned.empty()) {  // then they are in the way of somebody it has to wait for
+    std::ranges::copy_if(view.running(), std::back_inserter(found_.unplanned), has_no_plan);
+  }
+  if (found_.unplanned.empty()) return give_up("nothing is in sight that would let it start");
+  const bool one = found_.unplanned.size() == 1;
+  give_up("nobody knows when " + list_of(found_.unplanned) + (one ? " ends" : " end") +
+          ": no time limit, and no estimate or class that still holds");
+}
+
+Forecast forecast(Engine copy, JobId target, const ForecastOptions& options) {
+  ForwardRun run(std::move(copy), target, options);
+  while (run.advance()) {
+  }
+  return run.forecast();
+}
+
+Forecast forecast(Engine copy, const Submitted& job, const ForecastOptions& options) {
+  ForwardRun run(std::move(copy), job, options);
+  while (run.advance()) {
+  }
+  return run.forecast();
+}
+
+}  // namespace berth

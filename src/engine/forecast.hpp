@@ -1,0 +1,138 @@
+// When a waiting job will start: a bounded run of a copy of the engine into the future.
+//
+// The copy is told what a perfect machine would tell it: launches succeed at once, and each running
+// job ends when it is planned to. Nothing new arrives, nothing breaks. The engine itself is never
+// touched; whoever has the time runs the copy on a thread of its own. A copy costs
+// Engine::restore(save()) with a fresh policy of the same name: O(jobs). The run costs one step of
+// the engine for every instant at which something ends or the policy asks to be woken.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace berth {
+
+/// Why a job is taken to end when it does.
+enum class Basis : std::uint8_t {
+  Limit,     ///< Its time limit, which is enforced.
+  Estimate,  ///< Its estimate.
+  Class,     ///< What its duration class means.
+  None,      ///< Nothing says when: it is taken never to end.
+};
+
+/// The weakest of what a prediction rests on. Even `Bound` is no promise: jobs that arrive later
+/// may go first where the policy says so, and one that ends early may make room for another.
+enum class Confidence : std::uint8_t {
+  Bound,     ///< Whatever ends before it ends by its time limit at the latest.
+  Estimate,  ///< Something is taken to end as estimated, or as its class is meant.
+  Unknown,   ///< No start is predicted.
+};
+
+/// How long a job without limit and estimate is taken to run. One that outlived it has no plan.
+struct ClassBounds {
+  Duration short_jobs = minutes(15);
+  Duration medium_jobs = hours(4);
+};
+
+struct ForecastOptions {
+  Instant now = kStart;  ///< Where the run begins; the engine's time if that is later.
+  ClassBounds bounds;
+  std::size_t most_steps = 20'000;
+  Duration horizon = hours(24 * 30);
+  std::size_t most_listed = 8;  ///< Of Forecast::before.
+};
+
+/// Something that happens before the start.
+struct Milestone {
+  enum class What : std::uint8_t { Starts, Ends, GivesWay };
+  Instant at;
+  JobId job;
+  What what = What::Starts;
+  Basis basis = Basis::None;  ///< Of an end.
+
+  bool operator==(const Milestone&) const = default;
+};
+
+struct Forecast {
+  std::optional<Instant> start;
+  Placement placement;  ///< Where, if it starts.
+  Confidence confidence = Confidence::Unknown;
+  std::vector<Milestone> before;  ///< In order; the first few.
+  std::size_t before_count = 0;   ///< All of them.
+  std::vector<JobId> guessed;     ///< Jobs that end before it by estimate or class; ascending.
+  std::vector<JobId> unplanned;   ///< Unknown start: those in the way that have no known end.
+  std::string text;               ///< What it rests on, or why nothing is known; one line.
+};
+
+/// The run, step by step, for callers that may have to stop in between.
+class ForwardRun {
+ public:
+  /// For a job the copy knows, or not: then nothing is known of its start.
+  ForwardRun(Engine copy, JobId target, const ForecastOptions& options);
+  /// For a job that does not exist: it is submitted to the copy, after all others.
+  ForwardRun(Engine copy, const Submitted& job, const ForecastOptions& options);
+
+  /// One instant. Returns: whether there is more to run.
+  bool advance();
+  /// What is known so far.
+  const Forecast& forecast() const { return found_; }
+  const Engine& engine() const { return engine_; }
+  /// Where the run began.
+  Instant first() const { return first_; }
+
+ private:
+  struct Plan {
+    Instant end = kNever;
+    Basis basis = Basis::None;
+    Attempt attempt;
+  };
+
+  Plan plan_of(const Job& job) const;
+  void schedule(JobId id);
+  void unschedule(JobId id);
+  void answer_what_is_under_way();
+  bool find_next();
+  void end_what_is_due();
+  void step();
+  void note(JobId job, Milestone::What what, Basis basis);
+  void perform(const Launch& launch) { begin(launch.job); }
+  void perform(const Continue& resume) { begin(resume.job); }
+  void perform(const Stop& stop);
+  void perform(const Finished& finished);
+  void perform(const Adjust&) {}
+  void perform(const Compute&) {}
+  void begin(JobId id);
+  void predict(const Job& job);
+  void give_up(std::string why);
+  void name_the_unplanned();
+
+  Engine engine_;
+  JobId target_;
+  ForecastOptions options_;
+  Instant now_;
+  Instant first_;
+  Instant wake_at_ = kNever;
+  std::size_t steps_ = 0;
+  bool done_ = false;
+  bool released_ = false;  ///< The last step's stops are to be reported at once.
+  std::vector<Input> inputs_;
+  std::map<JobId, Plan> plans_;               ///< Of those that run.
+  std::set<std::pair<Instant, JobId>> ends_;  ///< The known ones.
+  Forecast found_;
+};
+
+/// The whole run. Requires: `copy` is nobody else's.
+Forecast forecast(Engine copy, JobId target, const ForecastOptions& options = {});
+Forecast forecast(Engine copy, const Submitted& job, const ForecastOptions& options = {});
+
+/// One above every job the engine knows.
+JobId next_job(const ClusterView& view);
+
+}  // namespace berth

@@ -1,0 +1,40 @@
+// What a duration class says about run times, and when a job has shown that it is of another.
+#pragma once
+
+#include "core/job.hpp"
+#include "core/settings.hpp"
+
+namespace berth {
+
+/// A job of this class is said to run no longer; kForever for long ones and services.
+constexpr Duration bound_of(DurationClass of, const HeadroomKeys& keys) {
+  switch (of) {
+    case DurationClass::Short:
+      return keys.short_bound;
+    case DurationClass::Medium:
+      return keys.medium_bound;
+    case DurationClass::Long:
+    case DurationClass::Service:
+      return kForever;
+  }
+  return kForever;
+}
+
+/// The class of a job that was of class `was` and has run for `ran`: the first whose bound it
+/// keeps.
+constexpr DurationClass class_after(DurationClass was, Duration ran, const HeadroomKeys& keys) {
+  if (was == DurationClass::Short && ran > keys.short_bound) was = DurationClass::Medium;
+  if (was == DurationClass::Medium && ran > keys.medium_bound) was = DurationClass::Long;
+  return was;
+}
+
+/// Run time to come by the best there is: the limit, an estimate not yet proven wrong, the class.
+/// A prediction unless it is the limit. kForever for a long job without either.
+inline Duration expected(const JobView& job, const HeadroomKeys& keys) {
+  if (job.enforced() != kForever) return job.enforced();
+  if (job.spec().estimate != kForever && job.remaining() > Duration::zero()) return job.remaining();
+  const Duration bound = bound_of(class_after(job.duration_class(), job.ran(), keys), keys);
+  return bound == kForever ? kForever : bound - job.ran();
+}
+
+}  // namespace berth

@@ -1,0 +1,103 @@
+// Goal: `why` and `submit --dry-run` tell the daemon's answer so that a reader knows what to do.
+// Method: the real program against a daemon of canned answers; the page alone where it shows times.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/fake_daemon.hpp"
+#include "cli/program.hpp"
+#include "cli/why_text.hpp"
+
+namespace berth {
+namespace {
+
+using test::FakeDaemon;
+using test::Ran;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+constexpr int kFailed = 125;
+
+const auto kWaiting = R"({"id":3,"state":"queued","policy":"fifo-reserve","why":"capacity",
+  "reason":"asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now; GPU 1 lacks 2.5 GiB",
+  "fitting_gpus":0,
+  "lacking":[{"gpu":1,"name":"GPU 1","why":"capacity","lacking_bytes":2621440001,"foreign_bytes":0,
+              "holders":[{"job":1,"charge_bytes":8589934592},{"job":2,"charge_bytes":1073741824}]},
+             {"gpu":0,"name":"GPU 0","why":"health","lacking_bytes":0,"foreign_bytes":0,
+              "holders":[]}],
+  "must_end":{"jobs":[1],"gpus":[1]},"reservation":{"gpus":[1],"from_at":null},
+  "must_not_delay":[],"passing":"nobody behind it starts before it","predicted_start_at":null,
+  "confidence":"unknown","rests_on":"nobody knows when job 1 ends","no_known_end":[1],"before":[],
+  "before_count":0})";
+
+class WhyVerb : public testing::Test {
+ protected:
+  Ran berth(std::vector<std::string> arguments) const {
+    return test::berth(std::move(arguments),
+                       {.environment = {"BERTH_SOCKET=" + daemon_.socket()}, .directory = "/tmp"});
+  }
+  FakeDaemon daemon_;
+};
+
+TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
+  daemon_.answer("GET /v1/jobs/3/why", kWaiting);
+  const Ran ran = berth({"why", "3"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out,
+            "job           3, queued\n"
+            "reason        asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now\n"
+            "GPU 1         lacks 2501 MiB: job 1 holds 8 GiB, job 2 holds 1 GiB\n"
+            "GPU 0         is out of service\n"
+            "must end      job 1\n"
+            "kept for it   GPU 1, once free\n"
+            "others        nobody behind it starts before it\n"
+            "start         unknown: nobody knows when job 1 ends\n");
+}
+
+TEST_F(WhyVerb, GoesOnAfterARefusalAndPrintsJson) {
+  daemon_.answer("GET /v1/jobs/3/why", kWaiting);
+  const Ran ran = berth({"why", "--json", "9", "3"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: /v1/jobs/9/why: no such job\n");
+  EXPECT_EQ(Json::parse(ran.out), Json({{"jobs", {Json::parse(kWaiting)}}}));
+  EXPECT_EQ(berth({"why"}).exit_code, 2);
+}
+
+TEST_F(WhyVerb, SurvivesNonsense) {
+  for (const char* body : {"{}", R"({"lacking":7,"before":[1],"must_end":[],"reservation":3})"}) {
+    daemon_.answer("GET /v1/jobs/3/why", body);
+    EXPECT_EQ(berth({"why", "3"}).exit_code, 0) << body;
+  }
+}
+
+TEST_F(WhyVerb, ADryRunSubmitsNothing) {
+  daemon_.answer("POST /v1/jobs", R"({"admitted_now":true,"gpus":[0],"predicted_start_at":0,
+      "confidence":"bound","rests_on":"nothing has to happen before"})");
+  const Ran ran = berth({"submit", "--dry-run", "--vram", "2G", "true"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out,
+            "starts now    yes\n"
+            "on            GPU 0\n"
+            "start         now (bound: nothing has to happen before)\n");
+  const http::Request request = daemon_.take("POST /v1/jobs");
+  EXPECT_EQ(request.parameter("dry_run"), "true");
+  EXPECT_EQ(Json::parse(request.body).at("vram_bytes"), std::int64_t{2} << 30);
+  EXPECT_THAT(berth({"submit", "--dry-run", "--json", "true"}).out, StartsWith("{\n"));
+}
+
+TEST(WhyPage, ShowsTimesByTheClockAndFromNow) {
+  const Json why = Json::parse(R"({"id":3,"state":"queued","predicted_start_at":1300.0,
+      "confidence":"bound","rests_on":"limits","reservation":{"gpus":[0,1],"from_at":1060.0},
+      "before":[{"at":1060.0,"job":1,"event":"ends","by":"time limit"},
+                {"at":1060.0,"job":2,"event":"starts","by":null}],"before_count":5})");
+  const std::string page = cli::why_page(why, 1000, {});
+  EXPECT_THAT(page, HasSubstr(", in 5m00s (bound: limits)\n"));
+  EXPECT_THAT(page, HasSubstr("kept for it   GPUs 0, 1, free by "));
+  EXPECT_THAT(page, HasSubstr(", in 1m00s: job 1 ends (time limit)\n"));
+  EXPECT_THAT(page, HasSubstr(": job 2 starts\n  and 3 more\n"));
+  EXPECT_THAT(page, Not(HasSubstr("reason")));
+}
+
+}  // namespace
+}  // namespace berth

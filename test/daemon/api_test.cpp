@@ -1,0 +1,552 @@
+// Goal: every route answers what doc/openapi.yaml says, every wrong request gets its code and a
+// message that names thing, value and limit, and nobody acts on what is another's. Method: one real
+// berthd on two emulated GPUs for all requests; children that become another user where that
+// matters.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+#include "daemon/rig.hpp"
+#include "http/client.hpp"
+#include "http/rig.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::eventually;
+using test::Json;
+using test::Rig;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr uid_t kNobody = 65534;
+constexpr uid_t kOther = 65533;
+
+std::string path(int id, const std::string& rest = "") {
+  return "/v1/jobs/" + std::to_string(id) + rest;
+}
+
+/// One request by a process of another user. The body of an answer that is no JSON is its text.
+Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,
+                       const std::string& target, const Json& body = {}) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const std::string socket = rig.socket();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0) ::_exit(1);
+    if (::setresuid(user, user, user) != 0) ::_exit(1);
+    auto client = http::Client::open(socket);
+    if (!client) ::_exit(2);
+    const auto answer = client->request(method, target, body.is_null() ? "" : body.dump());
+    if (!answer) ::_exit(3);
+    const std::string text = std::to_string(answer->status) + " " + answer->body;
+    (void)!::write(ends[1], text.data(), text.size());
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string text;
+  std::array<char, 4096> piece;
+  for (ssize_t got = 0; (got = ::read(ends[0], piece.data(), piece.size())) > 0;) {
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "as uid " << user;
+  const std::size_t space = text.find(' ');
+  if (space == std::string::npos) return {};
+  const std::string rest = text.substr(space + 1);
+  Json parsed = Json::parse(rest, nullptr, false);
+  return {std::stoi(text), parsed.is_discarded() ? Json(rest) : parsed};
+}
+
+class Api : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    rig_ = std::make_unique<Rig>();
+    std::filesystem::permissions(rig_->folder().path(), std::filesystem::perms(0755));
+    rig_->start();
+  }
+  static void TearDownTestSuite() { rig_.reset(); }
+  void TearDown() override { rig_->request("POST", "/v1/cancel"); }
+
+  static Rig::Answer get(const std::string& target) { return rig_->request("GET", target); }
+  static Rig::Answer post(const std::string& target, const Json& body = {}) {
+    return rig_->request("POST", target, body);
+  }
+  static void expect_refused(const Rig::Answer& answer, int status, const std::string& message) {
+    EXPECT_EQ(answer.status, status) << answer.body;
+    EXPECT_EQ(answer.body.value("error", ""), message);
+  }
+  static int held(const Json& more = Json::object()) {
+    Json all = {{"held", true}};
+    all.update(more);
+    return rig_->submit("true", all);
+  }
+  static Json submission() {
+    return {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
+  }
+  static std::vector<int> ids_of(const Json& page) {
+    std::vector<int> ids;
+    for (const Json& job : page["jobs"]) ids.push_back(job["id"]);
+    return ids;
+  }
+
+  static std::unique_ptr<Rig> rig_;
+};
+
+std::unique_ptr<Rig> Api::rig_;
+
+// ---- Paths and methods -----------------------------------------------------------------------
+
+TEST_F(Api, PathsThatAreNoneAreSaidToBeNone) {
+  for (const char* target : {"/", "/v1", "/v1/", "/v2/jobs", "/v1/job", "/v1/jobs/1/logs",
+                             "/v1/jobs/1/log/", "/v1/gpus/0", "//v1/jobs", "/v1/../v1/jobs"}) {
+    const auto answer = get(target);
+    EXPECT_EQ(answer.status, 404) << target;
+    EXPECT_THAT(answer.body["error"].get<std::string>(), HasSubstr(std::string(target)));
+  }
+}
+
+TEST_F(Api, EachPathHasItsMethod) {
+  const int id = held();
+  for (const std::string& target :
+       {std::string("/v1/gpus"), std::string("/v1/version"), std::string("/v1/doctor"),
+        std::string("/v1/events"), path(id), path(id, "/log")}) {
+    expect_refused(post(target), 405, "POST " + target + ": not this method");
+  }
+  for (const std::string& target :
+       {std::string("/v1/cancel"), path(id, "/cancel"), path(id, "/hold"), path(id, "/release")}) {
+    expect_refused(get(target), 405, "GET " + target + ": not this method");
+  }
+  for (const char* method : {"PUT", "DELETE", "PATCH", "OPTIONS"}) {
+    for (const std::string& target : {std::string("/v1/jobs"), path(id), path(id, "/cancel")}) {
+      expect_refused(rig_->request(method, target), 405,
+                     std::string(method) + " " + target + ": not this method");
+    }
+  }
+  EXPECT_EQ(rig_->job(id)["state"], "held");
+}
+
+TEST_F(Api, AJobIdIsANumberOfAJob) {
+  for (const char* id : {"0", "x", "-1", "1e3", "99999999999999999999"}) {
+    const auto answer = get(std::string("/v1/jobs/") + id);
+    EXPECT_EQ(answer.status, 400) << id;
+    EXPECT_THAT(answer.body["error"].get<std::string>(), StartsWith("'" + std::string(id) + "'"));
+  }
+  expect_refused(get("/v1/jobs/999999"), 404, "job 999999: no such job");
+  expect_refused(get("/v1/jobs/999999/log"), 404, "job 999999: no such job");
+  expect_refused(post("/v1/jobs/999999/cancel"), 404, "job 999999: no such job");
+  expect_refused(get("/v1/events?job=999999"), 404, "job 999999: no such job");
+  EXPECT_EQ(get("/v1/events?job=x").status, 400);
+}
+
+// ---- Version, doctor, GPUs -------------------------------------------------------------------
+
+TEST_F(Api, TheVersionSaysWhoAnswers) {
+  const Json version = get("/v1/version").body;
+  EXPECT_EQ(version["api"], 1);
+  EXPECT_EQ(version["user"], ::geteuid());
+  EXPECT_EQ(version["policy"], "headroom");
+  EXPECT_EQ(version["place"], "least-shared");
+  EXPECT_EQ(version["admission"], "guarantee");
+  EXPECT_EQ(version["emulated"], true);
+  EXPECT_EQ(version["state_directory"], rig_->state());
+  EXPECT_TRUE(test::is_alive(version["pid"].get<pid_t>()));
+  EXPECT_FALSE(version["version"].get<std::string>().empty());
+}
+
+TEST_F(Api, TheDoctorNamesWhatItLookedAt) {
+  const auto answer = get("/v1/doctor");
+  EXPECT_EQ(answer.status, 200);
+  std::map<std::string, std::string> checks;
+  for (const Json& check : answer.body["checks"]) {
+    checks[check["name"]] = check["status"];
+    EXPECT_FALSE(check["detail"].get<std::string>().empty()) << check;
+    EXPECT_THAT(check["status"].get<std::string>(), testing::AnyOf("ok", "warn", "fail"));
+  }
+  EXPECT_EQ(checks["driver"], "warn");  // emulated
+  EXPECT_EQ(checks["gpus"], "ok");
+  EXPECT_EQ(checks["admission"], "ok");
+  EXPECT_EQ(checks["policy"], "ok");
+}
+
+TEST_F(Api, GpusShowWhoHoldsWhat) {
+  const int id = rig_->submit("sleep 1000", {{"name", "sleeper"}});
+  rig_->wait_for(id, "running");
+  const Json gpus = get("/v1/gpus").body;
+  EXPECT_EQ(gpus["emulated"], true);
+  ASSERT_EQ(gpus["gpus"].size(), 2U);
+  const int on = rig_->job(id)["gpus"][0];
+  const Json gpu = gpus["gpus"][static_cast<std::size_t>(on)];
+  EXPECT_EQ(gpu["index"], on);
+  EXPECT_EQ(gpu["healthy"], true);
+  EXPECT_EQ(gpu["problem"], "");
+  EXPECT_EQ(gpu["slots"], 4);
+  EXPECT_EQ(gpu["total_bytes"], std::int64_t{24} << 30);
+  EXPECT_LT(gpu["capacity_bytes"], gpu["total_bytes"]);
+  ASSERT_EQ(gpu["tenants"].size(), 1U);
+  EXPECT_EQ(gpu["tenants"][0]["job"], id);
+  EXPECT_EQ(gpu["tenants"][0]["name"], "sleeper");
+  EXPECT_EQ(gpu["charged_bytes"], gpu["tenants"][0]["charge_bytes"]);
+  EXPECT_EQ(gpu["headroom_bytes"].get<std::int64_t>(),
+            gpu["capacity_bytes"].get<std::int64_t>() - gpu["charged_bytes"].get<std::int64_t>() -
+                gpu["guard_bytes"].get<std::int64_t>() - (std::int64_t{320} << 20));
+  const Json other = gpus["gpus"][static_cast<std::size_t>(1 - on)];
+  EXPECT_EQ(other["charged_bytes"], 0);
+  EXPECT_TRUE(other["tenants"].empty());
+}
+
+// ---- Submitting ------------------------------------------------------------------------------
+
+TEST_F(Api, ASubmissionIsAnsweredWithItsNumber) {
+  Json body = submission();
+  body["held"] = true;
+  const auto answer = post("/v1/jobs", body);
+  EXPECT_EQ(answer.status, 201);
+  EXPECT_EQ(answer.body["state"], "held");
+  EXPECT_EQ(rig_->job(answer.body["id"])["state"], "held");
+}
+
+TEST_F(Api, SubmissionsThatMakeNoSenseAreNamed) {
+  Json body = submission();
+  body["gpus"] = -3;
+  expect_refused(post("/v1/jobs", body), 400, "gpus: -3, the least is 0");
+  body = submission();
+  body["vram"] = 5;
+  EXPECT_EQ(post("/v1/jobs", body).status, 400);
+  expect_refused(post("/v1/jobs", Json::array({1})), 400, "the request is not a JSON object");
+  expect_refused(post("/v1/jobs"), 400, "the request is not JSON in UTF-8");
+}
+
+TEST_F(Api, SubmissionsThatCanNeverFitAreRefused) {
+  Json body = submission();
+  body["gpus"] = 3;
+  expect_refused(post("/v1/jobs", body), 422, "asks 3 GPUs, the cluster has 2");
+  body["gpus"] = 1;
+  body["vram_bytes"] = std::int64_t{25} << 30;
+  const auto answer = post("/v1/jobs", body);
+  EXPECT_EQ(answer.status, 422);
+  EXPECT_THAT(answer.body["error"].get<std::string>(), HasSubstr("asks 25 GiB per GPU"));
+  body["vram_bytes"] = std::int64_t{1} << 30;
+  body["cpus"] = 1'000'000;
+  EXPECT_EQ(post("/v1/jobs", body).status, 422);
+}
+
+TEST_F(Api, OnlyJsonIsRead) {
+  http::test::RawPeer peer(rig_->socket());
+  peer.send(
+      "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n"
+      "Connection: close\r\n\r\n{}");
+  const std::string answer = peer.receive_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 415 "));
+  EXPECT_THAT(answer, HasSubstr("content type 'text/plain', must be application/json"));
+}
+
+TEST_F(Api, ABodyBeyondAllLimitsIsNotRead) {
+  http::test::RawPeer peer(rig_->socket());
+  peer.send("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
+  EXPECT_THAT(peer.receive_all(), StartsWith("HTTP/1.1 413 "));
+}
+
+// ---- Changing --------------------------------------------------------------------------------
+
+TEST_F(Api, AHeldJobIsReleasedAndHeldAgain) {
+  const int id = held({{"gpus", 2}, {"exclusive", true}});
+  const int blocker = rig_->submit("sleep 1000", {{"gpus", 2}, {"exclusive", true}});
+  rig_->wait_for(blocker, "running");
+  expect_refused(post(path(id, "/hold")), 409,
+                 "job " + std::to_string(id) + ": is held, only a queued job can be held");
+  EXPECT_EQ(post(path(id, "/release")).body, (Json{{"id", id}, {"state", "queued"}}));
+  expect_refused(post(path(id, "/release")), 409,
+                 "job " + std::to_string(id) + ": is queued, only a held job can be released");
+  EXPECT_EQ(post(path(id, "/hold")).body["state"], "held");
+  expect_refused(post(path(blocker, "/hold")), 409,
+                 "job " + std::to_string(blocker) + ": is running, only a queued job can be held");
+}
+
+TEST_F(Api, WhatHasEndedStaysAsItIs) {
+  const int id = rig_->submit("true");
+  rig_->wait_end(id);
+  for (const char* verb : {"/cancel", "/hold", "/release"}) {
+    expect_refused(post(path(id, verb)), 409, "job " + std::to_string(id) + ": has ended already");
+  }
+  const int cancelled = held();
+  EXPECT_EQ(post(path(cancelled, "/cancel")).body["state"], "cancelled");
+  EXPECT_EQ(post(path(cancelled, "/cancel")).status, 409);
+}
+
+TEST_F(Api, ACancelOnItsWayIsNotTakenTwice) {
+  const int id = rig_->submit("trap '' TERM; while :; do sleep 0.01; done");
+  rig_->wait_for(id, "running");
+  EXPECT_EQ(post(path(id, "/cancel")).body["state"], "stopping");
+  EXPECT_EQ(post(path(id, "/cancel")).status, 409);
+  EXPECT_EQ(rig_->wait_end(id)["state"], "cancelled");
+}
+
+TEST_F(Api, CancellingAllNamesWhom) {
+  const int first = held();
+  const int second = held();
+  EXPECT_EQ(post("/v1/cancel").body, (Json{{"cancelled", {first, second}}}));
+  EXPECT_EQ(post("/v1/cancel").body, (Json{{"cancelled", Json::array()}}));
+}
+
+// ---- Reading ---------------------------------------------------------------------------------
+
+TEST_F(Api, AJobHasEveryFieldOfTheContract) {
+  const int id = held({{"name", "whole"},
+                       {"gpus", 2},
+                       {"cpus", 0.5},
+                       {"mem_bytes", 4096},
+                       {"class", "long"},
+                       {"kind", "hpo"},
+                       {"time_limit_seconds", 60.5}});
+  const Json job = rig_->job(id);
+  EXPECT_EQ(job["name"], "whole");
+  EXPECT_EQ(job["user"], ::geteuid());
+  EXPECT_EQ(job["command_line"], "sh -c true");
+  EXPECT_EQ(job["command"], (Json{"sh", "-c", "true"}));
+  EXPECT_EQ(job["directory"], rig_->folder().path().string());
+  EXPECT_EQ(job["gpus"], Json::array());
+  EXPECT_EQ(job["gpu_count"], 2);
+  EXPECT_EQ(job["vram_bytes"], std::int64_t{1} << 30);
+  EXPECT_EQ(job["exclusive"], false);
+  EXPECT_EQ(job["cpus"], 0.5);
+  EXPECT_EQ(job["mem_bytes"], 4096);
+  EXPECT_EQ(job["class"], "long");
+  EXPECT_EQ(job["kind"], "hpo");
+  EXPECT_EQ(job["time_limit_seconds"], 60.5);
+  EXPECT_EQ(job["attempt"], 0);
+  EXPECT_EQ(job["reason"], "held by its owner");
+  EXPECT_EQ(job["note"], "");
+  EXPECT_EQ(job["attempts"], Json::array());
+  EXPECT_EQ(job["reports"], Json::object());
+  EXPECT_EQ(job["log_bytes"], 0);
+  EXPECT_EQ(job["exit_code"], nullptr);
+  EXPECT_EQ(job["started_at"], nullptr);
+  EXPECT_EQ(job["ended_at"], nullptr);
+  EXPECT_GT(job["submitted_at"], 1e9);
+  EXPECT_EQ(job["ran_seconds"], 0);
+  EXPECT_GE(job["waited_seconds"], 0);
+}
+
+TEST_F(Api, HeadIsGetWithoutTheBody) {
+  http::test::RawPeer peer(rig_->socket());
+  peer.send("HEAD " + path(held()) + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string answer = peer.receive_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST_F(Api, JobsComeInPagesNewestFirst) {
+  std::vector<int> all;
+  for (int i = 0; i < 5; ++i) all.insert(all.begin(), held());
+  std::vector<int> seen;
+  std::string before;
+  int pages = 0;
+  do {
+    const Json page = get("/v1/jobs?limit=2" + before).body;
+    for (const int id : ids_of(page)) seen.push_back(id);
+    before = page["next_before"].is_null()
+                 ? ""
+                 : "&before=" + std::to_string(page["next_before"].get<int>());
+    ASSERT_LT(++pages, 10);
+  } while (!before.empty());
+  EXPECT_EQ(seen, all);
+}
+
+TEST_F(Api, EndedJobsAreShownWhenAsked) {
+  const int ended = rig_->submit("true");
+  rig_->wait_end(ended);
+  const int alive = held();
+  EXPECT_EQ(ids_of(get("/v1/jobs").body), std::vector<int>{alive});
+  const std::vector<int> all = ids_of(get("/v1/jobs?all=true&limit=2").body);
+  EXPECT_EQ(all, (std::vector<int>{alive, ended}));
+  EXPECT_EQ(ids_of(get("/v1/jobs?all=1&limit=1&before=" + std::to_string(alive)).body),
+            std::vector<int>{ended});
+}
+
+/// Live and ended ones, in both orders, one page at a time: each once, none left out.
+TEST_F(Api, PagesOfAllLeaveNobodyOut) {
+  std::vector<int> all;
+  for (int i = 0; i < 4; ++i) {
+    all.insert(all.begin(), held());
+    const int gone = held();
+    EXPECT_EQ(post(path(gone, "/cancel")).status, 200);
+    all.insert(all.begin(), gone);
+  }
+  for (const int limit : {1, 2, 3}) {
+    std::vector<int> seen;
+    int before = all.front() + 1;
+    while (seen.size() < all.size()) {
+      const Json page =
+          get("/v1/jobs?all=1&limit=" + std::to_string(limit) + "&before=" + std::to_string(before))
+              .body;
+      for (const int id : ids_of(page)) seen.push_back(id);
+      if (page["next_before"].is_null()) break;
+      before = page["next_before"];
+    }
+    seen.resize(std::min(seen.size(), all.size()));
+    EXPECT_EQ(seen, all) << limit;
+  }
+}
+
+TEST_F(Api, OneUsersJobsAreChosenByNumber) {
+  const int id = held();
+  EXPECT_EQ(ids_of(get("/v1/jobs?user=" + std::to_string(::geteuid())).body), std::vector<int>{id});
+  EXPECT_TRUE(ids_of(get("/v1/jobs?user=4294967294").body).empty());
+}
+
+TEST_F(Api, QueriesThatMakeNoSenseAreNamed) {
+  expect_refused(get("/v1/jobs?limit=1001"), 400, "limit: '1001', must be a number up to 1000");
+  expect_refused(get("/v1/jobs?limit=x"), 400, "limit: 'x', must be a number up to 1000");
+  expect_refused(get("/v1/jobs?limit="), 400, "limit: '', must be a number up to 1000");
+  expect_refused(get("/v1/jobs?before=-1"), 400,
+                 "before: '-1', must be a number up to 1099511627777");
+  expect_refused(get("/v1/jobs?user=root"), 400, "user: 'root', must be a number up to 4294967295");
+  expect_refused(get("/v1/jobs?all=maybe"), 400, "all: 'maybe', must be true or false");
+  const int id = held();
+  expect_refused(get(path(id, "/log?offset=-1")), 400,
+                 "offset: '-1', must be a number up to 4611686018427387904");
+  expect_refused(get(path(id, "/log?follow=2")), 400, "follow: '2', must be true or false");
+}
+
+// ---- Logs and events -------------------------------------------------------------------------
+
+TEST_F(Api, ALogIsReadFromItsOffset) {
+  const int id = rig_->submit("echo out; echo err >&2");
+  rig_->wait_end(id);
+  EXPECT_EQ(rig_->log(id), "out\nerr\n");
+  EXPECT_EQ(rig_->text(path(id, "/log?offset=4")), "err\n");
+  EXPECT_EQ(rig_->text(path(id, "/log?follow=1&offset=4")), "err\n");
+  EXPECT_EQ(rig_->job(id)["log_bytes"], 8);
+  EXPECT_EQ(rig_->text(path(held(), "/log")), "");
+}
+
+TEST_F(Api, EventsOfAJobBeginWithItsStateAndEndWithItsEnd) {
+  const int ended = rig_->submit("exit 3");
+  rig_->wait_end(ended);
+  std::vector<std::string> states;
+  http::EventReader reader;
+  const auto keep = [&](const http::ServerEvent& event) {
+    EXPECT_EQ(event.name, "job");
+    states.push_back(Json::parse(event.data)["state"]);
+  };
+  reader.add(rig_->text("/v1/events?job=" + std::to_string(ended)), keep);
+  EXPECT_THAT(states, ElementsAre("failed"));
+  states.clear();
+  const int id = rig_->submit("sleep 0.05");
+  reader.add(rig_->text("/v1/events?job=" + std::to_string(id)), keep);
+  ASSERT_FALSE(states.empty());
+  EXPECT_EQ(states.back(), "done");
+}
+
+TEST_F(Api, EventsOfAllNameEveryJobThatChanges) {
+  auto client = http::Client::open(rig_->socket());
+  ASSERT_TRUE(client);
+  int id = 0;
+  std::vector<std::string> states;
+  http::EventReader reader;
+  const auto answer = client->stream("GET", "/v1/events", [&](std::string_view piece) {
+    if (id == 0) id = rig_->submit("true");  // somebody listens now
+    reader.add(piece, [&](const http::ServerEvent& event) {
+      const Json job = Json::parse(event.data);
+      if (job["id"] == id) states.push_back(job["state"]);
+    });
+    return states.empty() || states.back() != "done";
+  });
+  EXPECT_EQ(states.back(), "done");
+  EXPECT_EQ(get("/v1/version").status, 200);  // a listener that has gone harms nobody
+  rig_->wait_end(rig_->submit("true"));
+}
+
+// ---- Whose is it -----------------------------------------------------------------------------
+
+class ApiUsers : public Api {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be several users";
+  }
+  void TearDown() override {
+    if (::geteuid() == 0) request_as(*rig_, kNobody, "POST", "/v1/cancel");
+    Api::TearDown();
+  }
+  static int submit_as(uid_t user, const std::string& script, const Json& more = Json::object()) {
+    Json body = {{"command", {"sh", "-c", script}},
+                 {"directory", "/"},
+                 {"environment", {"PATH=/usr/bin:/bin"}},
+                 {"vram_bytes", std::int64_t{1} << 30}};
+    body.update(more);
+    const auto answer = request_as(*rig_, user, "POST", "/v1/jobs", body);
+    EXPECT_EQ(answer.status, 201) << answer.body;
+    return answer.status == 201 ? answer.body["id"].get<int>() : -1;
+  }
+};
+
+TEST_F(ApiUsers, AJobRunsAsWhoSubmittedIt) {
+  const int id = submit_as(kNobody, "id -u; id -g; id -G");
+  const Json job = rig_->wait_end(id);
+  EXPECT_EQ(job["state"], "done") << job;
+  EXPECT_EQ(job["user"], kNobody);
+  EXPECT_EQ(rig_->log(id), "65534\n65534\n65534\n");
+}
+
+TEST_F(ApiUsers, OnlyTheOwnerAndRootChangeAJob) {
+  const int id = submit_as(kNobody, "true", {{"held", true}});
+  for (const char* verb : {"/cancel", "/hold", "/release"}) {
+    expect_refused(request_as(*rig_, kOther, "POST", path(id, verb)), 403,
+                   "job " + std::to_string(id) + ": belongs to uid 65534, you are uid 65533");
+  }
+  EXPECT_EQ(rig_->job(id)["state"], "held");
+  EXPECT_EQ(request_as(*rig_, kNobody, "POST", path(id, "/release")).status, 200);
+  EXPECT_EQ(rig_->wait_end(id)["state"], "done");
+  const int next = submit_as(kNobody, "true", {{"held", true}});
+  EXPECT_EQ(post(path(next, "/cancel")).status, 200);  // root may
+}
+
+TEST_F(ApiUsers, OnlyTheOwnerAndRootReadALog) {
+  const int id = submit_as(kNobody, "echo secret");
+  rig_->wait_end(id);
+  expect_refused(request_as(*rig_, kOther, "GET", path(id, "/log")), 403,
+                 "job " + std::to_string(id) + ": belongs to uid 65534, you are uid 65533");
+  EXPECT_EQ(request_as(*rig_, kOther, "GET", path(id, "/log?follow=1")).status, 403);
+  EXPECT_EQ(request_as(*rig_, kNobody, "GET", path(id, "/log")).body, Json("secret\n"));
+  EXPECT_EQ(rig_->log(id), "secret\n");
+}
+
+TEST_F(ApiUsers, WhoWaitsForWhatIsEverybodysToSee) {
+  const int id = submit_as(kNobody, "true", {{"held", true}});
+  EXPECT_EQ(request_as(*rig_, kOther, "GET", path(id)).status, 200);
+  EXPECT_EQ(request_as(*rig_, kOther, "GET", "/v1/gpus").status, 200);
+}
+
+TEST_F(ApiUsers, CancellingAllIsOfOnesOwn) {
+  const int theirs = submit_as(kNobody, "true", {{"held", true}});
+  const int ours = held();
+  EXPECT_EQ(request_as(*rig_, kOther, "POST", "/v1/cancel").body["cancelled"], Json::array());
+  EXPECT_EQ(post("/v1/cancel").body, (Json{{"cancelled", {ours}}}));  // root's own, too
+  EXPECT_EQ(request_as(*rig_, kNobody, "POST", "/v1/cancel").body, (Json{{"cancelled", {theirs}}}));
+}
+
+TEST_F(ApiUsers, ALogIsNotToBeReadBesideTheApi) {
+  const int id = submit_as(kNobody, "echo secret");
+  rig_->wait_end(id);
+  for (const char* folder : {"/logs", "/attempts"}) {
+    const auto mode = std::filesystem::status(rig_->state() + folder).permissions();
+    EXPECT_EQ(mode, std::filesystem::perms(0700)) << folder;
+  }
+  EXPECT_EQ(std::filesystem::status(rig_->journal()).permissions(), std::filesystem::perms(0600));
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,504 @@
+// Goal: whatever moment a daemon dies at and whichever write fails, the engine that comes back is
+// the one that was written, no number is given twice and a refused batch can be tried again.
+// Method: a keeper on a file of its own. A crash is a copy of its files while it is open, which is
+// what a killed process leaves; a full disk is a limit on the size of files.
+#include "daemon/keeper.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <set>
+
+#include "core/rng.hpp"
+#include "journal/verify.hpp"
+#include "support/process.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr Bytes kGib{std::int64_t{1} << 30};
+
+Instant at(std::int64_t second) { return kStart + seconds(second); }
+
+Cluster gpus(std::uint32_t count) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = count, .vram = kGib * 24, .context = Bytes(0)});
+  return cluster;
+}
+
+Submission job(std::int64_t wanted = 1, const std::string& name = "") {
+  Submission submission;
+  submission.spec.user = UserId(1000);
+  submission.spec.request.gpu = {
+      .count = GpuCount(wanted), .vram = kGib, .sharing = Sharing::Alone};
+  submission.name = name;
+  submission.command.arguments = {"echo", name};
+  submission.command.directory = "/";
+  submission.environment = encode_environment({"A=1"});
+  return submission;
+}
+
+Batch of(std::vector<Input> inputs) { return {.inputs = std::move(inputs), .submissions = {}}; }
+Batch of(std::vector<Submission> submissions) {
+  return {.inputs = {}, .submissions = std::move(submissions)};
+}
+
+/// No file of this process grows while it lives.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t most = 1) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{.rlim_cur = most, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+class KeeperTest : public testing::Test {
+ protected:
+  static Keeper open(const std::string& path, const Cluster& cluster = gpus(2),
+                     const Rules& rules = {}) {
+    auto keeper = Keeper::open(path, cluster, rules);
+    if (!keeper) throw std::runtime_error(keeper.error().message);  // fails the test
+    return std::move(*keeper);
+  }
+  Keeper open() const { return open(path_); }
+  /// The files as a kill at this moment leaves them. Returns: the path of the copy.
+  std::string crash() {
+    const auto folder = folder_.path() / ("crash" + std::to_string(++crashes_));
+    std::filesystem::create_directory(folder);
+    for (const char* end : {"", "-wal"}) {
+      std::filesystem::copy_file(path_ + end, (folder / "journal.db").string() + end);
+    }
+    return (folder / "journal.db").string();
+  }
+  static Stepped step(Keeper& keeper, std::int64_t second, const Batch& batch) {
+    auto stepped = keeper.step(at(second), batch);
+    EXPECT_TRUE(stepped) << stepped.error().message;
+    return stepped.value_or(Stepped{});
+  }
+  static JobId submit(Keeper& keeper, std::int64_t second, const Submission& submission) {
+    const Stepped stepped = step(keeper, second, of({submission}));
+    return stepped.submitted.empty() ? JobId(0) : stepped.submitted.front();
+  }
+  /// The attempt goes its way to the end.
+  static void finish(Keeper& keeper, std::int64_t second, JobId id, Outcome outcome = Outcome::Done,
+                     std::int32_t code = 0) {
+    const Attempt attempt = keeper.engine().view().find(id)->attempt;
+    step(keeper, second, of({Started{id, attempt}}));
+    step(keeper, second, of({Exited{id, attempt, outcome, code}, Released{id, attempt}}));
+  }
+  static journal::JobRow row(const Keeper& keeper, JobId id) {
+    const auto found = keeper.store().job(id);
+    EXPECT_TRUE(found && *found) << id.value();
+    return found && *found ? **found : journal::JobRow{};
+  }
+  static void expect_same(const Keeper& one, const Keeper& other) {
+    EXPECT_EQ(one.engine().save(), other.engine().save());
+    EXPECT_EQ(one.last(), other.last());
+  }
+
+  const test::ScratchFolder folder_;
+  const std::string path_ = folder_ / "journal.db";
+  int crashes_ = 0;
+};
+
+// ---- Steps -----------------------------------------------------------------------------------
+
+TEST_F(KeeperTest, AJobsWholeLifeIsWritten) {
+  Keeper keeper = open();
+  const JobId id = submit(keeper, 10, job(1, "first"));
+  EXPECT_EQ(id, JobId(1));
+  EXPECT_EQ(row(keeper, id).name, "first");
+  EXPECT_EQ(row(keeper, id).command, "echo first");
+  EXPECT_EQ(row(keeper, id).submitted, at(10));
+  EXPECT_THAT(row(keeper, id).gpus, ElementsAre(GpuId(0)));
+  keeper.note(id, "a word");
+  finish(keeper, 20, id, Outcome::Failed, 3);
+  const journal::JobRow ended = row(keeper, id);
+  ASSERT_TRUE(ended.end);
+  EXPECT_EQ(ended.started, at(20));
+  EXPECT_EQ(ended.end->outcome, Outcome::Failed);
+  EXPECT_EQ(ended.end->code, 3);
+  EXPECT_EQ(ended.end->note, "a word");
+  const auto attempts = *keeper.store().attempts(id);
+  ASSERT_EQ(attempts.size(), 1U);
+  EXPECT_EQ(attempts[0].granted, at(10));
+  EXPECT_EQ(attempts[0].end->note, "a word");
+}
+
+TEST_F(KeeperTest, AStepSaysWhoItTouched) {
+  Keeper keeper = open();
+  const Stepped stepped = step(keeper, 1, of({job(1), job(2), job(1)}));
+  EXPECT_THAT(stepped.submitted, ElementsAre(JobId(1), JobId(2), JobId(3)));
+  EXPECT_THAT(stepped.touched, ElementsAre(JobId(1), JobId(2), JobId(3)));
+  const Stepped ended = step(keeper, 2, of({Exited{JobId(1), Attempt(1)}, CancelAsked{JobId(1)}}));
+  EXPECT_THAT(ended.touched, ElementsAre(JobId(1)));
+  EXPECT_THAT(step(keeper, 3, of({Ticked{}, GpuHealth{GpuId(1), true}})).touched, IsEmpty());
+}
+
+TEST_F(KeeperTest, WhatAJobRunsIsThere) {
+  Keeper keeper = open();
+  const JobId id = submit(keeper, 1, job(1, "x"));
+  const auto blob = keeper.store().blob(keeper.engine().view().find(id)->spec.command);
+  ASSERT_TRUE(blob);
+  const auto command = decode_command(*blob);
+  EXPECT_THAT(command->arguments, ElementsAre("echo", "x"));
+  const auto environment = decode_environment(*keeper.store().blob(command->environment));
+  EXPECT_THAT(*environment, ElementsAre("A=1"));
+}
+
+TEST_F(KeeperTest, ReportsAreKept) {
+  Keeper keeper = open();
+  const JobId id = submit(keeper, 1, job());
+  step(keeper, 2, of({Reported{id, "step", 5}, Reported{id, "step", 6}}));
+  const auto reports = *keeper.store().reports(id);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports[0].value, 6);
+}
+
+TEST_F(KeeperTest, WhatNoLongerAppliesDoesNoHarm) {
+  Keeper keeper = open();
+  const JobId id = submit(keeper, 1, job());
+  finish(keeper, 2, id);
+  step(keeper, 3,
+       of({Started{id, Attempt(1)}, Exited{id, Attempt(1)}, Released{id, Attempt(1)},
+           CancelAsked{id}, HoldAsked{JobId(77)}, StartFailed{JobId(77), Attempt(1)},
+           Reported{id, "late", 1}}));
+  EXPECT_EQ(submit(keeper, 4, job()), JobId(2));
+}
+
+// ---- Coming back -----------------------------------------------------------------------------
+
+TEST_F(KeeperTest, ANewFileIsAnEmptyEngine) {
+  const Keeper keeper = open();
+  EXPECT_EQ(keeper.engine().view().job_count(), 0U);
+  EXPECT_EQ(keeper.engine().view().cluster(), gpus(2));
+}
+
+TEST_F(KeeperTest, ComesBackByteForByteFromAKillAfterAnyStep) {
+  Keeper keeper = open();
+  Rng rng(1, 0);
+  for (int second = 1; second <= 60; ++second) {
+    Batch batch;
+    for (std::int64_t n = rng.between(0, 2); n > 0; --n) {
+      batch.submissions.push_back(job(rng.between(1, 2)));
+    }
+    for (const JobId id : keeper.engine().view().running()) {
+      const Job& known = *keeper.engine().view().find(id);
+      if (known.state == JobState::Starting) {
+        batch.inputs.emplace_back(Started{id, known.attempt});
+      } else if (known.state == JobState::Stopping) {
+        batch.inputs.emplace_back(Released{id, known.attempt});
+      } else if (rng.between(0, 2) == 0) {
+        batch.inputs.emplace_back(Exited{id, known.attempt});
+      }
+    }
+    if (batch.inputs.empty()) batch.inputs.emplace_back(Ticked{});
+    step(keeper, second, batch);
+    expect_same(keeper, open(crash()));
+  }
+}
+
+TEST_F(KeeperTest, ComesBackFromACleanEnd) {
+  std::string state;
+  {
+    Keeper keeper = open();
+    step(keeper, 5, of({job(), job(2), job()}));
+    ASSERT_TRUE(keeper.snapshot_at_end());
+    state = keeper.engine().save();
+  }
+  Keeper keeper = open();
+  EXPECT_EQ(keeper.engine().save(), state);
+  EXPECT_EQ(keeper.last(), at(5));
+  EXPECT_EQ(submit(keeper, 6, job()), JobId(4));
+}
+
+/// A step without effects writes its decisions with the next one; a crash before that decides
+/// again.
+TEST_F(KeeperTest, DecisionsThatWereDeferredAreMadeAgain) {
+  Keeper keeper = open();
+  step(keeper, 1, of({job(2)}));
+  step(keeper, 2, of({job(2)}));  // waits: no effects
+  const std::string crashed = crash();
+  {
+    auto store = journal::Store::open(crashed);
+    const auto recovered = store->recover();
+    ASSERT_FALSE(recovered->entries.empty());
+    EXPECT_FALSE(recovered->entries.back().decisions);
+  }
+  Keeper back = open(crashed);
+  expect_same(keeper, back);
+  step(back, 3, of({job(2)}));
+  step(keeper, 3, of({job(2)}));
+  expect_same(keeper, back);
+  const auto verified = journal::verify(crashed);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
+TEST_F(KeeperTest, NumbersAreNeverUsedAgain) {
+  {
+    Keeper keeper = open();
+    const JobId id = submit(keeper, 1, job());
+    step(keeper, 2, of({job(2), job(2)}));
+    finish(keeper, 3, id);
+    step(keeper, 4, of({CancelAsked{JobId(3)}}));
+    EXPECT_FALSE(keeper.engine().view().knows(JobId(3)));
+  }
+  Keeper keeper = open();
+  EXPECT_EQ(submit(keeper, 5, job()), JobId(4));
+}
+
+TEST_F(KeeperTest, OneFileHasOneKeeper) {
+  const Keeper keeper = open();
+  const auto second = Keeper::open(path_, gpus(2), {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::Conflict);
+}
+
+TEST_F(KeeperTest, AFileOfSomethingElseIsRefused) {
+  folder_.write("journal.db", "not a journal, but long enough to be one, one would think");
+  const auto keeper = Keeper::open(path_, gpus(2), {});
+  ASSERT_FALSE(keeper);
+  EXPECT_EQ(keeper.error().code, ErrorCode::BadData);
+  EXPECT_THAT(keeper.error().message, HasSubstr(path_));
+}
+
+// ---- Snapshots -------------------------------------------------------------------------------
+
+TEST_F(KeeperTest, ASnapshotIsWrittenWhenThereIsEnough) {
+  Keeper keeper = open();
+  const auto snapshots = [&] { return keeper.store().snapshots()->size(); };
+  step(keeper, 1, of({job()}));
+  ASSERT_TRUE(keeper.snapshot_if_due());
+  EXPECT_EQ(snapshots(), 1U);
+  step(keeper, 2, of({Computed{1, std::string(17 << 20, 'x')}}));
+  ASSERT_TRUE(keeper.snapshot_if_due());
+  EXPECT_EQ(snapshots(), 2U);
+  ASSERT_TRUE(keeper.snapshot_if_due());
+  EXPECT_EQ(keeper.store().snapshots()->back().after, 2);
+  expect_same(keeper, open(crash()));
+}
+
+TEST_F(KeeperTest, AnEndWithNothingNewWritesNone) {
+  Keeper keeper = open();
+  ASSERT_TRUE(keeper.snapshot_at_end());
+  EXPECT_EQ(keeper.store().snapshots()->size(), 1U);
+  step(keeper, 1, of({job()}));
+  ASSERT_TRUE(keeper.snapshot_at_end());
+  ASSERT_TRUE(keeper.snapshot_at_end());
+  EXPECT_EQ(keeper.store().snapshots()->size(), 2U);
+}
+
+// ---- Changes ---------------------------------------------------------------------------------
+
+TEST_F(KeeperTest, AnotherPolicyGoesOnWithTheSameJobs) {
+  {
+    Keeper keeper = open();
+    step(keeper, 1, of({job(2), job(2), job(1)}));
+  }
+  {
+    Keeper keeper = open(path_, gpus(2), {.policy = "sjf", .place = "first-fit", .settings = {}});
+    EXPECT_EQ(keeper.engine().view().job_count(), 3U);
+    EXPECT_EQ(keeper.store().snapshots()->back().policy, "sjf");
+    finish(keeper, 2, JobId(1));
+    EXPECT_EQ(keeper.engine().view().find(JobId(2))->state, JobState::Starting);
+    expect_same(keeper,
+                open(crash(), gpus(2), {.policy = "sjf", .place = "first-fit", .settings = {}}));
+  }
+  const auto verified = journal::verify(path_);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
+TEST_F(KeeperTest, OtherSettingsAreTakenOver) {
+  Rules limited;
+  limited.settings.limits.jobs = 1;
+  {
+    Keeper keeper = open(path_, gpus(2), limited);
+    step(keeper, 1, of({job(), job()}));
+    EXPECT_EQ(keeper.engine().view().running().size(), 1U);
+  }
+  {
+    const Keeper keeper = open();  // without the limit
+    EXPECT_EQ(keeper.engine().view().settings().limits.jobs, 0);
+    EXPECT_EQ(keeper.engine().view().running().size(), 2U);  // to be launched by who opened it
+    EXPECT_EQ(keeper.store().attempts(JobId(2))->size(), 1U);
+  }
+  const auto verified = journal::verify(path_);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
+TEST_F(KeeperTest, OtherGpusAreRefusedUnderJobs) {
+  {
+    Keeper keeper = open();
+    submit(keeper, 1, job());
+  }
+  const auto refused = Keeper::open(path_, gpus(3), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("now has 3 GPUs"));
+  EXPECT_THAT(refused.error().message, HasSubstr("1 jobs still hold places"));
+  Keeper keeper = open();  // as before: all is as it was
+  finish(keeper, 2, JobId(1));
+}
+
+TEST_F(KeeperTest, OtherGpusWithoutJobsAreTakenOver) {
+  {
+    Keeper keeper = open();
+    Submission held = job(1, "held");
+    held.held = true;
+    step(keeper, 1, of({held}));
+  }
+  Keeper keeper = open(path_, gpus(1));
+  EXPECT_EQ(keeper.engine().view().find(JobId(1))->state, JobState::Held);
+  EXPECT_EQ(row(keeper, JobId(1)).name, "held");
+  step(keeper, 2, of({ReleaseAsked{JobId(1)}}));
+  finish(keeper, 3, JobId(1));
+  EXPECT_TRUE(row(keeper, JobId(1)).end);
+}
+
+/// Jobs that wait may start, or have become impossible, with the very first look at the new GPUs.
+TEST_F(KeeperTest, WhatOtherGpusMeanForJobsThatWaitIsWritten) {
+  const auto wait_unhealthy = [&] {
+    Keeper keeper = open();
+    step(keeper, 1, of({GpuHealth{GpuId(0), false}, GpuHealth{GpuId(1), false}}));
+    step(keeper, 2, of({job(1), job(2)}));
+    EXPECT_THAT(keeper.engine().view().running(), IsEmpty());
+  };
+  wait_unhealthy();
+  Keeper keeper = open(path_, gpus(1));
+  EXPECT_THAT(keeper.engine().view().running(), ElementsAre(JobId(1)));
+  EXPECT_EQ(keeper.store().attempts(JobId(1))->size(), 1U);
+  EXPECT_FALSE(keeper.engine().view().knows(JobId(2)));
+  const journal::JobRow rejected = row(keeper, JobId(2));
+  ASSERT_TRUE(rejected.end);
+  EXPECT_EQ(rejected.end->outcome, Outcome::Rejected);
+  EXPECT_THAT(rejected.end->note, HasSubstr("asks 2 GPUs"));
+  finish(keeper, 3, JobId(1));
+  EXPECT_TRUE(row(keeper, JobId(1)).end);
+  expect_same(keeper, open(crash(), gpus(1)));
+}
+
+/// Attempts are counted anew there: the next one may have the number of one long over.
+TEST_F(KeeperTest, AJobThatWasTriedBeforeRunsOnOtherGpus) {
+  {
+    Keeper keeper = open();
+    const JobId id = submit(keeper, 1, job());
+    step(keeper, 2,
+         of({GpuHealth{GpuId(0), false}, GpuHealth{GpuId(1), false}, StartFailed{id, Attempt(1)}}));
+    EXPECT_EQ(keeper.engine().view().find(id)->state, JobState::Queued);
+  }
+  Keeper keeper = open(path_, gpus(1));
+  EXPECT_EQ(keeper.engine().view().find(JobId(1))->state, JobState::Starting);
+  finish(keeper, 3, JobId(1));
+  EXPECT_FALSE(keeper.is_broken());
+  EXPECT_TRUE(row(keeper, JobId(1)).end);
+}
+
+TEST_F(KeeperTest, APolicyThatIsNoneChangesNothing) {
+  {
+    Keeper keeper = open();
+    submit(keeper, 1, job());
+  }
+  EXPECT_FALSE(
+      Keeper::open(path_, gpus(2), {.policy = "luck", .place = "best-fit", .settings = {}}));
+  EXPECT_TRUE(open().engine().view().knows(JobId(1)));
+}
+
+// ---- Writes that fail ------------------------------------------------------------------------
+
+TEST_F(KeeperTest, ABatchThatCouldNotBeWrittenCanBeTriedAgain) {
+  Keeper keeper = open();
+  submit(keeper, 1, job());
+  const std::string before = keeper.engine().save();
+  Batch batch = of({job(1, "again")});
+  batch.inputs.emplace_back(Started{JobId(1), Attempt(1)});
+  for (int tries = 0; tries < 3; ++tries) {
+    const FullDisk full;
+    const auto refused = keeper.step(at(2), batch);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::Io);
+    EXPECT_THAT(refused.error().message, HasSubstr(path_));
+    EXPECT_FALSE(keeper.is_broken());
+    EXPECT_EQ(keeper.engine().save(), before);
+    EXPECT_EQ(keeper.last(), at(1));
+    EXPECT_FALSE(*keeper.store().job(JobId(2)));
+  }
+  const Stepped stepped = step(keeper, 3, batch);
+  EXPECT_THAT(stepped.submitted, ElementsAre(JobId(2)));
+  EXPECT_EQ(keeper.engine().view().find(JobId(1))->state, JobState::Running);
+  expect_same(keeper, open(crash()));
+}
+
+TEST_F(KeeperTest, DeferredDecisionsOutliveAFailedWrite) {
+  Keeper keeper = open();
+  step(keeper, 1, of({job(2)}));
+  step(keeper, 2, of({job(2)}));  // no effects: its decisions wait
+  {
+    const FullDisk full;
+    EXPECT_FALSE(keeper.step(at(3), of({Ticked{}})));
+  }
+  step(keeper, 4, of({Ticked{}}));
+  expect_same(keeper, open(crash()));
+  const auto entries = keeper.store().entries(0, 99);
+  ASSERT_EQ(entries->size(), 3U);
+  EXPECT_TRUE((*entries)[1].decisions);
+}
+
+TEST_F(KeeperTest, AFailedSnapshotIsTriedAgain) {
+  Keeper keeper = open();
+  step(keeper, 1, of({job()}));
+  {
+    const FullDisk full;
+    EXPECT_FALSE(keeper.snapshot_at_end());
+  }
+  step(keeper, 2, of({job()}));
+  EXPECT_TRUE(keeper.snapshot_at_end());
+  EXPECT_EQ(keeper.store().snapshots()->size(), 2U);
+  expect_same(keeper, open(crash()));
+}
+
+/// The disk fills up after each possible number of bytes: within the inputs (nothing happened) or
+/// after them (then the journal says more than was done, and who comes next does it).
+TEST_F(KeeperTest, TheDiskMayFillUpAtAnyByte) {
+  std::set<std::string> seen;
+  for (rlim_t room = 0; room < 60'000 && !seen.contains("done"); room += 2048) {
+    std::filesystem::remove_all(folder_.path() / "journal.db-wal");
+    std::filesystem::remove(path_ + "-shm");
+    std::filesystem::remove(path_);
+    std::optional<Keeper> keeper = open();
+    const rlim_t size = std::filesystem::file_size(path_ + "-wal");
+    {
+      const FullDisk full(size + room);
+      const auto stepped = keeper->step(at(1), of({job(1, "one")}));
+      seen.insert(stepped ? "done" : keeper->is_broken() ? "broken" : "refused");
+    }
+    const bool was_taken_in = keeper->is_broken() || keeper->engine().view().job_count() > 0;
+    keeper.reset();
+    Keeper back = open();
+    EXPECT_EQ(back.engine().view().knows(JobId(1)), was_taken_in) << room;
+    if (was_taken_in) {
+      EXPECT_EQ(back.engine().view().find(JobId(1))->state, JobState::Starting) << room;
+      EXPECT_EQ(back.store().attempts(JobId(1))->size(), 1U) << room;
+    }
+    EXPECT_EQ(submit(back, 2, job()), JobId(was_taken_in ? 2 : 1)) << room;
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"refused", "broken", "done"}));
+}
+
+}  // namespace
+}  // namespace berth::daemon

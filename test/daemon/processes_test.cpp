@@ -1,0 +1,369 @@
+// Goal: a process is found to be the job's whose tree it is in, and what is killed of a job whose
+// shim died is that job's and nobody else's. Method: real process trees that tell their pids
+// through a pipe, with a process of ours as the shim; records made by hand.
+#include "daemon/processes.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "shim/proc.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uid_t kNobody = 65534;
+
+/// Processes that live until the tree goes, each of which writes its pid when it is what it is.
+class Tree {
+ public:
+  Tree() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    reading_ = Descriptor(ends[0]);
+    writing_ = Descriptor(ends[1]);
+  }
+  ~Tree() {
+    for (const pid_t pid : pids_) ::kill(pid, SIGKILL);
+    for (const pid_t pid : children_) ::waitpid(pid, nullptr, 0);
+  }
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  /// A child that does `work` and then waits for its end. Returns: its pid.
+  pid_t grow(const std::function<void()>& work = [] {}) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      work();
+      tell_and_wait();
+    }
+    children_.push_back(pid);
+    return pid;
+  }
+  /// In a child: says that it is there, and waits.
+  void tell_and_wait() const {
+    const pid_t self = ::getpid();
+    (void)!::write(writing_.get(), &self, sizeof self);
+    for (;;) ::pause();
+  }
+  /// The pid of the next process that says it is there.
+  pid_t next() {
+    pid_t pid = 0;
+    EXPECT_EQ(::read(reading_.get(), &pid, sizeof pid), ssize_t{sizeof pid});
+    pids_.push_back(pid);
+    return pid;
+  }
+  /// Runs `sleep` with an environment of its own. Returns: its pid, once it has that environment.
+  pid_t run(std::vector<std::string> environment, const std::function<void()>& before = [] {}) {
+    const pid_t pid = grow([&] {
+      before();
+      std::vector<char*> words;
+      for (std::string& variable : environment) words.push_back(variable.data());
+      words.push_back(nullptr);
+      ::execle("/bin/sleep", "sleep", "1000", nullptr, words.data());
+      ::_exit(127);
+    });
+    pids_.push_back(pid);
+    while (process_name(pid) != "sleep") ::usleep(200);
+    return pid;
+  }
+
+ private:
+  Descriptor reading_;
+  Descriptor writing_;
+  std::vector<pid_t> pids_;
+  std::vector<pid_t> children_;
+};
+
+/// Reaps it. Returns: whether a signal ended it, without waiting for one that lives.
+bool was_killed(pid_t pid) {
+  int status = 0;
+  return ::waitpid(pid, &status, WNOHANG) == pid && WIFSIGNALED(status);
+}
+
+bool is_gone(pid_t pid) {
+  const auto stat = shim::stat_of(pid);
+  return !stat || shim::has_exited(*stat);
+}
+
+/// SIGKILL is sent, not waited for.
+void wait_gone(pid_t pid) {
+  for (int tries = 0; tries < 10'000 && !is_gone(pid); ++tries) ::usleep(1000);
+  EXPECT_TRUE(is_gone(pid)) << pid;
+}
+
+shim::Process process(pid_t pid) { return {pid, shim::start_of(pid).value_or(0)}; }
+
+// ---- Whose -----------------------------------------------------------------------------------
+
+TEST(Whose, TheShimAndAllBelowAreTheJobs) {
+  Tree tree;
+  const pid_t shim = tree.grow([&] {
+    if (::fork() == 0) {
+      if (::fork() == 0) tree.tell_and_wait();
+      tree.tell_and_wait();
+    }
+  });
+  const Shims shims{{shim, JobId(4)}};
+  for (int i = 0; i < 3; ++i) {
+    const Whose owner = whose(tree.next(), shims);
+    ASSERT_TRUE(std::holds_alternative<JobId>(owner));
+    EXPECT_EQ(std::get<JobId>(owner), JobId(4));
+  }
+}
+
+TEST(Whose, ASessionOfItsOwnHidesNobody) {
+  Tree tree;
+  const pid_t shim = tree.grow([&] {
+    if (::fork() == 0) {
+      ::setsid();
+      tree.tell_and_wait();
+    }
+  });
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(std::holds_alternative<JobId>(whose(tree.next(), {{shim, JobId(4)}})));
+  }
+}
+
+/// A shim is a subreaper: who loses its parent becomes the shim's child.
+TEST(Whose, AnOrphanIsTheSubreapers) {
+  Tree tree;
+  std::array<int, 2> gate{};
+  ASSERT_EQ(::pipe(gate.data()), 0);
+  const pid_t shim = tree.grow([&] {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const pid_t parent = ::fork();
+    if (parent == 0) {
+      if (::fork() == 0) tree.tell_and_wait();
+      ::_exit(0);
+    }
+    ::waitpid(parent, nullptr, 0);
+  });
+  const pid_t first = tree.next();
+  const pid_t second = tree.next();
+  const pid_t orphan = first == shim ? second : first;
+  ::close(gate[0]);
+  ::close(gate[1]);
+  EXPECT_TRUE(std::holds_alternative<JobId>(whose(orphan, {{shim, JobId(4)}})));
+}
+
+TEST(Whose, OthersAreStrangers) {
+  Tree tree;
+  const pid_t other = tree.grow();
+  tree.next();
+  EXPECT_TRUE(std::holds_alternative<Stranger>(whose(other, {})));
+  EXPECT_TRUE(std::holds_alternative<Stranger>(whose(::getpid(), {{other, JobId(4)}})));
+  EXPECT_TRUE(std::holds_alternative<Stranger>(whose(1, {{other, JobId(4)}})));
+}
+
+TEST(Whose, WhoIsNotThereIsNobody) {
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  EXPECT_TRUE(std::holds_alternative<Nobody>(whose(gone, {})));
+  EXPECT_TRUE(std::holds_alternative<Nobody>(whose(0, {})));
+}
+
+TEST(Whose, NamesAreNoTrick) {
+  Tree tree;
+  const pid_t shim = tree.grow([&] {
+    if (::fork() == 0) {
+      ::prctl(PR_SET_NAME, ") R 1 1 1 (");
+      tree.tell_and_wait();
+    }
+  });
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(std::holds_alternative<JobId>(whose(tree.next(), {{shim, JobId(4)}})));
+  }
+}
+
+// ---- Exactly this process --------------------------------------------------------------------
+
+TEST(OpenProcess, OpensTheOneThatStartedThen) {
+  Tree tree;
+  const pid_t pid = tree.grow();
+  tree.next();
+  EXPECT_TRUE(open_process(process(pid)));
+  const auto later = open_process({pid, process(pid).start + 1});
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code, ErrorCode::NotFound);
+  EXPECT_THAT(later.error().message, HasSubstr("process " + std::to_string(pid)));
+}
+
+TEST(OpenProcess, AZombieHasEnded) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const shim::Process it = process(pid);
+  ::kill(pid, SIGKILL);
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
+  EXPECT_FALSE(open_process(it));
+  ::waitpid(pid, nullptr, 0);
+  EXPECT_FALSE(open_process(it));
+}
+
+TEST(SendSignal, ToOneThatHasEndedIsNoError) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  auto opened = open_process(process(pid));
+  ASSERT_TRUE(opened);
+  send_signal(*opened, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  send_signal(*opened, SIGKILL);
+}
+
+// ---- What is left of a job -------------------------------------------------------------------
+
+/// The record of a job that runs as whoever runs the tests.
+shim::Record record_of(std::optional<shim::Process> go) {
+  return {.job = JobId(4'000'000'001), .attempt = Attempt(2), .user = ::getuid(), .go = go};
+}
+
+const std::string kMark = "BERTH_REPORT=/somewhere/berth-test.report";
+const std::vector<std::string> kMarks = {"A=1", "BERTH_JOB_ID=4000000001", "BERTH_ATTEMPT=2",
+                                         kMark};
+
+TEST(KillLeftBehind, TheSessionOfTheJobsProcessGoes) {
+  Tree tree;
+  tree.grow([&] {
+    ::setsid();
+    if (::fork() == 0) tree.tell_and_wait();
+  });
+  const pid_t first = tree.next();
+  const pid_t second = tree.next();
+  const pid_t leader = ::getsid(first);
+  EXPECT_EQ(kill_left_behind(record_of(process(leader)), kMark), 2);
+  wait_gone(first);
+  wait_gone(second);
+  EXPECT_EQ(kill_left_behind(record_of(shim::Process{leader, 1}), kMark), 0);
+}
+
+TEST(KillLeftBehind, WhoOutlivedTheLeaderGoesToo) {
+  Tree tree;
+  const pid_t leader = ::fork();
+  if (leader == 0) {
+    ::setsid();
+    if (::fork() == 0) tree.tell_and_wait();
+    ::pause();
+    ::_exit(0);
+  }
+  const pid_t member = tree.next();
+  const shim::Process go = process(leader);
+  ::kill(leader, SIGKILL);
+  ::waitpid(leader, nullptr, 0);
+  EXPECT_EQ(kill_left_behind(record_of(go), kMark), 1);
+  wait_gone(member);
+}
+
+/// After a reboot, or when numbers come round, a session of the same number is somebody else's.
+TEST(KillLeftBehind, ALaterSessionWithTheSameNumberStays) {
+  Tree tree;
+  tree.grow([] { ::setsid(); });
+  const pid_t leader = tree.next();
+  shim::Process before = process(leader);
+  before.start -= 1;
+  EXPECT_EQ(kill_left_behind(record_of(before), kMark), 0);
+  before.start += 2;
+  EXPECT_EQ(kill_left_behind(record_of(before), kMark), 0);
+  EXPECT_FALSE(is_gone(leader));
+}
+
+TEST(KillLeftBehind, WhoCarriesTheMarksGoesWhereverItIs) {
+  Tree tree;
+  const pid_t marked = tree.run(kMarks, [] { ::setsid(); });
+  EXPECT_EQ(kill_left_behind(record_of(std::nullopt), kMark), 1);
+  wait_gone(marked);
+  EXPECT_TRUE(was_killed(marked));
+  EXPECT_EQ(kill_left_behind(record_of(std::nullopt), kMark), 0);  // a zombie needs no more
+}
+
+TEST(KillLeftBehind, OthersStay) {
+  Tree tree;
+  const std::vector<pid_t> others = {
+      tree.run({"A=1"}),
+      tree.run({"BERTH_JOB_ID=4000000001", kMark}),
+      tree.run({"BERTH_JOB_ID=4000000001", "BERTH_ATTEMPT=1", kMark}),
+      tree.run({"BERTH_JOB_ID=40000000011", "BERTH_ATTEMPT=2", kMark}),
+      tree.run({"XBERTH_JOB_ID=4000000001", "BERTH_ATTEMPT=2", kMark}),
+      tree.run({"A=BERTH_JOB_ID=4000000001", "BERTH_ATTEMPT=2", kMark}),
+      tree.run({}),
+  };
+  EXPECT_EQ(kill_left_behind(record_of(std::nullopt), kMark), 0);
+  for (const pid_t pid : others) EXPECT_FALSE(is_gone(pid)) << pid;
+}
+
+/// Every daemon counts its jobs from 1.
+TEST(KillLeftBehind, AJobOfAnotherDaemonStays) {
+  Tree tree;
+  const pid_t other = tree.run(
+      {"BERTH_JOB_ID=4000000001", "BERTH_ATTEMPT=2", "BERTH_REPORT=/elsewhere/berth-test.report"});
+  EXPECT_EQ(kill_left_behind(record_of(std::nullopt), kMark), 0);
+  EXPECT_FALSE(is_gone(other));
+}
+
+TEST(KillLeftBehind, AnotherUsersProcessStaysWhateverItCarries) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  Tree tree;
+  const auto become_nobody = [] {
+    ::setsid();
+    if (::setgroups(0, nullptr) != 0 || ::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(1);
+  };
+  const pid_t other = tree.run(kMarks, become_nobody);
+  EXPECT_EQ(kill_left_behind(record_of(process(other)), kMark), 0);
+  EXPECT_FALSE(is_gone(other));
+  shim::Record theirs = record_of(process(other));
+  theirs.user = kNobody;
+  EXPECT_EQ(kill_left_behind(theirs, kMark), 1);
+  wait_gone(other);
+}
+
+// ---- Names -----------------------------------------------------------------------------------
+
+TEST(Processes, HaveNamesAndUsers) {
+  Tree tree;
+  const pid_t pid = tree.run({});
+  EXPECT_EQ(process_name(pid), "sleep");
+  EXPECT_EQ(process_user(pid), ::getuid());
+  EXPECT_EQ(process_name(0), "");
+  EXPECT_EQ(process_user(0), std::nullopt);
+}
+
+TEST(UserNames, AreThoseOfTheAccountsElseNumbers) {
+  UserNames names;
+  EXPECT_EQ(names.of(0), "root");
+  EXPECT_EQ(names.of(0), "root");
+  EXPECT_EQ(names.of(3'999'999'999U), "3999999999");
+}
+
+TEST(ShimTable, GivesTheLatest) {
+  ShimTable table;
+  EXPECT_TRUE(table.get()->empty());
+  table.set({{5, JobId(1)}});
+  const auto before = table.get();
+  table.set({});
+  EXPECT_EQ(before->at(5), JobId(1));  // a reader keeps what it took
+  EXPECT_TRUE(table.get()->empty());
+}
+
+}  // namespace
+}  // namespace berth::daemon

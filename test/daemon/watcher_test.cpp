@@ -1,0 +1,265 @@
+// Goal: the engine is told of GPUs what is known and no more, starts wait for looks that are fresh,
+// and a berth is given back when its memory is seen free - or when nobody can look. Method: looks
+// made by hand at chosen instants, an engine with jobs on two GPUs for the view.
+#include "daemon/watcher.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/engine.hpp"
+#include "gpu/probe.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr Bytes kGib{std::int64_t{1} << 30};
+constexpr Duration kLongest = seconds(2);
+constexpr GpuId kFirst{0};
+constexpr GpuId kSecond{1};
+
+Instant at(int second) { return kStart + seconds(second); }
+
+Cluster two_gpus() {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = 2, .vram = kGib * 24, .context = Bytes(0)});
+  return cluster;
+}
+
+/// A process on a GPU and whose it is.
+struct On {
+  pid_t pid;
+  Bytes bytes;
+  Whose whose;
+};
+
+class WatcherTest : public testing::Test {
+ protected:
+  WatcherTest() {
+    // Jobs 1 and 2 ask for one GPU each, alone: job 1 gets GPU 0, job 2 GPU 1.
+    std::vector<Input> inputs;
+    for (const JobId job : {JobId(1), JobId(2)}) {
+      JobSpec spec;
+      spec.request.gpu = {.count = GpuCount(1), .vram = kGib, .sharing = Sharing::Alone};
+      inputs.emplace_back(Submitted{job, spec});
+    }
+    engine_.step(at(0), inputs);
+    EXPECT_THAT(engine_.view().running(), SizeIs(2));
+    EXPECT_EQ(engine_.view().find(JobId(1))->grant.shares.front().gpu, kFirst);
+  }
+
+  std::vector<Input> see(GpuId gpu, int second, const std::vector<On>& processes) {
+    return watcher_.on_look(look(gpu, second, processes), engine_.view());
+  }
+  std::vector<Input> fail_to_see(GpuId gpu, int second, const std::string& why) {
+    return watcher_.on_look(
+        {.gpu = gpu, .began = at(second), .sample = berth::fail(ErrorCode::Io, why), .owners = {}},
+        engine_.view());
+  }
+  static Look look(GpuId gpu, int second, const std::vector<On>& processes) {
+    Sample sample{.total = kGib * 24, .processes = std::vector<GpuProcess>()};
+    Look look{.gpu = gpu, .began = at(second), .sample = sample, .owners = {}};
+    for (const On& on : processes) {
+      sample.processes->push_back({on.pid, on.bytes});
+      sample.used += on.bytes;
+      look.owners[on.pid] = on.whose;
+    }
+    look.sample = sample;
+    return look;
+  }
+  static std::optional<Measured> measured(const std::vector<Input>& inputs) {
+    for (const Input& input : inputs) {
+      if (const auto* const found = std::get_if<Measured>(&input)) return *found;
+    }
+    return std::nullopt;
+  }
+  static std::optional<bool> health(const std::vector<Input>& inputs) {
+    for (const Input& input : inputs) {
+      if (const auto* const found = std::get_if<GpuHealth>(&input)) return found->healthy;
+    }
+    return std::nullopt;
+  }
+  std::vector<JobId> released() {
+    std::vector<JobId> jobs;
+    for (const Input& input : watcher_.take_released()) {
+      jobs.push_back(std::get<Released>(input).job);
+    }
+    return jobs;
+  }
+
+  Engine engine_{two_gpus(), {}, *make_policy("fifo", "first-fit")};
+  Watcher watcher_{2, kLongest};
+};
+
+// ---- Fresh or not ----------------------------------------------------------------------------
+
+TEST_F(WatcherTest, WithoutALookEverythingIsStale) {
+  EXPECT_EQ(watcher_.stale(at(0)), (std::set<GpuId>{kFirst, kSecond}));
+}
+
+TEST_F(WatcherTest, ALookIsFreshUntilItIsTooOld) {
+  see(kFirst, 1, {});
+  see(kSecond, 2, {});
+  EXPECT_THAT(watcher_.stale(at(3)), IsEmpty());
+  EXPECT_EQ(watcher_.stale(at(4)), std::set<GpuId>{kFirst});
+}
+
+TEST_F(WatcherTest, AChangeMakesALookStaleUnlessItBeganAfter) {
+  see(kFirst, 1, {});
+  see(kSecond, 1, {});
+  watcher_.changed({kSecond}, at(1));
+  EXPECT_EQ(watcher_.stale(at(1)), std::set<GpuId>{kSecond});
+  see(kSecond, 1, {});  // begun at the very instant: it may have seen either
+  EXPECT_EQ(watcher_.stale(at(1)), std::set<GpuId>{kSecond});
+  see(kSecond, 2, {});
+  EXPECT_THAT(watcher_.stale(at(2)), IsEmpty());
+}
+
+TEST_F(WatcherTest, NobodyWaitsForAGpuThatGetsNoJobs) {
+  see(kFirst, 1, {});
+  fail_to_see(kSecond, 1, "lost");
+  EXPECT_THAT(watcher_.stale(at(2)), IsEmpty());
+}
+
+// ---- What is told ----------------------------------------------------------------------------
+
+TEST_F(WatcherTest, ATenantsUseIsToldAndNotRepeated) {
+  const auto told = measured(see(kFirst, 1, {{10, kGib * 2, JobId(1)}}));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->used, kGib * 2);
+  EXPECT_EQ(told->foreign, Bytes(0));
+  ASSERT_THAT(told->tenants, SizeIs(1));
+  EXPECT_EQ(told->tenants[0].job, JobId(1));
+  EXPECT_FALSE(measured(see(kFirst, 2, {{10, kGib * 2, JobId(1)}})));
+  EXPECT_EQ(watcher_.told(kFirst)->used, kGib * 2);
+  EXPECT_EQ(watcher_.latest(kFirst)->began, at(2));
+  EXPECT_EQ(watcher_.told(kSecond), nullptr);
+}
+
+TEST_F(WatcherTest, WhatStrangersHoldIsForeign) {
+  const auto told = measured(see(kFirst, 1, {{10, kGib, JobId(1)}, {11, kGib * 3, Stranger{}}}));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->foreign, kGib * 3);
+  EXPECT_THAT(told->tenants, SizeIs(1));
+}
+
+TEST_F(WatcherTest, AJobOnAGpuItHasNoChargeOnIsAStrangerThere) {
+  EXPECT_EQ(measured(see(kSecond, 1, {{10, kGib, JobId(1)}}))->foreign, kGib);
+}
+
+TEST_F(WatcherTest, WhoHasVanishedIsForeignToo) {
+  EXPECT_EQ(measured(see(kFirst, 1, {{10, kGib, Nobody{}}}))->foreign, kGib);
+}
+
+TEST_F(WatcherTest, ALookFromBeforeAChangeKeepsTheForeignFigure) {
+  ASSERT_EQ(measured(see(kFirst, 1, {{11, kGib, Stranger{}}}))->foreign, kGib);
+  watcher_.changed({kFirst}, at(2));
+  const auto told = measured(see(kFirst, 2, {{12, kGib * 5, Stranger{}}}));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->foreign, kGib);
+  EXPECT_EQ(measured(see(kFirst, 3, {{12, kGib * 5, Stranger{}}}))->foreign, kGib * 5);
+}
+
+// ---- Leaving ---------------------------------------------------------------------------------
+
+TEST_F(WatcherTest, WithoutGpusOneIsReleasedAtOnce) {
+  watcher_.leaves(JobId(9), Attempt(1), {}, at(1));
+  EXPECT_THAT(released(), testing::ElementsAre(JobId(9)));
+  EXPECT_THAT(released(), IsEmpty());
+  EXPECT_FALSE(watcher_.is_leaving(JobId(9)));
+}
+
+TEST_F(WatcherTest, AnAttemptIsReleasedOnceItsMemoryIsSeenFree) {
+  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, at(5));
+  EXPECT_TRUE(watcher_.is_leaving(JobId(1)));
+  EXPECT_EQ(watcher_.left(), std::set<GpuId>{kFirst});
+  see(kFirst, 4, {});  // begun before the end: what it did not see may have come after
+  EXPECT_THAT(released(), IsEmpty());
+  see(kFirst, 6, {{10, kGib, JobId(1)}});
+  EXPECT_THAT(released(), IsEmpty());
+  see(kFirst, 7, {{11, kGib, JobId(2)}, {12, kGib, Stranger{}}});
+  EXPECT_THAT(released(), testing::ElementsAre(JobId(1)));
+  EXPECT_THAT(watcher_.left(), IsEmpty());
+}
+
+TEST_F(WatcherTest, EveryGpuMustBeSeenFree) {
+  watcher_.leaves(JobId(1), Attempt(3), {kFirst, kSecond}, at(5));
+  see(kFirst, 6, {});
+  EXPECT_THAT(released(), IsEmpty());
+  EXPECT_EQ(watcher_.left(), std::set<GpuId>{kSecond});
+  see(kFirst, 7, {{10, kGib, JobId(1)}});  // seen free before: that stands
+  see(kSecond, 8, {});
+  const auto inputs = watcher_.take_released();
+  ASSERT_THAT(inputs, SizeIs(1));
+  EXPECT_EQ(std::get<Released>(inputs[0]).attempt, Attempt(3));
+}
+
+TEST_F(WatcherTest, AnEndMakesLooksStale) {
+  see(kFirst, 1, {});
+  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, at(1));
+  EXPECT_TRUE(watcher_.stale(at(1)).contains(kFirst));
+}
+
+TEST_F(WatcherTest, AGpuThatCannotBeLookedAtHoldsNobodyUp) {
+  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, at(5));
+  watcher_.leaves(JobId(2), Attempt(1), {kSecond}, at(5));
+  fail_to_see(kFirst, 4, "lost");  // begun before the end: another look is on its way
+  EXPECT_THAT(released(), IsEmpty());
+  EXPECT_EQ(health(fail_to_see(kFirst, 6, "lost")), std::nullopt);  // told with the first
+  EXPECT_THAT(released(), testing::ElementsAre(JobId(1)));
+  watcher_.on_silence({kSecond}, at(9));
+  EXPECT_THAT(released(), testing::ElementsAre(JobId(2)));
+}
+
+TEST_F(WatcherTest, ADriverWithoutAListOfProcessesHoldsNobodyUp) {
+  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, at(5));
+  Look blind = look(kFirst, 6, {});
+  blind.sample->processes = std::nullopt;
+  watcher_.on_look(std::move(blind), engine_.view());
+  EXPECT_THAT(released(), testing::ElementsAre(JobId(1)));
+}
+
+// ---- Health ----------------------------------------------------------------------------------
+
+TEST_F(WatcherTest, AFailedLookIsToldOnceAndSoIsTheRecovery) {
+  EXPECT_EQ(health(fail_to_see(kFirst, 1, "GPU is lost")), false);
+  EXPECT_EQ(watcher_.problem(kFirst), "GPU is lost");
+  EXPECT_EQ(health(fail_to_see(kFirst, 2, "GPU is still lost")), std::nullopt);
+  EXPECT_EQ(watcher_.problem(kFirst), "GPU is still lost");
+  EXPECT_EQ(health(see(kFirst, 3, {})), true);
+  EXPECT_EQ(watcher_.problem(kFirst), "");
+  EXPECT_EQ(health(see(kFirst, 4, {})), std::nullopt);
+}
+
+TEST_F(WatcherTest, SilenceIsAProblemUntilTheDriverAnswers) {
+  EXPECT_EQ(health(watcher_.on_silence({kFirst}, at(3))), false);
+  EXPECT_EQ(watcher_.problem(kFirst), "the driver does not answer");
+  EXPECT_EQ(health(watcher_.on_silence({kFirst}, at(4))), std::nullopt);
+  EXPECT_EQ(health(see(kFirst, 5, {})), true);
+}
+
+TEST_F(WatcherTest, AFaultIsForGood) {
+  EXPECT_EQ(health(watcher_.on_fault(kFirst, "Xid 79")), false);
+  EXPECT_EQ(health(see(kFirst, 1, {})), std::nullopt);
+  EXPECT_EQ(health(fail_to_see(kFirst, 2, "lost")), std::nullopt);
+  EXPECT_EQ(watcher_.problem(kFirst), "Xid 79");
+  EXPECT_EQ(health(watcher_.on_fault(kFirst, "Xid 48")), std::nullopt);
+}
+
+TEST_F(WatcherTest, AFaultyGpuIsStillLookedAt) {
+  watcher_.on_fault(kFirst, "Xid 79");
+  EXPECT_TRUE(measured(see(kFirst, 1, {{10, kGib, JobId(1)}})));
+}
+
+TEST_F(WatcherTest, AFaultOfASilentGpuStandsToo) {
+  watcher_.on_silence({kFirst}, at(3));
+  EXPECT_EQ(health(watcher_.on_fault(kFirst, "Xid 79")), std::nullopt);  // unhealthy already
+  EXPECT_EQ(health(see(kFirst, 5, {})), std::nullopt);
+}
+
+}  // namespace
+}  // namespace berth::daemon

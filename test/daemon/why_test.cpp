@@ -1,0 +1,160 @@
+// Goal: `why` names who holds what and predicts the start, a dry run changes nothing, and neither
+// is done on the engine's thread. Method: a real berthd on emulated GPUs with jobs that sleep; the
+// queue of questions by itself, held up by an exchange that does not take its answer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "daemon/forecaster.hpp"
+#include "daemon/rig.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+class Why : public testing::Test {
+ protected:
+  Why() { rig_.start(); }
+
+  Json wish(const Json& more) const {
+    Json body = {{"command", {"true"}},
+                 {"directory", "/"},
+                 {"environment", Json::array()},
+                 {"vram_bytes", 20 * kGiB}};
+    body.update(more);
+    return body;
+  }
+  Rig::Answer dry_run(const Json& more) {
+    return rig_.request("POST", "/v1/jobs?dry_run=true", wish(more));
+  }
+  double granted_at(int id) { return rig_.job(id)["attempts"][0]["granted_at"]; }
+
+  Rig rig_{{.gpus = "1x24GiB", .flags = {"--policy", "fifo-reserve"}}};
+};
+
+TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
+  const int first =
+      rig_.submit("sleep 60", {{"vram_bytes", 20 * kGiB}, {"time_limit_seconds", 60}});
+  const int second = rig_.submit("true", {{"vram_bytes", 20 * kGiB}});
+  const auto answer = rig_.request("GET", "/v1/jobs/" + std::to_string(second) + "/why");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Json& why = answer.body;
+  EXPECT_EQ(why["id"], second);
+  EXPECT_EQ(why["state"], "queued");
+  EXPECT_EQ(why["why"], "capacity");
+  EXPECT_EQ(why["lacking"][0]["name"], "GPU 0");
+  EXPECT_GT(why["lacking"][0]["lacking_bytes"], 16 * kGiB);
+  EXPECT_EQ(why["lacking"][0]["holders"][0]["job"], first);
+  EXPECT_EQ(why["must_end"]["jobs"], Json({first}));
+  EXPECT_EQ(why["reservation"]["gpus"], Json({0}));
+  EXPECT_THAT(std::string(why["passing"]), StartsWith("others may start before it where"));
+  EXPECT_EQ(why["confidence"], "bound");
+  EXPECT_NEAR(why["predicted_start_at"], granted_at(first) + 60, 1e-3);
+  EXPECT_EQ(why["before"][0]["event"], "ends");
+  EXPECT_EQ(why["before"][0]["by"], "time limit");
+  const Json running = rig_.request("GET", "/v1/jobs/" + std::to_string(first) + "/why").body;
+  EXPECT_EQ(running["reason"], "it has a berth already");
+  EXPECT_TRUE(running["predicted_start_at"].is_null());
+}
+
+TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
+  const auto now = dry_run({});
+  ASSERT_EQ(now.status, 200) << now.body;
+  EXPECT_EQ(now.body["admitted_now"], true);
+  EXPECT_EQ(now.body["gpus"], Json({0}));
+  EXPECT_EQ(now.body["reason"], "");
+  const int first = rig_.submit("sleep 60", {{"vram_bytes", 20 * kGiB}, {"class", "long"}});
+  const auto later = dry_run({});
+  EXPECT_EQ(later.body["admitted_now"], false);
+  EXPECT_THAT(std::string(later.body["reason"]), HasSubstr("0 of 1 GPUs could take it now"));
+  EXPECT_EQ(later.body["confidence"], "unknown");
+  EXPECT_EQ(later.body["no_known_end"], Json({first}));
+  EXPECT_TRUE(later.body["predicted_start_at"].is_null());
+  EXPECT_EQ(rig_.request("GET", "/v1/jobs?all=true").body["jobs"].size(), 1U);
+  EXPECT_EQ(rig_.submit("true"), first + 1);
+}
+
+TEST_F(Why, RefusesWhatMakesNoSense) {
+  EXPECT_EQ(rig_.request("GET", "/v1/jobs/9/why").status, 404);
+  EXPECT_EQ(rig_.request("POST", "/v1/jobs/9/why").status, 405);
+  EXPECT_EQ(rig_.request("POST", "/v1/jobs?dry_run=perhaps", wish({})).status, 400);
+  const auto impossible = dry_run({{"gpus", 2}});
+  EXPECT_EQ(impossible.status, 422);
+  EXPECT_EQ(impossible.body["error"], "asks 2 GPUs, the cluster has 1");
+}
+
+TEST_F(Why, AJobThatHasEndedWaitsForNothing) {
+  const int id = rig_.submit("true");
+  rig_.wait_end(id);
+  const auto why = rig_.request("GET", "/v1/jobs/" + std::to_string(id) + "/why");
+  EXPECT_EQ(why.status, 200);
+  EXPECT_EQ(why.body["reason"], "it has ended");
+}
+
+// ---- The queue of questions ------------------------------------------------------------------
+
+class FakeExchange : public http::Exchange {
+ public:
+  /// `may_answer`: respond() waits for it.
+  explicit FakeExchange(std::shared_future<void> may_answer = {})
+      : may_answer_(std::move(may_answer)) {}
+
+  const http::Request& request() const override { return request_; }
+  void respond(http::Response response) override {
+    asked_.set_value();
+    if (may_answer_.valid()) may_answer_.wait();
+    status = response.status;
+  }
+  std::shared_ptr<http::Stream> stream(const std::string&) override { return nullptr; }
+  void wait_until_asked() { asked_.get_future().wait(); }
+
+  int status = 0;
+
+ private:
+  http::Request request_;
+  std::promise<void> asked_;
+  std::shared_future<void> may_answer_;
+};
+
+Engine small_engine() {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = 1, .vram = Bytes(24 * kGiB)});
+  return Engine(cluster, {}, *make_policy("fifo", "first-fit"));
+}
+
+daemon::Question question(const std::shared_ptr<FakeExchange>& exchange) {
+  return {.about = daemon::Wish{}, .now = kStart, .exchange = exchange};
+}
+
+TEST(ForecasterQueue, IsBoundedAndNobodyIsLeftWithoutAnAnswer) {
+  const Engine engine = small_engine();
+  std::promise<void> may_answer;
+  const auto slow = std::make_shared<FakeExchange>(may_answer.get_future().share());
+  std::vector<std::shared_ptr<FakeExchange>> rest;
+  {
+    daemon::Forecaster forecaster("fifo", "first-fit");
+    ASSERT_TRUE(forecaster.ask(engine, question(slow)));
+    slow->wait_until_asked();
+    for (std::size_t i = 0; i < daemon::Forecaster::kMostWaiting; ++i) {
+      rest.push_back(std::make_shared<FakeExchange>());
+      ASSERT_TRUE(forecaster.ask(engine, question(rest.back())));
+    }
+    const auto refused = forecaster.ask(engine, question(std::make_shared<FakeExchange>()));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              "berthd looks ahead for 8 others already; ask again in a moment");
+    may_answer.set_value();
+  }
+  EXPECT_EQ(slow->status, 200);
+  for (const auto& exchange : rest) EXPECT_TRUE(exchange->status == 200 || exchange->status == 503);
+}
+
+}  // namespace
+}  // namespace berth::test

@@ -1,0 +1,212 @@
+// Goal: a predicted start is the instant at which the same engine would start the job, says what it
+// rests on, and costs the engine nothing.
+// Method: small scenes on one or two GPUs whose future is worked out by hand.
+#include "engine/forecast.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+
+namespace berth {
+namespace {
+
+using namespace berth::literals;
+using What = Milestone::What;
+
+class Scene : public testing::Test {
+ protected:
+  explicit Scene(std::uint32_t gpus = 1) : gpus_(gpus) { use("fifo"); }
+
+  void use(const std::string& policy) {
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node({.name = "n0", .gpus = gpus_, .vram = 24_GiB});
+    policy_ = policy;
+    engine_.emplace(cluster, EngineOptions{}, *make_policy(policy, "first-fit"));
+    last_ = 0;
+  }
+  static JobSpec of(Bytes vram, Duration limit = kForever) {
+    JobSpec spec{.user = UserId(7)};
+    spec.request.gpu.count = GpuCount(1);
+    spec.request.gpu.vram = vram;
+    spec.time_limit = limit;
+    spec.duration_class = DurationClass::Long;
+    return spec;
+  }
+  static JobSpec of_class(Bytes vram, DurationClass duration_class) {
+    JobSpec spec = of(vram);
+    spec.duration_class = duration_class;
+    return spec;
+  }
+  JobId submit(const JobSpec& spec, Instant now = kStart) {
+    const JobId id(++last_);
+    engine_->step(now, std::vector<Input>{Submitted{.job = id, .spec = spec}});
+    return id;
+  }
+  Engine copy() const {
+    auto made = Engine::restore(engine_->save(), *make_policy(policy_, "first-fit"));
+    EXPECT_TRUE(made);
+    return std::move(*made);
+  }
+  Forecast look(JobId id, const ForecastOptions& options = {}) const {
+    return forecast(copy(), id, options);
+  }
+
+  std::uint32_t gpus_;
+  std::string policy_;
+  std::optional<Engine> engine_;
+  std::uint64_t last_ = 0;
+};
+
+TEST_F(Scene, StartsWhenALimitIsOver) {
+  const JobId first = submit(of(20_GiB, seconds(100)));
+  const JobId second = submit(of(20_GiB), kStart + seconds(10));
+  const std::string before = engine_->save();
+  const Forecast found = look(second, {.now = kStart + seconds(30)});
+  EXPECT_EQ(found.start, kStart + seconds(100));
+  EXPECT_EQ(found.placement.gpus, std::vector{GpuId(0)});
+  EXPECT_EQ(found.confidence, Confidence::Bound);
+  const Milestone end{kStart + seconds(100), first, What::Ends, Basis::Limit};
+  EXPECT_EQ(found.before, std::vector{end});
+  EXPECT_EQ(found.text, "what ends before it ends by its time limit at the latest");
+  EXPECT_EQ(engine_->save(), before);
+}
+
+TEST_F(Scene, AnEstimateIsAnEstimate) {
+  JobSpec estimated = of(20_GiB);
+  estimated.estimate = seconds(60);
+  const JobId first = submit(estimated);
+  const Forecast found = look(submit(of(20_GiB)));
+  EXPECT_EQ(found.start, kStart + seconds(60));
+  EXPECT_EQ(found.confidence, Confidence::Estimate);
+  EXPECT_EQ(found.guessed, std::vector{first});
+  EXPECT_EQ(found.text,
+            "job 1 has no time limit and is taken to end as estimated or as the class says");
+}
+
+TEST_F(Scene, TheClassCountsWhileItHolds) {
+  submit(of_class(20_GiB, DurationClass::Short));
+  const JobId second = submit(of(20_GiB));
+  const Forecast found = look(second, {.now = kStart + minutes(4)});
+  EXPECT_EQ(found.start, kStart + minutes(15));
+  EXPECT_EQ(found.confidence, Confidence::Estimate);
+  EXPECT_EQ(look(second, {.bounds = {.short_jobs = minutes(9)}}).start, kStart + minutes(9));
+  const Forecast late = look(second, {.now = kStart + minutes(16)});
+  EXPECT_EQ(late.start, std::nullopt);
+  EXPECT_EQ(late.confidence, Confidence::Unknown);
+  EXPECT_EQ(late.unplanned, std::vector{JobId(1)});
+}
+
+TEST_F(Scene, NamesWhoHasNoKnownEnd) {
+  submit(of(20_GiB));
+  const Forecast found = look(submit(of(20_GiB)));
+  EXPECT_EQ(found.start, std::nullopt);
+  EXPECT_EQ(found.confidence, Confidence::Unknown);
+  EXPECT_EQ(found.unplanned, std::vector{JobId(1)});
+  EXPECT_EQ(found.text,
+            "nobody knows when job 1 ends: no time limit, and no estimate or class that still "
+            "holds");
+}
+
+TEST_F(Scene, NamesWhoBlocksTheJobItWaitsFor) {
+  submit(of(4_GiB));
+  submit(of(22_GiB));  // waits for the first, and fifo lets nobody pass
+  const Forecast found = look(submit(of(4_GiB)));
+  EXPECT_EQ(found.start, std::nullopt);
+  EXPECT_EQ(found.unplanned, std::vector{JobId(1)});
+}
+
+TEST_F(Scene, TheQueueAheadGoesFirst) {
+  submit(of(20_GiB, seconds(100)));
+  const JobId second = submit(of(20_GiB, seconds(50)));
+  const JobId third = submit(of(20_GiB));
+  const Forecast found = look(third);
+  EXPECT_EQ(found.start, kStart + seconds(150));
+  ASSERT_EQ(found.before.size(), 3U);
+  EXPECT_EQ(found.before[1], (Milestone{kStart + seconds(100), second, What::Starts, Basis::None}));
+  const Forecast brief = look(third, {.most_listed = 1});
+  EXPECT_EQ(brief.before.size(), 1U);
+  EXPECT_EQ(brief.before_count, 3U);
+}
+
+TEST_F(Scene, AJobThatDoesNotExistIsTriedOnTheCopy) {
+  submit(of(20_GiB, seconds(100)));
+  Submitted wish{.job = next_job(engine_->view()), .spec = of(20_GiB)};
+  EXPECT_EQ(wish.job, JobId(2));
+  EXPECT_EQ(forecast(copy(), wish).start, kStart + seconds(100));
+  wish.spec = of(2_GiB);
+  const Forecast now = forecast(copy(), wish, {.now = kStart + seconds(5)});
+  EXPECT_EQ(now.start, kStart + seconds(5));
+  EXPECT_EQ(now.confidence, Confidence::Bound);
+  EXPECT_EQ(now.text, "nothing has to happen before");
+  EXPECT_FALSE(engine_->view().knows(JobId(2)));
+  wish.spec = of(30_GiB);
+  EXPECT_EQ(forecast(copy(), wish).text,
+            "job 2: asks 30 GiB per GPU, the largest grantable is 24 GiB");
+}
+
+TEST_F(Scene, SaysWhyNothingIsPredicted) {
+  submit(of(20_GiB, hours(24 * 40)));
+  const JobId second = submit(of(20_GiB, seconds(5)));
+  EXPECT_EQ(look(second).text, "it does not start within the next 30 days, as far as one can tell");
+  EXPECT_EQ(look(second, {.most_steps = 1, .horizon = hours(24 * 90)}).text,
+            "too much happens before it: 1 steps were looked at");
+  EXPECT_EQ(look(JobId(9)).text, "there is no job 9");
+  engine_->step(kStart, std::vector<Input>{HoldAsked{second}});
+  EXPECT_EQ(look(second).text, "it is held by its owner");
+  engine_->step(kStart, std::vector<Input>{GpuHealth{GpuId(0), false}, CancelAsked{JobId(1)},
+                                           Released{JobId(1), Attempt(1)}, ReleaseAsked{second}});
+  EXPECT_EQ(look(second).text, "nothing is in sight that would let it start");
+}
+
+TEST_F(Scene, AJobWithABerthHasStarted) {
+  const JobId first = submit(of(20_GiB), kStart + seconds(3));
+  EXPECT_EQ(look(first).start, kStart + seconds(3));
+}
+
+TEST_F(Scene, WhatIsBeingFreedIsTakenToBeFreeAtOnce) {
+  submit(of(20_GiB));
+  const JobId second = submit(of(20_GiB));
+  engine_->step(kStart + seconds(5), std::vector<Input>{CancelAsked{JobId(1)}});
+  EXPECT_EQ(look(second, {.now = kStart + seconds(6)}).start, kStart + seconds(6));
+}
+
+TEST_F(Scene, ALimitThatIsOverAlreadyEndsTheJobNow) {
+  submit(of(20_GiB, seconds(10)));
+  const Forecast found = look(submit(of(20_GiB)), {.now = kStart + seconds(12)});
+  EXPECT_EQ(found.start, kStart + seconds(12));
+  ASSERT_EQ(found.before.size(), 1U);
+  EXPECT_EQ(found.before[0].basis, Basis::Limit);
+}
+
+TEST_F(Scene, WhoMayDisplaceOthersStartsAtOnce) {
+  use("srtf");
+  submit(of(20_GiB, seconds(1000)));
+  const Submitted wish{.job = JobId(2), .spec = of(20_GiB, seconds(10))};
+  const Forecast found = forecast(copy(), wish);
+  EXPECT_EQ(found.start, kStart);
+  ASSERT_EQ(found.before.size(), 1U);
+  EXPECT_EQ(found.before[0].what, What::GivesWay);
+}
+
+class TwoGpus : public Scene {
+ protected:
+  TwoGpus() : Scene(2) {}
+};
+
+TEST_F(TwoGpus, OthersPassOnlyWhereThatDelaysNoReservation) {
+  use("fifo-reserve");
+  submit(of(20_GiB, seconds(100)));
+  JobSpec gang = of(20_GiB, seconds(50));
+  gang.request.gpu.count = GpuCount(2);
+  const JobId second = submit(gang);
+  EXPECT_EQ(look(second).start, kStart + seconds(100));
+  const auto wish = [&](Duration limit) {
+    return forecast(copy(), Submitted{.job = JobId(3), .spec = of(20_GiB, limit)}).start;
+  };
+  EXPECT_EQ(wish(seconds(100)), kStart);
+  EXPECT_EQ(wish(seconds(101)), kStart + seconds(150));
+}
+
+}  // namespace
+}  // namespace berth
