@@ -20,6 +20,7 @@ namespace {
 constexpr Duration kSilence = seconds(3);           ///< A driver that takes longer counts as hung.
 constexpr Duration kLookAgain = Duration(10'000);   ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);             ///< After the journal could not be written.
+constexpr Duration kStartAgain = seconds(1);        ///< After a start that failed by our fault.
 constexpr Duration kFaultWait = Duration(200'000);  ///< Bounds how long the end of a daemon takes.
 constexpr Duration kLinger = Duration(100);         ///< For a look, which mostly takes less.
 constexpr std::size_t kTail = 16 * 1024;            ///< Of a log, looked at for last words.
@@ -102,7 +103,10 @@ Daemon::Daemon(const Options& options, Machine machine, Keeper keeper)
       probe_alarm_(loop_, [this] { on_probe(); }),
       silence_alarm_(loop_, [this] { on_silence(); }),
       leaving_alarm_(loop_, [this] { look_at(watcher_.left()); }),
-      retry_alarm_(loop_, [this] { is_retrying_ = false; }) {}
+      retry_alarm_(loop_, [this] { is_retrying_ = false; }),
+      start_again_alarm_(loop_, [this] {
+        for (Input& input : std::exchange(not_started_, {})) inputs_.push_back(std::move(input));
+      }) {}
 
 Daemon::~Daemon() {
   faults_.request_stop();
@@ -359,9 +363,10 @@ void Daemon::answer_all(std::vector<Asked> asked, const std::vector<JobId>& subm
   auto id = submitted.begin();
   for (Asked& one : asked) {
     http::Response response = one.answer(one.submission ? *id++ : JobId(0));
-    syncer_->after_sync([exchange = std::move(one.exchange),
+    syncer_->after_sync([this, exchange = std::move(one.exchange),
                          response = std::move(response)](const Expected<void>& synced) mutable {
       if (!synced) {
+        loop_.post([this, error = synced.error()] { fail_with(error); });
         response = {.status = kInsufficientStorage,
                     .body = http::error_body("it may be lost if the machine stops now: " +
                                              synced.error().message)};
@@ -369,6 +374,12 @@ void Daemon::answer_all(std::vector<Asked> asked, const std::vector<JobId>& subm
       exchange->respond(std::move(response));
     });
   }
+}
+
+/// A disk that lost what it was given once is not believed again: the next daemon looks anew.
+void Daemon::fail_with(const Error& error) {
+  failure_ = error;
+  loop_.stop();
 }
 
 void Daemon::follow(std::shared_ptr<http::Stream> stream, std::optional<JobId> job) {
@@ -436,7 +447,8 @@ void Daemon::launch(JobId job, Attempt attempt, const Grant& grant) {
   const auto launched = order ? launcher_->launch(*order) : std::unexpected(order.error());
   if (launched) return;
   keeper_->note(job, "could not be started: " + launched.error().message);
-  loop_.post([this, job, attempt] { inputs_.emplace_back(StartFailed{job, attempt}); });
+  not_started_.emplace_back(StartFailed{job, attempt});
+  if (not_started_.size() == 1) start_again_alarm_.set(kStartAgain);
 }
 
 Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& grant) const {

@@ -96,6 +96,7 @@ class Daemon {
   bool could_start() const;
   void look_at(const std::set<GpuId>& gpus);
   void step();
+  void fail_with(const Error& error);
   void refuse_all(std::vector<Asked> asked, const Error& error);
   void answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted);
   void publish(const std::vector<JobId>& touched);
@@ -136,6 +137,8 @@ class Daemon {
   Loop::Alarm silence_alarm_;
   Loop::Alarm leaving_alarm_;
   Loop::Alarm retry_alarm_;
+  Loop::Alarm start_again_alarm_;
+  std::vector<Input> not_started_;  ///< To be told a little later: what failed may pass.
   bool is_retrying_ = false;
   std::optional<Error> failure_;
 };

@@ -212,7 +212,7 @@ Expected<void> Launcher::launch(const shim::Order& order) {
   const Key key{order.job, order.attempt};
   if (!spare_) refill();
   if (!spare_) return fail(ErrorCode::Io, options_.shim + ": cannot be started");
-  const std::unique_ptr<Spare> spare = std::move(spare_);
+  std::unique_ptr<Spare> spare = std::move(spare_);
   // A spare costs half a millisecond of a processor that the job just launched can use, unless
   // launches come so fast that the next would have to wait for it.
   const auto now = std::chrono::steady_clock::now();
@@ -220,6 +220,7 @@ Expected<void> Launcher::launch(const shim::Order& order) {
   auto named = name_record(*spare, order);
   if (!named && named.error().code == ErrorCode::Conflict) {  // from before a crash
     if (adopt(order.job, order.attempt) != Trace::None) return {};
+    spare.reset();  // its lock is on the file that the next spare takes
     return launch(order);
   }
   if (named) named = name_log(*spare, order.job);

@@ -236,6 +236,8 @@ Expected<void> complete(Options& options, const Surroundings& around) {
                 "the settings of admission, limits or headroom are out "
                 "of range: doc/configuration.md gives the ranges");
   }
+  // Starts fail by the machine's fault (no disk, no processes), once a second: given ten minutes.
+  options.rules.settings.max_failed_starts = 600;
   options.rules.settings.can_suspend = false;  // a stopped process keeps its GPU memory
   return {};
 }

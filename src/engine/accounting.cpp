@@ -73,7 +73,8 @@ bool Engine::is_well_formed(const Placement& placement, const Job& job) const {
 bool Engine::is_valid(std::span<const Hold> holds) const {
   return std::ranges::all_of(holds, [&](const Hold& hold) {
     const Job* const job = state_.jobs.find(hold.job);
-    return job != nullptr && is_waiting(job->state) && is_well_formed(hold.placement, *job);
+    return job != nullptr && is_waiting(job->state) && is_well_formed(hold.placement, *job) &&
+           hold.lend >= Duration::zero();
   });
 }
 

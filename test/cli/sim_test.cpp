@@ -107,8 +107,9 @@ TEST_F(Sim, ReadsAClusterFile) {
 TEST_F(Sim, NamesWhatItDoesNotKnow) {
   const Ran policy = sim_small({"--policy", "best"});
   EXPECT_EQ(policy.exit_code, kFailed);
-  EXPECT_THAT(policy.err, AllOf(StartsWith("berth: policy 'best' is not known; there are: fifo, "),
-                                HasSubstr("tiresias/dlas-gpu")));
+  EXPECT_THAT(policy.err,
+              AllOf(StartsWith("berth: policy 'best' is not known; there are: headroom, "),
+                    HasSubstr("tiresias/dlas-gpu")));
   EXPECT_THAT(policy.out, IsEmpty());
   const Ran place = sim_small({"--place", "best"});
   EXPECT_EQ(place.exit_code, kFailed);

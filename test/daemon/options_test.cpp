@@ -118,7 +118,7 @@ TEST(Options, UnknownKeysAreRefusedWithThoseThereAre) {
   const std::string message = refusal("probe = \"1s\"\nprobes = \"1s\"");
   EXPECT_THAT(message, HasSubstr("probes: unknown key; there is: state, socket, emulate,"));
   EXPECT_THAT(message, StartsWith("berth.toml:2:"));
-  EXPECT_THAT(refusal("[daemon]\nstate = \"/x\""), HasSubstr("daemon: unknown key"));
+  EXPECT_THAT(refusal("[daemon]\nstate = \"/x\""), HasSubstr("daemon.state: unknown key"));
 }
 
 TEST(Options, WhatIsNoTomlIsFoundByLineAndColumn) {

@@ -215,7 +215,7 @@ Frame small_frame() {
 
 Expected<Engine> restore(const Frame& frame) {
   ByteWriter out;
-  out.integer(1);
+  out.integer(2);
   codec::put(out, frame);
   return Engine::restore(out.bytes(), std::move(*make_policy("fifo-reserve", "first-fit")));
 }
@@ -237,10 +237,13 @@ const Disagreement kDisagreements[] = {
     {"charged_gpu", [](Frame& f) { f.gpus[0].charged = Bytes(1); }, "a GPU's use"},
     {"tenants", [](Frame& f) { f.gpus[0].tenants = 1; }, "a GPU's use"},
     {"negative_use", [](Frame& f) { f.gpus[0].used = Bytes(-1); }, "a GPU's use"},
+    {"utilisation", [](Frame& f) { f.gpus[0].utilisation = 101; }, "a GPU's use"},
     {"node_health", [](Frame& f) { f.nodes[0] = 2; }, "the health of a node"},
     {"time", [](Frame& f) { f.now = kNever; }, "the time"},
     {"no_half_life", [](Frame& f) { f.settings.service_half_life = Duration(0); }, "the settings"},
     {"guard", [](Frame& f) { f.settings.admission.guard_ppm = -1; }, "the settings"},
+    {"headroom_keys", [](Frame& f) { f.settings.headroom.ageing = kForever; }, "the settings"},
+    {"outlived", [](Frame& f) { f.accounts[UserId(7)].outlived_short = -1; }, "an account"},
     {"weight", [](Frame& f) { f.accounts[UserId(7)].weight_milli = 0; }, "an account"},
     {"account_of_the_future", [](Frame& f) { f.accounts[UserId(7)].as_of = kStart + hours(1); },
      "an account"},

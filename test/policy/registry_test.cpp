@@ -40,7 +40,8 @@ TEST(Registry, RefusesAnUnknownPolicyWithTheNamesThereAre) {
   const auto made = make_policy("fcfs", "count");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::NotFound);
-  EXPECT_THAT(made.error().message, StartsWith("policy 'fcfs' is not known; there are: fifo, "));
+  EXPECT_THAT(made.error().message,
+              StartsWith("policy 'fcfs' is not known; there are: headroom, fifo, "));
   for (const PolicyEntry& entry : policies()) {
     EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
   }

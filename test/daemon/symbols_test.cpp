@@ -1,0 +1,55 @@
+// Goal: the programs are what a copy to another machine needs: no libstdc++, no glibc newer
+// than 2.35. Method: objdump, where there is one.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <regex>
+
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+constexpr const char* kObjdump = "/usr/bin/objdump";
+
+std::string needs_of(const std::string& program) {
+  const std::string command = std::string(kObjdump) + " -T -p '" + program + "' 2>/dev/null";
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(command.c_str(), "r"),
+                                                             ::pclose);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) {
+    text.append(buffer.data(), got);
+  }
+  return text;
+}
+
+class Programs : public testing::TestWithParam<const char*> {};
+
+TEST_P(Programs, NeedNothingNew) {
+  if (::access(kObjdump, X_OK) != 0) GTEST_SKIP() << "no objdump";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitized builds are not copied";
+#endif
+  const std::string needs = needs_of(test::program(GetParam()).string());
+  ASSERT_NE(needs.find("Program Header"), std::string::npos);
+  const std::regex version("GLIBC_2\\.([0-9]+)");
+  for (std::sregex_iterator at(needs.begin(), needs.end(), version), end; at != end; ++at) {
+    EXPECT_LE(std::stoi((*at)[1]), 35) << at->str();
+  }
+  EXPECT_EQ(needs.find("libstdc++"), std::string::npos);
+  EXPECT_EQ(needs.find("libgcc_s"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Programs, testing::Values("berth", "berthd", "berth-shim"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace berth
