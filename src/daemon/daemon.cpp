@@ -217,6 +217,7 @@ void Daemon::on_failed(JobId job, Attempt attempt) {
 
 void Daemon::on_ended(JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
   const int code = shim::shell_code(exit);
+  if (overran_.erase({job, attempt}) > 0) return on_over(job, attempt, Outcome::Oom, code);
   const bool ran_out = is_oom(exit, [&] { return read_tail(launcher_->log_path(job), kTail); });
   std::string words = note;
   if (ran_out) words += (words.empty() ? "" : "; ") + ("ran out of GPU memory, " + asked(job));
@@ -433,6 +434,7 @@ void Daemon::stop(const Stop& wanted) {
                                   berth::to_text(share.granted) +
                                   ", and the rest is granted to others");
   }
+  overran_.insert({wanted.job, wanted.attempt});
   launcher_->stop(wanted.job, wanted.attempt, Manner::AtOnce);
 }
 

@@ -129,9 +129,10 @@ class Daemon {
   std::vector<Input> inputs_;
   std::vector<Asked> asked_;
   std::vector<Follower> followers_;
-  std::map<GpuId, Instant> looking_;    ///< Asked of the probe and not answered.
-  std::optional<Instant> waits_since_;  ///< When the next step began to wait for looks.
-  std::map<JobId, Attempt> current_;    ///< The attempt of each job that holds a berth.
+  std::map<GpuId, Instant> looking_;             ///< Asked of the probe and not answered.
+  std::optional<Instant> waits_since_;           ///< When the next step began to wait for looks.
+  std::set<std::pair<JobId, Attempt>> overran_;  ///< Told to end for taking others' memory.
+  std::map<JobId, Attempt> current_;             ///< The attempt of each job that holds a berth.
   Loop::Alarm wake_;
   Loop::Alarm probe_alarm_;
   Loop::Alarm silence_alarm_;

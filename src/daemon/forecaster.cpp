@@ -1,6 +1,7 @@
 #include "daemon/forecaster.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t kMostShortages = 16;
 constexpr int kUnavailable = 503;
+constexpr std::chrono::seconds kPatience{2};  ///< With one question; the others wait meanwhile.
 
 http::Response refusal(int status, std::string_view message) {
   return {.status = status, .body = http::error_body(message)};
@@ -197,10 +199,12 @@ Json why_json(const ClusterView& view, JobId id, std::string_view policy) {
 
 http::Response ending() { return refusal(kUnavailable, "berthd is ending; ask the next one"); }
 
-/// Runs to the end, or until the daemon ends. Returns: whether it got there.
+/// Runs to the end, as far as patience goes. Returns: false if the daemon ends meanwhile.
 bool finish(ForwardRun& run, const std::stop_token& stop) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
   while (run.advance()) {
     if (stop.stop_requested()) return false;
+    if (std::chrono::steady_clock::now() > until) run.stop_here();
   }
   return true;
 }

@@ -12,12 +12,12 @@ namespace {
 
 std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
 
-Duration meant(DurationClass duration_class, const ClassBounds& bounds) {
+Duration meant(DurationClass duration_class, const HeadroomKeys& keys) {
   switch (duration_class) {
     case DurationClass::Short:
-      return bounds.short_jobs;
+      return keys.short_bound;
     case DurationClass::Medium:
-      return bounds.medium_jobs;
+      return keys.medium_bound;
     case DurationClass::Long:
     case DurationClass::Service:
       return kForever;
@@ -87,7 +87,7 @@ ForwardRun::Plan ForwardRun::plan_of(const Job& job) const {
     plan.basis = Basis::Estimate;
     plan.end = after(job.spec.estimate);
   } else {
-    const Duration whole = meant(job.spec.duration_class, options_.bounds);
+    const Duration whole = meant(job.spec.duration_class, engine_.view().settings().headroom);
     if (whole == kForever || whole <= view.ran()) return plan;
     plan.basis = Basis::Class;
     plan.end = after(whole);
@@ -133,6 +133,12 @@ bool ForwardRun::advance() {
     if (!plans_.contains(id) && view.find(id)->state != JobState::Stopping) schedule(id);
   }
   return true;
+}
+
+void ForwardRun::stop_here() {
+  if (done_) return;
+  give_up("it does not start within the next " + seconds_text(now_ - first_) +
+          " s, and to look further ahead takes too long");
 }
 
 bool ForwardRun::find_next() {

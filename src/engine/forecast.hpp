@@ -23,7 +23,7 @@ namespace berth {
 enum class Basis : std::uint8_t {
   Limit,     ///< Its time limit, which is enforced.
   Estimate,  ///< Its estimate.
-  Class,     ///< What its duration class means.
+  Class,     ///< What its duration class means (Settings::headroom), until it has outlived that.
   None,      ///< Nothing says when: it is taken never to end.
 };
 
@@ -35,15 +35,8 @@ enum class Confidence : std::uint8_t {
   Unknown,   ///< No start is predicted.
 };
 
-/// How long a job without limit and estimate is taken to run. One that outlived it has no plan.
-struct ClassBounds {
-  Duration short_jobs = minutes(15);
-  Duration medium_jobs = hours(4);
-};
-
 struct ForecastOptions {
   Instant now = kStart;  ///< Where the run begins; the engine's time if that is later.
-  ClassBounds bounds;
   std::size_t most_steps = 20'000;
   Duration horizon = hours(24 * 30);
   std::size_t most_listed = 8;  ///< Of Forecast::before.
@@ -81,6 +74,8 @@ class ForwardRun {
 
   /// One instant. Returns: whether there is more to run.
   bool advance();
+  /// Ends the run: too much time was spent on it. What was seen so far is not known any better.
+  void stop_here();
   /// What is known so far.
   const Forecast& forecast() const { return found_; }
   const Engine& engine() const { return engine_; }

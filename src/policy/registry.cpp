@@ -16,8 +16,9 @@ constexpr PipelineOptions kPreempt{.preemption = Preemption::ByRank};
 constexpr PipelineOptions kRotate{.preemption = Preemption::ByRank, .quantum = minutes(5)};
 
 constexpr PolicyEntry order(std::string_view name, OrderFactory* make,
-                            const PipelineOptions& options) {
-  return {.name = name, .order = make, .options = options};
+                            const PipelineOptions& options,
+                            std::string_view place = "consolidated") {
+  return {.name = name, .order = make, .options = options, .place = place};
 }
 constexpr PolicyEntry whole(std::string_view name, PolicyFactory* make) {
   return {.name = name, .whole = make};
@@ -35,7 +36,7 @@ constexpr PolicyFactory* kDlas = [](const Knobs& k) {
 // clang-format off
 // One line per policy. Its factory is declared where it is named and defined in its own file.
 constexpr auto kPolicies = std::to_array<PolicyEntry>({
-    order("headroom", [](auto& k) { OrderFactory headroom; return headroom(k); }, kPromise),
+    order("headroom", [](auto& k) { OrderFactory headroom; return headroom(k); }, kPromise, "least-shared"),
     order("fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
     order("fifo-skip", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
     order("fifo-reserve", [](auto& k) { OrderFactory fifo; return fifo(k); }, kReserve),
@@ -121,7 +122,7 @@ Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string
                                               const Knobs& knobs) {
   const auto entry = find(policies(), name, "policy");
   if (!entry) return std::unexpected(entry.error());
-  const auto placer = find(placers(), place, "placement");
+  const auto placer = find(placers(), place.empty() ? (*entry)->place : place, "placement");
   if (!placer) return std::unexpected(placer.error());
   Knobs named = knobs;
   named.name = (*entry)->name;

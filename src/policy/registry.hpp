@@ -30,6 +30,7 @@ struct PolicyEntry {
   OrderFactory* order = nullptr;
   PipelineOptions options = {};
   PolicyFactory* whole = nullptr;
+  std::string_view place = "consolidated";  ///< The placement it is meant to go with.
 };
 
 struct PlacerEntry {
@@ -40,6 +41,7 @@ struct PlacerEntry {
 std::span<const PolicyEntry> policies();
 std::span<const PlacerEntry> placers();
 
+/// An empty `place` is the one the policy is meant to go with.
 /// Errors: NotFound with the known names for a policy or placement nobody registered.
 Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_view place,
                                               const Knobs& knobs = {});

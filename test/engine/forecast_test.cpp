@@ -90,11 +90,14 @@ TEST_F(Scene, TheClassCountsWhileItHolds) {
   const Forecast found = look(second, {.now = kStart + minutes(4)});
   EXPECT_EQ(found.start, kStart + minutes(15));
   EXPECT_EQ(found.confidence, Confidence::Estimate);
-  EXPECT_EQ(look(second, {.bounds = {.short_jobs = minutes(9)}}).start, kStart + minutes(9));
   const Forecast late = look(second, {.now = kStart + minutes(16)});
   EXPECT_EQ(late.start, std::nullopt);
   EXPECT_EQ(late.confidence, Confidence::Unknown);
   EXPECT_EQ(late.unplanned, std::vector{JobId(1)});
+  Settings settings;
+  settings.headroom.short_bound = minutes(9);
+  engine_->step(kStart, std::vector<Input>{Configured{settings}});
+  EXPECT_EQ(look(second).start, kStart + minutes(9));
 }
 
 TEST_F(Scene, NamesWhoHasNoKnownEnd) {
@@ -157,6 +160,20 @@ TEST_F(Scene, SaysWhyNothingIsPredicted) {
   engine_->step(kStart, std::vector<Input>{GpuHealth{GpuId(0), false}, CancelAsked{JobId(1)},
                                            Released{JobId(1), Attempt(1)}, ReleaseAsked{second}});
   EXPECT_EQ(look(second).text, "nothing is in sight that would let it start");
+}
+
+TEST_F(Scene, ARunCanBeStopped) {
+  submit(of(20_GiB, seconds(100)));
+  submit(of(20_GiB, seconds(100)));
+  const JobId third = submit(of(20_GiB));
+  ForwardRun run(copy(), third, {});
+  EXPECT_TRUE(run.advance());
+  EXPECT_TRUE(run.advance());
+  run.stop_here();
+  EXPECT_FALSE(run.advance());
+  EXPECT_EQ(run.forecast().text,
+            "it does not start within the next 100 s, and to look further ahead takes too long");
+  EXPECT_EQ(run.forecast().confidence, Confidence::Unknown);
 }
 
 TEST_F(Scene, AJobWithABerthHasStarted) {

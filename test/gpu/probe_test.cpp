@@ -237,7 +237,7 @@ Sample busy_sample(std::optional<std::uint32_t> percent) {
 }
 
 TEST(Busy, IsToldInStepsOfAQuarter) {
-  for (const auto &[percent, told] :
+  for (const auto& [percent, told] :
        {std::pair(0, 0), {12, 0}, {13, 25}, {40, 50}, {74, 75}, {88, 100}, {100, 100}}) {
     EXPECT_EQ(measured_of(busy_sample(static_cast<std::uint32_t>(percent))).utilisation, told);
   }

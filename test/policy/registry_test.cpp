@@ -23,6 +23,10 @@ TEST(Registry, MakesEveryPolicyWithEveryPlacement) {
   }
 }
 
+TEST(Registry, EveryPolicyNamesAPlacementItGoesWith) {
+  for (const PolicyEntry& policy : policies()) EXPECT_TRUE(make_policy(policy.name, ""));
+}
+
 TEST(Registry, NamesAreUnique) {
   std::set<std::string_view> names;
   for (const PolicyEntry& entry : policies()) EXPECT_TRUE(names.insert(entry.name).second);

@@ -83,8 +83,8 @@ std::string test_name(const testing::TestParamInfo<const char*>& policy) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Property, Forecasts,
-                         testing::Values("fifo", "fifo-skip", "fifo-reserve", "exclusive", "sjf",
-                                         "smallest-first", "fair-share"),
+                         testing::Values("headroom", "fifo", "fifo-skip", "fifo-reserve",
+                                         "exclusive", "sjf", "smallest-first", "fair-share"),
                          test_name);
 
 }  // namespace

@@ -1,13 +1,12 @@
 // Headroom: equal service for users, short jobs first within a user, and promises that hold.
 //
-// Rule: the user with the least decayed dominant service per weight goes first, whatever the class
-// of
-//   his jobs. Within a user, the earliest submitted first, where a medium job counts as submitted
-//   `ageing` later and a long one twice that. A job that outlives its class joins the next; a user
-//   whose jobs did so `liar_after` times more often than not is not believed at the next
-//   submission. Whoever fits passes a job that does not; one that has waited `reserve_after` gets a
-//   place kept (promises.cpp), by limits that are enforced.
-// Reads: accounts (service, weight, broken classes), class, submitted, run time, limit, estimate.
+// Rule: the user with the least decayed dominant service per weight goes first, across classes.
+//   Within a user, the earliest submitted first, where a medium job counts as submitted `ageing`
+//   later and a long one twice that. A job that outlives its class joins the next; a user whose
+//   jobs did so `liar_after` times more often than not is not believed at the next submission.
+//   Whoever fits passes a job that does not; one that has waited `reserve_after` gets a place kept
+//   (promises.cpp), by limits that are enforced.
+// Reads: accounts (service, weight, outlived classes), class, submitted, run time.
 // Differs from the paper: nothing known; this is berth's own. Its parts: dominant shares (Ghodsi et
 //   al., NSDI 2011) over time with decay, backfill behind a reservation (EASY, Lifka 1995), ageing
 //   as an offset so that ranks never move. doc/adr/0010 argues it. Cost: O(running) per pass, O(1)

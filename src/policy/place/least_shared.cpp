@@ -1,15 +1,13 @@
 // Least shared: fewest tenants first, busy GPUs last, then best fit.
 //
-// Rule: of the GPUs that fit, those that are not busy (or have no tenant), then those with the
-// fewest
-//   tenants, then those with the least free memory; foreign use beyond the guard band counts as a
-//   tenant. The node whose chosen GPUs are best by the same measure, the first among equals. Whole
-//   GPUs go to the node with the fewest free ones that has enough; a job larger than the largest
-//   node takes GPUs from the first nodes on.
+// Rule: of the GPUs that fit, those that are not busy or have no tenant, then the fewest tenants,
+//   then the least free memory; foreign use beyond the guard band counts as a tenant. The node
+//   whose chosen GPUs are best by the same measure, the first among equals. Whole GPUs go to the
+//   node with the fewest free ones that has enough; a job larger than the largest node takes GPUs
+//   from the first nodes on.
 // Reads: ask, tenants, measured utilisation, free memory per GPU, key share_below_percent.
-// Differs from the paper: nothing known; sharing slows jobs, so it is the last resort (Gandiva,
-// OSDI
-//   2018, packs by utilisation too, but migrates). Cost: O(GPUs log GPUs per node).
+// Differs from the paper: nothing known; sharing slows jobs, so it is the last resort. (Gandiva,
+//   OSDI 2018, packs by utilisation too, but migrates.) Cost: O(GPUs log GPUs per node).
 #include <algorithm>
 #include <memory>
 #include <tuple>
