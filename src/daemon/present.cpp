@@ -163,6 +163,8 @@ Expected<Json> Presenter::job(JobId id) {
 }
 
 Json Presenter::brief(JobId id) {
+  const Job* const known = keeper_.engine().view().find(id);
+  if (known != nullptr) return {{"id", id.value()}, {"state", state_word(known->state)}};
   const auto json = job(id);
   if (!json) return {{"id", id.value()}, {"state", "lost"}};
   return {{"id", id.value()}, {"state", json->at("state")}};

@@ -22,7 +22,7 @@ class Why : public testing::Test {
  protected:
   Why() { rig_.start(); }
 
-  Json wish(const Json& more) const {
+  Json wish(const Json& more = Json::object()) const {
     Json body = {{"command", {"true"}},
                  {"directory", "/"},
                  {"environment", Json::array()},
@@ -30,7 +30,7 @@ class Why : public testing::Test {
     body.update(more);
     return body;
   }
-  Rig::Answer dry_run(const Json& more) {
+  Rig::Answer dry_run(const Json& more = Json::object()) {
     return rig_.request("POST", "/v1/jobs?dry_run=true", wish(more));
   }
   double granted_at(int id) { return rig_.job(id)["attempts"][0]["granted_at"]; }
@@ -64,13 +64,13 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
 }
 
 TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
-  const auto now = dry_run({});
+  const auto now = dry_run();
   ASSERT_EQ(now.status, 200) << now.body;
   EXPECT_EQ(now.body["admitted_now"], true);
   EXPECT_EQ(now.body["gpus"], Json({0}));
   EXPECT_EQ(now.body["reason"], "");
   const int first = rig_.submit("sleep 60", {{"vram_bytes", 20 * kGiB}, {"class", "long"}});
-  const auto later = dry_run({});
+  const auto later = dry_run();
   EXPECT_EQ(later.body["admitted_now"], false);
   EXPECT_THAT(std::string(later.body["reason"]), HasSubstr("0 of 1 GPUs could take it now"));
   EXPECT_EQ(later.body["confidence"], "unknown");
@@ -83,7 +83,7 @@ TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
 TEST_F(Why, RefusesWhatMakesNoSense) {
   EXPECT_EQ(rig_.request("GET", "/v1/jobs/9/why").status, 404);
   EXPECT_EQ(rig_.request("POST", "/v1/jobs/9/why").status, 405);
-  EXPECT_EQ(rig_.request("POST", "/v1/jobs?dry_run=perhaps", wish({})).status, 400);
+  EXPECT_EQ(rig_.request("POST", "/v1/jobs?dry_run=perhaps", wish()).status, 400);
   const auto impossible = dry_run({{"gpus", 2}});
   EXPECT_EQ(impossible.status, 422);
   EXPECT_EQ(impossible.body["error"], "asks 2 GPUs, the cluster has 1");
