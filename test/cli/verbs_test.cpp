@@ -157,7 +157,8 @@ TEST_F(Verbs, FollowedLogsGoOnAfterARestart) {
   daemon_.answer("GET /v1/jobs/1", {{.body = R"({"id":1,"state":"running"})"},
                                     {.body = R"({"id":1,"state":"done"})"}});
   Program logs({"logs", "-f", "1"}, options());
-  daemon_.take_stream("GET /v1/jobs/1/log")->write("one\n");
+  const auto first = daemon_.take_stream("GET /v1/jobs/1/log");  // let go, it would end in order
+  first->write("one\n");
   logs.await_out("one\n");
   EXPECT_EQ(daemon_.take("GET /v1/jobs/1/log").parameter("follow"), "true");
   daemon_.stop();
