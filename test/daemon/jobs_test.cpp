@@ -181,7 +181,7 @@ TEST_F(Jobs, SayWhyTheyWait) {
 
 TEST_F(Jobs, ReportWhatTheyLike) {
   const std::string tool = (test::source_dir() / "examples/report").string();
-  const int id = rig_.submit("PYTHONPATH=" + tool +
+  const int id = rig_.submit("PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=" + tool +
                              " python3 -c 'import berth_report as b; b.report(\"step\", 7); "
                              "b.report(\"loss\", 0.25)'; sleep 1000");
   eventually("the report is there", [&] { return rig_.job(id)["reports"].size() == 2; });
