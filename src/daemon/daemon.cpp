@@ -27,8 +27,6 @@ constexpr std::size_t kTail = 16 * 1024;            ///< Of a log, looked at for
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
 
-std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
-
 /// `0,2`: as CUDA_VISIBLE_DEVICES takes them.
 std::string list_of(const std::vector<GpuId>& gpus) {
   std::string list;

@@ -39,8 +39,6 @@ std::vector<JobId> touched_by(std::span<const Input> inputs, const Effects& effe
   return jobs;
 }
 
-std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
-
 Expected<Engine> engine_of(const journal::Snapshot& snapshot) {
   auto policy = make_policy(snapshot.policy, snapshot.place);
   if (!policy) return std::unexpected(policy.error());

@@ -47,6 +47,8 @@ struct Stepped {
   const Effects* effects = nullptr;  ///< Good until the next step.
 };
 
+inline std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
+
 class Keeper {
  public:
   /// Brings the engine back from the journal, or makes a new one for `cluster`. A change of policy

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/admission.hpp"
+#include "daemon/oom.hpp"
 #include "daemon/requests.hpp"
 #include "engine/explain.hpp"
 
@@ -15,7 +16,6 @@ namespace {
 constexpr int kTimeoutCode = 124;
 constexpr int kLostCode = 125;
 constexpr int kCancelledCode = 137;
-constexpr int kOomCode = 77;
 
 double in_seconds(Duration duration) { return static_cast<double>(micros(duration)) / 1e6; }
 

@@ -5,25 +5,13 @@
 
 #include "core/text.hpp"
 #include "engine/explain.hpp"
+#include "policy/classes.hpp"
 
 namespace berth {
 
 namespace {
 
 std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
-
-Duration meant(DurationClass duration_class, const HeadroomKeys& keys) {
-  switch (duration_class) {
-    case DurationClass::Short:
-      return keys.short_bound;
-    case DurationClass::Medium:
-      return keys.medium_bound;
-    case DurationClass::Long:
-    case DurationClass::Service:
-      return kForever;
-  }
-  return kForever;
-}
 
 std::string text_of(const Forecast& found) {
   if (!found.guessed.empty()) {
@@ -87,7 +75,7 @@ ForwardRun::Plan ForwardRun::plan_of(const Job& job) const {
     plan.basis = Basis::Estimate;
     plan.end = after(job.spec.estimate);
   } else {
-    const Duration whole = meant(job.spec.duration_class, engine_.view().settings().headroom);
+    const Duration whole = bound_of(job.spec.duration_class, engine_.view().settings().headroom);
     if (whole == kForever || whole <= view.ran()) return plan;
     plan.basis = Basis::Class;
     plan.end = after(whole);

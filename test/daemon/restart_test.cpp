@@ -25,6 +25,23 @@ std::string until(const std::string& name) {
   return "while [ ! -e " + name + " ]; do sleep 0.01; done; ";
 }
 
+struct Family {
+  int id;
+  pid_t child;
+};
+
+/// A running job with a process that left its session.
+Family submit_with_grandchild(Rig& rig) {
+  const int id = rig.submit("setsid sleep 1000 & echo $! > child; sleep 1000");
+  rig.wait_for(id, "running");
+  pid_t child = 0;
+  eventually("the grandchild runs", [&] {
+    std::ifstream(rig.folder() / "child") >> child;
+    return child > 0;
+  });
+  return {id, child};
+}
+
 TEST(Restart, JobsGoOnAfterSigterm) {
   Rig rig;
   rig.start();
@@ -93,38 +110,26 @@ TEST(Restart, AnAdoptedJobCanBeCancelled) {
 TEST(Restart, AKilledShimEndsItsJobAndIsTold) {
   Rig rig;
   rig.start();
-  const int id = rig.submit("setsid sleep 1000 & echo $! > child; sleep 1000");
-  rig.wait_for(id, "running");
-  pid_t child = 0;
-  eventually("the grandchild runs", [&] {
-    std::ifstream(rig.folder() / "child") >> child;
-    return child > 0;
-  });
+  const auto [id, child] = submit_with_grandchild(rig);
   kill(rig.shim_of(id), SIGKILL);
   const Json job = rig.wait_end(id);
   EXPECT_EQ(job["state"], "lost");
   EXPECT_EQ(job["exit_code"], 125);
   EXPECT_THAT(job["note"].get<std::string>(), HasSubstr("shim died"));
-  eventually("the grandchild is gone", [&] { return !test::is_alive(child); });
+  eventually("the grandchild is gone", [pid = child] { return !test::is_alive(pid); });
   EXPECT_EQ(rig.wait_end(rig.submit("echo next"))["state"], "done");
 }
 
 TEST(Restart, AShimKilledWhileNobodyLooksIsTold) {
   Rig rig;
   rig.start();
-  const int id = rig.submit("setsid sleep 1000 & echo $! > child; sleep 1000");
-  rig.wait_for(id, "running");
-  pid_t child = 0;
-  eventually("the grandchild runs", [&] {
-    std::ifstream(rig.folder() / "child") >> child;
-    return child > 0;
-  });
+  const auto [id, child] = submit_with_grandchild(rig);
   const pid_t shim = rig.shim_of(id);
   rig.kill();
   kill(shim, SIGKILL);
   rig.start();
   EXPECT_EQ(rig.wait_end(id)["state"], "lost");
-  eventually("the grandchild is gone", [&] { return !test::is_alive(child); });
+  eventually("the grandchild is gone", [pid = child] { return !test::is_alive(pid); });
 }
 
 TEST(Restart, WhatAJobLeavesBehindIsEnded) {
