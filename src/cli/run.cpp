@@ -55,6 +55,15 @@ Words split(std::span<char* const> words, const Verb* verb) {
   return parts;
 }
 
+/// `berth: frob: no such verb; there is: run, ...`
+int refuse_verb(const std::string& what) {
+  std::string known;
+  for (const Verb& verb : kVerbs) known += (known.empty() ? "" : ", ") + std::string(verb.name);
+  return report_usage(what + "; there is: " + known);
+}
+
+bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
+
 /// Only the verb that is called is built: the others' options cost more than a request.
 void add_verbs(CLI::App& app, Action& chosen, const Verb* only, const FromDashes& from_dashes) {
   for (const Verb& verb : kVerbs) {
@@ -76,9 +85,11 @@ int report_usage(const std::string& message) {
 
 int run(int argc, char** argv) {
   const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
-  const auto* const called =
-      words.empty() ? kVerbs.end() : std::ranges::find(kVerbs, words.front(), &Verb::name);
+  if (words.empty()) return refuse_verb("no verb");
+  const auto* const called = std::ranges::find(kVerbs, words.front(), &Verb::name);
   const Verb* const verb = called == kVerbs.end() ? nullptr : called;
+  const bool is_known = verb != nullptr || asks_for_help(words.front());
+  if (!is_known) return refuse_verb(words.front() + std::string(": no such verb"));
   auto [reversed, from_dashes] = split(words, verb);
 
   CLI::App app("berth gives every GPU job a place where its memory is guaranteed.", "berth");
@@ -88,9 +99,9 @@ int run(int argc, char** argv) {
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    const bool asked_for_help = error.get_exit_code() == 0;
-    app.exit(error);
-    return asked_for_help ? 0 : kBadUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
+    const std::string name = verb == nullptr ? "" : " " + std::string(verb->name);
+    return report_usage(std::string(error.what()) + "; see berth" + name + " --help");
   }
   return chosen();
 }

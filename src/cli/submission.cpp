@@ -197,7 +197,8 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   // One value each, so that the command's words are not taken for more of them.
   option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone insists on one.")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   option("--cwd", options.directory, "DIR", "Where it runs. [here]");
   verb.add_flag("--exclusive", options.exclusive, "Nobody else on its GPUs.");
 }

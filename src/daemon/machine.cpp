@@ -19,22 +19,24 @@ Bytes round_up(Bytes bytes) {
   return kProbeStep * steps;
 }
 
-std::unexpected<Error> emulation_failed(const std::string& why) {
-  return fail(ErrorCode::InvalidArgument, "--emulate: " + why);
+std::unexpected<Error> emulation_failed(const Options& options, const std::string& why) {
+  return fail(ErrorCode::InvalidArgument, "--emulate " + options.emulate + ": " + why);
 }
 
 /// Makes the emulated GPUs, and lets this process see them: its own library is opened by path.
 Expected<std::string> emulate(Machine& machine, const Options& options, Bytes& context) {
   const auto gpus = emu::parse_gpus(options.emulate);
-  if (!gpus) return emulation_failed(gpus.error());
+  if (!gpus) return emulation_failed(options, gpus.error());
   const auto libraries = emu::find_library_directory();
-  if (!libraries) return emulation_failed(libraries.error());
+  if (!libraries) return emulation_failed(options, libraries.error());
   emu::Spec spec{.gpu_bytes = *gpus};
   if (::geteuid() != 0) spec.mode = 0600;
   const std::string path = options.state + "/emulated-gpus";
-  if (auto made = emu::open_or_create(path, spec); !made) return emulation_failed(made.error());
+  if (auto made = emu::open_or_create(path, spec); !made) {
+    return emulation_failed(options, made.error());
+  }
   if (auto written = emu::write_environment(path, *libraries); !written) {
-    return emulation_failed(written.error());
+    return emulation_failed(options, written.error());
   }
   machine.emulated = true;
   machine.environment = emu::environment(path, *libraries);

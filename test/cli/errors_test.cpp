@@ -1,0 +1,174 @@
+// Goal: whatever is typed wrong is named with its value and what is allowed, in one line on
+// standard error, with exit code 2, before anybody is asked. Method: the real program, where no
+// daemon is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/program.hpp"
+
+namespace berth {
+namespace {
+
+using test::Ran;
+using test::ScratchFolder;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr int kFailed = 125;
+constexpr int kBadUsage = 2;
+
+Ran berth(std::vector<std::string> arguments) {
+  return test::berth(std::move(arguments), {.environment = {"BERTH_SOCKET=/no/such/socket"}});
+}
+
+/// `berth submit WORDS... true` is refused with exactly this.
+void expect_refused(std::vector<std::string> words, const std::string& message) {
+  words.insert(words.begin(), "submit");
+  words.emplace_back("true");
+  const Ran ran = berth(words);
+  EXPECT_EQ(ran.exit_code, kBadUsage) << ran.err;
+  EXPECT_EQ(ran.err, "berth: " + message + "\n");
+  EXPECT_EQ(ran.out, "");
+}
+
+TEST(CliErrors, AnUnknownVerbIsNamedWithThoseThereAre) {
+  for (const auto& [words, begin] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{}, "berth: no verb; there is: run, submit, ls, "},
+           {{"frob"}, "berth: frob: no such verb; there is: run, submit, ls, "},
+           {{""}, "berth: : no such verb; there is: run, "},
+           {{"--frob", "ls"}, "berth: --frob: no such verb; there is: run, "}}) {
+    const Ran ran = berth(words);
+    EXPECT_EQ(ran.exit_code, kBadUsage);
+    EXPECT_THAT(ran.err, StartsWith(begin));
+  }
+}
+
+TEST(CliErrors, AnUnknownOptionIsNamedWithItsVerb) {
+  EXPECT_EQ(berth({"ls", "--frob"}).err,
+            "berth: The following argument was not expected: --frob; see berth ls --help\n");
+  EXPECT_EQ(berth({"ls", "extra"}).err,
+            "berth: The following argument was not expected: extra; see berth ls --help\n");
+  EXPECT_EQ(berth({"show"}).err, "berth: JOB is required; see berth show --help\n");
+  EXPECT_EQ(berth({"submit", "--vram"}).err,
+            "berth: --vram: 1 required SIZE missing; see berth submit --help\n");
+  for (const char* verb : {"run", "submit"}) {
+    const Ran ran = berth({verb, "--frob", "true"});
+    EXPECT_EQ(ran.exit_code, kBadUsage);
+    EXPECT_EQ(ran.err, "berth: --frob: no such option\n");
+  }
+  EXPECT_EQ(berth({"ls", "--frob"}).exit_code, kBadUsage);
+}
+
+TEST(CliErrors, ASizeThatIsNoneIsNamedWithTheLimits) {
+  for (const char* size : {"0", "0G", "-1", "-5G", "1e99G", "99999999999999999999G", "1025T", "G",
+                           "1.5", "ten", "", "nan", "0x10", "1G ", "MAX"}) {
+    for (const char* option : {"--vram", "--mem"}) {
+      expect_refused({option, size},
+                     std::string(option) + " " + size +
+                         ": is no size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
+    }
+  }
+}
+
+TEST(CliErrors, ANumberThatIsNoneIsNamedWithItsLimits) {
+  for (const char* count : {"-1", "4097", "1.5", "two", "", "99999999999999999999"}) {
+    expect_refused({"--gpus", count},
+                   "--gpus " + std::string(count) + ": is no whole number from 0 to 4096");
+  }
+  expect_refused({"--retries", "101"}, "--retries 101: is no whole number from 0 to 100");
+  for (const char* cores : {"0", "-1", "1e9", "100001", "many"}) {
+    expect_refused({"--cpus", cores},
+                   "--cpus " + std::string(cores) +
+                       ": is no number of cores such as 0.5 or 16, from 0.001 to 100000");
+  }
+  for (const char* time : {"0", "-1h", "3651d", "1e9", "1:99:00", "soon"}) {
+    expect_refused({"--time", time}, "--time " + std::string(time) +
+                                         ": is no duration such as 90, 90s, 15m, 4h, 2d or 1:30:00,"
+                                         " above 0 and up to 3650d");
+  }
+}
+
+TEST(CliErrors, AWordThatIsNoneIsNamedWithThoseThereAre) {
+  expect_refused({"--class", "huge"}, "--class huge: is none of short, medium, long, service");
+  expect_refused({"--kind", ""}, "--kind : is none of training, inference, notebook, hpo, batch");
+}
+
+TEST(CliErrors, ACommandIsNeeded) {
+  for (const char* verb : {"run", "submit"}) {
+    for (const auto& words :
+         {std::vector<std::string>{verb}, {verb, "--"}, {verb, "--gpus", "1", "--"}}) {
+      const Ran ran = berth(words);
+      EXPECT_EQ(ran.exit_code, kBadUsage);
+      EXPECT_EQ(ran.err, "berth: no command; give it after --\n");
+    }
+  }
+}
+
+TEST(CliErrors, AVariableThatIsNoneIsNamed) {
+  expect_refused({"--env", "=x"}, "--env =x: has no name before its =");
+  expect_refused({"--env", "A=1", "--env", "B"},
+                 "--env B: is not set here; give it a value as NAME=VALUE");
+  expect_refused({"--env", "A=\xFF"}, "--env A: is no UTF-8");
+}
+
+/// The word behind it is the command's, not a second variable.
+TEST(CliErrors, AVariableIsOneWord) {
+  const Ran ran = berth({"submit", "--env", "A=b", "true"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_THAT(ran.err, StartsWith("berth: no berthd answers at /no/such/socket; start one with: "));
+}
+
+TEST(CliErrors, AFolderThatIsNoneIsNamed) {
+  expect_refused({"--cwd", "/no/such"}, "--cwd /no/such: No such file or directory");
+  expect_refused({"--cwd", "/dev/null"}, "--cwd /dev/null: is no folder");
+  expect_refused({"--cwd", ""}, "--cwd '': is no folder");
+}
+
+TEST(CliErrors, AWorkingDirectoryThatIsGoneIsNamed) {
+  const ScratchFolder scratch;
+  const auto before = std::filesystem::current_path();
+  const std::string gone = scratch / "gone";
+  std::filesystem::create_directory(gone);
+  std::filesystem::current_path(gone);
+  std::filesystem::remove(gone);
+  const Ran ran = berth({"submit", "true"});
+  std::filesystem::current_path(before);
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: the working directory: No such file or directory\n");
+}
+
+TEST(CliErrors, BytesThatAreNoUtf8AreRefusedButInTheEnvironmentLeftOut) {
+  Ran ran = berth({"submit", "echo", "\xFF"});
+  EXPECT_EQ(ran.exit_code, kBadUsage);
+  EXPECT_EQ(ran.err, "berth: argument 2 of the command is no UTF-8\n");
+  expect_refused({"--name", "\xC3"}, "--name \xC3: is no UTF-8");
+  ran = test::berth({"submit", "true"},
+                    {.environment = {"BERTH_SOCKET=/no/such/socket", "X=\xFE", "\xFE=x"}});
+  EXPECT_THAT(ran.err, HasSubstr("berth: the variable X is left out: its value is no UTF-8\n"));
+  EXPECT_THAT(ran.err, HasSubstr("berth: a variable whose name is no UTF-8 is left out\n"));
+}
+
+TEST(CliErrors, AJobIsANumber) {
+  for (const char* verb : {"show", "logs", "why", "wait", "cancel", "hold", "release"}) {
+    for (const char* job : {"0", "x", "", "1.0", "99999999999999999999"}) {
+      const Ran ran = berth({verb, job});
+      EXPECT_EQ(ran.exit_code, kBadUsage) << verb;
+      EXPECT_EQ(ran.err, "berth: " + std::string(job) + ": is no job number\n");
+    }
+  }
+}
+
+TEST(CliErrors, ASocketThatIsNoneIsNamed) {
+  for (const char* path : {"/no/such/socket", "/dev/null"}) {
+    const Ran ran = berth({"ls", "--socket", path});
+    EXPECT_EQ(ran.exit_code, kFailed);
+    EXPECT_EQ(ran.err, "berth: no berthd answers at " + std::string(path) +
+                           "; start one with: berthd --emulate 2x24GiB (without GPUs) or berthd\n");
+  }
+}
+
+}  // namespace
+}  // namespace berth
