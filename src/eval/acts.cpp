@@ -13,6 +13,7 @@
 #include "core/text.hpp"
 #include "eval/live.hpp"
 #include "eval/view.hpp"
+#include "eval/ways.hpp"
 
 namespace berth::eval {
 
@@ -21,21 +22,6 @@ namespace {
 using namespace literals;
 
 constexpr int kFailed = 1;
-
-struct Way {
-  const char* name;
-  const char* words;
-  const char* admission;
-  const char* policy;
-};
-
-constexpr Way kWays[] = {
-    {"none", "no scheduler: everybody starts at once", "none", "fifo-skip"},
-    {"free-memory", "polling: start where enough memory is free right now", "free-memory",
-     "fifo-skip"},
-    {"exclusive", "one job per GPU, as most clusters do", "guarantee", "exclusive"},
-    {"headroom", "berth: memory is promised before the start", "guarantee", "headroom"},
-};
 
 int report(const Error& error) {
   std::fprintf(stderr, "berth-eval: %s\n", error.message.c_str());
@@ -51,13 +37,14 @@ Expected<Scores> run_all_ways(const Stage& stage, const DemoOptions& options) {
       "ones. Everyone asks honestly for the memory they take.\n",
       workload.tasks.size(), workload.users.size(), options.gpus.c_str());
   Scores scores;
-  for (const Way& way : kWays) {
+  for (const Way& way : kDemoWays) {
     View view(std::string(way.name) + ": " + way.words);
-    const auto run = run_live(
-        stage, workload,
-        {.name = way.name,
-         .daemon = {.gpus = options.gpus, .admission = way.admission, .policy = way.policy}},
-        [&](const Moment& moment) { view.show(moment); });
+    const auto run = run_live(stage, workload,
+                              {.name = way.name,
+                               .daemon = {.gpus = options.gpus,
+                                          .admission = word_for(way.admission),
+                                          .policy = way.policy}},
+                              [&](const Moment& moment) { view.show(moment); });
     if (!run) return std::unexpected(run.error());
     scores.emplace_back(way.name, score(workload, *run));
   }

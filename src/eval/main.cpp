@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "eval/acts.hpp"
+#include "eval/evaluation.hpp"
 
 namespace berth::eval {
 
@@ -18,6 +19,17 @@ int main(int argc, char** argv) {
   CLI::App* const verb = app.add_subcommand("demo", "The demonstration, with a live view.");
   verb->add_option("--seed", demo.seed, "Of the workload.")->capture_default_str();
   verb->add_option("--gpus", demo.gpus, "Emulated GPUs.")->capture_default_str();
+  EvaluationOptions evaluation;
+  CLI::App* const all = app.add_subcommand("all", "Every way, several seeds, live and simulated.");
+  all->add_option("--seeds", evaluation.seeds, "Of the workloads.")
+      ->delimiter(',')
+      ->capture_default_str();
+  all->add_option("--folder", evaluation.folder, "Gets evaluation.md and evaluation.json.")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  all->add_option("--at-once", evaluation.at_once, "Live runs beside each other.")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -25,7 +37,7 @@ int main(int argc, char** argv) {
     app.exit(error);
     return asked_for_help ? 0 : kBadUsage;
   }
-  return run_demo(demo);
+  return verb->parsed() ? run_demo(demo) : run_evaluation(evaluation);
 }
 
 }  // namespace

@@ -117,6 +117,26 @@ Score score(const Workload& workload, const Run& run) {
   return score;
 }
 
+Score together(std::span<const Score> scores) {
+  Score all;
+  const auto share = 1.0 / static_cast<double>(scores.size());
+  for (const Score& score : scores) {
+    all.finished += score.finished;
+    all.oom_by_admission += score.oom_by_admission;
+    all.oom_by_overrun += score.oom_by_overrun;
+    all.failed_otherwise += score.failed_otherwise;
+    all.mean_wait += score.mean_wait * share;
+    all.p95_wait += score.p95_wait * share;
+    all.mean_jct += score.mean_jct * share;
+    all.slowdown += score.slowdown * share;
+    all.makespan += score.makespan * share;
+    all.user_spread += score.user_spread * share;
+    all.use.memory += score.use.memory * share;
+    all.use.busy += score.use.busy * share;
+  }
+  return all;
+}
+
 nlohmann::json to_json(const Score& score) {
   return {{"finished", score.finished},
           {"oom_by_admission", score.oom_by_admission},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct Score {
 };
 
 Score score(const Workload& workload, const Run& run);
+/// Several runs of one way as one: counts are sums, the rest are means. Requires: not empty.
+Score together(std::span<const Score> scores);
 
 nlohmann::json to_json(const Score& score);
 /// One line per run, aligned.

@@ -77,7 +77,8 @@ Stage::~Stage() {
 
 Expected<Berthd> Berthd::start(const Stage& stage, const DaemonOptions& options) {
   static int number = 0;
-  const std::string state = stage.folder() + "/state-" + std::to_string(++number);
+  const std::string state =
+      stage.folder() + "/state-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
   std::ofstream(state + ".toml") << "probe = \"200ms\"\ngrace = \"500ms\"\n";
   std::vector<std::string> words = {stage.program("berthd"),
                                     "--state",

@@ -28,7 +28,7 @@ const std::vector<Level>& all_levels() {
       {"daemon", {"journal", "engine", "policy", "core", "gpu", "shim", "http", "emu"}},
       {"slurm", {"engine", "policy", "core"}},
       {"cli", {"sim", "http", "shim", "journal", "trace", "policy", "core"}},
-      {"eval", {"http", "core"}},
+      {"eval", {"engine", "policy", "gpu", "http", "core"}},
       {"emu", {}},
   };
   return levels;
