@@ -103,6 +103,8 @@ Daemon::Daemon(const Options& options, Machine machine, Keeper keeper)
       leaving_alarm_(loop_, [this] { look_at(watcher_.left()); }),
       retry_alarm_(loop_, [this] { is_retrying_ = false; }),
       start_again_alarm_(loop_, [this] {
+        // On a full disk it would fail again, and to write that down takes room from others' ends.
+        if (!keeper_->check_room()) return start_again_alarm_.set(kStartAgain);
         for (Input& input : std::exchange(not_started_, {})) inputs_.push_back(std::move(input));
       }) {}
 
@@ -155,6 +157,7 @@ Expected<void> Daemon::open_rest() {
     faults_ = std::jthread([this](const std::stop_token& stop) { listen_for_faults(stop); });
   }
   recover();
+  static_cast<void>(keeper_->check_room());  // the sooner it is set aside, the better
   return {};
 }
 
@@ -293,6 +296,7 @@ void Daemon::listen_for_faults(const std::stop_token& stop) {
 
 void Daemon::turn() {
   for (Input& input : watcher_.take_released()) inputs_.push_back(std::move(input));
+  refuse_without_room();
   if ((inputs_.empty() && asked_.empty()) || is_retrying_ || wait_for_look()) return;
   step();
 }
@@ -348,6 +352,21 @@ void Daemon::step() {
 }
 
 void Daemon::refuse_all(std::vector<Asked> asked, const Error& error) {
+/// What begins on a full disk could not be written to its end.
+void Daemon::refuse_without_room() {
+  const auto is_job = [](const Asked& asked) { return asked.submission.has_value(); };
+  if (std::ranges::none_of(asked_, is_job)) return;
+  const auto room = keeper_->check_room();
+  if (room) return;
+  const auto jobs = std::ranges::stable_partition(asked_, std::not_fn(is_job));
+  for (const Asked& one : jobs) {
+    one.exchange->respond(
+        {.status = kInsufficientStorage,
+         .body = http::error_body("nothing was changed: " + room.error().message)});
+  }
+  asked_.erase(jobs.begin(), jobs.end());
+}
+
   const bool is_written = keeper_->is_broken();  // the daemon that comes next does it
   const std::string what = is_written
                                ? "it is written down but not done; berthd ends, ask the next: "

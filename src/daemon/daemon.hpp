@@ -98,6 +98,7 @@ class Daemon {
   void step();
   void fail_with(const Error& error);
   void refuse_all(std::vector<Asked> asked, const Error& error);
+  void refuse_without_room();
   void answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted);
   void publish(const std::vector<JobId>& touched);
 

@@ -93,6 +93,10 @@ Json disk(const Daemon& daemon) {
   }
   const Bytes space(static_cast<std::int64_t>(status.f_bavail * status.f_frsize));
   const std::string detail = daemon.options().state + ": " + to_text(space) + " free";
+  if (space < journal::kReserve) {
+    return check("disk", "fail",
+                 detail + ", jobs are taken in from " + to_text(journal::kReserve) + " on");
+  }
   return check("disk", space.raw() < kLittleSpace ? "warn" : "ok", detail);
 }
 

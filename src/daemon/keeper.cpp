@@ -1,7 +1,12 @@
 #include "daemon/keeper.hpp"
 
-#include <algorithm>
+#include <sys/statvfs.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/text.hpp"
 #include "engine/journal.hpp"
 #include "policy/registry.hpp"
 
@@ -325,6 +330,19 @@ Expected<void> Keeper::write_effect_rows(Instant now) {
 }
 
 // ---- Snapshots -------------------------------------------------------------------------------
+
+Expected<void> Keeper::check_room() {
+  if (auto reserved = store_.reserve(); !reserved) return reserved;
+  struct statvfs disk{};
+  const std::string& path = store_.path();
+  if (::statvfs(path.c_str(), &disk) != 0)
+    return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  const Bytes free(static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize));
+  if (free >= journal::kReserve) return {};
+  return fail(ErrorCode::Io, path + ": its disk has " + to_text(free) +
+                                 " free, jobs are taken in from " + to_text(journal::kReserve) +
+                                 " on");
+}
 
 Expected<void> Keeper::snapshot_now(journal::Continuity continuity) {
   return with_deferred([&] { return add_snapshot(continuity); });

@@ -72,6 +72,9 @@ class Keeper {
   Expected<void> sync() const { return store_.sync(); }
   /// Moves the log into the file, so that no step has to. From any thread; may take a while.
   Expected<void> checkpoint() const { return store_.checkpoint(); }
+  /// Whether new jobs may be taken in: their ends must be written, too. Errors: Io if less than
+  /// journal::kReserve is free beside what is set aside for the log.
+  Expected<void> check_room();
   /// Writes a snapshot if there is enough since the last one to be worth it.
   Expected<void> snapshot_if_due();
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.

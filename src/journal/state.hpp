@@ -60,6 +60,11 @@ struct Store::State {
   static int count_pages(void* state, sqlite3* db, const char* name, int pages);
 
   // ---- For the writing functions. A failure is kept until the transaction ends. ---------------
+  /// Of the log's index, while it is reserved. First, so that it is closed last: closing any
+  /// descriptor of that file drops the locks that SQLite holds on it in this process.
+  Descriptor index{};
+  bool is_reserved = false;
+
   Expected<void> may_write() const;
   std::unexpected<Error> keep(Error error);
   template <class... Values>

@@ -24,6 +24,8 @@ constexpr int kOverduePages = 8 * kCheckpointPages;
 /// So few are moved while the owner waits: a few milliseconds.
 constexpr int kFewPages = 256;
 constexpr int kMostRounds = 6;
+/// Of the log's index, which needs 32 KiB for every 4,096 pages.
+constexpr Bytes kIndexReserve{256 * 1024};
 
 // synchronous=NORMAL: a commit is written, not waited for; checkpoints still wait. No page of the
 // file is mapped, as a read error there would be a signal. What is dropped is not overwritten with
@@ -93,6 +95,10 @@ Expected<Descriptor> lock_log(const Connection& db) {
   return fail(ErrorCode::Conflict, db.path() + ": another process is writing it");
 }
 
+bool set_aside(const Descriptor& file, Bytes size) {
+  return ::fallocate(file.number(), FALLOC_FL_KEEP_SIZE, 0, size.raw()) == 0;
+}
+
 Expected<std::int64_t> last_entry(const Connection& db) {
   Query query(db,
               "SELECT max(ifnull((SELECT max(number) FROM entries), 0),"
@@ -110,6 +116,8 @@ Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() {
   if (state_) rollback();
 }
+
+const std::string& Store::path() const { return state_->db.path(); }
 
 // ---- Opening
 // -------------------------------------------------------------------------------------
@@ -282,5 +290,19 @@ Expected<int> Store::State::move_log(int how) {
   if ((code & 0xff) == SQLITE_BUSY) return 0;  // a reader needs the log as it is: next time
   return std::unexpected(background->error(code));
 }
+/// Blocks beyond the end of the file: SQLite writes into them as it appends, and never cuts them
+/// off while a connection is open. Nobody else can take them, as they could what is merely free. A
+/// file system that cannot set anything aside is used as it is.
+Expected<void> Store::reserve() {
+  State& state = *state_;
+  if (state.is_reserved) return {};
+  const std::string index = state.db.path() + "-shm";
+  if (state.index.number() < 0) state.index = Descriptor(::open(index.c_str(), O_RDWR | O_CLOEXEC));
+  const bool done = set_aside(state.log, kReserve) && set_aside(state.index, kIndexReserve);
+  state.is_reserved = done || errno == EOPNOTSUPP;
+  if (state.is_reserved) return {};
+  return system_error(state.db.path(), "no room for its log can be set aside");
+}
+
 
 }  // namespace berth::journal

@@ -23,6 +23,7 @@
 #include "core/ids.hpp"
 #include "core/job.hpp"
 #include "core/time.hpp"
+#include "core/units.hpp"
 
 namespace berth::journal {
 
@@ -111,6 +112,9 @@ struct Recovered {
 enum class Access : std::uint8_t { ReadWrite, ReadOnly };
 
 class Store {
+/// What Store::reserve() sets aside: twice what the log grows to before it is moved into the file.
+inline constexpr Bytes kReserve{std::int64_t{32} << 20};
+
  public:
   /// Opens the file, makes it if it is not there (ReadWrite, mode 0600), upgrades an older schema.
   /// ReadOnly changes nothing, so it refuses an older schema. Errors: Io; Conflict where another
@@ -123,6 +127,8 @@ class Store {
   ~Store();  ///< An open transaction is rolled back.
 
   // ---- Recovery -----------------------------------------------------------------------------
+  const std::string& path() const;
+
   /// From the latest snapshot on. Errors: BadData for gaps, for an entry without decisions that is
   /// not the last, and for rows that do not have their checksum.
   Expected<Recovered> recover() const;
@@ -185,6 +191,10 @@ class Store {
 
  private:
   struct State;
+  /// Sets room on the disk aside for the log, so that what has begun can be written to its end when
+  /// the disk is full; costs nothing once that is done. Errors: Io if there is not so much.
+  Expected<void> reserve();
+
   explicit Store(std::unique_ptr<State> state);
   static Expected<Store> open_to_read(const std::string& path);
   static Expected<Store> open_to_write(const std::string& path);

@@ -20,6 +20,7 @@ struct RigOptions {
   std::string gpus = "2x24GiB";
   std::string config = "probe = \"100ms\"\ngrace = \"500ms\"\n";  ///< TOML.
   std::vector<std::string> flags;
+  std::string state = "";  ///< Else a folder of the rig's own.
 };
 
 /// What a test asks for beside the command.
@@ -61,7 +62,7 @@ class Rig {
   Json wait_end(int id);
 
   const ScratchFolder& folder() const { return folder_; }
-  std::string state() const { return folder_ / "state"; }
+  std::string state() const { return options_.state.empty() ? folder_ / "state" : options_.state; }
   std::string socket() const { return folder_ / "s"; }
   std::string journal() const { return state() + "/journal.db"; }
   /// The shim of a job's attempt, out of its attempt file.

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "emu/emulator.hpp"
 #include "emu/state/identity.hpp"
@@ -53,7 +55,9 @@ class Draft {
 };
 
 Outcome<void> fill_file(int file, const Spec& spec) {
-  if (::ftruncate(file, sizeof(Layout)) != 0) return system_error("state file");
+  // Every block now: one that is not there when a process touches its page would kill that process.
+  errno = ::posix_fallocate(file, 0, sizeof(Layout));
+  if (errno != 0) return system_error("state file");
   void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return system_error("state file");
   fill(*static_cast<Layout*>(memory), spec);
@@ -153,6 +157,15 @@ std::vector<std::pair<std::string, std::string>> environment(const std::string& 
   return {{"BERTH_EMU_STATE", path}, {"LD_LIBRARY_PATH", library_directory}};
 }
 
+namespace {
+
+bool holds(const std::string& path, std::string_view text) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {}) == text;
+}
+
+}  // namespace
+
 Outcome<std::string> write_environment(const std::string& path,
                                        const std::string& library_directory) {
   const auto absolute = std::filesystem::absolute(path).lexically_normal();
@@ -162,6 +175,7 @@ Outcome<std::string> write_environment(const std::string& path,
       "export BERTH_EMU_STATE=" +
       quoted(absolute.string()) + "\n" + "export LD_LIBRARY_PATH=" + quoted(library_directory) +
       "${LD_LIBRARY_PATH:+\":$LD_LIBRARY_PATH\"}\n";
+  if (holds(target, text)) return target;  // a full disk has no room for another
   Draft draft(target);
   if (draft.descriptor() < 0) return system_error(target);
   if (::write(draft.descriptor(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||

@@ -1,0 +1,232 @@
+// Goal: a disk that is full, read-only or wrong refuses what is new and loses nothing of what runs.
+// Method: a real berthd on a disk of its own in memory, which the test fills; skipped where we may
+// not mount (trouble_test.cpp fills a disk by a limit on the size of files, which needs no rights).
+// Damage is done to the journal's pages while no daemon is there.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/rig.hpp"
+#include "daemon/small_disk.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::eventually;
+using test::Json;
+using test::Rig;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const Json kNoGpus = {{"gpus", 0}, {"vram_bytes", nullptr}};
+
+std::string path(int id, const std::string& rest = "") {
+  return "/v1/jobs/" + std::to_string(id) + rest;
+}
+
+Json smallest() {
+  return {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
+}
+
+class ErrorsDisk : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!disk_.is_there()) GTEST_SKIP() << "may not mount a disk of our own";
+  }
+  /// Jobs that end with 3 once the test says so.
+  std::vector<int> submit_waiting(int count) {
+    std::vector<int> ids;
+    for (int i = 0; i < count; ++i) {
+      ids.push_back(rig_.submit("while [ ! -e go ]; do sleep 0.01; done; exit 3", kNoGpus));
+    }
+    for (const int id : ids) rig_.wait_for(id, "running");
+    return ids;
+  }
+  void expect_full() {
+    const auto refused = rig_.request("POST", "/v1/jobs", smallest());
+    EXPECT_EQ(refused.status, 507) << refused.body;
+    const auto said = refused.body["error"].get<std::string>();
+    EXPECT_THAT(said, StartsWith("nothing was changed: " + rig_.journal() + ": its disk has "));
+    EXPECT_THAT(said, EndsWith("B free, jobs are taken in from 32 MiB on"));
+  }
+
+  const test::ScratchFolder folder_;
+  const test::SmallDisk disk_{folder_.path().string(), "96m"};
+  Rig rig_{{.state = disk_.folder()}};
+};
+
+TEST_F(ErrorsDisk, AFullOneKeepsTheEndsOfWhatRuns) {
+  rig_.start();
+  const std::vector<int> ids = submit_waiting(20);
+  const int cancelled = rig_.submit("sleep 1000", kNoGpus);
+  const int noisy = rig_.submit("cat /dev/zero", kNoGpus);  // takes whatever gets free
+  rig_.wait_for(cancelled, "running");
+  rig_.wait_for(noisy, "running");
+  disk_.fill();
+  expect_full();
+  EXPECT_EQ(rig_.request("POST", path(cancelled, "/cancel")).status, 200);
+  EXPECT_EQ(rig_.wait_end(cancelled)["state"], "cancelled");
+  rig_.folder().write("go", "");
+  for (const int id : ids) EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
+  EXPECT_EQ(rig_.request("POST", path(noisy, "/cancel")).status, 200);
+  EXPECT_EQ(rig_.wait_end(noisy)["state"], "cancelled");
+  expect_full();
+  disk_.make_room();
+  std::filesystem::remove(rig_.state() + "/logs/" + std::to_string(noisy) + ".log");
+  const int next = rig_.submit("true");
+  EXPECT_EQ(next, noisy + 1);  // refused ones took no number
+  EXPECT_EQ(rig_.wait_end(next)["state"], "done");
+}
+
+TEST_F(ErrorsDisk, AFullOneIsStartedOn) {
+  rig_.start();
+  const std::vector<int> ids = submit_waiting(5);
+  disk_.fill();
+  rig_.kill();
+  rig_.folder().write("go", "");
+  rig_.start();
+  for (const int id : ids) EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
+  expect_full();
+  EXPECT_EQ(rig_.stop(), 0);
+  disk_.make_room();
+  rig_.start();
+  for (const int id : ids) EXPECT_EQ(rig_.job(id)["exit_code"], 3);
+  EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["state"], "done");
+}
+
+/// What waits is not used up by starts that must fail: it begins once there is room.
+TEST_F(ErrorsDisk, AFullOneLosesNobodyWhoWaits) {
+  rig_.start();
+  const int runs =
+      rig_.submit("while [ ! -e go ]; do sleep 0.01; done", {{"gpus", 2}, {"exclusive", true}});
+  const int waits = rig_.submit("exit 5", {{"gpus", 2}, {"exclusive", true}});
+  rig_.wait_for(runs, "running");
+  disk_.fill();
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(runs)["state"], "done");
+  EXPECT_THAT(rig_.job(waits)["state"].get<std::string>(),
+              testing::AnyOf("starting", "running", "failed"));
+  disk_.make_room();
+  EXPECT_EQ(rig_.wait_end(waits)["exit_code"], 5);
+}
+
+/// From the start there is too little to set aside.
+TEST(ErrorsSmallDisk, TakesNoJobs) {
+  const test::ScratchFolder folder;
+  const test::SmallDisk disk(folder.path().string(), "24m");
+  if (!disk.is_there()) GTEST_SKIP() << "may not mount a disk of our own";
+  Rig rig({.state = disk.folder()});
+  rig.start();
+  const auto refused = rig.request("POST", "/v1/jobs", smallest());
+  EXPECT_EQ(refused.status, 507) << refused.body;
+  EXPECT_EQ(refused.body["error"],
+            "nothing was changed: " + rig.journal() +
+                ": no room for its log can be set aside: No space left on device");
+}
+
+TEST_F(ErrorsDisk, AReadOnlyOneIsNamedAtTheStart) {
+  rig_.start();
+  const int id = rig_.submit("exit 3");
+  rig_.wait_end(id);
+  EXPECT_EQ(rig_.stop(), 0);
+  eventually("nobody writes there", [&] { return disk_.make_read_only(); });
+  const auto refused = rig_.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_EQ(refused.err, "berthd: " + rig_.state() + "/lock: Read-only file system\n");
+  ASSERT_TRUE(disk_.make_writable());
+  rig_.start();
+  EXPECT_EQ(rig_.job(id)["exit_code"], 3);
+}
+
+// ---- Files -----------------------------------------------------------------------------------
+
+/// No write to this file succeeds while it lives; not on every file system, nor without root.
+class Sealed {
+ public:
+  explicit Sealed(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    works_ = ::ioctl(file_.get(), FS_IOC_GETFLAGS, &before_) == 0 && set(before_ | FS_IMMUTABLE_FL);
+  }
+  ~Sealed() {
+    if (works_) set(before_);
+  }
+  bool works() const { return works_; }
+
+ private:
+  bool set(int flags) { return ::ioctl(file_.get(), FS_IOC_SETFLAGS, &flags) == 0; }
+
+  daemon::Descriptor file_;
+  int before_ = 0;
+  bool works_ = false;
+};
+
+/// As a disk that becomes read-only under a daemon does it: what is open cannot be written any
+/// more.
+TEST(ErrorsJournal, OneThatCannotBeWrittenAnyMoreIsNamedAndTriedAgain) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("while [ ! -e go ]; do sleep 0.01; done; exit 4", kNoGpus);
+  rig.wait_for(id, "running");
+  {
+    const Sealed sealed(rig.journal() + "-wal");
+    if (!sealed.works()) GTEST_SKIP() << "this file system seals nothing";
+    const auto refused = rig.request("POST", "/v1/jobs", smallest());
+    EXPECT_EQ(refused.status, 507) << refused.body;
+    EXPECT_EQ(refused.body["error"], "nothing was changed: " + rig.journal() + ": disk I/O error");
+    rig.folder().write("go", "");
+    eventually("its shim ends", [&] { return !test::is_alive(rig.shim_of(id)); });
+    EXPECT_EQ(rig.job(id)["state"], "running");
+  }
+  EXPECT_EQ(rig.wait_end(id)["exit_code"], 4);
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void overwrite(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST(ErrorsJournal, ADamagedPageIsNamedAndTheJobGoesOn) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("while [ ! -e go ]; do sleep 0.01; done; exit 4");
+  rig.wait_for(id, "running");
+  EXPECT_EQ(rig.stop(), 0);
+  const std::string whole = slurp(rig.journal());
+  constexpr std::size_t kPage = 4096;
+  ASSERT_GT(whole.size(), 4 * kPage);
+  std::string damaged = whole;  // the snapshot and the entries, wherever they are
+  damaged.replace(2 * kPage, whole.size() - 2 * kPage, whole.size() - 2 * kPage, '\xff');
+  overwrite(rig.journal(), damaged);
+  const auto refused = rig.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_EQ(refused.err, "berthd: " + rig.journal() + ": database disk image is malformed\n");
+  EXPECT_EQ(slurp(rig.journal()), damaged);  // nothing is made anew over it
+  overwrite(rig.journal(), whole);
+  rig.start();
+  EXPECT_EQ(rig.job(id)["state"], "running");
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["exit_code"], 4);
+}
+
+TEST(ErrorsJournal, AFileOfSomethingElseIsNamed) {
+  Rig rig;
+  std::filesystem::create_directories(rig.state());
+  overwrite(rig.journal(), "my notes\n");
+  const auto refused = rig.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_EQ(refused.err, "berthd: " + rig.journal() + ": file is not a database\n");
+  EXPECT_EQ(slurp(rig.journal()), "my notes\n");
+}
+
+}  // namespace
+}  // namespace berth
