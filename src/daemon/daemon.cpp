@@ -21,7 +21,6 @@ constexpr Duration kSilence = seconds(3);           ///< A driver that takes lon
 constexpr Duration kLookAgain = Duration(10'000);   ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);             ///< After the journal could not be written.
 constexpr Duration kStartAgain = seconds(1);        ///< After a start that failed by our fault.
-constexpr Duration kFaultWait = Duration(200'000);  ///< Bounds how long the end of a daemon takes.
 constexpr Duration kLinger = Duration(100);         ///< For a look, which mostly takes less.
 constexpr std::size_t kTail = 16 * 1024;            ///< Of a log, looked at for last words.
 constexpr int kInternalError = 500;
@@ -108,9 +107,12 @@ Daemon::Daemon(const Options& options, Machine machine, Keeper keeper)
         for (Input& input : std::exchange(not_started_, {})) inputs_.push_back(std::move(input));
       }) {}
 
-Daemon::~Daemon() {
-  faults_.request_stop();
-  probe_.reset();
+Daemon::~Daemon() = default;
+
+bool Daemon::leave_driver() {
+  const bool probe_ended = !probe_ || probe_->stop();
+  const bool faults_ended = !faults_ || faults_->stop();
+  return probe_ended && faults_ended;
 }
 
 Expected<void> Daemon::open_rest() {
@@ -154,7 +156,9 @@ Expected<void> Daemon::open_rest() {
     probe_ = std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](Look look) {
       loop_.post([this, look = std::move(look)]() mutable { on_look(std::move(look)); });
     });
-    faults_ = std::jthread([this](const std::stop_token& stop) { listen_for_faults(stop); });
+    faults_ = std::make_unique<Faults>(*machine_.port, [this](const GpuEvent& event) {
+      loop_.post([this, event] { on_fault(event); });
+    });
   }
   recover();
   static_cast<void>(keeper_->check_room());  // the sooner it is set aside, the better
@@ -276,19 +280,10 @@ void Daemon::look_at(const std::set<GpuId>& gpus) {
   probe_->ask(gpus);
 }
 
-void Daemon::listen_for_faults(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    const auto event = machine_.port->wait_event(kFaultWait);
-    if (!event) {
-      std::this_thread::sleep_for(kFaultWait);
-      continue;
-    }
-    if (!*event || is_application_xid((*event)->xid)) continue;
-    const GpuId gpu((*event)->device);
-    const std::string problem = "Xid " + std::to_string((*event)->xid);
-    loop_.post([this, gpu, problem] {
-      for (Input& input : watcher_.on_fault(gpu, problem)) inputs_.push_back(std::move(input));
-    });
+void Daemon::on_fault(const GpuEvent& event) {
+  const std::string problem = "Xid " + std::to_string(event.xid);
+  for (Input& input : watcher_.on_fault(GpuId(event.device), problem)) {
+    inputs_.push_back(std::move(input));
   }
 }
 

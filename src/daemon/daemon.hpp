@@ -12,11 +12,11 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
 #include "daemon/clock.hpp"
+#include "daemon/faults.hpp"
 #include "daemon/forecaster.hpp"
 #include "daemon/hints.hpp"
 #include "daemon/keeper.hpp"
@@ -55,6 +55,9 @@ class Daemon {
   void stop() { loop_.stop(); }
 
   // For the API. post() from any thread, the rest on the loop's.
+  /// Ends the threads that ask the driver; after run(). Returns: false if it holds one of them for
+  /// longer than a second. Then nothing may be destroyed: the process must end as it is.
+  bool leave_driver();
   void post(Task task) { loop_.post(std::move(task)); }
   void ask(Asked asked);
   Presenter& presenter() { return presenter_; }
@@ -88,7 +91,7 @@ class Daemon {
   void on_look(Look look);
   void on_silence();
   void on_probe();
-  void listen_for_faults(const std::stop_token& stop);
+  void on_fault(const GpuEvent& event);
 
   // A step.
   void turn();
@@ -125,7 +128,7 @@ class Daemon {
   std::unique_ptr<Reports> reports_;
   std::unique_ptr<Probe> probe_;
   std::unique_ptr<Syncer> syncer_;
-  std::jthread faults_;
+  std::unique_ptr<Faults> faults_;
 
   std::vector<Input> inputs_;
   std::vector<Asked> asked_;

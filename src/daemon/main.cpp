@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <thread>
 
 #include "daemon/api.hpp"
@@ -145,6 +146,8 @@ Expected<void> take_state(const std::string& state) {
 }
 
 /// Waits for SIGTERM or SIGINT on a thread of its own; both were blocked before any thread began.
+/// While the daemon is being opened, which a driver or a disk may hold up for long, such a signal
+/// ends the process as it is: what it does until then it does so that a kill harms nothing.
 class Signals {
  public:
   static sigset_t block() {
@@ -158,23 +161,54 @@ class Signals {
     ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to answer, as a full disk
     return set;
   }
-  Signals(const sigset_t& set, Daemon& daemon)
-      : thread_([set, &daemon] {
-          int signal = 0;
-          ::sigwait(&set, &signal);
-          daemon.stop();
-        }) {}
+  explicit Signals(const sigset_t& set) : thread_([this, set] { wait(set); }) {}
   ~Signals() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
     ::kill(::getpid(), SIGTERM);  // so that the thread ends whatever ended the daemon
     thread_.join();
   }
 
+  void are_for(Daemon* daemon) {
+    const std::lock_guard lock(mutex_);
+    daemon_ = daemon;
+  }
+
  private:
-  std::thread thread_;
+  void wait(const sigset_t& set) {
+    const timespec patience{.tv_sec = 3, .tv_nsec = 0};
+    if (::sigtimedwait(&set, nullptr, &patience) < 0) {
+      tell_if_opening();
+      int signal = 0;
+      ::sigwait(&set, &signal);
+    }
+    const std::lock_guard lock(mutex_);
+    if (is_over_) return;
+    if (daemon_ == nullptr) ::_exit(0);
+    daemon_->stop();
+  }
+  void tell_if_opening() {
+    const std::lock_guard lock(mutex_);
+    if (daemon_ != nullptr || is_over_) return;
+    std::fputs("berthd: is not ready yet: waits for the driver or for the disk\n", stderr);
+  }
+
+  std::mutex mutex_;
+  Daemon* daemon_ = nullptr;
+  bool is_over_ = false;
+  std::thread thread_;  // last: it uses the others
 };
 
+int tell(const Expected<void>& served) {
+  if (served) return 0;
+  std::fprintf(stderr, "berthd: %s\n", served.error().message.c_str());
+  return kFailed;
+}
+
 Expected<void> serve(const Options& options) {
-  const sigset_t signals = Signals::block();
+  Signals signals(Signals::block());
   if (auto taken = take_state(options.state); !taken) return taken;
   auto daemon = Daemon::open(options);
   if (!daemon) return std::unexpected(daemon.error());
@@ -182,7 +216,7 @@ Expected<void> serve(const Options& options) {
   auto server =
       http::Server::open({.path = options.socket, .mode = mode, .limits = {}}, make_api(**daemon));
   if (!server) return std::unexpected(server.error());
-  const Signals waiting(signals, **daemon);
+  signals.are_for(daemon->get());
   std::fprintf(stderr, "berthd: %zu GPUs, policy %s, state %s, listening at %s\n",
                (*daemon)->machine().devices.list.size(), options.rules.policy.c_str(),
                options.state.c_str(), options.socket.c_str());
@@ -190,6 +224,8 @@ Expected<void> serve(const Options& options) {
   const auto ran = (*daemon)->run();
   notify("STOPPING=1");
   server->reset();  // before the daemon: no request may reach it any more
+  signals.are_for(nullptr);
+  if (!(*daemon)->leave_driver()) ::_exit(tell(ran));
   return ran;
 }
 
@@ -210,10 +246,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "berthd: %s\n", options.error().message.c_str());
     return kBadUsage;
   }
-  const auto served = serve(*options);
-  if (served) return 0;
-  std::fprintf(stderr, "berthd: %s\n", served.error().message.c_str());
-  return kFailed;
+  return tell(serve(*options));
 }
 
 }  // namespace

@@ -27,11 +27,11 @@ Probe::Probe(GpuPort& port, const Clock& clock, const ShimTable& shims,
   std::thread([state = state_] { run(state); }).detach();
 }
 
-Probe::~Probe() {
+bool Probe::stop() {
   std::unique_lock lock(state_->mutex);
   state_->stopping = true;
   state_->changed.notify_all();
-  state_->changed.wait_for(lock, seconds(1), [&] { return state_->ended; });
+  return state_->changed.wait_for(lock, seconds(1), [&] { return state_->ended; });
 }
 
 void Probe::ask(const std::set<GpuId>& gpus) {

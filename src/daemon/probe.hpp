@@ -30,7 +30,11 @@ class Probe {
   /// `deliver` is called on the probe thread.
   Probe(GpuPort& port, const Clock& clock, const ShimTable& shims,
         std::function<void(Look)> deliver);
-  ~Probe();  ///< Waits for a sample under way for a second at most; then the thread is left behind.
+  ~Probe() { stop(); }
+
+  /// Waits for a sample under way for a second at most. Returns: false if the thread still is in
+  /// the driver; then it is left behind, and nothing it uses may go while this process lives.
+  bool stop();
 
   /// Samples these GPUs as soon as possible, each once however often it is asked for meanwhile.
   /// From any thread.

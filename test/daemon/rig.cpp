@@ -142,6 +142,11 @@ void Rig::start(const std::vector<std::string>& more_flags) {
     return client && client->request("GET", "/v1/version");
   });
 }
+void Rig::start_without_waiting() {
+  ASSERT_FALSE(is_up());
+  pid_ = spawn(arguments({}), folder_ / "daemon.log");
+}
+
 
 Ran Rig::start_refused(const std::vector<std::string>& more_flags) {
   const std::string log = folder_ / "refused.log";

@@ -36,6 +36,8 @@ class Rig {
 
   /// Starts berthd and waits until it answers.
   void start(const std::vector<std::string>& more_flags = {});
+  /// Starts it where it is not expected to answer; stop() or kill() ends it.
+  void start_without_waiting();
   /// Starts it where it is expected to refuse. Returns: its exit code and what it said.
   Ran start_refused(const std::vector<std::string>& more_flags = {});
   void kill();  ///< SIGKILL, and waits for its end.

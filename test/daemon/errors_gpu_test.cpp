@@ -1,0 +1,136 @@
+// Goal: a driver that is missing or fails, and a GPU that is lost, cost no job that does not need
+// them, and are named. Method: a real berthd on a driver that does as the test says, and on
+// emulated GPUs that are told to fall off the bus under running jobs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "daemon/wilful_driver.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::check_of;
+using test::eventually;
+using test::gpu_of;
+using test::Json;
+using test::kNoGpus;
+using test::kUntilGo;
+using test::path;
+using test::Rig;
+using testing::HasSubstr;
+
+using ErrorsDriver = test::WilfulDriver;
+
+TEST_F(ErrorsDriver, OneThatIsNotThereLeavesJobsWithoutGpus) {
+  if (test::run_program("berth-gpu-list", {}).exit_code == 0)
+    GTEST_SKIP() << "this machine has one";
+  Rig rig({.gpus = "", .config = "probe = \"100ms\"\n"});
+  rig.start();
+  EXPECT_THAT(check_of(rig, "driver"),
+              HasSubstr("warn: no GPUs: no NVIDIA driver: libnvidia-ml.so.1: "));
+  EXPECT_EQ(rig.wait_end(rig.submit("true", kNoGpus))["state"], "done");
+  const Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
+  const auto refused = rig.request("POST", "/v1/jobs", body);
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_EQ(refused.body["error"], "asks 1 GPUs, the cluster has 0");
+}
+
+TEST_F(ErrorsDriver, OneThatWasNamedMustBeThere) {
+  Rig rig({.gpus = "", .config = "nvml = \"/no/such.so\"\n"});
+  const auto refused = rig.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_THAT(refused.err,
+              HasSubstr("berthd: no NVIDIA driver: /no/such.so: cannot open shared object file"));
+}
+
+TEST_F(ErrorsDriver, OneThatFailsAtTheStartIsNamed) {
+  be('f');
+  const auto refused = rig_.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_EQ(refused.err, "berthd: nvmlInit_v2: Unknown Error\n");
+}
+
+TEST_F(ErrorsDriver, OneThatFailsLaterTakesNoJobsUntilItAnswers) {
+  rig_.start();
+  const int runs = rig_.submit(kUntilGo);
+  rig_.wait_for(runs, "running");
+  be('f');
+  eventually("it is unhealthy", [&] { return gpu_of(rig_, 0)["healthy"] == false; });
+  EXPECT_EQ(gpu_of(rig_, 0)["problem"], "nvmlDeviceGetMemoryInfo on GPU 0: Unknown Error");
+  const int waits = rig_.submit("true");
+  const int other = rig_.submit("true", kNoGpus);
+  EXPECT_EQ(rig_.wait_end(other)["state"], "done");
+  EXPECT_EQ(rig_.job(waits)["state"], "queued");
+  EXPECT_THAT(rig_.job(waits)["reason"].get<std::string>(), HasSubstr("is out of service"));
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(runs)["exit_code"], 3);
+  be('o');
+  EXPECT_EQ(rig_.wait_end(waits)["state"], "done");
+}
+
+TEST_F(ErrorsDriver, AGpuThatIsLostAtTheStartKeepsItsPlace) {
+  rig_.start();
+  const int id = rig_.submit(kUntilGo, {{"gpus", 2}});
+  rig_.wait_for(id, "running");
+  EXPECT_EQ(rig_.stop(), 0);
+  be('l');
+  rig_.start();  // under a job that has it
+  EXPECT_EQ(rig_.job(id)["state"], "running");
+  EXPECT_EQ(gpu_of(rig_, 1)["healthy"], false);
+  EXPECT_THAT(gpu_of(rig_, 1)["problem"].get<std::string>(), HasSubstr("on GPU 1: GPU is lost"));
+  EXPECT_THAT(check_of(rig_, "gpus"), HasSubstr("fail: GPU 1: "));
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
+  EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["gpus"], Json::array({0}));
+}
+
+// ---- A GPU that falls off the bus ------------------------------------------------------------
+
+class ErrorsXid : public testing::Test {
+ protected:
+  ErrorsXid() { rig_.start(); }
+  void lose(int gpu) {
+    const std::string line = test::program("berth-emu").string() + " xid " + rig_.state() +
+                             "/emulated-gpus --gpu " + std::to_string(gpu) + " --xid 79 >/dev/null";
+    ASSERT_EQ(std::system(line.c_str()), 0);
+    eventually("it is unhealthy",
+               [&] { return gpu_of(rig_, static_cast<std::size_t>(gpu))["healthy"] == false; });
+  }
+
+  Rig rig_;
+};
+
+/// One that does not look at its GPU goes on; a gang that needs both waits, others get what is
+/// left.
+TEST_F(ErrorsXid, AGpuLostUnderAJobTakesNoOther) {
+  const int runs = rig_.submit(kUntilGo, {{"exclusive", true}});
+  rig_.wait_for(runs, "running");
+  const int gpu = rig_.job(runs)["gpus"][0];
+  lose(gpu);
+  EXPECT_EQ(gpu_of(rig_, static_cast<std::size_t>(gpu))["problem"], "Xid 79");
+  EXPECT_EQ(rig_.job(runs)["state"], "running");
+  const int gang = rig_.submit("true", {{"gpus", 2}});
+  const int next = rig_.submit("true", {{"class", "short"}});
+  EXPECT_EQ(rig_.wait_end(next)["gpus"], Json::array({1 - gpu}));
+  EXPECT_EQ(rig_.job(gang)["state"], "queued");
+  EXPECT_THAT(rig_.job(gang)["reason"].get<std::string>(), HasSubstr("is out of service"));
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(runs)["exit_code"], 3);
+  EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["gpus"], Json::array({1 - gpu}));
+  EXPECT_EQ(rig_.job(gang)["state"], "queued");
+}
+
+TEST_F(ErrorsXid, AGangThatLosesOneIsCancelledWhole) {
+  const int id = rig_.submit("sleep 1000", {{"gpus", 2}});
+  rig_.wait_for(id, "running");
+  lose(1);
+  EXPECT_EQ(rig_.request("POST", path(id, "/cancel")).status, 200);
+  EXPECT_EQ(rig_.wait_end(id)["state"], "cancelled");
+  EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["gpus"], Json::array({0}));
+}
+
+}  // namespace
+}  // namespace berth
