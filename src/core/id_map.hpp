@@ -63,6 +63,42 @@ class IdMap {
 
   std::size_t size() const { return size_; }
 
+  /// The smallest key present that is not below `from`; nothing if there is none. O(1), and a step
+  /// for every 64 ids that are absent in between.
+  std::optional<Key> at_or_above(Key from) const {
+    std::size_t slot = from.value() % kSlots;
+    for (std::size_t page = from.value() / kSlots; page / kPages < books_.size(); ++page) {
+      if (!books_[page / kPages]) {
+        page = (page / kPages + 1) * kPages - 1;
+      } else if (const Page* const found = books_[page / kPages]->pages[page % kPages].get()) {
+        for (; slot < kSlots; ++slot) {
+          if (found->slots[slot]) return key_of(page, slot);
+        }
+      }
+      slot = 0;
+    }
+    return std::nullopt;
+  }
+
+  /// The largest key present that is not above `from`; nothing if there is none. As at_or_above().
+  std::optional<Key> at_or_below(Key from) const {
+    const std::size_t end = books_.size() * kPages;  // the pages there could be
+    const bool is_within = from.value() / kSlots < end;
+    std::size_t slots = is_within ? from.value() % kSlots + 1 : kSlots;  // to look at
+    for (std::size_t pages = is_within ? from.value() / kSlots + 1 : end; pages > 0; --pages) {
+      const std::size_t page = pages - 1;
+      if (!books_[page / kPages]) {
+        pages = page / kPages * kPages + 1;
+      } else if (const Page* const found = books_[page / kPages]->pages[page % kPages].get()) {
+        for (; slots > 0; --slots) {
+          if (found->slots[slots - 1]) return key_of(page, slots - 1);
+        }
+      }
+      slots = kSlots;
+    }
+    return std::nullopt;
+  }
+
   /// Calls visit(key, value) in ascending order. `visit` must not insert or erase.
   template <class Visit>
   void for_each(Visit visit) const {
@@ -92,6 +128,9 @@ class IdMap {
     std::size_t living = 0;
   };
 
+  static Key key_of(std::size_t page, std::size_t slot) {
+    return Key(static_cast<typename Key::rep>(page * kSlots + slot));
+  }
   Page* page_of(Key key) {
     const std::size_t page = key.value() / kSlots;
     const std::size_t book = page / kPages;

@@ -26,7 +26,9 @@ using GpuId = Id<struct GpuIdTag>;       ///< Dense from 0 across the cluster, n
 using UserId = Id<struct UserIdTag>;     ///< The shell's number for a user (a unix uid live).
 using BlobId =
     Id<struct BlobIdTag, std::uint64_t>;  ///< Arguments and environment, kept by the shell.
-using Attempt = Id<struct AttemptTag>;    ///< From 1; each berth of a job is a new one.
-using SwitchId = Id<struct SwitchIdTag>;  ///< A rack or network switch.
+using Fingerprint =
+    Id<struct FingerprintTag, std::uint64_t>;  ///< What a job runs; 0 for what is not known.
+using Attempt = Id<struct AttemptTag>;         ///< From 1; each berth of a job is a new one.
+using SwitchId = Id<struct SwitchIdTag>;       ///< A rack or network switch.
 
 }  // namespace berth

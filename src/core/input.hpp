@@ -98,10 +98,16 @@ struct Computed {
 struct Configured {
   Settings settings;
 };
+/// What the job runs, so that runs of its like can be compared.
+struct Identified {
+  JobId job;
+  Fingerprint what;
+};
 struct Ticked {};  ///< The wake-up asked for, or none: time passed.
 
-using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started,
-                           StartFailed, Exited, Released, LeaseExpired, Measured, GpuHealth,
-                           NodeHealth, Reported, Estimated, Computed, Configured, Ticked>;
+using Input =
+    std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started, StartFailed,
+                 Exited, Released, LeaseExpired, Measured, GpuHealth, NodeHealth, Reported,
+                 Estimated, Computed, Configured, Ticked, Identified>;
 
 }  // namespace berth

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/account.hpp"
+#include "core/company.hpp"
 #include "core/decision.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
@@ -74,6 +75,11 @@ inline auto members(GpuUse& v) {
   return std::tie(v.charged, v.foreign, v.used, v.milli, v.tenants, v.alone, v.utilisation,
                   v.healthy, v.reachable);
 }
+inline auto members(Meeting& v) { return std::tie(v.with, v.together); }
+inline auto members(PairRate& v) { return std::tie(v.ppm, v.times); }
+inline auto members(Lesson& v) { return std::tie(v.alone, v.times, v.latest, v.beside); }
+inline auto members(Identity& v) { return std::tie(v.job, v.what); }
+inline auto members(CompanyRecord& v) { return std::tie(v.jobs, v.meetings, v.lessons, v.learned); }
 inline auto members(Hold& v) {
   return std::tie(v.job, v.ask, v.placement, v.from, v.after_grant, v.promised, v.lend, v.awaited,
                   v.lent, v.lent_tenants, v.lent_milli);
@@ -101,6 +107,7 @@ inline auto members(Estimated& v) { return std::tie(v.job, v.estimate, v.vram); 
 inline auto members(Computed& v) { return std::tie(v.problem, v.answer); }
 inline auto members(Configured& v) { return std::tie(v.settings); }
 inline auto members(Ticked&) { return std::tie(); }
+inline auto members(Identified& v) { return std::tie(v.job, v.what); }
 
 // Decisions.
 inline auto members(Start& v) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -73,6 +74,10 @@ class Trial {
     holds_ = holds;
     now_ = now;
   }
+  /// GPUs whose tenants are known to slow the next job down, or to be slowed by it; ascending. They
+  /// fit as well as any, and are a last choice.
+  void avoid(std::vector<GpuId> gpus) { avoided_ = std::move(gpus); }
+  bool is_avoided(GpuId gpu) const { return std::ranges::binary_search(avoided_, gpu); }
   bool has_holds() const { return !holds_.empty(); }
 
   /// May this GPU take `ask` for `job`? Host resources are apart (host_room).
@@ -111,6 +116,7 @@ class Trial {
   std::span<const Hold> holds_;
   Instant now_ = kStart;
   std::vector<Scratch::Saved>& log_;
+  std::vector<GpuId> avoided_;
 };
 
 }  // namespace berth

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/account.hpp"
 #include "core/cluster.hpp"
+#include "core/company.hpp"
 #include "core/id_map.hpp"
 #include "core/job.hpp"
 #include "core/ledger.hpp"
@@ -29,6 +31,7 @@ struct State {
   std::vector<JobId> running;  ///< Every job that holds a berth, ascending.
   std::map<UserId, Account> accounts;
   std::vector<Hold> holds;
+  Company company;
   std::uint64_t grants = 0;     ///< Grants made so far.
   std::uint64_t decisions = 0;  ///< Passes made so far.
   std::uint64_t seed = 0;
@@ -57,6 +60,10 @@ class ClusterView {
   /// Jobs that hold a berth (starting, running, stopping), ascending.
   std::span<const JobId> running() const { return state_->running; }
   std::size_t job_count() const { return state_->jobs.size(); }
+  /// The next known job from `from` on, or back from it; nothing if there is none. A walk over some
+  /// jobs costs nothing for the others.
+  std::optional<JobId> job_from(JobId from) const { return state_->jobs.at_or_above(from); }
+  std::optional<JobId> job_back_from(JobId from) const { return state_->jobs.at_or_below(from); }
   /// Calls visit(JobView) for each waiting job, ascending. O(jobs).
   template <class Visit>
   void for_each_pending(Visit visit) const {
@@ -84,8 +91,8 @@ class ClusterView {
   std::uint64_t room_version() const { return state_->ledger.room_version(); }
   Trial trial() const { return state_->ledger.trial(state_->cluster); }
 
-  /// Progress speed of a job on a placement, parts per million of its speed alone.
-  std::int64_t rate_ppm(const JobView&, const Placement&) const { return 1'000'000; }
+  /// Who runs beside whom, and how fast.
+  const Company& company() const { return state_->company; }
 
   /// The same numbers for the same (run seed, pass).
   Rng rng() const { return Rng(state_->seed, state_->decisions); }

@@ -42,6 +42,11 @@ std::string encode_environment(const std::vector<std::string>& variables);
 Expected<Command> decode_command(std::string_view bytes);
 Expected<std::vector<std::string>> decode_environment(std::string_view bytes);
 
+/// The same for commands of one user that differ only in numbers, and in the folders of paths:
+/// another seed or learning rate is the same program. Never 0. Environment and directory do not
+/// count.
+Fingerprint fingerprint_of(const Command& command);
+
 /// The command as one line for lists: words quoted where a shell would need it, cut after `most`
 /// bytes.
 std::string command_line(const std::vector<std::string>& arguments, std::size_t most = 200);

@@ -184,6 +184,7 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
   std::vector<Input> inputs;
   view.for_each_job([&](const Job& job) {
     inputs.push_back(Submitted{job.id, job.spec, job.state == JobState::Held});
+    inputs.push_back(Identified{job.id, view.company().of(job.id)});
   });
   engine_ = Engine(cluster, {.settings = rules.settings}, std::move(*policy));
   engine_.step(last_, inputs);
@@ -244,6 +245,7 @@ Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batc
     if (!submitted) return std::unexpected(submitted.error());
     stepped.submitted.push_back(submitted->job);
     inputs.emplace_back(std::move(*submitted));
+    inputs.emplace_back(Identified{last_job_, fingerprint_of(submission.command)});
   }
   if (auto done = write_input_rows(now, batch.inputs); !done) return std::unexpected(done.error());
   const std::string bytes = encode_inputs(inputs);
@@ -329,8 +331,6 @@ Expected<void> Keeper::write_effect_rows(Instant now) {
   return {};
 }
 
-// ---- Snapshots -------------------------------------------------------------------------------
-
 Expected<void> Keeper::check_room() {
   if (auto reserved = store_.reserve(); !reserved) return reserved;
   struct statvfs disk{};
@@ -343,6 +343,8 @@ Expected<void> Keeper::check_room() {
                                  " free, jobs are taken in from " + to_text(journal::kReserve) +
                                  " on");
 }
+
+// ---- Snapshots -------------------------------------------------------------------------------
 
 Expected<void> Keeper::snapshot_now(journal::Continuity continuity) {
   return with_deferred([&] { return add_snapshot(continuity); });

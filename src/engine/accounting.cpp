@@ -105,7 +105,30 @@ bool Engine::grant(Job& job, const Placement& placement) {
   return true;
 }
 
+/// Whose grant ends was beside those still there since the later of the two began. Each pair is
+/// counted once: when the first of them leaves.
+void Engine::note_company(const Job& job) {
+  Company& company = state_.company;
+  const auto has_company = [&](const Share& share) {
+    return state_.ledger.use().gpu(share.gpu).tenants > 1;
+  };
+  if (std::ranges::any_of(job.grant.shares, has_company)) {
+    for (const JobId id : state_.running) {
+      const Job& other = state_.jobs.at(id);
+      const auto is_shared = [&](const Share& share) {
+        return std::ranges::find(other.grant.shares, share.gpu, &Share::gpu) !=
+               other.grant.shares.end();
+      };
+      if (id == job.id || std::ranges::none_of(job.grant.shares, is_shared)) continue;
+      company.met(job.id, id, now_ - std::max(job.since, other.since));
+    }
+  }
+  if (job.ending && job.outcome == Outcome::Done) company.learn(job.id, now_ - job.since);
+  company.part(job.id);
+}
+
 void Engine::release(Job& job) {
+  note_company(job);
   if (job.spec.time_limit != kForever) time_limits_.erase({time_limit_at(job), job.id});
   hold(job, -1);
   state_.ledger.take(state_.cluster, job.grant);
@@ -164,6 +187,7 @@ void Engine::end(Job& job, std::string note) {
   effects_.list.push_back(Finished{job.id, job.outcome, job.exit_code, std::move(note)});
   emit(EventKind::Forgotten, job.id);
   drop_holds(job.id);
+  state_.company.forget(job.id);
   state_.jobs.erase(job.id);
 }
 

@@ -84,6 +84,7 @@ class Engine {
   void on(const Computed&);
   void on(const Configured&);
   void on(const Ticked&);
+  void on(const Identified&);
 
   // Decisions, one function each (decisions.cpp). Returns: whether it was valid.
   bool apply(const Start&);
@@ -114,6 +115,7 @@ class Engine {
   std::int64_t share_of(const Account& account) const;
   void note_outlived(const Job& job, DurationClass is);
   void note_kept_word(const Job& job);
+  void note_company(const Job& job);
   void drop_holds(JobId id);
   bool is_well_formed(const Placement& placement, const Job& job) const;
   bool is_valid(std::span<const Hold> holds) const;

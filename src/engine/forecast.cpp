@@ -27,9 +27,8 @@ std::string text_of(const Forecast& found) {
 }  // namespace
 
 JobId next_job(const ClusterView& view) {
-  JobId last(0);
-  view.for_each_job([&](const Job& job) { last = job.id; });
-  return JobId(last.value() + 1);
+  const auto last = view.job_back_from(kLastJob);
+  return JobId(last ? last->value() + 1 : 1);
 }
 
 ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options)

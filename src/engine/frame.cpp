@@ -20,6 +20,7 @@ constexpr std::int64_t kMost = std::int64_t{1} << 60;      ///< Of any amount, a
 constexpr std::int64_t kMostTime = std::int64_t{1} << 52;  ///< 142 years, of microseconds.
 constexpr std::int64_t kMostCount = std::int64_t{1} << 30;
 constexpr std::size_t kMostTypes = 64;
+constexpr std::size_t kMostMeetings = 1 << 10;  ///< Times kMostTime stays far from the end.
 constexpr std::size_t kMostVacancies = std::size_t{1} << 26;  ///< Nodes x GPUs of the largest.
 constexpr std::size_t kMostTenants = std::numeric_limits<decltype(GpuUse::tenants)>::max();
 
@@ -199,6 +200,39 @@ class JobsCheck {
   std::vector<HostTotal> hosts_;
 };
 
+bool is_sane(const Lesson& lesson) {
+  const auto is_rate = [](const auto& pair) {
+    const PairRate& rate = pair.second;
+    return rate.ppm >= 0 && rate.ppm <= 1'000'000 && rate.times >= 0 && rate.times <= kMostCount;
+  };
+  return is_age(lesson.alone) && lesson.times >= 0 && lesson.times <= kMostCount &&
+         lesson.beside.size() <= Company::kMostBeside &&
+         std::ranges::all_of(lesson.beside, is_rate);
+}
+
+/// Requires: the jobs are checked, and ascend.
+Fault company_fault(const Frame& frame) {
+  const CompanyRecord& company = frame.company;
+  const auto is_known = [&](JobId id) {
+    return std::ranges::binary_search(frame.jobs, id, {}, &Job::id);
+  };
+  JobId last(0);
+  for (const Identity& one : company.jobs) {
+    if (one.job <= last || !is_known(one.job)) return "a job's fingerprint";
+    last = one.job;
+  }
+  for (const auto& [job, meetings] : company.meetings) {
+    const auto is_short = [](const Meeting& meeting) { return is_age(meeting.together); };
+    if (!is_known(job) || !std::ranges::all_of(meetings, is_short)) return "a job's company";
+    if (meetings.size() > kMostMeetings) return "a job's company";
+  }
+  if (company.lessons.size() > Company::kMostLessons) return "the number of lessons";
+  for (const auto& [what, lesson] : company.lessons) {
+    if (!is_sane(lesson)) return "a lesson";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Fault find_fault(const Frame& frame) {
@@ -208,7 +242,8 @@ Fault find_fault(const Frame& frame) {
   for (const auto& [user, account] : frame.accounts) {
     if (auto fault = account_fault(account, frame.now)) return fault;
   }
-  return JobsCheck(frame, cluster_of(frame.cluster)).find_fault();
+  if (auto fault = JobsCheck(frame, cluster_of(frame.cluster)).find_fault()) return fault;
+  return company_fault(frame);
 }
 
 std::vector<NodeRecord> records_of(const Cluster& cluster) {

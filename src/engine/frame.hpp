@@ -23,8 +23,8 @@ struct NodeRecord {
   NodeShape shape;
 };
 
-/// Everything else is derived from it.
-struct Frame {
+/// Everything else is derived from it, and from the jobs.
+struct FrameHead {
   std::vector<NodeRecord> cluster;
   Instant now;
   std::uint64_t grants = 0;
@@ -36,14 +36,21 @@ struct Frame {
   std::vector<Hold> holds;
   std::vector<GpuUse> gpus;         ///< Measured figures and health; charges are derived.
   std::vector<std::uint8_t> nodes;  ///< Health: 0 or 1.
-  std::vector<Job> jobs;            ///< Ascending.
-  std::string policy;               ///< Its own memory.
+};
+
+struct Frame : FrameHead {
+  std::vector<Job> jobs;  ///< Ascending.
+  std::string policy;     ///< Its own memory.
+  CompanyRecord company;  ///< From format 3.
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
-inline auto members(Frame& v) {
+inline auto members(FrameHead& v) {
   return std::tie(v.cluster, v.now, v.grants, v.decisions, v.seed, v.dropped, v.settings,
-                  v.accounts, v.holds, v.gpus, v.nodes, v.jobs, v.policy);
+                  v.accounts, v.holds, v.gpus, v.nodes);
+}
+inline auto members(Frame& v) {
+  return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company);
 }
 
 /// The first thing in a frame that no engine could have saved; nothing if a state can be built from

@@ -208,6 +208,11 @@ void Engine::on(const Configured& configured) {
   state_.ledger.set_admission(state_.cluster, configured.settings.admission);
 }
 
+void Engine::on(const Identified& identified) {
+  if (state_.jobs.find(identified.job) == nullptr) return;
+  state_.company.identify(identified.job, identified.what);
+}
+
 void Engine::on(const Ticked&) {}
 
 }  // namespace berth

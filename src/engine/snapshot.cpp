@@ -9,25 +9,37 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kFormat = 2;
+constexpr std::int64_t kFormat = 3;
+constexpr std::int64_t kOldest = 2;  ///< Without company.
 
 std::unexpected<Error> disagree(const std::string& what) {
   return fail(ErrorCode::BadData, "snapshot: its parts disagree: " + what);
 }
 
+Frame get_frame(ByteReader& in, std::int64_t format) {
+  Frame frame;
+  if (format == kFormat) {
+    codec::get(in, frame);
+  } else {
+    codec::get(in, static_cast<FrameHead&>(frame));
+    codec::get(in, frame.jobs);
+    codec::get(in, frame.policy);
+  }
+  return frame;
+}
+
 }  // namespace
 
 std::string Engine::save() const {
-  Frame frame{.cluster = records_of(state_.cluster),
-              .now = now_,
-              .grants = state_.grants,
-              .decisions = state_.decisions,
-              .seed = state_.seed,
-              .dropped = dropped_,
-              .settings = state_.settings,
-              .accounts = state_.accounts,
-              .holds = state_.holds,
-              .policy = policy_->save()};
+  FrameHead frame{.cluster = records_of(state_.cluster),
+                  .now = now_,
+                  .grants = state_.grants,
+                  .decisions = state_.decisions,
+                  .seed = state_.seed,
+                  .dropped = dropped_,
+                  .settings = state_.settings,
+                  .accounts = state_.accounts,
+                  .holds = state_.holds};
   for (std::uint32_t g = 0; g < state_.cluster.gpus().size(); ++g) {
     const GpuUse& use = state_.ledger.use().gpu(GpuId(g));
     frame.gpus.push_back({.foreign = use.foreign,
@@ -39,22 +51,25 @@ std::string Engine::save() const {
   for (std::uint32_t n = 0; n < state_.cluster.nodes().size(); ++n) {
     frame.nodes.push_back(state_.ledger.use().node(NodeId(n)).healthy ? 1 : 0);
   }
-  state_.jobs.for_each([&](JobId, const Job& job) { frame.jobs.push_back(job); });
   ByteWriter out;
   out.integer(kFormat);
   codec::put(out, frame);
+  // As a Frame would be written, without a copy of every job.
+  out.integer(static_cast<std::int64_t>(state_.jobs.size()));
+  state_.jobs.for_each([&](JobId, const Job& job) { codec::put(out, job); });
+  out.text(policy_->save());
+  codec::put(out, state_.company.record());
   return out.take();
 }
 
 Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy> policy) {
   ByteReader in(bytes);
   const std::int64_t format = in.integer();
-  if (in.failed() || format != kFormat) {
+  if (in.failed() || format < kOldest || format > kFormat) {
     return fail(ErrorCode::BadData, "snapshot: format " + std::to_string(format) + ", expected " +
                                         std::to_string(kFormat));
   }
-  Frame frame;
-  codec::get(in, frame);
+  Frame frame = get_frame(in, format);
   if (in.failed() || !in.at_end()) return fail(ErrorCode::BadData, "snapshot: cut short");
   if (const auto fault = find_fault(frame)) return disagree(*fault);
   if (auto done = policy->restore(frame.policy); !done) return std::unexpected(done.error());
@@ -85,6 +100,7 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
   }
   if (!engine.is_valid(frame.holds)) return disagree("a place kept");
   state.holds = std::move(frame.holds);
+  state.company = Company(std::move(frame.company));
   if (const auto broken = engine.check()) return disagree(*broken);
   return engine;
 }

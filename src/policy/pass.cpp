@@ -195,6 +195,7 @@ Why Pass::try_start(const Head& head, const Ask& ask) {
   const JobId id = head.at->job;
   const bool preempts = options_.preemption == Preemption::ByRank;
   if (preempts && keep_promise(id, ask)) return Why::Fits;
+  avoid_slow_company(id);
   Placed placed = placer_.place(ask, id, trial_);
   if (placed && must_wait_to_share(id, *placed)) return Why::Limit;
   if (placed) {
@@ -210,12 +211,35 @@ Why Pass::try_start(const Head& head, const Ask& ask) {
   return displace_for(head, ask) ? Why::Fits : placed.error().why;
 }
 
+/// Marks GPUs with a tenant beside which this job, or which beside it, is known to run too slowly.
+void Pass::avoid_slow_company(JobId id) {
+  const Company& company = view_.company();
+  if (!company.knows_pairs() || options_.share_after == Duration::zero()) return;
+  const Fingerprint what = company.of(id);
+  const std::int64_t least = std::int64_t{options_.share_below_percent} * 10'000;
+  std::vector<GpuId> slow;
+  const auto judge = [&](JobId tenant, const Grant& grant) {
+    const Fingerprint other = company.of(tenant);
+    const std::int64_t rate =
+        std::min(company.rate_ppm(what, other), company.rate_ppm(other, what));
+    if (rate >= least) return;
+    for (const Share& share : grant.shares) slow.push_back(share.gpu);
+  };
+  if (what != Fingerprint(0)) {
+    for (const JobId tenant : view_.running()) judge(tenant, view_.job(tenant).grant());
+    for (const Fresh& fresh : fresh_) judge(fresh.job, fresh.grant);
+  }
+  std::ranges::sort(slow);
+  trial_.avoid(std::move(slow));
+}
+
 /// True if it would join tenants on a busy GPU and has not waited long enough for that.
 bool Pass::must_wait_to_share(JobId id, const Placement& placement) const {
   if (view_.job(id).waited() >= options_.share_after) return false;
   return std::ranges::any_of(placement.gpus, [&](GpuId gpu) {
     const GpuUse& use = trial_.use().gpu(gpu);
-    return use.tenants > 0 && use.utilisation >= options_.share_below_percent;
+    return use.tenants > 0 &&
+           (use.utilisation >= options_.share_below_percent || trial_.is_avoided(gpu));
   });
 }
 

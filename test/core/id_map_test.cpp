@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 
 #include "core/ids.hpp"
 #include "core/rng.hpp"
@@ -53,6 +56,28 @@ TEST(IdMap, FindsNothingBeyondItsPages) {
   map.insert(JobId(64), 1);
   EXPECT_EQ(map.find(JobId(63)), nullptr);
   EXPECT_EQ(map.find(JobId(65)), nullptr);
+}
+
+TEST(IdMap, FindsTheNearestKey) {
+  Map map;
+  EXPECT_EQ(map.at_or_above(JobId(0)), std::nullopt);
+  EXPECT_EQ(map.at_or_below(JobId(1'000'000)), std::nullopt);
+  // Within a page, in the next one, in the next book of 262,144, and far beyond.
+  const std::set<JobId::rep> keys = {0, 3, 63, 64, 200, 262'143, 262'144, 300'000, 2'000'000};
+  for (const JobId::rep key : keys) map.insert(JobId(key), 0);
+  map.insert(JobId(700'000), 0);  // leaves an empty book behind
+  map.erase(JobId(700'000));
+  for (const JobId::rep key : keys) {
+    for (const JobId::rep from : {key, key + 1, key == 0 ? 0 : key - 1, key + 70, key + 400'000}) {
+      const auto above = keys.lower_bound(from);
+      EXPECT_EQ(map.at_or_above(JobId(from)),
+                above == keys.end() ? std::nullopt : std::optional(JobId(*above)))
+          << from;
+      EXPECT_EQ(map.at_or_below(JobId(from)), JobId(*std::prev(keys.upper_bound(from)))) << from;
+    }
+  }
+  EXPECT_EQ(map.at_or_below(JobId(~std::uint64_t{0})), JobId(2'000'000));
+  EXPECT_EQ(map.at_or_above(JobId(~std::uint64_t{0})), std::nullopt);
 }
 
 TEST(IdMap, DestroysWhatIsErased) {

@@ -36,6 +36,29 @@ TEST(Command, ComesBackAsItWas) {
   EXPECT_EQ(decode_command(encode(full()))->attach->columns, 65535);
 }
 
+Command of(uid_t user, std::vector<std::string> arguments) {
+  Command command;
+  command.arguments = std::move(arguments);
+  command.owner.user = user;
+  return command;
+}
+
+TEST(Fingerprint, IsTheSameWhateverTheNumbersAndFolders) {
+  const Fingerprint one =
+      fingerprint_of(of(1, {"python", "a/train.py", "--lr=1e-3", "--seed", "7"}));
+  EXPECT_NE(one, Fingerprint(0));
+  EXPECT_EQ(one,
+            fingerprint_of(of(1, {"/usr/bin/python", "train.py", "--lr=0.25", "--seed", "12"})));
+}
+
+TEST(Fingerprint, DiffersByUserProgramAndWords) {
+  const Fingerprint one = fingerprint_of(of(1, {"python", "train.py", "--model", "bert"}));
+  EXPECT_NE(one, fingerprint_of(of(2, {"python", "train.py", "--model", "bert"})));
+  EXPECT_NE(one, fingerprint_of(of(1, {"python", "eval.py", "--model", "bert"})));
+  EXPECT_NE(one, fingerprint_of(of(1, {"python", "train.py", "--model", "vit"})));
+  EXPECT_NE(one, fingerprint_of(of(1, {"python", "train.py", "--modelbert"})));
+}
+
 TEST(Command, ADifferenceAnywhereIsOne) {
   Command other = full();
   other.owner.groups.pop_back();

@@ -34,6 +34,12 @@ class History {
     now_ += seconds(rng_.between(0, 200));
     std::vector<Input> inputs;
     for (std::int64_t left = rng_.between(1, 3); left > 0; --left) inputs.push_back(draw());
+    for (std::size_t i = 0, drawn = inputs.size(); i < drawn; ++i) {
+      const auto* const submitted = std::get_if<Submitted>(&inputs[i]);
+      if (submitted == nullptr) continue;
+      const JobId job = submitted->job;
+      inputs.push_back(Identified{job, Fingerprint(job.value() % 3)});
+    }
     return inputs;
   }
   const Effects& step(const std::vector<Input>& inputs) { return engine_.step(now_, inputs); }

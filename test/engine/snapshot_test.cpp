@@ -101,6 +101,16 @@ TEST(Snapshot, HoldsEveryTypeOfGpu) {
   EXPECT_EQ(restored->view().cluster(), engine.view().cluster());
 }
 
+TEST(Snapshot, OfTheFormatBeforeIsReadWithoutCompany) {
+  const Engine engine(Cluster(), {}, fifo());
+  std::string bytes = engine.save();
+  bytes[0] = 4;                    // format 2
+  bytes.resize(bytes.size() - 4);  // no jobs, meetings, lessons; nothing learned
+  const auto restored = Engine::restore(bytes, fifo());
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  EXPECT_EQ(restored->save(), engine.save());
+}
+
 // ---- Damage ----------------------------------------------------------------------------------
 
 /// An engine with a job in every state.
@@ -151,8 +161,8 @@ TEST(SnapshotDamage, AByteTooManyIsRefused) {
 
 TEST(SnapshotDamage, AnotherFormatIsRefused) {
   std::string bytes = rich_snapshot();
-  bytes[0] = 6;
-  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 3, expected 2");
+  bytes[0] = 8;
+  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 4, expected 3");
 }
 
 TEST(SnapshotDamage, ATurnedBitInEveryByteIsRefusedOrSound) {
@@ -215,7 +225,7 @@ Frame small_frame() {
 
 Expected<Engine> restore(const Frame& frame) {
   ByteWriter out;
-  out.integer(2);
+  out.integer(3);
   codec::put(out, frame);
   return Engine::restore(out.bytes(), std::move(*make_policy("fifo-reserve", "first-fit")));
 }
@@ -284,6 +294,16 @@ const Disagreement kDisagreements[] = {
      "job 1: its grant"},
     {"hold_of_nobody", [](Frame& f) { f.holds[0].job = JobId(99); }, "a place kept"},
     {"hold_of_a_running_job", [](Frame& f) { f.holds[0].job = JobId(1); }, "a place kept"},
+    {"fingerprint_of_nobody", [](Frame& f) { f.company.jobs = {{JobId(9), Fingerprint(1)}}; },
+     "a job's fingerprint"},
+    {"company_of_nobody", [](Frame& f) { f.company.meetings[JobId(9)] = {}; }, "a job's company"},
+    {"negative_meeting",
+     [](Frame& f) { f.company.meetings[JobId(1)] = {{Fingerprint(1), Duration(-1)}}; },
+     "a job's company"},
+    {"lesson", [](Frame& f) { f.company.lessons[Fingerprint(1)].alone = Duration(-1); },
+     "a lesson"},
+    {"pair", [](Frame& f) { f.company.lessons[Fingerprint(1)].beside[Fingerprint(2)].ppm = -1; },
+     "a lesson"},
     {"hold_of_another_size", [](Frame& f) { f.holds[0].placement.gpus.pop_back(); },
      "a place kept"},
 };

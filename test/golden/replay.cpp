@@ -159,6 +159,7 @@ class Replay {
     for (; arrived_ < scenario_.jobs.size() && scenario_.jobs[arrived_].submit == now_;) {
       const GoldenJob& job = scenario_.jobs[arrived_++];
       inputs_.push_back(Submitted{.job = JobId(arrived_), .spec = job.spec});
+      inputs_.push_back(Identified{JobId(arrived_), job.program});
     }
   }
 

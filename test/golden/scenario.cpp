@@ -207,11 +207,14 @@ class Reader {
   }
 
   void read_job(const Words& words) {
-    GoldenJob job{.name = std::string(words[1]), .submit = kStart, .run = {}, .spec = {}};
+    GoldenJob job{.name = std::string(words[1]), .submit = kStart, .run = {}, .spec = {}, .program = {}};
     job.spec.user = UserId(1);
     bool estimated = true;
     GpuRequest& gpu = job.spec.request.gpu;
     options(words, 2, [&](std::string_view key, std::string_view value) {
+      if (key == "program") {
+        return job.program = Fingerprint(static_cast<std::uint64_t>(number(value))), true;
+      }
       if (key == "at") return job.submit = kStart + time(value), true;
       if (key == "run") return job.run = time(value), true;
       if (key == "gpus") return gpu.count = GpuCount(number(value)), true;

@@ -37,6 +37,7 @@ struct GoldenJob {
   Instant submit;
   Duration run{0};
   JobSpec spec;
+  Fingerprint program;
 };
 
 struct Happening {

@@ -1,12 +1,14 @@
 // Least shared: fewest tenants first, busy GPUs last, then best fit.
 //
 // Rule: of the GPUs that fit, those that are not busy or have no tenant, then the fewest tenants,
-//   then the least free memory; foreign use beyond the guard band counts as a tenant. The node
+//   then the least free memory; foreign use beyond the guard band counts as a tenant, and a
+//   tenant known to slow this job, or to be slowed by it, makes a GPU busy. The node
 //   whose chosen GPUs are best by the same measure, the first among equals. Whole GPUs go to the
 //   node with the fewest free ones that has enough; a job larger than the largest node takes GPUs
 //   from the first nodes on.
-// Reads: ask, tenants, measured utilisation, free memory per GPU, key share_below_percent.
-// Differs from the paper: nothing known; sharing slows jobs, so it is the last resort. (Gandiva,
+// Reads: ask, tenants, measured utilisation, learned pair slowdowns, free memory per GPU, key
+// share_below_percent. Differs from the paper: nothing known; sharing slows jobs, so it is the last
+// resort. (Gandiva,
 //   OSDI 2018, packs by utilisation too, but migrates.) Cost: O(GPUs log GPUs per node).
 #include <algorithm>
 #include <memory>
@@ -94,7 +96,7 @@ class LeastShared final : public Placer {
     const GpuSpec& spec = trial.cluster().gpu(gpu);
     const bool foreign = use.tenants == 0 && !is_vacant(trial.use().admission(), spec, use);
     const std::int32_t tenants = use.tenants + (foreign ? 1 : 0);
-    const bool busy = tenants > 0 && use.utilisation >= busy_from_;
+    const bool busy = tenants > 0 && (use.utilisation >= busy_from_ || trial.is_avoided(gpu));
     return {.busy = busy ? 1 : 0,
             .tenants = tenants,
             .left = spec.capacity - use.foreign - use.charged};
