@@ -84,7 +84,7 @@ void Connection::close() {
   if (stream_) std::exchange(stream_, nullptr)->end();
   output_.clear();
   input_ = {};
-  loop_->leave(place);
+  loop_->leave(place, user());
   const Descriptor closed(socket_.release());  // and what waits for it ends
 }
 

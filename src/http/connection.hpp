@@ -34,6 +34,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void advance();
 
   Loop& loop() const { return *loop_; }
+  uid_t user() const { return peer_.user; }
   Place place;
 
  private:

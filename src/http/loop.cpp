@@ -41,12 +41,20 @@ void Loop::close() {
   work_.reset();
 }
 
-std::size_t Loop::connections() const {
-  return lists_[0].size() + lists_[1].size() + lists_[2].size();
+std::optional<std::string> Loop::why_full(uid_t user) const {
+  if (lists_[0].size() + lists_[1].size() + lists_[2].size() >= limits.connections) {
+    return "there are " + std::to_string(limits.connections) +
+           " connections, which is the limit; try again";
+  }
+  const auto of_user = of_user_.find(user);
+  if (of_user == of_user_.end() || of_user->second < limits.per_user) return std::nullopt;
+  return "uid " + std::to_string(user) + " has " + std::to_string(limits.per_user) +
+         " connections, which is the limit for one user; close some";
 }
 
 void Loop::enter(std::shared_ptr<Connection> connection) {
   Connection& entered = *connection;
+  ++of_user_[entered.user()];
   auto& endless = list(Patience::Endless);
   entered.place = {.at = endless.insert(endless.end(), std::move(connection))};
   entered.start();
@@ -61,7 +69,10 @@ void Loop::wait(Place& place, Patience patience) {
   if (place.until < armed_) arm(place.until);
 }
 
-void Loop::leave(const Place& place) { list(place.patience).erase(place.at); }
+void Loop::leave(const Place& place, uid_t user) {
+  list(place.patience).erase(place.at);
+  if (--of_user_[user] == 0) of_user_.erase(user);
+}
 
 void Loop::arm(Clock::time_point at) {
   armed_ = at;

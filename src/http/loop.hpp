@@ -14,8 +14,11 @@
 #include <cstddef>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "http/server.hpp"
 
@@ -51,11 +54,12 @@ class Loop {
   /// Takes no more tasks and closes every connection; run() returns once all have ended.
   void close();
 
-  std::size_t connections() const;
+  /// Why another connection of this user is refused; nothing if it is not.
+  std::optional<std::string> why_full(uid_t user) const;
   void enter(std::shared_ptr<Connection> connection);
   /// From now on it has `patience`, until its expire() is called.
   void wait(Place& place, Patience patience);
-  void leave(const Place& place);
+  void leave(const Place& place, uid_t user);
 
   const Limits limits;
   const Handler handler;
@@ -75,6 +79,7 @@ class Loop {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{io.get_executor()};
   /// By patience. All of one list wait equally long, so each is in the order of its ends.
   std::array<std::list<std::shared_ptr<Connection>>, 3> lists_;
+  std::map<uid_t, std::size_t> of_user_;  ///< How many there are.
   boost::asio::steady_timer timer_{io};
   std::chrono::steady_clock::time_point armed_ = std::chrono::steady_clock::time_point::max();
 };

@@ -59,13 +59,9 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   }
 
   void welcome(Descriptor socket) {
-    const std::size_t limit = loop_->limits.connections;
-    if (loop_->connections() < limit) {
-      loop_->enter(std::make_shared<Connection>(loop_, std::move(socket)));
-      return;
-    }
-    std::string body = error_body("there are " + std::to_string(limit) +
-                                  " connections, which is the limit; try again");
+    const auto why_full = loop_->why_full(peer_of(socket.number()).user);
+    if (!why_full) return loop_->enter(std::make_shared<Connection>(loop_, std::move(socket)));
+    std::string body = error_body(*why_full);
     std::string head =
         header_of(503, "application/json", KeepAlive::No, Framing::Length, body.size());
     Outgoing answer;

@@ -82,6 +82,7 @@ struct Limits {
   std::size_t body = 8 * 1024 * 1024;
   std::size_t backlog = 1024 * 1024;  ///< Of one stream; a longer single write() drops it, too.
   std::size_t connections = 4096;
+  std::size_t per_user = 1024;  ///< Connections of one user, so that nobody takes them all.
   /// A connection that sends nothing, or takes nothing of an answer. Streams and requests that the
   /// handler has are not idle.
   Duration idle = seconds(120);
@@ -107,7 +108,8 @@ class Server {
 };
 
 /// Answers that the server gives by itself: 400 for what is no HTTP/1.1 request (no Host, chunked
-/// on HTTP/1.0), 408, 413, 431, 503 above Limits::connections; each with a JSON body as error_body.
+/// on HTTP/1.0), 408, 413, 431, 503 above Limits::connections and Limits::per_user; each with a
+/// JSON body as error_body.
 std::string error_body(std::string_view message);
 
 }  // namespace berth::http

@@ -156,6 +156,22 @@ TEST_F(Refusal, ConnectionsBeyondTheirLimit) {
   EXPECT_TRUE(first.request("GET", "/"));
 }
 
+TEST_F(Refusal, OneUsersConnectionsBeyondTheirLimit) {
+  serve_echo({.per_user = 2});
+  Client first = client();
+  auto second = std::make_unique<Client>(client());
+  ASSERT_TRUE(first.request("GET", "/"));
+  ASSERT_TRUE(second->request("GET", "/"));
+  const std::string refused = RawPeer(path_).receive_all();
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 503 ")) << refused;
+  const std::string reason = "uid " + std::to_string(getuid()) +
+                             " has 2 connections, which is the limit for one user; close some";
+  EXPECT_NE(refused.find(reason), std::string::npos) << refused;
+  second.reset();
+  EXPECT_TRUE(eventually([&] { return client().request("GET", "/")->status == 200; }));
+  EXPECT_TRUE(first.request("GET", "/"));
+}
+
 TEST_F(Refusal, OnlyABodyThatIsWelcomeIsAskedFor) {
   serve_echo({.body = 1000});
   RawPeer peer(path_);
