@@ -207,7 +207,8 @@ class Reader {
   }
 
   void read_job(const Words& words) {
-    GoldenJob job{.name = std::string(words[1]), .submit = kStart, .run = {}, .spec = {}, .program = {}};
+    GoldenJob job{
+        .name = std::string(words[1]), .submit = kStart, .run = {}, .spec = {}, .program = {}};
     job.spec.user = UserId(1);
     bool estimated = true;
     GpuRequest& gpu = job.spec.request.gpu;

@@ -1,14 +1,14 @@
 // Least shared: fewest tenants first, busy GPUs last, then best fit.
 //
 // Rule: of the GPUs that fit, those that are not busy or have no tenant, then the fewest tenants,
-//   then the least free memory; foreign use beyond the guard band counts as a tenant, and a
-//   tenant known to slow this job, or to be slowed by it, makes a GPU busy. The node
-//   whose chosen GPUs are best by the same measure, the first among equals. Whole GPUs go to the
-//   node with the fewest free ones that has enough; a job larger than the largest node takes GPUs
-//   from the first nodes on.
+//   then the least free memory; foreign use beyond the guard band counts as a tenant, and a tenant
+//   known to slow this job, or to be slowed by it, makes a GPU busy. The node whose chosen GPUs are
+//   best by the same measure, the first among equals. Whole GPUs go to the node with the fewest
+//   free ones that has enough; a job larger than the largest node takes GPUs from the first nodes
+//   on.
 // Reads: ask, tenants, measured utilisation, learned pair slowdowns, free memory per GPU, key
-// share_below_percent. Differs from the paper: nothing known; sharing slows jobs, so it is the last
-// resort. (Gandiva,
+//   share_below_percent.
+// Differs from the paper: nothing known; sharing slows jobs, so it is the last resort. (Gandiva,
 //   OSDI 2018, packs by utilisation too, but migrates.) Cost: O(GPUs log GPUs per node).
 #include <algorithm>
 #include <memory>
