@@ -1,7 +1,9 @@
 #include "daemon/clock.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <ctime>
+#include <fstream>
 
 namespace berth::daemon {
 
@@ -13,10 +15,30 @@ Instant read(clockid_t clock) {
   return kStart + seconds(time.tv_sec) + Duration(time.tv_nsec / 1000);
 }
 
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
 }  // namespace
 
 Clock::Clock(Instant last) : ahead_(std::max(last, read(CLOCK_REALTIME)) - read(CLOCK_BOOTTIME)) {}
 
+Clock Clock::as_before(Instant last, const std::string& path) {
+  Clock clock(last);
+  std::string boot;
+  std::int64_t ahead = 0;
+  const bool is_known = static_cast<bool>(std::ifstream(path) >> boot >> ahead);
+  if (!is_known || boot != boot_id()) return clock;
+  clock.ahead_ = std::max(last - read(CLOCK_BOOTTIME), Duration(ahead));
+  return clock;
+}
+
 Instant Clock::now() const { return read(CLOCK_BOOTTIME) + ahead_; }
+
+void Clock::keep(const std::string& path) const {
+  std::ofstream(path, std::ios::trunc) << boot_id() << ' ' << micros(ahead_) << '\n';
+}
 
 }  // namespace berth::daemon

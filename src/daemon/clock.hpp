@@ -1,8 +1,12 @@
 // The engine's time: wall time at the start of the daemon, then time that only goes forward.
 //
 // Microseconds since 1970 as the machine believed at the start, never before what was journaled,
-// and from there on CLOCK_BOOTTIME: setting the machine's clock moves nothing, sleep counts.
+// and from there on CLOCK_BOOTTIME: setting the machine's clock moves nothing, sleep counts. Nor
+// does it between two daemons under running jobs, whose time limits must not jump: how far we are
+// ahead of CLOCK_BOOTTIME is kept in a file, good until the machine boots again.
 #pragma once
+
+#include <string>
 
 #include "core/time.hpp"
 
@@ -12,8 +16,13 @@ class Clock {
  public:
   /// `last`: the latest instant in the journal.
   explicit Clock(Instant last);
+  /// As the daemon before, if the file says how and this still is its boot; else by wall time.
+  static Clock as_before(Instant last, const std::string& path);
+
   /// Now; from any thread.
   Instant now() const;
+  /// For as_before(). Where it cannot be written, the next daemon goes by wall time.
+  void keep(const std::string& path) const;
 
  private:
   Duration ahead_;  ///< Of CLOCK_BOOTTIME.

@@ -42,6 +42,14 @@ std::string make_cgroup(const std::string& parent, const shim::Order& order) {
   return ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST ? path : "";
 }
 
+/// Under jobs that hold berths time goes on as it did: their limits must not jump.
+Clock clock_for(const Keeper& keeper, const std::string& path) {
+  if (!keeper.engine().view().running().empty()) return Clock::as_before(keeper.last(), path);
+  const Clock clock(keeper.last());
+  clock.keep(path);
+  return clock;
+}
+
 /// An environment as a list in which a name stands once.
 class Environment {
  public:
@@ -93,7 +101,7 @@ Daemon::Daemon(const Options& options, Machine machine, Keeper keeper)
     : options_(options),
       machine_(std::move(machine)),
       keeper_(std::move(keeper)),
-      clock_(keeper_->last()),
+      clock_(clock_for(*keeper_, options.state + "/clock")),
       watcher_(machine_.devices.list.size(), options.probe * 5 / 2),
       presenter_(*keeper_, machine_, watcher_),
       wake_(loop_, [this] { inputs_.emplace_back(Ticked{}); }),

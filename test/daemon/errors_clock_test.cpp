@@ -1,0 +1,125 @@
+// Goal: a wall clock that is set forward or back, under a daemon or between two, ends no job too
+// early, puts nothing before what was, and stops no time. Method: a real berthd with a preloaded
+// clock (wilful_clock.c) that is ahead by what the test says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "daemon/clock.hpp"
+#include "daemon/rig.hpp"
+
+namespace berth {
+namespace {
+
+using daemon::Clock;
+using test::eventually;
+using test::Json;
+using test::Rig;
+
+constexpr double kDay = 86400;
+constexpr const char* kUntilGo = "while [ ! -e go ]; do sleep 0.01; done; exit 3";
+
+class ErrorsClock : public testing::Test {
+ protected:
+  ErrorsClock() {
+    set(0);
+    ::setenv("WILFUL_CLOCK", file().c_str(), 1);
+    ::setenv("LD_PRELOAD", WILFUL_CLOCK_LIBRARY, 1);
+    const char* const before = std::getenv("ASAN_OPTIONS");
+    if (before != nullptr) asan_ = before;
+    ::setenv("ASAN_OPTIONS", (asan_ + ":verify_asan_link_order=0").c_str(), 1);
+  }
+  ~ErrorsClock() override {
+    ::unsetenv("WILFUL_CLOCK");
+    ::unsetenv("LD_PRELOAD");
+    asan_.empty() ? ::unsetenv("ASAN_OPTIONS") : ::setenv("ASAN_OPTIONS", asan_.c_str(), 1);
+  }
+  std::string file() const { return folder_ / "ahead"; }
+  void set(double seconds) const {
+    std::ofstream(file()) << static_cast<std::int64_t>(seconds) << "\n";
+  }
+  double submitted(int id) { return rig_.job(id)["submitted_at"]; }
+
+  const test::ScratchFolder folder_;
+  std::string asan_;
+  Rig rig_;
+};
+
+TEST_F(ErrorsClock, SetUnderADaemonItMovesNothing) {
+  rig_.start();
+  const int first = rig_.submit(kUntilGo, {{"time_limit_seconds", 3600}});
+  rig_.wait_for(first, "running");
+  for (const double ahead : {10 * kDay, -10 * kDay}) {
+    set(ahead);
+    const int next = rig_.submit("true");
+    EXPECT_EQ(rig_.wait_end(next)["state"], "done");
+    EXPECT_GE(submitted(next), submitted(first));
+    EXPECT_LT(submitted(next), submitted(first) + 3600);
+  }
+  EXPECT_LT(rig_.job(first)["ran_seconds"], 3600);
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(first)["exit_code"], 3);
+}
+
+/// A job's time limit counts time, not what a clock says: as long as one runs, time goes on as it
+/// did. The clock is believed again once nobody runs.
+TEST_F(ErrorsClock, SetForwardBetweenTwoDaemonsItEndsNoJob) {
+  rig_.start();
+  const int id = rig_.submit(kUntilGo, {{"time_limit_seconds", 3600}});
+  rig_.wait_for(id, "running");
+  EXPECT_EQ(rig_.stop(), 0);
+  set(10 * kDay);
+  rig_.start();
+  const int next = rig_.submit("true");
+  EXPECT_EQ(rig_.wait_end(next)["state"], "done");
+  EXPECT_LT(submitted(next), submitted(id) + 3600);
+  EXPECT_EQ(rig_.job(id)["state"], "running");
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
+  EXPECT_EQ(rig_.stop(), 0);
+  rig_.start();
+  EXPECT_GT(submitted(rig_.submit("true")), submitted(id) + 9 * kDay);
+}
+
+TEST_F(ErrorsClock, SetBackBetweenTwoDaemonsItPutsNothingBeforeWhatWas) {
+  set(10 * kDay);
+  rig_.start();
+  const int first = rig_.submit("true");
+  const Json ended = rig_.wait_end(first);
+  EXPECT_EQ(rig_.stop(), 0);
+  set(0);
+  rig_.start();
+  const int next = rig_.submit("sleep 0.2; exit 3");
+  EXPECT_EQ(rig_.wait_end(next)["exit_code"], 3);
+  EXPECT_GE(submitted(next), ended["ended_at"]);
+  EXPECT_GT(rig_.job(next)["ended_at"].get<double>(), rig_.job(next)["started_at"].get<double>());
+}
+
+// ---- The clock by itself ---------------------------------------------------------------------
+
+TEST(Clock, GoesOnFromTheJournalWhereThatIsAhead) {
+  const Instant last = Clock(kStart).now() + hours(24 * 365);
+  const Clock clock(last);
+  EXPECT_GE(clock.now(), last);
+  EXPECT_LT(clock.now(), last + hours(1));
+  const Instant before = clock.now();
+  eventually("it goes on", [&] { return clock.now() > before; });
+}
+
+TEST(Clock, OfAnotherBootOrOfNonsenseIsNotBelieved) {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "clock";
+  const Instant now = Clock(kStart).now();
+  for (const char* text : {"", "x", "another-boot 99999999999999999\n", "another-boot\n"}) {
+    folder.write("clock", text);
+    EXPECT_LT(Clock::as_before(kStart, path).now(), now + hours(1)) << text;
+    EXPECT_GE(Clock::as_before(kStart, path).now(), now) << text;
+  }
+  Clock(now + hours(100)).keep(path);
+  EXPECT_GE(Clock::as_before(kStart, path).now(), now + hours(100));
+}
+
+}  // namespace
+}  // namespace berth
