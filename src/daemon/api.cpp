@@ -285,9 +285,8 @@ class Api {
     const ClusterView view = daemon_.keeper().engine().view();
     const Job* const job = view.find(id);
     const std::string name = "job " + std::to_string(id.value());
-    if (job == nullptr || (job->ending && verb == "cancel")) {
-      return refuse(exchange, 409, name + ": has ended already");
-    }
+    if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
+    if (job->ending && verb == "cancel") return refuse(exchange, 409, name + ": is ending already");
     const std::string state(state_word(job->state));
     std::vector<Input> inputs;
     if (verb == "cancel") {

@@ -19,8 +19,11 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 8;
 constexpr std::size_t kMostName = 256;
-constexpr std::size_t kMostWords = std::size_t{2} << 20;  ///< As Linux: arguments, environment.
-constexpr double kMostSeconds = 1e9;                      ///< 30 years.
+/// As Linux takes them: arguments and environment together, less what berthd adds to them; and
+/// each.
+constexpr std::size_t kMostWords = (std::size_t{2} << 20) - (std::size_t{16} << 10);
+constexpr std::size_t kMostWord = (std::size_t{128} << 10) - 1;
+constexpr double kMostSeconds = 1e9;  ///< 30 years.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostRetries = 100;
 constexpr std::int64_t kMostGpus = 1 << 20;
@@ -209,6 +212,17 @@ struct Reader {
   }
 };
 
+/// No program can be started with a longer one.
+Expected<void> check_lengths(const std::string& key, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].size() <= kMostWord) continue;
+    return refuse(key + "[" + std::to_string(i) + "]",
+                  "'" + words[i].substr(0, 40) + "...', " + std::to_string(words[i].size()) +
+                      " bytes, the most is " + std::to_string(kMostWord));
+  }
+  return {};
+}
+
 std::size_t size_of(const std::vector<std::string>& words) {
   std::size_t size = 0;
   for (const std::string& word : words) size += word.size() + 1 + sizeof(char*);
@@ -234,6 +248,8 @@ Expected<void> check(const Submission& job, const std::vector<std::string>& envi
                     "'" + environment[i].substr(0, 60) + "', must be NAME=value");
     }
   }
+  if (auto done = check_lengths("command", command.arguments); !done) return done;
+  if (auto done = check_lengths("environment", environment); !done) return done;
   const std::size_t size = size_of(command.arguments) + size_of(environment);
   if (size > kMostWords) {
     return refuse("command and environment",

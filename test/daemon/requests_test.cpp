@@ -290,17 +290,30 @@ TEST(Requests, NestingIsBounded) {
   EXPECT_THAT(refusal(nested(2)), HasSubstr("name: must be a text"));
 }
 
-TEST(Requests, ArgumentsAndEnvironmentFitTwoMebibytes) {
-  const std::size_t most = std::size_t{2} << 20;
-  // "true" and the variable each cost their bytes, a NUL and a pointer.
-  const std::size_t fixed = 4 + 9 + 2 + 9;
-  const std::string value(most - fixed, 'x');
-  EXPECT_EQ(decode_environment(taken(with("environment", {"A=" + value})).environment)->front(),
-            "A=" + value);
-  EXPECT_EQ(refusal(with("environment", {"A=" + value + "x"})),
-            "command and environment: 2097153 bytes, the most is 2097152");
+TEST(Requests, ArgumentsAndEnvironmentHaveALimitTogether) {
+  const std::size_t most = (std::size_t{2} << 20) - (std::size_t{16} << 10);
+  // "true" and each variable cost their bytes, a NUL and a pointer.
+  std::vector<std::string> environment(20, "V=" + std::string(100'000, 'x'));
+  std::size_t size = 4 + 9;
+  for (const std::string& variable : environment) size += variable.size() + 9;
+  environment.push_back("A=" + std::string(most - size - 2 - 9, 'x'));
+  EXPECT_EQ(*decode_environment(taken(with("environment", environment)).environment), environment);
+  environment.back() += "x";
+  EXPECT_EQ(refusal(with("environment", environment)),
+            "command and environment: 2080769 bytes, the most is 2080768");
   EXPECT_THAT(refusal(with("command", std::vector<std::string>(300'000, "x"))),
               HasSubstr("command and environment: 3000000 bytes"));
+}
+
+/// Linux starts no program with a longer one, however few there are.
+TEST(Requests, AWordHasALimit) {
+  const std::string longest(131'071, 'x');
+  EXPECT_EQ(taken(with("command", {"echo", longest})).command.arguments[1], longest);
+  EXPECT_EQ(refusal(with("command", {"echo", longest + "x"})),
+            "command[1]: '" + std::string(40, 'x') + "...', 131072 bytes, the most is 131071");
+  EXPECT_EQ(
+      refusal(with("environment", {"A=1", "BIG=" + longest})),
+      "environment[1]: 'BIG=" + std::string(36, 'x') + "...', 131075 bytes, the most is 131071");
 }
 
 TEST(Requests, NamesAreShort) {
