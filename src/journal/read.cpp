@@ -122,6 +122,22 @@ auto first(Query& query, Read read) -> Expected<std::optional<decltype(read(quer
   return row;
 }
 
+/// A page of ended jobs from new to old and from old to new.
+struct HistoryQueries {
+  /// `from` names an index that ends in the id, and its rows.
+  explicit HistoryQueries(const std::string& from)
+      : down(kWhat + from + " AND id < ? ORDER BY id DESC LIMIT ?"),
+        up(kWhat + from + " AND id > ? ORDER BY id LIMIT ?") {}
+
+  std::string down;
+  std::string up;
+
+ private:
+  inline static const std::string kWhat =
+      "SELECT id, submitted, name, command, spec, spec_sum, started, gpus,"
+      " ended, outcome, code, note FROM jobs INDEXED BY ";
+};
+
 std::unexpected<Error> broken(const Connection& db, std::int64_t number, const char* what) {
   return fail(ErrorCode::BadData, db.path() + ": entry " + std::to_string(number) + what);
 }
@@ -218,20 +234,17 @@ Expected<std::optional<JobRow>> Store::job(JobId id) const {
 }
 
 Expected<std::vector<JobRow>> Store::history(const PageQuery& page) const {
+  static const HistoryQueries of_all("ended_jobs WHERE ended IS NOT NULL");
+  static const HistoryQueries of_user("ended_jobs_by_user WHERE ended IS NOT NULL AND user = ?");
+  const HistoryQueries& queries = page.user ? of_user : of_all;
+  const char* const sql = page.after ? queries.up.c_str() : queries.down.c_str();
+  const std::int64_t bound = column(page.after.value_or(page.before));
   const std::int64_t most = column(JobId(page.most));
   if (page.user) {
-    Query query(state_->db,
-                "SELECT id, submitted, name, command, spec, spec_sum, started, gpus,"
-                " ended, outcome, code, note FROM jobs INDEXED BY ended_jobs_by_user"
-                " WHERE ended IS NOT NULL AND user = ? AND id < ? ORDER BY id DESC LIMIT ?",
-                page.user->value(), column(page.before), most);
+    Query query(state_->db, sql, page.user->value(), bound, most);
     return all(query, job_of);
   }
-  Query query(state_->db,
-              "SELECT id, submitted, name, command, spec, spec_sum, started, gpus,"
-              " ended, outcome, code, note FROM jobs INDEXED BY ended_jobs"
-              " WHERE ended IS NOT NULL AND id < ? ORDER BY id DESC LIMIT ?",
-              column(page.before), most);
+  Query query(state_->db, sql, bound, most);
   return all(query, job_of);
 }
 

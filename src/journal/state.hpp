@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -33,12 +34,43 @@ class Descriptor {
   int number_;
 };
 
+/// Blobs that were stored or asked for lately, by their sums: jobs that come together mostly share
+/// their commands and environments.
+class RecentBlobs {
+ public:
+  static constexpr std::size_t kMost = 1024;  ///< At least so many are known, at most twice.
+
+  void add(std::int64_t sum, BlobId id) {
+    if (fresh_.size() >= kMost) old_ = std::exchange(fresh_, {});
+    fresh_[sum] = id;
+  }
+  /// One that is found stays longer. It may have been rolled back, or have the same sum by chance.
+  std::optional<BlobId> find(std::int64_t sum) {
+    if (const auto known = fresh_.find(sum); known != fresh_.end()) return known->second;
+    const auto known = old_.find(sum);
+    if (known == old_.end()) return std::nullopt;
+    const BlobId id = known->second;
+    add(sum, id);
+    return id;
+  }
+
+ private:
+  std::map<std::int64_t, BlobId> fresh_;
+  std::map<std::int64_t, BlobId> old_;
+};
+
 struct Store::State {
+  /// Of the log's index, while it is reserved. First, so that it is closed last: closing any
+  /// descriptor of that file drops the locks that SQLite holds on it in this process.
+  Descriptor index{};
+  bool is_reserved = false;
+
   // The owner's thread.
   Connection db;
   Access access = Access::ReadWrite;
   std::optional<Error> failed;  ///< Of the transaction that is open.
   std::int64_t last_entry = 0;
+  RecentBlobs recent{};
 
   std::mutex writing;                      ///< Held from begin() to its end.
   std::unique_lock<std::mutex> turn{};     ///< The owner's hold of it.
@@ -54,17 +86,13 @@ struct Store::State {
   explicit State(Connection connection) : db(std::move(connection)) {}
   /// Locks the file, brings it to today's schema, and makes what is above. Once.
   Expected<void> start_writing();
+  Expected<void> remember_blobs();
   /// One checkpoint on `background`. Returns: how many of the log's pages are in the file now; 0 if
   /// somebody is in its way.
   Expected<int> move_log(int how);
   static int count_pages(void* state, sqlite3* db, const char* name, int pages);
 
   // ---- For the writing functions. A failure is kept until the transaction ends. ---------------
-  /// Of the log's index, while it is reserved. First, so that it is closed last: closing any
-  /// descriptor of that file drops the locks that SQLite holds on it in this process.
-  Descriptor index{};
-  bool is_reserved = false;
-
   Expected<void> may_write() const;
   std::unexpected<Error> keep(Error error);
   template <class... Values>
@@ -93,6 +121,7 @@ inline std::int64_t column(JobId job) {
   return static_cast<std::int64_t>(std::min(job.value(), kMost));
 }
 inline std::int64_t column(BlobId blob) { return column(JobId(blob.value())); }
+inline BlobId blob_of(std::int64_t column) { return BlobId(static_cast<std::uint64_t>(column)); }
 inline std::int64_t column(Instant at) { return micros(at); }
 inline std::optional<std::int64_t> column_or_null(Instant at) {
   return at == kNever ? std::nullopt : std::optional(micros(at));

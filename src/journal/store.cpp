@@ -163,7 +163,15 @@ Expected<void> Store::State::start_writing() {
   const auto last = journal::last_entry(db);
   if (!last) return std::unexpected(last.error());
   last_entry = *last;
-  return {};
+  return remember_blobs();
+}
+
+/// The latest ones that the daemon before this one stored.
+Expected<void> Store::State::remember_blobs() {
+  Query query(db, "SELECT id, sum FROM blobs ORDER BY id DESC LIMIT ?",
+              std::int64_t{RecentBlobs::kMost});
+  while (query.next()) recent.add(query.integer(1), blob_of(query.integer(0)));
+  return query.finish();
 }
 
 int Store::State::count_pages(void* state, sqlite3*, const char*, int pages) {
@@ -282,14 +290,6 @@ Expected<void> Store::checkpoint() const {
   return {};
 }
 
-Expected<int> Store::State::move_log(int how) {
-  int pages = 0;
-  int moved = 0;
-  const int code = sqlite3_wal_checkpoint_v2(background->raw(), "main", how, &pages, &moved);
-  if (code == SQLITE_OK) return moved;
-  if ((code & 0xff) == SQLITE_BUSY) return 0;  // a reader needs the log as it is: next time
-  return std::unexpected(background->error(code));
-}
 /// Blocks beyond the end of the file: SQLite writes into them as it appends, and never cuts them
 /// off while a connection is open. Nobody else can take them, as they could what is merely free. A
 /// file system that cannot set anything aside is used as it is.
@@ -304,5 +304,13 @@ Expected<void> Store::reserve() {
   return system_error(state.db.path(), "no room for its log can be set aside");
 }
 
+Expected<int> Store::State::move_log(int how) {
+  int pages = 0;
+  int moved = 0;
+  const int code = sqlite3_wal_checkpoint_v2(background->raw(), "main", how, &pages, &moved);
+  if (code == SQLITE_OK) return moved;
+  if ((code & 0xff) == SQLITE_BUSY) return 0;  // a reader needs the log as it is: next time
+  return std::unexpected(background->error(code));
+}
 
 }  // namespace berth::journal

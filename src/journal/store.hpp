@@ -29,7 +29,7 @@ namespace berth::journal {
 
 /// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
 /// a newer one is refused.
-inline constexpr int kSchema = 2;
+inline constexpr int kSchema = 3;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {
@@ -99,6 +99,7 @@ struct ReportRow {
 /// Which jobs a page of history holds.
 struct PageQuery {
   JobId before{~std::uint64_t{0}};  ///< Only smaller ids; pages go from new to old.
+  std::optional<JobId> after;       ///< If set, in place of `before`: larger ids, from old to new.
   std::optional<UserId> user;
   std::size_t most = 100;
 };
@@ -111,24 +112,24 @@ struct Recovered {
 
 enum class Access : std::uint8_t { ReadWrite, ReadOnly };
 
-class Store {
 /// What Store::reserve() sets aside: twice what the log grows to before it is moved into the file.
 inline constexpr Bytes kReserve{std::int64_t{32} << 20};
 
+class Store {
  public:
   /// Opens the file, makes it if it is not there (ReadWrite, mode 0600), upgrades an older schema.
   /// ReadOnly changes nothing, so it refuses an older schema. Errors: Io; Conflict where another
   /// process has it open for writing; BadData naming file and reason for one that is no journal, is
-  /// damaged, or has a newer schema (`journal.db: schema 3, this berthd knows up to 2: upgrade
+  /// damaged, or has a newer schema (`journal.db: schema 4, this berthd knows up to 3: upgrade
   /// berth`).
   static Expected<Store> open(const std::string& path, Access access = Access::ReadWrite);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();  ///< An open transaction is rolled back.
 
-  // ---- Recovery -----------------------------------------------------------------------------
   const std::string& path() const;
 
+  // ---- Recovery -----------------------------------------------------------------------------
   /// From the latest snapshot on. Errors: BadData for gaps, for an entry without decisions that is
   /// not the last, and for rows that do not have their checksum.
   Expected<Recovered> recover() const;
@@ -160,7 +161,8 @@ inline constexpr Bytes kReserve{std::int64_t{32} << 20};
   /// unless `after` is the last entry.
   Expected<void> add_snapshot(const Snapshot& snapshot);
 
-  /// The id of these bytes; equal bytes have one id (compared in full, a hash only finds them).
+  /// The id of these bytes. Equal bytes that were stored lately, among the last thousand others,
+  /// have one id (compared in full, a hash only finds them).
   Expected<BlobId> add_blob(std::string_view bytes);
   Expected<void> add_job(const JobRow& row);
   Expected<void> set_spec(JobId job, const JobSpec& spec);
@@ -174,7 +176,7 @@ inline constexpr Bytes kReserve{std::int64_t{32} << 20};
   // ---- Reading, inside or outside a transaction ----------------------------------------------
   Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
   Expected<std::optional<JobRow>> job(JobId id) const;
-  /// Jobs that have ended, newest id first.
+  /// Jobs that have ended.
   Expected<std::vector<JobRow>> history(const PageQuery& query) const;
   Expected<std::vector<AttemptRow>> attempts(JobId job) const;  ///< Ascending.
   Expected<std::vector<ReportRow>> reports(JobId job) const;    ///< By key.
@@ -189,12 +191,12 @@ inline constexpr Bytes kReserve{std::int64_t{32} << 20};
   /// the same when the log is eight times that long.
   Expected<void> checkpoint() const;
 
- private:
-  struct State;
   /// Sets room on the disk aside for the log, so that what has begun can be written to its end when
   /// the disk is full; costs nothing once that is done. Errors: Io if there is not so much.
   Expected<void> reserve();
 
+ private:
+  struct State;
   explicit Store(std::unique_ptr<State> state);
   static Expected<Store> open_to_read(const std::string& path);
   static Expected<Store> open_to_write(const std::string& path);

@@ -101,14 +101,16 @@ Expected<BlobId> Store::add_blob(std::string_view bytes) {
   State& state = *state_;
   if (auto may = state.may_write(); !may) return std::unexpected(may.error());
   const std::int64_t sum = Checksum().add(bytes).value();
-  Query known(state.db, "SELECT id, bytes FROM blobs WHERE sum = ?", sum);
-  while (known.next()) {
-    if (known.blob(1) == bytes) return BlobId(static_cast<std::uint64_t>(known.integer(0)));
+  if (const auto known = state.recent.find(sum)) {
+    Query stored(state.db, "SELECT bytes FROM blobs WHERE id = ?", column(*known));
+    if (stored.next() && stored.blob(0) == bytes) return *known;
+    if (auto done = stored.finish(); !done) return state.keep(done.error());
   }
-  if (auto done = known.finish(); !done) return state.keep(done.error());
   const auto added = state.write("INSERT INTO blobs (sum, bytes) VALUES (?, ?)", sum, Blob{bytes});
   if (!added) return std::unexpected(added.error());
-  return BlobId(static_cast<std::uint64_t>(sqlite3_last_insert_rowid(state.db.raw())));
+  const BlobId id = blob_of(sqlite3_last_insert_rowid(state.db.raw()));
+  state.recent.add(sum, id);
+  return id;
 }
 
 Expected<void> Store::add_job(const JobRow& row) {

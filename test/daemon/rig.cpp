@@ -80,10 +80,9 @@ void eventually(const std::string& what, const std::function<bool()>& holds) {
 void downgrade_journal(const std::string& path) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
-  EXPECT_EQ(
-      sqlite3_exec(db, "DROP TABLE reports; PRAGMA user_version = 1;", nullptr, nullptr, nullptr),
-      SQLITE_OK)
-      << sqlite3_errmsg(db);
+  constexpr auto kBack =
+      "DROP TABLE reports; CREATE INDEX blobs_by_sum ON blobs (sum); PRAGMA user_version = 1;";
+  EXPECT_EQ(sqlite3_exec(db, kBack, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
   sqlite3_close(db);
 }
 
@@ -142,11 +141,11 @@ void Rig::start(const std::vector<std::string>& more_flags) {
     return client && client->request("GET", "/v1/version");
   });
 }
+
 void Rig::start_without_waiting() {
   ASSERT_FALSE(is_up());
   pid_ = spawn(arguments({}), folder_ / "daemon.log");
 }
-
 
 Ran Rig::start_refused(const std::vector<std::string>& more_flags) {
   const std::string log = folder_ / "refused.log";

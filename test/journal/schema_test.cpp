@@ -113,7 +113,7 @@ TEST_F(Schema, AnOlderOneIsNotReadWithoutAnUpgrade) {
   const auto opened = Store::open(path_, Access::ReadOnly);
   ASSERT_FALSE(opened.has_value());
   EXPECT_EQ(opened.error().message,
-            path_ + ": schema 1, this berth reads 2: the next start of berthd upgrades it");
+            path_ + ": schema 1, this berth reads 3: the next start of berthd upgrades it");
   EXPECT_EQ(sql("PRAGMA user_version"), "1");
 }
 
@@ -129,8 +129,8 @@ TEST_F(Schema, AnUpgradeThatFailsLeavesTheOldFile) {
 
 TEST_F(Schema, ANewerOneIsRefused) {
   need_store(path_);
-  Sql(path_).run("PRAGMA user_version = 3");
-  expect_refused("schema 3, this berthd knows up to 2: upgrade berth");
+  Sql(path_).run("PRAGMA user_version = 4");
+  expect_refused("schema 4, this berthd knows up to 3: upgrade berth");
 }
 
 TEST_F(Schema, AForeignFileIsRefused) {

@@ -413,6 +413,36 @@ TEST_F(Stored, EqualBlobsAreOne) {
   EXPECT_EQ(store().blob(BlobId(~std::uint64_t{0})).error().code, ErrorCode::NotFound);
 }
 
+/// Others in between, fewer than are remembered and many more: the store keeps to its bounds.
+TEST_F(Stored, OnlyBlobsOfLateAreFoundAgain) {
+  BlobId first;
+  int others = 0;
+  const auto after = [&](int more) {
+    for (int i = 0; i < more; ++i) need(store().add_blob("other " + std::to_string(++others)));
+    return need(store().add_blob("first"));
+  };
+  commit([&] {
+    first = need(store().add_blob("first"));
+    EXPECT_EQ(after(1000), first);
+    EXPECT_EQ(after(1000), first) << "found anew each time, so never forgotten";
+    EXPECT_NE(after(10'000), first);
+  });
+}
+
+TEST_F(Stored, ABlobRolledBackIsStoredAgain) {
+  need(store().begin());
+  need(store().add_blob("gone"));
+  store().rollback();
+  BlobId other;
+  BlobId again;
+  commit([&] {
+    other = need(store().add_blob("other"));  // it has the number of the one that is gone
+    again = need(store().add_blob("gone"));
+  });
+  EXPECT_NE(again, other);
+  EXPECT_EQ(need(store().blob(again)), "gone");
+}
+
 TEST_F(Stored, AnEqualSumIsNotAnEqualBlob) {
   BlobId first;
   BlobId second;
