@@ -171,28 +171,28 @@ void sort_for_reading(std::vector<Json>& jobs) {
   std::ranges::stable_sort(jobs, {}, key);
 }
 
-Table job_table(const std::vector<Json>& jobs, double now) {
-  Table table({{"ID", Align::Right},
-               {"NAME"},
-               {"USER"},
-               {"STATE"},
-               {"GPUS"},
-               {"VRAM", Align::Right},
-               {"CLASS"},
-               {"TIME", Align::Right},
-               {"REASON"}});
-  for (const Json& job : jobs) {
-    table.add({{number_text(part_of(job, "id"))},
-               {label_of(job)},
-               {user_of(job)},
-               {or_dash(printable(text_of(job, "state"))), colour_of(job)},
-               {gpus_of(job)},
-               {vram_of(job)},
-               {or_dash(printable(text_of(job, "class")))},
-               {time_of(job, now)},
-               {why_of(job), Colour::Dim}});
-  }
-  return table;
+Table job_table() {
+  return Table({{"ID", Align::Right},
+                {"NAME"},
+                {"USER"},
+                {"STATE"},
+                {"GPUS"},
+                {"VRAM", Align::Right},
+                {"CLASS"},
+                {"TIME", Align::Right},
+                {"REASON"}});
+}
+
+void add_row(Table& table, const Json& job, double now) {
+  table.add({{number_text(part_of(job, "id"))},
+             {label_of(job)},
+             {user_of(job)},
+             {or_dash(printable(text_of(job, "state"))), colour_of(job)},
+             {gpus_of(job)},
+             {vram_of(job)},
+             {or_dash(printable(text_of(job, "class")))},
+             {time_of(job, now)},
+             {why_of(job), Colour::Dim}});
 }
 
 std::string job_page(const Json& job, double now, const Look& look) {

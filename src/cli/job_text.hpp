@@ -13,8 +13,9 @@ namespace berth::cli {
 /// Running ones first, then those that wait, then those that have ended; by number inside.
 void sort_for_reading(std::vector<Json>& jobs);
 
-/// `now` is in seconds since 1970.
-Table job_table(const std::vector<Json>& jobs, double now);
+/// The table of `ls`, to which rows are added; `now` is in seconds since 1970.
+Table job_table();
+void add_row(Table& table, const Json& job, double now);
 
 std::string job_page(const Json& job, double now, const Look& look);
 

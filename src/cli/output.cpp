@@ -101,39 +101,40 @@ std::string cut(std::string_view text, std::size_t columns) {
   return std::string(text.substr(0, at)) + "…";
 }
 
-std::vector<std::size_t> Table::widths() const {
-  std::vector<std::size_t> widths;
+void Table::widen() {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    std::size_t width = columns_of(columns_[i].title);
-    for (const auto& row : rows_) width = std::max(width, columns_of(row[i].text));
-    widths.push_back(width);
+    for (const auto& row : rows_) widths_[i] = std::max(widths_[i], columns_of(row[i].text));
   }
-  return widths;
 }
 
-std::string Table::text(const Look& look) const {
-  const auto width = widths();
-  std::size_t before_last = 0;
-  for (std::size_t i = 0; i + 1 < width.size(); ++i) before_last += width[i] + 2;
-  const auto line_of = [&](const std::vector<Cell>& row) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool last = i + 1 == row.size();
-      std::string cell = row[i].text;
-      if (last && look.width) {
-        cell = cut(cell, *look.width > before_last ? *look.width - before_last : 0);
-      }
-      const bool pads = !last || columns_[i].align == Align::Right;
-      line += painted(pads ? padded(cell, width[i], columns_[i].align) : cell, row[i].colour, look);
-      if (!last) line += "  ";
-    }
-    trim_end(line);
-    return line + "\n";
-  };
+std::string Table::line_of(const std::vector<Cell>& row, const Look& look) const {
+  std::string line;
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const bool last = i + 1 == row.size();
+    std::string cell = row[i].text;
+    if (last && look.width) cell = cut(cell, *look.width > before ? *look.width - before : 0);
+    const bool pads = !last || columns_[i].align == Align::Right;
+    line += painted(pads ? padded(cell, widths_[i], columns_[i].align) : cell, row[i].colour, look);
+    if (!last) line += "  ";
+    before += widths_[i] + 2;
+  }
+  trim_end(line);
+  return line + "\n";
+}
+
+std::string Table::text(const Look& look) {
+  std::string text;
+  const bool is_first = widths_.empty();
+  for (const Column& column : columns_) {
+    if (is_first) widths_.push_back(columns_of(column.title));
+  }
+  widen();
   std::vector<Cell> titles;
   for (const Column& column : columns_) titles.push_back({column.title, Colour::Bold});
-  std::string text = line_of(titles);
-  for (const auto& row : rows_) text += line_of(row);
+  if (is_first) text = line_of(titles, look);
+  for (const auto& row : rows_) text += line_of(row, look);
+  rows_.clear();
   return text;
 }
 

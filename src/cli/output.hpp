@@ -37,7 +37,8 @@ struct Cell {
 
 enum class Align { Left, Right };
 
-/// Aligned columns, two spaces between them. The last is cut to the terminal's width.
+/// Aligned columns, two spaces between them. The last is cut to the terminal's width. A long one
+/// can be written in parts.
 class Table {
  public:
   struct Column {
@@ -49,12 +50,16 @@ class Table {
 
   /// Requires: as many cells as columns.
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
-  std::string text(const Look& look) const;
+  bool empty() const { return rows_.empty(); }
+  /// The rows since the last call; the first time below the titles. Columns never get narrower.
+  std::string text(const Look& look);
 
  private:
-  std::vector<std::size_t> widths() const;
+  void widen();
+  std::string line_of(const std::vector<Cell>& row, const Look& look) const;
 
   std::vector<Column> columns_;
+  std::vector<std::size_t> widths_;  ///< None before the first call.
   std::vector<std::vector<Cell>> rows_;
 };
 

@@ -17,6 +17,8 @@ namespace {
 using Exchange = std::shared_ptr<http::Exchange>;
 
 constexpr std::size_t kMostRows = 1000;
+constexpr std::size_t kMostCancels = 1000;  ///< In one step.
+constexpr std::size_t kMostLooked = 20'000;
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -76,6 +78,20 @@ Expected<std::optional<std::uint64_t>> number(const http::Request& request, cons
                                                 std::to_string(most));
   }
   return value;
+}
+
+/// `all`, or one kind by `only`.
+Expected<Presenter::Which> which_jobs(const http::Request& request) {
+  using Which = Presenter::Which;
+  const auto all = flag(request, "all");
+  if (!all) return std::unexpected(all.error());
+  const auto only = request.parameter("only");
+  if (!only) return *all ? Which::All : Which::Live;
+  if (*all) return fail(ErrorCode::InvalidArgument, "only: beside all; give one of them");
+  if (*only == "running") return Which::Running;
+  if (*only == "ended") return Which::Ended;
+  return fail(ErrorCode::InvalidArgument,
+              "only: '" + only->substr(0, 40) + "', must be running or ended");
 }
 
 class Api {
@@ -183,18 +199,20 @@ class Api {
 
   void list(const Exchange& exchange) {
     const http::Request& request = exchange->request();
-    const auto all = flag(request, "all");
+    const auto which = which_jobs(request);
     const auto user = number(request, "user", 0xFFFFFFFF);
     const auto before = number(request, "before", kLastJob.value() + 1);
+    const auto after = number(request, "after", kLastJob.value());
     const auto limit = number(request, "limit", kMostRows);
-    if (!all) return refuse(exchange, all.error());
-    for (const auto* read : {&user, &before, &limit}) {
+    if (!which) return refuse(exchange, which.error());
+    for (const auto* read : {&user, &before, &after, &limit}) {
       if (!*read) return refuse(exchange, read->error());
     }
-    Presenter::Page page;
-    page.ended = *all;
+    if (*before && *after) return refuse(exchange, 400, "after: beside before; give one of them");
+    Presenter::Page page{.which = *which};
     if (*user) page.user = UserId(static_cast<std::uint32_t>(**user));
-    if (*before) page.before = JobId(**before);
+    if (*before) page.beyond = JobId(**before);
+    if (*after) page.beyond = JobId(**after), page.order = Presenter::Order::OldestFirst;
     if (*limit) page.most = std::max<std::size_t>(1, **limit);
     on_loop(exchange,
             [this, page](const Exchange& asked) { answer(asked, daemon_.presenter().jobs(page)); });
@@ -313,21 +331,46 @@ class Api {
 
   void cancel_all(const Exchange& exchange) {
     on_loop(exchange, [this](const Exchange& asked) {
-      const UserId user(asked->request().peer.user);
-      std::vector<Input> inputs;
-      Json ids = Json::array();
-      daemon_.keeper().engine().view().for_each_job([&](const Job& job) {
-        if (job.spec.user != user || job.ending) return;
-        inputs.emplace_back(CancelAsked{job.id});
-        ids.push_back(job.id.value());
-      });
-      daemon_.ask({.submission = std::nullopt,
-                   .inputs = std::move(inputs),
-                   .exchange = asked,
-                   .answer = [ids](JobId) {
-                     return http::Response{.status = 200, .body = to_body({{"cancelled", ids}})};
-                   }});
+      const auto last = daemon_.keeper().engine().view().job_back_from(kLastJob);
+      cancel_some(
+          {asked, JobId(0), last.value_or(JobId(0)), std::make_shared<Json>(Json::array())});
     });
+  }
+
+  struct CancelAll {
+    Exchange exchange;
+    JobId from;
+    JobId last;                 ///< Jobs submitted meanwhile are left alone.
+    std::shared_ptr<Json> ids;  ///< Those cancelled.
+  };
+
+  /// A step's worth of them, so that a million do not keep everybody else waiting.
+  void cancel_some(CancelAll all) {
+    const ClusterView view = daemon_.keeper().engine().view();
+    const UserId user(all.exchange->request().peer.user);
+    const std::size_t before = all.ids->size();
+    std::vector<Input> inputs;
+    auto next = view.job_from(all.from);
+    for (std::size_t looked = 0; next && *next <= all.last; next = view.job_from(all.from)) {
+      if (inputs.size() == kMostCancels || ++looked > kMostLooked) break;
+      const Job& job = *view.find(*next);
+      all.from = JobId(next->value() + 1);
+      if (job.spec.user != user || job.ending) continue;
+      inputs.emplace_back(CancelAsked{job.id});
+      all.ids->push_back(job.id.value());
+    }
+    const bool is_over = !next || *next > all.last;
+    if (inputs.empty() && !is_over) return daemon_.post([this, all] { cancel_some(all); });
+    daemon_.ask(
+        {.submission = std::nullopt,
+         .inputs = std::move(inputs),
+         .exchange = all.exchange,
+         .answer = [this, all, is_over](JobId) -> std::optional<http::Response> {
+           if (is_over) return http::Response{.body = to_body({{"cancelled", *all.ids}})};
+           daemon_.post([this, all] { cancel_some(all); });
+           return std::nullopt;
+         },
+         .so_far = before == 0 ? "" : std::to_string(before) + " jobs are cancelled, then "});
   }
 
   Daemon& daemon_;

@@ -139,7 +139,8 @@ Expected<void> Daemon::open_rest() {
                                  {.shim = options_.shim,
                                   .attempts = options_.state + "/attempts",
                                   .logs = options_.state + "/logs",
-                                  .mark = "BERTH_REPORT=" + report_path()},
+                                  .mark = "BERTH_REPORT=" + report_path(),
+                                  .files = raise_file_limit()},
                                  hooks);
   if (!launcher) return std::unexpected(launcher.error());
   launcher_ = std::move(*launcher);
@@ -168,8 +169,8 @@ Expected<void> Daemon::open_rest() {
       loop_.post([this, event] { on_fault(event); });
     });
   }
-  recover();
   static_cast<void>(keeper_->check_room());  // the sooner it is set aside, the better
+  recover();
   return {};
 }
 
@@ -298,8 +299,8 @@ void Daemon::on_fault(const GpuEvent& event) {
 // ---- A step ----------------------------------------------------------------------------------
 
 void Daemon::turn() {
-  for (Input& input : watcher_.take_released()) inputs_.push_back(std::move(input));
   refuse_without_room();
+  for (Input& input : watcher_.take_released()) inputs_.push_back(std::move(input));
   if ((inputs_.empty() && asked_.empty()) || is_retrying_ || wait_for_look()) return;
   step();
 }
@@ -354,7 +355,6 @@ void Daemon::step() {
   if (auto done = keeper_->snapshot_if_due(); !done) is_retrying_ = false;  // tried again later
 }
 
-void Daemon::refuse_all(std::vector<Asked> asked, const Error& error) {
 /// What begins on a full disk could not be written to its end.
 void Daemon::refuse_without_room() {
   const auto is_job = [](const Asked& asked) { return asked.submission.has_value(); };
@@ -370,22 +370,24 @@ void Daemon::refuse_without_room() {
   asked_.erase(jobs.begin(), jobs.end());
 }
 
+void Daemon::refuse_all(std::vector<Asked> asked, const Error& error) {
   const bool is_written = keeper_->is_broken();  // the daemon that comes next does it
   const std::string what = is_written
                                ? "it is written down but not done; berthd ends, ask the next: "
                                : "nothing was changed: ";
   for (const Asked& one : asked) {
     one.exchange->respond({.status = is_written ? kInternalError : kInsufficientStorage,
-                           .body = http::error_body(what + error.message)});
+                           .body = http::error_body(one.so_far + what + error.message)});
   }
 }
 
 void Daemon::answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted) {
   auto id = submitted.begin();
   for (Asked& one : asked) {
-    http::Response response = one.answer(one.submission ? *id++ : JobId(0));
+    auto response = one.answer(one.submission ? *id++ : JobId(0));
+    if (!response) continue;
     syncer_->after_sync([this, exchange = std::move(one.exchange),
-                         response = std::move(response)](const Expected<void>& synced) mutable {
+                         response = std::move(*response)](const Expected<void>& synced) mutable {
       if (!synced) {
         loop_.post([this, error = synced.error()] { fail_with(error); });
         response = {.status = kInsufficientStorage,
@@ -539,8 +541,10 @@ std::string Daemon::log_name(JobId job) const { return std::to_string(job.value(
 
 void Daemon::finish(const Finished& finished) {
   const auto attempt = current_.extract(finished.job);
-  loop_.post([this, job = finished.job, had = attempt ? attempt.mapped() : Attempt()] {
-    launcher_->forget(job, had);  // later: the next launch does not wait for it
+  std::optional<Attempt> had;
+  if (attempt) had = attempt.mapped();
+  loop_.post([this, job = finished.job, had] {  // later: the next launch does not wait for it
+    if (had) launcher_->forget(job, *had);
     logs_->ended(log_name(job));
   });
 }

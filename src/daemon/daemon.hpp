@@ -39,8 +39,10 @@ struct Asked {
   std::optional<Submission> submission;
   std::vector<Input> inputs;
   std::shared_ptr<http::Exchange> exchange;
-  /// The answer, made right after the step. The id is that of the submission, if there is one.
-  std::function<http::Response(JobId)> answer;
+  /// The answer, made right after the step; none if the request goes on with another. The id is
+  /// that of the submission, if there is one.
+  std::function<std::optional<http::Response>(JobId)> answer;
+  std::string so_far = "";  ///< What steps before did for the same request; for an error.
 };
 
 class Daemon {
@@ -53,11 +55,11 @@ class Daemon {
   Expected<void> run();
   /// From any thread and from signal handlers' threads: run() returns soon; jobs go on.
   void stop() { loop_.stop(); }
-
-  // For the API. post() from any thread, the rest on the loop's.
   /// Ends the threads that ask the driver; after run(). Returns: false if it holds one of them for
   /// longer than a second. Then nothing may be destroyed: the process must end as it is.
   bool leave_driver();
+
+  // For the API. post() from any thread, the rest on the loop's.
   void post(Task task) { loop_.post(std::move(task)); }
   void ask(Asked asked);
   Presenter& presenter() { return presenter_; }
@@ -99,9 +101,9 @@ class Daemon {
   bool could_start() const;
   void look_at(const std::set<GpuId>& gpus);
   void step();
+  void refuse_without_room();
   void fail_with(const Error& error);
   void refuse_all(std::vector<Asked> asked, const Error& error);
-  void refuse_without_room();
   void answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted);
   void publish(const std::vector<JobId>& touched);
 

@@ -97,6 +97,14 @@ struct Launcher::Shim {
   std::unique_ptr<Loop::Watch> exit;
 };
 
+rlimit raise_file_limit() {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit most{before.rlim_max, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &most);
+  return before;
+}
+
 // ---- Spares ----------------------------------------------------------------------------------
 
 Launcher::Launcher(Loop& loop, LauncherOptions options, Hooks hooks)
@@ -162,6 +170,7 @@ Expected<Launcher::Spare> Launcher::spawn() {
     errno = failed;
     return io_error(options_.shim);
   }
+  ::prlimit(spare.pid, RLIMIT_NOFILE, &options_.files, nullptr);  // before it has anything to run
   spare.pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, spare.pid, 0)));
   if (!spare.pidfd) return io_error("pidfd_open");
   return spare;

@@ -4,6 +4,8 @@
 // within a call. At most one process ever runs an attempt: its file is made anew or not at all.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <functional>
 #include <map>
@@ -35,7 +37,12 @@ struct LauncherOptions {
   std::string attempts;  ///< Folder of attempt files.
   std::string logs;      ///< Folder of logs, `JOB.log`.
   std::string mark;      ///< A variable that every job has in its environment, and no other does.
+  rlimit files{RLIM_INFINITY, RLIM_INFINITY};  ///< How many a job may have open: RLIMIT_NOFILE.
 };
+
+/// Lets this process open as many files as it may: each connection is one, each follower of a log
+/// two. Returns: the limit before. It is what jobs get: programs that use select() fail beyond it.
+rlimit raise_file_limit();
 
 /// An attempt as its file shows it when a daemon starts.
 enum class Trace {

@@ -44,6 +44,7 @@ struct Logs::State {
   std::vector<std::string> over;
   bool stopping = false;
   std::vector<Reader> readers;  ///< The thread's own.
+  std::vector<char> piece = std::vector<char>(kPiece);
   int watch = -1;
   std::thread thread;
 
@@ -150,17 +151,14 @@ bool Logs::State::pump(Reader& reader) {
       const std::string path = folder + "/" + reader.name;
       reader.file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     }
-    std::string piece(kPiece, '\0');
     const ssize_t got = reader.file ? ::pread(reader.file.get(), piece.data(), piece.size(),
                                               static_cast<off_t>(reader.offset))
                                     : 0;
-    if (got <= 0) {
-      reader.touched = false;
-      break;
-    }
-    piece.resize(static_cast<std::size_t>(got));
-    reader.offset += piece.size();
-    if (!reader.stream->write(std::move(piece))) return false;
+    const auto size = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    if (size < piece.size()) reader.touched = false;  // that was the end of it
+    if (size == 0) break;
+    reader.offset += size;
+    if (!reader.stream->write(std::string(piece.data(), size))) return false;
   }
   if (reader.touched || !reader.ended) return true;
   reader.stream->close();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/admission.hpp"
@@ -16,6 +17,7 @@ namespace {
 constexpr int kTimeoutCode = 124;
 constexpr int kLostCode = 125;
 constexpr int kCancelledCode = 137;
+constexpr std::size_t kMostLooked = 20'000;  ///< For one page: a millisecond.
 
 double in_seconds(Duration duration) { return static_cast<double>(micros(duration)) / 1e6; }
 
@@ -223,34 +225,81 @@ Expected<Json> Presenter::detail(JobId id, std::int64_t log_bytes) {
   return json;
 }
 
-Expected<Json> Presenter::jobs(const Page& page) {
+// ---- Pages of jobs ---------------------------------------------------------------------------
+
+/// The live job that follows in the page's order, whosever it is.
+std::optional<JobId> Presenter::next_live(const Page& page, std::optional<JobId> last) const {
   const ClusterView view = keeper_.engine().view();
-  // Live ones from the engine, ended ones from the history, merged by falling id.
-  std::vector<JobId> live;
-  view.for_each_job([&](const Job& job) {
-    const bool wanted = job.id < page.before && (!page.user || job.spec.user == *page.user);
-    if (wanted) live.push_back(job.id);
-  });
-  const std::size_t skip = live.size() > page.most ? live.size() - page.most : 0;
-  live.erase(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(skip));
-  std::vector<journal::JobRow> rows;
-  for (const JobId id : live) {
-    auto row = keeper_.store().job(id);
+  const bool rises = page.order == Order::OldestFirst;
+  if (page.which == Which::Running) {  // few of many
+    const auto running = view.running();
+    const auto at = last ? (rises ? std::ranges::upper_bound(running, *last)
+                                  : std::ranges::lower_bound(running, *last))
+                         : (rises ? running.begin() : running.end());
+    if (rises) return at == running.end() ? std::nullopt : std::optional(*at);
+    return at == running.begin() ? std::nullopt : std::optional(*std::prev(at));
+  }
+  if (rises) return view.job_from(last ? JobId(last->value() + 1) : JobId(0));
+  if (last == JobId(0)) return std::nullopt;
+  return view.job_back_from(last ? JobId(last->value() - 1) : kLastJob);
+}
+
+Expected<Presenter::Part> Presenter::live_part(const Page& page) const {
+  Part part;
+  if (page.which == Which::Ended) return part;
+  const ClusterView view = keeper_.engine().view();
+  std::optional<JobId> last = page.beyond;
+  for (std::size_t looked = 0; const auto id = next_live(page, last); last = id) {
+    if (part.rows.size() == page.most || ++looked > kMostLooked) {
+      part.end = last;
+      break;
+    }
+    if (page.user && view.find(*id)->spec.user != *page.user) continue;
+    auto row = keeper_.store().job(*id);
     if (!row) return std::unexpected(row.error());
-    if (*row) rows.push_back(std::move(**row));
+    if (*row) part.rows.push_back(std::move(**row));
   }
-  if (page.ended) {
-    auto history = keeper_.store().history({page.before, page.user, page.most});
-    if (!history) return std::unexpected(history.error());
-    for (journal::JobRow& row : *history) rows.push_back(std::move(row));
+  return part;
+}
+
+Expected<Presenter::Part> Presenter::ended_part(const Page& page) const {
+  Part part;
+  if (page.which != Which::Ended && page.which != Which::All) return part;
+  journal::PageQuery query{.user = page.user, .most = page.most};
+  if (page.order == Order::OldestFirst) query.after = page.beyond.value_or(JobId(0));
+  if (page.order == Order::NewestFirst && page.beyond) query.before = *page.beyond;
+  auto rows = keeper_.store().history(query);
+  if (!rows) return std::unexpected(rows.error());
+  part.rows = std::move(*rows);
+  if (part.rows.size() == page.most) part.end = part.rows.back().job;
+  return part;
+}
+
+/// Live ones from the engine, ended ones from the history, merged; nobody beyond where either of
+/// them stopped, or the next page would leave others out.
+Expected<Json> Presenter::jobs(const Page& page) {
+  auto live = live_part(page);
+  if (!live) return std::unexpected(live.error());
+  auto ended = ended_part(page);
+  if (!ended) return std::unexpected(ended.error());
+  const auto is_first = [rises = page.order == Order::OldestFirst](JobId a, JobId b) {
+    return rises ? a < b : b < a;
+  };
+  std::vector<journal::JobRow> rows = std::move(live->rows);
+  std::ranges::move(ended->rows, std::back_inserter(rows));
+  std::ranges::sort(rows, is_first, &journal::JobRow::job);
+  std::optional<JobId> end = live->end;
+  if (ended->end) end = end ? std::min(*end, *ended->end, is_first) : *ended->end;
+  if (rows.size() > page.most) {
+    rows.resize(page.most);
+    end = end ? std::min(*end, rows.back().job, is_first) : rows.back().job;
   }
-  std::ranges::sort(rows, std::ranges::greater(), &journal::JobRow::job);
-  const bool more = rows.size() > page.most || skip > 0 || (page.ended && rows.size() == page.most);
-  if (rows.size() > page.most) rows.resize(page.most);
   Json list = Json::array();
-  for (const journal::JobRow& row : rows) list.push_back(this->row(row));
-  return Json{{"jobs", std::move(list)},
-              {"next_before", more && !rows.empty() ? Json(rows.back().job.value()) : Json()}};
+  for (const journal::JobRow& row : rows) {
+    if (!end || !is_first(*end, row.job)) list.push_back(this->row(row));
+  }
+  const char* const next = page.order == Order::OldestFirst ? "next_after" : "next_before";
+  return Json{{"jobs", std::move(list)}, {next, end ? Json(end->value()) : Json()}};
 }
 
 // ---- GPUs ------------------------------------------------------------------------------------

@@ -3,9 +3,12 @@
 // Reads the engine and the journal; belongs to the engine's thread.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "daemon/keeper.hpp"
@@ -40,16 +43,29 @@ class Presenter {
   /// `{id, state}`.
   Json brief(JobId id);
 
+  enum class Which { Live, Running, Ended, All };
+  enum class Order { NewestFirst, OldestFirst };
   struct Page {
-    bool ended = false;  ///< Also jobs that have ended.
+    Which which = Which::Live;
     std::optional<UserId> user;
-    JobId before{~std::uint64_t{0}};
+    Order order = Order::NewestFirst;
+    std::optional<JobId> beyond;  ///< Only ids below it, or above it with the oldest first.
     std::size_t most = 100;
   };
+  /// Costs what the page holds, whatever the number of jobs: where few of many are wanted it may
+  /// hold fewer rows than it could, and goes on after it.
   Expected<Json> jobs(const Page& page);
   Json gpus();
 
  private:
+  /// Some jobs of a page.
+  struct Part {
+    std::vector<journal::JobRow> rows;
+    std::optional<JobId> end;  ///< The last one looked at, where there may be more.
+  };
+  std::optional<JobId> next_live(const Page& page, std::optional<JobId> last) const;
+  Expected<Part> live_part(const Page& page) const;
+  Expected<Part> ended_part(const Page& page) const;
   Json tenants(GpuId gpu);
   Json strangers(GpuId gpu);
   Json gpu(GpuId gpu);

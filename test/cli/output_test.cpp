@@ -27,6 +27,17 @@ TEST(Tables, AlignAndLeaveNoBlanksAtTheEnd) {
             "1234  longer  because\n");
 }
 
+TEST(Tables, GoOnBelowWhatIsWritten) {
+  Table table({{"ID", Align::Right}, {"NAME"}, {"WHY"}});
+  table.add({{"7"}, {"long"}, {"x"}});
+  EXPECT_EQ(table.text(kPiped), "ID  NAME  WHY\n 7  long  x\n");
+  table.add({{"8"}, {"a"}, {"x"}});
+  EXPECT_EQ(table.text(kPiped), " 8  a     x\n") << "as wide as before, no titles";
+  table.add({{"1234"}, {"longer"}, {"x"}});
+  EXPECT_EQ(table.text(kPiped), "1234  longer  x\n");
+  EXPECT_EQ(table.text(kPiped), "");
+}
+
 TEST(Tables, CutTheLastColumnToTheTerminal) {
   Table table({{"ID"}, {"WHY"}});
   table.add({{"1"}, {"a reason that goes on"}});
@@ -36,7 +47,8 @@ TEST(Tables, CutTheLastColumnToTheTerminal) {
 TEST(Tables, PaintOnlyWhereColoursAreWelcome) {
   Table table({{"A"}});
   table.add({{"x", Colour::Red}});
-  EXPECT_EQ(table.text({.terminal = true, .colour = true}), "\x1b[1mA\x1b[0m\n\x1b[31mx\x1b[0m\n");
+  EXPECT_EQ(Table(table).text({.terminal = true, .colour = true}),
+            "\x1b[1mA\x1b[0m\n\x1b[31mx\x1b[0m\n");
   EXPECT_EQ(table.text({.terminal = true}), "A\nx\n");
 }
 
@@ -48,6 +60,12 @@ TEST(Printable, TakesControlCharactersOut) {
 }
 
 Json job(const char* text) { return *parse_json(text); }
+
+std::string table_of(const std::vector<Json>& jobs, double now) {
+  Table table = job_table();
+  for (const Json& job : jobs) add_row(table, job, now);
+  return table.text(kPiped);
+}
 
 TEST(JobTable, HasRunningOnesFirst) {
   std::vector<Json> jobs = {
@@ -64,7 +82,7 @@ TEST(JobTable, HasRunningOnesFirst) {
               "vram_bytes":10737418240,"class":"long","submitted_at":1,"started_at":700})"),
   };
   sort_for_reading(jobs);
-  EXPECT_EQ(job_table(jobs, 1000).text(kPiped),
+  EXPECT_EQ(table_of(jobs, 1000),
             "ID  NAME         USER  STATE    GPUS    VRAM  CLASS    TIME  REASON\n"
             " 2  b            1000  running  0,1   10 GiB  long    5m00s\n"
             " 3  python t.py  bob   queued   x2     whole  medium  1m00s  GPU 0 is full\n"
@@ -76,7 +94,7 @@ TEST(JobTable, TakesAnyNonsense) {
   const std::vector<Json> jobs = {job("null"), job("[1]"), job(R"({"id":"x","state":7,"gpus":"y",
       "vram_bytes":"z","submitted_at":"never","exit_code":1e99,"user":{},"name":["a"]})"),
                                   job(R"({"id":18446744073709551615,"started_at":-1e308})")};
-  EXPECT_THAT(job_table(jobs, 0).text(kPiped), HasSubstr("ID"));
+  EXPECT_THAT(table_of(jobs, 0), HasSubstr("ID"));
   for (const Json& one : jobs) EXPECT_NO_FATAL_FAILURE(job_page(one, 0, kPiped));
   EXPECT_THAT(
       gpu_page(job(R"({"gpus":[null,{"tenants":[1],"foreign":[[]],"used_bytes":-1}]})"), kPiped),

@@ -115,22 +115,48 @@ TEST_F(Verbs, SayHowToStartADaemonThatIsNotThere) {
   EXPECT_EQ(berth({"version"}).exit_code, 0);
 }
 
-TEST_F(Verbs, LsFetchesEveryPage) {
+TEST_F(Verbs, LsFetchesRunningJobsOfALongQueueFirst) {
   daemon_.answer("GET /v1/jobs",
-                 {{.body = R"({"jobs":[{"id":3,"state":"done","exit_code":0},
-                                       {"id":2,"state":"queued"}],"next_before":2})"},
-                  {.body = R"({"jobs":[{"id":1,"state":"running"}],"next_before":null})"}});
+                 {{.body = R"({"jobs":[{"id":1,"state":"queued"}],"next_after":1})"},
+                  {.body = R"({"jobs":[{"id":3,"state":"running"}],"next_after":null})"},
+                  {.body = R"({"jobs":[{"id":2,"state":"queued"},{"id":3,"state":"running"}],
+                              "next_after":3})"},
+                  {.body = R"({"jobs":[{"id":4,"state":"queued"}],"next_after":null})"},
+                  {.body = R"({"jobs":[{"id":0,"state":"done","exit_code":0},
+                                       {"id":4,"state":"done","exit_code":0}]})"}});
   const Ran ran = berth({"ls", "--json", "--all"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  std::vector<int> ids;
   const Json printed = Json::parse(ran.out);
-  EXPECT_EQ(printed.at("jobs").size(), 3U);
-  EXPECT_EQ(printed.at("jobs").at(2).at("id"), 1);
-  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("all"), "true");
-  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("before"), "2");
+  for (const Json& job : printed.at("jobs")) ids.push_back(job.at("id"));
+  EXPECT_EQ(ids, (std::vector<int>{3, 1, 2, 4, 0})) << "each once, though 4 ended meanwhile";
+  const http::Request first = daemon_.take("GET /v1/jobs");
+  EXPECT_EQ(first.parameter("after"), "0");
+  EXPECT_EQ(first.parameter("only"), std::nullopt);
+  const http::Request running = daemon_.take("GET /v1/jobs");
+  EXPECT_EQ(running.parameter("only"), "running");
+  EXPECT_EQ(running.parameter("after"), "0");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("after"), "1");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("after"), "3");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("only"), "ended");
+}
+
+TEST_F(Verbs, LsWritesJsonAsOneObject) {
+  const std::string empty = R"({"jobs":[]})";
+  const std::string two = R"({"jobs":[{"id":1,"gpus":[0]},{"id":2,"gpus":[]}]})";
+  for (const std::string& jobs : {empty, two}) {
+    daemon_.answer("GET /v1/jobs", jobs);
+    EXPECT_EQ(berth({"ls", "--json"}).out, Json::parse(jobs).dump(2) + "\n");
+  }
+}
+
+TEST_F(Verbs, LsOfNothingIsTheTitles) {
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[]})");
+  EXPECT_THAT(berth({"ls"}).out, StartsWith("ID  NAME"));
 }
 
 TEST_F(Verbs, LsEndsThoughPagesDoNot) {
-  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":3,"state":"done"}],"next_before":9})");
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":3,"state":"queued"}],"next_after":9})");
   EXPECT_EQ(berth({"ls"}).exit_code, 0);
 }
 

@@ -301,6 +301,20 @@ TEST_F(Api, CancellingAllNamesWhom) {
   EXPECT_EQ(post("/v1/cancel").body, (Json{{"cancelled", Json::array()}}));
 }
 
+/// More than one step cancels.
+TEST_F(Api, CancellingManyNamesAll) {
+  auto client = http::Client::open(rig_->socket());
+  Json body = submission();
+  body["held"] = true;
+  Json ids = Json::array();
+  for (int i = 0; i < 1002; ++i) {
+    const auto answer = client->request("POST", "/v1/jobs", body.dump());
+    ids.push_back(Json::parse(answer->body)["id"]);
+  }
+  EXPECT_EQ(post("/v1/cancel").body["cancelled"], ids);
+  EXPECT_EQ(ids_of(get("/v1/jobs").body), std::vector<int>{});
+}
+
 // ---- Reading ---------------------------------------------------------------------------------
 
 TEST_F(Api, AJobHasEveryFieldOfTheContract) {
@@ -363,6 +377,61 @@ TEST_F(Api, JobsComeInPagesNewestFirst) {
     ASSERT_LT(++pages, 10);
   } while (!before.empty());
   EXPECT_EQ(seen, all);
+}
+
+TEST_F(Api, JobsComeInPagesOldestFirst) {
+  std::vector<int> all;
+  for (int i = 0; i < 5; ++i) all.push_back(held());
+  const int gone = all[1];
+  const Json first = all[0] - 1;  // other tests had jobs before
+  EXPECT_EQ(post(path(gone, "/cancel")).status, 200);
+  for (const char* which : {"", "&all=true"}) {
+    std::vector<int> seen;
+    Json after = first;
+    for (int pages = 0; !after.is_null(); ++pages) {
+      ASSERT_LT(pages, 10);
+      const Json page = get("/v1/jobs?limit=2&after=" + after.dump() + which).body;
+      for (const int id : ids_of(page)) seen.push_back(id);
+      after = page["next_after"];
+    }
+    std::vector<int> wanted = all;
+    if (*which == '\0') std::erase(wanted, gone);
+    EXPECT_EQ(seen, wanted) << which;
+  }
+  EXPECT_EQ(ids_of(get("/v1/jobs?only=ended&after=" + first.dump()).body), std::vector<int>{gone});
+  EXPECT_EQ(ids_of(get("/v1/jobs?before=0").body), std::vector<int>{});
+}
+
+TEST_F(Api, RunningJobsCanBeAskedForAlone) {
+  const int before = held();
+  const int running = rig_->submit("sleep 1000");
+  const int later = rig_->submit("sleep 1000");
+  held();
+  rig_->wait_for(running, "running");
+  rig_->wait_for(later, "running");
+  EXPECT_EQ(ids_of(get("/v1/jobs?only=running").body), (std::vector<int>{later, running}));
+  EXPECT_EQ(ids_of(get("/v1/jobs?only=running&after=" + std::to_string(before)).body),
+            (std::vector<int>{running, later}));
+  const Json first = get("/v1/jobs?only=running&after=0&limit=1").body;
+  EXPECT_EQ(ids_of(first), std::vector<int>{running});
+  EXPECT_EQ(first["next_after"], running);
+  const Json second = get("/v1/jobs?only=running&limit=1&after=" + std::to_string(running)).body;
+  EXPECT_EQ(ids_of(second), std::vector<int>{later});
+  EXPECT_EQ(second["next_after"], nullptr);
+  EXPECT_EQ(ids_of(get("/v1/jobs?only=running&before=" + std::to_string(later)).body),
+            std::vector<int>{running});
+}
+
+TEST_F(Api, AListIsAskedForInOneWay) {
+  const auto error_of = [](const char* target) {
+    const auto answer = get(target);
+    EXPECT_EQ(answer.status, 400) << target;
+    return answer.body["error"].get<std::string>();
+  };
+  EXPECT_EQ(error_of("/v1/jobs?only=queued"), "only: 'queued', must be running or ended");
+  EXPECT_EQ(error_of("/v1/jobs?only=ended&all=1"), "only: beside all; give one of them");
+  EXPECT_EQ(error_of("/v1/jobs?after=1&before=2"), "after: beside before; give one of them");
+  EXPECT_EQ(error_of("/v1/jobs?after=-1"), "after: '-1', must be a number up to 1099511627776");
 }
 
 TEST_F(Api, EndedJobsAreShownWhenAsked) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,6 +147,24 @@ TEST_F(Jobs, AllOfAUserAreCancelled) {
   EXPECT_EQ(answer.body["cancelled"].size(), 7U);
   for (const int id : ids) EXPECT_EQ(rig_.wait_end(id)["state"], "cancelled");
   EXPECT_EQ(rig_.wait_end(held)["state"], "cancelled");
+}
+
+/// berthd itself opens as many as it may.
+TEST(JobLimits, OpenFilesAreThoseBerthdWasGiven) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{.rlim_cur = 512, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  Rig rig;
+  rig.start();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  const int id = rig.submit("ulimit -Sn");
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+  EXPECT_EQ(rig.log(id), "512\n");
+  rlimit daemons{};
+  const pid_t pid = rig.request("GET", "/v1/version").body["pid"];
+  ASSERT_EQ(::prlimit(pid, RLIMIT_NOFILE, nullptr, &daemons), 0);
+  EXPECT_EQ(daemons.rlim_cur, before.rlim_max);
 }
 
 TEST_F(Jobs, WaitForTheirOwnersRelease) {
