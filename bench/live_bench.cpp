@@ -8,16 +8,14 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <sstream>
 #include <thread>
 
 #include "live/bed.hpp"
 #include "live/disk.hpp"
+#include "live/figures.hpp"
 #include "live/load.hpp"
 #include "live/queues.hpp"
 
@@ -38,19 +36,6 @@ constexpr int kLoad = 20'000;
 
 constexpr auto kSettle = std::chrono::seconds(2);
 constexpr auto kIdle = std::chrono::seconds(10);
-
-struct Figures {
-  Seconds time{0};  ///< What the row is about, where it is a time.
-  std::map<std::string, double> counters;
-};
-
-// ---- Figures ---------------------------------------------------------------------------------
-
-double quantile(std::vector<double> values, double part) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1) + 0.5)];
-}
 
 /// Milliseconds of both.
 struct Pair {
@@ -213,28 +198,6 @@ Expected<Figures> api_submits(Environments environments) {
 
 // ---- What it costs ---------------------------------------------------------------------------
 
-/// Of all its threads, from what the scheduler has counted.
-Seconds processor_time(pid_t pid) {
-  double nanoseconds = 0;
-  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-    nanoseconds += std::strtod(slurp(task.path() / "schedstat").c_str(), nullptr);
-  }
-  return Seconds(nanoseconds / 1e9);
-}
-
-/// The sum of some lines of a file of /proc that have their value in kB.
-double kib_of(pid_t pid, const std::string& file, const std::vector<std::string>& names) {
-  std::istringstream lines(slurp("/proc/" + std::to_string(pid) + "/" + file));
-  double sum = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const std::string name = line.substr(0, line.find(':'));
-    const bool counts = std::ranges::find(names, name) != names.end();
-    if (counts) sum += std::strtod(line.c_str() + name.size() + 1, nullptr);
-  }
-  return sum;
-}
-
 Expected<Figures> idle() {
   const Bed bed;
   const auto daemon = Berthd::start(bed, "2x24GiB");
@@ -277,37 +240,21 @@ Expected<Figures> shim() {
 
 // ---- Rows ------------------------------------------------------------------------------------
 
-void live(benchmark::State& state, const std::function<Expected<Figures>()>& measure) {
-  for (auto _ : state) {
-    const auto figures = measure();
-    if (!figures) {
-      state.SkipWithError(figures.error().message.c_str());
-      break;
-    }
-    state.SetIterationTime(figures->time.count());
-    for (const auto& [name, value] : figures->counters) state.counters[name] = value;
-  }
-}
-
-void as_row(benchmark::internal::Benchmark* row) {
-  row->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
-}
-
-BENCHMARK_CAPTURE(live, gap_10ms, [] { return end_to_next_start(10); })
+BENCHMARK_CAPTURE(report, gap_10ms, [] { return end_to_next_start(10); })
     ->Name("live/end_to_next_start/10ms")
     ->Apply(as_row);
-BENCHMARK_CAPTURE(live, gap_0ms, [] { return end_to_next_start(0); })
+BENCHMARK_CAPTURE(report, gap_0ms, [] { return end_to_next_start(0); })
     ->Name("live/end_to_next_start/0ms")
     ->Apply(as_row);
-BENCHMARK_CAPTURE(live, submit, submit_950_queued)->Name("live/submit/950_queued")->Apply(as_row);
-BENCHMARK_CAPTURE(live, equal, [] { return api_submits(Environments::Equal); })
+BENCHMARK_CAPTURE(report, submit, submit_950_queued)->Name("live/submit/950_queued")->Apply(as_row);
+BENCHMARK_CAPTURE(report, equal, [] { return api_submits(Environments::Equal); })
     ->Name("live/api_submits/32/equal_environments")
     ->Apply(as_row);
-BENCHMARK_CAPTURE(live, distinct, [] { return api_submits(Environments::Distinct); })
+BENCHMARK_CAPTURE(report, distinct, [] { return api_submits(Environments::Distinct); })
     ->Name("live/api_submits/32/distinct_environments")
     ->Apply(as_row);
-BENCHMARK_CAPTURE(live, idle, idle)->Name("live/idle")->Apply(as_row);
-BENCHMARK_CAPTURE(live, shim, shim)->Name("live/shim")->Apply(as_row);
+BENCHMARK_CAPTURE(report, idle, idle)->Name("live/idle")->Apply(as_row);
+BENCHMARK_CAPTURE(report, shim, shim)->Name("live/shim")->Apply(as_row);
 
 }  // namespace
 }  // namespace berth::bench

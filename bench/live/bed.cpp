@@ -87,20 +87,43 @@ Bed::~Bed() {
 }
 
 Expected<pid_t> Bed::start(const Program& program) const {
+  const std::string log = *this / "log";
+  const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const auto pid = spawn(program, output);
+  close(output);
+  return pid;
+}
+
+Expected<pid_t> Bed::spawn(const Program& program, int output) const {
   const std::vector<char*> arguments = pointers(program.words);
   const std::vector<char*> environment = pointers(program.environment);
-  const std::string log = *this / "log";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawn_file_actions_adddup2(&actions, output, 1);
+  posix_spawn_file_actions_adddup2(&actions, output, 2);
   pid_t pid = -1;
   const int failed =
       posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   if (failed == 0) return pid;
   return fail(ErrorCode::Io, program.words[0] + ": " + std::strerror(failed));
+}
+
+Expected<Seconds> Bed::time_to_output(const Program& program) const {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail(ErrorCode::Io, "no pipe");
+  const auto from = std::chrono::steady_clock::now();
+  const auto pid = spawn(program, ends[1]);
+  close(ends[1]);
+  char byte = 0;
+  const bool has_written = pid && read(ends[0], &byte, 1) == 1;
+  const Seconds took = std::chrono::steady_clock::now() - from;
+  if (pid) kill(*pid, SIGKILL), waitpid(*pid, nullptr, 0);
+  close(ends[0]);
+  if (!pid) return std::unexpected(pid.error());
+  if (has_written) return took;
+  return fail(ErrorCode::Conflict, program.words[0] + ": wrote nothing");
 }
 
 Expected<Seconds> Bed::run(const Program& program) const {

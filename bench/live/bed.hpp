@@ -40,10 +40,15 @@ class Bed {
   /// Runs it to its end. Returns: how long that took, from before the start to after the end.
   /// Errors: Io; Conflict if it did not exit with 0, with what `log` says.
   Expected<Seconds> run(const Program& program) const;
+  /// Starts it, and ends it once it has written something. Returns: how long that took. Errors: Io;
+  /// Conflict if it ended before.
+  Expected<Seconds> time_to_output(const Program& program) const;
   /// What programs have written.
   std::string log() const;
 
  private:
+  Expected<pid_t> spawn(const Program& program, int output) const;
+
   std::string path_;
   int lifeline_ = -1;  ///< Its other end is read by the process that cleans up.
   pid_t cleaner_ = -1;

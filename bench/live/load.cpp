@@ -148,7 +148,7 @@ class Load {
 
   Expected<void> send_next(Connection& connection) {
     if (sent_ == plan_.submits) return {};
-    return connection.send_request(plan_.environments, ++sent_);
+    return connection.send_request(plan_.environments, plan_.first + sent_++);
   }
 
   Expected<void> wait() {

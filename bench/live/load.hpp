@@ -15,6 +15,7 @@ struct LoadPlan {
   std::string socket;
   int connections = 32;
   int submits = 0;  ///< Of all connections together.
+  int first = 1;    ///< The number of the first; distinct environments differ in theirs.
   Environments environments = Environments::Equal;
 };
 

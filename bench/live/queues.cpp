@@ -1,6 +1,7 @@
 #include "live/queues.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,9 +39,10 @@ Berthd::Berthd(const Bed& bed, pid_t pid, http::Client client)
       libraries_(variable(state_ + "/emu.env", "LD_LIBRARY_PATH")),
       client_(std::move(client)) {}
 
-Expected<Berthd> Berthd::start(const Bed& bed, const std::string& gpus) {
+Expected<Berthd> Berthd::start(const Bed& bed, const std::string& gpus,
+                               const std::string& settings) {
   const std::string config = bed / "berth.toml";  // or it would read the machine's
-  std::ofstream{config};
+  std::ofstream(config) << settings;
   const auto pid = bed.start({.words = {built("berthd"), "--state", state_of(bed), "--socket",
                                         socket_of(bed), "--config", config, "--emulate", gpus},
                               .environment = usual_environment()});
@@ -58,6 +60,11 @@ Expected<Berthd> Berthd::start(const Bed& bed, const std::string& gpus) {
   return Berthd(bed, *pid, std::move(*client));
 }
 
+Expected<void> Berthd::end(int signal) {
+  if (kill(pid_, signal) == 0 && waitpid(pid_, nullptr, 0) == pid_) return {};
+  return fail(ErrorCode::Io, "berthd: cannot be ended");
+}
+
 Expected<pid_t> Berthd::shim_of(int job) const {
   const std::string path = state_ + "/attempts/" + std::to_string(job) + ".1";
   int shim = 0;
@@ -65,15 +72,23 @@ Expected<pid_t> Berthd::shim_of(int job) const {
   return fail(ErrorCode::BadData, path + ": names no shim");
 }
 
-Expected<int> Berthd::submit(const Words& command, const Words& environment) {
-  const Json body = {{"command", command},
-                     {"directory", "/"},
-                     {"environment", environment},
-                     {"vram_bytes", kVram}};
+Expected<int> Berthd::submit(const Words& command, const Words& environment, const Json& more) {
+  Json body = {{"command", command},
+               {"directory", "/"},
+               {"environment", environment},
+               {"vram_bytes", kVram}};
+  body.update(more);
   const auto answer = client_.request("POST", "/v1/jobs", body.dump());
   if (!answer) return std::unexpected(answer.error());
   if (answer->status != 201) return fail(ErrorCode::Conflict, "berthd: " + answer->body);
   return Json::parse(answer->body).at("id").get<int>();
+}
+
+Expected<void> Berthd::post(const std::string& target) {
+  const auto answer = client_.request("POST", target);
+  if (!answer) return std::unexpected(answer.error());
+  if (answer->status != 200) return fail(ErrorCode::Conflict, "berthd: " + answer->body);
+  return {};
 }
 
 Expected<Json> Berthd::get(const std::string& target) {
@@ -89,6 +104,10 @@ Program berth_submit(const Bed& bed, const Words& command, Words environment) {
   program.words.insert(program.words.end(), command.begin(), command.end());
   program.environment.push_back("BERTH_SOCKET=" + socket_of(bed));
   return program;
+}
+
+Program berth_ls(const Bed& bed) {
+  return {.words = {built("berth"), "ls"}, .environment = {"BERTH_SOCKET=" + socket_of(bed)}};
 }
 
 TaskSpooler::TaskSpooler(const Bed& bed, Words environment)
@@ -113,8 +132,8 @@ Gate::Gate(const Bed& bed, const std::string& name)
 
 Gate::~Gate() { close(pipe_); }
 
-void Gate::open() const {
-  if (write(pipe_, "\n", 1) != 1) std::abort();
+void Gate::pass(const std::string& text) const {
+  if (write(pipe_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) std::abort();
 }
 
 }  // namespace berth::bench

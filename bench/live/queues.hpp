@@ -12,21 +12,30 @@ namespace berth::bench {
 
 using Json = nlohmann::json;
 
-/// A berthd in a bed, with the settings that it has by itself.
+/// A berthd in a bed, with the settings that it has by itself, or others.
 class Berthd {
  public:
-  /// Returns once it answers. `gpus` as `--emulate` takes it. Errors: Io, Conflict.
-  static Expected<Berthd> start(const Bed& bed, const std::string& gpus);
+  /// Returns once it answers. `gpus` as `--emulate` takes it, settings as TOML. Errors: Io,
+  /// Conflict.
+  static Expected<Berthd> start(const Bed& bed, const std::string& gpus,
+                                const std::string& settings = "");
+  /// Sends it a signal that ends it. Returns once it is gone; its jobs go on. Errors: Io.
+  Expected<void> end(int signal);
 
   pid_t pid() const { return pid_; }
   const std::string& socket() const { return socket_; }
+  const std::string& state() const { return state_; }
   /// Where the emulated driver's libraries are: what its jobs have in LD_LIBRARY_PATH.
   const std::string& libraries() const { return libraries_; }
   /// The shim of a job's first attempt. Errors: BadData.
   Expected<pid_t> shim_of(int job) const;
 
-  /// Queues a job of 20 GiB of a GPU. Returns: its number. Errors: Io, Conflict.
-  Expected<int> submit(const Words& command, const Words& environment);
+  /// Queues a job of 20 GiB of a GPU, or as `more` has it. Returns: its number. Errors: Io,
+  /// Conflict.
+  Expected<int> submit(const Words& command, const Words& environment,
+                       const Json& more = Json::object());
+  /// Errors: Io; Conflict for an answer that is not 200.
+  Expected<void> post(const std::string& target);
   Expected<Json> get(const std::string& target);
 
  private:
@@ -41,6 +50,9 @@ class Berthd {
 
 /// The program that submits to the berthd of a bed, as a user calls it.
 Program berth_submit(const Bed& bed, const Words& command, Words environment);
+
+/// The program that lists the jobs of the berthd of a bed.
+Program berth_ls(const Bed& bed);
 
 /// task-spooler in a bed; its first submit starts its server. "" for `tsp` if it is not installed.
 class TaskSpooler {
@@ -64,7 +76,11 @@ class Gate {
   Gate& operator=(const Gate&) = delete;
 
   Words job() const { return {"/bin/sh", "-c", "read line <'" + path_ + "'"}; }
-  void open() const;
+  void open() const { pass("\n"); }
+
+  /// In place of job(): writes whatever is passed to it.
+  Words copier() const { return {"cat", path_}; }
+  void pass(const std::string& text) const;
 
  private:
   std::string path_;
