@@ -236,9 +236,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const bool asked_for_help = error.get_exit_code() == 0;
-    app.exit(error);
-    return asked_for_help ? 0 : kBadUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
+    std::fprintf(stderr, "berthd: %s; see berthd --help\n", error.what());
+    return kBadUsage;
   }
   const Surroundings around{::geteuid(), variable("HOME"), variable("XDG_RUNTIME_DIR")};
   const auto options = settle(flags, around);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 
 namespace berth::tidy {
@@ -425,6 +426,73 @@ Findings broken_links(std::span<const Source> tree) {
           findings.push_back(
               {source.path, i + 1, "links to " + std::string(link) + ", which is not there"});
         }
+      }
+    }
+  }
+  return findings;
+}
+
+namespace {
+
+bool is_name(std::string_view word) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  return !word.empty() && word.front() >= 'A' && word.front() <= 'Z' &&
+         std::ranges::all_of(word, is_part);
+}
+
+/// What stands in backticks and could be a test.
+std::vector<std::string_view> tests_named(std::string_view line) {
+  std::vector<std::string_view> names;
+  for (std::size_t begin; (begin = line.find('`')) != std::string_view::npos;) {
+    const std::size_t end = line.find('`', begin + 1);
+    if (end == std::string_view::npos) break;
+    const std::string_view word = line.substr(begin + 1, end - begin - 1);
+    const std::size_t dot = word.find('.');
+    if (dot != std::string_view::npos && is_name(word.substr(0, dot)) &&
+        is_name(word.substr(dot + 1))) {
+      names.push_back(word);
+    }
+    line.remove_prefix(end + 1);
+  }
+  return names;
+}
+
+bool is_test(std::span<const Source> tree, std::string_view name) {
+  const std::size_t dot = name.find('.');
+  const std::string declared =
+      "(" + std::string(name.substr(0, dot)) + ", " + std::string(name.substr(dot + 1)) + ")";
+  return std::ranges::any_of(tree, [&](const Source& source) {
+    const std::size_t at = is_cpp(source) ? source.text.find(declared) : std::string::npos;
+    if (at == std::string::npos) return false;
+    const std::string_view before = std::string_view(source.text).substr(0, at);
+    return before.ends_with("\nTEST") || before.ends_with("\nTEST_F") ||
+           before.ends_with("\nTEST_P");
+  });
+}
+
+/// Not the head of a table, nor the line under it.
+bool is_row(std::span<const std::string_view> lines, std::size_t i) {
+  const auto is_rule = [&](std::size_t n) {
+    return n < lines.size() && lines[n].starts_with("|--");
+  };
+  return lines[i].starts_with("|") && !is_rule(i) && !is_rule(i + 1);
+}
+
+}  // namespace
+
+Findings untested_rows(std::span<const Source> tree, std::string_view path) {
+  const Source* const document = find(tree, path);
+  if (document == nullptr) return {{std::string(path), 0, "is not there"}};
+  Findings findings;
+  const auto lines = lines_of(document->text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto names = tests_named(lines[i]);
+    if (is_row(lines, i) && names.empty()) {
+      findings.push_back({document->path, i + 1, "the row names no test"});
+    }
+    for (const std::string_view name : names) {
+      if (!is_test(tree, name)) {
+        findings.push_back({document->path, i + 1, std::string(name) + " is no test"});
       }
     }
   }

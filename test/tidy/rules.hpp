@@ -34,6 +34,9 @@ Findings machine_paths(const Source& source);
 Findings dead_files(std::span<const Source> tree);
 /// Links in *.md to files that are not there.
 Findings broken_links(std::span<const Source> tree);
+/// Every row of a table in this document names a test as `Suite.Name`, and every test it names is
+/// there.
+Findings untested_rows(std::span<const Source> tree, std::string_view path);
 /// Every name has `test/golden/KIND/NAME.txt`, and that scenario runs it.
 Findings missing_goldens(std::span<const Source> tree, std::string_view kind,
                          std::span<const std::string> names);

@@ -210,6 +210,18 @@ TEST(BrokenLinks, AreFoundRelativeToTheirFile) {
               ElementsAre(HasSubstr("doc/b.md"), HasSubstr("c.md"), HasSubstr("../../x.md")));
 }
 
+TEST(UntestedRows, NamesRowsWithoutATestAndTestsThatAreNone) {
+  const std::vector<Source> tree = {
+      {"doc/errors.md",
+       "About `Tests.Gone` and `a.b`.\n\n| what | test |\n|---|---|\n"
+       "| 1 | `Tests.There` |\n| 2 | none |\n| 3 | `Tests.There`, `Other.There` |\n"},
+      {"test/a_test.cpp", "\nTEST_F(Tests, There) {}\n// (Tests, Gone)\nTEST(Other, Is) {}\n"}};
+  EXPECT_THAT(untested_rows(tree, "doc/errors.md"),
+              ElementsAre(finds(1, "Tests.Gone is no test"), finds(6, "names no test"),
+                          finds(7, "Other.There is no test")));
+  EXPECT_THAT(untested_rows(tree, "doc/other.md"), ElementsAre(finds(0, "is not there")));
+}
+
 TEST(MissingGoldens, NamesPoliciesWithoutAScenario) {
   const std::vector<Source> tree = {{"test/golden/policy/a.txt", "policy a place count\n"},
                                     {"test/golden/policy/x/b.txt", "policy a\n"}};

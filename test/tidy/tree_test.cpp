@@ -48,6 +48,8 @@ TEST(Tree, MachinePaths) { expect_none(everywhere(machine_paths)); }
 TEST(Tree, DeadFiles) { expect_none(dead_files(tree())); }
 TEST(Tree, Links) { expect_none(broken_links(tree())); }
 
+TEST(Tree, EveryErrorHasATest) { expect_none(untested_rows(tree(), "doc/errors.md")); }
+
 TEST(Tree, EveryPolicyHasAGolden) {
   std::vector<std::string> names;
   for (const PolicyEntry& entry : policies()) names.emplace_back(entry.name);

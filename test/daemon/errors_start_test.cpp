@@ -1,0 +1,102 @@
+// Goal: a berthd that cannot start says in one line why - the flag, file, value and limit - and
+// leaves everything as it was. Method: the real program with what is wrong; 2 is for what was typed
+// or written, 125 for what was found.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "daemon/rig.hpp"
+
+namespace berth {
+namespace {
+
+using test::Ran;
+using test::Rig;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr int kBadUsage = 2;
+constexpr int kFailed = 125;
+
+/// What berthd says to these flags, without its name.
+void expect_refused(const std::vector<std::string>& flags, int code, const std::string& message) {
+  Rig rig({.gpus = ""});
+  const Ran ran = rig.start_refused(flags);
+  EXPECT_EQ(ran.exit_code, code) << message;
+  EXPECT_THAT(ran.err, StartsWith("berthd: " + message));
+  EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
+  const bool is_left_alone = code != kBadUsage || !std::filesystem::exists(rig.state());
+  EXPECT_TRUE(is_left_alone) << message;
+}
+
+TEST(ErrorsStart, AFlagThatIsNoneIsNamed) {
+  expect_refused({"--frob"}, kBadUsage,
+                 "The following argument was not expected: --frob; see berthd --help\n");
+  expect_refused({"--policy"}, kBadUsage, "--policy: 1 required TEXT missing; see berthd --help\n");
+  expect_refused({"--policy", "luck"}, kBadUsage,
+                 "policy 'luck' is not known; there are: headroom, fifo, ");
+  expect_refused({"--place", "luck"}, kBadUsage,
+                 "placement 'luck' is not known; there are: count, ");
+  expect_refused(
+      {"--admission", "maybe"}, kBadUsage,
+      "admission 'maybe' is unknown; there is: guarantee, declared, free-memory, none\n");
+  expect_refused({"--admission", "none"}, kBadUsage,
+                 "admission 'none' lets jobs on real GPUs run out of memory; say --unsafe if that "
+                 "is wanted\n");
+}
+
+TEST(ErrorsStart, EmulatedGpusThatAreNoneAreNamed) {
+  const std::string shape = " is not a number from 1 to 16, an x and a size, as in 2x24GiB\n";
+  expect_refused({"--emulate", "2x"}, kFailed, "--emulate 2x: '' does not begin with a number\n");
+  expect_refused({"--emulate", "two"}, kFailed, "--emulate two: 'two'" + shape);
+  expect_refused({"--emulate", "0x1GiB"}, kFailed, "--emulate 0x1GiB: '0x1GiB'" + shape);
+  expect_refused({"--emulate", "17x1GiB"}, kFailed, "--emulate 17x1GiB: '17x1GiB'" + shape);
+  expect_refused({"--emulate", "1x1MiB"}, kFailed,
+                 "--emulate 1x1MiB: GPU 0: memory 1 MiB, smallest is 64 MiB\n");
+  expect_refused({"--emulate", "1x2TiB"}, kFailed,
+                 "--emulate 1x2TiB: GPU 0: memory 2048 GiB, largest is 1024 GiB\n");
+}
+
+TEST(ErrorsStart, AConfigurationThatIsNotThereOrWrongIsNamed) {
+  const test::ScratchFolder folder;
+  expect_refused({"--config", "/no/such.toml"}, kBadUsage,
+                 "/no/such.toml: No such file or directory\n");
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"polcy = 'x'", ":1:9: polcy: unknown key; there is: state, socket, "},
+           {"\npolicy = ", ":2:10: Error while parsing key-value pair: "},
+           {"slots = 0", ":1:9: slots: must be a number from 1 to "},
+           {"probe = '0s'", ":1:9: probe: must be at least a microsecond\n"},
+           {"grace = 5", ":1:9: grace: must be a duration such as \"10s\": not a text\n"},
+           {"log_cap = '9QiB'", ":1:11: log_cap: must be a size such as \"512MiB\": "},
+           {"log_cap = '2000TiB'", ":1:11: log_cap: must be at most 1048576 GiB\n"}}) {
+    const std::string file = folder.write("berth.toml", text);
+    expect_refused({"--config", file}, kBadUsage, file + message);
+  }
+  const std::string file = folder.write("berth.toml", "[headroom]\nshort_bound = '9h'\n");
+  expect_refused({"--config", file}, kBadUsage,
+                 "the settings of admission, limits or headroom are out of range: "
+                 "doc/configuration.md gives the ranges\n");
+}
+
+TEST(ErrorsStart, AStateThatCannotBeIsNamed) {
+  expect_refused({"--state", "/dev/null"}, kFailed, "/dev/null: Not a directory\n");
+  expect_refused({"--state", "/proc/no/such"}, kFailed, "/proc/no/such: ");
+}
+
+TEST(ErrorsStart, ASocketThatCannotBeIsNamed) {
+  const test::ScratchFolder folder;
+  expect_refused({"--socket", "/no/such/s"}, kFailed,
+                 "/no/such/s.report: No such file or directory\n");
+  const std::string file = folder.write("file", "mine");
+  expect_refused({"--socket", file}, kFailed,
+                 file + ": is there and is no socket; it is left as it is\n");
+  const std::string longest = folder / std::string(110, 's');
+  expect_refused({"--socket", longest}, kFailed,
+                 longest + ".report: " + std::to_string(longest.size() + 7) +
+                     " bytes, the most for a socket is 107\n");
+}
+
+}  // namespace
+}  // namespace berth
