@@ -17,12 +17,12 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr Duration kSilence = seconds(3);           ///< A driver that takes longer counts as hung.
-constexpr Duration kLookAgain = Duration(10'000);   ///< At a GPU whose memory is not free yet.
-constexpr Duration kRetry = seconds(1);             ///< After the journal could not be written.
-constexpr Duration kStartAgain = seconds(1);        ///< After a start that failed by our fault.
-constexpr Duration kLinger = Duration(100);         ///< For a look, which mostly takes less.
-constexpr std::size_t kTail = 16 * 1024;            ///< Of a log, looked at for last words.
+constexpr Duration kSilence = seconds(3);          ///< A driver that takes longer counts as hung.
+constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
+constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
+constexpr Duration kStartAgain = seconds(1);       ///< After a start that failed by our fault.
+constexpr Duration kLinger = Duration(100);        ///< For a look, which mostly takes less.
+constexpr std::size_t kTail = 16 * 1024;           ///< Of a log, looked at for last words.
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
 
@@ -158,9 +158,10 @@ Expected<void> Daemon::open_rest() {
       });
   if (!reports) return std::unexpected(reports.error());
   reports_ = std::move(*reports);
-  syncer_ = std::make_unique<Syncer>(
-      [this] { return keeper_->sync(); },
-      [this] { static_cast<void>(keeper_->checkpoint()); });  // one that fails is tried again
+  const Syncer::Tidying tidying{
+      .is_due = [this] { return keeper_->needs_checkpoint(); },
+      .work = [this] { static_cast<void>(keeper_->checkpoint()); }};  // one that fails comes again
+  syncer_ = std::make_unique<Syncer>([this] { return keeper_->sync(); }, tidying);
   if (machine_.port) {
     probe_ = std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](Look look) {
       loop_.post([this, look = std::move(look)]() mutable { on_look(std::move(look)); });

@@ -72,6 +72,7 @@ class Keeper {
   Expected<void> sync() const { return store_.sync(); }
   /// Moves the log into the file, so that no step has to. From any thread; may take a while.
   Expected<void> checkpoint() const { return store_.checkpoint(); }
+  bool needs_checkpoint() const { return store_.needs_checkpoint(); }
   /// Whether new jobs may be taken in: their ends must be written, too. Errors: Io if less than
   /// journal::kReserve is free beside what is set aside for the log.
   Expected<void> check_room();

@@ -4,8 +4,11 @@
 
 namespace berth::daemon {
 
-Syncer::Syncer(Sync sync, std::function<void()> tidy)
-    : sync_(std::move(sync)), tidy_(std::move(tidy)), thread_([this] { run(); }) {}
+Syncer::Syncer(Sync sync, Tidying tidying)
+    : sync_(std::move(sync)),
+      tidying_(std::move(tidying)),
+      thread_([this] { run(); }),
+      tidier_([this] { tidy(); }) {}
 
 Syncer::~Syncer() {
   {
@@ -14,6 +17,8 @@ Syncer::~Syncer() {
   }
   changed_.notify_all();
   thread_.join();
+  untidy_.notify_all();
+  tidier_.join();
 }
 
 void Syncer::after_sync(Promise promise) {
@@ -33,8 +38,23 @@ void Syncer::run() {
     lock.unlock();
     const Expected<void> synced = sync_();
     for (const Promise& promise : promises) promise(synced);
-    tidy_();
+    const bool is_due = tidying_.is_due();
     lock.lock();
+    if (!is_due || is_untidy_) continue;
+    is_untidy_ = true;
+    untidy_.notify_all();
+  }
+}
+
+void Syncer::tidy() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    untidy_.wait(lock, [&] { return stopping_ || is_untidy_; });
+    if (stopping_) return;
+    lock.unlock();
+    tidying_.work();
+    lock.lock();
+    is_untidy_ = false;
   }
 }
 

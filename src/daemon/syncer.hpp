@@ -1,5 +1,5 @@
 // The sync thread: replies wait here until what they promise is on disk. One wait serves all that
-// came meanwhile.
+// came meanwhile. A second thread tidies up, which may take a while and must keep nobody waiting.
 #pragma once
 
 #include <condition_variable>
@@ -17,8 +17,12 @@ class Syncer {
   using Sync = std::function<Expected<void>()>;
   using Promise = std::function<void(const Expected<void>&)>;
 
-  /// `tidy` is called after promises were kept, when nobody waits: for work that may take a while.
-  Syncer(Sync sync, std::function<void()> tidy);
+  struct Tidying {
+    std::function<bool()> is_due;  ///< Asked after each sync, on its thread.
+    std::function<void()> work;    ///< Beside further syncs, on a thread of its own.
+  };
+
+  Syncer(Sync sync, Tidying tidying);
   ~Syncer();  ///< Keeps every promise first.
 
   /// Calls `promise` on the sync thread after a sync that began after this call. From any thread.
@@ -26,14 +30,18 @@ class Syncer {
 
  private:
   void run();
+  void tidy();
 
   Sync sync_;
-  std::function<void()> tidy_;
+  Tidying tidying_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable changed_;  ///< For run().
+  std::condition_variable untidy_;   ///< For tidy().
   std::vector<Promise> promises_;
+  bool is_untidy_ = false;
   bool stopping_ = false;
   std::thread thread_;
+  std::thread tidier_;
 };
 
 }  // namespace berth::daemon

@@ -270,11 +270,14 @@ Expected<void> Store::sync() const {
   return {};
 }
 
+bool Store::needs_checkpoint() const {
+  return state_->access == Access::ReadWrite && state_->log_pages >= kCheckpointPages;
+}
+
 Expected<void> Store::checkpoint() const {
   State& state = *state_;
-  if (state.access == Access::ReadOnly || state.log_pages < kCheckpointPages) return {};
   const std::lock_guard lock(state.checkpointing);
-  if (state.log_pages < kCheckpointPages) return {};
+  if (!needs_checkpoint()) return {};
   // First nearly all of it, while the owner goes on, and in further rounds what it added meanwhile.
   // The last round keeps the owner from beginning a transaction: only when all has been moved does
   // the next one start the log anew.

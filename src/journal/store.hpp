@@ -186,10 +186,12 @@ class Store {
   /// every later call repeats it.
   Expected<void> sync() const;
   /// Moves commits from the write-ahead log into the file where enough have gathered, so that the
-  /// log does not grow. To be called now and then, after the replies that wait for sync(): it may
-  /// take a hundred milliseconds. Thread-safe, beside all other functions. Without it commit() does
+  /// log does not grow. To be called now and then, where nobody waits for it: it may take a hundred
+  /// milliseconds. Thread-safe, beside all other functions. Without it commit() does
   /// the same when the log is eight times that long.
   Expected<void> checkpoint() const;
+  /// Whether that would do anything. Thread-safe, beside all other functions.
+  bool needs_checkpoint() const;
 
   /// Sets room on the disk aside for the log, so that what has begun can be written to its end when
   /// the disk is full; costs nothing once that is done. Errors: Io if there is not so much.
