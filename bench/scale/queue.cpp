@@ -19,9 +19,9 @@ constexpr auto kSettle = std::chrono::seconds(2);
 constexpr int kPages = 50;
 constexpr int kLists = 20;
 constexpr int kChanges = 200;
-constexpr int kRounds = 10;
-constexpr int kTogether = 100;  ///< Submits of a round over 32 connections.
-constexpr int kAlone = 20;      ///< Submits of a round over one.
+constexpr int kRounds = 20;
+constexpr int kTogether = 80;  ///< Submits of a round over 32 connections.
+constexpr int kAlone = 10;     ///< Submits of a round over one.
 /// The rounds end with as many more as they began with less, so that the median is that of 1,000.
 constexpr int kSmall = 1'000 - kRounds * (kTogether + kAlone) / 2;
 
@@ -175,24 +175,29 @@ Expected<void> GrowingQueue::measure_submits(Figures& figures) {
   if (auto done = block(*small, gate); !done) return done;
   if (auto filled = submit(*small, 32, kSmall); !filled) return std::unexpected(filled.error());
   for (const int connections : {1, 32}) {
-    std::vector<double> here;
-    std::vector<double> there;
-    for (int i = 0; i < kRounds; ++i) {
-      const int submits = connections == 1 ? kAlone : kTogether;
-      auto took = submit(*daemon_, connections, submits);
-      if (!took) return std::unexpected(took.error());
-      queued_ += submits;
-      append(*took, here);
-      took = submit(*small, connections, submits);
-      if (!took) return std::unexpected(took.error());
-      append(*took, there);
-    }
-    const std::string name = "submit_" + std::to_string(connections);
-    figures.counters[name + "_p50_ms"] = quantile(here, 0.5);
-    figures.counters[name + "_p99_ms"] = quantile(here, 0.99);
-    figures.counters[name + "_ratio_p50"] = quantile(here, 0.5) / quantile(there, 0.5);
-    figures.counters[name + "_ratio_p99"] = quantile(here, 0.99) / quantile(there, 0.99);
+    if (auto done = compare_submits(*small, connections, figures); !done) return done;
   }
+  return {};
+}
+
+/// Round by round, and in turns who goes first.
+Expected<void> GrowingQueue::compare_submits(const Berthd& small, int connections,
+                                             Figures& figures) {
+  std::vector<double> here;
+  std::vector<double> there;
+  const int submits = connections == 1 ? kAlone : kTogether;
+  for (int i = 0; i < 2 * kRounds; ++i) {
+    const bool is_here = (i % 2 == 0) == (i % 4 < 2);
+    const auto took = submit(is_here ? *daemon_ : small, connections, submits);
+    if (!took) return std::unexpected(took.error());
+    append(*took, is_here ? here : there);
+  }
+  queued_ += kRounds * submits;
+  const std::string name = "submit_" + std::to_string(connections);
+  figures.counters[name + "_p50_ms"] = quantile(here, 0.5);
+  figures.counters[name + "_p99_ms"] = quantile(here, 0.99);
+  figures.counters[name + "_ratio_p50"] = quantile(here, 0.5) / quantile(there, 0.5);
+  figures.counters[name + "_ratio_p99"] = quantile(here, 0.99) / quantile(there, 0.99);
   return {};
 }
 

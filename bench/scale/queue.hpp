@@ -27,6 +27,7 @@ class GrowingQueue {
   Expected<void> fill(int size, Figures& figures);
   Expected<void> measure_pages(Figures& figures);
   Expected<void> measure_submits(Figures& figures);
+  Expected<void> compare_submits(const Berthd& small, int connections, Figures& figures);
   Expected<void> measure_changes(Figures& figures);
   Expected<void> measure_restart(int signal, const char* name, Figures& figures);
   void measure_memory(const char* when, Figures& figures) const;
