@@ -22,7 +22,6 @@ namespace {
 constexpr Duration kRefillAfter = Duration(2000);
 constexpr Duration kFast = Duration(5000);
 constexpr Duration kLookForGo = Duration(20'000);
-constexpr Duration kKillAgain = Duration(5'000);
 constexpr const char* kSpareFile = "spare";
 constexpr Duration kLookForName = Duration(5'000);
 
@@ -111,10 +110,13 @@ Launcher::Launcher(Loop& loop, LauncherOptions options, Hooks hooks)
     : loop_(loop),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
-      orphans_alarm_(loop, [this] { end_orphans(); }),
       refill_alarm_(loop, [this] { refill(); }),
       names_alarm_(loop, [this] { look_for_names(); }),
-      go_alarm_(loop, [this] { look_for_go(); }) {}
+      go_alarm_(loop, [this] { look_for_go(); }),
+      orphans_(options_.mark, [this](const shim::Record& record) {
+        loop_.post(
+            [this, key = Key(record.job, record.attempt)] { hooks_.lost(key.first, key.second); });
+      }) {}
 
 Launcher::~Launcher() = default;
 
@@ -335,20 +337,7 @@ void Launcher::on_exit(Key key) {
 /// Ends what is left of an attempt whose shim is gone, and tells how it was.
 void Launcher::tell_end(Key key, const shim::Record& record) {
   if (record.exit) return hooks_.ended(key.first, key.second, *record.exit, "");
-  orphaned_.insert_or_assign(key, record);
-  end_orphans();
-}
-
-/// A process that hangs in a driver, or forks faster than it is killed, is tried again and again;
-/// nobody else waits for that.
-void Launcher::end_orphans() {
-  std::vector<Key> gone;
-  for (const auto& [key, record] : orphaned_) {
-    if (kill_left_behind(record, options_.mark) == 0) gone.push_back(key);
-  }
-  for (const Key& key : gone) orphaned_.erase(key);
-  if (!orphaned_.empty()) orphans_alarm_.set(kKillAgain);
-  for (const Key& key : gone) hooks_.lost(key.first, key.second);
+  orphans_.end(record);
 }
 
 // ---- Attempts of a daemon before us ----------------------------------------------------------

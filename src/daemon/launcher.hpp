@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "daemon/descriptor.hpp"
 #include "daemon/loop.hpp"
+#include "daemon/orphans.hpp"
 #include "daemon/processes.hpp"
 #include "shim/order.hpp"
 
@@ -93,7 +94,6 @@ class Launcher {
   void on_exit(Key key);
   void close_up(Key key);
   void tell_end(Key key, const shim::Record& record);
-  void end_orphans();
   void look_for_names();
   void look_for_go();
   void publish();
@@ -107,13 +107,12 @@ class Launcher {
   std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Told their end, not yet reaped.
   /// Held by a shim that has not said who it is; with how it shall be stopped then.
   std::map<Key, std::optional<Manner>> unnamed_;
-  std::map<Key, shim::Record> orphaned_;  ///< Their shims died; what is left of them is ended.
   ShimTable shims_;
-  Loop::Alarm orphans_alarm_;
   std::chrono::steady_clock::time_point last_launch_;
   Loop::Alarm refill_alarm_;
   Loop::Alarm names_alarm_;
   Loop::Alarm go_alarm_;
+  Orphans orphans_;
 };
 
 }  // namespace berth::daemon
