@@ -6,8 +6,7 @@
 //   place in the queue, for a quantum.
 // Reads: attained, submitted.
 // Differs from the paper: continuous, so without the queues of Tiresias (`dlas`); the rule itself
-// is
-//   foreground-background (Kleinrock, "Queueing Systems II", 1976) with GPUs as weight.
+//   is foreground-background (Kleinrock, "Queueing Systems II", 1976) with GPUs as weight.
 //   Cost: O(1) per job.
 #include "policy/registry.hpp"
 

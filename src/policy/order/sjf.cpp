@@ -4,8 +4,7 @@
 //   limit goes last; among equals, first submitted.
 // Reads: estimate (or time limit), submitted.
 // Differs from the paper: nothing known (Conway, Maxwell, Miller, "Theory of Scheduling", 1967). It
-// is
-//   only as good as the estimates. Cost: O(1) per job.
+//   is only as good as the estimates. Cost: O(1) per job.
 #include "policy/registry.hpp"
 
 namespace berth {

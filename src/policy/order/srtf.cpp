@@ -1,8 +1,7 @@
 // Shortest remaining time first.
 //
 // Rule: least estimated time to go first, with preemption; a job without an estimate goes last;
-// among
-//   equals, first submitted.
+//   among equals, first submitted.
 // Reads: remaining, submitted.
 // Differs from the paper: nothing known (Schrage, "A proof of the optimality of the shortest
 // remaining

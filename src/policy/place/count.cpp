@@ -3,8 +3,7 @@
 // Rule: if enough GPUs anywhere fit, take the first of them, in order of node and index.
 // Reads: ask, free GPUs.
 // Differs from the paper: nothing known; this is the `count` scheme of the Tiresias simulator (Gu
-// et
-//   al., NSDI 2019), which ignores where GPUs are. Cost: O(nodes + GPUs taken).
+//   et al., NSDI 2019), which ignores where GPUs are. Cost: O(nodes + GPUs taken).
 #include <memory>
 
 #include "policy/candidates.hpp"

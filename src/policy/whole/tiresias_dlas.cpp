@@ -1,8 +1,7 @@
 // The Tiresias simulator's dlas and dlas-gpu, exactly: discretised least attained service.
 //
 // Rule: three queues with limits 3250 and 7200 on executed seconds (dlas) or executed seconds x
-// GPUs
-//   (dlas-gpu). A running job at its limit moves to the tail of the next queue, one level per
+//   GPUs (dlas-gpu). A running job at its limit moves to the tail of the next queue, one level per
 //   event. Queues are served in order; whoever fits runs. Afterwards those that wait move to the
 //   tail of their queue. dlas-gpu-K: a waiting job beyond the first queue returns to it once it has
 //   waited K x its executed time; both count from there again.
