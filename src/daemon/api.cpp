@@ -169,6 +169,9 @@ class Api {
         return refuse(exchange, 422, why->substr(why->find(": ") + 2));
       }
       if (is_dry) return look_ahead(exchange, Wish{job.spec, job.held});
+      const auto taken = daemon_.user_queues().take(daemon_.keeper().engine().view(), job.spec.user,
+                                                    daemon_.now());
+      if (!taken) return refuse(exchange, 429, taken.error().message);
       auto warnings = memory_warnings(job.command.arguments);
       daemon_.ask({.submission = std::move(job),
                    .inputs = {},

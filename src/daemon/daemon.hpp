@@ -29,6 +29,7 @@
 #include "daemon/probe.hpp"
 #include "daemon/reports.hpp"
 #include "daemon/syncer.hpp"
+#include "daemon/user_queues.hpp"
 #include "daemon/watcher.hpp"
 #include "http/server.hpp"
 
@@ -68,6 +69,7 @@ class Daemon {
   const Options& options() const { return options_; }
   Logs& logs() { return *logs_; }
   Forecaster& forecaster() { return forecaster_; }
+  UserQueues& user_queues() { return user_queues_; }
   Instant now() const { return clock_.now(); }
   std::string log_path(JobId job) const { return launcher_->log_path(job); }
   std::string log_name(JobId job) const;
@@ -125,6 +127,7 @@ class Daemon {
   Watcher watcher_;
   Presenter presenter_;
   Forecaster forecaster_{options_.rules.policy, options_.rules.place};
+  UserQueues user_queues_{options_.user_queue};
   std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<Logs> logs_;
   std::unique_ptr<Reports> reports_;

@@ -96,6 +96,13 @@ Expected<void> set_user_jobs(Options& options, const Value& value) {
   return {};
 }
 
+Expected<void> set_user_queue(Options& options, const Value& value) {
+  const auto jobs = value.number(0, 1 << 30);
+  if (!jobs) return std::unexpected(jobs.error());
+  options.user_queue = *jobs;
+  return {};
+}
+
 /// A number of the headroom policy.
 template <std::int32_t HeadroomKeys::* Member>
 Expected<void> set_headroom_number(Options& options, const Value& value) {
@@ -130,6 +137,7 @@ constexpr auto kKeys = std::to_array<Key>({
      [](Options& o, const Value& v) { return v.into(o.rules.settings.admission.guard_floor); }},
     {"user_gpus", set_user_gpus},
     {"user_jobs", set_user_jobs},
+    {"user_queue", set_user_queue},
     {"half_life",
      [](Options& o, const Value& v) { return v.into(o.rules.settings.service_half_life); }},
     {"probe", [](Options& o, const Value& v) { return v.into(o.probe); }},

@@ -1,0 +1,64 @@
+// Goal: one user's jobs are bounded, and only theirs. Method: a real berthd with a small limit; the
+// figures by themselves with two users.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "daemon/rig.hpp"
+#include "daemon/user_queues.hpp"
+#include "engine/engine.hpp"
+#include "policy/registry.hpp"
+
+namespace berth {
+namespace {
+
+using daemon::UserQueues;
+using test::eventually;
+using test::Json;
+using test::Rig;
+
+TEST(ErrorsQueue, IsBoundedForEachUser) {
+  Rig rig({.config = "probe = \"100ms\"\ngrace = \"500ms\"\nuser_queue = 3\n"});
+  rig.start();
+  std::vector<int> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(rig.submit("true", {{"held", true}}));
+  const Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
+  const auto refused = rig.request("POST", "/v1/jobs", body);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.body["error"],
+            "uid " + std::to_string(geteuid()) + " has 3 jobs that wait or run, the most is 3");
+  EXPECT_EQ(rig.request("POST", "/v1/jobs?dry_run=true", body).status, 200);
+  EXPECT_EQ(rig.request("POST", "/v1/jobs/" + std::to_string(ids[0]) + "/cancel").status, 200);
+  eventually("there is room for one again",
+             [&] { return rig.request("POST", "/v1/jobs", body).status == 201; });
+  rig.kill();
+  rig.start();  // those of the daemon before count
+  eventually("what ran has ended", [&] { return rig.job(ids.back() + 1)["state"] == "done"; });
+  rig.submit("true", {{"held", true}});
+  EXPECT_EQ(rig.request("POST", "/v1/jobs", body).status, 429);
+}
+
+TEST(UserQueues, CountAnewAtMostOnceASecond) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.gpus = 1, .vram = Bytes(std::int64_t{24} << 30)});
+  Engine engine(cluster, {}, *make_policy("fifo", "first-fit"));
+  UserQueues queues(2);
+  const Instant start = kStart + hours(1);
+  const auto takes = [&](std::uint32_t user, Instant now) {
+    return queues.take(engine.view(), UserId(user), now).has_value();
+  };
+  EXPECT_TRUE(takes(1, start));  // never submitted: a figure may be too large for a while
+  EXPECT_TRUE(takes(1, start));
+  EXPECT_FALSE(takes(1, start + Duration(999'999)));
+  EXPECT_TRUE(takes(2, start));
+  EXPECT_TRUE(takes(1, start + seconds(1)));
+  engine.step(start, std::vector<Input>{Submitted{JobId(1), {.user = UserId(1)}, true},
+                                        Submitted{JobId(2), {.user = UserId(1)}, true}});
+  EXPECT_TRUE(takes(1, start + seconds(1)));
+  EXPECT_FALSE(takes(1, start + seconds(9)));
+  EXPECT_TRUE(takes(2, start + seconds(9)));
+}
+
+}  // namespace
+}  // namespace berth
