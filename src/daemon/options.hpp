@@ -26,7 +26,7 @@ struct Options {
   Duration probe = seconds(1);             ///< Between two looks at a GPU.
   Duration grace = seconds(10);            ///< Between SIGTERM and SIGKILL.
   Bytes log_cap{std::int64_t{1} << 30};
-  std::int64_t user_queue = 1'000'000;  ///< Jobs of one user that wait or run; 0: no limit.
+  std::int64_t user_queue = 2'000'000;  ///< Jobs of one user that wait or run; 0: no limit.
   std::string shim;                     ///< Path of berth-shim.
   std::string cgroup;                   ///< Folder of a cgroup v2 for jobs; "" for none.
 };
