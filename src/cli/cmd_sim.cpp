@@ -8,6 +8,7 @@
 #include "sim/metrics.hpp"
 #include "sim/report.hpp"
 #include "sim/simulator.hpp"
+#include "trace/gzip.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::cli {
@@ -23,16 +24,36 @@ struct SimArguments {
   std::string jobs;
   std::string summary;
   std::string verify;
+  std::string service;
 };
+
+/// A file's text, packed or plain.
+Expected<std::string> read_text(const std::string& path) {
+  auto bytes = read_file(path);
+  if (!bytes) return bytes;
+  return trace::unpacked(std::move(*bytes), path);
+}
 
 /// `NxG`, `SxNxG`, or else the name of a cluster file.
 Expected<Cluster> cluster_of(const std::string& text) {
   if (text.find_first_not_of("0123456789x") == std::string::npos) {
     return trace::parse_cluster(text);
   }
-  const auto file = read_file(text);
+  const auto file = read_text(text);
   if (!file) return std::unexpected(file.error());
   return trace::read_tiresias_cluster(*file, text);
+}
+
+/// A policy that needs a sample of past service and got none would quietly be another.
+Expected<std::vector<std::int64_t>> service_of(const SimArguments& arguments) {
+  if (arguments.service.empty()) {
+    if (!arguments.policy.ends_with("gittins")) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "policy " + arguments.policy + " learns from past jobs: give it --service FILE");
+  }
+  const auto text = read_file(arguments.service);
+  if (!text) return std::unexpected(text.error());
+  return trace::read_samples(*text, arguments.service);
 }
 
 void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
@@ -45,13 +66,15 @@ void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
 }
 
 Expected<void> simulate(const SimArguments& arguments) {
-  const auto text = read_file(arguments.trace);
+  const auto text = read_text(arguments.trace);
   if (!text) return std::unexpected(text.error());
   const auto jobs = trace::read(arguments.format, *text, arguments.trace);
   if (!jobs) return std::unexpected(jobs.error());
   const auto cluster = cluster_of(arguments.cluster);
   if (!cluster) return std::unexpected(cluster.error());
-  auto policy = make_policy(arguments.policy, arguments.place);
+  const auto service = service_of(arguments);
+  if (!service) return std::unexpected(service.error());
+  auto policy = make_policy(arguments.policy, arguments.place, {.service = *service});
   if (!policy) return std::unexpected(policy.error());
   const auto result = sim::simulate(*jobs, *cluster, std::move(*policy));
   if (!result) return std::unexpected(result.error());
@@ -104,6 +127,9 @@ void add_sim(CLI::App& app, Action& chosen) {
       "--cluster", arguments->cluster, "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.");
   verb->add_option("--policy", arguments->policy, "The policy.")->capture_default_str();
   verb->add_option("--place", arguments->place, "The placement.")->capture_default_str();
+  verb->add_option("--service", arguments->service,
+                   "Service of past jobs in GPU-seconds, one to a line after a header: what the "
+                   "Gittins policies learn from.");
   verb->add_option("--jobs", arguments->jobs, "Write one line per job to this CSV file.");
   verb->add_option("--summary", arguments->summary, "Write the summary to this JSON file.");
   verb->add_option("--verify", arguments->verify,

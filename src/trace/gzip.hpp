@@ -1,0 +1,21 @@
+// Trace and cluster files as they are published: plain or packed with gzip.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace berth::trace {
+
+/// The most text one file may hold.
+inline constexpr std::size_t kMostText = std::size_t{4} << 30;
+
+/// The text of a file's bytes: those of every gzip member if it begins as gzip does, else as it is.
+/// Errors: BadData naming the file for one that is damaged, cut short, followed by something else,
+/// named `.gz` without being it, or holds more than `most` bytes of text.
+Expected<std::string> unpacked(std::string bytes, std::string_view file,
+                               std::size_t most = kMostText);
+
+}  // namespace berth::trace
