@@ -228,5 +228,19 @@ TEST(ErrorsJournal, AFileOfSomethingElseIsNamed) {
   EXPECT_EQ(slurp(rig.journal()), "my notes\n");
 }
 
+/// By the machine's fault, which may pass: tried again, once a second.
+TEST(ErrorsFiles, AJobThatCannotBeStartedIsTriedAgain) {
+  Rig rig;
+  rig.start();
+  const std::string attempts = rig.state() + "/attempts";
+  std::filesystem::rename(attempts, attempts + ".away");
+  const int id = rig.submit("exit 3");
+  eventually("it was tried", [&] { return rig.job(id)["attempts"].size() > 1; });
+  std::filesystem::rename(attempts + ".away", attempts);
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["exit_code"], 3);
+  EXPECT_GE(job["attempts"].size(), 2U);
+}
+
 }  // namespace
 }  // namespace berth

@@ -12,6 +12,7 @@
 namespace berth {
 namespace {
 
+using test::await_unhealthy;
 using test::check_of;
 using test::eventually;
 using test::gpu_of;
@@ -58,7 +59,7 @@ TEST_F(ErrorsDriver, OneThatFailsLaterTakesNoJobsUntilItAnswers) {
   const int runs = rig_.submit(kUntilGo);
   rig_.wait_for(runs, "running");
   be('f');
-  eventually("it is unhealthy", [&] { return gpu_of(rig_, 0)["healthy"] == false; });
+  await_unhealthy(rig_);
   EXPECT_EQ(gpu_of(rig_, 0)["problem"], "nvmlDeviceGetMemoryInfo on GPU 0: Unknown Error");
   const int waits = rig_.submit("true");
   const int other = rig_.submit("true", kNoGpus);

@@ -9,6 +9,7 @@
 namespace berth {
 namespace {
 
+using test::await_unhealthy;
 using test::eventually;
 using test::gpu_of;
 using test::kNoGpus;
@@ -21,7 +22,7 @@ TEST_F(ErrorsHang, ADriverThatHangsHoldsNobodyUp) {
   const int runs = rig_.submit(kUntilGo);
   rig_.wait_for(runs, "running");
   be('h');
-  eventually("it is unhealthy", [&] { return gpu_of(rig_, 0)["healthy"] == false; });
+  await_unhealthy(rig_);
   EXPECT_EQ(gpu_of(rig_, 0)["problem"], "the driver does not answer");
   const int waits = rig_.submit("true");
   EXPECT_EQ(rig_.wait_end(rig_.submit("true", kNoGpus))["state"], "done");
@@ -39,7 +40,7 @@ TEST_F(ErrorsHang, ADriverThatHangsDoesNotHoldUpTheEnd) {
   const int id = rig_.submit(kUntilGo);
   rig_.wait_for(id, "running");
   be('h');
-  eventually("it is unhealthy", [&] { return gpu_of(rig_, 0)["healthy"] == false; });
+  await_unhealthy(rig_);
   EXPECT_EQ(rig_.stop(), 0);  // or ctest's patience ends
   be('o');
   rig_.start();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "daemon/forecaster.hpp"
 #include "daemon/rig.hpp"
 #include "daemon/user_queues.hpp"
 #include "engine/engine.hpp"
@@ -36,6 +37,24 @@ TEST(ErrorsQueue, IsBoundedForEachUser) {
   eventually("what ran has ended", [&] { return rig.job(ids.back() + 1)["state"] == "done"; });
   rig.submit("true", {{"held", true}});
   EXPECT_EQ(rig.request("POST", "/v1/jobs", body).status, 429);
+}
+
+/// To copy it would delay the engine.
+TEST(ErrorsQueue, ThatIsTooLongIsNotLookedAhead) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.gpus = 1, .vram = Bytes(std::int64_t{24} << 30)});
+  Engine engine(cluster, {}, *make_policy("fifo", "first-fit"));
+  std::vector<Input> jobs;
+  for (std::uint64_t id = 1; id <= daemon::Forecaster::kMostJobs + 1; ++id) {
+    jobs.emplace_back(Submitted{JobId(id), {.user = UserId(1)}, true});
+  }
+  engine.step(kStart, jobs);
+  daemon::Forecaster forecaster("fifo", "first-fit");
+  const auto refused =
+      forecaster.ask(engine, {.about = JobId(1), .now = kStart, .exchange = nullptr});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "berthd knows 20001 jobs, it looks ahead with at most 20000");
 }
 
 TEST(UserQueues, CountAnewAtMostOnceASecond) {

@@ -33,6 +33,13 @@ inline Json gpu_of(Rig& rig, std::size_t index) {
   return rig.request("GET", "/v1/gpus").body["gpus"][index];
 }
 
+/// Waits until no GPU takes jobs any more.
+inline void await_unhealthy(Rig& rig) {
+  eventually("all are unhealthy", [&] {
+    return gpu_of(rig, 0)["healthy"] == false && gpu_of(rig, 1)["healthy"] == false;
+  });
+}
+
 class WilfulDriver : public testing::Test {
  protected:
   WilfulDriver() {
