@@ -19,6 +19,8 @@ struct Knobs {
   PlacerFactory* place = nullptr;  ///< The placement it was asked for with.
   bool rebuild = false;            ///< See PipelineOptions::rebuild.
   Duration quantum = minutes(5);   ///< Of preemptive orders whose ranks move all the time.
+  /// Service of past jobs in GPU-seconds, for orders that learn from it; empty if none is known.
+  std::span<const std::int64_t> service = {};
 };
 
 using OrderFactory = std::unique_ptr<Order>(const Knobs&);

@@ -1,6 +1,7 @@
 // A workload as data: jobs with their true run times, in order of submission.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,14 +18,29 @@ struct TraceJob {
   Instant submit;        ///< On the file's own clock.
   Duration duration{0};  ///< True run time, alone on what it asks for.
   JobSpec spec;
+  std::string user = {};   ///< Whose it is, a group where the file has those; "" for not said.
+  std::string model = {};  ///< What it runs; "" for not said.
+  std::vector<std::string> types = {};  ///< GPU types it accepts; none: any. See accept_types().
 };
 
-/// Jobs by submit time; those of one instant in file order.
+/// Jobs by submit time; those of one instant in file order. Users are numbered from 1 in file order;
+/// 0 is for jobs that name none.
 struct Trace {
   std::vector<TraceJob> jobs;
+  std::size_t left_out = 0;  ///< Rows that are no jobs by the format's own rules: doc/traces.md.
+  std::size_t skipped = 0;   ///< Bad rows, where they are skipped.
+  std::string first_skipped = {};  ///< What was wrong with the first of them.
 };
 
-/// Reads a trace in a named format from `text`; `file` is for messages only.
+/// Memory of a job that shares a GPU in a trace that does not say how much: so little that only the
+/// compute share decides.
+inline constexpr Bytes kUnstated{std::int64_t{1} << 20};
+
+/// Turns the names of GPU types into this cluster's. A job keeps those the cluster has; one that
+/// accepts none of them can never start. Errors: Conflict if the cluster has 64 types.
+Expected<void> accept_types(Trace& trace, const Cluster& cluster);
+
+/// Reads a trace in a format of formats.hpp from `text`; `file` is for messages only.
 /// Errors: NotFound for an unknown format; BadData naming file, line, column, value and what was
 /// expected.
 Expected<Trace> read(std::string_view format, std::string_view text, std::string_view file);
@@ -32,6 +48,10 @@ Expected<Trace> read(std::string_view format, std::string_view text, std::string
 /// The Tiresias simulator's CSV: job_id, num_gpu, submit_time, duration in whole seconds; other
 /// columns are ignored. A fractional duration is cut to whole seconds, as the peer does.
 Expected<Trace> read_tiresias(std::string_view text, std::string_view file);
+
+/// One number to a line after a line with the column's name: past service in GPU-seconds, as the
+/// Tiresias simulator's samples. Errors: BadData naming file and line; every number 0 to 2^40.
+Expected<std::vector<std::int64_t>> read_samples(std::string_view text, std::string_view file);
 
 /// `NxG`: one switch, N nodes of G GPUs; `SxNxG`: S switches of N nodes.
 /// Errors: InvalidArgument naming the text; every number from 1 to 1,000,000 and the product too.

@@ -290,7 +290,8 @@ class Replay {
 }  // namespace
 
 Expected<std::string> run_scenario(const Scenario& scenario) {
-  auto policy = make_policy(scenario.policy, scenario.place, {.quantum = scenario.quantum});
+  auto policy = make_policy(scenario.policy, scenario.place,
+                            {.quantum = scenario.quantum, .service = scenario.service});
   if (!policy) return std::unexpected(policy.error());
   return Replay(scenario, std::move(*policy)).run();
 }

@@ -104,7 +104,7 @@ class Reader {
         {"cluster", &Reader::read_cluster}, {"policy", &Reader::read_policy},
         {"place", &Reader::read_place},     {"settings", &Reader::read_settings},
         {"job", &Reader::read_job},         {"at", &Reader::read_happening},
-        {"until", &Reader::read_until}};
+        {"until", &Reader::read_until},     {"service", &Reader::read_service}};
     const auto found = methods.find(words[0]);
     if (found == methods.end()) return object(words[0], "starts no line");
     if (words.size() < 2) return object(words[0], "needs more words");
@@ -147,6 +147,9 @@ class Reader {
 
   void read_policy(const Words& words) { scenario_.policy = words[1]; }
   void read_place(const Words& words) { scenario_.place = words[1]; }
+  void read_service(const Words& words) {
+    for (std::size_t i = 1; i < words.size(); ++i) scenario_.service.push_back(number(words[i]));
+  }
   void read_until(const Words& words) { scenario_.until = kStart + time(words[1]); }
 
   AdmissionMode admission(std::string_view word) {

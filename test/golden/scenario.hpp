@@ -5,6 +5,7 @@
 //   cluster 2x4 vram=24GiB slots=4    NODESxGPUS or SWITCHESxNODESxGPUS; context=, cpu=, host=
 //   policy dlas                       as registered
 //   place best-fit                    consolidated unless stated
+//   service 10 90 3000
 //   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared quantum=5m
 //   settings reserve-after=5m         any key of headroom, with - for _
 //   job a at=0 gpus=2 run=100         vram= processes= alone user= estimate= limit= class= cpu=
@@ -53,6 +54,7 @@ struct Scenario {
   std::string policy;
   std::string place = "consolidated";
   Duration quantum = minutes(5);
+  std::vector<std::int64_t> service;  ///< Of past jobs, in GPU-seconds.
   std::vector<GoldenJob> jobs;  ///< By submit time; the i-th has JobId i + 1.
   std::vector<Happening> happenings;
   Instant until = kNever;

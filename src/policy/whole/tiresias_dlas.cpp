@@ -4,7 +4,9 @@
 //   GPUs (dlas-gpu). A running job at its limit moves to the tail of the next queue, one level per
 //   event. Queues are served in order; whoever fits runs. Afterwards those that wait move to the
 //   tail of their queue. dlas-gpu-K: a waiting job beyond the first queue returns to it once it has
-//   waited K x its executed time; both count from there again.
+//   waited K x its executed time; both count from there again. dlas-gpu-gittins: each queue is
+//   sorted by Gittins index of executed seconds x GPUs first (knob `service`; without it, as
+//   dlas-gpu).
 // Reads: ran, waited, gpus, arrivals.
 // Differs from the paper: this is the simulator of Tiresias (Gu et al., NSDI 2019), artifact
 // 959f9b0.
@@ -20,6 +22,7 @@
 #include "core/bytes.hpp"
 #include "core/id_map.hpp"
 #include "policy/diff.hpp"
+#include "policy/gittins.hpp"
 #include "policy/job_list.hpp"
 #include "policy/registry.hpp"
 
@@ -40,12 +43,14 @@ bool is_age(Duration time) { return time >= Duration::zero() && time <= hours(24
 struct Variant {
   bool by_gpu_time = true;
   bool fixed_jump = false;
+  bool by_index = false;
   std::int64_t promote_halves = 0;  ///< Twice the K of dlas-gpu-K; zero: no promotion.
 };
 
 class TiresiasDlas final : public Policy {
  public:
-  explicit TiresiasDlas(const Variant& variant) : variant_(variant), placer_(count()) {}
+  TiresiasDlas(const Variant& variant, std::span<const std::int64_t> service)
+      : variant_(variant), index_(service, GittinsForm::Artifact), placer_(count()) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     const std::size_t before = jobs_.ids().size();
@@ -139,7 +144,19 @@ class TiresiasDlas final : public Policy {
     return whole_seconds(executed) * variant_.promote_halves / 2;
   }
 
+  /// Largest index first, then first submitted; equals stay as they are.
+  void sort_by_index(const ClusterView& view) {
+    if (!variant_.by_index || !index_.is_known()) return;
+    const auto rank = [&](JobId id) {
+      const JobView job = view.job(id);
+      const Duration executed = job.ran() - standings_.at(id).ran_before;
+      return std::pair(-index_.at(whole_seconds(executed) * job.gpus().raw()), job.submitted());
+    };
+    for (auto& queue : queues_) std::ranges::stable_sort(queue, {}, rank);
+  }
+
   Decisions schedule(const ClusterView& view) {
+    sort_by_index(view);
     order_.clear();
     for (const auto& queue : queues_) order_.insert(order_.end(), queue.begin(), queue.end());
     Repacked repacked = repack(view, order_, *placer_);
@@ -187,6 +204,7 @@ class TiresiasDlas final : public Policy {
   }
 
   Variant variant_;
+  GittinsIndex index_;
   std::unique_ptr<Placer> placer_;
   JobList jobs_;  ///< In order of arrival.
   std::array<std::vector<JobId>, kLast + 1> queues_;
@@ -248,11 +266,12 @@ Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
   return {};
 }
 
-/// `dlas`, `dlas-gpu`, `dlas-gpu+fixjump`, `dlas-gpu-K`; the peer writes a half as 05.
+/// `dlas`, `dlas-gpu`, `dlas-gpu-gittins`, `dlas-gpu+fixjump`, `dlas-gpu-K`; the peer writes a half as 05.
 Variant variant_of(std::string_view name) {
   const std::string_view suffix = name.substr(name.find("dlas") + 4);
   if (suffix.empty()) return {.by_gpu_time = false};
   const std::string_view option = suffix.substr(std::string_view("-gpu").size());
+  if (option == "-gittins") return {.by_index = true};
   if (option == "+fixjump") return {.fixed_jump = true};
   if (option.empty()) return {};
   if (option == "-05") return {.promote_halves = 1};
@@ -264,7 +283,7 @@ Variant variant_of(std::string_view name) {
 }  // namespace
 
 std::unique_ptr<Policy> tiresias_dlas(const Knobs& knobs) {
-  return std::make_unique<TiresiasDlas>(variant_of(knobs.name));
+  return std::make_unique<TiresiasDlas>(variant_of(knobs.name), knobs.service);
 }
 
 }  // namespace berth
