@@ -8,6 +8,7 @@
 #include "sim/metrics.hpp"
 #include "sim/report.hpp"
 #include "sim/simulator.hpp"
+#include "trace/formats.hpp"
 #include "trace/gzip.hpp"
 #include "trace/trace.hpp"
 
@@ -41,7 +42,7 @@ Expected<Cluster> cluster_of(const std::string& text) {
   }
   const auto file = read_text(text);
   if (!file) return std::unexpected(file.error());
-  return trace::read_tiresias_cluster(*file, text);
+  return trace::read_cluster(*file, text);
 }
 
 /// A policy that needs a sample of past service and got none would quietly be another.
@@ -68,10 +69,11 @@ void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
 Expected<void> simulate(const SimArguments& arguments) {
   const auto text = read_text(arguments.trace);
   if (!text) return std::unexpected(text.error());
-  const auto jobs = trace::read(arguments.format, *text, arguments.trace);
+  auto jobs = trace::read(arguments.format, *text, arguments.trace);
   if (!jobs) return std::unexpected(jobs.error());
   const auto cluster = cluster_of(arguments.cluster);
   if (!cluster) return std::unexpected(cluster.error());
+  if (auto done = trace::accept_types(*jobs, *cluster); !done) return done;
   const auto service = service_of(arguments);
   if (!service) return std::unexpected(service.error());
   auto policy = make_policy(arguments.policy, arguments.place, {.service = *service});

@@ -1,13 +1,14 @@
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
-#include "trace/trace.hpp"
+#include "trace/rows.hpp"
 
 namespace berth::trace {
 
 namespace {
 
-constexpr std::int64_t kMostGpus = 1'000'000;
+constexpr std::size_t kMostTypes = 64;  ///< One bit each.
 
 /// The numbers between the x's; empty if one is not from 1 to kMostGpus or so is their product.
 std::vector<std::uint32_t> factors(std::string_view text) {
@@ -42,16 +43,28 @@ Expected<Cluster> parse_cluster(std::string_view text) {
     for (std::uint32_t n = 0; n < numbers[1]; ++n) {
       cluster.add_node({.name = "n" + std::to_string(s * numbers[1] + n),
                         .gpus = numbers[2],
-                        .vram = Bytes(std::int64_t{24} << 30)});
+                        .vram = kUnknownCard});
     }
   }
   return cluster;
 }
 
-Expected<Trace> read(std::string_view format, std::string_view text, std::string_view file) {
-  if (format == "tiresias") return read_tiresias(text, file);
-  return fail(ErrorCode::NotFound,
-              "trace format '" + std::string(format) + "' is not known; there are: tiresias");
+Expected<void> accept_types(Trace& trace, const Cluster& cluster) {
+  const auto names = cluster.type_names();
+  if (names.size() >= kMostTypes) {
+    return fail(ErrorCode::Conflict, "the cluster has 64 GPU types, one more than jobs can choose");
+  }
+  const GpuTypes none = GpuTypes{1} << names.size();  // of a type that no GPU has
+  for (TraceJob& job : trace.jobs) {
+    GpuTypes& types = job.spec.request.gpu.types;
+    types = 0;
+    for (const std::string& name : job.types) {
+      const auto index = std::ranges::find(names, name) - names.begin();
+      if (index < std::ssize(names)) types |= GpuTypes{1} << index;
+    }
+    if (types == 0 && !job.types.empty()) types = none;
+  }
+  return {};
 }
 
 }  // namespace berth::trace

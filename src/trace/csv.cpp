@@ -8,22 +8,14 @@ namespace berth::trace {
 namespace {
 
 constexpr std::int64_t kMaxSeconds = 100LL * 366 * 24 * 3600;  // a century; sums stay exact
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
-}
-
-void split(std::string_view line, std::vector<std::string_view>& out) {
-  out.clear();
-  for (std::size_t from = 0;;) {
-    const std::size_t comma = line.find(',', from);
-    out.push_back(trimmed(line.substr(from, comma - from)));
-    if (comma == std::string_view::npos) return;
-    from = comma + 1;
-  }
 }
 
 std::optional<std::int64_t> to_integer(std::string_view text) {
@@ -34,15 +26,24 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
   return value;
 }
 
-/// The first six decimals as microseconds; nothing if some character is not a digit.
-std::optional<std::int64_t> to_micros(std::string_view decimals) {
+/// The first six decimals as millionths; nothing if some character is not a digit.
+std::optional<std::int64_t> to_millionths(std::string_view decimals) {
   const bool digits = std::ranges::all_of(decimals, [](char c) { return c >= '0' && c <= '9'; });
   if (!digits) return std::nullopt;
-  std::int64_t micros = 0;
+  std::int64_t value = 0;
   for (std::size_t i = 0; i < 6; ++i) {
-    micros = micros * 10 + (i < decimals.size() ? decimals[i] - '0' : 0);
+    value = value * 10 + (i < decimals.size() ? decimals[i] - '0' : 0);
   }
-  return micros;
+  return value;
+}
+
+void split_at_blanks(std::string_view line, std::vector<std::string_view>& out) {
+  for (line = trimmed(line); !line.empty(); line = trimmed(line)) {
+    const auto end = std::ranges::find_if(line, is_blank);
+    const auto size = static_cast<std::size_t>(end - line.begin());
+    out.push_back(line.substr(0, size));
+    line.remove_prefix(size);
+  }
 }
 
 }  // namespace
@@ -50,27 +51,49 @@ std::optional<std::int64_t> to_micros(std::string_view decimals) {
 std::optional<std::string_view> Csv::line() {
   while (!rest_.empty()) {
     const std::size_t end = rest_.find('\n');
-    const std::string_view text = trimmed(rest_.substr(0, end));
+    const std::string_view text = rest_.substr(0, end);
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
     ++line_;
-    if (!text.empty()) return text;
+    const std::string_view words = trimmed(text);
+    const bool comment = layout_.comment != '\0' && words.starts_with(layout_.comment);
+    if (!words.empty() && !comment) return text;
   }
   return std::nullopt;
 }
 
-Expected<Csv> Csv::open(std::string_view text, std::string_view file) {
+void Csv::split(std::string_view line, std::vector<std::string_view>& out) const {
+  out.clear();
+  if (layout_.separator == ' ') return split_at_blanks(line, out);
+  for (std::size_t from = 0;;) {
+    const std::size_t comma = line.find(layout_.separator, from);
+    out.push_back(trimmed(line.substr(from, comma - from)));
+    if (comma == std::string_view::npos) return;
+    from = comma + 1;
+  }
+}
+
+Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layout& layout) {
   Csv csv;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   csv.rest_ = text;
   csv.file_ = file;
+  csv.layout_ = layout;
+  csv.header_ = layout.header;
+  if (!csv.header_.empty()) return csv;
   const auto header = csv.line();
   if (!header) return fail(ErrorCode::BadData, csv.file_ + ": empty, expected a header line");
-  split(*header, csv.header_);
+  csv.split(*header, csv.header_);
   return csv;
 }
 
-Expected<std::size_t> Csv::column(std::string_view name) const {
+std::optional<std::size_t> Csv::find(std::string_view name) const {
   const auto found = std::ranges::find(header_, name);
-  if (found != header_.end()) return static_cast<std::size_t>(found - header_.begin());
+  if (found == header_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - header_.begin());
+}
+
+Expected<std::size_t> Csv::column(std::string_view name) const {
+  if (const auto found = find(name)) return *found;
   return fail(ErrorCode::BadData,
               file_ + ":1: no column '" + std::string(name) + "' in the header");
 }
@@ -98,15 +121,17 @@ Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::i
       error(column, "an integer from " + std::to_string(low) + " to " + std::to_string(high)));
 }
 
-Expected<Duration> Csv::duration(std::size_t column) const {
+Expected<Duration> Csv::duration(std::size_t column, const TimeUnit& unit) const {
   const std::string_view text = fields_[column];
   const std::size_t dot = text.find('.');
   const auto whole = to_integer(text.substr(0, dot));
-  const auto micros = to_micros(dot == std::string_view::npos ? "" : text.substr(dot + 1));
-  if (whole && micros && *whole >= 0 && *whole <= kMaxSeconds && text.front() != '-') {
-    return seconds(*whole) + Duration(*micros);
+  const auto part = to_millionths(dot == std::string_view::npos ? "" : text.substr(dot + 1));
+  const std::int64_t most = seconds(kMaxSeconds) / unit.size;
+  if (whole && part && *whole >= 0 && *whole <= most && text.front() != '-') {
+    return *whole * unit.size + Duration(*part * micros(unit.size) / 1'000'000);
   }
-  return std::unexpected(error(column, "seconds from 0 to " + std::to_string(kMaxSeconds)));
+  return std::unexpected(
+      error(column, std::string(unit.name) + " from 0 to " + std::to_string(most)));
 }
 
 }  // namespace berth::trace

@@ -23,8 +23,8 @@ struct TraceJob {
   std::vector<std::string> types = {};  ///< GPU types it accepts; none: any. See accept_types().
 };
 
-/// Jobs by submit time; those of one instant in file order. Users are numbered from 1 in file order;
-/// 0 is for jobs that name none.
+/// Jobs by submit time; those of one instant in file order. Users are numbered from 1 in file
+/// order; 0 is for jobs that name none.
 struct Trace {
   std::vector<TraceJob> jobs;
   std::size_t left_out = 0;  ///< Rows that are no jobs by the format's own rules: doc/traces.md.

@@ -55,7 +55,7 @@ TEST(Tiresias, NamesLineColumnValueAndExpectation) {
   EXPECT_EQ(error_of("a,1,0,1,m,1,0\nb,1,-1,1,m,1,0\n"),
             "t.csv:3: column 'submit_time': '-1', expected seconds from 0 to 3162240000");
   EXPECT_THAT(error_of("a,1,0,1,m,x,0\n"), HasSubstr("column 'duration': 'x'"));
-  EXPECT_EQ(error_of(",1,0,1,m,1,0\n"), "t.csv:2: column 'job_id': '', expected a job's name");
+  EXPECT_EQ(error_of(",1,0,1,m,1,0\n"), "t.csv:2: column 'job_id': '', expected a name");
   EXPECT_EQ(error_of("a,1,0,1,m,1\n"), "t.csv:2: 6 fields, expected 7");
 }
 
@@ -90,8 +90,8 @@ TEST(Tiresias, RefusesABadClusterFile) {
 }
 
 TEST(Formats, AnUnknownOneIsNamed) {
-  EXPECT_EQ(read("swf", "", "t").error().message,
-            "trace format 'swf' is not known; there are: tiresias");
+  EXPECT_THAT(read("xml", "", "t").error().message,
+              testing::StartsWith("trace format 'xml' is not known; there are: "));
 }
 
 TEST(Examples, TheShippedTraceFitsItsCluster) {

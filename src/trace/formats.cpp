@@ -1,0 +1,92 @@
+#include "trace/formats.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace berth::trace {
+
+namespace {
+
+// The more peculiar first: a file is of the first format that has a mark in its header.
+constexpr auto kFormats = std::to_array<Format>({
+    {"philly", "Microsoft Philly as the Pollux and Sia authors publish it", "num_gpus",
+     read_philly},
+    {"openb", "Alibaba's openb: pods that share GPUs", "gpu_milli", read_openb},
+    {"tiresias", "the Tiresias simulator's jobs", "submit_time", read_tiresias},
+});
+
+std::string known_formats() {
+  std::string names;
+  for (const Format& format : kFormats) {
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  }
+  return names;
+}
+
+/// True if `word` stands alone in `text`, between characters that separate fields.
+bool has_field(std::string_view text, std::string_view word) {
+  constexpr std::string_view separators = ", \t|\r";
+  const auto separates = [&](std::size_t at) {
+    return at >= text.size() || separators.find(text[at]) != std::string_view::npos;
+  };
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    if ((at == 0 || separates(at - 1)) && separates(at + word.size())) return true;
+  }
+  return false;
+}
+
+bool is_marked(std::string_view header, std::string_view marks) {
+  while (!marks.empty()) {
+    const std::size_t end = std::min(marks.find(' '), marks.size());
+    if (has_field(header, marks.substr(0, end))) return true;
+    marks.remove_prefix(std::min(end + 1, marks.size()));
+  }
+  return false;
+}
+
+/// The first line that is not blank.
+std::string_view first_line(std::string_view text) {
+  const std::size_t from = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  return text.substr(from, text.find('\n', from) - from);
+}
+
+}  // namespace
+
+std::span<const Format> formats() { return kFormats; }
+
+Expected<const Format*> find_format(std::string_view name) {
+  const auto* const found = std::ranges::find(kFormats, name, &Format::name);
+  if (found != kFormats.end()) return found;
+  return fail(ErrorCode::NotFound, "trace format '" + std::string(name) +
+                                       "' is not known; there are: " + known_formats());
+}
+
+Expected<const Format*> guess_format(std::string_view text, std::string_view file) {
+  const std::string_view line = first_line(text);
+  const auto* const found = std::ranges::find_if(
+      kFormats, [&](const Format& format) { return is_marked(line, format.marks); });
+  if (found != kFormats.end()) return found;
+  return fail(ErrorCode::BadData,
+              std::string(file) +
+                  ":1: the line is the header of no trace format; there are: " + known_formats());
+}
+
+Expected<Trace> read(std::string_view format, std::string_view text, std::string_view file) {
+  const auto known = find_format(format);
+  if (!known) return std::unexpected(known.error());
+  return (*known)->read({.text = text, .file = file});
+}
+
+Expected<Cluster> read_cluster(std::string_view text, std::string_view file) {
+  const std::string_view line = first_line(text);
+  if (has_field(line, "num_switch")) return read_tiresias_cluster(text, file);
+  if (has_field(line, "machineId")) return read_philly_machines(text, file);
+  if (has_field(line, "cpu_milli")) return read_openb_nodes(text, file);
+  return fail(ErrorCode::BadData,
+              std::string(file) +
+                  ":1: the line is the header of no cluster file; there are: the "
+                  "Tiresias simulator's, Philly's machine list, openb's nodes");
+}
+
+}  // namespace berth::trace

@@ -1,0 +1,68 @@
+// The one list of trace formats: their names, how each is recognised, read and written.
+//
+// doc/traces.md says which columns each reads, in which units, and what is odd about it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/cluster.hpp"
+#include "core/error.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::trace {
+
+/// What becomes of a row that is not as the format says.
+enum class BadRows : std::uint8_t {
+  Refuse,  ///< The trace is not read; the error names the row.
+  Skip,    ///< It is counted (Trace::skipped).
+};
+
+/// A file that a trace needs beside itself.
+struct Profile {
+  std::string name;  ///< Below the folder that was named: `cifar10/scalability.csv`.
+  std::string text;
+};
+
+struct Source {
+  std::string_view text;
+  std::string_view file;  ///< For messages.
+  BadRows bad_rows = BadRows::Refuse;
+  std::span<const Profile> profiles = {};
+  std::string_view profile_type = {};  ///< The GPU type whose profile counts; "" for the usual one.
+};
+
+using Reader = Expected<Trace> (*)(const Source&);
+using Writer = std::string (*)(const Trace&);
+
+struct Format {
+  std::string_view name;
+  std::string_view what;   ///< One line for people.
+  std::string_view marks;  ///< Columns only it has, any of them, with blanks between.
+  Reader read = nullptr;
+  Writer write = nullptr;  ///< None: berth only reads it.
+};
+
+std::span<const Format> formats();
+/// Errors: NotFound naming those there are.
+Expected<const Format*> find_format(std::string_view name);
+/// By the first line. Errors: BadData naming the file.
+Expected<const Format*> guess_format(std::string_view text, std::string_view file);
+
+// Each reads what its name says, as doc/traces.md has it. Errors: BadData naming file, line,
+// column, value and what was expected.
+Expected<Trace> read_tiresias(const Source& source);
+Expected<Trace> read_philly(const Source& source);
+Expected<Trace> read_openb(const Source& source);
+
+/// A cluster file of any kind there is, told by its first line: the Tiresias simulator's, Philly's
+/// machine list, openb's nodes. Errors: BadData naming file, line, column and value.
+Expected<Cluster> read_cluster(std::string_view text, std::string_view file);
+/// Philly's list of machines: machineId, number of GPUs, and where the list has it their memory.
+Expected<Cluster> read_philly_machines(std::string_view text, std::string_view file);
+/// openb's list of nodes, with host cores and memory, GPU types, and slots that never bind.
+Expected<Cluster> read_openb_nodes(std::string_view text, std::string_view file);
+
+}  // namespace berth::trace
