@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "daemon/doctor.hpp"
+#include "daemon/queries.hpp"
 #include "daemon/requests.hpp"
 #include "engine/possible.hpp"
 
@@ -16,7 +16,6 @@ namespace {
 
 using Exchange = std::shared_ptr<http::Exchange>;
 
-constexpr std::size_t kMostRows = 1000;
 constexpr std::size_t kMostCancels = 1000;  ///< In one step.
 constexpr std::size_t kMostLooked = 20'000;
 
@@ -57,42 +56,6 @@ bool may_act(const http::Peer& peer, UserId owner) {
 bool serves(const http::Peer& peer) { return ::geteuid() == 0 || peer.user == ::geteuid(); }
 
 bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
-
-Expected<bool> flag(const http::Request& request, const char* key) {
-  const auto text = request.parameter(key);
-  if (!text || *text == "false" || *text == "0") return false;
-  if (*text == "true" || *text == "1" || text->empty()) return true;
-  return fail(ErrorCode::InvalidArgument,
-              std::string(key) + ": '" + text->substr(0, 40) + "', must be true or false");
-}
-
-Expected<std::optional<std::uint64_t>> number(const http::Request& request, const char* key,
-                                              std::uint64_t most) {
-  const auto text = request.parameter(key);
-  if (!text) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || value > most) {
-    return fail(ErrorCode::InvalidArgument, std::string(key) + ": '" + text->substr(0, 40) +
-                                                "', must be a number up to " +
-                                                std::to_string(most));
-  }
-  return value;
-}
-
-/// `all`, or one kind by `only`.
-Expected<Presenter::Which> which_jobs(const http::Request& request) {
-  using Which = Presenter::Which;
-  const auto all = flag(request, "all");
-  if (!all) return std::unexpected(all.error());
-  const auto only = request.parameter("only");
-  if (!only) return *all ? Which::All : Which::Live;
-  if (*all) return fail(ErrorCode::InvalidArgument, "only: beside all; give one of them");
-  if (*only == "running") return Which::Running;
-  if (*only == "ended") return Which::Ended;
-  return fail(ErrorCode::InvalidArgument,
-              "only: '" + only->substr(0, 40) + "', must be running or ended");
-}
 
 class Api {
  public:
@@ -159,7 +122,7 @@ class Api {
           exchange, 415,
           "content type '" + request.content_type.substr(0, 60) + "', must be application/json");
     }
-    const auto is_dry = flag(request, "dry_run");
+    const auto is_dry = query_flag(request, "dry_run");
     if (!is_dry) return refuse(exchange, is_dry.error());
     auto job = parse_submission(request.body, request.peer);
     if (!job) return refuse(exchange, job.error());
@@ -201,24 +164,11 @@ class Api {
   }
 
   void list(const Exchange& exchange) {
-    const http::Request& request = exchange->request();
-    const auto which = which_jobs(request);
-    const auto user = number(request, "user", 0xFFFFFFFF);
-    const auto before = number(request, "before", kLastJob.value() + 1);
-    const auto after = number(request, "after", kLastJob.value());
-    const auto limit = number(request, "limit", kMostRows);
-    if (!which) return refuse(exchange, which.error());
-    for (const auto* read : {&user, &before, &after, &limit}) {
-      if (!*read) return refuse(exchange, read->error());
-    }
-    if (*before && *after) return refuse(exchange, 400, "after: beside before; give one of them");
-    Presenter::Page page{.which = *which};
-    if (*user) page.user = UserId(static_cast<std::uint32_t>(**user));
-    if (*before) page.beyond = JobId(**before);
-    if (*after) page.beyond = JobId(**after), page.order = Presenter::Order::OldestFirst;
-    if (*limit) page.most = std::max<std::size_t>(1, **limit);
-    on_loop(exchange,
-            [this, page](const Exchange& asked) { answer(asked, daemon_.presenter().jobs(page)); });
+    const auto page = parse_page(exchange->request());
+    if (!page) return refuse(exchange, page.error());
+    on_loop(exchange, [this, page = *page](const Exchange& asked) {
+      answer(asked, daemon_.presenter().jobs(page));
+    });
   }
 
   void events(const Exchange& exchange) {
@@ -288,8 +238,8 @@ class Api {
   }
 
   void log(const Exchange& exchange, JobId id) {
-    const auto offset = number(exchange->request(), "offset", std::uint64_t{1} << 62);
-    const auto follow = flag(exchange->request(), "follow");
+    const auto offset = query_number(exchange->request(), "offset", std::uint64_t{1} << 62);
+    const auto follow = query_flag(exchange->request(), "follow");
     if (!offset) return refuse(exchange, offset.error());
     if (!follow) return refuse(exchange, follow.error());
     const std::size_t from = offset->value_or(0);

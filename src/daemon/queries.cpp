@@ -1,0 +1,74 @@
+#include "daemon/queries.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "engine/engine.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr std::size_t kMostRows = 1000;
+
+/// `all`, or one kind by `only`.
+Expected<Presenter::Which> which_jobs(const http::Request& request) {
+  using Which = Presenter::Which;
+  const auto all = query_flag(request, "all");
+  if (!all) return std::unexpected(all.error());
+  const auto only = request.parameter("only");
+  if (!only) return *all ? Which::All : Which::Live;
+  if (*all) return fail(ErrorCode::InvalidArgument, "only: beside all; give one of them");
+  if (*only == "running") return Which::Running;
+  if (*only == "ended") return Which::Ended;
+  return fail(ErrorCode::InvalidArgument,
+              "only: '" + only->substr(0, 40) + "', must be running or ended");
+}
+
+}  // namespace
+
+Expected<bool> query_flag(const http::Request& request, const char* key) {
+  const auto text = request.parameter(key);
+  if (!text || *text == "false" || *text == "0") return false;
+  if (*text == "true" || *text == "1" || text->empty()) return true;
+  return fail(ErrorCode::InvalidArgument,
+              std::string(key) + ": '" + text->substr(0, 40) + "', must be true or false");
+}
+
+Expected<std::optional<std::uint64_t>> query_number(const http::Request& request, const char* key,
+                                                    std::uint64_t most) {
+  const auto text = request.parameter(key);
+  if (!text) return std::nullopt;
+  std::uint64_t value = 0;
+  const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || value > most) {
+    return fail(ErrorCode::InvalidArgument, std::string(key) + ": '" + text->substr(0, 40) +
+                                                "', must be a number up to " +
+                                                std::to_string(most));
+  }
+  return value;
+}
+
+Expected<Presenter::Page> parse_page(const http::Request& request) {
+  const auto which = which_jobs(request);
+  if (!which) return std::unexpected(which.error());
+  const auto user = query_number(request, "user", 0xFFFFFFFF);
+  const auto before = query_number(request, "before", kLastJob.value() + 1);
+  const auto after = query_number(request, "after", kLastJob.value());
+  const auto limit = query_number(request, "limit", kMostRows);
+  for (const auto* read : {&user, &before, &after, &limit}) {
+    if (!*read) return std::unexpected(read->error());
+  }
+  if (*before && *after) {
+    return fail(ErrorCode::InvalidArgument, "after: beside before; give one of them");
+  }
+  Presenter::Page page{.which = *which};
+  if (*user) page.user = UserId(static_cast<std::uint32_t>(**user));
+  if (*before) page.beyond = JobId(**before);
+  if (*after) page.beyond = JobId(**after), page.order = Presenter::Order::OldestFirst;
+  if (*limit) page.most = std::max<std::size_t>(1, **limit);
+  return page;
+}
+
+}  // namespace berth::daemon

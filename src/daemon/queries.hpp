@@ -1,0 +1,23 @@
+// What the query of a request asks for, checked; pure functions of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/error.hpp"
+#include "daemon/present.hpp"
+#include "http/server.hpp"
+
+namespace berth::daemon {
+
+/// `true`, `1` or nothing behind the key; absent is false. Errors: InvalidArgument naming it.
+Expected<bool> query_flag(const http::Request& request, const char* key);
+
+/// Decimal digits; nothing if the key is absent. Errors: InvalidArgument naming key, text and limit.
+Expected<std::optional<std::uint64_t>> query_number(const http::Request& request, const char* key,
+                                                    std::uint64_t most);
+
+/// GET /v1/jobs. Errors: InvalidArgument as above, and for keys that exclude each other.
+Expected<Presenter::Page> parse_page(const http::Request& request);
+
+}  // namespace berth::daemon
