@@ -37,7 +37,7 @@ const std::vector<Panel>& panels() {
   constexpr const char* kDistinct = "scale/queue/distinct_environments";
   const auto both = [&](const char* counter) {
     return std::vector<Series>{{"equal environments", kEqual, counter},
-                               {"distinct environments", kDistinct, counter}};
+                               {"one of its own each", kDistinct, counter}};
   };
   static const std::vector<Panel> all = {
       {"Memory of berthd", "MiB", 1024, both("rss_mib")},
@@ -93,6 +93,12 @@ std::string number(double value) {
   return text.data();
 }
 
+std::string plain(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
+}
+
 std::string size_text(double size) {
   if (size >= 1e6) return number(size / 1e6).substr(0, 1) + " M";
   return std::to_string(static_cast<int>(size / 1e3)) + " k";
@@ -110,7 +116,7 @@ class Drawing {
     text(kLeft, 20, panel.title, R"(font-weight="600")");
     for (double decade = low_; decade <= high_; ++decade) {
       line(kFirst, decade, kLast, decade, R"(stroke="#e3e7ec")");
-      text(kLeft - 8, y(decade) + 4, number(std::pow(10, decade)),
+      text(kLeft - 8, y(decade) + 4, plain(std::pow(10, decade)),
            R"(text-anchor="end" fill="#5b6673")");
     }
     for (double size = kFirst; size <= kLast; size *= 10) {
@@ -134,13 +140,11 @@ class Drawing {
          << "\"/>\n";
   }
 
-  /// The value of the last point, and the series' name.
+  /// The series' name, and the value of its last point.
   void legend(const std::vector<Point>& points, const Series& series, std::size_t number_of_it) {
     const std::string colour = kColours[number_of_it % kColours.size()];
     text(kLeft + static_cast<double>(number_of_it) * 190, 38,
-         std::string(series.name) + ": " + number(points.back().value) + " at " +
-             size_text(points.back().size),
-         "fill=\"" + colour + "\"");
+         std::string(series.name) + ": " + number(points.back().value), "fill=\"" + colour + "\"");
   }
 
   std::string svg() const { return out_.str(); }
@@ -159,7 +163,7 @@ class Drawing {
     const double at = std::log10(value);
     if (at < low_ || at > high_) return;
     line(kFirst, at, kLast, at, R"(stroke="#b3261e" stroke-dasharray="5 4")");
-    text(kWidth - kRight, y(at) - 4, "target " + number(value),
+    text(kWidth - kRight, y(at) - 4, "target " + plain(value),
          R"(text-anchor="end" fill="#b3261e")");
   }
 

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "support/process.hpp"
 
 namespace berth::daemon {
 namespace {
@@ -41,6 +44,46 @@ TEST(Present, StatesHaveTheirWordsEachItsOwn) {
   }
   EXPECT_EQ(words, (std::set<std::string_view>{"queued", "held", "starting", "running", "suspended",
                                                "stopping"}));
+}
+
+Submission held_job(std::uint32_t user) {
+  Submission job{.held = true};
+  job.spec.user = UserId(user);
+  job.command.arguments = {"true"};
+  job.command.directory = "/";
+  return job;
+}
+
+/// Two jobs of a user, the first and the last of more than one page looks at.
+TEST(Present, PagesOfFewOfManyGoOnUntilAllAreFound) {
+  const test::ScratchFolder folder;
+  Machine machine;
+  machine.cluster.add_switch();
+  machine.cluster.add_node({.name = "n"});
+  auto keeper = Keeper::open(folder / "journal.db", machine.cluster, {});
+  ASSERT_TRUE(keeper) << keeper.error().message;
+  Batch batch{.submissions = {held_job(1)}};
+  for (int i = 0; i < 20'010; ++i) batch.submissions.push_back(held_job(2));
+  batch.submissions.push_back(held_job(1));
+  ASSERT_TRUE(keeper->step(kStart, batch));
+  const Watcher watcher(0, seconds(1));
+  Presenter presenter(*keeper, machine, watcher);
+  for (const auto order : {Presenter::Order::NewestFirst, Presenter::Order::OldestFirst}) {
+    Presenter::Page page{.user = UserId(1), .order = order};
+    std::vector<std::uint64_t> found;
+    int pages = 0;
+    for (bool more = true; more && pages < 10; ++pages) {
+      const auto json = presenter.jobs(page);
+      ASSERT_TRUE(json);
+      for (const Json& job : json->at("jobs")) found.push_back(job.at("id"));
+      const Json next = json->value("next_before", json->value("next_after", Json()));
+      more = !next.is_null();
+      if (more) page.beyond = JobId(next.get<std::uint64_t>());
+    }
+    if (order == Presenter::Order::NewestFirst) std::ranges::reverse(found);
+    EXPECT_EQ(found, (std::vector<std::uint64_t>{1, 20'012}));
+    EXPECT_EQ(pages, 2);
+  }
 }
 
 TEST(Present, ABodyIsAlwaysUtf8) {
