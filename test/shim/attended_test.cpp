@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "shim/support.hpp"
 
@@ -287,6 +290,55 @@ TEST(Terminal, PassesASignalToItsForeground) {
   const Client::Heard heard = client.rest();
   EXPECT_NE(heard.output.find("137\r\n"), std::string::npos) << heard.output;
   EXPECT_EQ(heard.exit, 0);
+}
+
+/// A child of this process with that very number, leading a group of its own; nothing where numbers
+/// cannot be chosen, or somebody else has it.
+std::optional<pid_t> process_with_number(pid_t number) {
+  std::ofstream last("/proc/sys/kernel/ns_last_pid");
+  if (!(last << number - 1 << std::flush)) return std::nullopt;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setpgid(0, 0);
+    pause();
+    _exit(0);
+  }
+  setpgid(pid, pid);
+  if (pid == number) return pid;
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  return std::nullopt;
+}
+
+/// The terminal names a group for as long as nobody tells it another, whoever has that number by
+/// then. The shim may be root's, and its signals come from the user.
+TEST(Terminal, PassesNoSignalToAStrangerWithTheNumberOfItsForeground) {
+  if (!is_root()) GTEST_SKIP() << "needs root, to choose the number of a process";
+  if (access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "needs python3";
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(on_terminal(daemon, client, R"(exec python3 -c '
+import os, signal, time
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+child = os.fork()
+if child == 0:
+    signal.pause()
+os.setpgid(child, child)
+os.tcsetpgrp(0, child)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+print("foreground", child, "end", flush=True)
+time.sleep(1000)')"));
+  client.accept();
+  const std::string said = client.output_until("end\r\n");
+  const auto stranger = process_with_number(std::stoi(said.substr(said.find(' ') + 1)));
+  client.send(FrameKind::Signal, std::string(1, static_cast<char>(SIGKILL)));
+  EXPECT_EQ(client.rest().exit, 128 + SIGKILL);  // the job's own group instead
+  if (!stranger) GTEST_SKIP() << "the number was taken";
+  int status = 0;
+  EXPECT_EQ(waitpid(*stranger, &status, WNOHANG), 0);
+  kill(*stranger, SIGKILL);
+  waitpid(*stranger, &status, 0);
 }
 
 TEST(Terminal, ThatClosesEndsItsJob) {

@@ -51,7 +51,8 @@ void Ending::hang_up(std::optional<pid_t> foreground) {
 
 void Ending::pass_on(int signal, std::optional<pid_t> foreground) const {
   if (job_ == 0) return;
-  if (foreground && ::kill(-*foreground, signal) == 0) return;
+  // A terminal remembers the number of a group that is no more, which may be another user's now.
+  if (foreground && *foreground != job_ && signal_group(*foreground, signal)) return;
   // A process that was just made is not the leader of its group yet.
   if (::kill(-job_, signal) != 0 && errno == ESRCH) ::kill(job_, signal);
 }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include <cstring>
 #include <set>
 #include <string_view>
+
+#include "shim/program/descriptor.hpp"
 
 namespace berth::shim {
 
@@ -32,6 +35,16 @@ std::vector<Stat> all_processes() {
   }
   closedir(folder);
   return all;
+}
+
+/// Since it was seen its number may have become another's; a pidfd that is looked at once it is open
+/// stays the one's that it is.
+void send_to(const Stat& seen, int signal) {
+  const Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, seen.pid, 0)));
+  if (!pidfd.is_open()) return;
+  const auto now = stat_of(seen.pid);
+  if (!now || now->start != seen.start) return;
+  syscall(SYS_pidfd_send_signal, pidfd.number(), signal, nullptr, 0);
 }
 
 }  // namespace
@@ -59,9 +72,19 @@ void ask_to_end(pid_t job) {
   }
   for (const Stat& stat : live_descendants()) {
     if (job > 0 && stat.group == job) continue;  // told already
-    kill(stat.pid, SIGTERM);
-    kill(stat.pid, SIGCONT);
+    send_to(stat, SIGTERM);
+    send_to(stat, SIGCONT);
   }
+}
+
+bool signal_group(pid_t group, int signal) {
+  bool is_there = false;
+  for (const Stat& stat : live_descendants()) {
+    if (stat.group != group) continue;
+    send_to(stat, signal);
+    is_there = true;
+  }
+  return is_there;
 }
 
 void kill_all() {
@@ -70,7 +93,7 @@ void kill_all() {
   for (int round = 0; round < kMostRounds; ++round) {
     const std::size_t before = killed.size();
     for (const Stat& stat : live_descendants()) {
-      kill(stat.pid, SIGKILL);
+      send_to(stat, SIGKILL);
       killed.insert(stat.pid);
     }
     if (killed.size() == before) return;

@@ -1,5 +1,8 @@
 // The process tree below the shim. It is a subreaper: whatever a job leaves behind becomes its
 // child, so no process of the job can hide by a double fork or a session of its own.
+//
+// A shim may be root's, and a job chooses when its processes end and what numbers are next. So a
+// signal goes to a process that was seen in the tree, or to none: never to a number alone.
 #pragma once
 
 #include <sys/types.h>
@@ -17,6 +20,9 @@ std::vector<Stat> live_descendants();
 /// SIGTERM and SIGCONT to all of them. The group of `job` first and at once, so that none of it is
 /// missed between two forks; 0 if the job's own process has been collected.
 void ask_to_end(pid_t job);
+
+/// A signal to those of them that are in this process group. Returns: false if there are none.
+bool signal_group(pid_t group, int signal);
 
 /// SIGKILL to all of them, until no new ones turn up.
 void kill_all();
