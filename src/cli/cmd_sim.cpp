@@ -1,61 +1,31 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli/files.hpp"
+#include "cli/progress.hpp"
+#include "cli/replay.hpp"
 #include "cli/verbs.hpp"
 #include "journal/verify.hpp"
-#include "policy/registry.hpp"
 #include "sim/metrics.hpp"
+#include "sim/page.hpp"
 #include "sim/report.hpp"
-#include "sim/simulator.hpp"
-#include "trace/formats.hpp"
-#include "trace/gzip.hpp"
-#include "trace/trace.hpp"
+#include "sim/timeline.hpp"
 
 namespace berth::cli {
 
 namespace {
 
 struct SimArguments {
-  std::string trace;
-  std::string format = "tiresias";
-  std::string cluster;
+  ReplayArguments replay;
   std::string policy = "fifo-skip";
-  std::string place = "consolidated";
   std::string jobs;
   std::string summary;
+  std::string timeline;
+  std::string report;
   std::string verify;
-  std::string service;
 };
-
-/// A file's text, packed or plain.
-Expected<std::string> read_text(const std::string& path) {
-  auto bytes = read_file(path);
-  if (!bytes) return bytes;
-  return trace::unpacked(std::move(*bytes), path);
-}
-
-/// `NxG`, `SxNxG`, or else the name of a cluster file.
-Expected<Cluster> cluster_of(const std::string& text) {
-  if (text.find_first_not_of("0123456789x") == std::string::npos) {
-    return trace::parse_cluster(text);
-  }
-  const auto file = read_text(text);
-  if (!file) return std::unexpected(file.error());
-  return trace::read_cluster(*file, text);
-}
-
-/// A policy that needs a sample of past service and got none would quietly be another.
-Expected<std::vector<std::int64_t>> service_of(const SimArguments& arguments) {
-  if (arguments.service.empty()) {
-    if (!arguments.policy.ends_with("gittins")) return {};
-    return fail(ErrorCode::InvalidArgument,
-                "policy " + arguments.policy + " learns from past jobs: give it --service FILE");
-  }
-  const auto text = read_file(arguments.service);
-  if (!text) return std::unexpected(text.error());
-  return trace::read_samples(*text, arguments.service);
-}
 
 void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
   for (const sim::JobResult& job : result.jobs) {
@@ -66,32 +36,39 @@ void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
   }
 }
 
+/// Writes `text()` if a file was named for it.
+template <class Text>
+Expected<void> write_if_named(const std::string& path, Text text) {
+  return path.empty() ? Expected<void>() : write_file(path, text());
+}
+
 Expected<void> simulate(const SimArguments& arguments) {
-  const auto text = read_text(arguments.trace);
-  if (!text) return std::unexpected(text.error());
-  auto jobs = trace::read(arguments.format, *text, arguments.trace);
-  if (!jobs) return std::unexpected(jobs.error());
-  const auto cluster = cluster_of(arguments.cluster);
-  if (!cluster) return std::unexpected(cluster.error());
-  if (auto done = trace::accept_types(*jobs, *cluster); !done) return done;
-  const auto service = service_of(arguments);
-  if (!service) return std::unexpected(service.error());
-  auto policy = make_policy(arguments.policy, arguments.place, {.service = *service});
-  if (!policy) return std::unexpected(policy.error());
-  const auto result = sim::simulate(*jobs, *cluster, std::move(*policy));
+  const auto replay = read_replay(arguments.replay);
+  if (!replay) return std::unexpected(replay.error());
+  const bool record = !arguments.timeline.empty() || !arguments.report.empty();
+  Progress progress(arguments.policy, replay->trace.jobs.size());
+  auto result = run_replay(*replay, arguments.replay, arguments.policy,
+                           {.record = record, .progress = std::ref(progress)});
+  progress.end();
   if (!result) return std::unexpected(result.error());
 
-  warn_of_rejected(*jobs, *result);
-  const sim::Metrics metrics = sim::measure(*jobs, *cluster, *result);
-  const sim::RunNames names{arguments.trace, arguments.cluster, arguments.policy, arguments.place};
-  if (!arguments.jobs.empty()) {
-    if (auto done = write_file(arguments.jobs, sim::jobs_csv(*jobs, *result)); !done) return done;
-  }
-  if (!arguments.summary.empty()) {
-    if (auto done = write_file(arguments.summary, sim::summary_json(names, metrics)); !done) {
-      return done;
-    }
-  }
+  const trace::Trace& trace = replay->trace;
+  warn_of_rejected(trace, *result);
+  const sim::Metrics metrics = sim::measure(trace, replay->cluster, *result);
+  const sim::RunNames names{arguments.replay.trace, arguments.replay.cluster, arguments.policy,
+                            arguments.replay.place};
+  auto done = write_if_named(arguments.jobs, [&] { return sim::jobs_csv(trace, *result); });
+  if (!done) return done;
+  done = write_if_named(arguments.summary, [&] { return sim::summary_json(names, metrics); });
+  if (!done) return done;
+  done = write_if_named(arguments.timeline,
+                        [&] { return sim::timeline_json(trace, replay->cluster, *result); });
+  if (!done) return done;
+  done = write_if_named(arguments.report, [&] {
+    const sim::PageRun run{names, metrics, std::move(*result)};
+    return sim::page(trace, replay->cluster, std::span(&run, 1));
+  });
+  if (!done) return done;
   std::fputs(sim::summary_table(names, metrics).c_str(), stdout);
   return {};
 }
@@ -111,35 +88,24 @@ Expected<void> verify(const std::string& path) {
   return {};
 }
 
-/// A trace and its cluster, or a journal, which has both in it.
-void check_what_is_asked(const SimArguments& arguments) {
-  if (!arguments.verify.empty()) return;
-  if (arguments.trace.empty()) throw CLI::RequiredError("--trace");
-  if (arguments.cluster.empty()) throw CLI::RequiredError("--cluster");
-}
-
 }  // namespace
 
 void add_sim(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<SimArguments>();
   CLI::App* const verb = app.add_subcommand("sim", "Replay a trace under a policy.");
-  CLI::Option* const trace = verb->add_option("--trace", arguments->trace, "The trace file.");
-  verb->add_option("--format", arguments->format, "Its format: tiresias.")->capture_default_str();
-  CLI::Option* const cluster = verb->add_option(
-      "--cluster", arguments->cluster, "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.");
+  const ReplayOptions named = add_replay_options(*verb, arguments->replay);
   verb->add_option("--policy", arguments->policy, "The policy.")->capture_default_str();
-  verb->add_option("--place", arguments->place, "The placement.")->capture_default_str();
-  verb->add_option("--service", arguments->service,
-                   "Service of past jobs in GPU-seconds, one to a line after a header: what the "
-                   "Gittins policies learn from.");
   verb->add_option("--jobs", arguments->jobs, "Write one line per job to this CSV file.");
   verb->add_option("--summary", arguments->summary, "Write the summary to this JSON file.");
+  verb->add_option("--timeline", arguments->timeline,
+                   "Write what ran where as a Trace Event file, for Perfetto.");
+  verb->add_option("--report", arguments->report, "Write a page with charts, one HTML file.");
   verb->add_option("--verify", arguments->verify,
                    "Decide this journal again instead, and compare with what it records.")
-      ->excludes(trace)
-      ->excludes(cluster);
+      ->excludes(named.trace)
+      ->excludes(named.cluster);
   verb->callback([arguments, &chosen] {
-    check_what_is_asked(*arguments);
+    if (arguments->verify.empty()) check_replay_is_named(arguments->replay);
     chosen = [arguments] {
       const auto done =
           arguments->verify.empty() ? simulate(*arguments) : verify(arguments->verify);

@@ -37,6 +37,8 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"gpus", plain<add_gpus>},
     {"doctor", plain<add_doctor>},
     {"sim", plain<add_sim>},
+    {"compare", plain<add_compare>},
+    {"trace", plain<add_trace>},
     {"version", plain<add_version>},
 });
 

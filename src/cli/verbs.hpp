@@ -36,6 +36,8 @@ void add_release(CLI::App& app, Action& chosen);
 void add_gpus(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
 void add_sim(CLI::App& app, Action& chosen);
+void add_compare(CLI::App& app, Action& chosen);
+void add_trace(CLI::App& app, Action& chosen);
 void add_version(CLI::App& app, Action& chosen);
 
 /// Prints `berth: MESSAGE` to stderr. Returns: kFailed.

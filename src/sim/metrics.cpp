@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <vector>
 
 namespace berth::sim {
 
 namespace {
+
+constexpr double kLeastRun = 10;
 
 double in_seconds(Duration duration) { return static_cast<double>(micros(duration)) / 1e6; }
 
@@ -29,12 +32,26 @@ Spread spread_of(std::vector<double> values) {
           .max = values.back()};
 }
 
+/// Jain's index of means: 1 / n for one user who has it all, 1 when all are alike.
+double fairness_of(const std::map<UserId, std::pair<double, std::size_t>>& sums) {
+  double sum = 0;
+  double squares = 0;
+  for (const auto& [user, entry] : sums) {
+    const double mean = entry.first / static_cast<double>(entry.second);
+    sum += mean;
+    squares += mean * mean;
+  }
+  return squares > 0 ? sum * sum / (static_cast<double>(sums.size()) * squares) : 1;
+}
+
 }  // namespace
 
 Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result& result) {
   Metrics metrics;
   std::vector<double> jcts;
   std::vector<double> waits;
+  std::vector<double> slowdowns;
+  std::map<UserId, std::pair<double, std::size_t>> by_user;
   Instant first = kNever;
   Instant last = kStart;
   double gpu_seconds = 0;
@@ -48,12 +65,19 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
     last = std::max(last, job.end);
     jcts.push_back(in_seconds(job.end - asked.submit));
     waits.push_back(in_seconds(job.end - asked.submit - asked.duration));
+    slowdowns.push_back(
+        std::max(1.0, jcts.back() / std::max(kLeastRun, in_seconds(asked.duration))));
+    auto& [sum, count] = by_user[asked.spec.user];
+    sum += slowdowns.back();
+    ++count;
     gpu_seconds +=
         static_cast<double>(asked.spec.request.gpu.count.raw()) * in_seconds(asked.duration);
   }
   if (metrics.jobs == 0) return metrics;
   metrics.jct = spread_of(std::move(jcts));
   metrics.wait = spread_of(std::move(waits));
+  metrics.slowdown = spread_of(std::move(slowdowns));
+  metrics.fairness = fairness_of(by_user);
   metrics.makespan = in_seconds(last - first);
   const double capacity = static_cast<double>(cluster.gpu_count().raw()) * metrics.makespan;
   metrics.allocated = capacity > 0 ? gpu_seconds / capacity : 0;

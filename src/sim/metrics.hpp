@@ -1,5 +1,7 @@
-// What a run is judged by. Definitions: JCT = end - submit; wait = JCT - run time; makespan = last
-// end - first submit; percentiles by linear interpolation between closest ranks.
+// What a run is judged by. Definitions: JCT = end - submit; wait = JCT - run time; slowdown = JCT /
+// run time alone, which counts as 10 s at least (bounded slowdown, Feitelson and Rudolph 1998);
+// makespan = last end - first submit; percentiles by linear interpolation between closest ranks;
+// fairness = Jain's index of the users' mean slowdowns, 1 when all are alike. doc/metrics.md.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,8 @@ struct Metrics {
   std::size_t rejected = 0;
   Spread jct;
   Spread wait;
+  Spread slowdown;  ///< No unit.
+  double fairness = 1;
   double makespan = 0;   ///< Seconds.
   double allocated = 0;  ///< GPU time granted over GPUs x makespan; 0 to 1.
   std::int64_t preemptions = 0;

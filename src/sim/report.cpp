@@ -74,6 +74,8 @@ std::string summary_json(const RunNames& names, const Metrics& metrics) {
                                        {"rejected", metrics.rejected},
                                        {"jct_seconds", to_json(metrics.jct)},
                                        {"wait_seconds", to_json(metrics.wait)},
+                                       {"slowdown", to_json(metrics.slowdown)},
+                                       {"fairness", metrics.fairness},
                                        {"makespan_seconds", metrics.makespan},
                                        {"gpu_allocation", metrics.allocated},
                                        {"preemptions", metrics.preemptions},

@@ -10,13 +10,16 @@ namespace berth::sim {
 
 namespace {
 
+constexpr std::size_t kProgressEvery = 1000;
+
 /// The true state of one job, which the engine does not know.
 struct Truth {
   Duration left{0};  ///< Work to do at full speed.
   Instant since;     ///< When it last began to run.
   Attempt attempt;
   bool runs = false;
-  std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
+  std::size_t stretch = 0;  ///< Its latest one, where they are kept.
+  std::uint32_t plan = 0;   ///< Of its planned end; older plans are void.
 };
 
 struct PlannedEnd {
@@ -31,6 +34,7 @@ class Replay {
   Replay(const trace::Trace& trace, const Cluster& cluster, std::unique_ptr<Policy> policy,
          const Options& options)
       : trace_(trace),
+        options_(options),
         engine_(cluster, {.settings = options.settings, .seed = options.seed}, std::move(policy)),
         truths_(trace.jobs.size()) {
     result_.jobs.resize(trace.jobs.size());
@@ -83,7 +87,7 @@ class Replay {
     for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].submit == now_; ++arrived_) {
       const trace::TraceJob& job = trace_.jobs[arrived_];
       Submitted submitted{.job = id_of(arrived_), .spec = job.spec};
-      submitted.spec.estimate = job.duration;
+      if (options_.told == Told::Exact) submitted.spec.estimate = job.duration;
       inputs_.push_back(std::move(submitted));
     }
   }
@@ -100,8 +104,8 @@ class Replay {
     }
   }
 
-  void perform(const Launch& launch) { begin(launch.job, launch.attempt); }
-  void perform(const Continue& resume) { begin(resume.job, resume.attempt); }
+  void perform(const Launch& launch) { begin(launch.job, launch.attempt, launch.grant); }
+  void perform(const Continue& resume) { begin(resume.job, resume.attempt, resume.grant); }
   void perform(const Stop& stop) {
     Truth& job = truth(stop.job);
     if (job.runs) pause(job);
@@ -113,14 +117,16 @@ class Replay {
   }
   void perform(const Finished& finished) {
     ++finished_;
+    if (options_.progress && finished_ % kProgressEvery == 0) options_.progress(finished_);
     JobResult& result = result_.jobs[index_of(finished.job)];
     if (finished.outcome == Outcome::Rejected) result.refused = finished.note;
   }
   void perform(const Adjust&) {}
   void perform(const Compute&) {}
 
-  void begin(JobId id, Attempt attempt) {
+  void begin(JobId id, Attempt attempt, const Grant& grant) {
     Truth& job = truth(id);
+    if (options_.record) note_begin(id, job, grant);
     JobResult& result = result_.jobs[index_of(id)];
     if (result.start == kNever) result.start = now_;
     job.attempt = attempt;
@@ -130,7 +136,15 @@ class Replay {
     inputs_.push_back(Started{id, attempt});
   }
 
+  void note_begin(JobId id, Truth& job, const Grant& grant) {
+    Stretch stretch{.job = index_of(id), .from = now_, .gpus = {}};
+    for (const Share& share : grant.shares) stretch.gpus.push_back(share.gpu);
+    job.stretch = result_.stretches.size();
+    result_.stretches.push_back(std::move(stretch));
+  }
+
   void pause(Truth& job) {
+    if (options_.record) result_.stretches[job.stretch].to = now_;
     job.left -= now_ - job.since;
     job.runs = false;
     ++job.plan;
@@ -148,6 +162,7 @@ class Replay {
   }
 
   const trace::Trace& trace_;
+  const Options& options_;
   Engine engine_;
   std::vector<Truth> truths_;
   Result result_;

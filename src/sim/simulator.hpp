@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,15 +28,34 @@ struct JobResult {
   std::string refused;  ///< Why it was rejected; empty otherwise.
 };
 
+/// One attempt of a job: what it held, and when.
+struct Stretch {
+  std::size_t job = 0;  ///< Index in the trace.
+  Instant from;
+  Instant to = kNever;
+  std::vector<GpuId> gpus;
+};
+
 struct Result {
-  std::vector<JobResult> jobs;  ///< In trace order.
+  std::vector<JobResult> jobs;     ///< In trace order.
+  std::vector<Stretch> stretches;  ///< By start; empty unless they were asked for.
   std::uint64_t steps = 0;
   std::uint64_t dropped = 0;  ///< Invalid decisions; a policy's bug.
 };
 
+/// What policies are told of run times.
+enum class Told : std::uint8_t {
+  Exact,     ///< The truth.
+  AsStated,  ///< The jobs' own estimates (JobSpec::estimate), or that there is none.
+};
+
 struct Options {
   Settings settings;
+  Told told = Told::Exact;
   std::uint64_t seed = 0;
+  bool record = false;  ///< Keep every stretch, for timelines and reports.
+  /// Called now and then with the jobs that are finished; may print.
+  std::function<void(std::size_t)> progress;
 };
 
 /// Runs to the end. Errors: Conflict if jobs are left that the policy never starts.

@@ -1,0 +1,59 @@
+// What the verbs that replay a trace have in common: its options, and reading what they name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/cluster.hpp"
+#include "core/error.hpp"
+#include "sim/simulator.hpp"
+#include "trace/trace.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace berth::cli {
+
+struct ReplayArguments {
+  std::string trace;
+  std::string format = "tiresias";
+  std::string cluster;
+  std::string place = "consolidated";
+  std::string service;
+  std::string admission = "guarantee";
+  std::string estimates = "exact";
+  double load = 1;
+  std::uint64_t seed = 0;
+};
+
+/// The two that say what is replayed, for `excludes`.
+struct ReplayOptions {
+  CLI::Option* trace;
+  CLI::Option* cluster;
+};
+
+ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments);
+
+/// Errors: CLI::RequiredError, thrown as the parser's own, without --trace or --cluster.
+void check_replay_is_named(const ReplayArguments& arguments);
+
+/// What the arguments name, read.
+struct Replay {
+  trace::Trace trace;
+  Cluster cluster;
+  std::vector<std::int64_t> service;
+  Settings settings;
+};
+
+/// Errors: of reading each file, naming it; InvalidArgument for a word that is none of the known.
+Expected<Replay> read_replay(const ReplayArguments& arguments);
+
+/// Runs it under one policy. Errors: NotFound for a policy nobody knows; InvalidArgument for one
+/// that learns from past jobs and was given none; those of sim::simulate().
+Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
+                                 const std::string& policy, const sim::Options& options);
+
+}  // namespace berth::cli

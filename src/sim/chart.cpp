@@ -1,0 +1,256 @@
+#include "sim/chart.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace berth::sim {
+
+namespace {
+
+constexpr double kWidth = 560;
+constexpr double kHeight = 300;
+constexpr double kLeft = 64;
+constexpr double kRight = 16;
+constexpr double kTop = 34;
+constexpr double kBottom = 46;
+constexpr double kLegendRow = 16;
+constexpr std::array kColours = {"#2f6fb0", "#d1682c", "#3f8f4f", "#8a5fa8", "#b0413e",
+                                 "#6b6b6b", "#b58b00", "#2b9c9c", "#c45a9a", "#7a5230"};
+
+const char* colour(std::size_t i) { return kColours[i % kColours.size()]; }
+
+std::string number(double value, int digits = 1) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+/// `1500`, `0.25`, `2M`: short enough for an axis.
+std::string tick_text(double value) {
+  char text[32];
+  const double size = std::abs(value);
+  if (size >= 1e6) {
+    std::snprintf(text, sizeof text, "%gM", value / 1e6);
+  } else if (size >= 1e4) {
+    std::snprintf(text, sizeof text, "%gk", value / 1e3);
+  } else {
+    std::snprintf(text, sizeof text, "%g", value);
+  }
+  return text;
+}
+
+/// About five round numbers from 0 to `most`.
+std::vector<double> linear_ticks(double most) {
+  if (!(most > 0)) return {0};
+  const double raw = most / 5;
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  double step = power;
+  for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+    step = factor * power;
+    if (step >= raw) break;
+  }
+  std::vector<double> ticks;
+  for (int i = 0; step * i <= most * 1.0001; ++i) ticks.push_back(step * i);
+  return ticks;
+}
+
+std::vector<double> log_ticks(double least, double most) {
+  std::vector<double> ticks;
+  for (double tick = std::pow(10, std::ceil(std::log10(least))); tick <= most; tick *= 10) {
+    ticks.push_back(tick);
+  }
+  return ticks;
+}
+
+/// Where values lie on the page.
+class Frame {
+ public:
+  Frame(const Axes& axes, std::span<const Line> lines) : log_(axes.scale_x == Scale::Log) {
+    least_x_ = log_ ? std::numeric_limits<double>::max() : 0;
+    for (const Line& line : lines) {
+      for (const Point& point : line.points) add(point);
+    }
+    if (log_ && least_x_ > most_x_) least_x_ = most_x_ = 1;
+    if (log_ && least_x_ == most_x_) most_x_ = least_x_ * 10;
+    if (!log_ && most_x_ <= 0) most_x_ = 1;
+    if (most_y_ <= 0) most_y_ = 1;
+  }
+  bool shows(const Point& point) const { return !log_ || point.x > 0; }
+  double x(double value) const {
+    const double share =
+        log_ ? std::log(value / least_x_) / std::log(most_x_ / least_x_) : value / most_x_;
+    return kLeft + share * (kWidth - kLeft - kRight);
+  }
+  double y(double value) const {
+    return kHeight - kBottom - value / most_y_ * (kHeight - kTop - kBottom);
+  }
+  std::vector<double> x_ticks() const {
+    return log_ ? log_ticks(least_x_, most_x_) : linear_ticks(most_x_);
+  }
+  std::vector<double> y_ticks() const { return linear_ticks(most_y_); }
+
+ private:
+  void add(const Point& point) {
+    if (!shows(point)) return;
+    least_x_ = std::min(least_x_, log_ ? point.x : 0);
+    most_x_ = std::max(most_x_, point.x);
+    most_y_ = std::max(most_y_, point.y);
+  }
+
+  bool log_;
+  double least_x_ = 0;
+  double most_x_ = 0;
+  double most_y_ = 0;
+};
+
+std::string text_at(double x, double y, const char* anchor, const std::string& text,
+                    const char* kind = "") {
+  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor +
+         "\" class=\"" + kind + "\">" + escaped(text) + "</text>\n";
+}
+
+std::string rule(double x1, double y1, double x2, double y2) {
+  return "<line class=\"grid\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" +
+         number(x2) + "\" y2=\"" + number(y2) + "\"/>\n";
+}
+
+std::string opened(double width, double height, const std::string& title) {
+  return "<svg viewBox=\"0 0 " + number(width, 0) + " " + number(height, 0) +
+         "\" role=\"img\" aria-label=\"" + escaped(title) + "\">\n" +
+         text_at(kLeft, 18, "start", title, "title");
+}
+
+std::string axes_of(const Axes& axes, const Frame& frame) {
+  std::string svg;
+  for (const double tick : frame.y_ticks()) {
+    svg += rule(kLeft, frame.y(tick), kWidth - kRight, frame.y(tick));
+    svg += text_at(kLeft - 6, frame.y(tick) + 4, "end", tick_text(tick));
+  }
+  for (const double tick : frame.x_ticks()) {
+    svg += text_at(frame.x(tick), kHeight - kBottom + 16, "middle", tick_text(tick));
+  }
+  svg += text_at((kLeft + kWidth - kRight) / 2, kHeight - 10, "middle", axes.x);
+  svg += "<text class=\"\" text-anchor=\"middle\" transform=\"translate(14," +
+         number((kTop + kHeight - kBottom) / 2) + ") rotate(-90)\">" + escaped(axes.y) +
+         "</text>\n";
+  return svg;
+}
+
+std::string polyline(const Line& line, const Frame& frame, const char* stroke) {
+  std::string svg = "<polyline fill=\"none\" stroke=\"" + std::string(stroke) + "\" points=\"";
+  for (const Point& point : line.points) {
+    if (frame.shows(point)) svg += number(frame.x(point.x)) + "," + number(frame.y(point.y)) + " ";
+  }
+  return svg + "\"/>\n";
+}
+
+std::string legend_row(std::size_t i, const std::string& name) {
+  const double y = kHeight + kLegendRow * (static_cast<double>(i) + 0.5);
+  return "<rect x=\"" + number(kLeft) + "\" y=\"" + number(y - 8) +
+         "\" width=\"10\" height=\"10\" fill=\"" + colour(i) + "\"/>\n" +
+         text_at(kLeft + 16, y + 1, "start", name);
+}
+
+}  // namespace
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "&lt;";
+    } else if (c == '&') {
+      safe += "&amp;";
+    } else if (c == '"') {
+      safe += "&quot;";
+    } else {
+      safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return safe;
+}
+
+std::string line_chart(const Axes& axes, std::span<const Line> lines) {
+  const Frame frame(axes, lines);
+  const bool has_legend = lines.size() > 1;
+  const double below = has_legend ? kLegendRow * static_cast<double>(lines.size() + 1) : 0;
+  std::string svg = opened(kWidth, kHeight + below, axes.title) + axes_of(axes, frame);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    svg += polyline(lines[i], frame, colour(i));
+    if (has_legend) svg += legend_row(i, lines[i].name);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::string, Point>> dots) {
+  Line all;
+  Line front;
+  for (const auto& [name, dot] : dots) {
+    all.points.push_back({dot.x * 1.15, dot.y * 1.1});  // room for the labels
+    const auto beats = [&](const auto& other) {
+      const Point& at = other.second;
+      return at.x <= dot.x && at.y <= dot.y && (at.x < dot.x || at.y < dot.y);
+    };
+    if (std::ranges::none_of(dots, beats)) front.points.push_back(dot);
+  }
+  std::ranges::sort(front.points, {}, &Point::x);
+  const Frame frame(axes, std::span(&all, 1));
+  std::string svg = opened(kWidth, kHeight, axes.title) + axes_of(axes, frame);
+  svg += polyline(front, frame, "#999");
+  for (std::size_t i = 0; i < dots.size(); ++i) {
+    const auto& [name, dot] = dots[i];
+    svg += "<circle r=\"5\" fill=\"" + std::string(colour(i)) + "\" cx=\"" +
+           number(frame.x(dot.x)) + "\" cy=\"" + number(frame.y(dot.y)) + "\"/>\n";
+    svg += text_at(frame.x(dot.x) + 8, frame.y(dot.y) - 6, "start", name);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string bar_chart(const std::string& title, std::span<const Bar> bars) {
+  constexpr double kRow = 22;
+  constexpr double kNames = 130;
+  constexpr double kWords = 110;
+  double most = 0;
+  for (const Bar& bar : bars) most = std::max(most, bar.value);
+  std::string svg = opened(kWidth, kTop + kRow * static_cast<double>(bars.size()) + 8, title);
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const double y = kTop + kRow * static_cast<double>(i);
+    const double width = most > 0 ? bars[i].value / most * (kWidth - kNames - kWords) : 0;
+    svg += text_at(kNames - 6, y + 14, "end", bars[i].name);
+    svg += "<rect x=\"" + number(kNames) + "\" y=\"" + number(y + 3) + "\" width=\"" +
+           number(width) + "\" height=\"15\" fill=\"" + colour(0) + "\"/>\n";
+    svg += text_at(kNames + width + 6, y + 14, "start", bars[i].words);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string gantt_chart(const Gantt& gantt) {
+  const double rows = static_cast<double>(gantt.lanes.size());
+  const double row = std::clamp(400 / std::max(rows, 1.0), 3.0, 16.0);
+  const double width = 2 * kWidth;
+  double most = 0;
+  for (const Box& box : gantt.boxes) most = std::max(most, box.to);
+  if (most <= 0) most = 1;
+  const double scale = (width - kLeft - kRight) / most;
+  std::string svg = opened(width, kTop + row * rows + kBottom, gantt.title);
+  for (std::size_t i = 0; i < gantt.lanes.size(); ++i) {
+    if (row < 10 && i % 8 != 0) continue;
+    svg += text_at(kLeft - 6, kTop + row * (static_cast<double>(i) + 0.8), "end", gantt.lanes[i]);
+  }
+  for (const Box& box : gantt.boxes) {
+    svg += "<rect x=\"" + number(kLeft + box.from * scale, 2) + "\" y=\"" +
+           number(kTop + row * static_cast<double>(box.lane)) + "\" width=\"" +
+           number(std::max(0.4, (box.to - box.from) * scale), 2) + "\" height=\"" +
+           number(row * 0.9) + "\" fill=\"" + colour(box.group) + "\"><title>" + escaped(box.name) +
+           "</title></rect>\n";
+  }
+  for (const double tick : linear_ticks(most)) {
+    svg += text_at(kLeft + tick * scale, kTop + row * rows + 16, "middle", tick_text(tick));
+  }
+  svg += text_at(width / 2, kTop + row * rows + 36, "middle", gantt.x);
+  return svg + "</svg>\n";
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,65 @@
+// Charts as SVG text, for reports that are one file and need no network. Pure functions.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace berth::sim {
+
+struct Point {
+  double x = 0;
+  double y = 0;
+};
+
+struct Line {
+  std::string name;
+  std::vector<Point> points;  ///< Ascending by x.
+};
+
+enum class Scale { Linear, Log };
+
+struct Axes {
+  std::string title;
+  std::string x;
+  std::string y;
+  Scale scale_x = Scale::Linear;  ///< With Log, points at or below zero are left out.
+};
+
+/// Lines over common axes, from zero up, with a legend if there are several. Points are joined by
+/// straight lines; a step function is given with both points of each step.
+std::string line_chart(const Axes& axes, std::span<const Line> lines);
+
+/// One labelled dot each; those that no other one beats in both x and y (less is better) are joined:
+/// the Pareto front.
+std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::string, Point>> dots);
+
+/// A horizontal bar each, with its value in words.
+struct Bar {
+  std::string name;
+  double value = 0;
+  std::string words;
+};
+std::string bar_chart(const std::string& title, std::span<const Bar> bars);
+
+/// What ran where: a row per lane, a box each; `group` chooses the colour.
+struct Box {
+  std::size_t lane = 0;
+  double from = 0;
+  double to = 0;
+  std::size_t group = 0;
+  std::string name;
+};
+struct Gantt {
+  std::string title;
+  std::vector<std::string> lanes;
+  std::vector<Box> boxes;
+  std::string x;
+};
+std::string gantt_chart(const Gantt& gantt);
+
+/// With `<`, `&` and quotes as HTML wants them.
+std::string escaped(const std::string& text);
+
+}  // namespace berth::sim

@@ -1,0 +1,174 @@
+#include "sim/page.hpp"
+
+#include <cstdio>
+#include <map>
+
+#include "sim/chart.hpp"
+#include "sim/series.hpp"
+
+namespace berth::sim {
+
+namespace {
+
+constexpr std::size_t kMostLanes = 128;
+constexpr std::size_t kMostBoxes = 4000;
+
+constexpr const char* kStyle = R"(<style>
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 1180px; color: #222; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e4e4e4; }
+th:first-child, td:first-child { text-align: left; }
+svg { width: 560px; max-width: 100%; margin: 0 12px 18px 0; vertical-align: top; }
+svg.wide { width: 1150px; }
+svg text { font: 11px system-ui, sans-serif; fill: #555; }
+svg text.title { font-size: 13px; font-weight: 600; fill: #222; }
+svg .grid { stroke: #e4e4e4; }
+svg polyline { stroke-width: 1.8; }
+</style>
+)";
+
+std::string number(double value, int digits) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string cells(std::initializer_list<std::string> words, const char* kind) {
+  std::string row = "<tr>";
+  for (const std::string& word : words) {
+    row += std::string("<") + kind + ">" + escaped(word) + "</" + kind + ">";
+  }
+  return row + "</tr>\n";
+}
+
+std::string table_of(std::span<const PageRun> runs) {
+  std::string html =
+      "<table>\n" + cells({"policy", "jobs", "mean JCT, h", "median", "p95", "mean wait, h", "p95",
+                           "slowdown", "fairness", "makespan, h", "allocated, %", "preemptions"},
+                          "th");
+  for (const PageRun& run : runs) {
+    const Metrics& m = run.metrics;
+    html += cells(
+        {run.names.policy, std::to_string(m.jobs), number(m.jct.mean / 3600, 2),
+         number(m.jct.median / 3600, 2), number(m.jct.p95 / 3600, 2), number(m.wait.mean / 3600, 2),
+         number(m.wait.p95 / 3600, 2), number(m.slowdown.mean, 1), number(m.fairness, 3),
+         number(m.makespan / 3600, 1), number(100 * m.allocated, 1), std::to_string(m.preemptions)},
+        "td");
+  }
+  return html + "</table>\n";
+}
+
+template <class Points>
+std::string overlay(const Axes& axes, std::span<const PageRun> runs, Points points) {
+  std::vector<Line> lines;
+  for (const PageRun& run : runs) lines.push_back({run.names.policy, points(run)});
+  return line_chart(axes, lines);
+}
+
+std::string distributions(const trace::Trace& trace, std::span<const PageRun> runs) {
+  return overlay({.title = "Completion time (JCT)",
+                  .x = "minutes",
+                  .y = "% of jobs",
+                  .scale_x = Scale::Log},
+                 runs, [&](const PageRun& run) { return jct_distribution(trace, run.result); }) +
+         overlay({.title = "Wait", .x = "minutes", .y = "% of jobs", .scale_x = Scale::Log}, runs,
+                 [&](const PageRun& run) { return wait_distribution(trace, run.result); });
+}
+
+std::string over_time(const trace::Trace& trace, const Cluster& cluster,
+                      std::span<const PageRun> runs) {
+  std::vector<Series> all;
+  for (const PageRun& run : runs) all.push_back(series_of(trace, cluster, run.result));
+  const auto chart = [&](const char* title, const char* unit, auto member) {
+    std::vector<Line> lines;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      lines.push_back({runs[i].names.policy, all[i].*member});
+    }
+    return line_chart({.title = title, .x = "hours", .y = unit}, lines);
+  };
+  return chart("GPUs with a tenant", "GPUs", &Series::busy_gpus) +
+         chart("GPU memory granted", "% of all", &Series::held_memory) +
+         chart("Jobs that wait for their first start", "jobs", &Series::waiting_jobs);
+}
+
+std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
+  using Dots = std::vector<std::pair<std::string, Point>>;
+  Dots cost;
+  Dots fairness;
+  Dots restarts;
+  const auto gpus = static_cast<double>(cluster.gpu_count().raw());
+  for (const PageRun& run : runs) {
+    const Metrics& m = run.metrics;
+    const double jct = m.jct.mean / 3600;
+    cost.push_back({run.names.policy, {jct, gpus * m.makespan / 3600}});
+    fairness.push_back({run.names.policy, {jct, 1 - m.fairness}});
+    const double jobs = static_cast<double>(std::max<std::size_t>(m.jobs, 1));
+    restarts.push_back(
+        {run.names.policy, {m.wait.mean / 3600, static_cast<double>(m.preemptions) / jobs}});
+  }
+  const char* const x = "mean JCT, hours";
+  return "<h2>Trade-offs</h2>\n<p>Less is better on both axes; the grey line joins what nothing "
+         "else beats in both.</p>\n" +
+         trade_off_chart({.title = "Speed against cost", .x = x, .y = "GPU-hours until the end"},
+                         cost) +
+         trade_off_chart(
+             {.title = "Efficiency against fairness", .x = x, .y = "unfairness (1 - Jain)"},
+             fairness) +
+         trade_off_chart({.title = "Waiting against interruption",
+                          .x = "mean wait, hours",
+                          .y = "preemptions per job"},
+                         restarts);
+}
+
+std::string where(const trace::Trace& trace, const Cluster& cluster, const Result& result) {
+  std::size_t boxes = 0;
+  for (const Stretch& stretch : result.stretches) boxes += stretch.gpus.size();
+  if (cluster.gpus().size() > kMostLanes || boxes > kMostBoxes) {
+    return "<p>What ran where is not drawn: " + std::to_string(cluster.gpus().size()) +
+           " GPUs and " + std::to_string(boxes) + " boxes are too many for a page (" +
+           std::to_string(kMostLanes) + " and " + std::to_string(kMostBoxes) +
+           "). <code>--timeline</code> writes them for Perfetto.</p>\n";
+  }
+  Gantt gantt{.title = "What ran where, by user", .lanes = {}, .boxes = {}, .x = "hours"};
+  for (std::uint32_t g = 0; g < cluster.gpus().size(); ++g) {
+    gantt.lanes.push_back("GPU " + std::to_string(g));
+  }
+  Instant first = kNever;
+  for (const Stretch& stretch : result.stretches) first = std::min(first, stretch.from);
+  const auto hours = [&](Instant at) { return static_cast<double>(micros(at - first)) / 3.6e9; };
+  for (const Stretch& stretch : result.stretches) {
+    const trace::TraceJob& job = trace.jobs[stretch.job];
+    for (const GpuId gpu : stretch.gpus) {
+      gantt.boxes.push_back({.lane = gpu.value(),
+                             .from = hours(stretch.from),
+                             .to = hours(stretch.to),
+                             .group = job.spec.user.value(),
+                             .name = job.name});
+    }
+  }
+  std::string svg = gantt_chart(gantt);
+  return svg.replace(0, 4, "<svg class=\"wide\"");
+}
+
+}  // namespace
+
+std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<const PageRun> runs) {
+  const RunNames& names = runs.front().names;
+  const std::string title = runs.size() == 1 ? names.policy : "Policies compared";
+  std::string html =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>" +
+      escaped(title) + "</title>\n" + kStyle + "</head>\n<body>\n<h1>" + escaped(title) +
+      "</h1>\n<p>" + escaped(names.trace.substr(names.trace.rfind('/') + 1)) + ", " +
+      std::to_string(trace.jobs.size()) + " jobs, on " + escaped(names.cluster) + " (" +
+      std::to_string(cluster.gpus().size()) + " GPUs), placement " + escaped(names.place) +
+      ".</p>\n";
+  html += table_of(runs) + "<h2>Distributions</h2>\n" + distributions(trace, runs);
+  html += "<h2>Over time</h2>\n" + over_time(trace, cluster, runs);
+  if (runs.size() > 1) html += trade_offs(cluster, runs);
+  const PageRun& one = runs.front();
+  html += "<h2>Users</h2>\n" + bar_chart("GPU-hours by user", shares_by_user(trace, one.result));
+  if (runs.size() == 1) html += "<h2>GPUs</h2>\n" + where(trace, cluster, one.result);
+  return html + "</body>\n</html>\n";
+}
+
+}  // namespace berth::sim

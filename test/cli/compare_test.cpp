@@ -1,0 +1,82 @@
+// Goal: `berth compare` shows policies side by side, and its page is a page: a browser draws it.
+// Method: the real program on a small trace; headless Chromium where it is installed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/paths.hpp"
+#include "support/process.hpp"
+
+namespace berth {
+namespace {
+
+using test::Ran;
+using test::ScratchFolder;
+using testing::HasSubstr;
+
+constexpr auto kTrace =
+    "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+    "1,4,0,1,a,1000,0\n"
+    "2,4,1,1,b,500,1\n"
+    "3,1,2,1,c,10,1\n";
+
+class Compare : public testing::Test {
+ protected:
+  Ran compare(std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"compare", "--trace", trace_, "--cluster", "1x4"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::run_program("berth", arguments);
+  }
+
+  ScratchFolder scratch_;
+  std::string trace_ = scratch_.write("t.csv", kTrace);
+};
+
+TEST_F(Compare, SaysWhatEachPolicyDoes) {
+  const Ran ran = compare({"--policies", "fifo,sjf", "--summary", scratch_ / "s.json"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const auto summaries = nlohmann::json::parse(test::read_file(scratch_ / "s.json"));
+  ASSERT_EQ(summaries.size(), 2U);
+  EXPECT_EQ(summaries[0].at("policy"), "fifo");
+  EXPECT_DOUBLE_EQ(summaries[0].at("jct_seconds").at("mean"), (1000 + 1499 + 1508) / 3.0);
+  EXPECT_DOUBLE_EQ(summaries[1].at("jct_seconds").at("mean"), (1000 + 1509 + 1008) / 3.0);
+}
+
+TEST_F(Compare, RefusesAPolicyNobodyKnowsBeforeAnyRuns) {
+  const Ran ran = compare({"--policies", "fifo,fastest"});
+  EXPECT_EQ(ran.exit_code, 125);
+  EXPECT_THAT(ran.err, HasSubstr("policy 'fastest' is not known; there are: headroom, fifo"));
+  EXPECT_EQ(ran.out, "");
+}
+
+TEST_F(Compare, RefusesALoadOutOfRange) {
+  const Ran ran = compare({"--policies", "fifo", "--load", "0"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("--load"));
+}
+
+TEST_F(Compare, ItsPageIsDrawnByABrowser) {
+  constexpr auto kBrowser = "/usr/bin/chromium";
+  if (::access(kBrowser, X_OK) != 0) GTEST_SKIP() << kBrowser << " is not installed";
+  ASSERT_EQ(compare({"--policies", "fifo,sjf", "--report", scratch_ / "r.html"}).exit_code, 0);
+  const Ran drawn = test::run_program(
+      kBrowser,
+      {"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+       "--disable-background-networking", "--disable-component-update", "--disable-sync",
+       "--user-data-dir=" + (scratch_ / "profile"), "--screenshot=" + (scratch_ / "r.png"),
+       "--dump-dom", "file://" + (scratch_ / "r.html")});
+  EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+  std::size_t charts = 0;
+  for (std::size_t at = drawn.out.find("<svg"); at != std::string::npos;
+       at = drawn.out.find("<svg", at + 1)) {
+    ++charts;
+  }
+  EXPECT_EQ(charts, 9U) << "two distributions, three over time, three trade-offs, one of users";
+  EXPECT_GT(std::filesystem::file_size(scratch_ / "r.png"), 10'000U);
+}
+
+}  // namespace
+}  // namespace berth

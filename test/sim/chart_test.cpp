@@ -1,0 +1,52 @@
+// Goal: charts show what they are given, whatever it is.
+// Method: charts of known and of degenerate data, looked into as text.
+#include "sim/chart.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::sim {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Chart, NothingToDrawIsStillAChart) {
+  const std::vector<Line> lines = {{.name = "empty", .points = {}}};
+  for (const Scale scale : {Scale::Linear, Scale::Log}) {
+    const std::string svg = line_chart({.title = "t", .x = "x", .y = "y", .scale_x = scale}, lines);
+    EXPECT_THAT(svg, HasSubstr("</svg>"));
+    EXPECT_THAT(svg, Not(HasSubstr("nan")));
+    EXPECT_THAT(svg, Not(HasSubstr("inf")));
+  }
+  EXPECT_THAT(gantt_chart({}), Not(HasSubstr("nan")));
+  EXPECT_THAT(bar_chart("t", {}), Not(HasSubstr("nan")));
+}
+
+TEST(Chart, OnALogScaleZeroIsLeftOut) {
+  const std::vector<Line> lines = {{.name = "l", .points = {{0, 1}, {10, 50}, {1000, 100}}}};
+  const std::string svg =
+      line_chart({.title = "t", .x = "x", .y = "y", .scale_x = Scale::Log}, lines);
+  EXPECT_THAT(svg, HasSubstr(">1000<"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(Chart, SeveralLinesHaveALegend) {
+  const std::vector<Line> lines = {{.name = "one", .points = {{0, 1}}},
+                                   {.name = "two & three", .points = {{1, 2}}}};
+  EXPECT_THAT(line_chart({}, lines), HasSubstr("two &amp; three"));
+  EXPECT_THAT(line_chart({}, std::span(lines).first(1)), Not(HasSubstr("one<")));
+}
+
+TEST(Chart, TheFrontJoinsWhatNothingBeats) {
+  const std::vector<std::pair<std::string, Point>> dots = {
+      {"cheap", {10, 1}}, {"fast", {1, 10}}, {"beaten", {11, 11}}};
+  const std::string svg = trade_off_chart({}, dots);
+  const std::size_t from = svg.find("<polyline");
+  const std::string front = svg.substr(from, svg.find("/>", from) - from);
+  EXPECT_EQ(std::count(front.begin(), front.end(), ','), 2) << "two points";
+}
+
+}  // namespace
+}  // namespace berth::sim
