@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "core/toml_bytes.hpp"
 #include "emu/emulator.hpp"
 #include "engine/possible.hpp"
 #include "http/address.hpp"
@@ -210,6 +211,7 @@ std::string default_config(const Surroundings& around) {
 }
 
 Expected<void> read_config(Options& options, std::string_view text, const std::string& file) {
+  if (auto fit = check_toml_bytes(text, file); !fit) return fit;
   const toml::parse_result parsed = toml::parse(text, file);
   if (!parsed) {
     const toml::source_position at = parsed.error().source().begin;

@@ -13,7 +13,8 @@ namespace berth::daemon {
 /// `true`, `1` or nothing behind the key; absent is false. Errors: InvalidArgument naming it.
 Expected<bool> query_flag(const http::Request& request, const char* key);
 
-/// Decimal digits; nothing if the key is absent. Errors: InvalidArgument naming key, text and limit.
+/// Decimal digits; nothing if the key is absent. Errors: InvalidArgument naming key, text and
+/// limit.
 Expected<std::optional<std::uint64_t>> query_number(const http::Request& request, const char* key,
                                                     std::uint64_t most);
 

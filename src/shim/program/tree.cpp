@@ -37,8 +37,8 @@ std::vector<Stat> all_processes() {
   return all;
 }
 
-/// Since it was seen its number may have become another's; a pidfd that is looked at once it is open
-/// stays the one's that it is.
+/// Since it was seen its number may have become another's; a pidfd that is looked at once it is
+/// open stays the one's that it is.
 void send_to(const Stat& seen, int signal) {
   const Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, seen.pid, 0)));
   if (!pidfd.is_open()) return;
