@@ -26,13 +26,23 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
   return value;
 }
 
-/// The first six decimals as millionths; nothing if some character is not a digit.
-std::optional<std::int64_t> to_millionths(std::string_view decimals) {
-  const bool digits = std::ranges::all_of(decimals, [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits) return std::nullopt;
-  std::int64_t value = 0;
+struct Decimal {
+  std::int64_t whole = 0;
+  std::int64_t millionths = 0;  ///< Further decimals are cut.
+};
+
+/// Nothing for what is not a number without a sign or an exponent.
+std::optional<Decimal> decimal(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  const auto whole = to_integer(text.substr(0, dot));
+  if (!whole || text.front() == '-') return std::nullopt;
+  Decimal value{.whole = *whole};
+  const std::string_view places = dot == std::string_view::npos ? "" : text.substr(dot + 1);
+  if (!std::ranges::all_of(places, [](char c) { return c >= '0' && c <= '9'; })) {
+    return std::nullopt;
+  }
   for (std::size_t i = 0; i < 6; ++i) {
-    value = value * 10 + (i < decimals.size() ? decimals[i] - '0' : 0);
+    value.millionths = value.millionths * 10 + (i < places.size() ? places[i] - '0' : 0);
   }
   return value;
 }
@@ -121,14 +131,19 @@ Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::i
       error(column, "an integer from " + std::to_string(low) + " to " + std::to_string(high)));
 }
 
+Expected<std::int64_t> Csv::millionths(std::size_t column, std::int64_t most) const {
+  const auto value = decimal(fields_[column]);
+  if (value && (value->whole < most || (value->whole == most && value->millionths == 0))) {
+    return value->whole * 1'000'000 + value->millionths;
+  }
+  return std::unexpected(error(column, "a number from 0 to " + std::to_string(most)));
+}
+
 Expected<Duration> Csv::duration(std::size_t column, const TimeUnit& unit) const {
-  const std::string_view text = fields_[column];
-  const std::size_t dot = text.find('.');
-  const auto whole = to_integer(text.substr(0, dot));
-  const auto part = to_millionths(dot == std::string_view::npos ? "" : text.substr(dot + 1));
+  const auto value = decimal(fields_[column]);
   const std::int64_t most = seconds(kMaxSeconds) / unit.size;
-  if (whole && part && *whole >= 0 && *whole <= most && text.front() != '-') {
-    return *whole * unit.size + Duration(*part * micros(unit.size) / 1'000'000);
+  if (value && (value->whole < most || (value->whole == most && value->millionths == 0))) {
+    return value->whole * unit.size + Duration(value->millionths * micros(unit.size) / 1'000'000);
   }
   return std::unexpected(
       error(column, std::string(unit.name) + " from 0 to " + std::to_string(most)));

@@ -47,6 +47,8 @@ class Csv {
   std::string_view field(std::size_t column) const { return fields_[column]; }
   /// Errors: BadData unless the field is an integer in [low, high].
   Expected<std::int64_t> integer(std::size_t column, std::int64_t low, std::int64_t high) const;
+  /// Errors: BadData unless the field is a decimal number from 0 to `most`.
+  Expected<std::int64_t> millionths(std::size_t column, std::int64_t most) const;
   /// A non-negative time of a century at most, to the microsecond. Errors: BadData otherwise.
   Expected<Duration> duration(std::size_t column, const TimeUnit& unit = kSeconds) const;
 

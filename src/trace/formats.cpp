@@ -9,10 +9,23 @@ namespace {
 
 // The more peculiar first: a file is of the first format that has a mark in its header.
 constexpr auto kFormats = std::to_array<Format>({
+    {"berth", "berth's own: everything a job asks, and a daemon's journal as its history",
+     "submit_seconds", read_native, write_native},
     {"philly", "Microsoft Philly as the Pollux and Sia authors publish it", "num_gpus",
      read_philly},
+    {"muri", "Muri's jobs, times in milliseconds", "resource_time_0", read_muri},
     {"openb", "Alibaba's openb: pods that share GPUs", "gpu_milli", read_openb},
-    {"tiresias", "the Tiresias simulator's jobs", "submit_time", read_tiresias},
+    {"elasticflow", "ElasticFlow's jobs, raw or with deadlines", "submission_time ddl",
+     read_elasticflow},
+    {"gavel", "Gavel's and Shockwave's jobs: steps, with --profiles THROUGHPUTS", "", read_gavel,
+     nullptr, is_gavel},
+    {"sia", "Pollux's and Sia's workloads, with --profiles FOLDER", "num_replicas", read_sia},
+    {"chronus", "Chronus's jobs with deadlines, times in minutes", "expect_time_list",
+     read_chronus},
+    {"carma", "CARMA's arrivals, with --profiles FOLDER", "task_file", read_carma},
+    {"swf", "the Standard Workload Format, processors as GPUs", "", read_swf, write_swf, is_swf},
+    {"sacct", "what Slurm's `sacct -P` prints", "JobID JobIDRaw", read_sacct},
+    {"tiresias", "the Tiresias simulator's jobs", "submit_time", read_tiresias, write_tiresias},
 });
 
 std::string known_formats() {
@@ -64,8 +77,9 @@ Expected<const Format*> find_format(std::string_view name) {
 
 Expected<const Format*> guess_format(std::string_view text, std::string_view file) {
   const std::string_view line = first_line(text);
-  const auto* const found = std::ranges::find_if(
-      kFormats, [&](const Format& format) { return is_marked(line, format.marks); });
+  const auto* const found = std::ranges::find_if(kFormats, [&](const Format& format) {
+    return is_marked(line, format.marks) || (format.tells != nullptr && format.tells(line));
+  });
   if (found != kFormats.end()) return found;
   return fail(ErrorCode::BadData,
               std::string(file) +
@@ -83,10 +97,12 @@ Expected<Cluster> read_cluster(std::string_view text, std::string_view file) {
   if (has_field(line, "num_switch")) return read_tiresias_cluster(text, file);
   if (has_field(line, "machineId")) return read_philly_machines(text, file);
   if (has_field(line, "cpu_milli")) return read_openb_nodes(text, file);
+  if (file.ends_with(".toml") || file.ends_with(".toml.gz")) return read_toml_cluster(text, file);
   return fail(ErrorCode::BadData,
               std::string(file) +
                   ":1: the line is the header of no cluster file; there are: the "
-                  "Tiresias simulator's, Philly's machine list, openb's nodes");
+                  "Tiresias simulator's, Philly's machine list, openb's nodes, "
+                  "and berth's own NAME.toml");
 }
 
 }  // namespace berth::trace

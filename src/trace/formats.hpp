@@ -42,7 +42,8 @@ struct Format {
   std::string_view what;   ///< One line for people.
   std::string_view marks;  ///< Columns only it has, any of them, with blanks between.
   Reader read = nullptr;
-  Writer write = nullptr;  ///< None: berth only reads it.
+  Writer write = nullptr;                          ///< None: berth only reads it.
+  bool (*tells)(std::string_view line) = nullptr;  ///< By the first line, without a header.
 };
 
 std::span<const Format> formats();
@@ -55,14 +56,34 @@ Expected<const Format*> guess_format(std::string_view text, std::string_view fil
 // column, value and what was expected.
 Expected<Trace> read_tiresias(const Source& source);
 Expected<Trace> read_philly(const Source& source);
+Expected<Trace> read_muri(const Source& source);
 Expected<Trace> read_openb(const Source& source);
+Expected<Trace> read_elasticflow(const Source& source);
+Expected<Trace> read_gavel(const Source& source);
+Expected<Trace> read_sia(const Source& source);
+Expected<Trace> read_chronus(const Source& source);
+Expected<Trace> read_carma(const Source& source);
+Expected<Trace> read_swf(const Source& source);
+Expected<Trace> read_sacct(const Source& source);
+Expected<Trace> read_native(const Source& source);
+
+std::string write_tiresias(const Trace& trace);
+std::string write_swf(const Trace& trace);
+std::string write_native(const Trace& trace);
+
+bool is_gavel(std::string_view line);
+bool is_swf(std::string_view line);
 
 /// A cluster file of any kind there is, told by its first line: the Tiresias simulator's, Philly's
-/// machine list, openb's nodes. Errors: BadData naming file, line, column and value.
+/// machine list, openb's nodes; or by its name, berth's own in TOML. Errors: BadData naming file,
+/// line, column and value.
 Expected<Cluster> read_cluster(std::string_view text, std::string_view file);
 /// Philly's list of machines: machineId, number of GPUs, and where the list has it their memory.
 Expected<Cluster> read_philly_machines(std::string_view text, std::string_view file);
 /// openb's list of nodes, with host cores and memory, GPU types, and slots that never bind.
 Expected<Cluster> read_openb_nodes(std::string_view text, std::string_view file);
+
+/// berth's own, in TOML: doc/traces.md has the keys.
+Expected<Cluster> read_toml_cluster(std::string_view text, std::string_view file);
 
 }  // namespace berth::trace

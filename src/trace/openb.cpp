@@ -46,17 +46,6 @@ struct PodColumns {
   std::optional<std::size_t> types, created, scheduled, deleted;
 };
 
-/// `G2|V100M32`.
-std::vector<std::string> names_in(std::string_view text) {
-  std::vector<std::string> names;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('|'), text.size());
-    if (end > 0) names.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return names;
-}
-
 void read_request(Row& row, const PodColumns& columns, TraceJob& job) {
   Request& request = job.spec.request;
   request.cpu = CpuMilli(row.integer(columns.cpu, 0, kMostCores));
@@ -94,7 +83,7 @@ Expected<Trace> read_openb(const Source& source) {
   return read_jobs(*csv, source.bad_rows, [&](Row& row) {
     TraceJob job = whole_gpu_job(row.name(columns.name), row.gpus(columns.gpus, 0));
     read_request(row, columns, job);
-    job.types = names_in(row.text(columns.types));
+    job.types = names_between(row.text(columns.types), '|');
     job.submit = kStart + seconds(number++);
     job.duration = kWhole;
     if (has_times) read_times(row, columns, job);

@@ -11,15 +11,6 @@ namespace {
 
 constexpr std::size_t kMostTypes = 64;  ///< One bit each, and one for none of them.
 
-void number_users(Trace& trace) {
-  std::map<std::string_view, UserId> numbers;
-  for (TraceJob& job : trace.jobs) {
-    if (job.user.empty()) continue;
-    const UserId next(static_cast<std::uint32_t>(numbers.size() + 1));
-    job.spec.user = numbers.try_emplace(job.user, next).first->second;
-  }
-}
-
 /// The number of exactly these digits; nothing for any other character.
 std::optional<std::int32_t> digits(std::string_view text) {
   std::int32_t value = 0;
@@ -82,6 +73,15 @@ void Row::refuse(std::size_t column, std::string_view expected) {
   if (!error_) error_ = csv_.error(column, expected);
 }
 
+void number_users(Trace& trace) {
+  std::map<std::string_view, UserId> numbers;
+  for (TraceJob& job : trace.jobs) {
+    if (job.user.empty()) continue;
+    const UserId next(static_cast<std::uint32_t>(numbers.size() + 1));
+    job.spec.user = numbers.try_emplace(job.user, next).first->second;
+  }
+}
+
 Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of) {
   Trace trace;
   for (;;) {
@@ -140,7 +140,7 @@ Expected<Cluster> read_nodes(Csv& csv, const NodeOf& node_of) {
 TraceJob whole_gpu_job(std::string name, GpuCount gpus) {
   TraceJob job{.name = std::move(name), .submit = kStart, .duration = Duration(0), .spec = {}};
   job.spec.request.gpu.count = gpus;
-  job.spec.request.gpu.sharing = Sharing::Alone;
+  if (gpus > GpuCount(0)) job.spec.request.gpu.sharing = Sharing::Alone;
   return job;
 }
 
@@ -163,6 +163,23 @@ std::optional<Instant> calendar_instant(std::string_view text) {
                                         std::chrono::month(static_cast<unsigned>(part(5, 2))),
                                         std::chrono::day(static_cast<unsigned>(part(8, 2))));
   return instant_of(day, hours(hour) + minutes(minute) + seconds(second));
+}
+
+std::vector<std::string> names_between(std::string_view text, char separator) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) names.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return names;
+}
+
+std::string plain(std::string_view text) {
+  std::string safe(text);
+  std::ranges::replace_if(
+      safe, [](char c) { return c == ',' || static_cast<unsigned char>(c) < ' '; }, '_');
+  return safe;
 }
 
 void start_at_origin(Trace& trace) {

@@ -64,7 +64,10 @@ using JobOf = std::function<std::optional<TraceJob>(Row&)>;
 /// unless they are skipped.
 Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of);
 
-/// A job that has its GPUs to itself.
+/// Numbers users from 1 as they appear.
+void number_users(Trace& trace);
+
+/// A job that has its GPUs, if any, to itself.
 TraceJob whole_gpu_job(std::string name, GpuCount gpus);
 
 /// `2017-10-09 07:01:55`, or with a T between, as an instant that counts from 1970. Nothing for
@@ -80,6 +83,12 @@ Expected<Cluster> read_nodes(Csv& csv, const NodeOf& node_of);
 
 /// Adds a node. Errors: BadData naming the file for more GPUs or types than a cluster can have.
 Expected<void> add_node(Cluster& cluster, const NodeShape& shape, std::string_view file);
+
+/// What stands between separators, without what is empty: `T4|P100`.
+std::vector<std::string> names_between(std::string_view text, char separator);
+
+/// A text that is to stand in a column: there is no quoting, so what separates is replaced.
+std::string plain(std::string_view text);
 
 /// Moves every time so that the first job is submitted at the origin: for clocks of the calendar.
 void start_at_origin(Trace& trace);

@@ -1,4 +1,7 @@
 // The files of the Tiresias simulator (SymbioticLab/Tiresias): jobs and cluster.
+#include <algorithm>
+
+#include "core/text.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -21,6 +24,19 @@ Expected<Trace> read_tiresias(const Source& source) {
     job.model = row.text(model);
     return std::optional(std::move(job));
   });
+}
+
+std::string write_tiresias(const Trace& trace) {
+  std::string text = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n";
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    const TraceJob& job = trace.jobs[i];
+    const std::size_t next = std::min(i + 1, trace.jobs.size() - 1);
+    text += plain(job.name) + "," + std::to_string(job.spec.request.gpu.count.raw()) + "," +
+            seconds_text(job.submit) + ",1," + (job.model.empty() ? "none" : plain(job.model)) +
+            "," + seconds_text(job.duration) + "," +
+            seconds_text(trace.jobs[next].submit - job.submit) + "\n";
+  }
+  return text;
 }
 
 Expected<Trace> read_tiresias(std::string_view text, std::string_view file) {

@@ -1,0 +1,110 @@
+// berth's own form of a trace: everything a job is, one row each. The history of a daemon is
+// written in it; it is meant for hands and scripts too, so most columns may be missing.
+#include "core/text.hpp"
+#include "trace/rows.hpp"
+
+namespace berth::trace {
+
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostCores = 100'000'000;  ///< In thousandths.
+constexpr std::int64_t kMostPriority = 1'000'000'000;
+
+struct NativeColumns {
+  explicit NativeColumns(Columns& columns)
+      : job(columns.need("job")),
+        submit(columns.need("submit_seconds")),
+        duration(columns.need("duration_seconds")),
+        gpus(columns.need("gpus")),
+        vram(columns.find("vram_bytes")),
+        milli(columns.find("gpu_milli")),
+        alone(columns.find("alone")),
+        cpu(columns.find("cpu_milli")),
+        memory(columns.find("memory_bytes")),
+        priority(columns.find("priority")),
+        limit(columns.find("limit_seconds")),
+        deadline(columns.find("deadline_seconds")),
+        user(columns.find("user")),
+        model(columns.find("model")),
+        types(columns.find("types")) {}
+
+  std::size_t job, submit, duration, gpus;
+  std::optional<std::size_t> vram, milli, alone, cpu, memory, priority, limit, deadline;
+  std::optional<std::size_t> user, model, types;
+};
+
+/// A number that may be missing, with its column or without.
+std::int64_t optional_integer(Row& row, std::optional<std::size_t> column, std::int64_t high) {
+  return column && !row.text(*column).empty() ? row.integer(*column, 0, high) : 0;
+}
+Duration optional_time(Row& row, std::optional<std::size_t> column, Duration otherwise) {
+  return column && !row.text(*column).empty() ? row.duration(*column) : otherwise;
+}
+
+void read_request(Row& row, const NativeColumns& columns, Request& request) {
+  GpuRequest& gpu = request.gpu;
+  gpu.count = row.gpus(columns.gpus, 0);
+  gpu.vram = Bytes(optional_integer(row, columns.vram, kMostBytes));
+  gpu.milli = GpuMilli(optional_integer(row, columns.milli, 1000));
+  const bool says_alone = optional_integer(row, columns.alone, 1) == 1;
+  const bool alone = says_alone || (gpu.vram == Bytes(0) && gpu.milli == GpuMilli(0));
+  gpu.sharing = alone && gpu.count > GpuCount(0) ? Sharing::Alone : Sharing::Shared;
+  if (!alone && gpu.vram == Bytes(0)) gpu.vram = kUnstated;
+  request.cpu = CpuMilli(optional_integer(row, columns.cpu, kMostCores));
+  request.host = Bytes(optional_integer(row, columns.memory, kMostBytes));
+}
+
+std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
+  TraceJob job = whole_gpu_job(row.name(columns.job), GpuCount(0));
+  read_request(row, columns, job.spec.request);
+  job.submit = kStart + row.duration(columns.submit);
+  job.duration = row.duration(columns.duration);
+  job.spec.priority =
+      static_cast<std::int32_t>(optional_integer(row, columns.priority, kMostPriority));
+  job.spec.time_limit = optional_time(row, columns.limit, kForever);
+  const Duration deadline = optional_time(row, columns.deadline, kForever);
+  if (deadline != kForever) job.spec.deadline = kStart + deadline;
+  job.user = row.text(columns.user);
+  job.model = row.text(columns.model);
+  job.types = names_between(row.text(columns.types), '|');
+  return job;
+}
+
+std::string number_or_none(std::int64_t value) { return value == 0 ? "" : std::to_string(value); }
+
+std::string row_of(const TraceJob& job) {
+  const JobSpec& spec = job.spec;
+  const GpuRequest& gpu = spec.request.gpu;
+  std::string types;
+  for (const std::string& type : job.types) types += (types.empty() ? "" : "|") + plain(type);
+  return plain(job.name) + "," + plain(job.user) + "," + plain(job.model) + "," +
+         seconds_text(job.submit) + "," + seconds_text(job.duration) + "," +
+         std::to_string(gpu.count.raw()) + "," + number_or_none(gpu.vram.raw()) + "," +
+         number_or_none(gpu.milli.raw()) + "," + (gpu.sharing == Sharing::Alone ? "1" : "") + "," +
+         number_or_none(spec.request.cpu.raw()) + "," + number_or_none(spec.request.host.raw()) +
+         "," + types + "," + number_or_none(spec.priority) + "," +
+         (spec.time_limit == kForever ? "" : seconds_text(spec.time_limit)) + "," +
+         (spec.deadline == kNever ? "" : seconds_text(spec.deadline)) + "\n";
+}
+
+}  // namespace
+
+Expected<Trace> read_native(const Source& source) {
+  auto csv = Csv::open(source.text, source.file);
+  if (!csv) return std::unexpected(csv.error());
+  Columns find(*csv);
+  const NativeColumns columns(find);
+  if (find.error()) return std::unexpected(*find.error());
+  return read_jobs(*csv, source.bad_rows, [&](Row& row) { return job_of(row, columns); });
+}
+
+std::string write_native(const Trace& trace) {
+  std::string text =
+      "job,user,model,submit_seconds,duration_seconds,gpus,vram_bytes,gpu_milli,alone,cpu_milli,"
+      "memory_bytes,types,priority,limit_seconds,deadline_seconds\n";
+  for (const TraceJob& job : trace.jobs) text += row_of(job);
+  return text;
+}
+
+}  // namespace berth::trace

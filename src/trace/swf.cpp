@@ -1,0 +1,86 @@
+// The Standard Workload Format (Feitelson): eighteen numbers to a line, -1 for what is not known,
+// comments after a semicolon. Its processors are read, and written, as GPUs.
+//
+// Jobs without a run time or processors never ran, and are left out.
+#include "trace/rows.hpp"
+
+namespace berth::trace {
+
+namespace {
+
+enum Field : std::size_t {
+  kNumber,
+  kSubmit,
+  kWait,
+  kRunTime,
+  kAllocated,
+  kRequested = 7,
+  kTimeLimit = 8,
+  kUser = 11,
+  kExecutable = 13,
+};
+
+Layout swf_layout() {
+  return {.separator = ' ',
+          .comment = ';',
+          .header = {"job number", "submit time", "wait time", "run time", "allocated processors",
+                     "average CPU time", "used memory", "requested processors", "requested time",
+                     "requested memory", "status", "user", "group", "executable", "queue",
+                     "partition", "preceding job", "think time"}};
+}
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+bool is_known(const Row& row, std::size_t field) { return !row.text(field).starts_with('-'); }
+
+std::optional<TraceJob> job_of(Row& row) {
+  if (!is_known(row, kRunTime)) return std::nullopt;
+  const std::size_t processors = is_known(row, kAllocated) ? kAllocated : kRequested;
+  const std::int64_t gpus = row.integer(processors, -1, kMostGpus);
+  if (gpus < 1 && !row.error()) return std::nullopt;
+  TraceJob job = whole_gpu_job(row.name(kNumber), GpuCount(gpus));
+  job.submit = kStart + row.duration(kSubmit);
+  job.duration = row.duration(kRunTime);
+  if (row.integer(kTimeLimit, -1, kMost) > 0) job.spec.time_limit = row.duration(kTimeLimit);
+  if (row.integer(kUser, -1, kMost) > 0) job.user = row.text(kUser);
+  if (row.integer(kExecutable, -1, kMost) > 0) job.model = row.text(kExecutable);
+  return job;
+}
+
+}  // namespace
+
+Expected<Trace> read_swf(const Source& source) {
+  auto csv = Csv::open(source.text, source.file, swf_layout());
+  if (!csv) return std::unexpected(csv.error());
+  return read_jobs(*csv, source.bad_rows, job_of);
+}
+
+bool is_swf(std::string_view line) {
+  if (line.starts_with(';')) return true;
+  auto csv = Csv::open(line, "", swf_layout());
+  const auto row = csv ? csv->next() : Expected<bool>(false);
+  return row && *row && csv->integer(kNumber, 0, kMost) && csv->duration(kSubmit);
+}
+
+std::string write_swf(const Trace& trace) {
+  // Whole seconds, as the format has it: submissions rounded down, run times up.
+  const auto whole = [](Duration time) {
+    return std::to_string((time + seconds(1) - Duration(1)) / seconds(1));
+  };
+  std::string text =
+      "; SWFversion: 2.2\n; Note: written by berth; processors are GPUs\n; MaxJobs: " +
+      std::to_string(trace.jobs.size()) + "\n";
+  std::size_t number = 0;
+  for (const TraceJob& job : trace.jobs) {
+    const std::string gpus = std::to_string(job.spec.request.gpu.count.raw());
+    const Duration limit = job.spec.time_limit;
+    text += std::to_string(++number) + " " + std::to_string((job.submit - kStart) / seconds(1)) +
+            " -1 " + whole(job.duration) + " " + gpus + " -1 -1 " + gpus + " " +
+            (limit == kForever ? "-1" : whole(limit)) + " -1 1 " +
+            (job.user.empty() ? "-1" : std::to_string(job.spec.user.value())) +
+            " -1 -1 -1 -1 -1 -1\n";
+  }
+  return text;
+}
+
+}  // namespace berth::trace

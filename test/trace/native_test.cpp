@@ -1,0 +1,93 @@
+// Goal: berth's own form holds everything a job asks, and what is written is read again.
+// Method: small texts; a job with every field set.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trace/formats.hpp"
+
+namespace berth::trace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Expected<Trace> native(const std::string& text) {
+  return read_native({.text = text, .file = "n.csv"});
+}
+
+constexpr std::string_view kShort = "job,submit_seconds,duration_seconds,gpus\n";
+
+TEST(Native, FourColumnsAreEnough) {
+  const auto trace = native(std::string(kShort) + "a,1.5,60,2\nb,3,5,0\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  const GpuRequest& gpu = trace->jobs.at(0).spec.request.gpu;
+  EXPECT_EQ(trace->jobs.at(0).submit, kStart + Duration(1'500'000));
+  EXPECT_EQ(gpu.count, GpuCount(2));
+  EXPECT_EQ(gpu.sharing, Sharing::Alone) << "no memory stated: whole GPUs";
+  EXPECT_EQ(trace->jobs.at(0).spec.time_limit, kForever);
+  EXPECT_EQ(trace->jobs.at(0).spec.deadline, kNever);
+  EXPECT_EQ(trace->jobs.at(1).spec.request.gpu.sharing, Sharing::Shared) << "without a GPU";
+}
+
+TEST(Native, MemoryOrAComputeShareMeansSharing) {
+  const auto trace = native(
+      "job,submit_seconds,duration_seconds,gpus,vram_bytes,gpu_milli,alone\n"
+      "a,0,1,1,1073741824,,\nb,1,1,1,,500,\nc,2,1,1,1073741824,,1\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto gpu = [&](std::size_t i) { return trace->jobs.at(i).spec.request.gpu; };
+  EXPECT_EQ(gpu(0).sharing, Sharing::Shared);
+  EXPECT_EQ(gpu(0).vram, Bytes(std::int64_t{1} << 30));
+  EXPECT_EQ(gpu(1).sharing, Sharing::Shared);
+  EXPECT_EQ(gpu(1).vram, kUnstated);
+  EXPECT_EQ(gpu(2).sharing, Sharing::Alone);
+}
+
+TEST(Native, WhatIsWrittenIsReadAgain) {
+  Trace trace;
+  TraceJob job{.name = "j,1",
+               .submit = kStart + Duration(2'500'000),
+               .duration = seconds(7),
+               .spec = {},
+               .user = "ann",
+               .model = "resnet\n50",
+               .types = {"A100", "H100"}};
+  job.spec.user = UserId(1);
+  job.spec.request = {
+      .cpu = CpuMilli(4500),
+      .host = Bytes(1 << 20),
+      .gpu = {.count = GpuCount(2), .vram = Bytes(5 << 20), .milli = GpuMilli(300)}};
+  job.spec.priority = 3;
+  job.spec.time_limit = minutes(5);
+  job.spec.deadline = kStart + hours(1);
+  trace.jobs = {job};
+  const std::string text = write_native(trace);
+  EXPECT_THAT(text, HasSubstr("\nj_1,ann,resnet_50,2.5,7,2,5242880,300,,4500,1048576,A100|H100,3,"
+                              "300,3600\n"));
+  const auto again = native(text);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->jobs.at(0).spec, job.spec);
+  EXPECT_EQ(again->jobs.at(0).submit, job.submit);
+  EXPECT_EQ(again->jobs.at(0).duration, job.duration);
+  EXPECT_EQ(again->jobs.at(0).user, "ann");
+  EXPECT_THAT(again->jobs.at(0).types, ElementsAre("A100", "H100"));
+  EXPECT_EQ(write_native(*again), text);
+}
+
+TEST(Native, NamesWhatIsWrong) {
+  const auto error = [](const std::string& text) {
+    const auto trace = native(text);
+    return trace ? "none" : trace.error().message;
+  };
+  EXPECT_THAT(error(std::string(kShort) + "a,1,60,-1\n"),
+              HasSubstr("n.csv:2: column 'gpus': '-1'"));
+  EXPECT_THAT(error(std::string(kShort) + ",1,60,1\n"), HasSubstr("column 'job': ''"));
+  EXPECT_THAT(error("job,submit_seconds,duration_seconds,gpus,gpu_milli\na,1,1,1,1001\n"),
+              HasSubstr("column 'gpu_milli': '1001', expected an integer from 0 to 1000"));
+  EXPECT_THAT(error("job,submit_seconds,duration_seconds,gpus,alone\na,1,1,1,yes\n"),
+              HasSubstr("column 'alone': 'yes'"));
+  EXPECT_EQ(error("job,submit_seconds,gpus\n"),
+            "n.csv:1: no column 'duration_seconds' in the header");
+}
+
+}  // namespace
+}  // namespace berth::trace

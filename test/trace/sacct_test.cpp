@@ -1,0 +1,92 @@
+// Goal: what sacct prints becomes the jobs that ran, whichever columns were asked for.
+// Method: small texts in sacct's form, good and bad.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trace/formats.hpp"
+
+namespace berth::trace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Expected<Trace> sacct(const std::string& text) {
+  return read_sacct({.text = text, .file = "acct"});
+}
+std::string error_of(const std::string& text) {
+  const auto trace = sacct(text);
+  return trace ? "none" : trace.error().message;
+}
+
+TEST(Sacct, ReadsAJobAndNotItsSteps) {
+  const auto trace = sacct(
+      "JobID|User|JobName|Submit|ElapsedRaw|Timelimit|AllocTRES|State\n"
+      "17|ann|train|2024-03-01T12:00:00|3600|1-00:00:00|"
+      "billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1|COMPLETED\n"
+      "17.batch||batch|2024-03-01T12:00:05|3600||cpu=8,mem=64G,node=1|COMPLETED\n"
+      "18_4|bob|sweep|2024-03-01T12:01:00|60|UNLIMITED|cpu=2,gres/gpu=1,mem=512M|FAILED\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->jobs.size(), 2U);
+  EXPECT_EQ(trace->left_out, 1U);
+  const TraceJob& job = trace->jobs[0];
+  EXPECT_EQ(job.name, "17");
+  EXPECT_EQ(job.submit, kStart) << "the first is the origin";
+  EXPECT_EQ(job.duration, hours(1));
+  EXPECT_EQ(job.spec.time_limit, hours(24));
+  EXPECT_EQ(job.spec.request.gpu.count, GpuCount(2));
+  EXPECT_EQ(job.spec.request.cpu, CpuMilli(8000));
+  EXPECT_EQ(job.spec.request.host, Bytes(std::int64_t{64} << 30));
+  EXPECT_THAT(job.types, ElementsAre("a100"));
+  EXPECT_EQ(job.user, "ann");
+  EXPECT_EQ(trace->jobs[1].submit, kStart + seconds(60));
+  EXPECT_EQ(trace->jobs[1].spec.time_limit, kForever);
+  EXPECT_EQ(trace->jobs[1].spec.user, UserId(2));
+}
+
+TEST(Sacct, FindsTheRunTimeWhereItIs) {
+  const auto elapsed = sacct("JobID|Submit|Elapsed|ReqTRES\n1|2024-03-01T00:00:00|1-02:03:04|\n");
+  ASSERT_TRUE(elapsed) << elapsed.error().message;
+  EXPECT_EQ(elapsed->jobs.at(0).duration, hours(26) + minutes(3) + seconds(4));
+  EXPECT_EQ(elapsed->jobs.at(0).spec.request.gpu.count, GpuCount(0)) << "a job without a GPU";
+  const auto ends = sacct(
+      "JobIDRaw|Submit|Start|End|ReqTRES\n"
+      "1|2024-02-28T23:00:00|2024-02-28T23:59:00|2024-03-01T00:01:00|gres/gpu:v100=4\n"
+      "2|2024-02-28T23:00:00|Unknown|Unknown|gres/gpu=1\n");
+  ASSERT_TRUE(ends) << ends.error().message;
+  ASSERT_EQ(ends->jobs.size(), 1U) << "the other never started";
+  EXPECT_EQ(ends->jobs[0].duration, hours(24) + minutes(2));
+  EXPECT_EQ(ends->jobs[0].spec.request.gpu.count, GpuCount(4)) << "only by its type";
+}
+
+TEST(Sacct, WhatWasGotCountsBeforeWhatWasAsked) {
+  const auto trace = sacct(
+      "JobID|Submit|ElapsedRaw|ReqTRES|AllocTRES\n"
+      "1|2024-03-01T00:00:00|5|gres/gpu=1|gres/gpu=2\n"
+      "2|2024-03-01T00:00:00|5|gres/gpu=3|\n"
+      "3|2024-03-01T00:00:00|0|gres/gpu=3|\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->jobs.size(), 2U);
+  EXPECT_EQ(trace->jobs[0].spec.request.gpu.count, GpuCount(2));
+  EXPECT_EQ(trace->jobs[1].spec.request.gpu.count, GpuCount(3));
+  EXPECT_EQ(trace->left_out, 1U) << "it never ran";
+}
+
+TEST(Sacct, NamesWhatIsWrong) {
+  const std::string header = "JobID|Submit|ElapsedRaw|AllocTRES\n";
+  EXPECT_THAT(error_of(header + "1|yesterday|5|gres/gpu=1\n"),
+              HasSubstr("acct:2: column 'Submit': 'yesterday', expected a time such as"));
+  EXPECT_THAT(error_of(header + "1|2024-03-01T00:00:00|5|gres/gpu=x\n"),
+              HasSubstr("column 'AllocTRES': 'gres/gpu=x', expected gres/gpu=N"));
+  EXPECT_THAT(error_of(header + "1|2024-03-01T00:00:00|5|cpu=-1\n"), HasSubstr("expected cpu=N"));
+  EXPECT_THAT(error_of(header + "1|2024-03-01T00:00:00|5|mem=9\n"), HasSubstr("expected mem=SIZE"));
+  EXPECT_THAT(error_of(header + "1|2024-03-01T00:00:00|5|mem=2000T\n"), HasSubstr("mem=SIZE"));
+  EXPECT_THAT(error_of("JobID|Submit|Elapsed|AllocTRES\n1|2024-03-01T00:00:00|long|\n"),
+              HasSubstr("column 'Elapsed': 'long', expected a time such as 1-02:03:04"));
+  EXPECT_EQ(error_of("JobID|Submit|AllocTRES\n"), "acct:1: no column 'Elapsed' in the header");
+  EXPECT_EQ(error_of("JobID|Submit|Elapsed\n"), "acct:1: no column 'ReqTRES' in the header");
+  EXPECT_EQ(error_of("Submit|Elapsed|ReqTRES\n"), "acct:1: no column 'JobID' in the header");
+}
+
+}  // namespace
+}  // namespace berth::trace
