@@ -3,11 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
-#include "cli/files.hpp"
 #include "policy/registry.hpp"
 #include "sim/estimates.hpp"
-#include "trace/formats.hpp"
-#include "trace/gzip.hpp"
 
 namespace berth::cli {
 
@@ -15,23 +12,6 @@ namespace {
 
 constexpr double kLeastLoad = 0.001;
 constexpr double kMostLoad = 1000;
-
-/// A file's text, packed or plain.
-Expected<std::string> read_text(const std::string& path) {
-  auto bytes = read_file(path);
-  if (!bytes) return bytes;
-  return trace::unpacked(std::move(*bytes), path);
-}
-
-/// `NxG`, `SxNxG`, or else the name of a cluster file.
-Expected<Cluster> cluster_of(const std::string& text) {
-  if (text.find_first_not_of("0123456789x") == std::string::npos) {
-    return trace::parse_cluster(text);
-  }
-  const auto file = read_text(text);
-  if (!file) return std::unexpected(file.error());
-  return trace::read_cluster(*file, text);
-}
 
 Expected<std::vector<std::int64_t>> service_of(const std::string& path) {
   if (path.empty()) return {};
@@ -58,15 +38,10 @@ Expected<AdmissionMode> admission_of(const std::string& word) {
 
 ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
   const ReplayOptions named{
-      .trace = verb.add_option("--trace", arguments.trace, "The trace file, packed or plain."),
+      .trace = verb.add_option("--trace", arguments.trace, "The trace, or a journal of berthd."),
       .cluster = verb.add_option("--cluster", arguments.cluster,
                                  "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.")};
-  std::string known;
-  for (const trace::Format& format : trace::formats()) {
-    known += (known.empty() ? "" : ", ") + std::string(format.name);
-  }
-  verb.add_option("--format", arguments.format, "The trace's format: " + known + ".")
-      ->capture_default_str();
+  add_trace_options(verb, arguments.how);
   verb.add_option("--place", arguments.place, "The placement.")->capture_default_str();
   verb.add_option("--service", arguments.service,
                   "Service of past jobs in GPU-seconds, one to a line after a header: what the "
@@ -94,18 +69,18 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
   if (!estimates) return std::unexpected(estimates.error());
   const auto mode = admission_of(arguments.admission);
   if (!mode) return std::unexpected(mode.error());
-  const auto text = read_text(arguments.trace);
-  if (!text) return std::unexpected(text.error());
-  auto jobs = trace::read(arguments.format, *text, arguments.trace);
-  if (!jobs) return std::unexpected(jobs.error());
-  auto cluster = cluster_of(arguments.cluster);
+  auto input = read_trace(arguments.trace, arguments.how, arguments.seed);
+  if (!input) return std::unexpected(input.error());
+  auto cluster = read_cluster(arguments.cluster);
   if (!cluster) return std::unexpected(cluster.error());
-  if (auto done = trace::accept_types(*jobs, *cluster); !done) return std::unexpected(done.error());
+  if (auto done = trace::accept_types(input->trace, *cluster); !done) {
+    return std::unexpected(done.error());
+  }
   auto service = service_of(arguments.service);
   if (!service) return std::unexpected(service.error());
-  sim::apply_load(*jobs, arguments.load);
-  sim::apply_estimates(*jobs, *estimates, arguments.seed);
-  return Replay{.trace = std::move(*jobs),
+  sim::apply_load(input->trace, arguments.load);
+  sim::apply_estimates(input->trace, *estimates, arguments.seed);
+  return Replay{.trace = std::move(input->trace),
                 .cluster = std::move(*cluster),
                 .service = std::move(*service),
                 .settings = {.admission = {.mode = *mode}}};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/trace_input.hpp"
 #include "core/cluster.hpp"
 #include "core/error.hpp"
 #include "sim/simulator.hpp"
@@ -19,7 +20,7 @@ namespace berth::cli {
 
 struct ReplayArguments {
   std::string trace;
-  std::string format = "tiresias";
+  TraceArguments how;
   std::string cluster;
   std::string place = "consolidated";
   std::string service;

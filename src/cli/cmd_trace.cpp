@@ -1,0 +1,234 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "cli/files.hpp"
+#include "cli/json.hpp"
+#include "cli/output.hpp"
+#include "cli/trace_input.hpp"
+#include "cli/verbs.hpp"
+#include "trace/generate.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+struct InfoArguments {
+  std::string file;
+  TraceArguments trace;
+  std::uint64_t seed = 0;
+  bool json = false;
+};
+
+struct ConvertArguments {
+  std::string file;
+  TraceArguments trace;
+  std::uint64_t seed = 0;
+  std::string to;
+  std::string out;
+};
+
+struct GenerateArguments {
+  std::string kind;
+  std::int64_t jobs = 1000;
+  std::uint64_t seed = 0;
+  std::string to = "berth";
+  std::string out;
+};
+
+double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
+
+Json run_times(const trace::Trace& trace) {
+  std::vector<Duration> times;
+  double sum = 0;
+  for (const trace::TraceJob& job : trace.jobs) {
+    times.push_back(job.duration);
+    sum += in_seconds(job.duration);
+  }
+  if (times.empty()) return {{"mean", nullptr}, {"median", nullptr}, {"longest", nullptr}};
+  std::ranges::sort(times);
+  return {{"mean", sum / static_cast<double>(times.size())},
+          {"median", in_seconds(times[(times.size() - 1) / 2])},
+          {"longest", in_seconds(times.back())}};
+}
+
+/// What `info` says, as `--json` prints it.
+Json facts_of(const TraceInput& input) {
+  const trace::Trace& trace = input.trace;
+  std::map<std::int64_t, std::size_t> sizes;
+  std::size_t memory = 0, deadlines = 0, typed = 0;
+  std::uint32_t users = 0;
+  double gpu_hours = 0;
+  for (const trace::TraceJob& job : trace.jobs) {
+    const GpuRequest& gpu = job.spec.request.gpu;
+    ++sizes[gpu.count.raw()];
+    memory += gpu.vram > trace::kUnstated ? 1 : 0;
+    deadlines += job.spec.deadline != kNever ? 1 : 0;
+    typed += job.types.empty() ? 0 : 1;
+    gpu_hours += static_cast<double>(gpu.count.raw()) * in_seconds(job.duration) / 3600;
+    users = std::max(users, job.user.empty() ? 0U : job.spec.user.value());
+  }
+  Json by_size = Json::array();
+  for (const auto& [gpus, jobs] : sizes) by_size.push_back({{"gpus", gpus}, {"jobs", jobs}});
+  const bool any = !trace.jobs.empty();
+  const Duration span = any ? trace.jobs.back().submit - trace.jobs.front().submit : Duration(0);
+  return {{"format", input.format},
+          {"jobs", trace.jobs.size()},
+          {"left_out", trace.left_out},
+          {"skipped", trace.skipped},
+          {"span_seconds", in_seconds(span)},
+          {"run_time_seconds", run_times(trace)},
+          {"gpu_hours", gpu_hours},
+          {"jobs_by_gpus", by_size},
+          {"users", users},
+          {"with_memory", memory},
+          {"with_deadline", deadlines},
+          {"with_gpu_types", typed}};
+}
+
+std::string number(const Json& value, const char* form) {
+  if (!value.is_number()) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, form, value.get<double>());
+  return text;
+}
+
+std::string page_of(const Json& facts) {
+  const auto count = [&](const char* key) { return std::to_string(facts[key].get<std::size_t>()); };
+  Page page({});
+  page.line("format", facts["format"].get<std::string>());
+  page.line("jobs", count("jobs"));
+  page.line("left out", count("left_out"));
+  page.line("skipped", count("skipped"));
+  page.line("span", number(facts["span_seconds"], "%.0f s"));
+  const Json& times = facts["run_time_seconds"];
+  page.line("run time", "median " + number(times["median"], "%.0f s") + ", mean " +
+                            number(times["mean"], "%.0f s") + ", longest " +
+                            number(times["longest"], "%.0f s"));
+  page.line("GPU-hours", number(facts["gpu_hours"], "%.0f"));
+  std::string sizes;
+  for (const Json& size : facts["jobs_by_gpus"]) {
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size["jobs"].get<std::size_t>()) +
+             " of " + std::to_string(size["gpus"].get<std::int64_t>());
+  }
+  page.line("jobs by GPUs", sizes);
+  page.line("users", count("users"));
+  page.line("with memory", count("with_memory"));
+  page.line("with deadline", count("with_deadline"));
+  page.line("with GPU types", count("with_gpu_types"));
+  return page.text();
+}
+
+int info(const InfoArguments& arguments) {
+  const auto input = read_trace(arguments.file, arguments.trace, arguments.seed);
+  if (!input) return report_failure(input.error().message);
+  const Json facts = facts_of(*input);
+  return print(arguments.json ? json_text(facts) : page_of(facts));
+}
+
+Expected<trace::Writer> writer_of(const std::string& name) {
+  std::string known;
+  for (const trace::Format& format : trace::formats()) {
+    if (format.write == nullptr) continue;
+    if (format.name == name) return format.write;
+    known += (known.empty() ? "" : ", ") + std::string(format.name);
+  }
+  return fail(ErrorCode::NotFound,
+              "trace format '" + name + "' is none that berth writes; there are: " + known);
+}
+
+/// Other formats than berth's have no place for a job without a GPU.
+void leave_out_gpuless(trace::Trace& trace, const std::string& format) {
+  if (format == "berth") return;
+  const std::size_t count = std::erase_if(trace.jobs, [](const trace::TraceJob& job) {
+    return job.spec.request.gpu.count == GpuCount(0);
+  });
+  if (count == 0) return;
+  std::fprintf(stderr, "berth: left out %zu jobs without a GPU: %s has no place for them\n", count,
+               format.c_str());
+}
+
+Expected<void> write_trace(trace::Trace trace, const std::string& format, const std::string& out) {
+  const auto writer = writer_of(format);
+  if (!writer) return std::unexpected(writer.error());
+  leave_out_gpuless(trace, format);
+  return write_file(out, (*writer)(trace));
+}
+
+Expected<void> convert(const ConvertArguments& arguments) {
+  if (auto writer = writer_of(arguments.to); !writer) return std::unexpected(writer.error());
+  auto input = read_trace(arguments.file, arguments.trace, arguments.seed);
+  if (!input) return std::unexpected(input.error());
+  return write_trace(std::move(input->trace), arguments.to, arguments.out);
+}
+
+Expected<void> generate(const GenerateArguments& arguments) {
+  if (arguments.kind != "philly-like") {
+    return fail(ErrorCode::NotFound,
+                "nothing generates '" + arguments.kind + "'; there is: philly-like");
+  }
+  return write_trace(trace::philly_like(arguments.jobs, arguments.seed), arguments.to,
+                     arguments.out);
+}
+
+int code_of(const Expected<void>& done) { return done ? 0 : report_failure(done.error().message); }
+
+std::string written_formats() {
+  std::string known;
+  for (const trace::Format& format : trace::formats()) {
+    if (format.write != nullptr) known += (known.empty() ? "" : ", ") + std::string(format.name);
+  }
+  return known;
+}
+
+void add_info(CLI::App& verb, Action& chosen) {
+  auto arguments = std::make_shared<InfoArguments>();
+  CLI::App* const info_verb = verb.add_subcommand("info", "What is in a trace.");
+  info_verb->add_option("file", arguments->file, "The trace, or a journal of berthd.")->required();
+  add_trace_options(*info_verb, arguments->trace);
+  info_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")->capture_default_str();
+  info_verb->add_flag("--json", arguments->json, "As JSON.");
+  info_verb->callback([=, &chosen] { chosen = [=] { return info(*arguments); }; });
+}
+
+void add_convert(CLI::App& verb, Action& chosen) {
+  auto arguments = std::make_shared<ConvertArguments>();
+  CLI::App* const convert_verb = verb.add_subcommand("convert", "A trace in another format.");
+  convert_verb->add_option("file", arguments->file, "The trace, or a journal of berthd.")
+      ->required();
+  convert_verb->add_option("--to", arguments->to, "One of: " + written_formats() + ".")->required();
+  convert_verb->add_option("--out", arguments->out, "The file to write.")->required();
+  add_trace_options(*convert_verb, arguments->trace);
+  convert_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
+      ->capture_default_str();
+  convert_verb->callback([=, &chosen] { chosen = [=] { return code_of(convert(*arguments)); }; });
+}
+
+void add_generate(CLI::App& verb, Action& chosen) {
+  auto arguments = std::make_shared<GenerateArguments>();
+  CLI::App* const generate_verb =
+      verb.add_subcommand("generate", "A new trace, alike for the same seed.");
+  generate_verb->add_option("kind", arguments->kind, "philly-like.")->required();
+  generate_verb->add_option("--jobs", arguments->jobs, "How many.")
+      ->check(CLI::Range(std::int64_t{0}, trace::kMostGenerated))
+      ->capture_default_str();
+  generate_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
+      ->capture_default_str();
+  generate_verb->add_option("--to", arguments->to, "One of: " + written_formats() + ".")
+      ->capture_default_str();
+  generate_verb->add_option("--out", arguments->out, "The file to write.")->required();
+  generate_verb->callback([=, &chosen] { chosen = [=] { return code_of(generate(*arguments)); }; });
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app, Action& chosen) {
+  CLI::App* const verb = app.add_subcommand("trace", "Look at, convert and generate traces.");
+  verb->require_subcommand(1);
+  add_info(*verb, chosen);
+  add_convert(*verb, chosen);
+  add_generate(*verb, chosen);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,20 @@
+// A daemon's history as a trace: what was asked, and how long it really took.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::cli {
+
+/// True for the first bytes of an SQLite file.
+bool is_journal(std::string_view bytes);
+
+/// Every job that ran and has ended, from the first submission on; a job's run time is that of its
+/// last attempt. Those that never ran are left out. Opens the journal read-only, beside a running
+/// daemon if there is one. Errors: as journal::Store::open.
+Expected<trace::Trace> read_history(const std::string& path);
+
+}  // namespace berth::cli

@@ -1,0 +1,46 @@
+// Traces and clusters as verbs name them: files, packed or plain, and a daemon's journal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/cluster.hpp"
+#include "core/error.hpp"
+#include "trace/formats.hpp"
+#include "trace/trace.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace berth::cli {
+
+/// How a trace is read, whatever it is read for.
+struct TraceArguments {
+  std::string format;  ///< "": told by the first line.
+  std::string vram_model;
+  std::string profiles;
+  std::string profile_type;
+  bool lenient = false;
+};
+
+void add_trace_options(CLI::App& verb, TraceArguments& arguments);
+
+/// A trace that was read, and how.
+struct TraceInput {
+  trace::Trace trace;
+  std::string format;
+};
+
+/// Says on standard error which bad rows were skipped. `seed` is for what is drawn. Errors: of
+/// reading each file, naming it.
+Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& arguments,
+                                std::uint64_t seed);
+
+/// `NxG`, `SxNxG`, or else the name of a cluster file. Errors: of the text, or of reading the file.
+Expected<Cluster> read_cluster(const std::string& text);
+
+/// A file's text, packed or plain. Errors: Io or BadData naming the file.
+Expected<std::string> read_text(const std::string& path);
+
+}  // namespace berth::cli

@@ -1,0 +1,251 @@
+// Goal: `berth trace` says what is in a trace, converts it and generates one; `berth sim` replays
+// any of them.
+// Method: runs the real program on small files, and on a journal of an engine with a random past.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "journal/support.hpp"
+#include "support/paths.hpp"
+#include "support/process.hpp"
+
+namespace berth::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr int kFailed = 125;
+constexpr int kBadUsage = 2;
+
+constexpr auto kPhilly =
+    "timestamp,duration,num_gpus,gpu_time,cluster\n"
+    "2020-01-01 00:00:00,3600.0,2,7200.0,a\n"
+    "2020-01-01 01:00:00,1800.0,1,1800.0,b\n"
+    "2020-01-01 02:00:00,60.0,1,60.0,a\n";
+
+class Trace : public testing::Test {
+ protected:
+  static Ran trace(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "trace");
+    return run_program("berth", arguments);
+  }
+  static nlohmann::json facts(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "info");
+    arguments.emplace_back("--json");
+    const Ran ran = trace(arguments);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out, nullptr, false);
+  }
+  /// A history of three jobs, written as berthd does: one that ran twice, one that never did.
+  std::string write_journal() {
+    const std::string path = scratch_ / "journal.db";
+    journal::Store store = need_store(path);
+    need(store.begin());
+    add_job(store, 1, {.asked = 0, .started = 10, .ended = 40});
+    add_job(store, 2, {.asked = 5, .started = -1, .ended = 20});
+    add_job(store, 3, {.asked = 30, .started = 50, .ended = 57});
+    need(store.commit());
+    return path;
+  }
+
+  ScratchFolder scratch_;
+  std::string philly_ = scratch_.write("p.csv", kPhilly);
+
+ private:
+  struct Times {
+    std::int64_t asked, started, ended;
+  };
+  static Instant at(std::int64_t second) { return kStart + seconds(1'700'000'000 + second); }
+
+  static void add_job(journal::Store& store, std::uint64_t number, const Times& times) {
+    const JobId job(number);
+    JobSpec spec{.user = UserId(1001)};
+    spec.request.gpu = {.count = GpuCount(1), .vram = Bytes(std::int64_t{4} << 30)};
+    need(store.add_job({.job = job, .spec = spec, .submitted = at(times.asked), .name = "n,x"}));
+    const journal::End end{.at = at(times.ended)};
+    if (times.started >= 0) {
+      need(store.add_attempt({.job = job, .attempt = Attempt(1), .granted = at(times.asked)}));
+      need(store.end_attempt(job, Attempt(1), {.at = at(times.asked + 1)}));
+      need(store.add_attempt({.job = job, .attempt = Attempt(2), .granted = at(times.started)}));
+      need(store.set_started(job, Attempt(2), at(times.started)));
+      need(store.end_attempt(job, Attempt(2), end));
+    }
+    need(store.end_job(job, end));
+  }
+};
+
+TEST_F(Trace, InfoSaysWhatIsInIt) {
+  const Ran ran = trace({"info", philly_});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out,
+            "format        philly\n"
+            "jobs          3\n"
+            "left out      0\n"
+            "skipped       0\n"
+            "span          7200 s\n"
+            "run time      median 1800 s, mean 1820 s, longest 3600 s\n"
+            "GPU-hours     3\n"
+            "jobs by GPUs  2 of 1, 1 of 2\n"
+            "users         2\n"
+            "with memory   0\n"
+            "with deadline 0\n"
+            "with GPU types 0\n");
+  const auto json = facts({philly_});
+  EXPECT_EQ(json.value("jobs", 0), 3);
+  EXPECT_EQ(json.value("format", ""), "philly");
+  EXPECT_DOUBLE_EQ(json["run_time_seconds"].value("mean", 0.0), 1820);
+}
+
+TEST_F(Trace, InfoOfNoJobs) {
+  const std::string empty = scratch_.write("e.csv", "job_id,num_gpu,submit_time,duration\n");
+  const Ran ran = trace({"info", empty});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("median -, mean -, longest -"));
+}
+
+TEST_F(Trace, BadRowsAreRefusedOrCounted) {
+  const std::string bad =
+      scratch_.write("bad.csv", std::string(kPhilly) + "later,1,1,1,a\n2020-01-01,1\n");
+  const Ran refused = trace({"info", bad});
+  EXPECT_EQ(refused.exit_code, kFailed);
+  EXPECT_THAT(refused.err, HasSubstr("bad.csv:5: column 'timestamp': 'later', expected a time"));
+  EXPECT_EQ(refused.out, "");
+  const Ran skipped = trace({"info", bad, "--lenient"});
+  EXPECT_EQ(skipped.exit_code, 0);
+  EXPECT_THAT(skipped.err, AllOf(HasSubstr("bad.csv: skipped 2 bad rows; the first: "),
+                                 HasSubstr("bad.csv:5: column 'timestamp': 'later'")));
+  EXPECT_THAT(skipped.out, AllOf(HasSubstr("jobs          3\n"), HasSubstr("skipped       2\n")));
+}
+
+TEST_F(Trace, ConvertsToWhatTheSimulatorReplaysAlike) {
+  const auto replayed = [&](const std::string& file) {
+    const Ran ran = run_program("berth", {"sim", "--trace", file, "--cluster", "1x2", "--policy",
+                                          "fifo", "--jobs", scratch_ / "jobs.csv"});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return read_file(scratch_ / "jobs.csv");
+  };
+  const std::string expected = replayed(philly_);
+  EXPECT_THAT(expected, HasSubstr("\n2,3600,3600,5400,0,1800,1,0,0\n"));
+  for (const char* format : {"berth", "tiresias", "swf"}) {
+    const std::string out = scratch_ / format;
+    const Ran ran = trace({"convert", philly_, "--to", format, "--out", out});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_EQ(facts({out}).value("format", ""), format);
+    EXPECT_EQ(replayed(out), expected) << format;
+  }
+}
+
+TEST_F(Trace, OtherFormatsHaveNoPlaceForAJobWithoutAGpu) {
+  const std::string own =
+      scratch_.write("o.csv", "job,submit_seconds,duration_seconds,gpus\na,0,1,0\nb,1,1,1\n");
+  const Ran ran = trace({"convert", own, "--to", "tiresias", "--out", scratch_ / "t"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, "berth: left out 1 jobs without a GPU: tiresias has no place for them\n");
+  EXPECT_EQ(facts({scratch_ / "t"}).value("jobs", 0), 1);
+}
+
+TEST_F(Trace, AJournalIsItsHistory) {
+  const std::string journal = write_journal();
+  const auto json = facts({journal});
+  EXPECT_EQ(json.value("format", ""), "berth");
+  EXPECT_EQ(json.value("jobs", 0), 2);
+  EXPECT_EQ(json.value("left_out", 0), 1) << "it never ran";
+  EXPECT_EQ(json.value("with_memory", 0), 2);
+  const Ran ran = trace({"convert", journal, "--to", "berth", "--out", scratch_ / "h.csv"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string text = read_file(scratch_ / "h.csv");
+  EXPECT_THAT(text, HasSubstr("\n1,1001,n_x,0,30,1,4294967296,"));
+  EXPECT_THAT(text, HasSubstr("\n3,1001,n_x,30,7,1,4294967296,"));
+  EXPECT_EQ(trace({"info", journal, "--format", "swf"}).exit_code, kFailed);
+}
+
+TEST_F(Trace, AModelGivesMemory) {
+  const std::vector<std::string> model = {"--vram-model", "uniform:2G-20G"};
+  EXPECT_EQ(facts({philly_}).value("with_memory", -1), 0);
+  EXPECT_EQ(facts({philly_, model[0], model[1]}).value("with_memory", 0), 3);
+  const auto converted = [&](const std::string& seed) {
+    const Ran ran = trace({"convert", philly_, "--to", "berth", "--out", scratch_ / "v.csv",
+                           model[0], model[1], "--seed", seed});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return read_file(scratch_ / "v.csv");
+  };
+  EXPECT_EQ(converted("5"), converted("5"));
+  EXPECT_NE(converted("5"), converted("6"));
+  const std::string quantiles = scratch_.write("q.csv", "quantile,vram\n0,3G\n1,3G\n");
+  const Ran ran = trace({"convert", philly_, "--to", "berth", "--out", scratch_ / "v.csv",
+                         "--vram-model", quantiles});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(read_file(scratch_ / "v.csv"), HasSubstr(",2,3221225472,"));
+  const Ran bad = trace({"info", philly_, "--vram-model", "normal:1G-2G"});
+  EXPECT_EQ(bad.exit_code, kFailed);
+  EXPECT_THAT(bad.err, HasSubstr("memory model 'normal:1G-2G': expected uniform:LOW-HIGH"));
+}
+
+TEST_F(Trace, ProfilesAreAFileOrAFolder) {
+  const std::string steps = scratch_.write("g.trace", "Net\tc\t-n\t1\t1000\t0\t1\n");
+  const std::string rates =
+      scratch_.write("rates.json", R"json({"v100": {"('Net', 1)": {"null": 4.0}}})json");
+  EXPECT_DOUBLE_EQ(facts({steps, "--profiles", rates})["run_time_seconds"]["mean"].get<double>(),
+                   250);
+  EXPECT_THAT(trace({"info", steps}).err, HasSubstr("--profiles names the file of throughputs"));
+  std::filesystem::create_directories(scratch_.path() / "models/net");
+  scratch_.write("models/net/validation-64.csv", "iteration\n100\n");
+  scratch_.write("models/net/placements.csv", "placement,local_bsz,step_time\n1,64,3.0\n");
+  scratch_.write("models/notes.txt", "no table");
+  const std::string sia =
+      scratch_.write("w.csv", "name,time,application,num_replicas,batch_size\na,0,net,1,64\n");
+  EXPECT_DOUBLE_EQ(
+      facts({sia, "--profiles", scratch_ / "models"})["run_time_seconds"]["mean"].get<double>(),
+      300);
+}
+
+TEST_F(Trace, GeneratesTheSameForOneSeed) {
+  const auto generated = [&](const std::string& seed) {
+    const std::string out = scratch_ / "g.csv";
+    const Ran ran =
+        trace({"generate", "philly-like", "--jobs", "50", "--seed", seed, "--out", out});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_EQ(facts({out}).value("jobs", 0), 50);
+    return read_file(out);
+  };
+  EXPECT_EQ(generated("1"), generated("1"));
+  EXPECT_NE(generated("1"), generated("2"));
+}
+
+TEST_F(Trace, NamesWhatItDoesNotKnow) {
+  const Ran kind = trace({"generate", "moon-like", "--out", scratch_ / "x"});
+  EXPECT_EQ(kind.exit_code, kFailed);
+  EXPECT_EQ(kind.err, "berth: nothing generates 'moon-like'; there is: philly-like\n");
+  const Ran to = trace({"convert", philly_, "--to", "muri", "--out", scratch_ / "x"});
+  EXPECT_EQ(to.exit_code, kFailed);
+  EXPECT_EQ(to.err,
+            "berth: trace format 'muri' is none that berth writes; there are: berth, swf, "
+            "tiresias\n");
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "x"));
+  EXPECT_EQ(trace({}).exit_code, kBadUsage);
+  EXPECT_EQ(trace({"info"}).exit_code, kBadUsage);
+  EXPECT_EQ(trace({"generate", "philly-like", "--jobs", "-1", "--out", "x"}).exit_code, kBadUsage);
+}
+
+TEST_F(Trace, PackedFilesAreReadByTheSimulatorToo) {
+  const std::string path = scratch_ / "p.csv.gz";
+  const gzFile file = gzopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  EXPECT_GT(gzputs(file, kPhilly), 0);
+  ASSERT_EQ(gzclose(file), Z_OK);
+  EXPECT_EQ(facts({path}).value("jobs", 0), 3);
+  const std::string nodes = scratch_.write("c.toml", "[[node]]\ngpus = 2\ncount = 2\n");
+  const Ran ran = run_program("berth", {"sim", "--trace", path, "--cluster", nodes});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("3 jobs"));
+  const Ran cut = trace({"info", scratch_.write("cut.gz", read_file(path).substr(0, 40))});
+  EXPECT_EQ(cut.exit_code, kFailed);
+  EXPECT_THAT(cut.err, HasSubstr("cut.gz: the gzip data is cut short"));
+}
+
+}  // namespace
+}  // namespace berth::test
