@@ -8,7 +8,8 @@ namespace berth {
 
 namespace {
 
-constexpr Bytes kRequestStep{std::int64_t{64} << 20};  ///< Requests stay multiples of it.
+/// Requests stay multiples of it; shells round what they measure up to one.
+constexpr Bytes kRequestStep{std::int64_t{64} << 20};
 
 const Share* share_on(const Job& job, GpuId gpu) {
   const auto share = std::ranges::find(job.grant.shares, gpu, &Share::gpu);
@@ -43,13 +44,13 @@ Bytes largest_request(const Job& job, const Cluster& cluster) {
 /// Under pressure, who took more than was granted gives way, the largest overrun first: the others'
 /// guarantee holds only as long as everybody stays within their charge. One at a time: what the one
 /// leaves may be enough. Foreign use alone is nobody's overrun: admission has stopped, no more can
-/// be done.
+/// be done. Less than a step over may be the rounding of a figure that was within the charge.
 void Engine::relieve(GpuId gpu) {
   if (state_.settings.admission.mode != AdmissionMode::Guarantee) return;
   const GpuUse& use = state_.ledger.use().gpu(gpu);
   if (use.tenants < 2 || !is_under_pressure(state_.cluster.gpu(gpu), use)) return;
   Job* offender = nullptr;
-  Bytes most(0);
+  Bytes most = kRequestStep - Bytes(1);
   for (const JobId id : state_.running) {
     Job& job = state_.jobs.at(id);
     const Share* const share = share_on(job, gpu);

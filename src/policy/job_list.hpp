@@ -43,8 +43,10 @@ class JobList {
     for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
   }
 
+  /// Nothing for one that has seen nothing yet; no job at all is job 0.
   Snapshot save() const {
     ByteWriter writer;
+    if (!fresh_ && ids_.empty()) writer.integer(0);
     for (const JobId id : ids_) writer.integer(static_cast<std::int64_t>(id.value()));
     return writer.take();
   }
@@ -54,7 +56,8 @@ class JobList {
     while (!reader.at_end()) {
       ids_.push_back(JobId(static_cast<JobId::rep>(reader.integer())));
     }
-    fresh_ = false;
+    if (ids_.size() == 1 && ids_.front() == JobId(0)) ids_.clear();
+    fresh_ = bytes.empty();
     unchecked_ = true;
     if (reader.failed()) return fail(ErrorCode::BadData, "policy memory: cut short");
     std::vector<JobId> sorted = ids_;
