@@ -76,7 +76,7 @@ bool Pipeline::plans_changed(std::span<const Event> events) const {
 
 Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> events) {
   order_->configure(options_, view.settings());
-  placer_->configure(view.settings());
+  placer_->prepare(view, events);
   Decisions decisions = order_->prepare(view, events);
   refresh(view, events);
   revisit_.reset();

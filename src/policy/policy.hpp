@@ -91,8 +91,9 @@ class Placer {
  public:
   virtual ~Placer() = default;
 
-  /// Before each pass: what the settings say.
-  virtual void configure(const Settings&) {}
+  /// Once per pass, before any place(): what the settings, the jobs and chance (view.rng()) say. A
+  /// placer nobody prepared still places; it knows no jobs.
+  virtual void prepare(const ClusterView&, std::span<const Event>) {}
 
   /// Returns a placement that trial.look() says fits, or why there is none.
   virtual Placed place(const Ask& ask, JobId job, const Trial& trial) const = 0;

@@ -44,8 +44,8 @@ struct Choice {
 
 class LeastShared final : public Placer {
  public:
-  void configure(const Settings& settings) override {
-    busy_from_ = settings.headroom.share_below_percent;
+  void prepare(const ClusterView& view, std::span<const Event>) override {
+    busy_from_ = view.settings().headroom.share_below_percent;
   }
 
   Placed place(const Ask& ask, JobId job, const Trial& trial) const override {

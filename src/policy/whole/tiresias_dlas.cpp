@@ -54,6 +54,7 @@ class TiresiasDlas final : public Policy {
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     const std::size_t before = jobs_.ids().size();
+    placer_->prepare(view, events);
     const std::size_t arrived = jobs_.update(view, events, *placer_);
     const bool ended = jobs_.ids().size() - arrived != before;
     if (ended) drop_ended(view);

@@ -27,6 +27,7 @@ class TiresiasSorted final : public Policy {
       : key_(key), placer_(std::move(placer)) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
+    placer_->prepare(view, events);
     list_.update(view, events, *placer_);
     sort(view);
     Decisions decisions = repack(view, list_.ids(), *placer_).decisions;
