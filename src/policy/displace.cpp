@@ -77,19 +77,34 @@ void Pass::rank_running() {
       running_.push_back({group_rank(job.user()), ranked.rank, id});
     }
   }
-  std::ranges::sort(running_, {},
-                    [](const Running& r) { return std::tie(r.group, r.rank, r.job); });
+}
+
+/// Puts those of worse rank than this at the end, in order. Waiting jobs come best first, so what
+/// is sorted for one serves all that follow, and those that are safe from all are never sorted.
+std::size_t Pass::sort_worse_than(const Head& head) {
+  const auto key = std::tie(head.group, head.at->rank);
+  const bool is_sorted = sorted_from_ && sorted_by_ <= key;
+  if (!is_sorted) {
+    const auto worse = std::ranges::partition(running_, [&](const Running& running) {
+      return std::tie(running.group, running.rank) <= key;
+    });
+    std::ranges::sort(worse, {}, [](const Running& r) { return std::tie(r.group, r.rank, r.job); });
+    sorted_from_ = static_cast<std::size_t>(worse.begin() - running_.begin());
+    sorted_by_ = key;
+  }
+  const auto first = std::ranges::upper_bound(
+      std::span(running_).subspan(*sorted_from_), key, {},
+      [](const Running& running) { return std::tie(running.group, running.rank); });
+  return *sorted_from_ +
+         static_cast<std::size_t>(first - std::span(running_).subspan(*sorted_from_).begin());
 }
 
 std::vector<std::size_t> Pass::worse_than(const Head& head) {
   rank_running();
-  const auto first = std::ranges::upper_bound(
-      running_, std::tie(head.group, head.at->rank), {},
-      [](const Running& running) { return std::tie(running.group, running.rank); });
+  const std::size_t first = sort_worse_than(head);
   std::vector<std::size_t> worst_first;
-  for (auto i = std::ssize(running_) - 1; i >= first - running_.begin(); --i) {
-    const auto index = static_cast<std::size_t>(i);
-    if (!running_[index].gone) worst_first.push_back(index);
+  for (std::size_t i = running_.size(); i-- > first;) {
+    if (!running_[i].gone) worst_first.push_back(i);
   }
   return worst_first;
 }

@@ -1,6 +1,8 @@
 // The part of a pass that keeps places for jobs that wait, and lends them meanwhile.
 #include <algorithm>
+#include <bit>
 
+#include "core/assert.hpp"
 #include "policy/pass.hpp"
 #include "policy/timeline.hpp"
 
@@ -10,18 +12,44 @@ void Pass::load_holds() {
   for (const Hold& hold : view_.holds()) {
     if (is_usable(hold)) holds_.push_back(hold);
   }
-  for (Hold& hold : holds_) {
-    if (options_.plans == Plans::Enforced) renew(hold);
-    count_outlasting(hold);
+  const std::vector<std::vector<JobId>> occupants = occupants_of(holds_);
+  for (std::size_t h = 0; h < holds_.size(); ++h) {
+    if (options_.plans == Plans::Enforced) renew(holds_[h], occupants[h]);
+    count_outlasting(holds_[h], occupants[h]);
   }
   std::erase_if(holds_, [&](const Hold& hold) { return !can_still_serve(hold); });
   trial_.respect(holds_, view_.now());
 }
 
+/// By hold, the jobs with a berth on a GPU of its place, or on a node of it, ascending. One look at
+/// what is granted serves all holds: places are few, grants are many.
+std::vector<std::vector<JobId>> Pass::occupants_of(std::span<const Hold> holds) const {
+  std::vector<std::vector<JobId>> occupants(holds.size());
+  if (holds.empty()) return occupants;
+  BERTH_ASSERT(holds.size() <= 64);
+  const Cluster& cluster = view_.cluster();
+  std::vector<std::uint64_t> kept(cluster.nodes().size(), 0);
+  for (std::size_t h = 0; h < holds.size(); ++h) {
+    kept[holds[h].placement.host.value()] |= std::uint64_t{1} << h;
+    for (const GpuId gpu : holds[h].placement.gpus) {
+      kept[cluster.node_of(gpu).value()] |= std::uint64_t{1} << h;
+    }
+  }
+  for (const JobId id : view_.running()) {
+    std::uint64_t on = 0;
+    for_each_node(cluster, view_.job(id).grant(),
+                  [&](NodeId node, std::size_t) { on |= kept[node.value()]; });
+    for (; on != 0; on &= on - 1) {
+      occupants[static_cast<std::size_t>(std::countr_zero(on))].push_back(id);
+    }
+  }
+  return occupants;
+}
+
 /// Sums up who will still be there when the hold begins: all but those it waits for and those whose
 /// plans end in time. Where no plan bounds it and no list says whom it waits for, those are the
 /// occupants up to `after_grant`; everyone later is taken to stay.
-void Pass::count_outlasting(Hold& hold) const {
+void Pass::count_outlasting(Hold& hold, std::span<const JobId> occupants) const {
   const std::size_t gpus = hold.placement.gpus.size();
   hold.lent.assign(gpus, Bytes(0));
   hold.lent_tenants.assign(gpus, 0);
@@ -31,7 +59,7 @@ void Pass::count_outlasting(Hold& hold) const {
     return listed ? std::ranges::binary_search(hold.awaited, number)
                   : hold.from == kNever && number <= hold.after_grant;
   };
-  for (const JobId id : view_.running()) {
+  for (const JobId id : occupants) {
     const JobView job = view_.job(id);
     if (job.state() == JobState::Stopping || awaits(job.grant_number())) continue;
     lend(hold, job.grant(), counted(job));
@@ -119,7 +147,7 @@ void Pass::reserve(JobId id, const Ask& ask) {
                       .lent = {},
                       .lent_tenants = {},
                       .lent_milli = {}});
-    count_outlasting(holds_.back());
+    count_outlasting(holds_.back(), occupants_of(std::span(holds_).last(1)).front());
     tally_.take(view_.job(id));
   }
   trial_.respect(holds_, view_.now());

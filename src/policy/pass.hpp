@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "core/decision.hpp"
@@ -65,6 +66,7 @@ class Pass {
 
   // Whom a job may displace (displace.cpp).
   void rank_running();
+  std::size_t sort_worse_than(const Head& head);
   std::vector<std::size_t> worse_than(const Head& head);
   bool can_gain(const Ask& ask, std::span<const std::size_t> victims) const;
   void displace(std::size_t victim);
@@ -82,7 +84,8 @@ class Pass {
   bool may_reserve(JobId id, Why why) const;
   bool is_usable(const Hold& hold) const;
   bool can_still_serve(const Hold& hold) const;
-  void count_outlasting(Hold& hold) const;
+  std::vector<std::vector<JobId>> occupants_of(std::span<const Hold> holds) const;
+  void count_outlasting(Hold& hold, std::span<const JobId> occupants) const;
   void lend(Hold& hold, const Grant& grant, Duration planned) const;
   void start_held();
   void reserve(JobId id, const Ask& ask);
@@ -94,7 +97,7 @@ class Pass {
   std::vector<Leaving> leaving_by_limit() const;
   std::vector<Leaving> leaving_by_expectation() const;
   void await(Hold& hold, std::span<const Leaving> leaving);
-  void renew(Hold& hold);
+  void renew(Hold& hold, std::span<const JobId> occupants);
   Duration lend_for(JobId id);
   bool touches(const Hold& hold, const Grant& grant) const;
   Duration counted(const JobView& job) const;
@@ -119,7 +122,9 @@ class Pass {
   bool hold_dropped_ = false;
   std::optional<Instant> revisit_;
   std::vector<JobId> leaving_;    ///< Stopping already, or displaced in this pass.
-  std::vector<Running> running_;  ///< Best first; filled when first needed.
+  std::vector<Running> running_;  ///< Filled when first needed; sorted, best first, at its end.
+  std::optional<std::size_t> sorted_from_;
+  std::tuple<Rank, Rank> sorted_by_;
   bool ranked_ = false;
 };
 

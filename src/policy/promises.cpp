@@ -88,7 +88,7 @@ void Pass::promise_place(JobId id, const Ask& ask) {
             .lent_tenants = {},
             .lent_milli = {}};
   await(hold, std::span(leaving).first(earliest->gone));
-  count_outlasting(hold);
+  count_outlasting(hold, occupants_of(std::span(&hold, 1)).front());
   holds_.push_back(std::move(hold));
   tally_.take(view_.job(id));
 }
@@ -134,13 +134,13 @@ Duration Pass::lend_for(JobId id) {
 
 /// Lends on while somebody without a limit is awaited. Once they have all gone, everybody there is
 /// bounded, and the time is promised.
-void Pass::renew(Hold& hold) {
+void Pass::renew(Hold& hold, std::span<const JobId> occupants) {
   const bool lends = hold.lend > Duration::zero();
   if (lends) hold.lend = lend_for(hold.job);
   const Instant until = lent_until(hold, view_.now());
   Instant gone = view_.now();
   bool sure = true;
-  for (const JobId id : view_.running()) {
+  for (const JobId id : occupants) {
     const JobView job = view_.job(id);
     if (job.state() == JobState::Stopping || !touches(hold, job.grant())) continue;
     const Instant end = later(view_.now(), job.enforced());

@@ -31,8 +31,8 @@ struct Axes {
 /// straight lines; a step function is given with both points of each step.
 std::string line_chart(const Axes& axes, std::span<const Line> lines);
 
-/// One labelled dot each; those that no other one beats in both x and y (less is better) are joined:
-/// the Pareto front.
+/// One labelled dot each; those that no other one beats in both x and y (less is better) are
+/// joined: the Pareto front.
 std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::string, Point>> dots);
 
 /// A horizontal bar each, with its value in words.

@@ -1,4 +1,4 @@
-// A run as a Trace Event file: GPUs as tracks, jobs as slices; opens in Perfetto or chrome://tracing.
+// A run as a Trace Event file: GPUs as tracks, jobs as slices; opens in Perfetto.
 #pragma once
 
 #include <string>

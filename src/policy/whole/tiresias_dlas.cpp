@@ -267,7 +267,8 @@ Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
   return {};
 }
 
-/// `dlas`, `dlas-gpu`, `dlas-gpu-gittins`, `dlas-gpu+fixjump`, `dlas-gpu-K`; the peer writes a half as 05.
+/// `dlas`, `dlas-gpu`, `dlas-gpu-gittins`, `dlas-gpu+fixjump`, `dlas-gpu-K`; the peer writes a half
+/// as 05.
 Variant variant_of(std::string_view name) {
   const std::string_view suffix = name.substr(name.find("dlas") + 4);
   if (suffix.empty()) return {.by_gpu_time = false};
