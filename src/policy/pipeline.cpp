@@ -44,7 +44,8 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
     if (!lane->possible) lane->possible = feasibility_.allows(view.job(id), view, *placer_);
     if (*lane->possible) return;
     index_.erase(id);
-    impossible_.push_back(id);
+    const bool is_new = std::ranges::find(impossible_, id) == impossible_.end();
+    if (is_new) impossible_.push_back(id);  // several events may name it
   };
   const bool other_rules =
       admission_ != view.settings().admission || keys_ != view.settings().headroom;

@@ -1,6 +1,6 @@
 // Places kept for two jobs on the same GPUs, which admission allows beside each other under
-// `declared` or `free-memory` but not under `guarantee`: each was kept out by the place of the other,
-// and neither ever started, on empty GPUs.
+// `declared` or `free-memory` but not under `guarantee`: each was kept out by the place of the
+// other, and neither ever started, on empty GPUs.
 #include <gtest/gtest.h>
 
 #include "engine/rig.hpp"
