@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -99,6 +100,31 @@ bool set_aside(const Descriptor& file, Bytes size) {
   return ::fallocate(file.number(), FALLOC_FL_KEEP_SIZE, 0, size.raw()) == 0;
 }
 
+/// Writes what a writer before us left in the log once more, and waits for it. The log may read
+/// well and not be on the disk: a wait for it that failed made the system forget which pages it
+/// still owes, and every later wait would succeed without them.
+Expected<void> write_again(const Descriptor& log, const std::string& path) {
+  std::array<char, 1 << 16> part{};
+  ssize_t got = 0;
+  for (off_t at = 0; (got = ::pread(log.number(), part.data(), part.size(), at)) > 0; at += got) {
+    const auto size = static_cast<std::size_t>(got);
+    if (::pwrite(log.number(), part.data(), size, at) != got) got = -1;
+    if (got < 0) break;
+  }
+  if (got < 0 || ::fdatasync(log.number()) != 0) return system_error(path + "-wal", "no sync");
+  return {};
+}
+
+/// Begins the log anew, so that nothing beyond its end, left by a power loss, can ever be taken for
+/// part of it. Where a reader is in the way, or a full disk, it goes on as it is.
+Expected<void> begin_log(const Connection& db) {
+  const int code =
+      sqlite3_wal_checkpoint_v2(db.raw(), "main", SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+  const int primary = code & 0xff;
+  if (primary == SQLITE_OK || primary == SQLITE_BUSY || primary == SQLITE_FULL) return {};
+  return std::unexpected(db.error(code));
+}
+
 Expected<std::int64_t> last_entry(const Connection& db) {
   Query query(db,
               "SELECT max(ifnull((SELECT max(number) FROM entries), 0),"
@@ -150,6 +176,8 @@ Expected<void> Store::State::start_writing() {
   auto locked = lock_log(db);
   if (!locked) return std::unexpected(locked.error());
   log = std::move(*locked);
+  if (auto done = write_again(log, db.path()); !done) return done;
+  if (auto done = begin_log(db); !done) return done;
   if (auto done = upgrade(db); !done) return done;
   // The file and its log may be new names in their folder. SQLite waits for the folder only when it
   // waits for a log it has made, which sync() does in its place.
