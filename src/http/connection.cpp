@@ -84,6 +84,7 @@ void Connection::close() {
   if (stream_) std::exchange(stream_, nullptr)->end();
   output_.clear();
   input_ = {};
+  let_go();
   loop_->leave(place, user());
   const Descriptor closed(socket_.release());  // and what waits for it ends
 }
@@ -127,6 +128,13 @@ Connection::Step Connection::take(std::string_view bytes) {
     return Step::Again;
   }
   input_ = bytes.substr(*used);
+  held_ += *used;
+  if (!loop_->hold(user(), *used)) {
+    refuse({503, "uid " + std::to_string(user()) + " has more than " +
+                     std::to_string(loop_->limits.unanswered) +
+                     " bytes of requests here, which is the limit for one user; try again"});
+    return Step::Again;
+  }
   if (parser_.is_done()) return dispatch();
   if (place.patience == Patience::Idle) loop_->wait(place, Patience::Request);
   if (parser_.take_continue()) {
@@ -150,6 +158,7 @@ Connection::Step Connection::dispatch() {
 }
 
 void Connection::refuse(const Fault& fault) {
+  let_go();
   keep_alive_ = KeepAlive::No;
   std::string body = error_body(fault.message);
   std::string head =
@@ -182,6 +191,7 @@ Connection::Step Connection::drain() {
 
 void Connection::answer(Response response) {
   if (phase_ != Phase::Answering) return;
+  let_go();
   std::string head = header_of(response.status, response.content_type, keep_alive_, Framing::Length,
                                response.body.size());
   const bool is_bare = method_ == Method::Head || response.status == 204 || response.status == 304;
@@ -196,6 +206,7 @@ void Connection::begin_stream(std::shared_ptr<StreamState> stream,
     stream->end();
     return;
   }
+  let_go();
   if (is_http10_) keep_alive_ = KeepAlive::No;
   const Framing framing = is_http10_ ? Framing::UntilClosed : Framing::Chunked;
   output_.set(header_of(200, content_type, keep_alive_, framing));

@@ -47,14 +47,16 @@ std::optional<std::string> Loop::why_full(uid_t user) const {
            " connections, which is the limit; try again";
   }
   const auto of_user = of_user_.find(user);
-  if (of_user == of_user_.end() || of_user->second < limits.per_user) return std::nullopt;
+  if (of_user == of_user_.end() || of_user->second.connections < limits.per_user) {
+    return std::nullopt;
+  }
   return "uid " + std::to_string(user) + " has " + std::to_string(limits.per_user) +
          " connections, which is the limit for one user; close some";
 }
 
 void Loop::enter(std::shared_ptr<Connection> connection) {
   Connection& entered = *connection;
-  ++of_user_[entered.user()];
+  ++of_user_[entered.user()].connections;
   auto& endless = list(Patience::Endless);
   entered.place = {.at = endless.insert(endless.end(), std::move(connection))};
   entered.start();
@@ -71,7 +73,11 @@ void Loop::wait(Place& place, Patience patience) {
 
 void Loop::leave(const Place& place, uid_t user) {
   list(place.patience).erase(place.at);
-  if (--of_user_[user] == 0) of_user_.erase(user);
+  if (--of_user_[user].connections == 0) of_user_.erase(user);
+}
+
+bool Loop::hold(uid_t user, std::size_t bytes) {
+  return (of_user_[user].held += bytes) <= limits.unanswered;
 }
 
 void Loop::arm(Clock::time_point at) {

@@ -60,6 +60,10 @@ class Loop {
   /// From now on it has `patience`, until its expire() is called.
   void wait(Place& place, Patience patience);
   void leave(const Place& place, uid_t user);
+  /// More bytes of a request that is not answered yet. Returns: false if that is more than one user
+  /// may have here.
+  bool hold(uid_t user, std::size_t bytes);
+  void let_go(uid_t user, std::size_t bytes) { of_user_[user].held -= bytes; }
 
   const Limits limits;
   const Handler handler;
@@ -79,7 +83,11 @@ class Loop {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{io.get_executor()};
   /// By patience. All of one list wait equally long, so each is in the order of its ends.
   std::array<std::list<std::shared_ptr<Connection>>, 3> lists_;
-  std::map<uid_t, std::size_t> of_user_;  ///< How many there are.
+  struct OfUser {
+    std::size_t connections = 0;
+    std::size_t held = 0;  ///< Bytes of requests without an answer.
+  };
+  std::map<uid_t, OfUser> of_user_;  ///< Of those with a connection.
   boost::asio::steady_timer timer_{io};
   std::chrono::steady_clock::time_point armed_ = std::chrono::steady_clock::time_point::max();
 };

@@ -83,6 +83,7 @@ struct Limits {
   std::size_t backlog = 1024 * 1024;  ///< Of one stream; a longer single write() drops it, too.
   std::size_t connections = 4096;
   std::size_t per_user = 1024;  ///< Connections of one user, so that nobody takes them all.
+  std::size_t unanswered = 256 * 1024 * 1024;  ///< Bytes of one user's requests without an answer.
   /// A connection that sends nothing, or takes nothing of an answer. Streams and requests that the
   /// handler has are not idle.
   Duration idle = seconds(120);
@@ -108,7 +109,7 @@ class Server {
 };
 
 /// Answers that the server gives by itself: 400 for what is no HTTP/1.1 request (no Host, chunked
-/// on HTTP/1.0), 408, 413, 431, 503 above Limits::connections and Limits::per_user; each with a
+/// on HTTP/1.0), 408, 413, 431, 503 above Limits::connections, per_user and unanswered; each with a
 /// JSON body as error_body.
 std::string error_body(std::string_view message);
 

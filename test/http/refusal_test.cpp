@@ -172,6 +172,26 @@ TEST_F(Refusal, OneUsersConnectionsBeyondTheirLimit) {
   EXPECT_TRUE(first.request("GET", "/"));
 }
 
+TEST_F(Refusal, OneUsersRequestsBeyondTheirLimit) {
+  serve_echo({.unanswered = 1000});
+  RawPeer first(path_);
+  const std::string much = "Host: a\r\nX: " + std::string(700, 'x') + "\r\n";
+  first.send(post(much + "Expect: 100-Continue\r\nContent-Length: 3\r\n"));
+  first.receive_until("\r\n\r\n");  // its header has been read
+  RawPeer second(path_);
+  second.send(post(much + "Content-Length: 3\r\n", "def"));
+  const std::string refused = second.receive_all();
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 503 ")) << refused;
+  const std::string reason = "uid " + std::to_string(getuid()) +
+                             " has more than 1000 bytes of requests here, which is the limit";
+  EXPECT_NE(refused.find(reason), std::string::npos) << refused;
+  first.send("abc");
+  EXPECT_TRUE(first.receive_until("abc").ends_with("POST /\nabc"));
+  RawPeer third(path_);  // the first is answered
+  third.send(post(much + "Content-Length: 3\r\n", "ghi"));
+  EXPECT_TRUE(third.receive_until("ghi").ends_with("POST /\nghi"));
+}
+
 TEST_F(Refusal, OnlyABodyThatIsWelcomeIsAskedFor) {
   serve_echo({.body = 1000});
   RawPeer peer(path_);
