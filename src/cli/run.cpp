@@ -38,6 +38,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"doctor", plain<add_doctor>},
     {"sim", plain<add_sim>},
     {"compare", plain<add_compare>},
+    {"policies", plain<add_policies>},
     {"trace", plain<add_trace>},
     {"version", plain<add_version>},
 });

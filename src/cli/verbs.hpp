@@ -37,6 +37,7 @@ void add_gpus(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
 void add_sim(CLI::App& app, Action& chosen);
 void add_compare(CLI::App& app, Action& chosen);
+void add_policies(CLI::App& app, Action& chosen);
 void add_trace(CLI::App& app, Action& chosen);
 void add_version(CLI::App& app, Action& chosen);
 
