@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/amounts.hpp"
+#include "core/toml_bytes.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -136,6 +137,7 @@ Expected<void> add_kind(Cluster& cluster, const NodeKind& kind, std::string_view
 }  // namespace
 
 Expected<Cluster> read_toml_cluster(std::string_view text, std::string_view file) {
+  if (auto fit = check_toml_bytes(text, file); !fit) return std::unexpected(fit.error());
   const toml::parse_result parsed = toml::parse(text, file);
   if (!parsed) {
     const toml::source_position at = parsed.error().source().begin;

@@ -84,6 +84,7 @@ TEST(TomlCluster, NamesLineColumnKeyAndLimit) {
   EXPECT_EQ(error("node = 4\n"), "c.toml: no [[node]] table");
   EXPECT_THAT(error("node = [4]\n"), HasSubstr("node: must be [[node]] tables"));
   EXPECT_THAT(error("[[node]\n"), HasSubstr("c.toml:1:"));
+  EXPECT_THAT(error("[[node]]\n\xc3\xa9 = 1\n"), HasSubstr("c.toml:2:1: more than ASCII"));
   EXPECT_EQ(error("[[node]]\ncount = 1000000\ngpus = 2\n"), "c.toml: more than 1,000,000 GPUs");
 }
 
