@@ -310,8 +310,7 @@ void Daemon::turn() {
 bool Daemon::could_start() const {
   const bool arrives = std::ranges::any_of(
       asked_, [](const Asked& asked) { return asked.submission || !asked.inputs.empty(); });
-  const ClusterView view = keeper_->engine().view();
-  return arrives || view.job_count() > view.running().size();
+  return arrives || somebody_waits(keeper_->engine().view(), inputs_);
 }
 
 /// True if a step now could start a job on a GPU of which what is known is too old. A look that

@@ -35,7 +35,21 @@ bool holds_anything(const Look& look, JobId job) {
   });
 }
 
+/// True if its job gives its berth back and runs again.
+bool requeues(const Input& input, const ClusterView& view) {
+  const auto* const released = std::get_if<Released>(&input);
+  const auto* const failed = std::get_if<StartFailed>(&input);
+  if (released == nullptr && failed == nullptr) return false;
+  const Job* const job = view.find(released != nullptr ? released->job : failed->job);
+  return job != nullptr && !job->ending;
+}
+
 }  // namespace
+
+bool somebody_waits(const ClusterView& view, std::span<const Input> inputs) {
+  return view.job_count() > view.running().size() ||
+         std::ranges::any_of(inputs, [&](const Input& input) { return requeues(input, view); });
+}
 
 void Watcher::changed(const std::vector<GpuId>& gpus, Instant now) {
   for (const GpuId gpu : gpus) gpus_[gpu.value()].changed = now;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Leaving {
   Instant ended;
   std::set<GpuId> unseen;  ///< GPUs not yet seen without it.
 };
+
+/// True if a job waits, or will once these inputs have taken its berth: a step could start it.
+bool somebody_waits(const ClusterView& view, std::span<const Input> inputs);
 
 class Watcher {
  public:

@@ -261,5 +261,26 @@ TEST_F(WatcherTest, AFaultOfASilentGpuStandsToo) {
   EXPECT_EQ(health(see(kFirst, 5, {})), std::nullopt);
 }
 
+// ---- Who waits -------------------------------------------------------------------------------
+
+/// Both jobs hold berths; a step that gives one back may start its job at once, on another GPU.
+TEST_F(WatcherTest, WhoGivesABerthBackToRunAgainWaits) {
+  const Attempt first(1);
+  EXPECT_FALSE(somebody_waits(engine_.view(), {}));
+  const std::vector<Input> failed = {StartFailed{JobId(1), first}};
+  EXPECT_TRUE(somebody_waits(engine_.view(), failed));
+  const std::vector<Input> released = {Ticked{}, Released{JobId(2), first}};
+  EXPECT_TRUE(somebody_waits(engine_.view(), released));
+  engine_.step(at(1), std::vector<Input>{Exited{JobId(2), first}});  // for good
+  EXPECT_FALSE(somebody_waits(engine_.view(), released));
+  engine_.step(at(2), released);
+  EXPECT_FALSE(somebody_waits(engine_.view(), {}));
+  engine_.step(at(3), std::vector<Input>{HoldAsked{JobId(9)}, GpuHealth{kSecond, false}});
+  JobSpec spec;
+  spec.request.gpu = {.count = GpuCount(2), .vram = kGib, .sharing = Sharing::Alone};
+  engine_.step(at(4), std::vector<Input>{Submitted{JobId(3), spec}});
+  EXPECT_TRUE(somebody_waits(engine_.view(), {}));
+}
+
 }  // namespace
 }  // namespace berth::daemon
