@@ -34,6 +34,7 @@ class JobList {
     fresh_ = unchecked_ = false;
     for (const Event& event : events) {
       if (event.kind == EventKind::Submitted) append(view, event.job, placer);
+      if (event.kind == EventKind::Requeued) check_again(view, event.job, placer);
     }
     return ids_.size() - before;
   }
@@ -79,6 +80,14 @@ class JobList {
     const bool possible =
         holds_berth(job->state) || feasibility_.allows(view.job(id), view, placer);
     (possible ? ids_ : impossible_).push_back(id);
+  }
+  /// One that ran may have got its berth from another placement, or ask for more memory now.
+  void check_again(const ClusterView& view, JobId id, const Placer& placer) {
+    const Job* const job = view.find(id);
+    if (job == nullptr || job->state != JobState::Queued) return;
+    if (std::ranges::find(ids_, id) == ids_.end()) return;
+    if (std::ranges::find(impossible_, id) != impossible_.end()) return;
+    if (!feasibility_.allows(view.job(id), view, placer)) impossible_.push_back(id);
   }
   void append_all(const ClusterView& view, const Placer& placer) {
     std::vector<JobId> all(view.running().begin(), view.running().end());
