@@ -1,0 +1,66 @@
+// Goal: the simulation would notice. Method: the made-up daemon and its disk
+// get one defect each (plan.hpp); some seed must break an invariant, in words
+// that fit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dst/simulation.hpp"
+
+namespace berth::dst {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kMostSeeds = 150;
+
+/// What the first seed finds that finds anything; "" if none does.
+std::string found_with(Defect defect) {
+  for (std::uint64_t seed = 1; seed <= kMostSeeds; ++seed) {
+    if (const auto finding = simulate(seed, defect).finding) return *finding;
+  }
+  return "";
+}
+
+TEST(Defects, AStartThatIsForgotten) {
+  EXPECT_THAT(found_with(Defect::ForgetsAStart), HasSubstr("does not come to an end"));
+}
+
+TEST(Defects, AnEndThatIsNeverTold) {
+  EXPECT_THAT(found_with(Defect::DropsAnEnd), HasSubstr("does not come to an end"));
+}
+
+TEST(Defects, ALaunchWithoutALookAtTheFile) {
+  EXPECT_THAT(found_with(Defect::StartsAgain), HasSubstr("runs again"));
+}
+
+TEST(Defects, AnAnswerBeforeTheDiskHasIt) {
+  EXPECT_THAT(found_with(Defect::AnswersTooEarly), HasSubstr("was accepted and is lost"));
+}
+
+TEST(Defects, ASyncThatDoesNothing) {
+  EXPECT_THAT(
+      found_with(Defect::DiskLies),
+      AnyOf(HasSubstr("was written for good"), HasSubstr("does not verify"), HasSubstr("is lost")));
+}
+
+TEST(Defects, WritesThatGoWithTheProcess) {
+  EXPECT_THAT(found_with(Defect::ForgetsWrites),
+              AnyOf(HasSubstr("was written for good"), HasSubstr("cannot be read")));
+}
+
+TEST(Defects, MemoryThatCountsAsFreeTooEarly) {
+  EXPECT_THAT(found_with(Defect::ReleasesTooEarly), HasSubstr("a start on GPU"));
+}
+
+TEST(Defects, AStartOnOldFigures) {
+  EXPECT_THAT(found_with(Defect::DoesNotLook), HasSubstr("a start on GPU"));
+}
+
+TEST(Defects, AStartOnAGpuKnownToBeBroken) {
+  EXPECT_THAT(found_with(Defect::HidesBadGpus),
+              AnyOf(HasSubstr("found to be broken"), HasSubstr("a start on GPU")));
+}
+
+}  // namespace
+}  // namespace berth::dst

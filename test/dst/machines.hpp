@@ -1,0 +1,171 @@
+// The world around a daemon: GPUs and what lies in their memory, nodes that go
+// and come back, shims and the jobs they hold. What is true, whoever knows it.
+//
+// It also keeps what only an onlooker can see: no attempt runs twice, no job
+// runs beside itself, and no allocation within a charge fails.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/job.hpp"
+#include "daemon/launcher.hpp"
+#include "dst/plan.hpp"
+#include "dst/report.hpp"
+#include "gpu/port.hpp"
+
+namespace berth::dst {
+
+struct Key {
+  JobId job;
+  Attempt attempt;
+  auto operator<=>(const Key&) const = default;
+};
+/// `4.1`: job and attempt.
+std::string to_text(Key key);
+
+/// What a shim is told.
+struct Order {
+  Key key;
+  std::size_t script = 0;
+  Grant grant;
+};
+
+struct Exit {
+  Outcome outcome = Outcome::Done;
+  std::int32_t code = 0;
+};
+
+/// What becomes of an attempt, as somebody close by can see it.
+enum class News : std::uint8_t {
+  Go,        ///< The job's own process runs.
+  Ended,     ///< Its end is in the file.
+  ShimGone,  ///< The lock is.
+};
+
+/// An attempt: its file, its shim, its processes.
+struct Run {
+  Order order;
+  bool locked = true;  ///< Its shim lives.
+  bool go = false;
+  std::optional<Exit> exit;
+  bool process = false;    ///< Something of it lives.
+  bool suspended = false;  ///< It does, without GPU memory.
+  Duration left{0};
+  Instant since;
+  pid_t pid = 0;
+  Life plans;  ///< Of what was to happen to it; a new one voids the old.
+};
+
+/// Memory of one process on one GPU.
+struct Block {
+  pid_t pid = 0;
+  std::optional<Key> key;  ///< None: a stranger's.
+  Bytes bytes{0};
+  Instant since;
+  bool alive = true;  ///< Else its process is gone and the driver is slow.
+};
+
+class Machines {
+ public:
+  Machines(const Plan& plan, Agenda& agenda, Report& report, Rng rng);
+
+  /// Told to whoever listens: the daemon that lives.
+  std::function<void(Key, News)> listener;
+
+  // ---- Shims
+  // ---------------------------------------------------------------------------------
+  /// A shim takes this order. Errors: Io; nothing of it runs.
+  Expected<void> begin(const Order& order);
+  /// Null for one that has no file.
+  const Run* find(Key key) const;
+  /// Its file goes.
+  void forget(Key key) { runs_.erase(key); }
+  void stop(Key key, daemon::Manner manner);
+  /// Its process stays and gives its GPU memory back; an attempt of the same
+  /// job that begins later goes on with it.
+  void suspend(Key key);
+  /// Ends what a shim left behind when it died.
+  void end_orphans(Key key);
+  const std::map<Key, Run>& runs() const { return runs_; }
+
+  // ---- GPUs
+  // ----------------------------------------------------------------------------------
+  Expected<Sample> sample(GpuId gpu) const;
+  /// The attempt of a process, or that it is a stranger's (nothing); none such:
+  /// an error.
+  Expected<std::optional<Key>> owner(pid_t pid) const;
+  bool is_hung(GpuId gpu) const { return hung_.contains(gpu); }
+  bool is_up(NodeId node) const { return !lost_.contains(node); }
+  std::vector<Block> blocks(GpuId gpu) const;
+  /// Memory there since before `then` that no charge covers. `charged` are the
+  /// attempts with one.
+  void set_charged(std::set<Key> charged) { charged_ = std::move(charged); }
+  Bytes uncharged(GpuId gpu, Instant before) const;
+  /// Foreign use there as an engine knew it when it granted that GPU last.
+  void set_believed(GpuId gpu, Bytes foreign) { believed_[gpu] = foreign; }
+
+  // ---- Trouble
+  // -------------------------------------------------------------------------------
+  void kill_a_shim(Rng& rng);
+  void lose(NodeId node);
+  void bring_back(NodeId node);
+  /// A stranger takes some of what is free, for a while.
+  void add_stranger(GpuId gpu, Bytes bytes, Duration how_long);
+  void break_gpu(GpuId gpu) { broken_.insert(gpu); }
+  void hang_gpu(GpuId gpu) { hung_.insert(gpu); }
+  void mend_gpu(GpuId gpu) { broken_.erase(gpu), hung_.erase(gpu); }
+  /// Everything dies; files lose what was not synced.
+  void lose_power();
+  /// After that: attempts of which the journal knows that they ran.
+  void remember_started(std::set<Key> started) { began_ = std::move(started); }
+  /// From now on nothing goes wrong by itself; what is wrong is put right.
+  void calm_down();
+
+  bool has_finished(JobId job) const { return finished_.contains(job); }
+  /// Any process but a stranger's, or memory of one.
+  bool is_anything_left() const;
+  /// The most a job ever held of a GPU beyond what it was granted there.
+  bool has_overrun(Key key) const { return overrun_.contains(key); }
+
+ private:
+  Run* run(Key key);
+  void plan(Run& run, Duration delay, std::function<void(Key)> what);
+  void go(Key key);
+  void allocate(Key key, std::int64_t of_hundred);
+  bool take(Run& run, GpuId gpu, Bytes bytes);
+  void check_refusal(const Run& run, GpuId gpu) const;
+  void finish(Key key, Exit exit);
+  void end_process(Run& run);
+  void unlock(Key key);
+  void free_blocks(pid_t pid);
+  void tell(Key key, News news);
+  Duration soon();
+  bool has_trouble(bool Troubles::* kind, std::int64_t one_in);
+
+  const Plan& plan_;
+  Agenda& agenda_;
+  Report& report_;
+  Rng rng_;
+  bool calm_ = false;
+  pid_t last_pid_ = 100;
+  std::map<Key, Run> runs_;
+  std::vector<std::vector<Block>> memory_;  ///< By GPU.
+  std::set<GpuId> broken_;
+  std::set<GpuId> hung_;
+  std::set<NodeId> lost_;
+  std::set<Key> began_;
+  std::set<JobId> finished_;
+  std::set<Key> overrun_;
+  std::set<Key> charged_;
+  std::map<GpuId, Bytes> believed_;
+};
+
+}  // namespace berth::dst

@@ -1,0 +1,109 @@
+#include "dst/users.hpp"
+
+#include <utility>
+
+namespace berth::dst {
+
+Users::Users(World& world, std::function<Shell*()> daemon)
+    : world_(world), daemon_(std::move(daemon)) {
+  for (std::size_t i = 0; i < world_.plan.scripts.size(); ++i) {
+    world_.agenda.after(world_.plan.scripts[i].submit - kStart, [this, i] { submit(i); });
+  }
+}
+
+void Users::wish(std::function<Asked()> make, std::function<void(JobId)> granted) {
+  wishes_.push_back({.make = std::move(make), .granted = std::move(granted)});
+  ask(std::prev(wishes_.end()));
+}
+
+void Users::ask(WishId wish) {
+  Shell* const daemon = daemon_();
+  if (daemon == nullptr) return ask_again(wish);
+  Asked asked = wish->make();
+  wish->waits = true;
+  asked.answer = [this, wish](Answer answer, JobId job) {
+    if (answer == Answer::Refused) return ask_again(wish);
+    const auto granted = std::move(wish->granted);
+    wishes_.erase(wish);
+    granted(job);
+  };
+  daemon->ask(std::move(asked));
+}
+
+void Users::ask_again(WishId wish) {
+  wish->waits = false;
+  world_.agenda.after(Duration(world_.rng.between(500'000, 5'000'000)), wish->life,
+                      [this, wish] { ask(wish); });
+}
+
+void Users::daemon_died() {
+  for (auto wish = wishes_.begin(); wish != wishes_.end(); ++wish) {
+    if (wish->waits) ask_again(wish);
+  }
+}
+
+void Users::submit(std::size_t script) {
+  wish(
+      [this, script] {
+        const Script& job = world_.plan.scripts[script];
+        daemon::Submission submission{.spec = job.spec, .held = job.held};
+        submission.command.arguments = {"script", std::to_string(script)};
+        submission.command.directory = "/";
+        submission.environment = daemon::encode_environment({"A=1"});
+        return Asked{.submission = std::move(submission), .inputs = {}, .answer = {}};
+      },
+      [this, script](JobId job) { on_accepted(job, script); });
+}
+
+void Users::on_accepted(JobId job, std::size_t script) {
+  ++accepted_;
+  world_.report.tell("job " + std::to_string(job.value()) + " is accepted");
+  world_.checker.accepted(job, script);
+  if (world_.plan.scripts[script].held) {
+    world_.agenda.after(seconds(world_.rng.between(0, 100)),
+                        [this, job] { tell(ReleaseAsked{job}, [](JobId) {}); });
+  }
+  if (!world_.has(&Troubles::second_thoughts) || !world_.rng.one_in(2)) return;
+  world_.agenda.after(Duration(world_.rng.between(0, 120'000'000)), [this, job] {
+    if (!world_.is_calm) change_mind(job);
+  });
+}
+
+void Users::tell(Input input, std::function<void(JobId)> granted) {
+  wish([input =
+            std::move(input)] { return Asked{.submission = {}, .inputs = {input}, .answer = {}}; },
+       std::move(granted));
+}
+
+void Users::change_mind(JobId job) {
+  const Shell* const daemon = daemon_();
+  const Job* const known = daemon == nullptr ? nullptr : daemon->engine().view().find(job);
+  const std::int64_t what = world_.rng.between(0, 4);
+  if (what == 0) {
+    ++world_.seen["cancel"];
+    return tell(CancelAsked{job}, [this, job](JobId) { world_.checker.cancelled(job); });
+  }
+  if (what == 1) {
+    tell(HoldAsked{job}, [](JobId) {});
+    return world_.agenda.after(seconds(world_.rng.between(0, 60)),
+                               [this, job] { tell(ReleaseAsked{job}, [](JobId) {}); });
+  }
+  if (what == 2)
+    return tell(Estimated{job, seconds(world_.rng.between(0, 90)), Bytes(1 << 30)}, [](JobId) {});
+  if (what == 3) return tell(Reported{job, "done", world_.rng.between(0, 9)}, [](JobId) {});
+  if (known == nullptr) return;
+  JobSpec spec = known->spec;
+  spec.priority = static_cast<std::int32_t>(world_.rng.between(0, 5));
+  spec.time_limit = seconds(world_.rng.between(60, 600));
+  tell(UpdateAsked{job, spec}, [](JobId) {});
+}
+
+void Users::release_all() {
+  const Shell* const daemon = daemon_();
+  if (daemon == nullptr) return;
+  daemon->engine().view().for_each_job([&](const Job& job) {
+    if (job.state == JobState::Held) tell(ReleaseAsked{job.id}, [](JobId) {});
+  });
+}
+
+}  // namespace berth::dst
