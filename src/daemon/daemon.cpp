@@ -33,12 +33,15 @@ std::string list_of(const std::vector<GpuId>& gpus) {
   return list;
 }
 
+std::string cgroup_path(const std::string& parent, JobId job, Attempt attempt) {
+  return parent + "/berth-" + std::to_string(job.value()) + "." + std::to_string(attempt.value());
+}
+
 /// A group of its own for an attempt; "" where there is none, and the job is ended process by
 /// process.
-std::string make_cgroup(const std::string& parent, const shim::Order& order) {
+std::string make_cgroup(const std::string& parent, JobId job, Attempt attempt) {
   if (parent.empty()) return "";
-  const std::string path = parent + "/berth-" + std::to_string(order.job.value()) + "." +
-                           std::to_string(order.attempt.value());
+  const std::string path = cgroup_path(parent, job, attempt);
   return ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST ? path : "";
 }
 
@@ -179,10 +182,12 @@ Expected<void> Daemon::open_rest() {
 void Daemon::recover() {
   const ClusterView view = keeper_->engine().view();
   for (const JobId id : view.running()) current_[id] = view.find(id)->attempt;
-  launcher_->sweep([&](JobId job, Attempt attempt) {
-    const auto found = current_.find(job);
-    return found != current_.end() && found->second == attempt;
-  });
+  launcher_->sweep(
+      [&](JobId job, Attempt attempt) {
+        const auto found = current_.find(job);
+        return found != current_.end() && found->second == attempt;
+      },
+      keeper_->last_job());
   for (const Device& device : machine_.devices.list) {
     const GpuId gpu(device.index);
     inputs_.emplace_back(GpuHealth{gpu, device.problem.empty()});
@@ -462,7 +467,7 @@ void Daemon::stop(const Stop& wanted) {
 
 void Daemon::launch(JobId job, Attempt attempt, const Grant& grant) {
   if (const auto before = current_.find(job); before != current_.end()) {
-    if (before->second != attempt) launcher_->forget(job, before->second);
+    if (before->second != attempt) forget(job, before->second);
   }
   current_[job] = attempt;
   keeper_->note(job, "");  // what is said of this attempt comes now
@@ -521,7 +526,7 @@ Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& 
   order.log_cap = static_cast<std::uint64_t>(options_.log_cap.raw());
   order.grace_millis = micros(options_.grace) / 1000;
   order.attach = command->attach;
-  order.cgroup = make_cgroup(options_.cgroup, order);
+  order.cgroup = make_cgroup(options_.cgroup, job, attempt);
   return order;
 }
 
@@ -539,12 +544,18 @@ std::string Daemon::report_path() const { return options_.socket + ".report"; }
 
 std::string Daemon::log_name(JobId job) const { return std::to_string(job.value()) + ".log"; }
 
+void Daemon::forget(JobId job, Attempt attempt) {
+  launcher_->forget(job, attempt);
+  if (options_.cgroup.empty()) return;
+  ::rmdir(cgroup_path(options_.cgroup, job, attempt).c_str());  // one that no shim came to remove
+}
+
 void Daemon::finish(const Finished& finished) {
   const auto attempt = current_.extract(finished.job);
   std::optional<Attempt> had;
   if (attempt) had = attempt.mapped();
   loop_.post([this, job = finished.job, had] {  // later: the next launch does not wait for it
-    if (had) launcher_->forget(job, *had);
+    if (had) forget(job, *had);
     logs_->ended(log_name(job));
   });
 }

@@ -117,6 +117,7 @@ class Daemon {
   std::string asked(JobId job) const;
   std::string report_path() const;
   Expected<shim::Order> order_of(JobId job, Attempt attempt, const Grant& grant) const;
+  void forget(JobId job, Attempt attempt);
   void finish(const Finished& finished);
 
   Options options_;

@@ -61,6 +61,7 @@ class Keeper {
   const journal::Store& store() const { return store_; }
   /// The latest instant in the journal: no step may be before it.
   Instant last() const { return last_; }
+  JobId last_job() const { return last_job_; }  ///< The largest number that a job has.
 
   /// One step. Errors: Io; if the inputs could not be written, nothing happened and the batch can
   /// be tried again. Broken if the decisions could not be written after that: see is_broken().

@@ -24,6 +24,7 @@ constexpr Duration kFast = Duration(5000);
 constexpr Duration kLookForGo = Duration(20'000);
 constexpr const char* kSpareFile = "spare";
 constexpr Duration kLookForName = Duration(5'000);
+constexpr Duration kDeaf = seconds(10);  ///< For a shim that takes no signal.
 
 std::unexpected<Error> io_error(const std::string& what) {
   return fail(ErrorCode::Io, what + ": " + std::strerror(errno));
@@ -75,6 +76,12 @@ std::optional<std::pair<JobId, Attempt>> key_of(std::string_view name) {
   return std::pair(JobId(job), Attempt(attempt));
 }
 
+template <class Task>
+void for_each_name(const std::string& path, Task task) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) task(entry->d_name);
+}
+
 }  // namespace
 
 /// A shim that waits, with files that wait too: to make a file can cost a tenth of a millisecond,
@@ -113,6 +120,7 @@ Launcher::Launcher(Loop& loop, LauncherOptions options, Hooks hooks)
       refill_alarm_(loop, [this] { refill(); }),
       names_alarm_(loop, [this] { look_for_names(); }),
       go_alarm_(loop, [this] { look_for_go(); }),
+      deaf_alarm_(loop, [this] { end_deaf(); }),
       orphans_(options_.mark, [this](const shim::Record& record) {
         loop_.post(
             [this, key = Key(record.job, record.attempt)] { hooks_.lost(key.first, key.second); });
@@ -230,12 +238,12 @@ Expected<void> Launcher::launch(const shim::Order& order) {
   refill_alarm_.set(now - std::exchange(last_launch_, now) < kFast ? Duration(0) : kRefillAfter);
   auto named = name_record(*spare, order);
   if (!named && named.error().code == ErrorCode::Conflict) {  // from before a crash
-    if (adopt(order.job, order.attempt) != Trace::None) return {};
-    spare.reset();  // its lock is on the file that the next spare takes
-    return launch(order);
+    dismiss(std::move(spare));  // its lock is on the file that the next spare takes
+    return adopt(order.job, order.attempt) != Trace::None ? Expected<void>() : launch(order);
   }
   if (named) named = name_log(*spare, order.job);
   if (!named) {
+    dismiss(std::move(spare));
     forget(order.job, order.attempt);
     return named;
   }
@@ -250,7 +258,7 @@ Expected<void> Launcher::launch(const shim::Order& order) {
     watch(key, kept);
     return {};
   }
-  live_.erase(key);
+  see_off(std::move(live_.extract(key).mapped()));
   publish();
   forget(order.job, order.attempt);
   return sent;
@@ -302,18 +310,32 @@ void Launcher::on_message(Key key) {
   hooks_.ended(key.first, key.second, ended.exit, ended.note);
 }
 
-/// The shim said that it is over: it still has to be reaped, nothing more.
+/// The shim said that it is over.
 void Launcher::close_up(Key key) {
-  const auto found = live_.find(key);
-  const pid_t pid = found->second->pid;
-  Shim& over = *(leaving_[pid] = std::move(found->second));
-  live_.erase(found);
+  see_off(std::move(live_.extract(key).mapped()));
   publish();
-  over.exit.reset();  // a descriptor has one watch at a time
-  over.exit = std::make_unique<Loop::Watch>(loop_, over.pidfd.get(), [this, pid] {
+}
+
+/// It still has to be reaped, nothing more.
+void Launcher::see_off(std::unique_ptr<Shim> over) {
+  const pid_t pid = over->pid;
+  over->messages.reset();
+  over->socket = Descriptor();
+  over->exit.reset();  // a descriptor has one watch at a time
+  Shim& leaves = *(leaving_[pid] = std::move(over));
+  leaves.exit = std::make_unique<Loop::Watch>(loop_, leaves.pidfd.get(), [this, pid] {
     reap(leaving_[pid]->pidfd);
     leaving_.erase(pid);
   });
+}
+
+/// Without its socket it ends.
+void Launcher::dismiss(std::unique_ptr<Spare> spare) {
+  auto over = std::make_unique<Shim>();
+  over->pid = spare->pid;
+  over->pidfd = std::move(spare->pidfd);
+  spare.reset();
+  see_off(std::move(over));
 }
 
 /// A shim that ended without saying so: an adopted one, or one that was killed.
@@ -412,24 +434,50 @@ void Launcher::stop(JobId job, Attempt attempt, Manner manner) {
   }
   const auto found = live_.find({job, attempt});
   if (found == live_.end()) return;
-  send_signal(found->second->pidfd,
-              manner == Manner::Gently ? shim::kStopSignal : shim::kKillSignal);
+  const int signal = manner == Manner::Gently ? shim::kStopSignal : shim::kKillSignal;
+  send_signal(found->second->pidfd, signal);
+  if (told_.empty()) deaf_alarm_.set(kDeaf);
+  told_[{job, attempt}] = {.signal = signal, .at = std::chrono::steady_clock::now()};
+}
+
+/// A shim waits while its job's process enters a folder or reads a program, which takes as long as
+/// the user's file system likes. One that is killed takes that process along.
+void Launcher::end_deaf() {
+  const auto now = std::chrono::steady_clock::now();
+  std::erase_if(told_, [&](const auto& told) {
+    const auto found = live_.find(told.first);
+    if (found == live_.end()) return true;
+    if (now - told.second.at < kDeaf) return false;
+    const Shim& shim = *found->second;
+    if (has_pending(shim.pid, told.second.signal)) send_signal(shim.pidfd, SIGKILL);
+    return true;
+  });
+  if (!told_.empty()) deaf_alarm_.set(kDeaf);
 }
 
 void Launcher::forget(JobId job, Attempt attempt) { ::unlink(record_path({job, attempt}).c_str()); }
 
-void Launcher::sweep(const std::function<bool(JobId, Attempt)>& is_current) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(options_.attempts.c_str()),
-                                                   ::closedir);
-  if (!folder) return;
+void Launcher::sweep(const std::function<bool(JobId, Attempt)>& is_current, JobId last) {
   std::vector<Key> old;
-  while (const dirent* entry = ::readdir(folder.get())) {
-    const auto key = key_of(entry->d_name);
+  for_each_name(options_.attempts, [&](std::string_view name) {
+    const auto key = key_of(name);
     if (key && !is_current(key->first, key->second) && !is_locked(record_path(*key))) {
       old.push_back(*key);
     }
-  }
+  });
   for (const Key& key : old) forget(key.first, key.second);
+  sweep_logs(last);
+}
+
+void Launcher::sweep_logs(JobId last) {
+  std::vector<JobId> lost;
+  for_each_name(options_.logs, [&](std::string_view name) {
+    std::uint64_t job = 0;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), job);
+    const bool is_log = read.ec == std::errc() && std::string_view(read.ptr) == ".log";
+    if (is_log && JobId(job) > last) lost.push_back(JobId(job));
+  });
+  for (const JobId job : lost) ::unlink(log_path(job).c_str());
 }
 
 }  // namespace berth::daemon

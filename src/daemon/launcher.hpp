@@ -69,8 +69,10 @@ class Launcher {
   void stop(JobId job, Attempt attempt, Manner manner);
   /// Removes what is left of an attempt that is over.
   void forget(JobId job, Attempt attempt);
-  /// Removes files of attempts that `is_current` does not know, from before a crash.
-  void sweep(const std::function<bool(JobId, Attempt)>& is_current);
+  /// Removes files of attempts that `is_current` does not know, from before a crash, and logs of
+  /// jobs after `last`: a machine that stopped took their submission along, and their numbers will
+  /// be others'. O(files).
+  void sweep(const std::function<bool(JobId, Attempt)>& is_current, JobId last);
 
   /// The shims that live, for finding out whose a process is.
   const ShimTable& shims() const { return shims_; }
@@ -80,6 +82,10 @@ class Launcher {
   using Key = std::pair<JobId, Attempt>;
   struct Shim;
   struct Spare;
+  struct Told {
+    int signal = 0;
+    std::chrono::steady_clock::time_point at;
+  };
 
   Launcher(Loop& loop, LauncherOptions options, Hooks hooks);
   Expected<Spare> spawn();
@@ -87,12 +93,16 @@ class Launcher {
   std::string record_path(Key key) const;
   Expected<void> name_record(const Spare& spare, const shim::Order& order);
   Expected<void> name_log(Spare& spare, JobId job);
+  void sweep_logs(JobId last);
   std::optional<shim::Record> read_record(Key key) const;
   Shim& keep(Key key, std::unique_ptr<Shim> shim);
   void watch(Key key, Shim& shim);
   void on_message(Key key);
   void on_exit(Key key);
   void close_up(Key key);
+  void see_off(std::unique_ptr<Shim> over);
+  void dismiss(std::unique_ptr<Spare> spare);
+  void end_deaf();
   void tell_end(Key key, const shim::Record& record);
   void look_for_names();
   void look_for_go();
@@ -107,11 +117,13 @@ class Launcher {
   std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Told their end, not yet reaped.
   /// Held by a shim that has not said who it is; with how it shall be stopped then.
   std::map<Key, std::optional<Manner>> unnamed_;
+  std::map<Key, Told> told_;  ///< To end; nothing of those that took it long ago.
   ShimTable shims_;
   std::chrono::steady_clock::time_point last_launch_;
   Loop::Alarm refill_alarm_;
   Loop::Alarm names_alarm_;
   Loop::Alarm go_alarm_;
+  Loop::Alarm deaf_alarm_;
   Orphans orphans_;
 };
 

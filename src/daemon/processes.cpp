@@ -133,6 +133,18 @@ void send_signal(const Descriptor& pidfd, int signal) {
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
 }
 
+bool has_pending(pid_t pid, int signal) {
+  constexpr int kHex = 16;
+  constexpr std::string_view kKey = "\nShdPnd:\t";
+  const auto text = read_proc(proc(pid, "status"), 4096);
+  const std::size_t line = text ? text->find(kKey) : std::string::npos;
+  if (line == std::string::npos) return false;
+  std::uint64_t pending = 0;
+  const char* const begin = text->data() + line + kKey.size();
+  std::from_chars(begin, text->data() + text->size(), pending, kHex);
+  return (pending >> (signal - 1) & 1) != 0;
+}
+
 int kill_left_behind(const shim::Record& record, const std::string& mark) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
   if (!folder) return 0;

@@ -56,6 +56,9 @@ Expected<Descriptor> open_process(const shim::Process& process);
 /// Sends a signal to a process of ours. One that has ended is no error.
 void send_signal(const Descriptor& pidfd, int signal);
 
+/// True while this signal was sent to a process and waits to be taken.
+bool has_pending(pid_t pid, int signal);
+
 /// Kills what is left of a job whose shim died: processes of its user that are in the session of
 /// the job's own process, or carry its number and attempt and `mark` in their environment; `mark`
 /// is a variable that no other daemon's jobs have. Returns: how many; call again until it is none.

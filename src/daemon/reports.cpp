@@ -76,6 +76,17 @@ bool is_served(const sockaddr_un& address) {
   return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
+/// What is no socket is not ours to remove.
+Expected<void> remove_socket(const std::string& path) {
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) != 0) return {};  // binding will tell what is wrong there
+  if (!S_ISSOCK(file.st_mode)) {
+    return fail(ErrorCode::Io, path + ": is there and is no socket; it is left as it is");
+  }
+  ::unlink(path.c_str());
+  return {};
+}
+
 }  // namespace
 
 Expected<Reported> parse_report(std::string_view text) {
@@ -113,7 +124,7 @@ Expected<std::unique_ptr<Reports>> Reports::open(Loop& loop, const std::string& 
   }
   path.copy(address.sun_path, path.size());
   if (is_served(address)) return fail(ErrorCode::Conflict, path + ": another berthd serves there");
-  ::unlink(path.c_str());
+  if (auto removed = remove_socket(path); !removed) return std::unexpected(removed.error());
   const int on = 1;
   const mode_t before = ::umask(0777 & ~mode);
   const bool bound =

@@ -4,9 +4,7 @@
 // matters.
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <grp.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -22,6 +20,7 @@ namespace {
 
 using test::eventually;
 using test::Json;
+using test::request_as;
 using test::Rig;
 using testing::ElementsAre;
 using testing::EndsWith;
@@ -33,41 +32,6 @@ constexpr uid_t kOther = 65533;
 
 std::string path(int id, const std::string& rest = "") {
   return "/v1/jobs/" + std::to_string(id) + rest;
-}
-
-/// One request by a process of another user. The body of an answer that is no JSON is its text.
-Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,
-                       const std::string& target, const Json& body = {}) {
-  std::array<int, 2> ends{};
-  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-  const std::string socket = rig.socket();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::setgroups(0, nullptr) != 0 || ::setresgid(user, user, user) != 0) ::_exit(1);
-    if (::setresuid(user, user, user) != 0) ::_exit(1);
-    auto client = http::Client::open(socket);
-    if (!client) ::_exit(2);
-    const auto answer = client->request(method, target, body.is_null() ? "" : body.dump());
-    if (!answer) ::_exit(3);
-    const std::string text = std::to_string(answer->status) + " " + answer->body;
-    (void)!::write(ends[1], text.data(), text.size());
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string text;
-  std::array<char, 4096> piece;
-  for (ssize_t got = 0; (got = ::read(ends[0], piece.data(), piece.size())) > 0;) {
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0) << "as uid " << user;
-  const std::size_t space = text.find(' ');
-  if (space == std::string::npos) return {};
-  const std::string rest = text.substr(space + 1);
-  Json parsed = Json::parse(rest, nullptr, false);
-  return {std::stoi(text), parsed.is_discarded() ? Json(rest) : parsed};
 }
 
 class Api : public testing::Test {

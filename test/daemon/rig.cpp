@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -75,6 +76,40 @@ void eventually(const std::string& what, const std::function<bool()>& holds) {
     pause_a_little();
   }
   ADD_FAILURE() << "never: " << what;
+}
+
+int as_user(uid_t user, const std::function<int()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_user = ::setgroups(0, nullptr) == 0 && ::setresgid(user, user, user) == 0 &&
+                         ::setresuid(user, user, user) == 0;
+    ::_exit(is_user ? work() : 255);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,
+                       const std::string& target, const Json& body) {
+  const std::string answers = rig.folder() / "answer";
+  const int file = ::open(answers.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const auto ask = [&] {
+    auto client = http::Client::open(rig.socket());
+    if (!client) return 2;
+    const auto answer = client->request(method, target, body.is_null() ? "" : body.dump());
+    if (!answer) return 3;
+    const std::string text = std::to_string(answer->status) + " " + answer->body;
+    return ::write(file, text.data(), text.size()) == std::ssize(text) ? 0 : 4;
+  };
+  EXPECT_EQ(as_user(user, ask), 0) << "as uid " << user;
+  ::close(file);
+  const std::string text = slurp(answers);
+  const std::size_t space = text.find(' ');
+  if (space == std::string::npos) return {};
+  const std::string rest = text.substr(space + 1);
+  Json parsed = Json::parse(rest, nullptr, false);
+  return {std::stoi(text), parsed.is_discarded() ? Json(rest) : parsed};
 }
 
 void downgrade_journal(const std::string& path) {

@@ -80,6 +80,14 @@ class Rig {
   pid_t pid_ = -1;
 };
 
+/// Does something in a process of another user, whose groups are its own alone; only root can.
+/// Returns: the exit code, what `work` returns; -1 if there was none.
+int as_user(uid_t user, const std::function<int()>& work);
+
+/// One request by a process of another user. The body of an answer that is no JSON is its text.
+Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,
+                       const std::string& target, const Json& body = {});
+
 /// Makes the journal one of schema 1, as a berthd before reports wrote it.
 void downgrade_journal(const std::string& path);
 
