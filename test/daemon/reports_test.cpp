@@ -11,6 +11,7 @@
 
 #include <filesystem>
 
+#include "support/paths.hpp"
 #include "support/process.hpp"
 
 namespace berth::daemon {
@@ -188,6 +189,15 @@ TEST_F(ReportsTest, ASocketLeftThereIsReplaced) {
   }
   const auto reports = open();
   EXPECT_TRUE(Sender(path_).is_connected());
+}
+
+TEST_F(ReportsTest, WhatIsNoSocketIsLeftAlone) {
+  folder_.write("report", "somebody's");
+  const auto reports = Reports::open(
+      loop_, path_, 0600, [](JobId, uid_t) { return true; }, [](const std::vector<Input>&) {});
+  ASSERT_FALSE(reports);
+  EXPECT_EQ(reports.error().message, path_ + ": is there and is no socket; it is left as it is");
+  EXPECT_EQ(test::read_file(path_), "somebody's");
 }
 
 TEST_F(ReportsTest, OneThatSomebodyListensAtIsNot) {
