@@ -1,7 +1,8 @@
 // Goal: however often and whenever berthd is killed, each job runs exactly once, its end is known
 // and its log is whole; and the journal decides again alike. Method: 50 jobs; SIGKILL at 100
-// moments drawn from a seed, each followed by a restart. Jobs write to a file of their own what
-// they did.
+// moments drawn from a seed, each followed by a restart; and again with the next seed, until there
+// were BERTH_KILLS (100) kills, the first seed being BERTH_KILLS_SEED (1). Jobs write to a file of
+// their own what they did.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 
 #include "core/rng.hpp"
 #include "daemon/rig.hpp"
+#include "support/environment.hpp"
 #include "support/paths.hpp"
 
 namespace berth {
@@ -21,7 +23,7 @@ using test::Json;
 using test::Rig;
 
 constexpr int kJobs = 50;
-constexpr int kKills = 100;
+constexpr int kKills = 100;  // per seed
 
 /// Says what it does, in the log and in a file; exits 0 to 4.
 std::string script(int number) {
@@ -48,9 +50,8 @@ void kill_again_and_again(Rig& rig, std::uint64_t seed, int kills) {
   }
 }
 
-TEST(Kills, LoseNothingAndRunNothingTwice) {
-  const std::uint64_t seed = 1;
-  SCOPED_TRACE("seed " + std::to_string(seed));
+void lose_nothing_and_run_nothing_twice(std::uint64_t seed) {
+  SCOPED_TRACE("BERTH_KILLS_SEED=" + std::to_string(seed));
   Rig rig;
   rig.start();
   std::map<int, int> numbers;
@@ -73,6 +74,13 @@ TEST(Kills, LoseNothingAndRunNothingTwice) {
   EXPECT_EQ(rig.stop(), 0);
   const auto verified = test::run_program("berth", {"sim", "--verify", rig.journal()});
   EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
+}
+
+TEST(Kills, LoseNothingAndRunNothingTwice) {
+  const std::uint64_t first = test::number_of("BERTH_KILLS_SEED", 1);
+  const std::uint64_t seeds = test::number_of("BERTH_KILLS", kKills) / kKills;
+  for (std::uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed)
+    lose_nothing_and_run_nothing_twice(seed);
 }
 
 /// Kills while jobs are being submitted: what was answered is there, what was not is there once or

@@ -1,5 +1,4 @@
-// A swarm: many seeds, one after the other, and what all of them together came
-// upon.
+// A swarm: many seeds, one after the other, and what all of them together came upon.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,11 +11,8 @@
 
 namespace berth::dst {
 
-/// The number in this variable of the environment, or `otherwise`.
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise);
-
-/// Runs seeds until one breaks an invariant; that fails the test, with its
-/// seed, the commit and the end of its story. Returns: how often what came up.
+/// Runs seeds until one breaks an invariant; that fails the test, with its seed, the commit and the
+/// end of its story. Returns: how often what came up.
 std::map<std::string, int> run_swarm(std::uint64_t first, std::uint64_t count);
 
 }  // namespace berth::dst

@@ -1,6 +1,7 @@
 // Goal and method as in swarm_test.cpp, with other seeds and many more:
 // BERTH_DST_SEEDS of them, from BERTH_DST_FIRST on.
 #include "dst/swarm.hpp"
+#include "support/environment.hpp"
 
 namespace berth::dst {
 namespace {
@@ -12,8 +13,8 @@ constexpr std::uint64_t kSeeds = 10'000;
 #endif
 
 TEST(SwarmSlow, KeepsItsPromises) {
-  auto seen =
-      run_swarm(number_of("BERTH_DST_FIRST", 100'000), number_of("BERTH_DST_SEEDS", kSeeds));
+  auto seen = run_swarm(test::number_of("BERTH_DST_FIRST", 100'000),
+                        test::number_of("BERTH_DST_SEEDS", kSeeds));
   EXPECT_GT(seen["task"], 0);
 }
 

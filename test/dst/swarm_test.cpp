@@ -4,6 +4,8 @@
 // BERTH_DST_SEED=N runs that one alone.
 #include "dst/swarm.hpp"
 
+#include "support/environment.hpp"
+
 namespace berth::dst {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr std::uint64_t kSeeds = 250;
 #endif
 
 TEST(Swarm, KeepsItsPromises) {
-  const std::uint64_t one = number_of("BERTH_DST_SEED", 0);
+  const std::uint64_t one = test::number_of("BERTH_DST_SEED", 0);
   if (one != 0) {
     run_swarm(one, 1);
     return;
