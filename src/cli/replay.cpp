@@ -56,6 +56,7 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       ->check(CLI::Range(kLeastLoad, kMostLoad))
       ->capture_default_str();
   verb.add_option("--seed", arguments.seed, "Of whatever is drawn.")->capture_default_str();
+  add_machine_options(verb, arguments.machine);
   return named;
 }
 
@@ -80,10 +81,16 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
   if (!service) return std::unexpected(service.error());
   sim::apply_load(input->trace, arguments.load);
   sim::apply_estimates(input->trace, *estimates, arguments.seed);
+  sim::Options options{.settings = {.admission = {.mode = *mode}},
+                       .told = sim::Told::AsStated,
+                       .seed = arguments.seed};
+  if (auto done = read_machine(arguments.machine, input->trace, options); !done) {
+    return std::unexpected(done.error());
+  }
   return Replay{.trace = std::move(input->trace),
                 .cluster = std::move(*cluster),
                 .service = std::move(*service),
-                .settings = {.admission = {.mode = *mode}}};
+                .options = std::move(options)};
 }
 
 Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
@@ -94,10 +101,9 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
   }
   auto made = make_policy(policy, arguments.place, {.service = replay.service});
   if (!made) return std::unexpected(made.error());
-  sim::Options all = options;
-  all.settings = replay.settings;
-  all.told = sim::Told::AsStated;
-  all.seed = arguments.seed;
+  sim::Options all = replay.options;
+  all.record = options.record;
+  all.progress = options.progress;
   return sim::simulate(replay.trace, replay.cluster, std::move(*made), all);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/machine_options.hpp"
 #include "cli/trace_input.hpp"
 #include "core/cluster.hpp"
 #include "core/error.hpp"
@@ -28,6 +29,7 @@ struct ReplayArguments {
   std::string estimates = "exact";
   double load = 1;
   std::uint64_t seed = 0;
+  MachineArguments machine;
 };
 
 /// The two that say what is replayed, for `excludes`.
@@ -46,14 +48,15 @@ struct Replay {
   trace::Trace trace;
   Cluster cluster;
   std::vector<std::int64_t> service;
-  Settings settings;
+  sim::Options options;  ///< All that does not differ from run to run.
 };
 
 /// Errors: of reading each file, naming it; InvalidArgument for a word that is none of the known.
 Expected<Replay> read_replay(const ReplayArguments& arguments);
 
-/// Runs it under one policy. Errors: NotFound for a policy nobody knows; InvalidArgument for one
-/// that learns from past jobs and was given none; those of sim::simulate().
+/// Runs it under one policy; of `options` only what to record and whom to tell counts. Errors:
+/// NotFound for a policy nobody knows; InvalidArgument for one that learns from past jobs and was
+/// given none; those of sim::simulate().
 Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
                                  const std::string& policy, const sim::Options& options);
 

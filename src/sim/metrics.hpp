@@ -5,31 +5,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "sim/machine_figures.hpp"
 #include "sim/simulator.hpp"
+#include "sim/spread.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
 
-struct Spread {
-  double mean = 0;  ///< All in seconds.
-  double median = 0;
-  double p95 = 0;
-  double p99 = 0;
-  double max = 0;
-};
-
 struct Metrics {
   std::size_t jobs = 0;  ///< That ran to their end.
   std::size_t rejected = 0;
-  Spread jct;
-  Spread wait;
+  Spread jct;       ///< Seconds.
+  Spread wait;      ///< Seconds.
   Spread slowdown;  ///< No unit.
   double fairness = 1;
   double makespan = 0;   ///< Seconds.
   double allocated = 0;  ///< GPU time granted over GPUs x makespan; 0 to 1.
   std::int64_t preemptions = 0;
   std::int64_t ooms = 0;
+  std::optional<MachineFigures> machine;
 };
 
 Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result& result);

@@ -35,7 +35,7 @@ std::string row(const trace::TraceJob& asked, const JobResult& job) {
   const bool ran = job.end != kNever;
   text += (job.start == kNever ? "" : seconds_text(job.start)) + ",";
   text += (ran ? seconds_text(job.end) : "") + ",";
-  text += (ran ? seconds_text(job.end - asked.submit - asked.duration) : "") + ",";
+  text += (ran ? seconds_text(job.end - asked.submit - job.spent.ran) : "") + ",";
   text += (ran ? seconds_text(job.end - asked.submit) : "") + ",";
   text += std::to_string(asked.spec.request.gpu.count.raw()) + "," +
           std::to_string(job.preemptions) + ",0\n";
@@ -66,20 +66,21 @@ std::string jobs_csv(const trace::Trace& trace, const Result& result) {
 }
 
 std::string summary_json(const RunNames& names, const Metrics& metrics) {
-  const nlohmann::ordered_json json = {{"trace", names.trace},
-                                       {"cluster", names.cluster},
-                                       {"policy", names.policy},
-                                       {"place", names.place},
-                                       {"jobs", metrics.jobs},
-                                       {"rejected", metrics.rejected},
-                                       {"jct_seconds", to_json(metrics.jct)},
-                                       {"wait_seconds", to_json(metrics.wait)},
-                                       {"slowdown", to_json(metrics.slowdown)},
-                                       {"fairness", metrics.fairness},
-                                       {"makespan_seconds", metrics.makespan},
-                                       {"gpu_allocation", metrics.allocated},
-                                       {"preemptions", metrics.preemptions},
-                                       {"ooms", metrics.ooms}};
+  nlohmann::ordered_json json = {{"trace", names.trace},
+                                 {"cluster", names.cluster},
+                                 {"policy", names.policy},
+                                 {"place", names.place},
+                                 {"jobs", metrics.jobs},
+                                 {"rejected", metrics.rejected},
+                                 {"jct_seconds", to_json(metrics.jct)},
+                                 {"wait_seconds", to_json(metrics.wait)},
+                                 {"slowdown", to_json(metrics.slowdown)},
+                                 {"fairness", metrics.fairness},
+                                 {"makespan_seconds", metrics.makespan},
+                                 {"gpu_allocation", metrics.allocated},
+                                 {"preemptions", metrics.preemptions},
+                                 {"ooms", metrics.ooms}};
+  if (metrics.machine) json["machine"] = to_json(*metrics.machine);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -95,7 +96,9 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
   std::snprintf(rest, sizeof rest, "makespan %.0f s, GPUs allocated %.1f %%, %lld preemptions\n",
                 metrics.makespan, 100 * metrics.allocated,
                 static_cast<long long>(metrics.preemptions));
-  return text + rest;
+  text += rest;
+  if (metrics.machine) text += to_text(*metrics.machine);
+  return text;
 }
 
 }  // namespace berth::sim

@@ -132,7 +132,7 @@ std::vector<Point> wait_distribution(const trace::Trace& trace, const Result& re
                                      std::size_t points) {
   return distribution(minutes_of(trace, result,
                                  [](const trace::TraceJob& asked, const JobResult& job) {
-                                   return job.end - asked.submit - asked.duration;
+                                   return job.end - asked.submit - job.spent.ran;
                                  }),
                       points);
 }
@@ -145,7 +145,7 @@ std::vector<Bar> shares_by_user(const trace::Trace& trace, const Result& result,
     const std::string user =
         asked.user.empty() ? "user " + std::to_string(asked.spec.user.value()) : asked.user;
     hours[user] +=
-        static_cast<double>(asked.spec.request.gpu.count.raw()) * in_seconds(asked.duration) / 3600;
+        static_cast<double>(asked.spec.request.gpu.count.raw()) * in_seconds(job.spent.ran) / 3600;
   }
   std::vector<Bar> bars;
   for (const auto& [user, value] : hours) bars.push_back({user.substr(0, 16), value, ""});

@@ -1,10 +1,9 @@
 #include "sim/simulator.hpp"
 
 #include <algorithm>
-#include <queue>
-#include <tuple>
 
 #include "engine/engine.hpp"
+#include "sim/running.hpp"
 
 namespace berth::sim {
 
@@ -12,21 +11,10 @@ namespace {
 
 constexpr std::size_t kProgressEvery = 1000;
 
-/// The true state of one job, which the engine does not know.
-struct Truth {
-  Duration left{0};  ///< Work to do at full speed.
-  Instant since;     ///< When it last began to run.
+/// What is kept of a job between its attempts.
+struct Known {
   Attempt attempt;
-  bool runs = false;
   std::size_t stretch = 0;  ///< Its latest one, where they are kept.
-  std::uint32_t plan = 0;   ///< Of its planned end; older plans are void.
-};
-
-struct PlannedEnd {
-  Instant at;
-  JobId job;
-  std::uint32_t plan;
-  auto operator<=>(const PlannedEnd&) const = default;
 };
 
 class Replay {
@@ -36,12 +24,10 @@ class Replay {
       : trace_(trace),
         options_(options),
         engine_(cluster, {.settings = options.settings, .seed = options.seed}, std::move(policy)),
-        truths_(trace.jobs.size()) {
+        running_(trace, cluster, options.rates),
+        known_(trace.jobs.size()) {
     result_.jobs.resize(trace.jobs.size());
-    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-      result_.jobs[i].job = i;
-      truths_[i].left = trace.jobs[i].duration;
-    }
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) result_.jobs[i].job = i;
   }
 
   Expected<Result> run() {
@@ -53,8 +39,11 @@ class Replay {
       collect_arrivals();
       do step();
       while (released_);
+      running_.settle(now_);
     }
     result_.dropped = engine_.dropped();
+    result_.is_modelled = options_.is_modelled();
+    for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
     return std::move(result_);
   }
 
@@ -62,24 +51,20 @@ class Replay {
   // A job's id is its place in the trace plus one, so ties fall in file order.
   static JobId id_of(std::size_t index) { return JobId(index + 1); }
   static std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value() - 1); }
-  Truth& truth(JobId id) { return truths_[index_of(id)]; }
 
   Instant next_event() {
-    while (!ends_.empty() && truth(ends_.top().job).plan != ends_.top().plan) ends_.pop();
-    Instant next = ends_.empty() ? kNever : ends_.top().at;
+    Instant next = running_.next_end();
     if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
     return std::min(next, wake_at_);
   }
 
   void collect_ends() {
-    for (; !ends_.empty() && ends_.top().at == now_; ends_.pop()) {
-      const auto [at, id, plan] = ends_.top();
-      Truth& job = truth(id);
-      if (job.plan != plan) continue;
-      pause(job);
-      result_.jobs[index_of(id)].end = now_;
-      inputs_.push_back(Exited{.job = id, .attempt = job.attempt});
-      inputs_.push_back(Released{id, job.attempt});
+    while (const auto job = running_.take_end(now_)) {
+      note_end(*job);
+      result_.jobs[*job].end = now_;
+      const Attempt attempt = known_[*job].attempt;
+      inputs_.push_back(Exited{.job = id_of(*job), .attempt = attempt});
+      inputs_.push_back(Released{id_of(*job), attempt});
     }
   }
 
@@ -107,11 +92,13 @@ class Replay {
   void perform(const Launch& launch) { begin(launch.job, launch.attempt, launch.grant); }
   void perform(const Continue& resume) { begin(resume.job, resume.attempt, resume.grant); }
   void perform(const Stop& stop) {
-    Truth& job = truth(stop.job);
-    if (job.runs) pause(job);
-    JobResult& result = result_.jobs[index_of(stop.job)];
-    if (stop.why == StopFor::Preemption) ++result.preemptions;
-    if (stop.how == PreemptHow::Requeue) job.left = trace_.jobs[index_of(stop.job)].duration;
+    const std::size_t job = index_of(stop.job);
+    if (running_.runs(job)) {
+      running_.pause(job, now_);
+      note_end(job);
+    }
+    if (stop.why == StopFor::Preemption) ++result_.jobs[job].preemptions;
+    if (stop.how == PreemptHow::Requeue) running_.start_over(job);
     inputs_.push_back(Released{stop.job, stop.attempt});
     released_ = true;
   }
@@ -125,29 +112,23 @@ class Replay {
   void perform(const Compute&) {}
 
   void begin(JobId id, Attempt attempt, const Grant& grant) {
-    Truth& job = truth(id);
-    if (options_.record) note_begin(id, job, grant);
-    JobResult& result = result_.jobs[index_of(id)];
+    const std::size_t job = index_of(id);
+    if (options_.record) note_begin(job, grant);
+    JobResult& result = result_.jobs[job];
     if (result.start == kNever) result.start = now_;
-    job.attempt = attempt;
-    job.since = now_;
-    job.runs = true;
-    ends_.push({now_ + job.left, id, ++job.plan});
+    known_[job].attempt = attempt;
+    running_.begin(job, grant, now_);
     inputs_.push_back(Started{id, attempt});
   }
 
-  void note_begin(JobId id, Truth& job, const Grant& grant) {
-    Stretch stretch{.job = index_of(id), .from = now_, .gpus = {}};
+  void note_begin(std::size_t job, const Grant& grant) {
+    Stretch stretch{.job = job, .from = now_, .gpus = {}};
     for (const Share& share : grant.shares) stretch.gpus.push_back(share.gpu);
-    job.stretch = result_.stretches.size();
+    known_[job].stretch = result_.stretches.size();
     result_.stretches.push_back(std::move(stretch));
   }
-
-  void pause(Truth& job) {
-    if (options_.record) result_.stretches[job.stretch].to = now_;
-    job.left -= now_ - job.since;
-    job.runs = false;
-    ++job.plan;
+  void note_end(std::size_t job) {
+    if (options_.record) result_.stretches[known_[job].stretch].to = now_;
   }
 
   Expected<Result> stuck() const {
@@ -164,7 +145,8 @@ class Replay {
   const trace::Trace& trace_;
   const Options& options_;
   Engine engine_;
-  std::vector<Truth> truths_;
+  Running running_;
+  std::vector<Known> known_;
   Result result_;
   Instant now_ = kStart;
   Instant wake_at_ = kNever;
@@ -172,7 +154,6 @@ class Replay {
   std::size_t finished_ = 0;
   std::vector<Input> inputs_;
   bool released_ = false;  ///< The last step's stops are to be reported at once.
-  std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Replays a trace through the engine: the same engine, policies and inputs as live.
 //
 // Event driven. At one instant: ends, then arrivals, in one step; what the step causes (launches,
-// releases) is reported back at the same instant until nothing more happens. A job progresses at
-// full speed while it runs; starting, stopping and moving cost nothing.
+// releases) is reported back at the same instant until nothing more happens. What the machine is
+// like is in the options: doc/simulator.md; without any, jobs progress at full speed while they run
+// and starting, stopping and moving cost nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,8 @@
 #include "core/settings.hpp"
 #include "core/time.hpp"
 #include "policy/policy.hpp"
+#include "sim/rates.hpp"
+#include "sim/running.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
@@ -25,6 +28,7 @@ struct JobResult {
   Instant start = kNever;  ///< First start; kNever: it never ran.
   Instant end = kNever;
   std::int32_t preemptions = 0;
+  Spent spent;
   std::string refused;  ///< Why it was rejected; empty otherwise.
 };
 
@@ -41,6 +45,7 @@ struct Result {
   std::vector<Stretch> stretches;  ///< By start; empty unless they were asked for.
   std::uint64_t steps = 0;
   std::uint64_t dropped = 0;  ///< Invalid decisions; a policy's bug.
+  bool is_modelled = false;   ///< See Options::is_modelled().
 };
 
 /// What policies are told of run times.
@@ -53,9 +58,13 @@ struct Options {
   Settings settings;
   Told told = Told::Exact;
   std::uint64_t seed = 0;
+  RateModel rates;
   bool record = false;  ///< Keep every stretch, for timelines and reports.
   /// Called now and then with the jobs that are finished; may print.
   std::function<void(std::size_t)> progress;
+
+  /// True if the machine is other than perfect: there is more to measure.
+  bool is_modelled() const { return !rates.is_plain(); }
 };
 
 /// Runs to the end. Errors: Conflict if jobs are left that the policy never starts.

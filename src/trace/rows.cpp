@@ -61,6 +61,10 @@ std::int64_t Row::integer(std::size_t column, std::int64_t low, std::int64_t hig
   return value_of(csv_.integer(column, low, high));
 }
 
+std::int64_t Row::millionths(std::size_t column, std::int64_t most) {
+  return value_of(csv_.millionths(column, most));
+}
+
 GpuCount Row::gpus(std::size_t column, std::int64_t least) {
   return GpuCount(integer(column, least, kMostGpus));
 }

@@ -43,6 +43,7 @@ class Row {
   std::string_view text(std::optional<std::size_t> column) const;
   std::string name(std::size_t column);  ///< Not empty.
   std::int64_t integer(std::size_t column, std::int64_t low, std::int64_t high);
+  std::int64_t millionths(std::size_t column, std::int64_t most);
   GpuCount gpus(std::size_t column, std::int64_t least = 1);
   Duration duration(std::size_t column, const TimeUnit& unit = kSeconds);
   void refuse(std::size_t column, std::string_view expected);

@@ -54,6 +54,32 @@ TEST_F(Sim, WritesOneLinePerJobByNumber) {
             "10,0,0,100,0,100,3,0,0\n");
 }
 
+TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
+  const std::string trace =
+      scratch_.write("shared.csv",
+                     "job,submit_seconds,duration_seconds,gpus,vram_bytes,alone\na,0,60,1,4096,0\n"
+                     "b,0,60,1,4096,0\n");
+  const auto run = [&](const char* share) {
+    return sim({"--trace", trace, "--cluster",
+                scratch_.write("c.toml", "[[node]]\nname = \"n\"\ngpus = 1\nvram = \"16G\"\n"),
+                "--share", share, "--summary", scratch_ / "s"});
+  };
+  EXPECT_THAT(run("timeslice").out, HasSubstr("run time over alone: mean 2.000"));
+  EXPECT_THAT(test::read_file(scratch_ / "s"), HasSubstr("\"ruled_gpu_hours\": 0.0666"));
+  EXPECT_THAT(run("exclusive").out, HasSubstr("makespan 120 s"));
+  EXPECT_THAT(test::read_file(scratch_ / "s"), testing::Not(HasSubstr("machine")));
+  EXPECT_THAT(run("free").out, HasSubstr("makespan 60 s"));
+  EXPECT_THAT(
+      run("fast").err,
+      HasSubstr("--share: 'fast' is not known; there are: free, exclusive, timeslice, mps"));
+}
+
+TEST_F(Sim, WhatIsWrongWithTheMachineIsNamed) {
+  EXPECT_THAT(sim_small({"--spread-penalty", "100%"}).err,
+              HasSubstr("--spread-penalty: '100%' is not N% with N from 0 to 99"));
+  EXPECT_THAT(sim_small({"--speeds", scratch_.write("x", "a,b\n1,2\n")}).err, HasSubstr("model"));
+}
+
 TEST_F(Sim, WritesASummary) {
   const Ran ran = sim_small({"--policy", "fifo", "--place", "yarn", "--summary", scratch_ / "s"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;

@@ -11,6 +11,7 @@
 
 #include "trace/formats.hpp"
 #include "trace/gzip.hpp"
+#include "trace/speeds.hpp"
 #include "trace/vram.hpp"
 
 namespace {
@@ -67,6 +68,11 @@ void read_other(std::size_t which, std::string_view text) {
       (void)guess_format(text, "fuzz");
       (void)read_cluster(text, "fuzz");
       break;
+    case 7: {
+      Speeds speeds;
+      (void)read_speeds(text, "fuzz", "v100", speeds);
+      break;
+    }
     default:
       (void)parse_cluster(text);
   }

@@ -1,0 +1,84 @@
+#include "cli/machine_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/trace_input.hpp"
+#include "core/amounts.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+/// `20%`, in parts per million.
+Expected<std::int64_t> percent(const char* option, std::string_view text, std::int64_t most) {
+  const std::string_view digits = text.substr(0, text.size() - (text.ends_with('%') ? 1 : 0));
+  const auto value = parse_count(digits, most);
+  if (value && text.ends_with('%')) return *value * 10'000;
+  return fail(ErrorCode::InvalidArgument, std::string(option) + ": '" + std::string(text) +
+                                              "' is not N% with N from 0 to " +
+                                              std::to_string(most));
+}
+
+/// Nobody shares: every job with a GPU has it to itself.
+void keep_alone(trace::Trace& trace) {
+  for (trace::TraceJob& job : trace.jobs) {
+    GpuRequest& gpu = job.spec.request.gpu;
+    if (gpu.count > GpuCount(0)) gpu.sharing = Sharing::Alone;
+  }
+}
+
+Expected<void> read_rates(const MachineArguments& arguments, trace::Trace& trace,
+                          sim::RateModel& rates) {
+  const bool exclusive = arguments.share == "exclusive";
+  if (exclusive) keep_alone(trace);
+  const auto share = sim::parse_share(exclusive ? "free" : arguments.share);
+  if (!share) return std::unexpected(share.error());
+  rates.share = *share;
+  const auto utilisation = percent("--utilisation", arguments.utilisation, 100);
+  if (!utilisation) return std::unexpected(utilisation.error());
+  rates.utilisation = Rate(*utilisation);
+  const auto penalty = percent("--spread-penalty", arguments.spread_penalty, 99);
+  if (!penalty) return std::unexpected(penalty.error());
+  rates.spread = Rate(Rate::kWhole - *penalty);
+  for (const std::string& path : arguments.speeds) {
+    const auto text = read_text(path);
+    if (!text) return std::unexpected(text.error());
+    auto done = trace::read_speeds(*text, path, arguments.reference, rates.speeds);
+    if (!done) return done;
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
+  const char* const group = "The machine (doc/simulator.md)";
+  verb.add_option("--share", arguments.share,
+                  "What sharing a GPU costs where no pair was measured: free, timeslice, mps; "
+                  "exclusive: nobody shares.")
+      ->group(group)
+      ->capture_default_str();
+  verb.add_option("--utilisation", arguments.utilisation,
+                  "With mps: how busy a job alone keeps a GPU, where nothing says it.")
+      ->group(group)
+      ->capture_default_str();
+  verb.add_option("--speeds", arguments.speeds,
+                  "Measured speeds by nodes, GPU type or company: Gavel's throughputs, Chronus' "
+                  "model_info, Lucid's pairs, or berth's own; may be given several times.")
+      ->group(group);
+  verb.add_option("--reference-type", arguments.reference,
+                  "The GPU type that run times are for, in Gavel's throughputs.")
+      ->group(group)
+      ->capture_default_str();
+  verb.add_option("--spread-penalty", arguments.spread_penalty,
+                  "Speed lost on more nodes than a job needs, where no table says it.")
+      ->group(group)
+      ->capture_default_str();
+}
+
+Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
+                            sim::Options& options) {
+  return read_rates(arguments, trace, options.rates);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,32 @@
+// The options that say what the simulated machine is like: one table, for every verb that replays.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "sim/simulator.hpp"
+#include "trace/trace.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace berth::cli {
+
+struct MachineArguments {
+  std::string share = "free";
+  std::string utilisation = "100%";
+  std::vector<std::string> speeds;
+  std::string reference = "v100";
+  std::string spread_penalty = "0%";
+};
+
+void add_machine_options(CLI::App& verb, MachineArguments& arguments);
+
+/// Reads what the arguments name into `options`; changes the trace where it is the jobs that are
+/// told (`--share exclusive`). Errors: of reading each file; InvalidArgument naming the option.
+Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
+                            sim::Options& options);
+
+}  // namespace berth::cli

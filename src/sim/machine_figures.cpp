@@ -1,0 +1,53 @@
+#include "sim/machine_figures.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace berth::sim {
+
+namespace {
+
+double gpus_of(const trace::TraceJob& job) {
+  return static_cast<double>(job.spec.request.gpu.count.raw());
+}
+
+}  // namespace
+
+MachineFigures machine_figures(const trace::Trace& trace, const Result& result) {
+  MachineFigures figures;
+  std::vector<double> over_alone;
+  for (const JobResult& job : result.jobs) {
+    const trace::TraceJob& asked = trace.jobs[job.job];
+    const double gpus = gpus_of(asked);
+    figures.gpu_hours += gpus * in_seconds(job.spent.ran) / 3600;
+    figures.shared_gpu_hours += gpus * in_seconds(job.spent.shared) / 3600;
+    figures.ruled_gpu_hours += gpus * in_seconds(job.spent.ruled) / 3600;
+    if (job.end == kNever) continue;
+    const double alone = std::max(kLeastRun, in_seconds(asked.duration));
+    over_alone.push_back(std::max(kLeastRun, in_seconds(job.spent.ran)) / alone);
+  }
+  figures.run_over_alone = spread_of(std::move(over_alone));
+  return figures;
+}
+
+nlohmann::ordered_json to_json(const MachineFigures& figures) {
+  const Spread& run = figures.run_over_alone;
+  return {{"run_over_alone",
+           {{"mean", run.mean}, {"median", run.median}, {"p95", run.p95}, {"max", run.max}}},
+          {"gpu_hours", figures.gpu_hours},
+          {"shared_gpu_hours", figures.shared_gpu_hours},
+          {"ruled_gpu_hours", figures.ruled_gpu_hours}};
+}
+
+std::string to_text(const MachineFigures& figures) {
+  char text[240];
+  std::snprintf(text, sizeof text,
+                "run time over alone: mean %.3f, p95 %.3f, max %.3f\n"
+                "GPU-hours %.1f; shared %.1f, of which %.1f at a speed by rule\n",
+                figures.run_over_alone.mean, figures.run_over_alone.p95, figures.run_over_alone.max,
+                figures.gpu_hours, figures.shared_gpu_hours, figures.ruled_gpu_hours);
+  return text;
+}
+
+}  // namespace berth::sim

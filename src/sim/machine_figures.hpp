@@ -1,0 +1,27 @@
+// What a machine that is not perfect does to a run: where the GPUs' time went. doc/metrics.md.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sim/simulator.hpp"
+#include "sim/spread.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::sim {
+
+/// All jobs count, ended or not.
+struct MachineFigures {
+  Spread run_over_alone;  ///< Time with GPUs over run time alone, each 10 s at least; no unit.
+  double gpu_hours = 0;   ///< GPUs x time they were held.
+  double shared_gpu_hours = 0;  ///< Of those, beside another job,
+  double ruled_gpu_hours = 0;   ///< and of those, at a speed by rule, no pair being measured.
+};
+
+MachineFigures machine_figures(const trace::Trace& trace, const Result& result);
+
+nlohmann::ordered_json to_json(const MachineFigures& figures);
+/// A few lines.
+std::string to_text(const MachineFigures& figures);
+
+}  // namespace berth::sim

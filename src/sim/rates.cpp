@@ -1,0 +1,107 @@
+#include "sim/rates.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace berth::sim {
+
+namespace {
+
+std::int64_t gpus_of(const trace::TraceJob& job) { return job.spec.request.gpu.count.raw(); }
+
+Rate utilisation_of(const trace::TraceJob& job, const RateModel& model) {
+  if (const auto known = model.speeds.facts(job.model).utilisation) return *known;
+  const GpuMilli asked = job.spec.request.gpu.milli;
+  return asked > GpuMilli(0) ? Rate(asked.raw() * Rate::kWhole / kWholeGpu.raw())
+                             : model.utilisation;
+}
+
+}  // namespace
+
+Rates::Rates(const RateModel& model, const trace::Trace& trace, const Cluster& cluster)
+    : model_(model), trace_(trace), cluster_(cluster), plain_(model.is_plain()) {
+  if (model.share != ShareModel::Mps) return;
+  for (const trace::TraceJob& job : trace.jobs) utilisation_.push_back(utilisation_of(job, model));
+}
+
+Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const {
+  if (plain_ || gpus.empty()) return {};
+  Pace slowest{.rate = Rate(Rate::kMost)};
+  for (const GpuId gpu : gpus) {
+    const Pace here = know_company() ? share(job, tenants.on(gpu)) : Pace{};
+    slowest.rate = std::min(slowest.rate, here.rate * type(job, gpu));
+    slowest.shares = slowest.shares || here.shares;
+    slowest.ruled = slowest.ruled || here.ruled;
+  }
+  slowest.rate = slowest.rate * spread(job, gpus);
+  return slowest;
+}
+
+Rate Rates::spread(std::size_t job, std::span<const GpuId> gpus) const {
+  std::int64_t nodes = 1;
+  for (std::size_t i = 1; i < gpus.size(); ++i) {
+    nodes += cluster_.node_of(gpus[i]) != cluster_.node_of(gpus[i - 1]) ? 1 : 0;
+  }
+  const auto count = static_cast<std::int64_t>(gpus.size());
+  if (nodes > 1) {
+    if (const auto known = model_.speeds.spread(trace_.jobs[job].model, count, nodes)) {
+      return *known;
+    }
+  }
+  const std::int64_t most = std::max<std::int64_t>(1, cluster_.largest_node());
+  const std::int64_t needed = (count + most - 1) / most;
+  return nodes > needed ? model_.spread : kFullSpeed;
+}
+
+Rate Rates::type(std::size_t job, GpuId gpu) const {
+  if (!model_.speeds.has_types()) return kFullSpeed;
+  const trace::TraceJob& asked = trace_.jobs[job];
+  const std::string& name = cluster_.type_names()[cluster_.gpu(gpu).type];
+  return model_.speeds.on_type(asked.model, gpus_of(asked), name).value_or(kFullSpeed);
+}
+
+Pace Rates::share(std::size_t job, std::span<const std::size_t> tenants) const {
+  if (tenants.size() < 2) return {};
+  if (const auto known = measured(job, tenants)) return {.rate = *known, .shares = true};
+  return {.rate = ruled(tenants), .shares = true, .ruled = true};
+}
+
+std::optional<Rate> Rates::measured(std::size_t job, std::span<const std::size_t> tenants) const {
+  if (!model_.speeds.has_pairs()) return std::nullopt;
+  const trace::TraceJob& asked = trace_.jobs[job];
+  Rate rate;
+  for (const std::size_t other : tenants) {
+    if (other == job) continue;
+    const auto known = model_.speeds.beside(asked.model, gpus_of(asked), trace_.jobs[other].model);
+    if (!known) return std::nullopt;
+    rate = rate * *known;
+  }
+  return rate;
+}
+
+Rate Rates::ruled(std::span<const std::size_t> tenants) const {
+  switch (model_.share) {
+    case ShareModel::Free:
+      return kFullSpeed;
+    case ShareModel::TimeSlice:
+      return Rate(Rate::kWhole / static_cast<std::int64_t>(tenants.size()));
+    case ShareModel::Mps:
+      break;
+  }
+  std::int64_t busy = 0;
+  for (const std::size_t tenant : tenants) busy += utilisation_[tenant].ppm();
+  return busy <= Rate::kWhole ? kFullSpeed : Rate(Rate::kWhole * Rate::kWhole / busy);
+}
+
+Expected<ShareModel> parse_share(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, ShareModel>, 3> kModels = {
+      {{"free", ShareModel::Free}, {"timeslice", ShareModel::TimeSlice}, {"mps", ShareModel::Mps}}};
+  for (const auto& [name, model] : kModels) {
+    if (text == name) return model;
+  }
+  return fail(ErrorCode::InvalidArgument, "--share: '" + std::string(text) +
+                                              "' is not known; there are: free, exclusive, "
+                                              "timeslice, mps");
+}
+
+}  // namespace berth::sim

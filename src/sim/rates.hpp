@@ -1,0 +1,77 @@
+// How fast a job runs where it is: the one place that says so.
+//
+// rate = spread x the slowest of its GPUs, and of a GPU: type x share. What was measured goes
+// before what is ruled; doc/simulator.md has every rule. A pure function of the trace, the
+// placement and who else is on the GPUs.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/cluster.hpp"
+#include "core/error.hpp"
+#include "core/rate.hpp"
+#include "sim/tenants.hpp"
+#include "trace/speeds.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::sim {
+
+/// What tenants of one GPU cost each other where no pair was measured.
+enum class ShareModel : std::uint8_t {
+  Free,       ///< Nothing.
+  TimeSlice,  ///< Turns of equal length: n tenants run at 1 / n each.
+  Mps,        ///< Side by side: at min(1, 1 / (sum of the tenants' utilisations)).
+};
+
+struct RateModel {
+  trace::Speeds speeds;
+  ShareModel share = ShareModel::Free;
+  Rate utilisation = kFullSpeed;  ///< Of a job about which neither trace nor table says it.
+  Rate spread = kFullSpeed;       ///< On more nodes than it needs, where no table says.
+
+  bool knows_company() const { return share != ShareModel::Free || speeds.has_pairs(); }
+  /// True if every job always runs at full speed.
+  bool is_plain() const {
+    return !knows_company() && spread == kFullSpeed && !speeds.has_spreads() && !speeds.has_types();
+  }
+};
+
+/// A job's speed, and where it is from.
+struct Pace {
+  Rate rate;
+  bool shares = false;  ///< Another job is on one of its GPUs.
+  bool ruled = false;   ///< What that costs is by rule: not every pair was measured.
+
+  bool operator==(const Pace&) const = default;
+};
+
+class Rates {
+ public:
+  /// Requires: all three outlive it.
+  Rates(const RateModel& model, const trace::Trace& trace, const Cluster& cluster);
+
+  bool are_plain() const { return plain_; }
+  bool know_company() const { return model_.knows_company(); }
+  /// Requires: `tenants` has the job on `gpus`, ascending. O(GPUs x tenants).
+  Pace of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const;
+
+ private:
+  Rate spread(std::size_t job, std::span<const GpuId> gpus) const;
+  Rate type(std::size_t job, GpuId gpu) const;
+  Pace share(std::size_t job, std::span<const std::size_t> tenants) const;
+  std::optional<Rate> measured(std::size_t job, std::span<const std::size_t> tenants) const;
+  Rate ruled(std::span<const std::size_t> tenants) const;
+
+  const RateModel& model_;
+  const trace::Trace& trace_;
+  const Cluster& cluster_;
+  bool plain_;
+  std::vector<Rate> utilisation_;  ///< By job; empty unless it is asked for.
+};
+
+/// `free`, `timeslice`, `mps`. Errors: InvalidArgument naming the text and the words.
+Expected<ShareModel> parse_share(std::string_view text);
+
+}  // namespace berth::sim

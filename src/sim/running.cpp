@@ -1,0 +1,87 @@
+#include "sim/running.hpp"
+
+namespace berth::sim {
+
+Running::Running(const trace::Trace& trace, const Cluster& cluster, const RateModel& model)
+    : trace_(trace), rates_(model, trace, cluster), tenants_(cluster), truths_(trace.jobs.size()) {
+  for (std::size_t i = 0; i < truths_.size(); ++i) start_over(i);
+}
+
+void Running::begin(std::size_t job, const Grant& grant, Instant now) {
+  Truth& truth = truths_[job];
+  truth.since = now;
+  truth.runs = true;
+  if (rates_.are_plain()) return plan_end(job);
+  truth.gpus.clear();
+  for (const Share& share : grant.shares) truth.gpus.push_back(share.gpu);
+  if (rates_.know_company()) {
+    tenants_.add(job, truth.gpus);
+    touch(truth);
+  }
+  truth.pace = rates_.of(job, truth.gpus, tenants_);
+  plan_end(job);
+}
+
+void Running::pause(std::size_t job, Instant now) {
+  Truth& truth = truths_[job];
+  catch_up(truth, now);
+  truth.runs = false;
+  ++truth.plan;
+  if (!rates_.know_company()) return;
+  tenants_.remove(job, truth.gpus);
+  touch(truth);
+}
+
+void Running::settle(Instant now) {
+  for (const std::size_t job : dirty_) {
+    Truth& truth = truths_[job];
+    truth.dirty = false;
+    if (!truth.runs) continue;
+    const Pace pace = rates_.of(job, truth.gpus, tenants_);
+    if (pace == truth.pace) continue;
+    catch_up(truth, now);
+    truth.pace = pace;
+    plan_end(job);
+  }
+  dirty_.clear();
+}
+
+Instant Running::next_end() {
+  while (!ends_.empty() && truths_[ends_.top().job].plan != ends_.top().plan) ends_.pop();
+  return ends_.empty() ? kNever : ends_.top().at;
+}
+
+std::optional<std::size_t> Running::take_end(Instant now) {
+  if (next_end() > now) return std::nullopt;
+  const std::size_t job = ends_.top().job;
+  ends_.pop();
+  pause(job, now);
+  return job;
+}
+
+void Running::catch_up(Truth& truth, Instant now) {
+  const Duration time = now - truth.since;
+  truth.work.advance(time, truth.pace.rate);
+  truth.spent.ran += time;
+  if (truth.pace.shares) truth.spent.shared += time;
+  if (truth.pace.ruled) truth.spent.ruled += time;
+  truth.since = now;
+}
+
+void Running::plan_end(std::size_t job) {
+  Truth& truth = truths_[job];
+  ends_.push({later(truth.since, truth.work.time_at(truth.pace.rate)), job, ++truth.plan});
+}
+
+/// Whoever is on its GPUs may go faster or slower from now on.
+void Running::touch(const Truth& truth) {
+  for (const GpuId gpu : truth.gpus) {
+    for (const std::size_t other : tenants_.on(gpu)) {
+      if (truths_[other].dirty) continue;
+      truths_[other].dirty = true;
+      dirty_.push_back(other);
+    }
+  }
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,79 @@
+// The jobs that run: what each has left to do, how fast it goes, and when it ends. What a machine
+// would know and the engine does not.
+//
+// A job's end is planned at its rate; when who is beside it changes, its rate may, and then its end
+// is planned anew. Jobs are indices in the trace.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "core/ask.hpp"
+#include "core/time.hpp"
+#include "sim/rates.hpp"
+#include "sim/tenants.hpp"
+#include "sim/work.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::sim {
+
+/// Where a job's time with its GPUs went.
+struct Spent {
+  Duration ran{0};     ///< With its GPUs.
+  Duration shared{0};  ///< Of that, with another job on one of them,
+  Duration ruled{0};   ///< and of that, at a speed that is by rule and not measured.
+};
+
+class Running {
+ public:
+  /// Requires: all three outlive it.
+  Running(const trace::Trace& trace, const Cluster& cluster, const RateModel& model);
+
+  void begin(std::size_t job, const Grant& grant, Instant now);
+  /// It stops, with its work kept.
+  void pause(std::size_t job, Instant now);
+  /// Its work so far is lost.
+  void start_over(std::size_t job) { truths_[job].work = Work(trace_.jobs[job].duration); }
+  bool runs(std::size_t job) const { return truths_[job].runs; }
+  const Spent& spent(std::size_t job) const { return truths_[job].spent; }
+
+  /// Rates follow who is where. After everything that happens at an instant.
+  void settle(Instant now);
+  /// kNever if none runs.
+  Instant next_end();
+  /// The next one that is done by `now`, stopped. By planned end, then by place in the trace.
+  std::optional<std::size_t> take_end(Instant now);
+
+ private:
+  struct Truth {
+    Work work;
+    Pace pace;
+    Instant since;  ///< What it did is in `work` and `spent` up to here.
+    bool runs = false;
+    bool dirty = false;      ///< Its company changed since the last settle().
+    std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
+    std::vector<GpuId> gpus;
+    Spent spent;
+  };
+  struct PlannedEnd {
+    Instant at;
+    std::size_t job;
+    std::uint32_t plan;
+    auto operator<=>(const PlannedEnd&) const = default;
+  };
+
+  static void catch_up(Truth& truth, Instant now);
+  void plan_end(std::size_t job);
+  void touch(const Truth& truth);
+
+  const trace::Trace& trace_;
+  Rates rates_;
+  Tenants tenants_;
+  std::vector<Truth> truths_;
+  std::vector<std::size_t> dirty_;
+  std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,49 @@
+// What a job has left to do, in exact integer arithmetic: time at full speed, and how long that
+// takes at another rate.
+#pragma once
+
+#include <cstdint>
+
+#include "core/rate.hpp"
+#include "core/time.hpp"
+
+namespace berth::sim {
+
+/// Microseconds at full speed and millionths of one, so that no rate is ever rounded away. A value
+/// type.
+class Work {
+ public:
+  Work() = default;
+  explicit constexpr Work(Duration at_full_speed) : whole_(micros(at_full_speed)) {}
+
+  /// What `time` at `rate` gets done is off; never below zero.
+  constexpr void advance(Duration time, Rate rate) {
+    const std::int64_t whole = micros(time) / Rate::kWhole * rate.ppm();
+    const std::int64_t rest = micros(time) % Rate::kWhole * rate.ppm();
+    whole_ -= whole + rest / Rate::kWhole;
+    millionths_ -= rest % Rate::kWhole;
+    if (millionths_ < 0) {
+      millionths_ += Rate::kWhole;
+      --whole_;
+    }
+    if (whole_ < 0) whole_ = millionths_ = 0;
+  }
+
+  /// How long the rest takes at `rate`, rounded up to the microsecond.
+  constexpr Duration time_at(Rate rate) const {
+    const std::int64_t quotient = whole_ / rate.ppm();
+    const std::int64_t rest = whole_ % rate.ppm() * Rate::kWhole + millionths_;
+    return Duration(quotient * Rate::kWhole + (rest + rate.ppm() - 1) / rate.ppm());
+  }
+
+  /// At full speed, rounded up.
+  constexpr Duration left() const { return Duration(whole_ + (millionths_ > 0 ? 1 : 0)); }
+
+  constexpr bool operator==(const Work&) const = default;
+
+ private:
+  std::int64_t whole_ = 0;
+  std::int64_t millionths_ = 0;  ///< 0 to 999,999.
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,255 @@
+// The files that tables of speeds are read from: berth's own CSV, and those of Gavel (Narayanan et
+// al., OSDI 2020), Chronus (Gao et al., SoCC 2021) and Lucid (Hu et al., ASPLOS 2023).
+//
+// Above full speed a figure beside others or spread out is noise of its measurement, and counts as
+// full speed.
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "trace/csv.hpp"
+#include "trace/rows.hpp"
+#include "trace/speeds.hpp"
+
+namespace berth::trace {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kDeepest = 6;
+constexpr std::int64_t kMostSpeed = 100;
+constexpr std::int64_t kMostNodes = 1'000'000;
+
+std::unexpected<Error> bad(std::string_view file, const std::string& what) {
+  return fail(ErrorCode::BadData, std::string(file) + ": " + what);
+}
+
+/// Nothing for a number that is no speed: zero is "not measured" in the published tables.
+std::optional<Rate> ratio(double value, double whole) {
+  const double speed = value / whole;
+  if (!(whole > 0) || !(speed > 0) || !(speed <= static_cast<double>(kMostSpeed))) {
+    return std::nullopt;
+  }
+  return Rate(std::llround(speed * 1e6));
+}
+
+Rate at_most_full(Rate rate) { return std::min(rate, kFullSpeed); }
+
+std::optional<std::int64_t> count_of(std::string_view text) {
+  std::int64_t value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return whole && value > 0 && value <= kMostNodes ? std::optional(value) : std::nullopt;
+}
+
+// ---- Chronus: {model: {GPUs: {nodes: speed}}} -------------------------------------------------
+
+Expected<void> read_chronus_speeds(const Json& all, std::string_view file, Speeds& into) {
+  for (const auto& [model, by_gpus] : all.items()) {
+    for (const auto& [gpus, by_nodes] : by_gpus.items()) {
+      for (const auto& [nodes, speed] : by_nodes.items()) {
+        const auto on = count_of(nodes);
+        const auto with = count_of(gpus);
+        const auto rate = speed.is_number() ? ratio(speed.get<double>(), 1) : std::nullopt;
+        if (!on || !with || !rate) {
+          return bad(file, "'" + model + "': expected GPUs, then nodes, then a speed above 0");
+        }
+        into.add_spread(model, *with, *on, at_most_full(*rate));
+      }
+    }
+  }
+  return {};
+}
+
+// ---- Gavel: {GPU type: {"('job type', GPUs)": {"null": alone, "('other', GPUs)": [its, ...]}}}
+
+struct GavelKey {
+  std::string model;
+  std::int64_t gpus = 0;
+};
+
+std::optional<GavelKey> gavel_key(std::string_view text) {
+  const std::size_t comma = text.rfind(", ");
+  if (!text.starts_with("('") || !text.ends_with(")") || comma == std::string_view::npos ||
+      comma < 3 || text[comma - 1] != '\'') {
+    return std::nullopt;
+  }
+  const auto gpus = count_of(text.substr(comma + 2, text.size() - comma - 3));
+  if (!gpus) return std::nullopt;
+  return GavelKey{std::string(text.substr(2, comma - 3)), *gpus};
+}
+
+/// Steps per second alone; 0 where the file has none.
+double alone(const Json& all, const std::string& type, const std::string& job) {
+  const auto by_type = all.find(type);
+  if (by_type == all.end() || !by_type->is_object()) return 0;
+  const auto entry = by_type->find(job);
+  if (entry == by_type->end() || !entry->is_object()) return 0;
+  const auto solo = entry->find("null");
+  return solo != entry->end() && solo->is_number() ? solo->get<double>() : 0;
+}
+
+void add_gavel_pairs(const GavelKey& self, const Json& entry, double solo, Speeds& into) {
+  for (const auto& [name, pair] : entry.items()) {
+    const auto other = gavel_key(name);
+    if (!other || other->gpus != self.gpus || !pair.is_array() || pair.empty()) continue;
+    const auto rate = pair[0].is_number() ? ratio(pair[0].get<double>(), solo) : std::nullopt;
+    if (rate) into.add_pair(self.model, self.gpus, other->model, at_most_full(*rate));
+  }
+}
+
+Expected<void> read_gavel_speeds(const Json& all, std::string_view file, std::string_view reference,
+                                 Speeds& into) {
+  constexpr std::string_view kSpread = "_unconsolidated";
+  const auto base = all.find(reference);
+  if (base == all.end() || !base->is_object()) {
+    return bad(file, "no throughputs for GPU type '" + std::string(reference) + "'");
+  }
+  for (const auto& [name, entry] : base->items()) {
+    const auto self = gavel_key(name);
+    const double solo = alone(all, std::string(reference), name);
+    if (!self || !entry.is_object() || !(solo > 0)) continue;
+    const double spread = alone(all, std::string(reference) + std::string(kSpread), name);
+    if (const auto rate = ratio(spread, solo); rate && self->gpus > 1) {
+      into.add_spread(self->model, self->gpus, 2, at_most_full(*rate));
+    }
+    for (const auto& [type, jobs] : all.items()) {
+      if (type.ends_with(kSpread)) continue;
+      if (const auto rate = ratio(alone(all, type, name), solo)) {
+        into.add_type(self->model, self->gpus, type, *rate);
+      }
+    }
+    add_gavel_pairs(*self, entry, solo, into);
+  }
+  return {};
+}
+
+Expected<void> read_json(std::string_view text, std::string_view file, std::string_view reference,
+                         Speeds& into) {
+  const auto shallow = [](int depth, Json::parse_event_t, const Json&) {
+    return depth <= kDeepest;
+  };
+  const Json all = Json::parse(text, shallow, false);
+  const bool is_table = all.is_object() && !all.empty() && all.begin()->is_object();
+  if (!is_table || all.begin()->empty()) {
+    return bad(file, "expected Gavel's throughputs or Chronus' model_info");
+  }
+  return all.begin()->begin().key().starts_with("(") ? read_gavel_speeds(all, file, reference, into)
+                                                     : read_chronus_speeds(all, file, into);
+}
+
+// ---- Rows -------------------------------------------------------------------------------------
+
+Rate speed_of(Row& row, std::size_t column) {
+  const std::int64_t ppm = row.millionths(column, kMostSpeed);
+  if (ppm == 0) row.refuse(column, "a speed above 0");
+  return Rate(ppm);
+}
+
+/// Calls take(row) for every row.
+template <class Take>
+Expected<void> each_row(Csv& csv, Take take) {
+  while (true) {
+    const auto more = csv.next();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return {};
+    Row row(csv);
+    take(row);
+    if (row.error()) return std::unexpected(*row.error());
+  }
+}
+
+/// Lucid's colocate_info.csv: every pair under its models' names, whatever their data and batches.
+Expected<void> read_lucid_pairs(Csv& csv, Speeds& into) {
+  Columns find(csv);
+  const std::size_t one = find.need("model1");
+  const std::size_t other = find.need("model2");
+  const std::size_t speed = find.need("speed1");
+  const std::size_t others = find.need("speed2");
+  if (find.error()) return std::unexpected(*find.error());
+  return each_row(csv, [&](Row& row) {
+    const std::string first = row.name(one);
+    const std::string second = row.name(other);
+    const Rate rate = at_most_full(speed_of(row, speed));
+    const Rate rate_of_second = at_most_full(speed_of(row, others));
+    into.add_pair(first, 0, second, rate);
+    into.add_pair(second, 0, first, rate_of_second);
+  });
+}
+
+/// Lucid's single_data.csv, in percent.
+Expected<void> read_lucid_singles(Csv& csv, Speeds& into) {
+  Columns find(csv);
+  const std::size_t model = find.need("model");
+  const std::size_t busy = find.need("gpu_util");
+  if (find.error()) return std::unexpected(*find.error());
+  return each_row(csv, [&](Row& row) {
+    const std::string name = row.name(model);
+    into.add_utilisation(name, Rate(row.millionths(busy, 100) / 100));
+  });
+}
+
+struct OwnColumns {
+  explicit OwnColumns(Columns& columns)
+      : model(columns.need("model")),
+        gpus(columns.find("gpus")),
+        nodes(columns.find("nodes")),
+        type(columns.find("type")),
+        beside(columns.find("beside")),
+        speed(columns.find("speed")),
+        utilisation(columns.find("utilisation")),
+        start(columns.find("start_seconds")),
+        restart(columns.find("restart_seconds")) {}
+
+  std::size_t model;
+  std::optional<std::size_t> gpus, nodes, type, beside, speed, utilisation, start, restart;
+};
+
+void read_own_speed(Row& row, const OwnColumns& columns, Speeds& into) {
+  const std::string model(row.text(columns.model));
+  const auto gpus = row.text(columns.gpus).empty() ? 0 : row.integer(*columns.gpus, 1, kMostGpus);
+  const Rate rate = speed_of(row, *columns.speed);
+  const bool nodes = !row.text(columns.nodes).empty();
+  const bool type = !row.text(columns.type).empty();
+  const bool beside = !row.text(columns.beside).empty();
+  if ((nodes ? 1 : 0) + (type ? 1 : 0) + (beside ? 1 : 0) != 1) {
+    return row.refuse(*columns.speed, "a speed in a row that has one of nodes, type and beside");
+  }
+  if (nodes) into.add_spread(model, gpus, row.integer(*columns.nodes, 1, kMostNodes), rate);
+  if (type) into.add_type(model, gpus, std::string(row.text(columns.type)), rate);
+  const std::string other(row.text(columns.beside));
+  if (beside) into.add_pair(model, gpus, other == "*" ? "" : other, rate);
+}
+
+Expected<void> read_own(Csv& csv, Speeds& into) {
+  Columns find(csv);
+  const OwnColumns columns(find);
+  if (find.error()) return std::unexpected(*find.error());
+  return each_row(csv, [&](Row& row) {
+    const std::string model(row.text(columns.model));
+    if (!row.text(columns.speed).empty()) read_own_speed(row, columns, into);
+    if (!row.text(columns.utilisation).empty()) {
+      into.add_utilisation(model, Rate(row.millionths(*columns.utilisation, 1)));
+    }
+    if (!row.text(columns.start).empty()) into.set_start(model, row.duration(*columns.start));
+    if (!row.text(columns.restart).empty()) into.set_restart(model, row.duration(*columns.restart));
+  });
+}
+
+}  // namespace
+
+Expected<void> read_speeds(std::string_view text, std::string_view file, std::string_view reference,
+                           Speeds& into) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin != std::string_view::npos && text[begin] == '{') {
+    return read_json(text, file, reference, into);
+  }
+  auto csv = Csv::open(text, file);
+  if (!csv) return std::unexpected(csv.error());
+  if (csv->find("model1")) return read_lucid_pairs(*csv, into);
+  if (csv->find("gpu_util")) return read_lucid_singles(*csv, into);
+  return read_own(*csv, into);
+}
+
+}  // namespace berth::trace

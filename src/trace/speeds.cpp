@@ -1,0 +1,77 @@
+#include "trace/speeds.hpp"
+
+#include <array>
+
+namespace berth::trace {
+
+void Speeds::add_spread(const std::string& model, std::int64_t gpus, std::int64_t nodes,
+                        Rate rate) {
+  spreads_[{model, gpus}][nodes].add(rate);
+}
+
+void Speeds::add_type(const std::string& model, std::int64_t gpus, const std::string& type,
+                      Rate rate) {
+  types_[{model, gpus}][type].add(rate);
+}
+
+void Speeds::add_pair(const std::string& model, std::int64_t gpus, const std::string& beside,
+                      Rate rate) {
+  pairs_[{model, gpus}][beside].add(rate);
+}
+
+void Speeds::add_utilisation(const std::string& model, Rate utilisation) {
+  utilisations_[model].add(std::min(utilisation, kFullSpeed));
+}
+
+template <class Table, class Find>
+std::optional<Rate> Speeds::first_of(const std::string& model, std::int64_t gpus,
+                                     const Table& table, Find find) {
+  const std::string any;
+  const std::array<std::pair<const std::string*, std::int64_t>, 4> names = {
+      {{&model, gpus}, {&model, 0}, {&any, gpus}, {&any, 0}}};
+  for (const auto& [name, count] : names) {
+    const auto row = table.find({*name, count});
+    if (row == table.end()) continue;
+    if (const auto entry = find(row->second); entry != row->second.end()) {
+      return entry->second.rate();
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Rate> Speeds::spread(const std::string& model, std::int64_t gpus,
+                                   std::int64_t nodes) const {
+  return first_of(model, gpus, spreads_, [&](const std::map<std::int64_t, Mean>& row) {
+    const auto as_many = row.lower_bound(nodes);
+    return as_many == row.end() ? std::prev(row.end()) : as_many;
+  });
+}
+
+std::optional<Rate> Speeds::on_type(const std::string& model, std::int64_t gpus,
+                                    const std::string& type) const {
+  return first_of(model, gpus, types_, [&](const auto& row) { return row.find(type); });
+}
+
+std::optional<Rate> Speeds::beside(const std::string& model, std::int64_t gpus,
+                                   const std::string& other) const {
+  return first_of(model, gpus, pairs_, [&](const auto& row) {
+    const auto named = row.find(other);
+    return named == row.end() ? row.find("") : named;
+  });
+}
+
+ModelFacts Speeds::facts(const std::string& model) const {
+  ModelFacts facts;
+  for (const std::string& name : {std::string(), model}) {
+    if (const auto found = facts_.find(name); found != facts_.end()) {
+      if (found->second.start) facts.start = found->second.start;
+      if (found->second.restart) facts.restart = found->second.restart;
+    }
+    if (const auto found = utilisations_.find(name); found != utilisations_.end()) {
+      facts.utilisation = found->second.rate();
+    }
+  }
+  return facts;
+}
+
+}  // namespace berth::trace

@@ -1,0 +1,79 @@
+// How fast models run elsewhere than alone at their best: spread over nodes, on other types of GPU,
+// beside each other. A table of what was measured, read from the files of published artefacts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/rate.hpp"
+#include "core/time.hpp"
+
+namespace berth::trace {
+
+/// What is known of one model beside its speeds.
+struct ModelFacts {
+  std::optional<Rate> utilisation;  ///< Part of the time it keeps a GPU busy when alone there.
+  std::optional<Duration> start;    ///< From its launch to its first step.
+  std::optional<Duration> restart;  ///< What continuing or beginning again costs beside that.
+};
+
+/// A value type. In every table model "" stands for any model, and 0 GPUs for any number of them;
+/// what is said of a model itself goes before what is said of any. Figures given several times for
+/// one key are averaged. Speeds are against the model alone on one node (or as few as hold it) of
+/// the GPU type its run time is for.
+class Speeds {
+ public:
+  void add_spread(const std::string& model, std::int64_t gpus, std::int64_t nodes, Rate rate);
+  void add_type(const std::string& model, std::int64_t gpus, const std::string& type, Rate rate);
+  void add_pair(const std::string& model, std::int64_t gpus, const std::string& beside, Rate rate);
+  void add_utilisation(const std::string& model, Rate utilisation);
+  void set_start(const std::string& model, Duration cost) { facts_[model].start = cost; }
+  void set_restart(const std::string& model, Duration cost) { facts_[model].restart = cost; }
+
+  /// On so many nodes: as measured for the fewest nodes that are as many, else for the most.
+  std::optional<Rate> spread(const std::string& model, std::int64_t gpus, std::int64_t nodes) const;
+  std::optional<Rate> on_type(const std::string& model, std::int64_t gpus,
+                              const std::string& type) const;
+  std::optional<Rate> beside(const std::string& model, std::int64_t gpus,
+                             const std::string& other) const;
+  ModelFacts facts(const std::string& model) const;
+
+  bool has_spreads() const { return !spreads_.empty(); }
+  bool has_types() const { return !types_.empty(); }
+  bool has_pairs() const { return !pairs_.empty(); }
+
+ private:
+  struct Mean {
+    std::int64_t sum = 0;
+    std::int64_t count = 0;
+
+    void add(Rate rate) {
+      sum += rate.ppm();
+      ++count;
+    }
+    Rate rate() const { return Rate(sum / count); }
+  };
+  using Name = std::pair<std::string, std::int64_t>;  ///< Model and GPUs.
+  template <class Table, class Find>
+  static std::optional<Rate> first_of(const std::string& model, std::int64_t gpus,
+                                      const Table& table, Find find);
+
+  std::map<Name, std::map<std::int64_t, Mean>> spreads_;
+  std::map<Name, std::map<std::string, Mean>> types_;
+  std::map<Name, std::map<std::string, Mean>> pairs_;
+  std::map<std::string, Mean> utilisations_;
+  std::map<std::string, ModelFacts> facts_;
+};
+
+/// Adds what a file says; the format is told by its beginning (doc/simulator.md): berth's own CSV,
+/// Gavel's throughputs, Chronus' model_info, Lucid's pairs or its single runs. Gavel's speeds are
+/// taken against those on `reference`. Errors: BadData naming the file and what was expected.
+Expected<void> read_speeds(std::string_view text, std::string_view file, std::string_view reference,
+                           Speeds& into);
+
+}  // namespace berth::trace

@@ -1,0 +1,172 @@
+// Goal: a job's speed is what the tables and rules say for where it is and who is beside it, and
+// its end follows when that changes.
+// Method: rates looked up one by one; small runs whose ends are worked out by hand.
+#include "sim/rates.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+#include "sim/metrics.hpp"
+#include "sim/simulator.hpp"
+
+namespace berth::sim {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+trace::TraceJob job(const char* name, int submit, int run, int gpus, const char* model = "") {
+  trace::TraceJob job{.name = name,
+                      .submit = kStart + seconds(submit),
+                      .duration = seconds(run),
+                      .spec = {.user = UserId(1)}};
+  job.spec.request.gpu.count = GpuCount(gpus);
+  job.spec.request.gpu.vram = Bytes(kGiB);
+  job.model = model;
+  return job;
+}
+
+Cluster cluster_of(int nodes, std::uint32_t gpus, const char* type = "v100") {
+  Cluster cluster;
+  cluster.add_switch();
+  for (int i = 0; i < nodes; ++i) {
+    cluster.add_node(
+        {.name = "n" + std::to_string(i), .gpus = gpus, .vram = Bytes(16 * kGiB), .type = type});
+  }
+  return cluster;
+}
+
+std::vector<GpuId> gpus(std::initializer_list<std::uint32_t> ids) {
+  std::vector<GpuId> list;
+  for (const std::uint32_t id : ids) list.push_back(GpuId(id));
+  return list;
+}
+
+/// Ends in seconds, by place in the trace.
+std::vector<double> ends(const trace::Trace& trace, const Cluster& cluster, const Options& options,
+                         const char* place = "first-fit") {
+  const auto result = simulate(trace, cluster, *make_policy("fifo-skip", place), options);
+  std::vector<double> list;
+  for (const JobResult& one : result->jobs) list.push_back(in_seconds(one.end - kStart));
+  return list;
+}
+
+TEST(Rates, WithoutAModelAreFull) {
+  const RateModel model;
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 10, 1), job("b", 0, 10, 1)};
+  const Cluster cluster = cluster_of(1, 1);
+  const Rates rates(model, trace, cluster);
+  Tenants tenants(cluster);
+  tenants.add(0, gpus({0}));
+  tenants.add(1, gpus({0}));
+  EXPECT_TRUE(rates.are_plain());
+  EXPECT_EQ(rates.of(0, gpus({0}), tenants), Pace{});
+}
+
+TEST(Rates, ByRuleOfHowTheGpuIsShared) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 10, 1, "busy"), job("b", 0, 10, 1, "calm"), job("c", 0, 10, 1)};
+  trace.jobs[2].spec.request.gpu.milli = GpuMilli(250);
+  const Cluster cluster = cluster_of(1, 2);
+  Tenants tenants(cluster);
+  for (const std::size_t tenant : {0, 1, 2}) tenants.add(tenant, gpus({0}));
+
+  RateModel model{.share = ShareModel::TimeSlice};
+  EXPECT_EQ(Rates(model, trace, cluster).of(0, gpus({0}), tenants),
+            (Pace{.rate = Rate(333'333), .shares = true, .ruled = true}));
+  model = {.share = ShareModel::Mps};
+  model.speeds.add_utilisation("busy", Rate(900'000));
+  model.speeds.add_utilisation("calm", Rate(100'000));
+  // 0.9 + 0.1 + 0.25, the last by what the job asks for.
+  EXPECT_EQ(Rates(model, trace, cluster).of(1, gpus({0}), tenants).rate, Rate(800'000));
+  tenants.remove(0, gpus({0}));
+  EXPECT_EQ(Rates(model, trace, cluster).of(1, gpus({0}), tenants).rate, kFullSpeed);
+}
+
+TEST(Rates, AMeasuredPairGoesBeforeTheRule) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 10, 1, "x"), job("b", 0, 10, 1, "y"), job("c", 0, 10, 1, "z")};
+  const Cluster cluster = cluster_of(1, 1);
+  RateModel model{.share = ShareModel::TimeSlice};
+  model.speeds.add_pair("x", 0, "y", Rate(800'000));
+  model.speeds.add_pair("x", 0, "z", Rate(500'000));
+  const Rates rates(model, trace, cluster);
+  Tenants tenants(cluster);
+  tenants.add(0, gpus({0}));
+  tenants.add(1, gpus({0}));
+  EXPECT_EQ(rates.of(0, gpus({0}), tenants), (Pace{.rate = Rate(800'000), .shares = true}));
+  EXPECT_EQ(rates.of(1, gpus({0}), tenants),
+            (Pace{.rate = Rate(500'000), .shares = true, .ruled = true}));
+  tenants.add(2, gpus({0}));  // both pairs were measured: one slow-down on top of the other
+  EXPECT_EQ(rates.of(0, gpus({0}), tenants).rate, Rate(400'000));
+}
+
+TEST(Rates, SpreadAndTypeSlowTheWholeGang) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 10, 2, "vgg16"), job("b", 0, 10, 2, "other")};
+  Cluster cluster = cluster_of(2, 2);
+  cluster.add_node({.name = "old", .gpus = 2, .vram = Bytes(16 * kGiB), .type = "k80"});
+  RateModel model{.spread = Rate(700'000)};
+  model.speeds.add_spread("vgg16", 2, 2, Rate(900'000));
+  model.speeds.add_type("vgg16", 0, "k80", Rate(250'000));
+  const Rates rates(model, trace, cluster);
+  const Tenants tenants(cluster);
+  EXPECT_EQ(rates.of(0, gpus({0, 1}), tenants).rate, kFullSpeed);
+  EXPECT_EQ(rates.of(0, gpus({1, 2}), tenants).rate, Rate(900'000));
+  EXPECT_EQ(rates.of(1, gpus({1, 2}), tenants).rate, Rate(700'000));  // no table: the default
+  EXPECT_EQ(rates.of(0, gpus({4, 5}), tenants).rate, Rate(250'000));
+  EXPECT_EQ(rates.of(0, gpus({3, 4}), tenants).rate, Rate(225'000));  // the slowest of both, spread
+  EXPECT_EQ(rates.of(1, gpus({4, 5}), tenants).rate, kFullSpeed);     // unknown there: as usual
+}
+
+TEST(Rates, AnEndMovesWhenCompanyComesAndGoes) {
+  // One GPU, taken in turns: `a` has 50 s alone, then shares until `b` has had its 30 s, at half
+  // speed each from 50 s to 110 s; the 20 s that `a` has left then it runs alone.
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 100, 1), job("b", 50, 30, 1)};
+  const Options options{.rates = {.share = ShareModel::TimeSlice}};
+  EXPECT_EQ(ends(trace, cluster_of(1, 1), options), (std::vector<double>{130, 110}));
+  EXPECT_EQ(ends(trace, cluster_of(1, 1), {}), (std::vector<double>{100, 80}));
+}
+
+TEST(Rates, ThreeTenantsOneOfThemOnTwoGpus) {
+  // `gang` has both GPUs; `b` comes to GPU 0 and `c`, at 10 s, to GPU 0 as well: first-fit. The
+  // gang goes as its slowest GPU: 1/2 up to 10 s, then 1/3. `b`: 5 s of 15 are done by 10 s, 10 s
+  // more take 30: it ends at 40, when `c` has 10 of its 20 done and goes on at 1/2, to 60. The
+  // gang has 5 + 10 + 10 of 40 then, and runs its last 15 s alone.
+  trace::Trace trace;
+  trace.jobs = {job("gang", 0, 40, 2), job("b", 0, 15, 1), job("c", 10, 20, 1)};
+  const Options options{.rates = {.share = ShareModel::TimeSlice}};
+  const std::vector<double> at = ends(trace, cluster_of(1, 2), options);
+  EXPECT_NEAR(at[1], 40, 1e-4);
+  EXPECT_NEAR(at[2], 60, 1e-4);
+  EXPECT_NEAR(at[0], 75, 1e-4);
+}
+
+TEST(Rates, WhatSharingCostIsCounted) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 100, 1, "x"), job("b", 50, 30, 1, "y")};
+  Options options{.rates = {.share = ShareModel::TimeSlice}};
+  options.rates.speeds.add_pair("x", 0, "y", Rate(500'000));
+  const auto cluster = cluster_of(1, 1);
+  const auto result = simulate(trace, cluster, *make_policy("fifo-skip", "first-fit"), options);
+  const Metrics metrics = measure(trace, cluster, *result);
+  ASSERT_TRUE(metrics.machine.has_value());
+  EXPECT_DOUBLE_EQ(metrics.wait.max, 0);  // slow is not waiting
+  EXPECT_DOUBLE_EQ(metrics.machine->run_over_alone.max, 2);
+  EXPECT_DOUBLE_EQ(metrics.machine->run_over_alone.mean, (1.3 + 2) / 2);
+  EXPECT_DOUBLE_EQ(metrics.machine->gpu_hours, (130 + 60) / 3600.0);
+  EXPECT_DOUBLE_EQ(metrics.machine->shared_gpu_hours, 120 / 3600.0);
+  EXPECT_DOUBLE_EQ(metrics.machine->ruled_gpu_hours, 60 / 3600.0);  // of `b` beside `a`
+  const auto plain = simulate(trace, cluster, *make_policy("fifo-skip", "first-fit"), {});
+  EXPECT_FALSE(measure(trace, cluster, *plain).machine.has_value());
+}
+
+TEST(Rates, ShareModelsAreReadAsWritten) {
+  EXPECT_EQ(*parse_share("timeslice"), ShareModel::TimeSlice);
+  EXPECT_EQ(parse_share("mig").error().message,
+            "--share: 'mig' is not known; there are: free, exclusive, timeslice, mps");
+}
+
+}  // namespace
+}  // namespace berth::sim
