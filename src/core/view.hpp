@@ -96,6 +96,8 @@ class ClusterView {
 
   /// The same numbers for the same (run seed, pass).
   Rng rng() const { return Rng(state_->seed, state_->decisions); }
+  /// The same in every pass of a run: for what must not change its mind from pass to pass.
+  Rng run_rng() const { return Rng(state_->seed); }
 
  private:
   const State* state_;

@@ -24,6 +24,9 @@ class Candidates {
   /// take whole GPUs, else O(GPUs of the node).
   std::uint32_t fitting(NodeId node);
 
+  /// True if this node's cores and memory carry so many of the ask's GPUs.
+  bool host_fits(NodeId node, std::uint32_t gpus);
+
   /// The first node of [from, end) with at least `count` fitting GPUs; nodes that cannot have so
   /// many are passed over in O(1).
   std::optional<NodeId> first_node(std::uint32_t count) {
@@ -47,7 +50,6 @@ class Candidates {
 
  private:
   bool fits(GpuId gpu);
-  bool host_fits(NodeId node, std::uint32_t gpus);
   /// Upper bound on fitting(node), O(1).
   std::uint32_t at_most(NodeId node) const;
   void note(Why why);

@@ -2,7 +2,7 @@
 //
 // Most published policies are an Order; some are a Placer; Pipeline (pipeline.hpp) supplies the
 // rest. One that does not decompose implements Policy. All are pure functions of the view plus what
-// save/restore carry: no clock, no randomness but view.rng(), no I/O. Not thread-safe.
+// save/restore carry: no clock, no randomness but what the view draws, no I/O. Not thread-safe.
 #pragma once
 
 #include <compare>
@@ -91,8 +91,8 @@ class Placer {
  public:
   virtual ~Placer() = default;
 
-  /// Once per pass, before any place(): what the settings, the jobs and chance (view.rng()) say. A
-  /// placer nobody prepared still places; it knows no jobs.
+  /// Once per pass, before any place(): what settings, jobs and chance (view.run_rng()) say. A placer
+  /// nobody prepared still places; it knows no jobs.
   virtual void prepare(const ClusterView&, std::span<const Event>) {}
 
   /// Returns a placement that trial.look() says fits, or why there is none.

@@ -91,6 +91,11 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
        PlacerFactory best_fit;
        return best_fit();
      }},
+    {"worst-fit",
+     [] {
+       PlacerFactory worst_fit;
+       return worst_fit();
+     }},
     {"consolidated",
      [] {
        PlacerFactory consolidated;
@@ -100,6 +105,16 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
      [] {
        PlacerFactory least_shared;
        return least_shared();
+     }},
+    {"topology",
+     [] {
+       PlacerFactory topology;
+       return topology();
+     }},
+    {"random",
+     [] {
+       PlacerFactory random;
+       return random();
      }},
 });
 

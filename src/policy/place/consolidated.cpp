@@ -6,21 +6,15 @@
 // Reads: ask, fitting GPUs per node, switches.
 // Differs from the paper: nothing known; the consolidation of Lucid's placer (ASPLOS 2023) with the
 //   same switch first. Cost: O(nodes log nodes); O(GPUs per node) for whole GPUs on one node.
-#include <algorithm>
 #include <memory>
 #include <vector>
 
-#include "policy/candidates.hpp"
 #include "policy/registry.hpp"
+#include "policy/rooms.hpp"
 
 namespace berth {
 
 namespace {
-
-struct Room {
-  std::uint32_t fitting;
-  NodeId node;
-};
 
 class Consolidated final : public Placer {
  public:
@@ -32,46 +26,25 @@ class Consolidated final : public Placer {
       if (!node) return candidates.refusal();
       return candidates.take_from(*node, candidates.wanted());
     }
-    for (std::uint32_t s = 0; s < trial.cluster().switches(); ++s) {
-      auto gpus =
-          gather(rooms(trial.cluster().nodes_of(SwitchId(s)), trial, candidates), candidates);
-      if (!gpus.empty()) return placement_on(trial.cluster(), std::move(gpus));
+    const Cluster& cluster = trial.cluster();
+    for (std::uint32_t s = 0; s < cluster.switches(); ++s) {
+      auto gpus = gather(cluster.nodes_of(SwitchId(s)), trial, candidates);
+      if (!gpus.empty()) return placement_on(cluster, std::move(gpus));
     }
-    auto gpus = gather(rooms(trial.cluster().nodes(), trial, candidates), candidates);
+    auto gpus = gather(cluster.nodes(), trial, candidates);
     if (gpus.empty()) return candidates.refusal();
-    return placement_on(trial.cluster(), std::move(gpus));
+    return placement_on(cluster, std::move(gpus));
   }
 
  private:
-  /// Nodes with room, most first, ties by id.
-  static std::vector<Room> rooms(std::span<const NodeSpec> nodes, const Trial& trial,
-                                 Candidates& candidates) {
-    std::vector<Room> found;
-    for (const NodeSpec& spec : nodes) {
-      const NodeId node(static_cast<std::uint32_t>(&spec - trial.cluster().nodes().data()));
-      const std::uint32_t fitting = candidates.fitting(node);
-      if (fitting > 0) found.push_back({fitting, node});
-    }
-    std::ranges::stable_sort(found, std::ranges::greater(), &Room::fitting);
-    return found;
-  }
-
-  static std::vector<GpuId> gather(const std::vector<Room>& rooms, Candidates& candidates) {
+  /// All that are wanted on the fewest of these nodes, or none.
+  static std::vector<GpuId> gather(std::span<const NodeSpec> nodes, const Trial& trial,
+                                   Candidates& candidates) {
+    const std::vector<Room> rooms = rooms_of(nodes, trial, candidates);
     std::vector<GpuId> gpus;
-    for (std::size_t i = 0; i < rooms.size(); ++i) {
-      const auto missing = candidates.wanted() - static_cast<std::uint32_t>(gpus.size());
-      if (rooms[i].fitting < missing) {
-        candidates.append_fitting(rooms[i].node, rooms[i].fitting, gpus);
-        continue;
-      }
-      std::size_t last = i;  // the tightest of those that hold all that is missing
-      while (last + 1 < rooms.size() && rooms[last + 1].fitting >= missing) ++last;
-      const std::uint32_t tightest = rooms[last].fitting;
-      while (last > i && rooms[last - 1].fitting == tightest) --last;
-      candidates.append_fitting(rooms[last].node, missing, gpus);
-      return gpus;
-    }
-    return {};
+    if (room_in(rooms) < candidates.wanted()) return gpus;
+    append_fewest(rooms, candidates.wanted(), candidates, gpus);
+    return gpus;
   }
 };
 

@@ -10,12 +10,9 @@
 //   share_below_percent.
 // Differs from the paper: nothing known; sharing slows jobs, so it is the last resort. (Gandiva,
 //   OSDI 2018, packs by utilisation too, but migrates.) Cost: O(GPUs log GPUs per node).
-#include <algorithm>
 #include <memory>
-#include <tuple>
-#include <vector>
 
-#include "policy/candidates.hpp"
+#include "policy/cheapest.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {
@@ -29,17 +26,12 @@ struct Price {
   Bytes left{0};
   auto operator<=>(const Price&) const = default;
 
-  void add(const Price& other) {
+  Price& operator+=(const Price& other) {
     busy += other.busy;
     tenants += other.tenants;
     left += other.left;
+    return *this;
   }
-};
-
-struct Choice {
-  Price price;
-  GpuId gpu;
-  auto operator<=>(const Choice&) const = default;
 };
 
 class LeastShared final : public Placer {
@@ -50,56 +42,23 @@ class LeastShared final : public Placer {
 
   Placed place(const Ask& ask, JobId job, const Trial& trial) const override {
     Candidates candidates(ask, job, trial);
-    if (ask.gpus() == GpuCount(0)) return candidates.first_host();
-    if (candidates.needs_many_nodes()) return candidates.gather_in_order();
-    if (takes_whole(ask)) {  // vacant ones, so none is shared
+    const bool on_one_node = ask.gpus() > GpuCount(0) && !candidates.needs_many_nodes();
+    if (on_one_node && takes_whole(ask)) {  // vacant ones, so none is shared
       const auto node = candidates.tightest_node(candidates.wanted());
       if (!node) return candidates.refusal();
       return candidates.take_from(*node, candidates.wanted());
     }
-    return cheapest(trial, candidates);
+    return place_cheapest(ask, trial, candidates, [&](GpuId gpu) { return price_of(gpu, trial); });
   }
 
  private:
-  Placed cheapest(const Trial& trial, Candidates& candidates) const {
-    std::vector<GpuId> best;
-    Price least;
-    std::vector<Choice> here;
-    for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
-      choose(node, trial, candidates, here);
-      if (here.empty()) continue;
-      Price price;
-      for (const Choice& choice : here) price.add(choice.price);
-      if (!best.empty() && price >= least) continue;
-      least = price;
-      best.clear();
-      for (const Choice& choice : here) best.push_back(choice.gpu);
-    }
-    if (best.empty()) return candidates.refusal();
-    return placement_on(trial.cluster(), std::move(best));
-  }
-
-  /// The cheapest GPUs of one node, as many as are wanted; none if it has too few.
-  void choose(NodeId node, const Trial& trial, Candidates& candidates,
-              std::vector<Choice>& choices) const {
-    choices.clear();
-    if (candidates.fitting(node) < candidates.wanted()) return;
-    std::vector<GpuId> fitting;
-    candidates.append_fitting(node, trial.cluster().node(node).gpus, fitting);
-    for (const GpuId gpu : fitting) choices.push_back({price_of(gpu, trial), gpu});
-    std::ranges::sort(choices);
-    choices.resize(candidates.wanted());
-  }
-
   Price price_of(GpuId gpu, const Trial& trial) const {
     const GpuUse& use = trial.use().gpu(gpu);
     const GpuSpec& spec = trial.cluster().gpu(gpu);
     const bool foreign = use.tenants == 0 && !is_vacant(trial.use().admission(), spec, use);
     const std::int32_t tenants = use.tenants + (foreign ? 1 : 0);
     const bool busy = tenants > 0 && (use.utilisation >= busy_from_ || trial.is_avoided(gpu));
-    return {.busy = busy ? 1 : 0,
-            .tenants = tenants,
-            .left = spec.capacity - use.foreign - use.charged};
+    return {.busy = busy ? 1 : 0, .tenants = tenants, .left = free_memory(gpu, trial)};
   }
 
   std::int32_t busy_from_ = HeadroomKeys{}.share_below_percent;
