@@ -91,8 +91,8 @@ class Placer {
  public:
   virtual ~Placer() = default;
 
-  /// Once per pass, before any place(): what settings, jobs and chance (view.run_rng()) say. A placer
-  /// nobody prepared still places; it knows no jobs.
+  /// Once per pass, before any place(): what settings, jobs and chance (view.run_rng()) say. One
+  /// that nobody prepared still places; it knows no jobs.
   virtual void prepare(const ClusterView&, std::span<const Event>) {}
 
   /// Returns a placement that trial.look() says fits, or why there is none.
