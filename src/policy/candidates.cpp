@@ -103,7 +103,7 @@ Placement Candidates::take_from(NodeId node, std::uint32_t count) {
 }
 
 Placed Candidates::gather_in_order() {
-  if (by_count_ && trial_.use().vacant() < ask_.gpus()) return refusal();
+  if (!may_suffice()) return refusal();
   std::vector<GpuId> gpus;
   gpus.reserve(wanted_);
   NodeId node(0);

@@ -18,6 +18,10 @@ class Candidates {
 
   std::uint32_t wanted() const { return wanted_; }
   std::uint32_t node_count() const { return nodes_; }
+  /// True if the vacant GPUs are exactly the fitting ones, so that the index of vacant GPUs knows.
+  bool are_the_vacant() const { return by_count_; }
+  /// False if there are too few fitting GPUs in all, as far as O(1) can tell.
+  bool may_suffice() const { return !by_count_ || trial_.use().vacant() >= ask_.gpus(); }
   bool needs_many_nodes() const { return wanted_ > trial_.cluster().largest_node(); }
 
   /// GPUs of this node that fit the ask; all that its host can carry of them. O(1) for jobs that

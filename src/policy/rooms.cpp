@@ -4,11 +4,29 @@
 
 namespace berth {
 
+namespace {
+
+std::vector<Room> rooms_by_index(std::uint32_t from, std::uint32_t end, const Trial& trial) {
+  std::vector<Room> found;
+  for (std::uint32_t vacant = trial.cluster().largest_node(); vacant > 0; --vacant) {
+    const NodeSet& nodes = trial.use().nodes_with(vacant);
+    for (NodeId node = nodes.next(NodeId(from), NodeId(end)); node < NodeId(end);
+         node = nodes.next(NodeId(node.value() + 1), NodeId(end))) {
+      found.push_back({vacant, node.value()});
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 std::vector<Room> rooms_of(std::span<const NodeSpec> nodes, const Trial& trial,
                            Candidates& candidates) {
+  const auto from = static_cast<std::uint32_t>(nodes.data() - trial.cluster().nodes().data());
+  const std::uint32_t end = from + static_cast<std::uint32_t>(nodes.size());
+  if (candidates.are_the_vacant()) return rooms_by_index(from, end, trial);
   std::vector<Room> found;
-  for (const NodeSpec& spec : nodes) {
-    const auto place = static_cast<std::uint32_t>(&spec - trial.cluster().nodes().data());
+  for (std::uint32_t place = from; place < end; ++place) {
     const std::uint32_t fitting = candidates.fitting(NodeId(place));
     if (fitting > 0) found.push_back({fitting, place});
   }

@@ -15,7 +15,8 @@ struct Room {
   std::uint32_t place;
 };
 
-/// Of these nodes those with room, most first, ties by id.
+/// Of these nodes of the cluster those with room, most first, ties by id. O(found + nodes / 64) for
+/// jobs that take whole GPUs, else O(GPUs).
 std::vector<Room> rooms_of(std::span<const NodeSpec> nodes, const Trial& trial,
                            Candidates& candidates);
 

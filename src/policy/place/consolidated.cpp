@@ -26,6 +26,7 @@ class Consolidated final : public Placer {
       if (!node) return candidates.refusal();
       return candidates.take_from(*node, candidates.wanted());
     }
+    if (!candidates.may_suffice()) return candidates.refusal();
     const Cluster& cluster = trial.cluster();
     for (std::uint32_t s = 0; s < cluster.switches(); ++s) {
       auto gpus = gather(cluster.nodes_of(SwitchId(s)), trial, candidates);
