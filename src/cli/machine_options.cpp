@@ -49,6 +49,31 @@ Expected<void> read_rates(const MachineArguments& arguments, trace::Trace& trace
   return {};
 }
 
+/// Errors: InvalidArgument naming the option.
+Expected<Duration> time_of(const char* option, const std::string& text) {
+  if (text.empty()) return Duration(0);
+  auto time = parse_duration(text);
+  if (time) return time;
+  return fail(time.error().code, std::string(option) + ": " + time.error().message);
+}
+
+Expected<void> read_costs(const MachineArguments& arguments, sim::Costs& costs) {
+  const auto start = time_of("--start-latency", arguments.start_latency);
+  if (!start) return std::unexpected(start.error());
+  const auto restart = time_of("--restart-cost", arguments.restart_cost);
+  if (!restart) return std::unexpected(restart.error());
+  const auto stop = time_of("--stop-latency", arguments.stop_latency);
+  if (!stop) return std::unexpected(stop.error());
+  costs = {.start = *start, .restart = *restart, .stop = *stop};
+  if (arguments.checkpoint.empty()) return {};
+  costs.can_suspend = false;
+  if (arguments.checkpoint == "never") return {};
+  const auto every = time_of("--checkpoint-every", arguments.checkpoint);
+  if (!every) return std::unexpected(every.error());
+  costs.checkpoint = *every;
+  return {};
+}
+
 }  // namespace
 
 void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
@@ -74,10 +99,24 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
                   "Speed lost on more nodes than a job needs, where no table says it.")
       ->group(group)
       ->capture_default_str();
+  verb.add_option("--start-latency", arguments.start_latency,
+                  "From a launch to the job's first step: 20s, 1.5m; none if not given.")
+      ->group(group);
+  verb.add_option("--restart-cost", arguments.restart_cost,
+                  "On top of that when it is not the first start, such as 62s.")
+      ->group(group);
+  verb.add_option("--stop-latency", arguments.stop_latency,
+                  "From being told to stop until the GPUs are free.")
+      ->group(group);
+  verb.add_option("--checkpoint-every", arguments.checkpoint,
+                  "What is preempted is ended, and goes on from its last checkpoint, one for every "
+                  "so much work, or never; if not given it is suspended with its work kept.")
+      ->group(group);
 }
 
 Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
                             sim::Options& options) {
+  if (auto done = read_costs(arguments, options.costs); !done) return done;
   return read_rates(arguments, trace, options.rates);
 }
 

@@ -20,6 +20,10 @@ struct MachineArguments {
   std::vector<std::string> speeds;
   std::string reference = "v100";
   std::string spread_penalty = "0%";
+  std::string start_latency;  ///< "": none, as all of these.
+  std::string restart_cost;
+  std::string stop_latency;
+  std::string checkpoint;
 };
 
 void add_machine_options(CLI::App& verb, MachineArguments& arguments);

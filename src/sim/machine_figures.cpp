@@ -23,6 +23,9 @@ MachineFigures machine_figures(const trace::Trace& trace, const Result& result) 
     figures.gpu_hours += gpus * in_seconds(job.spent.ran) / 3600;
     figures.shared_gpu_hours += gpus * in_seconds(job.spent.shared) / 3600;
     figures.ruled_gpu_hours += gpus * in_seconds(job.spent.ruled) / 3600;
+    figures.overhead_gpu_hours += gpus * in_seconds(job.spent.overhead) / 3600;
+    figures.lost_gpu_hours += gpus * in_seconds(job.spent.lost) / 3600;
+    figures.timed_out += job.timed_out ? 1 : 0;
     if (job.end == kNever) continue;
     const double alone = std::max(kLeastRun, in_seconds(asked.duration));
     over_alone.push_back(std::max(kLeastRun, in_seconds(job.spent.ran)) / alone);
@@ -37,16 +40,21 @@ nlohmann::ordered_json to_json(const MachineFigures& figures) {
            {{"mean", run.mean}, {"median", run.median}, {"p95", run.p95}, {"max", run.max}}},
           {"gpu_hours", figures.gpu_hours},
           {"shared_gpu_hours", figures.shared_gpu_hours},
-          {"ruled_gpu_hours", figures.ruled_gpu_hours}};
+          {"ruled_gpu_hours", figures.ruled_gpu_hours},
+          {"overhead_gpu_hours", figures.overhead_gpu_hours},
+          {"lost_gpu_hours", figures.lost_gpu_hours},
+          {"timed_out", figures.timed_out}};
 }
 
 std::string to_text(const MachineFigures& figures) {
-  char text[240];
+  char text[400];
   std::snprintf(text, sizeof text,
                 "run time over alone: mean %.3f, p95 %.3f, max %.3f\n"
-                "GPU-hours %.1f; shared %.1f, of which %.1f at a speed by rule\n",
+                "GPU-hours %.1f; shared %.1f, of which %.1f at a speed by rule; "
+                "overhead %.1f; work lost %.1f\n",
                 figures.run_over_alone.mean, figures.run_over_alone.p95, figures.run_over_alone.max,
-                figures.gpu_hours, figures.shared_gpu_hours, figures.ruled_gpu_hours);
+                figures.gpu_hours, figures.shared_gpu_hours, figures.ruled_gpu_hours,
+                figures.overhead_gpu_hours, figures.lost_gpu_hours);
   return text;
 }
 

@@ -14,8 +14,11 @@ namespace berth::sim {
 struct MachineFigures {
   Spread run_over_alone;  ///< Time with GPUs over run time alone, each 10 s at least; no unit.
   double gpu_hours = 0;   ///< GPUs x time they were held.
-  double shared_gpu_hours = 0;  ///< Of those, beside another job,
-  double ruled_gpu_hours = 0;   ///< and of those, at a speed by rule, no pair being measured.
+  double shared_gpu_hours = 0;    ///< Of those, beside another job,
+  double ruled_gpu_hours = 0;     ///< and of those, at a speed by rule, no pair being measured.
+  double overhead_gpu_hours = 0;  ///< Of all: starting, restoring, saving.
+  double lost_gpu_hours = 0;      ///< Work at full speed that was done in vain.
+  std::int64_t timed_out = 0;     ///< Jobs that their time limit ended.
 };
 
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result);

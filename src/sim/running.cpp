@@ -1,16 +1,41 @@
 #include "sim/running.hpp"
 
+#include <algorithm>
+
 namespace berth::sim {
 
-Running::Running(const trace::Trace& trace, const Cluster& cluster, const RateModel& model)
-    : trace_(trace), rates_(model, trace, cluster), tenants_(cluster), truths_(trace.jobs.size()) {
-  for (std::size_t i = 0; i < truths_.size(); ++i) start_over(i);
+Running::Running(const trace::Trace& trace, const Cluster& cluster, const RateModel& model,
+                 const Costs& costs)
+    : trace_(trace),
+      model_(model),
+      costs_(costs),
+      rates_(model, trace, cluster),
+      tenants_(cluster),
+      truths_(trace.jobs.size()) {
+  for (std::size_t i = 0; i < truths_.size(); ++i) truths_[i].work = Work(trace.jobs[i].duration);
+}
+
+void Running::fall_back(std::size_t job) {
+  Truth& truth = truths_[job];
+  const Duration all = trace_.jobs[job].duration;
+  const Duration done = all - truth.work.left();
+  const Duration saved = kept(costs_, done);
+  truth.spent.lost += done - saved;
+  truth.work = Work(all - saved);
+}
+
+Duration Running::linger(std::size_t job) {
+  truths_[job].spent.ran += costs_.stop;
+  truths_[job].spent.overhead += costs_.stop;
+  return costs_.stop;
 }
 
 void Running::begin(std::size_t job, const Grant& grant, Instant now) {
   Truth& truth = truths_[job];
   truth.since = now;
   truth.runs = true;
+  truth.overhead = overhead_of(job, truth.started ? Start::Again : Start::First);
+  truth.started = true;
   if (rates_.are_plain()) return plan_end(job);
   truth.gpus.clear();
   for (const Share& share : grant.shares) truth.gpus.push_back(share.gpu);
@@ -20,6 +45,12 @@ void Running::begin(std::size_t job, const Grant& grant, Instant now) {
   }
   truth.pace = rates_.of(job, truth.gpus, tenants_);
   plan_end(job);
+}
+
+Duration Running::overhead_of(std::size_t job, Start start) const {
+  const bool by_model = model_.speeds.has_costs();
+  const auto facts = by_model ? model_.speeds.facts(trace_.jobs[job].model) : trace::ModelFacts{};
+  return overhead(costs_, facts, start);
 }
 
 void Running::pause(std::size_t job, Instant now) {
@@ -61,8 +92,11 @@ std::optional<std::size_t> Running::take_end(Instant now) {
 
 void Running::catch_up(Truth& truth, Instant now) {
   const Duration time = now - truth.since;
-  truth.work.advance(time, truth.pace.rate);
+  const Duration idle = std::min(time, truth.overhead);
+  truth.overhead -= idle;
+  truth.work.advance(time - idle, truth.pace.rate);
   truth.spent.ran += time;
+  truth.spent.overhead += idle;
   if (truth.pace.shares) truth.spent.shared += time;
   if (truth.pace.ruled) truth.spent.ruled += time;
   truth.since = now;
@@ -70,7 +104,8 @@ void Running::catch_up(Truth& truth, Instant now) {
 
 void Running::plan_end(std::size_t job) {
   Truth& truth = truths_[job];
-  ends_.push({later(truth.since, truth.work.time_at(truth.pace.rate)), job, ++truth.plan});
+  const Duration left = truth.overhead + truth.work.time_at(truth.pace.rate);
+  ends_.push({later(truth.since, left), job, ++truth.plan});
 }
 
 /// Whoever is on its GPUs may go faster or slower from now on.

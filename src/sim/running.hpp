@@ -12,6 +12,7 @@
 
 #include "core/ask.hpp"
 #include "core/time.hpp"
+#include "sim/costs.hpp"
 #include "sim/rates.hpp"
 #include "sim/tenants.hpp"
 #include "sim/work.hpp"
@@ -21,21 +22,26 @@ namespace berth::sim {
 
 /// Where a job's time with its GPUs went.
 struct Spent {
-  Duration ran{0};     ///< With its GPUs.
-  Duration shared{0};  ///< Of that, with another job on one of them,
-  Duration ruled{0};   ///< and of that, at a speed that is by rule and not measured.
+  Duration ran{0};       ///< With its GPUs.
+  Duration shared{0};    ///< Of that, with another job on one of them,
+  Duration ruled{0};     ///< and of that, at a speed that is by rule and not measured.
+  Duration overhead{0};  ///< Of `ran`: starting, restoring, saving.
+  Duration lost{0};      ///< Work at full speed that was thrown away.
 };
 
 class Running {
  public:
-  /// Requires: all three outlive it.
-  Running(const trace::Trace& trace, const Cluster& cluster, const RateModel& model);
+  /// Requires: all outlive it.
+  Running(const trace::Trace& trace, const Cluster& cluster, const RateModel& model,
+          const Costs& costs);
 
   void begin(std::size_t job, const Grant& grant, Instant now);
   /// It stops, with its work kept.
   void pause(std::size_t job, Instant now);
-  /// Its work so far is lost.
-  void start_over(std::size_t job) { truths_[job].work = Work(trace_.jobs[job].duration); }
+  /// Its work since its last checkpoint is lost. Requires: it does not run.
+  void fall_back(std::size_t job);
+  /// It keeps its GPUs for a while after it stopped. Returns: for how long.
+  Duration linger(std::size_t job);
   bool runs(std::size_t job) const { return truths_[job].runs; }
   const Spent& spent(std::size_t job) const { return truths_[job].spent; }
 
@@ -50,7 +56,9 @@ class Running {
   struct Truth {
     Work work;
     Pace pace;
-    Instant since;  ///< What it did is in `work` and `spent` up to here.
+    Instant since;         ///< What it did is in `work` and `spent` up to here.
+    Duration overhead{0};  ///< To come before it makes progress.
+    bool started = false;  ///< At least once.
     bool runs = false;
     bool dirty = false;      ///< Its company changed since the last settle().
     std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
@@ -64,11 +72,14 @@ class Running {
     auto operator<=>(const PlannedEnd&) const = default;
   };
 
+  Duration overhead_of(std::size_t job, Start start) const;
   static void catch_up(Truth& truth, Instant now);
   void plan_end(std::size_t job);
   void touch(const Truth& truth);
 
   const trace::Trace& trace_;
+  const RateModel& model_;
+  const Costs& costs_;
   Rates rates_;
   Tenants tenants_;
   std::vector<Truth> truths_;

@@ -1,6 +1,7 @@
 #include "sim/simulator.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "engine/engine.hpp"
 #include "sim/running.hpp"
@@ -17,14 +18,23 @@ struct Known {
   std::size_t stretch = 0;  ///< Its latest one, where they are kept.
 };
 
+/// When a stopped job's GPUs are free.
+struct Release {
+  Instant at;
+  JobId job;
+  Attempt attempt;
+  auto operator<=>(const Release&) const = default;
+};
+
 class Replay {
  public:
   Replay(const trace::Trace& trace, const Cluster& cluster, std::unique_ptr<Policy> policy,
          const Options& options)
       : trace_(trace),
         options_(options),
-        engine_(cluster, {.settings = options.settings, .seed = options.seed}, std::move(policy)),
-        running_(trace, cluster, options.rates),
+        engine_(cluster, {.settings = settings_of(options), .seed = options.seed},
+                std::move(policy)),
+        running_(trace, cluster, options.rates, options.costs),
         known_(trace.jobs.size()) {
     result_.jobs.resize(trace.jobs.size());
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) result_.jobs[i].job = i;
@@ -36,6 +46,7 @@ class Replay {
       if (next == kNever) return stuck();
       now_ = next;
       collect_ends();
+      collect_releases();
       collect_arrivals();
       do step();
       while (released_);
@@ -52,8 +63,15 @@ class Replay {
   static JobId id_of(std::size_t index) { return JobId(index + 1); }
   static std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value() - 1); }
 
+  static Settings settings_of(const Options& options) {
+    Settings settings = options.settings;
+    settings.can_suspend = options.costs.can_suspend;
+    return settings;
+  }
+
   Instant next_event() {
     Instant next = running_.next_end();
+    if (!releases_.empty()) next = std::min(next, releases_.begin()->at);
     if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
     return std::min(next, wake_at_);
   }
@@ -65,6 +83,14 @@ class Replay {
       const Attempt attempt = known_[*job].attempt;
       inputs_.push_back(Exited{.job = id_of(*job), .attempt = attempt});
       inputs_.push_back(Released{id_of(*job), attempt});
+    }
+  }
+
+  void collect_releases() {
+    while (!releases_.empty() && releases_.begin()->at == now_) {
+      const Release release = releases_.extract(releases_.begin()).value();
+      note_end(index_of(release.job));
+      inputs_.push_back(Released{release.job, release.attempt});
     }
   }
 
@@ -93,12 +119,18 @@ class Replay {
   void perform(const Continue& resume) { begin(resume.job, resume.attempt, resume.grant); }
   void perform(const Stop& stop) {
     const std::size_t job = index_of(stop.job);
+    Duration linger{0};
     if (running_.runs(job)) {
       running_.pause(job, now_);
-      note_end(job);
+      linger = running_.linger(job);
     }
     if (stop.why == StopFor::Preemption) ++result_.jobs[job].preemptions;
-    if (stop.how == PreemptHow::Requeue) running_.start_over(job);
+    if (stop.how == PreemptHow::Requeue) running_.fall_back(job);
+    if (linger > Duration(0)) {
+      releases_.insert({later(now_, linger), stop.job, stop.attempt});
+      return;
+    }
+    note_end(job);
     inputs_.push_back(Released{stop.job, stop.attempt});
     released_ = true;
   }
@@ -107,6 +139,7 @@ class Replay {
     if (options_.progress && finished_ % kProgressEvery == 0) options_.progress(finished_);
     JobResult& result = result_.jobs[index_of(finished.job)];
     if (finished.outcome == Outcome::Rejected) result.refused = finished.note;
+    if (finished.outcome == Outcome::Timeout) result.timed_out = true;
   }
   void perform(const Adjust&) {}
   void perform(const Compute&) {}
@@ -153,6 +186,7 @@ class Replay {
   std::size_t arrived_ = 0;
   std::size_t finished_ = 0;
   std::vector<Input> inputs_;
+  std::set<Release> releases_;
   bool released_ = false;  ///< The last step's stops are to be reported at once.
 };
 

@@ -17,6 +17,7 @@
 #include "core/settings.hpp"
 #include "core/time.hpp"
 #include "policy/policy.hpp"
+#include "sim/costs.hpp"
 #include "sim/rates.hpp"
 #include "sim/running.hpp"
 #include "trace/trace.hpp"
@@ -29,7 +30,8 @@ struct JobResult {
   Instant end = kNever;
   std::int32_t preemptions = 0;
   Spent spent;
-  std::string refused;  ///< Why it was rejected; empty otherwise.
+  bool timed_out = false;  ///< Ended by its time limit.
+  std::string refused;     ///< Why it was rejected; empty otherwise.
 };
 
 /// One attempt of a job: what it held, and when.
@@ -59,12 +61,15 @@ struct Options {
   Told told = Told::Exact;
   std::uint64_t seed = 0;
   RateModel rates;
+  Costs costs;          ///< Its `can_suspend` stands for that of the settings.
   bool record = false;  ///< Keep every stretch, for timelines and reports.
   /// Called now and then with the jobs that are finished; may print.
   std::function<void(std::size_t)> progress;
 
   /// True if the machine is other than perfect: there is more to measure.
-  bool is_modelled() const { return !rates.is_plain(); }
+  bool is_modelled() const {
+    return !rates.is_plain() || !costs.are_none() || rates.speeds.has_costs();
+  }
 };
 
 /// Runs to the end. Errors: Conflict if jobs are left that the policy never starts.

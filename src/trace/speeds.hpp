@@ -43,6 +43,8 @@ class Speeds {
                              const std::string& other) const;
   ModelFacts facts(const std::string& model) const;
 
+  /// True if it says what starting costs some model.
+  bool has_costs() const { return !facts_.empty(); }
   bool has_spreads() const { return !spreads_.empty(); }
   bool has_types() const { return !types_.empty(); }
   bool has_pairs() const { return !pairs_.empty(); }

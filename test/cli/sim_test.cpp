@@ -77,6 +77,10 @@ TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
 TEST_F(Sim, WhatIsWrongWithTheMachineIsNamed) {
   EXPECT_THAT(sim_small({"--spread-penalty", "100%"}).err,
               HasSubstr("--spread-penalty: '100%' is not N% with N from 0 to 99"));
+  EXPECT_THAT(sim_small({"--restart-cost", "soon"}).err, HasSubstr("--restart-cost: "));
+  EXPECT_THAT(sim_small({"--checkpoint-every", "0s"}).err, HasSubstr("--checkpoint-every: "));
+  EXPECT_THAT(sim_small({"--start-latency", "10s", "--checkpoint-every", "never"}).out,
+              HasSubstr("overhead"));
   EXPECT_THAT(sim_small({"--speeds", scratch_.write("x", "a,b\n1,2\n")}).err, HasSubstr("model"));
 }
 
