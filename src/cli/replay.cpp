@@ -34,6 +34,13 @@ Expected<AdmissionMode> admission_of(const std::string& word) {
                                               "free-memory, none");
 }
 
+std::unique_ptr<Placer> placer_named(std::string_view name) {
+  for (const PlacerEntry& entry : placers()) {
+    if (entry.name == name) return entry.make();
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
@@ -56,6 +63,7 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       ->check(CLI::Range(kLeastLoad, kMostLoad))
       ->capture_default_str();
   verb.add_option("--seed", arguments.seed, "Of whatever is drawn.")->capture_default_str();
+  verb.add_flag("--waits", arguments.waits, "Say why jobs waited: time by reason.");
   add_machine_options(verb, arguments.machine);
   return named;
 }
@@ -87,7 +95,8 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
   if (auto done = read_machine(arguments.machine, input->trace, options); !done) {
     return std::unexpected(done.error());
   }
-  return Replay{.trace = std::move(input->trace),
+  return Replay{.placer = placer_named(arguments.place),
+                .trace = std::move(input->trace),
                 .cluster = std::move(*cluster),
                 .service = std::move(*service),
                 .options = std::move(options)};
@@ -103,6 +112,8 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
   if (!made) return std::unexpected(made.error());
   sim::Options all = replay.options;
   all.record = options.record;
+  all.explain_waits = options.record || arguments.waits;
+  all.placer = replay.placer.get();
   all.progress = options.progress;
   return sim::simulate(replay.trace, replay.cluster, std::move(*made), all);
 }

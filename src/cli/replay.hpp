@@ -30,6 +30,7 @@ struct ReplayArguments {
   double load = 1;
   std::uint64_t seed = 0;
   MachineArguments machine;
+  bool waits = false;
 };
 
 /// The two that say what is replayed, for `excludes`.
@@ -45,6 +46,7 @@ void check_replay_is_named(const ReplayArguments& arguments);
 
 /// What the arguments name, read.
 struct Replay {
+  std::unique_ptr<Placer> placer;  ///< As policies place, to explain waits with; null: unknown.
   trace::Trace trace;
   Cluster cluster;
   std::vector<std::int64_t> service;

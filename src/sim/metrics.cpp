@@ -29,6 +29,9 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   std::vector<double> slowdowns;
   std::map<UserId, std::pair<double, std::size_t>> by_user;
   if (result.is_modelled) metrics.machine = machine_figures(trace, result);
+  if (result.waits && !trace.jobs.empty()) {
+    metrics.waits = wait_figures(*result.waits, trace.jobs.size());
+  }
   Instant first = kNever;
   Instant last = kStart;
   double gpu_seconds = 0;

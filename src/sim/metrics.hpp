@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "sim/machine_figures.hpp"
 #include "sim/simulator.hpp"
 #include "sim/spread.hpp"
+#include "sim/wait_report.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
@@ -26,6 +28,7 @@ struct Metrics {
   std::int64_t preemptions = 0;
   std::int64_t ooms = 0;
   std::optional<MachineFigures> machine;
+  std::vector<WaitFigure> waits;  ///< Why jobs waited; empty if that was not asked for.
 };
 
 Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result& result);

@@ -33,7 +33,7 @@ std::string number(double value, int digits) {
   return text;
 }
 
-std::string cells(std::initializer_list<std::string> words, const char* kind) {
+std::string cells(const std::vector<std::string>& words, const char* kind) {
   std::string row = "<tr>";
   for (const std::string& word : words) {
     row += std::string("<") + kind + ">" + escaped(word) + "</" + kind + ">";
@@ -54,6 +54,28 @@ std::string table_of(std::span<const PageRun> runs) {
          number(m.wait.p95 / 3600, 2), number(m.slowdown.mean, 1), number(m.fairness, 3),
          number(m.makespan / 3600, 1), number(100 * m.allocated, 1), std::to_string(m.preemptions)},
         "td");
+  }
+  return html + "</table>\n";
+}
+
+/// Why jobs waited: bars of one run, a row each of several.
+std::string waits_of(std::span<const PageRun> runs) {
+  if (runs.front().metrics.waits.empty()) return "";
+  std::string html = "<h2>Why jobs waited</h2>\n";
+  if (runs.size() == 1) {
+    return html + bar_chart("Mean wait by reason", bars_of(runs.front().metrics.waits));
+  }
+  std::vector<std::string> head = {"mean wait, h"};
+  for (const WaitFigure& figure : runs.front().metrics.waits) {
+    head.emplace_back(word_for(figure.reason));
+  }
+  html += "<table>\n" + cells(head, "th");
+  for (const PageRun& run : runs) {
+    std::vector<std::string> row = {run.names.policy};
+    for (const WaitFigure& figure : run.metrics.waits) {
+      row.push_back(number(figure.mean / 3600, 2));
+    }
+    html += cells(row, "td");
   }
   return html + "</table>\n";
 }
@@ -163,6 +185,7 @@ std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<co
       std::to_string(cluster.gpus().size()) + " GPUs), placement " + escaped(names.place) +
       ".</p>\n";
   html += table_of(runs) + "<h2>Distributions</h2>\n" + distributions(trace, runs);
+  html += waits_of(runs);
   html += "<h2>Over time</h2>\n" + over_time(trace, cluster, runs);
   if (runs.size() > 1) html += trade_offs(cluster, runs);
   const PageRun& one = runs.front();

@@ -80,6 +80,7 @@ std::string summary_json(const RunNames& names, const Metrics& metrics) {
                                  {"gpu_allocation", metrics.allocated},
                                  {"preemptions", metrics.preemptions},
                                  {"ooms", metrics.ooms}};
+  if (!metrics.waits.empty()) json["waits"] = to_json(metrics.waits);
   if (metrics.machine) json["machine"] = to_json(*metrics.machine);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -97,6 +98,7 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
                 metrics.makespan, 100 * metrics.allocated,
                 static_cast<long long>(metrics.preemptions));
   text += rest;
+  if (!metrics.waits.empty()) text += to_text(metrics.waits);
   if (metrics.machine) text += to_text(*metrics.machine);
   return text;
 }

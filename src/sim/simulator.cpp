@@ -16,6 +16,7 @@ constexpr std::size_t kProgressEvery = 1000;
 struct Known {
   Attempt attempt;
   std::size_t stretch = 0;  ///< Its latest one, where they are kept.
+  std::vector<GpuId> gpus;  ///< It holds, where waits are explained.
 };
 
 /// When a stopped job's GPUs are free.
@@ -35,7 +36,8 @@ class Replay {
         engine_(cluster, {.settings = settings_of(options), .seed = options.seed},
                 std::move(policy)),
         running_(trace, cluster, options.rates, options.costs),
-        known_(trace.jobs.size()) {
+        known_(trace.jobs.size()),
+        waits_(cluster, options.placer) {
     result_.jobs.resize(trace.jobs.size());
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) result_.jobs[i].job = i;
   }
@@ -53,6 +55,7 @@ class Replay {
       running_.settle(now_);
     }
     result_.dropped = engine_.dropped();
+    if (options_.explain_waits) result_.waits = waits_.times();
     result_.is_modelled = options_.is_modelled();
     for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
     return std::move(result_);
@@ -88,9 +91,9 @@ class Replay {
 
   void collect_releases() {
     while (!releases_.empty() && releases_.begin()->at == now_) {
-      const Release release = releases_.extract(releases_.begin()).value();
-      note_end(index_of(release.job));
-      inputs_.push_back(Released{release.job, release.attempt});
+      const Release stopped = releases_.extract(releases_.begin()).value();
+      note_end(index_of(stopped.job));
+      inputs_.push_back(Released{stopped.job, stopped.attempt});
     }
   }
 
@@ -105,6 +108,7 @@ class Replay {
 
   /// Reports of starts change nothing a policy sees, so they ride along with the next step.
   void step() {
+    if (options_.explain_waits) note_inputs();
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;
     inputs_.clear();
@@ -113,6 +117,7 @@ class Replay {
     for (const Effect& effect : effects.list) {
       std::visit([this](const auto& what) { perform(what); }, effect);
     }
+    if (options_.explain_waits) waits_.settle(engine_.view());
   }
 
   void perform(const Launch& launch) { begin(launch.job, launch.attempt, launch.grant); }
@@ -136,6 +141,7 @@ class Replay {
   }
   void perform(const Finished& finished) {
     ++finished_;
+    if (options_.explain_waits) waits_.touch(finished.job);
     if (options_.progress && finished_ % kProgressEvery == 0) options_.progress(finished_);
     JobResult& result = result_.jobs[index_of(finished.job)];
     if (finished.outcome == Outcome::Rejected) result.refused = finished.note;
@@ -150,8 +156,25 @@ class Replay {
     JobResult& result = result_.jobs[job];
     if (result.start == kNever) result.start = now_;
     known_[job].attempt = attempt;
+    if (options_.explain_waits) note_grant(job, grant);
     running_.begin(job, grant, now_);
     inputs_.push_back(Started{id, attempt});
+  }
+
+  void note_grant(std::size_t job, const Grant& grant) {
+    waits_.touch(id_of(job));
+    known_[job].gpus = placement_of(grant).gpus;
+    for (const GpuId gpu : known_[job].gpus) waits_.touch(gpu);
+  }
+  /// What the engine is about to be told.
+  void note_inputs() {
+    for (const Input& input : inputs_) {
+      if (const auto* submitted = std::get_if<Submitted>(&input)) waits_.touch(submitted->job);
+      const auto* released = std::get_if<Released>(&input);
+      if (released == nullptr) continue;
+      waits_.touch(released->job);
+      for (const GpuId gpu : known_[index_of(released->job)].gpus) waits_.touch(gpu);
+    }
   }
 
   void note_begin(std::size_t job, const Grant& grant) {
@@ -180,6 +203,7 @@ class Replay {
   Engine engine_;
   Running running_;
   std::vector<Known> known_;
+  Waits waits_;
   Result result_;
   Instant now_ = kStart;
   Instant wake_at_ = kNever;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "sim/costs.hpp"
 #include "sim/rates.hpp"
 #include "sim/running.hpp"
+#include "sim/waits.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
@@ -46,8 +48,9 @@ struct Result {
   std::vector<JobResult> jobs;     ///< In trace order.
   std::vector<Stretch> stretches;  ///< By start; empty unless they were asked for.
   std::uint64_t steps = 0;
-  std::uint64_t dropped = 0;  ///< Invalid decisions; a policy's bug.
-  bool is_modelled = false;   ///< See Options::is_modelled().
+  std::uint64_t dropped = 0;       ///< Invalid decisions; a policy's bug.
+  bool is_modelled = false;        ///< See Options::is_modelled().
+  std::optional<WaitTimes> waits;  ///< Why jobs waited, if that was asked for.
 };
 
 /// What policies are told of run times.
@@ -61,8 +64,10 @@ struct Options {
   Told told = Told::Exact;
   std::uint64_t seed = 0;
   RateModel rates;
-  Costs costs;          ///< Its `can_suspend` stands for that of the settings.
-  bool record = false;  ///< Keep every stretch, for timelines and reports.
+  Costs costs;                     ///< Its `can_suspend` stands for that of the settings.
+  bool record = false;             ///< Keep every stretch, for timelines and reports.
+  bool explain_waits = false;      ///< Find out why jobs wait.
+  const Placer* placer = nullptr;  ///< For that: how the policy places, if that is known.
   /// Called now and then with the jobs that are finished; may print.
   std::function<void(std::size_t)> progress;
 

@@ -74,6 +74,13 @@ TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
       HasSubstr("--share: 'fast' is not known; there are: free, exclusive, timeslice, mps"));
 }
 
+TEST_F(Sim, SaysWhyJobsWaited) {
+  const Ran ran = sim_small({"--policy", "fifo", "--waits", "--summary", scratch_ / "s"});
+  // Job 9 wants two of the four GPUs, and one is free, up to 100 s; job 2 could have that one.
+  EXPECT_THAT(ran.out, HasSubstr("waiting because of capacity 50.1 %, order 49.9 %"));
+  EXPECT_THAT(test::read_file(scratch_ / "s"), HasSubstr("\"total_seconds\": 98.5"));
+}
+
 TEST_F(Sim, WhatIsWrongWithTheMachineIsNamed) {
   EXPECT_THAT(sim_small({"--spread-penalty", "100%"}).err,
               HasSubstr("--spread-penalty: '100%' is not N% with N from 0 to 99"));

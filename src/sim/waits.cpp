@@ -1,0 +1,186 @@
+#include "sim/waits.hpp"
+
+#include <algorithm>
+
+namespace berth::sim {
+
+namespace {
+
+/// May one more tenant come, whatever it asks for?
+bool is_open(const GpuSpec& gpu, const GpuUse& use) {
+  if (!is_usable(use)) return false;
+  if (use.tenants == 0) return true;
+  return gpu.share_mode != ShareMode::Exclusive && use.alone == 0 && use.tenants < gpu.slots;
+}
+
+bool accepts(const Ask& ask, const GpuSpec& gpu) {
+  const GpuTypes wanted = ask.request.gpu.types;
+  return wanted == 0 || (wanted >> gpu.type & 1) != 0;
+}
+
+Bytes memory_wanted(const Ask& ask, const GpuSpec& gpu) {
+  return takes_whole(ask) ? gpu.capacity : charge_on(ask, gpu);
+}
+
+bool is_over_limit(const ClusterView& view, UserId user, GpuCount more) {
+  const UserLimits& limits = view.settings().limits;
+  if (!limits.any()) return false;
+  const Account account = view.account(user);
+  return (limits.jobs > 0 && account.jobs >= limits.jobs) ||
+         (limits.gpus > GpuCount(0) && account.gpus + more > limits.gpus);
+}
+
+}  // namespace
+
+std::string_view word_for(WaitReason reason) {
+  switch (reason) {
+    case WaitReason::Order:
+      return "order";
+    case WaitReason::Reservation:
+      return "reservation";
+    case WaitReason::Limit:
+      return "limit";
+    case WaitReason::Health:
+      return "health";
+    case WaitReason::Capacity:
+      return "capacity";
+    case WaitReason::Memory:
+      return "memory";
+    case WaitReason::Fragmentation:
+      return "fragmentation";
+    case WaitReason::Locality:
+      return "locality";
+    case WaitReason::Host:
+      return "host";
+  }
+  return "";
+}
+
+void Waits::settle(const ClusterView& view) {
+  for (auto& [key, shape] : shapes_) {
+    for (const GpuId gpu : gpus_) look(key, shape, gpu, view);
+  }
+  for (const JobId job : jobs_) update(job, view);
+  const bool differs = !gpus_.empty() || !jobs_.empty() || holds_ != 0 || !view.holds().empty();
+  holds_ = view.holds().size();
+  gpus_.clear();
+  jobs_.clear();
+  if (!differs) return;
+  for (auto& [key, shape] : shapes_) {
+    const WaitReason now = reason(key, shape, view);
+    if (now == shape.reason) continue;
+    count(shape, view.now());
+    shape.reason = now;
+  }
+}
+
+/// Brings a shape's time up to date: before its jobs or its reason change.
+void Waits::count(Shape& shape, Instant now) {
+  const Duration time = now - shape.since;
+  times_[static_cast<std::size_t>(shape.reason)] += time * std::ssize(shape.jobs);
+  shape.since = now;
+}
+
+void Waits::update(JobId id, const ClusterView& view) {
+  if (const auto found = waiting_.find(id); found != waiting_.end()) {
+    const Shapes::iterator at = found->second;
+    count(at->second, view.now());
+    at->second.jobs.erase(id);
+    if (at->second.jobs.empty()) shapes_.erase(at);
+    waiting_.erase(found);
+  }
+  const Job* const job = view.find(id);
+  if (job == nullptr || !is_waiting(job->state)) return;
+  Key key{.user = view.settings().limits.any() ? job->spec.user : UserId(),
+          .ask = ask_of(view.job(id))};
+  key.ask.planned = kForever;
+  const auto [at, is_new] = shapes_.try_emplace(key);
+  Shape& shape = at->second;
+  if (is_new) {
+    shape.since = view.now();
+    look(key, shape, view);
+  }
+  count(shape, view.now());
+  shape.jobs.insert(id);
+  waiting_.emplace(id, at);
+}
+
+/// At every GPU, for the first time.
+void Waits::look(const Key& key, Shape& shape, const ClusterView& view) const {
+  shape.gpus.resize(cluster_.gpus().size());
+  shape.count[static_cast<std::size_t>(Room::Unsuitable)] = std::ssize(shape.gpus);
+  for (std::uint32_t g = 0; g < shape.gpus.size(); ++g) {
+    const GpuSpec& gpu = cluster_.gpu(GpuId(g));
+    if (accepts(key.ask, gpu)) shape.wanted = std::max(shape.wanted, memory_wanted(key.ask, gpu));
+    look(key, shape, GpuId(g), view);
+  }
+}
+
+void Waits::look(const Key& key, Shape& shape, GpuId gpu, const ClusterView& view) const {
+  Seen& known = shape.gpus[gpu.value()];
+  const Seen now = seen(key.ask, gpu, view);
+  --shape.count[static_cast<std::size_t>(known.room)];
+  ++shape.count[static_cast<std::size_t>(now.room)];
+  shape.memory += now.memory - known.memory;
+  shape.milli += now.milli - known.milli;
+  known = now;
+}
+
+Waits::Seen Waits::seen(const Ask& ask, GpuId id, const ClusterView& view) const {
+  const GpuSpec& gpu = cluster_.gpu(id);
+  const GpuUse& use = view.use().gpu(id);
+  Seen seen{.room = room(ask, id, view)};
+  if (seen.room == Room::Unsuitable || !is_open(gpu, use)) return seen;
+  seen.memory = std::max(Bytes(0), gpu.capacity - use.charged - use.foreign);
+  seen.milli = kWholeGpu - use.milli;
+  return seen;
+}
+
+Waits::Room Waits::room(const Ask& ask, GpuId id, const ClusterView& view) const {
+  const GpuSpec& gpu = cluster_.gpu(id);
+  const GpuUse& use = view.use().gpu(id);
+  if (!accepts(ask, gpu) || memory_wanted(ask, gpu) > gpu.capacity) return Room::Unsuitable;
+  if (!is_usable(use)) return Room::OutOfService;
+  if (admits(view.settings().admission, gpu, use, ask)) return Room::Fits;
+  return tenancy_holds(gpu, use, ask) && is_open(gpu, use) ? Room::LacksMemory : Room::Taken;
+}
+
+WaitReason Waits::reason(const Key& key, const Shape& shape, const ClusterView& view) const {
+  const auto gpus = [&](Room room) { return shape.count[static_cast<std::size_t>(room)]; };
+  const std::int64_t asked = key.ask.gpus().raw();
+  if (is_over_limit(view, key.user, key.ask.gpus())) return WaitReason::Limit;
+  if (gpus(Room::Fits) >= asked) return if_it_fits(key, shape, view);
+  if (gpus(Room::Fits) + gpus(Room::OutOfService) >= asked) return WaitReason::Health;
+  const GpuMilli share = key.ask.alone() ? kWholeGpu : key.ask.request.gpu.milli;
+  const bool in_pieces = shape.wanted > Bytes(0) && shape.memory >= shape.wanted * asked &&
+                         shape.milli >= share * asked;
+  if (in_pieces) return WaitReason::Fragmentation;
+  return gpus(Room::Fits) + gpus(Room::LacksMemory) >= asked ? WaitReason::Memory
+                                                             : WaitReason::Capacity;
+}
+
+WaitReason Waits::if_it_fits(const Key& key, const Shape& shape, const ClusterView& view) const {
+  if (placer_ == nullptr) return view.holds().empty() ? WaitReason::Order : WaitReason::Reservation;
+  Trial trial = view.trial();
+  const JobId job = *shape.jobs.begin();
+  if (!placer_->place(key.ask, job, trial)) return why_not_there(key.ask, shape, view);
+  if (view.holds().empty()) return WaitReason::Order;
+  trial.respect(view.holds(), view.now());
+  return placer_->place(key.ask, job, trial) ? WaitReason::Order : WaitReason::Reservation;
+}
+
+/// Enough GPUs could take it, and yet it has no place.
+WaitReason Waits::why_not_there(const Ask& ask, const Shape& shape, const ClusterView& view) const {
+  if (ask.gpus() == GpuCount(0)) return WaitReason::Host;
+  if (ask.request.cpu == CpuMilli(0) && ask.request.host == Bytes(0)) return WaitReason::Locality;
+  std::int64_t with_host = 0;
+  for (std::uint32_t g = 0; g < shape.gpus.size(); ++g) {
+    const NodeId node = cluster_.node_of(GpuId(g));
+    const bool fits =
+        shape.gpus[g].room == Room::Fits && host_fits(cluster_, view.use(), node, ask, 1);
+    with_host += fits ? 1 : 0;
+  }
+  return with_host < ask.gpus().raw() ? WaitReason::Host : WaitReason::Locality;
+}
+
+}  // namespace berth::sim
