@@ -8,16 +8,6 @@ namespace berth {
 
 namespace {
 
-/// True if this job takes whole GPUs of any kind and nothing else, so that only their number
-/// matters.
-bool only_number_matters(const Job& job) {
-  const Request& request = job.spec.request;
-  const GpuRequest& gpu = request.gpu;
-  return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
-         gpu.types == 0 && gpu.profile == 0 && request.cpu == CpuMilli(0) &&
-         request.host == Bytes(0);
-}
-
 bool is_running(const Job& job) {
   return job.state == JobState::Starting || job.state == JobState::Running;
 }
@@ -137,6 +127,14 @@ Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jo
 }
 
 }  // namespace
+
+bool only_number_matters(const Job& job) {
+  const Request& request = job.spec.request;
+  const GpuRequest& gpu = request.gpu;
+  return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
+         gpu.types == 0 && gpu.profile == 0 && request.cpu == CpuMilli(0) &&
+         request.host == Bytes(0);
+}
 
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer) {
   std::vector<const Job*> jobs;

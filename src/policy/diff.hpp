@@ -13,6 +13,10 @@
 
 namespace berth {
 
+/// True if this job takes whole GPUs of any kind and nothing else, so that only their number
+/// matters.
+bool only_number_matters(const Job& job);
+
 struct Repacked {
   std::vector<bool> wanted;  ///< By position in the list: it should run now.
   Decisions decisions;

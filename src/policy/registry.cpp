@@ -41,6 +41,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("fifo-skip", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
     order("fifo-reserve", [](auto& k) { OrderFactory fifo; return fifo(k); }, kReserve),
     whole("easy", [](auto& k) { PolicyFactory easy; return easy(k); }),
+    whole("conservative", [](auto& k) { PolicyFactory conservative; return conservative(k); }),
     order("exclusive", [](auto& k) { OrderFactory fifo; return fifo(k); }, kAlone),
     order("smallest-first", [](auto& k) { OrderFactory smallest_first; return smallest_first(k); }, kSkip),
     order("sjf", [](auto& k) { OrderFactory sjf; return sjf(k); }, kSkip),

@@ -1,0 +1,500 @@
+// Conservative backfilling (Mu'alem and Feitelson, TPDS 2001).
+//
+// Rule: first in, first out. Every job is booked on arrival: the earliest time from which GPUs are
+//   free for all of its planned run, beside those that run and those booked before it. It starts
+//   then at the latest. When somebody leaves before its plan, the bookings are moved forward one
+//   by one, in order of submission, each to the earliest time there is now; none moves back. If
+//   somebody stays longer, or GPUs fail, all are booked again in that order. A job without a limit
+//   or an estimate is taken to run for a year.
+// Reads: submitted, limit or estimate, run time.
+// Differs from the paper: GPUs are places, so a booking is one too. Only with placement `count`
+//   and whole GPUs it is a number of them, as published. A GPU shared by bookings that follow one
+//   another is taken to hold all of them at once. A job over its user's limits is not booked.
+//   Cost: O(running + waiting) per booking, and by place as many placements.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "policy/diff.hpp"
+#include "policy/feasible.hpp"
+#include "policy/outlook.hpp"
+#include "policy/registry.hpp"
+#include "policy/tally.hpp"
+
+namespace berth {
+
+namespace {
+
+/// One that is over its plan is taken to leave in a moment, but not now.
+constexpr Duration kMoment = Duration(1);
+
+/// How many bookings are shown as places kept.
+constexpr std::ptrdiff_t kShown = 16;
+
+/// A time and a place for a waiting job.
+struct Booking {
+  JobId job;
+  Instant submitted;
+  Instant from = kNever;  ///< kNever: there is no place as things are.
+  Placement place;
+
+  auto order() const { return std::pair(submitted, job); }
+  bool is_made() const { return from != kNever; }
+};
+
+/// A plan of nothing is taken for this, lest it be looked at all the time.
+constexpr Duration kShortest = seconds(1);
+
+Duration booked_for(const JobView& job) { return std::max(counted_on(job), kShortest); }
+
+struct Slot {
+  Instant from;
+  Placement place;
+};
+
+/// Whether bookings are numbers of GPUs, or places.
+enum class By : std::uint8_t { Number, Place };
+
+/// Who is, or will be, on which GPUs, and for how long.
+class Profile {
+ public:
+  Profile(const ClusterView& view, By by)
+      : view_(view), by_(by), use_{view.use(), {}}, all_(view.use().vacant()) {
+    for (const JobId id : view.running()) {
+      const JobView job = view.job(id);
+      const Instant end = std::max({counted_end(job, view.now()), later(view.now(), kMoment),
+                                    later(job.granted_at(), kShortest)});
+      insert({.job = id, .from = Instant::min(), .to = end, .grant = job.grant()});
+      const GpuCount left = left_by(job.grant());
+      count(Instant::min(), end, left);
+      all_ += left;
+      if (!has_plan(job)) guessed_ = std::min(guessed_, end);
+    }
+  }
+
+  void add(const Booking& booking) {
+    const JobView job = view_.job(booking.job);
+    const Instant end = later(booking.from, booked_for(job));
+    count(booking.from, end, job.gpus());
+    if (!has_plan(job)) guessed_ = std::min(guessed_, end);
+    if (by_ == By::Number) return;
+    insert({.job = booking.job,
+            .from = booking.from,
+            .to = end,
+            .grant = use_.use.grant_for(view_.cluster(), ask_of(job), booking.place)});
+  }
+  void remove(const Booking& booking) {
+    const JobView job = view_.job(booking.job);
+    count(booking.from, later(booking.from, booked_for(job)), GpuCount(0) - job.gpus());
+    const auto is_it = [&](std::size_t i) { return stays_[i].job == booking.job; };
+    std::erase_if(by_from_, is_it);
+    std::erase_if(by_to_, is_it);
+  }
+
+  /// The first time before `before` from which the job can stay as long as it plans, and where. By
+  /// number the place is one that those who run now will have left.
+  std::optional<Slot> earliest(const JobView& job, const Placer& placer, Instant before) {
+    return by_ == By::Number ? by_number(job, placer, before) : by_place(job, placer, before);
+  }
+
+  /// From then on, times rest on guesses.
+  Instant guessed() const { return guessed_; }
+
+ private:
+  struct Stay {
+    JobId job;
+    Instant from;  ///< Long ago for those that run; they are in `use_` already.
+    Instant to;
+    Grant grant;
+    bool is_in = false;  ///< In the occupancy of the search that goes on.
+  };
+
+  /// GPUs of a grant that others can have after it.
+  GpuCount left_by(const Grant& grant) const {
+    return GpuCount(std::ranges::count_if(grant.shares, [&](const Share& share) {
+      GpuUse use = view_.use().gpu(share.gpu);
+      use.tenants = 0;
+      return is_vacant(use_.use.admission(), view_.cluster().gpu(share.gpu), use);
+    }));
+  }
+  void insert(Stay stay);
+  void count(Instant from, Instant to, GpuCount gpus) {
+    taken_[from] += gpus;
+    taken_[to] -= gpus;
+  }
+  std::optional<Slot> by_number(const JobView& job, const Placer& placer, Instant before) const;
+  std::optional<Slot> by_place(const JobView& job, const Placer& placer, Instant before);
+  std::optional<Placement> free_of_running(const JobView& job, const Placer& placer,
+                                           Instant at) const;
+
+  const ClusterView& view_;
+  By by_;
+  Scratch use_;  ///< With those that run.
+  std::vector<Stay> stays_;
+  std::vector<std::size_t> by_from_;
+  std::vector<std::size_t> by_to_;
+  GpuCount all_;                       ///< GPUs there will be once nobody runs.
+  std::map<Instant, GpuCount> taken_;  ///< How the number of GPUs taken changes.
+  Instant guessed_ = kNever;
+};
+
+void Profile::insert(Stay stay) {
+  const std::size_t index = stays_.size();
+  stays_.push_back(std::move(stay));
+  const auto put = [&](std::vector<std::size_t>& list, Instant Stay::* key) {
+    const auto at = std::ranges::upper_bound(list, stays_[index].*key, {},
+                                             [&](std::size_t i) { return stays_[i].*key; });
+    list.insert(at, index);
+  };
+  put(by_from_, &Stay::from);
+  put(by_to_, &Stay::to);
+}
+
+/// The anchor point of the paper: wherever there are too few GPUs, the stay can begin after that at
+/// best.
+std::optional<Slot> Profile::by_number(const JobView& job, const Placer& placer,
+                                       Instant before) const {
+  GpuCount taken(0);
+  auto change = taken_.begin();
+  for (; change != taken_.end() && change->first <= view_.now(); ++change) taken += change->second;
+  Instant from = view_.now();
+  for (;; ++change) {
+    const Instant next = change == taken_.end() ? kNever : change->first;
+    if (taken + job.gpus() > all_) from = next;
+    if (from >= before) return std::nullopt;
+    if (next >= later(from, booked_for(job))) break;
+    taken += change->second;
+  }
+  auto place = free_of_running(job, placer, from);
+  return place ? std::optional(Slot{from, std::move(*place)}) : std::nullopt;
+}
+
+std::optional<Placement> Profile::free_of_running(const JobView& job, const Placer& placer,
+                                                  Instant at) const {
+  Scratch scratch = use_;
+  for (const Stay& stay : stays_) {
+    if (stay.to <= at) scratch.use.take(view_.cluster(), stay.grant);
+  }
+  const Trial trial(view_.cluster(), scratch);
+  Placed placed = placer.place(ask_of(job), job.id(), trial);
+  return placed ? std::optional(std::move(*placed)) : std::nullopt;
+}
+
+/// Those who come before the stay would be over are put, those gone when it begins are taken off:
+/// what is left is free all the time.
+std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, Instant before) {
+  const Cluster& cluster = view_.cluster();
+  const Ask ask = ask_of(job);
+  const bool needs_vacant =
+      takes_whole(ask) && use_.use.admission().mode == AdmissionMode::Guarantee;
+  Scratch scratch = use_;
+  for (Stay& stay : stays_) stay.is_in = stay.from == Instant::min();
+  auto coming = by_from_.begin();
+  auto going = by_to_.begin();
+  for (Instant at = view_.now(); at < before; at = stays_[*going].to) {
+    const Instant end = later(at, booked_for(job));
+    for (; coming != by_from_.end() && stays_[*coming].from < end; ++coming) {
+      Stay& stay = stays_[*coming];
+      if (stay.is_in || stay.to <= at) continue;
+      scratch.use.put(cluster, stay.grant);
+      stay.is_in = true;
+    }
+    for (; going != by_to_.end() && stays_[*going].to <= at; ++going) {
+      Stay& stay = stays_[*going];
+      if (stay.is_in) scratch.use.take(cluster, stay.grant);
+      stay.is_in = false;
+    }
+    if (!needs_vacant || scratch.use.vacant() >= ask.gpus()) {
+      const Trial trial(cluster, scratch);
+      if (Placed placed = placer.place(ask, job.id(), trial)) return Slot{at, std::move(*placed)};
+    }
+    if (going == by_to_.end()) break;
+  }
+  return std::nullopt;
+}
+
+class Conservative final : public Policy {
+ public:
+  explicit Conservative(const Knobs& knobs) : placer_(knobs.place()) {}
+
+  Decisions decide(const ClusterView& view, std::span<const Event> events) override;
+  Snapshot save() const override;
+  Expected<void> restore(const Snapshot& bytes) override;
+
+ private:
+  void update(const ClusterView& view, std::span<const Event> events);
+  void enter(const ClusterView& view, JobId id);
+  void drop_unknown(const ClusterView& view);
+  By measure(const ClusterView& view) const;
+  void book(const ClusterView& view);
+  void book_again(const ClusterView& view, Profile& profile);
+  void move_forward(const ClusterView& view, Profile& profile);
+  void start_due(const ClusterView& view, Decisions& decisions);
+  std::optional<Placement> place_now(const ClusterView& view, const Booking& booking,
+                                     const Trial& trial) const;
+  std::optional<Instant> next_due(const ClusterView& view) const;
+  std::optional<Decision> changed_holds(const ClusterView& view) const;
+
+  std::unique_ptr<Placer> placer_;
+  Feasibility feasibility_;
+  bool is_fresh_ = true;         ///< Nothing seen yet: look at everything.
+  bool is_unchecked_ = false;    ///< As restored: it may name jobs and GPUs there are not.
+  std::vector<Booking> booked_;  ///< In order of submission.
+  By by_ = By::Place;            ///< How they were booked.
+  Outlook outlook_;              ///< What the bookings rest on.
+  std::vector<JobId> arrived_;   ///< In this pass: waiting, and not booked yet.
+  std::vector<JobId> impossible_;
+  bool is_freed_ = false;     ///< In this pass a booking was given up.
+  Instant guessed_ = kNever;  ///< Of the last booking: from then on, times rest on guesses.
+};
+
+Decisions Conservative::decide(const ClusterView& view, std::span<const Event> events) {
+  placer_->prepare(view, events);
+  update(view, events);
+  book(view);
+  Decisions decisions;
+  start_due(view, decisions);
+  decisions.wake_at = next_due(view);
+  if (auto reserve = changed_holds(view)) decisions.list.push_back(std::move(*reserve));
+  for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
+  return decisions;
+}
+
+/// Whom the events name is booked anew, as far as it waits.
+void Conservative::update(const ClusterView& view, std::span<const Event> events) {
+  arrived_.clear();
+  impossible_.clear();
+  is_freed_ = false;
+  if (std::exchange(is_unchecked_, false)) drop_unknown(view);
+  const auto leave = [&](JobId id) {
+    const auto found = std::ranges::find(booked_, id, &Booking::job);
+    if (found == booked_.end()) return;
+    is_freed_ = is_freed_ || found->is_made();
+    booked_.erase(found);
+  };
+  if (std::exchange(is_fresh_, false)) {
+    view.for_each_pending([&](const JobView& job) { enter(view, job.id()); });
+    return;
+  }
+  for (const Event& event : events) {
+    leave(event.job);
+    enter(view, event.job);
+  }
+}
+
+void Conservative::enter(const ClusterView& view, JobId id) {
+  const Job* const job = view.find(id);
+  if (job == nullptr || !is_waiting(job->state)) return;
+  if (std::ranges::find(impossible_, id) != impossible_.end()) return;
+  if (!feasibility_.allows(view.job(id), view, *placer_)) return impossible_.push_back(id);
+  Booking booking{.job = id, .submitted = job->submitted, .place = {}};
+  const auto at = std::ranges::upper_bound(booked_, booking.order(), {}, &Booking::order);
+  booked_.insert(at, std::move(booking));
+  arrived_.push_back(id);
+}
+
+void Conservative::drop_unknown(const ClusterView& view) {
+  const auto is_possible = [&](const Booking& booking) {
+    const Job* const job = view.find(booking.job);
+    if (job == nullptr || !is_waiting(job->state) || job->submitted != booking.submitted) {
+      return false;
+    }
+    if (!booking.is_made()) return true;
+    const auto& gpus = booking.place.gpus;
+    return std::ssize(gpus) == job->spec.request.gpu.count.raw() &&
+           booking.place.host.value() < view.cluster().nodes().size() &&
+           (gpus.empty() || gpus.back().value() < view.cluster().gpus().size());
+  };
+  std::erase_if(booked_, [&](const Booking& booking) {
+    const bool drop = !is_possible(booking);
+    is_freed_ = is_freed_ || (drop && booking.is_made());
+    return drop;
+  });
+}
+
+By Conservative::measure(const ClusterView& view) const {
+  const auto is_number = [&](JobId id) { return only_number_matters(*view.find(id)); };
+  const bool all = placer_->is_fungible() && std::ranges::all_of(view.running(), is_number) &&
+                   std::ranges::all_of(booked_, is_number, &Booking::job);
+  return all ? By::Number : By::Place;
+}
+
+/// Books whoever arrived; moves those booked before, where the outlook has changed.
+void Conservative::book(const ClusterView& view) {
+  const auto is_late = [&](const Booking& booking) { return booking.from < view.now(); };
+  const By by = measure(view);
+  const bool measured_otherwise = std::exchange(by_, by) != by;
+  const bool all_anew =
+      measured_otherwise || view.settings().limits.any() || std::ranges::any_of(booked_, is_late);
+  const Outlook::Change change = all_anew ? Outlook::Change::Other : outlook_.look(view);
+  const bool none = change == Outlook::Change::None && !is_freed_;
+  if (booked_.empty() || (none && arrived_.empty())) return;
+  Profile profile(view, by);
+  if (change == Outlook::Change::Other) {
+    book_again(view, profile);
+  } else {
+    for (const Booking& booking : booked_) {
+      if (booking.is_made()) profile.add(booking);
+    }
+    if (!none) move_forward(view, profile);
+    for (Booking& booking : booked_) {
+      if (booking.is_made() || std::ranges::find(arrived_, booking.job) == arrived_.end()) continue;
+      const JobView job = view.job(booking.job);
+      auto slot = profile.earliest(job, *placer_, kNever);
+      if (!slot) continue;
+      booking.from = slot->from;
+      booking.place = std::move(slot->place);
+      profile.add(booking);
+    }
+  }
+  guessed_ = profile.guessed();
+}
+
+void Conservative::book_again(const ClusterView& view, Profile& profile) {
+  Tally tally(view, Tally::From::Now);
+  for (Booking& booking : booked_) {
+    booking.from = kNever;
+    booking.place = {};
+    const JobView job = view.job(booking.job);
+    if (!tally.allows(job)) continue;
+    auto slot = profile.earliest(job, *placer_, kNever);
+    if (!slot) continue;
+    booking.from = slot->from;
+    booking.place = std::move(slot->place);
+    profile.add(booking);
+    tally.take(job);
+  }
+}
+
+void Conservative::move_forward(const ClusterView& view, Profile& profile) {
+  for (Booking& booking : booked_) {
+    if (booking.from <= view.now()) continue;
+    if (booking.is_made()) profile.remove(booking);
+    auto slot = profile.earliest(view.job(booking.job), *placer_, booking.from);
+    if (slot) {
+      booking.from = slot->from;
+      booking.place = std::move(slot->place);
+    }
+    if (booking.is_made()) profile.add(booking);
+  }
+}
+
+void Conservative::start_due(const ClusterView& view, Decisions& decisions) {
+  std::vector<Fresh> fresh;
+  {
+    Trial trial = view.trial();
+    bool is_first = true;
+    std::erase_if(booked_, [&](const Booking& booking) {
+      auto place = place_now(view, booking, trial);
+      is_first = is_first && place.has_value();
+      if (!place) return false;
+      const JobView job = view.job(booking.job);
+      fresh.push_back({counted_on(job), trial.put(ask_of(job), *place), booking.job});
+      const Because because = is_first ? Because::ItsTurn : Because::Backfilled;
+      if (job.state() == JobState::Suspended) {
+        decisions.list.push_back(Resume{booking.job, std::move(*place), because});
+      } else {
+        decisions.list.push_back(
+            Start{.job = booking.job, .placement = std::move(*place), .because = because});
+      }
+      return true;
+    });
+  }
+  outlook_.note(view, fresh);
+}
+
+/// Where a job that is due starts; by number any place will do.
+std::optional<Placement> Conservative::place_now(const ClusterView& view, const Booking& booking,
+                                                 const Trial& trial) const {
+  if (booking.from > view.now()) return std::nullopt;
+  const Ask ask = ask_of(view.job(booking.job));
+  if (trial.look(booking.place, ask, booking.job) == Why::Fits) return booking.place;
+  if (by_ == By::Place) return std::nullopt;
+  Placed placed = placer_->place(ask, booking.job, trial);
+  return placed ? std::optional(std::move(*placed)) : std::nullopt;
+}
+
+/// Usually somebody ends then, but where bookings have moved nobody may. Who waits for one that is
+/// over its plan is looked at when that one ends.
+std::optional<Instant> Conservative::next_due(const ClusterView& view) const {
+  Instant next = kNever;
+  for (const Booking& booking : booked_) {
+    if (booking.from > later(view.now(), kMoment)) next = std::min(next, booking.from);
+  }
+  return next == kNever ? std::nullopt : std::optional(next);
+}
+
+/// The first bookings, where they are not those shown before.
+std::optional<Decision> Conservative::changed_holds(const ClusterView& view) const {
+  std::vector<Hold> holds;
+  for (const Booking& booking : booked_) {
+    if (std::ssize(holds) == kShown) break;
+    if (!booking.is_made()) continue;
+    holds.push_back({.job = booking.job,
+                     .ask = ask_of(view.job(booking.job)),
+                     .placement = booking.place,
+                     .from = booking.from < guessed_ ? booking.from : kNever,
+                     .awaited = {},
+                     .lent = {},
+                     .lent_tenants = {},
+                     .lent_milli = {}});
+  }
+  if (std::ranges::equal(holds, view.holds())) return std::nullopt;
+  return Reserve{.holds = std::move(holds)};
+}
+
+Snapshot Conservative::save() const {
+  ByteWriter writer;
+  if (is_fresh_) return {};
+  outlook_.save(writer);
+  writer.integer(by_ == By::Number ? 1 : 0);
+  writer.integer(micros(guessed_));
+  for (const Booking& booking : booked_) {
+    writer.integer(static_cast<std::int64_t>(booking.job.value()));
+    writer.integer(micros(booking.submitted));
+    writer.integer(micros(booking.from));
+    writer.integer(booking.place.host.value());
+    writer.integer(std::ssize(booking.place.gpus));
+    for (const GpuId gpu : booking.place.gpus) writer.integer(gpu.value());
+  }
+  return writer.take();
+}
+
+Expected<void> Conservative::restore(const Snapshot& bytes) {
+  booked_.clear();
+  outlook_ = {};
+  is_fresh_ = bytes.empty();
+  is_unchecked_ = true;
+  if (is_fresh_) return {};
+  ByteReader reader(bytes);
+  outlook_.restore(reader);
+  by_ = reader.integer() == 1 ? By::Number : By::Place;
+  guessed_ = instant_from_micros(reader.integer());
+  while (!reader.at_end()) {
+    Booking booking{.job = JobId(static_cast<JobId::rep>(reader.integer())), .place = {}};
+    booking.submitted = instant_from_micros(reader.integer());
+    booking.from = instant_from_micros(reader.integer());
+    booking.place.host = NodeId(static_cast<NodeId::rep>(reader.integer()));
+    for (std::int64_t left = reader.integer(); left > 0 && !reader.failed(); --left) {
+      const GpuId gpu(static_cast<GpuId::rep>(reader.integer()));
+      auto& gpus = booking.place.gpus;
+      if (!gpus.empty() && gpu <= gpus.back()) reader.fail();
+      gpus.push_back(gpu);
+    }
+    if (!booked_.empty() && booking.order() <= booked_.back().order()) reader.fail();
+    booked_.push_back(std::move(booking));
+  }
+  if (!reader.failed()) return {};
+  return fail(ErrorCode::BadData, "policy memory: not the bookings of conservative");
+}
+
+}  // namespace
+
+std::unique_ptr<Policy> conservative(const Knobs& knobs) {
+  return std::make_unique<Conservative>(knobs);
+}
+
+}  // namespace berth
