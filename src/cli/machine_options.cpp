@@ -74,6 +74,23 @@ Expected<void> read_costs(const MachineArguments& arguments, sim::Costs& costs) 
   return {};
 }
 
+Expected<void> read_memory(const MachineArguments& arguments, sim::MemoryModel& memory) {
+  memory.is_on = !arguments.memory_error.empty() || !arguments.memory_ramp.empty();
+  memory.retries = arguments.retries;
+  if (!arguments.memory_error.empty()) {
+    std::string_view text = arguments.memory_error;
+    if (text.starts_with("+-")) text.remove_prefix(2);
+    const auto error = percent("--memory-error", text, 99);
+    if (!error) return std::unexpected(error.error());
+    memory.error = *error / 10'000;
+  }
+  if (arguments.memory_ramp.empty()) return {};
+  const auto ramp = time_of("--memory-ramp", arguments.memory_ramp);
+  if (!ramp) return std::unexpected(ramp.error());
+  memory.ramp = *ramp;
+  return {};
+}
+
 }  // namespace
 
 void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
@@ -112,11 +129,24 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
                   "What is preempted is ended, and goes on from its last checkpoint, one for every "
                   "so much work, or never; if not given it is suspended with its work kept.")
       ->group(group);
+  verb.add_option("--memory-error", arguments.memory_error,
+                  "Jobs need the memory they state times 1 +-N%, drawn by the seed, and die when "
+                  "there is none left.")
+      ->group(group);
+  verb.add_option("--memory-ramp", arguments.memory_ramp,
+                  "From a launch until a job holds the memory it needs; 30s with a memory error.")
+      ->group(group);
+  verb.add_option("--retries", arguments.retries,
+                  "How often a job that ran out of memory comes again with a larger request.")
+      ->check(CLI::Range(0, 100))
+      ->group(group)
+      ->capture_default_str();
 }
 
 Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
                             sim::Options& options) {
   if (auto done = read_costs(arguments, options.costs); !done) return done;
+  if (auto done = read_memory(arguments, options.memory); !done) return done;
   return read_rates(arguments, trace, options.rates);
 }
 

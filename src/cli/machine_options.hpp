@@ -1,6 +1,7 @@
 // The options that say what the simulated machine is like: one table, for every verb that replays.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct MachineArguments {
   std::string restart_cost;
   std::string stop_latency;
   std::string checkpoint;
+  std::string memory_error;
+  std::string memory_ramp;
+  std::int32_t retries = 2;
 };
 
 void add_machine_options(CLI::App& verb, MachineArguments& arguments);

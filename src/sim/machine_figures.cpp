@@ -26,6 +26,9 @@ MachineFigures machine_figures(const trace::Trace& trace, const Result& result) 
     figures.overhead_gpu_hours += gpus * in_seconds(job.spent.overhead) / 3600;
     figures.lost_gpu_hours += gpus * in_seconds(job.spent.lost) / 3600;
     figures.timed_out += job.timed_out ? 1 : 0;
+    for (std::size_t i = 0; i < kOomKinds; ++i) figures.ooms[i] += job.memory.ooms[i];
+    figures.overruns += job.memory.overruns;
+    figures.out_of_memory += job.memory.failed ? 1 : 0;
     if (job.end == kNever) continue;
     const double alone = std::max(kLeastRun, in_seconds(asked.duration));
     over_alone.push_back(std::max(kLeastRun, in_seconds(job.spent.ran)) / alone);
@@ -35,6 +38,10 @@ MachineFigures machine_figures(const trace::Trace& trace, const Result& result) 
 }
 
 nlohmann::ordered_json to_json(const MachineFigures& figures) {
+  nlohmann::ordered_json ooms = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < kOomKinds; ++i) {
+    ooms[std::string(word_for(static_cast<OomKind>(i)))] = figures.ooms[i];
+  }
   const Spread& run = figures.run_over_alone;
   return {{"run_over_alone",
            {{"mean", run.mean}, {"median", run.median}, {"p95", run.p95}, {"max", run.max}}},
@@ -43,7 +50,20 @@ nlohmann::ordered_json to_json(const MachineFigures& figures) {
           {"ruled_gpu_hours", figures.ruled_gpu_hours},
           {"overhead_gpu_hours", figures.overhead_gpu_hours},
           {"lost_gpu_hours", figures.lost_gpu_hours},
-          {"timed_out", figures.timed_out}};
+          {"timed_out", figures.timed_out},
+          {"ooms", ooms},
+          {"overruns", figures.overruns},
+          {"out_of_memory", figures.out_of_memory}};
+}
+
+std::string memory_text(const MachineFigures& figures) {
+  std::string text;
+  for (std::size_t i = 0; i < kOomKinds; ++i) {
+    text += (i == 0 ? "out of memory by " : ", by ") +
+            std::string(word_for(static_cast<OomKind>(i))) + " " + std::to_string(figures.ooms[i]);
+  }
+  return text + "; ended for overrun " + std::to_string(figures.overruns) + "; jobs failed " +
+         std::to_string(figures.out_of_memory) + "\n";
 }
 
 std::string to_text(const MachineFigures& figures) {
@@ -55,7 +75,7 @@ std::string to_text(const MachineFigures& figures) {
                 figures.run_over_alone.mean, figures.run_over_alone.p95, figures.run_over_alone.max,
                 figures.gpu_hours, figures.shared_gpu_hours, figures.ruled_gpu_hours,
                 figures.overhead_gpu_hours, figures.lost_gpu_hours);
-  return text;
+  return text + memory_text(figures);
 }
 
 }  // namespace berth::sim

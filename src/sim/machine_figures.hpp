@@ -19,6 +19,9 @@ struct MachineFigures {
   double overhead_gpu_hours = 0;  ///< Of all: starting, restoring, saving.
   double lost_gpu_hours = 0;      ///< Work at full speed that was done in vain.
   std::int64_t timed_out = 0;     ///< Jobs that their time limit ended.
+  std::array<std::int64_t, kOomKinds> ooms{};  ///< Attempts that died, by kind.
+  std::int64_t overruns = 0;                   ///< Attempts ended because the job took too much.
+  std::int64_t out_of_memory = 0;              ///< Jobs that were not tried again.
 };
 
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result);

@@ -38,6 +38,7 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   for (const JobResult& job : result.jobs) {
     const trace::TraceJob& asked = trace.jobs[job.job];
     metrics.preemptions += job.preemptions;
+    metrics.ooms += job.memory.total();
     if (!job.refused.empty()) ++metrics.rejected;
     if (job.end == kNever) continue;
     ++metrics.jobs;

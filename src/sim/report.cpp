@@ -38,7 +38,7 @@ std::string row(const trace::TraceJob& asked, const JobResult& job) {
   text += (ran ? seconds_text(job.end - asked.submit - job.spent.ran) : "") + ",";
   text += (ran ? seconds_text(job.end - asked.submit) : "") + ",";
   text += std::to_string(asked.spec.request.gpu.count.raw()) + "," +
-          std::to_string(job.preemptions) + ",0\n";
+          std::to_string(job.preemptions) + "," + std::to_string(job.memory.total()) + "\n";
   return text;
 }
 

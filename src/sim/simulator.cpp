@@ -37,6 +37,7 @@ class Replay {
                 std::move(policy)),
         running_(trace, cluster, options.rates, options.costs),
         known_(trace.jobs.size()),
+        memory_(trace, cluster, options.memory, options.seed),
         waits_(cluster, options.placer) {
     result_.jobs.resize(trace.jobs.size());
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) result_.jobs[i].job = i;
@@ -49,9 +50,10 @@ class Replay {
       now_ = next;
       collect_ends();
       collect_releases();
+      collect_ooms();
       collect_arrivals();
       do step();
-      while (released_);
+      while (released_ || memory_.has_changed());
       running_.settle(now_);
     }
     result_.dropped = engine_.dropped();
@@ -74,6 +76,7 @@ class Replay {
 
   Instant next_event() {
     Instant next = running_.next_end();
+    next = std::min(next, memory_.next());
     if (!releases_.empty()) next = std::min(next, releases_.begin()->at);
     if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
     return std::min(next, wake_at_);
@@ -82,6 +85,7 @@ class Replay {
   void collect_ends() {
     while (const auto job = running_.take_end(now_)) {
       note_end(*job);
+      memory_.end(*job);
       result_.jobs[*job].end = now_;
       const Attempt attempt = known_[*job].attempt;
       inputs_.push_back(Exited{.job = id_of(*job), .attempt = attempt});
@@ -93,7 +97,21 @@ class Replay {
     while (!releases_.empty() && releases_.begin()->at == now_) {
       const Release stopped = releases_.extract(releases_.begin()).value();
       note_end(index_of(stopped.job));
+      memory_.end(index_of(stopped.job));
       inputs_.push_back(Released{stopped.job, stopped.attempt});
+    }
+  }
+
+  void collect_ooms() {
+    for (const Oom& oom : memory_.grow(now_)) {
+      running_.pause(oom.job, now_);
+      running_.fall_back(oom.job);
+      note_end(oom.job);
+      ++result_.jobs[oom.job].memory.ooms[static_cast<std::size_t>(oom.kind)];
+      const JobId id = id_of(oom.job);
+      const Attempt attempt = known_[oom.job].attempt;
+      inputs_.push_back(Exited{.job = id, .attempt = attempt, .outcome = Outcome::Oom});
+      inputs_.push_back(Released{id, attempt});
     }
   }
 
@@ -102,12 +120,16 @@ class Replay {
       const trace::TraceJob& job = trace_.jobs[arrived_];
       Submitted submitted{.job = id_of(arrived_), .spec = job.spec};
       if (options_.told == Told::Exact) submitted.spec.estimate = job.duration;
+      if (options_.memory.is_on) {
+        submitted.spec.retries = std::max(job.spec.retries, options_.memory.retries);
+      }
       inputs_.push_back(std::move(submitted));
     }
   }
 
   /// Reports of starts change nothing a policy sees, so they ride along with the next step.
   void step() {
+    for (Measured& measured : memory_.measured()) inputs_.push_back(std::move(measured));
     if (options_.explain_waits) note_inputs();
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;
@@ -130,12 +152,15 @@ class Replay {
       linger = running_.linger(job);
     }
     if (stop.why == StopFor::Preemption) ++result_.jobs[job].preemptions;
+    if (stop.why == StopFor::Overrun) ++result_.jobs[job].memory.overruns;
+    memory_.freeze(job);
     if (stop.how == PreemptHow::Requeue) running_.fall_back(job);
     if (linger > Duration(0)) {
       releases_.insert({later(now_, linger), stop.job, stop.attempt});
       return;
     }
     note_end(job);
+    memory_.end(job);
     inputs_.push_back(Released{stop.job, stop.attempt});
     released_ = true;
   }
@@ -146,6 +171,7 @@ class Replay {
     JobResult& result = result_.jobs[index_of(finished.job)];
     if (finished.outcome == Outcome::Rejected) result.refused = finished.note;
     if (finished.outcome == Outcome::Timeout) result.timed_out = true;
+    if (finished.outcome == Outcome::Oom) result.memory.failed = true;
   }
   void perform(const Adjust&) {}
   void perform(const Compute&) {}
@@ -158,6 +184,7 @@ class Replay {
     known_[job].attempt = attempt;
     if (options_.explain_waits) note_grant(job, grant);
     running_.begin(job, grant, now_);
+    memory_.begin(job, grant, now_);
     inputs_.push_back(Started{id, attempt});
   }
 
@@ -170,6 +197,7 @@ class Replay {
   void note_inputs() {
     for (const Input& input : inputs_) {
       if (const auto* submitted = std::get_if<Submitted>(&input)) waits_.touch(submitted->job);
+      if (const auto* measured = std::get_if<Measured>(&input)) waits_.touch(measured->gpu);
       const auto* released = std::get_if<Released>(&input);
       if (released == nullptr) continue;
       waits_.touch(released->job);
@@ -191,7 +219,8 @@ class Replay {
     std::size_t left = 0;
     std::size_t first = 0;
     for (const JobResult& job : result_.jobs) {
-      if (job.end != kNever || !job.refused.empty()) continue;
+      const bool is_over = job.end != kNever || job.timed_out || job.memory.failed;
+      if (is_over || !job.refused.empty()) continue;
       if (left++ == 0) first = job.job;
     }
     return fail(ErrorCode::Conflict, std::to_string(left) + " jobs never start; the first is job " +
@@ -203,6 +232,7 @@ class Replay {
   Engine engine_;
   Running running_;
   std::vector<Known> known_;
+  Memory memory_;
   Waits waits_;
   Result result_;
   Instant now_ = kStart;

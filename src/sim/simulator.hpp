@@ -6,9 +6,11 @@
 // and starting, stopping and moving cost nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,12 +21,22 @@
 #include "core/time.hpp"
 #include "policy/policy.hpp"
 #include "sim/costs.hpp"
+#include "sim/memory.hpp"
 #include "sim/rates.hpp"
 #include "sim/running.hpp"
 #include "sim/waits.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
+
+/// What became of a job by want of GPU memory.
+struct MemoryFate {
+  std::array<std::int32_t, kOomKinds> ooms{};  ///< Its attempts that died, by kind.
+  std::int32_t overruns = 0;                   ///< Attempts ended because it took too much.
+  bool failed = false;                         ///< It was not tried again.
+
+  std::int32_t total() const { return std::accumulate(ooms.begin(), ooms.end(), 0); }
+};
 
 struct JobResult {
   std::size_t job = 0;     ///< Index in the trace.
@@ -33,7 +45,8 @@ struct JobResult {
   std::int32_t preemptions = 0;
   Spent spent;
   bool timed_out = false;  ///< Ended by its time limit.
-  std::string refused;     ///< Why it was rejected; empty otherwise.
+  MemoryFate memory;
+  std::string refused;  ///< Why it was rejected; empty otherwise.
 };
 
 /// One attempt of a job: what it held, and when.
@@ -64,7 +77,8 @@ struct Options {
   Told told = Told::Exact;
   std::uint64_t seed = 0;
   RateModel rates;
-  Costs costs;                     ///< Its `can_suspend` stands for that of the settings.
+  Costs costs;  ///< Its `can_suspend` stands for that of the settings.
+  MemoryModel memory;
   bool record = false;             ///< Keep every stretch, for timelines and reports.
   bool explain_waits = false;      ///< Find out why jobs wait.
   const Placer* placer = nullptr;  ///< For that: how the policy places, if that is known.
@@ -73,7 +87,7 @@ struct Options {
 
   /// True if the machine is other than perfect: there is more to measure.
   bool is_modelled() const {
-    return !rates.is_plain() || !costs.are_none() || rates.speeds.has_costs();
+    return !rates.is_plain() || rates.speeds.has_costs() || !costs.are_none() || memory.is_on;
   }
 };
 

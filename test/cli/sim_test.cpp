@@ -84,6 +84,8 @@ TEST_F(Sim, SaysWhyJobsWaited) {
 TEST_F(Sim, WhatIsWrongWithTheMachineIsNamed) {
   EXPECT_THAT(sim_small({"--spread-penalty", "100%"}).err,
               HasSubstr("--spread-penalty: '100%' is not N% with N from 0 to 99"));
+  EXPECT_THAT(sim_small({"--memory-error", "+-100%"}).err, HasSubstr("--memory-error: '100%' is"));
+  EXPECT_THAT(sim_small({"--memory-error", "+-20%"}).out, HasSubstr("by admission 0"));
   EXPECT_THAT(sim_small({"--restart-cost", "soon"}).err, HasSubstr("--restart-cost: "));
   EXPECT_THAT(sim_small({"--checkpoint-every", "0s"}).err, HasSubstr("--checkpoint-every: "));
   EXPECT_THAT(sim_small({"--start-latency", "10s", "--checkpoint-every", "never"}).out,

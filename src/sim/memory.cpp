@@ -1,0 +1,138 @@
+#include "sim/memory.hpp"
+
+#include <algorithm>
+
+#include "core/rng.hpp"
+
+namespace berth::sim {
+
+namespace {
+
+constexpr std::uint64_t kStream = std::uint64_t{1} << 32;  ///< Apart from those of estimates.
+
+Bytes true_need(Bytes request, std::int64_t error, std::uint64_t seed, std::size_t job) {
+  if (error == 0) return request;
+  Rng rng(seed, kStream + job);
+  const std::int64_t ppm = 1'000'000 + rng.between(-10'000 * error, 10'000 * error);
+  const std::int64_t whole = request.raw() / 1'000'000 * ppm;
+  return Bytes(whole + request.raw() % 1'000'000 * ppm / 1'000'000);
+}
+
+}  // namespace
+
+std::string_view word_for(OomKind kind) {
+  switch (kind) {
+    case OomKind::OwnOverrun:
+      return "own_overrun";
+    case OomKind::NeighbourOverrun:
+      return "neighbours_overrun";
+    case OomKind::Foreign:
+      return "foreign";
+    case OomKind::Admission:
+      return "admission";
+  }
+  return "";
+}
+
+Memory::Memory(const trace::Trace& trace, const Cluster& cluster, const MemoryModel& model,
+               std::uint64_t seed)
+    : cluster_(cluster), model_(model) {
+  if (!model.is_on) return;
+  held_.resize(trace.jobs.size());
+  due_at_.resize(trace.jobs.size(), kNever);
+  cards_.resize(cluster.gpus().size());
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    needs_.push_back(true_need(trace.jobs[i].spec.request.gpu.vram, model.error, seed, i));
+  }
+}
+
+void Memory::begin(std::size_t job, const Grant& grant, Instant now) {
+  if (!model_.is_on || needs_[job] == Bytes(0)) return;
+  for (const Share& share : grant.shares) {
+    const Bytes context = cluster_.gpu(share.gpu).context;
+    Card& card = cards_[share.gpu.value()];
+    card.used += context;
+    card.tenants.push_back(job);
+    held_[job].push_back({.gpu = share.gpu, .used = context, .charge = share.granted});
+    changed_.insert(share.gpu);
+  }
+  due_at_[job] = later(now, model_.ramp);
+  due_.emplace(due_at_[job], job);
+}
+
+void Memory::end(std::size_t job) {
+  if (!model_.is_on) return;
+  for (const Held& held : held_[job]) {
+    Card& card = cards_[held.gpu.value()];
+    card.used -= held.used;
+    std::erase(card.tenants, job);
+    changed_.insert(held.gpu);
+  }
+  held_[job].clear();
+  freeze(job);
+}
+
+void Memory::freeze(std::size_t job) {
+  if (!model_.is_on) return;
+  due_.erase({due_at_[job], job});
+  due_at_[job] = kNever;
+}
+
+std::vector<Oom> Memory::grow(Instant now) {
+  std::vector<Oom> failed;
+  while (next() <= now) {
+    const std::size_t job = due_.begin()->second;
+    due_.erase(due_.begin());
+    due_at_[job] = kNever;
+    const std::vector<Oom> its = fail_if_full(job);
+    failed.insert(failed.end(), its.begin(), its.end());
+  }
+  return failed;
+}
+
+/// All or nothing: a gang fails on its first GPU without room.
+std::vector<Oom> Memory::fail_if_full(std::size_t job) {
+  const Bytes more = needs_[job];
+  for (const Held& held : held_[job]) {
+    if (cards_[held.gpu.value()].used + more <= cluster_.gpu(held.gpu).capacity) continue;
+    const Oom oom{job, blame(job, held, more)};
+    end(job);
+    return {oom};
+  }
+  for (Held& held : held_[job]) {
+    held.used += more;
+    cards_[held.gpu.value()].used += more;
+    changed_.insert(held.gpu);
+  }
+  return {};
+}
+
+OomKind Memory::blame(std::size_t job, const Held& held, Bytes more) const {
+  if (held.used + more > held.charge) return OomKind::OwnOverrun;
+  const auto& tenants = cards_[held.gpu.value()].tenants;
+  const bool beside = std::ranges::any_of(
+      tenants, [&](std::size_t other) { return other != job && overruns(other, held.gpu); });
+  return beside ? OomKind::NeighbourOverrun : OomKind::Admission;
+}
+
+bool Memory::overruns(std::size_t job, GpuId gpu) const {
+  const auto held = std::ranges::find(held_[job], gpu, &Held::gpu);
+  return held != held_[job].end() && held->used > held->charge;
+}
+
+std::vector<Measured> Memory::measured() {
+  std::vector<Measured> seen;
+  for (const GpuId gpu : changed_) {
+    const Card& card = cards_[gpu.value()];
+    Measured measured{.gpu = gpu, .used = card.used, .tenants = {}};
+    for (const std::size_t job : card.tenants) {
+      const auto held = std::ranges::find(held_[job], gpu, &Held::gpu);
+      measured.tenants.push_back({JobId(job + 1), held->used});
+    }
+    seen.push_back(std::move(measured));
+  }
+  changed_.clear();
+  return seen;
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,94 @@
+// The GPU memory that jobs truly use, what a probe would see of it, and who dies when it runs out.
+//
+// A job that states its memory holds its contexts from its launch, and its true need from a while
+// later: the truth differs from the request by a drawn error. An allocation that does not fit on
+// the GPU fails, and its job with it. Who is to blame follows doc/problem.md, section 2.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/ask.hpp"
+#include "core/cluster.hpp"
+#include "core/input.hpp"
+#include "core/time.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::sim {
+
+struct MemoryModel {
+  bool is_on = false;           ///< Off: jobs use what they state, and nothing fails.
+  std::int64_t error = 0;       ///< The truth is the request times 1 -+ so many percent, evenly.
+  Duration ramp = seconds(30);  ///< From a launch to the whole need. Above zero.
+  std::int32_t retries = 2;     ///< With a larger request, after which a job has failed.
+
+  bool operator==(const MemoryModel&) const = default;
+};
+
+/// Why an allocation failed; exactly one is true.
+enum class OomKind : std::uint8_t {
+  OwnOverrun,        ///< Its job took more than it was charged for;
+  NeighbourOverrun,  ///< else a tenant beside it had;
+  Foreign,           ///< else others used more than when its GPU was last granted;
+  Admission,         ///< else it should not have been let in.
+};
+inline constexpr std::size_t kOomKinds = 4;
+std::string_view word_for(OomKind kind);
+
+struct Oom {
+  std::size_t job = 0;
+  OomKind kind = OomKind::Admission;
+};
+
+class Memory {
+ public:
+  /// Requires: trace and cluster outlive it.
+  Memory(const trace::Trace& trace, const Cluster& cluster, const MemoryModel& model,
+         std::uint64_t seed);
+
+  void begin(std::size_t job, const Grant& grant, Instant now);
+  /// It is told to stop: it asks for no more.
+  void freeze(std::size_t job);
+  /// Everything it has is freed. Nothing for a job that has nothing.
+  void end(std::size_t job);
+  /// When the next job wants its whole need; kNever if none does.
+  Instant next() const { return due_.empty() ? kNever : due_.begin()->first; }
+  /// Gives what is wanted by `now`, job by job. Returns: those that did not get it, ended.
+  std::vector<Oom> grow(Instant now);
+  bool has_changed() const { return !changed_.empty(); }
+  /// What a probe sees on the GPUs that changed since the last call, ascending.
+  std::vector<Measured> measured();
+
+  /// Per GPU, without contexts.
+  Bytes need(std::size_t job) const { return needs_[job]; }
+
+ private:
+  struct Held {
+    GpuId gpu;
+    Bytes used{0};
+    Bytes charge{0};
+  };
+  struct Card {
+    Bytes used{0};
+    std::vector<std::size_t> tenants;
+  };
+
+  std::vector<Oom> fail_if_full(std::size_t job);
+  OomKind blame(std::size_t job, const Held& held, Bytes more) const;
+  bool overruns(std::size_t job, GpuId gpu) const;
+
+  const Cluster& cluster_;
+  MemoryModel model_;
+  std::vector<Bytes> needs_;
+  std::vector<std::vector<Held>> held_;  ///< By job; empty for those that hold nothing.
+  std::vector<Card> cards_;
+  std::set<std::pair<Instant, std::size_t>> due_;
+  std::vector<Instant> due_at_;  ///< By job; kNever: nothing is due.
+  std::set<GpuId> changed_;
+};
+
+}  // namespace berth::sim

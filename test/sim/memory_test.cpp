@@ -1,0 +1,158 @@
+// Goal: who dies for want of GPU memory, why, and that admission under `guarantee` never is why.
+// Method: one GPU of 16 GiB and jobs worked out by hand; then many drawn ones under every mode.
+#include "sim/memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/rng.hpp"
+#include "policy/registry.hpp"
+#include "sim/metrics.hpp"
+#include "sim/simulator.hpp"
+
+namespace berth::sim {
+namespace {
+
+using namespace literals;
+
+trace::TraceJob job(int submit, int run, Bytes vram) {
+  trace::TraceJob job{.name = "j",
+                      .submit = kStart + seconds(submit),
+                      .duration = seconds(run),
+                      .spec = {.user = UserId(1)}};
+  job.spec.request.gpu.count = GpuCount(1);
+  job.spec.request.gpu.vram = vram;
+  return job;
+}
+
+Cluster cluster_of(std::uint32_t gpus) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = gpus, .vram = 16_GiB, .context = 256_MiB});
+  return cluster;
+}
+
+Grant grant_of(const Cluster& cluster, const trace::TraceJob& job, GpuId gpu = GpuId(0)) {
+  const Occupancy empty(cluster, {});
+  return empty.grant_for(cluster, Ask{.request = job.spec.request}, {.gpus = {gpu}, .host = {}});
+}
+
+class MemoryTest : public testing::Test {
+ protected:
+  MachineFigures run(AdmissionMode mode, MemoryModel memory, const Cluster& cluster) {
+    memory.is_on = true;
+    const Options options{.settings = {.admission = {.mode = mode}}, .seed = 7, .memory = memory};
+    result_ = *simulate(trace_, cluster, *make_policy("fifo-skip", "first-fit"), options);
+    return *measure(trace_, cluster, result_).machine;
+  }
+  std::int64_t ooms(const MachineFigures& figures, OomKind kind) const {
+    return figures.ooms[static_cast<std::size_t>(kind)];
+  }
+
+  trace::Trace trace_;
+  Result result_;
+};
+
+TEST_F(MemoryTest, TheTruthIsWithinTheErrorAndFollowsTheSeed) {
+  for (int i = 0; i < 100; ++i) trace_.jobs.push_back(job(0, 1, 10_GiB));
+  const Cluster cluster = cluster_of(1);
+  const Memory one(trace_, cluster, {.is_on = true, .error = 20}, 1);
+  const Memory same(trace_, cluster, {.is_on = true, .error = 20}, 1);
+  const Memory other(trace_, cluster, {.is_on = true, .error = 20}, 2);
+  std::size_t differ = 0;
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(one.need(i), same.need(i));
+    EXPECT_GE(one.need(i), 8_GiB);
+    EXPECT_LE(one.need(i), 12_GiB);
+    differ += one.need(i) != other.need(i) ? 1 : 0;
+  }
+  EXPECT_GT(differ, 90U);
+}
+
+TEST_F(MemoryTest, AProbeSeesContextsAtOnceAndTheNeedAfterTheRamp) {
+  trace_.jobs = {job(0, 100, 4_GiB)};
+  const Cluster cluster = cluster_of(2);
+  Memory memory(trace_, cluster, {.is_on = true, .ramp = seconds(5)}, 0);
+  memory.begin(0, grant_of(cluster, trace_.jobs[0], GpuId(1)), kStart);
+  std::vector<Measured> seen = memory.measured();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].gpu, GpuId(1));
+  EXPECT_EQ(seen[0].used, 256_MiB);
+  EXPECT_FALSE(memory.has_changed());
+  EXPECT_EQ(memory.next(), kStart + seconds(5));
+  EXPECT_TRUE(memory.grow(kStart + seconds(5)).empty());
+  seen = memory.measured();
+  EXPECT_EQ(seen[0].tenants.at(0).bytes, 4_GiB + 256_MiB);
+  EXPECT_EQ(memory.next(), kNever);
+  memory.end(0);
+  EXPECT_EQ(memory.measured().at(0).used, Bytes(0));
+}
+
+TEST_F(MemoryTest, WhoeverHasTheLastOfItDiesAndTheKindSaysWhoIsToBlame) {
+  trace_.jobs = {job(0, 100, 9_GiB), job(0, 100, 9_GiB)};
+  const Cluster cluster = cluster_of(1);
+  Memory memory(trace_, cluster, {.is_on = true}, 0);
+  for (const std::size_t i : {0, 1}) memory.begin(i, grant_of(cluster, trace_.jobs[i]), kStart);
+  const std::vector<Oom> failed = memory.grow(kStart + seconds(30));
+  ASSERT_EQ(failed.size(), 1U);
+  EXPECT_EQ(failed[0].job, 1U);
+  EXPECT_EQ(failed[0].kind, OomKind::Admission);  // both within their charge: let in wrongly
+
+  // The first now was charged for 4 GiB and takes 9: the second, within its charge, dies of that.
+  Memory beside(trace_, cluster, {.is_on = true}, 0);
+  Grant small = grant_of(cluster, trace_.jobs[0]);
+  small.shares[0].granted = 4_GiB;
+  beside.begin(0, small, kStart);
+  beside.begin(1, grant_of(cluster, trace_.jobs[1]), kStart);
+  EXPECT_EQ(beside.grow(kStart + seconds(30)).at(0).kind, OomKind::NeighbourOverrun);
+
+  // Of itself, if it is beyond its own charge, whatever the other does.
+  Memory own(trace_, cluster, {.is_on = true}, 0);
+  own.begin(0, small, kStart);
+  own.begin(1, small, kStart);
+  EXPECT_EQ(own.grow(kStart + seconds(30)).at(0).kind, OomKind::OwnOverrun);
+}
+
+TEST_F(MemoryTest, ARunUnderNoneLosesAJobByAdmissionAndTriesItAgain) {
+  // Both start at 0; at 30 s the second finds 16 - 9.5 GiB. It comes again at once asking 13.5, and
+  // dies of the same at 60 s; then for the last time at 90 s: its two tries are over.
+  trace_.jobs = {job(0, 100, 9_GiB), job(0, 100, 9_GiB)};
+  const MachineFigures figures = run(AdmissionMode::None, {}, cluster_of(1));
+  EXPECT_EQ(ooms(figures, OomKind::Admission), 3);
+  EXPECT_EQ(figures.out_of_memory, 1);
+  EXPECT_DOUBLE_EQ(figures.lost_gpu_hours, 90 / 3600.0);
+  EXPECT_EQ(result_.jobs[0].end, kStart + seconds(100));
+  EXPECT_EQ(result_.jobs[1].end, kNever);
+
+  const MachineFigures kept = run(AdmissionMode::Guarantee, {}, cluster_of(1));
+  EXPECT_EQ(kept.ooms, (std::array<std::int64_t, kOomKinds>{}));
+  EXPECT_EQ(result_.jobs[1].end, kStart + seconds(200));
+}
+
+TEST_F(MemoryTest, FreeMemoryLetsInWhatHasNotRampedYet) {
+  // The poll at 0 s sees 16 GiB free for each; the third, at 40 s, sees what is used and waits.
+  trace_.jobs = {job(0, 100, 9_GiB), job(0, 100, 6_GiB), job(0, 100, 6_GiB), job(40, 10, 6_GiB)};
+  const MachineFigures figures = run(AdmissionMode::FreeMemory, {.retries = 0}, cluster_of(1));
+  EXPECT_EQ(ooms(figures, OomKind::Admission), 1);
+  EXPECT_EQ(result_.jobs[3].start, kStart + seconds(100));
+}
+
+TEST_F(MemoryTest, OnlyGuaranteeNeverLosesAJobByAdmission) {
+  Rng rng(3);
+  for (int i = 0; i < 300; ++i) {
+    trace_.jobs.push_back(
+        job(10 * i, static_cast<int>(rng.between(20, 900)), 1_GiB * rng.between(1, 12)));
+  }
+  const Cluster cluster = cluster_of(4);
+  const MemoryModel memory{.error = 30};
+  const MachineFigures guarantee = run(AdmissionMode::Guarantee, memory, cluster);
+  EXPECT_EQ(ooms(guarantee, OomKind::Admission), 0);
+  EXPECT_GT(guarantee.overruns + ooms(guarantee, OomKind::OwnOverrun), 0);
+  EXPECT_GT(ooms(run(AdmissionMode::None, memory, cluster), OomKind::Admission), 0);
+  EXPECT_GT(ooms(run(AdmissionMode::FreeMemory, memory, cluster), OomKind::Admission), 0);
+  const MachineFigures exact = run(AdmissionMode::Guarantee, {}, cluster);
+  EXPECT_EQ(exact.ooms, (std::array<std::int64_t, kOomKinds>{}));
+  EXPECT_EQ(exact.overruns, 0);
+}
+
+}  // namespace
+}  // namespace berth::sim
