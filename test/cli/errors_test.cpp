@@ -3,11 +3,15 @@
 // daemon is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "cli/daemon.hpp"
 #include "cli/program.hpp"
+#include "http/server.hpp"
 
 namespace berth {
 namespace {
@@ -168,6 +172,25 @@ TEST(CliErrors, ASocketThatIsNoneIsNamed) {
     EXPECT_EQ(ran.err, "berth: no berthd answers at " + std::string(path) +
                            "; start one with: berthd --emulate 2x24GiB (without GPUs) or berthd\n");
   }
+}
+
+/// Nobody is kept out as root, so who asks becomes somebody else.
+TEST(CliErrors, ASocketOfAnotherIsNamed) {
+  const ScratchFolder folder;
+  const std::string path = folder.path() / "s";
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  const auto server =
+      http::Server::open({.path = path, .mode = 0}, [](const std::shared_ptr<http::Exchange>&) {});
+  ASSERT_TRUE(server) << server.error().message;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+    const auto daemon = cli::Daemon::open(path);
+    ::_exit(!daemon && daemon.error().message == path + ": Permission denied" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
