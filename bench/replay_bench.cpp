@@ -9,7 +9,9 @@
 
 #include "core/rng.hpp"
 #include "policy/registry.hpp"
+#include "sim/estimates.hpp"
 #include "sim/simulator.hpp"
+#include "trace/generate.hpp"
 #include "trace/trace.hpp"
 
 namespace berth {
@@ -67,6 +69,30 @@ void replay(benchmark::State& state, const char* policy, const char* place, cons
   replay_trace(state, trace, policy, place, cluster);
 }
 
+/// A hundred jobs for each GPU, arriving so fast that they offer 95 % of what the GPUs can do.
+void growth(benchmark::State& state, const char* policy) {
+  const auto jobs = static_cast<std::int64_t>(state.range(0));
+  const std::int64_t nodes = jobs / 800;
+  trace::Trace trace = trace::philly_like(jobs, 1);
+  double offered = 0;
+  for (const trace::TraceJob& job : trace.jobs)
+    offered += static_cast<double>(micros(job.duration) * job.spec.request.gpu.count.raw());
+  const auto span = static_cast<double>(micros(trace.jobs.back().submit - kStart));
+  sim::apply_load(trace, 0.95 * span * static_cast<double>(nodes * 8) / offered);
+  replay_trace(state, trace, policy, "consolidated", (std::to_string(nodes) + "x8").c_str());
+  state.counters["us_per_job"] = benchmark::Counter(
+      static_cast<double>(jobs) / 1e6,
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+void sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Iterations(1)->Unit(benchmark::kSecond);
+}
+
+BENCHMARK_CAPTURE(growth, fifo_skip, "fifo-skip")->Apply(sizes);
+BENCHMARK_CAPTURE(growth, srtf, "srtf")->Apply(sizes);
+BENCHMARK_CAPTURE(growth, las, "las")->Apply(sizes);
+BENCHMARK_CAPTURE(growth, headroom, "headroom")->Apply(sizes);
 BENCHMARK_CAPTURE(peer, Y480_fifo, "tiresias/fifo", "count");
 BENCHMARK_CAPTURE(peer, Y480_fifo_yarn, "tiresias/fifo", "yarn");
 BENCHMARK_CAPTURE(peer, Y480_dlas_gpu, "tiresias/dlas-gpu", "count");

@@ -50,6 +50,10 @@ const std::vector<Panel>& panels() {
        1000,
        {{"queue is blocked", "decide/headroom", "p99_us"}}},
       {"Journal on disk", "MiB", 0, both("database_mib")},
+      {"A replay at 95 % load, per job, a GPU for each 100",
+       "us",
+       0,
+       {{"fifo-skip", "growth/fifo_skip", "us_per_job"}, {"srtf", "growth/srtf", "us_per_job"}}},
   };
   return all;
 }
