@@ -44,7 +44,7 @@ bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster) {
          per_gpu(x.host.raw(), a.count) <= y.host.raw() / std::max<std::int64_t>(1, b.count.raw());
 }
 
-Pass::Pass(const ClusterView& view, const Order& order, const Placer& placer,
+Pass::Pass(const ClusterView& view, Order& order, const Placer& placer,
            const PipelineOptions& options)
     : view_(view),
       order_(order),
@@ -89,6 +89,10 @@ void Pass::walk(PendingIndex& index) {
   while (!heads.empty()) {
     std::ranges::pop_heap(heads, later_first);
     Head& head = heads.back();
+    if (has_fallen_back(head)) {
+      std::ranges::push_heap(heads, later_first);
+      continue;
+    }
     const Verdict verdict = visit(head);
     if (verdict == Verdict::Stop) break;
     const bool more = verdict == Verdict::Next && ++head.at != head.lane->jobs.end();
@@ -122,6 +126,15 @@ Rank Pass::group_rank(UserId user) {
   const auto [found, fresh] = group_ranks_.try_emplace(user);
   if (fresh) found->second = order_.group_rank(user, view_);
   return found->second;
+}
+
+/// True if its user was given something since it was queued and others may be next; then it has its
+/// new rank.
+bool Pass::has_fallen_back(Head& head) {
+  const Rank now = group_rank(head.lane->key.user);
+  if (now == head.group) return false;
+  head.group = now;
+  return true;
 }
 
 Pass::Verdict Pass::visit(const Head& head) {
@@ -246,6 +259,7 @@ bool Pass::must_wait_to_share(JobId id, const Placement& placement) const {
 void Pass::start(JobId id, const Ask& ask, Placement placement) {
   const JobView job = view_.job(id);
   Grant grant = trial_.put(ask, placement);
+  if (order_.note_start(job, grant)) group_ranks_.erase(job.user());
   if (options_.no_fit == HeadOfLine::Reserve) {
     for (Hold& hold : holds_) lend(hold, grant, ask.planned);
     fresh_.push_back({ask.planned, std::move(grant), id});

@@ -23,8 +23,7 @@ namespace berth {
 
 class Pass {
  public:
-  Pass(const ClusterView& view, const Order& order, const Placer& placer,
-       const PipelineOptions& options);
+  Pass(const ClusterView& view, Order& order, const Placer& placer, const PipelineOptions& options);
 
   /// Walks the open lanes by rank and closes those that were refused.
   void run(PendingIndex& index);
@@ -50,6 +49,7 @@ class Pass {
   void walk(PendingIndex& index);
   std::vector<Head> heads_of(PendingIndex& index);
   Rank group_rank(UserId user);
+  bool has_fallen_back(Head& head);
   Verdict visit(const Head& head);
   Why why_ruled_out(const Ask& ask) const;
   void rule_out(const Ask& ask, Why why);
@@ -105,7 +105,7 @@ class Pass {
   void wake(Instant at);
 
   const ClusterView& view_;
-  const Order& order_;
+  Order& order_;
   const Placer& placer_;
   const PipelineOptions& options_;
   Trial trial_;

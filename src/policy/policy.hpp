@@ -72,6 +72,9 @@ class Order {
   virtual Ranked rank(const JobView& job, const ClusterView& view) const = 0;
   /// Where depends_on() is Group: users are served in this order.
   virtual Rank group_rank(UserId, const ClusterView&) const { return {}; }
+  /// The pass under way gives a job this, which the view does not show yet. Returns: whether its
+  /// user's group_rank() grew by it, so that others may be next; it never falls within a pass.
+  virtual bool note_start(const JobView&, const Grant&) { return false; }
 
   virtual Snapshot save() const { return {}; }
   virtual Expected<void> restore(const Snapshot&) { return {}; }

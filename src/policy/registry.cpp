@@ -51,6 +51,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("dlas", [](auto& k) { OrderFactory dlas; return dlas(k); }, kPreempt),
     order("gittins", [](auto& k) { OrderFactory gittins; return gittins(k); }, kRotate),
     order("fair-share", [](auto& k) { OrderFactory fair_share; return fair_share(k); }, kSkip),
+    order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),
     order("tiresias/fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
     order("tiresias/fjf", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
     whole("tiresias/sjf", kSorted),
