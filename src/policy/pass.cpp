@@ -211,6 +211,7 @@ Why Pass::try_start(const Head& head, const Ask& ask) {
   avoid_slow_company(id);
   Placed placed = placer_.place(ask, id, trial_);
   if (placed && must_wait_to_share(id, *placed)) return Why::Limit;
+  if (placed && must_wait_to_spread(id, *placed)) return Why::Limit;
   if (placed) {
     start(id, ask, std::move(*placed));
     return Why::Fits;
@@ -254,6 +255,19 @@ bool Pass::must_wait_to_share(JobId id, const Placement& placement) const {
     return use.tenants > 0 &&
            (use.utilisation >= options_.share_below_percent || trial_.is_avoided(gpu));
   });
+}
+
+/// True if its GPUs are further apart than it need bear yet.
+bool Pass::must_wait_to_spread(JobId id, const Placement& placement) const {
+  if (placement.gpus.empty()) return false;
+  const Cluster& cluster = view_.cluster();
+  const JobView job = view_.job(id);
+  const NodeSpec& last = cluster.node(cluster.node_of(placement.gpus.back()));
+  const bool fits_one = job.gpus().raw() <= static_cast<std::int64_t>(cluster.largest_node());
+  const bool leaves_node = cluster.node_of(placement.gpus.back()) != placement.host;
+  const bool leaves_switch = last.switch_id != cluster.node(placement.host).switch_id;
+  return (leaves_node && fits_one && job.waited() < options_.leave_node_after) ||
+         (leaves_switch && job.waited() < options_.leave_switch_after);
 }
 
 void Pass::start(JobId id, const Ask& ask, Placement placement) {

@@ -61,6 +61,7 @@ class Pass {
   Why try_start(const Head& head, const Ask& ask);
   void avoid_slow_company(JobId id);
   bool must_wait_to_share(JobId id, const Placement& placement) const;
+  bool must_wait_to_spread(JobId id, const Placement& placement) const;
   void start(JobId id, const Ask& ask, Placement placement);
   bool displace_for(const Head& head, const Ask& ask);
 

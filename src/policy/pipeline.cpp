@@ -59,7 +59,7 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
     for (const Event& event : events) update(event.job);
     if (order_->depends_on() == DependsOn::Cluster) index_.rerank_all(view, *order_);
   }
-  const bool expired = index_.expire(view, *order_) && options_.plans == Plans::Enforced;
+  const bool expired = index_.expire(view, *order_);
   const bool its_time = expired || (revisit_ && *revisit_ <= view.now());
   const bool may_differ = options_.preemption == Preemption::ByRank ||
                           view.settings().limits.any() || plans_changed(events) || its_time;

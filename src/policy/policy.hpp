@@ -133,6 +133,10 @@ struct PipelineOptions {
   /// A job that has waited less than this does not join tenants on a GPU as busy as this.
   Duration share_after = Duration::zero();
   std::int32_t share_below_percent = 100;
+  /// A job that fits one node waits this long before it is spread over several; and any job before
+  /// it is spread over switches. Requires: a placement that chooses the closest GPUs there are.
+  Duration leave_node_after = Duration::zero();
+  Duration leave_switch_after = Duration::zero();
   bool exclusive = false;  ///< Every job gets its GPUs alone.
   Duration quantum =
       Duration::zero();  ///< A displaced or displacing job keeps its state this long.

@@ -52,6 +52,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("gittins", [](auto& k) { OrderFactory gittins; return gittins(k); }, kRotate),
     order("fair-share", [](auto& k) { OrderFactory fair_share; return fair_share(k); }, kSkip),
     order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),
+    whole("capacity", [](auto& k) { PolicyFactory capacity; return capacity(k); }),
     order("tiresias/fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
     order("tiresias/fjf", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
     whole("tiresias/sjf", kSorted),
@@ -102,6 +103,11 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
      [] {
        PlacerFactory consolidated;
        return consolidated();
+     }},
+    {"closest",
+     [] {
+       PlacerFactory closest;
+       return closest();
      }},
     {"least-shared",
      [] {
