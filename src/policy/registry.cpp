@@ -53,6 +53,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("fair-share", [](auto& k) { OrderFactory fair_share; return fair_share(k); }, kSkip),
     order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),
     whole("capacity", [](auto& k) { PolicyFactory capacity; return capacity(k); }),
+    order("multifactor", [](auto& k) { OrderFactory multifactor; return multifactor(k); }, kBlock),
     order("tiresias/fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
     order("tiresias/fjf", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
     whole("tiresias/sjf", kSorted),
