@@ -54,6 +54,8 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),
     whole("capacity", [](auto& k) { PolicyFactory capacity; return capacity(k); }),
     order("multifactor", [](auto& k) { OrderFactory multifactor; return multifactor(k); }, kBlock),
+    order("qssf", [](auto& k) { OrderFactory qssf; return qssf(k); }, kBlock),
+    order("helios/sjf", [](auto& k) { OrderFactory sjf; return sjf(k); }, kBlock),
     order("tiresias/fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
     order("tiresias/fjf", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
     whole("tiresias/sjf", kSorted),

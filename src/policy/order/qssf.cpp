@@ -1,0 +1,198 @@
+// Quasi-shortest service first: expected run time, learned from what ran before, times GPUs.
+//
+// Rule: smallest GPUs x expected run time first, without preemption; nobody passes the first that
+//   does not fit. What ran before tells: the mean run time of the job's program on as many GPUs,
+//   else of its program, else of its user on as many GPUs, else of its user, else of anybody on as
+//   many GPUs, else of all. A mean is over all runs up to 32 and moves by a 32nd of the difference
+//   from then on. A job with an estimate expects 9/10 of it and 1/10 of that mean. Without either
+//   it goes last; among equals, first submitted.
+// Reads: fingerprint, user, gpus, estimate, submitted; run times of jobs that end.
+// Differs from the paper: Helios (Hu et al., SC 2021), whose artefact blends 9/10 of a gradient
+//   boosting model's prediction with the mean of all past runs of the same or two similar names.
+//   Here the job's estimate stands for the model's, names that differ by more than numbers are not
+//   similar, a job that waits is expected anew when more is known, and runs that end while no
+//   policy is asked (a daemon's replay) count as ended at the next pass. Clusters are scheduled
+//   whole, not per virtual cluster. Cost: O(running + queue log queue) per pass.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "policy/registry.hpp"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kWindow = 32;
+constexpr std::size_t kMostMeans = 16'384;
+constexpr Duration kLongestRun = hours(24) * 365 * 150;
+constexpr std::int64_t kEstimateTenths = 9;
+
+/// Whose run times a mean is of: -1 for any user or any number of GPUs, 0 for any program.
+struct Kind {
+  std::int64_t user = -1;
+  std::int64_t program = 0;
+  std::int64_t gpus = -1;
+  auto operator<=>(const Kind&) const = default;
+};
+
+struct Mean {
+  Duration run{0};
+  std::int64_t times = 0;
+  std::int64_t latest = 0;  ///< Of all lessons; the one not renewed for longest is forgotten.
+};
+
+/// A job with a berth, as it was when last seen.
+struct Watched {
+  Instant seen;
+  Duration ran{0};
+  std::int64_t user = 0;
+  std::int64_t program = 0;
+  std::int64_t gpus = 0;
+};
+
+/// The kinds a job is of, the most telling first.
+std::array<Kind, 6> kinds_of(const Watched& job) {
+  return {{{job.user, job.program, job.gpus},
+           {job.user, job.program, -1},
+           {job.user, 0, job.gpus},
+           {job.user, 0, -1},
+           {-1, 0, job.gpus},
+           {-1, 0, -1}}};
+}
+
+Watched look_at(const JobView& job, const ClusterView& view) {
+  return {.seen = view.now(),
+          .ran = std::min(job.ran(), kLongestRun),
+          .user = static_cast<std::int64_t>(job.user().value()),
+          .program = static_cast<std::int64_t>(view.company().of(job.id()).value()),
+          .gpus = job.gpus().raw()};
+}
+
+class Qssf final : public Order {
+ public:
+  DependsOn depends_on() const override { return DependsOn::Cluster; }
+
+  /// Looks at who runs, since events of what was decided do not survive a restore.
+  Decisions prepare(const ClusterView& view, std::span<const Event>) override {
+    std::vector<Watched> ended;
+    for (const auto& [id, last] : watched_) {
+      if (view.knows(id)) continue;
+      ended.push_back(last);
+      const Duration since = std::max(Duration::zero(), view.now() - last.seen);
+      ended.back().ran = std::min(last.ran + std::min(since, kLongestRun), kLongestRun);
+    }
+    std::ranges::sort(ended, {}, [](const Watched& job) {  // by what they are, not by their ids
+      return std::tuple(job.user, job.program, job.gpus, job.ran);
+    });
+    for (const Watched& job : ended) learn(job);
+    watched_.clear();
+    for (const JobId id : view.running()) watched_.emplace(id, look_at(view.job(id), view));
+    return {};
+  }
+
+  Ranked rank(const JobView& job, const ClusterView& view) const override {
+    const Duration run = expected(job, view);
+    const std::int64_t service = run == kForever ? micros(kForever) : (job.gpus() * run).raw();
+    return {.rank = {.major = service, .minor = micros(job.submitted())},
+            .valid_until = std::nullopt};
+  }
+
+  Snapshot save() const override;
+  Expected<void> restore(const Snapshot& bytes) override;
+
+ private:
+  Duration expected(const JobView& job, const ClusterView& view) const {
+    const Duration estimate = job.spec().estimate;
+    const Duration mean = mean_of(look_at(job, view));
+    if (mean == kForever || estimate == kForever) return std::min(mean, estimate);
+    return estimate / 10 * kEstimateTenths + mean / 10 * (10 - kEstimateTenths);
+  }
+
+  Duration mean_of(const Watched& job) const {
+    for (const Kind& kind : kinds_of(job)) {
+      const auto found = means_.find(kind);
+      if (found != means_.end()) return found->second.run;
+    }
+    return kForever;
+  }
+
+  void learn(const Watched& job) {
+    ++lessons_;
+    const std::array<Kind, 6> kinds = kinds_of(job);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      if (std::find(kinds.begin(), kinds.begin() + i, kinds[i]) != kinds.begin() + i) continue;
+      Mean& mean = means_[kinds[i]];
+      mean.times = std::min(mean.times + 1, kWindow);
+      mean.run += (job.ran - mean.run) / mean.times;
+      mean.latest = lessons_;
+    }
+    while (means_.size() > kMostMeans) {
+      means_.erase(std::ranges::min_element(means_, {},
+                                            [](const auto& entry) { return entry.second.latest; }));
+    }
+  }
+
+  std::map<Kind, Mean> means_;
+  std::map<JobId, Watched> watched_;
+  std::int64_t lessons_ = 0;
+};
+
+void put(ByteWriter& out, const std::array<std::int64_t, 3>& fields) {
+  for (const std::int64_t field : fields) out.integer(field);
+}
+
+Snapshot Qssf::save() const {
+  ByteWriter out;
+  out.integer(lessons_);
+  out.integer(std::ssize(means_));
+  for (const auto& [kind, mean] : means_) {
+    put(out, {kind.user, kind.program, kind.gpus});
+    put(out, {micros(mean.run), mean.times, mean.latest});
+  }
+  out.integer(std::ssize(watched_));
+  for (const auto& [id, job] : watched_) {
+    out.integer(static_cast<std::int64_t>(id.value()));
+    put(out, {job.user, job.program, job.gpus});
+    out.integer(micros(job.seen));
+    out.integer(micros(job.ran));
+  }
+  return out.take();
+}
+
+bool is_run_time(Duration time) { return time >= Duration::zero() && time <= kLongestRun; }
+
+Expected<void> Qssf::restore(const Snapshot& bytes) {
+  if (bytes.empty()) return {};
+  means_.clear();
+  watched_.clear();
+  ByteReader in(bytes);
+  lessons_ = in.integer();
+  bool sane = lessons_ >= 0;
+  for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
+    const Kind kind{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
+    const Mean mean{.run = Duration(in.integer()), .times = in.integer(), .latest = in.integer()};
+    sane = is_run_time(mean.run) && mean.times >= 1 && mean.times <= kWindow &&
+           mean.latest <= lessons_ && means_.size() < kMostMeans;
+    means_.emplace(kind, mean);
+  }
+  for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
+    const JobId id(static_cast<JobId::rep>(in.integer()));
+    Watched job{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
+    job.seen = instant_from_micros(in.integer());
+    job.ran = Duration(in.integer());
+    sane = is_run_time(job.ran) && job.seen >= kStart;
+    watched_.emplace(id, job);
+  }
+  if (sane && !in.failed() && in.left() == 0) return {};
+  return fail(ErrorCode::BadData, "policy memory: not a qssf state");
+}
+
+}  // namespace
+
+std::unique_ptr<Order> qssf(const Knobs&) { return std::make_unique<Qssf>(); }
+
+}  // namespace berth

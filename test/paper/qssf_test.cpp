@@ -1,0 +1,104 @@
+// `qssf` against Helios (Hu et al., SC 2021), section 4.2 and its artefact: priority is GPUs times
+// expected run time; history tells by program and size, then by user, then by everybody; the
+// artefact's blend is 1/10 history and 9/10 model.
+//
+// Method: one user's programs run for known times on an engine that answers at once; then the order
+// of starts of jobs without estimates must be that of an oracle that knows the times. Ranks are
+// compared, never pinned.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+#include "policy/scene.hpp"
+
+namespace berth {
+
+std::unique_ptr<Order> qssf(const Knobs&);
+
+namespace {
+
+using test::Scene;
+using test::uniform;
+using test::whole;
+
+constexpr UserId kAda(1);
+constexpr UserId kBob(2);
+constexpr UserId kNew(3);
+
+JobSpec job_of(UserId user, std::int64_t gpus, Duration estimate = kForever) {
+  JobSpec spec = whole(gpus, estimate);
+  spec.user = user;
+  return spec;
+}
+
+class History : public testing::Test {
+ protected:
+  /// Lets a job run for so long, alone, and end.
+  void ran(const JobSpec& spec, Duration time, std::uint64_t program = 0) {
+    const JobId id =
+        spec.request.gpu.count == GpuCount(2) ? scene_.run(spec, {0, 1}) : scene_.run(spec, {0});
+    if (program != 0) scene_.state().company.identify(id, Fingerprint(program));
+    order_->prepare(scene_.view(), {});
+    now_ += time;
+    scene_.at(now_);
+    Job& job = scene_.job(id);
+    scene_.state().ledger.take(scene_.state().cluster, job.grant);
+    scene_.state().company.forget(id);
+    scene_.state().running.clear();
+    scene_.state().jobs.erase(id);
+    order_->prepare(scene_.view(), {});
+  }
+
+  /// GPU-seconds it is taken to need.
+  std::int64_t service(const JobSpec& spec, std::uint64_t program = 0) {
+    const JobId id = scene_.wait(spec);
+    if (program != 0) scene_.state().company.identify(id, Fingerprint(program));
+    const std::int64_t major = order_->rank(scene_.look(id), scene_.view()).rank.major;
+    return major / 1'000'000;
+  }
+
+  Scene scene_{uniform(1, 4)};
+  std::unique_ptr<Order> order_ = qssf({});
+  Instant now_ = kStart;
+};
+
+TEST_F(History, TellsByProgramThenUserThenEverybody) {
+  ran(job_of(kAda, 1), seconds(100), 7);
+  ran(job_of(kAda, 1), seconds(300), 8);
+  ran(job_of(kBob, 2), seconds(800), 9);
+  EXPECT_EQ(service(job_of(kAda, 1), 7), 100);
+  EXPECT_EQ(service(job_of(kAda, 2), 7), 2 * 100) << "the program counts more than the size";
+  EXPECT_EQ(service(job_of(kAda, 1), 6), 200) << "a program of hers that never ran";
+  EXPECT_EQ(service(job_of(kNew, 2)), 2 * 800) << "others with as many GPUs";
+  EXPECT_EQ(service(job_of(kNew, 3)), 3 * 400) << "all that ran";
+}
+
+TEST_F(History, BlendsAnEstimateAsTheArtefactDoesAModel) {
+  ran(job_of(kAda, 1), seconds(100));
+  EXPECT_EQ(service(job_of(kAda, 1, seconds(1000))), 910);
+  EXPECT_EQ(service(job_of(kAda, 1)), 100);
+}
+
+TEST_F(History, PutsTheUnknownLast) {
+  const std::int64_t unknown = service(job_of(kAda, 1));
+  EXPECT_GT(unknown, service(job_of(kAda, 4, hours(1000))));
+}
+
+TEST_F(History, SurvivesASaveInTheMiddleOfARun) {
+  ran(job_of(kAda, 1), seconds(100));
+  const JobId running = scene_.run(job_of(kAda, 1), {0});
+  order_->prepare(scene_.view(), {});
+  auto restored = qssf({});
+  ASSERT_TRUE(restored->restore(order_->save()));
+  order_ = std::move(restored);
+  scene_.at(now_ + seconds(300));
+  scene_.state().running.clear();
+  scene_.state().jobs.erase(running);
+  order_->prepare(scene_.view(), {});
+  EXPECT_EQ(service(job_of(kAda, 1)), 200);
+}
+
+TEST_F(History, RefusesWhatIsNoSnapshot) { EXPECT_FALSE(order_->restore("not a state")); }
+
+}  // namespace
+}  // namespace berth
