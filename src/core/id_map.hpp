@@ -99,14 +99,17 @@ class IdMap {
     return std::nullopt;
   }
 
-  /// Calls visit(key, value) in ascending order. `visit` must not insert or erase.
+  /// Calls visit(key, value) in ascending order, and looks no further than the last. `visit` must
+  /// not insert or erase.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (std::size_t b = 0; b < books_.size(); ++b) {
+    std::size_t left = size_;
+    for (std::size_t b = 0; b < books_.size() && left > 0; ++b) {
       if (!books_[b]) continue;
-      for (std::size_t p = 0; p < kPages; ++p) {
+      for (std::size_t p = 0; p < kPages && left > 0; ++p) {
         const Page* const page = books_[b]->pages[p].get();
         if (page == nullptr) continue;
+        left -= page->living;
         const std::size_t first = (b * kPages + p) * kSlots;
         for (std::size_t i = 0; i < kSlots; ++i) {
           const auto& slot = page->slots[i];
