@@ -74,7 +74,7 @@ void Pass::rank_running() {
     if (safe_until > view_.now()) {
       wake(safe_until);
     } else {
-      running_.push_back({group_rank(job.user()), ranked.rank, id});
+      running_.push_back({group_rank(job.user()), ranked.rank, id, &job.grant()});
     }
   }
 }
@@ -112,36 +112,53 @@ std::vector<std::size_t> Pass::worse_than(const Head& head) {
 bool Pass::can_gain(const Ask& ask, std::span<const std::size_t> victims) const {
   if (!takes_whole(ask)) return !victims.empty();
   GpuCount gpus = trial_.use().vacant();
-  for (const std::size_t victim : victims) gpus += view_.job(running_[victim].job).gpus();
   for (const JobId id : leaving_) gpus += view_.job(id).gpus();
+  for (const std::size_t victim : victims) {
+    if (gpus >= ask.gpus()) break;
+    gpus += GpuCount(std::ssize(running_[victim].grant->shares));
+  }
   return !victims.empty() && gpus >= ask.gpus();
 }
 
 void Pass::take_off(std::span<const std::size_t> victims) {
-  for (const std::size_t victim : victims) trial_.take(view_.find(running_[victim].job)->grant);
+  for (const std::size_t victim : victims) trial_.take(*running_[victim].grant);
 }
 
+/// With fewer there would be too few GPUs. Requires: who leaves is taken off.
+std::size_t Pass::least_victims(const Ask& ask, std::span<const std::size_t> victims) const {
+  if (!takes_whole(ask)) return 1;
+  GpuCount gpus = trial_.use().vacant();
+  std::size_t count = 0;
+  while (count < victims.size() && gpus < ask.gpus())
+    gpus += GpuCount(std::ssize(running_[victims[count++]].grant->shares));
+  return std::max<std::size_t>(count, 1);
+}
+
+/// Twice as many until there is room, then halves in between: costs what the answer is, not how many
+/// there are.
 std::optional<std::size_t> Pass::fewest_victims(JobId id, const Ask& ask,
                                                 std::span<const std::size_t> victims) {
-  const auto fits_without = [&](std::size_t count) {
-    const Trial::Mark mark = trial_.mark();
-    take_off(victims.first(count));
-    const bool fits = placer_.place(ask, id, trial_).has_value();
-    trial_.rollback(mark);
-    return fits;
+  const Trial::Mark before = trial_.mark();
+  std::size_t too_few = 0;
+  Trial::Mark without_too_few = before;
+  const auto suffices = [&](std::size_t count) {
+    trial_.rollback(without_too_few);
+    take_off(victims.subspan(too_few, count - too_few));
+    if (placer_.place(ask, id, trial_)) return true;
+    too_few = count;
+    without_too_few = trial_.mark();
+    return false;
   };
-  std::size_t low = 1;
-  std::size_t high = victims.size();
-  if (!fits_without(high)) return std::nullopt;
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (fits_without(middle)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
+  std::size_t enough = least_victims(ask, victims);
+  while (!suffices(enough) && enough < victims.size())
+    enough = std::min(2 * enough, victims.size());
+  const bool found = too_few < enough;
+  while (found && too_few + 1 < enough) {
+    const std::size_t middle = (too_few + enough) / 2;
+    if (suffices(middle)) enough = middle;
   }
-  return low;
+  trial_.rollback(before);
+  return found ? std::optional(enough) : std::nullopt;
 }
 
 bool Pass::displace_for(const Head& head, const Ask& ask) {

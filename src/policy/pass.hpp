@@ -41,7 +41,8 @@ class Pass {
     Rank group;
     Rank rank;
     JobId job;
-    bool gone = false;  ///< Displaced in this pass.
+    const Grant* grant;  ///< Of the view.
+    bool gone = false;   ///< Displaced in this pass.
   };
   enum class Verdict { Next, CloseLane, Stop };
 
@@ -74,6 +75,7 @@ class Pass {
   std::optional<std::size_t> fewest_victims(JobId id, const Ask& ask,
                                             std::span<const std::size_t> victims);
   void take_off(std::span<const std::size_t> victims);
+  std::size_t least_victims(const Ask& ask, std::span<const std::size_t> victims) const;
   void take_off_leaving();
   void load_leaving();
   bool keep_promise(JobId id, const Ask& ask);
