@@ -134,8 +134,8 @@ std::size_t Pass::least_victims(const Ask& ask, std::span<const std::size_t> vic
   return std::max<std::size_t>(count, 1);
 }
 
-/// Twice as many until there is room, then halves in between: costs what the answer is, not how many
-/// there are.
+/// Twice as many until there is room, then halves in between: costs what the answer is, not how
+/// many there are.
 std::optional<std::size_t> Pass::fewest_victims(JobId id, const Ask& ask,
                                                 std::span<const std::size_t> victims) {
   const Trial::Mark before = trial_.mark();
