@@ -49,6 +49,8 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("srsf", [](auto& k) { OrderFactory srsf; return srsf(k); }, kPreempt),
     order("las", [](auto& k) { OrderFactory las; return las(k); }, kRotate),
     order("dlas", [](auto& k) { OrderFactory dlas; return dlas(k); }, kPreempt),
+    order("e-las", [](auto& k) { OrderFactory e_las; return e_las(k); }, kRotate),
+    order("e-las/rate", [](auto& k) { OrderFactory e_las; return e_las(k); }, kRotate),
     order("gittins", [](auto& k) { OrderFactory gittins; return gittins(k); }, kRotate),
     order("fair-share", [](auto& k) { OrderFactory fair_share; return fair_share(k); }, kSkip),
     order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),
