@@ -159,13 +159,34 @@ WaitReason Waits::reason(const Key& key, const Shape& shape, const ClusterView& 
                                                              : WaitReason::Capacity;
 }
 
+namespace {
+
+/// As strict as a pass may take them: whoever is there now stays beyond the hold's start. Who would
+/// fit beside that was not kept back by it.
+std::vector<Hold> strictest(const ClusterView& view) {
+  std::vector<Hold> holds(view.holds().begin(), view.holds().end());
+  for (Hold& hold : holds) {
+    hold.lent.clear(), hold.lent_tenants.clear(), hold.lent_milli.clear();
+    for (const GpuId gpu : hold.placement.gpus) {
+      const GpuUse& use = view.use().gpu(gpu);
+      hold.lent.push_back(use.charged);
+      hold.lent_tenants.push_back(use.tenants);
+      hold.lent_milli.push_back(use.milli);
+    }
+  }
+  return holds;
+}
+
+}  // namespace
+
 WaitReason Waits::if_it_fits(const Key& key, const Shape& shape, const ClusterView& view) const {
   if (placer_ == nullptr) return view.holds().empty() ? WaitReason::Order : WaitReason::Reservation;
+  const std::vector<Hold> holds = strictest(view);
   Trial trial = view.trial();
   const JobId job = *shape.jobs.begin();
   if (!placer_->place(key.ask, job, trial)) return why_not_there(key.ask, shape, view);
-  if (view.holds().empty()) return WaitReason::Order;
-  trial.respect(view.holds(), view.now());
+  if (holds.empty()) return WaitReason::Order;
+  trial.respect(holds, view.now());
   return placer_->place(key.ask, job, trial) ? WaitReason::Order : WaitReason::Reservation;
 }
 

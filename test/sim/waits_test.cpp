@@ -152,5 +152,14 @@ TEST_F(WaitsTest, FiguresSayTotalMeanAndShare) {
   EXPECT_EQ(to_text(wait_figures({}, 1)), "no job waited\n");
 }
 
+TEST_F(WaitsTest, APlaceKeptOnAGpuInUse) {
+  // The large one lacks memory until 100 s and has the GPU kept from then on; the small one fits at
+  // once but would outlast that; it lacks memory beside the large one until 150.
+  cluster(1, 1);
+  run({part(0, 100, 6), part(1, 50, 14), part(2, 500, 6)}, "fifo-reserve");
+  EXPECT_EQ(waited(WaitReason::Memory), 99 + 50);
+  EXPECT_EQ(waited(WaitReason::Reservation), 98);
+}
+
 }  // namespace
 }  // namespace berth::sim
