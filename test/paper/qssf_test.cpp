@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
@@ -79,9 +81,19 @@ TEST_F(History, BlendsAnEstimateAsTheArtefactDoesAModel) {
   EXPECT_EQ(service(job_of(kAda, 1)), 100);
 }
 
-TEST_F(History, PutsTheUnknownLast) {
-  const std::int64_t unknown = service(job_of(kAda, 1));
-  EXPECT_GT(unknown, service(job_of(kAda, 4, hours(1000))));
+TEST_F(History, PutsTheUnknownFirst) {
+  EXPECT_EQ(service(job_of(kAda, 1)), 0);
+  EXPECT_GT(service(job_of(kAda, 1, seconds(1))), 0);
+}
+
+TEST_F(History, ExpectsWhatWasKnownAtTheSubmission) {
+  ran(job_of(kAda, 1), seconds(100));
+  const JobId early = scene_.wait(job_of(kAda, 1));
+  const std::array submitted = {Event{EventKind::Submitted, early}};
+  order_->prepare(scene_.view(), submitted);
+  ran(job_of(kAda, 1), seconds(300));
+  EXPECT_EQ(order_->rank(scene_.look(early), scene_.view()).rank.major, 100'000'000);
+  EXPECT_EQ(service(job_of(kAda, 1)), 200);
 }
 
 TEST_F(History, SurvivesASaveInTheMiddleOfARun) {

@@ -1,18 +1,18 @@
 // Quasi-shortest service first: expected run time, learned from what ran before, times GPUs.
 //
 // Rule: smallest GPUs x expected run time first, without preemption; nobody passes the first that
-//   does not fit. What ran before tells: the mean run time of the job's program on as many GPUs,
-//   else of its program, else of its user on as many GPUs, else of its user, else of anybody on as
-//   many GPUs, else of all. A mean is over all runs up to 32 and moves by a 32nd of the difference
-//   from then on. A job with an estimate expects 9/10 of it and 1/10 of that mean. Without either
-//   it goes last; among equals, first submitted.
+//   does not fit. What ran before its submission tells: the mean run time of the job's program on
+//   as many GPUs, else of its program, else of its user on as many GPUs, else of its user, else of
+//   anybody on as many GPUs, else of all. A mean is over all runs up to 32 and moves by a 32nd of
+//   the difference from then on. A job with an estimate is expected to run for 9/10 of it and 1/10
+//   of that mean. One of which nothing is known goes first; among equals, first submitted.
 // Reads: fingerprint, user, gpus, estimate, submitted; run times of jobs that end.
 // Differs from the paper: Helios (Hu et al., SC 2021), whose artefact blends 9/10 of a gradient
 //   boosting model's prediction with the mean of all past runs of the same or two similar names.
 //   Here the job's estimate stands for the model's, names that differ by more than numbers are not
-//   similar, a job that waits is expected anew when more is known, and runs that end while no
-//   policy is asked (a daemon's replay) count as ended at the next pass. Clusters are scheduled
-//   whole, not per virtual cluster. Cost: O(running + queue log queue) per pass.
+//   similar, and runs that end while no policy is asked (a daemon's replay) count as ended at the
+//   next pass. Clusters are scheduled whole, not per virtual cluster.
+//   Cost: O(running) per pass, O(1) per job.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -72,12 +72,18 @@ Watched look_at(const JobView& job, const ClusterView& view) {
           .gpus = job.gpus().raw()};
 }
 
+/// What a waiting job was expected to need when it was submitted, and what that was told from.
+struct Need {
+  std::int64_t service = 0;
+  Duration estimate{0};
+  std::int64_t program = 0;
+  std::int64_t gpus = 0;
+};
+
 class Qssf final : public Order {
  public:
-  DependsOn depends_on() const override { return DependsOn::Cluster; }
-
   /// Looks at who runs, since events of what was decided do not survive a restore.
-  Decisions prepare(const ClusterView& view, std::span<const Event>) override {
+  Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
     std::vector<Watched> ended;
     for (const auto& [id, last] : watched_) {
       if (view.knows(id)) continue;
@@ -90,13 +96,18 @@ class Qssf final : public Order {
     });
     for (const Watched& job : ended) learn(job);
     watched_.clear();
-    for (const JobId id : view.running()) watched_.emplace(id, look_at(view.job(id), view));
+    for (const JobId id : view.running()) {
+      watched_.emplace(id, look_at(view.job(id), view));
+      expected_.erase(id);
+    }
+    for (const Event& event : events) expect(event.job, view);
     return {};
   }
 
   Ranked rank(const JobView& job, const ClusterView& view) const override {
-    const Duration run = expected(job, view);
-    const std::int64_t service = run == kForever ? micros(kForever) : (job.gpus() * run).raw();
+    const auto known = expected_.find(job.id());
+    const std::int64_t service =
+        known != expected_.end() ? known->second.service : service_of(job, view);
     return {.rank = {.major = service, .minor = micros(job.submitted())},
             .valid_until = std::nullopt};
   }
@@ -105,9 +116,32 @@ class Qssf final : public Order {
   Expected<void> restore(const Snapshot& bytes) override;
 
  private:
-  Duration expected(const JobView& job, const ClusterView& view) const {
+  /// Fixes what a job that waits is expected to need, until it starts or asks for something else.
+  void expect(JobId id, const ClusterView& view) {
+    const Job* const job = view.find(id);
+    if (job == nullptr || !is_waiting(job->state)) {
+      expected_.erase(id);
+      return;
+    }
+    const Watched now = look_at(view.job(id), view);
+    const auto known = expected_.find(id);
+    const bool same = known != expected_.end() && known->second.estimate == job->spec.estimate &&
+                      known->second.program == now.program && known->second.gpus == now.gpus;
+    if (same) return;
+    expected_[id] = {.service = service_of(view.job(id), view),
+                     .estimate = job->spec.estimate,
+                     .program = now.program,
+                     .gpus = now.gpus};
+  }
+
+  std::int64_t service_of(const JobView& job, const ClusterView& view) const {
+    return (job.gpus() * run_time_of(job, view)).raw();
+  }
+
+  Duration run_time_of(const JobView& job, const ClusterView& view) const {
     const Duration estimate = job.spec().estimate;
     const Duration mean = mean_of(look_at(job, view));
+    if (mean == kForever && estimate == kForever) return Duration::zero();
     if (mean == kForever || estimate == kForever) return std::min(mean, estimate);
     return estimate / 10 * kEstimateTenths + mean / 10 * (10 - kEstimateTenths);
   }
@@ -138,6 +172,7 @@ class Qssf final : public Order {
 
   std::map<Kind, Mean> means_;
   std::map<JobId, Watched> watched_;
+  std::map<JobId, Need> expected_;  ///< Of waiting jobs.
   std::int64_t lessons_ = 0;
 };
 
@@ -160,6 +195,12 @@ Snapshot Qssf::save() const {
     out.integer(micros(job.seen));
     out.integer(micros(job.ran));
   }
+  out.integer(std::ssize(expected_));
+  for (const auto& [id, job] : expected_) {
+    out.integer(static_cast<std::int64_t>(id.value()));
+    put(out, {job.service, job.program, job.gpus});
+    out.integer(micros(job.estimate));
+  }
   return out.take();
 }
 
@@ -169,6 +210,7 @@ Expected<void> Qssf::restore(const Snapshot& bytes) {
   if (bytes.empty()) return {};
   means_.clear();
   watched_.clear();
+  expected_.clear();
   ByteReader in(bytes);
   lessons_ = in.integer();
   bool sane = lessons_ >= 0;
@@ -186,6 +228,13 @@ Expected<void> Qssf::restore(const Snapshot& bytes) {
     job.ran = Duration(in.integer());
     sane = is_run_time(job.ran) && job.seen >= kStart;
     watched_.emplace(id, job);
+  }
+  for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
+    const JobId id(static_cast<JobId::rep>(in.integer()));
+    Need job{.service = in.integer(), .program = in.integer(), .gpus = in.integer()};
+    job.estimate = Duration(in.integer());
+    sane = job.service >= 0;
+    expected_.emplace(id, job);
   }
   if (sane && !in.failed() && in.left() == 0) return {};
   return fail(ErrorCode::BadData, "policy memory: not a qssf state");
