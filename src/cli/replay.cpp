@@ -57,7 +57,8 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
                   "How strictly memory is looked after: guarantee, declared, free-memory, none.")
       ->capture_default_str();
   verb.add_option("--estimates", arguments.estimates,
-                  "What policies are told of run times: exact, none, or +-N% of the truth.")
+                  "What policies are told of run times: exact, none, +-N% of the truth, or as "
+                  "wrong as the model of helios was.")
       ->capture_default_str();
   verb.add_option("--load", arguments.load, "Arrivals come this many times as fast.")
       ->check(CLI::Range(kLeastLoad, kMostLoad))

@@ -1,5 +1,6 @@
 #include "sim/estimates.hpp"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -11,12 +12,41 @@ namespace berth::sim {
 namespace {
 
 constexpr std::int64_t kMost = 99;
+constexpr std::int64_t kPercent = 10'000;  ///< Parts per million.
+
+/// Errors of the model of Helios, by tenths of all jobs: more than the step before, at most this.
+struct Step {
+  std::int64_t tenths;  ///< Of jobs, this step and those before.
+  std::int64_t percent;
+};
+constexpr std::array<Step, 5> kHeliosSteps = {
+    {{1, 10}, {5, 50}, {7, 100}, {9, 1000}, {10, 10'000}}};
+
+/// What is added to the truth, in parts per million of it.
+std::int64_t helios_error(Rng& rng) {
+  const std::int64_t tenth = rng.between(1, 10);
+  std::int64_t low = 0;
+  for (const Step& step : kHeliosSteps) {
+    if (tenth <= step.tenths) {
+      const std::int64_t error = rng.between(low, kPercent * step.percent);
+      return rng.one_in(2) ? error : -error;
+    }
+    low = kPercent * step.percent;
+  }
+  return 0;
+}
+
+std::int64_t error_of(const Estimates& estimates, Rng& rng) {
+  if (estimates.kind == Estimates::Kind::Helios) return helios_error(rng);
+  return rng.between(-kPercent * estimates.percent, kPercent * estimates.percent);
+}
 
 }  // namespace
 
 Expected<Estimates> parse_estimates(std::string_view text) {
-  if (text == "exact") return Estimates(0);
+  if (text == "exact") return Estimates{Estimates::Kind::Even};
   if (text == "none") return Estimates();
+  if (text == "helios") return Estimates{Estimates::Kind::Helios};
   std::string_view digits = text;
   if (digits.starts_with("+-")) digits.remove_prefix(2);
   std::int64_t percent = 0;
@@ -24,20 +54,22 @@ Expected<Estimates> parse_estimates(std::string_view text) {
     digits.remove_suffix(1);
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
     const bool whole = read.ec == std::errc() && read.ptr == digits.data() + digits.size();
-    if (whole && percent >= 0 && percent <= kMost) return Estimates(percent);
+    if (whole && percent >= 0 && percent <= kMost) return Estimates{Estimates::Kind::Even, percent};
   }
-  return fail(ErrorCode::InvalidArgument, "--estimates: '" + std::string(text) +
-                                              "' is not exact, none, or +-N% with N from 0 to " +
-                                              std::to_string(kMost));
+  return fail(ErrorCode::InvalidArgument,
+              "--estimates: '" + std::string(text) +
+                  "' is not exact, none, helios, or +-N% with N from 0 to " +
+                  std::to_string(kMost));
 }
 
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed) {
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     trace::TraceJob& job = trace.jobs[i];
-    job.spec.estimate = estimates ? job.duration : kForever;
-    if (!estimates || *estimates == 0) continue;
+    const bool is_none = estimates.kind == Estimates::Kind::None;
+    job.spec.estimate = is_none ? kForever : job.duration;
+    if (is_none || estimates == Estimates{Estimates::Kind::Even}) continue;
     Rng rng(seed, i);
-    const std::int64_t ppm = 1'000'000 + rng.between(-10'000 * *estimates, 10'000 * *estimates);
+    const std::int64_t ppm = 1'000'000 + error_of(estimates, rng);
     const double scaled =
         static_cast<double>(micros(job.duration)) * static_cast<double>(ppm) / 1e6;
     job.spec.estimate = std::max(Duration(1), Duration(std::llround(scaled)));

@@ -10,15 +10,27 @@
 
 namespace berth::sim {
 
-/// How far a run time estimate may be from the truth, in percent; nothing: there is none.
-using Estimates = std::optional<std::int64_t>;
+/// How far a run time estimate may be from the truth.
+struct Estimates {
+  enum class Kind : std::uint8_t {
+    None,    ///< There is none.
+    Even,    ///< By at most `percent`, evenly.
+    Helios,  ///< As the model of Helios (Hu et al., SC 2021) was: see apply_estimates().
+  };
+  Kind kind = Kind::None;
+  std::int64_t percent = 0;
 
-/// `exact`, `none`, or `+-30%` (also `30%`). Errors: InvalidArgument naming the text and the range,
-/// 0 to 99.
+  bool operator==(const Estimates&) const = default;
+};
+
+/// `exact`, `none`, `helios`, or `+-30%` (also `30%`). Errors: InvalidArgument naming the text and
+/// the range, 0 to 99.
 Expected<Estimates> parse_estimates(std::string_view text);
 
 /// Sets each job's estimate: its run time times a number drawn evenly from 1 - N% to 1 + N%, the
-/// same for a job by seed and place in the trace.
+/// same for a job by seed and place in the trace. For Helios the error is drawn from its artefact's
+/// steps: a tenth of jobs within 10 %, four tenths from there to 50 %, two to 100 %, two to 1000 %
+/// and one to 10,000 %, either way, never below nothing.
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed);
 
 /// Submissions `load` times as close together, from the first one on. Requires: load > 0.

@@ -4,8 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace berth::sim {
 namespace {
+
+constexpr Estimates kExact{Estimates::Kind::Even};
+constexpr Estimates kThirty{Estimates::Kind::Even, 30};
 
 trace::Trace three_jobs() {
   trace::Trace trace;
@@ -19,18 +24,19 @@ trace::Trace three_jobs() {
 }
 
 TEST(Estimates, AreReadAsWritten) {
-  EXPECT_EQ(*parse_estimates("exact"), Estimates(0));
+  EXPECT_EQ(*parse_estimates("exact"), kExact);
   EXPECT_EQ(*parse_estimates("none"), Estimates());
-  EXPECT_EQ(*parse_estimates("+-30%"), Estimates(30));
-  EXPECT_EQ(*parse_estimates("99%"), Estimates(99));
+  EXPECT_EQ(*parse_estimates("+-30%"), (Estimates{Estimates::Kind::Even, 30}));
+  EXPECT_EQ(*parse_estimates("99%"), (Estimates{Estimates::Kind::Even, 99}));
 }
 
 TEST(Estimates, WhatIsNoneOfTheseIsNamed) {
   for (const char* text : {"", "%", "30", "+-100%", "-5%", "1e1%", "learned"}) {
     const auto parsed = parse_estimates(text);
     ASSERT_FALSE(parsed.has_value()) << text;
-    EXPECT_EQ(parsed.error().message, "--estimates: '" + std::string(text) +
-                                          "' is not exact, none, or +-N% with N from 0 to 99");
+    EXPECT_EQ(parsed.error().message,
+              "--estimates: '" + std::string(text) +
+                  "' is not exact, none, helios, or +-N% with N from 0 to 99");
   }
 }
 
@@ -38,9 +44,9 @@ TEST(Estimates, StayWithinTheirRangeAndFollowTheSeed) {
   trace::Trace one = three_jobs();
   trace::Trace same = three_jobs();
   trace::Trace other = three_jobs();
-  apply_estimates(one, 30, 1);
-  apply_estimates(same, 30, 1);
-  apply_estimates(other, 30, 2);
+  apply_estimates(one, kThirty, 1);
+  apply_estimates(same, kThirty, 1);
+  apply_estimates(other, kThirty, 2);
   bool differs = false;
   for (std::size_t i = 0; i < one.jobs.size(); ++i) {
     EXPECT_GE(one.jobs[i].spec.estimate, seconds(700));
@@ -51,11 +57,29 @@ TEST(Estimates, StayWithinTheirRangeAndFollowTheSeed) {
   EXPECT_TRUE(differs);
 }
 
+TEST(Estimates, OfHeliosAreAsWrongAsItsModelWas) {
+  trace::Trace trace;
+  trace.jobs.assign(10'000, {.name = "j", .submit = kStart, .duration = seconds(1000), .spec = {}});
+  apply_estimates(trace, *parse_estimates("helios"), 1);
+  const auto within = [&](std::int64_t percent) {
+    return std::ranges::count_if(trace.jobs, [&](const trace::TraceJob& job) {
+      const Duration error = job.spec.estimate - job.duration;
+      return std::max(error, -error) <= seconds(10 * percent);
+    });
+  };
+  EXPECT_NEAR(static_cast<double>(within(10)), 1000, 100);
+  EXPECT_NEAR(static_cast<double>(within(50)), 5000, 150);
+  // Half of what is more than all of it would be below nothing, and is nothing: wrong by 100 %.
+  EXPECT_NEAR(static_cast<double>(within(100)), 8500, 150);
+  EXPECT_NEAR(static_cast<double>(within(1000)), 9500, 100);
+  EXPECT_EQ(within(10'000), 10'000);
+}
+
 TEST(Estimates, NoneIsNone) {
   trace::Trace trace = three_jobs();
-  apply_estimates(trace, std::nullopt, 1);
+  apply_estimates(trace, {}, 1);
   EXPECT_EQ(trace.jobs[0].spec.estimate, kForever);
-  apply_estimates(trace, 0, 1);
+  apply_estimates(trace, kExact, 1);
   EXPECT_EQ(trace.jobs[0].spec.estimate, seconds(1000));
 }
 
