@@ -19,16 +19,16 @@ Rate utilisation_of(const trace::TraceJob& job, const RateModel& model) {
 }  // namespace
 
 Rates::Rates(const RateModel& model, const trace::Trace& trace, const Cluster& cluster)
-    : model_(model), trace_(trace), cluster_(cluster), plain_(model.is_plain()) {
+    : model_(model), trace_(trace), cluster_(cluster) {
   if (model.share != ShareModel::Mps) return;
   for (const trace::TraceJob& job : trace.jobs) utilisation_.push_back(utilisation_of(job, model));
 }
 
 Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const {
-  if (plain_ || gpus.empty()) return {};
+  if (gpus.empty()) return {};
   Pace slowest{.rate = Rate(Rate::kMost)};
   for (const GpuId gpu : gpus) {
-    const Pace here = know_company() ? share(job, tenants.on(gpu)) : Pace{};
+    const Pace here = share(job, tenants.on(gpu));
     slowest.rate = std::min(slowest.rate, here.rate * type(job, gpu));
     slowest.shares = slowest.shares || here.shares;
     slowest.ruled = slowest.ruled || here.ruled;

@@ -31,10 +31,10 @@ struct RateModel {
   Rate utilisation = kFullSpeed;  ///< Of a job about which neither trace nor table says it.
   Rate spread = kFullSpeed;       ///< On more nodes than it needs, where no table says.
 
-  bool knows_company() const { return share != ShareModel::Free || speeds.has_pairs(); }
   /// True if every job always runs at full speed.
   bool is_plain() const {
-    return !knows_company() && spread == kFullSpeed && !speeds.has_spreads() && !speeds.has_types();
+    return share == ShareModel::Free && spread == kFullSpeed && !speeds.has_pairs() &&
+           !speeds.has_spreads() && !speeds.has_types();
   }
 };
 
@@ -52,8 +52,6 @@ class Rates {
   /// Requires: all three outlive it.
   Rates(const RateModel& model, const trace::Trace& trace, const Cluster& cluster);
 
-  bool are_plain() const { return plain_; }
-  bool know_company() const { return model_.knows_company(); }
   /// Requires: `tenants` has the job on `gpus`, ascending. O(GPUs x tenants).
   Pace of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const;
 
@@ -67,7 +65,6 @@ class Rates {
   const RateModel& model_;
   const trace::Trace& trace_;
   const Cluster& cluster_;
-  bool plain_;
   std::vector<Rate> utilisation_;  ///< By job; empty unless it is asked for.
 };
 

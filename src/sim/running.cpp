@@ -4,12 +4,11 @@
 
 namespace berth::sim {
 
-Running::Running(const trace::Trace& trace, const Cluster& cluster, const RateModel& model,
-                 const Costs& costs)
+Running::Running(const trace::Trace& trace, const Cluster& cluster, const Options& options)
     : trace_(trace),
-      model_(model),
-      costs_(costs),
-      rates_(model, trace, cluster),
+      options_(options),
+      watches_(options.is_modelled()),
+      rates_(options.rates, trace, cluster),
       tenants_(cluster),
       truths_(trace.jobs.size()) {
   for (std::size_t i = 0; i < truths_.size(); ++i) truths_[i].work = Work(trace.jobs[i].duration);
@@ -19,15 +18,15 @@ void Running::fall_back(std::size_t job) {
   Truth& truth = truths_[job];
   const Duration all = trace_.jobs[job].duration;
   const Duration done = all - truth.work.left();
-  const Duration saved = kept(costs_, done);
+  const Duration saved = kept(options_.costs, done);
   truth.spent.lost += done - saved;
   truth.work = Work(all - saved);
 }
 
 Duration Running::linger(std::size_t job) {
-  truths_[job].spent.ran += costs_.stop;
-  truths_[job].spent.overhead += costs_.stop;
-  return costs_.stop;
+  truths_[job].spent.ran += options_.costs.stop;
+  truths_[job].spent.overhead += options_.costs.stop;
+  return options_.costs.stop;
 }
 
 void Running::begin(std::size_t job, const Grant& grant, Instant now) {
@@ -36,21 +35,20 @@ void Running::begin(std::size_t job, const Grant& grant, Instant now) {
   truth.runs = true;
   truth.overhead = overhead_of(job, truth.started ? Start::Again : Start::First);
   truth.started = true;
-  if (rates_.are_plain()) return plan_end(job);
+  if (!watches_) return plan_end(job);
   truth.gpus.clear();
   for (const Share& share : grant.shares) truth.gpus.push_back(share.gpu);
-  if (rates_.know_company()) {
-    tenants_.add(job, truth.gpus);
-    touch(truth);
-  }
+  tenants_.add(job, truth.gpus);
+  touch(truth);
   truth.pace = rates_.of(job, truth.gpus, tenants_);
   plan_end(job);
 }
 
 Duration Running::overhead_of(std::size_t job, Start start) const {
-  const bool by_model = model_.speeds.has_costs();
-  const auto facts = by_model ? model_.speeds.facts(trace_.jobs[job].model) : trace::ModelFacts{};
-  return overhead(costs_, facts, start);
+  const bool by_model = options_.rates.speeds.has_costs();
+  const auto facts =
+      by_model ? options_.rates.speeds.facts(trace_.jobs[job].model) : trace::ModelFacts{};
+  return overhead(options_.costs, facts, start);
 }
 
 void Running::pause(std::size_t job, Instant now) {
@@ -58,7 +56,7 @@ void Running::pause(std::size_t job, Instant now) {
   catch_up(truth, now);
   truth.runs = false;
   ++truth.plan;
-  if (!rates_.know_company()) return;
+  if (!watches_) return;
   tenants_.remove(job, truth.gpus);
   touch(truth);
 }

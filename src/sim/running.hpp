@@ -13,6 +13,7 @@
 #include "core/ask.hpp"
 #include "core/time.hpp"
 #include "sim/costs.hpp"
+#include "sim/options.hpp"
 #include "sim/rates.hpp"
 #include "sim/tenants.hpp"
 #include "sim/work.hpp"
@@ -32,8 +33,7 @@ struct Spent {
 class Running {
  public:
   /// Requires: all outlive it.
-  Running(const trace::Trace& trace, const Cluster& cluster, const RateModel& model,
-          const Costs& costs);
+  Running(const trace::Trace& trace, const Cluster& cluster, const Options& options);
 
   void begin(std::size_t job, const Grant& grant, Instant now);
   /// It stops, with its work kept.
@@ -78,8 +78,8 @@ class Running {
   void touch(const Truth& truth);
 
   const trace::Trace& trace_;
-  const RateModel& model_;
-  const Costs& costs_;
+  const Options& options_;
+  const bool watches_;  ///< Who is where; on a perfect machine nobody asks.
   Rates rates_;
   Tenants tenants_;
   std::vector<Truth> truths_;

@@ -35,7 +35,7 @@ class Replay {
         options_(options),
         engine_(cluster, {.settings = settings_of(options), .seed = options.seed},
                 std::move(policy)),
-        running_(trace, cluster, options.rates, options.costs),
+        running_(trace, cluster, options),
         known_(trace.jobs.size()),
         memory_(trace, cluster, options.memory, options.seed),
         waits_(cluster, options.placer) {

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -17,12 +16,10 @@
 
 #include "core/cluster.hpp"
 #include "core/error.hpp"
-#include "core/settings.hpp"
 #include "core/time.hpp"
 #include "policy/policy.hpp"
-#include "sim/costs.hpp"
 #include "sim/memory.hpp"
-#include "sim/rates.hpp"
+#include "sim/options.hpp"
 #include "sim/running.hpp"
 #include "sim/waits.hpp"
 #include "trace/trace.hpp"
@@ -64,31 +61,6 @@ struct Result {
   std::uint64_t dropped = 0;       ///< Invalid decisions; a policy's bug.
   bool is_modelled = false;        ///< See Options::is_modelled().
   std::optional<WaitTimes> waits;  ///< Why jobs waited, if that was asked for.
-};
-
-/// What policies are told of run times.
-enum class Told : std::uint8_t {
-  Exact,     ///< The truth.
-  AsStated,  ///< The jobs' own estimates (JobSpec::estimate), or that there is none.
-};
-
-struct Options {
-  Settings settings;
-  Told told = Told::Exact;
-  std::uint64_t seed = 0;
-  RateModel rates;
-  Costs costs;  ///< Its `can_suspend` stands for that of the settings.
-  MemoryModel memory;
-  bool record = false;             ///< Keep every stretch, for timelines and reports.
-  bool explain_waits = false;      ///< Find out why jobs wait.
-  const Placer* placer = nullptr;  ///< For that: how the policy places, if that is known.
-  /// Called now and then with the jobs that are finished; may print.
-  std::function<void(std::size_t)> progress;
-
-  /// True if the machine is other than perfect: there is more to measure.
-  bool is_modelled() const {
-    return !rates.is_plain() || rates.speeds.has_costs() || !costs.are_none() || memory.is_on;
-  }
 };
 
 /// Runs to the end. Errors: Conflict if jobs are left that the policy never starts.

@@ -59,8 +59,8 @@ TEST(Rates, WithoutAModelAreFull) {
   Tenants tenants(cluster);
   tenants.add(0, gpus({0}));
   tenants.add(1, gpus({0}));
-  EXPECT_TRUE(rates.are_plain());
-  EXPECT_EQ(rates.of(0, gpus({0}), tenants), Pace{});
+  EXPECT_TRUE(model.is_plain());
+  EXPECT_EQ(rates.of(0, gpus({0}), tenants).rate, kFullSpeed);
 }
 
 TEST(Rates, ByRuleOfHowTheGpuIsShared) {

@@ -1,0 +1,40 @@
+// How a run is to be: what the engine is told and how, what the machine is like, what is kept.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/settings.hpp"
+#include "policy/policy.hpp"
+#include "sim/costs.hpp"
+#include "sim/memory.hpp"
+#include "sim/rates.hpp"
+
+namespace berth::sim {
+
+/// What policies are told of run times.
+enum class Told : std::uint8_t {
+  Exact,     ///< The truth.
+  AsStated,  ///< The jobs' own estimates (JobSpec::estimate), or that there is none.
+};
+
+struct Options {
+  Settings settings;
+  Told told = Told::Exact;
+  std::uint64_t seed = 0;
+  RateModel rates;
+  Costs costs;  ///< Its `can_suspend` stands for that of the settings.
+  MemoryModel memory;
+  bool record = false;             ///< Keep every stretch, for timelines and reports.
+  bool explain_waits = false;      ///< Find out why jobs wait.
+  const Placer* placer = nullptr;  ///< For that: how the policy places, if that is known.
+  /// Called now and then with the jobs that are finished; may print.
+  std::function<void(std::size_t)> progress;
+
+  /// True if the machine is other than perfect: there is more to measure.
+  bool is_modelled() const {
+    return !rates.is_plain() || rates.speeds.has_costs() || !costs.are_none() || memory.is_on;
+  }
+};
+
+}  // namespace berth::sim
