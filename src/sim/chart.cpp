@@ -147,6 +147,31 @@ std::string polyline(const Line& line, const Frame& frame, const char* stroke) {
   return svg + "\"/>\n";
 }
 
+/// Where a dot's name stands.
+struct Label {
+  double x = 0;
+  double y = 0;
+  const char* anchor = "start";
+  double from = 0;  ///< The width it takes, about.
+  double to = 0;
+};
+
+/// Beside its dot, on the side with more room, above the names that are there already.
+Label label_of(const std::string& name, double x, double y, std::span<const Label> others) {
+  constexpr double kLetter = 6;
+  constexpr double kRow = 12;
+  const double width = kLetter * static_cast<double>(name.size());
+  const bool is_right = x > kLeft + 0.7 * (kWidth - kLeft - kRight);
+  Label label{.x = x + (is_right ? -8 : 8), .y = y - 6, .anchor = is_right ? "end" : "start"};
+  label.from = is_right ? label.x - width : label.x;
+  label.to = label.from + width;
+  const auto hides = [&](const Label& other) {
+    return std::abs(other.y - label.y) < kRow - 1 && other.from < label.to && label.from < other.to;
+  };
+  while (label.y > kTop + kRow && std::ranges::any_of(others, hides)) label.y -= kRow;
+  return label;
+}
+
 std::string legend_row(std::size_t i, const std::string& name) {
   const double y = kHeight + kLegendRow * (static_cast<double>(i) + 0.5);
   return "<rect x=\"" + number(kLeft) + "\" y=\"" + number(y - 8) +
@@ -199,11 +224,15 @@ std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::str
   const Frame frame(axes, std::span(&all, 1));
   std::string svg = opened(kWidth, kHeight, axes.title) + axes_of(axes, frame);
   svg += polyline(front, frame, "#999");
+  std::vector<Label> labels;
   for (std::size_t i = 0; i < dots.size(); ++i) {
     const auto& [name, dot] = dots[i];
     svg += "<circle r=\"5\" fill=\"" + std::string(colour(i)) + "\" cx=\"" +
            number(frame.x(dot.x)) + "\" cy=\"" + number(frame.y(dot.y)) + "\"/>\n";
-    svg += text_at(frame.x(dot.x) + 8, frame.y(dot.y) - 6, "start", name);
+    labels.push_back(label_of(name, frame.x(dot.x), frame.y(dot.y), labels));
+  }
+  for (std::size_t i = 0; i < dots.size(); ++i) {
+    svg += text_at(labels[i].x, labels[i].y, labels[i].anchor, dots[i].first);
   }
   return svg + "</svg>\n";
 }

@@ -16,7 +16,6 @@ double gpus_of(const trace::TraceJob& job) {
 
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result) {
   MachineFigures figures;
-  std::vector<double> over_alone;
   for (const JobResult& job : result.jobs) {
     const trace::TraceJob& asked = trace.jobs[job.job];
     const double gpus = gpus_of(asked);
@@ -29,20 +28,15 @@ MachineFigures machine_figures(const trace::Trace& trace, const Result& result) 
     for (std::size_t i = 0; i < kOomKinds; ++i) figures.ooms[i] += job.memory.ooms[i];
     figures.overruns += job.memory.overruns;
     figures.out_of_memory += job.memory.failed ? 1 : 0;
-    if (job.end == kNever) continue;
-    const double alone = std::max(kLeastRun, in_seconds(asked.duration));
-    over_alone.push_back(std::max(kLeastRun, in_seconds(job.spent.ran)) / alone);
   }
-  figures.run_over_alone = spread_of(std::move(over_alone));
   return figures;
 }
 
-nlohmann::ordered_json to_json(const MachineFigures& figures) {
+nlohmann::ordered_json to_json(const MachineFigures& figures, const Spread& run) {
   nlohmann::ordered_json ooms = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < kOomKinds; ++i) {
     ooms[std::string(word_for(static_cast<OomKind>(i)))] = figures.ooms[i];
   }
-  const Spread& run = figures.run_over_alone;
   return {{"run_over_alone",
            {{"mean", run.mean}, {"median", run.median}, {"p95", run.p95}, {"max", run.max}}},
           {"gpu_hours", figures.gpu_hours},
@@ -66,15 +60,14 @@ std::string memory_text(const MachineFigures& figures) {
          std::to_string(figures.out_of_memory) + "\n";
 }
 
-std::string to_text(const MachineFigures& figures) {
+std::string to_text(const MachineFigures& figures, const Spread& run) {
   char text[400];
   std::snprintf(text, sizeof text,
                 "run time over alone: mean %.3f, p95 %.3f, max %.3f\n"
                 "GPU-hours %.1f; shared %.1f, of which %.1f at a speed by rule; "
                 "overhead %.1f; work lost %.1f\n",
-                figures.run_over_alone.mean, figures.run_over_alone.p95, figures.run_over_alone.max,
-                figures.gpu_hours, figures.shared_gpu_hours, figures.ruled_gpu_hours,
-                figures.overhead_gpu_hours, figures.lost_gpu_hours);
+                run.mean, run.p95, run.max, figures.gpu_hours, figures.shared_gpu_hours,
+                figures.ruled_gpu_hours, figures.overhead_gpu_hours, figures.lost_gpu_hours);
   return text + memory_text(figures);
 }
 

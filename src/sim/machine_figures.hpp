@@ -12,8 +12,7 @@ namespace berth::sim {
 
 /// All jobs count, ended or not.
 struct MachineFigures {
-  Spread run_over_alone;  ///< Time with GPUs over run time alone, each 10 s at least; no unit.
-  double gpu_hours = 0;   ///< GPUs x time they were held.
+  double gpu_hours = 0;           ///< GPUs x time they were held.
   double shared_gpu_hours = 0;    ///< Of those, beside another job,
   double ruled_gpu_hours = 0;     ///< and of those, at a speed by rule, no pair being measured.
   double overhead_gpu_hours = 0;  ///< Of all: starting, restoring, saving.
@@ -26,8 +25,8 @@ struct MachineFigures {
 
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result);
 
-nlohmann::ordered_json to_json(const MachineFigures& figures);
+nlohmann::ordered_json to_json(const MachineFigures& figures, const Spread& run_over_alone);
 /// A few lines.
-std::string to_text(const MachineFigures& figures);
+std::string to_text(const MachineFigures& figures, const Spread& run_over_alone);
 
 }  // namespace berth::sim

@@ -27,6 +27,7 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   std::vector<double> jcts;
   std::vector<double> waits;
   std::vector<double> slowdowns;
+  std::vector<double> over_alone;
   std::map<UserId, std::pair<double, std::size_t>> by_user;
   if (result.is_modelled) metrics.machine = machine_figures(trace, result);
   if (result.waits && !trace.jobs.empty()) {
@@ -48,6 +49,8 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
     waits.push_back(in_seconds(job.end - asked.submit - job.spent.ran));
     slowdowns.push_back(
         std::max(1.0, jcts.back() / std::max(kLeastRun, in_seconds(asked.duration))));
+    over_alone.push_back(std::max(kLeastRun, in_seconds(job.spent.ran)) /
+                         std::max(kLeastRun, in_seconds(asked.duration)));
     auto& [sum, count] = by_user[asked.spec.user];
     sum += slowdowns.back();
     ++count;
@@ -58,6 +61,7 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   metrics.jct = spread_of(std::move(jcts));
   metrics.wait = spread_of(std::move(waits));
   metrics.slowdown = spread_of(std::move(slowdowns));
+  metrics.run_over_alone = spread_of(std::move(over_alone));
   metrics.fairness = fairness_of(by_user);
   metrics.makespan = in_seconds(last - first);
   const double capacity = static_cast<double>(cluster.gpu_count().raw()) * metrics.makespan;

@@ -19,9 +19,10 @@ namespace berth::sim {
 struct Metrics {
   std::size_t jobs = 0;  ///< That ran to their end.
   std::size_t rejected = 0;
-  Spread jct;       ///< Seconds.
-  Spread wait;      ///< Seconds.
-  Spread slowdown;  ///< No unit.
+  Spread jct;             ///< Seconds.
+  Spread wait;            ///< Seconds.
+  Spread slowdown;        ///< No unit.
+  Spread run_over_alone;  ///< Time with GPUs over run time alone, each 10 s at least; no unit.
   double fairness = 1;
   double makespan = 0;   ///< Seconds.
   double allocated = 0;  ///< GPU time granted over GPUs x makespan; 0 to 1.

@@ -5,6 +5,7 @@
 
 #include "sim/chart.hpp"
 #include "sim/series.hpp"
+#include "sim/trade_offs.hpp"
 
 namespace berth::sim {
 
@@ -111,35 +112,6 @@ std::string over_time(const trace::Trace& trace, const Cluster& cluster,
   return chart("GPUs with a tenant", "GPUs", &Series::busy_gpus) +
          chart("GPU memory granted", "% of all", &Series::held_memory) +
          chart("Jobs that wait for their first start", "jobs", &Series::waiting_jobs);
-}
-
-std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
-  using Dots = std::vector<std::pair<std::string, Point>>;
-  Dots cost;
-  Dots fairness;
-  Dots restarts;
-  const auto gpus = static_cast<double>(cluster.gpu_count().raw());
-  for (const PageRun& run : runs) {
-    const Metrics& m = run.metrics;
-    const double jct = m.jct.mean / 3600;
-    cost.push_back({run.names.policy, {jct, gpus * m.makespan / 3600}});
-    fairness.push_back({run.names.policy, {jct, 1 - m.fairness}});
-    const double jobs = static_cast<double>(std::max<std::size_t>(m.jobs, 1));
-    restarts.push_back(
-        {run.names.policy, {m.wait.mean / 3600, static_cast<double>(m.preemptions) / jobs}});
-  }
-  const char* const x = "mean JCT, hours";
-  return "<h2>Trade-offs</h2>\n<p>Less is better on both axes; the grey line joins what nothing "
-         "else beats in both.</p>\n" +
-         trade_off_chart({.title = "Speed against cost", .x = x, .y = "GPU-hours until the end"},
-                         cost) +
-         trade_off_chart(
-             {.title = "Efficiency against fairness", .x = x, .y = "unfairness (1 - Jain)"},
-             fairness) +
-         trade_off_chart({.title = "Waiting against interruption",
-                          .x = "mean wait, hours",
-                          .y = "preemptions per job"},
-                         restarts);
 }
 
 std::string where(const trace::Trace& trace, const Cluster& cluster, const Result& result) {

@@ -81,7 +81,7 @@ std::string summary_json(const RunNames& names, const Metrics& metrics) {
                                  {"preemptions", metrics.preemptions},
                                  {"ooms", metrics.ooms}};
   if (!metrics.waits.empty()) json["waits"] = to_json(metrics.waits);
-  if (metrics.machine) json["machine"] = to_json(*metrics.machine);
+  if (metrics.machine) json["machine"] = to_json(*metrics.machine, metrics.run_over_alone);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -99,7 +99,7 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
                 static_cast<long long>(metrics.preemptions));
   text += rest;
   if (!metrics.waits.empty()) text += to_text(metrics.waits);
-  if (metrics.machine) text += to_text(*metrics.machine);
+  if (metrics.machine) text += to_text(*metrics.machine, metrics.run_over_alone);
   return text;
 }
 

@@ -74,7 +74,12 @@ TEST_F(Compare, ItsPageIsDrawnByABrowser) {
        at = drawn.out.find("<svg", at + 1)) {
     ++charts;
   }
-  EXPECT_EQ(charts, 9U) << "two distributions, three over time, three trade-offs, one of users";
+  EXPECT_EQ(charts, 10U) << "two distributions, three over time, four trade-offs, one of users";
+  for (const char* title :
+       {"Speed against cost", "Efficiency against fairness", "Utilisation against isolation",
+        "Waiting against interruption", "Why jobs waited"}) {
+    EXPECT_THAT(drawn.out, HasSubstr(title));
+  }
   EXPECT_GT(std::filesystem::file_size(scratch_ / "r.png"), 10'000U);
 }
 

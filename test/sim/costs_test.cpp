@@ -85,7 +85,7 @@ TEST_F(CostsTest, WithoutSuspensionWorkSinceTheLastCheckpointIsLost) {
   run({.costs = {.can_suspend = false}});
   EXPECT_EQ(end(0), 1100 + 3600);
   EXPECT_DOUBLE_EQ(hours(&MachineFigures::lost_gpu_hours), 1000 / 3600.0);
-  EXPECT_DOUBLE_EQ(metrics_.machine->run_over_alone.max, 4600 / 3600.0);
+  EXPECT_DOUBLE_EQ(metrics_.run_over_alone.max, 4600 / 3600.0);
 }
 
 TEST_F(CostsTest, AJobDisplacedBeforeItsFirstStepHasDoneNothing) {

@@ -153,8 +153,8 @@ TEST(Rates, WhatSharingCostIsCounted) {
   const Metrics metrics = measure(trace, cluster, *result);
   ASSERT_TRUE(metrics.machine.has_value());
   EXPECT_DOUBLE_EQ(metrics.wait.max, 0);  // slow is not waiting
-  EXPECT_DOUBLE_EQ(metrics.machine->run_over_alone.max, 2);
-  EXPECT_DOUBLE_EQ(metrics.machine->run_over_alone.mean, (1.3 + 2) / 2);
+  EXPECT_DOUBLE_EQ(metrics.run_over_alone.max, 2);
+  EXPECT_DOUBLE_EQ(metrics.run_over_alone.mean, (1.3 + 2) / 2);
   EXPECT_DOUBLE_EQ(metrics.machine->gpu_hours, (130 + 60) / 3600.0);
   EXPECT_DOUBLE_EQ(metrics.machine->shared_gpu_hours, 120 / 3600.0);
   EXPECT_DOUBLE_EQ(metrics.machine->ruled_gpu_hours, 60 / 3600.0);  // of `b` beside `a`

@@ -11,6 +11,7 @@
 #include "sim/metrics.hpp"
 #include "sim/page.hpp"
 #include "sim/timeline.hpp"
+#include "sim/trade_offs.hpp"
 
 namespace berth::sim {
 namespace {
@@ -51,6 +52,17 @@ TEST_F(SeriesTest, EveryStretchIsKept) {
   EXPECT_EQ(result_.stretches[0].to, kStart + seconds(3600));
   EXPECT_EQ(result_.stretches[2].from, kStart + seconds(3600));
   EXPECT_EQ(result_.stretches[2].to, kStart + seconds(5400));
+}
+
+TEST_F(SeriesTest, IdleTimeCountsAGpuWithSeveralTenantsOnce) {
+  // 2 GPUs for 7200 s: `a` has both for 3600, `b` one for 3600, `c` the other for 1800.
+  EXPECT_DOUBLE_EQ(idle_share(cluster_, result_), 1800.0 / 14'400);
+  Result shared;
+  shared.stretches = {
+      {.job = 0, .from = kStart, .to = kStart + seconds(60), .gpus = {GpuId(0)}},
+      {.job = 1, .from = kStart + seconds(30), .to = kStart + seconds(100), .gpus = {GpuId(0)}}};
+  EXPECT_DOUBLE_EQ(idle_share(cluster_, shared), 0.5);
+  EXPECT_DOUBLE_EQ(idle_share(cluster_, Result{}), 1);
 }
 
 TEST_F(SeriesTest, GpusAndQueueOverTime) {
