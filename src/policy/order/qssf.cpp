@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::int64_t kWindow = 32;
 constexpr std::size_t kMostMeans = 16'384;
+constexpr std::int64_t kMostLessons = std::int64_t{1} << 60;
 constexpr Duration kLongestRun = hours(24) * 365 * 150;
 constexpr std::int64_t kEstimateTenths = 9;
 
@@ -100,6 +101,7 @@ class Qssf final : public Order {
       watched_.emplace(id, look_at(view.job(id), view));
       expected_.erase(id);
     }
+    if (fresh_) look_afresh(view);
     for (const Event& event : events) expect(event.job, view);
     return {};
   }
@@ -116,6 +118,13 @@ class Qssf final : public Order {
   Expected<void> restore(const Snapshot& bytes) override;
 
  private:
+  /// Nobody said what became of jobs while no policy was asked: between a snapshot and its end.
+  void look_afresh(const ClusterView& view) {
+    fresh_ = false;
+    std::erase_if(expected_, [&](const auto& entry) { return !view.knows(entry.first); });
+    view.for_each_pending([&](const JobView& job) { expect(job.id(), view); });
+  }
+
   /// Fixes what a job that waits is expected to need, until it starts or asks for something else.
   void expect(JobId id, const ClusterView& view) {
     const Job* const job = view.find(id);
@@ -174,6 +183,7 @@ class Qssf final : public Order {
   std::map<JobId, Watched> watched_;
   std::map<JobId, Need> expected_;  ///< Of waiting jobs.
   std::int64_t lessons_ = 0;
+  bool fresh_ = true;  ///< Nothing seen yet since it was made or restored.
 };
 
 void put(ByteWriter& out, const std::array<std::int64_t, 3>& fields) {
@@ -213,7 +223,8 @@ Expected<void> Qssf::restore(const Snapshot& bytes) {
   expected_.clear();
   ByteReader in(bytes);
   lessons_ = in.integer();
-  bool sane = lessons_ >= 0;
+  fresh_ = true;
+  bool sane = lessons_ >= 0 && lessons_ <= kMostLessons;
   for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
     const Kind kind{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
     const Mean mean{.run = Duration(in.integer()), .times = in.integer(), .latest = in.integer()};
