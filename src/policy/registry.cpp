@@ -129,6 +129,26 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
        PlacerFactory random;
        return random();
      }},
+    {"best-fit-cpu-gpu",
+     [] {
+       PlacerFactory best_fit_cpu_gpu;
+       return best_fit_cpu_gpu();
+     }},
+    {"dot-prod",
+     [] {
+       PlacerFactory dot_prod;
+       return dot_prod();
+     }},
+    {"gpu-packing",
+     [] {
+       PlacerFactory gpu_packing;
+       return gpu_packing();
+     }},
+    {"gpu-clustering",
+     [] {
+       PlacerFactory gpu_clustering;
+       return gpu_clustering();
+     }},
 });
 
 namespace {

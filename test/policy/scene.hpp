@@ -19,10 +19,13 @@ class Scene {
 
   /// A job that runs on these GPUs from now on.
   JobId run(const JobSpec& spec, std::initializer_list<std::uint32_t> gpus) {
-    Job& job = add(spec);
     Placement placement;
     for (const std::uint32_t gpu : gpus) placement.gpus.emplace_back(gpu);
     placement.host = state_.cluster.node_of(placement.gpus.front());
+    return run_at(spec, placement);
+  }
+  JobId run_at(const JobSpec& spec, const Placement& placement) {
+    Job& job = add(spec);
     job.grant =
         state_.ledger.use().grant_for(state_.cluster, ask_of(JobView(job, now_)), placement);
     job.grant_number = ++state_.grants;
