@@ -149,6 +149,11 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
        PlacerFactory gpu_clustering;
        return gpu_clustering();
      }},
+    {"fgd",
+     [] {
+       PlacerFactory fgd;
+       return fgd();
+     }},
 });
 
 namespace {

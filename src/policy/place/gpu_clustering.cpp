@@ -6,8 +6,8 @@
 //   without GPUs goes to the first host, one larger than the largest node to GPUs of the first
 //   nodes.
 // Reads: ask, gang sizes of running jobs, compute shares and memory per GPU.
-// Differs from the paper: the baseline GpuClustering of Weng et al., ATC 2023, as their artifact has
-//   it, but that whole GPUs of a node which are taken within one pass count as one gang.
+// Differs from the paper: the baseline GpuClustering of Weng et al., ATC 2023, as their artifact
+//   has it, but that whole GPUs of a node which are taken within one pass count as one gang.
 // Cost: O(GPUs) per job; per pass O(GPUs + new grants).
 #include <memory>
 #include <vector>
