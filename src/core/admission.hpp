@@ -44,6 +44,7 @@ struct GpuUse {
   GpuMilli milli{0};  ///< Compute shares promised.
   std::uint16_t tenants = 0;
   std::uint16_t alone = 0;  ///< Tenants that asked to be alone; more than one only under `none`.
+  std::uint32_t gang = 0;   ///< GPUs of the tenant that is alone, here and elsewhere.
   std::int16_t utilisation = kUnknownUtilisation;  ///< Measured: percent, in coarse steps.
   bool healthy = true;                             ///< The GPU itself.
   bool reachable = true;                           ///< Its node is up.

@@ -49,6 +49,12 @@ Grant Occupancy::grant_for(const Cluster& cluster, const Ask& ask,
   return grant;
 }
 
+namespace {
+std::uint32_t gang_of(const Grant& grant) {
+  return static_cast<std::uint32_t>(grant.shares.size());
+}
+}  // namespace
+
 void Occupancy::put(const Cluster& cluster, const Grant& grant) {
   std::size_t next = 0;
   for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
@@ -60,7 +66,7 @@ void Occupancy::put(const Cluster& cluster, const Grant& grant) {
       use.charged += share.charge;
       use.milli += grant.milli;
       ++use.tenants;
-      if (grant.sharing == Sharing::Alone) ++use.alone;
+      if (grant.sharing == Sharing::Alone) ++use.alone, use.gang += gang_of(grant);
     }
     reindex(node, change);
     const std::size_t all = grant.shares.size();
@@ -80,7 +86,7 @@ void Occupancy::take(const Cluster& cluster, const Grant& grant) {
       use.charged -= share.charge;
       use.milli -= grant.milli;
       --use.tenants;
-      if (grant.sharing == Sharing::Alone) --use.alone;
+      if (grant.sharing == Sharing::Alone) --use.alone, use.gang -= gang_of(grant);
       if (vacant_now(cluster, share.gpu)) ++change;
     }
     reindex(node, change);

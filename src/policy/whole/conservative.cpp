@@ -51,8 +51,8 @@ constexpr Duration kShortest = seconds(1);
 Duration booked_for(const JobView& job) { return std::max(counted_on(job), kShortest); }
 
 struct Slot {
-  Instant from;
-  Placement place;
+  Instant from = kNever;
+  Placement place = {};
 };
 
 /// Whether bookings are numbers of GPUs, or places.
@@ -95,9 +95,11 @@ class Profile {
   }
 
   /// The first time before `before` from which the job can stay as long as it plans, and where. By
-  /// number the place is one that those who run now will have left.
-  std::optional<Slot> earliest(const JobView& job, const Placer& placer, Instant before) {
-    return by_ == By::Number ? by_number(job, placer, before) : by_place(job, placer, before);
+  /// number the place is one that those who run now will have left; by place it is `old` if that
+  /// will do, so that looking twice changes nothing whatever the placer draws.
+  std::optional<Slot> earliest(const JobView& job, const Placer& placer, Instant before,
+                               const Slot& old = {}) {
+    return by_ == By::Number ? by_number(job, placer, before) : by_place(job, placer, before, old);
   }
 
   /// From then on, times rest on guesses.
@@ -126,7 +128,8 @@ class Profile {
     taken_[to] -= gpus;
   }
   std::optional<Slot> by_number(const JobView& job, const Placer& placer, Instant before) const;
-  std::optional<Slot> by_place(const JobView& job, const Placer& placer, Instant before);
+  std::optional<Slot> by_place(const JobView& job, const Placer& placer, Instant before,
+                               const Slot& old);
   std::optional<Placement> free_of_running(const JobView& job, const Placer& placer,
                                            Instant at) const;
 
@@ -185,7 +188,8 @@ std::optional<Placement> Profile::free_of_running(const JobView& job, const Plac
 
 /// Those who come before the stay would be over are put, those gone when it begins are taken off:
 /// what is left is free all the time.
-std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, Instant before) {
+std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, Instant before,
+                                      const Slot& old) {
   const Cluster& cluster = view_.cluster();
   const Ask ask = ask_of(job);
   const bool needs_vacant =
@@ -209,6 +213,7 @@ std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, 
     }
     if (!needs_vacant || scratch.use.vacant() >= ask.gpus()) {
       const Trial trial(cluster, scratch);
+      if (at == old.from && trial.look(old.place, ask, job.id()) == Why::Fits) return old;
       if (Placed placed = placer.place(ask, job.id(), trial)) return Slot{at, std::move(*placed)};
     }
     if (going == by_to_.end()) break;
@@ -356,11 +361,11 @@ void Conservative::book(const ClusterView& view) {
 void Conservative::book_again(const ClusterView& view, Profile& profile) {
   Tally tally(view, Tally::From::Now);
   for (Booking& booking : booked_) {
-    booking.from = kNever;
-    booking.place = {};
+    const Slot old{.from = std::exchange(booking.from, kNever),
+                   .place = std::exchange(booking.place, {})};
     const JobView job = view.job(booking.job);
     if (!tally.allows(job)) continue;
-    auto slot = profile.earliest(job, *placer_, kNever);
+    auto slot = profile.earliest(job, *placer_, kNever, old);
     if (!slot) continue;
     booking.from = slot->from;
     booking.place = std::move(slot->place);

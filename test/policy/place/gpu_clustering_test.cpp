@@ -1,6 +1,5 @@
-// Goal: the four ranges of Weng et al.'s GpuClustering, and the order within each; what it learns
-// from events is what it learns from the jobs.
-// Method: their rules by hand on nodes of 8 GPUs; a placer that follows, beside fresh ones.
+// Goal: the four ranges of Weng et al.'s GpuClustering, and the order within each.
+// Method: their rules by hand on nodes of 8 GPUs.
 #include <gtest/gtest.h>
 
 #include "policy/place/place_on.hpp"
@@ -23,23 +22,6 @@ TEST(GpuClustering, PrefersOwnThenMixedThenIdleThenOthers) {
   EXPECT_EQ(place_on(scene, "gpu-clustering", gang(1, 0))->host, NodeId(1));
   EXPECT_EQ(place_on(scene, "gpu-clustering", part(500, 0))->host, NodeId(2));
   EXPECT_EQ(place_on(scene, "gpu-clustering", gang(4, 0))->host, NodeId(3));
-}
-
-TEST(GpuClustering, LearnsFromEventsWhatTheJobsSay) {
-  Scene scene(test::largest_nodes(6));
-  const auto placer = (*std::ranges::find(placers(), "gpu-clustering", &PlacerEntry::name)).make();
-  placer->prepare(scene.view(), {});
-  Rng rng(7);
-  for (int i = 0; i < 30; ++i) {
-    const JobSpec spec = gang(rng.between(1, 3), 0);
-    const auto placed = placer->place({.request = spec.request}, JobId(1), scene.view().trial());
-    const Placed fresh = place_on(scene, "gpu-clustering", spec);
-    ASSERT_EQ(placed.has_value(), fresh.has_value());
-    if (!placed) continue;
-    ASSERT_EQ(*placed, *fresh) << "job " << i;
-    const JobId id = scene.run_at(spec, *placed);
-    placer->prepare(scene.view(), std::vector<Event>{{EventKind::Granted, id}});
-  }
 }
 
 }  // namespace
