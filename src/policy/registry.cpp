@@ -52,6 +52,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("e-las", [](auto& k) { OrderFactory e_las; return e_las(k); }, kRotate),
     order("e-las/rate", [](auto& k) { OrderFactory e_las; return e_las(k); }, kRotate),
     order("gittins", [](auto& k) { OrderFactory gittins; return gittins(k); }, kRotate),
+    order("gittins-learned", [](auto& k) { OrderFactory gittins_learned; return gittins_learned(k); }, kRotate),
     whole("carma", [](auto& k) { PolicyFactory carma; return carma(k); }),
     order("fair-share", [](auto& k) { OrderFactory fair_share; return fair_share(k); }, kSkip),
     order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),

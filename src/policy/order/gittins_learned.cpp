@@ -1,0 +1,147 @@
+// Gittins index over a history of its own: least attained service until that suffices.
+//
+// Rule: as `las` until 128 jobs have ended; from then on as `gittins`, over the service of the last
+//   512. The index is made anew with every 32nd job that ends. A job keeps its GPUs, and its place,
+//   for a quantum.
+// Reads: attained, submitted; the service of jobs that end.
+// Differs from the paper: Tiresias (Gu et al., NSDI 2019) has two policies, 2D-LAS where nothing is
+//   known and 2D-Gittins where the distribution of service is; how many jobs make a distribution is
+//   ours. A job that ends while it waits teaches nothing.
+//   Cost: O(running) per pass, O(queue log queue) with a new index.
+#include <algorithm>
+#include <vector>
+
+#include "core/bytes.hpp"
+#include "policy/gittins.hpp"
+#include "policy/registry.hpp"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kSuffices = 128;
+constexpr std::size_t kRemembered = 512;
+constexpr std::size_t kAnew = 32;
+constexpr std::int64_t kMostService = std::int64_t{1} << 40;  ///< GPU-seconds.
+
+std::int64_t gpu_seconds(GpuTime service) {
+  return std::min(service.raw() / micros(seconds(1)), kMostService);
+}
+
+/// A job with a berth, as it was when last seen.
+struct Watched {
+  JobId job;
+  Instant seen;
+  GpuTime attained{0};
+  GpuCount gpus{0};
+};
+
+class GittinsLearned final : public Order {
+ public:
+  explicit GittinsLearned(Duration quantum) : quantum_(quantum) {}
+
+  /// A new index moves every rank; nothing else does but the job itself.
+  DependsOn depends_on() const override {
+    return index_is_new_ ? DependsOn::Cluster : DependsOn::Job;
+  }
+
+  /// Looks at who runs, since events of what was decided do not survive a restore.
+  Decisions prepare(const ClusterView& view, std::span<const Event>) override {
+    std::vector<std::int64_t> ended;
+    for (const Watched& last : watched_) {
+      if (view.knows(last.job)) continue;
+      const Duration since = std::max(Duration::zero(), view.now() - last.seen);
+      ended.push_back(gpu_seconds(last.attained + last.gpus * since));
+    }
+    std::ranges::sort(ended);  // by service, not by job
+    recent_.insert(recent_.end(), ended.begin(), ended.end());
+    watched_.clear();
+    for (const JobId id : view.running()) {
+      const JobView job = view.job(id);
+      watched_.push_back({id, view.now(), job.attained(), job.gpus()});
+    }
+    const std::size_t enough = sample_.empty() ? kSuffices : kAnew;
+    index_is_new_ = recent_.size() >= enough;
+    if (index_is_new_) learn();
+    return {};
+  }
+
+  Ranked rank(const JobView& job, const ClusterView& view) const override {
+    const std::int64_t major =
+        index_.is_known() ? -index_.at(gpu_seconds(job.attained())) : job.attained().raw();
+    return {.rank = {.major = major, .minor = micros(job.submitted())},
+            .valid_until =
+                holds_berth(job.state()) ? std::optional(view.now() + quantum_) : std::nullopt};
+  }
+
+  Snapshot save() const override;
+  Expected<void> restore(const Snapshot& bytes) override;
+
+ private:
+  void learn() {
+    sample_.insert(sample_.end(), recent_.begin(), recent_.end());
+    recent_.clear();
+    if (sample_.size() > kRemembered) {
+      sample_.erase(sample_.begin(), sample_.end() - std::ptrdiff_t{kRemembered});
+    }
+    index_ = GittinsIndex(sample_, GittinsForm::Paper);
+  }
+
+  Duration quantum_;
+  GittinsIndex index_{{}, GittinsForm::Paper};
+  bool index_is_new_ = false;         ///< Since the last pass.
+  std::vector<std::int64_t> sample_;  ///< What the index is of, the oldest first. GPU-seconds.
+  std::vector<std::int64_t> recent_;  ///< Learned since.
+  std::vector<Watched> watched_;      ///< Ascending by job.
+};
+
+Snapshot GittinsLearned::save() const {
+  ByteWriter out;
+  for (const auto* list : {&sample_, &recent_}) {
+    out.integer(std::ssize(*list));
+    for (const std::int64_t service : *list) out.integer(service);
+  }
+  for (const Watched& job : watched_) {
+    out.integer(static_cast<std::int64_t>(job.job.value()));
+    out.integer(micros(job.seen));
+    out.integer(job.attained.raw());
+    out.integer(job.gpus.raw());
+  }
+  return out.take();
+}
+
+Expected<void> GittinsLearned::restore(const Snapshot& bytes) {
+  sample_.clear();
+  recent_.clear();
+  watched_.clear();
+  ByteReader in(bytes);
+  bool sane = true;
+  for (auto* list : {&sample_, &recent_}) {
+    for (std::int64_t left = bytes.empty() ? 0 : in.integer(); left > 0 && sane; --left) {
+      const std::int64_t service = in.integer();
+      sane = !in.failed() && service >= 0 && service <= kMostService;
+      list->push_back(service);
+    }
+  }
+  while (sane && !in.at_end()) {
+    Watched job{.job = JobId(static_cast<JobId::rep>(in.integer()))};
+    job.seen = instant_from_micros(in.integer());
+    job.attained = GpuTime(in.integer());
+    job.gpus = GpuCount(in.integer());
+    sane = job.seen >= kStart && job.attained >= GpuTime(0) && job.gpus >= GpuCount(0);
+    watched_.push_back(job);
+  }
+  if (!sane || in.failed() || sample_.size() > kRemembered) {
+    return fail(ErrorCode::BadData, "policy memory: not the history of gittins-learned");
+  }
+  index_ = GittinsIndex(sample_, GittinsForm::Paper);
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Order> gittins_learned(const Knobs& knobs) {
+  return std::make_unique<GittinsLearned>(knobs.quantum);
+}
+
+}  // namespace berth

@@ -1,0 +1,123 @@
+// The Gittins index over a history of its own against the two policies it is made of.
+//
+// Source: Gu et al., "Tiresias", NSDI 2019: 2D-LAS without knowledge, 2D-Gittins with the
+// distribution of service; how many jobs make one is left open. Tolerance: none on ranks; on the
+// 480 jobs that the authors publish the learned index must not end jobs later than `las` in the
+// mean (skipped where they are absent).
+// Method: jobs run and end on a scene; ranks are compared with those of `las` and of the index.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "policy/gittins.hpp"
+#include "policy/registry.hpp"
+#include "policy/scene.hpp"
+#include "sim/simulator.hpp"
+#include "support/paths.hpp"
+#include "trace/trace.hpp"
+
+namespace berth {
+
+OrderFactory gittins_learned;
+OrderFactory las;
+
+namespace test {
+namespace {
+
+class GittinsLearned : public testing::Test {
+ protected:
+  /// A job that runs for so long on one GPU and ends; the order sees it run, and then no more.
+  void past(Order& order, Duration ran) {
+    const JobId id = scene_.run(whole(1, kForever), {0});
+    scene_.job(id).ran = ran;
+    order.prepare(scene_.view(), {});
+    State& state = scene_.state();
+    state.ledger.take(state.cluster, scene_.job(id).grant);
+    std::erase(state.running, id);
+    state.jobs.erase(id);  // the next one gets its id
+    order.prepare(scene_.view(), {});
+  }
+  Rank rank(const Order& order, JobId id) {
+    return order.rank(scene_.look(id), scene_.view()).rank;
+  }
+
+  Scene scene_{uniform(1, 4)};
+};
+
+TEST_F(GittinsLearned, IsLasUntilTheHistorySufficesAndTheIndexFromThenOn) {
+  const auto order = gittins_learned({});
+  const auto plain = las({});
+  const JobId waiting = scene_.wait(whole(1, kForever));
+  scene_.job(waiting).ran = seconds(500);
+  std::vector<std::int64_t> history;
+  for (std::int64_t i = 0; i < 127; ++i) {
+    history.push_back(10 * (i % 100 + 1));
+    past(*order, seconds(history.back()));
+    ASSERT_EQ(rank(*order, waiting), rank(*plain, waiting)) << i;
+  }
+  history.push_back(777);
+  past(*order, seconds(777));
+  const GittinsIndex index(history, GittinsForm::Paper);
+  EXPECT_EQ(rank(*order, waiting).major, -index.at(500));
+  EXPECT_NE(index.at(500), 0);
+}
+
+TEST_F(GittinsLearned, LearnsInStepsAndForgets) {
+  const auto order = gittins_learned({});
+  const JobId waiting = scene_.wait(whole(1, kForever));
+  for (int i = 0; i < 128; ++i) past(*order, seconds(1000));
+  const Rank early = rank(*order, waiting);
+  for (int i = 0; i < 31; ++i) past(*order, seconds(10));
+  EXPECT_EQ(rank(*order, waiting), early);
+  EXPECT_EQ(order->depends_on(), DependsOn::Job);
+  past(*order, seconds(10));
+  EXPECT_EQ(order->depends_on(), DependsOn::Cluster);
+  EXPECT_LT(rank(*order, waiting), early);  // likelier to end soon
+  for (int i = 0; i < 512; ++i) past(*order, seconds(1000));
+  EXPECT_EQ(rank(*order, waiting), early);
+}
+
+TEST_F(GittinsLearned, GoesOnAfterARestore) {
+  auto order = gittins_learned({});
+  const JobId waiting = scene_.wait(whole(1, kForever));
+  for (std::int64_t i = 0; i < 300; ++i) {
+    past(*order, seconds(7 * (i % 50) + 1));
+    auto other = gittins_learned({});
+    ASSERT_TRUE(other->restore(order->save()));
+    ASSERT_EQ(other->save(), order->save());
+    ASSERT_EQ(rank(*other, waiting), rank(*order, waiting)) << i;
+    if (i % 2 == 0) order = std::move(other);
+  }
+}
+
+TEST_F(GittinsLearned, RefusesAMemoryThatIsNotItsOwn) {
+  EXPECT_FALSE(gittins_learned({})->restore("x"));
+  EXPECT_TRUE(gittins_learned({})->restore({}));
+}
+
+TEST_F(GittinsLearned, OnTheAuthorsTraceEndsJobsNoLaterThanLas) {
+  const auto folder = shared_dir() / "oracles" / "tiresias";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no trace at " << folder;
+  const auto read = [&](const char* name) {
+    std::ostringstream text;
+    text << std::ifstream(folder / name).rdbuf();
+    return text.str();
+  };
+  const auto trace = trace::read_tiresias(read("Y480.csv"), "Y480.csv");
+  const auto cluster = trace::read_tiresias_cluster(read("n32g4.csv"), "n32g4.csv");
+  ASSERT_TRUE(trace && cluster);
+  const auto mean = [&](std::string_view policy) {
+    const auto result = sim::simulate(*trace, *cluster, *make_policy(policy, ""));
+    double sum = 0;
+    for (const auto& job : result->jobs) {
+      sum += static_cast<double>(micros(job.end - trace->jobs[job.job].submit));
+    }
+    return sum / static_cast<double>(trace->jobs.size());
+  };
+  EXPECT_LE(mean("gittins-learned"), mean("las"));
+}
+
+}  // namespace
+}  // namespace test
+}  // namespace berth
