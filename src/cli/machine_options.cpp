@@ -141,11 +141,24 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
       ->check(CLI::Range(0, 100))
       ->group(group)
       ->capture_default_str();
+  verb.add_option("--faults", arguments.faults,
+                  "Nodes fail and are repaired: node-mtbf=30d,repair=2h, means, drawn by the seed; "
+                  "their jobs are submitted again.")
+      ->group(group);
+  verb.add_flag("--dependencies", arguments.dependencies,
+                "Jobs wait for those they come after, where the trace says it.")
+      ->group(group);
 }
 
 Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
                             sim::Options& options) {
   if (auto done = read_costs(arguments, options.costs); !done) return done;
+  options.dependencies = arguments.dependencies;
+  if (!arguments.faults.empty()) {
+    const auto faults = sim::parse_faults(arguments.faults);
+    if (!faults) return std::unexpected(faults.error());
+    options.faults = *faults;
+  }
   if (auto done = read_memory(arguments, options.memory); !done) return done;
   return read_rates(arguments, trace, options.rates);
 }

@@ -28,6 +28,8 @@ struct MachineArguments {
   std::string memory_error;
   std::string memory_ramp;
   std::int32_t retries = 2;
+  std::string faults;
+  bool dependencies = false;
 };
 
 void add_machine_options(CLI::App& verb, MachineArguments& arguments);

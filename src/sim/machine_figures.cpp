@@ -26,6 +26,7 @@ MachineFigures machine_figures(const trace::Trace& trace, const Result& result) 
     figures.lost_gpu_hours += gpus * in_seconds(job.spent.lost) / 3600;
     figures.timed_out += job.timed_out ? 1 : 0;
     for (std::size_t i = 0; i < kOomKinds; ++i) figures.ooms[i] += job.memory.ooms[i];
+    figures.faults += job.faults;
     figures.overruns += job.memory.overruns;
     figures.out_of_memory += job.memory.failed ? 1 : 0;
   }
@@ -47,6 +48,7 @@ nlohmann::ordered_json to_json(const MachineFigures& figures, const Spread& run)
           {"timed_out", figures.timed_out},
           {"ooms", ooms},
           {"overruns", figures.overruns},
+          {"faults", figures.faults},
           {"out_of_memory", figures.out_of_memory}};
 }
 
@@ -57,7 +59,8 @@ std::string memory_text(const MachineFigures& figures) {
             std::string(word_for(static_cast<OomKind>(i))) + " " + std::to_string(figures.ooms[i]);
   }
   return text + "; ended for overrun " + std::to_string(figures.overruns) + "; jobs failed " +
-         std::to_string(figures.out_of_memory) + "\n";
+         std::to_string(figures.out_of_memory) + "; lost with a node " +
+         std::to_string(figures.faults) + "\n";
 }
 
 std::string to_text(const MachineFigures& figures, const Spread& run) {

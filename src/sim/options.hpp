@@ -7,6 +7,7 @@
 #include "core/settings.hpp"
 #include "policy/policy.hpp"
 #include "sim/costs.hpp"
+#include "sim/faults.hpp"
 #include "sim/memory.hpp"
 #include "sim/rates.hpp"
 
@@ -25,6 +26,8 @@ struct Options {
   RateModel rates;
   Costs costs;  ///< Its `can_suspend` stands for that of the settings.
   MemoryModel memory;
+  FaultModel faults;
+  bool dependencies = false;       ///< Jobs wait for those they come after (TraceJob::after).
   bool record = false;             ///< Keep every stretch, for timelines and reports.
   bool explain_waits = false;      ///< Find out why jobs wait.
   const Placer* placer = nullptr;  ///< For that: how the policy places, if that is known.
@@ -33,7 +36,8 @@ struct Options {
 
   /// True if the machine is other than perfect: there is more to measure.
   bool is_modelled() const {
-    return !rates.is_plain() || rates.speeds.has_costs() || !costs.are_none() || memory.is_on;
+    return !rates.is_plain() || rates.speeds.has_costs() || !costs.are_none() || memory.is_on ||
+           faults.is_on();
   }
 };
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/engine.hpp"
+#include "sim/dependencies.hpp"
 #include "sim/running.hpp"
 
 namespace berth::sim {
@@ -14,6 +15,7 @@ constexpr std::size_t kProgressEvery = 1000;
 
 /// What is kept of a job between its attempts.
 struct Known {
+  JobId id;  ///< Its latest one: a job that a fault ended is submitted anew.
   Attempt attempt;
   std::size_t stretch = 0;  ///< Its latest one, where they are kept.
   std::vector<GpuId> gpus;  ///< It holds, where waits are explained.
@@ -38,9 +40,15 @@ class Replay {
         running_(trace, cluster, options),
         known_(trace.jobs.size()),
         memory_(trace, cluster, options.memory, options.seed),
+        faults_(cluster, options.faults, options.seed,
+                trace.jobs.empty() ? kStart : trace.jobs.front().submit),
+        dependencies_(options.dependencies ? trace : trace::Trace{}),
         waits_(cluster, options.placer) {
     result_.jobs.resize(trace.jobs.size());
-    for (std::size_t i = 0; i < trace.jobs.size(); ++i) result_.jobs[i].job = i;
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+      result_.jobs[i].job = i;
+      known_[i].id = JobId(i + 1);
+    }
   }
 
   Expected<Result> run() {
@@ -51,6 +59,8 @@ class Replay {
       collect_ends();
       collect_releases();
       collect_ooms();
+      collect_faults();
+      collect_late();
       collect_arrivals();
       do step();
       while (released_ || memory_.has_changed());
@@ -64,9 +74,13 @@ class Replay {
   }
 
  private:
-  // A job's id is its place in the trace plus one, so ties fall in file order.
-  static JobId id_of(std::size_t index) { return JobId(index + 1); }
-  static std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value() - 1); }
+  // A job's id is its place in the trace plus one, so ties fall in file order; numbers do not come
+  // back, so one that is submitted again gets the next above them all.
+  JobId id_of(std::size_t index) const { return known_[index].id; }
+  std::size_t index_of(JobId id) const {
+    const auto place = static_cast<std::size_t>(id.value() - 1);
+    return place < known_.size() ? place : again_[place - known_.size()];
+  }
 
   static Settings settings_of(const Options& options) {
     Settings settings = options.settings;
@@ -79,7 +93,10 @@ class Replay {
     next = std::min(next, memory_.next());
     if (!releases_.empty()) next = std::min(next, releases_.begin()->at);
     if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
-    return std::min(next, wake_at_);
+    if (!late_.empty()) next = std::min(next, late_.begin()->first);
+    next = std::min(next, wake_at_);
+    // Were nothing else to come, faults alone would start nobody, and never end.
+    return next == kNever && faults_.all_up() ? kNever : std::min(next, faults_.next());
   }
 
   void collect_ends() {
@@ -115,21 +132,79 @@ class Replay {
     }
   }
 
+  void collect_faults() {
+    while (const auto change = faults_.take(now_)) {
+      inputs_.push_back(NodeHealth{change->node, change->healthy});
+      if (!change->healthy) lose_jobs_on(change->node);
+    }
+  }
+
+  /// Whoever computes there dies; who stops is gone in its time.
+  void lose_jobs_on(NodeId node) {
+    for (const JobId id : engine_.view().running()) {
+      const std::size_t job = index_of(id);
+      if (!running_.runs(job) || !is_on(engine_.view().find(id)->grant, node)) continue;
+      running_.pause(job, now_);
+      running_.fall_back(job);
+      memory_.end(job);
+      note_end(job);
+      ++result_.jobs[job].faults;
+      const Attempt attempt = known_[job].attempt;
+      inputs_.push_back(Exited{.job = id, .attempt = attempt, .outcome = Outcome::Lost});
+      inputs_.push_back(Released{id, attempt});
+    }
+  }
+  bool is_on(const Grant& grant, NodeId node) const {
+    if (grant.host == node) return true;
+    return std::ranges::any_of(grant.shares, [&](const Share& share) {
+      return engine_.view().cluster().node_of(share.gpu) == node;
+    });
+  }
+
+  void submit_again(std::size_t job) {
+    again_.push_back(job);
+    known_[job].id = JobId(known_.size() + again_.size());
+    submit(job);
+    released_ = true;
+  }
+
+  /// Those that came after it, and only it, from now on.
+  void free_followers(std::size_t job) {
+    for (const std::size_t follower : dependencies_.end(job)) {
+      if (follower >= arrived_) continue;  // its time has not come yet
+      late_.emplace(now_, follower);
+    }
+  }
+  void collect_late() {
+    while (!late_.empty() && late_.begin()->first <= now_) {
+      const std::size_t job = late_.extract(late_.begin()).value().second;
+      waits_.add(WaitReason::Dependency, now_ - trace_.jobs[job].submit);
+      submit(job);
+    }
+  }
+
   void collect_arrivals() {
     for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].submit == now_; ++arrived_) {
-      const trace::TraceJob& job = trace_.jobs[arrived_];
-      Submitted submitted{.job = id_of(arrived_), .spec = job.spec};
-      if (options_.told == Told::Exact) submitted.spec.estimate = job.duration;
-      if (options_.memory.is_on) {
-        submitted.spec.retries = std::max(job.spec.retries, options_.memory.retries);
-      }
-      inputs_.push_back(std::move(submitted));
+      if (!options_.dependencies || dependencies_.is_free(arrived_)) submit(arrived_);
     }
+  }
+
+  void submit(std::size_t i) {
+    const trace::TraceJob& job = trace_.jobs[i];
+    Submitted submitted{.job = id_of(i), .spec = job.spec};
+    if (options_.told == Told::Exact) submitted.spec.estimate = job.duration;
+    if (options_.memory.is_on) {
+      submitted.spec.retries = std::max(job.spec.retries, options_.memory.retries);
+    }
+    inputs_.push_back(std::move(submitted));
   }
 
   /// Reports of starts change nothing a policy sees, so they ride along with the next step.
   void step() {
-    for (Measured& measured : memory_.measured()) inputs_.push_back(std::move(measured));
+    for (Measured& measured : memory_.measured()) {
+      for (TenantUse& tenant : measured.tenants) tenant.job = known_[tenant.job.value() - 1].id;
+      inputs_.push_back(std::move(measured));
+    }
     if (options_.explain_waits) note_inputs();
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;
@@ -165,7 +240,9 @@ class Replay {
     released_ = true;
   }
   void perform(const Finished& finished) {
+    if (finished.outcome == Outcome::Lost) return submit_again(index_of(finished.job));
     ++finished_;
+    if (options_.dependencies) free_followers(index_of(finished.job));
     if (options_.explain_waits) waits_.touch(finished.job);
     if (options_.progress && finished_ % kProgressEvery == 0) options_.progress(finished_);
     JobResult& result = result_.jobs[index_of(finished.job)];
@@ -198,6 +275,12 @@ class Replay {
     for (const Input& input : inputs_) {
       if (const auto* submitted = std::get_if<Submitted>(&input)) waits_.touch(submitted->job);
       if (const auto* measured = std::get_if<Measured>(&input)) waits_.touch(measured->gpu);
+      if (const auto* health = std::get_if<NodeHealth>(&input)) {
+        const NodeSpec& node = engine_.view().cluster().node(health->node);
+        for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+          waits_.touch(gpu);
+        }
+      }
       const auto* released = std::get_if<Released>(&input);
       if (released == nullptr) continue;
       waits_.touch(released->job);
@@ -233,7 +316,11 @@ class Replay {
   Running running_;
   std::vector<Known> known_;
   Memory memory_;
+  Faults faults_;
+  Dependencies dependencies_;
   Waits waits_;
+  std::vector<std::size_t> again_;  ///< Jobs submitted anew, by id.
+  std::set<std::pair<Instant, std::size_t>> late_;
   Result result_;
   Instant now_ = kStart;
   Instant wake_at_ = kNever;

@@ -43,7 +43,8 @@ struct JobResult {
   Spent spent;
   bool timed_out = false;  ///< Ended by its time limit.
   MemoryFate memory;
-  std::string refused;  ///< Why it was rejected; empty otherwise.
+  std::int32_t faults = 0;  ///< Times a node failed under it.
+  std::string refused;      ///< Why it was rejected; empty otherwise.
 };
 
 /// One attempt of a job: what it held, and when.

@@ -50,6 +50,8 @@ std::string_view word_for(WaitReason reason) {
       return "fragmentation";
     case WaitReason::Locality:
       return "locality";
+    case WaitReason::Dependency:
+      return "dependency";
     case WaitReason::Host:
       return "host";
   }

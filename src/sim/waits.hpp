@@ -27,9 +27,10 @@ enum class WaitReason : std::uint8_t {
   Memory,         ///< GPUs would take one more tenant, and have too little memory for it.
   Fragmentation,  ///< There is enough in all of memory and compute, but in pieces.
   Locality,       ///< Enough GPUs could take it, but not as the placement wants them together.
+  Dependency,     ///< A job that it comes after has not ended.
   Host,           ///< Enough GPUs could take it, but their nodes lack cores or memory.
 };
-inline constexpr std::size_t kWaitReasons = 9;
+inline constexpr std::size_t kWaitReasons = 10;
 
 std::string_view word_for(WaitReason reason);
 
@@ -47,6 +48,8 @@ class Waits {
 
   /// After each step of the engine.
   void settle(const ClusterView& view);
+  /// Waited outside of the engine.
+  void add(WaitReason reason, Duration time) { times_[static_cast<std::size_t>(reason)] += time; }
   /// Up to the latest settle().
   const WaitTimes& times() const { return times_; }
 

@@ -1,5 +1,7 @@
 // berth's own form of a trace: everything a job is, one row each. The history of a daemon is
 // written in it; it is meant for hands and scripts too, so most columns may be missing.
+#include <algorithm>
+
 #include "core/text.hpp"
 #include "trace/rows.hpp"
 
@@ -27,11 +29,12 @@ struct NativeColumns {
         deadline(columns.find("deadline_seconds")),
         user(columns.find("user")),
         model(columns.find("model")),
-        types(columns.find("types")) {}
+        types(columns.find("types")),
+        after(columns.find("after")) {}
 
   std::size_t job, submit, duration, gpus;
   std::optional<std::size_t> vram, milli, alone, cpu, memory, priority, limit, deadline;
-  std::optional<std::size_t> user, model, types;
+  std::optional<std::size_t> user, model, types, after;
 };
 
 /// A number that may be missing, with its column or without.
@@ -68,24 +71,29 @@ std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   job.user = row.text(columns.user);
   job.model = row.text(columns.model);
   job.types = names_between(row.text(columns.types), '|');
+  job.after = names_between(row.text(columns.after), '|');
   return job;
 }
 
 std::string number_or_none(std::int64_t value) { return value == 0 ? "" : std::to_string(value); }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : "|") + plain(name);
+  return text;
+}
+
 std::string row_of(const TraceJob& job) {
   const JobSpec& spec = job.spec;
   const GpuRequest& gpu = spec.request.gpu;
-  std::string types;
-  for (const std::string& type : job.types) types += (types.empty() ? "" : "|") + plain(type);
   return plain(job.name) + "," + plain(job.user) + "," + plain(job.model) + "," +
          seconds_text(job.submit) + "," + seconds_text(job.duration) + "," +
          std::to_string(gpu.count.raw()) + "," + number_or_none(gpu.vram.raw()) + "," +
          number_or_none(gpu.milli.raw()) + "," + (gpu.sharing == Sharing::Alone ? "1" : "") + "," +
          number_or_none(spec.request.cpu.raw()) + "," + number_or_none(spec.request.host.raw()) +
-         "," + types + "," + number_or_none(spec.priority) + "," +
+         "," + joined(job.types) + "," + number_or_none(spec.priority) + "," +
          (spec.time_limit == kForever ? "" : seconds_text(spec.time_limit)) + "," +
-         (spec.deadline == kNever ? "" : seconds_text(spec.deadline)) + "\n";
+         (spec.deadline == kNever ? "" : seconds_text(spec.deadline));
 }
 
 }  // namespace
@@ -102,8 +110,13 @@ Expected<Trace> read_native(const Source& source) {
 std::string write_native(const Trace& trace) {
   std::string text =
       "job,user,model,submit_seconds,duration_seconds,gpus,vram_bytes,gpu_milli,alone,cpu_milli,"
-      "memory_bytes,types,priority,limit_seconds,deadline_seconds\n";
-  for (const TraceJob& job : trace.jobs) text += row_of(job);
+      "memory_bytes,types,priority,limit_seconds,deadline_seconds";
+  const auto follows = [](const TraceJob& job) { return !job.after.empty(); };
+  const bool has_after = std::ranges::any_of(trace.jobs, follows);  // else the file as ever
+  text += has_after ? ",after\n" : "\n";
+  for (const TraceJob& job : trace.jobs) {
+    text += row_of(job) + (has_after ? "," + joined(job.after) : "") + "\n";
+  }
   return text;
 }
 

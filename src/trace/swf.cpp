@@ -18,6 +18,7 @@ enum Field : std::size_t {
   kTimeLimit = 8,
   kUser = 11,
   kExecutable = 13,
+  kPreceding = 16,
 };
 
 Layout swf_layout() {
@@ -44,6 +45,7 @@ std::optional<TraceJob> job_of(Row& row) {
   if (row.integer(kTimeLimit, -1, kMost) > 0) job.spec.time_limit = row.duration(kTimeLimit);
   if (row.integer(kUser, -1, kMost) > 0) job.user = row.text(kUser);
   if (row.integer(kExecutable, -1, kMost) > 0) job.model = row.text(kExecutable);
+  if (row.integer(kPreceding, -1, kMost) > 0) job.after.emplace_back(row.text(kPreceding));
   return job;
 }
 

@@ -20,6 +20,7 @@ struct TraceJob {
   JobSpec spec;
   std::string user = {};   ///< Whose it is, a group where the file has those; "" for not said.
   std::string model = {};  ///< What it runs; "" for not said.
+  std::vector<std::string> after = {};  ///< Jobs by name that it comes after, where that is said.
   std::vector<std::string> types = {};  ///< GPU types it accepts; none: any. See accept_types().
 };
 

@@ -86,6 +86,9 @@ TEST_F(Sim, WhatIsWrongWithTheMachineIsNamed) {
               HasSubstr("--spread-penalty: '100%' is not N% with N from 0 to 99"));
   EXPECT_THAT(sim_small({"--memory-error", "+-100%"}).err, HasSubstr("--memory-error: '100%' is"));
   EXPECT_THAT(sim_small({"--memory-error", "+-20%"}).out, HasSubstr("by admission 0"));
+  EXPECT_THAT(sim_small({"--faults", "30d"}).err, HasSubstr("--faults: '30d' is not node-mtbf="));
+  EXPECT_THAT(sim_small({"--faults", "node-mtbf=20s,repair=1s"}).out,
+              HasSubstr("lost with a node"));
   EXPECT_THAT(sim_small({"--restart-cost", "soon"}).err, HasSubstr("--restart-cost: "));
   EXPECT_THAT(sim_small({"--checkpoint-every", "0s"}).err, HasSubstr("--checkpoint-every: "));
   EXPECT_THAT(sim_small({"--start-latency", "10s", "--checkpoint-every", "never"}).out,

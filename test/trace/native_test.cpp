@@ -42,6 +42,18 @@ TEST(Native, MemoryOrAComputeShareMeansSharing) {
   EXPECT_EQ(gpu(2).sharing, Sharing::Alone);
 }
 
+TEST(Native, WhomAJobComesAfterIsWrittenWhereAnyDoes) {
+  const auto trace =
+      native("job,submit_seconds,duration_seconds,gpus,after\na,0,1,1,\nb,0,1,1,\nc,1,1,1,a|b\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_THAT(trace->jobs.at(2).after, ElementsAre("a", "b"));
+  const std::string written = write_native(*trace);
+  EXPECT_THAT(native(written)->jobs.at(2).after, ElementsAre("a", "b"));
+  Trace alone = *trace;
+  alone.jobs.pop_back();
+  EXPECT_THAT(write_native(alone), testing::Not(HasSubstr("after")));
+}
+
 TEST(Native, WhatIsWrittenIsReadAgain) {
   Trace trace;
   TraceJob job{.name = "j,1",

@@ -1,0 +1,125 @@
+// Goal: nodes fail as often as stated, their jobs come again, and jobs that come after others wait
+// for them; all of it the same for the same seed.
+// Method: draws against their mean; runs worked out by hand or against what must hold.
+#include "sim/faults.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+#include "sim/dependencies.hpp"
+#include "sim/metrics.hpp"
+#include "sim/simulator.hpp"
+
+namespace berth::sim {
+namespace {
+
+trace::TraceJob job(const char* name, int submit, int run) {
+  trace::TraceJob job{.name = name,
+                      .submit = kStart + seconds(submit),
+                      .duration = seconds(run),
+                      .spec = {.user = UserId(1)}};
+  job.spec.request.gpu.count = GpuCount(1);
+  job.spec.request.gpu.sharing = Sharing::Alone;
+  return job;
+}
+
+TEST(Exponential, HasItsMeanAndItsShape) {
+  Rng rng(11);
+  constexpr int kDraws = 100'000;
+  double sum = 0;
+  int above = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const Duration time = draw_exponential(rng, hours(10));
+    sum += in_seconds(time);
+    above += time > hours(10) ? 1 : 0;
+  }
+  EXPECT_NEAR(sum / kDraws, 36'000, 360);
+  EXPECT_NEAR(static_cast<double>(above) / kDraws, 0.3679, 0.005);  // 1 / e
+}
+
+TEST(Faults, AreReadAsWritten) {
+  const auto model = parse_faults("repair=2h,node-mtbf=30d");
+  ASSERT_TRUE(model.has_value());
+  EXPECT_EQ(model->node_mtbf, hours(24 * 30));
+  EXPECT_EQ(model->repair, hours(2));
+  for (const char* text : {"", "30d", "repair=2h", "node-mtbf=soon", "gpu-mtbf=1d"}) {
+    EXPECT_EQ(parse_faults(text).error().message,
+              "--faults: '" + std::string(text) + "' is not node-mtbf=TIME,repair=TIME");
+  }
+}
+
+TEST(Faults, ANodeIsDownAndUpInTurn) {
+  const Cluster cluster = *trace::parse_cluster("2x1");
+  Faults faults(cluster, {.node_mtbf = hours(5), .repair = hours(1)}, 3, kStart);
+  std::vector<bool> up(2, true);
+  Instant before = kStart;
+  for (int i = 0; i < 50; ++i) {
+    const Instant at = faults.next();
+    EXPECT_GE(at, before);
+    before = at;
+    const auto change = faults.take(at);
+    ASSERT_TRUE(change.has_value());
+    EXPECT_NE(change->healthy, up[change->node.value()]);
+    up[change->node.value()] = change->healthy;
+    EXPECT_EQ(faults.all_up(), up[0] && up[1]);
+  }
+}
+
+TEST(Faults, JobsComeAgainAndTheirLostWorkIsCounted) {
+  trace::Trace trace;
+  for (int i = 0; i < 40; ++i) trace.jobs.push_back(job("j", 60 * i, 3 * 3600));
+  const Cluster cluster = *trace::parse_cluster("4x2");
+  Options options{.seed = 5, .faults = {.node_mtbf = hours(6), .repair = minutes(30)}};
+  options.explain_waits = true;
+  const auto run = [&] {
+    return *simulate(trace, cluster, *make_policy("fifo-skip", "first-fit"), options);
+  };
+  const Result result = run();
+  const Metrics metrics = measure(trace, cluster, result);
+  EXPECT_EQ(metrics.jobs, 40U);
+  EXPECT_EQ(result.dropped, 0U);
+  EXPECT_GT(metrics.machine->faults, 0);
+  double lost = 0;
+  double waited = 0;
+  double explained = 0;
+  for (const JobResult& one : result.jobs) {
+    lost += in_seconds(one.spent.ran) - 3 * 3600;  // what it ran beyond its work was in vain
+    waited += in_seconds(one.end - trace.jobs[one.job].submit - one.spent.ran);
+  }
+  for (const Duration time : *result.waits) explained += in_seconds(time);
+  EXPECT_NEAR(metrics.machine->lost_gpu_hours, lost / 3600, 1e-6);
+  EXPECT_NEAR(explained, waited, 1e-3);
+  EXPECT_GT((*result.waits)[static_cast<std::size_t>(WaitReason::Health)], Duration(0));
+  const Result same = run();
+  for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(result.jobs[i].end, same.jobs[i].end);
+}
+
+TEST(Dependencies, AJobWaitsForAllItComesAfter) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 100), job("b", 0, 300), job("c", 10, 50), job("d", 20, 5)};
+  trace.jobs[2].after = {"a", "b", "nobody"};
+  trace.jobs[3].after = {"c"};
+  const Cluster cluster = *trace::parse_cluster("1x4");
+  Options options{.dependencies = true};
+  options.explain_waits = true;
+  const auto result = simulate(trace, cluster, *make_policy("fifo-skip", "first-fit"), options);
+  EXPECT_EQ(result->jobs[2].start, kStart + seconds(300));
+  EXPECT_EQ(result->jobs[3].start, kStart + seconds(350));
+  EXPECT_EQ((*result->waits)[static_cast<std::size_t>(WaitReason::Dependency)], seconds(290 + 330));
+  options.dependencies = false;
+  const auto free = simulate(trace, cluster, *make_policy("fifo-skip", "first-fit"), options);
+  EXPECT_EQ(free->jobs[3].start, kStart + seconds(20));
+}
+
+TEST(Dependencies, ACircleIsSaid) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 100), job("b", 0, 300)};
+  trace.jobs[0].after = {"b"};
+  trace.jobs[1].after = {"a"};
+  const auto result = simulate(trace, *trace::parse_cluster("1x4"),
+                               *make_policy("fifo-skip", "first-fit"), {.dependencies = true});
+  EXPECT_EQ(result.error().message, "2 jobs never start; the first is job a");
+}
+
+}  // namespace
+}  // namespace berth::sim
