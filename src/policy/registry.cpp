@@ -111,11 +111,6 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
        PlacerFactory consolidated;
        return consolidated();
      }},
-    {"closest",
-     [] {
-       PlacerFactory closest;
-       return closest();
-     }},
     {"least-shared",
      [] {
        PlacerFactory least_shared;

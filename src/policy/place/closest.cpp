@@ -6,7 +6,8 @@
 // Reads: ask, fitting GPUs per node, switches.
 // Differs from the paper: nothing known; the locality levels of YARN's schedulers (node, rack, any)
 //   without their delays, which an order sets (order/capacity.cpp). Unlike `consolidated` it
-//   spreads a job that would fit one node. Cost: O(nodes log nodes).
+//   spreads a job that would fit one node. Part of `capacity`, not registered by itself.
+//   Cost: O(nodes log nodes).
 #include <algorithm>
 #include <memory>
 #include <vector>

@@ -9,9 +9,9 @@
 // Differs from the paper: YARN's capacity scheduler as Philly used it (Jeon et al., ATC 2019).
 //   Gangs are placed at once, where Philly held what it had, gave it back and tried again; so
 //   delays are times, not missed offers, and ours. No queue takes running jobs from another
-//   (Philly did, beyond 90 % use); no hierarchy of queues, no limit within one. Its placement is
-//   `closest`, whatever is asked for: others may choose distant GPUs though close ones are free.
-//   Cost: O(log users) per start, O(1) per job.
+//   (Philly did, beyond 90 % use); no hierarchy of queues, no limit within one. It has a
+//   placement of its own (place/closest.cpp): others may choose distant GPUs though close ones are
+//   free. Cost: O(log users) per start, O(1) per job.
 #include <map>
 
 #include "policy/pipeline.hpp"
