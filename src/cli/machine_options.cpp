@@ -145,6 +145,9 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
                   "Nodes fail and are repaired: node-mtbf=30d,repair=2h, means, drawn by the seed; "
                   "their jobs are submitted again.")
       ->group(group);
+  verb.add_option("--price", arguments.price,
+                  "Of an hour of a GPU with a tenant: 2.5, or by type v100=2.48,k80=0.45.")
+      ->group(group);
   verb.add_flag("--dependencies", arguments.dependencies,
                 "Jobs wait for those they come after, where the trace says it.")
       ->group(group);
@@ -153,6 +156,9 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
 Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
                             sim::Options& options) {
   if (auto done = read_costs(arguments, options.costs); !done) return done;
+  auto prices = sim::parse_prices(arguments.price);
+  if (!prices) return std::unexpected(prices.error());
+  options.prices = std::move(*prices);
   options.dependencies = arguments.dependencies;
   if (!arguments.faults.empty()) {
     const auto faults = sim::parse_faults(arguments.faults);

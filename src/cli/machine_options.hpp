@@ -29,6 +29,7 @@ struct MachineArguments {
   std::string memory_ramp;
   std::int32_t retries = 2;
   std::string faults;
+  std::string price;
   bool dependencies = false;
 };
 

@@ -15,7 +15,7 @@ double gpus_of(const trace::TraceJob& job) {
 }  // namespace
 
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result) {
-  MachineFigures figures;
+  MachineFigures figures{.cost = result.cost};
   for (const JobResult& job : result.jobs) {
     const trace::TraceJob& asked = trace.jobs[job.job];
     const double gpus = gpus_of(asked);
@@ -38,18 +38,28 @@ nlohmann::ordered_json to_json(const MachineFigures& figures, const Spread& run)
   for (std::size_t i = 0; i < kOomKinds; ++i) {
     ooms[std::string(word_for(static_cast<OomKind>(i)))] = figures.ooms[i];
   }
-  return {{"run_over_alone",
-           {{"mean", run.mean}, {"median", run.median}, {"p95", run.p95}, {"max", run.max}}},
-          {"gpu_hours", figures.gpu_hours},
-          {"shared_gpu_hours", figures.shared_gpu_hours},
-          {"ruled_gpu_hours", figures.ruled_gpu_hours},
-          {"overhead_gpu_hours", figures.overhead_gpu_hours},
-          {"lost_gpu_hours", figures.lost_gpu_hours},
-          {"timed_out", figures.timed_out},
-          {"ooms", ooms},
-          {"overruns", figures.overruns},
-          {"faults", figures.faults},
-          {"out_of_memory", figures.out_of_memory}};
+  nlohmann::ordered_json json = {
+      {"run_over_alone",
+       {{"mean", run.mean}, {"median", run.median}, {"p95", run.p95}, {"max", run.max}}},
+      {"gpu_hours", figures.gpu_hours},
+      {"shared_gpu_hours", figures.shared_gpu_hours},
+      {"ruled_gpu_hours", figures.ruled_gpu_hours},
+      {"overhead_gpu_hours", figures.overhead_gpu_hours},
+      {"lost_gpu_hours", figures.lost_gpu_hours},
+      {"timed_out", figures.timed_out},
+      {"ooms", ooms},
+      {"overruns", figures.overruns},
+      {"faults", figures.faults},
+      {"out_of_memory", figures.out_of_memory}};
+  if (figures.cost) json["cost"] = *figures.cost;
+  return json;
+}
+
+std::string cost_text(const MachineFigures& figures) {
+  if (!figures.cost) return "";
+  char text[64];
+  std::snprintf(text, sizeof text, "cost %.2f\n", *figures.cost);
+  return text;
 }
 
 std::string memory_text(const MachineFigures& figures) {
@@ -60,7 +70,7 @@ std::string memory_text(const MachineFigures& figures) {
   }
   return text + "; ended for overrun " + std::to_string(figures.overruns) + "; jobs failed " +
          std::to_string(figures.out_of_memory) + "; lost with a node " +
-         std::to_string(figures.faults) + "\n";
+         std::to_string(figures.faults) + "\n" + cost_text(figures);
 }
 
 std::string to_text(const MachineFigures& figures, const Spread& run) {

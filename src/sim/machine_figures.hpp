@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "sim/simulator.hpp"
@@ -19,6 +20,7 @@ struct MachineFigures {
   double lost_gpu_hours = 0;      ///< Work at full speed that was done in vain.
   std::int64_t timed_out = 0;     ///< Jobs that their time limit ended.
   std::array<std::int64_t, kOomKinds> ooms{};  ///< Attempts that died, by kind.
+  std::optional<double> cost;                  ///< In the prices' own money.
   std::int64_t faults = 0;                     ///< Attempts that died with a node.
   std::int64_t overruns = 0;                   ///< Attempts ended because the job took too much.
   std::int64_t out_of_memory = 0;              ///< Jobs that were not tried again.

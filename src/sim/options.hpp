@@ -9,6 +9,7 @@
 #include "sim/costs.hpp"
 #include "sim/faults.hpp"
 #include "sim/memory.hpp"
+#include "sim/prices.hpp"
 #include "sim/rates.hpp"
 
 namespace berth::sim {
@@ -27,6 +28,7 @@ struct Options {
   Costs costs;  ///< Its `can_suspend` stands for that of the settings.
   MemoryModel memory;
   FaultModel faults;
+  Prices prices;
   bool dependencies = false;       ///< Jobs wait for those they come after (TraceJob::after).
   bool record = false;             ///< Keep every stretch, for timelines and reports.
   bool explain_waits = false;      ///< Find out why jobs wait.
@@ -37,7 +39,7 @@ struct Options {
   /// True if the machine is other than perfect: there is more to measure.
   bool is_modelled() const {
     return !rates.is_plain() || rates.speeds.has_costs() || !costs.are_none() || memory.is_on ||
-           faults.is_on();
+           faults.is_on() || !prices.empty();
   }
 };
 

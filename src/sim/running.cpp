@@ -8,9 +8,12 @@ Running::Running(const trace::Trace& trace, const Cluster& cluster, const Option
     : trace_(trace),
       options_(options),
       watches_(options.is_modelled()),
+      cluster_(cluster),
       rates_(options.rates, trace, cluster),
       tenants_(cluster),
-      truths_(trace.jobs.size()) {
+      truths_(trace.jobs.size()),
+      busy_since_(cluster.gpus().size()),
+      busy_(cluster.type_names().size()) {
   for (std::size_t i = 0; i < truths_.size(); ++i) truths_[i].work = Work(trace.jobs[i].duration);
 }
 
@@ -26,6 +29,9 @@ void Running::fall_back(std::size_t job) {
 Duration Running::linger(std::size_t job) {
   truths_[job].spent.ran += options_.costs.stop;
   truths_[job].spent.overhead += options_.costs.stop;
+  for (const GpuId gpu : truths_[job].gpus) {
+    if (tenants_.on(gpu).empty()) busy_[cluster_.gpu(gpu).type] += options_.costs.stop;
+  }
   return options_.costs.stop;
 }
 
@@ -38,6 +44,9 @@ void Running::begin(std::size_t job, const Grant& grant, Instant now) {
   if (!watches_) return plan_end(job);
   truth.gpus.clear();
   for (const Share& share : grant.shares) truth.gpus.push_back(share.gpu);
+  for (const GpuId gpu : truth.gpus) {
+    if (tenants_.on(gpu).empty()) busy_since_[gpu.value()] = now;
+  }
   tenants_.add(job, truth.gpus);
   touch(truth);
   truth.pace = rates_.of(job, truth.gpus, tenants_);
@@ -58,6 +67,10 @@ void Running::pause(std::size_t job, Instant now) {
   ++truth.plan;
   if (!watches_) return;
   tenants_.remove(job, truth.gpus);
+  for (const GpuId gpu : truth.gpus) {
+    if (!tenants_.on(gpu).empty()) continue;
+    busy_[cluster_.gpu(gpu).type] += now - busy_since_[gpu.value()];
+  }
   touch(truth);
 }
 

@@ -45,6 +45,10 @@ class Running {
   bool runs(std::size_t job) const { return truths_[job].runs; }
   const Spent& spent(std::size_t job) const { return truths_[job].spent; }
 
+  /// GPU time with at least one tenant, by GPU type, up to the last stop on each; where the machine
+  /// is modelled.
+  const std::vector<Duration>& busy() const { return busy_; }
+
   /// Rates follow who is where. After everything that happens at an instant.
   void settle(Instant now);
   /// kNever if none runs.
@@ -80,9 +84,12 @@ class Running {
   const trace::Trace& trace_;
   const Options& options_;
   const bool watches_;  ///< Who is where; on a perfect machine nobody asks.
+  const Cluster& cluster_;
   Rates rates_;
   Tenants tenants_;
   std::vector<Truth> truths_;
+  std::vector<Instant> busy_since_;  ///< By GPU; of those with a tenant.
+  std::vector<Duration> busy_;
   std::vector<std::size_t> dirty_;
   std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
 };

@@ -68,6 +68,9 @@ class Replay {
     }
     result_.dropped = engine_.dropped();
     if (options_.explain_waits) result_.waits = waits_.times();
+    if (!options_.prices.empty()) {
+      result_.cost = cost_of(running_.busy(), engine_.view().cluster(), options_.prices);
+    }
     result_.is_modelled = options_.is_modelled();
     for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
     return std::move(result_);

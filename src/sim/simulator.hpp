@@ -61,6 +61,7 @@ struct Result {
   std::uint64_t steps = 0;
   std::uint64_t dropped = 0;       ///< Invalid decisions; a policy's bug.
   bool is_modelled = false;        ///< See Options::is_modelled().
+  std::optional<double> cost;      ///< Of the GPUs while they had a tenant, if there are prices.
   std::optional<WaitTimes> waits;  ///< Why jobs waited, if that was asked for.
 };
 

@@ -19,6 +19,7 @@ double hours(double seconds) { return seconds / 3600; }
 
 Point speed_against_cost(const Cluster& cluster, const PageRun& run) {
   const Metrics& m = run.metrics;
+  if (run.result.cost) return {hours(m.jct.mean), *run.result.cost};
   const auto gpus = static_cast<double>(cluster.gpu_count().raw());
   return {hours(m.jct.mean), gpus * hours(m.makespan)};
 }
@@ -63,7 +64,9 @@ double idle_share(const Cluster& cluster, const Result& result) {
 std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
   const char* const jct = "mean JCT, hours";
   const Chart charts[] = {
-      {{.title = "Speed against cost", .x = jct, .y = "GPU-hours until the end"},
+      {{.title = "Speed against cost",
+        .x = jct,
+        .y = runs.front().result.cost ? "cost" : "GPU-hours until the end"},
        speed_against_cost},
       {{.title = "Efficiency against fairness", .x = jct, .y = "unfairness (1 - Jain)"},
        efficiency_against_fairness},

@@ -97,6 +97,15 @@ TEST_F(CostsTest, AJobDisplacedBeforeItsFirstStepHasDoneNothing) {
   EXPECT_EQ(result_.jobs[0].spent.lost, seconds(0));
 }
 
+TEST_F(CostsTest, GpusCostWhileTheyHaveATenant) {
+  run({.costs = {.stop = seconds(30)}, .prices = *parse_prices("gpu=2,k80=1")});
+  EXPECT_DOUBLE_EQ(*metrics_.machine->cost, (1000 + 30 + 100 + 2600) * 2 / 3600.0);
+  run({.prices = *parse_prices("k80=1,0.5")});
+  EXPECT_DOUBLE_EQ(*metrics_.machine->cost, 3700 * 0.5 / 3600.0);
+  EXPECT_EQ(parse_prices("k80=cheap").error().message,
+            "--price: 'k80=cheap' is not a price, or TYPE=PRICE with commas");
+}
+
 TEST_F(CostsTest, ATimeLimitCountsTheTimeThatCostsTake) {
   trace_.jobs[1].spec.time_limit = seconds(110);
   run({.costs = {.start = seconds(20)}});
