@@ -30,10 +30,17 @@ using Structures =
                    Preempt, Resume, Migrate, Resize, Tune, Reserve, Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
+/// Members that follow from others and are not written. A GPU's gang follows from the grants, as
+/// its charges do; to write it would make snapshots of another format.
+template <class T>
+constexpr std::size_t kDerived = 0;
+template <>
+constexpr std::size_t kDerived<GpuUse> = 1;
+
 TYPED_TEST(Structure, NamesEveryMemberOnce) {
   TypeParam value{};
   const auto named = members(value);
-  EXPECT_EQ(std::tuple_size_v<decltype(named)>, kFields<TypeParam>);
+  EXPECT_EQ(std::tuple_size_v<decltype(named)> + kDerived<TypeParam>, kFields<TypeParam>);
   std::vector<const void*> places;
   std::apply([&](auto&... field) { (places.push_back(&field), ...); }, named);
   std::ranges::sort(places);
