@@ -73,7 +73,7 @@ class Page {
   const std::string& text() const { return text_; }
 
  private:
-  const Look& look_;
+  Look look_;
   std::string text_;
 };
 

@@ -249,13 +249,14 @@ Expected<Presenter::Part> Presenter::live_part(const Page& page) const {
   if (page.which == Which::Ended) return part;
   const ClusterView view = keeper_.engine().view();
   std::optional<JobId> last = page.beyond;
-  for (std::size_t looked = 0; const auto id = next_live(page, last); last = id) {
+  std::optional<JobId> next = next_live(page, last);
+  for (std::size_t looked = 0; next; last = next, next = next_live(page, last)) {
     if (part.rows.size() == page.most || ++looked > kMostLooked) {
       part.end = last;
       break;
     }
-    if (page.user && view.find(*id)->spec.user != *page.user) continue;
-    auto row = keeper_.store().job(*id);
+    if (page.user && view.find(*next)->spec.user != *page.user) continue;
+    auto row = keeper_.store().job(*next);
     if (!row) return std::unexpected(row.error());
     if (*row) part.rows.push_back(std::move(**row));
   }

@@ -105,11 +105,12 @@ int join_cgroup(const std::string& folder) {
   return write(file.number(), "0", 1) == 1 ? 0 : errno;  // 0 is the writer itself
 }
 
+/// Returns, as what its process exits with, only if it could not become the job.
 int run_job(void* what) {
   Plan& plan = *static_cast<Plan*>(what);
   plan.told.cgroup_error = join_cgroup(plan.order.cgroup);
   plan.told.failure = become_job(plan);
-  _exit(1);
+  return 1;
 }
 
 alignas(16) std::array<char, kJobStack> job_stack;
