@@ -103,26 +103,31 @@ std::vector<std::optional<Placement>> fill(const ClusterView& view,
   return places;
 }
 
-Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jobs,
-                         const Placer& placer) {
-  const auto places = fill(view, jobs, placer);
-  Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
+Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
+                  std::span<const std::optional<Placement>> places) {
+  Decisions decisions;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    repacked.wanted[i] = places[i].has_value();
-    if (!places[i] && is_running(*jobs[i])) {
-      repacked.decisions.list.push_back(Preempt{.job = jobs[i]->id});
-    }
+    if (!places[i] && is_running(*jobs[i])) decisions.list.push_back(Preempt{.job = jobs[i]->id});
   }
   Starter starter(view);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const Job& job = *jobs[i];
     if (!places[i]) continue;
     if (is_waiting(job.state)) {
-      starter.start_at(job, *places[i], repacked.decisions);
+      starter.start_at(job, *places[i], decisions);
     } else if (is_running(job) && placement_of(job.grant) != *places[i]) {
-      repacked.decisions.list.push_back(Migrate{.job = job.id, .placement = *places[i]});
+      decisions.list.push_back(Migrate{.job = job.id, .placement = *places[i]});
     }
   }
+  return decisions;
+}
+
+Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jobs,
+                         const Placer& placer) {
+  const auto places = fill(view, jobs, placer);
+  Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
+  for (std::size_t i = 0; i < jobs.size(); ++i) repacked.wanted[i] = places[i].has_value();
+  repacked.decisions = lead_to(view, jobs, places);
   return repacked;
 }
 
@@ -146,6 +151,14 @@ Repacked repack(const ClusterView& view, std::span<const JobId> list, const Plac
     jobs.push_back(job);
   }
   return by_number ? repack_by_number(view, jobs, placer) : repack_by_place(view, jobs, placer);
+}
+
+Decisions rearrange(const ClusterView& view, std::span<const JobId> list,
+                    std::span<const std::optional<Placement>> places) {
+  std::vector<const Job*> jobs;
+  jobs.reserve(list.size());
+  for (const JobId id : list) jobs.push_back(view.find(id));
+  return lead_to(view, jobs, places);
 }
 
 }  // namespace berth

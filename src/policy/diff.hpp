@@ -4,6 +4,7 @@
 // that order as if the cluster were empty, and says which decisions lead there from what is.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,5 +29,10 @@ struct Repacked {
 /// of the list is known to the view. Cost: O(list + running) and a placement per start; without a
 /// fungible placer one per job of the list.
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer);
+
+/// What leads from what is to these places, one per job of the list; a job without one is not to
+/// run. As repack() does it, in the order of the list.
+Decisions rearrange(const ClusterView& view, std::span<const JobId> list,
+                    std::span<const std::optional<Placement>> places);
 
 }  // namespace berth
