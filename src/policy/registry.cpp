@@ -54,6 +54,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("gittins", [](auto& k) { OrderFactory gittins; return gittins(k); }, kRotate),
     order("gittins-learned", [](auto& k) { OrderFactory gittins_learned; return gittins_learned(k); }, kRotate),
     whole("carma", [](auto& k) { PolicyFactory carma; return carma(k); }),
+    whole("gavel/isolated", [](auto& k) { PolicyFactory gavel; return gavel(k); }),
     order("fair-share", [](auto& k) { OrderFactory fair_share; return fair_share(k); }, kSkip),
     order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),
     whole("capacity", [](auto& k) { PolicyFactory capacity; return capacity(k); }),

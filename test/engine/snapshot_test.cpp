@@ -59,7 +59,8 @@ TEST_P(Snapshots, GoOnAsTheSavedEngineWould) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, Snapshots,
                          testing::Values("fifo-skip", "fifo-reserve", "srtf", "las", "fair-share",
-                                         "tiresias/shortest", "tiresias/dlas-gpu-2"),
+                                         "tiresias/shortest", "tiresias/dlas-gpu-2",
+                                         "gavel/isolated"),
                          [](const auto& test) {
                            std::string name(test.param);
                            std::ranges::replace_if(
