@@ -75,7 +75,7 @@ struct Received {
 };
 
 struct Standing {
-  std::int64_t divisor = 0;  ///< It is owed this part of the GPUs of a type; 0: not planned yet.
+  std::int64_t divisor = 0;  ///< It is owed the GPUs of a type over this; 0: not planned yet.
   Duration ran_before{0};    ///< Of its run time, what it had when it came into the round.
   std::vector<Received> types;
 };
@@ -83,7 +83,7 @@ struct Standing {
 /// A job of the round to be.
 struct Seat {
   JobId job;
-  Ask ask;  ///< On the type that it is on.
+  Ask ask;  ///< Of that one type of GPU.
   Placement place;
 };
 
