@@ -115,14 +115,41 @@ Expected<void> write_again(const Descriptor& log, const std::string& path) {
   return {};
 }
 
-/// Begins the log anew, so that nothing beyond its end, left by a power loss, can ever be taken for
-/// part of it. Where a reader is in the way, or a full disk, it goes on as it is.
-Expected<void> begin_log(const Connection& db) {
+/// A reader is in the way, or the disk is full: it goes on as it is.
+bool may_wait(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_FULL; }
+
+/// Moves the log into the file, so that the next write begins it anew. Returns: how long it was.
+Expected<int> empty_log(const Connection& db) {
+  int frames = 0;
   const int code =
-      sqlite3_wal_checkpoint_v2(db.raw(), "main", SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
-  const int primary = code & 0xff;
-  if (primary == SQLITE_OK || primary == SQLITE_BUSY || primary == SQLITE_FULL) return {};
+      sqlite3_wal_checkpoint_v2(db.raw(), "main", SQLITE_CHECKPOINT_RESTART, &frames, nullptr);
+  if (code == SQLITE_OK || may_wait(code)) return frames;
   return std::unexpected(db.error(code));
+}
+
+/// Changes nothing in it but the file's change counter.
+Expected<void> write_a_page(const Connection& db) {
+  std::int64_t version = 0;
+  {
+    Query query(db, "PRAGMA user_version");
+    if (query.next()) version = query.integer(0);
+    if (auto done = query.finish(); !done) return done;
+  }
+  return db.run(("PRAGMA user_version = " + std::to_string(version)).c_str());
+}
+
+/// Begins the log anew, so that nothing beyond its end, left by a power loss, can ever be taken for
+/// part of it. A log of which no frame is whole keeps its salts when it is written again, and old
+/// frames that go with them; one that was moved into the file gets others. So it gets one first.
+Expected<void> begin_log(const Connection& db, const Descriptor& log) {
+  const auto frames = empty_log(db);
+  if (!frames) return std::unexpected(frames.error());
+  if (*frames > 0 || ::lseek(log.number(), 0, SEEK_END) == 0) return {};
+  if (auto done = write_a_page(db); !done) {
+    return may_wait(sqlite3_errcode(db.raw())) ? Expected<void>() : done;
+  }
+  const auto emptied = empty_log(db);
+  return emptied ? Expected<void>() : std::unexpected(emptied.error());
 }
 
 Expected<std::int64_t> last_entry(const Connection& db) {
@@ -177,7 +204,7 @@ Expected<void> Store::State::start_writing() {
   if (!locked) return std::unexpected(locked.error());
   log = std::move(*locked);
   if (auto done = write_again(log, db.path()); !done) return done;
-  if (auto done = begin_log(db); !done) return done;
+  if (auto done = begin_log(db, log); !done) return done;
   if (auto done = upgrade(db); !done) return done;
   // The file and its log may be new names in their folder. SQLite waits for the folder only when it
   // waits for a log it has made, which sync() does in its place.

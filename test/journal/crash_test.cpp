@@ -195,6 +195,29 @@ TEST_F(Crash, ALogTornAtAnySectorHoldsAPrefix) {
   expect_prefixes(torn, 512, 5120);
 }
 
+/// With the same salts a frame written anew could make old ones behind it valid again, and with
+/// them commits that recovery has taken for lost.
+TEST_F(Crash, ALogWithoutAWholeFrameGetsOtherSalts) {
+  const std::string log = path_ + "-wal";
+  const auto salts = [&] { return read_file(log).substr(16, 8); };
+  const auto commit_and_die = [&](std::int64_t number) {
+    in_child([&] {
+      Store store = need_store(path_);
+      commit_one(store, number);
+      _exit(0);
+    });
+  };
+  commit_and_die(1);
+  commit_and_die(2);  // in a log begun anew: a first one has salts drawn by chance
+  const std::string before = salts();
+  std::string torn = read_file(log);
+  torn[40] = static_cast<char>(~torn[40]);  // in the header of the first frame
+  std::ofstream(log, std::ios::binary | std::ios::trunc) << torn;
+  ASSERT_EQ(whole_commits(need_store(path_, Access::ReadOnly)), 1);
+  commit_and_die(2);
+  EXPECT_NE(salts(), before);
+}
+
 /// Nothing but the mark of the mode is in the file yet: the tables themselves are in the log.
 TEST_F(Crash, ANewFileWithATornLogIsNewOrWhole) {
   const std::string fresh = scratch_ / "fresh.db";
