@@ -113,8 +113,8 @@ TEST(Attended, ASignalReachesTheGroup) {
   Daemon daemon;
   Client client(daemon.folder() / "s");
   daemon.start(attended(daemon, client,
-                        "sh -c 'trap \"echo child; exit\" USR1; echo ready; "
-                        "while :; do sleep 0.01; done' & trap 'echo parent' USR1; wait; wait"));
+                        "trap 'echo parent' USR1; sh -c 'trap \"echo child; exit\" USR1; "
+                        "echo ready; while :; do sleep 0.01; done' & wait; wait"));
   client.accept();
   client.output_until("ready\n");
   client.send(FrameKind::Signal, std::string(1, static_cast<char>(SIGUSR1)));
