@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "policy/best_node.hpp"
@@ -291,7 +292,7 @@ Choice Fgd::judge_part(NodeId node, const Ask& ask, const Trial& trial,
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     std::int64_t& share = after.free.shares[chosen_[i].value() - first.value()];
     const auto alike = [&](GpuId gpu) { return after.free.shares[gpu.value() - first.value()]; };
-    const auto before = std::ranges::subrange(chosen_.begin(), chosen_.begin() + i);
+    const auto before = std::span(chosen_).first(i);
     if (std::ranges::find(before, share, alike) != before.end()) continue;
     const std::int64_t was = share;
     share = std::max<std::int64_t>(0, share - share_of(ask, trial.cluster().gpu(chosen_[i])));
