@@ -55,7 +55,7 @@ struct Scenario {
   std::string place = "consolidated";
   Duration quantum = minutes(5);
   std::vector<std::int64_t> service;  ///< Of past jobs, in GPU-seconds.
-  std::vector<GoldenJob> jobs;  ///< By submit time; the i-th has JobId i + 1.
+  std::vector<GoldenJob> jobs;        ///< By submit time; the i-th has JobId i + 1.
   std::vector<Happening> happenings;
   Instant until = kNever;
 };

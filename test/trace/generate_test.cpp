@@ -19,7 +19,7 @@ struct Figures {
   double mean = 0;
   double gpu_hours = 0;  ///< Per job.
   std::int64_t largest = 0;
-  double gap = 0;    ///< Seconds between two submissions.
+  double gap = 0;   ///< Seconds between two submissions.
   double peak = 0;  ///< Share submitted from 6 to 8, the busiest hours of the file.
   double weekend = 0;
 };
