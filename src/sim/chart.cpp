@@ -17,10 +17,19 @@ constexpr double kRight = 16;
 constexpr double kTop = 34;
 constexpr double kBottom = 46;
 constexpr double kLegendRow = 16;
+constexpr std::size_t kLegendColumns = 3;
 constexpr std::array kColours = {"#2f6fb0", "#d1682c", "#3f8f4f", "#8a5fa8", "#b0413e",
                                  "#6b6b6b", "#b58b00", "#2b9c9c", "#c45a9a", "#7a5230"};
 
+/// When the colours are used up they come again with gaps in the line.
+constexpr std::array kDashes = {"", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 2.5\""};
+
 const char* colour(std::size_t i) { return kColours[i % kColours.size()]; }
+
+std::string stroke(std::size_t i) {
+  return "stroke=\"" + std::string(colour(i)) + "\"" +
+         kDashes[i / kColours.size() % kDashes.size()];
+}
 
 std::string number(double value, int digits = 1) {
   char text[32];
@@ -139,8 +148,8 @@ std::string axes_of(const Axes& axes, const Frame& frame) {
   return svg;
 }
 
-std::string polyline(const Line& line, const Frame& frame, const char* stroke) {
-  std::string svg = "<polyline fill=\"none\" stroke=\"" + std::string(stroke) + "\" points=\"";
+std::string polyline(const Line& line, const Frame& frame, const std::string& look) {
+  std::string svg = "<polyline fill=\"none\" " + look + " points=\"";
   for (const Point& point : line.points) {
     if (frame.shows(point)) svg += number(frame.x(point.x)) + "," + number(frame.y(point.y)) + " ";
   }
@@ -172,11 +181,23 @@ Label label_of(const std::string& name, double x, double y, std::span<const Labe
   return label;
 }
 
-std::string legend_row(std::size_t i, const std::string& name) {
-  const double y = kHeight + kLegendRow * (static_cast<double>(i) + 0.5);
-  return "<rect x=\"" + number(kLeft) + "\" y=\"" + number(y - 8) +
-         "\" width=\"10\" height=\"10\" fill=\"" + colour(i) + "\"/>\n" +
-         text_at(kLeft + 16, y + 1, "start", name);
+/// Row by row, in columns.
+std::string legend(std::span<const Line> lines) {
+  const double column = (kWidth - kLeft - kRight) / kLegendColumns;
+  std::string svg;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const double x = kLeft + column * static_cast<double>(i % kLegendColumns);
+    const double y = kHeight + kLegendRow * (static_cast<double>(i / kLegendColumns) + 0.5);
+    svg += "<line stroke-width=\"3\" " + stroke(i) + " x1=\"" + number(x) + "\" y1=\"" +
+           number(y - 3) + "\" x2=\"" + number(x + 16) + "\" y2=\"" + number(y - 3) + "\"/>\n" +
+           text_at(x + 21, y + 1, "start", lines[i].name);
+  }
+  return svg;
+}
+
+double legend_height(std::size_t lines) {
+  const std::size_t rows = (lines + kLegendColumns - 1) / kLegendColumns;
+  return kLegendRow * static_cast<double>(rows + 1);
 }
 
 }  // namespace
@@ -200,12 +221,10 @@ std::string escaped(const std::string& text) {
 std::string line_chart(const Axes& axes, std::span<const Line> lines) {
   const Frame frame(axes, lines);
   const bool has_legend = lines.size() > 1;
-  const double below = has_legend ? kLegendRow * static_cast<double>(lines.size() + 1) : 0;
+  const double below = has_legend ? legend_height(lines.size()) : 0;
   std::string svg = opened(kWidth, kHeight + below, axes.title) + axes_of(axes, frame);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    svg += polyline(lines[i], frame, colour(i));
-    if (has_legend) svg += legend_row(i, lines[i].name);
-  }
+  for (std::size_t i = 0; i < lines.size(); ++i) svg += polyline(lines[i], frame, stroke(i));
+  if (has_legend) svg += legend(lines);
   return svg + "</svg>\n";
 }
 
@@ -223,7 +242,7 @@ std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::str
   std::ranges::sort(front.points, {}, &Point::x);
   const Frame frame(axes, std::span(&all, 1));
   std::string svg = opened(kWidth, kHeight, axes.title) + axes_of(axes, frame);
-  svg += polyline(front, frame, "#999");
+  svg += polyline(front, frame, "stroke=\"#999\"");
   std::vector<Label> labels;
   for (std::size_t i = 0; i < dots.size(); ++i) {
     const auto& [name, dot] = dots[i];

@@ -1,5 +1,6 @@
 #include "sim/page.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -19,6 +20,7 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 1180p
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e4e4e4; }
 th:first-child, td:first-child { text-align: left; }
+td.best { font-weight: 600; color: #2a7a3b; }
 svg { width: 560px; max-width: 100%; margin: 0 12px 18px 0; vertical-align: top; }
 svg.wide { width: 1150px; }
 svg text { font: 11px system-ui, sans-serif; fill: #555; }
@@ -42,19 +44,54 @@ std::string cells(const std::vector<std::string>& words, const char* kind) {
   return row + "</tr>\n";
 }
 
-std::string table_of(std::span<const PageRun> runs) {
-  std::string html =
-      "<table>\n" + cells({"policy", "jobs", "mean JCT, h", "median", "p95", "mean wait, h", "p95",
-                           "slowdown", "fairness", "makespan, h", "allocated, %", "preemptions"},
-                          "th");
+struct Column {
+  const char* head;
+  double (*value)(const Metrics& metrics);
+  int digits;
+  enum { Less, More } better = Less;
+};
+
+double in_hours(double seconds) { return seconds / 3600; }
+
+constexpr Column kColumns[] = {
+    {"mean JCT, h", [](const Metrics& m) { return in_hours(m.jct.mean); }, 2},
+    {"median", [](const Metrics& m) { return in_hours(m.jct.median); }, 2},
+    {"p95", [](const Metrics& m) { return in_hours(m.jct.p95); }, 2},
+    {"mean wait, h", [](const Metrics& m) { return in_hours(m.wait.mean); }, 2},
+    {"p95", [](const Metrics& m) { return in_hours(m.wait.p95); }, 2},
+    {"slowdown", [](const Metrics& m) { return m.slowdown.mean; }, 1},
+    {"fairness", [](const Metrics& m) { return m.fairness; }, 3, Column::More},
+    {"makespan, h", [](const Metrics& m) { return in_hours(m.makespan); }, 1},
+    {"allocated, %", [](const Metrics& m) { return 100 * m.allocated; }, 1, Column::More},
+    {"preemptions", [](const Metrics& m) { return static_cast<double>(m.preemptions); }, 0}};
+
+/// The best figure of each column, as it is written: who differs only in what is not shown is as
+/// good.
+std::string best_of(const Column& column, std::span<const PageRun> runs) {
+  double best = column.value(runs.front().metrics);
   for (const PageRun& run : runs) {
-    const Metrics& m = run.metrics;
-    html += cells(
-        {run.names.policy, std::to_string(m.jobs), number(m.jct.mean / 3600, 2),
-         number(m.jct.median / 3600, 2), number(m.jct.p95 / 3600, 2), number(m.wait.mean / 3600, 2),
-         number(m.wait.p95 / 3600, 2), number(m.slowdown.mean, 1), number(m.fairness, 3),
-         number(m.makespan / 3600, 1), number(100 * m.allocated, 1), std::to_string(m.preemptions)},
-        "td");
+    const double value = column.value(run.metrics);
+    if (column.better == Column::More ? value > best : value < best) best = value;
+  }
+  return number(best, column.digits);
+}
+
+std::string table_of(std::span<const PageRun> runs) {
+  std::vector<std::string> heads = {"policy", "jobs"};
+  std::vector<std::string> best;
+  for (const Column& column : kColumns) {
+    heads.emplace_back(column.head);
+    best.push_back(runs.size() > 1 ? best_of(column, runs) : "");
+  }
+  std::string html = "<table>\n" + cells(heads, "th");
+  for (const PageRun& run : runs) {
+    html += "<tr><td>" + escaped(run.names.policy) + "</td><td>" +
+            std::to_string(run.metrics.jobs) + "</td>";
+    for (std::size_t i = 0; i < std::size(kColumns); ++i) {
+      const std::string text = number(kColumns[i].value(run.metrics), kColumns[i].digits);
+      html += (text == best[i] ? "<td class=\"best\">" : "<td>") + text + "</td>";
+    }
+    html += "</tr>\n";
   }
   return html + "</table>\n";
 }
@@ -67,15 +104,18 @@ std::string waits_of(std::span<const PageRun> runs) {
     return html + bar_chart("Mean wait by reason", bars_of(runs.front().metrics.waits));
   }
   std::vector<std::string> head = {"mean wait, h"};
-  for (const WaitFigure& figure : runs.front().metrics.waits) {
-    head.emplace_back(word_for(figure.reason));
+  std::vector<std::size_t> shown;  // reasons for which anybody waited
+  for (std::size_t i = 0; i < runs.front().metrics.waits.size(); ++i) {
+    const auto counts = [&](const PageRun& run) { return run.metrics.waits[i].mean > 0; };
+    if (std::ranges::none_of(runs, counts)) continue;
+    shown.push_back(i);
+    head.emplace_back(word_for(runs.front().metrics.waits[i].reason));
   }
+  if (shown.empty()) return html + "<p>Nobody waited.</p>\n";
   html += "<table>\n" + cells(head, "th");
   for (const PageRun& run : runs) {
     std::vector<std::string> row = {run.names.policy};
-    for (const WaitFigure& figure : run.metrics.waits) {
-      row.push_back(number(figure.mean / 3600, 2));
-    }
+    for (const std::size_t i : shown) row.push_back(number(run.metrics.waits[i].mean / 3600, 2));
     html += cells(row, "td");
   }
   return html + "</table>\n";

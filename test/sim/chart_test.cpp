@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 namespace berth::sim {
 namespace {
 
@@ -37,6 +40,17 @@ TEST(Chart, SeveralLinesHaveALegend) {
                                    {.name = "two & three", .points = {{1, 2}}}};
   EXPECT_THAT(line_chart({}, lines), HasSubstr("two &amp; three"));
   EXPECT_THAT(line_chart({}, std::span(lines).first(1)), Not(HasSubstr("one<")));
+}
+
+TEST(Chart, NoTwoOfTwentyFiveLinesLookAlike) {
+  std::vector<Line> lines(25, {.name = "l", .points = {{0, 1}}});
+  const std::string svg = line_chart({}, lines);
+  std::set<std::string> looks;
+  for (std::size_t at = svg.find("<polyline"); at != std::string::npos;
+       at = svg.find("<polyline", at + 1)) {
+    looks.insert(svg.substr(at, svg.find(" points", at) - at));
+  }
+  EXPECT_EQ(looks.size(), lines.size());
 }
 
 TEST(Chart, TheFrontJoinsWhatNothingBeats) {
