@@ -82,11 +82,14 @@ class Workers {
 
 Expected<std::string> study(const Arguments& arguments) {
   const std::filesystem::path folder = arguments.folder;
-  const auto theirs = load_published(folder / "fgd-expected");
+  const std::filesystem::path published = folder / "fgd-expected";
+  const auto theirs = std::filesystem::exists(published) ? load_published(published) : Curves();
   if (!theirs) return std::unexpected(theirs.error());
   std::map<std::string, Mix> mixes;
-  const auto names = arguments.mixes.empty() ? mixes_at_hand(folder, *theirs) : arguments.mixes;
-  for (const std::string& name : names) {
+  auto names = mixes_at_hand(folder);
+  if (!names) return std::unexpected(names.error());
+  if (!arguments.mixes.empty()) names = arguments.mixes;
+  for (const std::string& name : *names) {
     auto mix = load_mix(folder, name);
     if (!mix) return std::unexpected(mix.error());
     mixes.emplace(name, std::move(*mix));
@@ -103,7 +106,9 @@ int main(int count, char** words) {
   berth::fgd::Arguments arguments;
   CLI::App app(
       "The experiment of FGD (Weng et al., ATC 2023) with berth's placements, as Markdown.");
-  app.add_option("folder", arguments.folder, "Of the openb traces and fgd-expected.")->required();
+  app.add_option("folder", arguments.folder,
+                 "Of the openb traces and, if there is one, fgd-expected.")
+      ->required();
   app.add_option("--mix", arguments.mixes, "Only these: default, cpu100, ...")->delimiter(',');
   app.add_option("--seeds", arguments.seeds, "How many.")->check(CLI::Range(1, 10));
   app.add_option("--first-seed", arguments.first_seed, "From 42 to 51.")->check(CLI::Range(42, 51));

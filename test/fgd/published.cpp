@@ -1,7 +1,6 @@
 #include "fgd/published.hpp"
 
 #include <charconv>
-#include <set>
 #include <sstream>
 
 namespace berth::fgd {
@@ -63,14 +62,6 @@ Expected<Curves> load_published(const std::filesystem::path& folder) {
       read_curves(folder / "analysis_frag_discrete.csv.gz", &Curve::fragmented, curves);
   if (!fragmented) return std::unexpected(fragmented.error());
   return curves;
-}
-
-std::vector<std::string> mixes_at_hand(const std::filesystem::path& folder, const Curves& curves) {
-  std::set<std::string> mixes;
-  for (const auto& [name, curve] : curves) {
-    if (std::filesystem::exists(tasks_file(folder, name.mix))) mixes.insert(name.mix);
-  }
-  return {mixes.begin(), mixes.end()};
 }
 
 }  // namespace berth::fgd

@@ -24,7 +24,4 @@ using Curves = std::map<RunName, Curve>;
 /// Errors: NotFound for a file that is not there; BadData naming file and line.
 Expected<Curves> load_published(const std::filesystem::path& folder);
 
-/// The mixes that have both a list of tasks in `folder` and published figures, by name.
-std::vector<std::string> mixes_at_hand(const std::filesystem::path& folder, const Curves& curves);
-
 }  // namespace berth::fgd

@@ -22,7 +22,8 @@ std::string number(double value, int digits = 2) {
 /// Ours, then theirs in brackets where it differs; bold where it differs too much.
 std::string words(const Cell& cell) {
   const std::string ours = number(cell.ours);
-  const std::string theirs = number(cell.theirs);
+  if (!cell.theirs) return ours;
+  const std::string theirs = number(*cell.theirs);
   if (ours == theirs) return ours;
   return (cell.is_inside() ? ours : "**" + ours + "**") + " (" + theirs + ")";
 }
@@ -31,6 +32,10 @@ std::set<std::string> mixes_of(const Curves& curves) {
   std::set<std::string> mixes;
   for (const auto& [name, curve] : curves) mixes.insert(name.mix);
   return mixes;
+}
+
+bool is_published(const Curves& theirs, const std::string& mix) {
+  return mixes_of(theirs).contains(mix);
 }
 
 template <class Visit>
@@ -74,13 +79,14 @@ std::string outside(const Findings& findings, const Curves& theirs) {
   std::string list;
   for_each_cell(findings, theirs,
                 [&](const RunName& name, Measure measure, std::size_t load, const Cell& cell) {
+                  if (!cell.theirs) return;
                   ++all;
                   if (cell.is_inside()) return;
                   ++count;
                   list += "- " + name.mix + ", " + name.way.substr(3) + ", " +
                           (measure == Measure::Allocated ? "allocated" : "fragmented") + " at " +
                           std::to_string(load) + " %: " + number(cell.ours) + ", published " +
-                          number(cell.theirs) + ", tolerance " + number(cell.tolerance) + "\n";
+                          number(*cell.theirs) + ", tolerance " + number(cell.tolerance) + "\n";
                 });
   return std::to_string(count) + " of " + std::to_string(all) +
          " means lie outside the larger of 0.3 points and three standard errors.\n" +
@@ -97,7 +103,9 @@ std::string matches(const Findings& findings, const Curves& theirs) {
     int exact = 0;
     for (const auto& [name, curve] : findings.ours) {
       if (name.way != way.published) continue;
-      const Match match = match_of(curve, theirs.at(name));
+      const auto published = theirs.find(name);
+      if (published == theirs.end()) continue;
+      const Match match = match_of(curve, published->second);
       sum = {.equal = sum.equal + match.equal, .all = sum.all + match.all};
       ++runs;
       if (match.equal == match.all) ++exact;
@@ -121,11 +129,14 @@ std::string matches_by_mix(const Findings& findings, const Curves& theirs) {
   }
   text += "\n" + rule + "\n";
   for (const std::string& mix : mixes_of(findings.ours)) {
+    if (!is_published(theirs, mix)) continue;
     text += "| " + mix + " |";
     for (const Way& way : kWays) {
       const auto is_met = [&](const auto& run) {
         if (run.first.mix != mix || run.first.way != way.published) return false;
-        const Match match = match_of(run.second, theirs.at(run.first));
+        const auto published = theirs.find(run.first);
+        if (published == theirs.end()) return false;
+        const Match match = match_of(run.second, published->second);
         return match.equal == match.all;
       };
       text += " " + std::to_string(std::ranges::count_if(findings.ours, is_met)) + " |";
@@ -176,27 +187,34 @@ Fragmented are GPUs, in parts, that the typical tasks cannot use (`src/policy/fr
 
 }  // namespace
 
-bool Cell::is_inside() const { return std::abs(ours - theirs) <= tolerance + 1e-9; }
+bool Cell::is_inside() const { return !theirs || std::abs(ours - *theirs) <= tolerance + 1e-9; }
 
 Cell cell_of(const Curves& ours, const Curves& theirs, const RunName& name, Measure measure,
              std::size_t load) {
   constexpr double kLeast = 0.3;
   Cell cell;
+  double sum = 0;
   double squares = 0;
   double count = 0;
+  bool is_published = true;
   for (const auto& [run, curve] : ours) {
     if (run.mix != name.mix || run.way != name.way) continue;
-    const double published = value(theirs.at(run), measure, load);
     cell.ours += value(curve, measure, load);
-    cell.theirs += published;
-    squares += published * published;
     ++count;
+    const auto published = theirs.find(run);
+    is_published = is_published && published != theirs.end();
+    if (!is_published) continue;
+    const double figure = value(published->second, measure, load);
+    sum += figure;
+    squares += figure * figure;
   }
   if (count == 0) return cell;
   cell.ours /= count;
-  cell.theirs /= count;
-  const double variance = squares / count - cell.theirs * cell.theirs;
+  if (!is_published) return cell;
+  const double mean = sum / count;
+  const double variance = squares / count - mean * mean;
   const double sample = count > 1 ? std::max(0.0, variance) * count / (count - 1) : 0;
+  cell.theirs = mean;
   cell.tolerance = std::max(kLeast, 3 * std::sqrt(sample / count));
   return cell;
 }
@@ -220,7 +238,7 @@ std::string report(const Findings& findings, const Curves& theirs) {
   text += kWhatDiffers;
   text += kHowToRead;
   for (const std::string& mix : mixes_of(findings.ours)) {
-    text += "### " + mix + "\n\n";
+    text += "### " + mix + (is_published(theirs, mix) ? "" : " (nothing published)") + "\n\n";
     text += table(findings, theirs, mix, Measure::Allocated);
     text += table(findings, theirs, mix, Measure::Fragmented);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,14 @@ inline constexpr auto kLoads = std::to_array<std::size_t>({90, 95, 100, 110, 120
 /// One figure: the mean over the seeds, ours and theirs.
 struct Cell {
   double ours = 0;
-  double theirs = 0;
-  double tolerance = 0;  ///< The larger of 0.3 points and three standard errors of theirs.
-  bool is_inside() const;
+  std::optional<double> theirs;  ///< Nothing if not all of these runs were published.
+  double tolerance = 0;          ///< The larger of 0.3 points and three standard errors of theirs.
+  bool is_inside() const;        ///< Nothing published is nothing missed.
 };
 
 enum class Measure : std::uint8_t { Allocated, Fragmented };
 
-/// Of the seeds that `ours` has. Requires: `theirs` has those too.
+/// Of the seeds that `ours` has.
 Cell cell_of(const Curves& ours, const Curves& theirs, const RunName& name, Measure measure,
              std::size_t load);
 

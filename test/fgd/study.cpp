@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "core/view.hpp"
@@ -18,6 +19,13 @@
 namespace berth::fgd {
 
 namespace {
+
+constexpr std::string_view kTasks = "openb_pod_list_";
+
+std::filesystem::path packed_or_plain(const std::filesystem::path& name) {
+  const std::filesystem::path plain = name.string() + ".csv";
+  return std::filesystem::exists(plain) ? plain : std::filesystem::path(name.string() + ".csv.gz");
+}
 
 /// Thousandths of GPUs in all.
 std::int64_t asked(const trace::TraceJob& task) {
@@ -234,13 +242,23 @@ Expected<std::string> text_of(const std::filesystem::path& path) {
   return trace::unpacked({std::istreambuf_iterator(file), {}}, path.string());
 }
 
-std::filesystem::path tasks_file(const std::filesystem::path& folder, const std::string& mix) {
-  return folder / ("openb_pod_list_" + mix + ".csv.gz");
+Expected<std::vector<std::string>> mixes_at_hand(const std::filesystem::path& folder) {
+  std::error_code failed;
+  const std::filesystem::directory_iterator files(folder, failed);
+  if (failed) return fail(ErrorCode::NotFound, folder.string() + ": " + failed.message());
+  std::set<std::string> mixes;
+  for (const auto& file : files) {
+    const std::string name = file.path().filename();
+    const std::size_t end = name.find(".csv");
+    if (!name.starts_with(kTasks) || end == std::string::npos) continue;
+    mixes.insert(name.substr(kTasks.size(), end - kTasks.size()));
+  }
+  return std::vector(mixes.begin(), mixes.end());
 }
 
 Expected<Mix> load_mix(const std::filesystem::path& folder, const std::string& mix) {
-  const std::filesystem::path nodes = folder / "openb_node_list_gpu_node.csv.gz";
-  const std::filesystem::path tasks = tasks_file(folder, mix);
+  const std::filesystem::path nodes = packed_or_plain(folder / "openb_node_list_gpu_node");
+  const std::filesystem::path tasks = packed_or_plain(folder / (std::string(kTasks) + mix));
   auto node_text = text_of(nodes);
   if (!node_text) return std::unexpected(node_text.error());
   auto task_text = text_of(tasks);

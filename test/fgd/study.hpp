@@ -40,8 +40,9 @@ struct Mix {
 /// A file's text, unpacked. Errors: NotFound naming a file that cannot be read.
 Expected<std::string> text_of(const std::filesystem::path& path);
 
-/// Where the list of tasks of a mix lies in the folder of the traces.
-std::filesystem::path tasks_file(const std::filesystem::path& folder, const std::string& mix);
+/// The mixes that have a list of tasks in `folder`, published figures or not, by name.
+/// Errors: NotFound if there is no such folder.
+Expected<std::vector<std::string>> mixes_at_hand(const std::filesystem::path& folder);
 
 /// Errors: what reading the files says.
 Expected<Mix> load_mix(const std::filesystem::path& folder, const std::string& mix);

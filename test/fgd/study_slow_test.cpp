@@ -63,8 +63,8 @@ TEST_F(FgdStudy, RandomIsAsTheirs) {
   for (const Measure measure : {Measure::Allocated, Measure::Fragmented}) {
     for (const std::size_t load : kLoads) {
       const Cell cell = cell_of(ours, theirs_, name, measure, load);
-      EXPECT_TRUE(cell.is_inside()) << load << " %: " << cell.ours << ", published " << cell.theirs
-                                    << ", tolerance " << cell.tolerance;
+      EXPECT_TRUE(cell.is_inside()) << load << " %: " << cell.ours << ", published "
+                                    << cell.theirs.value_or(0) << ", tolerance " << cell.tolerance;
     }
   }
 }
