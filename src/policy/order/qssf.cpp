@@ -21,56 +21,31 @@
 
 #include "core/bytes.hpp"
 #include "policy/registry.hpp"
+#include "policy/run_history.hpp"
 
 namespace berth {
 
 namespace {
 
-constexpr std::int64_t kWindow = 32;
-constexpr std::size_t kMostMeans = 16'384;
-constexpr std::int64_t kMostLessons = std::int64_t{1} << 60;
-constexpr Duration kLongestRun = hours(24) * 365 * 150;
 constexpr std::int64_t kEstimateTenths = 9;
-
-/// Whose run times a mean is of: -1 for any user or any number of GPUs, 0 for any program.
-struct Kind {
-  std::int64_t user = -1;
-  std::int64_t program = 0;
-  std::int64_t gpus = -1;
-  auto operator<=>(const Kind&) const = default;
-};
-
-struct Mean {
-  Duration run{0};
-  std::int64_t times = 0;
-  std::int64_t latest = 0;  ///< Of all lessons; the one not renewed for longest is forgotten.
-};
 
 /// A job with a berth, as it was when last seen.
 struct Watched {
   Instant seen;
   Duration ran{0};
-  std::int64_t user = 0;
-  std::int64_t program = 0;
-  std::int64_t gpus = 0;
+  RunTraits job;
 };
 
-/// The kinds a job is of, the most telling first.
-std::array<Kind, 6> kinds_of(const Watched& job) {
-  return {{{job.user, job.program, job.gpus},
-           {job.user, job.program, -1},
-           {job.user, 0, job.gpus},
-           {job.user, 0, -1},
-           {-1, 0, job.gpus},
-           {-1, 0, -1}}};
+RunTraits traits_of(const JobView& job, const ClusterView& view) {
+  return {.user = static_cast<std::int64_t>(job.user().value()),
+          .program = static_cast<std::int64_t>(view.company().of(job.id()).value()),
+          .gpus = job.gpus().raw()};
 }
 
 Watched look_at(const JobView& job, const ClusterView& view) {
   return {.seen = view.now(),
-          .ran = std::min(job.ran(), kLongestRun),
-          .user = static_cast<std::int64_t>(job.user().value()),
-          .program = static_cast<std::int64_t>(view.company().of(job.id()).value()),
-          .gpus = job.gpus().raw()};
+          .ran = std::min(job.ran(), RunHistory::kLongestRun),
+          .job = traits_of(job, view)};
 }
 
 /// What a waiting job was expected to need when it was submitted, and what that was told from.
@@ -90,12 +65,13 @@ class Qssf final : public Order {
       if (view.knows(id)) continue;
       ended.push_back(last);
       const Duration since = std::max(Duration::zero(), view.now() - last.seen);
-      ended.back().ran = std::min(last.ran + std::min(since, kLongestRun), kLongestRun);
+      ended.back().ran =
+          std::min(last.ran + std::min(since, RunHistory::kLongestRun), RunHistory::kLongestRun);
     }
     std::ranges::sort(ended, {}, [](const Watched& job) {  // by what they are, not by their ids
-      return std::tuple(job.user, job.program, job.gpus, job.ran);
+      return std::tuple(job.job, job.ran);
     });
-    for (const Watched& job : ended) learn(job);
+    for (const Watched& job : ended) history_.learn(job.job, job.ran);
     watched_.clear();
     for (const JobId id : view.running()) {
       watched_.emplace(id, look_at(view.job(id), view));
@@ -132,7 +108,7 @@ class Qssf final : public Order {
       expected_.erase(id);
       return;
     }
-    const Watched now = look_at(view.job(id), view);
+    const RunTraits now = traits_of(view.job(id), view);
     const auto known = expected_.find(id);
     const bool same = known != expected_.end() && known->second.estimate == job->spec.estimate &&
                       known->second.program == now.program && known->second.gpus == now.gpus;
@@ -149,41 +125,16 @@ class Qssf final : public Order {
 
   Duration run_time_of(const JobView& job, const ClusterView& view) const {
     const Duration estimate = job.spec().estimate;
-    const Duration mean = mean_of(look_at(job, view));
+    const Duration mean = history_.expected(traits_of(job, view));
     if (mean == kForever && estimate == kForever) return Duration::zero();
     if (mean == kForever || estimate == kForever) return std::min(mean, estimate);
     return estimate / 10 * kEstimateTenths + mean / 10 * (10 - kEstimateTenths);
   }
 
-  Duration mean_of(const Watched& job) const {
-    for (const Kind& kind : kinds_of(job)) {
-      const auto found = means_.find(kind);
-      if (found != means_.end()) return found->second.run;
-    }
-    return kForever;
-  }
-
-  void learn(const Watched& job) {
-    ++lessons_;
-    const std::array<Kind, 6> kinds = kinds_of(job);
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-      if (std::find(kinds.begin(), kinds.begin() + i, kinds[i]) != kinds.begin() + i) continue;
-      Mean& mean = means_[kinds[i]];
-      mean.times = std::min(mean.times + 1, kWindow);
-      mean.run += (job.ran - mean.run) / mean.times;
-      mean.latest = lessons_;
-    }
-    while (means_.size() > kMostMeans) {
-      means_.erase(std::ranges::min_element(means_, {},
-                                            [](const auto& entry) { return entry.second.latest; }));
-    }
-  }
-
-  std::map<Kind, Mean> means_;
+  RunHistory history_;
   std::map<JobId, Watched> watched_;
   std::map<JobId, Need> expected_;  ///< Of waiting jobs.
-  std::int64_t lessons_ = 0;
-  bool fresh_ = true;  ///< Nothing seen yet since it was made or restored.
+  bool fresh_ = true;               ///< Nothing seen yet since it was made or restored.
 };
 
 void put(ByteWriter& out, const std::array<std::int64_t, 3>& fields) {
@@ -192,16 +143,11 @@ void put(ByteWriter& out, const std::array<std::int64_t, 3>& fields) {
 
 Snapshot Qssf::save() const {
   ByteWriter out;
-  out.integer(lessons_);
-  out.integer(std::ssize(means_));
-  for (const auto& [kind, mean] : means_) {
-    put(out, {kind.user, kind.program, kind.gpus});
-    put(out, {micros(mean.run), mean.times, mean.latest});
-  }
+  history_.save(out);
   out.integer(std::ssize(watched_));
   for (const auto& [id, job] : watched_) {
     out.integer(static_cast<std::int64_t>(id.value()));
-    put(out, {job.user, job.program, job.gpus});
+    put(out, {job.job.user, job.job.program, job.job.gpus});
     out.integer(micros(job.seen));
     out.integer(micros(job.ran));
   }
@@ -214,30 +160,19 @@ Snapshot Qssf::save() const {
   return out.take();
 }
 
-bool is_run_time(Duration time) { return time >= Duration::zero() && time <= kLongestRun; }
-
 Expected<void> Qssf::restore(const Snapshot& bytes) {
   if (bytes.empty()) return {};
-  means_.clear();
   watched_.clear();
   expected_.clear();
   ByteReader in(bytes);
-  lessons_ = in.integer();
   fresh_ = true;
-  bool sane = lessons_ >= 0 && lessons_ <= kMostLessons;
-  for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
-    const Kind kind{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
-    const Mean mean{.run = Duration(in.integer()), .times = in.integer(), .latest = in.integer()};
-    sane = is_run_time(mean.run) && mean.times >= 1 && mean.times <= kWindow &&
-           mean.latest <= lessons_ && means_.size() < kMostMeans;
-    means_.emplace(kind, mean);
-  }
+  bool sane = history_.restore(in);
   for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
     const JobId id(static_cast<JobId::rep>(in.integer()));
-    Watched job{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
-    job.seen = instant_from_micros(in.integer());
-    job.ran = Duration(in.integer());
-    sane = is_run_time(job.ran) && job.seen >= kStart;
+    const RunTraits traits{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
+    const Watched job{
+        .seen = instant_from_micros(in.integer()), .ran = Duration(in.integer()), .job = traits};
+    sane = job.ran >= Duration::zero() && job.ran <= RunHistory::kLongestRun && job.seen >= kStart;
     watched_.emplace(id, job);
   }
   for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {

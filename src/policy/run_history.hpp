@@ -1,0 +1,57 @@
+// How long jobs ran before, so how long the next one like them may run: the rolling estimator of
+// Helios (Hu et al., SC 2021), in integers.
+//
+// A mean is kept of the runs of every user's program on as many GPUs, of the program, of the user
+// on as many GPUs, of the user, of anybody on as many GPUs, and of all; the first of these that
+// knows a run tells. A mean is over all runs up to 32 and moves by a 32nd of the difference from
+// then on. A value type, bounded: the means not renewed for longest are forgotten.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/bytes.hpp"
+#include "core/time.hpp"
+
+namespace berth {
+
+/// What tells runs apart. Program 0 is one that nobody named.
+struct RunTraits {
+  std::int64_t user = 0;
+  std::int64_t program = 0;
+  std::int64_t gpus = 0;
+  auto operator<=>(const RunTraits&) const = default;
+};
+
+class RunHistory {
+ public:
+  static constexpr Duration kLongestRun = hours(24) * 365 * 150;
+
+  /// A job like this ended after `ran`, of which kLongestRun counts at most.
+  void learn(const RunTraits& job, Duration ran);
+  /// What one like this is expected to run for; kForever if nothing has ended yet.
+  Duration expected(const RunTraits& job) const;
+
+  void save(ByteWriter& out) const;
+  /// Returns: false if this is not what save() wrote; then it is of no more use.
+  bool restore(ByteReader& in);
+
+ private:
+  /// Of a user's program, or -1 for any user or any number of GPUs, 0 for any program.
+  using Kind = RunTraits;
+  struct Mean {
+    Duration run{0};
+    std::int64_t times = 0;
+    std::int64_t latest = 0;  ///< Of all lessons.
+  };
+
+  void forget_the_oldest();
+
+  std::map<Kind, Mean> means_;
+  std::set<std::pair<std::int64_t, Kind>> by_age_;  ///< Of `means_`, by their latest lesson.
+  std::int64_t lessons_ = 0;
+};
+
+}  // namespace berth
