@@ -57,8 +57,8 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
                   "How strictly memory is looked after: guarantee, declared, free-memory, none.")
       ->capture_default_str();
   verb.add_option("--estimates", arguments.estimates,
-                  "What policies are told of run times: exact, none, +-N% of the truth, or as "
-                  "wrong as the model of helios was.")
+                  "What policies are told of run times: exact, none, +-N% of the truth, learned "
+                  "from the jobs that ended before, or as wrong as the model of helios was.")
       ->capture_default_str();
   verb.add_option("--load", arguments.load, "Arrivals come this many times as fast.")
       ->check(CLI::Range(kLeastLoad, kMostLoad))
@@ -91,7 +91,9 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
   sim::apply_load(input->trace, arguments.load);
   sim::apply_estimates(input->trace, *estimates, arguments.seed);
   sim::Options options{.settings = {.admission = {.mode = *mode}},
-                       .told = sim::Told::AsStated,
+                       .told = estimates->kind == sim::Estimates::Kind::Learned
+                                   ? sim::Told::Learned
+                                   : sim::Told::AsStated,
                        .seed = arguments.seed};
   if (auto done = read_machine(arguments.machine, input->trace, options); !done) {
     return std::unexpected(done.error());

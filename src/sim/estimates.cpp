@@ -46,6 +46,7 @@ std::int64_t error_of(const Estimates& estimates, Rng& rng) {
 Expected<Estimates> parse_estimates(std::string_view text) {
   if (text == "exact") return Estimates{Estimates::Kind::Even};
   if (text == "none") return Estimates();
+  if (text == "learned") return Estimates{Estimates::Kind::Learned};
   if (text == "helios") return Estimates{Estimates::Kind::Helios};
   std::string_view digits = text;
   if (digits.starts_with("+-")) digits.remove_prefix(2);
@@ -58,14 +59,15 @@ Expected<Estimates> parse_estimates(std::string_view text) {
   }
   return fail(ErrorCode::InvalidArgument,
               "--estimates: '" + std::string(text) +
-                  "' is not exact, none, helios, or +-N% with N from 0 to " +
+                  "' is not exact, none, learned, helios, or +-N% with N from 0 to " +
                   std::to_string(kMost));
 }
 
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed) {
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     trace::TraceJob& job = trace.jobs[i];
-    const bool is_none = estimates.kind == Estimates::Kind::None;
+    const bool is_none =
+        estimates.kind == Estimates::Kind::None || estimates.kind == Estimates::Kind::Learned;
     job.spec.estimate = is_none ? kForever : job.duration;
     if (is_none || estimates == Estimates{Estimates::Kind::Even}) continue;
     Rng rng(seed, i);
@@ -74,6 +76,24 @@ void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint6
         static_cast<double>(micros(job.duration)) * static_cast<double>(ppm) / 1e6;
     job.spec.estimate = std::max(Duration(1), Duration(std::llround(scaled)));
   }
+}
+
+Learner::Learner(const trace::Trace& trace) : trace_(trace) {
+  for (const trace::TraceJob& job : trace.jobs) {
+    if (!job.model.empty()) models_.try_emplace(job.model, std::ssize(models_) + 1);
+  }
+}
+
+Duration Learner::estimate(std::size_t job) const {
+  return std::max(Duration(1), history_.expected(traits_of(job)));
+}
+
+RunTraits Learner::traits_of(std::size_t job) const {
+  const trace::TraceJob& asked = trace_.jobs[job];
+  const auto model = models_.find(asked.model);
+  return {.user = static_cast<std::int64_t>(asked.spec.user.value()),
+          .program = model == models_.end() ? 0 : model->second,
+          .gpus = asked.spec.request.gpu.count.raw()};
 }
 
 void apply_load(trace::Trace& trace, double load) {

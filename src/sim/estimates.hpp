@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/error.hpp"
+#include "policy/run_history.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
@@ -13,9 +16,10 @@ namespace berth::sim {
 /// How far a run time estimate may be from the truth.
 struct Estimates {
   enum class Kind : std::uint8_t {
-    None,    ///< There is none.
-    Even,    ///< By at most `percent`, evenly.
-    Helios,  ///< As the model of Helios (Hu et al., SC 2021) was: see apply_estimates().
+    None,     ///< There is none.
+    Even,     ///< By at most `percent`, evenly.
+    Helios,   ///< As the model of Helios (Hu et al., SC 2021) was: see apply_estimates().
+    Learned,  ///< From the jobs that ended before: see Learner.
   };
   Kind kind = Kind::None;
   std::int64_t percent = 0;
@@ -23,15 +27,35 @@ struct Estimates {
   bool operator==(const Estimates&) const = default;
 };
 
-/// `exact`, `none`, `helios`, or `+-30%` (also `30%`). Errors: InvalidArgument naming the text and
-/// the range, 0 to 99.
+/// `exact`, `none`, `learned`, `helios`, or `+-30%` (also `30%`). Errors: InvalidArgument naming
+/// the text and the range, 0 to 99.
 Expected<Estimates> parse_estimates(std::string_view text);
 
 /// Sets each job's estimate: its run time times a number drawn evenly from 1 - N% to 1 + N%, the
 /// same for a job by seed and place in the trace. For Helios the error is drawn from its artefact's
 /// steps: a tenth of jobs within 10 %, four tenths from there to 50 %, two to 100 %, two to 1000 %
-/// and one to 10,000 %, either way, never below nothing.
+/// and one to 10,000 %, either way, never below nothing. For Learned there is none yet.
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed);
+
+/// Predicts run times during a run from what has ended by then, as qssf does
+/// (policy/run_history.hpp); a job's program is its model. Jobs are indices in the trace.
+class Learner {
+ public:
+  /// Requires: the trace outlives it.
+  explicit Learner(const trace::Trace& trace);
+
+  /// It is over, and had its GPUs for so long.
+  void learn(std::size_t job, Duration ran) { history_.learn(traits_of(job), ran); }
+  /// kForever before anything has ended.
+  Duration estimate(std::size_t job) const;
+
+ private:
+  RunTraits traits_of(std::size_t job) const;
+
+  const trace::Trace& trace_;
+  std::map<std::string, std::int64_t> models_;  ///< Numbered from 1.
+  RunHistory history_;
+};
 
 /// Submissions `load` times as close together, from the first one on. Requires: load > 0.
 void apply_load(trace::Trace& trace, double load);

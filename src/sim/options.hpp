@@ -20,6 +20,7 @@ enum class Told : std::uint8_t {
   AsStated,  ///< The jobs' own estimates (JobSpec::estimate), or that there is none.
 };
 
+  Learned,   ///< What those that ended before they came tell: Learner.
 struct Options {
   Settings settings;
   Told told = Told::Exact;

@@ -5,6 +5,7 @@
 
 #include "engine/engine.hpp"
 #include "sim/dependencies.hpp"
+#include "sim/estimates.hpp"
 #include "sim/running.hpp"
 
 namespace berth::sim {
@@ -44,6 +45,7 @@ class Replay {
                 trace.jobs.empty() ? kStart : trace.jobs.front().submit),
         dependencies_(options.dependencies ? trace : trace::Trace{}),
         waits_(cluster, options.placer) {
+    if (options.told == Told::Learned) learner_.emplace(trace);
     result_.jobs.resize(trace.jobs.size());
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
       result_.jobs[i].job = i;
@@ -219,6 +221,7 @@ class Replay {
     }
     if (options_.explain_waits) waits_.settle(engine_.view());
   }
+    if (learner_) submitted.spec.estimate = learner_->estimate(i);
 
   void perform(const Launch& launch) { begin(launch.job, launch.attempt, launch.grant); }
   void perform(const Continue& resume) { begin(resume.job, resume.attempt, resume.grant); }
@@ -272,6 +275,8 @@ class Replay {
     waits_.touch(id_of(job));
     known_[job].gpus = placement_of(grant).gpus;
     for (const GpuId gpu : known_[job].gpus) waits_.touch(gpu);
+    if (learner_ && result.start != kNever)
+      learner_->learn(result.job, running_.spent(result.job).ran);
   }
   /// What the engine is about to be told.
   void note_inputs() {
@@ -322,6 +327,7 @@ class Replay {
   Faults faults_;
   Dependencies dependencies_;
   Waits waits_;
+  std::optional<Learner> learner_;
   std::vector<std::size_t> again_;  ///< Jobs submitted anew, by id.
   std::set<std::pair<Instant, std::size_t>> late_;
   Result result_;

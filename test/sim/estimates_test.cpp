@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "policy/registry.hpp"
+#include "sim/simulator.hpp"
+
 namespace berth::sim {
 namespace {
 
@@ -26,17 +29,18 @@ trace::Trace three_jobs() {
 TEST(Estimates, AreReadAsWritten) {
   EXPECT_EQ(*parse_estimates("exact"), kExact);
   EXPECT_EQ(*parse_estimates("none"), Estimates());
+  EXPECT_EQ(*parse_estimates("learned"), Estimates{Estimates::Kind::Learned});
   EXPECT_EQ(*parse_estimates("+-30%"), (Estimates{Estimates::Kind::Even, 30}));
   EXPECT_EQ(*parse_estimates("99%"), (Estimates{Estimates::Kind::Even, 99}));
 }
 
 TEST(Estimates, WhatIsNoneOfTheseIsNamed) {
-  for (const char* text : {"", "%", "30", "+-100%", "-5%", "1e1%", "learned"}) {
+  for (const char* text : {"", "%", "30", "+-100%", "-5%", "1e1%", "learnt"}) {
     const auto parsed = parse_estimates(text);
     ASSERT_FALSE(parsed.has_value()) << text;
     EXPECT_EQ(parsed.error().message,
               "--estimates: '" + std::string(text) +
-                  "' is not exact, none, helios, or +-N% with N from 0 to 99");
+                  "' is not exact, none, learned, helios, or +-N% with N from 0 to 99");
   }
 }
 
@@ -81,6 +85,49 @@ TEST(Estimates, NoneIsNone) {
   EXPECT_EQ(trace.jobs[0].spec.estimate, kForever);
   apply_estimates(trace, kExact, 1);
   EXPECT_EQ(trace.jobs[0].spec.estimate, seconds(1000));
+}
+
+trace::TraceJob run_of(const char* model, int submit, int run, int gpus = 1) {
+  trace::TraceJob job{.name = std::to_string(submit),
+                      .submit = kStart + seconds(submit),
+                      .duration = seconds(run),
+                      .spec = {.user = UserId(1)},
+                      .model = model};
+  job.spec.request.gpu.count = GpuCount(gpus);
+  job.spec.request.gpu.sharing = Sharing::Alone;
+  return job;
+}
+
+TEST(Estimates, AreLearnedFromTheLikeliestRunsBefore) {
+  trace::Trace trace;
+  trace.jobs = {run_of("a", 0, 0), run_of("b", 0, 0), run_of("a", 0, 0, 2), run_of("", 0, 0),
+                run_of("", 0, 0, 2)};
+  trace.jobs.push_back(trace.jobs[4]);
+  trace.jobs[5].spec.user = UserId(2);
+  Learner learner(trace);
+  EXPECT_EQ(learner.estimate(0), kForever) << "nothing has ended";
+  learner.learn(0, seconds(100));
+  learner.learn(1, seconds(300));
+  EXPECT_EQ(learner.estimate(0), seconds(100));
+  EXPECT_EQ(learner.estimate(2), seconds(100)) << "the model, on any number of GPUs";
+  EXPECT_EQ(learner.estimate(3), seconds(200)) << "the user, on as many GPUs";
+  learner.learn(4, seconds(0));
+  EXPECT_EQ(learner.estimate(4), Duration(1)) << "an estimate is never nothing";
+  EXPECT_EQ(learner.estimate(5), Duration(1)) << "anybody, on as many GPUs";
+}
+
+TEST(Estimates, AreLearnedDuringARunFromWhatEndedOnly) {
+  trace::Trace trace;
+  // The third keeps the only GPU while the last two come; what is known of them is what ended.
+  trace.jobs = {run_of("long", 0, 100), run_of("short", 1, 10), run_of("wall", 2, 500),
+                run_of("long", 200, 10), run_of("short", 201, 90)};
+  const auto starts = [&](Told told) {
+    const auto result =
+        simulate(trace, *trace::parse_cluster("1x1"), *make_policy("sjf", ""), {.told = told});
+    return std::pair(result->jobs[3].start, result->jobs[4].start);
+  };
+  EXPECT_EQ(starts(Told::Exact), std::pair(kStart + seconds(610), kStart + seconds(620)));
+  EXPECT_EQ(starts(Told::Learned), std::pair(kStart + seconds(700), kStart + seconds(610)));
 }
 
 TEST(Load, BringsSubmissionsTogetherFromTheFirstOn) {
