@@ -148,6 +148,10 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
   verb.add_option("--price", arguments.price,
                   "Of an hour of a GPU with a tenant: 2.5, or by type v100=2.48,k80=0.45.")
       ->group(group);
+  verb.add_option("--power", arguments.power,
+                  "Watts of a GPU without and with a tenant: 60:300, or by type "
+                  "v100=60:300,k80=30:150; says what energy the run took.")
+      ->group(group);
   verb.add_flag("--dependencies", arguments.dependencies,
                 "Jobs wait for those they come after, where the trace says it.")
       ->group(group);
@@ -159,6 +163,9 @@ Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& tra
   auto prices = sim::parse_prices(arguments.price);
   if (!prices) return std::unexpected(prices.error());
   options.prices = std::move(*prices);
+  auto power = sim::parse_power(arguments.power);
+  if (!power) return std::unexpected(power.error());
+  options.power = std::move(*power);
   options.dependencies = arguments.dependencies;
   if (!arguments.faults.empty()) {
     const auto faults = sim::parse_faults(arguments.faults);

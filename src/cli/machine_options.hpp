@@ -30,6 +30,7 @@ struct MachineArguments {
   std::int32_t retries = 2;
   std::string faults;
   std::string price;
+  std::string power;
   bool dependencies = false;
 };
 

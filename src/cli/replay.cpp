@@ -105,6 +105,9 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
                 .options = std::move(options)};
 }
 
+  if (auto done = sim::check_types(options.power, *cluster); !done) {
+    return std::unexpected(done.error());
+  }
 Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
                                  const std::string& policy, const sim::Options& options) {
   if (replay.service.empty() && policy.ends_with("gittins")) {  // would quietly be another policy

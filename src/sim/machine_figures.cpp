@@ -15,7 +15,10 @@ double gpus_of(const trace::TraceJob& job) {
 }  // namespace
 
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result) {
-  MachineFigures figures{.cost = result.cost};
+  MachineFigures figures{.cost = result.cost,
+                         .energy = result.energy,
+                         .lacks_memory = result.lacks_memory,
+                         .has_faults = result.has_faults};
   for (const JobResult& job : result.jobs) {
     const trace::TraceJob& asked = trace.jobs[job.job];
     const double gpus = gpus_of(asked);
@@ -52,15 +55,11 @@ nlohmann::ordered_json to_json(const MachineFigures& figures, const Spread& run)
       {"faults", figures.faults},
       {"out_of_memory", figures.out_of_memory}};
   if (figures.cost) json["cost"] = *figures.cost;
+  if (!figures.energy.empty()) json["energy"] = to_json(figures.energy);
   return json;
 }
 
-std::string cost_text(const MachineFigures& figures) {
-  if (!figures.cost) return "";
-  char text[64];
-  std::snprintf(text, sizeof text, "cost %.2f\n", *figures.cost);
-  return text;
-}
+namespace {
 
 std::string memory_text(const MachineFigures& figures) {
   std::string text;
@@ -69,9 +68,16 @@ std::string memory_text(const MachineFigures& figures) {
             std::string(word_for(static_cast<OomKind>(i))) + " " + std::to_string(figures.ooms[i]);
   }
   return text + "; ended for overrun " + std::to_string(figures.overruns) + "; jobs failed " +
-         std::to_string(figures.out_of_memory) + "; lost with a node " +
-         std::to_string(figures.faults) + "\n" + cost_text(figures);
+         std::to_string(figures.out_of_memory) + "\n";
 }
+
+std::string cost_text(double cost) {
+  char text[64];
+  std::snprintf(text, sizeof text, "cost %.2f\n", cost);
+  return text;
+}
+
+}  // namespace
 
 std::string to_text(const MachineFigures& figures, const Spread& run) {
   char text[400];
@@ -81,7 +87,15 @@ std::string to_text(const MachineFigures& figures, const Spread& run) {
                 "overhead %.1f; work lost %.1f\n",
                 run.mean, run.p95, run.max, figures.gpu_hours, figures.shared_gpu_hours,
                 figures.ruled_gpu_hours, figures.overhead_gpu_hours, figures.lost_gpu_hours);
-  return text + memory_text(figures);
+  std::string lines = text;
+  if (figures.timed_out > 0) {
+    lines += "ended by their time limit " + std::to_string(figures.timed_out) + "\n";
+  }
+  if (figures.lacks_memory) lines += memory_text(figures);
+  if (figures.has_faults) lines += "lost with a node " + std::to_string(figures.faults) + "\n";
+  if (figures.cost) lines += cost_text(*figures.cost);
+  if (!figures.energy.empty()) lines += to_text(figures.energy);
+  return lines;
 }
 
 }  // namespace berth::sim

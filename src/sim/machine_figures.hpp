@@ -21,6 +21,9 @@ struct MachineFigures {
   std::int64_t timed_out = 0;     ///< Jobs that their time limit ended.
   std::array<std::int64_t, kOomKinds> ooms{};  ///< Attempts that died, by kind.
   std::optional<double> cost;                  ///< In the prices' own money.
+  std::vector<TypeEnergy> energy;              ///< By type; empty if no power was given.
+  bool lacks_memory = false;                   ///< Jobs could run out of memory: worth a line,
+  bool has_faults = false;                     ///< and that machines could fail.
   std::int64_t faults = 0;                     ///< Attempts that died with a node.
   std::int64_t overruns = 0;                   ///< Attempts ended because the job took too much.
   std::int64_t out_of_memory = 0;              ///< Jobs that were not tried again.
@@ -29,7 +32,7 @@ struct MachineFigures {
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result);
 
 nlohmann::ordered_json to_json(const MachineFigures& figures, const Spread& run_over_alone);
-/// A few lines.
+/// A few lines, of what the options can have caused.
 std::string to_text(const MachineFigures& figures, const Spread& run_over_alone);
 
 }  // namespace berth::sim

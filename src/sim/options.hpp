@@ -9,6 +9,7 @@
 #include "sim/costs.hpp"
 #include "sim/faults.hpp"
 #include "sim/memory.hpp"
+#include "sim/power.hpp"
 #include "sim/prices.hpp"
 #include "sim/rates.hpp"
 
@@ -30,6 +31,7 @@ struct Options {
   MemoryModel memory;
   FaultModel faults;
   Prices prices;
+  Power power;
   bool dependencies = false;       ///< Jobs wait for those they come after (TraceJob::after).
   bool record = false;             ///< Keep every stretch, for timelines and reports.
   bool explain_waits = false;      ///< Find out why jobs wait.
@@ -40,7 +42,7 @@ struct Options {
   /// True if the machine is other than perfect: there is more to measure.
   bool is_modelled() const {
     return !rates.is_plain() || rates.speeds.has_costs() || !costs.are_none() || memory.is_on ||
-           faults.is_on() || !prices.empty();
+           faults.is_on() || !prices.empty() || !power.empty();
   }
 };
 

@@ -75,7 +75,13 @@ class Replay {
     }
     result_.is_modelled = options_.is_modelled();
     for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
+    if (!options_.power.empty()) {
+      result_.energy = energy_of(running_.busy(), now_ - trace_.jobs.front().submit,
+                                 engine_.view().cluster(), options_.power);
+    }
     return std::move(result_);
+    result_.lacks_memory = options_.memory.is_on;
+    result_.has_faults = options_.faults.is_on();
   }
 
  private:

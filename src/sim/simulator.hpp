@@ -61,7 +61,10 @@ struct Result {
   std::uint64_t steps = 0;
   std::uint64_t dropped = 0;       ///< Invalid decisions; a policy's bug.
   bool is_modelled = false;        ///< See Options::is_modelled().
+  bool lacks_memory = false;       ///< Jobs could run out of GPU memory.
+  bool has_faults = false;         ///< Machines could fail.
   std::optional<double> cost;      ///< Of the GPUs while they had a tenant, if there are prices.
+  std::vector<TypeEnergy> energy;  ///< Of the GPUs, to the last job's end; empty without power.
   std::optional<WaitTimes> waits;  ///< Why jobs waited, if that was asked for.
 };
 

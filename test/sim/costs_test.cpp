@@ -106,6 +106,31 @@ TEST_F(CostsTest, GpusCostWhileTheyHaveATenant) {
             "--price: 'k80=cheap' is not a price, or TYPE=PRICE with commas");
 }
 
+TEST_F(CostsTest, GpusDrawPowerWithATenantAndWithout) {
+  trace_.jobs[1].submit = kStart + seconds(7200);  // an hour after the first has ended
+  run({.power = *parse_power("gpu=50:300")});
+  ASSERT_EQ(metrics_.machine->energy.size(), 1U);
+  const TypeEnergy& energy = metrics_.machine->energy[0];
+  EXPECT_DOUBLE_EQ(energy.busy_gpu_hours, 3700 / 3600.0);
+  EXPECT_DOUBLE_EQ(energy.idle_gpu_hours, 1);
+  EXPECT_DOUBLE_EQ(energy.busy_kwh, 3700 / 3600.0 * 0.3);
+  EXPECT_DOUBLE_EQ(energy.idle_kwh, 0.05);
+  run({.power = *parse_power("k80=1:2")});
+  EXPECT_TRUE(metrics_.machine->energy.empty()) << "no GPU of that type";
+}
+
+TEST_F(CostsTest, PowerIsReadAsWritten) {
+  for (const char* text : {"300", "a=300", "50:300:1", "=1:2", "-1:2", "1:1e6", "nan:1"}) {
+    ASSERT_FALSE(parse_power(text)) << text;
+    EXPECT_EQ(parse_power(text).error().message,
+              "--power: '" + std::string(text) +
+                  "' is not IDLE:BUSY in watts up to 100000, or TYPE=IDLE:BUSY with commas");
+  }
+  EXPECT_TRUE(check_types(*parse_power("gpu=1:2,3:4"), cluster_));
+  EXPECT_EQ(check_types(*parse_power("gpu=1:2,k80=3:4"), cluster_).error().message,
+            "--power: the cluster has no GPU of type 'k80'; there are: gpu");
+}
+
 TEST_F(CostsTest, ATimeLimitCountsTheTimeThatCostsTake) {
   trace_.jobs[1].spec.time_limit = seconds(110);
   run({.costs = {.start = seconds(20)}});

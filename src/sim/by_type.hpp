@@ -1,0 +1,45 @@
+// Options that give something by type of GPU: `VALUE`, or `TYPE=VALUE` with commas between.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace berth::sim {
+
+/// A number from 0 to `most`, with decimals or without.
+inline std::optional<double> number_up_to(std::string_view text, double most) {
+  double number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return whole && number >= 0 && number <= most ? std::optional(number) : std::nullopt;
+}
+
+/// By type; "" for a value that names none. Returns: nothing if a part of it is not as said above.
+template <class Value, class Read>
+std::optional<std::map<std::string, Value>> parse_by_type(std::string_view text, Read read) {
+  std::map<std::string, Value> values;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    const std::size_t equals = part.find('=');
+    const bool named = equals != std::string_view::npos;
+    const std::optional<Value> value = read(named ? part.substr(equals + 1) : part);
+    if (!value || equals == 0) return std::nullopt;
+    values[named ? std::string(part.substr(0, equals)) : std::string()] = *value;
+  }
+  return values;
+}
+
+/// Its own value, else that of all others; null if there is none.
+template <class Value>
+const Value* of_type(const std::map<std::string, Value>& values, const std::string& type) {
+  auto found = values.find(type);
+  if (found == values.end()) found = values.find("");
+  return found == values.end() ? nullptr : &found->second;
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,52 @@
+// What GPUs draw, by type, and what a run took of it. Figures only: they decide nothing.
+//
+// A GPU draws its busy power while it has a tenant, whatever that does there, and its idle power
+// all the other time of the run. doc/metrics.md.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/cluster.hpp"
+#include "core/error.hpp"
+#include "core/time.hpp"
+
+namespace berth::sim {
+
+struct Watts {
+  double idle = 0;
+  double busy = 0;
+};
+
+/// Of one GPU, by type; that of type "" is for all others. Empty: nobody asked.
+using Power = std::map<std::string, Watts>;
+
+/// `60:300`, or `v100=60:300,k80=30:150`. Errors: InvalidArgument naming the text.
+Expected<Power> parse_power(std::string_view text);
+
+/// Errors: InvalidArgument if it names a type that the cluster has not.
+Expected<void> check_types(const Power& power, const Cluster& cluster);
+
+/// Of the GPUs of one type.
+struct TypeEnergy {
+  std::string type;
+  double busy_gpu_hours = 0;  ///< With a tenant.
+  double idle_gpu_hours = 0;
+  double busy_kwh = 0;
+  double idle_kwh = 0;
+};
+
+/// Of every type that has a power. `busy` is GPU time with a tenant, by type, of a run of `whole`.
+std::vector<TypeEnergy> energy_of(std::span<const Duration> busy, Duration whole,
+                                  const Cluster& cluster, const Power& power);
+
+/// `kwh`, and by type hours and kWh.
+nlohmann::ordered_json to_json(std::span<const TypeEnergy> energy);
+/// A line in all, and one for each type if there are several.
+std::string to_text(std::span<const TypeEnergy> energy);
+
+}  // namespace berth::sim
