@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kLeastLoad = 0.001;
 constexpr double kMostLoad = 1000;
+constexpr std::size_t kMostPredictions = 1'000'000;
 
 Expected<std::vector<std::int64_t>> service_of(const std::string& path) {
   if (path.empty()) return {};
@@ -65,6 +66,12 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       ->capture_default_str();
   verb.add_option("--seed", arguments.seed, "Of whatever is drawn.")->capture_default_str();
   verb.add_flag("--waits", arguments.waits, "Say why jobs waited: time by reason.");
+  verb.add_option(
+          "--predictions", arguments.predictions,
+          "Ask for so many jobs, when they are submitted, when they will start, and say how "
+          "far off that was; each costs a run of a copy forward.")
+      ->check(CLI::Range(std::size_t{0}, kMostPredictions))
+      ->capture_default_str();
   add_machine_options(verb, arguments.machine);
   return named;
 }
@@ -98,6 +105,9 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
   if (auto done = read_machine(arguments.machine, input->trace, options); !done) {
     return std::unexpected(done.error());
   }
+  if (auto done = sim::check_types(options.power, *cluster); !done) {
+    return std::unexpected(done.error());
+  }
   return Replay{.placer = placer_named(arguments.place),
                 .trace = std::move(input->trace),
                 .cluster = std::move(*cluster),
@@ -105,9 +115,6 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
                 .options = std::move(options)};
 }
 
-  if (auto done = sim::check_types(options.power, *cluster); !done) {
-    return std::unexpected(done.error());
-  }
 Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
                                  const std::string& policy, const sim::Options& options) {
   if (replay.service.empty() && policy.ends_with("gittins")) {  // would quietly be another policy
@@ -121,6 +128,8 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
   all.explain_waits = options.record || arguments.waits;
   all.placer = replay.placer.get();
   all.progress = options.progress;
+  all.predictions = arguments.predictions;
+  all.again = [&] { return *make_policy(policy, arguments.place, {.service = replay.service}); };
   return sim::simulate(replay.trace, replay.cluster, std::move(*made), all);
 }
 

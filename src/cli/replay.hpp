@@ -31,6 +31,7 @@ struct ReplayArguments {
   std::uint64_t seed = 0;
   MachineArguments machine;
   bool waits = false;
+  std::size_t predictions = 0;
 };
 
 /// The two that say what is replayed, for `excludes`.

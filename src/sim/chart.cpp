@@ -74,45 +74,62 @@ std::vector<double> log_ticks(double least, double most) {
   return ticks;
 }
 
+/// The values along one axis.
+class Range {
+ public:
+  explicit Range(Scale scale)
+      : log_(scale == Scale::Log), least_(log_ ? std::numeric_limits<double>::max() : 0) {}
+
+  bool shows(double value) const { return !log_ || value > 0; }
+  void add(double value) {
+    least_ = std::min(least_, log_ ? value : 0);
+    most_ = std::max(most_, value);
+  }
+  /// After all were added: there is something between its ends.
+  void settle() {
+    if (log_ && least_ > most_) least_ = most_ = 1;
+    if (log_ && least_ == most_) most_ = least_ * 10;
+    if (!log_ && most_ <= 0) most_ = 1;
+  }
+  /// From 0 at its least value to 1.
+  double share(double value) const {
+    return log_ ? std::log(value / least_) / std::log(most_ / least_) : value / most_;
+  }
+  std::vector<double> ticks() const {
+    return log_ ? log_ticks(least_, most_) : linear_ticks(most_);
+  }
+
+ private:
+  bool log_;
+  double least_;
+  double most_ = 0;
+};
+
 /// Where values lie on the page.
 class Frame {
  public:
-  Frame(const Axes& axes, std::span<const Line> lines) : log_(axes.scale_x == Scale::Log) {
-    least_x_ = log_ ? std::numeric_limits<double>::max() : 0;
+  Frame(const Axes& axes, std::span<const Line> lines) : x_(axes.scale_x), y_(axes.scale_y) {
     for (const Line& line : lines) {
-      for (const Point& point : line.points) add(point);
+      for (const Point& point : line.points) {
+        if (!shows(point)) continue;
+        x_.add(point.x);
+        y_.add(point.y);
+      }
     }
-    if (log_ && least_x_ > most_x_) least_x_ = most_x_ = 1;
-    if (log_ && least_x_ == most_x_) most_x_ = least_x_ * 10;
-    if (!log_ && most_x_ <= 0) most_x_ = 1;
-    if (most_y_ <= 0) most_y_ = 1;
+    x_.settle();
+    y_.settle();
   }
-  bool shows(const Point& point) const { return !log_ || point.x > 0; }
-  double x(double value) const {
-    const double share =
-        log_ ? std::log(value / least_x_) / std::log(most_x_ / least_x_) : value / most_x_;
-    return kLeft + share * (kWidth - kLeft - kRight);
-  }
+  bool shows(const Point& point) const { return x_.shows(point.x) && y_.shows(point.y); }
+  double x(double value) const { return kLeft + x_.share(value) * (kWidth - kLeft - kRight); }
   double y(double value) const {
-    return kHeight - kBottom - value / most_y_ * (kHeight - kTop - kBottom);
+    return kHeight - kBottom - y_.share(value) * (kHeight - kTop - kBottom);
   }
-  std::vector<double> x_ticks() const {
-    return log_ ? log_ticks(least_x_, most_x_) : linear_ticks(most_x_);
-  }
-  std::vector<double> y_ticks() const { return linear_ticks(most_y_); }
+  std::vector<double> x_ticks() const { return x_.ticks(); }
+  std::vector<double> y_ticks() const { return y_.ticks(); }
 
  private:
-  void add(const Point& point) {
-    if (!shows(point)) return;
-    least_x_ = std::min(least_x_, log_ ? point.x : 0);
-    most_x_ = std::max(most_x_, point.x);
-    most_y_ = std::max(most_y_, point.y);
-  }
-
-  bool log_;
-  double least_x_ = 0;
-  double most_x_ = 0;
-  double most_y_ = 0;
+  Range x_;
+  Range y_;
 };
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text,
@@ -252,6 +269,27 @@ std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::str
   }
   for (std::size_t i = 0; i < dots.size(); ++i) {
     svg += text_at(labels[i].x, labels[i].y, labels[i].anchor, dots[i].first);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string agreement_chart(const Axes& axes, std::span<const Point> points) {
+  Line all;  // and its mirror image, so that both axes are alike
+  for (const Point& point : points) {
+    all.points.push_back(point);
+    all.points.push_back({point.y, point.x});
+  }
+  const Frame frame(axes, std::span(&all, 1));
+  std::erase_if(all.points, [&](const Point& point) { return !frame.shows(point); });
+  std::string svg = opened(kWidth, kHeight, axes.title) + axes_of(axes, frame);
+  if (!all.points.empty()) {
+    const auto [least, most] = std::ranges::minmax(all.points, {}, &Point::x);
+    svg += polyline({"", {{least.x, least.x}, {most.x, most.x}}}, frame, "stroke=\"#999\"");
+  }
+  for (const Point& point : points) {
+    if (!frame.shows(point)) continue;
+    svg += "<circle r=\"2.5\" fill-opacity=\"0.5\" fill=\"" + std::string(colour(0)) + "\" cx=\"" +
+           number(frame.x(point.x)) + "\" cy=\"" + number(frame.y(point.y)) + "\"/>\n";
   }
   return svg + "</svg>\n";
 }

@@ -25,6 +25,7 @@ struct Axes {
   std::string x;
   std::string y;
   Scale scale_x = Scale::Linear;  ///< With Log, points at or below zero are left out.
+  Scale scale_y = Scale::Linear;
 };
 
 /// Lines over common axes, from zero up, with a legend if there are several. Points are joined by
@@ -34,6 +35,9 @@ std::string line_chart(const Axes& axes, std::span<const Line> lines);
 /// One labelled dot each; those that no other one beats in both x and y (less is better) are
 /// joined: the Pareto front.
 std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::string, Point>> dots);
+
+/// A dot for each point, and the line on which both values are the same; both axes have one range.
+std::string agreement_chart(const Axes& axes, std::span<const Point> points);
 
 /// A horizontal bar each, with its value in words.
 struct Bar {

@@ -33,9 +33,14 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   if (result.waits && !trace.jobs.empty()) {
     metrics.waits = wait_figures(*result.waits, trace.jobs.size());
   }
+  if (result.predictions) {
+    metrics.predictions = prediction_figures(
+        *result.predictions, [&](std::size_t job) { return result.jobs[job].start; });
+  }
   Instant first = kNever;
   Instant last = kStart;
   double gpu_seconds = 0;
+  double work = 0;
   for (const JobResult& job : result.jobs) {
     const trace::TraceJob& asked = trace.jobs[job.job];
     metrics.preemptions += job.preemptions;
@@ -54,8 +59,9 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
     auto& [sum, count] = by_user[asked.spec.user];
     sum += slowdowns.back();
     ++count;
-    gpu_seconds +=
-        static_cast<double>(asked.spec.request.gpu.count.raw()) * in_seconds(job.spent.ran);
+    const auto gpus = static_cast<double>(asked.spec.request.gpu.count.raw());
+    gpu_seconds += gpus * in_seconds(job.spent.ran);
+    work += gpus * in_seconds(asked.duration);
   }
   if (metrics.jobs == 0) return metrics;
   metrics.jct = spread_of(std::move(jcts));
@@ -64,6 +70,10 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   metrics.run_over_alone = spread_of(std::move(over_alone));
   metrics.fairness = fairness_of(by_user);
   metrics.makespan = in_seconds(last - first);
+  if (metrics.makespan > 0) {
+    metrics.jobs_per_hour = static_cast<double>(metrics.jobs) / metrics.makespan * 3600;
+    metrics.work_per_hour = work / metrics.makespan;
+  }
   const double capacity = static_cast<double>(cluster.gpu_count().raw()) * metrics.makespan;
   metrics.allocated = capacity > 0 ? gpu_seconds / capacity : 0;
   return metrics;

@@ -10,6 +10,7 @@
 #include "sim/faults.hpp"
 #include "sim/memory.hpp"
 #include "sim/power.hpp"
+#include "sim/predictions.hpp"
 #include "sim/prices.hpp"
 #include "sim/rates.hpp"
 
@@ -19,9 +20,9 @@ namespace berth::sim {
 enum class Told : std::uint8_t {
   Exact,     ///< The truth.
   AsStated,  ///< The jobs' own estimates (JobSpec::estimate), or that there is none.
+  Learned,   ///< What those that ended before they came tell: Learner.
 };
 
-  Learned,   ///< What those that ended before they came tell: Learner.
 struct Options {
   Settings settings;
   Told told = Told::Exact;
@@ -36,6 +37,8 @@ struct Options {
   bool record = false;             ///< Keep every stretch, for timelines and reports.
   bool explain_waits = false;      ///< Find out why jobs wait.
   const Placer* placer = nullptr;  ///< For that: how the policy places, if that is known.
+  std::size_t predictions = 0;     ///< Ask when so many jobs will start (sim/predictions.hpp).
+  MakePolicy again;                ///< The run's policy anew; needed for predictions.
   /// Called now and then with the jobs that are finished; may print.
   std::function<void(std::size_t)> progress;
 

@@ -62,6 +62,7 @@ constexpr Column kColumns[] = {
     {"slowdown", [](const Metrics& m) { return m.slowdown.mean; }, 1},
     {"fairness", [](const Metrics& m) { return m.fairness; }, 3, Column::More},
     {"makespan, h", [](const Metrics& m) { return in_hours(m.makespan); }, 1},
+    {"jobs / h", [](const Metrics& m) { return m.jobs_per_hour; }, 2, Column::More},
     {"allocated, %", [](const Metrics& m) { return 100 * m.allocated; }, 1, Column::More},
     {"preemptions", [](const Metrics& m) { return static_cast<double>(m.preemptions); }, 0}};
 
@@ -119,6 +120,32 @@ std::string waits_of(std::span<const PageRun> runs) {
     html += cells(row, "td");
   }
   return html + "</table>\n";
+}
+
+/// Predicted starts against those that came.
+std::string predictions_of(std::span<const PageRun> runs) {
+  if (!runs.front().metrics.predictions) return "";
+  std::string html = "<h2>Predicted starts</h2>\n<table>\n" +
+                     cells({"of jobs that did not start at once", "predicted", "of",
+                            "median error, h", "p90, h", "bias, h", "error / wait"},
+                           "th");
+  std::string charts;
+  for (const PageRun& run : runs) {
+    const PredictionFigures& p = *run.metrics.predictions;
+    html +=
+        cells({run.names.policy, std::to_string(p.predicted),
+               std::to_string(p.predicted + p.unknown), number(p.off.median / 3600, 2),
+               number(p.off.p90 / 3600, 2), number(p.bias / 3600, 2), number(p.off_over_wait, 2)},
+              "td");
+    if (p.predicted == 0) continue;
+    charts += agreement_chart({.title = "Wait until the start, " + run.names.policy,
+                               .x = "predicted, minutes",
+                               .y = "actual, minutes",
+                               .scale_x = Scale::Log,
+                               .scale_y = Scale::Log},
+                              dots_of(p));
+  }
+  return html + "</table>\n" + charts;
 }
 
 template <class Points>
@@ -197,7 +224,7 @@ std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<co
       std::to_string(cluster.gpus().size()) + " GPUs), placement " + escaped(names.place) +
       ".</p>\n";
   html += table_of(runs) + "<h2>Distributions</h2>\n" + distributions(trace, runs);
-  html += waits_of(runs);
+  html += waits_of(runs) + predictions_of(runs);
   html += "<h2>Over time</h2>\n" + over_time(trace, cluster, runs);
   if (runs.size() > 1) html += trade_offs(cluster, runs);
   const PageRun& one = runs.front();

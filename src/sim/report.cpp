@@ -77,9 +77,12 @@ std::string summary_json(const RunNames& names, const Metrics& metrics) {
                                  {"slowdown", to_json(metrics.slowdown)},
                                  {"fairness", metrics.fairness},
                                  {"makespan_seconds", metrics.makespan},
+                                 {"jobs_per_hour", metrics.jobs_per_hour},
+                                 {"work_gpu_hours_per_hour", metrics.work_per_hour},
                                  {"gpu_allocation", metrics.allocated},
                                  {"preemptions", metrics.preemptions},
                                  {"ooms", metrics.ooms}};
+  if (metrics.predictions) json["predictions"] = to_json(*metrics.predictions);
   if (!metrics.waits.empty()) json["waits"] = to_json(metrics.waits);
   if (metrics.machine) json["machine"] = to_json(*metrics.machine, metrics.run_over_alone);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -93,11 +96,15 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
   std::snprintf(header, sizeof header, "\n%-12s %14s %14s %14s %14s\n", "seconds", "mean", "median",
                 "p95", "max");
   text += header + line("JCT", metrics.jct) + line("wait", metrics.wait);
-  char rest[160];
-  std::snprintf(rest, sizeof rest, "makespan %.0f s, GPUs allocated %.1f %%, %lld preemptions\n",
+  char rest[240];
+  std::snprintf(rest, sizeof rest,
+                "makespan %.0f s, GPUs allocated %.1f %%, %lld preemptions\n"
+                "throughput: %.2f jobs an hour, %.2f GPU-hours of work an hour\n",
                 metrics.makespan, 100 * metrics.allocated,
-                static_cast<long long>(metrics.preemptions));
+                static_cast<long long>(metrics.preemptions), metrics.jobs_per_hour,
+                metrics.work_per_hour);
   text += rest;
+  if (metrics.predictions) text += to_text(*metrics.predictions);
   if (!metrics.waits.empty()) text += to_text(metrics.waits);
   if (metrics.machine) text += to_text(*metrics.machine, metrics.run_over_alone);
   return text;

@@ -45,6 +45,7 @@ class Replay {
                 trace.jobs.empty() ? kStart : trace.jobs.front().submit),
         dependencies_(options.dependencies ? trace : trace::Trace{}),
         waits_(cluster, options.placer) {
+    if (options.predictions > 0) result_.predictions.emplace();
     if (options.told == Told::Learned) learner_.emplace(trace);
     result_.jobs.resize(trace.jobs.size());
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
@@ -67,21 +68,22 @@ class Replay {
       do step();
       while (released_ || memory_.has_changed());
       running_.settle(now_);
+      predict();
     }
     result_.dropped = engine_.dropped();
     if (options_.explain_waits) result_.waits = waits_.times();
     if (!options_.prices.empty()) {
       result_.cost = cost_of(running_.busy(), engine_.view().cluster(), options_.prices);
     }
-    result_.is_modelled = options_.is_modelled();
-    for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
     if (!options_.power.empty()) {
       result_.energy = energy_of(running_.busy(), now_ - trace_.jobs.front().submit,
                                  engine_.view().cluster(), options_.power);
     }
-    return std::move(result_);
+    result_.is_modelled = options_.is_modelled();
     result_.lacks_memory = options_.memory.is_on;
     result_.has_faults = options_.faults.is_on();
+    for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
+    return std::move(result_);
   }
 
  private:
@@ -200,10 +202,27 @@ class Replay {
     }
   }
 
+  /// Asks when those that were just submitted will start.
+  void predict() {
+    for (const std::size_t job : to_predict_) {
+      Predictions& all = *result_.predictions;
+      ++all.asked;
+      if (result_.jobs[job].start != kNever || !result_.jobs[job].refused.empty()) {
+        ++all.at_once;
+      } else {
+        all.waited.push_back({job, now_, predicted_start(engine_, id_of(job), options_.again)});
+      }
+    }
+    to_predict_.clear();
+  }
+
   void submit(std::size_t i) {
+    const bool first = known_[i].id == JobId(i + 1);
+    if (first && is_asked(i, known_.size(), options_.predictions)) to_predict_.push_back(i);
     const trace::TraceJob& job = trace_.jobs[i];
     Submitted submitted{.job = id_of(i), .spec = job.spec};
     if (options_.told == Told::Exact) submitted.spec.estimate = job.duration;
+    if (learner_) submitted.spec.estimate = learner_->estimate(i);
     if (options_.memory.is_on) {
       submitted.spec.retries = std::max(job.spec.retries, options_.memory.retries);
     }
@@ -227,7 +246,6 @@ class Replay {
     }
     if (options_.explain_waits) waits_.settle(engine_.view());
   }
-    if (learner_) submitted.spec.estimate = learner_->estimate(i);
 
   void perform(const Launch& launch) { begin(launch.job, launch.attempt, launch.grant); }
   void perform(const Continue& resume) { begin(resume.job, resume.attempt, resume.grant); }
@@ -258,6 +276,8 @@ class Replay {
     if (options_.explain_waits) waits_.touch(finished.job);
     if (options_.progress && finished_ % kProgressEvery == 0) options_.progress(finished_);
     JobResult& result = result_.jobs[index_of(finished.job)];
+    if (learner_ && result.start != kNever)
+      learner_->learn(result.job, running_.spent(result.job).ran);
     if (finished.outcome == Outcome::Rejected) result.refused = finished.note;
     if (finished.outcome == Outcome::Timeout) result.timed_out = true;
     if (finished.outcome == Outcome::Oom) result.memory.failed = true;
@@ -281,8 +301,6 @@ class Replay {
     waits_.touch(id_of(job));
     known_[job].gpus = placement_of(grant).gpus;
     for (const GpuId gpu : known_[job].gpus) waits_.touch(gpu);
-    if (learner_ && result.start != kNever)
-      learner_->learn(result.job, running_.spent(result.job).ran);
   }
   /// What the engine is about to be told.
   void note_inputs() {
@@ -334,7 +352,8 @@ class Replay {
   Dependencies dependencies_;
   Waits waits_;
   std::optional<Learner> learner_;
-  std::vector<std::size_t> again_;  ///< Jobs submitted anew, by id.
+  std::vector<std::size_t> to_predict_;  ///< Submitted at this instant.
+  std::vector<std::size_t> again_;       ///< Jobs submitted anew, by id.
   std::set<std::pair<Instant, std::size_t>> late_;
   Result result_;
   Instant now_ = kStart;

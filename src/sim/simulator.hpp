@@ -65,6 +65,7 @@ struct Result {
   bool has_faults = false;         ///< Machines could fail.
   std::optional<double> cost;      ///< Of the GPUs while they had a tenant, if there are prices.
   std::vector<TypeEnergy> energy;  ///< Of the GPUs, to the last job's end; empty without power.
+  std::optional<Predictions> predictions;
   std::optional<WaitTimes> waits;  ///< Why jobs waited, if that was asked for.
 };
 

@@ -23,6 +23,7 @@ Spread spread_of(std::vector<double> values) {
   const double sum = std::accumulate(values.begin(), values.end(), 0.0);
   return {.mean = sum / static_cast<double>(values.size()),
           .median = percentile(values, 0.5),
+          .p90 = percentile(values, 0.9),
           .p95 = percentile(values, 0.95),
           .p99 = percentile(values, 0.99),
           .max = values.back()};

@@ -10,6 +10,7 @@ namespace berth::sim {
 struct Spread {
   double mean = 0;
   double median = 0;
+  double p90 = 0;
   double p95 = 0;
   double p99 = 0;
   double max = 0;

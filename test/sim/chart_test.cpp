@@ -53,6 +53,19 @@ TEST(Chart, NoTwoOfTwentyFiveLinesLookAlike) {
   EXPECT_EQ(looks.size(), lines.size());
 }
 
+TEST(Chart, AgreementHasTheSameRangeOnBothAxes) {
+  const Axes axes{.title = "t", .scale_x = Scale::Log, .scale_y = Scale::Log};
+  const std::vector<Point> far = {{1, 1000}, {0, 5}};
+  const std::string svg = agreement_chart(axes, far);
+  EXPECT_EQ(svg.find("<circle"), svg.rfind("<circle")) << "zero is on no log scale";
+  EXPECT_NE(svg.find(">1000<"), svg.rfind(">1000<")) << "on both axes";
+  for (const auto& points : {std::vector<Point>{}, {{0, 0}}, {{1, 1}}}) {
+    EXPECT_THAT(agreement_chart(axes, points), Not(HasSubstr("nan")));
+    EXPECT_THAT(agreement_chart({}, points), Not(HasSubstr("nan")));
+    EXPECT_THAT(agreement_chart(axes, points), Not(HasSubstr("inf")));
+  }
+}
+
 TEST(Chart, TheFrontJoinsWhatNothingBeats) {
   const std::vector<std::pair<std::string, Point>> dots = {
       {"cheap", {10, 1}}, {"fast", {1, 10}}, {"beaten", {11, 11}}};

@@ -1,0 +1,50 @@
+// How good predicted starts are: some jobs' starts are predicted when they are submitted, by the
+// forecast that `berth why` shows (engine/forecast.hpp), and compared with when they started.
+//
+// Each prediction runs a copy of the engine forward, up to the start or to the forecast's own
+// bounds on steps and days. The run itself is not changed by it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/time.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+class Engine;
+}
+
+namespace berth::sim {
+
+/// A fresh one, as the run's own is without its memory.
+using MakePolicy = std::function<std::unique_ptr<Policy>()>;
+
+/// Of a job that did not start at once.
+struct Prediction {
+  std::size_t job = 0;           ///< Index in the trace.
+  Instant at;                    ///< When it was asked: its submission.
+  std::optional<Instant> start;  ///< Nothing where the forecast knows none.
+};
+
+/// What was asked during a run.
+struct Predictions {
+  std::size_t asked = 0;    ///< Jobs.
+  std::size_t at_once = 0;  ///< Of those, started when they were submitted: nothing to predict.
+  std::vector<Prediction> waited;  ///< The others, by submission.
+};
+
+/// True for `most` of so many jobs, evenly spread over their places; for all if there are fewer.
+constexpr bool is_asked(std::size_t job, std::size_t jobs, std::size_t most) {
+  return most >= jobs || (job + 1) * most / jobs > job * most / jobs;
+}
+
+/// When the engine takes this waiting job to start. O(jobs it knows) and a step for every end to
+/// come before.
+std::optional<Instant> predicted_start(const Engine& engine, JobId job, const MakePolicy& policy);
+
+}  // namespace berth::sim

@@ -1,0 +1,97 @@
+// Goal: predicted starts are what `berth why` would have said at submission, and how far off they
+// were is counted as defined.
+// Method: one GPU and a handful of jobs, worked out by hand.
+#include "sim/predictions.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policy/registry.hpp"
+#include "sim/metrics.hpp"
+#include "sim/simulator.hpp"
+
+namespace berth::sim {
+namespace {
+
+using testing::HasSubstr;
+
+trace::TraceJob job(int submit, int run) {
+  trace::TraceJob job{.name = "j",
+                      .submit = kStart + seconds(submit),
+                      .duration = seconds(run),
+                      .spec = {.user = UserId(1)}};
+  job.spec.request.gpu.count = GpuCount(1);
+  job.spec.request.gpu.sharing = Sharing::Alone;
+  return job;
+}
+
+/// A wall until 1000 s; behind it a long job, and then a short one.
+class PredictionsTest : public testing::Test {
+ protected:
+  PredictionsTest() { trace_.jobs = {job(0, 1000), job(10, 400), job(20, 50)}; }
+
+  PredictionFigures run(const char* policy, Options options = {}) {
+    options.predictions = 100;
+    options.again = [=] { return *make_policy(policy, ""); };
+    result_ = *simulate(trace_, *trace::parse_cluster("1x1"), options.again(), options);
+    return *measure(trace_, *trace::parse_cluster("1x1"), result_).predictions;
+  }
+
+  trace::Trace trace_;
+  Result result_;
+};
+
+TEST_F(PredictionsTest, AreExactWhereNothingThatComesLaterMatters) {
+  const PredictionFigures figures = run("fifo");
+  EXPECT_EQ(figures.asked, 3U);
+  EXPECT_EQ(figures.at_once, 1U);
+  EXPECT_EQ(figures.predicted, 2U);
+  EXPECT_EQ(figures.off.max, 0);
+  EXPECT_EQ(*result_.predictions->waited[1].start, kStart + seconds(1400));
+}
+
+TEST_F(PredictionsTest, AreTooEarlyWhereWhoComesLaterGoesFirst) {
+  const PredictionFigures figures = run("sjf");
+  EXPECT_EQ(*result_.predictions->waited[0].start, kStart + seconds(1000));
+  EXPECT_EQ(result_.jobs[1].start, kStart + seconds(1050));
+  EXPECT_DOUBLE_EQ(figures.off.mean, 25);
+  EXPECT_DOUBLE_EQ(figures.off.p90, 45);
+  EXPECT_DOUBLE_EQ(figures.bias, -25);
+  EXPECT_DOUBLE_EQ(figures.off_over_wait, 50.0 / (1040 + 980));
+  EXPECT_THAT(to_text(figures), HasSubstr("on average 25 s too early"));
+  EXPECT_DOUBLE_EQ(to_json(figures).at("predicted_share"), 1);
+}
+
+TEST_F(PredictionsTest, ThereIsNoneWhereNobodyKnowsWhenJobsEnd) {
+  for (trace::TraceJob& job : trace_.jobs) job.spec.duration_class = DurationClass::Service;
+  const PredictionFigures figures = run("fifo", {.told = Told::AsStated});
+  EXPECT_EQ(figures.predicted, 0U);
+  EXPECT_EQ(figures.unknown, 2U);
+  EXPECT_THAT(to_text(figures), HasSubstr("0 of the 2 others predicted (0.0 %)"));
+}
+
+TEST_F(PredictionsTest, ChangeNothing) {
+  run("srtf");
+  const auto alone = simulate(trace_, *trace::parse_cluster("1x1"), *make_policy("srtf", ""));
+  EXPECT_FALSE(alone->predictions);
+  for (std::size_t i = 0; i < trace_.jobs.size(); ++i) {
+    EXPECT_EQ(alone->jobs[i].end, result_.jobs[i].end);
+  }
+  EXPECT_EQ(alone->steps, result_.steps);
+}
+
+TEST(Predictions, AreSpreadEvenly) {
+  std::string asked;
+  for (std::size_t i = 0; i < 10; ++i) asked += is_asked(i, 10, 3) ? 'x' : '.';
+  EXPECT_EQ(asked, "...x..x..x");
+  std::size_t of_philly = 0;
+  for (std::size_t i = 0; i < 82'247; ++i) of_philly += is_asked(i, 82'247, 200) ? 1 : 0;
+  EXPECT_EQ(of_philly, 200U);
+  EXPECT_TRUE(is_asked(1, 2, 5));
+  EXPECT_FALSE(is_asked(1, 2, 0));
+}
+
+}  // namespace
+}  // namespace berth::sim
