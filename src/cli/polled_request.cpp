@@ -25,7 +25,7 @@ bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK ||
 
 }  // namespace
 
-PolledRequest::PolledRequest(http::Descriptor socket, std::string unsent)
+PolledRequest::PolledRequest(Descriptor socket, std::string unsent)
     : socket_(std::move(socket)),
       unsent_(std::move(unsent)),
       parser_(std::make_unique<http::ResponseParser>(http::ResponseParser::Body::AsAnnounced)) {}

@@ -36,10 +36,10 @@ class PolledRequest {
   int status() const { return parser_->status(); }  ///< 0 until the answer has begun.
 
  private:
-  PolledRequest(http::Descriptor socket, std::string unsent);
+  PolledRequest(Descriptor socket, std::string unsent);
   bool flush();
 
-  http::Descriptor socket_;
+  Descriptor socket_;
   std::string unsent_;
   std::string unread_;
   std::unique_ptr<http::ResponseParser> parser_;

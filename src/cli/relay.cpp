@@ -63,7 +63,7 @@ void Relay::Sink::advance(short ready) {
   pending_.erase(0, written);
 }
 
-Relay::Relay(http::Descriptor shim, Input input) : shim_(std::move(shim)), input_(input) {
+Relay::Relay(Descriptor shim, Input input) : shim_(std::move(shim)), input_(input) {
   if (input_ == Input::Ended) unsent_ += encode_frame(shim::FrameKind::InputEnd, {});
 }
 

@@ -20,7 +20,7 @@ enum class Input { Open, Ended };
 
 class Relay {
  public:
-  Relay(http::Descriptor shim, Input input);
+  Relay(Descriptor shim, Input input);
 
   /// What to poll for: the shim, and standard input, output and error.
   struct Polls {
@@ -69,7 +69,7 @@ class Relay {
   void end_input();
   void flush();
 
-  http::Descriptor shim_;
+  Descriptor shim_;
   shim::FrameReader frames_;
   std::string unsent_;
   Input input_;

@@ -43,7 +43,7 @@ Expected<Rendezvous> Rendezvous::open() {
   if (!folder) return fail(ErrorCode::Io, std::string("a folder in /tmp: ") + std::strerror(errno));
   Rendezvous made;
   made.path_ = *folder + "/s";
-  made.socket_ = http::Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  made.socket_ = Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listens(made.descriptor(), made.path_)) {
     return fail(ErrorCode::Io, made.path_ + ": " + std::strerror(errno));
   }
@@ -56,9 +56,9 @@ Rendezvous::~Rendezvous() {
   rmdir(path_.substr(0, path_.rfind('/')).c_str());
 }
 
-std::optional<http::Descriptor> Rendezvous::accept() const {
-  http::Descriptor peer(accept4(descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (peer.number() < 0) return std::nullopt;
+std::optional<Descriptor> Rendezvous::accept() const {
+  Descriptor peer(accept4(descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!peer.is_open()) return std::nullopt;
   const uid_t user = http::peer_of(peer.number()).user;
   if (user != 0 && user != geteuid()) return std::nullopt;
   return peer;

@@ -20,13 +20,13 @@ class Rendezvous {
   const std::string& path() const { return path_; }
   int descriptor() const { return socket_.number(); }
   /// The next who connected and is this user or root; nobody else is let in.
-  std::optional<http::Descriptor> accept() const;
+  std::optional<Descriptor> accept() const;
 
  private:
   Rendezvous() = default;
 
   std::string path_;
-  http::Descriptor socket_;
+  Descriptor socket_;
 };
 
 }  // namespace berth::cli

@@ -23,7 +23,7 @@ class SignalQueue {
  private:
   sigset_t before_{};
   struct sigaction pipe_before_{};
-  http::Descriptor queue_;
+  Descriptor queue_;
 };
 
 }  // namespace berth::cli

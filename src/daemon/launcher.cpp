@@ -32,10 +32,10 @@ std::unexpected<Error> io_error(const std::string& what) {
 
 std::optional<std::string> read_whole(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::nullopt;
+  if (!file.is_open()) return std::nullopt;
   std::string text;
   char buffer[1024];
-  for (ssize_t got = 0; (got = ::read(file.get(), buffer, sizeof buffer)) > 0;) {
+  for (ssize_t got = 0; (got = ::read(file.number(), buffer, sizeof buffer)) > 0;) {
     text.append(buffer, static_cast<std::size_t>(got));
   }
   return text;
@@ -49,7 +49,7 @@ Expected<void> write_whole(int file, const std::string& text, const std::string&
 /// True while the shim that was given this file holds it.
 bool is_locked(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return file.is_open() && ::flock(file.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 std::string spare_path(const std::string& folder) { return folder + "/" + kSpareFile; }
@@ -57,7 +57,7 @@ std::string spare_path(const std::string& folder) { return folder + "/" + kSpare
 /// One that is no child of ours needs none.
 void reap(const Descriptor& pidfd) {
   siginfo_t info{};
-  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &info,
+  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.number()), &info,
            WEXITED | WNOHANG);
 }
 
@@ -132,7 +132,7 @@ Expected<std::unique_ptr<Launcher>> Launcher::open(Loop& loop, const LauncherOpt
                                                    Hooks hooks) {
   std::unique_ptr<Launcher> launcher(new Launcher(loop, options, std::move(hooks)));
   launcher->program_ = Descriptor(::open(options.shim.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!launcher->program_) return io_error(options.shim);
+  if (!launcher->program_.is_open()) return io_error(options.shim);
   auto spare = launcher->spawn();
   if (!spare) return std::unexpected(spare.error());
   launcher->spare_ = std::make_unique<Spare>(std::move(*spare));
@@ -149,12 +149,12 @@ Expected<Launcher::Spare> Launcher::spawn() {
                             std::pair(&spare.log, spare_path(options_.logs))}) {
     *file = Descriptor(
         ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!*file) return io_error(path);
+    if (!file->is_open()) return io_error(path);
   }
   const Descriptor theirs(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), 3);
+  ::posix_spawn_file_actions_adddup2(&actions, theirs.number(), 3);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
@@ -168,7 +168,7 @@ Expected<Launcher::Spare> Launcher::spawn() {
   ::posix_spawnattr_setsigdefault(&attributes, &defaults);
   ::posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const std::string program = "/proc/self/fd/" + std::to_string(program_.get());
+  const std::string program = "/proc/self/fd/" + std::to_string(program_.number());
   std::string name = "berth-shim";
   std::array<char*, 2> arguments = {name.data(), nullptr};
   std::array<char*, 1> environment = {nullptr};
@@ -182,7 +182,7 @@ Expected<Launcher::Spare> Launcher::spawn() {
   }
   ::prlimit(spare.pid, RLIMIT_NOFILE, &options_.files, nullptr);  // before it has anything to run
   spare.pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, spare.pid, 0)));
-  if (!spare.pidfd) return io_error("pidfd_open");
+  if (!spare.pidfd.is_open()) return io_error("pidfd_open");
   return spare;
 }
 
@@ -208,9 +208,9 @@ std::string Launcher::log_path(JobId job) const {
 Expected<void> Launcher::name_record(const Spare& spare, const shim::Order& order) {
   const std::string path = record_path({order.job, order.attempt});
   const std::string from = spare_path(options_.attempts);
-  if (::flock(spare.record.get(), LOCK_EX | LOCK_NB) != 0) return io_error(path);
+  if (::flock(spare.record.number(), LOCK_EX | LOCK_NB) != 0) return io_error(path);
   const std::string text = shim::header_lines(order.job, order.attempt, order.user);
-  if (auto done = write_whole(spare.record.get(), text, path); !done) return done;
+  if (auto done = write_whole(spare.record.number(), text, path); !done) return done;
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
   return fail(errno == EEXIST ? ErrorCode::Conflict : ErrorCode::Io,
               path + ": " + std::strerror(errno));
@@ -223,7 +223,7 @@ Expected<void> Launcher::name_log(Spare& spare, JobId job) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
   if (errno != EEXIST) return io_error(path);
   spare.log = Descriptor(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
-  if (!spare.log) return io_error(path);
+  if (!spare.log.is_open()) return io_error(path);
   return {};
 }
 
@@ -253,7 +253,7 @@ Expected<void> Launcher::launch(const shim::Order& order) {
   shim->socket = std::move(spare->socket);
   Shim& kept = keep(key, std::move(shim));  // first: a probe must know whose the processes are
   const auto sent =
-      shim::send_order(kept.socket.get(), order, spare->record.get(), spare->log.get());
+      shim::send_order(kept.socket.number(), order, spare->record.number(), spare->log.number());
   if (sent) {
     watch(key, kept);
     return {};
@@ -271,11 +271,12 @@ Launcher::Shim& Launcher::keep(Key key, std::unique_ptr<Shim> shim) {
 }
 
 void Launcher::watch(Key key, Shim& shim) {
-  if (shim.socket) {
-    shim.messages =
-        std::make_unique<Loop::Watch>(loop_, shim.socket.get(), [this, key] { on_message(key); });
+  if (shim.socket.is_open()) {
+    shim.messages = std::make_unique<Loop::Watch>(loop_, shim.socket.number(),
+                                                  [this, key] { on_message(key); });
   }
-  shim.exit = std::make_unique<Loop::Watch>(loop_, shim.pidfd.get(), [this, key] { on_exit(key); });
+  shim.exit =
+      std::make_unique<Loop::Watch>(loop_, shim.pidfd.number(), [this, key] { on_exit(key); });
 }
 
 void Launcher::publish() {
@@ -291,7 +292,7 @@ void Launcher::on_message(Key key) {
   if (found == live_.end()) return;
   Shim& shim = *found->second;
   char buffer[4096];
-  const ssize_t got = ::recv(shim.socket.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+  const ssize_t got = ::recv(shim.socket.number(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) {  // its end is told by the pidfd
     shim.messages.reset();
@@ -323,7 +324,7 @@ void Launcher::see_off(std::unique_ptr<Shim> over) {
   over->socket = Descriptor();
   over->exit.reset();  // a descriptor has one watch at a time
   Shim& leaves = *(leaving_[pid] = std::move(over));
-  leaves.exit = std::make_unique<Loop::Watch>(loop_, leaves.pidfd.get(), [this, pid] {
+  leaves.exit = std::make_unique<Loop::Watch>(loop_, leaves.pidfd.number(), [this, pid] {
     reap(leaving_[pid]->pidfd);
     leaving_.erase(pid);
   });
@@ -416,7 +417,7 @@ void Launcher::look_for_go() {
   std::vector<Key> started;
   bool any_left = false;
   for (auto& [key, shim] : live_) {
-    if (shim->socket || shim->has_go) continue;
+    if (shim->socket.is_open() || shim->has_go) continue;
     const auto record = read_record(key);
     shim->has_go = record && record->go;
     if (shim->has_go) started.push_back(key);

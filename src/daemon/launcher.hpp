@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "daemon/descriptor.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/orphans.hpp"
 #include "daemon/processes.hpp"
+#include "posix/descriptor.hpp"
 #include "shim/order.hpp"
 
 namespace berth::daemon {

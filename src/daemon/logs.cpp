@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::daemon {
 
@@ -64,7 +64,7 @@ Expected<std::unique_ptr<Logs>> Logs::open(const std::string& folder) {
   state->folder = folder;
   state->inotify = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   state->wake = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!state->inotify || !state->wake) {
+  if (!state->inotify.is_open() || !state->wake.is_open()) {
     return fail(ErrorCode::Io, folder + ": cannot be watched: " + std::strerror(errno));
   }
   return std::unique_ptr<Logs>(new Logs(std::move(state)));
@@ -75,7 +75,7 @@ Logs::~Logs() {
     const std::lock_guard lock(state_->mutex);
     state_->stopping = true;
   }
-  ::eventfd_write(state_->wake.get(), 1);
+  ::eventfd_write(state_->wake.number(), 1);
   state_->thread.join();
 }
 
@@ -90,7 +90,7 @@ void Logs::send(std::shared_ptr<http::Exchange> exchange, const std::string& nam
                                .touched = true,
                                .file = {}});
   }
-  ::eventfd_write(state_->wake.get(), 1);
+  ::eventfd_write(state_->wake.number(), 1);
 }
 
 void Logs::ended(const std::string& name) {
@@ -98,12 +98,12 @@ void Logs::ended(const std::string& name) {
     const std::lock_guard lock(state_->mutex);
     state_->over.push_back(name);
   }
-  ::eventfd_write(state_->wake.get(), 1);
+  ::eventfd_write(state_->wake.number(), 1);
 }
 
 void Logs::State::take_news() {
   eventfd_t count = 0;
-  ::eventfd_read(wake.get(), &count);
+  ::eventfd_read(wake.number(), &count);
   const std::lock_guard lock(mutex);
   for (Reader& reader : arrived) readers.push_back(std::move(reader));
   arrived.clear();
@@ -116,7 +116,7 @@ void Logs::State::take_news() {
 
 void Logs::State::read_events() {
   alignas(inotify_event) std::array<char, 8192> buffer{};
-  for (ssize_t got = 0; (got = ::read(inotify.get(), buffer.data(), buffer.size())) > 0;) {
+  for (ssize_t got = 0; (got = ::read(inotify.number(), buffer.data(), buffer.size())) > 0;) {
     for (const char* at = buffer.data(); at < buffer.data() + got;) {
       inotify_event event{};
       std::memcpy(&event, at, sizeof event);
@@ -135,10 +135,10 @@ void Logs::State::watch_if_needed() {
   const bool needed = std::ranges::any_of(readers, [](const Reader& r) { return !r.ended; });
   if (needed == (watch >= 0)) return;
   if (needed) {
-    watch = ::inotify_add_watch(inotify.get(), folder.c_str(), IN_MODIFY | IN_CREATE);
+    watch = ::inotify_add_watch(inotify.number(), folder.c_str(), IN_MODIFY | IN_CREATE);
     for (Reader& reader : readers) reader.touched = true;  // what was written before the watch
   } else {
-    ::inotify_rm_watch(inotify.get(), watch);
+    ::inotify_rm_watch(inotify.number(), watch);
     watch = -1;
   }
 }
@@ -147,13 +147,14 @@ void Logs::State::watch_if_needed() {
 bool Logs::State::pump(Reader& reader) {
   if (!reader.stream->is_open()) return false;
   while (reader.touched && reader.stream->queued() < kMostQueued) {
-    if (!reader.file) {
+    if (!reader.file.is_open()) {
       const std::string path = folder + "/" + reader.name;
       reader.file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     }
-    const ssize_t got = reader.file ? ::pread(reader.file.get(), piece.data(), piece.size(),
-                                              static_cast<off_t>(reader.offset))
-                                    : 0;
+    const ssize_t got = reader.file.is_open()
+                            ? ::pread(reader.file.number(), piece.data(), piece.size(),
+                                      static_cast<off_t>(reader.offset))
+                            : 0;
     const auto size = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     if (size < piece.size()) reader.touched = false;  // that was the end of it
     if (size == 0) break;
@@ -175,8 +176,8 @@ void Logs::State::run() {
     watch_if_needed();
     std::erase_if(readers, [&](Reader& reader) { return !pump(reader); });
     const bool is_behind = std::ranges::any_of(readers, &Reader::touched);
-    std::array<pollfd, 2> polled = {pollfd{wake.get(), POLLIN, 0},
-                                    pollfd{inotify.get(), POLLIN, 0}};
+    std::array<pollfd, 2> polled = {pollfd{wake.number(), POLLIN, 0},
+                                    pollfd{inotify.number(), POLLIN, 0}};
     ::poll(polled.data(), polled.size(), is_behind ? kRetryMillis : -1);
     read_events();
   }

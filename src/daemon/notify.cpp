@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "daemon/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::daemon {
 
@@ -21,7 +21,7 @@ void notify(std::string_view state) {
   if (name.front() == '@') address.sun_path[0] = '\0';  // an abstract name
   const Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  ::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
+  ::sendto(socket.number(), state.data(), state.size(), MSG_NOSIGNAL,
            reinterpret_cast<const sockaddr*>(&address), size);
 }
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::daemon {
 
@@ -39,11 +39,11 @@ bool tells_of_oom(std::string_view text) {
 std::string read_tail(const std::string& path, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status{};
-  if (!file || ::fstat(file.get(), &status) != 0) return "";
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0) return "";
   const auto size = static_cast<std::size_t>(status.st_size);
   std::string tail(std::min(size, most), '\0');
   const auto from = static_cast<off_t>(size - tail.size());
-  const ssize_t got = ::pread(file.get(), tail.data(), tail.size(), from);
+  const ssize_t got = ::pread(file.number(), tail.data(), tail.size(), from);
   tail.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return tail;
 }

@@ -27,11 +27,11 @@ std::string proc(pid_t pid, const char* file) {
 /// At most `most` bytes of a file of /proc; nothing if it cannot be read.
 std::optional<std::string> read_proc(const std::string& path, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::nullopt;
+  if (!file.is_open()) return std::nullopt;
   std::string text;
   char buffer[4096];
   while (text.size() < most) {
-    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    const ssize_t got = ::read(file.number(), buffer, sizeof buffer);
     if (got < 0) return std::nullopt;
     if (got == 0) break;
     text.append(buffer, static_cast<std::size_t>(got));
@@ -102,7 +102,7 @@ bool is_left_of(pid_t pid, const shim::Record& record, const std::string& mark) 
 /// Between the look and the signal the pid could become another's; through a pidfd it cannot.
 bool kill_if_left(pid_t pid, const shim::Record& record, const std::string& mark) {
   const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd || !is_left_of(pid, record, mark)) return false;
+  if (!pidfd.is_open() || !is_left_of(pid, record, mark)) return false;
   send_signal(pidfd, SIGKILL);
   return true;
 }
@@ -123,14 +123,14 @@ Whose whose(pid_t pid, const Shims& shims) {
 
 Expected<Descriptor> open_process(const shim::Process& process) {
   Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!pidfd || shim::start_of(process.pid) != process.start) {
+  if (!pidfd.is_open() || shim::start_of(process.pid) != process.start) {
     return fail(ErrorCode::NotFound, "process " + std::to_string(process.pid) + " has ended");
   }
   return pidfd;
 }
 
 void send_signal(const Descriptor& pidfd, int signal) {
-  ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
+  ::syscall(SYS_pidfd_send_signal, pidfd.number(), signal, nullptr, 0);
 }
 
 bool has_pending(pid_t pid, int signal) {

@@ -16,7 +16,7 @@
 
 #include "core/error.hpp"
 #include "core/ids.hpp"
-#include "daemon/descriptor.hpp"
+#include "posix/descriptor.hpp"
 #include "shim/record.hpp"
 
 namespace berth::daemon {

@@ -73,7 +73,8 @@ std::optional<Received> receive_one(int socket) {
 /// True if somebody receives there.
 bool is_served(const sockaddr_un& address) {
   const Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return ::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+         0;
 }
 
 /// What is no socket is not ours to remove.
@@ -107,7 +108,7 @@ Reports::Reports(Loop& loop, std::string path, Descriptor socket, MayReport may_
       socket_(std::move(socket)),
       may_report_(std::move(may_report)),
       deliver_(std::move(deliver)),
-      watch_(loop, socket_.get(), [this] { receive(); }),
+      watch_(loop, socket_.number(), [this] { receive(); }),
       flush_alarm_(loop, [this] { flush(); }) {}
 
 Reports::~Reports() { ::unlink(path_.c_str()); }
@@ -128,8 +129,9 @@ Expected<std::unique_ptr<Reports>> Reports::open(Loop& loop, const std::string& 
   const int on = 1;
   const mode_t before = ::umask(0777 & ~mode);
   const bool bound =
-      socket && ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+      socket.is_open() &&
+      ::setsockopt(socket.number(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
+      ::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   ::umask(before);
   if (!bound) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
   return std::unique_ptr<Reports>(
@@ -138,7 +140,7 @@ Expected<std::unique_ptr<Reports>> Reports::open(Loop& loop, const std::string& 
 
 void Reports::receive() {
   for (int i = 0; i < kAtOnce; ++i) {
-    const auto received = receive_one(socket_.get());
+    const auto received = receive_one(socket_.number());
     if (!received) return;
     const auto report = parse_report(received->text);
     if (!report || !may_report_(report->job, received->user)) continue;

@@ -16,8 +16,8 @@
 
 #include "core/error.hpp"
 #include "core/input.hpp"
-#include "daemon/descriptor.hpp"
 #include "daemon/loop.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::daemon {
 

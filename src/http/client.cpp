@@ -60,7 +60,7 @@ void Client::State::send(Outgoing& request) {
 Expected<void> Client::State::receive(ResponseParser& parser, const ResponseParser::Piece& piece) {
   std::array<char, kReadAtOnce> bytes;
   std::string left;
-  while (!parser.is_done() && socket.number() >= 0) {
+  while (!parser.is_done() && socket.is_open()) {
     const ssize_t got = recv(socket.number(), bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return gone(std::generic_category().message(errno));
@@ -78,7 +78,7 @@ Expected<void> Client::State::receive(ResponseParser& parser, const ResponsePars
 
 Expected<Response> Client::State::exchange(std::string_view method, Outgoing request,
                                            const Sink& sink) {
-  if (socket.number() < 0) return gone("the connection is closed");
+  if (!socket.is_open()) return gone("the connection is closed");
   send(request);
   const bool is_head = method == "HEAD";
   ResponseParser parser(is_head ? ResponseParser::Body::None : ResponseParser::Body::AsAnnounced);
@@ -86,7 +86,7 @@ Expected<Response> Client::State::exchange(std::string_view method, Outgoing req
   const auto received = receive(parser, [&](std::string_view bytes) {
     if (!sink || parser.status() != 200) {
       response.body.append(bytes);
-    } else if (socket.number() >= 0 && !sink(bytes)) {
+    } else if (socket.is_open() && !sink(bytes)) {
       socket.close();
     }
   });

@@ -40,7 +40,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
     for (int i = 0; i < kAcceptsAtOnce; ++i) {
       Descriptor socket(
           accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (socket.number() >= 0) {
+      if (socket.is_open()) {
         welcome(std::move(socket));
       } else if (errno != EINTR && errno != ECONNABORTED) {
         const bool has_none = errno == EAGAIN;

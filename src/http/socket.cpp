@@ -60,7 +60,7 @@ std::expected<Address, int> address_of(const std::string& path, int folder) {
 std::expected<Descriptor, int> new_socket(Blocking blocking) {
   const int flags = SOCK_STREAM | SOCK_CLOEXEC | (blocking == Blocking::Yes ? 0 : SOCK_NONBLOCK);
   Descriptor socket(::socket(AF_UNIX, flags, 0));
-  if (socket.number() < 0) return std::unexpected(errno);
+  if (!socket.is_open()) return std::unexpected(errno);
   return socket;
 }
 
@@ -103,23 +103,11 @@ Expected<void> make_way(const std::string& path, int folder, const std::string& 
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this != &other) {
-    close();
-    number_ = other.release();
-  }
-  return *this;
-}
-
-void Descriptor::close() {
-  if (number_ >= 0) ::close(release());
-}
-
 std::expected<Descriptor, int> connect_to(const std::string& path, Blocking blocking) {
   Descriptor folder;
   if (path.size() >= kPathSpace) {
     folder = Descriptor(open(split(path).folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (folder.number() < 0) return std::unexpected(errno);
+    if (!folder.is_open()) return std::unexpected(errno);
   }
   const auto address = address_of(path, folder.number());
   if (!address) return std::unexpected(address.error());
@@ -132,7 +120,7 @@ std::expected<Descriptor, int> connect_to(const std::string& path, Blocking bloc
 Expected<Listener> Listener::open(const std::string& path, mode_t mode) {
   auto [folder_path, name] = split(path);
   Descriptor folder(::open(folder_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.number() < 0) {
+  if (!folder.is_open()) {
     return fail(ErrorCode::Io, path + ": its folder cannot be opened: " + words(errno));
   }
   const auto address = address_of(path, folder.number());
@@ -172,7 +160,7 @@ int Listener::bind_with_mode(const Address& address, mode_t mode) {
 
 void Listener::remove_file() {
   struct stat now = {};
-  if (file_.st_ino == 0 || folder_.number() < 0) return;
+  if (file_.st_ino == 0 || !folder_.is_open()) return;
   const bool found = fstatat(folder_.number(), name_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0;
   const bool is_ours = found && now.st_ino == file_.st_ino && now.st_dev == file_.st_dev;
   if (is_ours) unlinkat(folder_.number(), name_.c_str(), 0);

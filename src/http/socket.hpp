@@ -8,29 +8,12 @@
 
 #include <expected>
 #include <string>
-#include <utility>
 
 #include "core/error.hpp"
 #include "http/server.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::http {
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor() { close(); }
-
-  int number() const { return number_; }  ///< -1 if it holds none.
-  int release() { return std::exchange(number_, -1); }
-  void close();
-
- private:
-  int number_ = -1;
-};
 
 enum class Blocking { No, Yes };
 

@@ -13,26 +13,9 @@
 #include "journal/checksum.hpp"
 #include "journal/sqlite.hpp"
 #include "journal/store.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::journal {
-
-/// Closes a descriptor of ours.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 /// Blobs that were stored or asked for lately, by their sums: jobs that come together mostly share
 /// their commands and environments.

@@ -49,7 +49,7 @@ std::unexpected<Error> system_error(const std::string& path, const char* what) {
 /// closing any descriptor of it would drop the locks that SQLite holds in this process.
 Expected<void> make_file(const std::string& path) {
   const Descriptor made(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
-  if (made.number() < 0 && errno != EEXIST) return system_error(path, "cannot be made");
+  if (!made.is_open() && errno != EEXIST) return system_error(path, "cannot be made");
   return {};
 }
 
@@ -57,7 +57,7 @@ Expected<void> sync_folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const std::string name = folder.empty() ? "." : folder;
   const Descriptor opened(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.number() < 0 || ::fsync(opened.number()) != 0) return system_error(name, "no sync");
+  if (!opened.is_open() || ::fsync(opened.number()) != 0) return system_error(name, "no sync");
   return {};
 }
 
@@ -90,7 +90,7 @@ Expected<Connection> connect(const std::string& path, int flags) {
 Expected<Descriptor> lock_log(const Connection& db) {
   const char* const name = sqlite3_filename_wal(sqlite3_db_filename(db.raw(), "main"));
   Descriptor log(::open(name, O_RDWR | O_CLOEXEC));
-  if (log.number() < 0) return system_error(name, "cannot be opened");
+  if (!log.is_open()) return system_error(name, "cannot be opened");
   if (::flock(log.number(), LOCK_EX | LOCK_NB) == 0) return log;
   if (errno != EWOULDBLOCK) return system_error(name, "cannot be locked");
   return fail(ErrorCode::Conflict, db.path() + ": another process is writing it");
@@ -355,7 +355,7 @@ Expected<void> Store::reserve() {
   State& state = *state_;
   if (state.is_reserved) return {};
   const std::string index = state.db.path() + "-shm";
-  if (state.index.number() < 0) state.index = Descriptor(::open(index.c_str(), O_RDWR | O_CLOEXEC));
+  if (!state.index.is_open()) state.index = Descriptor(::open(index.c_str(), O_RDWR | O_CLOEXEC));
   const bool done = set_aside(state.log, kReserve) && set_aside(state.index, kIndexReserve);
   state.is_reserved = done || errno == EOPNOTSUPP;
   if (state.is_reserved) return {};

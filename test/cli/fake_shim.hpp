@@ -22,7 +22,7 @@ class FakeShim {
   std::string take(shim::FrameKind kind);
 
  private:
-  http::Descriptor socket_;
+  Descriptor socket_;
   shim::FrameReader frames_;
 };
 

@@ -158,7 +158,8 @@ TEST_F(ErrorsDisk, AReadOnlyOneIsNamedAtTheStart) {
 class Sealed {
  public:
   explicit Sealed(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    works_ = ::ioctl(file_.get(), FS_IOC_GETFLAGS, &before_) == 0 && set(before_ | FS_IMMUTABLE_FL);
+    works_ =
+        ::ioctl(file_.number(), FS_IOC_GETFLAGS, &before_) == 0 && set(before_ | FS_IMMUTABLE_FL);
   }
   ~Sealed() {
     if (works_) set(before_);
@@ -166,9 +167,9 @@ class Sealed {
   bool works() const { return works_; }
 
  private:
-  bool set(int flags) { return ::ioctl(file_.get(), FS_IOC_SETFLAGS, &flags) == 0; }
+  bool set(int flags) { return ::ioctl(file_.number(), FS_IOC_SETFLAGS, &flags) == 0; }
 
-  daemon::Descriptor file_;
+  Descriptor file_;
   int before_ = 0;
   bool works_ = false;
 };

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::daemon {
 namespace {
@@ -23,10 +23,10 @@ struct Pipe {
     reading = Descriptor(ends[0]);
     writing = Descriptor(ends[1]);
   }
-  void put() const { EXPECT_EQ(::write(writing.get(), "x", 1), 1); }
+  void put() const { EXPECT_EQ(::write(writing.number(), "x", 1), 1); }
   void take() const {
     char byte = 0;
-    EXPECT_EQ(::read(reading.get(), &byte, 1), 1);
+    EXPECT_EQ(::read(reading.number(), &byte, 1), 1);
   }
   Descriptor reading;
   Descriptor writing;
@@ -135,7 +135,7 @@ TEST(Watch, CallsForWhatIsThere) {
   Loop loop;
   const Pipe pipe;
   int seen = 0;
-  const Loop::Watch watch(loop, pipe.reading.get(), [&] {
+  const Loop::Watch watch(loop, pipe.reading.number(), [&] {
     pipe.take();
     if (++seen == 2) loop.stop();
   });
@@ -150,7 +150,7 @@ TEST(Watch, DestroyedInItsOwnTaskItIsSilent) {
   const Pipe pipe;
   int seen = 0;
   std::optional<Loop::Watch> watch;
-  watch.emplace(loop, pipe.reading.get(), [&] {
+  watch.emplace(loop, pipe.reading.number(), [&] {
     ++seen;
     watch.reset();
   });
@@ -167,9 +167,9 @@ TEST(Watch, ADescriptorCanBeWatchedAgain) {
   const Pipe pipe;
   int seen = 0;
   std::optional<Loop::Watch> watch;
-  watch.emplace(loop, pipe.reading.get(), [] { ADD_FAILURE() << "was taken away"; });
+  watch.emplace(loop, pipe.reading.number(), [] { ADD_FAILURE() << "was taken away"; });
   watch.reset();
-  watch.emplace(loop, pipe.reading.get(), [&] {
+  watch.emplace(loop, pipe.reading.number(), [&] {
     pipe.take();
     ++seen;
     loop.stop();

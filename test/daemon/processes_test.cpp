@@ -55,13 +55,13 @@ class Tree {
   /// In a child: says that it is there, and waits.
   void tell_and_wait() const {
     const pid_t self = ::getpid();
-    (void)!::write(writing_.get(), &self, sizeof self);
+    (void)!::write(writing_.number(), &self, sizeof self);
     for (;;) ::pause();
   }
   /// The pid of the next process that says it is there.
   pid_t next() {
     pid_t pid = 0;
-    EXPECT_EQ(::read(reading_.get(), &pid, sizeof pid), ssize_t{sizeof pid});
+    EXPECT_EQ(::read(reading_.number(), &pid, sizeof pid), ssize_t{sizeof pid});
     pids_.push_back(pid);
     return pid;
   }
@@ -239,7 +239,8 @@ shim::Record record_of(std::optional<shim::Process> go) {
   return {.job = JobId(4'000'000'001), .attempt = Attempt(2), .user = ::getuid(), .go = go};
 }
 
-const std::string kMark = "BERTH_REPORT=/somewhere/berth-test.report";
+/// This run's own: another one of these tests may look for its processes at the same time.
+const std::string kMark = "BERTH_REPORT=/somewhere/" + std::to_string(::getpid()) + ".report";
 const std::vector<std::string> kMarks = {"A=1", "BERTH_JOB_ID=4000000001", "BERTH_ATTEMPT=2",
                                          kMark};
 

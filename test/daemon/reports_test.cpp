@@ -81,13 +81,13 @@ class Sender {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
-    is_connected_ =
-        ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    is_connected_ = ::connect(socket_.number(), reinterpret_cast<const sockaddr*>(&address),
+                              sizeof address) == 0;
   }
   bool is_connected() const { return is_connected_; }
   /// Returns: false if there is no room for it now.
   bool send(const std::string& text) {
-    return ::send(socket_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    return ::send(socket_.number(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
   }
 
  private:
@@ -185,7 +185,8 @@ TEST_F(ReportsTest, ASocketLeftThereIsReplaced) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
-    ASSERT_EQ(::bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(::bind(left.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
   }
   const auto reports = open();
   EXPECT_TRUE(Sender(path_).is_connected());

@@ -9,7 +9,7 @@
 #include <array>
 #include <string>
 
-#include "daemon/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::test {
 
@@ -34,10 +34,10 @@ class SmallDisk {
 
   /// To the last byte, by a file of somebody else's.
   void fill() const {
-    const daemon::Descriptor file(
+    const Descriptor file(
         ::open(filler().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     static const std::array<char, 4096> page{};
-    while (::write(file.get(), page.data(), page.size()) > 0) {
+    while (::write(file.number(), page.data(), page.size()) > 0) {
     }
   }
   void make_room() const { ::unlink(filler().c_str()); }

@@ -18,17 +18,18 @@ struct Level {
 const std::vector<Level>& all_levels() {
   static const std::vector<Level> levels = {
       {"core", {}},
+      {"posix", {}},
       {"policy", {"core"}},
       {"engine", {"policy", "core"}},
       {"trace", {"core"}},
       {"gpu", {"core"}},
-      {"http", {"core"}},
-      {"shim", {"core"}},
-      {"journal", {"engine", "policy", "core"}},
+      {"http", {"core", "posix"}},
+      {"shim", {"core", "posix"}},
+      {"journal", {"engine", "policy", "core", "posix"}},
       {"sim", {"engine", "policy", "core", "trace"}},
-      {"daemon", {"journal", "engine", "policy", "core", "gpu", "shim", "http", "emu"}},
+      {"daemon", {"journal", "engine", "policy", "core", "gpu", "shim", "http", "emu", "posix"}},
       {"slurm", {"engine", "policy", "core"}},
-      {"cli", {"sim", "http", "shim", "journal", "trace", "policy", "core"}},
+      {"cli", {"sim", "http", "shim", "journal", "trace", "policy", "core", "posix"}},
       {"eval", {"engine", "policy", "gpu", "http", "core"}},
       {"emu", {}},
   };

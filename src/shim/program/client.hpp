@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "posix/descriptor.hpp"
 #include "shim/attach.hpp"
-#include "shim/program/descriptor.hpp"
 #include "shim/program/failure.hpp"
+#include "shim/program/io.hpp"
 
 namespace berth::shim {
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "posix/descriptor.hpp"
+#include "shim/program/io.hpp"
 #include "shim/program/tree.hpp"
 
 namespace berth::shim {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "shim/order.hpp"
-#include "shim/program/descriptor.hpp"
+#include "shim/program/io.hpp"
 
 namespace berth::shim {
 

@@ -15,6 +15,7 @@
 
 #include "shim/proc.hpp"
 #include "shim/program/exec.hpp"
+#include "shim/program/io.hpp"
 
 namespace berth::shim {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "posix/descriptor.hpp"
 #include "shim/order.hpp"
-#include "shim/program/descriptor.hpp"
 
 namespace berth::shim {
 

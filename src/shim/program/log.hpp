@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shim/program/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::shim {
 

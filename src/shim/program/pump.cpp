@@ -3,6 +3,8 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
+#include "shim/program/io.hpp"
+
 namespace berth::shim {
 
 namespace {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "shim/proc.hpp"
+#include "shim/program/io.hpp"
 
 namespace berth::shim {
 

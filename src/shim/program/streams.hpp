@@ -1,8 +1,8 @@
 // The job's standard input and output: the ends it gets, and the ends the shim keeps.
 #pragma once
 
+#include "posix/descriptor.hpp"
 #include "shim/order.hpp"
-#include "shim/program/descriptor.hpp"
 #include "shim/program/failure.hpp"
 
 namespace berth::shim {

@@ -11,7 +11,7 @@
 #include <set>
 #include <string_view>
 
-#include "shim/program/descriptor.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::shim {
 

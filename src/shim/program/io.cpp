@@ -1,4 +1,4 @@
-#include "shim/program/descriptor.hpp"
+#include "shim/program/io.hpp"
 
 #include <unistd.h>
 
@@ -16,10 +16,6 @@ Moved moved(ssize_t count) {
 }
 
 }  // namespace
-
-void Descriptor::close() {
-  if (number_ >= 0) ::close(std::exchange(number_, -1));
-}
 
 int append_line(int file, std::string_view line) {
   const ssize_t written = write(file, line.data(), line.size());
