@@ -179,6 +179,15 @@ void Engine::note_kept_word(const Job& job) {
   kept(DurationClass::Medium, keys.medium_bound, account->second.outlived_medium);
 }
 
+/// Its berth was released. One that is at its very limit would be started for no time at all.
+void Engine::wait_again(Job& job, JobState state) {
+  set_state(job, state);
+  job.migrating = false;
+  if (job.ran < job.spec.time_limit) return emit(EventKind::Requeued, job.id);
+  job.outcome = Outcome::Timeout;
+  end(job);
+}
+
 void Engine::end(Job& job, std::string note) {
   if (job.outcome == Outcome::Done) note_kept_word(job);
   if (job.state == JobState::Suspended) {  // its process is still there, without GPUs

@@ -107,6 +107,7 @@ class Engine {
   void release(Job& job);
   void stop(Job& job, PreemptHow how, StopFor why);
   void stop_for_good(Job& job, Outcome outcome, StopFor why);
+  void wait_again(Job& job, JobState state);
   void end(Job& job, std::string note = {});
   void set_state(Job& job, JobState state);
   void hold(const Job& job, int sign);

@@ -83,9 +83,7 @@ void Engine::on(const StartFailed& failed) {
   }
   release(*job);
   if (job->ending) return end(*job);
-  set_state(*job, JobState::Queued);  // nothing ran, so nothing was kept
-  job->migrating = false;
-  emit(EventKind::Requeued, job->id);
+  wait_again(*job, JobState::Queued);  // nothing ran, so nothing was kept
 }
 
 void Engine::on(const Exited& exited) {
@@ -119,13 +117,7 @@ void Engine::on(const Released& released) {
   release(*job);
   for (const GpuId gpu : left.gpus) relieve(gpu);
   if (job->ending) return end(*job);
-  set_state(*job, job->after_stop);
-  job->migrating = false;
-  if (job->ran >= job->spec.time_limit) {  // preempted at its very limit
-    job->outcome = Outcome::Timeout;
-    return end(*job);
-  }
-  emit(EventKind::Requeued, job->id);
+  wait_again(*job, job->after_stop);
 }
 
 void Engine::on(const LeaseExpired& expired) {

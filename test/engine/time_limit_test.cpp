@@ -72,6 +72,15 @@ TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsRequeued) {
   expect_finished(effects, id, Outcome::Timeout);
 }
 
+/// Waiting again, it would be started for no time at all and stopped in the next step.
+TEST_F(TimeLimit, EndsAJobWhoseStartFailsAtThatInstant) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(60).preempt(id, PreemptHow::Requeue);
+  rig_.released(id);
+  rig_.at(70).start(id, {0});
+  expect_finished(rig_.at(110).tell({StartFailed{id, Attempt(2)}}), id, Outcome::Timeout);
+}
+
 TEST_F(TimeLimit, YieldsToAnExitAtTheSameInstant) {
   const JobId id = rig_.run(spec_, {0});
   EXPECT_TRUE(rig_.at(100).exited(id).list.empty());
