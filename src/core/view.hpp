@@ -22,6 +22,9 @@
 
 namespace berth {
 
+/// The largest number a job may have: what is kept by number takes memory up to the largest.
+inline constexpr JobId kLastJob{std::uint64_t{1} << 40};
+
 /// Everything the engine knows, as plain data. Only the engine changes it.
 struct State {
   Cluster cluster;

@@ -26,9 +26,6 @@
 
 namespace berth {
 
-/// The largest number a job may have.
-inline constexpr JobId kLastJob{std::uint64_t{1} << 40};
-
 struct EngineOptions {
   Settings settings;
   std::uint64_t seed = 0;  ///< Of the random numbers a policy may draw.

@@ -63,6 +63,9 @@ class JobList {
     if (reader.failed()) return fail(ErrorCode::BadData, "policy memory: cut short");
     std::vector<JobId> sorted = ids_;
     std::ranges::sort(sorted);
+    if (!sorted.empty() && (sorted.front() == JobId(0) || sorted.back() > kLastJob)) {
+      return fail(ErrorCode::BadData, "policy memory: no number of a job");
+    }
     const bool distinct = std::ranges::adjacent_find(sorted) == sorted.end();
     return distinct ? Expected<void>() : fail(ErrorCode::BadData, "policy memory: a job twice");
   }

@@ -14,6 +14,7 @@
 #include "engine/history.hpp"
 #include "engine/journal.hpp"
 #include "engine/sample.hpp"
+#include "fuzz/snapshot_seed.hpp"
 #include "journal/store.hpp"
 #include "shim/attach.hpp"
 #include "shim/order.hpp"
@@ -22,10 +23,13 @@ namespace {
 
 using namespace berth;
 
-void write(const std::filesystem::path& path, char first, const std::string& bytes) {
+void write(const std::filesystem::path& path, const std::string& bytes) {
   std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << first << bytes;
-  std::printf("%s: %zu bytes\n", path.c_str(), bytes.size() + 1);
+  std::ofstream(path, std::ios::binary) << bytes;
+  std::printf("%s: %zu bytes\n", path.c_str(), bytes.size());
+}
+void write(const std::filesystem::path& path, char first, const std::string& bytes) {
+  write(path, first + bytes);
 }
 
 void write_journal(const std::filesystem::path& folder) {
@@ -37,12 +41,16 @@ void write_journal(const std::filesystem::path& folder) {
   write(folder / "decisions", 2, encode_decisions(decisions));
 }
 
-/// `choice` is the fuzzer's number of the policy.
-void write_snapshot(const std::filesystem::path& path, std::string_view policy, char choice,
-                    int steps) {
-  test::History history(policy, 1);
-  history.go_on(steps);
-  write(path, choice, history.engine().save());
+/// A past of every policy, long enough for a memory of it.
+void write_snapshots(const std::filesystem::path& folder) {
+  for (const PolicyEntry& entry : policies()) {
+    test::History history(entry.name, 1);
+    history.go_on(45);
+    write(folder / test::seed_file(entry.name),
+          test::seed_of_policy(entry.name) + history.engine().save());
+  }
+  test::History none("fifo", 1);
+  write(folder / "empty", test::seed_of_policy("fifo") + none.engine().save());
 }
 
 shim::Order some_order() {
@@ -148,13 +156,6 @@ int main(int count, char** arguments) {
   write_journal(corpus / "journal");
   write_shim(corpus / "shim");
   write_stored(corpus / "stored");
-  const std::filesystem::path folder = corpus / "snapshot";
-  write_snapshot(folder / "empty", "fifo-skip", 0, 0);
-  write_snapshot(folder / "fifo", "fifo-skip", 0, 30);
-  write_snapshot(folder / "reserve", "fifo-reserve", 1, 42);
-  write_snapshot(folder / "srsf", "srsf", 2, 45);
-  write_snapshot(folder / "fair", "fair-share", 4, 20);
-  write_snapshot(folder / "sorted", "tiresias/shortest", 5, 20);
-  write_snapshot(folder / "dlas", "tiresias/dlas-gpu-2", 6, 30);
+  write_snapshots(corpus / "snapshot");
   return 0;
 }

@@ -36,6 +36,14 @@ struct Watched {
   GpuCount gpus{0};
 };
 
+/// In GPU-seconds, with what it got since it was seen. What is restored may be anything.
+std::int64_t service_by(Instant now, const Watched& job) {
+  __extension__ using Wide = __int128;
+  const Duration since = std::max(Duration::zero(), now - job.seen);
+  const Wide service = Wide{job.attained.raw()} + Wide{job.gpus.raw()} * micros(since);
+  return static_cast<std::int64_t>(std::min<Wide>(service / micros(seconds(1)), kMostService));
+}
+
 class GittinsLearned final : public Order {
  public:
   explicit GittinsLearned(Duration quantum) : quantum_(quantum) {}
@@ -49,9 +57,7 @@ class GittinsLearned final : public Order {
   Decisions prepare(const ClusterView& view, std::span<const Event>) override {
     std::vector<std::int64_t> ended;
     for (const Watched& last : watched_) {
-      if (view.knows(last.job)) continue;
-      const Duration since = std::max(Duration::zero(), view.now() - last.seen);
-      ended.push_back(gpu_seconds(last.attained + last.gpus * since));
+      if (!view.knows(last.job)) ended.push_back(service_by(view.now(), last));
     }
     std::ranges::sort(ended);  // by service, not by job
     recent_.insert(recent_.end(), ended.begin(), ended.end());
