@@ -49,17 +49,70 @@ Outcomes run_all(const Replay& replay, const CompareArguments& arguments) {
   return outcomes;
 }
 
+struct Column {
+  const char* head;
+  int width;
+  int digits;
+  double (*value)(const sim::Metrics& metrics);
+};
+
+constexpr Column kColumns[] = {
+    {"mean JCT", 12, 1, [](const sim::Metrics& m) { return m.jct.mean; }},
+    {"p95 JCT", 12, 1, [](const sim::Metrics& m) { return m.jct.p95; }},
+    {"mean wait", 12, 1, [](const sim::Metrics& m) { return m.wait.mean; }},
+    {"slowdown", 9, 2, [](const sim::Metrics& m) { return m.slowdown.mean; }},
+    {"fairness", 9, 3, [](const sim::Metrics& m) { return m.fairness; }},
+    {"makespan", 12, 0, [](const sim::Metrics& m) { return m.makespan; }},
+    {"jobs/h", 9, 2, [](const sim::Metrics& m) { return m.jobs_per_hour; }},
+    {"alloc, %", 9, 1, [](const sim::Metrics& m) { return 100 * m.allocated; }},
+    {"preempt", 9, 0, [](const sim::Metrics& m) { return static_cast<double>(m.preemptions); }}};
+constexpr Column kCost = {"cost", 12, 2, [](const sim::Metrics& m) { return *m.machine->cost; }};
+constexpr Column kEnergy = {"kWh", 12, 1,
+                            [](const sim::Metrics& m) { return sim::kwh(m.machine->energy); }};
+
+/// Those that there are figures for.
+std::vector<Column> columns_of(const sim::Metrics& metrics) {
+  std::vector<Column> columns(std::begin(kColumns), std::end(kColumns));
+  if (metrics.machine && metrics.machine->cost) columns.push_back(kCost);
+  if (metrics.machine && !metrics.machine->energy.empty()) columns.push_back(kEnergy);
+  return columns;
+}
+
 std::string table_of(std::span<const sim::PageRun> runs) {
+  const std::vector<Column> columns = columns_of(runs.front().metrics);
+  char cell[80];
+  std::snprintf(cell, sizeof cell, "%-28s", "seconds");
+  std::string text = cell;
+  for (const Column& column : columns) {
+    std::snprintf(cell, sizeof cell, " %*s", column.width, column.head);
+    text += cell;
+  }
+  for (const sim::PageRun& run : runs) {
+    std::snprintf(cell, sizeof cell, "\n%-28s", run.names.policy.c_str());
+    text += cell;
+    for (const Column& column : columns) {
+      const double value = column.value(run.metrics);
+      std::snprintf(cell, sizeof cell, " %*.*f", column.width, column.digits, value);
+      text += cell;
+    }
+  }
+  return text + "\n";
+}
+
+/// Nothing unless starts were predicted.
+std::string predictions_of(std::span<const sim::PageRun> runs) {
+  if (!runs.front().metrics.predictions) return "";
   char line[200];
-  std::snprintf(line, sizeof line, "%-28s %12s %12s %12s %9s %9s %12s %7s %9s\n", "", "mean JCT",
-                "p95 JCT", "mean wait", "slowdown", "fairness", "makespan", "alloc", "preempt");
+  std::snprintf(line, sizeof line, "\n%-28s %12s %12s %12s %12s %12s %12s\n", "predicted starts",
+                "at once", "predicted", "median off", "p90 off", "bias", "off/wait");
   std::string text = line;
   for (const sim::PageRun& run : runs) {
-    const sim::Metrics& m = run.metrics;
-    std::snprintf(line, sizeof line,
-                  "%-28s %12.1f %12.1f %12.1f %9.2f %9.3f %12.0f %5.1f %% %9lld\n",
-                  run.names.policy.c_str(), m.jct.mean, m.jct.p95, m.wait.mean, m.slowdown.mean,
-                  m.fairness, m.makespan, 100 * m.allocated, static_cast<long long>(m.preemptions));
+    const sim::PredictionFigures& p = *run.metrics.predictions;
+    const std::string predicted =
+        std::to_string(p.predicted) + "/" + std::to_string(p.predicted + p.unknown);
+    std::snprintf(line, sizeof line, "%-28s %12zu %12s %12.1f %12.1f %+12.1f %12.2f\n",
+                  run.names.policy.c_str(), p.at_once, predicted.c_str(), p.off.median, p.off.p90,
+                  p.bias, p.off_over_wait);
     text += line;
   }
   return text;
@@ -84,7 +137,7 @@ Expected<void> compare(const CompareArguments& arguments) {
                     metrics,
                     std::move(*result)});
   }
-  std::fputs(table_of(runs).c_str(), stdout);
+  std::fputs((table_of(runs) + predictions_of(runs)).c_str(), stdout);
   if (!arguments.summary.empty()) {
     std::string text = "[";
     for (const sim::PageRun& run : runs) {

@@ -17,6 +17,7 @@ double gpus_of(const trace::TraceJob& job) {
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result) {
   MachineFigures figures{.cost = result.cost,
                          .energy = result.energy,
+                         .is_perfect = result.is_perfect,
                          .lacks_memory = result.lacks_memory,
                          .has_faults = result.has_faults};
   for (const JobResult& job : result.jobs) {
@@ -71,6 +72,24 @@ std::string memory_text(const MachineFigures& figures) {
          std::to_string(figures.out_of_memory) + "\n";
 }
 
+/// ` NAME NUMBER`, if there is anything of it.
+std::string part(const char* name, double hours) {
+  if (hours <= 0) return "";
+  char text[80];
+  std::snprintf(text, sizeof text, "%s %.1f", name, hours);
+  return text;
+}
+
+std::string run_text(const MachineFigures& figures, const Spread& run) {
+  char text[160];
+  std::snprintf(text, sizeof text, "run time over alone: mean %.3f, p95 %.3f, max %.3f\n", run.mean,
+                run.p95, run.max);
+  return text + part("GPU-hours", figures.gpu_hours) + part("; shared", figures.shared_gpu_hours) +
+         part(", at a speed by rule", figures.ruled_gpu_hours) +
+         part("; overhead", figures.overhead_gpu_hours) +
+         part("; work lost", figures.lost_gpu_hours) + "\n";
+}
+
 std::string cost_text(double cost) {
   char text[64];
   std::snprintf(text, sizeof text, "cost %.2f\n", cost);
@@ -80,17 +99,7 @@ std::string cost_text(double cost) {
 }  // namespace
 
 std::string to_text(const MachineFigures& figures, const Spread& run) {
-  char text[400];
-  std::snprintf(text, sizeof text,
-                "run time over alone: mean %.3f, p95 %.3f, max %.3f\n"
-                "GPU-hours %.1f; shared %.1f, of which %.1f at a speed by rule; "
-                "overhead %.1f; work lost %.1f\n",
-                run.mean, run.p95, run.max, figures.gpu_hours, figures.shared_gpu_hours,
-                figures.ruled_gpu_hours, figures.overhead_gpu_hours, figures.lost_gpu_hours);
-  std::string lines = text;
-  if (figures.timed_out > 0) {
-    lines += "ended by their time limit " + std::to_string(figures.timed_out) + "\n";
-  }
+  std::string lines = figures.is_perfect ? "" : run_text(figures, run);
   if (figures.lacks_memory) lines += memory_text(figures);
   if (figures.has_faults) lines += "lost with a node " + std::to_string(figures.faults) + "\n";
   if (figures.cost) lines += cost_text(*figures.cost);

@@ -22,11 +22,12 @@ struct MachineFigures {
   std::array<std::int64_t, kOomKinds> ooms{};  ///< Attempts that died, by kind.
   std::optional<double> cost;                  ///< In the prices' own money.
   std::vector<TypeEnergy> energy;              ///< By type; empty if no power was given.
-  bool lacks_memory = false;                   ///< Jobs could run out of memory: worth a line,
-  bool has_faults = false;                     ///< and that machines could fail.
-  std::int64_t faults = 0;                     ///< Attempts that died with a node.
-  std::int64_t overruns = 0;                   ///< Attempts ended because the job took too much.
-  std::int64_t out_of_memory = 0;              ///< Jobs that were not tried again.
+  bool is_perfect = true;          ///< Nothing slowed jobs or stopped them: not worth a line,
+  bool lacks_memory = false;       ///< but that they could run out of memory is,
+  bool has_faults = false;         ///< and that machines could fail.
+  std::int64_t faults = 0;         ///< Attempts that died with a node.
+  std::int64_t overruns = 0;       ///< Attempts ended because the job took too much.
+  std::int64_t out_of_memory = 0;  ///< Jobs that were not tried again.
 };
 
 MachineFigures machine_figures(const trace::Trace& trace, const Result& result);

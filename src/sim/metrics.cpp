@@ -20,6 +20,27 @@ double fairness_of(const std::map<UserId, std::pair<double, std::size_t>>& sums)
   return squares > 0 ? sum * sum / (static_cast<double>(sums.size()) * squares) : 1;
 }
 
+/// Counts one more job.
+void note(EstimateFigures& figures, Duration told, Duration ran) {
+  if (told != ran) figures.are_exact = false;
+  if (told == kForever) return;
+  ++figures.known;
+  if (told / 2 > ran) {
+    ++figures.longer;
+  } else if (told < ran / 2) {
+    ++figures.shorter;
+  } else {
+    ++figures.close;
+  }
+}
+
+EstimateFigures shares_of(EstimateFigures counts, std::size_t jobs) {
+  for (double* const count : {&counts.known, &counts.close, &counts.shorter, &counts.longer}) {
+    *count /= static_cast<double>(jobs);
+  }
+  return counts;
+}
+
 }  // namespace
 
 Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result& result) {
@@ -46,10 +67,12 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
     metrics.preemptions += job.preemptions;
     metrics.ooms += job.memory.total();
     if (!job.refused.empty()) ++metrics.rejected;
+    if (job.timed_out) ++metrics.timed_out;
     if (job.end == kNever) continue;
     ++metrics.jobs;
     first = std::min(first, asked.submit);
     last = std::max(last, job.end);
+    note(metrics.estimates, job.told, asked.duration);
     jcts.push_back(in_seconds(job.end - asked.submit));
     waits.push_back(in_seconds(job.end - asked.submit - job.spent.ran));
     slowdowns.push_back(
@@ -68,6 +91,7 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   metrics.wait = spread_of(std::move(waits));
   metrics.slowdown = spread_of(std::move(slowdowns));
   metrics.run_over_alone = spread_of(std::move(over_alone));
+  metrics.estimates = shares_of(metrics.estimates, metrics.jobs);
   metrics.fairness = fairness_of(by_user);
   metrics.makespan = in_seconds(last - first);
   if (metrics.makespan > 0) {

@@ -18,13 +18,24 @@
 
 namespace berth::sim {
 
+/// How good the estimates were that the engine was told, by run time alone. Shares of all jobs that
+/// ran to their end.
+struct EstimateFigures {
+  double known = 0;       ///< Those with an estimate:
+  double close = 0;       ///< from half to twice the truth,
+  double shorter = 0;     ///< less than half,
+  double longer = 0;      ///< more than twice.
+  bool are_exact = true;  ///< Every one of them is the truth.
+};
+
 struct Metrics {
   std::size_t jobs = 0;  ///< That ran to their end.
   std::size_t rejected = 0;
-  Spread jct;             ///< Seconds.
-  Spread wait;            ///< Seconds.
-  Spread slowdown;        ///< No unit.
-  Spread run_over_alone;  ///< Time with GPUs over run time alone, each 10 s at least; no unit.
+  std::size_t timed_out = 0;  ///< Ended by their time limits.
+  Spread jct;                 ///< Seconds.
+  Spread wait;                ///< Seconds.
+  Spread slowdown;            ///< No unit.
+  Spread run_over_alone;      ///< Time with GPUs over run time alone, each 10 s at least; no unit.
   double fairness = 1;
   double makespan = 0;       ///< Seconds.
   double jobs_per_hour = 0;  ///< Of the makespan.
@@ -33,6 +44,7 @@ struct Metrics {
   std::int64_t preemptions = 0;
   std::int64_t ooms = 0;
   std::optional<MachineFigures> machine;
+  EstimateFigures estimates;
   std::optional<PredictionFigures> predictions;
   std::vector<WaitFigure> waits;  ///< Why jobs waited; empty if that was not asked for.
 };

@@ -42,11 +42,13 @@ struct Options {
   /// Called now and then with the jobs that are finished; may print.
   std::function<void(std::size_t)> progress;
 
-  /// True if the machine is other than perfect: there is more to measure.
-  bool is_modelled() const {
-    return !rates.is_plain() || rates.speeds.has_costs() || !costs.are_none() || memory.is_on ||
-           faults.is_on() || !prices.empty() || !power.empty();
+  /// True if jobs run at full speed, start and stop at once, and never fail.
+  bool is_perfect() const {
+    return rates.is_plain() && !rates.speeds.has_costs() && costs.are_none() && !memory.is_on &&
+           !faults.is_on();
   }
+  /// True if there is more to measure than on a perfect machine.
+  bool is_modelled() const { return !is_perfect() || !prices.empty() || !power.empty(); }
 };
 
 }  // namespace berth::sim

@@ -25,12 +25,6 @@ std::optional<Watts> watts(std::string_view text) {
 
 double kwh(const TypeEnergy& type) { return type.busy_kwh + type.idle_kwh; }
 
-double kwh(std::span<const TypeEnergy> energy) {
-  double sum = 0;
-  for (const TypeEnergy& type : energy) sum += kwh(type);
-  return sum;
-}
-
 std::string line(const TypeEnergy& type) {
   char text[200];
   const int size = std::snprintf(
@@ -77,6 +71,12 @@ std::vector<TypeEnergy> energy_of(std::span<const Duration> busy, Duration whole
     energy.push_back(std::move(one));
   }
   return energy;
+}
+
+double kwh(std::span<const TypeEnergy> energy) {
+  double sum = 0;
+  for (const TypeEnergy& type : energy) sum += kwh(type);
+  return sum;
 }
 
 nlohmann::ordered_json to_json(std::span<const TypeEnergy> energy) {

@@ -44,6 +44,8 @@ struct TypeEnergy {
 std::vector<TypeEnergy> energy_of(std::span<const Duration> busy, Duration whole,
                                   const Cluster& cluster, const Power& power);
 
+double kwh(std::span<const TypeEnergy> energy);
+
 /// `kwh`, and by type hours and kWh.
 nlohmann::ordered_json to_json(std::span<const TypeEnergy> energy);
 /// A line in all, and one for each type if there are several.

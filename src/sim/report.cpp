@@ -30,6 +30,17 @@ std::vector<std::size_t> by_name(const trace::Trace& trace) {
   return order;
 }
 
+/// `,SECONDS` of jobs that waited and have a predicted start, `,` of all others; none at all
+/// unless starts were predicted.
+std::vector<std::string> predicted_starts(const Result& result) {
+  if (!result.predictions) return std::vector<std::string>(result.jobs.size());
+  std::vector<std::string> column(result.jobs.size(), ",");
+  for (const Prediction& one : result.predictions->waited) {
+    if (one.start) column[one.job] += seconds_text(*one.start);
+  }
+  return column;
+}
+
 std::string row(const trace::TraceJob& asked, const JobResult& job) {
   std::string text = asked.name + "," + seconds_text(asked.submit) + ",";
   const bool ran = job.end != kNever;
@@ -38,7 +49,7 @@ std::string row(const trace::TraceJob& asked, const JobResult& job) {
   text += (ran ? seconds_text(job.end - asked.submit - job.spent.ran) : "") + ",";
   text += (ran ? seconds_text(job.end - asked.submit) : "") + ",";
   text += std::to_string(asked.spec.request.gpu.count.raw()) + "," +
-          std::to_string(job.preemptions) + "," + std::to_string(job.memory.total()) + "\n";
+          std::to_string(job.preemptions) + "," + std::to_string(job.memory.total());
   return text;
 }
 
@@ -57,11 +68,25 @@ std::string line(const char* name, const Spread& spread) {
   return text;
 }
 
+std::string to_text(const EstimateFigures& told) {
+  if (told.known == 0) return "run times were not known to the policy\n";
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "run times as told: %.1f %% of jobs known; %.1f %% within a factor of two, %.1f %% "
+                "shorter than half, %.1f %% longer than twice\n",
+                100 * told.known, 100 * told.close, 100 * told.shorter, 100 * told.longer);
+  return text;
+}
+
 }  // namespace
 
 std::string jobs_csv(const trace::Trace& trace, const Result& result) {
-  std::string text = "job_id,submit,start,end,wait,jct,gpus,preemptions,ooms\n";
-  for (const std::size_t i : by_name(trace)) text += row(trace.jobs[i], result.jobs[i]);
+  std::string text = "job_id,submit,start,end,wait,jct,gpus,preemptions,ooms";
+  text += result.predictions ? ",predicted_start\n" : "\n";
+  const std::vector<std::string> predicted = predicted_starts(result);
+  for (const std::size_t i : by_name(trace)) {
+    text += row(trace.jobs[i], result.jobs[i]) + predicted[i] + "\n";
+  }
   return text;
 }
 
@@ -82,6 +107,12 @@ std::string summary_json(const RunNames& names, const Metrics& metrics) {
                                  {"gpu_allocation", metrics.allocated},
                                  {"preemptions", metrics.preemptions},
                                  {"ooms", metrics.ooms}};
+  if (const EstimateFigures& told = metrics.estimates; !told.are_exact) {
+    json["estimates"] = {{"known", told.known},
+                         {"within_twice", told.close},
+                         {"shorter", told.shorter},
+                         {"longer", told.longer}};
+  }
   if (metrics.predictions) json["predictions"] = to_json(*metrics.predictions);
   if (!metrics.waits.empty()) json["waits"] = to_json(metrics.waits);
   if (metrics.machine) json["machine"] = to_json(*metrics.machine, metrics.run_over_alone);
@@ -92,6 +123,9 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
   std::string text = names.policy + " (" + names.place + ") on " + names.cluster + ", " +
                      std::to_string(metrics.jobs) + " jobs";
   if (metrics.rejected > 0) text += ", " + std::to_string(metrics.rejected) + " rejected";
+  if (metrics.timed_out > 0) {
+    text += ", " + std::to_string(metrics.timed_out) + " ended by their time limit";
+  }
   char header[160];
   std::snprintf(header, sizeof header, "\n%-12s %14s %14s %14s %14s\n", "seconds", "mean", "median",
                 "p95", "max");
@@ -104,6 +138,7 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
                 static_cast<long long>(metrics.preemptions), metrics.jobs_per_hour,
                 metrics.work_per_hour);
   text += rest;
+  if (!metrics.estimates.are_exact) text += to_text(metrics.estimates);
   if (metrics.predictions) text += to_text(*metrics.predictions);
   if (!metrics.waits.empty()) text += to_text(metrics.waits);
   if (metrics.machine) text += to_text(*metrics.machine, metrics.run_over_alone);

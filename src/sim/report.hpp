@@ -11,7 +11,7 @@ namespace berth::sim {
 
 /// CSV with the header `job_id,submit,start,end,wait,jct,gpus,preemptions,ooms`, by job id (as
 /// numbers where all are numbers); seconds with at most six decimals; a rejected job has empty
-/// times.
+/// times. With predictions also `predicted_start`, of jobs that waited and have one.
 std::string jobs_csv(const trace::Trace& trace, const Result& result);
 
 /// Names of what was run, for summaries.

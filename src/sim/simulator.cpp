@@ -80,6 +80,7 @@ class Replay {
                                  engine_.view().cluster(), options_.power);
     }
     result_.is_modelled = options_.is_modelled();
+    result_.is_perfect = options_.is_perfect();
     result_.lacks_memory = options_.memory.is_on;
     result_.has_faults = options_.faults.is_on();
     for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
@@ -223,6 +224,7 @@ class Replay {
     Submitted submitted{.job = id_of(i), .spec = job.spec};
     if (options_.told == Told::Exact) submitted.spec.estimate = job.duration;
     if (learner_) submitted.spec.estimate = learner_->estimate(i);
+    result_.jobs[i].told = submitted.spec.estimate;
     if (options_.memory.is_on) {
       submitted.spec.retries = std::max(job.spec.retries, options_.memory.retries);
     }

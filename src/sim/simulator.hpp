@@ -39,6 +39,7 @@ struct JobResult {
   std::size_t job = 0;     ///< Index in the trace.
   Instant start = kNever;  ///< First start; kNever: it never ran.
   Instant end = kNever;
+  Duration told = kForever;  ///< Its estimate, as the engine was told; kForever: none.
   std::int32_t preemptions = 0;
   Spent spent;
   bool timed_out = false;  ///< Ended by its time limit.
@@ -61,6 +62,7 @@ struct Result {
   std::uint64_t steps = 0;
   std::uint64_t dropped = 0;       ///< Invalid decisions; a policy's bug.
   bool is_modelled = false;        ///< See Options::is_modelled().
+  bool is_perfect = true;          ///< See Options::is_perfect().
   bool lacks_memory = false;       ///< Jobs could run out of GPU memory.
   bool has_faults = false;         ///< Machines could fail.
   std::optional<double> cost;      ///< Of the GPUs while they had a tenant, if there are prices.

@@ -56,6 +56,7 @@ std::string to_text(const std::vector<WaitFigure>& figures) {
 std::vector<Bar> bars_of(const std::vector<WaitFigure>& figures) {
   std::vector<Bar> bars;
   for (const WaitFigure& figure : figures) {
+    if (figure.total <= 0) continue;
     char words[48];
     std::snprintf(words, sizeof words, "%.2f h, %s", figure.mean / 3600,
                   percent(figure.share).c_str());

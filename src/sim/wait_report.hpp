@@ -25,7 +25,7 @@ std::vector<WaitFigure> wait_figures(const WaitTimes& times, std::size_t jobs);
 nlohmann::ordered_json to_json(const std::vector<WaitFigure>& figures);
 /// `waiting because of capacity 61.0 %, order 39.0 %`, most first; a line.
 std::string to_text(const std::vector<WaitFigure>& figures);
-/// Hours a job waited on average, by reason.
+/// Hours a job waited on average, by each reason for which any waited.
 std::vector<Bar> bars_of(const std::vector<WaitFigure>& figures);
 
 }  // namespace berth::sim

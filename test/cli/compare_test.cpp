@@ -45,6 +45,18 @@ TEST_F(Compare, SaysWhatEachPolicyDoes) {
   EXPECT_DOUBLE_EQ(summaries[1].at("jct_seconds").at("mean"), (1000 + 1509 + 1008) / 3.0);
 }
 
+TEST_F(Compare, ShowsCostEnergyAndPredictionsWhereAskedFor) {
+  const Ran plain = compare({"--policies", "fifo"});
+  EXPECT_THAT(plain.out, testing::Not(HasSubstr("kWh")));
+  EXPECT_THAT(plain.out, testing::Not(HasSubstr("predicted")));
+  const Ran ran = compare({"--policies", "fifo,sjf", "--price", "2", "--power", "0:1000",
+                           "--predictions", "3", "--report", scratch_ / "r.html"});
+  // 6010 GPU-seconds at 2 an hour and 1000 W.
+  EXPECT_THAT(ran.out, HasSubstr("         3.34          1.7\n"));
+  EXPECT_THAT(ran.out, HasSubstr("predicted starts"));
+  EXPECT_THAT(test::read_file(scratch_ / "r.html"), HasSubstr("Wait until the start, sjf"));
+}
+
 TEST_F(Compare, RefusesAPolicyNobodyKnowsBeforeAnyRuns) {
   const Ran ran = compare({"--policies", "fifo,fastest"});
   EXPECT_EQ(ran.exit_code, 125);

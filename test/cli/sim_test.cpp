@@ -54,6 +54,38 @@ TEST_F(Sim, WritesOneLinePerJobByNumber) {
             "10,0,0,100,0,100,3,0,0\n");
 }
 
+TEST_F(Sim, SaysHowFarOffPredictedStartsAre) {
+  const Ran ran =
+      sim_small({"--policy", "sjf", "--predictions", "3", "--jobs", scratch_ / "jobs.csv",
+                 "--summary", scratch_ / "s", "--report", scratch_ / "page.html"});
+  // Job 10 starts at once and job 2 beside it: nobody overtakes job 9.
+  EXPECT_THAT(ran.out, HasSubstr("of 3 jobs 2 started at once; 1 of the 1 others predicted"));
+  EXPECT_THAT(ran.out, HasSubstr("off by: nothing"));
+  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"),
+              AllOf(HasSubstr(",ooms,predicted_start\n"), HasSubstr("\n9,1.5,100,150,"),
+                    HasSubstr(",0,0,100\n"), HasSubstr(",0,0,\n")));
+  EXPECT_THAT(test::read_file(scratch_ / "s"), HasSubstr("\"error_over_wait\": 0.0"));
+  EXPECT_THAT(test::read_file(scratch_ / "page.html"), HasSubstr("Wait until the start, sjf"));
+  EXPECT_EQ(sim_small({"--predictions", "many"}).exit_code, kBadUsage);
+}
+
+TEST_F(Sim, LearnsRunTimesAndSaysHowWell) {
+  const Ran ran = sim_small({"--policy", "sjf", "--estimates", "learned"});
+  EXPECT_THAT(ran.out, HasSubstr("run times were not known to the policy"));
+  EXPECT_THAT(sim_small({"--estimates", "+-10%"}).out,
+              HasSubstr("run times as told: 100.0 % of jobs known; 100.0 % within a factor"));
+  EXPECT_THAT(sim_small().out, testing::Not(HasSubstr("as told")));
+}
+
+TEST_F(Sim, SaysWhatEnergyItTook) {
+  const Ran ran = sim_small({"--policy", "fifo", "--power", "100:300"});
+  // 410 GPU-seconds of 4 GPUs for 150 s.
+  EXPECT_THAT(ran.out, HasSubstr("energy 0.0 kWh: 0.0 busy (0.1 GPU-hours), 0.0 idle"));
+  EXPECT_THAT(ran.out, testing::Not(HasSubstr("out of memory")));
+  EXPECT_THAT(sim_small({"--power", "k80=1:2"}).err,
+              HasSubstr("--power: the cluster has no GPU of type 'k80'; there are: gpu"));
+}
+
 TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
   const std::string trace =
       scratch_.write("shared.csv",
