@@ -27,14 +27,15 @@ using Outcomes = std::vector<std::optional<Expected<sim::Result>>>;
 
 /// Each run on a thread of its own, as many at a time as there are cores: they share nothing but
 /// what they read.
-Outcomes run_all(const Replay& replay, const CompareArguments& arguments) {
-  Outcomes outcomes(arguments.policies.size());
+Outcomes run_all(const Replay& replay, const CompareArguments& arguments,
+                 std::span<const Way> ways) {
+  Outcomes outcomes(ways.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < outcomes.size(); i = next++) {
-      outcomes[i] = run_replay(replay, arguments.replay, arguments.policies[i],
-                               {.record = !arguments.report.empty()});
-      std::fprintf(stderr, "berth: %s: %s\n", arguments.policies[i].c_str(),
+      outcomes[i] =
+          run_replay(replay, arguments.replay, ways[i], {.record = !arguments.report.empty()});
+      std::fprintf(stderr, "berth: %s: %s\n", ways[i].word.c_str(),
                    *outcomes[i] ? "done" : outcomes[i]->error().message.c_str());
     }
   };
@@ -88,7 +89,7 @@ std::string table_of(std::span<const sim::PageRun> runs) {
     text += cell;
   }
   for (const sim::PageRun& run : runs) {
-    std::snprintf(cell, sizeof cell, "\n%-28s", run.names.policy.c_str());
+    std::snprintf(cell, sizeof cell, "\n%-28s", run.names.label.c_str());
     text += cell;
     for (const Column& column : columns) {
       const double value = column.value(run.metrics);
@@ -111,31 +112,45 @@ std::string predictions_of(std::span<const sim::PageRun> runs) {
     const std::string predicted =
         std::to_string(p.predicted) + "/" + std::to_string(p.predicted + p.unknown);
     std::snprintf(line, sizeof line, "%-28s %12zu %12s %12.1f %12.1f %+12.1f %12.2f\n",
-                  run.names.policy.c_str(), p.at_once, predicted.c_str(), p.off.median, p.off.p90,
+                  run.names.label.c_str(), p.at_once, predicted.c_str(), p.off.median, p.off.p90,
                   p.bias, p.off_over_wait);
     text += line;
   }
   return text;
 }
 
-Expected<void> compare(const CompareArguments& arguments) {
-  for (const std::string& policy : arguments.policies) {  // before hours are spent
-    if (auto made = make_policy(policy, arguments.replay.place); !made) {
-      return std::unexpected(made.error());
+/// `all` stands for every policy there is but those that lack what they learn from.
+Expected<std::vector<Way>> ways_named(const CompareArguments& arguments) {
+  std::vector<Way> ways;
+  for (const std::string& word : arguments.policies) {
+    if (word == "all") {
+      for (const PolicyEntry& entry : policies()) {
+        auto way = way_named(std::string(entry.name), arguments.replay);
+        if (!way && way.error().code == ErrorCode::InvalidArgument) continue;
+        if (!way) return std::unexpected(way.error());
+        ways.push_back(std::move(*way));
+      }
+      continue;
     }
+    auto way = way_named(word, arguments.replay);
+    if (!way) return std::unexpected(way.error());
+    ways.push_back(std::move(*way));
   }
+  return ways;
+}
+
+Expected<void> compare(const CompareArguments& arguments) {
+  const auto ways = ways_named(arguments);  // before hours are spent
+  if (!ways) return std::unexpected(ways.error());
   const auto replay = read_replay(arguments.replay);
   if (!replay) return std::unexpected(replay.error());
-  Outcomes outcomes = run_all(*replay, arguments);
+  Outcomes outcomes = run_all(*replay, arguments, *ways);
   std::vector<sim::PageRun> runs;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     auto& result = *outcomes[i];
     if (!result) return std::unexpected(result.error());
     const sim::Metrics metrics = sim::measure(replay->trace, replay->cluster, *result);
-    runs.push_back({{arguments.replay.trace, arguments.replay.cluster, arguments.policies[i],
-                     arguments.replay.place},
-                    metrics,
-                    std::move(*result)});
+    runs.push_back({names_of(arguments.replay, (*ways)[i]), metrics, std::move(*result)});
   }
   std::fputs((table_of(runs) + predictions_of(runs)).c_str(), stdout);
   if (!arguments.summary.empty()) {
@@ -156,7 +171,9 @@ void add_compare(CLI::App& app, Action& chosen) {
   CLI::App* const verb =
       app.add_subcommand("compare", "Replay a trace under several policies, side by side.");
   add_replay_options(*verb, arguments->replay);
-  verb->add_option("--policies", arguments->policies, "The policies, with commas between.")
+  verb->add_option(
+          "--policies", arguments->policies,
+          "The policies, with commas between, each as POLICY or POLICY@PLACE; all: every one.")
       ->delimiter(',')
       ->required();
   verb->add_option("--report", arguments->report, "Write a page with charts, one HTML file.");

@@ -43,11 +43,13 @@ Expected<void> write_if_named(const std::string& path, Text text) {
 }
 
 Expected<void> simulate(const SimArguments& arguments) {
+  const auto way = way_named(arguments.policy, arguments.replay);  // before a large file is read
+  if (!way) return std::unexpected(way.error());
   const auto replay = read_replay(arguments.replay);
   if (!replay) return std::unexpected(replay.error());
   const bool record = !arguments.timeline.empty() || !arguments.report.empty();
   Progress progress(arguments.policy, replay->trace.jobs.size());
-  auto result = run_replay(*replay, arguments.replay, arguments.policy,
+  auto result = run_replay(*replay, arguments.replay, *way,
                            {.record = record, .progress = std::ref(progress)});
   progress.end();
   if (!result) return std::unexpected(result.error());
@@ -55,8 +57,7 @@ Expected<void> simulate(const SimArguments& arguments) {
   const trace::Trace& trace = replay->trace;
   warn_of_rejected(trace, *result);
   const sim::Metrics metrics = sim::measure(trace, replay->cluster, *result);
-  const sim::RunNames names{arguments.replay.trace, arguments.replay.cluster, arguments.policy,
-                            arguments.replay.place};
+  const sim::RunNames names = names_of(arguments.replay, *way);
   auto done = write_if_named(arguments.jobs, [&] { return sim::jobs_csv(trace, *result); });
   if (!done) return done;
   done = write_if_named(arguments.summary, [&] { return sim::summary_json(names, metrics); });
@@ -94,7 +95,8 @@ void add_sim(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<SimArguments>();
   CLI::App* const verb = app.add_subcommand("sim", "Replay a trace under a policy.");
   const ReplayOptions named = add_replay_options(*verb, arguments->replay);
-  verb->add_option("--policy", arguments->policy, "The policy.")->capture_default_str();
+  verb->add_option("--policy", arguments->policy, "The policy, or POLICY@PLACE.")
+      ->capture_default_str();
   verb->add_option("--jobs", arguments->jobs, "Write one line per job to this CSV file.");
   verb->add_option("--summary", arguments->summary, "Write the summary to this JSON file.");
   verb->add_option("--timeline", arguments->timeline,

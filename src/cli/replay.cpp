@@ -35,13 +35,6 @@ Expected<AdmissionMode> admission_of(const std::string& word) {
                                               "free-memory, none");
 }
 
-std::unique_ptr<Placer> placer_named(std::string_view name) {
-  for (const PlacerEntry& entry : placers()) {
-    if (entry.name == name) return entry.make();
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
@@ -50,7 +43,8 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       .cluster = verb.add_option("--cluster", arguments.cluster,
                                  "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.")};
   add_trace_options(verb, arguments.how);
-  verb.add_option("--place", arguments.place, "The placement.")->capture_default_str();
+  verb.add_option("--place", arguments.place,
+                  "The placement, instead of the one each policy is meant to go with.");
   verb.add_option("--service", arguments.service,
                   "Service of past jobs in GPU-seconds, one to a line after a header: what the "
                   "Gittins policies learn from.");
@@ -108,29 +102,44 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
   if (auto done = sim::check_types(options.power, *cluster); !done) {
     return std::unexpected(done.error());
   }
-  return Replay{.placer = placer_named(arguments.place),
-                .trace = std::move(input->trace),
+  return Replay{.trace = std::move(input->trace),
                 .cluster = std::move(*cluster),
                 .service = std::move(*service),
                 .options = std::move(options)};
 }
 
-Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
-                                 const std::string& policy, const sim::Options& options) {
-  if (replay.service.empty() && policy.ends_with("gittins")) {  // would quietly be another policy
-    return fail(ErrorCode::InvalidArgument,
-                "policy " + policy + " learns from past jobs: give it --service FILE");
-  }
-  auto made = make_policy(policy, arguments.place, {.service = replay.service});
+Expected<Way> way_named(const std::string& word, const ReplayArguments& arguments) {
+  const std::size_t at = word.find('@');
+  Way way{.word = word, .policy = word.substr(0, at), .place = arguments.place};
+  if (at != std::string::npos) way.place = word.substr(at + 1);
+  const auto made = make_policy(way.policy, way.place);
   if (!made) return std::unexpected(made.error());
+  if (arguments.service.empty() && way.policy.ends_with("gittins")) {  // would be another policy
+    return fail(ErrorCode::InvalidArgument,
+                "policy " + way.policy + " learns from past jobs: give it --service FILE");
+  }
+  return way;
+}
+
+Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
+                                 const Way& way, const sim::Options& options) {
+  const auto make = [&] { return make_policy(way.policy, way.place, {.service = replay.service}); };
+  auto made = make();
+  if (!made) return std::unexpected(made.error());
+  const auto placer = (*placer_for(way.policy, way.place))->make();  // to explain waits with
   sim::Options all = replay.options;
   all.record = options.record;
   all.explain_waits = options.record || arguments.waits;
-  all.placer = replay.placer.get();
+  all.placer = placer.get();
   all.progress = options.progress;
   all.predictions = arguments.predictions;
-  all.again = [&] { return *make_policy(policy, arguments.place, {.service = replay.service}); };
+  all.again = [&] { return *make(); };
   return sim::simulate(replay.trace, replay.cluster, std::move(*made), all);
+}
+
+sim::RunNames names_of(const ReplayArguments& arguments, const Way& way) {
+  return {arguments.trace, arguments.cluster, way.policy,
+          std::string((*placer_for(way.policy, way.place))->name), way.word};
 }
 
 }  // namespace berth::cli

@@ -172,11 +172,18 @@ Expected<const Entry*> find(std::span<const Entry> entries, std::string_view nam
 std::span<const PolicyEntry> policies() { return kPolicies; }
 std::span<const PlacerEntry> placers() { return kPlacers; }
 
+Expected<const PlacerEntry*> placer_for(std::string_view policy, std::string_view place) {
+  if (!place.empty()) return find(placers(), place, "placement");
+  const auto entry = find(policies(), policy, "policy");
+  if (!entry) return std::unexpected(entry.error());
+  return find(placers(), (*entry)->place, "placement");
+}
+
 Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_view place,
                                               const Knobs& knobs) {
   const auto entry = find(policies(), name, "policy");
   if (!entry) return std::unexpected(entry.error());
-  const auto placer = find(placers(), place.empty() ? (*entry)->place : place, "placement");
+  const auto placer = placer_for(name, place);
   if (!placer) return std::unexpected(placer.error());
   Knobs named = knobs;
   named.name = (*entry)->name;

@@ -43,8 +43,11 @@ struct PlacerEntry {
 std::span<const PolicyEntry> policies();
 std::span<const PlacerEntry> placers();
 
-/// An empty `place` is the one the policy is meant to go with.
-/// Errors: NotFound with the known names for a policy or placement nobody registered.
+/// The placement a policy is made with: `place`, or if that is empty the one it is meant to go
+/// with. Errors: NotFound with the known names for a policy or placement nobody registered.
+Expected<const PlacerEntry*> placer_for(std::string_view policy, std::string_view place);
+
+/// With the placement of placer_for(), and its errors.
 Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_view place,
                                               const Knobs& knobs = {});
 

@@ -86,8 +86,8 @@ std::string table_of(std::span<const PageRun> runs) {
   }
   std::string html = "<table>\n" + cells(heads, "th");
   for (const PageRun& run : runs) {
-    html += "<tr><td>" + escaped(run.names.policy) + "</td><td>" +
-            std::to_string(run.metrics.jobs) + "</td>";
+    html += "<tr><td>" + escaped(run.names.label) + "</td><td>" + std::to_string(run.metrics.jobs) +
+            "</td>";
     for (std::size_t i = 0; i < std::size(kColumns); ++i) {
       const std::string text = number(kColumns[i].value(run.metrics), kColumns[i].digits);
       html += (text == best[i] ? "<td class=\"best\">" : "<td>") + text + "</td>";
@@ -115,7 +115,7 @@ std::string waits_of(std::span<const PageRun> runs) {
   if (shown.empty()) return html + "<p>Nobody waited.</p>\n";
   html += "<table>\n" + cells(head, "th");
   for (const PageRun& run : runs) {
-    std::vector<std::string> row = {run.names.policy};
+    std::vector<std::string> row = {run.names.label};
     for (const std::size_t i : shown) row.push_back(number(run.metrics.waits[i].mean / 3600, 2));
     html += cells(row, "td");
   }
@@ -133,12 +133,12 @@ std::string predictions_of(std::span<const PageRun> runs) {
   for (const PageRun& run : runs) {
     const PredictionFigures& p = *run.metrics.predictions;
     html +=
-        cells({run.names.policy, std::to_string(p.predicted),
+        cells({run.names.label, std::to_string(p.predicted),
                std::to_string(p.predicted + p.unknown), number(p.off.median / 3600, 2),
                number(p.off.p90 / 3600, 2), number(p.bias / 3600, 2), number(p.off_over_wait, 2)},
               "td");
     if (p.predicted == 0) continue;
-    charts += agreement_chart({.title = "Wait until the start, " + run.names.policy,
+    charts += agreement_chart({.title = "Wait until the start, " + run.names.label,
                                .x = "predicted, minutes",
                                .y = "actual, minutes",
                                .scale_x = Scale::Log,
@@ -151,7 +151,7 @@ std::string predictions_of(std::span<const PageRun> runs) {
 template <class Points>
 std::string overlay(const Axes& axes, std::span<const PageRun> runs, Points points) {
   std::vector<Line> lines;
-  for (const PageRun& run : runs) lines.push_back({run.names.policy, points(run)});
+  for (const PageRun& run : runs) lines.push_back({run.names.label, points(run)});
   return line_chart(axes, lines);
 }
 
@@ -172,7 +172,7 @@ std::string over_time(const trace::Trace& trace, const Cluster& cluster,
   const auto chart = [&](const char* title, const char* unit, auto member) {
     std::vector<Line> lines;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      lines.push_back({runs[i].names.policy, all[i].*member});
+      lines.push_back({runs[i].names.label, all[i].*member});
     }
     return line_chart({.title = title, .x = "hours", .y = unit}, lines);
   };
@@ -211,18 +211,30 @@ std::string where(const trace::Trace& trace, const Cluster& cluster, const Resul
   return svg.replace(0, 4, "<svg class=\"wide\"");
 }
 
+std::string placements_of(std::span<const PageRun> runs) {
+  std::vector<std::string> places;
+  for (const PageRun& run : runs) {
+    if (std::ranges::find(places, run.names.place) == places.end())
+      places.push_back(run.names.place);
+  }
+  std::string text = places.size() == 1 ? "placement " : "placements ";
+  for (const std::string& place : places) {
+    text += (&place == &places.front() ? "" : ", ") + escaped(place);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<const PageRun> runs) {
   const RunNames& names = runs.front().names;
-  const std::string title = runs.size() == 1 ? names.policy : "Policies compared";
+  const std::string title = runs.size() == 1 ? names.label : "Policies compared";
   std::string html =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>" +
       escaped(title) + "</title>\n" + kStyle + "</head>\n<body>\n<h1>" + escaped(title) +
       "</h1>\n<p>" + escaped(names.trace.substr(names.trace.rfind('/') + 1)) + ", " +
       std::to_string(trace.jobs.size()) + " jobs, on " + escaped(names.cluster) + " (" +
-      std::to_string(cluster.gpus().size()) + " GPUs), placement " + escaped(names.place) +
-      ".</p>\n";
+      std::to_string(cluster.gpus().size()) + " GPUs), " + placements_of(runs) + ".</p>\n";
   html += table_of(runs) + "<h2>Distributions</h2>\n" + distributions(trace, runs);
   html += waits_of(runs) + predictions_of(runs);
   html += "<h2>Over time</h2>\n" + over_time(trace, cluster, runs);

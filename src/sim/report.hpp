@@ -20,6 +20,7 @@ struct RunNames {
   std::string cluster;
   std::string policy;
   std::string place;
+  std::string label = policy;  ///< What it is called among others.
 };
 
 /// One JSON object; times in seconds.

@@ -84,7 +84,7 @@ std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
   for (const Chart& chart : charts) {
     std::vector<std::pair<std::string, Point>> dots;
     for (const PageRun& run : runs) {
-      dots.emplace_back(run.names.policy, chart.dot(cluster, run));
+      dots.emplace_back(run.names.label, chart.dot(cluster, run));
     }
     html += trade_off_chart(chart.axes, dots);
   }

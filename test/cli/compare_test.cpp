@@ -16,6 +16,7 @@ namespace {
 using test::Ran;
 using test::ScratchFolder;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr auto kTrace =
     "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
@@ -62,6 +63,30 @@ TEST_F(Compare, RefusesAPolicyNobodyKnowsBeforeAnyRuns) {
   EXPECT_EQ(ran.exit_code, 125);
   EXPECT_THAT(ran.err, HasSubstr("policy 'fastest' is not known; there are: headroom, fifo"));
   EXPECT_EQ(ran.out, "");
+}
+
+TEST_F(Compare, APolicyComesWithItsPlacementOrTheOneItIsGiven) {
+  const Ran ran = compare({"--policies", "headroom,headroom@best-fit,fifo", "--summary",
+                           scratch_ / "s.json", "--report", scratch_ / "r.html"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const auto summaries = nlohmann::json::parse(test::read_file(scratch_ / "s.json"));
+  ASSERT_EQ(summaries.size(), 3U);
+  EXPECT_EQ(summaries[0].at("place"), "least-shared");
+  EXPECT_EQ(summaries[1].at("policy"), "headroom");
+  EXPECT_EQ(summaries[1].at("place"), "best-fit");
+  EXPECT_EQ(summaries[2].at("place"), "consolidated");
+  EXPECT_THAT(ran.out, HasSubstr("\nheadroom@best-fit "));
+  EXPECT_THAT(test::read_file(scratch_ / "r.html"),
+              HasSubstr("placements least-shared, best-fit, consolidated."));
+}
+
+TEST_F(Compare, AllIsEveryPolicyThatHasWhatItNeeds) {
+  const Ran ran = compare({"--policies", "all"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  for (const char* name : {"\nheadroom ", "\nfifo ", "\ngavel/isolated ", "\ntiresias/dlas-gpu "}) {
+    EXPECT_THAT(ran.out, HasSubstr(name));
+  }
+  EXPECT_THAT(ran.out, Not(HasSubstr("\ngittins ")));
 }
 
 TEST_F(Compare, RefusesALoadOutOfRange) {
