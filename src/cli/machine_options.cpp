@@ -1,6 +1,7 @@
 #include "cli/machine_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <array>
 
 #include "cli/trace_input.hpp"
 #include "core/amounts.hpp"
@@ -49,29 +50,23 @@ Expected<void> read_rates(const MachineArguments& arguments, trace::Trace& trace
   return {};
 }
 
-/// Errors: InvalidArgument naming the option.
-Expected<Duration> time_of(const char* option, const std::string& text) {
-  if (text.empty()) return Duration(0);
-  auto time = parse_duration(text);
-  if (time) return time;
-  return fail(time.error().code, std::string(option) + ": " + time.error().message);
+/// Reads `text` if it was given. Errors: InvalidArgument naming the option.
+Expected<void> read_time(const char* option, const std::string& text, Duration& into) {
+  if (text.empty()) return {};
+  const auto time = parse_duration(text);
+  if (!time) return fail(time.error().code, std::string(option) + ": " + time.error().message);
+  into = *time;
+  return {};
 }
 
 Expected<void> read_costs(const MachineArguments& arguments, sim::Costs& costs) {
-  const auto start = time_of("--start-latency", arguments.start_latency);
-  if (!start) return std::unexpected(start.error());
-  const auto restart = time_of("--restart-cost", arguments.restart_cost);
-  if (!restart) return std::unexpected(restart.error());
-  const auto stop = time_of("--stop-latency", arguments.stop_latency);
-  if (!stop) return std::unexpected(stop.error());
-  costs = {.start = *start, .restart = *restart, .stop = *stop};
-  if (arguments.checkpoint.empty()) return {};
-  costs.can_suspend = false;
-  if (arguments.checkpoint == "never") return {};
-  const auto every = time_of("--checkpoint-every", arguments.checkpoint);
-  if (!every) return std::unexpected(every.error());
-  costs.checkpoint = *every;
-  return {};
+  const bool never = arguments.checkpoint == "never";
+  costs.can_suspend = arguments.checkpoint.empty();
+  auto done = read_time("--start-latency", arguments.start_latency, costs.start);
+  if (done) done = read_time("--restart-cost", arguments.restart_cost, costs.restart);
+  if (done) done = read_time("--stop-latency", arguments.stop_latency, costs.stop);
+  if (!done || never) return done;
+  return read_time("--checkpoint-every", arguments.checkpoint, costs.checkpoint);
 }
 
 Expected<void> read_memory(const MachineArguments& arguments, sim::MemoryModel& memory) {
@@ -84,74 +79,68 @@ Expected<void> read_memory(const MachineArguments& arguments, sim::MemoryModel& 
     if (!error) return std::unexpected(error.error());
     memory.error = *error / 10'000;
   }
-  if (arguments.memory_ramp.empty()) return {};
-  const auto ramp = time_of("--memory-ramp", arguments.memory_ramp);
-  if (!ramp) return std::unexpected(ramp.error());
-  memory.ramp = *ramp;
-  return {};
+  return read_time("--memory-ramp", arguments.memory_ramp, memory.ramp);
 }
+
+/// An option with a text; what it is by default is shown unless it is nothing.
+struct TextOption {
+  const char* name;
+  std::string MachineArguments::* text;
+  const char* help;
+};
+
+constexpr auto kTextOptions = std::to_array<TextOption>({
+    {"--share", &MachineArguments::share,
+     "What sharing a GPU costs where no pair was measured: free, timeslice, mps; exclusive: nobody "
+     "shares."},
+    {"--utilisation", &MachineArguments::utilisation,
+     "With mps: how busy a job alone keeps a GPU, where nothing says it."},
+    {"--reference-type", &MachineArguments::reference,
+     "The GPU type that run times are for, in Gavel's throughputs."},
+    {"--spread-penalty", &MachineArguments::spread_penalty,
+     "Speed lost on more nodes than a job needs, where no table says it."},
+    {"--start-latency", &MachineArguments::start_latency,
+     "From a launch to the job's first step: 20s, 1.5m; none if not given."},
+    {"--restart-cost", &MachineArguments::restart_cost,
+     "On top of that when it is not the first start, such as 62s."},
+    {"--stop-latency", &MachineArguments::stop_latency,
+     "From being told to stop until the GPUs are free."},
+    {"--checkpoint-every", &MachineArguments::checkpoint,
+     "What is preempted is ended, and goes on from its last checkpoint, one for every so much "
+     "work, or never; if not given it is suspended with its work kept."},
+    {"--memory-error", &MachineArguments::memory_error,
+     "Jobs need the memory they state times 1 +-N%, drawn by the seed, and die when there is none "
+     "left."},
+    {"--memory-ramp", &MachineArguments::memory_ramp,
+     "From a launch until a job holds the memory it needs; 30s with a memory error."},
+    {"--faults", &MachineArguments::faults,
+     "Nodes fail and are repaired: node-mtbf=30d,repair=2h, means, drawn by the seed; their jobs "
+     "are submitted again."},
+    {"--price", &MachineArguments::price,
+     "Of an hour of a GPU with a tenant: 2.5, or by type v100=2.48,k80=0.45."},
+    {"--power", &MachineArguments::power,
+     "Watts of a GPU without and with a tenant: 60:300, or by type v100=60:300,k80=30:150; says "
+     "what energy the run took."},
+});
 
 }  // namespace
 
 void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
   const char* const group = "The machine (doc/simulator.md)";
-  verb.add_option("--share", arguments.share,
-                  "What sharing a GPU costs where no pair was measured: free, timeslice, mps; "
-                  "exclusive: nobody shares.")
-      ->group(group)
-      ->capture_default_str();
-  verb.add_option("--utilisation", arguments.utilisation,
-                  "With mps: how busy a job alone keeps a GPU, where nothing says it.")
-      ->group(group)
-      ->capture_default_str();
+  for (const TextOption& option : kTextOptions) {
+    std::string& text = arguments.*option.text;
+    auto* const added = verb.add_option(option.name, text, option.help)->group(group);
+    if (!text.empty()) added->capture_default_str();
+  }
   verb.add_option("--speeds", arguments.speeds,
                   "Measured speeds by nodes, GPU type or company: Gavel's throughputs, Chronus' "
                   "model_info, Lucid's pairs, or berth's own; may be given several times.")
-      ->group(group);
-  verb.add_option("--reference-type", arguments.reference,
-                  "The GPU type that run times are for, in Gavel's throughputs.")
-      ->group(group)
-      ->capture_default_str();
-  verb.add_option("--spread-penalty", arguments.spread_penalty,
-                  "Speed lost on more nodes than a job needs, where no table says it.")
-      ->group(group)
-      ->capture_default_str();
-  verb.add_option("--start-latency", arguments.start_latency,
-                  "From a launch to the job's first step: 20s, 1.5m; none if not given.")
-      ->group(group);
-  verb.add_option("--restart-cost", arguments.restart_cost,
-                  "On top of that when it is not the first start, such as 62s.")
-      ->group(group);
-  verb.add_option("--stop-latency", arguments.stop_latency,
-                  "From being told to stop until the GPUs are free.")
-      ->group(group);
-  verb.add_option("--checkpoint-every", arguments.checkpoint,
-                  "What is preempted is ended, and goes on from its last checkpoint, one for every "
-                  "so much work, or never; if not given it is suspended with its work kept.")
-      ->group(group);
-  verb.add_option("--memory-error", arguments.memory_error,
-                  "Jobs need the memory they state times 1 +-N%, drawn by the seed, and die when "
-                  "there is none left.")
-      ->group(group);
-  verb.add_option("--memory-ramp", arguments.memory_ramp,
-                  "From a launch until a job holds the memory it needs; 30s with a memory error.")
       ->group(group);
   verb.add_option("--retries", arguments.retries,
                   "How often a job that ran out of memory comes again with a larger request.")
       ->check(CLI::Range(0, 100))
       ->group(group)
       ->capture_default_str();
-  verb.add_option("--faults", arguments.faults,
-                  "Nodes fail and are repaired: node-mtbf=30d,repair=2h, means, drawn by the seed; "
-                  "their jobs are submitted again.")
-      ->group(group);
-  verb.add_option("--price", arguments.price,
-                  "Of an hour of a GPU with a tenant: 2.5, or by type v100=2.48,k80=0.45.")
-      ->group(group);
-  verb.add_option("--power", arguments.power,
-                  "Watts of a GPU without and with a tenant: 60:300, or by type "
-                  "v100=60:300,k80=30:150; says what energy the run took.")
-      ->group(group);
   verb.add_flag("--dependencies", arguments.dependencies,
                 "Jobs wait for those they come after, where the trace says it.")
       ->group(group);
