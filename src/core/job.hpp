@@ -44,7 +44,7 @@ struct JobSpec {
   bool operator==(const JobSpec&) const = default;
 };
 
-/// Voluntary progress, in the job's own unit.
+/// Voluntary progress, in millionths of the job's own unit.
 struct Progress {
   std::int64_t done = 0;
   std::int64_t total = 0;  ///< Zero: unknown.

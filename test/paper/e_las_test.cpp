@@ -25,13 +25,15 @@ OrderFactory e_las;
 namespace test {
 namespace {
 
+constexpr std::int64_t kEpoch = 1'000'000;  // as jobs' reports are told
+
 class ELasOrder : public testing::TestWithParam<const char*> {
  protected:
   /// The queue of a job with this service on one GPU, and these epochs of ten done.
   std::int64_t queue(Duration ran, std::int64_t done) {
     const JobId id = scene_.wait(whole(1, kForever));
     scene_.job(id).ran = ran;
-    scene_.job(id).progress = {.done = done, .total = 10};
+    scene_.job(id).progress = {.done = done * kEpoch, .total = 10 * kEpoch};
     return e_las({.name = GetParam()})->rank(scene_.look(id), scene_.view()).rank.major;
   }
   Scene scene_{uniform(1, 4)};
@@ -50,6 +52,11 @@ TEST_P(ELasOrder, FavoursMuchProgress) {
 TEST_P(ELasOrder, RunsANewJobForAQuantumFirst) {
   EXPECT_EQ(queue(minutes(5) - Duration(1), 0), 0);
   EXPECT_GT(queue(hours(1), 0), 0);
+}
+
+TEST_P(ELasOrder, CountsHalfAnEpochBeforeTheFirst) {
+  // An hour for half an epoch of ten: 19 hours to go, 68,400 s; or sqrt: 3,600 / sqrt(1/2) = 5,091.
+  EXPECT_EQ(queue(hours(1), 0), std::string_view("e-las") == GetParam() ? 5 : 1);
 }
 
 TEST_P(ELasOrder, WithoutProgressOrEstimateGoesByService) {
@@ -71,7 +78,7 @@ TEST_P(ELasOrder, WhatAJobReportsGoesBeforeItsEstimate) {
   };
   const std::int64_t by_estimate = queue_now();
   EXPECT_EQ(by_estimate, 0);  // nearly done, as it was said
-  scene_.job(id).progress = {.done = 4, .total = 1000};
+  scene_.job(id).progress = {.done = 4 * kEpoch, .total = 1000 * kEpoch};
   EXPECT_EQ(queue_now(), std::string_view("e-las") == GetParam() ? 8 : 0);
 }
 

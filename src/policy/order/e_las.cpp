@@ -29,11 +29,13 @@ constexpr auto kQueueEnds = [] {
   for (std::int64_t& each : ends) each = end, end *= 2;
   return ends;
 }();
-constexpr std::int64_t kParts = 20;  ///< Epochs of a job that reports none.
+constexpr std::int64_t kEpoch = 1'000'000;    ///< Progress is reported in millionths.
+constexpr std::int64_t kParts = 20 * kEpoch;  ///< Epochs of a job that reports none.
+constexpr std::int64_t kCoarse = 1000;
 
 enum class Index : std::uint8_t { ToGo, Rate };
 
-/// What a job has shown; no epochs in all: nothing is known.
+/// What a job has shown, in millionths; no epochs in all: nothing is known.
 struct Epochs {
   std::int64_t done = 0;
   std::int64_t total = 0;
@@ -45,7 +47,7 @@ Epochs epochs_of(const JobView& job, const Progress& reported) {
   const Duration all = job.estimate();
   if (all == kForever || all <= Duration::zero()) return {};
   const auto done = static_cast<std::int64_t>(Wide{job.ran().count()} * kParts / all.count());
-  return {std::min(done, kParts), kParts};
+  return {std::min(done / kEpoch * kEpoch, kParts), kParts};
 }
 
 class ELas final : public Order {
@@ -69,10 +71,13 @@ class ELas final : public Order {
     const Wide bound = Wide{end} * micros(seconds(1));
     if (epochs.total == 0) return service >= bound;
     if (epochs.done == 0 && job.ran() < quantum_) return false;
-    const Wide done = std::max<std::int64_t>(1, 2 * epochs.done);
-    if (index_ == Index::ToGo) return service * (2 * epochs.total - done) >= bound * done;
-    return service * service * 2 >= bound * bound * done;
+    const Wide done = std::max(Wide{kEpoch}, 2 * Wide{epochs.done});
+    const Wide to_go = std::max(Wide{0}, 2 * Wide{epochs.total} - done);
+    if (index_ == Index::ToGo) return service * to_go >= bound * done;
+    return square(service) * (2 * kEpoch / kCoarse) >= square(bound) * (done / kCoarse);
   }
+  /// In units in which it times epochs fits, whatever was reported.
+  static Wide square(Wide service) { return service / kCoarse * (service / kCoarse); }
 
   Index index_;
   Duration quantum_;
