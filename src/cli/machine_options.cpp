@@ -82,6 +82,29 @@ Expected<void> read_memory(const MachineArguments& arguments, sim::MemoryModel& 
   return read_time("--memory-ramp", arguments.memory_ramp, memory.ramp);
 }
 
+Expected<void> read_programs(const MachineArguments& arguments, sim::Options& options) {
+  using sim::Programs;
+  const std::string& word = arguments.programs;
+  if (word.empty()) {
+    options.programs = options.rates.is_plain() ? Programs::None : Programs::Model;
+  } else if (word == "model") {
+    options.programs = Programs::Model;
+  } else if (word == "name") {
+    options.programs = Programs::Name;
+  } else if (word != "none") {
+    return fail(ErrorCode::InvalidArgument,
+                "--programs: '" + word + "' is not known; there are: model, name, none");
+  }
+  return {};
+}
+
+Expected<void> read_progress(const MachineArguments& arguments, Duration& every) {
+  const auto done = read_time("--progress-every", arguments.progress, every);
+  if (!done || every >= seconds(1)) return done;
+  return fail(ErrorCode::InvalidArgument,
+              "--progress-every: '" + arguments.progress + "' is less than 1s");
+}
+
 /// An option with a text; what it is by default is shown unless it is nothing.
 struct TextOption {
   const char* name;
@@ -121,6 +144,12 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--power", &MachineArguments::power,
      "Watts of a GPU without and with a tenant: 60:300, or by type v100=60:300,k80=30:150; says "
      "what energy the run took."},
+    {"--programs", &MachineArguments::programs,
+     "What tells which jobs run alike, so that policies learn from run times as live: model; name, "
+     "numbers apart; none. If not given: model where --speeds or --share change speeds, else "
+     "none."},
+    {"--progress-every", &MachineArguments::progress,
+     "Jobs report their progress, with every so much work: 1s at least; if not given, never."},
 });
 
 }  // namespace
@@ -162,7 +191,9 @@ Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& tra
     options.faults = *faults;
   }
   if (auto done = read_memory(arguments, options.memory); !done) return done;
-  return read_rates(arguments, trace, options.rates);
+  if (auto done = read_progress(arguments, options.report_every); !done) return done;
+  if (auto done = read_rates(arguments, trace, options.rates); !done) return done;
+  return read_programs(arguments, options);
 }
 
 }  // namespace berth::cli

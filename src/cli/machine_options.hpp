@@ -31,6 +31,8 @@ struct MachineArguments {
   std::string faults;
   std::string price;
   std::string power;
+  std::string programs;
+  std::string progress;
   bool dependencies = false;
 };
 

@@ -1,6 +1,7 @@
 #include "daemon/command.hpp"
 
 #include "core/codec.hpp"
+#include "core/fingerprint.hpp"
 
 namespace berth::shim {
 
@@ -69,32 +70,11 @@ void cut(std::string& text, std::size_t most) {
   text += "…";
 }
 
-void add_number(std::uint64_t number, const auto& add) {
-  for (int shift = 0; shift < 64; shift += 8) add(static_cast<unsigned char>(number >> shift));
-}
-
 /// `runs/7/train.py` is `train.py`; `--data=/a/b` is left alone.
 std::string_view last_part(std::string_view word) {
   const std::size_t slash = word.rfind('/');
   const bool is_path = slash != std::string_view::npos && word.find('=') == std::string_view::npos;
   return is_path ? word.substr(slash + 1) : word;
-}
-
-/// `lr=1e-3` is `lr=#`: every run of digits with what numbers are written with between them.
-std::string without_numbers(std::string_view word) {
-  constexpr std::string_view kDigits = "0123456789";
-  constexpr std::string_view kWithin = "0123456789.eE+-";
-  std::string text;
-  for (std::size_t at = 0; at < word.size();) {
-    if (!kDigits.contains(word[at])) {
-      text += word[at++];
-      continue;
-    }
-    const std::size_t end = std::min(word.find_first_not_of(kWithin, at), word.size());
-    at = word.find_last_of(kDigits, end - 1) + 1;
-    text += '#';
-  }
-  return text;
 }
 
 }  // namespace
@@ -116,15 +96,9 @@ Expected<std::vector<std::string>> decode_environment(std::string_view bytes) {
 }
 
 Fingerprint fingerprint_of(const Command& command) {
-  constexpr std::uint64_t kPrime = 0x100000001b3;
-  std::uint64_t sum = 0xcbf29ce484222325;  // FNV-1a
-  const auto add = [&sum](unsigned char byte) { sum = (sum ^ byte) * kPrime; };
-  add_number(command.owner.user, add);
-  for (const std::string& word : command.arguments) {
-    for (const char c : without_numbers(last_part(word))) add(static_cast<unsigned char>(c));
-    add(0);
-  }
-  return Fingerprint(sum == 0 ? 1 : sum);
+  FingerprintSum sum(command.owner.user);
+  for (const std::string& word : command.arguments) sum.add(without_numbers(last_part(word)));
+  return sum.value();
 }
 
 std::string command_line(const std::vector<std::string>& arguments, std::size_t most) {

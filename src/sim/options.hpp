@@ -23,6 +23,13 @@ enum class Told : std::uint8_t {
   Learned,   ///< What those that ended before they came tell: Learner.
 };
 
+/// What tells which jobs run alike: only then do policies learn from run times, as live.
+enum class Programs : std::uint8_t {
+  None,   ///< Nothing: every job is one of its own.
+  Model,  ///< The trace's model, to the letter.
+  Name,   ///< The job's name but for numbers.
+};
+
 struct Options {
   Settings settings;
   Told told = Told::Exact;
@@ -33,12 +40,14 @@ struct Options {
   FaultModel faults;
   Prices prices;
   Power power;
-  bool dependencies = false;       ///< Jobs wait for those they come after (TraceJob::after).
-  bool record = false;             ///< Keep every stretch, for timelines and reports.
-  bool explain_waits = false;      ///< Find out why jobs wait.
-  const Placer* placer = nullptr;  ///< For that: how the policy places, if that is known.
-  std::size_t predictions = 0;     ///< Ask when so many jobs will start (sim/predictions.hpp).
-  MakePolicy again;                ///< The run's policy anew; needed for predictions.
+  Programs programs = Programs::None;
+  Duration report_every = kForever;  ///< Work between a job's reports of its progress.
+  bool dependencies = false;         ///< Jobs wait for those they come after (TraceJob::after).
+  bool record = false;               ///< Keep every stretch, for timelines and reports.
+  bool explain_waits = false;        ///< Find out why jobs wait.
+  const Placer* placer = nullptr;    ///< For that: how the policy places, if that is known.
+  std::size_t predictions = 0;       ///< Ask when so many jobs will start (sim/predictions.hpp).
+  MakePolicy again;                  ///< The run's policy anew; needed for predictions.
   /// Called now and then with the jobs that are finished; may print.
   std::function<void(std::size_t)> progress;
 

@@ -4,6 +4,12 @@
 
 namespace berth::sim {
 
+namespace {
+
+constexpr std::int64_t kReportUnit = 1'000'000;
+
+}  // namespace
+
 Running::Running(const trace::Trace& trace, const Cluster& cluster, const Options& options)
     : trace_(trace),
       options_(options),
@@ -39,6 +45,7 @@ void Running::begin(std::size_t job, const Grant& grant, Instant now) {
   Truth& truth = truths_[job];
   truth.since = now;
   truth.runs = true;
+  truth.reported = false;
   truth.overhead = overhead_of(job, truth.started ? Start::Again : Start::First);
   truth.started = true;
   if (!watches_) return plan_end(job);
@@ -88,9 +95,31 @@ void Running::settle(Instant now) {
   dirty_.clear();
 }
 
-Instant Running::next_end() {
-  while (!ends_.empty() && truths_[ends_.top().job].plan != ends_.top().plan) ends_.pop();
-  return ends_.empty() ? kNever : ends_.top().at;
+/// Of those that still hold.
+Instant Running::next(Plans& plans) const {
+  while (!plans.empty() && truths_[plans.top().job].plan != plans.top().plan) plans.pop();
+  return plans.empty() ? kNever : plans.top().at;
+}
+
+Instant Running::next_end() { return next(ends_); }
+
+Instant Running::next_report() { return next(reports_); }
+
+std::optional<Running::Report> Running::take_report(Instant now) {
+  if (next_report() > now) return std::nullopt;
+  const std::size_t job = reports_.top().job;
+  reports_.pop();
+  Truth& truth = truths_[job];
+  catch_up(truth, now);
+  truth.reported = true;
+  plan_report(job);
+  __extension__ using Wide = __int128;
+  const Wide all = micros(trace_.jobs[job].duration);
+  const Wide part = micros(options_.report_every);
+  return Report{.job = job,
+                .done = (micros(trace_.jobs[job].duration) - micros(truth.work.left())) /
+                        micros(options_.report_every) * kReportUnit,
+                .total = static_cast<std::int64_t>((all * kReportUnit + part - 1) / part)};
 }
 
 std::optional<std::size_t> Running::take_end(Instant now) {
@@ -117,6 +146,20 @@ void Running::plan_end(std::size_t job) {
   Truth& truth = truths_[job];
   const Duration left = truth.overhead + truth.work.time_at(truth.pace.rate);
   ends_.push({later(truth.since, left), job, ++truth.plan});
+  if (options_.report_every != kForever) plan_report(job);
+}
+
+void Running::plan_report(std::size_t job) {
+  const Truth& truth = truths_[job];
+  const Duration all = trace_.jobs[job].duration;
+  Duration time = truth.overhead;
+  if (truth.reported) {
+    const Duration done = all - truth.work.left();
+    const Duration target = (done / options_.report_every + 1) * options_.report_every;
+    if (target >= all) return;  // its end says the rest
+    time += truth.work.time_until(all - target, truth.pace.rate);
+  }
+  reports_.push({later(truth.since, time), job, truth.plan});
 }
 
 /// Whoever is on its GPUs may go faster or slower from now on.

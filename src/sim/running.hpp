@@ -53,6 +53,16 @@ class Running {
   void settle(Instant now);
   /// kNever if none runs.
   Instant next_end();
+  /// When a job reports how far it is; kNever if none does.
+  Instant next_report();
+  struct Report {
+    std::size_t job = 0;
+    std::int64_t done = 0;   ///< Millionths of what is done between two reports, as live.
+    std::int64_t total = 0;  ///< Likewise, of all its work.
+  };
+  /// The next report that is due: what it begins with, once it has started, and then with every
+  /// so much more work done. Requires: who is done by `now` was taken.
+  std::optional<Report> take_report(Instant now);
   /// The next one that is done by `now`, stopped. By planned end, then by place in the trace.
   std::optional<std::size_t> take_end(Instant now);
 
@@ -65,20 +75,24 @@ class Running {
     bool started = false;  ///< At least once.
     bool runs = false;
     bool dirty = false;      ///< Its company changed since the last settle().
+    bool reported = false;   ///< Since it began.
     std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
     std::vector<GpuId> gpus;
     Spent spent;
   };
-  struct PlannedEnd {
+  struct Planned {
     Instant at;
     std::size_t job;
     std::uint32_t plan;
-    auto operator<=>(const PlannedEnd&) const = default;
+    auto operator<=>(const Planned&) const = default;
   };
+  using Plans = std::priority_queue<Planned, std::vector<Planned>, std::greater<>>;
 
   Duration overhead_of(std::size_t job, Start start) const;
   static void catch_up(Truth& truth, Instant now);
   void plan_end(std::size_t job);
+  void plan_report(std::size_t job);
+  Instant next(Plans& plans) const;
   void touch(const Truth& truth);
 
   const trace::Trace& trace_;
@@ -91,7 +105,8 @@ class Running {
   std::vector<Instant> busy_since_;  ///< By GPU; of those with a tenant.
   std::vector<Duration> busy_;
   std::vector<std::size_t> dirty_;
-  std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
+  Plans ends_;
+  Plans reports_;
 };
 
 }  // namespace berth::sim

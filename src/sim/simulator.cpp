@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/fingerprint.hpp"
 #include "engine/engine.hpp"
 #include "sim/dependencies.hpp"
 #include "sim/estimates.hpp"
@@ -13,6 +14,15 @@ namespace berth::sim {
 namespace {
 
 constexpr std::size_t kProgressEvery = 1000;
+
+/// Of its user's job of that model or name, as berthd tells it from a command; 0 for neither.
+Fingerprint fingerprint_of(const trace::TraceJob& job, Programs programs) {
+  const std::string& text = programs == Programs::Model ? job.model : job.name;
+  if (programs == Programs::None || text.empty()) return Fingerprint(0);
+  FingerprintSum sum(job.spec.user.value());
+  sum.add(programs == Programs::Model ? text : without_numbers(text));
+  return sum.value();
+}
 
 /// What is kept of a job between its attempts.
 struct Known {
@@ -63,6 +73,7 @@ class Replay {
       collect_releases();
       collect_ooms();
       collect_faults();
+      collect_reports();
       collect_late();
       collect_arrivals();
       do step();
@@ -104,6 +115,7 @@ class Replay {
 
   Instant next_event() {
     Instant next = running_.next_end();
+    next = std::min(next, running_.next_report());
     next = std::min(next, memory_.next());
     if (!releases_.empty()) next = std::min(next, releases_.begin()->at);
     if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
@@ -175,6 +187,13 @@ class Replay {
     });
   }
 
+  void collect_reports() {
+    while (const auto report = running_.take_report(now_)) {
+      inputs_.push_back(Reported{id_of(report->job), "total", report->total});
+      inputs_.push_back(Reported{id_of(report->job), "done", report->done});
+    }
+  }
+
   void submit_again(std::size_t job) {
     again_.push_back(job);
     known_[job].id = JobId(known_.size() + again_.size());
@@ -229,6 +248,8 @@ class Replay {
       submitted.spec.retries = std::max(job.spec.retries, options_.memory.retries);
     }
     inputs_.push_back(std::move(submitted));
+    const Fingerprint what = fingerprint_of(job, options_.programs);
+    if (what != Fingerprint(0)) inputs_.push_back(Identified{id_of(i), what});
   }
 
   /// Reports of starts change nothing a policy sees, so they ride along with the next step.

@@ -36,6 +36,13 @@ class Work {
     return Duration(quotient * Rate::kWhole + (rest + rate.ppm() - 1) / rate.ppm());
   }
 
+  /// How long at `rate` until no more than `left` is left. Requires: no more than that is.
+  constexpr Duration time_until(Duration left, Rate rate) const {
+    Work part = *this;
+    part.whole_ -= micros(left);
+    return part.time_at(rate);
+  }
+
   /// At full speed, rounded up.
   constexpr Duration left() const { return Duration(whole_ + (millionths_ > 0 ? 1 : 0)); }
 
