@@ -69,9 +69,16 @@ Expected<void> read_costs(const MachineArguments& arguments, sim::Costs& costs) 
   return read_time("--checkpoint-every", arguments.checkpoint, costs.checkpoint);
 }
 
-Expected<void> read_memory(const MachineArguments& arguments, sim::MemoryModel& memory) {
-  memory.is_on = !arguments.memory_error.empty() || !arguments.memory_ramp.empty();
+Expected<void> read_memory(const MachineArguments& arguments, sim::Options& options) {
+  sim::MemoryModel& memory = options.memory;
+  memory.is_on = !arguments.memory_error.empty() || !arguments.memory_ramp.empty() ||
+                 !arguments.foreign.empty();
   memory.retries = arguments.retries;
+  if (!arguments.foreign.empty()) {
+    const auto foreign = sim::parse_foreign(arguments.foreign);
+    if (!foreign) return std::unexpected(foreign.error());
+    options.foreign = *foreign;
+  }
   if (!arguments.memory_error.empty()) {
     std::string_view text = arguments.memory_error;
     if (text.starts_with("+-")) text.remove_prefix(2);
@@ -136,9 +143,12 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
      "left."},
     {"--memory-ramp", &MachineArguments::memory_ramp,
      "From a launch until a job holds the memory it needs; 30s with a memory error."},
+    {"--foreign", &MachineArguments::foreign,
+     "Processes outside berth come to GPUs, take memory and go: every=6h,for=30m,size=2G-20G; mean "
+     "times, GPU by GPU, drawn by the seed."},
     {"--faults", &MachineArguments::faults,
-     "Nodes fail and are repaired: node-mtbf=30d,repair=2h, means, drawn by the seed; their jobs "
-     "are submitted again."},
+     "Nodes, or single GPUs, fail and are repaired: node-mtbf=30d,gpu-mtbf=90d,repair=2h, means, "
+     "drawn by the seed; their jobs are submitted again."},
     {"--price", &MachineArguments::price,
      "Of an hour of a GPU with a tenant: 2.5, or by type v100=2.48,k80=0.45."},
     {"--power", &MachineArguments::power,
@@ -190,7 +200,7 @@ Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& tra
     if (!faults) return std::unexpected(faults.error());
     options.faults = *faults;
   }
-  if (auto done = read_memory(arguments, options.memory); !done) return done;
+  if (auto done = read_memory(arguments, options); !done) return done;
   if (auto done = read_progress(arguments, options.report_every); !done) return done;
   if (auto done = read_rates(arguments, trace, options.rates); !done) return done;
   return read_programs(arguments, options);

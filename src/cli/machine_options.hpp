@@ -28,6 +28,7 @@ struct MachineArguments {
   std::string memory_error;
   std::string memory_ramp;
   std::int32_t retries = 2;
+  std::string foreign;
   std::string faults;
   std::string price;
   std::string power;

@@ -1,12 +1,14 @@
 // Options that give something by type of GPU: `VALUE`, or `TYPE=VALUE` with commas between.
 #pragma once
 
-#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "sim/named_values.hpp"
 
 namespace berth::sim {
 
@@ -22,16 +24,12 @@ inline std::optional<double> number_up_to(std::string_view text, double most) {
 template <class Value, class Read>
 std::optional<std::map<std::string, Value>> parse_by_type(std::string_view text, Read read) {
   std::map<std::string, Value> values;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    const std::size_t equals = part.find('=');
-    const bool named = equals != std::string_view::npos;
-    const std::optional<Value> value = read(named ? part.substr(equals + 1) : part);
-    if (!value || equals == 0) return std::nullopt;
-    values[named ? std::string(part.substr(0, equals)) : std::string()] = *value;
-  }
-  return values;
+  const bool good = each_named_value(text, [&](std::string_view type, std::string_view part) {
+    const std::optional<Value> value = read(part);
+    if (value) values[std::string(type)] = *value;
+    return value.has_value();
+  });
+  return good ? std::optional(std::move(values)) : std::nullopt;
 }
 
 /// Its own value, else that of all others; null if there is none.

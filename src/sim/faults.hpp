@@ -1,59 +1,48 @@
-// Nodes that fail and are repaired: after times drawn exponentially, by the seed, node by node.
+// Nodes and single GPUs that fail and are repaired, after times drawn exponentially by the seed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string_view>
-#include <vector>
+#include <variant>
 
 #include "core/cluster.hpp"
 #include "core/error.hpp"
-#include "core/ids.hpp"
-#include "core/rng.hpp"
+#include "core/input.hpp"
 #include "core/time.hpp"
+#include "sim/alternation.hpp"
 
 namespace berth::sim {
 
 struct FaultModel {
-  Duration node_mtbf = kForever;  ///< Mean time a node is up; kForever: nothing fails.
-  Duration repair = hours(1);     ///< Mean time it is down.
+  Duration node_mtbf = kForever;  ///< Mean time a node is up; kForever: none fails.
+  Duration gpu_mtbf = kForever;   ///< Likewise of a GPU.
+  Duration repair = hours(1);     ///< Mean time either is down.
 
-  bool is_on() const { return node_mtbf != kForever; }
+  bool is_on() const { return node_mtbf != kForever || gpu_mtbf != kForever; }
 };
 
-/// `node-mtbf=30d,repair=2h`, in any order. Errors: InvalidArgument naming the text.
+/// `node-mtbf=30d,gpu-mtbf=90d,repair=2h`, in any order and one of the first two at least. Errors:
+/// InvalidArgument naming the text.
 Expected<FaultModel> parse_faults(std::string_view text);
-
-/// Exponential with this mean, in integer arithmetic: the same with every compiler. Above zero, and
-/// at most 45 means.
-Duration draw_exponential(Rng& rng, Duration mean);
 
 class Faults {
  public:
-  /// Every node is up at `from`.
+  /// Everything is up at `from`.
   Faults(const Cluster& cluster, const FaultModel& model, std::uint64_t seed, Instant from);
 
-  struct Change {
-    NodeId node;
-    bool healthy = true;
-  };
+  /// As the engine is told.
+  using Change = std::variant<NodeHealth, GpuHealth>;
   /// kNever if nothing fails.
-  Instant next() const { return next_.empty() ? kNever : next_.begin()->first; }
-  /// What happens next, if it is due.
+  Instant next() const { return std::min(nodes_.next(), gpus_.next()); }
+  /// What happens next, if it is due; of one instant nodes first.
   std::optional<Change> take(Instant now);
-  bool all_up() const { return down_ == 0; }
+  bool all_up() const { return nodes_.all_off() && gpus_.all_off(); }
 
  private:
-  struct Node {
-    Rng rng;
-    bool up = true;
-  };
-
-  FaultModel model_;
-  std::vector<Node> nodes_;
-  std::set<std::pair<Instant, NodeId>> next_;
-  std::size_t down_ = 0;
+  Alternation nodes_;  ///< On: down.
+  Alternation gpus_;
 };
 
 }  // namespace berth::sim

@@ -101,7 +101,7 @@ std::string cost_text(double cost) {
 std::string to_text(const MachineFigures& figures, const Spread& run) {
   std::string lines = figures.is_perfect ? "" : run_text(figures, run);
   if (figures.lacks_memory) lines += memory_text(figures);
-  if (figures.has_faults) lines += "lost with a node " + std::to_string(figures.faults) + "\n";
+  if (figures.has_faults) lines += "lost to faults " + std::to_string(figures.faults) + "\n";
   if (figures.cost) lines += cost_text(*figures.cost);
   if (!figures.energy.empty()) lines += to_text(figures.energy);
   return lines;

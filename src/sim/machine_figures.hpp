@@ -25,7 +25,7 @@ struct MachineFigures {
   bool is_perfect = true;          ///< Nothing slowed jobs or stopped them: not worth a line,
   bool lacks_memory = false;       ///< but that they could run out of memory is,
   bool has_faults = false;         ///< and that machines could fail.
-  std::int64_t faults = 0;         ///< Attempts that died with a node.
+  std::int64_t faults = 0;         ///< Attempts that died of one.
   std::int64_t overruns = 0;       ///< Attempts ended because the job took too much.
   std::int64_t out_of_memory = 0;  ///< Jobs that were not tried again.
 };

@@ -52,6 +52,7 @@ void Memory::begin(std::size_t job, const Grant& grant, Instant now) {
     const Bytes context = cluster_.gpu(share.gpu).context;
     Card& card = cards_[share.gpu.value()];
     card.used += context;
+    card.foreign_seen = card.foreign;
     card.tenants.push_back(job);
     held_[job].push_back({.gpu = share.gpu, .used = context, .charge = share.granted});
     changed_.insert(share.gpu);
@@ -109,10 +110,11 @@ std::vector<Oom> Memory::fail_if_full(std::size_t job) {
 
 OomKind Memory::blame(std::size_t job, const Held& held, Bytes more) const {
   if (held.used + more > held.charge) return OomKind::OwnOverrun;
-  const auto& tenants = cards_[held.gpu.value()].tenants;
+  const Card& card = cards_[held.gpu.value()];
   const bool beside = std::ranges::any_of(
-      tenants, [&](std::size_t other) { return other != job && overruns(other, held.gpu); });
-  return beside ? OomKind::NeighbourOverrun : OomKind::Admission;
+      card.tenants, [&](std::size_t other) { return other != job && overruns(other, held.gpu); });
+  if (beside) return OomKind::NeighbourOverrun;
+  return card.foreign > card.foreign_seen ? OomKind::Foreign : OomKind::Admission;
 }
 
 bool Memory::overruns(std::size_t job, GpuId gpu) const {
@@ -120,11 +122,27 @@ bool Memory::overruns(std::size_t job, GpuId gpu) const {
   return held != held_[job].end() && held->used > held->charge;
 }
 
+void Memory::take_foreign(GpuId gpu, Bytes bytes) {
+  Card& card = cards_[gpu.value()];
+  if (card.used + bytes > cluster_.gpu(gpu).capacity) return;
+  card.used += bytes;
+  card.foreign += bytes;
+  changed_.insert(gpu);
+}
+
+void Memory::free_foreign(GpuId gpu) {
+  Card& card = cards_[gpu.value()];
+  if (card.foreign == Bytes(0)) return;
+  card.used -= card.foreign;
+  card.foreign = Bytes(0);
+  changed_.insert(gpu);
+}
+
 std::vector<Measured> Memory::measured() {
   std::vector<Measured> seen;
   for (const GpuId gpu : changed_) {
     const Card& card = cards_[gpu.value()];
-    Measured measured{.gpu = gpu, .used = card.used, .tenants = {}};
+    Measured measured{.gpu = gpu, .foreign = card.foreign, .used = card.used, .tenants = {}};
     for (const std::size_t job : card.tenants) {
       const auto held = std::ranges::find(held_[job], gpu, &Held::gpu);
       measured.tenants.push_back({JobId(job + 1), held->used});

@@ -2,7 +2,8 @@
 //
 // A job that states its memory holds its contexts from its launch, and its true need from a while
 // later: the truth differs from the request by a drawn error. An allocation that does not fit on
-// the GPU fails, and its job with it. Who is to blame follows doc/problem.md, section 2.
+// the GPU fails, and its job with it; a foreign process that finds no room takes nothing. Who is
+// to blame follows doc/problem.md, section 2.
 #pragma once
 
 #include <array>
@@ -59,6 +60,9 @@ class Memory {
   Instant next() const { return due_.empty() ? kNever : due_.begin()->first; }
   /// Gives what is wanted by `now`, job by job. Returns: those that did not get it, ended.
   std::vector<Oom> grow(Instant now);
+  /// A process outside berth takes so much, if there is room for it.
+  void take_foreign(GpuId gpu, Bytes bytes);
+  void free_foreign(GpuId gpu);
   bool has_changed() const { return !changed_.empty(); }
   /// What a probe sees on the GPUs that changed since the last call, ascending.
   std::vector<Measured> measured();
@@ -73,7 +77,9 @@ class Memory {
     Bytes charge{0};
   };
   struct Card {
-    Bytes used{0};
+    Bytes used{0};          ///< By tenants and others.
+    Bytes foreign{0};       ///< Of that, by others;
+    Bytes foreign_seen{0};  ///< likewise when it was last granted.
     std::vector<std::size_t> tenants;
   };
 

@@ -8,6 +8,7 @@
 #include "policy/policy.hpp"
 #include "sim/costs.hpp"
 #include "sim/faults.hpp"
+#include "sim/foreign.hpp"
 #include "sim/memory.hpp"
 #include "sim/power.hpp"
 #include "sim/predictions.hpp"
@@ -37,6 +38,7 @@ struct Options {
   RateModel rates;
   Costs costs;  ///< Its `can_suspend` stands for that of the settings.
   MemoryModel memory;
+  ForeignModel foreign;  ///< Only where memory is modelled.
   FaultModel faults;
   Prices prices;
   Power power;

@@ -14,6 +14,8 @@ namespace berth::sim {
 namespace {
 
 constexpr std::size_t kProgressEvery = 1000;
+constexpr std::size_t kMostChances = 1'000'000;
+constexpr std::int32_t kMostFaults = 1000;  ///< Of one job, after which it is said to never end.
 
 /// Of its user's job of that model or name, as berthd tells it from a command; 0 for neither.
 Fingerprint fingerprint_of(const trace::TraceJob& job, Programs programs) {
@@ -51,8 +53,8 @@ class Replay {
         running_(trace, cluster, options),
         known_(trace.jobs.size()),
         memory_(trace, cluster, options.memory, options.seed),
-        faults_(cluster, options.faults, options.seed,
-                trace.jobs.empty() ? kStart : trace.jobs.front().submit),
+        foreign_(cluster, options.foreign, options.seed, first_submission(trace)),
+        faults_(cluster, options.faults, options.seed, first_submission(trace)),
         dependencies_(options.dependencies ? trace : trace::Trace{}),
         waits_(cluster, options.placer) {
     if (options.predictions > 0) result_.predictions.emplace();
@@ -68,9 +70,11 @@ class Replay {
     while (finished_ < trace_.jobs.size()) {
       const Instant next = next_event();
       if (next == kNever) return stuck();
+      if (hopeless_) return never_ends(*hopeless_);
       now_ = next;
       collect_ends();
       collect_releases();
+      collect_foreign();
       collect_ooms();
       collect_faults();
       collect_reports();
@@ -107,6 +111,9 @@ class Replay {
     return place < known_.size() ? place : again_[place - known_.size()];
   }
 
+  static Instant first_submission(const trace::Trace& trace) {
+    return trace.jobs.empty() ? kStart : trace.jobs.front().submit;
+  }
   static Settings settings_of(const Options& options) {
     Settings settings = options.settings;
     settings.can_suspend = options.costs.can_suspend;
@@ -121,8 +128,16 @@ class Replay {
     if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
     if (!late_.empty()) next = std::min(next, late_.begin()->first);
     next = std::min(next, wake_at_);
-    // Were nothing else to come, faults alone would start nobody, and never end.
-    return next == kNever && faults_.all_up() ? kNever : std::min(next, faults_.next());
+    return min_with_chance(next);
+  }
+  /// What comes by chance never ends. It may let somebody start when nothing else would; if all is
+  /// well, or that has not helped for long, nobody waits for it.
+  Instant min_with_chance(Instant next) {
+    const Instant chance = std::min(faults_.next(), foreign_.next());
+    const bool is_well = faults_.all_up() && foreign_.all_gone();
+    if (next == kNever && (is_well || ++only_chance_ > kMostChances)) return kNever;
+    if (next != kNever) only_chance_ = 0;
+    return std::min(next, chance);
   }
 
   void collect_ends() {
@@ -158,33 +173,50 @@ class Replay {
     }
   }
 
+  void collect_foreign() {
+    while (const auto change = foreign_.take(now_)) {
+      if (change->wants > Bytes(0)) {
+        memory_.take_foreign(change->gpu, change->wants);
+      } else {
+        memory_.free_foreign(change->gpu);
+      }
+    }
+  }
+
   void collect_faults() {
     while (const auto change = faults_.take(now_)) {
-      inputs_.push_back(NodeHealth{change->node, change->healthy});
-      if (!change->healthy) lose_jobs_on(change->node);
+      std::visit(
+          [this](const auto& health) {
+            inputs_.push_back(health);
+            if (!health.healthy) lose_jobs_on(health);
+          },
+          *change);
     }
   }
 
   /// Whoever computes there dies; who stops is gone in its time.
-  void lose_jobs_on(NodeId node) {
+  void lose_jobs_on(const auto& failed) {
     for (const JobId id : engine_.view().running()) {
       const std::size_t job = index_of(id);
-      if (!running_.runs(job) || !is_on(engine_.view().find(id)->grant, node)) continue;
+      if (!running_.runs(job) || !is_on(engine_.view().find(id)->grant, failed)) continue;
       running_.pause(job, now_);
       running_.fall_back(job);
       memory_.end(job);
       note_end(job);
-      ++result_.jobs[job].faults;
+      if (++result_.jobs[job].faults > kMostFaults) hopeless_ = job;
       const Attempt attempt = known_[job].attempt;
       inputs_.push_back(Exited{.job = id, .attempt = attempt, .outcome = Outcome::Lost});
       inputs_.push_back(Released{id, attempt});
     }
   }
-  bool is_on(const Grant& grant, NodeId node) const {
-    if (grant.host == node) return true;
+  bool is_on(const Grant& grant, const NodeHealth& failed) const {
+    if (grant.host == failed.node) return true;
     return std::ranges::any_of(grant.shares, [&](const Share& share) {
-      return engine_.view().cluster().node_of(share.gpu) == node;
+      return engine_.view().cluster().node_of(share.gpu) == failed.node;
     });
+  }
+  static bool is_on(const Grant& grant, const GpuHealth& failed) {
+    return std::ranges::find(grant.shares, failed.gpu, &Share::gpu) != grant.shares.end();
   }
 
   void collect_reports() {
@@ -330,6 +362,7 @@ class Replay {
     for (const Input& input : inputs_) {
       if (const auto* submitted = std::get_if<Submitted>(&input)) waits_.touch(submitted->job);
       if (const auto* measured = std::get_if<Measured>(&input)) waits_.touch(measured->gpu);
+      if (const auto* health = std::get_if<GpuHealth>(&input)) waits_.touch(health->gpu);
       if (const auto* health = std::get_if<NodeHealth>(&input)) {
         const NodeSpec& node = engine_.view().cluster().node(health->node);
         for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
@@ -365,12 +398,20 @@ class Replay {
                                          trace_.jobs[first].name);
   }
 
+  Expected<Result> never_ends(std::size_t job) const {
+    return fail(ErrorCode::Conflict, "job " + trace_.jobs[job].name + " was lost to faults " +
+                                         std::to_string(result_.jobs[job].faults) +
+                                         " times and may never end; does it save its work "
+                                         "(--checkpoint-every)?");
+  }
+
   const trace::Trace& trace_;
   const Options& options_;
   Engine engine_;
   Running running_;
   std::vector<Known> known_;
   Memory memory_;
+  Foreign foreign_;
   Faults faults_;
   Dependencies dependencies_;
   Waits waits_;
@@ -383,6 +424,8 @@ class Replay {
   Instant wake_at_ = kNever;
   std::size_t arrived_ = 0;
   std::size_t finished_ = 0;
+  std::optional<std::size_t> hopeless_;  ///< A job that faults have ended too often.
+  std::size_t only_chance_ = 0;          ///< Events by chance in a row, with nothing else to come.
   std::vector<Input> inputs_;
   std::set<Release> releases_;
   bool released_ = false;  ///< The last step's stops are to be reported at once.

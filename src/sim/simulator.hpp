@@ -44,7 +44,7 @@ struct JobResult {
   Spent spent;
   bool timed_out = false;  ///< Ended by its time limit.
   MemoryFate memory;
-  std::int32_t faults = 0;  ///< Times a node failed under it.
+  std::int32_t faults = 0;  ///< Times a node or GPU failed under it.
   std::string refused;      ///< Why it was rejected; empty otherwise.
 };
 
@@ -71,7 +71,8 @@ struct Result {
   std::optional<WaitTimes> waits;  ///< Why jobs waited, if that was asked for.
 };
 
-/// Runs to the end. Errors: Conflict if jobs are left that the policy never starts.
+/// Runs to the end. Errors: Conflict if jobs are left that the policy never starts, or one that
+/// faults end again and again.
 Expected<Result> simulate(const trace::Trace& trace, const Cluster& cluster,
                           std::unique_ptr<Policy> policy, const Options& options = {});
 

@@ -42,27 +42,62 @@ TEST(Faults, AreReadAsWritten) {
   ASSERT_TRUE(model.has_value());
   EXPECT_EQ(model->node_mtbf, hours(24 * 30));
   EXPECT_EQ(model->repair, hours(2));
-  for (const char* text : {"", "30d", "repair=2h", "node-mtbf=soon", "gpu-mtbf=1d"}) {
+  EXPECT_EQ(parse_faults("gpu-mtbf=1d")->gpu_mtbf, hours(24));
+  for (const char* text : {"", "30d", "repair=2h", "node-mtbf=soon", "disk-mtbf=1d", "=1d"}) {
     EXPECT_EQ(parse_faults(text).error().message,
-              "--faults: '" + std::string(text) + "' is not node-mtbf=TIME,repair=TIME");
+              "--faults: '" + std::string(text) +
+                  "' is not node-mtbf=TIME, gpu-mtbf=TIME or both, and repair=TIME, with commas");
   }
 }
 
-TEST(Faults, ANodeIsDownAndUpInTurn) {
-  const Cluster cluster = *trace::parse_cluster("2x1");
-  Faults faults(cluster, {.node_mtbf = hours(5), .repair = hours(1)}, 3, kStart);
-  std::vector<bool> up(2, true);
+TEST(Faults, NodesAndGpusAreDownAndUpInTurn) {
+  const Cluster cluster = *trace::parse_cluster("2x2");
+  const FaultModel model{.node_mtbf = hours(5), .gpu_mtbf = hours(9), .repair = hours(1)};
+  Faults faults(cluster, model, 3, kStart);
+  std::vector<bool> nodes(2, true);
+  std::vector<bool> gpus(4, true);
   Instant before = kStart;
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 100; ++i) {
     const Instant at = faults.next();
     EXPECT_GE(at, before);
     before = at;
     const auto change = faults.take(at);
     ASSERT_TRUE(change.has_value());
-    EXPECT_NE(change->healthy, up[change->node.value()]);
-    up[change->node.value()] = change->healthy;
-    EXPECT_EQ(faults.all_up(), up[0] && up[1]);
+    if (const auto* node = std::get_if<NodeHealth>(&*change)) {
+      EXPECT_NE(node->healthy, nodes[node->node.value()]);
+      nodes[node->node.value()] = node->healthy;
+    } else {
+      const GpuHealth& gpu = std::get<GpuHealth>(*change);
+      EXPECT_NE(gpu.healthy, gpus[gpu.gpu.value()]);
+      gpus[gpu.gpu.value()] = gpu.healthy;
+    }
+    EXPECT_EQ(faults.all_up(), std::ranges::find(nodes, false) == nodes.end() &&
+                                   std::ranges::find(gpus, false) == gpus.end());
   }
+}
+
+TEST(Faults, OnlyWhoIsOnAFailedGpuDies) {
+  // Two jobs on two GPUs of one node; the one whose GPU fails first comes again, the other stays.
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 3600), job("b", 0, 3600)};
+  const Cluster cluster = *trace::parse_cluster("1x2");
+  const FaultModel model{.gpu_mtbf = hours(2), .repair = hours(1)};
+  std::int64_t died = 0;
+  std::int64_t both = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Faults faults(cluster, model, seed, kStart);
+    const Instant first = faults.next();
+    const GpuId gpu = std::get<GpuHealth>(*faults.take(first)).gpu;
+    const auto result = simulate(trace, cluster, *make_policy("fifo-skip", "first-fit"),
+                                 {.seed = seed, .faults = model});
+    const bool strikes = first < kStart + seconds(3600);
+    EXPECT_EQ(result->jobs[gpu.value()].faults > 0, strikes) << seed;
+    died += strikes ? 1 : 0;
+    both += result->jobs[0].faults > 0 && result->jobs[1].faults > 0 ? 1 : 0;
+    EXPECT_EQ(result->dropped, 0U);
+  }
+  EXPECT_GT(died, 10);
+  EXPECT_LT(both, died);
 }
 
 TEST(Faults, JobsComeAgainAndTheirLostWorkIsCounted) {
@@ -109,6 +144,29 @@ TEST(Dependencies, AJobWaitsForAllItComesAfter) {
   options.dependencies = false;
   const auto free = simulate(trace, cluster, *make_policy("fifo-skip", "first-fit"), options);
   EXPECT_EQ(free->jobs[3].start, kStart + seconds(20));
+}
+
+TEST(Faults, AJobThatTheyNeverLetEndIsSaid) {
+  trace::Trace trace;
+  trace.jobs = {job("long", 0, 1'000'000)};
+  const Options options{.faults = {.node_mtbf = hours(1), .repair = hours(1)}};
+  const auto result = simulate(trace, *trace::parse_cluster("1x1"),
+                               *make_policy("fifo-skip", "first-fit"), options);
+  EXPECT_EQ(result.error().message,
+            "job long was lost to faults 1001 times and may never end; does it save its work "
+            "(--checkpoint-every)?");
+}
+
+TEST(Faults, DoNotKeepARunAliveThatNobodyEnds) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 100), job("b", 0, 300)};
+  trace.jobs[0].after = {"b"};
+  trace.jobs[1].after = {"a"};
+  const Options options{.faults = {.gpu_mtbf = hours(1), .repair = hours(100)},
+                        .dependencies = true};
+  const auto result = simulate(trace, *trace::parse_cluster("1x4"),
+                               *make_policy("fifo-skip", "first-fit"), options);
+  EXPECT_EQ(result.error().message, "2 jobs never start; the first is job a");
 }
 
 TEST(Dependencies, ACircleIsSaid) {

@@ -40,7 +40,10 @@ class MemoryTest : public testing::Test {
  protected:
   MachineFigures run(AdmissionMode mode, MemoryModel memory, const Cluster& cluster) {
     memory.is_on = true;
-    const Options options{.settings = {.admission = {.mode = mode}}, .seed = 7, .memory = memory};
+    const Options options{.settings = {.admission = {.mode = mode}},
+                          .seed = 7,
+                          .memory = memory,
+                          .foreign = foreign_};
     result_ = *simulate(trace_, cluster, *make_policy("fifo-skip", "first-fit"), options);
     return *measure(trace_, cluster, result_).machine;
   }
@@ -49,6 +52,7 @@ class MemoryTest : public testing::Test {
   }
 
   trace::Trace trace_;
+  ForeignModel foreign_;
   Result result_;
 };
 
@@ -112,6 +116,27 @@ TEST_F(MemoryTest, WhoeverHasTheLastOfItDiesAndTheKindSaysWhoIsToBlame) {
   EXPECT_EQ(own.grow(kStart + seconds(30)).at(0).kind, OomKind::OwnOverrun);
 }
 
+TEST_F(MemoryTest, AForeignProcessIsToBlameIfItCameAfterTheLastGrant) {
+  trace_.jobs = {job(0, 100, 9_GiB), job(0, 100, 4_GiB)};
+  const Cluster cluster = cluster_of(1);
+  Memory memory(trace_, cluster, {.is_on = true}, 0);
+  memory.begin(0, grant_of(cluster, trace_.jobs[0]), kStart);
+  memory.take_foreign(GpuId(0), 20_GiB);  // no room: it takes nothing
+  memory.take_foreign(GpuId(0), 8_GiB);
+  const Measured seen = memory.measured().at(0);
+  EXPECT_EQ(seen.foreign, 8_GiB);
+  EXPECT_EQ(seen.used, 8_GiB + 256_MiB);
+  EXPECT_EQ(memory.grow(kStart + seconds(30)).at(0).kind, OomKind::Foreign);
+
+  // Let in again while the process is there, it dies of its admission; once that is gone, of none.
+  memory.begin(0, grant_of(cluster, trace_.jobs[0]), kStart + seconds(40));
+  EXPECT_EQ(memory.grow(kStart + seconds(70)).at(0).kind, OomKind::Admission);
+  memory.begin(0, grant_of(cluster, trace_.jobs[0]), kStart + seconds(80));
+  memory.free_foreign(GpuId(0));
+  EXPECT_TRUE(memory.grow(kStart + seconds(110)).empty());
+  EXPECT_EQ(memory.measured().at(0).foreign, Bytes(0));
+}
+
 TEST_F(MemoryTest, ARunUnderNoneLosesAJobByAdmissionAndTriesItAgain) {
   // Both start at 0; at 30 s the second finds 16 - 9.5 GiB. It comes again at once asking 13.5, and
   // dies of the same at 60 s; then for the last time at 90 s: its two tries are over.
@@ -152,6 +177,41 @@ TEST_F(MemoryTest, OnlyGuaranteeNeverLosesAJobByAdmission) {
   const MachineFigures exact = run(AdmissionMode::Guarantee, {}, cluster);
   EXPECT_EQ(exact.ooms, (std::array<std::int64_t, kOomKinds>{}));
   EXPECT_EQ(exact.overruns, 0);
+}
+
+TEST_F(MemoryTest, BesideForeignProcessesGuaranteeLosesJobsToThoseAlone) {
+  Rng rng(3);
+  for (int i = 0; i < 300; ++i) {
+    trace_.jobs.push_back(
+        job(10 * i, static_cast<int>(rng.between(20, 900)), 1_GiB * rng.between(1, 12)));
+  }
+  foreign_ = *parse_foreign("every=10m,for=5m,size=1G-10G");
+  const Cluster cluster = cluster_of(4);
+  const MachineFigures guarantee = run(AdmissionMode::Guarantee, {}, cluster);
+  EXPECT_GT(ooms(guarantee, OomKind::Foreign), 0);
+  EXPECT_EQ(ooms(guarantee, OomKind::Admission), 0);
+  EXPECT_EQ(ooms(guarantee, OomKind::OwnOverrun), 0);
+  const MachineFigures declared = run(AdmissionMode::Declared, {}, cluster);
+  EXPECT_GT(ooms(declared, OomKind::Admission), 0);  // who is there already is not looked at
+  const MachineFigures polled = run(AdmissionMode::FreeMemory, {}, cluster);
+  EXPECT_GT(ooms(polled, OomKind::Admission), 0);
+  EXPECT_GT(ooms(polled, OomKind::Admission) + ooms(polled, OomKind::Foreign),
+            ooms(guarantee, OomKind::Foreign));
+}
+
+TEST_F(MemoryTest, ForeignProcessesAreReadAsWritten) {
+  const auto model = parse_foreign("size=2G-20G,every=6h,for=30m");
+  ASSERT_TRUE(model.has_value());
+  EXPECT_EQ(*model,
+            (ForeignModel{.every = hours(6), .stay = minutes(30), .least = 2_GiB, .most = 20_GiB}));
+  EXPECT_EQ(parse_foreign("size=2G,every=6h")->most, 2_GiB);
+  for (const char* text :
+       {"", "every=6h", "size=2G", "every=6h,size=3G-2G", "every=6h,size=2G,x"}) {
+    EXPECT_EQ(parse_foreign(text).error().message,
+              "--foreign: '" + std::string(text) +
+                  "' is not every=TIME,for=TIME,size=LEAST-MOST, such as "
+                  "every=6h,for=1h,size=2G-9G");
+  }
 }
 
 }  // namespace
