@@ -152,6 +152,10 @@ Expected<void> compare(const CompareArguments& arguments) {
     const sim::Metrics metrics = sim::measure(replay->trace, replay->cluster, *result);
     runs.push_back({names_of(arguments.replay, (*ways)[i]), metrics, std::move(*result)});
   }
+  if (const std::size_t rejected = runs.front().metrics.rejected; rejected > 0) {
+    std::fprintf(stderr, "berth: %zu of %zu jobs can never start there and are left out\n",
+                 rejected, replay->trace.jobs.size());
+  }
   std::fputs((table_of(runs) + predictions_of(runs)).c_str(), stdout);
   if (!arguments.summary.empty()) {
     std::string text = "[";

@@ -130,11 +130,13 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
   std::snprintf(header, sizeof header, "\n%-12s %14s %14s %14s %14s\n", "seconds", "mean", "median",
                 "p95", "max");
   text += header + line("JCT", metrics.jct) + line("wait", metrics.wait);
-  char rest[240];
+  char rest[320];
   std::snprintf(rest, sizeof rest,
+                "slowdown: mean %.2f, median %.2f, p95 %.2f; fairness between users %.3f\n"
                 "makespan %.0f s, GPUs allocated %.1f %%, %lld preemptions\n"
                 "throughput: %.2f jobs an hour, %.2f GPU-hours of work an hour\n",
-                metrics.makespan, 100 * metrics.allocated,
+                metrics.slowdown.mean, metrics.slowdown.median, metrics.slowdown.p95,
+                metrics.fairness, metrics.makespan, 100 * metrics.allocated,
                 static_cast<long long>(metrics.preemptions), metrics.jobs_per_hour,
                 metrics.work_per_hour);
   text += rest;

@@ -24,6 +24,10 @@ Point speed_against_cost(const Cluster& cluster, const PageRun& run) {
   return {hours(m.jct.mean), gpus * hours(m.makespan)};
 }
 
+Point speed_against_energy(const Cluster&, const PageRun& run) {
+  return {hours(run.metrics.jct.mean), kwh(run.result.energy)};
+}
+
 Point efficiency_against_fairness(const Cluster&, const PageRun& run) {
   return {hours(run.metrics.jct.mean), 1 - run.metrics.fairness};
 }
@@ -63,7 +67,7 @@ double idle_share(const Cluster& cluster, const Result& result) {
 
 std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
   const char* const jct = "mean JCT, hours";
-  const Chart charts[] = {
+  std::vector<Chart> charts = {
       {{.title = "Speed against cost",
         .x = jct,
         .y = runs.front().result.cost ? "cost" : "GPU-hours until the end"},
@@ -78,6 +82,10 @@ std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
         .x = "mean wait, hours",
         .y = "preemptions per job"},
        waiting_against_interruption}};
+  if (!runs.front().result.energy.empty()) {
+    charts.push_back(
+        {{.title = "Speed against energy", .x = jct, .y = "kWh"}, speed_against_energy});
+  }
   std::string html =
       "<h2>Trade-offs</h2>\n<p>Less is better on both axes; the grey line joins what nothing else "
       "beats in both.</p>\n";

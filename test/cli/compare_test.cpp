@@ -46,6 +46,12 @@ TEST_F(Compare, SaysWhatEachPolicyDoes) {
   EXPECT_DOUBLE_EQ(summaries[1].at("jct_seconds").at("mean"), (1000 + 1509 + 1008) / 3.0);
 }
 
+TEST_F(Compare, SaysHowManyJobsCanNeverStart) {
+  trace_ = scratch_.write("big.csv", std::string(kTrace) + "4,5,3,1,d,10,1\n");
+  EXPECT_THAT(compare({"--policies", "fifo,sjf"}).err,
+              HasSubstr("berth: 1 of 4 jobs can never start there and are left out\n"));
+}
+
 TEST_F(Compare, ShowsCostEnergyAndPredictionsWhereAskedFor) {
   const Ran plain = compare({"--policies", "fifo"});
   EXPECT_THAT(plain.out, testing::Not(HasSubstr("kWh")));
@@ -55,7 +61,9 @@ TEST_F(Compare, ShowsCostEnergyAndPredictionsWhereAskedFor) {
   // 6010 GPU-seconds at 2 an hour and 1000 W.
   EXPECT_THAT(ran.out, HasSubstr("         3.34          1.7\n"));
   EXPECT_THAT(ran.out, HasSubstr("predicted starts"));
-  EXPECT_THAT(test::read_file(scratch_ / "r.html"), HasSubstr("Wait until the start, sjf"));
+  EXPECT_THAT(
+      test::read_file(scratch_ / "r.html"),
+      testing::AllOf(HasSubstr("Wait until the start, sjf"), HasSubstr("Speed against energy")));
 }
 
 TEST_F(Compare, RefusesAPolicyNobodyKnowsBeforeAnyRuns) {
