@@ -78,21 +78,14 @@ void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint6
   }
 }
 
-Learner::Learner(const trace::Trace& trace) : trace_(trace) {
-  for (const trace::TraceJob& job : trace.jobs) {
-    if (!job.model.empty()) models_.try_emplace(job.model, std::ssize(models_) + 1);
-  }
-}
-
 Duration Learner::estimate(std::size_t job) const {
   return std::max(Duration(1), history_.expected(traits_of(job)));
 }
 
 RunTraits Learner::traits_of(std::size_t job) const {
   const trace::TraceJob& asked = trace_.jobs[job];
-  const auto model = models_.find(asked.model);
   return {.user = static_cast<std::int64_t>(asked.spec.user.value()),
-          .program = model == models_.end() ? 0 : model->second,
+          .program = static_cast<std::int64_t>(fingerprint_of(asked, programs_).value()),
           .gpus = asked.spec.request.gpu.count.raw()};
 }
 

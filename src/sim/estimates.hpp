@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "core/error.hpp"
 #include "policy/run_history.hpp"
+#include "sim/programs.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
@@ -38,11 +37,12 @@ Expected<Estimates> parse_estimates(std::string_view text);
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed);
 
 /// Predicts run times during a run from what has ended by then, as qssf does
-/// (policy/run_history.hpp); a job's program is its model. Jobs are indices in the trace.
+/// (policy/run_history.hpp). Jobs are indices in the trace.
 class Learner {
  public:
-  /// Requires: the trace outlives it.
-  explicit Learner(const trace::Trace& trace);
+  /// With Programs::None jobs are still known by their model. Requires: the trace outlives it.
+  Learner(const trace::Trace& trace, Programs programs)
+      : trace_(trace), programs_(programs == Programs::None ? Programs::Model : programs) {}
 
   /// It is over, and had its GPUs for so long.
   void learn(std::size_t job, Duration ran) { history_.learn(traits_of(job), ran); }
@@ -53,7 +53,7 @@ class Learner {
   RunTraits traits_of(std::size_t job) const;
 
   const trace::Trace& trace_;
-  std::map<std::string, std::int64_t> models_;  ///< Numbered from 1.
+  const Programs programs_;
   RunHistory history_;
 };
 

@@ -13,6 +13,7 @@
 #include "sim/power.hpp"
 #include "sim/predictions.hpp"
 #include "sim/prices.hpp"
+#include "sim/programs.hpp"
 #include "sim/rates.hpp"
 
 namespace berth::sim {
@@ -22,13 +23,6 @@ enum class Told : std::uint8_t {
   Exact,     ///< The truth.
   AsStated,  ///< The jobs' own estimates (JobSpec::estimate), or that there is none.
   Learned,   ///< What those that ended before they came tell: Learner.
-};
-
-/// What tells which jobs run alike: only then do policies learn from run times, as live.
-enum class Programs : std::uint8_t {
-  None,   ///< Nothing: every job is one of its own.
-  Model,  ///< The trace's model, to the letter.
-  Name,   ///< The job's name but for numbers.
 };
 
 struct Options {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/fingerprint.hpp"
 #include "engine/engine.hpp"
 #include "sim/dependencies.hpp"
 #include "sim/estimates.hpp"
@@ -16,15 +15,6 @@ namespace {
 constexpr std::size_t kProgressEvery = 1000;
 constexpr std::size_t kMostChances = 1'000'000;
 constexpr std::int32_t kMostFaults = 1000;  ///< Of one job, after which it is said to never end.
-
-/// Of its user's job of that model or name, as berthd tells it from a command; 0 for neither.
-Fingerprint fingerprint_of(const trace::TraceJob& job, Programs programs) {
-  const std::string& text = programs == Programs::Model ? job.model : job.name;
-  if (programs == Programs::None || text.empty()) return Fingerprint(0);
-  FingerprintSum sum(job.spec.user.value());
-  sum.add(programs == Programs::Model ? text : without_numbers(text));
-  return sum.value();
-}
 
 /// What is kept of a job between its attempts.
 struct Known {
@@ -58,7 +48,7 @@ class Replay {
         dependencies_(options.dependencies ? trace : trace::Trace{}),
         waits_(cluster, options.placer) {
     if (options.predictions > 0) result_.predictions.emplace();
-    if (options.told == Told::Learned) learner_.emplace(trace);
+    if (options.told == Told::Learned) learner_.emplace(trace, options.programs);
     result_.jobs.resize(trace.jobs.size());
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
       result_.jobs[i].job = i;

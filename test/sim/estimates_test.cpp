@@ -104,7 +104,7 @@ TEST(Estimates, AreLearnedFromTheLikeliestRunsBefore) {
                 run_of("", 0, 0, 2)};
   trace.jobs.push_back(trace.jobs[4]);
   trace.jobs[5].spec.user = UserId(2);
-  Learner learner(trace);
+  Learner learner(trace, Programs::None);
   EXPECT_EQ(learner.estimate(0), kForever) << "nothing has ended";
   learner.learn(0, seconds(100));
   learner.learn(1, seconds(300));
@@ -114,6 +114,18 @@ TEST(Estimates, AreLearnedFromTheLikeliestRunsBefore) {
   learner.learn(4, seconds(0));
   EXPECT_EQ(learner.estimate(4), Duration(1)) << "an estimate is never nothing";
   EXPECT_EQ(learner.estimate(5), Duration(1)) << "anybody, on as many GPUs";
+}
+
+TEST(Estimates, AreLearnedByNameWhereThatTells) {
+  trace::Trace trace;
+  trace.jobs = {run_of("a", 0, 0), run_of("a", 0, 0), run_of("b", 0, 0)};
+  trace.jobs[0].name = "train-1";
+  trace.jobs[1].name = "eval-1";
+  trace.jobs[2].name = "train-2";
+  Learner learner(trace, Programs::Name);
+  learner.learn(0, seconds(100));
+  learner.learn(1, seconds(10));
+  EXPECT_EQ(learner.estimate(2), seconds(100));
 }
 
 TEST(Estimates, AreLearnedDuringARunFromWhatEndedOnly) {

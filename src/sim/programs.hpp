@@ -1,0 +1,21 @@
+// Which jobs of a trace run the same program.
+#pragma once
+
+#include <cstdint>
+
+#include "core/ids.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::sim {
+
+/// What tells which jobs run alike: only then do policies learn from run times, as live.
+enum class Programs : std::uint8_t {
+  None,   ///< Nothing: every job is one of its own.
+  Model,  ///< The trace's model, to the letter.
+  Name,   ///< The job's name but for numbers.
+};
+
+/// Of its user's job of that model or name, as berthd tells it from a command; 0 for neither.
+Fingerprint fingerprint_of(const trace::TraceJob& job, Programs programs);
+
+}  // namespace berth::sim
