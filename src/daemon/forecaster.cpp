@@ -87,6 +87,8 @@ Json word_json(Basis basis) {
       return "estimate";
     case Basis::Class:
       return "class";
+    case Basis::Outlived:
+      return "as long again";
     case Basis::None:
       return nullptr;
   }

@@ -13,12 +13,13 @@ namespace {
 
 std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
 
-std::string text_of(const Forecast& found) {
+std::string text_of(const Forecast& found, bool has_outlived) {
   if (!found.guessed.empty()) {
     return list_of(found.guessed) +
            (found.guessed.size() == 1 ? " has no time limit and is"
                                       : " have no time limit and are") +
-           " taken to end as estimated or as the class says";
+           " taken to end as estimated or as the class says" +
+           (has_outlived ? ", and where that is past to run as long again" : "");
   }
   if (found.before_count == 0) return "nothing has to happen before";
   return "what ends before it ends by its time limit at the latest";
@@ -64,20 +65,21 @@ ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions&
 
 ForwardRun::Plan ForwardRun::plan_of(const Job& job) const {
   const JobView view(job, engine_.now());
-  const auto after = [&](Duration whole) { return later(now_, whole - view.ran()); };
   Plan plan{.attempt = job.attempt};
   if (job.spec.time_limit != kForever) {
     plan.basis = Basis::Limit;
     plan.end = later(now_, view.planned());
-  } else if (job.spec.estimate != kForever) {
-    if (job.spec.estimate <= view.ran()) return plan;  // it was wrong: it says nothing any more
-    plan.basis = Basis::Estimate;
-    plan.end = after(job.spec.estimate);
   } else {
-    const Duration whole = bound_of(job.spec.duration_class, engine_.view().settings().headroom);
-    if (whole == kForever || whole <= view.ran()) return plan;
-    plan.basis = Basis::Class;
-    plan.end = after(whole);
+    const bool is_estimated = job.spec.estimate != kForever;
+    const Duration whole =
+        is_estimated ? job.spec.estimate
+                     : bound_of(job.spec.duration_class, engine_.view().settings().headroom);
+    if (whole == kForever) return plan;
+    // Run times have long tails: who has run for long will run for long (Tsafrir, Etsion and
+    // Feitelson, TPDS 2007, raise outlived predictions in steps for the same reason).
+    const bool is_over = whole <= view.ran();
+    plan.basis = is_over ? Basis::Outlived : is_estimated ? Basis::Estimate : Basis::Class;
+    plan.end = later(now_, (is_over ? 2 * view.ran() : whole) - view.ran());
   }
   return plan;
 }
@@ -169,8 +171,8 @@ void ForwardRun::note(JobId job, Milestone::What what, Basis basis) {
   if (found_.before.size() < options_.most_listed)
     found_.before.push_back({now_, job, what, basis});
   ++found_.before_count;
-  const bool is_guess = basis == Basis::Estimate || basis == Basis::Class;
-  if (!is_guess) return;
+  if (basis == Basis::Limit || basis == Basis::None) return;
+  has_outlived_ = has_outlived_ || basis == Basis::Outlived;
   const auto at = std::ranges::lower_bound(found_.guessed, job);
   if (at == found_.guessed.end() || *at != job) found_.guessed.insert(at, job);
 }
@@ -206,7 +208,7 @@ void ForwardRun::predict(const Job& job) {
   found_.start = job.since;
   found_.placement = placement_of(job.grant);
   found_.confidence = found_.guessed.empty() ? Confidence::Bound : Confidence::Estimate;
-  found_.text = text_of(found_);
+  found_.text = text_of(found_, has_outlived_);
 }
 
 void ForwardRun::give_up(std::string why) {
@@ -230,7 +232,7 @@ void ForwardRun::name_the_unplanned() {
   if (found_.unplanned.empty()) return give_up("nothing is in sight that would let it start");
   const bool one = found_.unplanned.size() == 1;
   give_up("nobody knows when " + list_of(found_.unplanned) + (one ? " ends" : " end") +
-          ": no time limit, and no estimate or class that still holds");
+          ": no time limit, no estimate, and no class that says");
 }
 
 Forecast forecast(Engine copy, JobId target, const ForecastOptions& options) {

@@ -23,7 +23,8 @@ namespace berth {
 enum class Basis : std::uint8_t {
   Limit,     ///< Its time limit, which is enforced.
   Estimate,  ///< Its estimate.
-  Class,     ///< What its duration class means (Settings::headroom), until it has outlived that.
+  Class,     ///< What its duration class means (Settings::headroom).
+  Outlived,  ///< It has outlived its estimate or class, and is taken to run as long again.
   None,      ///< Nothing says when: it is taken never to end.
 };
 
@@ -31,7 +32,7 @@ enum class Basis : std::uint8_t {
 /// may go first where the policy says so, and one that ends early may make room for another.
 enum class Confidence : std::uint8_t {
   Bound,     ///< Whatever ends before it ends by its time limit at the latest.
-  Estimate,  ///< Something is taken to end as estimated, or as its class is meant.
+  Estimate,  ///< Something is taken to end as estimated, as its class is meant, or as long again.
   Unknown,   ///< No start is predicted.
 };
 
@@ -59,7 +60,7 @@ struct Forecast {
   Confidence confidence = Confidence::Unknown;
   std::vector<Milestone> before;  ///< In order; the first few.
   std::size_t before_count = 0;   ///< All of them.
-  std::vector<JobId> guessed;     ///< Jobs that end before it by estimate or class; ascending.
+  std::vector<JobId> guessed;     ///< Those that end before it by no limit; ascending.
   std::vector<JobId> unplanned;   ///< Unknown start: those in the way that have no known end.
   std::string text;               ///< What it rests on, or why nothing is known; one line.
 };
@@ -116,7 +117,8 @@ class ForwardRun {
   Instant wake_at_ = kNever;
   std::size_t steps_ = 0;
   bool done_ = false;
-  bool released_ = false;  ///< The last step's stops are to be reported at once.
+  bool has_outlived_ = false;  ///< Something that ended was Basis::Outlived.
+  bool released_ = false;      ///< The last step's stops are to be reported at once.
   std::vector<Input> inputs_;
   std::map<JobId, Plan> plans_;               ///< Of those that run.
   std::set<std::pair<Instant, JobId>> ends_;  ///< The known ones.

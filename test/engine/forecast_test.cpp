@@ -90,14 +90,23 @@ TEST_F(Scene, TheClassCountsWhileItHolds) {
   const Forecast found = look(second, {.now = kStart + minutes(4)});
   EXPECT_EQ(found.start, kStart + minutes(15));
   EXPECT_EQ(found.confidence, Confidence::Estimate);
-  const Forecast late = look(second, {.now = kStart + minutes(16)});
-  EXPECT_EQ(late.start, std::nullopt);
-  EXPECT_EQ(late.confidence, Confidence::Unknown);
-  EXPECT_EQ(late.unplanned, std::vector{JobId(1)});
   Settings settings;
   settings.headroom.short_bound = minutes(9);
   engine_->step(kStart, std::vector<Input>{Configured{settings}});
   EXPECT_EQ(look(second).start, kStart + minutes(9));
+}
+
+TEST_F(Scene, WhoHasOutlivedWhatWasSaidIsTakenToRunAsLongAgain) {
+  submit(of_class(20_GiB, DurationClass::Short));
+  const JobId second = submit(of(20_GiB));
+  const Forecast found = look(second, {.now = kStart + minutes(16)});
+  EXPECT_EQ(found.start, kStart + minutes(32));
+  EXPECT_EQ(found.confidence, Confidence::Estimate);
+  ASSERT_EQ(found.before.size(), 1U);
+  EXPECT_EQ(found.before[0].basis, Basis::Outlived);
+  EXPECT_EQ(found.text,
+            "job 1 has no time limit and is taken to end as estimated or as the class says, and "
+            "where that is past to run as long again");
 }
 
 TEST_F(Scene, NamesWhoHasNoKnownEnd) {
@@ -107,8 +116,7 @@ TEST_F(Scene, NamesWhoHasNoKnownEnd) {
   EXPECT_EQ(found.confidence, Confidence::Unknown);
   EXPECT_EQ(found.unplanned, std::vector{JobId(1)});
   EXPECT_EQ(found.text,
-            "nobody knows when job 1 ends: no time limit, and no estimate or class that still "
-            "holds");
+            "nobody knows when job 1 ends: no time limit, no estimate, and no class that says");
 }
 
 TEST_F(Scene, NamesWhoBlocksTheJobItWaitsFor) {
