@@ -2,9 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cstdio>
+#include <map>
 
 #include "policy/registry.hpp"
 #include "sim/estimates.hpp"
+#include "sim/weights.hpp"
 
 namespace berth::cli {
 
@@ -35,6 +38,27 @@ Expected<AdmissionMode> admission_of(const std::string& word) {
                                               "free-memory, none");
 }
 
+/// By number of user. Says on standard error who is not in the trace: it may be a slip.
+Expected<std::map<UserId, std::int64_t>> weights_of(const std::string& argument,
+                                                    const trace::Trace& trace) {
+  if (argument.empty()) return {};
+  Expected<sim::NamedWeights> named;
+  if (argument.find('=') != std::string::npos) {
+    named = sim::parse_weights(argument);
+  } else {
+    const auto text = read_text(argument);
+    if (!text) return std::unexpected(text.error());
+    named = sim::read_weights(*text, argument);
+  }
+  if (!named) return std::unexpected(named.error());
+  auto weights = sim::weights_of(trace, *named);
+  for (const std::string& stranger : weights.strangers) {
+    std::fprintf(stderr, "berth: --weights: no job of the trace is of user '%s'\n",
+                 stranger.c_str());
+  }
+  return std::move(weights.by_user);
+}
+
 }  // namespace
 
 ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
@@ -48,6 +72,9 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
   verb.add_option("--service", arguments.service,
                   "Service of past jobs in GPU-seconds, one to a line after a header: what the "
                   "Gittins policies learn from.");
+  verb.add_option("--weights", arguments.weights,
+                  "What users (queues, virtual clusters) weigh: alice=2,bob=0.5, or a CSV of names "
+                  "and weights; everybody else weighs 1.");
   verb.add_option("--admission", arguments.admission,
                   "How strictly memory is looked after: guarantee, declared, free-memory, none.")
       ->capture_default_str();
@@ -89,9 +116,12 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
   }
   auto service = service_of(arguments.service);
   if (!service) return std::unexpected(service.error());
+  auto weights = weights_of(arguments.weights, input->trace);
+  if (!weights) return std::unexpected(weights.error());
   sim::apply_load(input->trace, arguments.load);
   sim::apply_estimates(input->trace, *estimates, arguments.seed);
   sim::Options options{.settings = {.admission = {.mode = *mode}},
+                       .weights = std::move(*weights),
                        .told = estimates->kind == sim::Estimates::Kind::Learned
                                    ? sim::Told::Learned
                                    : sim::Told::AsStated,

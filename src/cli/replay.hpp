@@ -26,6 +26,7 @@ struct ReplayArguments {
   std::string cluster;
   std::string place;  ///< Empty: the one each policy is meant to go with.
   std::string service;
+  std::string weights;
   std::string admission = "guarantee";
   std::string estimates = "exact";
   double load = 1;

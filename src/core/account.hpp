@@ -22,8 +22,12 @@ std::int64_t decay_q62(Duration elapsed, Duration half_life);
 /// So that a user who mends his ways is soon believed again.
 inline constexpr std::int32_t kMostOutlived = 8;
 
+/// In thousandths, as all weights of users: of one of whom nothing is said, and the largest.
+inline constexpr std::int64_t kUsualWeight = 1000;
+inline constexpr std::int64_t kMostWeight = 100'000'000;
+
 struct Account {
-  std::int64_t weight_milli = 1000;
+  std::int64_t weight_milli = kUsualWeight;
   ShareSeconds service{0};  ///< As of `as_of`.
   Instant as_of;
   std::int64_t share_ppb = 0;  ///< Dominant share held since `as_of`.

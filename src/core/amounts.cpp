@@ -125,6 +125,12 @@ std::optional<std::int64_t> size_bytes(std::string_view text) {
   return value->times(*unit, kMostBytes);
 }
 
+/// From 0.001 to 100000; 0 for what is not.
+std::int64_t thousandths(std::string_view text) {
+  const auto value = decimal(text);
+  return value ? value->times(1000, 100'000'000).value_or(0) : 0;
+}
+
 }  // namespace
 
 Expected<Bytes> parse_size(std::string_view text) {
@@ -154,13 +160,16 @@ Expected<std::int64_t> parse_count(std::string_view text, std::int64_t most) {
 }
 
 Expected<CpuMilli> parse_cores(std::string_view text) {
-  const auto value = decimal(text);
-  const auto milli = value ? value->times(1000, 100'000'000) : std::nullopt;
-  if (!milli || *milli == 0) {
-    return fail(ErrorCode::InvalidArgument,
-                "is no number of cores such as 0.5 or 16, from 0.001 to 100000");
-  }
-  return CpuMilli(*milli);
+  const std::int64_t milli = thousandths(text);
+  if (milli > 0) return CpuMilli(milli);
+  return fail(ErrorCode::InvalidArgument,
+              "is no number of cores such as 0.5 or 16, from 0.001 to 100000");
+}
+
+Expected<std::int64_t> parse_weight(std::string_view text) {
+  const std::int64_t milli = thousandths(text);
+  if (milli > 0) return milli;
+  return fail(ErrorCode::InvalidArgument, "is no weight such as 0.5 or 16, from 0.001 to 100000");
 }
 
 }  // namespace berth

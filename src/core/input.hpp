@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -103,11 +104,15 @@ struct Identified {
   JobId job;
   Fingerprint what;
 };
+/// What users weigh where they share by weight; who is not named weighs kUsualWeight.
+struct Weighed {
+  std::map<UserId, std::int64_t> weights_milli;
+};
 struct Ticked {};  ///< The wake-up asked for, or none: time passed.
 
 using Input =
     std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started, StartFailed,
                  Exited, Released, LeaseExpired, Measured, GpuHealth, NodeHealth, Reported,
-                 Estimated, Computed, Configured, Ticked, Identified>;
+                 Estimated, Computed, Configured, Ticked, Identified, Weighed>;
 
 }  // namespace berth

@@ -108,6 +108,7 @@ inline auto members(Computed& v) { return std::tie(v.problem, v.answer); }
 inline auto members(Configured& v) { return std::tie(v.settings); }
 inline auto members(Ticked&) { return std::tie(); }
 inline auto members(Identified& v) { return std::tie(v.job, v.what); }
+inline auto members(Weighed& v) { return std::tie(v.weights_milli); }
 
 // Decisions.
 inline auto members(Start& v) {

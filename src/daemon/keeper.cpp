@@ -52,6 +52,19 @@ Expected<Engine> engine_of(const journal::Snapshot& snapshot) {
 
 bool has_berths(const Engine& engine) { return !engine.view().running().empty(); }
 
+/// Whether the accounts have these weights, and everybody else the usual one.
+bool are_in_force(const std::map<UserId, std::int64_t>& weights, const ClusterView& view) {
+  const auto as_stated = [&](const auto& entry) {
+    const auto stated = weights.find(entry.first);
+    return entry.second.weight_milli == (stated == weights.end() ? kUsualWeight : stated->second);
+  };
+  const auto has_account = [&](const auto& entry) {
+    return entry.second == kUsualWeight || view.accounts().contains(entry.first);
+  };
+  return std::ranges::all_of(view.accounts(), as_stated) &&
+         std::ranges::all_of(weights, has_account);
+}
+
 }  // namespace
 
 // ---- Coming back -----------------------------------------------------------------------------
@@ -79,6 +92,7 @@ Expected<Keeper> Keeper::start(journal::Store store, const Cluster& cluster, con
   if (auto done = keeper.snapshot_now(journal::Continuity::Changed); !done) {
     return std::unexpected(done.error());
   }
+  if (auto done = keeper.tell({}, rules); !done) return std::unexpected(done.error());
   return keeper;
 }
 
@@ -91,7 +105,9 @@ Expected<Keeper> Keeper::recover(journal::Store store, const journal::Recovered&
   auto engine = engine_of(snapshot);
   if (!engine) return std::unexpected(engine.error());
   Keeper keeper(std::move(store), std::move(*engine));
-  keeper.rules_ = {snapshot.policy, snapshot.place, keeper.engine_.view().settings()};
+  keeper.rules_ = {.policy = snapshot.policy,
+                   .place = snapshot.place,
+                   .settings = keeper.engine_.view().settings()};
   keeper.last_ = keeper.engine_.now();
   keeper.entry_ = snapshot.after;
   keeper.last_job_ = *last_job;
@@ -153,7 +169,8 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   const bool same_policy = rules.policy == rules_.policy && rules.place == rules_.place;
   const bool same_cluster = cluster == engine_.view().cluster();
   const bool same_settings = rules.settings == engine_.view().settings();
-  if (same_policy && same_cluster && same_settings) return {};
+  const bool same_weights = are_in_force(rules.weights, engine_.view());
+  if (same_policy && same_cluster && same_settings && same_weights) return {};
   if (!same_cluster) return move_to(cluster, rules);
   if (!same_policy) {
     auto policy = make_policy(rules.policy, rules.place);
@@ -162,10 +179,17 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   }
   rules_ = rules;
   if (auto done = snapshot_now(journal::Continuity::Changed); !done) return done;
-  if (same_settings) return {};
-  const auto configured = step(last_, {.inputs = {Configured{rules.settings}}, .submissions = {}});
-  if (!configured) return std::unexpected(configured.error());
-  return {};
+  std::vector<Input> inputs;
+  if (!same_settings) inputs.push_back(Configured{rules.settings});
+  return tell(std::move(inputs), rules);
+}
+
+/// A step with these inputs, and the weights if others are in force; none without either.
+Expected<void> Keeper::tell(std::vector<Input> inputs, const Rules& rules) {
+  if (!are_in_force(rules.weights, engine_.view())) inputs.push_back(Weighed{rules.weights});
+  if (inputs.empty()) return {};
+  const auto stepped = step(last_, {.inputs = std::move(inputs), .submissions = {}});
+  return stepped ? Expected<void>() : std::unexpected(stepped.error());
 }
 
 /// Another set of GPUs: what waits is submitted again, under the same numbers.
@@ -181,7 +205,7 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
   }
   auto policy = make_policy(rules.policy, rules.place);
   if (!policy) return std::unexpected(policy.error());
-  std::vector<Input> inputs;
+  std::vector<Input> inputs = {Weighed{rules.weights}};
   view.for_each_job([&](const Job& job) {
     inputs.push_back(Submitted{job.id, job.spec, job.state == JobState::Held});
     inputs.push_back(Identified{job.id, view.company().of(job.id)});

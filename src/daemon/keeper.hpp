@@ -24,6 +24,7 @@ struct Rules {
   std::string policy = "headroom";
   std::string place = "least-shared";
   Settings settings;
+  std::map<UserId, std::int64_t> weights = {};  ///< Of users, in thousandths: see Weighed.
 };
 
 /// A job to be: its id is given when it is taken in.
@@ -94,6 +95,7 @@ class Keeper {
   Expected<bool> decide_again(const std::vector<journal::Entry>& entries);
   Expected<void> apply_again(const std::vector<journal::Entry>& entries);
   void passed(const journal::Entry& entry);
+  Expected<void> tell(std::vector<Input> inputs, const Rules& rules);
   Expected<void> adapt(const Cluster& cluster, const Rules& rules);
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
   Expected<void> add_snapshot(journal::Continuity continuity);

@@ -3,9 +3,11 @@
 #include <toml++/toml.h>
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "core/toml_bytes.hpp"
+#include "daemon/processes.hpp"
 #include "emu/emulator.hpp"
 #include "engine/possible.hpp"
 #include "http/address.hpp"
@@ -104,6 +106,23 @@ Expected<void> set_user_queue(Options& options, const Value& value) {
   return {};
 }
 
+/// A table: weights by the names or numbers of users.
+Expected<void> set_weights(Options& options, const Value& value) {
+  const toml::table* const table = value.node.as_table();
+  if (table == nullptr) return value.refuse("must be a table of users and weights");
+  for (const auto& [name, node] : *table) {
+    const Value entry{node, value.where + "." + std::string(name.str())};
+    const auto user = number_of_user(name.str());
+    if (!user) return entry.refuse("there is no such user");
+    const auto weight = node.value<double>();
+    if (!weight || !(*weight >= 0.001 && *weight <= 100'000)) {
+      return entry.refuse("must be a weight from 0.001 to 100000");
+    }
+    options.rules.weights[UserId(*user)] = std::llround(*weight * 1000);
+  }
+  return {};
+}
+
 /// A number of the headroom policy.
 template <std::int32_t HeadroomKeys::* Member>
 Expected<void> set_headroom_number(Options& options, const Value& value) {
@@ -145,6 +164,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"grace", [](Options& o, const Value& v) { return v.into(o.grace); }},
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
+    {"weights", set_weights},
     {"headroom.short_bound", set_headroom_time<&HeadroomKeys::short_bound>},
     {"headroom.medium_bound", set_headroom_time<&HeadroomKeys::medium_bound>},
     {"headroom.ageing", set_headroom_time<&HeadroomKeys::ageing>},

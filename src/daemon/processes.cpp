@@ -180,15 +180,36 @@ std::optional<uid_t> process_user(pid_t pid) {
   return user;
 }
 
+namespace {
+
+/// Calls visit(entry) for every account of /etc/passwd.
+template <class Visit>
+void for_each_account(Visit visit) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/passwd", "re"),
+                                                             std::fclose);
+  while (const passwd* entry = file ? ::fgetpwent(file.get()) : nullptr) visit(*entry);
+}
+
+}  // namespace
+
+std::optional<uid_t> number_of_user(std::string_view name) {
+  uid_t number = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (read.ec == std::errc() && read.ptr == name.data() + name.size()) return number;
+  std::optional<uid_t> found;
+  for_each_account([&](const passwd& entry) {
+    if (name == entry.pw_name) found = entry.pw_uid;
+  });
+  return found;
+}
+
 std::string UserNames::of(uid_t user) {
   const auto known = names_.find(user);
   if (known != names_.end()) return known->second;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/passwd", "re"),
-                                                             std::fclose);
   std::string name = std::to_string(user);
-  while (const passwd* entry = file ? ::fgetpwent(file.get()) : nullptr) {
-    if (entry->pw_uid == user) name = entry->pw_name;
-  }
+  for_each_account([&](const passwd& entry) {
+    if (entry.pw_uid == user) name = entry.pw_name;
+  });
   return names_[user] = name;
 }
 

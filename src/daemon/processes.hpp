@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -69,6 +70,8 @@ int kill_left_behind(const shim::Record& record, const std::string& mark);
 std::string process_name(pid_t pid);
 /// Whose it is; nothing if it has ended.
 std::optional<uid_t> process_user(pid_t pid);
+/// The user of this name in /etc/passwd, or of this number; nothing if there is none.
+std::optional<uid_t> number_of_user(std::string_view name);
 /// Account names out of /etc/passwd, each looked up once; a number where it has none. Directory
 /// services are not asked: they can hang, and the engine's thread must not.
 class UserNames {

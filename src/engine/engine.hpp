@@ -82,6 +82,7 @@ class Engine {
   void on(const Configured&);
   void on(const Ticked&);
   void on(const Identified&);
+  void on(const Weighed&);
 
   // Decisions, one function each (decisions.cpp). Returns: whether it was valid.
   bool apply(const Start&);

@@ -200,6 +200,15 @@ void Engine::on(const Configured& configured) {
   state_.ledger.set_admission(state_.cluster, configured.settings.admission);
 }
 
+void Engine::on(const Weighed& weighed) {
+  if (!is_sensible(weighed)) return;
+  for (auto& [user, account] : state_.accounts) account.weight_milli = kUsualWeight;
+  for (const auto& [user, weight] : weighed.weights_milli) {
+    settle(user);  // who is new has had nothing so far
+    state_.accounts[user].weight_milli = weight;
+  }
+}
+
 void Engine::on(const Identified& identified) {
   if (state_.jobs.find(identified.job) == nullptr) return;
   state_.company.identify(identified.job, identified.what);

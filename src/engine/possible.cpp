@@ -133,6 +133,12 @@ bool is_sensible(const Settings& settings) {
          settings.service_half_life > Duration::zero() && is_sensible(settings.headroom);
 }
 
+bool is_sensible(const Weighed& weighed) {
+  return std::ranges::all_of(weighed.weights_milli, [](const auto& entry) {
+    return entry.second >= 1 && entry.second <= kMostWeight;
+  });
+}
+
 bool is_sensible(const Measured& measured) {
   const auto is_memory = [](Bytes bytes) { return bytes >= Bytes(0) && bytes <= kMostMemory; };
   return is_memory(measured.foreign) && is_memory(measured.used) &&

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 
+#include "core/ids.hpp"
 #include "core/settings.hpp"
 #include "policy/policy.hpp"
 #include "sim/costs.hpp"
@@ -27,6 +29,7 @@ enum class Told : std::uint8_t {
 
 struct Options {
   Settings settings;
+  std::map<UserId, std::int64_t> weights;  ///< Of users, in thousandths: see Weighed.
   Told told = Told::Exact;
   std::uint64_t seed = 0;
   RateModel rates;

@@ -54,6 +54,7 @@ class Replay {
       result_.jobs[i].job = i;
       known_[i].id = JobId(i + 1);
     }
+    if (!options.weights.empty()) inputs_.push_back(Weighed{options.weights});
   }
 
   Expected<Result> run() {

@@ -342,6 +342,26 @@ TEST_F(KeeperTest, OtherSettingsAreTakenOver) {
   EXPECT_TRUE(verified) << verified.error().message;
 }
 
+TEST_F(KeeperTest, WeightsAreJournaledAndStayUntilTheyAreOthers) {
+  const auto weight_of = [](const Keeper& keeper, std::uint32_t user) {
+    return keeper.engine().view().account(UserId(user)).weight_milli;
+  };
+  Rules weighed;
+  weighed.weights = {{UserId(7), 3000}, {UserId(8), kUsualWeight}};
+  std::string state;
+  {
+    const Keeper keeper = open(path_, gpus(2), weighed);
+    EXPECT_EQ(weight_of(keeper, 7), 3000);
+    EXPECT_EQ(weight_of(keeper, 9), kUsualWeight);
+    state = keeper.engine().save();
+  }
+  EXPECT_EQ(open(path_, gpus(2), weighed).engine().save(), state) << "nothing changed";
+  EXPECT_EQ(weight_of(open(path_, gpus(3), weighed), 7), 3000) << "of other GPUs";
+  EXPECT_EQ(weight_of(open(path_, gpus(3)), 7), kUsualWeight) << "no longer said";
+  const auto verified = journal::verify(path_);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
 TEST_F(KeeperTest, OtherGpusAreRefusedUnderJobs) {
   {
     Keeper keeper = open();

@@ -78,6 +78,17 @@ cgroup = "/sys/fs/cgroup/berth"
   EXPECT_EQ(options.cgroup, "/sys/fs/cgroup/berth");
 }
 
+TEST(Options, WeightsAreOfUsersByNameOrNumber) {
+  const auto weights = read("[weights]\nroot = 2\n4711 = 0.25\n").rules.weights;
+  EXPECT_EQ(weights, (std::map<UserId, std::int64_t>{{UserId(0), 2000}, {UserId(4711), 250}}));
+  EXPECT_EQ(refusal("[weights]\nnobody-of-that-name = 2"),
+            "berth.toml:1:1: weights.nobody-of-that-name: there is no such user");
+  EXPECT_EQ(refusal("weights.root = 0"),
+            "berth.toml:1:1: weights.root: must be a weight from 0.001 to 100000");
+  EXPECT_EQ(refusal("weights = 3"),
+            "berth.toml:1:11: weights: must be a table of users and weights");
+}
+
 TEST(Options, AnEmptyFileChangesNothing) {
   EXPECT_EQ(read("").probe, Options().probe);
   EXPECT_EQ(read("# only a comment\n").rules.policy, Options().rules.policy);

@@ -4,10 +4,12 @@
 // start in order; locality is given up level by level.
 //
 // Method: a cluster of 16 GPUs that one queue fills before the other comes; GPUs held per queue
-// over time, exactly. Locality: free GPUs that are apart, and when a job takes them.
+// over time, exactly. Quotas: as Philly had them, by weight, under each policy that shares.
+// Locality: free GPUs that are apart, and when a job takes them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "policy/registry.hpp"
 #include "sim/simulator.hpp"
@@ -24,9 +26,11 @@ trace::TraceJob job_of(UserId user, std::int64_t gpus, Instant submit, Duration 
   return {.name = "j", .submit = submit, .duration = run, .spec = spec};
 }
 
-std::vector<sim::JobResult> replay(const trace::Trace& trace, const char* cluster) {
+std::vector<sim::JobResult> replay(const trace::Trace& trace, const char* cluster,
+                                   std::string_view policy = "capacity",
+                                   const sim::Options& options = {}) {
   const auto shape = trace::parse_cluster(cluster);
-  auto result = sim::simulate(trace, *shape, *make_policy("capacity", ""), {});
+  auto result = sim::simulate(trace, *shape, *make_policy(policy, ""), options);
   EXPECT_TRUE(result) << result.error().message;
   return std::move(result->jobs);
 }
@@ -75,6 +79,68 @@ TEST(Capacity, StartsTheJobsOfAQueueInOrder) {
     }
   }
 }
+
+/// The quotas of three of Philly's virtual clusters (6214e9: 64 nodes, 7f04ca: 32, 11cb48: 16), for
+/// a 32nd of its GPUs, by the one mechanism there is for the weights of users.
+class PhillyQuotas : public testing::TestWithParam<const char*> {
+ protected:
+  static constexpr std::array kQueues{UserId(1), UserId(2), UserId(3)};
+
+  PhillyQuotas() {
+    options_.weights = {{kQueues[0], 64'000}, {kQueues[1], 32'000}, {kQueues[2], 16'000}};
+  }
+
+  /// Each queue has jobs of a GPU and some minutes waiting for hours, from its hour on.
+  void submit(UserId queue, std::int64_t from) {
+    for (int i = 0; i < 2000; ++i) {
+      trace_.jobs.push_back(job_of(queue, 1, kStart + hours(from), seconds(300 + i * 37 % 240)));
+    }
+  }
+  void run() {
+    std::ranges::stable_sort(trace_.jobs, {}, &trace::TraceJob::submit);
+    jobs_ = replay(trace_, "7x4", GetParam(), options_);
+  }
+  /// The mean of what they held over two hours from then on.
+  std::array<double, 3> held_from(std::int64_t hour) const {
+    std::array<double, 3> sums{};
+    for (int minute = 0; minute < 120; ++minute) {
+      for (std::size_t q = 0; q < kQueues.size(); ++q) {
+        const Instant at = kStart + hours(hour) + minutes(minute);
+        sums[q] += static_cast<double>(held(trace_, jobs_, kQueues[q], at)) / 120;
+      }
+    }
+    return sums;
+  }
+
+  trace::Trace trace_;
+  sim::Options options_;
+  std::vector<sim::JobResult> jobs_;
+};
+
+TEST_P(PhillyQuotas, AreWhatQueuesWithWorkGet) {
+  for (const UserId queue : kQueues) submit(queue, 0);
+  run();
+  const auto held = held_from(1);
+  EXPECT_NEAR(held[0], 16, 0.5);
+  EXPECT_NEAR(held[1], 8, 0.5);
+  EXPECT_NEAR(held[2], 4, 0.5);
+}
+
+TEST_P(PhillyQuotas, OfQueuesWithoutWorkGoToTheOthersByWeight) {
+  submit(kQueues[1], 0);
+  submit(kQueues[2], 0);
+  run();
+  const auto held = held_from(1);
+  EXPECT_NEAR(held[1], 28.0 * 2 / 3, 0.5);
+  EXPECT_NEAR(held[2], 28.0 / 3, 0.5);
+}
+
+INSTANTIATE_TEST_SUITE_P(SharesByWeight, PhillyQuotas,
+                         testing::Values("capacity", "drf", "fair-share"), [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 /// Four nodes of two GPUs under two switches; one GPU of each of some nodes stays free.
 class CapacityLocality : public testing::Test {

@@ -119,6 +119,10 @@ void World::make_faults() {
   const NodeId node(static_cast<std::uint32_t>(rng_.between(0, nodes - 1)));
   at(kStart + seconds(1000), NodeHealth{node, false});
   at(kStart + seconds(1800), NodeHealth{node, true});
+  Rng weights(options_.seed, 3);  // its own, so that it moves nothing else
+  if (weights.one_in(2)) return;
+  at(kStart + seconds(weights.between(0, 6000)),
+     Weighed{{{UserId(1), weights.between(1, 5000)}, {UserId(3), 500}}});
 }
 
 Duration World::delay() {

@@ -1,0 +1,33 @@
+// What users weigh in a run, by their names in the trace; for policies that share by weight.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::sim {
+
+/// In thousandths.
+using NamedWeights = std::map<std::string, std::int64_t>;
+
+/// `alice=2,bob=0.5`. Errors: InvalidArgument naming the text.
+Expected<NamedWeights> parse_weights(std::string_view text);
+
+/// A CSV of two columns, names and weights, with a header or without. Errors: BadData naming file
+/// and line.
+Expected<NamedWeights> read_weights(std::string_view text, std::string_view file);
+
+struct Weights {
+  std::map<UserId, std::int64_t> by_user;
+  std::vector<std::string> strangers;  ///< Names that no job of the trace has, ascending.
+};
+
+Weights weights_of(const trace::Trace& trace, const NamedWeights& named);
+
+}  // namespace berth::sim
