@@ -32,7 +32,7 @@ struct Hold {
   Duration lend{0};
   /// Under Plans::Enforced: the grants, by number, that must end before it can begin.
   std::vector<std::uint64_t> awaited;
-  std::vector<Bytes> lent;  ///< Per GPU: charges of later grants that outlast `from`.
+  std::vector<Bytes> lent;  ///< By GPU, counted by a pass, else empty: what outlasts `from`.
   std::vector<std::uint16_t> lent_tenants;
   std::vector<GpuMilli> lent_milli;
 
@@ -69,7 +69,7 @@ class Trial {
   const Cluster& cluster() const { return cluster_; }
   const Occupancy& use() const { return scratch_; }
 
-  /// Holds bind every ask but their own job's. Requires: `holds` outlives the trial.
+  /// They bind all asks but their own jobs'. Requires: they outlive this, and `lent` is counted.
   void respect(std::span<const Hold> holds, Instant now) {
     holds_ = holds;
     now_ = now;

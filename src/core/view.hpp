@@ -87,7 +87,7 @@ class ClusterView {
     const auto found = state_->accounts.find(user);
     return found == state_->accounts.end() ? Account{} : found->second;
   }
-  std::span<const Hold> holds() const { return state_->holds; }
+  std::span<const Hold> holds() const { return state_->holds; }  ///< `lent` is not counted.
   std::uint64_t grants() const { return state_->grants; }
 
   /// Grows whenever more might fit than before: a release, better health, less foreign use.

@@ -56,4 +56,15 @@ Placed place_best(const Ask& ask, const Trial& trial, Candidates& candidates, Sc
   return placement_on(trial.cluster(), std::move(gpus));
 }
 
+/// The placements in two dimensions, by `score(left, asked, most)` of cores and GPUs: what is left
+/// of the node, what the ask takes there, and what the largest node has.
+template <class Score>
+Placed place_by_cpu_and_gpu(const Ask& ask, JobId job, const Trial& trial, Score score) {
+  Candidates candidates(ask, job, trial);
+  const CpuGpu most = largest_node(trial.cluster());
+  return place_best(ask, trial, candidates, [&](NodeId node) {
+    return score(left_of(node, trial), taken_by(ask, node, trial.cluster()), most);
+  });
+}
+
 }  // namespace berth

@@ -47,4 +47,25 @@ bool take_fewest(std::span<const Room> rooms, std::uint32_t wanted, Take take) {
 bool append_fewest(std::span<const Room> nodes, std::uint32_t wanted, Candidates& candidates,
                    std::vector<GpuId>& out);
 
+/// The GPUs that `choose(rooms, out)` takes under the first switch with enough room, else in the
+/// whole cluster. Its rooms are nodes, most room first, and together enough.
+template <class Choose>
+Placed place_near(const Trial& trial, Candidates& candidates, Choose choose) {
+  if (!candidates.may_suffice()) return candidates.refusal();
+  const Cluster& cluster = trial.cluster();
+  const auto gather = [&](std::span<const NodeSpec> nodes) {
+    const std::vector<Room> rooms = rooms_of(nodes, trial, candidates);
+    std::vector<GpuId> gpus;
+    if (room_in(rooms) >= candidates.wanted()) choose(std::span(rooms), gpus);
+    return gpus;
+  };
+  for (std::uint32_t s = 0; s < cluster.switches(); ++s) {
+    auto gpus = gather(cluster.nodes_of(SwitchId(s)));
+    if (!gpus.empty()) return placement_on(cluster, std::move(gpus));
+  }
+  auto gpus = gather(cluster.nodes());
+  if (gpus.empty()) return candidates.refusal();
+  return placement_on(cluster, std::move(gpus));
+}
+
 }  // namespace berth

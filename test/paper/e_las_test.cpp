@@ -9,14 +9,9 @@
 // Tolerance: the factors we see are 1.27 and 4.1; 1.2 and 3 are required.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "paper/tiresias_trace.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
-#include "sim/simulator.hpp"
-#include "support/paths.hpp"
-#include "trace/trace.hpp"
 
 namespace berth {
 
@@ -87,30 +82,13 @@ INSTANTIATE_TEST_SUITE_P(Policies, ELasOrder, testing::Values("e-las", "e-las/ra
                            return std::string(policy.param) == "e-las" ? "ToGo" : "Rate";
                          });
 
-double mean_completion(const trace::Trace& trace, const Cluster& cluster, std::string_view policy,
-                       std::string_view place) {
-  const auto result = sim::simulate(trace, cluster, *make_policy(policy, place));
-  double sum = 0;
-  for (const sim::JobResult& job : result->jobs) {
-    sum += static_cast<double>(micros(job.end - trace.jobs[job.job].submit));
-  }
-  return sum / static_cast<double>(trace.jobs.size());
-}
-
 TEST(ELas, EndsJobsSoonerThanTiresiasAndThanFifoOnItsTrace) {
-  const auto folder = shared_dir() / "oracles" / "tiresias";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no trace at " << folder;
-  const auto read = [&](const char* name) {
-    std::ostringstream text;
-    text << std::ifstream(folder / name).rdbuf();
-    return text.str();
-  };
-  const auto trace = trace::read_tiresias(read("Y480.csv"), "Y480.csv");
-  const auto cluster = trace::read_tiresias_cluster(read("n32g4.csv"), "n32g4.csv");
-  ASSERT_TRUE(trace && cluster);
-  const double ours = mean_completion(*trace, *cluster, "e-las", "");
-  EXPECT_GT(mean_completion(*trace, *cluster, "tiresias/dlas-gpu", "count"), 1.2 * ours);
-  EXPECT_GT(mean_completion(*trace, *cluster, "fifo", "yarn"), 3 * ours);
+  std::string absent;
+  const auto published = tiresias_trace(absent);
+  if (!published) GTEST_SKIP() << absent;
+  const double ours = published->mean_completion("e-las");
+  EXPECT_GT(published->mean_completion("tiresias/dlas-gpu", "count"), 1.2 * ours);
+  EXPECT_GT(published->mean_completion("fifo", "yarn"), 3 * ours);
 }
 
 }  // namespace

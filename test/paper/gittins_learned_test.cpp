@@ -7,15 +7,10 @@
 // Method: jobs run and end on a scene; ranks are compared with those of `las` and of the index.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "paper/tiresias_trace.hpp"
 #include "policy/gittins.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
-#include "sim/simulator.hpp"
-#include "support/paths.hpp"
-#include "trace/trace.hpp"
 
 namespace berth {
 
@@ -97,25 +92,10 @@ TEST_F(GittinsLearned, RefusesAMemoryThatIsNotItsOwn) {
 }
 
 TEST_F(GittinsLearned, OnTheAuthorsTraceEndsJobsNoLaterThanLas) {
-  const auto folder = shared_dir() / "oracles" / "tiresias";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no trace at " << folder;
-  const auto read = [&](const char* name) {
-    std::ostringstream text;
-    text << std::ifstream(folder / name).rdbuf();
-    return text.str();
-  };
-  const auto trace = trace::read_tiresias(read("Y480.csv"), "Y480.csv");
-  const auto cluster = trace::read_tiresias_cluster(read("n32g4.csv"), "n32g4.csv");
-  ASSERT_TRUE(trace && cluster);
-  const auto mean = [&](std::string_view policy) {
-    const auto result = sim::simulate(*trace, *cluster, *make_policy(policy, ""));
-    double sum = 0;
-    for (const auto& job : result->jobs) {
-      sum += static_cast<double>(micros(job.end - trace->jobs[job.job].submit));
-    }
-    return sum / static_cast<double>(trace->jobs.size());
-  };
-  EXPECT_LE(mean("gittins-learned"), mean("las"));
+  std::string absent;
+  const auto published = tiresias_trace(absent);
+  if (!published) GTEST_SKIP() << absent;
+  EXPECT_LE(published->mean_completion("gittins-learned"), published->mean_completion("las"));
 }
 
 }  // namespace

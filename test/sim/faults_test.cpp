@@ -8,20 +8,11 @@
 #include "policy/registry.hpp"
 #include "sim/dependencies.hpp"
 #include "sim/metrics.hpp"
+#include "sim/one_gpu_job.hpp"
 #include "sim/simulator.hpp"
 
 namespace berth::sim {
 namespace {
-
-trace::TraceJob job(const char* name, int submit, int run) {
-  trace::TraceJob job{.name = name,
-                      .submit = kStart + seconds(submit),
-                      .duration = seconds(run),
-                      .spec = {.user = UserId(1)}};
-  job.spec.request.gpu.count = GpuCount(1);
-  job.spec.request.gpu.sharing = Sharing::Alone;
-  return job;
-}
 
 TEST(Exponential, HasItsMeanAndItsShape) {
   Rng rng(11);

@@ -27,11 +27,7 @@ std::int64_t score(const CpuGpu& left, const CpuGpu& asked, const CpuGpu& most) 
 class BestFitCpuGpu final : public Placer {
  public:
   Placed place(const Ask& ask, JobId job, const Trial& trial) const override {
-    Candidates candidates(ask, job, trial);
-    const CpuGpu most = largest_node(trial.cluster());
-    return place_best(ask, trial, candidates, [&](NodeId node) {
-      return score(left_of(node, trial), taken_by(ask, node, trial.cluster()), most);
-    });
+    return place_by_cpu_and_gpu(ask, job, trial, score);
   }
 };
 

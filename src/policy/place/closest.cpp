@@ -12,17 +12,12 @@
 #include <memory>
 #include <vector>
 
-#include "policy/candidates.hpp"
 #include "policy/registry.hpp"
+#include "policy/rooms.hpp"
 
 namespace berth {
 
 namespace {
-
-struct Room {
-  std::uint32_t fitting;
-  NodeId node;
-};
 
 class Closest final : public Placer {
  public:
@@ -33,36 +28,13 @@ class Closest final : public Placer {
       const auto node = candidates.tightest_node(candidates.wanted());
       if (node) return candidates.take_from(*node, candidates.wanted());
     }
-    const Cluster& cluster = trial.cluster();
-    for (std::uint32_t s = 0; s < cluster.switches(); ++s) {
-      auto gpus = gather(cluster.nodes_of(SwitchId(s)), cluster, candidates);
-      if (!gpus.empty()) return placement_on(cluster, std::move(gpus));
-    }
-    auto gpus = gather(cluster.nodes(), cluster, candidates);
-    if (gpus.empty()) return candidates.refusal();
-    return placement_on(cluster, std::move(gpus));
-  }
-
- private:
-  /// From the nodes with most room on; nothing if all of them have too little.
-  static std::vector<GpuId> gather(std::span<const NodeSpec> nodes, const Cluster& cluster,
-                                   Candidates& candidates) {
-    std::vector<Room> rooms;
-    std::uint32_t room = 0;
-    for (const NodeSpec& spec : nodes) {
-      const NodeId node(static_cast<std::uint32_t>(&spec - cluster.nodes().data()));
-      rooms.push_back({candidates.fitting(node), node});
-      room += rooms.back().fitting;
-    }
-    if (room < candidates.wanted()) return {};
-    std::ranges::stable_sort(rooms, std::ranges::greater(), &Room::fitting);
-    std::vector<GpuId> gpus;
-    for (const Room& here : rooms) {
-      const auto missing = candidates.wanted() - static_cast<std::uint32_t>(gpus.size());
-      if (missing == 0) break;
-      candidates.append_fitting(here.node, std::min(missing, here.fitting), gpus);
-    }
-    return gpus;
+    return place_near(trial, candidates, [&](std::span<const Room> rooms, auto& gpus) {
+      for (const Room& room : rooms) {
+        const auto missing = candidates.wanted() - static_cast<std::uint32_t>(gpus.size());
+        if (missing == 0) break;
+        candidates.append_fitting(NodeId(room.place), std::min(missing, room.fitting), gpus);
+      }
+    });
   }
 };
 

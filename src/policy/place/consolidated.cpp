@@ -26,26 +26,9 @@ class Consolidated final : public Placer {
       if (!node) return candidates.refusal();
       return candidates.take_from(*node, candidates.wanted());
     }
-    if (!candidates.may_suffice()) return candidates.refusal();
-    const Cluster& cluster = trial.cluster();
-    for (std::uint32_t s = 0; s < cluster.switches(); ++s) {
-      auto gpus = gather(cluster.nodes_of(SwitchId(s)), trial, candidates);
-      if (!gpus.empty()) return placement_on(cluster, std::move(gpus));
-    }
-    auto gpus = gather(cluster.nodes(), trial, candidates);
-    if (gpus.empty()) return candidates.refusal();
-    return placement_on(cluster, std::move(gpus));
-  }
-
- private:
-  /// All that are wanted on the fewest of these nodes, or none.
-  static std::vector<GpuId> gather(std::span<const NodeSpec> nodes, const Trial& trial,
-                                   Candidates& candidates) {
-    const std::vector<Room> rooms = rooms_of(nodes, trial, candidates);
-    std::vector<GpuId> gpus;
-    if (room_in(rooms) < candidates.wanted()) return gpus;
-    append_fewest(rooms, candidates.wanted(), candidates, gpus);
-    return gpus;
+    return place_near(trial, candidates, [&](std::span<const Room> rooms, auto& gpus) {
+      append_fewest(rooms, candidates.wanted(), candidates, gpus);
+    });
   }
 };
 

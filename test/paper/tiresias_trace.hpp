@@ -1,0 +1,42 @@
+// The 480 jobs and 128 GPUs that Tiresias' authors publish, for claims about mean completion times.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "policy/registry.hpp"
+#include "sim/simulator.hpp"
+#include "support/paths.hpp"
+#include "trace/trace.hpp"
+
+namespace berth::test {
+
+struct TiresiasTrace {
+  trace::Trace jobs;
+  Cluster cluster;
+
+  /// Seconds from submission to end. An empty placement is the policy's own.
+  double mean_completion(std::string_view policy, std::string_view place = "") const {
+    const auto result = sim::simulate(jobs, cluster, *make_policy(policy, place));
+    double sum = 0;
+    for (const sim::JobResult& job : result->jobs) {
+      sum += static_cast<double>(micros(job.end - jobs.jobs[job.job].submit)) / 1e6;
+    }
+    return sum / static_cast<double>(jobs.jobs.size());
+  }
+};
+
+/// Nothing, and the words to skip a test with in `absent`, where they are not there.
+inline std::optional<TiresiasTrace> tiresias_trace(std::string& absent) {
+  const std::filesystem::path folder = std::filesystem::path("oracles") / "tiresias";
+  for (const char* name : {"Y480.csv", "n32g4.csv"}) {
+    if (const auto words = absent_shared(folder / name)) return absent = *words, std::nullopt;
+  }
+  const auto read = [&](const char* name) { return read_file(shared_dir() / folder / name); };
+  auto jobs = trace::read_tiresias(read("Y480.csv"), "Y480.csv");
+  auto cluster = trace::read_tiresias_cluster(read("n32g4.csv"), "n32g4.csv");
+  return TiresiasTrace{std::move(*jobs), std::move(*cluster)};
+}
+
+}  // namespace berth::test
