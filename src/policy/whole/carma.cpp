@@ -13,6 +13,7 @@
 //   known here; leaves 2 GiB on empty GPUs too, which would lose jobs that fit no other way; trusts
 //   measured memory alone; and gives a job that died a GPU alone, where it comes again with a
 //   larger request here. Its placement is its own, whatever is asked for.
+//   Beside what is published: doc/results/carma.md.
 //   Cost: O(GPUs log GPUs per node) per pass, O(log queue) per job.
 #include <algorithm>
 #include <memory>
