@@ -1,12 +1,12 @@
 // Fair share: users by decayed dominant service.
 //
 // Rule: the user with the least decayed service per weight goes first, where service is the
-// integral of
-//   the larger of their shares of GPU memory and of GPUs; within a user, first submitted.
+//   integral of the larger of their shares of GPU memory and of GPUs; within a user, first
+//   submitted. Whoever fits passes a job that does not.
 // Reads: accounts (service, weight), user, submitted.
 // Differs from the paper: dominant shares as in DRF (Ghodsi et al., NSDI 2011), but over time with
-// decay
-//   as Slurm's fair-share does, so a user who waited is owed. Cost: O(1) per user and per job.
+//   decay as Slurm's fair-share does, so a user who waited is owed. Cost: O(1) per user and per
+//   job.
 #include "policy/registry.hpp"
 
 namespace berth {

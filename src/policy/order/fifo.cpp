@@ -1,11 +1,11 @@
 // First in, first out.
 //
-// Rule: jobs go in order of submission.
-// Reads: submitted.
-// Differs from the paper: nothing known (folklore). What happens behind a job that does not fit is
-// the
-//   pipeline's choice: `fifo` blocks, `fifo-skip` passes, `fifo-reserve` passes without delaying
-//   it, and `exclusive` is `fifo-skip` with every GPU for one job alone. Cost: O(1) per job.
+// Rule: jobs go in order of submission. What happens behind one that does not fit: `fifo` and
+//   `tiresias/fifo` let nobody pass, `fifo-skip` and `tiresias/fjf` whoever fits, `fifo-reserve`
+//   whoever does not delay it, and `exclusive` is `fifo-skip` with every GPU for one job alone.
+// Reads: submitted; `fifo-reserve` also limits, else estimates.
+// Differs from the paper: nothing known (folklore). `tiresias/fifo` and `tiresias/fjf` (first that
+//   fits) are those of the simulator of Tiresias (Gu et al., NSDI 2019). Cost: O(1) per job.
 #include "policy/registry.hpp"
 
 namespace berth {

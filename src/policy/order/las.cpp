@@ -1,9 +1,8 @@
 // Least attained service.
 //
 // Rule: least attained service (GPUs x run time) first, with preemption; among equals, first
-// submitted.
-//   Two jobs of equal service would displace each other for ever, so a job keeps its GPUs, and its
-//   place in the queue, for a quantum.
+//   submitted. Whoever fits passes a job that does not. Two jobs of equal service would displace
+//   each other for ever, so a job keeps its GPUs, and its place in the queue, for a quantum.
 // Reads: attained, submitted.
 // Differs from the paper: continuous, so without the queues of Tiresias (`dlas`); the rule itself
 //   is foreground-background (Kleinrock, "Queueing Systems II", 1976) with GPUs as weight.

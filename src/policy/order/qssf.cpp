@@ -11,8 +11,8 @@
 //   boosting model's prediction with the mean of all past runs of the same or two similar names.
 //   Here the job's estimate stands for the model's, names that differ by more than numbers are not
 //   similar, and runs that end while no policy is asked (a daemon's replay) count as ended at the
-//   next pass. Clusters are scheduled whole, not per virtual cluster.
-//   Cost: O(running) per pass, O(1) per job.
+//   next pass. Clusters are scheduled whole, not per virtual cluster:
+//   doc/results/helios.md. Cost: O(running) per pass, O(1) per job.
 #include <algorithm>
 #include <array>
 #include <map>

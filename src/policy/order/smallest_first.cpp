@@ -1,8 +1,9 @@
 // Smallest job first.
 //
-// Rule: fewest GPUs first; among equals, first submitted.
+// Rule: fewest GPUs first; among equals, first submitted. Whoever fits passes a job that does not.
 // Reads: gpus, submitted.
-// Differs from the paper: nothing known (folklore). Cost: O(1) per job.
+// Differs from the paper: nothing known; smallest number of processes first (Majumdar, Eager, Bunt,
+//   "Scheduling in multiprogrammed parallel systems", SIGMETRICS 1988). Cost: O(1) per job.
 #include "policy/registry.hpp"
 
 namespace berth {

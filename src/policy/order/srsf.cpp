@@ -1,7 +1,7 @@
 // Shortest remaining service first: SRTF in two dimensions.
 //
 // Rule: least remaining time x GPUs first, with preemption; a job without an estimate goes last;
-//   among equals, first submitted.
+//   among equals, first submitted. Whoever fits passes a job that does not.
 // Reads: remaining, gpus, submitted.
 // Differs from the paper: nothing known; the 2D form that Tiresias (Gu et al., NSDI 2019) compares
 //   with. Cost: O(1) per job.

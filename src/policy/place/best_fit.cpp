@@ -4,7 +4,8 @@
 //   node whose chosen GPUs leave the least, the first among equals; a job larger than the largest
 //   node takes the fitting GPUs of the first nodes until it has enough.
 // Reads: ask, free memory per GPU, cores and memory per node.
-// Differs from the paper: nothing known (folklore, Johnson 1973). Cost: O(GPUs log GPUs per node).
+// Differs from the paper: nothing known; best fit of bin packing (Johnson, "Near-Optimal Bin
+//   Packing Algorithms", MIT 1973) for many bins at once. Cost: O(GPUs log GPUs per node).
 #include <memory>
 
 #include "policy/cheapest.hpp"

@@ -8,6 +8,7 @@
 // Reads: ask, jobs waiting and running, cores, compute shares and memory per GPU.
 // Differs from the paper: the score is cut to whole numbers as in the authors' artifact, but
 //   reckoned in integers; the workload is what is known now, not a day's history.
+//   Held against the published figures in doc/results/fgd.md.
 // Cost: O(GPUs) per job, and for each node that changed O(classes log classes) per GPU; all nodes
 //   after a pass in which jobs came or went.
 #include <algorithm>

@@ -3,7 +3,8 @@
 // Rule: the first node with enough fitting GPUs, lowest index first. A job larger than the largest
 //   node takes the fitting GPUs of the first nodes until it has enough.
 // Reads: ask, free memory, shares and slots per GPU, cores and memory per node.
-// Differs from the paper: nothing known (folklore). Cost: O(GPUs) at worst.
+// Differs from the paper: nothing known; first fit of bin packing (Johnson, "Near-Optimal Bin
+//   Packing Algorithms", MIT 1973) for many bins at once. Cost: O(GPUs) at worst.
 #include <memory>
 
 #include "policy/candidates.hpp"

@@ -4,8 +4,9 @@
 //   node whose chosen GPUs leave the most, the first among equals; a job larger than the largest
 //   node takes the fitting GPUs of the first nodes until it has enough.
 // Reads: ask, free memory per GPU, cores and memory per node.
-// Differs from the paper: nothing known (folklore, Johnson 1973); what Kubernetes calls spreading.
-// Cost: O(GPUs log GPUs per node).
+// Differs from the paper: nothing known; worst fit of bin packing (Johnson, "Near-Optimal Bin
+//   Packing Algorithms", MIT 1973) for many bins at once; what Kubernetes calls spreading.
+//   Cost: O(GPUs log GPUs per node).
 #include <memory>
 
 #include "policy/cheapest.hpp"

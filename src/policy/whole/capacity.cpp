@@ -1,6 +1,7 @@
 // Capacity scheduler: queues with guaranteed shares, and places further apart the longer it takes.
 //
-// Rule: a user is a queue (a virtual cluster), guaranteed its weight's part of the GPUs. The queue
+// Rule: a user is a queue (a virtual cluster), guaranteed its weight's part of the GPUs of all that
+//   have work; quotas are weights (doc/configuration.md, `berth sim --weights`). The queue
 //   that uses least of that is next; it may use what others leave idle. Inside a queue the first
 //   submitted goes first; whoever fits passes. Places are the closest there are, but a job that
 //   fits one node waits five minutes for one before it is spread over nodes of a switch, and any

@@ -11,7 +11,7 @@
 // Reads: ran, gpus, ask, GPUs per type, arrivals, chance (the order of types).
 // Differs from the paper: Gavel (Narayanan et al., OSDI 2020), its artefact's baseline `isolated`
 //   and its rounds. Its rounds hold whole steps only, and a plan from instant 0 counts as none. A
-//   job may not span types, so one that no type holds is rejected.
+//   job may not span types, so one that no type holds is rejected: doc/results/gavel.md.
 //   Cost: O(GPUs + types x jobs (log jobs + a placement)) per round, O(jobs) per event.
 #include <algorithm>
 #include <functional>

@@ -9,9 +9,8 @@
 //   dlas-gpu).
 // Reads: ran, waited, gpus, arrivals.
 // Differs from the paper: this is the simulator of Tiresias (Gu et al., NSDI 2019), artifact
-// 959f9b0.
-//   It ignores placement, so only the number of GPUs counts. It computes the next demotion of
-//   dlas-gpu as floor((limit - executed) / GPUs), which is late; `+fixjump` is right.
+//   959f9b0. It ignores placement, so only the number of GPUs counts. It computes the next demotion
+//   of dlas-gpu as floor((limit - executed) / GPUs), which is late; `+fixjump` is right.
 //   Cost: O(jobs) per event.
 #include <algorithm>
 #include <array>

@@ -1,14 +1,12 @@
 // The Tiresias simulator's sjf, shortest and shortest-gpu, exactly.
 //
 // Rule: one list of all jobs, arrivals at its tail, stably sorted at every event by fewest GPUs
-// (sjf),
-//   remaining time (shortest) or remaining time x GPUs (shortest-gpu); the order persists. The
-//   cluster is then repacked from nothing in that order; whoever fits runs. Preemption is free.
+//   (sjf), remaining time (shortest) or remaining time x GPUs (shortest-gpu); the order persists.
+//   The cluster is then repacked from nothing in that order; whoever fits runs. Preemption is free.
 // Reads: remaining, gpus, arrivals.
 // Differs from the paper: this is the simulator of Tiresias (Gu et al., NSDI 2019), artifact
-// 959f9b0,
-//   with its yarn placement not leaking memory. `tiresias/sjf` is fewest GPUs first, the peer's
-//   word. Cost: O(jobs log jobs) per event.
+//   959f9b0, with its yarn placement not leaking memory. `tiresias/sjf` is fewest GPUs first, the
+//   peer's word. doc/results/muri.md has more. Cost: O(jobs log jobs) per event.
 #include <algorithm>
 
 #include "policy/diff.hpp"
