@@ -9,6 +9,14 @@
 
 namespace berth::sim {
 
+namespace {
+
+bool has_digit(std::string_view text) {
+  return text.find_first_of("0123456789") != std::string_view::npos;
+}
+
+}  // namespace
+
 Expected<NamedWeights> parse_weights(std::string_view text) {
   auto weights =
       parse_by_type<std::int64_t>(text, [](std::string_view number) -> std::optional<std::int64_t> {
@@ -30,7 +38,7 @@ Expected<NamedWeights> read_weights(std::string_view text, std::string_view file
     if (!row) return std::unexpected(row.error());
     if (!*row) return weights;
     const auto weight = parse_weight(csv->field(1));
-    if (!weight && is_first) continue;  // a header
+    if (is_first && !has_digit(csv->field(1))) continue;  // a header
     if (!weight) {
       return std::unexpected(csv->error(1, "a weight from 0.001 to 100000 such as 2 or 0.5"));
     }

@@ -19,8 +19,8 @@ using NamedWeights = std::map<std::string, std::int64_t>;
 /// `alice=2,bob=0.5`. Errors: InvalidArgument naming the text.
 Expected<NamedWeights> parse_weights(std::string_view text);
 
-/// A CSV of two columns, names and weights, with a header or without. Errors: BadData naming file
-/// and line.
+/// A CSV of two columns, names and weights; a first line that has no number there is a header.
+/// Errors: BadData naming file and line.
 Expected<NamedWeights> read_weights(std::string_view text, std::string_view file);
 
 struct Weights {

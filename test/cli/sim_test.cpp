@@ -54,6 +54,28 @@ TEST_F(Sim, WritesOneLinePerJobByNumber) {
             "10,0,0,100,0,100,3,0,0\n");
 }
 
+TEST_F(Sim, GivesUsersTheirWeights) {
+  const std::string trace = scratch_.write("philly.csv",
+                                           "timestamp,duration,num_gpus,gpu_time,cluster\n"
+                                           "2017-10-09 00:00:00,1000,2,1000,a\n"
+                                           "2017-10-09 00:00:00,1000,1,1000,b\n"
+                                           "2017-10-09 00:00:00,100,1,100,c\n"
+                                           "2017-10-09 00:00:01,10,1,10,a\n"
+                                           "2017-10-09 00:00:02,10,1,10,b\n");
+  const std::vector<std::string> run = {"--trace",  trace,      "--cluster", "1x4",
+                                        "--policy", "capacity", "--jobs",    scratch_ / "jobs.csv"};
+  EXPECT_EQ(sim(run).exit_code, 0);
+  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"),
+              AllOf(HasSubstr("\n4,1,110,"), HasSubstr("\n5,2,100,")));  // a holds more
+  std::vector<std::string> weighed = run;
+  weighed.insert(weighed.end(), {"--weights", "a=4,z=1"});
+  EXPECT_EQ(sim(weighed).err, "berth: --weights: no job of the trace is of user 'z'\n");
+  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"),
+              AllOf(HasSubstr("\n4,1,100,"), HasSubstr("\n5,2,110,")));
+  weighed.back() = scratch_.write("weights.csv", "vc,nodes\na,heavy\n");
+  EXPECT_THAT(sim(weighed).err, HasSubstr("weights.csv:2: column 'weight': "));
+}
+
 TEST_F(Sim, SaysHowFarOffPredictedStartsAre) {
   const Ran ran =
       sim_small({"--policy", "sjf", "--predictions", "3", "--jobs", scratch_ / "jobs.csv",
@@ -119,8 +141,7 @@ TEST_F(Sim, WhatIsWrongWithTheMachineIsNamed) {
   EXPECT_THAT(sim_small({"--memory-error", "+-100%"}).err, HasSubstr("--memory-error: '100%' is"));
   EXPECT_THAT(sim_small({"--memory-error", "+-20%"}).out, HasSubstr("by admission 0"));
   EXPECT_THAT(sim_small({"--faults", "30d"}).err, HasSubstr("--faults: '30d' is not node-mtbf="));
-  EXPECT_THAT(sim_small({"--faults", "node-mtbf=20s,repair=1s"}).out,
-              HasSubstr("lost to faults"));
+  EXPECT_THAT(sim_small({"--faults", "node-mtbf=20s,repair=1s"}).out, HasSubstr("lost to faults"));
   EXPECT_THAT(sim_small({"--restart-cost", "soon"}).err, HasSubstr("--restart-cost: "));
   EXPECT_THAT(sim_small({"--checkpoint-every", "0s"}).err, HasSubstr("--checkpoint-every: "));
   EXPECT_THAT(sim_small({"--start-latency", "10s", "--checkpoint-every", "never"}).out,

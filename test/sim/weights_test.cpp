@@ -27,6 +27,9 @@ TEST(Weights, AreReadFromAFileWithAHeaderOrWithout) {
   EXPECT_EQ(read_weights("a,1\nb,x\n", "vc.csv").error().message,
             "vc.csv:2: column 'weight': 'x', expected a weight from 0.001 to 100000 such as 2 or "
             "0.5");
+  EXPECT_EQ(read_weights("a,-4\n", "vc.csv").error().message,
+            "vc.csv:1: column 'weight': '-4', expected a weight from 0.001 to 100000 such as 2 or "
+            "0.5");
   EXPECT_EQ(read_weights("a,1\na,2\n", "vc.csv").error().message,
             "vc.csv:2: column 'user': 'a', expected every user once");
 }
