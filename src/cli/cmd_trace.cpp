@@ -9,6 +9,7 @@
 #include "cli/trace_input.hpp"
 #include "cli/verbs.hpp"
 #include "trace/generate.hpp"
+#include "trace/speeds.hpp"
 
 namespace berth::cli {
 
@@ -27,6 +28,14 @@ struct ConvertArguments {
   std::uint64_t seed = 0;
   std::string to;
   std::string out;
+};
+
+struct SpeedsArguments {
+  std::vector<std::string> files;
+  std::string model;
+  std::int64_t batch = 0;
+  std::int64_t asked = 0;  ///< 0: the fewest that were measured.
+  bool json = false;
 };
 
 struct GenerateArguments {
@@ -163,6 +172,64 @@ Expected<void> convert(const ConvertArguments& arguments) {
   return write_trace(std::move(input->trace), arguments.to, arguments.out);
 }
 
+/// How fast a model is on each number of GPUs that was measured, against those it asks for.
+Json speeds_of(const trace::Scaling& scaling, const SpeedsArguments& arguments,
+               const std::string& model) {
+  const std::vector<std::int64_t> measured = scaling.gpus(model);
+  Json speeds = Json::array();
+  const std::int64_t asked = arguments.asked > 0 ? arguments.asked : measured.front();
+  for (const std::int64_t gpus : measured) {
+    const auto speed = scaling.speed(model, arguments.batch, asked, gpus);
+    if (!speed) continue;
+    speeds.push_back({{"gpus", gpus}, {"speed", static_cast<double>(speed->ppm()) / 1e6}});
+  }
+  return {{"model", model}, {"asked", asked}, {"speeds", speeds}};
+}
+
+std::string speeds_page(const Json& models) {
+  Page page({});
+  for (const Json& model : models) {
+    std::string speeds;
+    for (const Json& point : model["speeds"]) {
+      speeds += (speeds.empty() ? "" : ", ") + number(point["speed"], "%.3f") + " on " +
+                std::to_string(point["gpus"].get<std::int64_t>());
+    }
+    page.line(model["model"].get<std::string>(),
+              speeds.empty() ? "not measured for this batch and these GPUs" : speeds);
+  }
+  return page.text();
+}
+
+Expected<Json> speeds_by_gpus(const SpeedsArguments& arguments) {
+  trace::Speeds speeds;
+  for (const std::string& path : arguments.files) {
+    const auto text = read_text(path);
+    if (!text) return std::unexpected(text.error());
+    if (auto done = trace::read_speeds(*text, path, "v100", speeds); !done) {
+      return std::unexpected(done.error());
+    }
+  }
+  const trace::Scaling& scaling = speeds.scaling();
+  std::vector<std::string> models = scaling.models();
+  if (!arguments.model.empty()) {
+    std::erase_if(models, [&](const std::string& name) { return name != arguments.model; });
+  }
+  if (models.empty()) {
+    return fail(ErrorCode::NotFound, "these files do not say how fast " +
+                                         (arguments.model.empty() ? "any model" : arguments.model) +
+                                         " is on other numbers of GPUs");
+  }
+  Json all = Json::array();
+  for (const std::string& model : models) all.push_back(speeds_of(scaling, arguments, model));
+  return all;
+}
+
+int speeds(const SpeedsArguments& arguments) {
+  const auto all = speeds_by_gpus(arguments);
+  if (!all) return report_failure(all.error().message);
+  return print(arguments.json ? json_text(*all) : speeds_page(*all));
+}
+
 Expected<void> generate(const GenerateArguments& arguments) {
   if (arguments.kind != "philly-like") {
     return fail(ErrorCode::NotFound,
@@ -205,6 +272,24 @@ void add_convert(CLI::App& verb, Action& chosen) {
   convert_verb->callback([=, &chosen] { chosen = [=] { return code_of(convert(*arguments)); }; });
 }
 
+void add_speeds(CLI::App& verb, Action& chosen) {
+  auto arguments = std::make_shared<SpeedsArguments>();
+  CLI::App* const speeds_verb = verb.add_subcommand(
+      "speeds", "How fast models are on other numbers of GPUs, in published tables.");
+  speeds_verb->add_option("files", arguments->files, "As for `berth sim --speeds`.")->required();
+  speeds_verb->add_option("--model", arguments->model, "Only this one.");
+  speeds_verb
+      ->add_option("--batch", arguments->batch,
+                   "Samples of a step on all GPUs together, where tables go by that.")
+      ->check(CLI::Range(std::int64_t{1}, trace::Scaling::kMostBatch));
+  speeds_verb
+      ->add_option("--asked", arguments->asked,
+                   "The GPUs whose speed is 1; the fewest measured if not given.")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+  speeds_verb->add_flag("--json", arguments->json, "As JSON.");
+  speeds_verb->callback([=, &chosen] { chosen = [=] { return speeds(*arguments); }; });
+}
+
 void add_generate(CLI::App& verb, Action& chosen) {
   auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* const generate_verb =
@@ -224,11 +309,13 @@ void add_generate(CLI::App& verb, Action& chosen) {
 }  // namespace
 
 void add_trace(CLI::App& app, Action& chosen) {
-  CLI::App* const verb = app.add_subcommand("trace", "Look at, convert and generate traces.");
+  CLI::App* const verb =
+      app.add_subcommand("trace", "Look at, convert and generate traces, and tables of speeds.");
   verb->require_subcommand(1);
   add_info(*verb, chosen);
   add_convert(*verb, chosen);
   add_generate(*verb, chosen);
+  add_speeds(*verb, chosen);
 }
 
 }  // namespace berth::cli

@@ -28,13 +28,28 @@ void keep_alone(trace::Trace& trace) {
   }
 }
 
+/// `free`, `timeslice:5%`: a model, and what it loses by switching.
+Expected<void> read_share(std::string_view text, sim::RateModel& rates) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  const auto share = sim::parse_share(name);
+  if (!share) return std::unexpected(share.error());
+  rates.share = *share;
+  if (name == text) return {};
+  const auto loss = percent("--share timeslice", text.substr(name.size() + 1), 99);
+  if (!loss) return std::unexpected(loss.error());
+  if (*share != sim::ShareModel::TimeSlice) {
+    return fail(ErrorCode::InvalidArgument,
+                "--share: '" + std::string(text) + "': only timeslice loses by switching");
+  }
+  rates.slices = Rate(Rate::kWhole - *loss);
+  return {};
+}
+
 Expected<void> read_rates(const MachineArguments& arguments, trace::Trace& trace,
                           sim::RateModel& rates) {
   const bool exclusive = arguments.share == "exclusive";
   if (exclusive) keep_alone(trace);
-  const auto share = sim::parse_share(exclusive ? "free" : arguments.share);
-  if (!share) return std::unexpected(share.error());
-  rates.share = *share;
+  if (auto done = read_share(exclusive ? "free" : arguments.share, rates); !done) return done;
   const auto utilisation = percent("--utilisation", arguments.utilisation, 100);
   if (!utilisation) return std::unexpected(utilisation.error());
   rates.utilisation = Rate(*utilisation);
@@ -121,7 +136,8 @@ struct TextOption {
 
 constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--share", &MachineArguments::share,
-     "What sharing a GPU costs where no pair was measured: free, timeslice, mps; exclusive: nobody "
+     "What sharing a GPU costs where no pair was measured: free, timeslice, or timeslice:5% lost "
+     "by switching, mps; exclusive: nobody "
      "shares."},
     {"--utilisation", &MachineArguments::utilisation,
      "With mps: how busy a job alone keeps a GPU, where nothing says it."},

@@ -29,35 +29,47 @@ Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tena
   Pace slowest{.rate = Rate(Rate::kMost)};
   for (const GpuId gpu : gpus) {
     const Pace here = share(job, tenants.on(gpu));
-    slowest.rate = std::min(slowest.rate, here.rate * type(job, gpu));
+    const std::string& name = cluster_.type_names()[cluster_.gpu(gpu).type];
+    slowest.rate = std::min(slowest.rate, here.rate * type(job, name));
     slowest.shares = slowest.shares || here.shares;
     slowest.ruled = slowest.ruled || here.ruled;
   }
-  slowest.rate = slowest.rate * spread(job, gpus);
-  return slowest;
-}
-
-Rate Rates::spread(std::size_t job, std::span<const GpuId> gpus) const {
+  const auto count = static_cast<std::int64_t>(gpus.size());
   std::int64_t nodes = 1;
   for (std::size_t i = 1; i < gpus.size(); ++i) {
     nodes += cluster_.node_of(gpus[i]) != cluster_.node_of(gpus[i - 1]) ? 1 : 0;
   }
-  const auto count = static_cast<std::int64_t>(gpus.size());
-  if (nodes > 1) {
-    if (const auto known = model_.speeds.spread(trace_.jobs[job].model, count, nodes)) {
-      return *known;
-    }
-  }
-  const std::int64_t most = std::max<std::int64_t>(1, cluster_.largest_node());
-  const std::int64_t needed = (count + most - 1) / most;
-  return nodes > needed ? model_.spread : kFullSpeed;
+  slowest.rate = slowest.rate * spread(job, {.gpus = count, .nodes = nodes}) * scale(job, count);
+  return slowest;
 }
 
-Rate Rates::type(std::size_t job, GpuId gpu) const {
+Rate Rates::alone(std::size_t job, const Shape& shape) const {
+  return type(job, shape.type) * spread(job, shape) * scale(job, shape.gpus);
+}
+
+/// Where nothing was measured, fewer GPUs are as much slower and more are of no use.
+Rate Rates::scale(std::size_t job, std::int64_t gpus) const {
+  const trace::TraceJob& asks = trace_.jobs[job];
+  const std::int64_t asked = gpus_of(asks);
+  if (gpus == asked || asked == 0) return kFullSpeed;
+  const auto known = model_.speeds.scaling().speed(asks.model, asks.batch, asked, gpus);
+  return known.value_or(Rate(std::min(Rate::kWhole, Rate::kWhole * gpus / asked)));
+}
+
+Rate Rates::spread(std::size_t job, const Shape& shape) const {
+  if (shape.nodes > 1) {
+    const auto known = model_.speeds.spread(trace_.jobs[job].model, shape.gpus, shape.nodes);
+    if (known) return *known;
+  }
+  const std::int64_t most = std::max<std::int64_t>(1, cluster_.largest_node());
+  const std::int64_t needed = (shape.gpus + most - 1) / most;
+  return shape.nodes > needed ? model_.spread : kFullSpeed;
+}
+
+Rate Rates::type(std::size_t job, std::string_view name) const {
   if (!model_.speeds.has_types()) return kFullSpeed;
   const trace::TraceJob& asked = trace_.jobs[job];
-  const std::string& name = cluster_.type_names()[cluster_.gpu(gpu).type];
-  return model_.speeds.on_type(asked.model, gpus_of(asked), name).value_or(kFullSpeed);
+  return model_.speeds.on_type(asked.model, gpus_of(asked), std::string(name)).value_or(kFullSpeed);
 }
 
 Pace Rates::share(std::size_t job, std::span<const std::size_t> tenants) const {
@@ -84,7 +96,7 @@ Rate Rates::ruled(std::span<const std::size_t> tenants) const {
     case ShareModel::Free:
       return kFullSpeed;
     case ShareModel::TimeSlice:
-      return Rate(Rate::kWhole / static_cast<std::int64_t>(tenants.size()));
+      return Rate(model_.slices.ppm() / static_cast<std::int64_t>(tenants.size()));
     case ShareModel::Mps:
       break;
   }

@@ -1,8 +1,9 @@
 // How fast a job runs where it is: the one place that says so.
 //
-// rate = spread x the slowest of its GPUs, and of a GPU: type x share. What was measured goes
-// before what is ruled; doc/simulator.md has every rule. A pure function of the trace, the
-// placement and who else is on the GPUs.
+// rate = scale x spread x the slowest of its GPUs, and of a GPU: type x share. What was measured
+// goes before what is ruled; jobs are rigid, so scale is 1 until a policy resizes them.
+// doc/simulator.md has every rule. A pure function of the trace, the placement and who else is on
+// the GPUs.
 #pragma once
 
 #include <span>
@@ -29,6 +30,7 @@ struct RateModel {
   trace::Speeds speeds;
   ShareModel share = ShareModel::Free;
   Rate utilisation = kFullSpeed;  ///< Of a job about which neither trace nor table says it.
+  Rate slices = kFullSpeed;       ///< What switching leaves of a GPU that is taken in turns.
   Rate spread = kFullSpeed;       ///< On more nodes than it needs, where no table says.
 
   /// True if every job always runs at full speed.
@@ -47,6 +49,13 @@ struct Pace {
   bool operator==(const Pace&) const = default;
 };
 
+/// Where a job might be: how many GPUs, of what type, on how many nodes.
+struct Shape {
+  std::int64_t gpus = 1;
+  std::int64_t nodes = 1;
+  std::string_view type;
+};
+
 class Rates {
  public:
   /// Requires: all three outlive it.
@@ -54,10 +63,13 @@ class Rates {
 
   /// Requires: `tenants` has the job on `gpus`, ascending. O(GPUs x tenants).
   Pace of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const;
+  /// Alone, with any number of GPUs: what an elastic policy would ask.
+  Rate alone(std::size_t job, const Shape& shape) const;
 
  private:
-  Rate spread(std::size_t job, std::span<const GpuId> gpus) const;
-  Rate type(std::size_t job, GpuId gpu) const;
+  Rate scale(std::size_t job, std::int64_t gpus) const;
+  Rate spread(std::size_t job, const Shape& shape) const;
+  Rate type(std::size_t job, std::string_view name) const;
   Pace share(std::size_t job, std::span<const std::size_t> tenants) const;
   std::optional<Rate> measured(std::size_t job, std::span<const std::size_t> tenants) const;
   Rate ruled(std::span<const std::size_t> tenants) const;

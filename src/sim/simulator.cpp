@@ -226,9 +226,9 @@ class Replay {
 
   /// Those that came after it, and only it, from now on.
   void free_followers(std::size_t job) {
-    for (const std::size_t follower : dependencies_.end(job)) {
+    for (const std::size_t follower : dependencies_.end(job, now_)) {
       if (follower >= arrived_) continue;  // its time has not come yet
-      late_.emplace(now_, follower);
+      late_.emplace(dependencies_.free_at(follower), follower);
     }
   }
   void collect_late() {
@@ -241,7 +241,12 @@ class Replay {
 
   void collect_arrivals() {
     for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].submit == now_; ++arrived_) {
-      if (!options_.dependencies || dependencies_.is_free(arrived_)) submit(arrived_);
+      const Instant free_at = options_.dependencies ? dependencies_.free_at(arrived_) : now_;
+      if (free_at <= now_) {
+        submit(arrived_);
+      } else if (free_at != kNever) {
+        late_.emplace(free_at, arrived_);
+      }
     }
   }
 

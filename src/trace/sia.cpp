@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "trace/profile_points.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -19,50 +20,6 @@ namespace {
 constexpr std::int64_t kMostBatch = 10'000'000;
 constexpr std::int64_t kMostIterations = 10'000'000;
 constexpr Duration kLongestStep = hours(24);
-
-/// One measured point: how long a step takes.
-struct Point {
-  std::int64_t nodes = 0;
-  std::int64_t gpus = 0;
-  std::int64_t batch = 0;  ///< Per GPU.
-  Duration step{0};
-};
-using Points = std::vector<Point>;
-
-/// `24`: two GPUs on one node, four on another.
-void read_placement(Row& row, std::size_t column, Point& point) {
-  for (const char c : row.text(column)) {
-    if (c < '1' || c > '9') return row.refuse(column, "digits from 1 to 9, one per node");
-    ++point.nodes;
-    point.gpus += c - '0';
-  }
-}
-
-Expected<Points> read_points(const Profile& profile) {
-  auto csv = Csv::open(profile.text, profile.name);
-  if (!csv) return std::unexpected(csv.error());
-  Columns columns(*csv);
-  const auto placement = columns.find("placement");
-  const std::size_t nodes = placement ? *placement : columns.need("num_nodes");
-  const std::size_t gpus = placement ? *placement : columns.need("num_replicas");
-  const std::size_t batch = columns.need("local_bsz"), step = columns.need("step_time");
-  if (columns.error()) return std::unexpected(*columns.error());
-  Points points;
-  for (;;) {
-    const auto more = csv->next();
-    if (!more) return std::unexpected(more.error());
-    if (!*more) return points;
-    Row row(*csv);
-    Point point{.nodes = placement ? 0 : row.integer(nodes, 1, kMostGpus),
-                .gpus = placement ? 0 : row.integer(gpus, 1, kMostGpus),
-                .batch = row.integer(batch, 1, kMostBatch),
-                .step = row.duration(step)};
-    if (placement) read_placement(row, *placement, point);
-    if (point.step > kLongestStep) row.refuse(step, "a day at most");
-    if (row.error()) return std::unexpected(*row.error());
-    points.push_back(point);
-  }
-}
 
 /// The largest number in the column `iteration`.
 Expected<std::int64_t> read_iterations(const Profile& profile) {
@@ -80,27 +37,12 @@ Expected<std::int64_t> read_iterations(const Profile& profile) {
   }
 }
 
-/// Those for so many GPUs on the fewest nodes, by batch; of several placements the first.
-Points for_gpus(const Points& points, std::int64_t gpus) {
-  std::map<std::int64_t, Duration> steps;
-  std::int64_t nodes = kMostGpus + 1;
-  for (const Point& point : points) {
-    if (point.gpus != gpus || point.nodes > nodes) continue;
-    if (point.nodes < nodes) steps.clear();
-    nodes = point.nodes;
-    steps.try_emplace(point.batch, point.step);
-  }
-  Points found;
-  for (const auto& [batch, step] : steps) found.push_back({nodes, gpus, batch, step});
-  return found;
-}
-
 /// Requires: points in ascending order of their batches, at least one.
-Duration step_at(const Points& points, std::int64_t batch) {
-  const auto above = std::ranges::lower_bound(points, batch, {}, &Point::batch);
+Duration step_at(const ProfilePoints& points, std::int64_t batch) {
+  const auto above = std::ranges::lower_bound(points, batch, {}, &ProfilePoint::batch);
   if (above == points.end()) return points.back().step * batch / points.back().batch;
   if (above->batch == batch || above == points.begin()) return above->step;
-  const Point& below = *(above - 1);
+  const ProfilePoint& below = *(above - 1);
   return below.step +
          (above->step - below.step) * (batch - below.batch) / (above->batch - below.batch);
 }
@@ -139,9 +81,11 @@ class RunTimes {
     for (const char* const kind : {"/placements", "/scalability"}) {
       const Profile* const profile = find(application + kind + suffix_ + ".csv");
       if (profile == nullptr) continue;
-      const auto points = read_points(*profile);
+      auto csv = Csv::open(profile->text, profile->name);
+      if (!csv) return std::unexpected(csv.error());
+      const auto points = read_profile_points(*csv);
       if (!points) return std::unexpected(points.error());
-      const Points ours = for_gpus(*points, gpus);
+      const ProfilePoints ours = for_gpus(*points, gpus);
       if (ours.empty()) continue;
       const Duration step = step_at(ours, std::max<std::int64_t>(1, batch / gpus));
       if (step > kLongestStep) return std::nullopt;
@@ -176,7 +120,7 @@ Expected<Trace> read_sia(const Source& source) {
     TraceJob job = whole_gpu_job(row.name(name), row.gpus(gpus));
     job.submit = kStart + row.duration(time);
     job.model = row.text(application);
-    const std::int64_t size = row.integer(batch, 1, kMostBatch);
+    const std::int64_t size = job.batch = row.integer(batch, 1, kMostBatch);
     if (row.error()) return std::optional(std::move(job));
     const auto ran = run_times.of(job.model, job.spec.request.gpu.count.raw(), size);
     if (!ran) bad_profile = ran.error();

@@ -1,13 +1,17 @@
 // The files that tables of speeds are read from: berth's own CSV, and those of Gavel (Narayanan et
-// al., OSDI 2020), Chronus (Gao et al., SoCC 2021) and Lucid (Hu et al., ASPLOS 2023).
+// al., OSDI 2020), Chronus (Gao et al., SoCC 2021), Lucid (Hu et al., ASPLOS 2023), ElasticFlow (Gu
+// et al., ASPLOS 2023), Sia (Jayaram Subramanya et al., SOSP 2023) and MISO (Li et al., SoCC 2022).
 //
 // Above full speed a figure beside others or spread out is noise of its measurement, and counts as
 // full speed.
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "trace/csv.hpp"
+#include "trace/profile_points.hpp"
 #include "trace/rows.hpp"
 #include "trace/speeds.hpp"
 
@@ -20,6 +24,10 @@ using Json = nlohmann::json;
 constexpr int kDeepest = 6;
 constexpr std::int64_t kMostSpeed = 100;
 constexpr std::int64_t kMostNodes = 1'000'000;
+constexpr std::int64_t kMostThroughput = 1'000'000;         ///< Steps a second.
+constexpr std::int64_t kStepAtOne = 1'000'000'000'000'000;  ///< Nanoseconds x millionths.
+
+double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
 
 std::unexpected<Error> bad(std::string_view file, const std::string& what) {
   return fail(ErrorCode::BadData, std::string(file) + ": " + what);
@@ -190,6 +198,86 @@ Expected<void> read_lucid_singles(Csv& csv, Speeds& into) {
   });
 }
 
+std::string_view without_folders(std::string_view file) {
+  return file.substr(file.rfind('/') + 1);  // npos + 1 is 0
+}
+
+/// `profiles/bert/scalability.csv`: bert.
+std::string folder_of(std::string_view file) {
+  const std::string_view folders = file.substr(0, file.size() - without_folders(file).size());
+  return std::string(without_folders(folders.substr(0, folders.find_last_not_of('/') + 1)));
+}
+
+/// ElasticFlow's MODEL.csv: steps a second by batch (rows) and GPUs (columns).
+Expected<void> read_elasticflow_steps(Csv& csv, std::size_t batch, Speeds& into) {
+  constexpr std::int64_t kMostColumns = 1024;
+  const std::string_view name = without_folders(csv.file());
+  const std::string model(name.substr(0, name.find('.')));
+  std::vector<std::pair<std::int64_t, std::size_t>> columns;
+  for (std::int64_t gpus = 1; gpus <= kMostColumns; ++gpus) {
+    if (const auto column = csv.find(std::to_string(gpus))) columns.emplace_back(gpus, *column);
+  }
+  return each_row(csv, [&](Row& row) {
+    const std::int64_t all = row.integer(batch, 1, Scaling::kMostBatch);
+    for (const auto& [gpus, column] : columns) {
+      const std::string_view text = row.text(column);
+      if (text.empty() || text == "nan") continue;  // not measured, and so is zero
+      const std::int64_t ppm = row.millionths(column, kMostThroughput);
+      if (row.error() || ppm == 0) continue;
+      into.scaling().add(model, gpus, all * Scaling::kThousandths / gpus, kStepAtOne / ppm);
+    }
+  });
+}
+
+/// Sia's scalability.csv or placements.csv in a folder of the application's name.
+Expected<void> read_sia_steps(Csv& csv, Speeds& into) {
+  const std::string model = folder_of(csv.file());
+  if (model.empty()) {
+    return bad(csv.file(), "the folder of a profile names its application: name it with that");
+  }
+  const auto points = read_profile_points(csv);
+  if (!points) return std::unexpected(points.error());
+  std::set<std::int64_t> counts;
+  for (const ProfilePoint& point : *points) counts.insert(point.gpus);
+  for (const std::int64_t gpus : counts) {
+    for (const ProfilePoint& point : for_gpus(*points, gpus)) {
+      if (point.step <= Duration(0)) continue;
+      into.scaling().add(model, gpus, point.batch * Scaling::kThousandths,
+                         micros(point.step) * 1000);
+    }
+  }
+  return {};
+}
+
+/// MISO's mig_step_time.csv: by MIG profile against the whole A100, by model, and by model and
+/// batch under the names of its jobs, `bert_train8`.
+Expected<void> read_miso_steps(Csv& csv, std::size_t profile, Speeds& into) {
+  constexpr std::string_view kWhole = "7g.40gb";
+  Columns find(csv);
+  const std::size_t model = find.need("model");
+  const std::size_t batch = find.need("batch_size");
+  const std::size_t step = find.need("mean_step_s");
+  if (find.error()) return std::unexpected(*find.error());
+  std::map<std::pair<std::string, std::int64_t>, std::map<std::string, double>> steps;
+  auto done = each_row(csv, [&](Row& row) {
+    const std::int64_t size = row.integer(batch, 1, Scaling::kMostBatch);
+    steps[{row.name(model), size}][row.name(profile)] = in_seconds(row.duration(step));
+  });
+  if (!done) return done;
+  for (const auto& [job, by_profile] : steps) {
+    const auto whole = by_profile.find(std::string(kWhole));
+    if (whole == by_profile.end()) continue;
+    const std::string exact = job.first + "_train" + std::to_string(job.second);
+    for (const auto& [type, time] : by_profile) {
+      const auto rate = ratio(whole->second, time);
+      if (!rate) continue;
+      into.add_type(job.first, 0, type, *rate);
+      into.add_type(exact, 0, type, *rate);
+    }
+  }
+  return {};
+}
+
 struct OwnColumns {
   explicit OwnColumns(Columns& columns)
       : model(columns.need("model")),
@@ -198,12 +286,15 @@ struct OwnColumns {
         type(columns.find("type")),
         beside(columns.find("beside")),
         speed(columns.find("speed")),
+        batch(columns.find("batch")),
+        throughput(columns.find("throughput")),
         utilisation(columns.find("utilisation")),
         start(columns.find("start_seconds")),
         restart(columns.find("restart_seconds")) {}
 
   std::size_t model;
-  std::optional<std::size_t> gpus, nodes, type, beside, speed, utilisation, start, restart;
+  std::optional<std::size_t> gpus, nodes, type, beside, speed, batch, throughput;
+  std::optional<std::size_t> utilisation, start, restart;
 };
 
 void read_own_speed(Row& row, const OwnColumns& columns, Speeds& into) {
@@ -222,6 +313,21 @@ void read_own_speed(Row& row, const OwnColumns& columns, Speeds& into) {
   if (beside) into.add_pair(model, gpus, other == "*" ? "" : other, rate);
 }
 
+/// On so many GPUs, in whatever unit: only what one is against another counts.
+void read_own_throughput(Row& row, const OwnColumns& columns, Speeds& into) {
+  const std::string model(row.text(columns.model));
+  const std::int64_t ppm = row.millionths(*columns.throughput, kMostThroughput);
+  if (ppm == 0) return row.refuse(*columns.throughput, "a throughput above 0");
+  if (row.text(columns.gpus).empty()) {
+    return row.refuse(*columns.throughput, "a throughput in a row that says on how many GPUs");
+  }
+  const std::int64_t gpus = row.integer(*columns.gpus, 1, kMostGpus);
+  const bool any = row.text(columns.batch).empty();
+  const std::int64_t batch = any ? 0 : row.integer(*columns.batch, 1, Scaling::kMostBatch);
+  if (row.error()) return;
+  into.scaling().add(model, gpus, batch * Scaling::kThousandths / gpus, kStepAtOne / ppm);
+}
+
 Expected<void> read_own(Csv& csv, Speeds& into) {
   Columns find(csv);
   const OwnColumns columns(find);
@@ -229,6 +335,7 @@ Expected<void> read_own(Csv& csv, Speeds& into) {
   return each_row(csv, [&](Row& row) {
     const std::string model(row.text(columns.model));
     if (!row.text(columns.speed).empty()) read_own_speed(row, columns, into);
+    if (!row.text(columns.throughput).empty()) read_own_throughput(row, columns, into);
     if (!row.text(columns.utilisation).empty()) {
       into.add_utilisation(model, Rate(row.millionths(*columns.utilisation, 1)));
     }
@@ -249,6 +356,11 @@ Expected<void> read_speeds(std::string_view text, std::string_view file, std::st
   if (!csv) return std::unexpected(csv.error());
   if (csv->find("model1")) return read_lucid_pairs(*csv, into);
   if (csv->find("gpu_util")) return read_lucid_singles(*csv, into);
+  if (csv->find("local_bsz")) return read_sia_steps(*csv, into);
+  if (const auto batch = csv->find("global_batch_size")) {
+    return read_elasticflow_steps(*csv, *batch, into);
+  }
+  if (const auto profile = csv->find("mig_profile")) return read_miso_steps(*csv, *profile, into);
   return read_own(*csv, into);
 }
 

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/rate.hpp"
 #include "core/time.hpp"
+#include "trace/scaling.hpp"
 
 namespace berth::trace {
 
@@ -42,6 +43,8 @@ class Speeds {
   std::optional<Rate> beside(const std::string& model, std::int64_t gpus,
                              const std::string& other) const;
   ModelFacts facts(const std::string& model) const;
+  const Scaling& scaling() const { return scaling_; }
+  Scaling& scaling() { return scaling_; }
 
   /// True if it says what starting costs some model.
   bool has_costs() const { return !facts_.empty(); }
@@ -70,11 +73,14 @@ class Speeds {
   std::map<Name, std::map<std::string, Mean>> pairs_;
   std::map<std::string, Mean> utilisations_;
   std::map<std::string, ModelFacts> facts_;
+  Scaling scaling_;
 };
 
 /// Adds what a file says; the format is told by its beginning (doc/simulator.md): berth's own CSV,
-/// Gavel's throughputs, Chronus' model_info, Lucid's pairs or its single runs. Gavel's speeds are
-/// taken against those on `reference`. Errors: BadData naming the file and what was expected.
+/// Gavel's throughputs, Chronus' model_info, Lucid's pairs or its single runs, ElasticFlow's
+/// throughputs, Sia's profiles, MISO's steps. Gavel's speeds are taken against those on
+/// `reference`; where a file names no model its own name does, or that of its folder. Errors:
+/// BadData naming the file and what was expected.
 Expected<void> read_speeds(std::string_view text, std::string_view file, std::string_view reference,
                            Speeds& into);
 

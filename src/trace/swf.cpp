@@ -19,6 +19,7 @@ enum Field : std::size_t {
   kUser = 11,
   kExecutable = 13,
   kPreceding = 16,
+  kThink = 17,
 };
 
 Layout swf_layout() {
@@ -46,6 +47,7 @@ std::optional<TraceJob> job_of(Row& row) {
   if (row.integer(kUser, -1, kMost) > 0) job.user = row.text(kUser);
   if (row.integer(kExecutable, -1, kMost) > 0) job.model = row.text(kExecutable);
   if (row.integer(kPreceding, -1, kMost) > 0) job.after.emplace_back(row.text(kPreceding));
+  if (!job.after.empty() && is_known(row, kThink)) job.think = row.duration(kThink);
   return job;
 }
 

@@ -20,6 +20,8 @@ struct TraceJob {
   JobSpec spec;
   std::string user = {};   ///< Whose it is, a group where the file has those; "" for not said.
   std::string model = {};  ///< What it runs; "" for not said.
+  std::int64_t batch = 0;  ///< Samples of a step, on all its GPUs together; 0 for not said.
+  Duration think{0};       ///< Between the end of those it comes after and its submission.
   std::vector<std::string> after = {};  ///< Jobs by name that it comes after, where that is said.
   std::vector<std::string> types = {};  ///< GPU types it accepts; none: any. See accept_types().
 };

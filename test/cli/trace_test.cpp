@@ -27,6 +27,8 @@ constexpr auto kPhilly =
     "2020-01-01 01:00:00,1800.0,1,1800.0,b\n"
     "2020-01-01 02:00:00,60.0,1,60.0,a\n";
 
+constexpr auto kSpeeds = "model,gpus,throughput\nbert,1,10\nbert,2,18\nvgg,4,3\n";
+
 class Trace : public testing::Test {
  protected:
   static Ran trace(std::vector<std::string> arguments) {
@@ -245,6 +247,17 @@ TEST_F(Trace, PackedFilesAreReadByTheSimulatorToo) {
   const Ran cut = trace({"info", scratch_.write("cut.gz", read_file(path).substr(0, 40))});
   EXPECT_EQ(cut.exit_code, kFailed);
   EXPECT_THAT(cut.err, HasSubstr("cut.gz: the gzip data is cut short"));
+}
+
+TEST_F(Trace, SpeedsAreShownByGpus) {
+  const std::string path = scratch_.write("s.csv", kSpeeds);
+  const Ran ran = trace({"speeds", path});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("1.000 on 1, 1.800 on 2"), HasSubstr("1.000 on 4")));
+  EXPECT_THAT(trace({"speeds", path, "--asked", "2", "--model", "bert"}).out,
+              HasSubstr("0.556 on 1, 1.000 on 2"));
+  EXPECT_THAT(trace({"speeds", path, "--model", "lm"}).err,
+              HasSubstr("these files do not say how fast lm is on other numbers of GPUs"));
 }
 
 }  // namespace

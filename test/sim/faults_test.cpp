@@ -160,6 +160,20 @@ TEST(Faults, DoNotKeepARunAliveThatNobodyEnds) {
   EXPECT_EQ(result.error().message, "2 jobs never start; the first is job a");
 }
 
+TEST(Dependencies, AUserThinksBeforeTheNext) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 100), job("b", 10, 50), job("c", 120, 5), job("d", 500, 5)};
+  for (const std::size_t i : {1, 2, 3}) {
+    trace.jobs[i].after = {"a"};
+    trace.jobs[i].think = seconds(30);
+  }
+  const auto result = simulate(trace, *trace::parse_cluster("1x4"),
+                               *make_policy("fifo-skip", "first-fit"), {.dependencies = true});
+  EXPECT_EQ(result->jobs[1].start, kStart + seconds(130));
+  EXPECT_EQ(result->jobs[2].start, kStart + seconds(130));  // it came while its user thought
+  EXPECT_EQ(result->jobs[3].start, kStart + seconds(500));
+}
+
 TEST(Dependencies, ACircleIsSaid) {
   trace::Trace trace;
   trace.jobs = {job("a", 0, 100), job("b", 0, 300)};

@@ -162,6 +162,40 @@ TEST(Rates, WhatSharingCostIsCounted) {
   EXPECT_FALSE(measure(trace, cluster, *plain).machine.has_value());
 }
 
+TEST(Rates, SwitchingTakesItsPartOfTurns) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 10, 1), job("b", 0, 10, 1)};
+  const Cluster cluster = cluster_of(1, 1);
+  const RateModel model{.share = ShareModel::TimeSlice, .slices = Rate(950'000)};
+  Tenants tenants(cluster);
+  tenants.add(0, gpus({0}));
+  EXPECT_EQ(Rates(model, trace, cluster).of(0, gpus({0}), tenants).rate, kFullSpeed);
+  tenants.add(1, gpus({0}));
+  EXPECT_EQ(Rates(model, trace, cluster).of(0, gpus({0}), tenants).rate, Rate(475'000));
+}
+
+TEST(Rates, SayWhatOtherNumbersOfGpusWouldMake) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 10, 2, "vgg16"), job("b", 0, 10, 2, "other")};
+  const Cluster cluster = cluster_of(2, 2);
+  RateModel model{.spread = Rate(700'000)};
+  for (const auto& [count, step] : {std::pair(1, 100), {2, 60}, {4, 40}}) {
+    model.speeds.scaling().add("vgg16", count, 0, step);
+  }
+  model.speeds.add_type("vgg16", 0, "k80", Rate(500'000));
+  const Rates rates(model, trace, cluster);
+  EXPECT_EQ(rates.alone(0, {.gpus = 2}), kFullSpeed);
+  EXPECT_EQ(rates.alone(0, {.gpus = 4, .nodes = 2}), Rate(1'500'000));
+  EXPECT_EQ(rates.alone(0, {.gpus = 1, .type = "k80"}), Rate(300'000));
+  EXPECT_EQ(rates.alone(0, {.gpus = 2, .nodes = 2}), Rate(700'000));
+  // Not measured: fewer are as much slower, and more of no use.
+  EXPECT_EQ(rates.alone(1, {.gpus = 1}), Rate(500'000));
+  EXPECT_EQ(rates.alone(1, {.gpus = 4, .nodes = 2}), kFullSpeed);
+  // What a job that was given another number would run at.
+  const Tenants tenants(cluster);
+  EXPECT_EQ(rates.of(0, gpus({0}), tenants).rate, Rate(600'000));
+}
+
 TEST(Rates, ShareModelsAreReadAsWritten) {
   EXPECT_EQ(*parse_share("timeslice"), ShareModel::TimeSlice);
   EXPECT_EQ(parse_share("mig").error().message,

@@ -108,5 +108,76 @@ TEST(Speeds, ThePublishedTablesAreRead) {
   EXPECT_TRUE(read(file("lucid-venus/single_data.csv")).facts("BERT").utilisation > Rate(900'000));
 }
 
+TEST(Scaling, OnALineBetweenWhatWasMeasuredAndNothingBeyond) {
+  const Speeds speeds = read(
+      "model,gpus,batch,throughput\n"
+      "any,1,,10\nany,2,,18\nany,4,,26\n"
+      "big,2,64,5\nbig,2,128,3\nbig,4,128,5\n");
+  const Scaling& scaling = speeds.scaling();
+  EXPECT_EQ(scaling.speed("any", 0, 1, 2), Rate(1'800'000));
+  EXPECT_EQ(scaling.speed("any", 7, 2, 4), Rate(1'444'444));
+  EXPECT_EQ(scaling.speed("any", 0, 4, 1), Rate(384'615));
+  EXPECT_EQ(scaling.speed("any", 0, 1, 3), Rate(2'200'000));
+  EXPECT_FALSE(scaling.speed("any", 0, 1, 8).has_value());
+  EXPECT_FALSE(scaling.speed("none", 0, 1, 2).has_value());
+  // 96 in all is 48 on each of 2: a step of (1/5 + 1/3) / 2 s; 24 on each of 4, as the 32 measured.
+  EXPECT_EQ(scaling.speed("big", 96, 4, 2), Rate(750'000));
+  // 192 in all: 96 on each of 2, half as much again as the largest measured; so is 48 on each of 4.
+  EXPECT_EQ(scaling.speed("big", 192, 2, 4), Rate(1'666'666));
+  EXPECT_FALSE(scaling.speed("big", 0, 2, 4).has_value());  // it hangs on the batch
+  EXPECT_FALSE(scaling.speed("big", 3, 2, 4).has_value());  // less than a sample on each
+  EXPECT_EQ(scaling.gpus("any"), (std::vector<std::int64_t>{1, 2, 4}));
+  EXPECT_EQ(refusal("model,throughput\na,5\n"),
+            "f:2: column 'throughput': '5', expected a throughput in a row that says on how many "
+            "GPUs");
+}
+
+TEST(Scaling, PublishedThroughputsAreReadAsTheyStand) {
+  const auto shared = test::shared_dir() / "traces";
+  if (const auto absent =
+          test::absent_shared("traces/elasticflow-itp/throughputs_A100/vgg16.csv")) {
+    GTEST_SKIP() << *absent;
+  }
+  Speeds speeds;
+  for (const char* const name :
+       {"elasticflow-itp/throughputs_A100/vgg16.csv", "elasticflow-itp/throughputs_T4/bert.csv",
+        "sia-pollux/profiles/cifar10/placements.csv"}) {
+    const std::string path = (shared / name).string();
+    const auto done = read_speeds(test::read_file(path), path, "v100", speeds);
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+  }
+  const Scaling& scaling = speeds.scaling();
+  const auto speed = [&](const char* model, std::int64_t batch, std::int64_t asked,
+                         std::int64_t given) {
+    return static_cast<double>(scaling.speed(model, batch, asked, given)->ppm()) / 1e6;
+  };
+  // ElasticFlow's rows: vgg16 of batch 256, 1.313656 steps a second on 1 GPU and 20.655522 on 64.
+  EXPECT_NEAR(speed("vgg16", 256, 1, 64), 20.655522724924108 / 1.313656050830868, 2e-5);
+  EXPECT_NEAR(speed("vgg16", 64, 8, 2), 9.03564356887826 / 19.3298561900258, 2e-6);
+  EXPECT_NEAR(speed("bert", 384, 4, 16), 0.3595788817208245 / 0.14271706368521086, 2e-4);
+  // Sia's profiles, 128 samples: 64 on each of 2 GPUs of a node take 0.065473 s, and all on one
+  // GPU 37/38 of the way from 0.075913 s for 91 to 0.103851 s for 129.
+  EXPECT_NEAR(speed("cifar10", 128, 2, 1), 0.065473 / (0.075913 + (0.103851 - 0.075913) * 37 / 38),
+              2e-5);
+}
+
+TEST(Speeds, MisosStepsAreSpeedsOfMigInstances) {
+  const Speeds speeds = read(
+      "model,batch_size,mig_profile,epochs,steps,mean_step_s\n"
+      "bert,2,1g.5gb,1,9,0.4\nbert,2,7g.40gb,1,9,0.1\n"
+      "bert,4,1g.5gb,1,9,0.4\nbert,4,7g.40gb,1,9,0.2\n");
+  EXPECT_EQ(speeds.on_type("bert_train2", 1, "1g.5gb"), Rate(250'000));
+  EXPECT_EQ(speeds.on_type("bert_train4", 1, "7g.40gb"), kFullSpeed);
+  EXPECT_EQ(speeds.on_type("bert", 1, "1g.5gb"), Rate(375'000));
+  if (const auto absent = test::absent_shared("traces/miso-mig/mig_step_time.csv")) {
+    GTEST_SKIP() << *absent;
+  }
+  const auto path = test::shared_dir() / "traces/miso-mig/mig_step_time.csv";
+  const Speeds published = read(test::read_file(path));
+  // Of resnet with 128 samples: 29.6 ms on the whole GPU, 64.8 on the smallest slice.
+  EXPECT_NEAR(static_cast<double>(published.on_type("resnet_train128", 1, "1g.5gb")->ppm()),
+              29.6 / 64.8 * 1e6, 2e3);
+}
+
 }  // namespace
 }  // namespace berth::trace

@@ -31,6 +31,16 @@ TEST(Swf, ProcessorsAreGpus) {
   EXPECT_EQ(trace->jobs[1].spec.time_limit, kForever);
 }
 
+TEST(Swf, ThinkTimeIsOfThoseThatComeAfterAnother) {
+  const auto trace =
+      swf("1 0 -1 9 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 60\n"
+          "2 0 -1 9 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 1 60\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->jobs[0].think, Duration(0));
+  EXPECT_EQ(trace->jobs[1].after, std::vector<std::string>{"1"});
+  EXPECT_EQ(trace->jobs[1].think, seconds(60));
+}
+
 TEST(Swf, JobsThatNeverRanAreLeftOut) {
   const auto trace =
       swf("1 0 -1 -1 4 -1 -1 4 -1 -1 5 -1 -1 -1 -1 -1 -1 -1\n"

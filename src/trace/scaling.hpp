@@ -1,0 +1,58 @@
+// How fast models run on other numbers of GPUs than they ask for, as published tables have it.
+//
+// A job does the same steps whatever it has, each with its own batch, split over its GPUs. What was
+// measured is how long a step takes with so many GPUs and so large a part of the batch on each.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/rate.hpp"
+
+namespace berth::trace {
+
+/// A value type, in whole numbers. Figures given several times for one key are averaged.
+class Scaling {
+ public:
+  static constexpr std::int64_t kMostBatch = 10'000'000;
+  /// Of the batch on each GPU, which may be a fraction of a sample in a table.
+  static constexpr std::int64_t kThousandths = 1000;
+
+  /// `part`: thousandths of the batch on each GPU; 0: whatever it is. Requires: `step` above 0.
+  void add(const std::string& model, std::int64_t gpus, std::int64_t part,
+           std::int64_t step_nanoseconds);
+
+  /// Speed with `given` GPUs against that with `asked`, of a job with this batch in all (0: not
+  /// known). Between numbers of GPUs that were measured it is on a straight line, between batches
+  /// so is the time of a step; with a larger part than any measured a step takes as much longer as
+  /// that is larger. Nothing beyond the GPUs measured, with less than a sample on each, or of a
+  /// model or batch that is not known.
+  std::optional<Rate> speed(const std::string& model, std::int64_t batch, std::int64_t asked,
+                            std::int64_t given) const;
+
+  bool is_empty() const { return models_.empty(); }
+  std::vector<std::string> models() const;
+  /// Numbers of GPUs that were measured, ascending.
+  std::vector<std::int64_t> gpus(const std::string& model) const;
+
+ private:
+  struct Mean {
+    std::int64_t sum = 0;
+    std::int64_t count = 0;
+    std::int64_t value() const { return sum / count; }
+  };
+  using Steps = std::map<std::int64_t, Mean>;  ///< By part of the batch.
+  using ByGpus = std::map<std::int64_t, Steps>;
+
+  static std::optional<std::int64_t> step(const Steps& steps, std::int64_t gpus,
+                                          std::int64_t batch);
+  static std::optional<std::int64_t> throughput(const ByGpus& table, std::int64_t gpus,
+                                                std::int64_t batch);
+
+  std::map<std::string, ByGpus> models_;
+};
+
+}  // namespace berth::trace
