@@ -77,8 +77,16 @@ std::string best_of(const Column& column, std::span<const PageRun> runs) {
   return number(best, column.digits);
 }
 
+bool is_one_place(std::span<const PageRun> runs) {
+  const std::string& place = runs.front().names.place;
+  return std::ranges::all_of(runs, [&](const PageRun& run) { return run.names.place == place; });
+}
+
 std::string table_of(std::span<const PageRun> runs) {
-  std::vector<std::string> heads = {"policy", "jobs"};
+  const bool is_one = is_one_place(runs);
+  std::vector<std::string> heads = {"policy"};
+  if (!is_one) heads.emplace_back("placement");
+  heads.emplace_back("jobs");
   std::vector<std::string> best;
   for (const Column& column : kColumns) {
     heads.emplace_back(column.head);
@@ -86,8 +94,9 @@ std::string table_of(std::span<const PageRun> runs) {
   }
   std::string html = "<table>\n" + cells(heads, "th");
   for (const PageRun& run : runs) {
-    html += "<tr><td>" + escaped(run.names.label) + "</td><td>" + std::to_string(run.metrics.jobs) +
-            "</td>";
+    html += "<tr><td>" + escaped(run.names.label) + "</td>";
+    if (!is_one) html += "<td>" + escaped(run.names.place) + "</td>";
+    html += "<td>" + std::to_string(run.metrics.jobs) + "</td>";
     for (std::size_t i = 0; i < std::size(kColumns); ++i) {
       const std::string text = number(kColumns[i].value(run.metrics), kColumns[i].digits);
       html += (text == best[i] ? "<td class=\"best\">" : "<td>") + text + "</td>";
@@ -211,19 +220,6 @@ std::string where(const trace::Trace& trace, const Cluster& cluster, const Resul
   return svg.replace(0, 4, "<svg class=\"wide\"");
 }
 
-std::string placements_of(std::span<const PageRun> runs) {
-  std::vector<std::string> places;
-  for (const PageRun& run : runs) {
-    if (std::ranges::find(places, run.names.place) == places.end())
-      places.push_back(run.names.place);
-  }
-  std::string text = places.size() == 1 ? "placement " : "placements ";
-  for (const std::string& place : places) {
-    text += (&place == &places.front() ? "" : ", ") + escaped(place);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<const PageRun> runs) {
@@ -234,7 +230,8 @@ std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<co
       escaped(title) + "</title>\n" + kStyle + "</head>\n<body>\n<h1>" + escaped(title) +
       "</h1>\n<p>" + escaped(names.trace.substr(names.trace.rfind('/') + 1)) + ", " +
       std::to_string(trace.jobs.size()) + " jobs, on " + escaped(names.cluster) + " (" +
-      std::to_string(cluster.gpus().size()) + " GPUs), " + placements_of(runs) + ".</p>\n";
+      std::to_string(cluster.gpus().size()) + " GPUs)" +
+      (is_one_place(runs) ? ", placement " + escaped(names.place) : "") + ".</p>\n";
   html += table_of(runs) + "<h2>Distributions</h2>\n" + distributions(trace, runs);
   html += waits_of(runs) + predictions_of(runs);
   html += "<h2>Over time</h2>\n" + over_time(trace, cluster, runs);

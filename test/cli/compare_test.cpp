@@ -85,7 +85,7 @@ TEST_F(Compare, APolicyComesWithItsPlacementOrTheOneItIsGiven) {
   EXPECT_EQ(summaries[2].at("place"), "consolidated");
   EXPECT_THAT(ran.out, HasSubstr("\nheadroom@best-fit "));
   EXPECT_THAT(test::read_file(scratch_ / "r.html"),
-              HasSubstr("placements least-shared, best-fit, consolidated."));
+              HasSubstr("<td>headroom@best-fit</td><td>best-fit</td>"));
 }
 
 TEST_F(Compare, AllIsEveryPolicyThatHasWhatItNeeds) {
