@@ -108,6 +108,17 @@ TEST_F(Sim, SaysWhatEnergyItTook) {
               HasSubstr("--power: the cluster has no GPU of type 'k80'; there are: gpu"));
 }
 
+TEST_F(Sim, WhatJobsSayOfThemselvesIsNamed) {
+  EXPECT_EQ(sim_small({"--programs", "name", "--progress-every", "10s"}).exit_code, 0);
+  EXPECT_THAT(sim_small({"--programs", "user"}).err,
+              HasSubstr("--programs: 'user' is not known; there are: model, name, none"));
+  EXPECT_THAT(sim_small({"--progress-every", "0.5s"}).err,
+              HasSubstr("--progress-every: '0.5s' is less than 1s"));
+  EXPECT_THAT(sim_small({"--foreign", "size=2G"}).err,
+              HasSubstr("--foreign: 'size=2G' is not every=TIME,for=TIME,size=LEAST-MOST"));
+  EXPECT_THAT(sim_small({"--foreign", "every=1h,size=2G"}).out, HasSubstr("by foreign 0"));
+}
+
 TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
   const std::string trace =
       scratch_.write("shared.csv",
@@ -120,6 +131,9 @@ TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
   };
   EXPECT_THAT(run("timeslice").out, HasSubstr("run time over alone: mean 2.000"));
   EXPECT_THAT(test::read_file(scratch_ / "s"), HasSubstr("\"ruled_gpu_hours\": 0.0666"));
+  EXPECT_THAT(run("timeslice:20%").out, HasSubstr("run time over alone: mean 2.500"));
+  EXPECT_THAT(run("timeslice:5").err, HasSubstr("--share timeslice: '5' is not N%"));
+  EXPECT_THAT(run("mps:5%").err, HasSubstr("only timeslice loses by switching"));
   EXPECT_THAT(run("exclusive").out, HasSubstr("makespan 120 s"));
   EXPECT_THAT(test::read_file(scratch_ / "s"), testing::Not(HasSubstr("machine")));
   EXPECT_THAT(run("free").out, HasSubstr("makespan 60 s"));
