@@ -10,12 +10,14 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr std::int64_t kPerStep = 1'000'000'000'000'000'000;  ///< Throughput is this over a step.
+constexpr std::int64_t kMostFigures = 4096;  ///< For one key; their sum fits 63 bits.
 
 }  // namespace
 
 void Scaling::add(const std::string& model, std::int64_t gpus, std::int64_t part,
                   std::int64_t step_nanoseconds) {
   Mean& mean = models_[model][gpus][part];
+  if (mean.count == kMostFigures) return;
   mean.sum += step_nanoseconds;
   ++mean.count;
 }
@@ -29,7 +31,7 @@ std::optional<std::int64_t> Scaling::step(const Steps& steps, std::int64_t gpus,
   const auto above = steps.lower_bound(part);
   if (above == steps.end()) {
     const auto& [largest, mean] = *std::prev(above);
-    return static_cast<std::int64_t>(Wide{mean.value()} * part / largest);
+    return static_cast<std::int64_t>(std::min(Wide{mean.value()} * part / largest, Wide{kPerStep}));
   }
   if (above->first == part || above == first) return above->second.value();
   const auto below = std::prev(above);

@@ -21,7 +21,8 @@ class Scaling {
   /// Of the batch on each GPU, which may be a fraction of a sample in a table.
   static constexpr std::int64_t kThousandths = 1000;
 
-  /// `part`: thousandths of the batch on each GPU; 0: whatever it is. Requires: `step` above 0.
+  /// `part`: thousandths of the batch on each GPU; 0: whatever it is. Requires: a step
+  /// above 0 and of eleven days at most.
   void add(const std::string& model, std::int64_t gpus, std::int64_t part,
            std::int64_t step_nanoseconds);
 

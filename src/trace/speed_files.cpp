@@ -222,6 +222,7 @@ Expected<void> read_elasticflow_steps(Csv& csv, std::size_t batch, Speeds& into)
     for (const auto& [gpus, column] : columns) {
       const std::string_view text = row.text(column);
       if (text.empty() || text == "nan") continue;  // not measured, and so is zero
+      if (all < gpus) continue;                     // less than a sample on each
       const std::int64_t ppm = row.millionths(column, kMostThroughput);
       if (row.error() || ppm == 0) continue;
       into.scaling().add(model, gpus, all * Scaling::kThousandths / gpus, kStepAtOne / ppm);
@@ -324,6 +325,7 @@ void read_own_throughput(Row& row, const OwnColumns& columns, Speeds& into) {
   const std::int64_t gpus = row.integer(*columns.gpus, 1, kMostGpus);
   const bool any = row.text(columns.batch).empty();
   const std::int64_t batch = any ? 0 : row.integer(*columns.batch, 1, Scaling::kMostBatch);
+  if (!any && batch < gpus) row.refuse(*columns.batch, "a batch of a sample on each GPU at least");
   if (row.error()) return;
   into.scaling().add(model, gpus, batch * Scaling::kThousandths / gpus, kStepAtOne / ppm);
 }
