@@ -6,15 +6,15 @@
 #include <algorithm>
 #include <ranges>
 #include <tuple>
+#include <utility>
 
 #include "policy/pass.hpp"
 
 namespace berth {
 
-void Pass::load_leaving() {
-  for (const JobId id : view_.running()) {
-    if (view_.find(id)->state == JobState::Stopping) leaving_.push_back(id);
-  }
+void Pass::load_running(const RunningIndex& running) {
+  running_ = &running;
+  leaving_.assign(running.leaving().begin(), running.leaving().end());
 }
 
 /// The place promised to this job in an earlier pass, if it is free by now or still being freed.
@@ -62,97 +62,95 @@ void Pass::take_off_leaving() {
   for (const JobId id : leaving_) trial_.take(view_.find(id)->grant);
 }
 
-void Pass::rank_running() {
-  if (ranked_) return;
-  ranked_ = true;
-  for (const JobId id : view_.running()) {
+/// Those whose order is not kept from pass to pass.
+void Pass::rank_others() {
+  if (std::exchange(ranked_, true)) return;
+  worst_.begin(*running_, view_);
+  for (const JobId id : running_->others()) {
     const JobView job = view_.job(id);
-    if (job.state() == JobState::Stopping) continue;
     const Ranked ranked = order_.rank(job, view_);
     if (ranked.valid_until) wake(*ranked.valid_until);
-    const Instant safe_until = later(job.granted_at(), options_.quantum);
-    if (safe_until > view_.now()) {
-      wake(safe_until);
-    } else {
-      running_.push_back({group_rank(job.user()), ranked.rank, id, &job.grant()});
-    }
+    worst_.add({group_rank(job.user()), ranked.rank, id, &job.grant()});
   }
 }
 
-/// Puts those of worse rank than this at the end, in order. Waiting jobs come best first, so what
-/// is sorted for one serves all that follow, and those that are safe from all are never sorted.
-std::size_t Pass::sort_worse_than(const Head& head) {
-  const auto key = std::tie(head.group, head.at->rank);
-  const bool is_sorted = sorted_from_ && sorted_by_ <= key;
-  if (!is_sorted) {
-    const auto worse = std::ranges::partition(running_, [&](const Running& running) {
-      return std::tie(running.group, running.rank) <= key;
-    });
-    std::ranges::sort(worse, {}, [](const Running& r) { return std::tie(r.group, r.rank, r.job); });
-    sorted_from_ = static_cast<std::size_t>(worse.begin() - running_.begin());
-    sorted_by_ = key;
-  }
-  const auto first = std::ranges::upper_bound(
-      std::span(running_).subspan(*sorted_from_), key, {},
-      [](const Running& running) { return std::tie(running.group, running.rank); });
-  return *sorted_from_ +
-         static_cast<std::size_t>(first - std::span(running_).subspan(*sorted_from_).begin());
+/// Time alone may let somebody be displaced who waiting jobs could not displace now.
+void Pass::wake_for_running() {
+  rank_others();
+  if (const auto change = running_->next_change()) wake(*change);
+  if (!running_->empty()) wake(later(view_.now(), options_.quantum));
 }
 
-std::vector<std::size_t> Pass::worse_than(const Head& head) {
-  rank_running();
-  const std::size_t first = sort_worse_than(head);
-  std::vector<std::size_t> worst_first;
-  for (std::size_t i = running_.size(); i-- > first;) {
-    if (!running_[i].gone) worst_first.push_back(i);
+/// True if there are so many; then they are found.
+bool Pass::has(Victims& victims, std::size_t count) {
+  const Head& head = victims.head;
+  while (victims.found.size() < count) {
+    const Displaceable* const worst = worst_.at(victims.next);
+    const auto key = std::tie(head.group, head.at->rank);
+    if (worst == nullptr || std::tie(worst->group, worst->rank) <= key) return false;
+    if (!worst->gone) victims.found.push_back(victims.next);
+    ++victims.next;
   }
-  return worst_first;
-}
-
-bool Pass::can_gain(const Ask& ask, std::span<const std::size_t> victims) const {
-  if (!takes_whole(ask)) return !victims.empty();
-  GpuCount gpus = trial_.use().vacant();
-  for (const JobId id : leaving_) gpus += view_.job(id).gpus();
-  for (const std::size_t victim : victims) {
-    if (gpus >= ask.gpus()) break;
-    gpus += GpuCount(std::ssize(running_[victim].grant->shares));
-  }
-  return !victims.empty() && gpus >= ask.gpus();
+  return true;
 }
 
 void Pass::take_off(std::span<const std::size_t> victims) {
-  for (const std::size_t victim : victims) trial_.take(*running_[victim].grant);
+  for (const std::size_t victim : victims) trial_.take(*worst_.at(victim)->grant);
 }
 
-/// With fewer there would be too few GPUs. Requires: who leaves is taken off.
-std::size_t Pass::least_victims(const Ask& ask, std::span<const std::size_t> victims) const {
+/// With fewer there would be too few GPUs, in all or on any node; nothing if there are with all.
+/// Cheap beside trying: most that look for victims find too few, time and again. Requires: who
+/// leaves is taken off, and there is a victim.
+std::optional<std::size_t> Pass::least_victims(const Ask& ask, Victims& victims) {
   if (!takes_whole(ask)) return 1;
-  GpuCount gpus = trial_.use().vacant();
+  const Cluster& cluster = view_.cluster();
+  const Occupancy& use = trial_.use();
+  const auto wanted = static_cast<std::uint32_t>(ask.gpus().raw());
+  const bool on_node = placer_.keeps_on_node() && wanted <= cluster.largest_node() &&
+                       use.admission().mode == AdmissionMode::Guarantee;
+  GpuCount gpus = use.vacant();
+  bool fits_node = !on_node;
+  const auto gain = [&](const Grant& grant) {
+    gpus += GpuCount(std::ssize(grant.shares));
+    if (!on_node) return;
+    for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
+      gained_[node.value()] += static_cast<std::uint32_t>(here);
+      fits_node = fits_node || use.node(node).vacant + gained_[node.value()] >= wanted;
+    });
+  };
+  gained_.resize(cluster.nodes().size());
   std::size_t count = 0;
-  while (count < victims.size() && gpus < ask.gpus())
-    gpus += GpuCount(std::ssize(running_[victims[count++]].grant->shares));
-  return std::max<std::size_t>(count, 1);
+  do gain(*worst_.at(victims.found[count++])->grant);
+  while ((gpus < ask.gpus() || !fits_node) && has(victims, count + 1));
+  for (std::size_t i = 0; i < count; ++i) {
+    for_each_node(cluster, *worst_.at(victims.found[i])->grant,
+                  [&](NodeId node, std::size_t) { gained_[node.value()] = 0; });
+  }
+  return gpus >= ask.gpus() && fits_node ? std::optional(count) : std::nullopt;
 }
 
 /// Twice as many until there is room, then halves in between: costs what the answer is, not how
 /// many there are.
-std::optional<std::size_t> Pass::fewest_victims(JobId id, const Ask& ask,
-                                                std::span<const std::size_t> victims) {
+std::optional<std::size_t> Pass::fewest_victims(JobId id, const Ask& ask, Victims& victims) {
+  const auto least = least_victims(ask, victims);
+  if (!least) return std::nullopt;
   const Trial::Mark before = trial_.mark();
   std::size_t too_few = 0;
   Trial::Mark without_too_few = before;
   const auto suffices = [&](std::size_t count) {
     trial_.rollback(without_too_few);
-    take_off(victims.subspan(too_few, count - too_few));
+    take_off(std::span(victims.found).subspan(too_few, count - too_few));
     if (placer_.place(ask, id, trial_)) return true;
     too_few = count;
     without_too_few = trial_.mark();
     return false;
   };
-  std::size_t enough = least_victims(ask, victims);
-  while (!suffices(enough) && enough < victims.size())
-    enough = std::min(2 * enough, victims.size());
-  const bool found = too_few < enough;
+  std::size_t enough = *least;
+  bool found = suffices(enough);
+  while (!found && has(victims, enough + 1)) {
+    enough = has(victims, 2 * enough) ? 2 * enough : victims.found.size();
+    found = suffices(enough);
+  }
   while (found && too_few + 1 < enough) {
     const std::size_t middle = (too_few + enough) / 2;
     if (suffices(middle)) enough = middle;
@@ -163,8 +161,9 @@ std::optional<std::size_t> Pass::fewest_victims(JobId id, const Ask& ask,
 
 bool Pass::displace_for(const Head& head, const Ask& ask) {
   const JobId id = head.at->job;
-  const std::vector<std::size_t> victims = worse_than(head);
-  if (!can_gain(ask, victims)) return false;
+  rank_others();
+  Victims victims{.head = head};
+  if (!has(victims, 1)) return false;
   const Trial::Mark mark = trial_.mark();
   take_off_leaving();
   const auto count = fewest_victims(id, ask, victims);
@@ -172,13 +171,13 @@ bool Pass::displace_for(const Head& head, const Ask& ask) {
     trial_.rollback(mark);
     return false;
   }
-  const auto chosen = std::span(victims).first(*count);
+  const auto chosen = std::span(victims.found).first(*count);
   take_off(chosen);
   Placement placement = *placer_.place(ask, id, trial_);
   trial_.put(ask, placement);
   std::vector<std::size_t> displaced;
   for (const std::size_t victim : std::views::reverse(chosen)) {  // best first: some may stay
-    const JobView job = view_.job(running_[victim].job);
+    const JobView job = view_.job(worst_.at(victim)->job);
     if (trial_.look(placement_of(job.grant()), ask_of(job), job.id()) == Why::Fits) {
       trial_.put(job.grant());
     } else {
@@ -192,9 +191,10 @@ bool Pass::displace_for(const Head& head, const Ask& ask) {
 }
 
 void Pass::displace(std::size_t victim) {
-  running_[victim].gone = true;
-  leaving_.push_back(running_[victim].job);
-  decisions_.list.push_back(Preempt{.job = running_[victim].job, .how = options_.preempt_how});
+  Displaceable& displaced = *worst_.at(victim);
+  displaced.gone = true;
+  leaving_.push_back(displaced.job);
+  decisions_.list.push_back(Preempt{.job = displaced.job, .how = options_.preempt_how});
 }
 
 }  // namespace berth

@@ -53,7 +53,6 @@ Pass::Pass(const ClusterView& view, Order& order, const Placer& placer,
       trial_(view.trial()),
       tally_(view, Tally::From::Now) {
   if (options_.no_fit == HeadOfLine::Reserve) load_holds();
-  if (options_.preemption == Preemption::ByRank) load_leaving();
 }
 
 void Pass::wake(Instant at) {
@@ -61,7 +60,9 @@ void Pass::wake(Instant at) {
   decisions_.wake_at = std::min(decisions_.wake_at.value_or(kNever), at);
 }
 
-void Pass::run(PendingIndex& index) {
+void Pass::run(PendingIndex& index, const RunningIndex& running) {
+  const bool preempts = options_.preemption == Preemption::ByRank;
+  if (preempts) load_running(running);
   if (has_holds_left()) index.reopen();  // a job refused before may get one now
   if (options_.no_fit == HeadOfLine::Reserve) start_held();
   walk(index);
@@ -75,8 +76,7 @@ void Pass::run(PendingIndex& index) {
     walk(index);
   }
   emit_holds();
-  const bool preempts = options_.preemption == Preemption::ByRank;
-  if (preempts && placed_.size() < index.size()) rank_running();  // for its wake-ups
+  if (preempts && (ranked_ || placed_.size() < index.size())) wake_for_running();
 }
 
 void Pass::walk(PendingIndex& index) {
@@ -97,6 +97,7 @@ void Pass::walk(PendingIndex& index) {
     if (verdict == Verdict::Stop) break;
     const bool more = verdict == Verdict::Next && ++head.at != head.lane->jobs.end();
     if (more) {
+      head.group = group_rank(*head.lane, head.at->job);
       std::ranges::push_heap(heads, later_first);
     } else {
       heads.pop_back();
@@ -110,7 +111,7 @@ std::vector<Pass::Head> Pass::heads_of(PendingIndex& index) {
   heads.reserve(options_.no_fit == HeadOfLine::Block ? index.lanes().size() : index.open().size());
   const auto add = [&](Lane& lane) {
     if (!lane.jobs.empty()) {
-      heads.push_back({group_rank(lane.key.user), lane.jobs.begin(), &lane});
+      heads.push_back({group_rank(lane, lane.jobs.begin()->job), lane.jobs.begin(), &lane});
     }
   };
   if (options_.no_fit == HeadOfLine::Block) {  // a closed lane blocks too
@@ -128,9 +129,15 @@ Rank Pass::group_rank(UserId user) {
   return found->second;
 }
 
+Rank Pass::group_rank(const Lane& lane, JobId first) {
+  if (order_.depends_on() == DependsOn::Lane) return order_.lane_rank(view_.job(first), view_);
+  return group_rank(lane.key.user);
+}
+
 /// True if its user was given something since it was queued and others may be next; then it has its
 /// new rank.
 bool Pass::has_fallen_back(Head& head) {
+  if (order_.depends_on() != DependsOn::Group) return false;
   const Rank now = group_rank(head.lane->key.user);
   if (now == head.group) return false;
   head.group = now;

@@ -16,6 +16,7 @@
 #include "core/view.hpp"
 #include "policy/index.hpp"
 #include "policy/policy.hpp"
+#include "policy/running_index.hpp"
 #include "policy/tally.hpp"
 #include "policy/timeline.hpp"
 
@@ -25,24 +26,24 @@ class Pass {
  public:
   Pass(const ClusterView& view, Order& order, const Placer& placer, const PipelineOptions& options);
 
-  /// Walks the open lanes by rank and closes those that were refused.
-  void run(PendingIndex& index);
+  /// Walks the open lanes by rank and closes those that were refused. `running` is only looked at
+  /// if the policy preempts.
+  void run(PendingIndex& index, const RunningIndex& running);
   Decisions take() { return std::move(decisions_); }
   /// When a place that is kept will be lent for longer.
   std::optional<Instant> revisit() const { return revisit_; }
 
  private:
   struct Head {  ///< The next job of a lane.
-    Rank group;
+    Rank group;  ///< Of its user or its lane.
     std::set<Position>::const_iterator at;
     Lane* lane;
   };
-  struct Running {  ///< A running job that may have to give way.
-    Rank group;
-    Rank rank;
-    JobId job;
-    const Grant* grant;  ///< Of the view.
-    bool gone = false;   ///< Displaced in this pass.
+  /// Whom a job may displace, worst first: positions in `worst_`, found as far as one asks.
+  struct Victims {
+    const Head& head;
+    std::size_t next = 0;  ///< Not looked at yet.
+    std::vector<std::size_t> found = {};
   };
   enum class Verdict { Next, CloseLane, Stop };
 
@@ -50,6 +51,7 @@ class Pass {
   void walk(PendingIndex& index);
   std::vector<Head> heads_of(PendingIndex& index);
   Rank group_rank(UserId user);
+  Rank group_rank(const Lane& lane, JobId first);
   bool has_fallen_back(Head& head);
   Verdict visit(const Head& head);
   Why why_ruled_out(const Ask& ask) const;
@@ -67,17 +69,15 @@ class Pass {
   bool displace_for(const Head& head, const Ask& ask);
 
   // Whom a job may displace (displace.cpp).
-  void rank_running();
-  std::size_t sort_worse_than(const Head& head);
-  std::vector<std::size_t> worse_than(const Head& head);
-  bool can_gain(const Ask& ask, std::span<const std::size_t> victims) const;
+  void load_running(const RunningIndex& running);
+  void rank_others();
+  void wake_for_running();
+  bool has(Victims& victims, std::size_t count);
   void displace(std::size_t victim);
-  std::optional<std::size_t> fewest_victims(JobId id, const Ask& ask,
-                                            std::span<const std::size_t> victims);
+  std::optional<std::size_t> fewest_victims(JobId id, const Ask& ask, Victims& victims);
   void take_off(std::span<const std::size_t> victims);
-  std::size_t least_victims(const Ask& ask, std::span<const std::size_t> victims) const;
+  std::optional<std::size_t> least_victims(const Ask& ask, Victims& victims);
   void take_off_leaving();
-  void load_leaving();
   bool keep_promise(JobId id, const Ask& ask);
   void promise(JobId id, const Ask& ask, Placement placement);
   std::optional<Placement> place_without_leaving(JobId id, const Ask& ask);
@@ -124,11 +124,11 @@ class Pass {
   bool another_is_next_ = false;  ///< A job has come that waits for the places kept to be used.
   bool hold_dropped_ = false;
   std::optional<Instant> revisit_;
-  std::vector<JobId> leaving_;    ///< Stopping already, or displaced in this pass.
-  std::vector<Running> running_;  ///< Filled when first needed; sorted, best first, at its end.
-  std::optional<std::size_t> sorted_from_;
-  std::tuple<Rank, Rank> sorted_by_;
-  bool ranked_ = false;
+  std::vector<JobId> leaving_;  ///< Stopping already, or displaced in this pass.
+  const RunningIndex* running_ = nullptr;
+  WorstFirst worst_;
+  std::vector<std::uint32_t> gained_;  ///< By node: scratch of least_victims(), zero between.
+  bool ranked_ = false;                ///< All of `running_` are in `worst_`.
 };
 
 /// True if whoever can take `large` can take `small` too: less of everything, on as many nodes.

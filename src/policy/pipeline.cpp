@@ -33,10 +33,11 @@ Expected<void> Pipeline::restore(const Snapshot& bytes) {
 }
 
 void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
-  const PendingIndex::Shape shape{
-      .by_user = order_->depends_on() == DependsOn::Group || view.settings().limits.any(),
-      .by_plan = options_.no_fit == HeadOfLine::Reserve,
-      .plans = options_.plans};
+  const PendingIndex::Shape shape{.by_user = order_->depends_on() == DependsOn::Group ||
+                                             order_->depends_on() == DependsOn::Lane ||
+                                             view.settings().limits.any(),
+                                  .by_plan = options_.no_fit == HeadOfLine::Reserve,
+                                  .plans = options_.plans};
   impossible_.clear();
   const auto update = [&](JobId id) {
     Lane* const lane = index_.update(id, view, *order_);
@@ -54,17 +55,29 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
   if (fresh_ || options_.rebuild || other_rules || shape.by_user != index_.shape().by_user) {
     index_.clear(shape);
     view.for_each_pending([&](const JobView& job) { update(job.id()); });
-    fresh_ = false;
+    fresh_ = true;  // whoever runs is looked at afresh too
   } else {
     for (const Event& event : events) update(event.job);
     if (order_->depends_on() == DependsOn::Cluster) index_.rerank_all(view, *order_);
   }
+  if (options_.preemption == Preemption::ByRank) refresh_running(view, events);
+  fresh_ = false;
   const bool expired = index_.expire(view, *order_);
   const bool its_time = expired || (revisit_ && *revisit_ <= view.now());
   const bool may_differ = options_.preemption == Preemption::ByRank ||
                           view.settings().limits.any() || plans_changed(events) || its_time;
   if (view.room_version() != room_version_ || may_differ) index_.reopen();
   room_version_ = view.room_version();
+}
+
+void Pipeline::refresh_running(const ClusterView& view, std::span<const Event> events) {
+  if (fresh_ || running_.quantum() != options_.quantum) {
+    running_.clear(options_.quantum);
+    for (const JobId id : view.running()) running_.update(id, view, *order_);
+  } else {
+    for (const Event& event : events) running_.update(event.job, view, *order_);
+  }
+  running_.expire(view, *order_);
 }
 
 /// With places kept, whoever ends, or plans to end otherwise, may let others in before any release.
@@ -83,7 +96,7 @@ Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> event
   revisit_.reset();
   if (!index_.empty() || !view.holds().empty()) {
     Pass pass(view, *order_, *placer_, options_);
-    pass.run(index_);
+    pass.run(index_, running_);
     append(pass.take(), decisions);
     revisit_ = pass.revisit();
   }

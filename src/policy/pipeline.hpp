@@ -11,6 +11,7 @@
 #include "policy/feasible.hpp"
 #include "policy/index.hpp"
 #include "policy/policy.hpp"
+#include "policy/running_index.hpp"
 
 namespace berth {
 
@@ -27,11 +28,13 @@ class Pipeline final : public Policy {
  private:
   bool plans_changed(std::span<const Event> events) const;
   void refresh(const ClusterView& view, std::span<const Event> events);
+  void refresh_running(const ClusterView& view, std::span<const Event> events);
 
   std::unique_ptr<Order> order_;
   std::unique_ptr<Placer> placer_;
   PipelineOptions options_;
   PendingIndex index_;
+  RunningIndex running_;  ///< If it preempts.
   Feasibility feasibility_;
   std::vector<JobId> impossible_;   ///< Of this pass.
   Admission admission_;             ///< Of the view at the last pass: asks possible under it.

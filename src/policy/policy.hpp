@@ -45,15 +45,25 @@ struct Rank {
   auto operator<=>(const Rank&) const = default;
 };
 
+/// How the rank of a job moves while it runs: its major part by so much every microsecond.
+struct Drift {
+  std::int64_t per_microsecond = 0;
+  Instant until = kNever;
+};
+
 struct Ranked {
   Rank rank;
   std::optional<Instant> valid_until;  ///< From then on rank() must be asked again.
+  /// Of a running job; without one its rank is asked for in every pass that needs it.
+  std::optional<Drift> drift = std::nullopt;
 };
 
 /// Whose change can move a rank, and so what an index must touch.
 enum class DependsOn : std::uint8_t {
-  Job,      ///< The job alone. A waiting job's rank moves only at its `valid_until`.
-  Group,    ///< Also its user: group_rank() comes first, rank() orders within the user.
+  Job,    ///< The job alone. A waiting job's rank moves only at its `valid_until`.
+  Group,  ///< Also its user: group_rank() comes first, rank() orders within the user.
+  Lane,   ///< Anything, but jobs of one user and one lane() that ask alike keep their order, which
+          ///< rank() says; lane_rank() is asked for the first of them in every pass. O(lanes).
   Cluster,  ///< Anything: every rank is asked again in every pass. O(queue).
 };
 
@@ -72,6 +82,10 @@ class Order {
   virtual Ranked rank(const JobView& job, const ClusterView& view) const = 0;
   /// Where depends_on() is Group: users are served in this order.
   virtual Rank group_rank(UserId, const ClusterView&) const { return {}; }
+  /// Where depends_on() is Lane: jobs of different lanes may overtake each other.
+  virtual std::int64_t lane(const JobView&, const ClusterView&) const { return 0; }
+  /// Where depends_on() is Lane: the first of a lane among those of the others.
+  virtual Rank lane_rank(const JobView&, const ClusterView&) const { return {}; }
   /// The pass under way gives a job this, which the view does not show yet. Returns: whether its
   /// user's group_rank() grew by it, so that others may be next; it never falls within a pass.
   virtual bool note_start(const JobView&, const Grant&) { return false; }
@@ -101,6 +115,8 @@ class Placer {
   /// Returns a placement that trial.look() says fits, or why there is none.
   virtual Placed place(const Ask& ask, JobId job, const Trial& trial) const = 0;
 
+  /// True if a job that fits one node gets its GPUs on one node or not at all.
+  virtual bool keeps_on_node() const { return false; }
   /// True if only the number of free GPUs matters, so that any set is as good as another.
   virtual bool is_fungible() const { return false; }
 };
@@ -138,8 +154,9 @@ struct PipelineOptions {
   Duration leave_node_after = Duration::zero();
   Duration leave_switch_after = Duration::zero();
   bool exclusive = false;  ///< Every job gets its GPUs alone.
-  Duration quantum =
-      Duration::zero();  ///< A displaced or displacing job keeps its state this long.
+  /// A displaced or displacing job keeps its state this long, and whoever waits is looked at as
+  /// often.
+  Duration quantum = Duration::zero();
   PreemptHow preempt_how = PreemptHow::Suspend;
   bool rebuild = false;  ///< Forget the index before every pass: the tests' oracle.
 };

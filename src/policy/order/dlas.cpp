@@ -22,8 +22,10 @@ class Dlas final : public Order {
 
   Ranked rank(const JobView& job, const ClusterView& view) const override {
     const auto queue = std::ranges::upper_bound(thresholds_, job.attained());
+    const std::optional<Instant> until = demotion(job, queue, view.now());
     return {.rank = {.major = queue - thresholds_.begin(), .minor = micros(job.submitted())},
-            .valid_until = demotion(job, queue, view.now())};
+            .valid_until = until,
+            .drift = Drift{.until = until.value_or(kNever)}};
   }
 
  private:

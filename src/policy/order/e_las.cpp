@@ -59,8 +59,7 @@ class ELas final : public Order {
     const auto ends_before = [&](std::int64_t end) { return reaches(job, epochs, end); };
     const auto queue = std::ranges::find_if_not(kQueueEnds, ends_before);
     return {.rank = {.major = queue - kQueueEnds.begin(), .minor = micros(job.submitted())},
-            .valid_until =
-                holds_berth(job.state()) ? std::optional(view.now() + quantum_) : std::nullopt};
+            .valid_until = std::nullopt};
   }
 
  private:

@@ -20,24 +20,21 @@ namespace {
 
 class Gittins final : public Order {
  public:
-  explicit Gittins(const Knobs& knobs)
-      : index_(knobs.service, GittinsForm::Paper), quantum_(knobs.quantum) {}
+  explicit Gittins(const Knobs& knobs) : index_(knobs.service, GittinsForm::Paper) {}
 
-  Ranked rank(const JobView& job, const ClusterView& view) const override {
-    const std::optional<Instant> until =
-        holds_berth(job.state()) ? std::optional(view.now() + quantum_) : std::nullopt;
+  Ranked rank(const JobView& job, const ClusterView&) const override {
     if (!index_.is_known()) {
       return {.rank = {.major = job.attained().raw(), .minor = micros(job.submitted())},
-              .valid_until = until};
+              .valid_until = std::nullopt,
+              .drift = Drift{.per_microsecond = job.gpus().raw()}};
     }
     const std::int64_t attained = job.attained().raw() / micros(seconds(1));
     return {.rank = {.major = -index_.at(attained), .minor = micros(job.submitted())},
-            .valid_until = until};
+            .valid_until = std::nullopt};
   }
 
  private:
   GittinsIndex index_;
-  Duration quantum_;
 };
 
 }  // namespace

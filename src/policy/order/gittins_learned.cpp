@@ -46,8 +46,6 @@ std::int64_t service_by(Instant now, const Watched& job) {
 
 class GittinsLearned final : public Order {
  public:
-  explicit GittinsLearned(Duration quantum) : quantum_(quantum) {}
-
   /// A new index moves every rank; nothing else does but the job itself.
   DependsOn depends_on() const override {
     return index_is_new_ ? DependsOn::Cluster : DependsOn::Job;
@@ -72,12 +70,11 @@ class GittinsLearned final : public Order {
     return {};
   }
 
-  Ranked rank(const JobView& job, const ClusterView& view) const override {
+  Ranked rank(const JobView& job, const ClusterView&) const override {
     const std::int64_t major =
         index_.is_known() ? -index_.at(gpu_seconds(job.attained())) : job.attained().raw();
     return {.rank = {.major = major, .minor = micros(job.submitted())},
-            .valid_until =
-                holds_berth(job.state()) ? std::optional(view.now() + quantum_) : std::nullopt};
+            .valid_until = std::nullopt};
   }
 
   Snapshot save() const override;
@@ -93,7 +90,6 @@ class GittinsLearned final : public Order {
     index_ = GittinsIndex(sample_, GittinsForm::Paper);
   }
 
-  Duration quantum_;
   GittinsIndex index_{{}, GittinsForm::Paper};
   bool index_is_new_ = false;         ///< Since the last pass.
   std::vector<std::int64_t> sample_;  ///< What the index is of, the oldest first. GPU-seconds.
@@ -146,8 +142,6 @@ Expected<void> GittinsLearned::restore(const Snapshot& bytes) {
 
 }  // namespace
 
-std::unique_ptr<Order> gittins_learned(const Knobs& knobs) {
-  return std::make_unique<GittinsLearned>(knobs.quantum);
-}
+std::unique_ptr<Order> gittins_learned(const Knobs&) { return std::make_unique<GittinsLearned>(); }
 
 }  // namespace berth

@@ -15,20 +15,15 @@ namespace {
 
 class Las final : public Order {
  public:
-  explicit Las(Duration quantum) : quantum_(quantum) {}
-
-  Ranked rank(const JobView& job, const ClusterView& view) const override {
+  Ranked rank(const JobView& job, const ClusterView&) const override {
     return {.rank = {.major = job.attained().raw(), .minor = micros(job.submitted())},
-            .valid_until =
-                holds_berth(job.state()) ? std::optional(view.now() + quantum_) : std::nullopt};
+            .valid_until = std::nullopt,
+            .drift = Drift{.per_microsecond = job.gpus().raw()}};
   }
-
- private:
-  Duration quantum_;
 };
 
 }  // namespace
 
-std::unique_ptr<Order> las(const Knobs& knobs) { return std::make_unique<Las>(knobs.quantum); }
+std::unique_ptr<Order> las(const Knobs&) { return std::make_unique<Las>(); }
 
 }  // namespace berth

@@ -14,9 +14,16 @@ namespace {
 
 class Srtf final : public Order {
  public:
-  Ranked rank(const JobView& job, const ClusterView&) const override {
+  Ranked rank(const JobView& job, const ClusterView& view) const override {
     return {.rank = {.major = micros(job.remaining()), .minor = micros(job.submitted())},
-            .valid_until = std::nullopt};  // a running job only improves
+            .valid_until = std::nullopt,  // a running job only improves
+            .drift = drift(job.remaining(), view.now())};
+  }
+
+ private:
+  static Drift drift(Duration remaining, Instant now) {
+    const bool is_constant = remaining == kForever || remaining == Duration::zero();
+    return is_constant ? Drift{} : Drift{.per_microsecond = -1, .until = later(now, remaining)};
   }
 };
 

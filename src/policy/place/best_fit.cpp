@@ -22,6 +22,7 @@ class BestFit final : public Placer {
     return place_cheapest(ask, trial, candidates,
                           [&](GpuId gpu) { return free_memory(gpu, trial); });
   }
+  bool keeps_on_node() const override { return true; }
 };
 
 }  // namespace

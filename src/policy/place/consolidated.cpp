@@ -30,6 +30,7 @@ class Consolidated final : public Placer {
       append_fewest(rooms, candidates.wanted(), candidates, gpus);
     });
   }
+  bool keeps_on_node() const override { return true; }
 };
 
 }  // namespace

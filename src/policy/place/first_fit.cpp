@@ -24,6 +24,7 @@ class FirstFit final : public Placer {
     if (!node) return candidates.refusal();
     return candidates.take_from(*node, candidates.wanted());
   }
+  bool keeps_on_node() const override { return true; }
 };
 
 }  // namespace

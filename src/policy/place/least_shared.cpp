@@ -50,6 +50,7 @@ class LeastShared final : public Placer {
     }
     return place_cheapest(ask, trial, candidates, [&](GpuId gpu) { return price_of(gpu, trial); });
   }
+  bool keeps_on_node() const override { return true; }
 
  private:
   Price price_of(GpuId gpu, const Trial& trial) const {

@@ -23,6 +23,7 @@ class WorstFit final : public Placer {
     return place_cheapest(ask, trial, candidates,
                           [&](GpuId gpu) { return Bytes(0) - free_memory(gpu, trial); });
   }
+  bool keeps_on_node() const override { return true; }
 };
 
 }  // namespace

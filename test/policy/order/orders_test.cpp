@@ -89,14 +89,16 @@ TEST_F(Orders, SrsfWeighsWithGpus) {
   EXPECT_LT(rank(srsf({}), wide), rank(srsf({}), unknown));
 }
 
-TEST_F(Orders, LasCountsServiceAndExpiresAfterAQuantum) {
+TEST_F(Orders, LasCountsServiceAndDriftsAsItIsAttained) {
   const JobId served = scene_.run(whole(2, kForever), {0, 1});
   const JobId other = scene_.wait(whole(1, kForever));
   scene_.at(kStart + seconds(10));
-  const auto order = las({.quantum = seconds(30)});
+  const auto order = las({});
   EXPECT_LT(rank(order, other), rank(order, served));
-  EXPECT_EQ(expiry(order, served), kStart + seconds(40));
-  EXPECT_EQ(expiry(order, other), std::nullopt) << "a waiting job attains nothing";
+  const Ranked now = order->rank(scene_.look(served), scene_.view());
+  scene_.at(kStart + seconds(25));
+  EXPECT_EQ(rank(order, served).major,
+            now.rank.major + now.drift.value().per_microsecond * micros(seconds(15)));
 }
 
 TEST_F(Orders, DlasMovesDownAtItsThresholds) {

@@ -1,0 +1,110 @@
+// The running jobs, from the worst rank on: whom a waiting job may displace.
+//
+// Ranks that move alike (Ranked::drift) keep their order for ever, so these jobs stand in one
+// sorted set, by what their rank would have been at the origin of time. A pass merges the worst
+// ends of the sets, as far as it must; of jobs whose ranks move otherwise it asks all. Touches only
+// what changed: O(log running) per changed job.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/id_map.hpp"
+#include "core/view.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+class RunningIndex {
+ public:
+  __extension__ using Wide = __int128;  ///< A rank at the origin may lie far outside of 64 bits.
+
+  struct Standing {
+    Wide major_at_origin;
+    std::int64_t minor;
+    JobId job;
+    auto operator<=>(const Standing&) const = default;
+  };
+  using Alike = std::set<Standing>;
+
+  /// Forgets everybody. From now on a job that got its berth less than `quantum` ago is safe.
+  void clear(Duration quantum);
+  Duration quantum() const { return quantum_; }
+
+  /// Brings one job up to date: in, out, or elsewhere.
+  void update(JobId id, const ClusterView& view, const Order& order);
+  /// Asks again for the ranks whose time is over, and ends the safety of those who had it.
+  void expire(const ClusterView& view, const Order& order);
+
+  /// When a rank, or somebody's safety, ends, so that a waiting job may displace others.
+  std::optional<Instant> next_change() const;
+
+  /// Those that stop already.
+  const std::set<JobId>& leaving() const { return leaving_; }
+  /// True if nobody holds a berth but those that stop.
+  bool empty() const { return entries_.size() == leaving_.size(); }
+
+  /// Who may be displaced: those whose ranks move by so much every microsecond,
+  const std::map<std::int64_t, Alike>& drifting() const { return drifting_; }
+  /// and those whose ranks must be asked for.
+  const std::set<JobId>& others() const { return others_; }
+
+ private:
+  struct Entry {
+    std::optional<std::pair<std::int64_t, Standing>> drifting;
+    std::optional<Instant> change;     ///< In `changes_`.
+    std::optional<Instant> ask_again;  ///< In `ask_again_`: no waiting job can gain by it.
+  };
+  using Times = std::set<std::pair<Instant, JobId>>;
+
+  void erase(JobId id);
+  void stand(const JobView& job, const ClusterView& view, const Order& order);
+
+  Duration quantum_{0};
+  IdMap<JobId, Entry> entries_;
+  std::map<std::int64_t, Alike> drifting_;
+  std::set<JobId> others_;
+  std::set<JobId> leaving_;
+  Times changes_;
+  Times ask_again_;
+};
+
+/// A running job that may have to give way.
+struct Displaceable {
+  Rank group;
+  Rank rank;
+  JobId job;
+  const Grant* grant;  ///< Of the view.
+  bool gone = false;   ///< Displaced in this pass.
+};
+
+/// The same in one pass: from the worst on, found as far as they are asked for.
+class WorstFirst {
+ public:
+  /// Requires: ranks with a drift have no group.
+  void begin(const RunningIndex& index, const ClusterView& view);
+  void add(const Displaceable& one);  ///< One of the index's others; all before the first at().
+
+  /// Null if there are not so many. Good until the next call.
+  Displaceable* at(std::size_t place);
+
+ private:
+  struct Next {
+    Displaceable job;
+    const std::pair<const std::int64_t, RunningIndex::Alike>* from;  ///< Null for the others.
+    RunningIndex::Alike::const_reverse_iterator after;
+  };
+  static bool is_better(const Next& a, const Next& b);
+  void push(const std::pair<const std::int64_t, RunningIndex::Alike>& from,
+            RunningIndex::Alike::const_reverse_iterator at);
+
+  const ClusterView* view_ = nullptr;
+  std::vector<Displaceable> found_;
+  std::vector<Next> next_;  ///< A heap, the worst first.
+};
+
+}  // namespace berth
