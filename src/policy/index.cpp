@@ -20,6 +20,7 @@ Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Or
   LaneKey key{.user = shape_.by_user ? job.user() : UserId(0), .ask = ask_of(job)};
   if (shape_.plans == Plans::Enforced) key.ask.planned = job.enforced();
   if (!shape_.by_plan) key.ask.planned = kForever;
+  if (order.depends_on() == DependsOn::Lane) key.apart = order.lane(job, view);
   const auto [found, fresh] = lanes_.try_emplace(key);
   Lane& lane = found->second;
   if (fresh) {

@@ -18,8 +18,9 @@
 namespace berth {
 
 struct LaneKey {
-  UserId user;  ///< User 0 for all where users do not matter.
-  Ask ask;      ///< `planned` as the shape says; dropped where it does not matter.
+  UserId user;             ///< User 0 for all where users do not matter.
+  Ask ask;                 ///< `planned` as the shape says; dropped where it does not matter.
+  std::int64_t apart = 0;  ///< Order::lane().
   auto operator<=>(const LaneKey&) const = default;
 };
 

@@ -40,7 +40,7 @@ JobSpec job_of(UserId user, std::int64_t gpus) {
 double priority(const Scene& scene, JobId id) {
   const auto order = multifactor({});
   order->prepare(scene.view(), {});
-  return static_cast<double>(-order->rank(scene.look(id), scene.view()).rank.major) / kUnit;
+  return static_cast<double>(-order->lane_rank(scene.look(id), scene.view()).major) / kUnit;
 }
 
 std::int64_t thousandths(double part) { return static_cast<std::int64_t>(part * 1000 + 0.5); }

@@ -11,9 +11,10 @@
 //   count nothing; one level of accounts, so effective usage is usage; service is of dominant
 //   shares and decays all the time, not every five minutes, by the engine's half-life (a week, as
 //   Slurm's). Without backfill, as Slurm's sched/builtin.
-//   Cost: O(jobs) per pass.
+//   Cost: O(users x shapes) per pass.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "policy/registry.hpp"
 
@@ -40,14 +41,15 @@ std::int64_t halved_by(Wide part, Wide whole) {
 
 class Multifactor final : public Order {
  public:
-  DependsOn depends_on() const override { return DependsOn::Cluster; }
+  DependsOn depends_on() const override { return DependsOn::Lane; }
 
-  Decisions prepare(const ClusterView& view, std::span<const Event>) override {
+  Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
+    note_strangers(view, events);
     std::map<UserId, std::int64_t> service;
     for (const auto& [user, account] : view.accounts()) {
       service[user] = account.service_at(view.now(), view.settings().service_half_life).raw();
     }
-    view.for_each_pending([&](const JobView& job) { service.try_emplace(job.user(), 0); });
+    for (const auto& [job, user] : strangers_) service.try_emplace(user, 0);
     Wide all_service = 0;
     Wide all_weights = 0;
     for (const auto& [user, had] : service) {
@@ -62,13 +64,27 @@ class Multifactor final : public Order {
     return {};
   }
 
-  Ranked rank(const JobView& job, const ClusterView& view) const override {
+  /// All of one user that ask alike age alike, from when they began to wait.
+  Ranked rank(const JobView& job, const ClusterView&) const override {
+    return {.rank = {.minor = micros(job.submitted())}, .valid_until = std::nullopt};
+  }
+  /// One that ran in between has waited less than its submission says: it may fall behind, and is
+  /// level again when both have waited for the most that counts.
+  std::int64_t lane(const JobView& job, const ClusterView& view) const override {
+    return micros(view.now() - job.submitted() - job.waited());
+  }
+  Rank lane_rank(const JobView& job, const ClusterView& view) const override {
     const auto known = fair_share_.find(job.user());
     const std::int64_t fair_share = known == fair_share_.end() ? kOne : known->second;
     const std::int64_t priority = kAgeWeight * age(job) + kFairShareWeight * fair_share +
                                   kSizeWeight * size(job, view.cluster());
-    return {.rank = {.major = -priority, .minor = micros(job.submitted())},
-            .valid_until = std::nullopt};
+    return {.major = -priority, .minor = micros(job.submitted())};
+  }
+
+  /// Who waits is asked for again.
+  Expected<void> restore(const Snapshot&) override {
+    is_fresh_ = true;
+    return {};
   }
 
  private:
@@ -81,6 +97,28 @@ class Multifactor final : public Order {
     return std::min(job.gpus().raw(), all) * kOne / all;
   }
 
+  /// Keeps up with waiting jobs of users who have no account: theirs are weighed too.
+  void note_strangers(const ClusterView& view, std::span<const Event> events) {
+    const auto note = [&](JobId id) {
+      const Job* const job = view.find(id);
+      const bool waits = job != nullptr && is_waiting(job->state);
+      if (waits && !view.accounts().contains(job->spec.user)) {
+        strangers_[id] = job->spec.user;
+      } else {
+        strangers_.erase(id);
+      }
+    };
+    if (std::exchange(is_fresh_, false)) {
+      strangers_.clear();
+      view.for_each_pending([&](const JobView& job) { note(job.id()); });
+    }
+    for (const Event& event : events) note(event.job);
+    std::erase_if(strangers_,
+                  [&](const auto& stranger) { return view.accounts().contains(stranger.second); });
+  }
+
+  bool is_fresh_ = true;
+  std::map<JobId, UserId> strangers_;
   std::map<UserId, std::int64_t> fair_share_;  ///< In the pass under way, parts per billion.
 };
 
