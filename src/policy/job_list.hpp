@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -23,12 +24,7 @@ class JobList {
   /// Drops who is gone and appends who is new and can ever be placed. Returns: how many are new.
   std::size_t update(const ClusterView& view, std::span<const Event> events, const Placer& placer) {
     impossible_.clear();
-    if (fresh_ || unchecked_ || std::ranges::any_of(events, may_remove)) {
-      std::erase_if(ids_, [&](JobId id) {
-        const Job* const job = view.find(id);
-        return job == nullptr || !is_live(*job);
-      });
-    }
+    drop_gone(view, events);
     const std::size_t before = ids_.size();
     if (fresh_) append_all(view, placer);
     fresh_ = unchecked_ = false;
@@ -38,6 +34,9 @@ class JobList {
     }
     return ids_.size() - before;
   }
+
+  /// Those that the last update dropped are among these, which ascend.
+  std::span<const JobId> gone() const { return gone_; }
 
   /// Found impossible by the last update: to be rejected.
   void reject_impossible(Decisions& decisions) const {
@@ -75,6 +74,20 @@ class JobList {
     return event.kind == EventKind::Ended || event.kind == EventKind::Forgotten ||
            event.kind == EventKind::Withdrawn;
   }
+  void drop_gone(const ClusterView& view, std::span<const Event> events) {
+    const auto is_gone = [&](JobId id) {
+      const Job* const job = view.find(id);
+      return job == nullptr || !is_live(*job);
+    };
+    gone_.clear();
+    if (fresh_ || unchecked_) std::ranges::copy_if(ids_, std::back_inserter(gone_), is_gone);
+    for (const Event& event : events) {
+      if (may_remove(event) && is_gone(event.job)) gone_.push_back(event.job);
+    }
+    if (gone_.empty()) return;
+    std::ranges::sort(gone_);
+    std::erase_if(ids_, [&](JobId id) { return std::ranges::binary_search(gone_, id); });
+  }
   void append(const ClusterView& view, JobId id, const Placer& placer) {
     const Job* const job = view.find(id);
     if (job == nullptr || !is_live(*job)) return;
@@ -101,6 +114,7 @@ class JobList {
 
   std::vector<JobId> ids_;
   std::vector<JobId> impossible_;
+  std::vector<JobId> gone_;
   Feasibility feasibility_;
   bool fresh_ = true;
   bool unchecked_ = false;  ///< As restored: it may name jobs that the view does not know.

@@ -11,9 +11,12 @@
 // Differs from the paper: this is the simulator of Tiresias (Gu et al., NSDI 2019), artifact
 //   959f9b0. It ignores placement, so only the number of GPUs counts. It computes the next demotion
 //   of dlas-gpu as floor((limit - executed) / GPUs), which is late; `+fixjump` is right.
-//   Cost: O(jobs) per event.
+//   Cost: O(jobs) per event; O(log jobs) where nobody waits.
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <optional>
+#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,13 +59,17 @@ class TiresiasDlas final : public Policy {
     placer_->prepare(view, events);
     const std::size_t arrived = jobs_.update(view, events, *placer_);
     const bool ended = jobs_.ids().size() - arrived != before;
-    if (ended) drop_ended(view);
-    for (const JobId id : std::span(jobs_.ids()).last(arrived)) enqueue(id);
-    if (arrived > 0 || ended || view.now() > advanced_) advance(view);
+    if (ended) drop_ended();
+    const std::span<const JobId> fresh = std::span(jobs_.ids()).last(arrived);
+    for (const JobId id : fresh) enqueue(id);
+    all_run_ = all_run_ && do_all_run(view, events);
+    if (arrived > 0 || ended || view.now() > advanced_) all_run_ ? demote_due(view) : advance(view);
     advanced_ = view.now();
-    Decisions decisions = schedule(view);
-    jobs_.reject_impossible(decisions);
-    return decisions;
+    std::optional<Decisions> decisions;
+    if (all_run_) decisions = start(view, fresh);
+    if (!decisions) decisions = schedule(view);
+    jobs_.reject_impossible(*decisions);
+    return std::move(*decisions);
   }
 
   Snapshot save() const override;
@@ -78,11 +85,19 @@ class TiresiasDlas final : public Policy {
 
   static std::int64_t whole_seconds(Duration time) { return time / seconds(1); }
 
-  void drop_ended(const ClusterView& view) {
+  /// When something becomes of a job in this queue, if it runs on; not before.
+  struct Due {
+    Instant at;
+    JobId job;
+    std::size_t queue;
+    auto operator<=>(const Due&) const = default;
+  };
+  using Dues = std::priority_queue<Due, std::vector<Due>, std::greater<>>;
+
+  void drop_ended() {
     for (auto& queue : queues_) {
       std::erase_if(queue, [&](JobId id) {
-        const Job* const job = view.find(id);
-        const bool gone = job == nullptr || !is_live(*job);
+        const bool gone = std::ranges::binary_search(jobs_.gone(), id);
         if (gone) standings_.erase(id);
         return gone;
       });
@@ -99,6 +114,105 @@ class TiresiasDlas final : public Policy {
     std::erase(queues_[standing.queue], id);
     queues_[to].push_back(id);
     standing.queue = to;
+  }
+
+  // While everybody runs, a pass need not look at those that go on running: when the first of them
+  // changes its queue is known. What it comes to is the same as below.
+
+  bool do_all_run(const ClusterView& view, std::span<const Event> events) const {
+    const bool as_expected = std::ranges::all_of(events, [](const Event& event) {
+      return event.kind == EventKind::Submitted || event.kind == EventKind::Granted ||
+             event.kind == EventKind::Ended || event.kind == EventKind::Forgotten;
+    });
+    return as_expected && std::ranges::all_of(started_, [&](JobId id) {
+             const Job* const job = view.find(id);
+             return job == nullptr || holds_berth(job->state);
+           });
+  }
+
+  /// Requires: all that are listed run or are about to, by number.
+  void watch_all(const ClusterView& view) {
+    demotions_ = {};
+    jumps_ = {};
+    for (const JobId id : jobs_.ids()) watch(view, id);
+  }
+  void watch(const ClusterView& view, JobId id) {
+    const Standing& standing = standings_.at(id);
+    if (standing.queue == kLast) return;
+    const JobView job = view.job(id);
+    if (weight(job) > 0) {
+      const std::int64_t enough = (kLimits[standing.queue] + weight(job) - 1) / weight(job);
+      const Duration left = seconds(enough) - (job.ran() - standing.ran_before);
+      demotions_.push({later(view.now(), left), id, standing.queue});
+    }
+    push_jump(view, id);
+  }
+
+  /// Not later than the jump will ever be computed: with the time, what is computed only grows, but
+  /// for whole seconds.
+  void push_jump(const ClusterView& view, JobId id) {
+    const JobView job = view.job(id);
+    const Standing& standing = standings_.at(id);
+    const std::int64_t gpus = job.gpus().raw();
+    const bool divides = variant_.by_gpu_time && !variant_.fixed_jump && gpus > 0;
+    const std::int64_t limit = demotion_in(kLimits[standing.queue], 0, divides ? 1 : gpus);
+    const Duration left = seconds(limit) - (job.ran() - standing.ran_before);
+    const Duration ahead = left / (divides ? gpus : 1) - seconds(1) - Duration(1);
+    jumps_.push({view.now() + ahead, id, standing.queue});
+  }
+
+  void demote_due(const ClusterView& view) {
+    std::vector<std::pair<std::int64_t, JobId>> down;
+    for (; !demotions_.empty() && demotions_.top().at <= view.now(); demotions_.pop()) {
+      const Due due = demotions_.top();
+      const Standing* const standing = standings_.find(due.job);
+      if (standing == nullptr || standing->queue != due.queue) continue;
+      down.emplace_back(standing->arrival, due.job);
+    }
+    std::ranges::sort(down);
+    for (const auto& [arrival, id] : down) {
+      move(id, standings_.at(id).queue + 1);
+      watch(view, id);
+    }
+  }
+
+  static auto is_by_number(const ClusterView& view) {
+    return [&view](JobId id) { return only_number_matters(*view.find(id)); };
+  }
+
+  /// Nothing if these do not fit beside all that run.
+  std::optional<Decisions> start(const ClusterView& view, std::span<const JobId> fresh) {
+    Repacked repacked = repack(view, fresh, *placer_);
+    all_run_ = std::ranges::all_of(fresh, is_by_number(view)) &&
+               std::ranges::all_of(repacked.wanted, std::identity());
+    if (!all_run_) return std::nullopt;
+    started_.assign(fresh.begin(), fresh.end());
+    for (const JobId id : fresh) watch(view, id);
+    next_jump(view, repacked.decisions);
+    return std::move(repacked.decisions);
+  }
+
+  /// Computes those jumps that may be the first.
+  void next_jump(const ClusterView& view, Decisions& decisions) {
+    std::vector<JobId> looked_at;
+    while (!jumps_.empty() && jumps_.top().at <= decisions.wake_at.value_or(kNever)) {
+      const Due due = jumps_.top();
+      jumps_.pop();
+      const Standing* const standing = standings_.find(due.job);
+      if (standing == nullptr || standing->queue != due.queue) continue;
+      if (jump(view, due.job, true, decisions)) looked_at.push_back(due.job);
+    }
+    for (const JobId id : looked_at) push_jump(view, id);
+  }
+
+  /// After a pass over all.
+  void note_whether_all_run(const ClusterView& view, const std::vector<bool>& wanted) {
+    all_run_ = !variant_.by_index && variant_.promote_halves == 0 &&
+               !view.settings().limits.any() && std::ranges::all_of(wanted, std::identity()) &&
+               std::ranges::all_of(jobs_.ids(), is_by_number(view));
+    if (!all_run_) return;
+    started_ = jobs_.ids();
+    watch_all(view);
   }
 
   /// Demotions, then promotions, each in order of arrival: they never enter the same queue.
@@ -118,8 +232,11 @@ class TiresiasDlas final : public Policy {
   }
 
   bool should_demote(const JobView& job, const Standing& standing) const {
-    const std::int64_t weight = variant_.by_gpu_time ? job.gpus().raw() : 1;
-    return whole_seconds(job.ran() - standing.ran_before) * weight >= kLimits[standing.queue];
+    const Duration executed = job.ran() - standing.ran_before;
+    return whole_seconds(executed) * weight(job) >= kLimits[standing.queue];
+  }
+  std::int64_t weight(const JobView& job) const {
+    return variant_.by_gpu_time ? job.gpus().raw() : 1;
   }
 
   void promote(const ClusterView& view) {
@@ -178,11 +295,13 @@ class TiresiasDlas final : public Policy {
       }
       std::ranges::copy(waiting_, queue.begin() + static_cast<std::ptrdiff_t>(runs));
     }
+    note_whether_all_run(view, repacked.wanted);
     return std::move(repacked.decisions);
   }
 
-  /// The next instant at which this job changes its queue, as the peer computes it.
-  void jump(const ClusterView& view, JobId id, bool runs, Decisions& decisions) const {
+  /// The next instant at which this job changes its queue, as the peer computes it. Returns:
+  /// whether there is one.
+  bool jump(const ClusterView& view, JobId id, bool runs, Decisions& decisions) const {
     const JobView job = view.job(id);
     const Standing& standing = standings_.at(id);
     const std::int64_t executed = whole_seconds(job.ran() - standing.ran_before);
@@ -192,9 +311,10 @@ class TiresiasDlas final : public Policy {
     } else if (standing.queue > 0 && executed > 0) {
       ahead = patience(seconds(executed)) - whole_seconds(job.waited() - standing.waited_before);
     }
-    if (ahead <= 0) return;
+    if (ahead <= 0) return false;
     const Instant at = view.now() + seconds(ahead);
     decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), at);
+    return true;
   }
 
   std::int64_t demotion_in(std::int64_t limit, std::int64_t executed, std::int64_t gpus) const {
@@ -213,6 +333,10 @@ class TiresiasDlas final : public Policy {
   std::vector<JobId> order_;    ///< Scratch: all queues, one after the other.
   std::vector<JobId> waiting_;  ///< Scratch: those of a queue that do not run.
   Instant advanced_ = Instant::min();
+  bool all_run_ = false;        ///< Whoever is listed runs, if those of `started_` do.
+  std::vector<JobId> started_;  ///< In the last pass.
+  Dues demotions_;
+  Dues jumps_;
 };
 
 Snapshot TiresiasDlas::save() const {
@@ -238,6 +362,7 @@ Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
   auto restored = jobs_.restore(std::string(reader.text()));
   if (!restored) return restored;
   advanced_ = instant_from_micros(reader.integer());
+  all_run_ = false;
   arrivals_ = reader.integer();
   standings_ = {};
   std::vector<JobId> listed = jobs_.ids();
