@@ -10,10 +10,12 @@
 // Differs from the paper: GPUs are places, so a booking is one too. Only with placement `count`
 //   and whole GPUs it is a number of them, as published. A GPU shared by bookings that follow one
 //   another is taken to hold all of them at once. A job over its user's limits is not booked.
-//   Cost: O(running + waiting) per booking, and by place as many placements.
+//   Cost: O(GPUs + running + waiting) per pass, O(running + waiting) per booking, and by place as
+//   many placements.
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -58,41 +60,22 @@ struct Slot {
 /// Whether bookings are numbers of GPUs, or places.
 enum class By : std::uint8_t { Number, Place };
 
-/// Who is, or will be, on which GPUs, and for how long.
+/// Who is, or will be, on which GPUs, and for how long. Places are kept from pass to pass: most
+/// passes change one or two of hundreds.
 class Profile {
  public:
-  Profile(const ClusterView& view, By by)
-      : view_(view), by_(by), use_{view.use(), {}}, all_(view.use().vacant()) {
-    for (const JobId id : view.running()) {
-      const JobView job = view.job(id);
-      const Instant end = std::max({counted_end(job, view.now()), later(view.now(), kMoment),
-                                    later(job.granted_at(), kShortest)});
-      insert({.job = id, .from = Instant::min(), .to = end, .grant = job.grant()});
-      const GpuCount left = left_by(job.grant());
-      count(Instant::min(), end, left);
-      all_ += left;
-      if (!has_plan(job)) guessed_ = std::min(guessed_, end);
-    }
-  }
+  explicit Profile(By by) : by_(by) {}
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
 
-  void add(const Booking& booking) {
-    const JobView job = view_.job(booking.job);
-    const Instant end = later(booking.from, booked_for(job));
-    count(booking.from, end, job.gpus());
-    if (!has_plan(job)) guessed_ = std::min(guessed_, end);
-    if (by_ == By::Number) return;
-    insert({.job = booking.job,
-            .from = booking.from,
-            .to = end,
-            .grant = use_.use.grant_for(view_.cluster(), ask_of(job), booking.place)});
-  }
-  void remove(const Booking& booking) {
-    const JobView job = view_.job(booking.job);
-    count(booking.from, later(booking.from, booked_for(job)), GpuCount(0) - job.gpus());
-    const auto is_it = [&](std::size_t i) { return stays_[i].job == booking.job; };
-    std::erase_if(by_from_, is_it);
-    std::erase_if(by_to_, is_it);
-  }
+  By by() const { return by_; }
+
+  /// Brings those that run up to date: in every pass, before anything else but remove(), and once
+  /// only by number.
+  void look(const ClusterView& view);
+  void add(const Booking& booking);
+  /// Requires nothing: a job without a booking changes nothing.
+  void remove(JobId job);
 
   /// The first time before `before` from which the job can stay as long as it plans, and where. By
   /// number the place is one that those who run now will have left; by place it is `old` if that
@@ -103,57 +86,124 @@ class Profile {
   }
 
   /// From then on, times rest on guesses.
-  Instant guessed() const { return guessed_; }
+  Instant guessed() const { return guesses_.empty() ? kNever : *guesses_.begin(); }
 
  private:
+  struct Stay;
+  using Times = std::multimap<Instant, Stay*>;
   struct Stay {
     JobId job;
-    Instant from;  ///< Long ago for those that run; they are in `use_` already.
+    Instant from;  ///< Long ago for those that run.
     Instant to;
-    Grant grant;
-    bool is_in = false;  ///< In the occupancy of the search that goes on.
+    bool is_guess = false;  ///< There is no plan.
+    GpuCount gpus{0};       ///< By number: of a running job, those that others can have after it.
+    Grant grant = {};       ///< Of one that is booked by place.
+    std::uint64_t put_in = 0;  ///< The latest search in which it was put.
+    Times::iterator by_from = {};
+    Times::iterator by_to = {};
   };
+  using Stays = std::map<JobId, Stay>;
 
-  /// GPUs of a grant that others can have after it.
-  GpuCount left_by(const Grant& grant) const {
-    return GpuCount(std::ranges::count_if(grant.shares, [&](const Share& share) {
-      GpuUse use = view_.use().gpu(share.gpu);
-      use.tenants = 0;
-      return is_vacant(use_.use.admission(), view_.cluster().gpu(share.gpu), use);
-    }));
-  }
-  void insert(Stay stay);
-  void count(Instant from, Instant to, GpuCount gpus) {
-    taken_[from] += gpus;
-    taken_[to] -= gpus;
-  }
+  static bool runs(const Stay& stay) { return stay.from == Instant::min(); }
+  Stay stay_of(const JobView& running) const;
+  GpuCount left_by(const Grant& grant) const;
+  void insert(Stays& stays, Stay stay);
+  Stays::iterator erase(Stays& stays, Stays::iterator at);
+  void count(const Stay& stay, GpuCount gpus);
   std::optional<Slot> by_number(const JobView& job, const Placer& placer, Instant before) const;
   std::optional<Slot> by_place(const JobView& job, const Placer& placer, Instant before,
                                const Slot& old);
   std::optional<Placement> free_of_running(const JobView& job, const Placer& placer,
                                            Instant at) const;
 
-  const ClusterView& view_;
   By by_;
-  Scratch use_;  ///< With those that run.
-  std::vector<Stay> stays_;
-  std::vector<std::size_t> by_from_;
-  std::vector<std::size_t> by_to_;
-  GpuCount all_;                       ///< GPUs there will be once nobody runs.
-  std::map<Instant, GpuCount> taken_;  ///< How the number of GPUs taken changes.
-  Instant guessed_ = kNever;
+  const ClusterView* view_ = nullptr;  ///< Of the pass under way.
+  Stays running_;
+  Stays booked_;
+  Times by_from_;  ///< Of those booked.
+  Times by_to_;
+  std::multiset<Instant> guesses_;  ///< When those without a plan are taken to leave.
+  std::uint64_t searches_ = 0;
+  GpuCount all_{0};                    ///< GPUs there will be once nobody runs.
+  std::map<Instant, GpuCount> taken_;  ///< By number: how the number of GPUs taken changes.
 };
 
-void Profile::insert(Stay stay) {
-  const std::size_t index = stays_.size();
-  stays_.push_back(std::move(stay));
-  const auto put = [&](std::vector<std::size_t>& list, Instant Stay::* key) {
-    const auto at = std::ranges::upper_bound(list, stays_[index].*key, {},
-                                             [&](std::size_t i) { return stays_[i].*key; });
-    list.insert(at, index);
-  };
-  put(by_from_, &Stay::from);
-  put(by_to_, &Stay::to);
+void Profile::look(const ClusterView& view) {
+  view_ = &view;
+  all_ = view.use().vacant();
+  auto known = running_.begin();
+  for (const JobId id : view.running()) {
+    while (known != running_.end() && known->first < id) known = erase(running_, known);
+    Stay stay = stay_of(view.job(id));
+    const bool is_known = known != running_.end() && known->first == id;
+    const bool is_same = is_known && known->second.to == stay.to &&
+                         known->second.is_guess == stay.is_guess && by_ == By::Place;
+    if (is_known) known = is_same ? std::next(known) : erase(running_, known);
+    if (is_same) continue;
+    all_ += stay.gpus;
+    insert(running_, std::move(stay));
+  }
+  while (known != running_.end()) known = erase(running_, known);
+}
+
+Profile::Stay Profile::stay_of(const JobView& running) const {
+  const Instant now = view_->now();
+  return {.job = running.id(),
+          .from = Instant::min(),
+          .to = std::max({counted_end(running, now), later(now, kMoment),
+                          later(running.granted_at(), kShortest)}),
+          .is_guess = !has_plan(running),
+          .gpus = by_ == By::Number ? left_by(running.grant()) : GpuCount(0)};
+}
+
+/// GPUs of a grant that others can have after it.
+GpuCount Profile::left_by(const Grant& grant) const {
+  return GpuCount(std::ranges::count_if(grant.shares, [&](const Share& share) {
+    GpuUse use = view_->use().gpu(share.gpu);
+    use.tenants = 0;
+    return is_vacant(view_->use().admission(), view_->cluster().gpu(share.gpu), use);
+  }));
+}
+
+void Profile::add(const Booking& booking) {
+  const JobView job = view_->job(booking.job);
+  Stay stay{.job = booking.job,
+            .from = booking.from,
+            .to = later(booking.from, booked_for(job)),
+            .is_guess = !has_plan(job),
+            .gpus = job.gpus()};
+  if (by_ == By::Place) {
+    stay.grant = view_->use().grant_for(view_->cluster(), ask_of(job), booking.place);
+  }
+  insert(booked_, std::move(stay));
+}
+
+void Profile::remove(JobId job) {
+  const auto found = booked_.find(job);
+  if (found != booked_.end()) erase(booked_, found);
+}
+
+void Profile::insert(Stays& stays, Stay made) {
+  Stay& stay = stays.emplace(made.job, std::move(made)).first->second;
+  if (!runs(stay)) stay.by_from = by_from_.emplace(stay.from, &stay);
+  stay.by_to = by_to_.emplace(stay.to, &stay);
+  if (stay.is_guess) guesses_.insert(stay.to);
+  count(stay, stay.gpus);
+}
+
+Profile::Stays::iterator Profile::erase(Stays& stays, Stays::iterator at) {
+  const Stay& stay = at->second;
+  if (!runs(stay)) by_from_.erase(stay.by_from);
+  by_to_.erase(stay.by_to);
+  if (stay.is_guess) guesses_.erase(guesses_.find(stay.to));
+  count(stay, GpuCount(0) - stay.gpus);
+  return stays.erase(at);
+}
+
+void Profile::count(const Stay& stay, GpuCount gpus) {
+  if (by_ == By::Place) return;
+  taken_[stay.from] += gpus;
+  taken_[stay.to] -= gpus;
 }
 
 /// The anchor point of the paper: wherever there are too few GPUs, the stay can begin after that at
@@ -162,8 +212,10 @@ std::optional<Slot> Profile::by_number(const JobView& job, const Placer& placer,
                                        Instant before) const {
   GpuCount taken(0);
   auto change = taken_.begin();
-  for (; change != taken_.end() && change->first <= view_.now(); ++change) taken += change->second;
-  Instant from = view_.now();
+  for (; change != taken_.end() && change->first <= view_->now(); ++change) {
+    taken += change->second;
+  }
+  Instant from = view_->now();
   for (;; ++change) {
     const Instant next = change == taken_.end() ? kNever : change->first;
     if (taken + job.gpus() > all_) from = next;
@@ -177,11 +229,11 @@ std::optional<Slot> Profile::by_number(const JobView& job, const Placer& placer,
 
 std::optional<Placement> Profile::free_of_running(const JobView& job, const Placer& placer,
                                                   Instant at) const {
-  Scratch scratch = use_;
-  for (const Stay& stay : stays_) {
-    if (stay.to <= at) scratch.use.take(view_.cluster(), stay.grant);
+  Scratch scratch{view_->use(), {}};
+  for (const auto& [id, stay] : running_) {
+    if (stay.to <= at) scratch.use.take(view_->cluster(), view_->job(id).grant());
   }
-  const Trial trial(view_.cluster(), scratch);
+  const Trial trial(view_->cluster(), scratch);
   Placed placed = placer.place(ask_of(job), job.id(), trial);
   return placed ? std::optional(std::move(*placed)) : std::nullopt;
 }
@@ -190,26 +242,26 @@ std::optional<Placement> Profile::free_of_running(const JobView& job, const Plac
 /// what is left is free all the time.
 std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, Instant before,
                                       const Slot& old) {
-  const Cluster& cluster = view_.cluster();
+  const Cluster& cluster = view_->cluster();
   const Ask ask = ask_of(job);
   const bool needs_vacant =
-      takes_whole(ask) && use_.use.admission().mode == AdmissionMode::Guarantee;
-  Scratch scratch = use_;
-  for (Stay& stay : stays_) stay.is_in = stay.from == Instant::min();
+      takes_whole(ask) && view_->use().admission().mode == AdmissionMode::Guarantee;
+  Scratch scratch{view_->use(), {}};
+  ++searches_;
   auto coming = by_from_.begin();
   auto going = by_to_.begin();
-  for (Instant at = view_.now(); at < before; at = stays_[*going].to) {
+  for (Instant at = view_->now(); at < before; at = going->first) {
     const Instant end = later(at, booked_for(job));
-    for (; coming != by_from_.end() && stays_[*coming].from < end; ++coming) {
-      Stay& stay = stays_[*coming];
-      if (stay.is_in || stay.to <= at) continue;
+    for (; coming != by_from_.end() && coming->first < end; ++coming) {
+      Stay& stay = *coming->second;
+      if (stay.to <= at) continue;
       scratch.use.put(cluster, stay.grant);
-      stay.is_in = true;
+      stay.put_in = searches_;
     }
-    for (; going != by_to_.end() && stays_[*going].to <= at; ++going) {
-      Stay& stay = stays_[*going];
-      if (stay.is_in) scratch.use.take(cluster, stay.grant);
-      stay.is_in = false;
+    for (; going != by_to_.end() && going->first <= at; ++going) {
+      const Stay& stay = *going->second;
+      if (runs(stay)) scratch.use.take(cluster, view_->job(stay.job).grant());
+      if (stay.put_in == searches_) scratch.use.take(cluster, stay.grant);
     }
     if (!needs_vacant || scratch.use.vacant() >= ask.gpus()) {
       const Trial trial(cluster, scratch);
@@ -245,12 +297,13 @@ class Conservative final : public Policy {
 
   std::unique_ptr<Placer> placer_;
   Feasibility feasibility_;
-  bool is_fresh_ = true;         ///< Nothing seen yet: look at everything.
-  bool is_unchecked_ = false;    ///< As restored: it may name jobs and GPUs there are not.
-  std::vector<Booking> booked_;  ///< In order of submission.
-  By by_ = By::Place;            ///< How they were booked.
-  Outlook outlook_;              ///< What the bookings rest on.
-  std::vector<JobId> arrived_;   ///< In this pass: waiting, and not booked yet.
+  bool is_fresh_ = true;            ///< Nothing seen yet: look at everything.
+  bool is_unchecked_ = false;       ///< As restored: it may name jobs and GPUs there are not.
+  std::vector<Booking> booked_;     ///< In order of submission.
+  By by_ = By::Place;               ///< How they were booked.
+  std::optional<Profile> profile_;  ///< With what is booked, if it is there.
+  Outlook outlook_;                 ///< What the bookings rest on.
+  std::vector<JobId> arrived_;      ///< In this pass: waiting, and not booked yet.
   std::vector<JobId> impossible_;
   bool is_freed_ = false;     ///< In this pass a booking was given up.
   Instant guessed_ = kNever;  ///< Of the last booking: from then on, times rest on guesses.
@@ -279,6 +332,7 @@ void Conservative::update(const ClusterView& view, std::span<const Event> events
     if (found == booked_.end()) return;
     is_freed_ = is_freed_ || found->is_made();
     booked_.erase(found);
+    if (profile_) profile_->remove(id);
   };
   if (std::exchange(is_fresh_, false)) {
     view.for_each_pending([&](const JobView& job) { enter(view, job.id()); });
@@ -337,12 +391,16 @@ void Conservative::book(const ClusterView& view) {
   const Outlook::Change change = all_anew ? Outlook::Change::Other : outlook_.look(view);
   const bool none = change == Outlook::Change::None && !is_freed_;
   if (booked_.empty() || (none && arrived_.empty())) return;
-  Profile profile(view, by);
+  const bool is_kept =
+      profile_ && profile_->by() == by && by == By::Place && change != Outlook::Change::Other;
+  if (!is_kept) profile_.emplace(by);
+  Profile& profile = *profile_;
+  profile.look(view);
   if (change == Outlook::Change::Other) {
     book_again(view, profile);
   } else {
     for (const Booking& booking : booked_) {
-      if (booking.is_made()) profile.add(booking);
+      if (!is_kept && booking.is_made()) profile.add(booking);
     }
     if (!none) move_forward(view, profile);
     for (Booking& booking : booked_) {
@@ -377,7 +435,7 @@ void Conservative::book_again(const ClusterView& view, Profile& profile) {
 void Conservative::move_forward(const ClusterView& view, Profile& profile) {
   for (Booking& booking : booked_) {
     if (booking.from <= view.now()) continue;
-    if (booking.is_made()) profile.remove(booking);
+    if (booking.is_made()) profile.remove(booking.job);
     auto slot = profile.earliest(view.job(booking.job), *placer_, booking.from);
     if (slot) {
       booking.from = slot->from;
@@ -396,6 +454,7 @@ void Conservative::start_due(const ClusterView& view, Decisions& decisions) {
       auto place = place_now(view, booking, trial);
       is_first = is_first && place.has_value();
       if (!place) return false;
+      if (profile_) profile_->remove(booking.job);
       const JobView job = view.job(booking.job);
       fresh.push_back({counted_on(job), trial.put(ask_of(job), *place), booking.job});
       const Because because = is_first ? Because::ItsTurn : Because::Backfilled;
@@ -472,6 +531,7 @@ Expected<void> Conservative::restore(const Snapshot& bytes) {
   booked_.clear();
   outlook_ = {};
   is_fresh_ = bytes.empty();
+  profile_.reset();
   is_unchecked_ = true;
   if (is_fresh_) return {};
   ByteReader reader(bytes);
