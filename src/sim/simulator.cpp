@@ -72,7 +72,7 @@ class Replay {
       collect_late();
       collect_arrivals();
       do step();
-      while (released_ || memory_.has_changed());
+      while (!inputs_.empty() || memory_.has_changed());
       running_.settle(now_);
       predict();
     }
@@ -221,7 +221,6 @@ class Replay {
     again_.push_back(job);
     known_[job].id = JobId(known_.size() + again_.size());
     submit(job);
-    released_ = true;
   }
 
   /// Those that came after it, and only it, from now on.
@@ -290,7 +289,6 @@ class Replay {
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;
     inputs_.clear();
-    released_ = false;
     wake_at_ = effects.wake_at.value_or(kNever);
     for (const Effect& effect : effects.list) {
       std::visit([this](const auto& what) { perform(what); }, effect);
@@ -318,7 +316,6 @@ class Replay {
     note_end(job);
     memory_.end(job);
     inputs_.push_back(Released{stop.job, stop.attempt});
-    released_ = true;
   }
   void perform(const Finished& finished) {
     if (finished.outcome == Outcome::Lost) return submit_again(index_of(finished.job));
@@ -424,7 +421,6 @@ class Replay {
   std::size_t only_chance_ = 0;          ///< Events by chance in a row, with nothing else to come.
   std::vector<Input> inputs_;
   std::set<Release> releases_;
-  bool released_ = false;  ///< The last step's stops are to be reported at once.
 };
 
 }  // namespace
