@@ -36,9 +36,16 @@ Bytes charge_of(const Grant& grant) {
 
 }  // namespace
 
+Instant foreseen_end(const JobView& job, Instant now) {
+  if (!has_outlived(job)) return counted_end(job, now);
+  Duration whole = std::max(job.estimate(), Duration(1));
+  while (whole <= job.ran()) whole *= 2;
+  return later(now, whole - job.ran());
+}
+
 Outlook::Noted Outlook::noted(const ClusterView& view, JobId id) {
   const JobView job = view.job(id);
-  return {id, counted_end(job, view.now()), charge_of(job.grant())};
+  return {id, foreseen_end(job, view.now()), charge_of(job.grant())};
 }
 
 Outlook::Change Outlook::look(const ClusterView& view) const {

@@ -27,6 +27,17 @@ inline Instant counted_end(const JobView& job, Instant now) {
   return job.state() == JobState::Stopping ? now : later(now, counted_on(job));
 }
 
+/// No limit will end it, and it has run for longer than was estimated.
+inline bool has_outlived(const JobView& job) {
+  return job.planned() == Duration::zero() && job.spec().time_limit == kForever &&
+         job.state() != JobState::Stopping;
+}
+
+/// counted_end(), but one that has outlived its estimate is taken to need twice as long, and so on:
+/// what rests on it then holds for a while (Tsafrir, Etsion and Feitelson, TPDS 2007, raise such
+/// predictions in steps).
+Instant foreseen_end(const JobView& job, Instant now);
+
 /// Remembers from pass to pass when everyone was taken to leave. As long as it reports no change,
 /// what was found out about the future then is still true.
 class Outlook {

@@ -4,8 +4,9 @@
 //   free for all of its planned run, beside those that run and those booked before it. It starts
 //   then at the latest. When somebody leaves before its plan, the bookings are moved forward one
 //   by one, in order of submission, each to the earliest time there is now; none moves back. If
-//   somebody stays longer, or GPUs fail, all are booked again in that order. A job without a limit
-//   or an estimate is taken to run for a year.
+//   somebody stays longer, or GPUs fail, all are booked again in that order. One that outlives its
+//   estimate is taken to need twice as long, and so on. A job without a limit or an estimate is
+//   taken to run for a year.
 // Reads: submitted, limit or estimate, run time.
 // Differs from the paper: GPUs are places, so a booking is one too. Only with placement `count`
 //   and whole GPUs it is a number of them, as published. A GPU shared by bookings that follow one
@@ -30,7 +31,7 @@ namespace berth {
 
 namespace {
 
-/// One that is over its plan is taken to leave in a moment, but not now.
+/// One that is over its limit is taken to leave in a moment, but not now.
 constexpr Duration kMoment = Duration(1);
 
 /// How many bookings are shown as places kept.
@@ -150,9 +151,9 @@ Profile::Stay Profile::stay_of(const JobView& running) const {
   const Instant now = view_->now();
   return {.job = running.id(),
           .from = Instant::min(),
-          .to = std::max({counted_end(running, now), later(now, kMoment),
+          .to = std::max({foreseen_end(running, now), later(now, kMoment),
                           later(running.granted_at(), kShortest)}),
-          .is_guess = !has_plan(running),
+          .is_guess = !has_plan(running) || has_outlived(running),
           .gpus = by_ == By::Number ? left_by(running.grant()) : GpuCount(0)};
 }
 
