@@ -281,7 +281,7 @@ TEST_F(Jobs, GetNothingOnALostGpu) {
   const std::string emu = test::program("berth-emu").string();
   const int runs = rig_.submit(load("--vram 1G --steps 100000 --step-ms 20"), {{"gpus", 1}});
   rig_.wait_for(runs, "running");
-  const int gpu = rig_.job(runs)["gpus"][0];
+  const std::size_t gpu = rig_.job(runs)["gpus"][0];
   const std::string set = " " + rig_.state() + "/emulated-gpus --gpu " + std::to_string(gpu);
   ASSERT_EQ(std::system((emu + " xid" + set + " --xid 79 >/dev/null").c_str()), 0);
   eventually("it is unhealthy",

@@ -51,8 +51,8 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
   EXPECT_EQ(why["lacking"][0]["name"], "GPU 0");
   EXPECT_GT(why["lacking"][0]["lacking_bytes"], 16 * kGiB);
   EXPECT_EQ(why["lacking"][0]["holders"][0]["job"], first);
-  EXPECT_EQ(why["must_end"]["jobs"], Json({first}));
-  EXPECT_EQ(why["reservation"]["gpus"], Json({0}));
+  EXPECT_EQ(why["must_end"]["jobs"], Json::array({first}));
+  EXPECT_EQ(why["reservation"]["gpus"], Json::array({0}));
   EXPECT_THAT(std::string(why["passing"]), StartsWith("others may start before it where"));
   EXPECT_EQ(why["confidence"], "bound");
   EXPECT_NEAR(why["predicted_start_at"], granted_at(first) + 60, 1e-3);
@@ -67,14 +67,14 @@ TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
   const auto now = dry_run();
   ASSERT_EQ(now.status, 200) << now.body;
   EXPECT_EQ(now.body["admitted_now"], true);
-  EXPECT_EQ(now.body["gpus"], Json({0}));
+  EXPECT_EQ(now.body["gpus"], Json::array({0}));
   EXPECT_EQ(now.body["reason"], "");
   const int first = rig_.submit("sleep 60", {{"vram_bytes", 20 * kGiB}, {"class", "long"}});
   const auto later = dry_run();
   EXPECT_EQ(later.body["admitted_now"], false);
   EXPECT_THAT(std::string(later.body["reason"]), HasSubstr("0 of 1 GPUs could take it now"));
   EXPECT_EQ(later.body["confidence"], "unknown");
-  EXPECT_EQ(later.body["no_known_end"], Json({first}));
+  EXPECT_EQ(later.body["no_known_end"], Json::array({first}));
   EXPECT_TRUE(later.body["predicted_start_at"].is_null());
   EXPECT_EQ(rig_.request("GET", "/v1/jobs?all=true").body["jobs"].size(), 1U);
   EXPECT_EQ(rig_.submit("true"), first + 1);

@@ -163,7 +163,7 @@ TEST(Faults, DoNotKeepARunAliveThatNobodyEnds) {
 TEST(Dependencies, AUserThinksBeforeTheNext) {
   trace::Trace trace;
   trace.jobs = {job("a", 0, 100), job("b", 10, 50), job("c", 120, 5), job("d", 500, 5)};
-  for (const std::size_t i : {1, 2, 3}) {
+  for (const std::size_t i : {1U, 2U, 3U}) {
     trace.jobs[i].after = {"a"};
     trace.jobs[i].think = seconds(30);
   }

@@ -95,7 +95,7 @@ TEST_F(MemoryTest, WhoeverHasTheLastOfItDiesAndTheKindSaysWhoIsToBlame) {
   trace_.jobs = {job(0, 100, 9_GiB), job(0, 100, 9_GiB)};
   const Cluster cluster = cluster_of(1);
   Memory memory(trace_, cluster, {.is_on = true}, 0);
-  for (const std::size_t i : {0, 1}) memory.begin(i, grant_of(cluster, trace_.jobs[i]), kStart);
+  for (const std::size_t i : {0U, 1U}) memory.begin(i, grant_of(cluster, trace_.jobs[i]), kStart);
   const std::vector<Oom> failed = memory.grow(kStart + seconds(30));
   ASSERT_EQ(failed.size(), 1U);
   EXPECT_EQ(failed[0].job, 1U);

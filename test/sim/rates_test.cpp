@@ -69,7 +69,7 @@ TEST(Rates, ByRuleOfHowTheGpuIsShared) {
   trace.jobs[2].spec.request.gpu.milli = GpuMilli(250);
   const Cluster cluster = cluster_of(1, 2);
   Tenants tenants(cluster);
-  for (const std::size_t tenant : {0, 1, 2}) tenants.add(tenant, gpus({0}));
+  for (const std::size_t tenant : {0U, 1U, 2U}) tenants.add(tenant, gpus({0}));
 
   RateModel model{.share = ShareModel::TimeSlice};
   EXPECT_EQ(Rates(model, trace, cluster).of(0, gpus({0}), tenants),
