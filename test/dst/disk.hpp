@@ -80,7 +80,7 @@ class Disk {
   int wait_for_log();
   void wrote_log(std::string_view bytes, std::int64_t at);
   friend int ::__wrap_fdatasync(int);
-  friend ssize_t ::__wrap_pwrite(int, const void*, size_t, off_t);
+  friend auto ::__wrap_pwrite(int, const void*, size_t, off_t) -> ssize_t;
 
   // SQLite's side.
   static int open_file(sqlite3_vfs*, sqlite3_filename, sqlite3_file*, int, int*);

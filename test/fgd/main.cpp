@@ -29,8 +29,7 @@ double worked() {
 /// Two runs at a time; whoever is free takes the next draw.
 class Workers {
  public:
-  Workers(const Arguments& arguments, const std::map<std::string, Mix>& mixes)
-      : arguments_(arguments), mixes_(mixes) {
+  Workers(const Arguments& arguments, const std::map<std::string, Mix>& mixes) : mixes_(mixes) {
     for (const auto& [name, mix] : mixes) {
       for (std::int64_t s = 0; s < arguments.seeds; ++s) {
         work_.push_back({.mix = name, .way = "", .seed = arguments.first_seed + s});
@@ -71,7 +70,6 @@ class Workers {
     }
   }
 
-  const Arguments& arguments_;
   const std::map<std::string, Mix>& mixes_;
   std::vector<RunName> work_;
   std::atomic<std::size_t> next_ = 0;
