@@ -35,12 +35,12 @@ Expected<void> read_share(std::string_view text, sim::RateModel& rates) {
   if (!share) return std::unexpected(share.error());
   rates.share = *share;
   if (name == text) return {};
-  const auto loss = percent("--share timeslice", text.substr(name.size() + 1), 99);
-  if (!loss) return std::unexpected(loss.error());
   if (*share != sim::ShareModel::TimeSlice) {
     return fail(ErrorCode::InvalidArgument,
                 "--share: '" + std::string(text) + "': only timeslice loses by switching");
   }
+  const auto loss = percent("--share timeslice", text.substr(name.size() + 1), 99);
+  if (!loss) return std::unexpected(loss.error());
   rates.slices = Rate(Rate::kWhole - *loss);
   return {};
 }
@@ -69,7 +69,9 @@ Expected<void> read_rates(const MachineArguments& arguments, trace::Trace& trace
 Expected<void> read_time(const char* option, const std::string& text, Duration& into) {
   if (text.empty()) return {};
   const auto time = parse_duration(text);
-  if (!time) return fail(time.error().code, std::string(option) + ": " + time.error().message);
+  if (!time) {
+    return fail(time.error().code, std::string(option) + " " + text + ": " + time.error().message);
+  }
   into = *time;
   return {};
 }
