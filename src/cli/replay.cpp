@@ -1,6 +1,7 @@
 #include "cli/replay.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <map>
@@ -161,6 +162,7 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
   all.record = options.record;
   all.explain_waits = options.record || arguments.waits;
   all.placer = placer.get();
+  all.alone = std::ranges::find(policies(), way.policy, &PolicyEntry::name)->options.exclusive;
   all.progress = options.progress;
   all.predictions = arguments.predictions;
   all.again = [&] { return *make(); };

@@ -46,7 +46,7 @@ class Replay {
         foreign_(cluster, options.foreign, options.seed, first_submission(trace)),
         faults_(cluster, options.faults, options.seed, first_submission(trace)),
         dependencies_(options.dependencies ? trace : trace::Trace{}),
-        waits_(cluster, options.placer) {
+        waits_(cluster, options.placer, options.alone) {
     if (options.predictions > 0) result_.predictions.emplace();
     if (options.told == Told::Learned) learner_.emplace(trace, options.programs);
     result_.jobs.resize(trace.jobs.size());

@@ -96,6 +96,7 @@ void Waits::update(JobId id, const ClusterView& view) {
   Key key{.user = view.settings().limits.any() ? job->spec.user : UserId(),
           .ask = ask_of(view.job(id))};
   key.ask.planned = kForever;
+  if (alone_ && key.ask.gpus() > GpuCount(0)) key.ask.request.gpu.sharing = Sharing::Alone;
   const auto [at, is_new] = shapes_.try_emplace(key);
   Shape& shape = at->second;
   if (is_new) {
@@ -132,7 +133,8 @@ Waits::Seen Waits::seen(const Ask& ask, GpuId id, const ClusterView& view) const
   const GpuSpec& gpu = cluster_.gpu(id);
   const GpuUse& use = view.use().gpu(id);
   Seen seen{.room = room(ask, id, view)};
-  if (seen.room == Room::Unsuitable || !is_open(gpu, use)) return seen;
+  const bool is_taken = alone_ && use.tenants > 0;
+  if (seen.room == Room::Unsuitable || is_taken || !is_open(gpu, use)) return seen;
   seen.memory = std::max(Bytes(0), gpu.capacity - use.charged - use.foreign);
   seen.milli = kWholeGpu - use.milli;
   return seen;

@@ -40,7 +40,9 @@ using WaitTimes = std::array<Duration, kWaitReasons>;
 class Waits {
  public:
   /// Without a placer there is no locality: enough GPUs are a place. Requires: it outlives this.
-  Waits(const Cluster& cluster, const Placer* placer) : cluster_(cluster), placer_(placer) {}
+  /// With `alone` the policy gives every job its GPUs to itself, whatever the job asked for.
+  Waits(const Cluster& cluster, const Placer* placer, bool alone = false)
+      : cluster_(cluster), placer_(placer), alone_(alone) {}
 
   /// Something may have become of this job, or of who is on this GPU, in the step to be settled.
   void touch(JobId job) { jobs_.insert(job); }
@@ -93,6 +95,7 @@ class Waits {
 
   const Cluster& cluster_;
   const Placer* placer_;
+  bool alone_;
   Shapes shapes_;
   std::map<JobId, Shapes::iterator> waiting_;
   std::set<JobId> jobs_;

@@ -75,6 +75,15 @@ class WaitsTest : public testing::Test {
   WaitTimes times_{};
 };
 
+TEST_F(WaitsTest, UnderAPolicyThatSharesNothingAGpuWithATenantIsTaken) {
+  cluster(1, 1);
+  run({part(0, 100, 4), part(0, 50, 4)}, "exclusive");
+  EXPECT_EQ(waited(WaitReason::Order), 100) << "there is room beside the first";
+  options_.alone = true;
+  run({part(0, 100, 4), part(0, 50, 4)}, "exclusive");
+  EXPECT_EQ(waited(WaitReason::Capacity), 100);
+}
+
 TEST_F(WaitsTest, CapacityThenOrderBehindABlockedHead) {
   // Two GPUs. The second job wants both from 10 s on, while one is taken up to 100 s: capacity. The
   // third could have the other one, and only its turn is in the way: order, from 20 to 100; then
