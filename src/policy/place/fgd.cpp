@@ -211,7 +211,8 @@ void Fgd::look_around(const Trial& trial) const {
   for (std::uint32_t n = 0; n < seen_.size(); ++n) {
     const NodeId node(n);
     Seen& seen = seen_[n];
-    const GpuUse* const now = &trial.use().gpu(trial.cluster().node(node).first_gpu);
+    const NodeSpec& spec = trial.cluster().node(node);
+    const GpuUse* const now = spec.gpus == 0 ? nullptr : &trial.use().gpu(spec.first_gpu);
     if (seen.use == trial.use().node(node) && std::equal(seen.gpus.begin(), seen.gpus.end(), now)) {
       continue;
     }
