@@ -17,9 +17,9 @@ constexpr std::size_t kMostBoxes = 4000;
 
 constexpr const char* kStyle = R"(<style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 1180px; color: #222; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e4e4e4; }
-th:first-child, td:first-child { text-align: left; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 14px; }
+th, td { padding: .25rem .45rem; text-align: right; border-bottom: 1px solid #e4e4e4; }
+th:first-child, td:first-child { text-align: left; white-space: nowrap; }
 td.best { font-weight: 600; color: #2a7a3b; }
 svg { width: 560px; max-width: 100%; margin: 0 12px 18px 0; vertical-align: top; }
 svg.wide { width: 1150px; }
