@@ -139,8 +139,7 @@ struct TextOption {
 constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--share", &MachineArguments::share,
      "What sharing a GPU costs where no pair was measured: free, timeslice, or timeslice:5% lost "
-     "by switching, mps; exclusive: nobody "
-     "shares."},
+     "by switching, mps; exclusive: nobody shares."},
     {"--utilisation", &MachineArguments::utilisation,
      "With mps: how busy a job alone keeps a GPU, where nothing says it."},
     {"--reference-type", &MachineArguments::reference,
