@@ -1,9 +1,12 @@
-// CARMA (itu-rad): when tasks are submitted, by the file that describes each. Two of its tables say
-// what they are: task_files.csv (GPUs, measured peak of memory) and ehsan-summary.csv (run times).
+// CARMA (itu-rad) as published: a shell script that sleeps and submits tasks by the files that
+// describe them, NAME.rad (GPUs, measured peak of memory), and ehsan-summary.csv (run times). Or
+// the same as tables: task,submit_s,task_file in place of the script, and task_files.csv in place
+// of the descriptions.
 //
 // A run time is that of the measured run with the same script and batch size, once for every epoch
 // that the task asks for: the measured ones ran for one, or for what the script does by itself.
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "trace/rows.hpp"
@@ -117,20 +120,109 @@ Expected<Tasks> read_tasks(const Profile& profile, const std::vector<Run>& runs)
   return tasks;
 }
 
+std::string_view without_folders(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+/// Nothing for what is no number from `low` to `high`.
+std::optional<std::int64_t> number(std::string_view text, std::int64_t low, std::int64_t high) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && value >= low && value <= high ? std::optional(value) : std::nullopt;
+}
+
+/// A NAME.rad: the command in its third line, GPUs in its eighth, and MiB in its ninth, which a
+/// task that was not measured lacks.
+Expected<Task> read_description(const Profile& profile, const std::vector<Run>& runs) {
+  const auto lines = names_between(profile.text, '\n');
+  const auto refuse = [&](std::size_t line, std::string_view expected) {
+    return fail(ErrorCode::BadData, profile.name + ":" + std::to_string(line) + ": '" +
+                                        (line <= lines.size() ? shown(lines[line - 1]) : "") +
+                                        "', expected " + std::string(expected));
+  };
+  const auto gpus = lines.size() < 8 ? std::nullopt : number(lines[7], 1, kMostGpus);
+  if (!gpus) return refuse(8, "the number of GPUs of a task");
+  const auto words = names_between(lines[2], ' ');
+  if (words.size() < 2) return refuse(3, "the task's command: python SCRIPT");
+  const std::string script(without_folders(words[1]));
+  const auto peak =
+      lines.size() < 9 ? std::optional<std::int64_t>(0) : number(lines[8], 1, kMostMiB);
+  if (!peak) return refuse(9, "the task's measured peak of memory in MiB");
+  return Task{.gpus = GpuCount(*gpus),
+              .vram = Bytes(*peak << 20),
+              .duration = time_of(runs, script, lines[2]),
+              .script = script};
+}
+
+Expected<Tasks> read_descriptions(const Source& source, const std::vector<Run>& runs) {
+  Tasks tasks;
+  for (const Profile& profile : source.profiles) {
+    if (!profile.name.ends_with(".rad")) continue;
+    auto task = read_description(profile, runs);
+    if (!task) return std::unexpected(task.error());
+    tasks[std::string(without_folders(profile.name))] = std::move(*task);
+  }
+  return tasks;
+}
+
 Expected<Tasks> tasks_of(const Source& source) {
   const auto summary = table(source, "ehsan-summary.csv");
   if (!summary) return std::unexpected(summary.error());
-  const auto files = table(source, "task_files.csv");
-  if (!files) return std::unexpected(files.error());
   const auto runs = read_runs(**summary);
   if (!runs) return std::unexpected(runs.error());
-  return read_tasks(**files, *runs);
+  const auto files = table(source, "task_files.csv");
+  return files ? read_tasks(**files, *runs) : read_descriptions(source, *runs);
 }
 
-}  // namespace
+std::string_view without_end(std::string_view line) {
+  while (line.ends_with(' ') || line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
 
-Expected<Trace> read_carma(const Source& source) {
-  auto csv = Csv::open(source.text, source.file);
+/// `python PATH/submit.py --task PATH/NAME.rad`: NAME.rad; "" for any other line.
+std::string_view submitted(std::string_view line) {
+  constexpr std::string_view before = " --task ";
+  const std::size_t at = line.find(before);
+  if (at == std::string_view::npos || !line.ends_with(".rad")) return {};
+  return without_folders(line.substr(at + before.size()));
+}
+
+/// What separates the script's sleeps: nothing for any other line.
+std::optional<std::int64_t> slept(std::string_view line) {
+  constexpr std::string_view before = "sleep ";
+  if (!line.starts_with(before)) return std::nullopt;
+  return number(line.substr(before.size()), 0, 1'000'000'000);
+}
+
+/// The script as the table of the same arrivals, each in its own line of it, so that messages name
+/// the script's. What is neither a sleep nor a submission is a row that is none.
+Expected<std::string> table_of(const Source& source) {
+  std::string table;
+  std::int64_t now = 0, tasks = 0, line_number = 0;
+  for (std::string_view rest = source.text; !rest.empty(); table += '\n') {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = without_end(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++line_number;
+    if (line.empty() || line.starts_with('#')) continue;
+    if (const auto time = slept(line)) {
+      now = std::min(now + *time, std::int64_t{1} << 40);
+    } else if (const std::string_view task = submitted(line); !task.empty()) {
+      table += std::to_string(tasks++) + "," + std::to_string(now) + "," + std::string(task);
+    } else if (source.bad_rows == BadRows::Skip) {
+      table += '?';
+    } else {
+      return fail(ErrorCode::BadData, std::string(source.file) + ":" + std::to_string(line_number) +
+                                          ": '" + shown(line) +
+                                          "', expected sleep SECONDS or ... --task NAME.rad");
+    }
+  }
+  return table;
+}
+
+Expected<Trace> read_arrivals(const Source& source, std::string_view text, const Layout& layout) {
+  auto csv = Csv::open(text, source.file, layout);
   if (!csv) return std::unexpected(csv.error());
   Columns columns(*csv);
   const std::size_t id = columns.need("task"), submit = columns.need("submit_s");
@@ -141,7 +233,7 @@ Expected<Trace> read_carma(const Source& source) {
   return read_jobs(*csv, source.bad_rows, [&](Row& row) {
     const auto task = tasks->find(row.text(file));
     const bool known = task != tasks->end() && task->second.duration > Duration(0);
-    if (!known) row.refuse(file, "a task in task_files.csv with a run in ehsan-summary.csv");
+    if (!known) row.refuse(file, "a task that is described and has a run in ehsan-summary.csv");
     TraceJob job = whole_gpu_job(row.name(id), known ? task->second.gpus : GpuCount(0));
     job.submit = kStart + row.duration(submit);
     if (known) {
@@ -152,6 +244,23 @@ Expected<Trace> read_carma(const Source& source) {
     }
     return std::optional(std::move(job));
   });
+}
+
+}  // namespace
+
+Expected<Trace> read_carma(const Source& source) {
+  const std::string_view first = source.text.substr(0, source.text.find('\n'));
+  if (first.find("task_file") != std::string_view::npos) {
+    return read_arrivals(source, source.text, {});
+  }
+  const auto table = table_of(source);
+  if (!table) return std::unexpected(table.error());
+  return read_arrivals(source, *table, {.header = {"task", "submit_s", "task_file"}});
+}
+
+bool is_carma(std::string_view line) {
+  line = without_end(line);
+  return slept(line) || !submitted(line).empty();
 }
 
 }  // namespace berth::trace

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kMaxSeconds = 100LL * 366 * 24 * 3600;  // a century; sums stay exact
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::size_t kMostShown = 60;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -58,17 +59,38 @@ void split_at_blanks(std::string_view line, std::vector<std::string_view>& out) 
 
 }  // namespace
 
-std::optional<std::string_view> Csv::line() {
+std::string shown(std::string_view text) {
+  std::string safe;
+  for (const char c : text.substr(0, kMostShown)) {
+    if (c >= ' ' && c <= '~') {
+      safe += c;
+    } else {
+      constexpr std::string_view digits = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char>(c);
+      safe += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
+    }
+  }
+  return text.size() > kMostShown ? safe + "..." : safe;
+}
+
+bool has_lone_return(std::string_view line) {
+  return trimmed(line).find('\r') != std::string_view::npos;
+}
+
+Expected<std::optional<std::string_view>> Csv::line() {
   while (!rest_.empty()) {
     const std::size_t end = rest_.find('\n');
     const std::string_view text = rest_.substr(0, end);
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
     ++line_;
     const std::string_view words = trimmed(text);
+    if (has_lone_return(words)) {
+      return fail(ErrorCode::BadData, place() + ": " + std::string(kLoneReturn));
+    }
     const bool comment = layout_.comment != '\0' && words.starts_with(layout_.comment);
-    if (!words.empty() && !comment) return text;
+    if (!words.empty() && !comment) return std::optional(text);
   }
-  return std::nullopt;
+  return std::optional<std::string_view>();
 }
 
 void Csv::split(std::string_view line, std::vector<std::string_view>& out) const {
@@ -91,10 +113,26 @@ Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layo
   csv.header_ = layout.header;
   if (!csv.header_.empty()) return csv;
   const auto header = csv.line();
-  if (!header) return fail(ErrorCode::BadData, csv.file_ + ": empty, expected a header line");
-  csv.split(*header, csv.header_);
+  if (!header) return std::unexpected(header.error());
+  if (!*header) return fail(ErrorCode::BadData, csv.file_ + ": empty, expected a header line");
+  csv.split(**header, csv.header_);
+  csv.header_line_ = csv.line_;
+  if (auto done = csv.check_header(); !done) return std::unexpected(done.error());
   return csv;
 }
+
+/// Which of two columns of one name is meant, nobody can say.
+Expected<void> Csv::check_header() const {
+  std::vector<std::string_view> names = header_;
+  std::ranges::sort(names);
+  std::erase(names, "");  // columns without a name are never looked for
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice == names.end()) return {};
+  return fail(ErrorCode::BadData,
+              place() + ": column '" + shown(*twice) + "' is in the header twice");
+}
+
+std::string Csv::place() const { return file_ + ":" + std::to_string(line_); }
 
 std::optional<std::size_t> Csv::find(std::string_view name) const {
   const auto found = std::ranges::find(header_, name);
@@ -104,24 +142,23 @@ std::optional<std::size_t> Csv::find(std::string_view name) const {
 
 Expected<std::size_t> Csv::column(std::string_view name) const {
   if (const auto found = find(name)) return *found;
-  return fail(ErrorCode::BadData,
-              file_ + ":1: no column '" + std::string(name) + "' in the header");
+  return fail(ErrorCode::BadData, file_ + ":" + std::to_string(header_line_) + ": no column '" +
+                                      std::string(name) + "' in the header");
 }
 
 Expected<bool> Csv::next() {
   const auto text = line();
-  if (!text) return false;
-  split(*text, fields_);
+  if (!text) return std::unexpected(text.error());
+  if (!*text) return false;
+  split(**text, fields_);
   if (fields_.size() == header_.size()) return true;
-  return fail(ErrorCode::BadData, file_ + ":" + std::to_string(line_) + ": " +
-                                      std::to_string(fields_.size()) + " fields, expected " +
-                                      std::to_string(header_.size()));
+  return fail(ErrorCode::BadData, place() + ": " + std::to_string(fields_.size()) +
+                                      " fields, expected " + std::to_string(header_.size()));
 }
 
 Error Csv::error(std::size_t column, std::string_view expected) const {
-  return {ErrorCode::BadData,
-          file_ + ":" + std::to_string(line_) + ": column '" + std::string(header_[column]) +
-              "': '" + std::string(fields_[column]) + "', expected " + std::string(expected)};
+  return {ErrorCode::BadData, place() + ": column '" + shown(header_[column]) + "': '" +
+                                  shown(fields_[column]) + "', expected " + std::string(expected)};
 }
 
 Expected<std::int64_t> Csv::integer(std::size_t column, std::int64_t low, std::int64_t high) const {

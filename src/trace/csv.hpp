@@ -1,6 +1,7 @@
 // Files of rows and columns, and errors that name file, line, column and value.
 //
-// For the plain files of trace repositories: no quoting; LF or CR LF; blank lines are skipped.
+// For the plain files of trace repositories: no quoting; LF or CR LF; blank lines are skipped. A
+// carriage return alone does not end a line, and none may stand inside one.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,20 @@ struct Layout {
   std::vector<std::string_view> header = {};  ///< The columns; none: the first line names them.
 };
 
+/// A text from a file as messages show it: 60 bytes of it at most and then `...`, and what is not
+/// printable ASCII as `\\x00`, since a terminal may obey it.
+std::string shown(std::string_view text);
+
+/// True if lines end in a carriage return alone, or one stands inside a line. Requires: no line
+/// feed in the text.
+bool has_lone_return(std::string_view line);
+inline constexpr std::string_view kLoneReturn =
+    "a carriage return inside the line; lines must end in LF or CR LF";
+
 class Csv {
  public:
-  /// Takes the first line as header unless the layout has one. Errors: BadData if there is none.
+  /// Takes the first line as header unless the layout has one. Errors: BadData if there is none, or
+  /// if it names a column twice.
   static Expected<Csv> open(std::string_view text, std::string_view file,
                             const Layout& layout = {});
 
@@ -56,15 +68,22 @@ class Csv {
   Error error(std::size_t column, std::string_view expected) const;
 
   std::string_view file() const { return file_; }
+  /// Of the row, or of the header before the first row; from 1.
+  std::size_t line_number() const { return line_; }
+  /// `file:line`.
+  std::string place() const;
 
  private:
-  std::optional<std::string_view> line();
+  /// The next line that is not blank and no comment; nothing at the end. Errors: BadData.
+  Expected<std::optional<std::string_view>> line();
+  Expected<void> check_header() const;
   void split(std::string_view line, std::vector<std::string_view>& out) const;
 
   std::string_view rest_;
   std::string file_;
   Layout layout_;
   std::size_t line_ = 0;
+  std::size_t header_line_ = 1;
   std::vector<std::string_view> header_;
   std::vector<std::string_view> fields_;
 };

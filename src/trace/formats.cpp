@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "trace/csv.hpp"
+
 namespace berth::trace {
 
 namespace {
@@ -22,7 +24,8 @@ constexpr auto kFormats = std::to_array<Format>({
     {"sia", "Pollux's and Sia's workloads, with --profiles FOLDER", "num_replicas", read_sia},
     {"chronus", "Chronus's jobs with deadlines, times in minutes", "expect_time_list",
      read_chronus},
-    {"carma", "CARMA's arrivals, with --profiles FOLDER", "task_file", read_carma},
+    {"carma", "CARMA's scripts of arrivals, with --profiles FOLDER", "task_file", read_carma,
+     nullptr, is_carma},
     {"swf", "the Standard Workload Format, processors as GPUs", "", read_swf, write_swf, is_swf},
     {"sacct", "what Slurm's `sacct -P` prints", "JobID JobIDRaw", read_sacct},
     {"tiresias", "the Tiresias simulator's jobs", "submit_time", read_tiresias, write_tiresias},
@@ -64,6 +67,13 @@ std::string_view first_line(std::string_view text) {
   return text.substr(from, text.find('\n', from) - from);
 }
 
+/// What is wrong with a file whatever its format is.
+std::optional<Error> check_first_line(std::string_view line, std::string_view file) {
+  if (line.empty()) return Error{ErrorCode::BadData, std::string(file) + ": is empty"};
+  if (!has_lone_return(line)) return std::nullopt;
+  return Error{ErrorCode::BadData, std::string(file) + ":1: " + std::string(kLoneReturn)};
+}
+
 }  // namespace
 
 std::span<const Format> formats() { return kFormats; }
@@ -77,6 +87,7 @@ Expected<const Format*> find_format(std::string_view name) {
 
 Expected<const Format*> guess_format(std::string_view text, std::string_view file) {
   const std::string_view line = first_line(text);
+  if (auto wrong = check_first_line(line, file)) return std::unexpected(*std::move(wrong));
   const auto* const found = std::ranges::find_if(kFormats, [&](const Format& format) {
     return is_marked(line, format.marks) || (format.tells != nullptr && format.tells(line));
   });
@@ -94,6 +105,7 @@ Expected<Trace> read(std::string_view format, std::string_view text, std::string
 
 Expected<Cluster> read_cluster(std::string_view text, std::string_view file) {
   const std::string_view line = first_line(text);
+  if (auto wrong = check_first_line(line, file)) return std::unexpected(*std::move(wrong));
   if (has_field(line, "num_switch")) return read_tiresias_cluster(text, file);
   if (has_field(line, "machineId")) return read_philly_machines(text, file);
   if (has_field(line, "cpu_milli")) return read_openb_nodes(text, file);

@@ -71,6 +71,7 @@ std::string write_tiresias(const Trace& trace);
 std::string write_swf(const Trace& trace);
 std::string write_native(const Trace& trace);
 
+bool is_carma(std::string_view line);
 bool is_gavel(std::string_view line);
 bool is_swf(std::string_view line);
 

@@ -94,16 +94,25 @@ struct GavelColumns {
   std::optional<std::size_t> duration;
 };
 
-Duration run_time(Row& row, const GavelColumns& columns, const Throughputs& throughputs,
-                  GpuCount gpus) {
+/// Rows whose job type has no throughput. Published traces have many of them, so that the first
+/// alone would say too little: the refusal waits for the end and says how many there are.
+struct WithoutRate {
+  std::size_t count = 0;
+  std::string first;
+
+  Error error(std::size_t jobs, const Source& source) const {
+    return {ErrorCode::BadData, first + "; " + std::to_string(count) + " of " +
+                                    std::to_string(jobs) + " jobs in " + std::string(source.file) +
+                                    " have none, --lenient skips them"};
+  }
+};
+
+/// Nothing where the job type has no throughput.
+std::optional<Duration> run_time(Row& row, const GavelColumns& columns,
+                                 const Throughputs& throughputs, GpuCount gpus) {
   if (columns.duration) return row.duration(*columns.duration);
   const std::int64_t steps = row.integer(columns.steps, 0, kMostSteps);
-  const auto time = throughputs.time_of(row.text(columns.type), gpus, steps);
-  if (!time) {
-    row.refuse(columns.type, "a job type with a throughput on " + throughputs.type() +
-                                 " at scale factor " + std::to_string(gpus.raw()));
-  }
-  return time.value_or(Duration(0));
+  return throughputs.time_of(row.text(columns.type), gpus, steps);
 }
 
 }  // namespace
@@ -127,13 +136,24 @@ Expected<Trace> read_gavel(const Source& source) {
   if (!columns.duration) throughputs = Throughputs::read(source);
   if (!throughputs) return std::unexpected(throughputs.error());
   std::size_t number = 0;
-  return read_jobs(*csv, source.bad_rows, [&](Row& row) {
+  WithoutRate without;
+  auto trace = read_jobs(*csv, source.bad_rows, [&](Row& row) {
     TraceJob job = whole_gpu_job(std::to_string(++number), row.gpus(columns.gpus));
+    const GpuCount gpus = job.spec.request.gpu.count;
     job.submit = kStart + row.duration(columns.arrival);
-    job.duration = run_time(row, columns, *throughputs, job.spec.request.gpu.count);
+    const auto time = run_time(row, columns, *throughputs, gpus);
+    job.duration = time.value_or(Duration(0));
     job.model = row.text(columns.type);
+    if (time || row.error()) return std::optional(std::move(job));
+    const std::string expected = "a job type with a throughput on " + throughputs->type() +
+                                 " at scale factor " + std::to_string(gpus.raw());
+    if (source.bad_rows == BadRows::Skip) row.refuse(columns.type, expected);
+    if (without.count++ == 0) without.first = csv->error(columns.type, expected).message;
     return std::optional(std::move(job));
   });
+  const bool refused = source.bad_rows == BadRows::Refuse && without.count > 0;
+  if (trace && refused) return std::unexpected(without.error(trace->jobs.size(), source));
+  return trace;
 }
 
 bool is_gavel(std::string_view line) { return layout_of(line).has_value(); }

@@ -8,7 +8,7 @@
 namespace berth::trace {
 
 /// The most jobs of a generated trace.
-inline constexpr std::int64_t kMostGenerated = 10'000'000;
+inline constexpr std::int64_t kMostGenerated{kMostJobs};
 
 /// Jobs as Microsoft's Philly cluster had them: sizes, run times, groups, and arrivals by the hour
 /// of the day and the day of the week. doc/traces.md says what it was fitted to and how well.

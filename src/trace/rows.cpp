@@ -53,8 +53,11 @@ T Row::value_of(Expected<T> value) {
 }
 
 std::string Row::name(std::size_t column) {
-  if (csv_.field(column).empty()) refuse(column, "a name");
-  return std::string(csv_.field(column));
+  const std::string_view text = csv_.field(column);
+  const bool controls = std::ranges::any_of(text, [](char c) { return c >= 0 && c < ' '; });
+  if (controls) refuse(column, "a name without control characters");
+  if (text.empty()) refuse(column, "a name");
+  return std::string(text);
 }
 
 std::int64_t Row::integer(std::size_t column, std::int64_t low, std::int64_t high) {
@@ -86,17 +89,49 @@ void number_users(Trace& trace) {
   }
 }
 
+namespace {
+
+/// So that 9 comes before 10: numbered jobs, the most usual, then come in order.
+struct ShorterFirst {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  }
+};
+
+/// The line on which each job stands: a name is a job's own.
+class NamesSeen {
+ public:
+  std::optional<Error> add(const TraceJob& job, const Csv& csv) {
+    const std::size_t before = lines_.size();
+    const auto first = lines_.try_emplace(lines_.end(), job.name, csv.line_number());
+    if (lines_.size() > before) return std::nullopt;
+    return Error{ErrorCode::BadData, csv.place() + ": job '" + shown(job.name) +
+                                         "' stands in line " + std::to_string(first->second) +
+                                         " already"};
+  }
+
+ private:
+  std::map<std::string, std::size_t, ShorterFirst> lines_;
+};
+
+}  // namespace
+
 Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of) {
   Trace trace;
+  NamesSeen names;
   for (;;) {
     auto more = csv.next();
     if (more && !*more) break;
     Row row(csv);
     auto job = more ? job_of(row) : std::optional<TraceJob>();
-    const std::optional<Error> error = more ? row.error() : std::move(more.error());
+    std::optional<Error> error = more ? row.error() : std::move(more.error());
+    if (!error && job) error = names.add(*job, csv);
     if (error && bad_rows == BadRows::Refuse) return std::unexpected(*error);
     if (error) {
       if (trace.skipped++ == 0) trace.first_skipped = error->message;
+    } else if (job && trace.jobs.size() == kMostJobs) {
+      return fail(ErrorCode::BadData,
+                  csv.place() + ": more than " + std::to_string(kMostJobs) + " jobs");
     } else if (job) {
       trace.jobs.push_back(std::move(*job));
     } else {

@@ -41,7 +41,7 @@ class Row {
   std::string_view text(std::size_t column) const { return csv_.field(column); }
   /// "" where there is no such column.
   std::string_view text(std::optional<std::size_t> column) const;
-  std::string name(std::size_t column);  ///< Not empty.
+  std::string name(std::size_t column);  ///< Not empty, no control characters.
   std::int64_t integer(std::size_t column, std::int64_t low, std::int64_t high);
   std::int64_t millionths(std::size_t column, std::int64_t most);
   GpuCount gpus(std::size_t column, std::int64_t least = 1);
@@ -61,8 +61,9 @@ class Row {
 /// A row's job; nothing for a row that is none by the format's own rules.
 using JobOf = std::function<std::optional<TraceJob>(Row&)>;
 
-/// Every row as a job, by submit time, with users numbered. Errors: BadData for the first bad row
-/// unless they are skipped.
+/// Every row as a job, by submit time, with users numbered. A row whose job stands in one before it
+/// is a bad one. Errors: BadData for the first bad row unless they are skipped; for more than
+/// kMostJobs.
 Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of);
 
 /// Numbers users from 1 as they appear.

@@ -1,8 +1,10 @@
 // What `sacct -P` prints of Slurm's accounting: fields between bars, named by the first line.
 //
 // A job needs JobID, Submit and a run time, as ElapsedRaw, Elapsed or Start and End; GPUs come from
-// AllocTRES or ReqTRES. Steps of jobs (`17.batch`) and jobs that never ran are left out.
+// AllocTRES or ReqTRES. Steps of jobs (`17.batch`), jobs that never ran, and jobs that have not
+// ended are left out: what a running job took so far is not its run time.
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "trace/rows.hpp"
@@ -83,6 +85,7 @@ struct SacctColumns {
         requested(columns.find("ReqTRES")),
         elapsed_raw(columns.find("ElapsedRaw")),
         elapsed(columns.find("Elapsed")),
+        state(columns.find("State")),
         start(columns.find("Start")),
         end(columns.find("End")),
         limit(columns.find("Timelimit")),
@@ -93,9 +96,40 @@ struct SacctColumns {
   }
 
   std::size_t id, submit;
-  std::optional<std::size_t> allocated, requested, elapsed_raw, elapsed, start, end, limit;
-  std::optional<std::size_t> user, name;
+  std::optional<std::size_t> allocated, requested, elapsed_raw, elapsed, state, start, end;
+  std::optional<std::size_t> limit, user, name;
 };
+
+/// Slurm's words for jobs that have ended, and for those that have not; `CANCELLED by 1000` too.
+constexpr auto kEnded = std::to_array<std::string_view>(
+    {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED",
+     "BOOT_FAIL", "DEADLINE", "REVOKED", "LAUNCH_FAILED"});
+constexpr auto kGoesOn = std::to_array<std::string_view>(
+    {"RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "CONFIGURING", "COMPLETING",
+     "STOPPED", "SIGNALING", "STAGE_OUT", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"});
+
+/// By its state, or where that is not said by its end.
+bool has_ended(Row& row, const SacctColumns& columns) {
+  if (!columns.state) return row.text(columns.end) != "Unknown";
+  const std::string_view text = row.text(*columns.state);
+  const std::string_view word = text.substr(0, text.find(' '));
+  const bool ended = std::ranges::find(kEnded, word) != kEnded.end();
+  if (!ended && std::ranges::find(kGoesOn, word) == kGoesOn.end()) {
+    row.refuse(*columns.state, "a state of Slurm's such as COMPLETED or RUNNING");
+  }
+  return ended;
+}
+
+/// Nothing, and Slurm's words for none, are no limit.
+Duration time_limit(Row& row, const SacctColumns& columns) {
+  const std::string_view text = row.text(columns.limit);
+  if (text.empty() || text == "UNLIMITED" || text == "Partition_Limit") return kForever;
+  const auto limit = clock_time(text);
+  if (!limit) {
+    row.refuse(*columns.limit, "a time such as 1-02:03:04, UNLIMITED or Partition_Limit");
+  }
+  return limit.value_or(kForever);
+}
 
 /// Nothing for a job that has not run.
 std::optional<Duration> run_time(Row& row, const SacctColumns& columns) {
@@ -118,8 +152,18 @@ std::size_t resources(const Row& row, const SacctColumns& columns) {
   return got || !columns.requested ? *columns.allocated : *columns.requested;
 }
 
+/// `cpu=8,mem=64G`: every word a name and what there is of it.
+bool is_list(std::string_view list) {
+  const auto words = names_between(list, ',');
+  return std::ranges::all_of(words, [](const std::string& word) {
+    const std::size_t equals = word.find('=');
+    return equals != 0 && equals != std::string::npos;
+  });
+}
+
 void read_resources(Row& row, std::size_t column, TraceJob& job) {
   const std::string_view list = row.text(column);
+  if (!is_list(list)) row.refuse(column, "a list such as cpu=8,gres/gpu=2,mem=64G");
   const auto cores = value_in(list, "cpu");
   const auto host = value_in(list, "mem");
   const auto cpu = cores ? whole_number(*cores) : std::nullopt;
@@ -153,9 +197,14 @@ Expected<Trace> read_sacct(const Source& source) {
   Columns find(*csv);
   const SacctColumns columns(find);
   if (find.error()) return std::unexpected(*find.error());
+  std::size_t unfinished = 0;
   auto trace = read_jobs(*csv, source.bad_rows, [&](Row& row) -> std::optional<TraceJob> {
     const std::string id = row.name(columns.id);
     if (id.find('.') != std::string::npos) return std::nullopt;
+    if (!has_ended(row, columns)) {
+      unfinished += row.error() ? 0 : 1;
+      return std::nullopt;
+    }
     const auto ran = run_time(row, columns);
     if (!ran || *ran == Duration(0)) return std::nullopt;
     const std::size_t list = resources(row, columns);
@@ -167,10 +216,12 @@ Expected<Trace> read_sacct(const Source& source) {
     job.duration = *ran;
     job.user = row.text(columns.user);
     job.model = row.text(columns.name);
-    job.spec.time_limit = clock_time(row.text(columns.limit)).value_or(kForever);
+    job.spec.time_limit = time_limit(row, columns);
     return job;
   });
-  if (trace) start_at_origin(*trace);
+  if (!trace) return trace;
+  trace->unfinished = unfinished;
+  start_at_origin(*trace);
   return trace;
 }
 

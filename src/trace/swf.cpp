@@ -1,7 +1,8 @@
 // The Standard Workload Format (Feitelson): eighteen numbers to a line, -1 for what is not known,
 // comments after a semicolon. Its processors are read, and written, as GPUs.
 //
-// Jobs without a run time or processors never ran, and are left out.
+// Jobs without a run time or processors never ran, and are left out, as are the parts of jobs that
+// ran in several.
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -16,6 +17,7 @@ enum Field : std::size_t {
   kAllocated,
   kRequested = 7,
   kTimeLimit = 8,
+  kStatus = 10,
   kUser = 11,
   kExecutable = 13,
   kPreceding = 16,
@@ -35,8 +37,14 @@ constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
 bool is_known(const Row& row, std::size_t field) { return !row.text(field).starts_with('-'); }
 
+/// A job that was swapped out has a line of its own and others, under its number, for its parts.
+bool is_part_of_job(const Row& row) {
+  const std::string_view status = row.text(kStatus);
+  return status == "2" || status == "3" || status == "4";
+}
+
 std::optional<TraceJob> job_of(Row& row) {
-  if (!is_known(row, kRunTime)) return std::nullopt;
+  if (!is_known(row, kRunTime) || is_part_of_job(row)) return std::nullopt;
   const std::size_t processors = is_known(row, kAllocated) ? kAllocated : kRequested;
   const std::int64_t gpus = row.integer(processors, -1, kMostGpus);
   if (gpus < 1 && !row.error()) return std::nullopt;

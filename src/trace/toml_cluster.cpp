@@ -94,7 +94,7 @@ std::string place_of(const toml::node& node, std::string_view file) {
 Expected<NodeKind> kind_of(const toml::table& table, std::string_view file) {
   NodeKind kind;
   for (const auto& [name, node] : table) {
-    const std::string where = place_of(node, file) + ": " + std::string(name.str());
+    const std::string where = place_of(node, file) + ": " + shown(name.str());
     const auto* const key = std::ranges::find(kKeys, name.str(), &Key::name);
     if (key == kKeys.end()) {
       return fail(ErrorCode::BadData, where + ": unknown key; there is: " + known_keys());
@@ -148,7 +148,7 @@ Expected<Cluster> read_toml_cluster(std::string_view text, std::string_view file
   const toml::table& table = parsed.table();
   for (const auto& [name, node] : table) {
     if (name.str() == "node") continue;
-    return fail(ErrorCode::BadData, place_of(node, file) + ": " + std::string(name.str()) +
+    return fail(ErrorCode::BadData, place_of(node, file) + ": " + shown(name.str()) +
                                         ": unknown key; there is: [[node]]");
   }
   const toml::array* const nodes = table["node"].as_array();

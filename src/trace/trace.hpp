@@ -13,6 +13,8 @@
 
 namespace berth::trace {
 
+class Speeds;
+
 struct TraceJob {
   std::string name;      ///< Its id in the file.
   Instant submit;        ///< On the file's own clock.
@@ -30,10 +32,14 @@ struct TraceJob {
 /// order; 0 is for jobs that name none.
 struct Trace {
   std::vector<TraceJob> jobs;
-  std::size_t left_out = 0;  ///< Rows that are no jobs by the format's own rules: doc/traces.md.
-  std::size_t skipped = 0;   ///< Bad rows, where they are skipped.
+  std::size_t left_out = 0;    ///< Rows that are no jobs by the format's own rules: doc/traces.md.
+  std::size_t unfinished = 0;  ///< Of those: jobs that have not ended yet.
+  std::size_t skipped = 0;     ///< Bad rows, where they are skipped.
   std::string first_skipped = {};  ///< What was wrong with the first of them.
 };
+
+/// The most jobs of one trace: so many fit the memory of most machines.
+inline constexpr std::size_t kMostJobs = 10'000'000;
 
 /// Memory of a job that shares a GPU in a trace that does not say how much: so little that only the
 /// compute share decides.
@@ -42,6 +48,11 @@ inline constexpr Bytes kUnstated{std::int64_t{1} << 20};
 /// Turns the names of GPU types into this cluster's. A job keeps those the cluster has; one that
 /// accepts none of them can never start. Errors: Conflict if the cluster has 64 types.
 Expected<void> accept_types(Trace& trace, const Cluster& cluster);
+
+/// Takes from each job the types of this cluster on which these speeds say that it cannot run; one
+/// that has none left can never start. Requires: accept_types() was called. Returns: how many jobs
+/// lost a type.
+std::size_t keep_off_types(Trace& trace, const Cluster& cluster, const Speeds& speeds);
 
 /// Reads a trace in a format of formats.hpp from `text`; `file` is for messages only.
 /// Errors: NotFound for an unknown format; BadData naming file, line, column, value and what was

@@ -1,6 +1,7 @@
 // Goal: no bytes make the readers of traces, clusters and profiles crash, hang or read outside
 // their input, and what is written is read again.
-// Method: the first byte chooses the reader; a zero byte ends the file, after it comes its profile.
+// Method: the first byte chooses the reader; a zero byte ends the file, after it comes its profile,
+// and after one more the description of a task.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +21,18 @@ using namespace berth::trace;
 
 constexpr std::size_t kMostUnpacked = std::size_t{1} << 20;
 
-/// The same text under every name that a reader looks for.
+/// The same text under every name that a reader looks for; a description is in place of a table of
+/// tasks.
 std::vector<Profile> profiles_of(std::string_view text) {
+  const std::size_t end = std::min(text.find('\0'), text.size());
+  const std::string_view table = text.substr(0, end);
   std::vector<Profile> profiles;
   for (const char* name : {"throughputs.json", "a/validation-1.csv", "a/placements.csv",
-                           "a/scalability.csv", "task_files.csv", "ehsan-summary.csv"}) {
-    profiles.push_back({name, std::string(text)});
+                           "a/scalability.csv", "ehsan-summary.csv"}) {
+    profiles.push_back({name, std::string(table)});
   }
+  profiles.push_back(end == text.size() ? Profile{"task_files.csv", std::string(table)}
+                                        : Profile{"x.rad", std::string(text.substr(end + 1))});
   return profiles;
 }
 

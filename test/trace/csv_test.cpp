@@ -42,6 +42,34 @@ TEST(Csv, NamesWhatTheHeaderLacks) {
             "f.csv:1: no column 'c' in the header");
 }
 
+TEST(Csv, AColumnIsInTheHeaderOnce) {
+  EXPECT_EQ(Csv::open("\n a,b, a\n", "f.csv").error().message,
+            "f.csv:2: column 'a' is in the header twice");
+  EXPECT_TRUE(Csv::open(",a,\n", "f.csv")) << "columns without a name are never looked for";
+}
+
+TEST(Csv, ACarriageReturnAloneEndsNoLine) {
+  const std::string why = "a carriage return inside the line; lines must end in LF or CR LF";
+  EXPECT_EQ(Csv::open("a,b\r1,2\r", "f.csv").error().message, "f.csv:1: " + why);
+  auto csv = Csv::open("a,b\r\r\n1,2\r3,4\n5,6\r\n", "f.csv");
+  ASSERT_TRUE(csv) << csv.error().message;
+  EXPECT_EQ(csv->next().error().message, "f.csv:2: " + why);
+  EXPECT_TRUE(csv->next().value_or(false)) << "the row after it can still be read";
+  auto comment =
+      Csv::open("; c\r1 2\r", "f.swf", {.separator = ' ', .comment = ';', .header = {"a"}});
+  EXPECT_EQ(comment->next().error().message, "f.swf:1: " + why);
+}
+
+TEST(Csv, MessagesShowTheBeginningOfAValueAndNoControls) {
+  EXPECT_EQ(
+      not_an_integer(std::string(1'000'000, 'x')),
+      "f.csv:2: column 'b': '" + std::string(60, 'x') + "...', expected an integer from -5 to 5");
+  EXPECT_EQ(not_an_integer(std::string("\x1b[2J\0\xc3\xa9", 7)),
+            "f.csv:2: column 'b': '\\x1b[2J\\x00\\xc3\\xa9', expected an integer from -5 to 5");
+  EXPECT_EQ(shown(std::string(60, 'x')), std::string(60, 'x'));
+  EXPECT_EQ(shown("a\x7f"), "a\\x7f");
+}
+
 TEST(Csv, CountsFieldsAndLines) {
   auto csv = Csv::open("a,b\n\n1,2\n1,2,3\n", "f.csv");
   EXPECT_TRUE(csv->next().value_or(false));

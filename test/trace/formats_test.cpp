@@ -51,13 +51,41 @@ TEST(Formats, AreToldByTheFirstLine) {
 }
 
 TEST(Formats, AnUnknownLineNamesThem) {
-  for (const char* text : {"", "\n\n", "a,b,c\n", "job_idx,num_gpuses\n", "{}", "xsubmit_time\n"}) {
+  for (const char* text : {"a,b,c\n", "job_idx,num_gpuses\n", "{}", "xsubmit_time\n"}) {
     const auto format = guess_format(text, "t.csv");
     ASSERT_FALSE(format) << text;
     EXPECT_THAT(
         format.error().message,
         HasSubstr("t.csv:1: the line is the header of no trace format; there are: berth, "));
   }
+}
+
+TEST(Formats, AnEmptyFileAndOneOfAnotherLineEndAreSaidToBeThat) {
+  for (const char* text : {"", "\n\n", " \r\r"}) {
+    EXPECT_EQ(guess_format(text, "t.csv").error().message, "t.csv: is empty");
+    EXPECT_EQ(read_cluster(text, "c.csv").error().message, "c.csv: is empty");
+  }
+  for (const auto& [name, line] : kFirstLines) {
+    const std::string bare = line.ends_with('\r') ? line : line + "\r";
+    const auto format = guess_format(bare + "1,2,3\r", "t.csv");
+    ASSERT_FALSE(format) << name;
+    EXPECT_EQ(format.error().message,
+              "t.csv:1: a carriage return inside the line; lines must end in LF or CR LF");
+    const auto read = (*find_format(name))->read({.text = bare + "1,2,3\r", .file = "t"});
+    EXPECT_FALSE(read) << name << " named by --format";
+  }
+}
+
+TEST(Formats, AJobStandsOnce) {
+  const std::string text =
+      "job,submit_seconds,duration_seconds,gpus\na,0,1,1\nb,0,1,1\na,5,1,1\n\x01,0,1,1\n";
+  const auto refused = read_native({.text = text, .file = "t"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "t:4: job 'a' stands in line 2 already");
+  const auto skipped = read_native({.text = text, .file = "t", .bad_rows = BadRows::Skip});
+  ASSERT_TRUE(skipped);
+  EXPECT_EQ(skipped->jobs.size(), 2U);
+  EXPECT_EQ(skipped->skipped, 2U) << "and one is named by a control character";
 }
 
 TEST(Formats, AreFoundByName) {

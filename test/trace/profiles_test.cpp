@@ -9,6 +9,7 @@
 namespace berth::trace {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string error_of(const Expected<Trace>& trace) {
@@ -73,8 +74,11 @@ TEST(Gavel, NamesWhatIsMissingOrWrong) {
   for (const char* type : {"Slow", "Odd", "Unheard of"}) {
     EXPECT_EQ(error_of(gavel(std::string(type) + "\tc\t-n\t1\t1000\t0\t1\n")),
               "g.trace:1: column 'job type': '" + std::string(type) +
-                  "', expected a job type with a throughput on v100 at scale factor 1");
+                  "', expected a job type with a throughput on v100 at scale factor 1; 1 of 1 jobs "
+                  "in g.trace have none, --lenient skips them");
   }
+  EXPECT_THAT(error_of(gavel(row + "Slow\tc\t-n\t1\t9\t0\t1\nSlow\tc\t-n\t1\t9\t0\t1\n")),
+              AllOf(HasSubstr("g.trace:2: column 'job type': 'Slow'"), HasSubstr("; 2 of 3 jobs")));
   EXPECT_THAT(error_of(gavel(row + "Net (batch size 8)\tc\t-n\t1\tx\t0\t1\n")),
               HasSubstr("g.trace:2: column 'total steps': 'x'"));
   const std::vector<Profile> bad = {{"b.json", "{\"v100\": ["}};
@@ -236,11 +240,64 @@ TEST(Carma, TasksHaveMeasuredMemoryAndRunTimes) {
 }
 
 TEST(Carma, NamesWhatIsMissing) {
-  const std::string wanted = "expected a task in task_files.csv with a run in ehsan-summary.csv";
+  const std::string wanted = "expected a task that is described and has a run in ehsan-summary.csv";
   EXPECT_EQ(error_of(carma("0,0,x.rad\n")), "a.csv:2: column 'task_file': 'x.rad', " + wanted);
   EXPECT_THAT(error_of(carma("0,0,never.rad\n")), HasSubstr(wanted));
   EXPECT_EQ(error_of(read_carma({.text = "task,submit_s,task_file\n", .file = "a.csv"})),
             "a.csv: has no run times: --profiles names the folder with ehsan-summary.csv");
+}
+
+constexpr auto kSmallTask =
+    "# a comment\nconda activate tf\n"
+    "python /srv/workloads/net.py --batch_size 32 --epochs 20\nnet.model\nset\n32\nexclusive\n"
+    "2\n600\n1.5\n40000\n8000";
+
+Expected<Trace> carma_script(const std::string& text, const std::string& small = kSmallTask,
+                             BadRows bad_rows = BadRows::Refuse) {
+  const std::vector<Profile> profiles = {
+      {"small_1.rad", small},
+      {"free.rad", "# c\nconda\npython /srv/alone.py\nm\ns\n8\nexclusive\n1\n"},
+      kCarma[1]};
+  return read_carma({.text = text, .file = "t1.sh", .bad_rows = bad_rows, .profiles = profiles});
+}
+
+TEST(Carma, ReadsTheScriptsAndDescriptionsThatArePublished) {
+  const std::string text =
+      "sleep 0\r\npython /srv/src/submit.py --task /srv/workloads/small_1.rad\n"
+      "# a comment\n\nsleep 31\nsleep 4\npython src/submit.py --task workloads/free.rad";
+  ASSERT_TRUE(guess_format(text, "t1.sh"));
+  EXPECT_EQ((*guess_format(text, "t1.sh"))->name, "carma");
+  EXPECT_EQ((*guess_format("python submit.py --task a.rad\n", "t"))->name, "carma");
+  const auto trace = carma_script(text);
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->jobs.size(), 2U);
+  EXPECT_EQ(trace->jobs[0].submit, kStart);
+  EXPECT_EQ(trace->jobs[0].duration, seconds(210)) << "20 epochs of 10.5 s";
+  EXPECT_EQ(trace->jobs[0].model, "net.py");
+  EXPECT_EQ(trace->jobs[0].spec.request.gpu.count, GpuCount(2));
+  EXPECT_EQ(trace->jobs[0].spec.request.gpu.vram, Bytes(std::int64_t{600} << 20));
+  EXPECT_EQ(trace->jobs[1].submit, kStart + seconds(35));
+  EXPECT_EQ(trace->jobs[1].spec.request.gpu.sharing, Sharing::Alone) << "memory not measured";
+}
+
+TEST(Carma, NamesTheLineOfAScript) {
+  const std::string good = "sleep 1\npython submit.py --task w/free.rad\n";
+  EXPECT_EQ(error_of(carma_script(good + "\nrm -rf x\n")),
+            "t1.sh:4: 'rm -rf x', expected sleep SECONDS or ... --task NAME.rad");
+  EXPECT_EQ(error_of(carma_script(good + "sleep 5m\n")),
+            "t1.sh:3: 'sleep 5m', expected sleep SECONDS or ... --task NAME.rad");
+  EXPECT_EQ(error_of(carma_script(good + "python submit.py --task w/x.rad\n")),
+            "t1.sh:3: column 'task_file': 'x.rad', expected a task that is described and has a run "
+            "in ehsan-summary.csv");
+  const auto lenient = carma_script(good + "rm -rf x\n", kSmallTask, BadRows::Skip);
+  ASSERT_TRUE(lenient) << lenient.error().message;
+  EXPECT_EQ(lenient->skipped, 1U);
+  EXPECT_EQ(error_of(carma_script(good, "one\n")),
+            "small_1.rad:8: '', expected the number of GPUs of a task");
+  EXPECT_EQ(error_of(carma_script(good, "1\n2\n3\n4\n5\n6\n7\n1\n")),
+            "small_1.rad:3: '3', expected the task's command: python SCRIPT");
+  EXPECT_EQ(error_of(carma_script(good, "1\n2\npython x.py\n4\n5\n6\n7\n1\nmany\n")),
+            "small_1.rad:9: 'many', expected the task's measured peak of memory in MiB");
 }
 
 TEST(PublishedCarma, Arrivals) {

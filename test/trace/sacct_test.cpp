@@ -72,6 +72,47 @@ TEST(Sacct, WhatWasGotCountsBeforeWhatWasAsked) {
   EXPECT_EQ(trace->left_out, 1U) << "it never ran";
 }
 
+TEST(Sacct, JobsThatHaveNotEndedAreCounted) {
+  const auto trace = sacct(
+      "JobID|Submit|ElapsedRaw|AllocTRES|State\n"
+      "1|2024-03-01T00:00:00|5|gres/gpu=1|COMPLETED\n"
+      "2|2024-03-01T00:00:00|5|gres/gpu=1|CANCELLED by 1000\n"
+      "3|2024-03-01T00:00:00|5|gres/gpu=1|OUT_OF_MEMORY\n"
+      "4|2024-03-01T00:00:00|5|gres/gpu=1|RUNNING\n"
+      "4.batch|2024-03-01T00:00:00|5|gres/gpu=1|RUNNING\n"
+      "5|2024-03-01T00:00:00|0|gres/gpu=1|PENDING\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->jobs.size(), 3U);
+  EXPECT_EQ(trace->left_out, 3U);
+  EXPECT_EQ(trace->unfinished, 2U);
+  const auto ends = sacct(
+      "JobID|Submit|ElapsedRaw|AllocTRES|End\n"
+      "1|2024-03-01T00:00:00|5|gres/gpu=1|Unknown\n"
+      "2|2024-03-01T00:00:00|5|gres/gpu=1|2024-03-01T00:00:05\n");
+  ASSERT_TRUE(ends) << ends.error().message;
+  EXPECT_EQ(ends->jobs.size(), 1U);
+  EXPECT_EQ(ends->unfinished, 1U);
+}
+
+TEST(Sacct, WhatIsNoListNoLimitAndNoStateIsRefused) {
+  const std::string header = "JobID|Submit|ElapsedRaw|AllocTRES|Timelimit|State\n";
+  const auto row = [&](const std::string& rest) {
+    return error_of(header + "1|2024-03-01T00:00:00|5|" + rest + "\n");
+  };
+  EXPECT_EQ(row("abc|1:00|FAILED"),
+            "acct:2: column 'AllocTRES': 'abc', expected a list such as cpu=8,gres/gpu=2,mem=64G");
+  EXPECT_THAT(row("cpu=1,=5|1:00|FAILED"), HasSubstr("expected a list such as"));
+  EXPECT_EQ(row("cpu=1|xx|FAILED"),
+            "acct:2: column 'Timelimit': 'xx', expected a time such as 1-02:03:04, UNLIMITED or "
+            "Partition_Limit");
+  EXPECT_EQ(row("cpu=1|1:00|DONE"),
+            "acct:2: column 'State': 'DONE', expected a state of Slurm's such as COMPLETED or "
+            "RUNNING");
+  for (const char* none : {"", "UNLIMITED", "Partition_Limit"}) {
+    EXPECT_EQ(row("cpu=1|" + std::string(none) + "|FAILED"), "none");
+  }
+}
+
 TEST(Sacct, NamesWhatIsWrong) {
   const std::string header = "JobID|Submit|ElapsedRaw|AllocTRES\n";
   EXPECT_THAT(error_of(header + "1|yesterday|5|gres/gpu=1\n"),

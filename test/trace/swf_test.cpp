@@ -51,6 +51,16 @@ TEST(Swf, JobsThatNeverRanAreLeftOut) {
   EXPECT_EQ(trace->left_out, 3U);
 }
 
+TEST(Swf, ThePartsOfAJobAreNoJobs) {
+  const auto trace =
+      swf("1 0 -1 9 4 -1 -1 4 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+          "1 0 -1 4 4 -1 -1 4 -1 -1 2 -1 -1 -1 -1 -1 -1 -1\n"
+          "1 5 -1 5 4 -1 -1 4 -1 -1 3 -1 -1 -1 -1 -1 -1 -1\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->jobs.size(), 1U);
+  EXPECT_EQ(trace->left_out, 2U);
+}
+
 TEST(Swf, NamesWhatIsWrong) {
   const auto error = [](const std::string& text) {
     const auto trace = swf(text);

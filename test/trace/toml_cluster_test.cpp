@@ -80,7 +80,8 @@ TEST(TomlCluster, NamesLineColumnKeyAndLimit) {
   EXPECT_THAT(error("[[node]]\ntype = \"\"\n"), HasSubstr("type: must be a text"));
   EXPECT_THAT(error("[[node]]\ngpu = 4\n"), HasSubstr("gpu: unknown key; there is: name, count"));
   EXPECT_THAT(error("nodes = 4\n"), HasSubstr("nodes: unknown key; there is: [[node]]"));
-  EXPECT_EQ(error(""), "c.toml: no [[node]] table");
+  EXPECT_EQ(error(""), "c.toml: is empty");
+  EXPECT_EQ(error("# a comment\n"), "c.toml: no [[node]] table");
   EXPECT_EQ(error("node = 4\n"), "c.toml: no [[node]] table");
   EXPECT_THAT(error("node = [4]\n"), HasSubstr("node: must be [[node]] tables"));
   EXPECT_THAT(error("[[node]\n"), HasSubstr("c.toml:1:"));
