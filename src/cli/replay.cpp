@@ -130,6 +130,11 @@ Expected<Replay> read_replay(const ReplayArguments& arguments) {
   if (auto done = read_machine(arguments.machine, input->trace, options); !done) {
     return std::unexpected(done.error());
   }
+  const std::size_t kept_off = trace::keep_off_types(input->trace, *cluster, options.rates.speeds);
+  if (kept_off > 0) {
+    std::fprintf(stderr, "berth: %zu jobs keep off types of GPU on which their throughput is 0\n",
+                 kept_off);
+  }
   if (auto done = sim::check_types(options.power, *cluster); !done) {
     return std::unexpected(done.error());
   }

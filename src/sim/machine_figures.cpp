@@ -85,7 +85,7 @@ std::string run_text(const MachineFigures& figures, const Spread& run) {
   std::snprintf(text, sizeof text, "run time over alone: mean %.3f, p95 %.3f, max %.3f\n", run.mean,
                 run.p95, run.max);
   return text + part("GPU-hours", figures.gpu_hours) + part("; shared", figures.shared_gpu_hours) +
-         part(", at a speed by rule", figures.ruled_gpu_hours) +
+         part("; at a speed by rule", figures.ruled_gpu_hours) +
          part("; overhead", figures.overhead_gpu_hours) +
          part("; work lost", figures.lost_gpu_hours) + "\n";
 }

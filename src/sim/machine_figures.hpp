@@ -14,8 +14,8 @@ namespace berth::sim {
 /// All jobs count, ended or not.
 struct MachineFigures {
   double gpu_hours = 0;           ///< GPUs x time they were held.
-  double shared_gpu_hours = 0;    ///< Of those, beside another job,
-  double ruled_gpu_hours = 0;     ///< and of those, at a speed by rule, no pair being measured.
+  double shared_gpu_hours = 0;    ///< Of those, beside another job.
+  double ruled_gpu_hours = 0;     ///< Of all: at a speed of which some is by rule, not measured.
   double overhead_gpu_hours = 0;  ///< Of all: starting, restoring, saving.
   double lost_gpu_hours = 0;      ///< Work at full speed that was done in vain.
   std::int64_t timed_out = 0;     ///< Jobs that their time limit ended.

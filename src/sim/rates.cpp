@@ -30,21 +30,26 @@ Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tena
   for (const GpuId gpu : gpus) {
     const Pace here = share(job, tenants.on(gpu));
     const std::string& name = cluster_.type_names()[cluster_.gpu(gpu).type];
-    slowest.rate = std::min(slowest.rate, here.rate * type(job, name));
+    const auto on_type = type(job, name);
+    slowest.rate = std::min(slowest.rate, here.rate * on_type.value_or(kFullSpeed));
     slowest.shares = slowest.shares || here.shares;
-    slowest.ruled = slowest.ruled || here.ruled;
+    slowest.ruled = slowest.ruled || here.ruled || !on_type;
   }
   const auto count = static_cast<std::int64_t>(gpus.size());
   std::int64_t nodes = 1;
   for (std::size_t i = 1; i < gpus.size(); ++i) {
     nodes += cluster_.node_of(gpus[i]) != cluster_.node_of(gpus[i - 1]) ? 1 : 0;
   }
-  slowest.rate = slowest.rate * spread(job, {.gpus = count, .nodes = nodes}) * scale(job, count);
+  const Shape shape{.gpus = count, .nodes = nodes};
+  const auto spread_out = spread(job, shape);
+  slowest.ruled = slowest.ruled || !spread_out;
+  slowest.rate = slowest.rate * spread_out.value_or(model_.spread) * scale(job, count);
   return slowest;
 }
 
 Rate Rates::alone(std::size_t job, const Shape& shape) const {
-  return type(job, shape.type) * spread(job, shape) * scale(job, shape.gpus);
+  return type(job, shape.type).value_or(kFullSpeed) * spread(job, shape).value_or(model_.spread) *
+         scale(job, shape.gpus);
 }
 
 /// Where nothing was measured, fewer GPUs are as much slower and more are of no use.
@@ -56,20 +61,21 @@ Rate Rates::scale(std::size_t job, std::int64_t gpus) const {
   return known.value_or(Rate(std::min(Rate::kWhole, Rate::kWhole * gpus / asked)));
 }
 
-Rate Rates::spread(std::size_t job, const Shape& shape) const {
+std::optional<Rate> Rates::spread(std::size_t job, const Shape& shape) const {
   if (shape.nodes > 1) {
     const auto known = model_.speeds.spread(trace_.jobs[job].model, shape.gpus, shape.nodes);
-    if (known) return *known;
+    if (known) return known;
   }
   const std::int64_t most = std::max<std::int64_t>(1, cluster_.largest_node());
   const std::int64_t needed = (shape.gpus + most - 1) / most;
-  return shape.nodes > needed ? model_.spread : kFullSpeed;
+  const bool slows = model_.speeds.has_spreads() || model_.spread != kFullSpeed;
+  return shape.nodes > needed && slows ? std::nullopt : std::optional(kFullSpeed);
 }
 
-Rate Rates::type(std::size_t job, std::string_view name) const {
+std::optional<Rate> Rates::type(std::size_t job, std::string_view name) const {
   if (!model_.speeds.has_types()) return kFullSpeed;
   const trace::TraceJob& asked = trace_.jobs[job];
-  return model_.speeds.on_type(asked.model, gpus_of(asked), std::string(name)).value_or(kFullSpeed);
+  return model_.speeds.on_type(asked.model, gpus_of(asked), std::string(name));
 }
 
 Pace Rates::share(std::size_t job, std::span<const std::size_t> tenants) const {

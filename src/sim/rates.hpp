@@ -44,7 +44,7 @@ struct RateModel {
 struct Pace {
   Rate rate;
   bool shares = false;  ///< Another job is on one of its GPUs.
-  bool ruled = false;   ///< What that costs is by rule: not every pair was measured.
+  bool ruled = false;   ///< Some of it is by rule: the pair, type or spread was not measured.
 
   bool operator==(const Pace&) const = default;
 };
@@ -68,8 +68,9 @@ class Rates {
 
  private:
   Rate scale(std::size_t job, std::int64_t gpus) const;
-  Rate spread(std::size_t job, const Shape& shape) const;
-  Rate type(std::size_t job, std::string_view name) const;
+  /// Nothing where no table says it, and a rule does.
+  std::optional<Rate> spread(std::size_t job, const Shape& shape) const;
+  std::optional<Rate> type(std::size_t job, std::string_view name) const;
   Pace share(std::size_t job, std::span<const std::size_t> tenants) const;
   std::optional<Rate> measured(std::size_t job, std::span<const std::size_t> tenants) const;
   Rate ruled(std::span<const std::size_t> tenants) const;

@@ -24,8 +24,8 @@ namespace berth::sim {
 /// Where a job's time with its GPUs went.
 struct Spent {
   Duration ran{0};       ///< With its GPUs.
-  Duration shared{0};    ///< Of that, with another job on one of them,
-  Duration ruled{0};     ///< and of that, at a speed that is by rule and not measured.
+  Duration shared{0};    ///< Of that, with another job on one of them.
+  Duration ruled{0};     ///< Of `ran`: at a speed of which some is by rule, not measured.
   Duration overhead{0};  ///< Of `ran`: starting, restoring, saving.
   Duration lost{0};      ///< Work at full speed that was thrown away.
 };

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "trace/rows.hpp"
+#include "trace/speeds.hpp"
 
 namespace berth::trace {
 
@@ -65,6 +66,25 @@ Expected<void> accept_types(Trace& trace, const Cluster& cluster) {
     if (types == 0 && !job.types.empty()) types = none;
   }
   return {};
+}
+
+std::size_t keep_off_types(Trace& trace, const Cluster& cluster, const Speeds& speeds) {
+  if (!speeds.rules_out_types()) return 0;
+  const auto names = cluster.type_names();
+  const GpuTypes none = GpuTypes{1} << names.size();
+  std::size_t count = 0;
+  for (TraceJob& job : trace.jobs) {
+    GpuRequest& gpu = job.spec.request.gpu;
+    const GpuTypes before = gpu.types == 0 ? none - 1 : gpu.types;
+    GpuTypes left = before;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!speeds.runs_on(job.model, gpu.count.raw(), names[i])) left &= ~(GpuTypes{1} << i);
+    }
+    if (left == before) continue;
+    gpu.types = left == 0 ? none : left;
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace berth::trace

@@ -61,7 +61,8 @@ Expected<void> read_chronus_speeds(const Json& all, std::string_view file, Speed
         const auto with = count_of(gpus);
         const auto rate = speed.is_number() ? ratio(speed.get<double>(), 1) : std::nullopt;
         if (!on || !with || !rate) {
-          return bad(file, "'" + model + "': expected GPUs, then nodes, then a speed above 0");
+          return bad(file,
+                     "'" + shown(model) + "': expected GPUs, then nodes, then a speed above 0");
         }
         into.add_spread(model, *with, *on, at_most_full(*rate));
       }
@@ -88,14 +89,19 @@ std::optional<GavelKey> gavel_key(std::string_view text) {
   return GavelKey{std::string(text.substr(2, comma - 3)), *gpus};
 }
 
-/// Steps per second alone; 0 where the file has none.
-double alone(const Json& all, const std::string& type, const std::string& job) {
+/// Steps per second alone; nothing where the file does not say it.
+std::optional<double> stated(const Json& all, const std::string& type, const std::string& job) {
   const auto by_type = all.find(type);
-  if (by_type == all.end() || !by_type->is_object()) return 0;
+  if (by_type == all.end() || !by_type->is_object()) return std::nullopt;
   const auto entry = by_type->find(job);
-  if (entry == by_type->end() || !entry->is_object()) return 0;
+  if (entry == by_type->end() || !entry->is_object()) return std::nullopt;
   const auto solo = entry->find("null");
-  return solo != entry->end() && solo->is_number() ? solo->get<double>() : 0;
+  if (solo == entry->end() || !solo->is_number()) return std::nullopt;
+  return solo->get<double>();
+}
+
+double alone(const Json& all, const std::string& type, const std::string& job) {
+  return stated(all, type, job).value_or(0);
 }
 
 void add_gavel_pairs(const GavelKey& self, const Json& entry, double solo, Speeds& into) {
@@ -107,26 +113,36 @@ void add_gavel_pairs(const GavelKey& self, const Json& entry, double solo, Speed
   }
 }
 
+constexpr std::string_view kSpread = "_unconsolidated";
+
+/// Alone on each type of GPU, against the reference; where the throughput is 0 it does not run.
+void add_gavel_types(const Json& all, const std::string& name, double solo, const GavelKey& self,
+                     Speeds& into) {
+  for (const auto& [type, jobs] : all.items()) {
+    if (type.ends_with(kSpread)) continue;
+    const auto speed = stated(all, type, name);
+    if (speed == 0) into.rule_out(self.model, self.gpus, type);
+    if (const auto rate = ratio(speed.value_or(0), solo)) {
+      into.add_type(self.model, self.gpus, type, *rate);
+    }
+  }
+}
+
 Expected<void> read_gavel_speeds(const Json& all, std::string_view file, std::string_view reference,
                                  Speeds& into) {
-  constexpr std::string_view kSpread = "_unconsolidated";
   const auto base = all.find(reference);
   if (base == all.end() || !base->is_object()) {
     return bad(file, "no throughputs for GPU type '" + std::string(reference) + "'");
   }
   for (const auto& [name, entry] : base->items()) {
     const auto self = gavel_key(name);
+    if (!self || !entry.is_object()) continue;
     const double solo = alone(all, std::string(reference), name);
-    if (!self || !entry.is_object() || !(solo > 0)) continue;
+    add_gavel_types(all, name, solo, *self, into);
+    if (!(solo > 0)) continue;
     const double spread = alone(all, std::string(reference) + std::string(kSpread), name);
     if (const auto rate = ratio(spread, solo); rate && self->gpus > 1) {
       into.add_spread(self->model, self->gpus, 2, at_most_full(*rate));
-    }
-    for (const auto& [type, jobs] : all.items()) {
-      if (type.ends_with(kSpread)) continue;
-      if (const auto rate = ratio(alone(all, type, name), solo)) {
-        into.add_type(self->model, self->gpus, type, *rate);
-      }
     }
     add_gavel_pairs(*self, entry, solo, into);
   }

@@ -14,6 +14,14 @@ void Speeds::add_type(const std::string& model, std::int64_t gpus, const std::st
   types_[{model, gpus}][type].add(rate);
 }
 
+void Speeds::rule_out(const std::string& model, std::int64_t gpus, const std::string& type) {
+  ruled_out_.insert({{model, gpus}, type});
+}
+
+bool Speeds::runs_on(const std::string& model, std::int64_t gpus, const std::string& type) const {
+  return !ruled_out_.contains({{model, gpus}, type});
+}
+
 void Speeds::add_pair(const std::string& model, std::int64_t gpus, const std::string& beside,
                       Rate rate) {
   pairs_[{model, gpus}][beside].add(rate);

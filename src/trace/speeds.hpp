@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,8 @@ class Speeds {
  public:
   void add_spread(const std::string& model, std::int64_t gpus, std::int64_t nodes, Rate rate);
   void add_type(const std::string& model, std::int64_t gpus, const std::string& type, Rate rate);
+  /// It cannot run there, whatever else is said of that type.
+  void rule_out(const std::string& model, std::int64_t gpus, const std::string& type);
   void add_pair(const std::string& model, std::int64_t gpus, const std::string& beside, Rate rate);
   void add_utilisation(const std::string& model, Rate utilisation);
   void set_start(const std::string& model, Duration cost) { facts_[model].start = cost; }
@@ -40,6 +43,7 @@ class Speeds {
   std::optional<Rate> spread(const std::string& model, std::int64_t gpus, std::int64_t nodes) const;
   std::optional<Rate> on_type(const std::string& model, std::int64_t gpus,
                               const std::string& type) const;
+  bool runs_on(const std::string& model, std::int64_t gpus, const std::string& type) const;
   std::optional<Rate> beside(const std::string& model, std::int64_t gpus,
                              const std::string& other) const;
   ModelFacts facts(const std::string& model) const;
@@ -50,6 +54,7 @@ class Speeds {
   bool has_costs() const { return !facts_.empty(); }
   bool has_spreads() const { return !spreads_.empty(); }
   bool has_types() const { return !types_.empty(); }
+  bool rules_out_types() const { return !ruled_out_.empty(); }
   bool has_pairs() const { return !pairs_.empty(); }
 
  private:
@@ -70,6 +75,7 @@ class Speeds {
 
   std::map<Name, std::map<std::int64_t, Mean>> spreads_;
   std::map<Name, std::map<std::string, Mean>> types_;
+  std::set<std::pair<Name, std::string>> ruled_out_;
   std::map<Name, std::map<std::string, Mean>> pairs_;
   std::map<std::string, Mean> utilisations_;
   std::map<std::string, ModelFacts> facts_;
@@ -79,8 +85,9 @@ class Speeds {
 /// Adds what a file says; the format is told by its beginning (doc/simulator.md): berth's own CSV,
 /// Gavel's throughputs, Chronus' model_info, Lucid's pairs or its single runs, ElasticFlow's
 /// throughputs, Sia's profiles, MISO's steps. Gavel's speeds are taken against those on
-/// `reference`; where a file names no model its own name does, or that of its folder. Errors:
-/// BadData naming the file and what was expected.
+/// `reference`, and a job type does not run on a type of GPU on which its throughput is 0; where a
+/// file names no model its own name does, or that of its folder. Errors: BadData naming the file
+/// and what was expected.
 Expected<void> read_speeds(std::string_view text, std::string_view file, std::string_view reference,
                            Speeds& into);
 

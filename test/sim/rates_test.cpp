@@ -119,6 +119,29 @@ TEST(Rates, SpreadAndTypeSlowTheWholeGang) {
   EXPECT_EQ(rates.of(1, gpus({4, 5}), tenants).rate, kFullSpeed);     // unknown there: as usual
 }
 
+TEST(Rates, WhatNoTableSaysOfATypeOrASpreadIsByRule) {
+  trace::Trace trace;
+  trace.jobs = {job("a", 0, 10, 2, "known"), job("b", 0, 10, 2, "other")};
+  Cluster cluster = cluster_of(2, 2);
+  const std::string type = cluster.type_names().front();
+  RateModel model;
+  const Tenants tenants(cluster);
+  const auto is_ruled = [&](std::size_t job, std::vector<std::uint32_t> on) {
+    std::vector<GpuId> where;
+    for (const std::uint32_t gpu : on) where.emplace_back(gpu);
+    return Rates(model, trace, cluster).of(job, where, tenants).ruled;
+  };
+  EXPECT_FALSE(is_ruled(1, {1, 2})) << "no table, no rule: a perfect machine";
+  model.speeds.add_type("known", 2, type, kFullSpeed);
+  EXPECT_FALSE(is_ruled(0, {0, 1}));
+  EXPECT_TRUE(is_ruled(1, {0, 1})) << "full speed, since nobody measured it on this type";
+  model = {.spread = Rate(700'000)};
+  model.speeds.add_spread("known", 2, 2, Rate(900'000));
+  EXPECT_FALSE(is_ruled(0, {1, 2}));
+  EXPECT_FALSE(is_ruled(1, {0, 1}));
+  EXPECT_TRUE(is_ruled(1, {1, 2}));
+}
+
 TEST(Rates, AnEndMovesWhenCompanyComesAndGoes) {
   // One GPU, taken in turns: `a` has 50 s alone, then shares until `b` has had its 30 s, at half
   // speed each from 50 s to 110 s; the 20 s that `a` has left then it runs alone.

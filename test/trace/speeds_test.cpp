@@ -65,6 +65,17 @@ TEST(Speeds, ChronusAndGavel) {
   EXPECT_EQ(gavel.on_type(a, 2, "k80"), Rate(250'000));
 }
 
+TEST(Speeds, AThroughputOfZeroIsNoSpeed) {
+  const Speeds gavel = read(R"json({"v100": {"('A', 2)": {"null": 10.0}, "('B', 1)": {"null": 0.0}},
+    "k80": {"('A', 2)": {"null": 0.0}, "('B', 1)": {"null": 3.0}}})json");
+  EXPECT_FALSE(gavel.runs_on("A", 2, "k80"));
+  EXPECT_FALSE(gavel.on_type("A", 2, "k80").has_value());
+  EXPECT_TRUE(gavel.runs_on("A", 2, "v100"));
+  EXPECT_TRUE(gavel.runs_on("A", 1, "k80")) << "of one GPU the file says nothing";
+  EXPECT_FALSE(gavel.runs_on("B", 1, "v100")) << "on the reference too";
+  EXPECT_TRUE(gavel.runs_on("B", 1, "k80"));
+}
+
 TEST(Speeds, LucidsRowsOfOnePairAreAveraged) {
   const Speeds speeds = read(
       ",model1,dataset1,speed1,model2,speed2\n"
