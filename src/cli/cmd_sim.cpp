@@ -12,6 +12,7 @@
 #include "sim/page.hpp"
 #include "sim/report.hpp"
 #include "sim/timeline.hpp"
+#include "trace/csv.hpp"
 
 namespace berth::cli {
 
@@ -27,13 +28,20 @@ struct SimArguments {
   std::string verify;
 };
 
+/// One line, however many there are: how many, and why the first few.
 void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
+  constexpr std::size_t kExamples = 3;
+  std::size_t count = 0;
+  std::string examples;
   for (const sim::JobResult& job : result.jobs) {
-    if (job.refused.empty()) continue;
+    if (job.refused.empty() || ++count > kExamples) continue;
     const std::string reason = job.refused.substr(job.refused.find(": ") + 2);
-    std::fprintf(stderr, "berth: job %s: %s; rejected\n", trace.jobs[job.job].name.c_str(),
-                 reason.c_str());
+    examples += (examples.empty() ? "job " : "; job ") + trace::shown(trace.jobs[job.job].name) +
+                ": " + reason;
   }
+  if (count == 0) return;
+  std::fprintf(stderr, "berth: %zu of %zu jobs are rejected, they can never start here: %s%s\n",
+               count, trace.jobs.size(), examples.c_str(), count > kExamples ? "; ..." : "");
 }
 
 /// Writes `text()` if a file was named for it.

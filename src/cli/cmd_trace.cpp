@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "cli/files.hpp"
 #include "cli/json.hpp"
@@ -67,7 +68,7 @@ Json facts_of(const TraceInput& input) {
   const trace::Trace& trace = input.trace;
   std::map<std::int64_t, std::size_t> sizes;
   std::size_t memory = 0, deadlines = 0, typed = 0;
-  std::uint32_t users = 0;
+  std::set<std::string_view> users;
   double gpu_hours = 0;
   for (const trace::TraceJob& job : trace.jobs) {
     const GpuRequest& gpu = job.spec.request.gpu;
@@ -76,7 +77,7 @@ Json facts_of(const TraceInput& input) {
     deadlines += job.spec.deadline != kNever ? 1 : 0;
     typed += job.types.empty() ? 0 : 1;
     gpu_hours += static_cast<double>(gpu.count.raw()) * in_seconds(job.duration) / 3600;
-    users = std::max(users, job.user.empty() ? 0U : job.spec.user.value());
+    if (!job.user.empty()) users.insert(job.user);
   }
   Json by_size = Json::array();
   for (const auto& [gpus, jobs] : sizes) by_size.push_back({{"gpus", gpus}, {"jobs", jobs}});
@@ -90,7 +91,7 @@ Json facts_of(const TraceInput& input) {
           {"run_time_seconds", run_times(trace)},
           {"gpu_hours", gpu_hours},
           {"jobs_by_gpus", by_size},
-          {"users", users},
+          {"users", users.size()},
           {"with_memory", memory},
           {"with_deadline", deadlines},
           {"with_gpu_types", typed}};
@@ -296,7 +297,7 @@ void add_generate(CLI::App& verb, Action& chosen) {
       verb.add_subcommand("generate", "A new trace, alike for the same seed.");
   generate_verb->add_option("kind", arguments->kind, "philly-like.")->required();
   generate_verb->add_option("--jobs", arguments->jobs, "How many.")
-      ->check(CLI::Range(std::int64_t{0}, trace::kMostGenerated))
+      ->check(CLI::Range(std::int64_t{1}, trace::kMostGenerated))
       ->capture_default_str();
   generate_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 namespace berth::cli {
@@ -30,15 +31,26 @@ Expected<void> write_to(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-Expected<std::string> read_file(const std::string& path) {
+Expected<std::string> read_file(const std::string& path, std::size_t most) {
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) return io_error(path);
   std::string text;
   char buffer[1 << 16];
   for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file.get())) > 0;) {
+    if (got > most - text.size()) {
+      return fail(ErrorCode::BadData, path + ": more than " + std::to_string(most) + " bytes");
+    }
     text.append(buffer, got);
   }
   if (std::ferror(file.get()) != 0) return io_error(path);
+  return text;
+}
+
+std::string beginning_of(const std::string& path, std::size_t count) {
+  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) return "";
+  const File file(std::fopen(path.c_str(), "rb"));
+  std::string text(count, '\0');
+  text.resize(file ? std::fread(text.data(), 1, count, file.get()) : 0);
   return text;
 }
 

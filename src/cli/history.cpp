@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
+#include "cli/files.hpp"
 #include "journal/store.hpp"
 
 namespace berth::cli {
@@ -45,9 +47,9 @@ void shift(trace::Trace& trace) {
 
 }  // namespace
 
-bool is_journal(std::string_view bytes) {
+bool is_journal(const std::string& path) {
   constexpr std::string_view magic("SQLite format 3\0", 16);
-  return bytes.starts_with(magic);
+  return beginning_of(path, magic.size()) == magic;
 }
 
 Expected<trace::Trace> read_history(const std::string& path) {

@@ -2,15 +2,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "core/error.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::cli {
 
-/// True for the first bytes of an SQLite file.
-bool is_journal(std::string_view bytes);
+/// True for an SQLite file, by its first bytes.
+bool is_journal(const std::string& path);
 
 /// Every job that ran and has ended, from the first submission on; a job's run time is that of its
 /// last attempt. Those that never ran are left out. Opens the journal read-only, beside a running

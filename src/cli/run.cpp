@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <new>
 #include <span>
 #include <string_view>
 
@@ -106,7 +107,11 @@ int run(int argc, char** argv) {
     const std::string name = verb == nullptr ? "" : " " + std::string(verb->name);
     return report_usage(std::string(error.what()) + "; see berth" + name + " --help");
   }
-  return chosen();
+  try {
+    return chosen();
+  } catch (const std::bad_alloc&) {  // of a trace or a cluster too large for this machine
+    return report_failure("out of memory");
+  }
 }
 
 }  // namespace berth::cli

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 
 #include "cli/files.hpp"
 #include "cli/history.hpp"
@@ -64,7 +65,8 @@ Expected<std::vector<trace::Profile>> read_profiles(const std::string& path) {
   std::vector<trace::Profile> profiles;
   for (const fs::path& file : files) {
     std::string name = unpacked_name(file.lexically_relative(above).string());
-    if (files.size() > 1 && !name.ends_with(".csv")) continue;
+    const bool is_table = name.ends_with(".csv") || name.ends_with(".rad");
+    if (files.size() > 1 && !is_table) continue;
     auto text = read_text(file.string());
     if (!text) return std::unexpected(text.error());
     profiles.push_back({std::move(name), std::move(*text)});
@@ -72,9 +74,8 @@ Expected<std::vector<trace::Profile>> read_profiles(const std::string& path) {
   return profiles;
 }
 
-Expected<TraceInput> read_file_of_jobs(const std::string& path, std::string bytes,
-                                       const TraceArguments& arguments) {
-  const auto text = trace::unpacked(std::move(bytes), path);
+Expected<TraceInput> read_file_of_jobs(const std::string& path, const TraceArguments& arguments) {
+  const auto text = read_text(path);
   if (!text) return std::unexpected(text.error());
   const auto format = arguments.format.empty() ? trace::guess_format(*text, path)
                                                : trace::find_format(arguments.format);
@@ -92,9 +93,7 @@ Expected<TraceInput> read_file_of_jobs(const std::string& path, std::string byte
 }
 
 Expected<TraceInput> read_jobs(const std::string& path, const TraceArguments& arguments) {
-  auto bytes = read_file(path);
-  if (!bytes) return std::unexpected(bytes.error());
-  if (!is_journal(*bytes)) return read_file_of_jobs(path, std::move(*bytes), arguments);
+  if (!is_journal(path)) return read_file_of_jobs(path, arguments);
   if (!arguments.format.empty() && arguments.format != "berth") {
     return fail(ErrorCode::InvalidArgument,
                 path + ": is a journal of berthd, its format is berth, not " + arguments.format);
@@ -102,6 +101,29 @@ Expected<TraceInput> read_jobs(const std::string& path, const TraceArguments& ar
   auto history = read_history(path);
   if (!history) return std::unexpected(history.error());
   return TraceInput{std::move(*history), "berth"};
+}
+
+/// A trace with nothing in it to replay is a wrong file, or the wrong format for it.
+Expected<void> check_has_jobs(const std::string& path, const trace::Trace& trace) {
+  if (!trace.jobs.empty()) return {};
+  std::string rows;
+  if (trace.left_out > 0) rows += "left out " + std::to_string(trace.left_out) + " rows";
+  if (trace.skipped > 0) {
+    rows += (rows.empty() ? "" : ", ") + std::string("skipped ") + std::to_string(trace.skipped) +
+            " bad ones; the first: " + trace.first_skipped;
+  }
+  return fail(ErrorCode::BadData, path + ": no jobs" + (rows.empty() ? "" : ": " + rows));
+}
+
+void tell_what_is_missing(const std::string& path, const trace::Trace& trace) {
+  if (trace.unfinished > 0) {
+    std::fprintf(stderr, "berth: %s: left out %zu jobs that have not ended\n", path.c_str(),
+                 trace.unfinished);
+  }
+  if (trace.skipped > 0) {
+    std::fprintf(stderr, "berth: %s: skipped %zu bad rows; the first: %s\n", path.c_str(),
+                 trace.skipped, trace.first_skipped.c_str());
+  }
 }
 
 Expected<trace::VramModel> vram_model_of(const std::string& text) {
@@ -131,10 +153,8 @@ Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& a
                                 std::uint64_t seed) {
   auto input = read_jobs(path, arguments);
   if (!input) return input;
-  if (const trace::Trace& trace = input->trace; trace.skipped > 0) {
-    std::fprintf(stderr, "berth: %s: skipped %zu bad rows; the first: %s\n", path.c_str(),
-                 trace.skipped, trace.first_skipped.c_str());
-  }
+  if (auto any = check_has_jobs(path, input->trace); !any) return std::unexpected(any.error());
+  tell_what_is_missing(path, input->trace);
   if (arguments.vram_model.empty()) return input;
   const auto model = vram_model_of(arguments.vram_model);
   if (!model) return std::unexpected(model.error());
@@ -152,9 +172,13 @@ Expected<Cluster> read_cluster(const std::string& text) {
 }
 
 Expected<std::string> read_text(const std::string& path) {
-  auto bytes = read_file(path);
-  if (!bytes) return bytes;
-  return trace::unpacked(std::move(*bytes), path);
+  try {
+    auto bytes = read_file(path, trace::kMostText);
+    if (!bytes) return bytes;
+    return trace::unpacked(std::move(*bytes), path);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::BadData, path + ": there is not enough memory for its text");
+  }
 }
 
 }  // namespace berth::cli

@@ -33,7 +33,7 @@ struct TraceInput {
 };
 
 /// Says on standard error which bad rows were skipped. `seed` is for what is drawn. Errors: of
-/// reading each file, naming it.
+/// reading each file, naming it; BadData for a trace without jobs.
 Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& arguments,
                                 std::uint64_t seed);
 

@@ -27,7 +27,7 @@ class Inflater {
       feed();
       const int code = inflate(&stream_, Z_NO_FLUSH);
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return damaged();
-      if (drain() > most_) return refuse("more than " + std::to_string(most_) + " bytes of text");
+      if (!drain()) return refuse("more than " + std::to_string(most_) + " bytes of text");
       const bool ended = code == Z_STREAM_END;
       if (ended && left() == 0) return std::move(text_);
       if (ended && !next_member()) {
@@ -52,11 +52,12 @@ class Inflater {
     stream_.avail_out = static_cast<uInt>(buffer_.size());
   }
 
-  /// Returns: how much text there is by now.
-  std::size_t drain() {
+  /// Returns: false if there would be more text than may be.
+  bool drain() {
     const std::size_t size = buffer_.size() - stream_.avail_out;
+    if (size > most_ - text_.size()) return false;  // before the text grows to twice its size
     text_.append(reinterpret_cast<const char*>(buffer_.data()), size);
-    return text_.size();
+    return true;
   }
 
   bool next_member() {

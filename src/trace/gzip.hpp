@@ -9,8 +9,8 @@
 
 namespace berth::trace {
 
-/// The most text one file may hold.
-inline constexpr std::size_t kMostText = std::size_t{4} << 30;
+/// The most text one file may hold. All of it is in memory at once.
+inline constexpr std::size_t kMostText = std::size_t{1} << 30;
 
 /// The text of a file's bytes: those of every gzip member if it begins as gzip does, else as it is.
 /// Errors: BadData naming the file for one that is damaged, cut short, followed by something else,

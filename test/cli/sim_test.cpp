@@ -201,9 +201,39 @@ TEST_F(Sim, RejectsWhatCanNeverRunAndGoesOn) {
   const std::string trace = scratch_.write("big.csv", std::string(kTrace) + "77,5,3,1,d,10,1\n");
   const Ran ran = sim({"--trace", trace, "--cluster", "1x4", "--jobs", scratch_ / "jobs.csv"});
   EXPECT_EQ(ran.exit_code, 0);
-  EXPECT_THAT(ran.err, HasSubstr("berth: job 77: asks 5 GPUs, the cluster has 4; rejected\n"));
+  EXPECT_EQ(ran.err,
+            "berth: 1 of 4 jobs are rejected, they can never start here: job 77: asks 5 GPUs, the "
+            "cluster has 4\n");
   EXPECT_THAT(ran.out, HasSubstr("3 jobs, 1 rejected"));
   EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"), HasSubstr("\n77,3,,,,,5,0,0\n"));
+}
+
+TEST_F(Sim, NamesTheFirstFewOfManyThatAreRejectedInOneLine) {
+  std::string rows = kTrace;
+  for (int i = 70; i < 80; ++i) rows += std::to_string(i) + ",5,3,1,d,10,1\n";
+  const Ran ran = sim({"--trace", scratch_.write("big.csv", rows), "--cluster", "1x4"});
+  EXPECT_EQ(ran.exit_code, 0);
+  const std::string why = ": asks 5 GPUs, the cluster has 4";
+  EXPECT_EQ(ran.err, "berth: 10 of 13 jobs are rejected, they can never start here: job 70" + why +
+                         "; job 71" + why + "; job 72" + why + "; ...\n");
+}
+
+TEST_F(Sim, KeepsJobsOffTypesWhereTheirThroughputIsZero) {
+  const std::string trace = scratch_.write("own.csv",
+                                           "job,model,submit_seconds,duration_seconds,gpus\n"
+                                           "a,Net,0,10,1\nb,Net,0,10,1\nc,Other,0,10,1\n");
+  const std::string speeds = scratch_.write("t.json", R"json({"v100": {"('Net', 1)": {"null": 4}},
+      "k80": {"('Net', 1)": {"null": 0.0}}})json");
+  const std::string cluster = scratch_.write(
+      "c.toml", "[[node]]\ngpus = 1\ntype = \"v100\"\n[[node]]\ngpus = 1\ntype = \"k80\"\n");
+  const Ran ran = sim({"--trace", trace, "--cluster", cluster, "--speeds", speeds, "--policy",
+                       "fifo-skip", "--jobs", scratch_ / "jobs.csv", "--summary", scratch_ / "s"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, "berth: 2 jobs keep off types of GPU on which their throughput is 0\n");
+  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"),
+              AllOf(HasSubstr("\na,0,0,10,"), HasSubstr("\nb,0,10,20,"), HasSubstr("\nc,0,0,10,")));
+  EXPECT_THAT(test::read_file(scratch_ / "s"), HasSubstr("\"ruled_gpu_hours\": 0.00277"))
+      << "`c` has no figure anywhere";
 }
 
 TEST_F(Sim, ReadsAClusterFile) {

@@ -3,6 +3,7 @@
 // Method: runs the real program on small files, and on a journal of an engine with a random past.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -102,11 +103,93 @@ TEST_F(Trace, InfoSaysWhatIsInIt) {
   EXPECT_DOUBLE_EQ(json["run_time_seconds"].value("mean", 0.0), 1820);
 }
 
-TEST_F(Trace, InfoOfNoJobs) {
-  const std::string empty = scratch_.write("e.csv", "job_id,num_gpu,submit_time,duration\n");
-  const Ran ran = trace({"info", empty});
-  EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("median -, mean -, longest -"));
+TEST_F(Trace, WithoutJobsIsRefused) {
+  const std::vector<std::string> headers = {
+      "job_id,num_gpu,submit_time,duration",
+      kPhilly,
+      "job_id,num_gpu,submit_time,duration,resource_time_0",
+      "name,cpu_milli,memory_mib,num_gpu,gpu_milli",
+      "job_id,submission_time,duration,num_gpu",
+      "job_id,num_gpu,submit_time,duration,expect_time_list,best_effort",
+      "; Version: 2.2",
+      "JobID|Submit|Elapsed|AllocTRES",
+      "job,submit_seconds,duration_seconds,gpus"};
+  for (const std::string& text : headers) {
+    const std::string header = text.substr(0, text.find('\n')) + "\n";
+    const std::string path = scratch_.write("e.csv", header);
+    const Ran ran = trace({"info", path});
+    EXPECT_EQ(ran.exit_code, kFailed) << header;
+    EXPECT_EQ(ran.err, "berth: " + path + ": no jobs\n");
+    EXPECT_EQ(trace({"convert", path, "--to", "berth", "--out", scratch_ / "o"}).exit_code,
+              kFailed);
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "o"));
+    EXPECT_EQ(run_program("berth", {"sim", "--trace", path, "--cluster", "1x1"}).exit_code,
+              kFailed);
+  }
+  const std::string steps = scratch_.write(
+      "s.txt", "JobID|Submit|ElapsedRaw|AllocTRES|State\n1|2024-03-01T00:00:00|5||RUNNING\nx|y\n");
+  EXPECT_EQ(trace({"info", steps, "--lenient"}).err,
+            "berth: " + steps + ": no jobs: left out 1 rows, skipped 1 bad ones; the first: " +
+                steps + ":3: 2 fields, expected 5\n");
+}
+
+TEST_F(Trace, AnEmptyFileIsSaidToBeOne) {
+  const std::string path = scratch_.write("e.csv", "");
+  const Ran ran = trace({"info", path});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: " + path + ": is empty\n");
+}
+
+TEST_F(Trace, JobsThatHaveNotEndedAreToldOf) {
+  const std::string path = scratch_.write(
+      "s.txt",
+      "JobID|Submit|ElapsedRaw|AllocTRES|State\n1|2024-03-01T00:00:00|5|gres/gpu=1|COMPLETED\n"
+      "2|2024-03-01T00:00:00|5|gres/gpu=1|RUNNING\n");
+  const Ran ran = trace({"info", path});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, "berth: " + path + ": left out 1 jobs that have not ended\n");
+}
+
+TEST_F(Trace, ValuesOfAFileAreShownShortAndWithoutControls) {
+  const std::string path = scratch_.write(
+      "v.csv", std::string("job,submit_seconds,duration_seconds,gpus\na,\0\x1b[2J", 48) +
+                   std::string(10'000'000, 'x') + ",1,1\n");
+  const Ran ran = trace({"info", path});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr(":2: column 'submit_seconds': '\\x00\\x1b[2Jxxx"),
+                             HasSubstr("xxx...', expected seconds from 0 to")));
+}
+
+/// While it lives, programs that are started get so much address space.
+class LittleMemory {
+ public:
+  explicit LittleMemory(rlim_t bytes) {
+    getrlimit(RLIMIT_AS, &before_);
+    const rlimit little{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_AS, &little);
+  }
+  ~LittleMemory() { setrlimit(RLIMIT_AS, &before_); }
+  LittleMemory(const LittleMemory&) = delete;
+  LittleMemory& operator=(const LittleMemory&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(Trace, MoreTextThanThereIsMemoryForIsRefused) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(BERTH_SANITIZED)
+  GTEST_SKIP() << "a sanitizer takes terabytes of address space";
+#endif
+  const std::string path = scratch_ / "bomb.gz";
+  const gzFile file = gzopen(path.c_str(), "wb1");
+  ASSERT_NE(file, nullptr);
+  const std::string zeros(1 << 20, '\0');
+  for (int i = 0; i < 256; ++i) ASSERT_GT(gzwrite(file, zeros.data(), 1 << 20), 0);
+  ASSERT_EQ(gzclose(file), Z_OK);
+  const LittleMemory little(rlim_t{256} << 20);
+  const Ran ran = trace({"info", path});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: " + path + ": there is not enough memory for its text\n");
 }
 
 TEST_F(Trace, BadRowsAreRefusedOrCounted) {
@@ -157,6 +240,7 @@ TEST_F(Trace, AJournalIsItsHistory) {
   EXPECT_EQ(json.value("jobs", 0), 2);
   EXPECT_EQ(json.value("left_out", 0), 1) << "it never ran";
   EXPECT_EQ(json.value("with_memory", 0), 2);
+  EXPECT_EQ(json.value("users", 0), 1) << "one user, whose number is 1001";
   const Ran ran = trace({"convert", journal, "--to", "berth", "--out", scratch_ / "h.csv"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   const std::string text = read_file(scratch_ / "h.csv");
