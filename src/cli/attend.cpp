@@ -336,7 +336,9 @@ struct Submitted {
   std::optional<int> signal;
 };
 
-/// Errors: Io if the daemon goes away before it answers, or by a second signal.
+constexpr int kSubmitPatience = static_cast<int>(micros(http::kClientPatience) / 1000);
+
+/// Errors: Io if the daemon goes away before it answers or is silent, or by a second signal.
 Expected<Submitted> submit(const Place& place, const Json& body) {
   auto request = PolledRequest::open(place.socket,
                                      {.method = "POST", .target = "/v1/jobs", .body = body.dump()});
@@ -346,7 +348,10 @@ Expected<Submitted> submit(const Place& place, const Json& body) {
   while (progress == PolledRequest::Progress::Open) {
     std::array polls = {request->interest(),
                         pollfd{.fd = place.signals.descriptor(), .events = POLLIN, .revents = 0}};
-    poll(polls.data(), polls.size(), -1);
+    const int ready = poll(polls.data(), polls.size(), kSubmitPatience);
+    if (ready == 0) {
+      return fail(ErrorCode::Io, place.socket + ": " + http::silence(http::kClientPatience));
+    }
     while (const auto signal = place.signals.next()) {
       if (*signal == SIGWINCH || *signal == SIGCONT) continue;
       if (submitted.signal) return fail(ErrorCode::Io, "left before berthd took the job");

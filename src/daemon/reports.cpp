@@ -88,33 +88,8 @@ Expected<void> remove_socket(const std::string& path) {
   return {};
 }
 
-}  // namespace
-
-Expected<Reported> parse_report(std::string_view text) {
-  std::uint64_t job = 0;
-  double value = 0;
-  const std::string_view number = next_word(text);
-  const std::string_view key = next_word(text);
-  const std::string_view amount = next_word(text);
-  const bool good = read(number, job) && is_key(key) && read(amount, value) &&
-                    std::abs(value) <= kMostValue && next_word(text).empty();
-  if (!good) return fail(ErrorCode::BadData, "a report is `JOB KEY VALUE`");
-  return Reported{JobId(job), std::string(key), std::llround(value * 1e6)};
-}
-
-Reports::Reports(Loop& loop, std::string path, Descriptor socket, MayReport may_report,
-                 Deliver deliver)
-    : path_(std::move(path)),
-      socket_(std::move(socket)),
-      may_report_(std::move(may_report)),
-      deliver_(std::move(deliver)),
-      watch_(loop, socket_.number(), [this] { receive(); }),
-      flush_alarm_(loop, [this] { flush(); }) {}
-
-Reports::~Reports() { ::unlink(path_.c_str()); }
-
-Expected<std::unique_ptr<Reports>> Reports::open(Loop& loop, const std::string& path, mode_t mode,
-                                                 MayReport may_report, Deliver deliver) {
+/// A socket that receives there. Errors: as Reports::open.
+Expected<Descriptor> bind_at(const std::string& path, mode_t mode) {
   Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -134,8 +109,53 @@ Expected<std::unique_ptr<Reports>> Reports::open(Loop& loop, const std::string& 
       ::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   ::umask(before);
   if (!bound) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
-  return std::unique_ptr<Reports>(
-      new Reports(loop, path, std::move(socket), std::move(may_report), std::move(deliver)));
+  return socket;
+}
+
+}  // namespace
+
+Expected<Reported> parse_report(std::string_view text) {
+  std::uint64_t job = 0;
+  double value = 0;
+  const std::string_view number = next_word(text);
+  const std::string_view key = next_word(text);
+  const std::string_view amount = next_word(text);
+  const bool good = read(number, job) && is_key(key) && read(amount, value) &&
+                    std::abs(value) <= kMostValue && next_word(text).empty();
+  if (!good) return fail(ErrorCode::BadData, "a report is `JOB KEY VALUE`");
+  return Reported{JobId(job), std::string(key), std::llround(value * 1e6)};
+}
+
+Reports::Reports(Loop& loop, Place place, Descriptor socket, MayReport may_report, Deliver deliver)
+    : loop_(loop),
+      place_(std::move(place)),
+      may_report_(std::move(may_report)),
+      deliver_(std::move(deliver)),
+      flush_alarm_(loop, [this] { flush(); }) {
+  watch(std::move(socket));
+}
+
+void Reports::watch(Descriptor socket) {
+  watch_.reset();
+  socket_ = std::move(socket);
+  watch_.emplace(loop_, socket_.number(), [this] { receive(); });
+}
+
+void Reports::come_back() {
+  struct stat there{};
+  if (::lstat(place_.path.c_str(), &there) == 0 || errno != ENOENT) return;
+  receive();
+  if (auto socket = bind_at(place_.path, place_.mode)) watch(std::move(*socket));
+}
+
+Reports::~Reports() { ::unlink(place_.path.c_str()); }
+
+Expected<std::unique_ptr<Reports>> Reports::open(Loop& loop, const std::string& path, mode_t mode,
+                                                 MayReport may_report, Deliver deliver) {
+  auto socket = bind_at(path, mode);
+  if (!socket) return std::unexpected(socket.error());
+  return std::unique_ptr<Reports>(new Reports(loop, {path, mode}, std::move(*socket),
+                                              std::move(may_report), std::move(deliver)));
 }
 
 void Reports::receive() {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,19 +38,30 @@ class Reports {
                                                  MayReport may_report, Deliver deliver);
   ~Reports();  ///< Removes the socket.
 
+  /// Receives at a new socket if the file of the old one was deleted: jobs know only its path. To
+  /// be called now and then.
+  void come_back();
+
  private:
   using Key = std::pair<JobId, std::string>;
 
-  Reports(Loop& loop, std::string path, Descriptor socket, MayReport may_report, Deliver deliver);
+  struct Place {
+    std::string path;
+    mode_t mode = 0;
+  };
+
+  Reports(Loop& loop, Place place, Descriptor socket, MayReport may_report, Deliver deliver);
+  void watch(Descriptor socket);
   void receive();
   void flush();
 
-  std::string path_;
+  Loop& loop_;
+  Place place_;
   Descriptor socket_;
   MayReport may_report_;
   Deliver deliver_;
   std::map<Key, std::int64_t> waiting_;
-  Loop::Watch watch_;
+  std::optional<Loop::Watch> watch_;
   Loop::Alarm flush_alarm_;
 };
 

@@ -7,27 +7,35 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/time.hpp"
 #include "http/server.hpp"
 
 namespace berth::http {
 
+/// How long a client waits for a server that is there and says nothing: one that was stopped, or
+/// whose disk hangs.
+inline constexpr Duration kClientPatience = seconds(30);
+
+/// What is said of such a server.
+std::string silence(Duration patience);
+
 class Client {
  public:
   /// Errors: NotFound if nobody listens there, Io otherwise; both name the path.
-  static Expected<Client> open(const std::string& path);
+  static Expected<Client> open(const std::string& path, Duration patience = kClientPatience);
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
   ~Client();
 
   /// One request on the kept connection. `target` is sent as it is: see escape(). Errors: Io when
-  /// the peer goes away.
+  /// the peer goes away, or takes or gives nothing for as long as there is patience.
   Expected<Response> request(std::string_view method, const std::string& target,
                              std::string body = {});
 
   /// A request whose answer comes in pieces: `piece` is called for each as it comes and returns
   /// false to stop (the connection is then closed). Returns: status, and the body only if the
   /// status is not 200 (then `piece` is never called). Errors: Io when the peer goes away before
-  /// the end of the answer.
+  /// the end of the answer, or is silent until its beginning; after that it may take its time.
   Expected<Response> stream(std::string_view method, const std::string& target,
                             const std::function<bool(std::string_view)>& piece);
 

@@ -41,17 +41,44 @@ void Loop::close() {
   work_.reset();
 }
 
-std::optional<std::string> Loop::why_full(uid_t user) const {
-  if (lists_[0].size() + lists_[1].size() + lists_[2].size() >= limits.connections) {
+std::size_t Loop::connections_of(uid_t user) const {
+  const auto of_user = of_user_.find(user);
+  return of_user == of_user_.end() ? 0 : of_user->second.connections;
+}
+
+std::optional<uid_t> Loop::greediest() const {
+  std::optional<uid_t> found;
+  for (const auto& [user, has] : of_user_) {
+    if (user != 0 && (!found || has.connections > connections_of(*found))) found = user;
+  }
+  return found;
+}
+
+/// What waits for its next request is missed least, then what sends one, then what is answered.
+void Loop::close_idlest(uid_t user) {
+  for (const Patience patience : {Patience::Idle, Patience::Request, Patience::Endless}) {
+    for (const auto& connection : list(patience)) {
+      if (connection->user() == user) return std::shared_ptr(connection)->close();
+    }
+  }
+}
+
+std::optional<std::string> Loop::make_room(uid_t user) {
+  const std::size_t own = connections_of(user);
+  if (own >= limits.per_user) {
+    return "uid " + std::to_string(user) + " has " + std::to_string(limits.per_user) +
+           " connections, which is the limit for one user; close some";
+  }
+  const std::size_t all = lists_[0].size() + lists_[1].size() + lists_[2].size();
+  if (all < limits.connections) return std::nullopt;
+  const auto most = greediest();
+  const bool may_push = most && (user == 0 || own + 1 < connections_of(*most));
+  if (!may_push) {
     return "there are " + std::to_string(limits.connections) +
            " connections, which is the limit; try again";
   }
-  const auto of_user = of_user_.find(user);
-  if (of_user == of_user_.end() || of_user->second.connections < limits.per_user) {
-    return std::nullopt;
-  }
-  return "uid " + std::to_string(user) + " has " + std::to_string(limits.per_user) +
-         " connections, which is the limit for one user; close some";
+  close_idlest(*most);
+  return std::nullopt;
 }
 
 void Loop::enter(std::shared_ptr<Connection> connection) {

@@ -54,8 +54,10 @@ class Loop {
   /// Takes no more tasks and closes every connection; run() returns once all have ended.
   void close();
 
-  /// Why another connection of this user is refused; nothing if it is not.
-  std::optional<std::string> why_full(uid_t user) const;
+  /// Where all places are taken, and this user has clearly fewer than the one with most, that one
+  /// loses the connection that has been idle for longest; root's are left alone, and root always
+  /// gets one. Returns: why another connection of this user is refused; nothing if it is not.
+  std::optional<std::string> make_room(uid_t user);
   void enter(std::shared_ptr<Connection> connection);
   /// From now on it has `patience`, until its expire() is called.
   void wait(Place& place, Patience patience);
@@ -72,6 +74,10 @@ class Loop {
   std::array<char, 64 * 1024> scratch;
 
  private:
+  std::size_t connections_of(uid_t user) const;
+  /// The user with most, but for root; nothing if there is none.
+  std::optional<uid_t> greediest() const;
+  void close_idlest(uid_t user);
   std::list<std::shared_ptr<Connection>>& list(Patience patience) {
     return lists_[static_cast<std::size_t>(patience)];
   }

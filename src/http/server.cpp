@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -17,40 +18,79 @@ namespace berth::http {
 namespace {
 
 constexpr int kAcceptsAtOnce = 64;
+constexpr std::chrono::seconds kLookForFile{1};
 
 /// Takes new connections in. Lives on the loop's thread.
 class Acceptor : public std::enable_shared_from_this<Acceptor> {
  public:
-  Acceptor(std::shared_ptr<Loop> loop, int socket)
-      : loop_(std::move(loop)), socket_(loop_->io, socket), pause_(loop_->io) {}
+  Acceptor(std::shared_ptr<Loop> loop, Listener listener)
+      : loop_(std::move(loop)),
+        listener_(std::move(listener)),
+        socket_(loop_->io, listener_.release()),
+        pause_(loop_->io),
+        look_(loop_->io) {}
 
+  void start() {
+    wait();
+    look_for_file();
+  }
+
+  void close() {
+    listener_.remove_file();
+    const Descriptor closed(socket_.release());
+    pause_.cancel();
+    look_.cancel();
+  }
+
+ private:
   void wait() {
     socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const auto& error) {
       if (!error) self->accept_some();
     });
   }
 
-  void close() {
-    const Descriptor closed(socket_.release());
-    pause_.cancel();
+  /// Nobody finds a server whose file was deleted, so it listens at a new one.
+  void look_for_file() {
+    look_.expires_after(kLookForFile);
+    look_.async_wait([self = shared_from_this()](const auto& error) {
+      if (error) return;
+      if (self->listener_.is_gone()) self->listen_anew();
+      self->look_for_file();
+    });
   }
 
- private:
-  void accept_some() {
+  /// Fails where the folder is gone too, or somebody else begins there: then it is tried again.
+  void listen_anew() {
+    auto listener = listener_.again();
+    if (!listener) return;
+    take_waiting();  // who had connected to the file that was deleted
+    const Descriptor closed(socket_.release());
+    pause_.cancel();
+    listener_ = std::move(*listener);
+    Descriptor socket(listener_.release());
+    boost::system::error_code unwatched;
+    if (socket_.assign(socket.number(), unwatched)) return listener_.remove_file();
+    socket.release();
+    wait();
+  }
+
+  void accept_some() { take_waiting() ? wait() : pause(); }
+
+  /// Returns: false if the machine has no descriptors or memory for more.
+  bool take_waiting() {
     for (int i = 0; i < kAcceptsAtOnce; ++i) {
       Descriptor socket(
           accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (socket.is_open()) {
         welcome(std::move(socket));
       } else if (errno != EINTR && errno != ECONNABORTED) {
-        const bool has_none = errno == EAGAIN;
-        return has_none ? wait() : pause();
+        return errno == EAGAIN;
       }
     }
-    wait();
+    return true;
   }
 
-  /// Out of descriptors or memory: trying again at once would only spin.
+  /// Trying again at once would only spin.
   void pause() {
     pause_.expires_after(std::chrono::milliseconds(100));
     pause_.async_wait([self = shared_from_this()](const auto& error) {
@@ -59,7 +99,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   }
 
   void welcome(Descriptor socket) {
-    const auto why_full = loop_->why_full(peer_of(socket.number()).user);
+    const auto why_full = loop_->make_room(peer_of(socket.number()).user);
     if (!why_full) return loop_->enter(std::make_shared<Connection>(loop_, std::move(socket)));
     std::string body = error_body(*why_full);
     std::string head =
@@ -70,8 +110,10 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   }
 
   const std::shared_ptr<Loop> loop_;
+  Listener listener_;
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::steady_timer pause_;
+  boost::asio::steady_timer look_;
 };
 
 /// The process's signals are for its other threads: one started meanwhile gets none.
@@ -93,16 +135,14 @@ class SignalsBlocked {
 class UnixServer final : public Server {
  public:
   UnixServer(Listener listener, const Limits& limits, Handler handler)
-      : listener_(std::move(listener)),
-        loop_(std::make_shared<Loop>(limits, std::move(handler))),
-        acceptor_(std::make_shared<Acceptor>(loop_, listener_.release())) {
+      : loop_(std::make_shared<Loop>(limits, std::move(handler))),
+        acceptor_(std::make_shared<Acceptor>(loop_, std::move(listener))) {
     const SignalsBlocked blocked;
     thread_ = std::thread([loop = loop_] { loop->run(); });
-    loop_->post([acceptor = acceptor_] { acceptor->wait(); });
+    loop_->post([acceptor = acceptor_] { acceptor->start(); });
   }
 
   ~UnixServer() override {
-    listener_.remove_file();
     loop_->post([acceptor = std::move(acceptor_), loop = loop_] {
       acceptor->close();
       loop->close();
@@ -111,7 +151,6 @@ class UnixServer final : public Server {
   }
 
  private:
-  Listener listener_;
   const std::shared_ptr<Loop> loop_;
   std::shared_ptr<Acceptor> acceptor_;
   std::thread thread_;

@@ -81,8 +81,8 @@ struct Limits {
   std::size_t header = 16 * 1024;
   std::size_t body = 8 * 1024 * 1024;
   std::size_t backlog = 1024 * 1024;  ///< Of one stream; a longer single write() drops it, too.
-  std::size_t connections = 4096;
-  std::size_t per_user = 1024;  ///< Connections of one user, so that nobody takes them all.
+  std::size_t connections = 4096;     ///< Then users with few push out the idlest of who has most.
+  std::size_t per_user = 1024;        ///< Connections of one user, so that nobody takes them all.
   std::size_t unanswered = 256 * 1024 * 1024;  ///< Bytes of one user's requests without an answer.
   /// A connection that sends nothing, or takes nothing of an answer. Streams and requests that the
   /// handler has are not idle.

@@ -71,16 +71,59 @@ int connect_whole(int socket, const Address& address) {
   return 0;
 }
 
-/// Two that start at once must not remove each other's new file for the old one.
-Expected<void> lock(int folder, const std::string& path) {
-  constexpr int tries = 200;
-  for (int i = 0; i < tries; ++i) {
-    if (flock(folder, LOCK_EX | LOCK_NB) == 0) return {};
-    if (errno != EWOULDBLOCK && errno != EINTR) return std::unexpected(error_at(path, errno));
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+/// Two that start at once must not remove each other's new file for the old one. What they lock is
+/// a file that nobody else can open: a folder can be locked by whoever may read it. The file is
+/// there for as long as the lock is held.
+class StartLock {
+ public:
+  static Expected<StartLock> take(int folder, const std::string& path,
+                                  Listener::Patience patience) {
+    const int tries = patience == Listener::Patience::Some ? 200 : 1;
+    StartLock lock(folder, split(path).name + ".lock");
+    for (int i = 0; i < tries; ++i) {
+      if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const auto locked = lock.try_once(path + ".lock");
+      if (!locked) return std::unexpected(locked.error());
+      if (*locked) return lock;
+    }
+    return fail(ErrorCode::Io, path + ".lock: another berthd has locked it for 2 seconds");
   }
-  return fail(ErrorCode::Io, path + ": another process has locked its folder for 2 seconds");
-}
+  StartLock(StartLock&&) noexcept = default;
+  StartLock& operator=(StartLock&&) = delete;
+  ~StartLock() {
+    if (is_held_ && file_.is_open()) unlinkat(folder_, name_.c_str(), 0);
+  }
+
+ private:
+  StartLock(int folder, std::string name) : folder_(folder), name_(std::move(name)) {}
+
+  Expected<bool> try_once(const std::string& path) {
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    file_ = Descriptor(openat(folder_, name_.c_str(), flags, 0600));
+    struct stat ours = {};
+    if (!file_.is_open() || fstat(file_.number(), &ours) != 0) {
+      return std::unexpected(error_at(path, errno));
+    }
+    if (!S_ISREG(ours.st_mode) || ours.st_uid != geteuid()) {
+      return fail(ErrorCode::Io, path + ": is there and is not ours; it is left as it is");
+    }
+    if (fchmod(file_.number(), 0600) != 0) return std::unexpected(error_at(path, errno));
+    if (flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK || errno == EINTR) return false;
+      return std::unexpected(error_at(path, errno));
+    }
+    // Who held it before has removed it by now, and somebody else may have made the next one.
+    struct stat there = {};
+    const bool found = fstatat(folder_, name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+    is_held_ = found && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
+    return is_held_;
+  }
+
+  int folder_;
+  std::string name_;
+  Descriptor file_;
+  bool is_held_ = false;
+};
 
 /// Removes a socket file that nobody answers on; leaves everything else alone.
 Expected<void> make_way(const std::string& path, int folder, const std::string& name) {
@@ -103,7 +146,8 @@ Expected<void> make_way(const std::string& path, int folder, const std::string& 
 
 }  // namespace
 
-std::expected<Descriptor, int> connect_to(const std::string& path, Blocking blocking) {
+std::expected<Descriptor, int> connect_to(const std::string& path, Blocking blocking,
+                                          Duration patience) {
   Descriptor folder;
   if (path.size() >= kPathSpace) {
     folder = Descriptor(open(split(path).folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -113,11 +157,14 @@ std::expected<Descriptor, int> connect_to(const std::string& path, Blocking bloc
   if (!address) return std::unexpected(address.error());
   auto socket = new_socket(blocking);
   if (!socket) return socket;
+  const timeval most{.tv_sec = micros(patience) / 1'000'000,
+                     .tv_usec = micros(patience) % 1'000'000};
+  setsockopt(socket->number(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
   if (const int error = connect_whole(socket->number(), *address)) return std::unexpected(error);
   return socket;
 }
 
-Expected<Listener> Listener::open(const std::string& path, mode_t mode) {
+Expected<Listener> Listener::open(const std::string& path, mode_t mode, Patience patience) {
   auto [folder_path, name] = split(path);
   Descriptor folder(::open(folder_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.is_open()) {
@@ -129,33 +176,35 @@ Expected<Listener> Listener::open(const std::string& path, mode_t mode) {
                                    " characters; a socket's has from 1 to " +
                                    std::to_string(kMostName) + " in a folder as deep");
   }
-  Listener listener(std::move(folder), std::move(name));
-  const int at = listener.folder_.number();
-  if (auto locked = lock(at, path); !locked) return std::unexpected(locked.error());
-  auto listening = listener.listen(path, *address, mode);
-  flock(at, LOCK_UN);
+  Listener listener(path, mode, std::move(folder), std::move(name));
+  const auto lock = StartLock::take(listener.folder_.number(), path, patience);
+  if (!lock) return std::unexpected(lock.error());
+  auto listening = listener.listen(*address);
   if (!listening) return std::unexpected(std::move(listening.error()));
   return listener;
 }
 
-Expected<void> Listener::listen(const std::string& path, const Address& address, mode_t mode) {
-  if (auto free = make_way(path, folder_.number(), name_); !free) return free;
+Expected<void> Listener::listen(const Address& address) {
+  if (auto free = make_way(path_, folder_.number(), name_); !free) return free;
   auto socket = new_socket(Blocking::No);
-  if (!socket) return std::unexpected(error_at(path, socket.error()));
+  if (!socket) return std::unexpected(error_at(path_, socket.error()));
   socket_ = std::move(*socket);
-  if (const int error = bind_with_mode(address, mode)) {
-    return std::unexpected(error_at(path, error));
-  }
-  if (::listen(socket_.number(), kQueue) != 0) return std::unexpected(error_at(path, errno));
+  if (const int error = bind_with_mode(address)) return std::unexpected(error_at(path_, error));
+  if (::listen(socket_.number(), kQueue) != 0) return std::unexpected(error_at(path_, errno));
   return {};
 }
 
-int Listener::bind_with_mode(const Address& address, mode_t mode) {
-  if (fchmod(socket_.number(), mode) != 0) return errno;
+int Listener::bind_with_mode(const Address& address) {
+  if (fchmod(socket_.number(), mode_) != 0) return errno;
   if (::bind(socket_.number(), address.get(), sizeof(address.value)) != 0) return errno;
   const int at = folder_.number();
   if (fstatat(at, name_.c_str(), &file_, AT_SYMLINK_NOFOLLOW) != 0) return errno;
-  return fchmodat(at, name_.c_str(), mode, 0) == 0 ? 0 : errno;
+  return fchmodat(at, name_.c_str(), mode_, 0) == 0 ? 0 : errno;
+}
+
+bool Listener::is_gone() const {
+  struct stat there = {};
+  return lstat(path_.c_str(), &there) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
 void Listener::remove_file() {

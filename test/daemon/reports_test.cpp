@@ -179,6 +179,19 @@ TEST_F(ReportsTest, TheSocketHasItsModeAndGoes) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
+TEST_F(ReportsTest, ASocketThatWasDeletedComesBack) {
+  const auto reports = open();
+  reports->come_back();
+  EXPECT_TRUE(Sender(path_).send("1 step 1"));  // it is there: nothing to do
+  ASSERT_TRUE(std::filesystem::remove(path_));
+  reports->come_back();
+  Sender sender(path_);
+  EXPECT_TRUE(sender.is_connected());
+  EXPECT_TRUE(sender.send("1 loss 2"));
+  loop_.run([] {});
+  EXPECT_EQ(delivered_.size(), 2U);
+}
+
 TEST_F(ReportsTest, ASocketLeftThereIsReplaced) {
   {
     const Descriptor left(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -93,6 +93,19 @@ TEST_F(WithMadeUpServer, AnAnswerThatIsNone) {
   EXPECT_NE(answer.error().message.find("no HTTP/1.1 answer"), std::string::npos);
 }
 
+TEST_F(Http, AServerThatIsSilentIsNotWaitedForForever) {
+  Held held;
+  serve(held.handler());
+  auto impatient = Client::open(path_, Duration(50'000));
+  ASSERT_TRUE(impatient);
+  const auto answer = impatient->request("GET", "/");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::Io);
+  EXPECT_EQ(answer.error().message,
+            path_ + ": berthd is there and has not answered for 0.05 seconds");
+  held.take();
+}
+
 TEST(Escape, OnlyWhatIsPlainStays) {
   EXPECT_EQ(escape("aZ09-._~"), "aZ09-._~");
   EXPECT_EQ(escape("a b/c?d=e&f+g%"), "a%20b%2Fc%3Fd%3De%26f%2Bg%25");

@@ -1,6 +1,10 @@
 // Goal: what is no proper request, too large, too slow or too much is refused with a reason and a
 // closed connection, and harms nobody else.
 // Method: bytes written by hand to a real socket, with small limits.
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "http/rig.hpp"
 
 namespace berth::http::test {
@@ -154,6 +158,61 @@ TEST_F(Refusal, ConnectionsBeyondTheirLimit) {
   second.reset();
   EXPECT_TRUE(eventually([&] { return client().request("GET", "/")->status == 200; }));
   EXPECT_TRUE(first.request("GET", "/"));
+}
+
+/// Connections of several users; only root can make them.
+class Crowd : public Refusal {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can be other users";
+    ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+    auto opened = Server::open({.path = path_, .mode = 0666, .limits = {.connections = 4}},
+                               [](const auto& exchange) { exchange->respond(echo(*exchange)); });
+    ASSERT_TRUE(opened) << opened.error().message;
+    server_ = std::move(*opened);
+  }
+
+  /// One that has been answered, and waits. The system call changes this thread's user alone.
+  RawPeer connect_as(uid_t user) {
+    EXPECT_EQ(syscall(SYS_setresuid, -1, user, -1), 0);
+    RawPeer peer(path_);
+    EXPECT_EQ(syscall(SYS_setresuid, -1, 0, -1), 0);
+    peer.send(kGet);
+    answer_ = peer.receive_until("GET /\n");
+    return peer;
+  }
+  bool was_served() const { return answer_.starts_with("HTTP/1.1 200 "); }
+
+  static constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  std::string answer_;  ///< To the one that connected last.
+};
+
+TEST_F(Crowd, AUserWithFewPushesOutTheIdlestOfWhoHasMost) {
+  std::vector<RawPeer> greedy;
+  for (int i = 0; i < 4; ++i) greedy.push_back(connect_as(1001));
+  greedy[0].send(kGet);  // now the second one is idle for longest
+  EXPECT_FALSE(greedy[0].receive_until("GET /\n").empty());
+  RawPeer other = connect_as(1002);
+  EXPECT_TRUE(was_served());
+  EXPECT_EQ(greedy[1].receive_all(), "");
+  connect_as(1001);
+  EXPECT_NE(answer_.find("there are 4 connections, which is the limit"), std::string::npos);
+  for (const std::size_t kept : {0U, 2U, 3U}) {
+    greedy[kept].send(kGet);
+    EXPECT_FALSE(greedy[kept].receive_until("GET /\n").empty());
+  }
+}
+
+TEST_F(Crowd, RootHasAlwaysRoom) {
+  std::vector<RawPeer> all;
+  for (uid_t user = 1001; user <= 1004; ++user) all.push_back(connect_as(user));
+  connect_as(1005);
+  EXPECT_FALSE(was_served());
+  std::vector<RawPeer> roots;
+  for (int i = 0; i < 4; ++i) roots.push_back(connect_as(0));
+  EXPECT_TRUE(was_served());
+  connect_as(1001);
+  EXPECT_FALSE(was_served());  // root's are not pushed out
 }
 
 TEST_F(Refusal, OneUsersConnectionsBeyondTheirLimit) {

@@ -1,7 +1,9 @@
 // Goal: the socket file is ours alone and has the rights that were asked for, and who asks is who
 // the kernel says.
 // Method: files of all kinds in the socket's way; this process as its own peer.
+#include <fcntl.h>
 #include <grp.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -189,6 +191,58 @@ TEST_F(SocketFile, OfTwoThatStartAtOnceOneServes) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(serving, 1);
   EXPECT_EQ(conflicts, 3);
+}
+
+/// Anybody who may read a folder can lock it.
+TEST_F(SocketFile, ALockedFolderIsNoObstacle) {
+  const Descriptor folder(open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(flock(folder.number(), LOCK_EX | LOCK_NB), 0);
+  serve_echo();
+  EXPECT_EQ(client().request("GET", "/")->status, 200);
+}
+
+TEST_F(SocketFile, TheLockOfItsStartIsForItsOwnerAndDoesNotStay) {
+  folder_.write("berth.sock.lock", "");
+  std::filesystem::permissions(path_ + ".lock", std::filesystem::perms::all);
+  const Descriptor held(open((path_ + ".lock").c_str(), O_RDONLY));
+  ASSERT_EQ(flock(held.number(), LOCK_EX | LOCK_NB), 0);
+  const Error error = refusal(path_);
+  EXPECT_EQ(error.message, path_ + ".lock: another berthd has locked it for 2 seconds");
+  EXPECT_EQ(mode_of(path_ + ".lock"), 0600U);
+  flock(held.number(), LOCK_UN);
+  serve_echo();
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
+}
+
+TEST_F(SocketFile, ALockOfAnotherUserIsLeftAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make files of others";
+  folder_.write("berth.sock.lock", "");
+  ASSERT_EQ(chown((path_ + ".lock").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(refusal(path_).message, path_ + ".lock: is there and is not ours; it is left as it is");
+  EXPECT_TRUE(std::filesystem::exists(path_ + ".lock"));
+}
+
+TEST_F(SocketFile, ThatWasDeletedComesBack) {
+  serve_echo();
+  Client before = client();
+  ASSERT_EQ(before.request("GET", "/")->status, 200);
+  ASSERT_TRUE(std::filesystem::remove(path_));
+  ASSERT_TRUE(eventually([&] { return Client::open(path_).has_value(); }));
+  EXPECT_EQ(client().request("GET", "/")->status, 200);
+  EXPECT_EQ(before.request("GET", "/")->status, 200);
+  EXPECT_EQ(mode_of(path_), 0600U);
+  server_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(SocketFile, ThatWasDeletedWithItsFolderComesBackWithIt) {
+  const std::string path = folder_ / "deep/berth.sock";
+  std::filesystem::create_directory(folder_ / "deep");
+  auto opened = Server::open({.path = path}, [](const std::shared_ptr<Exchange>&) {});
+  ASSERT_TRUE(opened) << opened.error().message;
+  std::filesystem::remove_all(folder_ / "deep");
+  std::filesystem::create_directory(folder_ / "deep");
+  EXPECT_TRUE(eventually([&] { return Client::open(path).has_value(); }));
 }
 
 TEST_F(SocketFile, TheServerStartsAndStopsAtOnce) {
