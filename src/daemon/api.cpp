@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/doctor.hpp"
+#include "daemon/listing.hpp"
 #include "daemon/queries.hpp"
 #include "daemon/requests.hpp"
 #include "engine/possible.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 using Exchange = std::shared_ptr<http::Exchange>;
 
-constexpr std::size_t kMostCancels = 1000;  ///< In one step.
+constexpr std::size_t kMostCancels = 200;  ///< In one step.
 constexpr std::size_t kMostLooked = 20'000;
 
 int status_of(ErrorCode code) {
@@ -42,9 +43,13 @@ void refuse(const Exchange& exchange, const Error& error) {
   refuse(exchange, status_of(error.code), error.message);
 }
 
-void answer(const Exchange& exchange, const Expected<Json>& json) {
+void answer(const Exchange& exchange, const Json& json) {
+  exchange->respond({.status = 200, .body = to_body(json)});
+}
+
+void answer(const Exchange& exchange, Expected<std::string> json) {
   if (!json) return refuse(exchange, json.error());
-  exchange->respond({.status = 200, .body = to_body(*json)});
+  exchange->respond({.status = 200, .body = std::move(*json)});
 }
 
 /// The daemon's own user and root may act on everybody's jobs.
@@ -76,7 +81,7 @@ class Api {
     if (!is_read(request.method) || rest == "cancel") return wrong_method(exchange);
     if (rest == "jobs") return list(exchange);
     if (rest == "events") return events(exchange);
-    on_loop(exchange, [this, what = std::string(rest)](const Exchange& asked) {
+    in_slices(exchange, [this, what = std::string(rest)](const Exchange& asked) {
       if (what == "gpus") return answer(asked, daemon_.presenter().gpus());
       if (what == "doctor") return answer(asked, examine(daemon_));
       return answer(asked, version());
@@ -87,7 +92,17 @@ class Api {
   /// Goes on with this request on the daemon's thread.
   template <class Then>
   void on_loop(const Exchange& exchange, Then then) {
-    daemon_.post([exchange, then = std::move(then)] { then(exchange); });
+    daemon_.on_turn_of(exchange->request().peer.user,
+                       [exchange, then = std::move(then)] { then(exchange); });
+  }
+
+  /// The same for what takes a millisecond and is no hurry.
+  template <class Then>
+  void in_slices(const Exchange& exchange, Then then) {
+    daemon_.in_slices_for(exchange->request().peer.user, [exchange, then = std::move(then)] {
+      then(exchange);
+      return false;
+    });
   }
 
   void wrong_method(const Exchange& exchange) {
@@ -126,7 +141,8 @@ class Api {
     if (!is_dry) return refuse(exchange, is_dry.error());
     auto job = parse_submission(request.body, request.peer);
     if (!job) return refuse(exchange, job.error());
-    daemon_.post([this, exchange, is_dry = *is_dry, job = std::move(*job)]() mutable {
+    const uid_t user = request.peer.user;
+    daemon_.on_turn_of(user, [this, exchange, is_dry = *is_dry, job = std::move(*job)]() mutable {
       const Cluster& cluster = daemon_.keeper().engine().view().cluster();
       if (auto why = why_impossible(JobId(0), job.spec.request, cluster)) {
         return refuse(exchange, 422, why->substr(why->find(": ") + 2));
@@ -150,10 +166,10 @@ class Api {
   /// Answered on another thread; why a job that has ended waits no more is known at once.
   void why(const Exchange& exchange, JobId id) {
     if (daemon_.keeper().engine().view().knows(id)) return look_ahead(exchange, id);
-    const auto job = daemon_.presenter().job(id);
-    if (!job) return refuse(exchange, job.error());
-    answer(exchange,
-           Json{{"id", id.value()}, {"state", job->at("state")}, {"reason", "it has ended"}});
+    if (const auto job = daemon_.presenter().job(id); !job) return refuse(exchange, job.error());
+    Json json = daemon_.presenter().brief(id);
+    json["reason"] = "it has ended";
+    answer(exchange, json);
   }
 
   void look_ahead(const Exchange& exchange, std::variant<JobId, Wish> about) {
@@ -166,8 +182,15 @@ class Api {
   void list(const Exchange& exchange) {
     const auto page = parse_page(exchange->request());
     if (!page) return refuse(exchange, page.error());
-    on_loop(exchange, [this, page = *page](const Exchange& asked) {
-      answer(asked, daemon_.presenter().jobs(page));
+    // Made when its turn has come: a page that waits costs nothing.
+    auto listing = std::make_shared<std::optional<Listing>>();
+    daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, page = *page, listing] {
+      if (!*listing) listing->emplace(daemon_.keeper(), daemon_.presenter(), page);
+      const auto more = (*listing)->advance([this] { return daemon_.has_time(); });
+      if (more && *more) return true;
+      answer(exchange,
+             more ? Expected<std::string>((*listing)->take()) : std::unexpected(more.error()));
+      return false;
     });
   }
 
@@ -180,11 +203,11 @@ class Api {
       job = *id;
     }
     on_loop(exchange, [this, job](const Exchange& asked) {
-      Expected<Json> now = Json();
+      Expected<std::string> now = "";
       if (job) now = daemon_.presenter().job(*job);
       if (!now) return refuse(asked, now.error());
       const auto stream = asked->stream("text/event-stream");
-      stream->write(job ? "event: job\ndata: " + to_body(*now) + "\n\n" : ": listening\n\n");
+      stream->write(job ? "event: job\ndata: " + *now + "\n\n" : ": listening\n\n");
       const bool over = job && !daemon_.keeper().engine().view().knows(*job);
       if (over) return stream->close();
       daemon_.follow(stream, job);
@@ -313,14 +336,17 @@ class Api {
       all.ids->push_back(job.id.value());
     }
     const bool is_over = !next || *next > all.last;
-    if (inputs.empty() && !is_over) return daemon_.post([this, all] { cancel_some(all); });
+    const auto go_on = [this, all, user = user.value()] {
+      daemon_.on_turn_of(user, [this, all] { cancel_some(all); });
+    };
+    if (inputs.empty() && !is_over) return go_on();
     daemon_.ask(
         {.submission = std::nullopt,
          .inputs = std::move(inputs),
          .exchange = all.exchange,
-         .answer = [this, all, is_over](JobId) -> std::optional<http::Response> {
+         .answer = [all, is_over, go_on](JobId) -> std::optional<http::Response> {
            if (is_over) return http::Response{.body = to_body({{"cancelled", *all.ids}})};
-           daemon_.post([this, all] { cancel_some(all); });
+           go_on();
            return std::nullopt;
          },
          .so_far = before == 0 ? "" : std::to_string(before) + " jobs are cancelled, then "});

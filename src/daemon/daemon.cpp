@@ -22,6 +22,7 @@ constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is
 constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
 constexpr Duration kStartAgain = seconds(1);       ///< After a start that failed by our fault.
 constexpr Duration kLinger = Duration(100);        ///< For a look, which mostly takes less.
+constexpr std::size_t kMostInStep = 256;           ///< Jobs that users submit or change: 8 ms.
 constexpr std::size_t kTail = 16 * 1024;           ///< Of a log, looked at for last words.
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
@@ -285,6 +286,7 @@ void Daemon::on_probe() {
   std::set<GpuId> all;
   for (std::uint32_t g = 0; g < machine_.devices.list.size(); ++g) all.insert(GpuId(g));
   look_at(all);
+  reports_->come_back();
   probe_alarm_.set(options_.probe);
 }
 
@@ -331,10 +333,25 @@ bool Daemon::wait_for_look() {
   return true;
 }
 
+/// As much of what users ask as makes a step of bounded length; at least one thing.
+std::vector<Asked> Daemon::take_asked() {
+  std::size_t jobs = 0;
+  const auto is_enough = [&](const Asked& asked) {
+    const bool is_full = jobs >= kMostInStep;
+    jobs += std::max<std::size_t>(1, asked.inputs.size());
+    return is_full;
+  };
+  const auto rest = std::ranges::find_if(asked_, is_enough);
+  std::vector<Asked> taken(std::move_iterator(asked_.begin()), std::move_iterator(rest));
+  asked_.erase(asked_.begin(), rest);
+  if (!asked_.empty()) loop_.post([] {});  // the turn after this one takes them
+  return taken;
+}
+
 void Daemon::step() {
   waits_since_.reset();
   Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
-  std::vector<Asked> asked = std::exchange(asked_, {});
+  std::vector<Asked> asked = take_asked();
   const std::size_t own = batch.inputs.size();
   for (Asked& one : asked) {
     batch.inputs.insert(batch.inputs.end(), one.inputs.begin(), one.inputs.end());
@@ -420,9 +437,9 @@ void Daemon::publish(const std::vector<JobId>& touched) {
     const bool wanted =
         std::ranges::any_of(followers_, [&](const Follower& f) { return !f.job || *f.job == id; });
     if (!wanted) continue;
-    const auto json = presenter_.job(id);
-    if (!json) continue;
-    const std::string event = "event: job\ndata: " + to_body(*json) + "\n\n";
+    const auto job = presenter_.job(id);
+    if (!job) continue;
+    const std::string event = "event: job\ndata: " + *job + "\n\n";
     const bool over = !keeper_->engine().view().knows(id);
     for (const Follower& follower : followers_) {
       if (follower.job && *follower.job != id) continue;

@@ -60,8 +60,13 @@ class Daemon {
   /// longer than a second. Then nothing may be destroyed: the process must end as it is.
   bool leave_driver();
 
-  // For the API. post() from any thread, the rest on the loop's.
-  void post(Task task) { loop_.post(std::move(task)); }
+  // For the API. The first two from any thread, the rest on the loop's.
+
+  /// Does what this user asks when it is their turn.
+  void on_turn_of(uid_t user, Task task) { loop_.ask(user, std::move(task)); }
+  /// The same for what takes long: in slices, each as long as has_time().
+  void in_slices_for(uid_t user, Slices slices) { loop_.ask_long(user, std::move(slices)); }
+  bool has_time() const { return loop_.has_time(); }
   void ask(Asked asked);
   Presenter& presenter() { return presenter_; }
   const Keeper& keeper() const { return *keeper_; }
@@ -102,6 +107,7 @@ class Daemon {
   bool wait_for_look();
   bool could_start() const;
   void look_at(const std::set<GpuId>& gpus);
+  std::vector<Asked> take_asked();
   void step();
   void refuse_without_room();
   void fail_with(const Error& error);

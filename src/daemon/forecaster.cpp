@@ -229,7 +229,7 @@ Forecaster::Forecaster(std::string policy, std::string place, const ForecastOpti
 Forecaster::~Forecaster() {
   thread_.request_stop();
   thread_.join();
-  for (const Waiting& left : waiting_) left.question.exchange->respond(ending());
+  while (const auto left = waiting_.pop()) left->second.question.exchange->respond(ending());
 }
 
 Expected<void> Forecaster::ask(const Engine& engine, Question question) {
@@ -239,17 +239,19 @@ Expected<void> Forecaster::ask(const Engine& engine, Question question) {
                                          " jobs, it looks ahead with at most " +
                                          std::to_string(kMostJobs));
   }
+  const uid_t user = question.exchange->request().peer.user;
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) {
+    if (waiting_.size_of(user) >= kMostWaiting) {
       return fail(ErrorCode::Conflict, "berthd looks ahead for " + std::to_string(kMostWaiting) +
-                                           " others already; ask again in a moment");
+                                           " other requests of uid " + std::to_string(user) +
+                                           " already; ask again in a moment");
     }
   }
   Waiting waiting{std::move(question), engine.save()};
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(waiting));
+    waiting_.push(user, std::move(waiting));
   }
   changed_.notify_one();
   return {};
@@ -260,8 +262,7 @@ void Forecaster::work(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait(lock, stop, [this] { return !waiting_.empty(); })) return;
     if (stop.stop_requested()) return;
-    const Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
+    const Waiting next = std::move(waiting_.pop()->second);
     lock.unlock();
     next.question.exchange->respond(answer(next, stop));
   }

@@ -2,13 +2,12 @@
 // own.
 //
 // The engine's thread copies the engine's state as bytes, O(jobs); all else happens on the one
-// thread here, on an engine made of them: nothing that is asked here delays a step. Questions wait
-// in a short queue.
+// thread here, on an engine made of them: nothing that is asked here delays a step. Each user has a
+// few places for questions, and users are answered in turn.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
@@ -18,6 +17,7 @@
 
 #include "core/error.hpp"
 #include "core/job.hpp"
+#include "daemon/fair_queue.hpp"
 #include "daemon/keeper.hpp"
 #include "engine/forecast.hpp"
 #include "http/server.hpp"
@@ -43,11 +43,11 @@ class Forecaster {
   /// Whoever still waits for an answer is told that there will be none.
   ~Forecaster();
 
-  /// On the engine's thread; half a microsecond per job. Errors: Conflict if kMostWaiting others
-  /// wait, or if there are so many jobs that the copy would delay the engine; ask again.
+  /// On the engine's thread; half a microsecond per job. Errors: Conflict if kMostWaiting others of
+  /// this user wait, or if there are so many jobs that the copy would delay the engine; ask again.
   Expected<void> ask(const Engine& engine, Question question);
 
-  static constexpr std::size_t kMostWaiting = 8;
+  static constexpr std::size_t kMostWaiting = 8;  ///< Of one user.
   static constexpr std::size_t kMostJobs = 20'000;
 
  private:
@@ -68,7 +68,7 @@ class Forecaster {
   ForecastOptions options_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<Waiting> waiting_;
+  FairQueue<Waiting> waiting_;
   std::jthread thread_;
 };
 

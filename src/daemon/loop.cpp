@@ -1,6 +1,7 @@
 #include "daemon/loop.hpp"
 
-#include <chrono>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #pragma GCC diagnostic push
@@ -12,26 +13,49 @@
 #include <boost/asio/steady_timer.hpp>
 #pragma GCC diagnostic pop
 
+#include "daemon/fair_queue.hpp"
+
 namespace berth::daemon {
 
 namespace asio = boost::asio;
-
-namespace {
-
-constexpr int kAtOnce = 1000;  ///< Then the engine has its turn, whatever else is ready.
-
-}  // namespace
 
 struct Loop::State {
   asio::io_context io{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
   bool stopped = false;
+  std::mutex mutex;
+  FairQueue<Task> asked;         ///< Under `mutex`.
+  FairQueue<Slices> asked_long;  ///< Under `mutex`.
+
+  bool is_asked() {
+    const std::lock_guard lock(mutex);
+    return !asked.empty() || !asked_long.empty();
+  }
+  template <class T>
+  auto next(FairQueue<T>& queue) {
+    const std::lock_guard lock(mutex);
+    return queue.pop();
+  }
+  /// Queues it, and wakes the loop if it sleeps for want of such.
+  template <class T>
+  void add(FairQueue<T>& queue, uid_t user, T value) {
+    const std::lock_guard lock(mutex);
+    const bool was_idle = asked.empty() && asked_long.empty();
+    queue.push(user, std::move(value));
+    if (was_idle) asio::post(io, [] {});
+  }
 };
 
 Loop::Loop() : state_(std::make_unique<State>()) {}
 Loop::~Loop() = default;
 
 void Loop::post(Task task) { asio::post(state_->io, std::move(task)); }
+
+void Loop::ask(uid_t user, Task task) { state_->add(state_->asked, user, std::move(task)); }
+
+void Loop::ask_long(uid_t user, Slices slices) {
+  state_->add(state_->asked_long, user, std::move(slices));
+}
 
 void Loop::stop() {
   post([this] { state_->stopped = true; });
@@ -45,10 +69,42 @@ bool Loop::find_work_busily() {
   return false;
 }
 
+void Loop::wait_for_work() {
+  if (state_->is_asked()) return;
+  if (!find_work_busily()) state_->io.run_one();
+}
+
+void Loop::run_ready() {
+  const auto ends = Clock::now() + kPart;
+  while (state_->io.poll_one() > 0 && Clock::now() < ends) {
+  }
+}
+
+void Loop::answer_users() {
+  const auto ends = Clock::now() + kPart;
+  while (auto next = state_->next(state_->asked)) {
+    next->second();
+    if (Clock::now() >= ends) return;
+  }
+}
+
+void Loop::run_slices() {
+  slice_ends_ = Clock::now() + kPart;
+  while (auto next = state_->next(state_->asked_long)) {
+    if (next->second()) {
+      const std::lock_guard lock(state_->mutex);
+      state_->asked_long.push_again(next->first, std::move(next->second));
+    }
+    if (!has_time()) return;
+  }
+}
+
 void Loop::run(const Task& after) {
   while (!state_->stopped) {
-    if (!find_work_busily()) state_->io.run_one();
-    for (int i = 0; i < kAtOnce && state_->io.poll_one() > 0;) ++i;
+    wait_for_work();
+    run_ready();
+    answer_users();
+    run_slices();
     after();
   }
 }

@@ -1,8 +1,16 @@
-// The engine's thread: one queue, timers and descriptors, over Boost.Asio.
+// The engine's thread: one queue, timers and descriptors, over Boost.Asio; and what users ask.
 //
-// Everything but post() and stop() belongs to the thread that calls run().
+// It goes in turns, each bounded by time: first what happened (tasks, timers, descriptors), then
+// what users ask, one user after the other, then some of what takes long, one user after the other,
+// then the step. So a start, a limit and the end of a job never wait for a list, and nobody waits
+// for more than one thing of each other user.
+//
+// Everything but post(), ask() and stop() belongs to the thread that calls run().
 #pragma once
 
+#include <sys/types.h>
+
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -11,6 +19,8 @@
 namespace berth::daemon {
 
 using Task = std::function<void()>;
+/// Does some of what takes long, for as long as Loop::has_time(). Returns: whether more is left.
+using Slices = std::function<bool()>;
 
 class Loop {
  public:
@@ -19,11 +29,18 @@ class Loop {
 
   /// Queues a task; from any thread. Tasks of one thread keep their order.
   void post(Task task);
+  /// Queues what a user asks; from any thread. What one user asks keeps its order.
+  void ask(uid_t user, Task task);
+  /// Queues what a user asks and takes long: while it is not done, others have their turns.
+  void ask_long(uid_t user, Slices slices);
+  /// True while the slice that runs should go on.
+  bool has_time() const { return Clock::now() < slice_ends_; }
   /// Lets run() return after the tasks now queued; from any thread.
   void stop();
   /// Runs what is ready, then `after`, and again, until stopped: what came together is one batch.
-  /// Where more becomes ready all the time, `after` has its turn all the same.
+  /// Where more becomes ready all the time, each part of a turn ends after kPart all the same.
   void run(const Task& after);
+  static constexpr Duration kPart = Duration(2000);
 
   /// The next wait for something to do looks busily for so long before it sleeps: to be woken takes
   /// longer than most answers that are under way.
@@ -59,11 +76,17 @@ class Loop {
   };
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct State;
+  void wait_for_work();
   bool find_work_busily();
+  void run_ready();
+  void answer_users();
+  void run_slices();
 
   std::unique_ptr<State> state_;
   Duration linger_{0};
+  Clock::time_point slice_ends_;
 };
 
 }  // namespace berth::daemon

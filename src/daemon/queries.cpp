@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kMostRows = 1000;
 
 /// `all`, or one kind by `only`.
-Expected<Presenter::Which> which_jobs(const http::Request& request) {
-  using Which = Presenter::Which;
+Expected<Page::Which> which_jobs(const http::Request& request) {
+  using Which = Page::Which;
   const auto all = query_flag(request, "all");
   if (!all) return std::unexpected(all.error());
   const auto only = request.parameter("only");
@@ -50,7 +50,7 @@ Expected<std::optional<std::uint64_t>> query_number(const http::Request& request
   return value;
 }
 
-Expected<Presenter::Page> parse_page(const http::Request& request) {
+Expected<Page> parse_page(const http::Request& request) {
   const auto which = which_jobs(request);
   if (!which) return std::unexpected(which.error());
   const auto user = query_number(request, "user", 0xFFFFFFFF);
@@ -63,10 +63,10 @@ Expected<Presenter::Page> parse_page(const http::Request& request) {
   if (*before && *after) {
     return fail(ErrorCode::InvalidArgument, "after: beside before; give one of them");
   }
-  Presenter::Page page{.which = *which};
+  Page page{.which = *which};
   if (*user) page.user = UserId(static_cast<std::uint32_t>(**user));
   if (*before) page.beyond = JobId(**before);
-  if (*after) page.beyond = JobId(**after), page.order = Presenter::Order::OldestFirst;
+  if (*after) page.beyond = JobId(**after), page.order = Page::Order::OldestFirst;
   if (*limit) page.most = std::max<std::size_t>(1, **limit);
   return page;
 }

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/error.hpp"
-#include "daemon/present.hpp"
+#include "daemon/listing.hpp"
 #include "http/server.hpp"
 
 namespace berth::daemon {
@@ -19,6 +19,6 @@ Expected<std::optional<std::uint64_t>> query_number(const http::Request& request
                                                     std::uint64_t most);
 
 /// GET /v1/jobs. Errors: InvalidArgument as above, and for keys that exclude each other.
-Expected<Presenter::Page> parse_page(const http::Request& request);
+Expected<Page> parse_page(const http::Request& request);
 
 }  // namespace berth::daemon

@@ -89,6 +89,98 @@ TEST(Loop, ATaskThatAlwaysHasASuccessorLeavesAfterItsTurn) {
   EXPECT_LT(posted, 1'000'000);
 }
 
+/// Takes as long as a part of a turn may, whatever the machine does.
+void use_up_the_time(const Loop& loop) {
+  while (loop.has_time()) {
+  }
+}
+
+TEST(LoopOfUsers, TheyAreAnsweredInTurn) {
+  Loop loop;
+  std::string order;
+  for (int i = 0; i < 3; ++i) loop.ask(1001, [&] { order += 'a'; });
+  loop.ask(1002, [&] { order += 'b'; });
+  loop.ask(1003, [&] { order += 'c'; });
+  loop.ask(1003, [&] {
+    order += 'd';
+    loop.stop();
+  });
+  loop.run([] {});
+  EXPECT_EQ(order, "abcada");
+}
+
+TEST(LoopOfUsers, WhatHappenedComesFirstThenWhatIsQuickThenWhatTakesLong) {
+  Loop loop;
+  std::string order;
+  loop.ask_long(1001, [&] {
+    order += 'l';
+    loop.stop();
+    return false;
+  });
+  loop.ask(1001, [&] { order += 'q'; });
+  loop.post([&] { order += 'h'; });
+  loop.run([&] { order += '.'; });
+  EXPECT_EQ(order.substr(0, 4), "hql.");
+}
+
+TEST(LoopOfUsers, WhatTakesLongIsDoneInSlicesInTurn) {
+  Loop loop;
+  std::string order;
+  const auto work = [&](char name) {
+    return [&, name, left = 3]() mutable {
+      use_up_the_time(loop);
+      order += name;
+      return --left > 0;
+    };
+  };
+  loop.ask_long(1001, work('a'));
+  loop.ask_long(1001, work('b'));
+  loop.ask_long(1002, work('c'));
+  loop.run([&] {
+    order += '.';
+    if (order.size() >= 18) loop.stop();
+  });
+  // A slice in each turn; of one user's work the first is done before the second begins.
+  EXPECT_EQ(order.substr(0, 18), "a.c.a.c.a.c.b.b.b.");
+}
+
+/// Somebody who asks without end keeps neither the step nor the others waiting.
+TEST(LoopOfUsers, AFloodOfOneLeavesTheOthersTheirTurns) {
+  Loop loop;
+  int flood = 0;
+  int turns = 0;
+  std::vector<int> others;
+  Task again = [&] {
+    ++flood;
+    if (flood < 1'000'000) loop.ask(1001, again);
+  };
+  for (int i = 0; i < 100; ++i) loop.ask(1001, again);
+  for (int i = 0; i < 5; ++i) loop.ask(1002, [&] { others.push_back(flood); });
+  loop.run([&] {
+    if (++turns == 3) loop.stop();
+  });
+  EXPECT_EQ(others, (std::vector<int>{1, 2, 3, 4, 5}));
+  EXPECT_LT(flood, 1'000'000);
+}
+
+TEST(LoopOfUsers, ALongListDelaysNobodyElseByMoreThanASlice) {
+  Loop loop;
+  std::string order;
+  int left = 4;
+  loop.ask_long(1001, [&] {
+    if (left == 4) {
+      loop.post([&] { order += 'h'; });
+      loop.ask(1002, [&] { order += 'q'; });
+    }
+    use_up_the_time(loop);
+    order += 's';
+    if (--left == 0) loop.stop();
+    return left > 0;
+  });
+  loop.run([] {});
+  EXPECT_EQ(order, "shqsss");
+}
+
 TEST(Alarm, FiresOnceAfterItWasLastSet) {
   Loop loop;
   int fired = 0;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 
 #include "daemon/forecaster.hpp"
@@ -102,11 +103,14 @@ TEST_F(Why, AJobThatHasEndedWaitsForNothing) {
 class FakeExchange : public http::Exchange {
  public:
   /// `may_answer`: respond() waits for it.
-  explicit FakeExchange(std::shared_future<void> may_answer = {})
-      : may_answer_(std::move(may_answer)) {}
+  explicit FakeExchange(uid_t user = 1001, std::shared_future<void> may_answer = {})
+      : may_answer_(std::move(may_answer)) {
+    request_.peer.user = user;
+  }
 
   const http::Request& request() const override { return request_; }
   void respond(http::Response response) override {
+    place = ++answered;
     asked_.set_value();
     if (may_answer_.valid()) may_answer_.wait();
     status = response.status;
@@ -115,6 +119,8 @@ class FakeExchange : public http::Exchange {
   void wait_until_asked() { asked_.get_future().wait(); }
 
   int status = 0;
+  int place = 0;  ///< The how-many-eth answer of all.
+  static inline std::atomic<int> answered = 0;
 
  private:
   http::Request request_;
@@ -136,7 +142,7 @@ daemon::Question question(const std::shared_ptr<FakeExchange>& exchange) {
 TEST(ForecasterQueue, IsBoundedAndNobodyIsLeftWithoutAnAnswer) {
   const Engine engine = small_engine();
   std::promise<void> may_answer;
-  const auto slow = std::make_shared<FakeExchange>(may_answer.get_future().share());
+  const auto slow = std::make_shared<FakeExchange>(1001, may_answer.get_future().share());
   std::vector<std::shared_ptr<FakeExchange>> rest;
   {
     daemon::Forecaster forecaster("fifo", "first-fit");
@@ -149,11 +155,29 @@ TEST(ForecasterQueue, IsBoundedAndNobodyIsLeftWithoutAnAnswer) {
     const auto refused = forecaster.ask(engine, question(std::make_shared<FakeExchange>()));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message,
-              "berthd looks ahead for 8 others already; ask again in a moment");
+              "berthd looks ahead for 8 other requests of uid 1001 already; ask again in a moment");
     may_answer.set_value();
   }
   EXPECT_EQ(slow->status, 200);
   for (const auto& exchange : rest) EXPECT_TRUE(exchange->status == 200 || exchange->status == 503);
+}
+
+TEST(ForecasterQueue, OneWhoAsksALotTakesNobodysPlaceAndTurn) {
+  const Engine engine = small_engine();
+  std::promise<void> may_answer;
+  const auto slow = std::make_shared<FakeExchange>(1001, may_answer.get_future().share());
+  const auto others = std::make_shared<FakeExchange>(1002);
+  daemon::Forecaster forecaster("fifo", "first-fit");
+  ASSERT_TRUE(forecaster.ask(engine, question(slow)));
+  slow->wait_until_asked();
+  for (std::size_t i = 0; i < daemon::Forecaster::kMostWaiting; ++i) {
+    ASSERT_TRUE(forecaster.ask(engine, question(std::make_shared<FakeExchange>(1001))));
+  }
+  EXPECT_FALSE(forecaster.ask(engine, question(std::make_shared<FakeExchange>(1001))));
+  ASSERT_TRUE(forecaster.ask(engine, question(others)));
+  may_answer.set_value();
+  others->wait_until_asked();
+  EXPECT_EQ(others->place, slow->place + 2) << "behind one of the other's, not behind all";
 }
 
 }  // namespace

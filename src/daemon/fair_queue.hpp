@@ -1,0 +1,58 @@
+// What users wait for, taken one user after the other: whoever asks a thousand things at once waits
+// for them, and keeps others waiting for one of them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace berth::daemon {
+
+template <class T>
+class FairQueue {
+ public:
+  bool empty() const { return turns_.empty(); }
+  /// How much this user waits for.
+  std::size_t size_of(uid_t user) const {
+    const auto of_user = waiting_.find(user);
+    return of_user == waiting_.end() ? 0 : of_user->second.size();
+  }
+
+  /// Behind what this user waits for already.
+  void push(uid_t user, T value) { queue_of(user).push_back(std::move(value)); }
+  /// Before it: what was taken and is not done.
+  void push_again(uid_t user, T value) { queue_of(user).push_front(std::move(value)); }
+
+  /// The oldest of the user whose turn it is; the next time it is another's.
+  std::optional<std::pair<uid_t, T>> pop() {
+    if (turns_.empty()) return std::nullopt;
+    const uid_t user = turns_.front();
+    turns_.pop_front();
+    const auto of_user = waiting_.find(user);
+    std::optional<std::pair<uid_t, T>> first(std::in_place, user,
+                                             std::move(of_user->second.front()));
+    of_user->second.pop_front();
+    if (of_user->second.empty()) {
+      waiting_.erase(of_user);
+    } else {
+      turns_.push_back(user);
+    }
+    return first;
+  }
+
+ private:
+  std::deque<T>& queue_of(uid_t user) {
+    const auto [of_user, is_new] = waiting_.try_emplace(user);
+    if (is_new) turns_.push_back(user);
+    return of_user->second;
+  }
+
+  std::map<uid_t, std::deque<T>> waiting_;  ///< Of users who wait for something.
+  std::deque<uid_t> turns_;                 ///< The same users; the next one first.
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,153 @@
+#include "daemon/row.hpp"
+
+#include <algorithm>
+
+#include "daemon/json_text.hpp"
+#include "daemon/oom.hpp"
+#include "daemon/requests.hpp"
+#include "engine/explain.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr int kTimeoutCode = 124;
+constexpr int kLostCode = 125;
+constexpr int kCancelledCode = 137;
+constexpr std::size_t kMostReasons = 16;
+
+std::string list_of(const std::vector<GpuId>& gpus) {
+  std::string list = "[";
+  for (const GpuId gpu : gpus) list += (list.size() > 1 ? "," : "") + std::to_string(gpu.value());
+  return list + "]";
+}
+
+void add_request(JsonObject& json, const JobSpec& spec) {
+  std::string cpus;
+  append_millionths(cpus, spec.request.cpu.raw() * 1000);
+  const GpuRequest& gpu = spec.request.gpu;
+  json.integer("gpu_count", gpu.count.raw());
+  gpu.vram == Bytes(0) ? json.null("vram_bytes") : json.integer("vram_bytes", gpu.vram.raw());
+  json.boolean("exclusive", gpu.sharing == Sharing::Alone)
+      .raw("cpus", cpus)
+      .integer("mem_bytes", spec.request.host.raw())
+      .text("class", to_text(spec.duration_class))
+      .text("kind", to_text(spec.kind))
+      .integer("retries", spec.retries)
+      .seconds("time_limit_seconds", spec.time_limit);
+}
+
+/// Without `job 42: `: the row says which.
+std::string why_it_waits(const ClusterView& view, JobId job) {
+  std::string text = explain(view, job).text;
+  const std::size_t colon = text.find(": ");
+  return colon == std::string::npos ? text : text.substr(colon + 2);
+}
+
+}  // namespace
+
+int exit_code(Outcome outcome, std::int32_t code) {
+  switch (outcome) {
+    case Outcome::Done:
+      return 0;
+    case Outcome::Failed:
+      return code == 0 ? kLostCode : code;
+    case Outcome::Oom:
+      return kOomCode;
+    case Outcome::Cancelled:
+      return kCancelledCode;
+    case Outcome::Timeout:
+      return kTimeoutCode;
+    case Outcome::Lost:
+    case Outcome::Rejected:
+      return kLostCode;
+  }
+  return kLostCode;
+}
+
+std::string_view state_word(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Done:
+      return "done";
+    case Outcome::Failed:
+    case Outcome::Rejected:
+      return "failed";
+    case Outcome::Oom:
+      return "oom";
+    case Outcome::Cancelled:
+      return "cancelled";
+    case Outcome::Timeout:
+      return "timeout";
+    case Outcome::Lost:
+      return "lost";
+  }
+  return "lost";
+}
+
+std::string_view state_word(JobState state) {
+  switch (state) {
+    case JobState::Queued:
+      return "queued";
+    case JobState::Held:
+      return "held";
+    case JobState::Starting:
+      return "starting";
+    case JobState::Running:
+      return "running";
+    case JobState::Suspended:
+      return "suspended";
+    case JobState::Stopping:
+      return "stopping";
+  }
+  return "queued";
+}
+
+std::string_view state_word(const journal::JobRow& row, const Job* known) {
+  if (known != nullptr) return state_word(known->state);
+  return row.end ? state_word(row.end->outcome) : "lost";
+}
+
+std::string_view Reasons::of(const Job& job) {
+  if (job.state == JobState::Held) return "held by its owner";
+  if (job.state == JobState::Stopping) return "its memory is being given back";
+  if (!is_waiting(job.state)) return "";
+  if (std::ranges::find(view_.holds(), job.id, &Hold::job) != view_.holds().end()) {
+    return own_ = why_it_waits(view_, job.id);
+  }
+  const JobSpec& spec = job.spec;
+  const auto asks_alike = [&](const Known& known) {
+    return known.user == spec.user && known.request == spec.request &&
+           known.estimate == spec.vram_estimate;
+  };
+  const auto known = std::ranges::find_if(known_, asks_alike);
+  if (known != known_.end()) return known->text;
+  if (known_.size() == kMostReasons) known_.pop_back();
+  return known_
+      .emplace_front(spec.user, spec.request, spec.vram_estimate, why_it_waits(view_, job.id))
+      .text;
+}
+
+void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
+                const ClusterView& view) {
+  const Job* const job = view.find(row.job);
+  const auto& end = row.end;
+  JsonObject json(out);
+  json.integer("id", static_cast<std::int64_t>(row.job.value()))
+      .text("name", row.name)
+      .text("state", state_word(row, job))
+      .text("reason", job != nullptr ? reasons.of(*job) : "")
+      .integer("user", row.spec.user.value())
+      .text("user_name", names.of(row.spec.user.value()))
+      .text("command_line", row.command)
+      .raw("gpus", list_of(row.gpus))
+      .seconds("submitted_at", row.submitted)
+      .seconds("started_at", row.started)
+      .seconds("ended_at", end ? end->at : kNever)
+      .text("note", end ? end->note : "");
+  end ? json.integer("exit_code", exit_code(end->outcome, end->code)) : json.null("exit_code");
+  job != nullptr ? json.integer("attempt", job->attempt.value()) : json.null("attempt");
+  add_request(json, job != nullptr ? job->spec : row.spec);
+  json.close();
+}
+
+}  // namespace berth::daemon

@@ -1,0 +1,49 @@
+// One job as the JSON of doc/openapi.yaml: what the journal has of it, and what the engine knows of
+// it now.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "core/view.hpp"
+#include "daemon/processes.hpp"
+#include "journal/store.hpp"
+
+namespace berth::daemon {
+
+/// The code users see for an ended job: doc/openapi.yaml, exit_code.
+int exit_code(Outcome outcome, std::int32_t code);
+/// `done`, `failed`, ...: one of the fixed state words. A rejected job has failed; its note says
+/// why.
+std::string_view state_word(Outcome outcome);
+std::string_view state_word(JobState state);
+/// Of a job that the engine knows, or knew.
+std::string_view state_word(const journal::JobRow& row, const Job* known);
+
+/// Why jobs wait, in words. Those that ask alike wait for the same, so few of a page are explained.
+/// Good until the engine's next step.
+class Reasons {
+ public:
+  explicit Reasons(const ClusterView& view) : view_(view) {}
+  /// "" for one that does not wait.
+  std::string_view of(const Job& job);
+
+ private:
+  struct Known {
+    UserId user;
+    Request request;
+    Bytes estimate{0};
+    std::string text;
+  };
+
+  ClusterView view_;
+  std::deque<Known> known_;  ///< The latest first; a few.
+  std::string own_;          ///< Of a job that has a place kept: nobody else's.
+};
+
+/// Appends the object of one job. Not thread-safe: names are looked up once and kept.
+void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
+                const ClusterView& view);
+
+}  // namespace berth::daemon
