@@ -16,6 +16,7 @@
 #include "live/bed.hpp"
 #include "live/disk.hpp"
 #include "live/figures.hpp"
+#include "live/flood.hpp"
 #include "live/load.hpp"
 #include "live/queues.hpp"
 
@@ -253,6 +254,10 @@ BENCHMARK_CAPTURE(report, equal, [] { return api_submits(Environments::Equal); }
 BENCHMARK_CAPTURE(report, distinct, [] { return api_submits(Environments::Distinct); })
     ->Name("live/api_submits/32/distinct_environments")
     ->Apply(as_row);
+BENCHMARK_CAPTURE(report, lists_0, [] { return flood(0); })->Name("live/lists/0")->Apply(as_row);
+BENCHMARK_CAPTURE(report, lists_1, [] { return flood(1); })->Name("live/lists/1")->Apply(as_row);
+BENCHMARK_CAPTURE(report, lists_8, [] { return flood(8); })->Name("live/lists/8")->Apply(as_row);
+BENCHMARK_CAPTURE(report, lists_32, [] { return flood(32); })->Name("live/lists/32")->Apply(as_row);
 BENCHMARK_CAPTURE(report, idle, idle)->Name("live/idle")->Apply(as_row);
 BENCHMARK_CAPTURE(report, shim, shim)->Name("live/shim")->Apply(as_row);
 
