@@ -23,21 +23,31 @@ bool make_pipe(Descriptor& reading, Descriptor& writing, const Descriptor& shims
 
 std::unexpected<Failure> failed(Step step) { return std::unexpected(Failure{step, errno}); }
 
-Attempted<Streams> for_log_only() {
+/// A job opens its streams by name too (/dev/stderr, its terminal), so they must be its user's. The
+/// two ends of a pipe are one file, but nobody opens the shim's: that way is through a process of
+/// the shim's user.
+bool give_to_user(const Descriptor& stream, const Order& order) {
+  return geteuid() != 0 || fchown(stream.number(), order.user, static_cast<gid_t>(-1)) == 0;
+}
+
+Attempted<Streams> for_log_only(const Order& order) {
   Streams streams;
   auto& [job, shim] = streams;
   job.input = Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const bool good = job.input.is_open() && make_pipe(shim.output, job.output, shim.output);
+  const bool good = job.input.is_open() && make_pipe(shim.output, job.output, shim.output) &&
+                    give_to_user(job.output, order);
   if (!good) return failed(Step::Pipes);
   return streams;
 }
 
-Attempted<Streams> three_pipes() {
+Attempted<Streams> three_pipes(const Order& order) {
   Streams streams;
   auto& [job, shim] = streams;
   const bool good = make_pipe(job.input, shim.input, shim.input) &&
                     make_pipe(shim.output, job.output, shim.output) &&
-                    make_pipe(shim.error, job.error, shim.error);
+                    make_pipe(shim.error, job.error, shim.error) &&
+                    give_to_user(job.input, order) && give_to_user(job.output, order) &&
+                    give_to_user(job.error, order);
   if (!good) return failed(Step::Pipes);
   return streams;
 }
@@ -45,11 +55,6 @@ Attempted<Streams> three_pipes() {
 /// A second descriptor of the same thing.
 Descriptor again(const Descriptor& one) {
   return Descriptor(fcntl(one.number(), F_DUPFD_CLOEXEC, 3));
-}
-
-/// The job opens its terminal by name too, so it must be its user's.
-bool give_to_user(int terminal, const Order& order) {
-  return geteuid() != 0 || fchown(terminal, order.user, static_cast<gid_t>(-1)) == 0;
 }
 
 Attempted<Streams> pty(const Order& order) {
@@ -67,8 +72,7 @@ Attempted<Streams> pty(const Order& order) {
                      .ws_xpixel = 0,
                      .ws_ypixel = 0};
   const bool good = shim.terminal.is_open() && shim.input.is_open() &&
-                    ioctl(main_side, TIOCSWINSZ, &size) == 0 &&
-                    give_to_user(job.output.number(), order);
+                    ioctl(main_side, TIOCSWINSZ, &size) == 0 && give_to_user(job.output, order);
   if (!good) return failed(Step::Terminal);
   return streams;
 }
@@ -76,8 +80,8 @@ Attempted<Streams> pty(const Order& order) {
 }  // namespace
 
 Attempted<Streams> make_streams(const Order& order) {
-  if (!order.attach) return for_log_only();
-  return order.attach->terminal ? pty(order) : three_pipes();
+  if (!order.attach) return for_log_only(order);
+  return order.attach->terminal ? pty(order) : three_pipes(order);
 }
 
 }  // namespace berth::shim
