@@ -3,9 +3,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "posix/keyring.hpp"
 
 namespace berth::daemon {
 
@@ -57,6 +59,15 @@ Json users() {
                "no root: serves uid " + std::to_string(::geteuid()) +
                    " only; other users' GPU "
                    "processes are seen as foreign");
+}
+
+Json keyrings() {
+  const int error = session_keyring_error();
+  if (error == 0) return check("keyrings", "ok", "each job has a session keyring of its own");
+  return check("keyrings", "warn",
+               std::string("jobs get no session keyring of their own (keyctl: ") +
+                   std::strerror(error) +
+                   "); where programs can use keys all the same, all jobs share berthd's");
 }
 
 Json pid_namespace() {
@@ -113,7 +124,7 @@ Json policy(const Daemon& daemon) {
 
 Json examine(const Daemon& daemon) {
   return {{"checks",
-           {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(),
+           {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
             pid_namespace(), processes(daemon), memory_rung(), disk(daemon)}}};
 }
 

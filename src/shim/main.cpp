@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "posix/keyring.hpp"
 #include "shim/proc.hpp"
 #include "shim/program/session.hpp"
 
@@ -73,6 +74,7 @@ int refuse(const Error& error) {
 int serve() {
   settle_descriptors();
   setsid();
+  join_own_session_keyring();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t self = getpid();
   const auto stat = stat_of(self);

@@ -1,7 +1,6 @@
 #include "shim/program/launch.hpp"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -13,9 +12,11 @@
 #include <cerrno>
 #include <string>
 
+#include "posix/keyring.hpp"
 #include "shim/proc.hpp"
 #include "shim/program/exec.hpp"
 #include "shim/program/io.hpp"
+#include "shim/program/user.hpp"
 
 namespace berth::shim {
 
@@ -27,6 +28,7 @@ struct Plan {
   const JobEnds& ends;
   int attempt_file;
   pid_t shim;
+  User user;
   Vectors vectors;
   struct {
     Failure failure;
@@ -62,12 +64,10 @@ Failure write_go(const Plan& plan) {
   return error == 0 ? Failure{} : Failure{Step::Record, error};
 }
 
-Failure drop_rights(const Order& order) {
-  if (geteuid() != 0) return {};
-  if (setgroups(order.groups.size(), order.groups.data()) != 0) return failed(Step::Groups);
-  if (setresgid(order.group, order.group, order.group) != 0) return failed(Step::Group);
-  if (setresuid(order.user, order.user, order.user) != 0) return failed(Step::User);
-  return {};
+/// After the change of user: a keyring is whose user made it. One that cannot be made, because the
+/// user's quota of keys is used up, is no reason not to run: the shim's is no other job's either.
+void take_keyring() {
+  if (join_own_session_keyring() == 0) link_user_keyring();
 }
 
 /// What the shim changed; it found everything else at its defaults.
@@ -91,7 +91,8 @@ Failure become_job(const Plan& plan) {
   if (const Failure failure = take_streams(plan.ends); failure.step != Step::None) return failure;
   umask(order.umask);
   if (const Failure failure = write_go(plan); failure.step != Step::None) return failure;
-  if (const Failure failure = drop_rights(order); failure.step != Step::None) return failure;
+  if (const Failure failure = become(plan.user); failure.step != Step::None) return failure;
+  take_keyring();
   die_with(plan.shim);
   if (chdir(order.directory.c_str()) != 0) return failed(Step::Directory);
   reset_signals();
@@ -125,6 +126,7 @@ Attempted<Launched> launch(const Order& order, const JobEnds& ends, int attempt_
             .ends = ends,
             .attempt_file = attempt_file,
             .shim = getpid(),
+            .user = user_of(order),
             .vectors = vectors_of(order),
             .told = {}};
   const pid_t pid =
