@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <string>
 
@@ -14,6 +13,8 @@ namespace {
 /// Fields from the state on, which is field 3 of proc(5).
 constexpr std::size_t kParent = 1;
 constexpr std::size_t kGroup = 2;
+constexpr std::size_t kSession = 3;
+constexpr std::size_t kFlags = 6;
 constexpr std::size_t kThreads = 17;
 constexpr std::size_t kStart = 19;
 
@@ -43,20 +44,46 @@ std::optional<Stat> parse_stat(std::string_view text) {
   const bool whole = read_number(text.substr(0, name), stat.pid) &&
                      read_number(field(fields, kParent), stat.parent) &&
                      read_number(field(fields, kGroup), stat.group) &&
+                     read_number(field(fields, kSession), stat.session) &&
+                     read_number(field(fields, kFlags), stat.flags) &&
                      read_number(field(fields, kThreads), stat.threads) &&
                      read_number(field(fields, kStart), stat.start);
   return whole ? std::optional(stat) : std::nullopt;
 }
 
-std::optional<Stat> stat_of(pid_t pid) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+namespace {
+
+/// What a file of /proc says of a process, up to `most` bytes; "" if there is no such process.
+std::string read_proc(pid_t pid, const char* name, std::size_t most) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  std::array<char, 1024> text;
+  if (file < 0) return "";
+  std::string text(most, '\0');
   const ssize_t size = read(file, text.data(), text.size());
   close(file);
-  if (size <= 0) return std::nullopt;
-  return parse_stat({text.data(), static_cast<std::size_t>(size)});
+  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return text;
+}
+
+}  // namespace
+
+std::optional<Stat> stat_of(pid_t pid) {
+  const std::string text = read_proc(pid, "stat", 1024);
+  return text.empty() ? std::nullopt : parse_stat(text);
+}
+
+bool has_pending(pid_t pid, int signal) {
+  constexpr int kHex = 16;
+  const std::string text = read_proc(pid, "status", 4096);
+  // A signal that ends a process is handed to its threads as SIGKILL.
+  for (const std::string_view key : {"\nSigPnd:\t", "\nShdPnd:\t"}) {
+    const std::size_t line = text.find(key);
+    if (line == std::string::npos) continue;
+    std::uint64_t pending = 0;
+    std::from_chars(text.data() + line + key.size(), text.data() + text.size(), pending, kHex);
+    if ((pending >> (signal - 1) & 1) != 0) return true;
+  }
+  return false;
 }
 
 }  // namespace berth::shim

@@ -14,6 +14,8 @@ struct Stat {
   char state = '?';
   pid_t parent = 0;
   pid_t group = 0;
+  pid_t session = 0;
+  std::uint64_t flags = 0;
   std::uint64_t threads = 0;
   std::uint64_t start = 0;  ///< In clock ticks since boot.
 };
@@ -22,6 +24,9 @@ struct Stat {
 std::optional<Stat> parse_stat(std::string_view text);
 /// Nothing if there is no such process (that we may see). A zombie still has one.
 std::optional<Stat> stat_of(pid_t pid);
+
+/// True while this signal was sent to a process and waits to be taken.
+bool has_pending(pid_t pid, int signal);
 
 /// A process that only waits to be collected. A main thread that ended before the others looks the
 /// same but for their number.

@@ -159,6 +159,8 @@ TEST(StartTime, IsFoundBehindAnyName) {
   EXPECT_EQ(stat->state, 'S');
   EXPECT_EQ(stat->parent, 7);
   EXPECT_EQ(stat->group, 8);
+  EXPECT_EQ(stat->session, 9);
+  EXPECT_EQ(stat->flags, 4194304U);
   EXPECT_EQ(stat->threads, 3U);
   EXPECT_EQ(stat->start, 12345U);
   for (const char* text : {"", "77", "77 (a", "77 (a) ", "x (a) S 1 2", "77 (a) S 7 8 9"}) {

@@ -2,13 +2,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "posix/descriptor.hpp"
 #include "shim/program/io.hpp"
-#include "shim/program/tree.hpp"
 
 namespace berth::shim {
 
@@ -16,18 +15,20 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestGrace = std::chrono::hours(24 * 365);
 constexpr std::chrono::milliseconds kGraceForLeftovers = std::chrono::seconds(2);
+constexpr std::chrono::milliseconds kLongestHang = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestPause = std::chrono::seconds(1);
 
 }  // namespace
 
 Ending::Ending(pid_t job, const Order& order)
-    : job_(job),
+    : tree_{.shim = getpid(), .process = job},
+      user_(user_of(order)),
       grace_(std::min(kLongestGrace, std::chrono::milliseconds(order.grace_millis))),
       cgroup_(order.cgroup) {}
 
 void Ending::stop() {
   was_asked_ = true;
-  ask_to_end(job_);
+  do_as(user_, [this] { ask_to_end(tree_); });
   kill_at_latest(Clock::now() + grace_);
 }
 
@@ -36,32 +37,39 @@ void Ending::kill() {
     const Descriptor file(open((cgroup_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
     if (file.is_open()) write_some(file.number(), "1");
   }
-  if (job_ != 0) ::kill(-job_, SIGKILL);
+  signal_job(tree_, SIGKILL);
   kill_all();
+  if (!killed_at_) killed_at_ = Clock::now();
+  if (Clock::now() - *killed_at_ >= kLongestHang) hanging_ = shim::hanging();
   kill_at_ = Clock::now() + pause_;  // those that a full round missed, or that came too late
   pause_ = std::min(2 * pause_, kLongestPause);
 }
 
 void Ending::hang_up(std::optional<pid_t> foreground) {
-  if (job_ == 0) return;
-  if (foreground && *foreground != job_) pass_on(SIGHUP, foreground);
-  pass_on(SIGHUP, std::nullopt);
-  pass_on(SIGCONT, std::nullopt);
-  if (foreground && *foreground != job_) pass_on(SIGCONT, foreground);
+  if (tree_.process == 0) return;
+  do_as(user_, [this, foreground] {
+    const bool two = foreground && *foreground != tree_.process;
+    for (const int signal : {SIGHUP, SIGCONT}) {
+      if (two) signal_group(tree_, *foreground, signal);
+      signal_job(tree_, signal);
+    }
+  });
   kill_at_latest(Clock::now() + grace_);
 }
 
 void Ending::pass_on(int signal, std::optional<pid_t> foreground) const {
-  if (job_ == 0) return;
-  // A terminal remembers the number of a group that is no more, which may be another user's now.
-  if (foreground && *foreground != job_ && signal_group(*foreground, signal)) return;
-  // A process that was just made is not the leader of its group yet.
-  if (::kill(-job_, signal) != 0 && errno == ESRCH) ::kill(job_, signal);
+  if (tree_.process == 0) return;
+  do_as(user_, [this, signal, foreground] {
+    // A terminal remembers the number of a group that is no more, which may be another user's now.
+    const bool two = foreground && *foreground != tree_.process;
+    if (two && signal_group(tree_, *foreground, signal)) return;
+    signal_job(tree_, signal);
+  });
 }
 
 void Ending::job_ended() {
-  job_ = 0;
-  if (!was_asked_) ask_to_end(0);
+  tree_.process = 0;
+  if (!was_asked_) do_as(user_, [this] { ask_to_end(tree_); });
   was_asked_ = true;
   kill_at_latest(Clock::now() + std::min(grace_, kGraceForLeftovers));
 }

@@ -1,6 +1,7 @@
 #include "shim/program/session.hpp"
 
 #include <malloc.h>
+#include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,15 +68,17 @@ Failure Session::start_with(std::optional<Client> client) {
   if (!launched) return launched.error();
   launched_ = *launched;
   ending_.emplace(launched->pid(), order_);
+  // One that stayed behind empty would say that the job can be ended by it.
+  if (launched->cgroup_error() != 0) rmdir(order_.cgroup.c_str());
   const auto stat = stat_of(launched->pid());
   send_event(spare_.daemon, Started{{launched->pid(), stat ? stat->start : 0}});
   drop_words(order_);
   return {};
 }
 
-/// Until the job's process and all below it are gone.
+/// Until the job's process and all below it are gone, or never will be.
 void Session::hold() {
-  for (bool is_left = true; is_left;) {
+  for (bool is_left = true; is_left && ending_->hanging() == 0;) {
     PollSet set;
     set.add(spare_.signals, POLLIN);
     pump_->watch(set);
@@ -131,6 +134,9 @@ void Session::obey(const Wishes& wishes) {
 }
 
 void Session::conclude() {
+  if (launched_ && !exit_) {  // its own process hangs
+    exit_ = Exit{.kind = Exit::Kind::Signal, .number = SIGKILL, .at = wall_clock()};
+  }
   if (pump_) pump_->drain();
   if (failure_.step != Step::None) report_failure();
   report();
@@ -160,6 +166,11 @@ std::string Session::notes() const {
   if (left_behind_ > 0) {
     notes.push_back("ended " + std::to_string(left_behind_) +
                     (left_behind_ == 1 ? " process left behind" : " processes left behind"));
+  }
+  if (const int hanging = ending_ ? ending_->hanging() : 0; hanging > 0) {
+    notes.push_back(
+        std::to_string(hanging) + (hanging == 1 ? " process hangs" : " processes hang") +
+        " in the kernel, killed, until let go; GPU memory that it still holds is foreign");
   }
   if (launched_ && launched_->cgroup_error() != 0) {
     notes.push_back(std::string("not in its cgroup: ") +

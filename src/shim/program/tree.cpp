@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <set>
@@ -47,39 +48,45 @@ void send_to(const Stat& seen, int signal) {
   syscall(SYS_pidfd_send_signal, pidfd.number(), signal, nullptr, 0);
 }
 
+/// A process that is killed once it is in the middle of its end gets no signal any more.
+bool is_ending(const Stat& stat) {
+  constexpr std::uint64_t kExiting = 4;  // PF_EXITING, of the flags in /proc/PID/stat
+  return (stat.flags & kExiting) != 0 || has_pending(stat.pid, SIGKILL);
+}
+
 }  // namespace
 
-std::vector<Stat> live_descendants() {
+std::vector<Stat> live_descendants(pid_t shim) {
   std::vector<Stat> all = all_processes();
   std::ranges::sort(all, {}, &Stat::parent);
   std::vector<Stat> found;
-  std::vector<pid_t> above = {getpid()};
+  std::vector<pid_t> above = {shim};
   while (!above.empty()) {
     const pid_t parent = above.back();
     above.pop_back();
     for (const Stat& stat : std::ranges::equal_range(all, parent, {}, &Stat::parent)) {
       above.push_back(stat.pid);
-      if (!has_exited(stat)) found.push_back(stat);
+      if (!has_exited(stat) && stat.pid != getpid()) found.push_back(stat);
     }
   }
   return found;
 }
 
-void ask_to_end(pid_t job) {
-  if (job > 0) {
-    kill(-job, SIGTERM);
-    kill(-job, SIGCONT);
+void ask_to_end(Tree tree) {
+  if (tree.process > 0) {
+    kill(-tree.process, SIGTERM);
+    kill(-tree.process, SIGCONT);
   }
-  for (const Stat& stat : live_descendants()) {
-    if (job > 0 && stat.group == job) continue;  // told already
+  for (const Stat& stat : live_descendants(tree.shim)) {
+    if (tree.process > 0 && stat.group == tree.process) continue;  // told already
     send_to(stat, SIGTERM);
     send_to(stat, SIGCONT);
   }
 }
 
-bool signal_group(pid_t group, int signal) {
+bool signal_group(Tree tree, pid_t group, int signal) {
   bool is_there = false;
-  for (const Stat& stat : live_descendants()) {
+  for (const Stat& stat : live_descendants(tree.shim)) {
     if (stat.group != group) continue;
     send_to(stat, signal);
     is_there = true;
@@ -87,17 +94,29 @@ bool signal_group(pid_t group, int signal) {
   return is_there;
 }
 
+void signal_job(Tree tree, int signal) {
+  if (tree.process == 0) return;
+  // A process that was just made is not the leader of its group yet.
+  if (kill(-tree.process, signal) != 0 && errno == ESRCH) kill(tree.process, signal);
+}
+
 void kill_all() {
   constexpr int kMostRounds = 100;  // a bomb that forks faster meets us again after a pause
   std::set<pid_t> killed;
   for (int round = 0; round < kMostRounds; ++round) {
     const std::size_t before = killed.size();
-    for (const Stat& stat : live_descendants()) {
+    for (const Stat& stat : live_descendants(getpid())) {
       send_to(stat, SIGKILL);
       killed.insert(stat.pid);
     }
     if (killed.size() == before) return;
   }
+}
+
+int hanging() {
+  const std::vector<Stat> left = live_descendants(getpid());
+  const bool all = std::ranges::all_of(left, [](const Stat& stat) { return is_ending(stat); });
+  return all ? static_cast<int>(left.size()) : 0;
 }
 
 }  // namespace berth::shim

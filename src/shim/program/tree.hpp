@@ -13,18 +13,33 @@
 
 namespace berth::shim {
 
-/// All live descendants of this process. O(processes of the machine): /proc/PID/task/TID/children
-/// is not there on every kernel, and may miss some while others end.
-std::vector<Stat> live_descendants();
+/// All live descendants of a shim but the caller. O(processes of the machine):
+/// /proc/PID/task/TID/children is not there on every kernel, and may miss some while others end.
+std::vector<Stat> live_descendants(pid_t shim);
 
-/// SIGTERM and SIGCONT to all of them. The group of `job` first and at once, so that none of it is
-/// missed between two forks; 0 if the job's own process has been collected.
-void ask_to_end(pid_t job);
+/// The job of a shim: `process` is its own process, 0 if that has been collected, for its number
+/// may be another's then.
+struct Tree {
+  pid_t shim;
+  pid_t process;
+};
 
-/// A signal to those of them that are in this process group. Returns: false if there are none.
-bool signal_group(pid_t group, int signal);
+/// SIGTERM and SIGCONT to all of a tree. The group of the job's process first and at once, so that
+/// none of it is missed between two forks.
+void ask_to_end(Tree tree);
 
-/// SIGKILL to all of them, until no new ones turn up.
+/// A signal to those of a tree that are in this process group. Returns: false if there are none.
+bool signal_group(Tree tree, pid_t group, int signal);
+
+/// A signal to the group of the job's process.
+void signal_job(Tree tree, int signal);
+
+/// SIGKILL to all below this process, until no new ones turn up.
 void kill_all();
+
+/// How many live below this process, if all of them have SIGKILL waiting for them or are in the
+/// middle of their end: they hang in the kernel, and do nothing any more but end once it lets them
+/// go. 0 if one is not so far.
+int hanging();
 
 }  // namespace berth::shim
