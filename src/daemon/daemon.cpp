@@ -34,10 +34,6 @@ std::string list_of(const std::vector<GpuId>& gpus) {
   return list;
 }
 
-std::string cgroup_path(const std::string& parent, JobId job, Attempt attempt) {
-  return parent + "/berth-" + std::to_string(job.value()) + "." + std::to_string(attempt.value());
-}
-
 /// A group of its own for an attempt; "" where there is none, and the job is ended process by
 /// process.
 std::string make_cgroup(const std::string& parent, JobId job, Attempt attempt) {
@@ -134,8 +130,8 @@ Expected<void> Daemon::open_rest() {
       .ended = [this](JobId job, Attempt attempt, const shim::Exit& exit,
                       const std::string& note) { on_ended(job, attempt, exit, note); },
       .lost =
-          [this](JobId job, Attempt attempt) {
-            keeper_->note(job, "its shim died; what was left of it was ended");
+          [this](JobId job, Attempt attempt, const std::string& note) {
+            keeper_->note(job, note);
             on_over(job, attempt, Outcome::Lost, 0);
           },
   };
@@ -143,6 +139,7 @@ Expected<void> Daemon::open_rest() {
                                  {.shim = options_.shim,
                                   .attempts = options_.state + "/attempts",
                                   .logs = options_.state + "/logs",
+                                  .cgroup = options_.cgroup,
                                   .mark = "BERTH_REPORT=" + report_path(),
                                   .files = raise_file_limit()},
                                  hooks);

@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "shim/proc.hpp"
+
 namespace berth::daemon {
 
 namespace {
@@ -53,13 +55,6 @@ bool is_locked(const std::string& path) {
 }
 
 std::string spare_path(const std::string& folder) { return folder + "/" + kSpareFile; }
-
-/// One that is no child of ours needs none.
-void reap(const Descriptor& pidfd) {
-  siginfo_t info{};
-  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.number()), &info,
-           WEXITED | WNOHANG);
-}
 
 /// `42.1`: job and attempt.
 std::optional<std::pair<JobId, Attempt>> key_of(std::string_view name) {
@@ -103,6 +98,11 @@ struct Launcher::Shim {
   std::unique_ptr<Loop::Watch> exit;
 };
 
+std::string cgroup_path(const std::string& parent, JobId job, Attempt attempt) {
+  if (parent.empty()) return "";
+  return parent + "/berth-" + std::to_string(job.value()) + "." + std::to_string(attempt.value());
+}
+
 rlimit raise_file_limit() {
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -121,9 +121,8 @@ Launcher::Launcher(Loop& loop, LauncherOptions options, Hooks hooks)
       names_alarm_(loop, [this] { look_for_names(); }),
       go_alarm_(loop, [this] { look_for_go(); }),
       deaf_alarm_(loop, [this] { end_deaf(); }),
-      orphans_(options_.mark, [this](const shim::Record& record) {
-        loop_.post(
-            [this, key = Key(record.job, record.attempt)] { hooks_.lost(key.first, key.second); });
+      orphans_(loop, options_.mark, [this](const shim::Record& record, const std::string& note) {
+        hooks_.lost(record.job, record.attempt, note);
       }) {}
 
 Launcher::~Launcher() = default;
@@ -360,7 +359,7 @@ void Launcher::on_exit(Key key) {
 /// Ends what is left of an attempt whose shim is gone, and tells how it was.
 void Launcher::tell_end(Key key, const shim::Record& record) {
   if (record.exit) return hooks_.ended(key.first, key.second, *record.exit, "");
-  orphans_.end(record);
+  orphans_.end({.record = record, .cgroup = cgroup_path(options_.cgroup, key.first, key.second)});
 }
 
 // ---- Attempts of a daemon before us ----------------------------------------------------------
@@ -450,7 +449,7 @@ void Launcher::end_deaf() {
     if (found == live_.end()) return true;
     if (now - told.second.at < kDeaf) return false;
     const Shim& shim = *found->second;
-    if (has_pending(shim.pid, told.second.signal)) send_signal(shim.pidfd, SIGKILL);
+    if (shim::has_pending(shim.pid, told.second.signal)) send_signal(shim.pidfd, SIGKILL);
     return true;
   });
   if (!told_.empty()) deaf_alarm_.set(kDeaf);

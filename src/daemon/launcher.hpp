@@ -29,17 +29,22 @@ struct Hooks {
   /// Its shim died before anything of it ran.
   std::function<void(JobId, Attempt)> failed;
   std::function<void(JobId, Attempt, const shim::Exit&, const std::string& note)> ended;
-  /// Its shim died without telling how it ended; nothing of its process tree is left.
-  std::function<void(JobId, Attempt)> lost;
+  /// Its shim died without telling how it ended; what could be found of its processes is gone, as
+  /// the note says.
+  std::function<void(JobId, Attempt, const std::string& note)> lost;
 };
 
 struct LauncherOptions {
   std::string shim;  ///< Path of berth-shim; opened once, so an upgrade beside us changes nothing.
   std::string attempts;  ///< Folder of attempt files.
   std::string logs;      ///< Folder of logs, `JOB.log`.
+  std::string cgroup;    ///< Folder of the attempts' cgroups; "" for none.
   std::string mark;      ///< A variable that every job has in its environment, and no other does.
   rlimit files{RLIM_INFINITY, RLIM_INFINITY};  ///< How many a job may have open: RLIMIT_NOFILE.
 };
+
+/// The folder of an attempt's cgroup; "" where `parent` is.
+std::string cgroup_path(const std::string& parent, JobId job, Attempt attempt);
 
 /// Lets this process open as many files as it may: each connection is one, each follower of a log
 /// two. Returns: the limit before. It is what jobs get: programs that use select() fail beyond it.

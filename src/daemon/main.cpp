@@ -14,12 +14,15 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "daemon/api.hpp"
 #include "daemon/daemon.hpp"
+#include "daemon/leftovers.hpp"
 #include "daemon/notify.hpp"
 #include "http/server.hpp"
+#include "posix/keyring.hpp"
 
 namespace berth::daemon {
 
@@ -208,6 +211,7 @@ int tell(const Expected<void>& served) {
 }
 
 Expected<void> serve(const Options& options) {
+  join_own_session_keyring();  // the keys of the shell that started us are not for our jobs
   Signals signals(Signals::block());
   if (auto taken = take_state(options.state); !taken) return taken;
   auto daemon = Daemon::open(options);
@@ -230,6 +234,7 @@ Expected<void> serve(const Options& options) {
 }
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == kEndLeftovers) return end_leftovers();
   CLI::App app("Gives GPU jobs places where their memory is guaranteed.", "berthd");
   Flags flags;
   add_flags(app, flags);

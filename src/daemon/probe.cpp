@@ -47,8 +47,9 @@ Look Probe::look(State& state, GpuId gpu) {
             .owners = {}};
   if (!look.sample || !look.sample->processes) return look;
   const auto shims = state.shims.get();  // after the sample: all who can be in it are known
+  Kinship kinship(*shims);
   for (const GpuProcess& process : *look.sample->processes) {
-    look.owners[process.pid] = whose(process.pid, *shims);
+    look.owners[process.pid] = kinship.of(process.pid);
   }
   return look;
 }

@@ -1,7 +1,8 @@
-// What /proc says of processes: whose they are, and which are left of a job whose shim died.
+// What /proc says of processes: whose they are.
 //
 // Every answer is of a moment ago; a pid is only acted on through a pidfd that was checked after it
-// was opened.
+// was opened. Nothing here reads what is in a process's memory (its environment, its command line):
+// that waits for the process's memory lock, which its user can hold for as long as they like.
 #pragma once
 
 #include <sys/types.h>
@@ -47,8 +48,21 @@ struct Nobody {};    ///< There is no such process.
 struct Stranger {};  ///< No job's.
 using Whose = std::variant<JobId, Stranger, Nobody>;
 
-/// Whose job's process tree a process is in. O(depth of the tree) reads.
-Whose whose(pid_t pid, const Shims& shims);
+/// Finds whose job's process tree processes are in, from parent to parent, however deep the tree
+/// is. Lives for one look at the processes: what is above one is asked for once.
+class Kinship {
+ public:
+  explicit Kinship(const Shims& shims) : shims_(shims) {}
+
+  /// O(ancestors not seen yet) reads.
+  Whose of(pid_t pid);
+
+ private:
+  std::optional<Whose> known(pid_t pid) const;
+
+  const Shims& shims_;
+  std::map<pid_t, Whose> seen_;
+};
 
 /// A pidfd of exactly this process. Errors: NotFound if it has ended (and the pid may be
 /// another's).
@@ -57,14 +71,8 @@ Expected<Descriptor> open_process(const shim::Process& process);
 /// Sends a signal to a process of ours. One that has ended is no error.
 void send_signal(const Descriptor& pidfd, int signal);
 
-/// True while this signal was sent to a process and waits to be taken.
-bool has_pending(pid_t pid, int signal);
-
-/// Kills what is left of a job whose shim died: processes of its user that are in the session of
-/// the job's own process, or carry its number and attempt and `mark` in their environment; `mark`
-/// is a variable that no other daemon's jobs have. Returns: how many; call again until it is none.
-/// O(processes of the machine).
-int kill_left_behind(const shim::Record& record, const std::string& mark);
+/// Collects a child that has ended. One that is no child of ours needs none.
+void reap(const Descriptor& pidfd);
 
 /// How a list names a process: its command name (`python`), "" if it has ended.
 std::string process_name(pid_t pid);
