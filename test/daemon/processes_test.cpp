@@ -17,6 +17,7 @@
 #include <functional>
 #include <vector>
 
+#include "daemon/leftovers.hpp"
 #include "shim/proc.hpp"
 
 namespace berth::daemon {
@@ -106,6 +107,8 @@ void wait_gone(pid_t pid) {
 
 shim::Process process(pid_t pid) { return {pid, shim::start_of(pid).value_or(0)}; }
 
+Whose whose(pid_t pid, const Shims& shims) { return Kinship(shims).of(pid); }
+
 // ---- Whose -----------------------------------------------------------------------------------
 
 TEST(Whose, TheShimAndAllBelowAreTheJobs) {
@@ -157,6 +160,46 @@ TEST(Whose, AnOrphanIsTheSubreapers) {
   ::close(gate[0]);
   ::close(gate[1]);
   EXPECT_TRUE(std::holds_alternative<JobId>(whose(orphan, {{shim, JobId(4)}})));
+}
+
+/// A job can nest as deep as it likes: its memory must count as its own all the same.
+TEST(Whose, HoweverDeepItIs) {
+  constexpr int kDepth = 400;
+  Tree tree;
+  const pid_t shim = tree.grow([&] {
+    ::setpgid(0, 0);
+    for (int depth = 0; depth < kDepth; ++depth) {
+      if (::fork() > 0) {
+        for (;;) ::pause();
+      }
+    }
+  });
+  const pid_t deepest = tree.next();
+  const Shims shims{{shim, JobId(4)}};
+  EXPECT_TRUE(std::holds_alternative<JobId>(whose(deepest, shims)));
+  EXPECT_TRUE(std::holds_alternative<Stranger>(whose(deepest, {})));
+  ::kill(-shim, SIGKILL);  // all at once: one after the other takes its time
+}
+
+/// What one look has found once it finds again without going all the way up.
+TEST(Whose, OfOneLookAgree) {
+  Tree tree;
+  const pid_t shim = tree.grow([&] {
+    if (::fork() == 0) {
+      if (::fork() == 0) tree.tell_and_wait();
+      tree.tell_and_wait();
+    }
+  });
+  const Shims shims{{shim, JobId(4)}};
+  Kinship kinship(shims);
+  for (int i = 0; i < 3; ++i) {
+    const pid_t pid = tree.next();
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_TRUE(std::holds_alternative<JobId>(kinship.of(pid))) << pid;
+    }
+  }
+  EXPECT_TRUE(std::holds_alternative<Stranger>(kinship.of(::getpid())));
+  EXPECT_TRUE(std::holds_alternative<Stranger>(kinship.of(::getppid())));
 }
 
 TEST(Whose, OthersAreStrangers) {
@@ -243,6 +286,15 @@ shim::Record record_of(std::optional<shim::Process> go) {
 const std::string kMark = "BERTH_REPORT=/somewhere/" + std::to_string(::getpid()) + ".report";
 const std::vector<std::string> kMarks = {"A=1", "BERTH_JOB_ID=4000000001", "BERTH_ATTEMPT=2",
                                          kMark};
+
+/// Returns: how many it killed.
+int kill_left_behind(const shim::Record& record, const std::string& mark) {
+  const std::vector<Leftover> left = {{.record = record, .cgroup = ""}};
+  Killed killed;
+  kill_in_sessions(left, killed);
+  kill_marked(left, mark, killed);
+  return static_cast<int>(killed[{record.job, record.attempt}].size());
+}
 
 TEST(KillLeftBehind, TheSessionOfTheJobsProcessGoes) {
   Tree tree;

@@ -1,0 +1,146 @@
+// A file system of one file, `file`, which takes all that is asked of it but never what is written:
+// a process with something to write there waits for as long as this lives.
+#pragma once
+
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "posix/descriptor.hpp"
+
+namespace berth::test {
+
+class Unanswered {
+ public:
+  /// In a mount namespace of this process and those it starts from now on; see is_there().
+  explicit Unanswered(std::string folder) : folder_(std::move(folder)) {
+    static const bool own = ::unshare(CLONE_NEWNS) == 0 &&
+                            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    if (!own) return;
+    kernel_ = Descriptor(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+    if (!kernel_.is_open()) return;
+    const std::string options = "fd=" + std::to_string(kernel_.number()) +
+                                ",rootmode=40000,user_id=0,group_id=0,allow_other";
+    is_there_ =
+        ::mount("test", folder_.c_str(), "fuse", MS_NOSUID | MS_NODEV, options.c_str()) == 0;
+    if (is_there_) server_ = std::thread([this] { serve(); });
+  }
+  ~Unanswered() {
+    over_ = true;
+    if (server_.joinable()) server_.join();
+    if (is_there_) ::umount2(folder_.c_str(), MNT_DETACH);
+    kernel_ = Descriptor();  // who waited gets an error
+  }
+  Unanswered(const Unanswered&) = delete;
+  Unanswered& operator=(const Unanswered&) = delete;
+
+  /// False where we may not mount, or there is no FUSE.
+  bool is_there() const { return is_there_; }
+  std::string file() const { return folder_ + "/file"; }
+
+ private:
+  static constexpr std::uint64_t kFile = 2;
+  static constexpr std::uint32_t kPage = 4096;
+
+  static fuse_attr attributes_of(std::uint64_t node) {
+    fuse_attr attributes{};
+    attributes.ino = node;
+    attributes.mode = node == kFile ? S_IFREG | 0666 : S_IFDIR | 0755;
+    attributes.nlink = 1;
+    attributes.size = node == kFile ? kPage : 0;
+    attributes.blksize = kPage;
+    return attributes;
+  }
+  template <class Body>
+  void answer(const fuse_in_header& asked, const Body& body) const {
+    answer(asked, 0, &body, sizeof body);
+  }
+  void answer(const fuse_in_header& asked, int error, const void* body, std::size_t size) const {
+    fuse_out_header header{.len = static_cast<std::uint32_t>(sizeof header + size),
+                           .error = error,
+                           .unique = asked.unique};
+    const std::array parts = {iovec{&header, sizeof header}, iovec{const_cast<void*>(body), size}};
+    if (::writev(kernel_.number(), parts.data(), parts.size()) < 0) return;  // it asks no more
+  }
+  void serve() const {
+    alignas(fuse_in_header) static std::array<char, 256 * 1024> bytes;
+    while (!over_) {
+      pollfd asked{.fd = kernel_.number(), .events = POLLIN, .revents = 0};
+      constexpr int kLook = 20;
+      if (::poll(&asked, 1, kLook) <= 0) continue;
+      if (::read(kernel_.number(), bytes.data(), bytes.size()) <= 0) continue;
+      fuse_in_header header{};
+      std::memcpy(&header, bytes.data(), sizeof header);
+      take(header, bytes.data() + sizeof header);
+    }
+  }
+  void take(const fuse_in_header& asked, const char* body) const {
+    switch (asked.opcode) {
+      case FUSE_INIT:
+        return answer(asked, greeting(body));
+      case FUSE_LOOKUP: {
+        if (std::strcmp(body, "file") != 0) return answer(asked, -ENOENT, nullptr, 0);
+        fuse_entry_out entry{};
+        entry.nodeid = kFile;
+        entry.attr = attributes_of(kFile);
+        return answer(asked, entry);
+      }
+      case FUSE_GETATTR: {
+        fuse_attr_out attributes{};
+        attributes.attr = attributes_of(asked.nodeid);
+        return answer(asked, attributes);
+      }
+      case FUSE_OPEN: {
+        fuse_open_out opened{};
+        opened.open_flags = FOPEN_DIRECT_IO;  // a second mapping first writes what is not written
+        return answer(asked, opened);
+      }
+      case FUSE_READ: {
+        static const std::array<char, kPage> zeros{};
+        return answer(asked, zeros);
+      }
+      case FUSE_WRITE:
+      case FUSE_FORGET:
+      case FUSE_BATCH_FORGET:
+      case FUSE_INTERRUPT:
+        return;
+      default:
+        return answer(asked, -ENOSYS, nullptr, 0);
+    }
+  }
+  static fuse_init_out greeting(const char* body) {
+    constexpr std::uint64_t kDirectMappings = std::uint64_t{1} << 36;  // Linux 6.6 and later
+    fuse_init_in offered{};
+    std::memcpy(&offered, body, sizeof offered);
+    fuse_init_out taken{};
+    taken.major = FUSE_KERNEL_VERSION;
+    taken.minor = std::min<std::uint32_t>(offered.minor, FUSE_KERNEL_MINOR_VERSION);
+    taken.flags = FUSE_INIT_EXT;
+    taken.flags2 = static_cast<std::uint32_t>(kDirectMappings >> 32);
+    taken.max_write = kPage;
+    taken.max_background = 16;
+    taken.congestion_threshold = 12;
+    return taken;
+  }
+
+  std::string folder_;
+  Descriptor kernel_;
+  bool is_there_ = false;
+  std::atomic<bool> over_ = false;
+  std::thread server_;
+};
+
+}  // namespace berth::test
