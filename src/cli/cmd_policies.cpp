@@ -26,18 +26,18 @@ void print_json() {
   std::puts(list.dump(2, ' ', false, kReplace).c_str());
 }
 
-void print(const char* name, std::string_view text) {
+void print_part(const char* name, std::string_view text) {
   if (text.empty()) return;
   std::printf("  %s: %.*s\n", name, static_cast<int>(text.size()), text.data());
 }
 
 void print_one(const PolicyAbout& about) {
   std::printf("%.*s\n", static_cast<int>(about.title.size()), about.title.data());
-  print("rule", about.rule);
-  print("reads", about.reads);
-  print("differs from the paper", about.differs);
-  print("cost", about.cost);
-  print("proved by", about.proof);
+  print_part("rule", about.rule);
+  print_part("reads", about.reads);
+  print_part("differs from the paper", about.differs);
+  print_part("cost", about.cost);
+  print_part("proved by", about.proof);
 }
 
 int print_named(const std::string& name) {

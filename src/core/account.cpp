@@ -3,12 +3,11 @@
 #include <array>
 
 #include "core/assert.hpp"
+#include "core/wide.hpp"
 
 namespace berth {
 
 namespace {
-
-__extension__ using Wide = __int128;
 
 constexpr int kOneBits = 62;
 constexpr std::int64_t kOne = std::int64_t{1} << kOneBits;

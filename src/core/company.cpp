@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/wide.hpp"
+
 namespace berth {
 
 namespace {
@@ -83,7 +85,6 @@ void Company::learn(JobId job, Duration ran) {
   Lesson& lesson = known->second;
   lesson.latest = ++learned_;
   const Duration done = std::clamp(lesson.alone - (ran - together), Duration::zero(), together);
-  __extension__ using Wide = __int128;
   const auto rate = static_cast<std::int64_t>(Wide{done.count()} * kWhole / together.count());
   const std::int64_t ppm = std::max(kLeastRate, rate);
   for (const Meeting& meeting : meetings->second) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/assert.hpp"
+#include "core/wide.hpp"
 #include "engine/engine.hpp"
 #include "engine/possible.hpp"
 
@@ -11,7 +12,6 @@ namespace {
 
 std::int64_t parts_per_billion(std::int64_t part, std::int64_t whole) {
   if (whole == 0) return 0;
-  __extension__ using Wide = __int128;
   return static_cast<std::int64_t>(Wide{part} * 1'000'000'000 / whole);
 }
 

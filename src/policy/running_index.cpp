@@ -76,7 +76,6 @@ void WorstFirst::begin(const RunningIndex& index, const ClusterView& view) {
 void WorstFirst::push(const std::pair<const std::int64_t, RunningIndex::Alike>& from,
                       RunningIndex::Alike::const_reverse_iterator at) {
   if (at == from.second.rend()) return;
-  using Wide = RunningIndex::Wide;
   constexpr Wide kLargest = std::numeric_limits<std::int64_t>::max();
   const Wide major = at->major_at_origin + Wide{from.first} * micros(view_->now());
   const Rank rank{static_cast<std::int64_t>(std::min(major, kLargest)), at->minor};

@@ -15,16 +15,15 @@
 
 #include "core/id_map.hpp"
 #include "core/view.hpp"
+#include "core/wide.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
 
 class RunningIndex {
  public:
-  __extension__ using Wide = __int128;  ///< A rank at the origin may lie far outside of 64 bits.
-
   struct Standing {
-    Wide major_at_origin;
+    Wide major_at_origin;  ///< A rank at the origin may lie far outside of 64 bits.
     std::int64_t minor;
     JobId job;
     auto operator<=>(const Standing&) const = default;

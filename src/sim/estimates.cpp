@@ -11,7 +11,7 @@ namespace berth::sim {
 
 namespace {
 
-constexpr std::int64_t kMost = 99;
+constexpr std::int64_t kMostPercent = 99;
 constexpr std::int64_t kPercent = 10'000;  ///< Parts per million.
 
 /// Errors of the model of Helios, by tenths of all jobs: more than the step before, at most this.
@@ -55,12 +55,13 @@ Expected<Estimates> parse_estimates(std::string_view text) {
     digits.remove_suffix(1);
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
     const bool whole = read.ec == std::errc() && read.ptr == digits.data() + digits.size();
-    if (whole && percent >= 0 && percent <= kMost) return Estimates{Estimates::Kind::Even, percent};
+    if (whole && percent >= 0 && percent <= kMostPercent)
+      return Estimates{Estimates::Kind::Even, percent};
   }
   return fail(ErrorCode::InvalidArgument,
               "--estimates: '" + std::string(text) +
                   "' is not exact, none, learned, helios, or +-N% with N from 0 to " +
-                  std::to_string(kMost));
+                  std::to_string(kMostPercent));
 }
 
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed) {

@@ -9,7 +9,7 @@ namespace berth::sim {
 
 namespace {
 
-constexpr std::uint64_t kStream = std::uint64_t{4} << 32;  ///< Apart from those of faults.
+constexpr std::uint64_t kForeignStream = std::uint64_t{4} << 32;  ///< Apart from those of faults.
 
 bool read_sizes(std::string_view text, ForeignModel& model) {
   const std::size_t dash = text.find('-');
@@ -42,7 +42,8 @@ Expected<ForeignModel> parse_foreign(std::string_view text) {
 Foreign::Foreign(const Cluster& cluster, const ForeignModel& model, std::uint64_t seed,
                  Instant from)
     : model_(model),
-      each_(cluster.gpus().size(), {.off = model.every, .on = model.stay}, seed, kStream, from) {}
+      each_(cluster.gpus().size(), {.off = model.every, .on = model.stay}, seed, kForeignStream,
+            from) {}
 
 std::optional<Foreign::Change> Foreign::take(Instant now) {
   const auto change = each_.take(now);

@@ -8,11 +8,11 @@ namespace berth::sim {
 
 namespace {
 
-constexpr std::uint64_t kStream = std::uint64_t{1} << 32;  ///< Apart from those of estimates.
+constexpr std::uint64_t kMemoryStream = std::uint64_t{1} << 32;  ///< Apart from those of estimates.
 
 Bytes true_need(Bytes request, std::int64_t error, std::uint64_t seed, std::size_t job) {
   if (error == 0) return request;
-  Rng rng(seed, kStream + job);
+  Rng rng(seed, kMemoryStream + job);
   const std::int64_t ppm = 1'000'000 + rng.between(-10'000 * error, 10'000 * error);
   const std::int64_t whole = request.raw() / 1'000'000 * ppm;
   return Bytes(whole + request.raw() % 1'000'000 * ppm / 1'000'000);

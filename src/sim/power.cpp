@@ -11,14 +11,14 @@ namespace berth::sim {
 
 namespace {
 
-constexpr double kMost = 1e5;
+constexpr double kMostWatts = 1e5;
 
 /// `IDLE:BUSY`.
 std::optional<Watts> watts(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
-  const auto idle = number_up_to(text.substr(0, colon), kMost);
-  const auto busy = number_up_to(text.substr(colon + 1), kMost);
+  const auto idle = number_up_to(text.substr(0, colon), kMostWatts);
+  const auto busy = number_up_to(text.substr(colon + 1), kMostWatts);
   if (!idle || !busy) return std::nullopt;
   return Watts{*idle, *busy};
 }

@@ -7,13 +7,13 @@ namespace berth::sim {
 
 namespace {
 
-constexpr double kMost = 1e6;
+constexpr double kMostPrice = 1e6;
 
 }  // namespace
 
 Expected<Prices> parse_prices(std::string_view text) {
   auto prices = parse_by_type<double>(
-      text, [](std::string_view number) { return number_up_to(number, kMost); });
+      text, [](std::string_view number) { return number_up_to(number, kMostPrice); });
   if (prices) return std::move(*prices);
   return fail(ErrorCode::InvalidArgument,
               "--price: '" + std::string(text) + "' is not a price, or TYPE=PRICE with commas");

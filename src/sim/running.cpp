@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/wide.hpp"
+
 namespace berth::sim {
 
 namespace {
@@ -113,7 +115,6 @@ std::optional<Running::Report> Running::take_report(Instant now) {
   catch_up(truth, now);
   truth.reported = true;
   plan_report(job);
-  __extension__ using Wide = __int128;
   const Wide all = micros(trace_.jobs[job].duration);
   const Wide part = micros(options_.report_every);
   return Report{.job = job,

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <map>
 
+#include "sim/spread.hpp"
+
 namespace berth::sim {
 
 namespace {
-
-double in_seconds(Duration duration) { return static_cast<double>(micros(duration)) / 1e6; }
 
 struct Span {
   Instant first = kNever;

@@ -10,7 +10,6 @@ namespace berth::trace {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-constexpr std::int64_t kMostCores = 100'000'000;  ///< In thousandths.
 constexpr std::int64_t kMostPriority = 1'000'000'000;
 
 struct NativeColumns {

@@ -13,7 +13,6 @@ namespace berth::trace {
 namespace {
 
 constexpr Duration kWhole = seconds(12'902'960);  ///< How long the trace lasts.
-constexpr std::int64_t kMostCores = 100'000'000;  ///< In thousandths.
 constexpr std::int64_t kMostMiB = std::int64_t{1} << 30;
 constexpr std::uint16_t kSlots = 1000;  ///< One for each thousandth: compute shares bind first.
 

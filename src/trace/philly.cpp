@@ -7,7 +7,7 @@ namespace berth::trace {
 namespace {
 
 /// `12GB`: what is printed on a card is a power of two.
-std::optional<Bytes> card_size(std::string_view text) {
+std::optional<Bytes> printed_size(std::string_view text) {
   if (!text.ends_with("GB")) return std::nullopt;
   std::int64_t size = 0;
   for (const char c : text.substr(0, text.size() - 2)) {
@@ -51,7 +51,7 @@ Expected<Cluster> read_philly_machines(std::string_view text, std::string_view f
   const auto memory = columns.find("single GPU mem");
   if (columns.error()) return std::unexpected(*columns.error());
   return read_nodes(*csv, [&](Row& row) {
-    const auto size = memory ? card_size(row.text(*memory)) : kUnknownCard;
+    const auto size = memory ? printed_size(row.text(*memory)) : kUnknownCard;
     if (!size) row.refuse(*memory, "a size such as 12GB");
     return NodeShape{.name = row.name(name),
                      .gpus = static_cast<std::uint32_t>(row.integer(gpus, 0, kMostGpus)),

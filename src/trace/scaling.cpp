@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/wide.hpp"
+
 namespace berth::trace {
 
 namespace {
-
-__extension__ using Wide = __int128;
 
 constexpr std::int64_t kPerStep = 1'000'000'000'000'000'000;  ///< Throughput is this over a step.
 constexpr std::int64_t kMostFigures = 4096;  ///< For one key; their sum fits 63 bits.

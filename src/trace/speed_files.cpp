@@ -23,7 +23,6 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 6;
 constexpr std::int64_t kMostSpeed = 100;
-constexpr std::int64_t kMostNodes = 1'000'000;
 constexpr std::int64_t kMostThroughput = 1'000'000;         ///< Steps a second.
 constexpr std::int64_t kStepAtOne = 1'000'000'000'000'000;  ///< Nanoseconds x millionths.
 

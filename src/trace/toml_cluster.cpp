@@ -12,7 +12,6 @@ namespace berth::trace {
 
 namespace {
 
-constexpr std::int64_t kMostNodes = 1'000'000;
 constexpr std::int64_t kMostSlots = 65'535;
 
 /// One kind of node, as a table says it.

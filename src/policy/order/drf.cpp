@@ -14,13 +14,12 @@
 #include <array>
 #include <map>
 
+#include "core/wide.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {
 
 namespace {
-
-__extension__ using Wide = __int128;
 
 constexpr std::int64_t kWhole = 1'000'000'000'000;  ///< Parts of a resource.
 

@@ -14,13 +14,12 @@
 #include <algorithm>
 #include <array>
 
+#include "core/wide.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {
 
 namespace {
-
-__extension__ using Wide = __int128;
 
 /// In GPU-seconds, each twice the one before: 3,250 to 6,656,000.
 constexpr auto kQueueEnds = [] {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/wide.hpp"
 #include "policy/gittins.hpp"
 #include "policy/registry.hpp"
 
@@ -38,7 +39,6 @@ struct Watched {
 
 /// In GPU-seconds, with what it got since it was seen. What is restored may be anything.
 std::int64_t service_by(Instant now, const Watched& job) {
-  __extension__ using Wide = __int128;
   const Duration since = std::max(Duration::zero(), now - job.seen);
   const Wide service = Wide{job.attained.raw()} + Wide{job.gpus.raw()} * micros(since);
   return static_cast<std::int64_t>(std::min<Wide>(service / micros(seconds(1)), kMostService));

@@ -16,13 +16,12 @@
 #include <map>
 #include <utility>
 
+#include "core/wide.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {
 
 namespace {
-
-__extension__ using Wide = __int128;
 
 constexpr std::int64_t kAgeWeight = 1000;
 constexpr std::int64_t kFairShareWeight = 10'000;

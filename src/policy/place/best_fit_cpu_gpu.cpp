@@ -9,6 +9,7 @@
 //   artifact has it, whose C and G are constants: 128 cores, 8 GPUs. Cost: O(GPUs).
 #include <memory>
 
+#include "core/wide.hpp"
 #include "policy/best_node.hpp"
 #include "policy/registry.hpp"
 
@@ -16,9 +17,7 @@ namespace berth {
 
 namespace {
 
-__extension__ using Wide = __int128;
-
-std::int64_t score(const CpuGpu& left, const CpuGpu& asked, const CpuGpu& most) {
+std::int64_t closeness(const CpuGpu& left, const CpuGpu& asked, const CpuGpu& most) {
   const Wide both = Wide{2} * most.cpu * most.gpu;
   const Wide behind = Wide{left.cpu - asked.cpu} * most.gpu + Wide{left.gpu - asked.gpu} * most.cpu;
   return static_cast<std::int64_t>(100 * (both - behind) / both);
@@ -27,7 +26,7 @@ std::int64_t score(const CpuGpu& left, const CpuGpu& asked, const CpuGpu& most) 
 class BestFitCpuGpu final : public Placer {
  public:
   Placed place(const Ask& ask, JobId job, const Trial& trial) const override {
-    return place_by_cpu_and_gpu(ask, job, trial, score);
+    return place_by_cpu_and_gpu(ask, job, trial, closeness);
   }
 };
 

@@ -9,6 +9,7 @@
 //   cores and merged GPUs (`merge`, `max` of their artifact: 128 cores, 8 GPUs). Cost: O(GPUs).
 #include <memory>
 
+#include "core/wide.hpp"
 #include "policy/best_node.hpp"
 #include "policy/registry.hpp"
 
@@ -16,9 +17,7 @@ namespace berth {
 
 namespace {
 
-__extension__ using Wide = __int128;
-
-std::int64_t score(const CpuGpu& left, const CpuGpu& asked, const CpuGpu& most) {
+std::int64_t dot_product(const CpuGpu& left, const CpuGpu& asked, const CpuGpu& most) {
   const Wide cpu = Wide{most.cpu} * most.cpu;
   const Wide gpu = Wide{most.gpu} * most.gpu;
   const Wide both = 2 * cpu * gpu;
@@ -29,7 +28,7 @@ std::int64_t score(const CpuGpu& left, const CpuGpu& asked, const CpuGpu& most) 
 class DotProd final : public Placer {
  public:
   Placed place(const Ask& ask, JobId job, const Trial& trial) const override {
-    return place_by_cpu_and_gpu(ask, job, trial, score);
+    return place_by_cpu_and_gpu(ask, job, trial, dot_product);
   }
 };
 

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "core/wide.hpp"
 #include "policy/best_node.hpp"
 #include "policy/fragmentation.hpp"
 #include "policy/registry.hpp"
@@ -39,7 +40,6 @@ constexpr auto kLogit = std::to_array<std::int64_t>(
 
 /// 100 x sigmoid(less / tasks / 1000), cut to a whole number.
 std::int64_t score_of(std::int64_t less, std::int64_t tasks) {
-  __extension__ using Wide = __int128;
   const Wide size = Wide{less < 0 ? -less : less} * 1000;
   const auto reached = [&](std::int64_t logit) { return Wide{logit} * tasks <= size; };
   const auto above = std::ranges::partition_point(kLogit, reached) - kLogit.begin();

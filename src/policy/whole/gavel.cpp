@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/wide.hpp"
 #include "policy/diff.hpp"
 #include "policy/job_list.hpp"
 #include "policy/registry.hpp"
@@ -32,8 +33,6 @@
 namespace berth {
 
 namespace {
-
-__extension__ using Wide = __int128;
 
 constexpr Duration kRound = seconds(360);
 constexpr Duration kPlanLasts = seconds(1920);
