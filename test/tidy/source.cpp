@@ -108,7 +108,7 @@ std::vector<Source> read_tree(const fs::path& top) {
        ++at) {
     if (at->is_directory() && is_skipped_folder(at->path())) {
       at.disable_recursion_pending();
-    } else if (at->is_regular_file()) {
+    } else if (at->is_regular_file() && at->path().filename() != ".git") {  // of a worktree
       std::string text = contents(at->path());
       if (is_text(text)) {
         sources.push_back({fs::relative(at->path(), top).generic_string(), std::move(text)});
