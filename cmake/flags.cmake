@@ -24,7 +24,9 @@ endif()
 
 find_program(BERTH_CCACHE ccache)
 if(BERTH_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BERTH_CCACHE})
+  # A precompiled header is cached only if ccache may trust its time stamps and its macros.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${BERTH_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${BERTH_CCACHE})
 endif()
 find_program(BERTH_MOLD mold)
