@@ -20,8 +20,9 @@ constexpr PolicyEntry order(std::string_view name, OrderFactory* make,
                             std::string_view place = "consolidated") {
   return {.name = name, .order = make, .options = options, .place = place};
 }
-constexpr PolicyEntry whole(std::string_view name, PolicyFactory* make) {
-  return {.name = name, .whole = make};
+constexpr PolicyEntry whole(std::string_view name, PolicyFactory* make,
+                            const PipelineOptions& options = {}) {
+  return {.name = name, .options = options, .whole = make};
 }
 
 constexpr PolicyFactory* kSorted = [](const Knobs& k) {
@@ -54,7 +55,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("gittins", [](auto& k) { OrderFactory gittins; return gittins(k); }, kRotate),
     order("gittins-learned", [](auto& k) { OrderFactory gittins_learned; return gittins_learned(k); }, kRotate),
     whole("carma", [](auto& k) { PolicyFactory carma; return carma(k); }),
-    whole("gavel/isolated", [](auto& k) { PolicyFactory gavel; return gavel(k); }),
+    whole("gavel/isolated", [](auto& k) { PolicyFactory gavel; return gavel(k); }, kPreempt),
     order("fair-share", [](auto& k) { OrderFactory fair_share; return fair_share(k); }, kSkip),
     order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),
     whole("capacity", [](auto& k) { PolicyFactory capacity; return capacity(k); }),
@@ -63,21 +64,21 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     order("helios/sjf", [](auto& k) { OrderFactory sjf; return sjf(k); }, kBlock),
     order("tiresias/fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
     order("tiresias/fjf", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
-    whole("tiresias/sjf", kSorted),
-    whole("tiresias/shortest", kSorted),
-    whole("tiresias/shortest-gpu", kSorted),
-    whole("tiresias/dlas", kDlas),
-    whole("tiresias/dlas-gpu", kDlas),
-    whole("tiresias/dlas-gpu+fixjump", kDlas),
-    whole("tiresias/dlas-gpu-gittins", kDlas),
-    whole("tiresias/dlas-gpu-05", kDlas),
-    whole("tiresias/dlas-gpu-1", kDlas),
-    whole("tiresias/dlas-gpu-2", kDlas),
-    whole("tiresias/dlas-gpu-4", kDlas),
-    whole("tiresias/dlas-gpu-8", kDlas),
-    whole("tiresias/dlas-gpu-10", kDlas),
-    whole("tiresias/dlas-gpu-100", kDlas),
-    whole("tiresias/dlas-gpu-1000", kDlas),
+    whole("tiresias/sjf", kSorted, kPreempt),
+    whole("tiresias/shortest", kSorted, kPreempt),
+    whole("tiresias/shortest-gpu", kSorted, kPreempt),
+    whole("tiresias/dlas", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu+fixjump", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-gittins", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-05", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-1", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-2", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-4", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-8", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-10", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-100", kDlas, kPreempt),
+    whole("tiresias/dlas-gpu-1000", kDlas, kPreempt),
 });
 // clang-format on
 
@@ -111,6 +112,11 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
      [] {
        PlacerFactory consolidated;
        return consolidated();
+     }},
+    {"lucid",
+     [] {
+       PlacerFactory lucid;
+       return lucid();
      }},
     {"least-shared",
      [] {

@@ -26,13 +26,16 @@ struct Knobs {
 using OrderFactory = std::unique_ptr<Order>(const Knobs&);
 using PolicyFactory = std::unique_ptr<Policy>(const Knobs&);
 
-/// A policy that is an order in the pipeline has `order` and `options`; one of its own has `whole`.
+/// A policy that is an order in the pipeline has `order` and `options`; one of its own has `whole`,
+/// and of the options only whether it preempts.
 struct PolicyEntry {
   std::string_view name;
   OrderFactory* order = nullptr;
   PipelineOptions options = {};
   PolicyFactory* whole = nullptr;
   std::string_view place = "consolidated";  ///< The placement it is meant to go with.
+
+  bool preempts() const { return options.preemption == Preemption::ByRank; }
 };
 
 struct PlacerEntry {

@@ -4,8 +4,10 @@
 //   larger one takes nodes by descending number of fitting GPUs until it has enough; the last part
 //   goes to the tightest node that still holds it. Switches with room for all of it come first.
 // Reads: ask, fitting GPUs per node, switches.
-// Differs from the paper: nothing known; the consolidation of Lucid's placer (ASPLOS 2023) with the
-//   same switch first. Cost: O(nodes log nodes); O(GPUs per node) for whole GPUs on one node.
+// Differs from the paper: nothing known (folklore: best fit by GPUs, the fewest nodes). `lucid` is
+//   the consolidation of Lucid (ASPLOS 2023): up to a node it places alike, beyond one it takes
+//   nothing but wholly free nodes and one for the rest.
+//   Cost: O(nodes log nodes); O(GPUs per node) for whole GPUs on one node.
 #include <memory>
 #include <vector>
 
