@@ -1,13 +1,16 @@
 // Discretised least-attained-service order: the 2D-LAS of Tiresias (Gu et al., NSDI 2019).
 //
-// Rule: attained service (GPUs x run time) puts a job in a queue; lower queues go first, first
-//   submitted inside a queue. A job only moves down, when its service reaches a threshold: 3,250
-//   and 7,200 GPU-seconds, as in the authors' simulator.
+// Rule: attained service (GPUs x run time) puts a job in a queue; lower queues go first. Inside one,
+//   who runs goes on, and who waits goes in order of submission: only a job of a lower queue
+//   displaces. A job only moves down, when its service reaches a threshold: 3,250 and 7,200
+//   GPU-seconds, as in the authors' simulator.
 // Reads: attained, gpus, submitted, state.
-// Differs from the paper: no promotion of starved jobs, and inside a queue submission orders, not
-// the
-//   first start (the authors' own order is `tiresias/dlas-gpu`). Cost: O(log thresholds) per job.
+// Differs from the paper: no promotion of starved jobs, and inside a queue submission orders those
+//   that wait, not the first start. The authors' own order is `tiresias/dlas-gpu`: who had to give
+//   way goes to the tail of its queue, and places do not matter.
+//   Cost: O(log thresholds) per job.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "policy/registry.hpp"
@@ -16,6 +19,8 @@ namespace berth {
 
 namespace {
 
+constexpr std::int64_t kRuns = std::numeric_limits<std::int64_t>::min();
+
 class Dlas final : public Order {
  public:
   explicit Dlas(std::vector<GpuTime> thresholds) : thresholds_(std::move(thresholds)) {}
@@ -23,7 +28,8 @@ class Dlas final : public Order {
   Ranked rank(const JobView& job, const ClusterView& view) const override {
     const auto queue = std::ranges::upper_bound(thresholds_, job.attained());
     const std::optional<Instant> until = demotion(job, queue, view.now());
-    return {.rank = {.major = queue - thresholds_.begin(), .minor = micros(job.submitted())},
+    const std::int64_t place = holds_berth(job.state()) ? kRuns : micros(job.submitted());
+    return {.rank = {.major = queue - thresholds_.begin(), .minor = place},
             .valid_until = until,
             .drift = Drift{.until = until.value_or(kNever)}};
   }
