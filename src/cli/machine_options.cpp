@@ -86,6 +86,25 @@ Expected<void> read_costs(const MachineArguments& arguments, sim::Costs& costs) 
   return read_time("--checkpoint-every", arguments.checkpoint, costs.checkpoint);
 }
 
+/// `3,1h` or `none`.
+Expected<void> read_bounds(std::string_view text, PreemptionBounds& bounds) {
+  if (text == "none") {
+    bounds = kUnbounded;
+    return {};
+  }
+  const std::size_t comma = text.find(',');
+  const auto most = parse_count(text.substr(0, comma), 1 << 20);
+  const auto lost =
+      comma == text.npos ? parse_duration("") : parse_duration(text.substr(comma + 1));
+  if (!most || !lost) {
+    return fail(ErrorCode::InvalidArgument,
+                "--preemption-bounds: '" + std::string(text) +
+                    "' is neither a number of times and a time, such as 3,1h, nor none");
+  }
+  bounds = {.most = static_cast<std::int32_t>(*most), .lost = *lost};
+  return {};
+}
+
 Expected<void> read_memory(const MachineArguments& arguments, sim::Options& options) {
   sim::MemoryModel& memory = options.memory;
   memory.is_on = !arguments.memory_error.empty() || !arguments.memory_ramp.empty() ||
@@ -155,6 +174,9 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--checkpoint-every", &MachineArguments::checkpoint,
      "What is preempted is ended, and goes on from its last checkpoint, one for every so much "
      "work, or never; if not given it is suspended with its work kept."},
+    {"--preemption-bounds", &MachineArguments::bounds,
+     "With --checkpoint-every never: a job is preempted so often at most, and not once it has run "
+     "for so long in all; or none."},
     {"--memory-error", &MachineArguments::memory_error,
      "Jobs need the memory they state times 1 +-N%, drawn by the seed, and die when there is none "
      "left."},
@@ -205,6 +227,7 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
 Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
                             sim::Options& options) {
   if (auto done = read_costs(arguments, options.costs); !done) return done;
+  if (auto done = read_bounds(arguments.bounds, options.bounds); !done) return done;
   auto prices = sim::parse_prices(arguments.price);
   if (!prices) return std::unexpected(prices.error());
   options.prices = std::move(*prices);

@@ -25,6 +25,7 @@ struct MachineArguments {
   std::string restart_cost;
   std::string stop_latency;
   std::string checkpoint;
+  std::string bounds = "3,1h";
   std::string memory_error;
   std::string memory_ramp;
   std::int32_t retries = 2;

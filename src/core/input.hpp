@@ -108,11 +108,15 @@ struct Identified {
 struct Weighed {
   std::map<UserId, std::int64_t> weights_milli;
 };
+/// How much preemption may cost a job from now on.
+struct Bounded {
+  PreemptionBounds bounds;
+};
 struct Ticked {};  ///< The wake-up asked for, or none: time passed.
 
 using Input =
     std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started, StartFailed,
                  Exited, Released, LeaseExpired, Measured, GpuHealth, NodeHealth, Reported,
-                 Estimated, Computed, Configured, Ticked, Identified, Weighed>;
+                 Estimated, Computed, Configured, Ticked, Identified, Weighed, Bounded>;
 
 }  // namespace berth

@@ -102,6 +102,7 @@ class JobView {
   Instant submitted() const { return job_->submitted; }
   const Grant& grant() const { return job_->grant; }
   std::uint64_t grant_number() const { return job_->grant_number; }
+  std::int32_t preemptions() const { return job_->preemptions; }
 
   /// When its berth was taken. Requires: it holds one.
   Instant granted_at() const { return job_->since; }

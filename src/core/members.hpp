@@ -63,6 +63,7 @@ inline auto members(HeadroomKeys& v) {
   return std::tie(v.short_bound, v.medium_bound, v.ageing, v.reserve_after, v.reservations, v.lend,
                   v.liar_after, v.share_below_percent, v.share_after);
 }
+inline auto members(PreemptionBounds& v) { return std::tie(v.most, v.lost); }
 inline auto members(Settings& v) {
   return std::tie(v.admission, v.limits, v.headroom, v.service_half_life, v.max_failed_starts,
                   v.can_suspend);
@@ -109,6 +110,7 @@ inline auto members(Configured& v) { return std::tie(v.settings); }
 inline auto members(Ticked&) { return std::tie(); }
 inline auto members(Identified& v) { return std::tie(v.job, v.what); }
 inline auto members(Weighed& v) { return std::tie(v.weights_milli); }
+inline auto members(Bounded& v) { return std::tie(v.bounds); }
 
 // Decisions.
 inline auto members(Start& v) {

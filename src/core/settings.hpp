@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "core/admission.hpp"
 #include "core/time.hpp"
@@ -35,6 +36,17 @@ struct HeadroomKeys {
 
   bool operator==(const HeadroomKeys&) const = default;
 };
+
+/// How much of one job's work preemption may throw away, where what is preempted begins again
+/// (Settings::can_suspend). Beyond that the job is left alone.
+struct PreemptionBounds {
+  std::int32_t most = 3;     ///< It is preempted so often at most.
+  Duration lost = hours(1);  ///< One that has run for so long, all attempts together, no more.
+
+  bool operator==(const PreemptionBounds&) const = default;
+};
+inline constexpr PreemptionBounds kUnbounded{.most = std::numeric_limits<std::int32_t>::max(),
+                                             .lost = kForever};
 
 struct Settings {
   Admission admission;

@@ -3,6 +3,7 @@
 // Iteration orders are fixed: jobs and nodes ascend by id.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -38,6 +39,7 @@ struct State {
   std::uint64_t grants = 0;     ///< Grants made so far.
   std::uint64_t decisions = 0;  ///< Passes made so far.
   std::uint64_t seed = 0;
+  PreemptionBounds bounds;
 
   State(Cluster its_cluster, const Settings& its_settings)
       : cluster(std::move(its_cluster)),
@@ -87,6 +89,20 @@ class ClusterView {
     const auto found = state_->accounts.find(user);
     return found == state_->accounts.end() ? Account{} : found->second;
   }
+
+  const PreemptionBounds& preemption_bounds() const { return state_->bounds; }
+  /// When this running job will have lost so much to preemption, or would, that it must not give
+  /// way from then on; kNever where nothing is lost.
+  Instant left_alone_from(const JobView& job) const {
+    if (settings().can_suspend) return kNever;
+    if (job.preemptions() >= state_->bounds.most) return Instant::min();
+    return later(now_, state_->bounds.lost - std::min(job.ran(), state_->bounds.lost));
+  }
+  bool is_left_alone(const JobView& job) const {
+    const bool runs = job.state() == JobState::Starting || job.state() == JobState::Running;
+    return runs && left_alone_from(job) <= now_;
+  }
+
   std::span<const Hold> holds() const { return state_->holds; }  ///< `lent` is not counted.
   std::uint64_t grants() const { return state_->grants; }
 

@@ -86,8 +86,9 @@ Expected<Keeper> Keeper::open(const std::string& path, const Cluster& cluster, c
 Expected<Keeper> Keeper::start(journal::Store store, const Cluster& cluster, const Rules& rules) {
   auto policy = make_policy(rules.policy, rules.place);
   if (!policy) return std::unexpected(policy.error());
-  Keeper keeper(std::move(store),
-                Engine(cluster, {.settings = rules.settings}, std::move(*policy)));
+  Keeper keeper(
+      std::move(store),
+      Engine(cluster, {.settings = rules.settings, .bounds = rules.bounds}, std::move(*policy)));
   keeper.rules_ = rules;
   if (auto done = keeper.snapshot_now(journal::Continuity::Changed); !done) {
     return std::unexpected(done.error());
@@ -169,8 +170,9 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   const bool same_policy = rules.policy == rules_.policy && rules.place == rules_.place;
   const bool same_cluster = cluster == engine_.view().cluster();
   const bool same_settings = rules.settings == engine_.view().settings();
+  const bool same_bounds = rules.bounds == engine_.view().preemption_bounds();
   const bool same_weights = are_in_force(rules.weights, engine_.view());
-  if (same_policy && same_cluster && same_settings && same_weights) return {};
+  if (same_policy && same_cluster && same_settings && same_bounds && same_weights) return {};
   if (!same_cluster) return move_to(cluster, rules);
   if (!same_policy) {
     auto policy = make_policy(rules.policy, rules.place);
@@ -181,6 +183,7 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   if (auto done = snapshot_now(journal::Continuity::Changed); !done) return done;
   std::vector<Input> inputs;
   if (!same_settings) inputs.push_back(Configured{rules.settings});
+  if (!same_bounds) inputs.push_back(Bounded{rules.bounds});
   return tell(std::move(inputs), rules);
 }
 
@@ -210,7 +213,8 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
     inputs.push_back(Submitted{job.id, job.spec, job.state == JobState::Held});
     inputs.push_back(Identified{job.id, view.company().of(job.id)});
   });
-  engine_ = Engine(cluster, {.settings = rules.settings}, std::move(*policy));
+  engine_ =
+      Engine(cluster, {.settings = rules.settings, .bounds = rules.bounds}, std::move(*policy));
   engine_.step(last_, inputs);
   rules_ = rules;
   return with_deferred([&]() -> Expected<void> {

@@ -24,6 +24,7 @@ struct Rules {
   std::string policy = "headroom";
   std::string place = "least-shared";
   Settings settings;
+  PreemptionBounds bounds = {};
   std::map<UserId, std::int64_t> weights = {};  ///< Of users, in thousandths: see Weighed.
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -17,11 +18,13 @@
 #include <string_view>
 #include <thread>
 
+#include "core/text.hpp"
 #include "daemon/api.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/leftovers.hpp"
 #include "daemon/notify.hpp"
 #include "http/server.hpp"
+#include "policy/registry.hpp"
 #include "posix/keyring.hpp"
 
 namespace berth::daemon {
@@ -210,6 +213,17 @@ int tell(const Expected<void>& served) {
   return kFailed;
 }
 
+/// Nothing is suspended: whoever gives way loses all that it did.
+void tell_what_preemption_costs(const Rules& rules) {
+  const auto entry = std::ranges::find(policies(), rules.policy, &PolicyEntry::name);
+  if (entry == policies().end() || !entry->preempts()) return;
+  std::fprintf(
+      stderr,
+      "berthd: policy %s preempts: a job that gives way begins again from nothing, at most "
+      "%d times, and none gives way that has run for %s s in all ([preemption])\n",
+      rules.policy.c_str(), rules.bounds.most, seconds_text(rules.bounds.lost).c_str());
+}
+
 Expected<void> serve(const Options& options) {
   join_own_session_keyring();  // the keys of the shell that started us are not for our jobs
   Signals signals(Signals::block());
@@ -221,6 +235,7 @@ Expected<void> serve(const Options& options) {
       http::Server::open({.path = options.socket, .mode = mode, .limits = {}}, make_api(**daemon));
   if (!server) return std::unexpected(server.error());
   signals.are_for(daemon->get());
+  tell_what_preemption_costs(options.rules);
   std::fprintf(stderr, "berthd: %zu GPUs, policy %s, state %s, listening at %s\n",
                (*daemon)->machine().devices.list.size(), options.rules.policy.c_str(),
                options.state.c_str(), options.socket.c_str());

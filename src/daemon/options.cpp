@@ -137,6 +137,13 @@ Expected<void> set_headroom_time(Options& options, const Value& value) {
   return value.into(options.rules.settings.headroom.*Member);
 }
 
+Expected<void> set_most_preemptions(Options& options, const Value& value) {
+  const auto number = value.number(0, 1 << 20);
+  if (!number) return std::unexpected(number.error());
+  options.rules.bounds.most = static_cast<std::int32_t>(*number);
+  return {};
+}
+
 struct Key {
   std::string_view name;
   Expected<void> (*set)(Options&, const Value&);
@@ -165,6 +172,8 @@ constexpr auto kKeys = std::to_array<Key>({
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},
+    {"preemption.most", set_most_preemptions},
+    {"preemption.lost", [](Options& o, const Value& v) { return v.into(o.rules.bounds.lost); }},
     {"headroom.short_bound", set_headroom_time<&HeadroomKeys::short_bound>},
     {"headroom.medium_bound", set_headroom_time<&HeadroomKeys::medium_bound>},
     {"headroom.ageing", set_headroom_time<&HeadroomKeys::ageing>},

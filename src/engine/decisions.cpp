@@ -49,6 +49,7 @@ bool Engine::apply(const Migrate& migrate) {
   if (job == nullptr || !is_well_formed(migrate.placement, *job)) return false;
   if (job->state != JobState::Starting && job->state != JobState::Running) return false;
   job->migrating = true;
+  if (!state_.settings.can_suspend) ++job->preemptions;  // it loses as much by a move
   stop(*job, PreemptHow::Suspend, StopFor::Migration);
   emit(EventKind::Preempted, job->id);
   return true;

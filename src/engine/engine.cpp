@@ -7,6 +7,7 @@ namespace berth {
 Engine::Engine(Cluster cluster, const EngineOptions& options, std::unique_ptr<Policy> policy)
     : state_(std::move(cluster), options.settings), policy_(std::move(policy)) {
   state_.seed = options.seed;
+  state_.bounds = options.bounds;
 }
 
 void Engine::begin(Instant now) {

@@ -28,6 +28,7 @@ namespace berth {
 
 struct EngineOptions {
   Settings settings;
+  PreemptionBounds bounds = {};
   std::uint64_t seed = 0;  ///< Of the random numbers a policy may draw.
 };
 
@@ -83,6 +84,7 @@ class Engine {
   void on(const Ticked&);
   void on(const Identified&);
   void on(const Weighed&);
+  void on(const Bounded&);
 
   // Decisions, one function each (decisions.cpp). Returns: whether it was valid.
   bool apply(const Start&);

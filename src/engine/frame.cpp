@@ -239,6 +239,7 @@ Fault find_fault(const Frame& frame) {
   if (!is_time(frame.now)) return "the time";
   if (auto fault = cluster_fault(frame)) return fault;
   if (!is_sensible(frame.settings)) return "the settings";
+  if (!is_sensible(frame.bounds)) return "the bounds of preemption";
   for (const auto& [user, account] : frame.accounts) {
     if (auto fault = account_fault(account, frame.now)) return fault;
   }

@@ -39,9 +39,10 @@ struct FrameHead {
 };
 
 struct Frame : FrameHead {
-  std::vector<Job> jobs;  ///< Ascending.
-  std::string policy;     ///< Its own memory.
-  CompanyRecord company;  ///< From format 3.
+  std::vector<Job> jobs;    ///< Ascending.
+  std::string policy;       ///< Its own memory.
+  CompanyRecord company;    ///< From format 3.
+  PreemptionBounds bounds;  ///< From format 4.
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
@@ -50,7 +51,7 @@ inline auto members(FrameHead& v) {
                   v.accounts, v.holds, v.gpus, v.nodes);
 }
 inline auto members(Frame& v) {
-  return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company);
+  return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company, v.bounds);
 }
 
 /// The first thing in a frame that no engine could have saved; nothing if a state can be built from

@@ -214,6 +214,10 @@ void Engine::on(const Identified& identified) {
   state_.company.identify(identified.job, identified.what);
 }
 
+void Engine::on(const Bounded& bounded) {
+  if (is_sensible(bounded.bounds)) state_.bounds = bounded.bounds;
+}
+
 void Engine::on(const Ticked&) {}
 
 }  // namespace berth

@@ -133,6 +133,10 @@ bool is_sensible(const Settings& settings) {
          settings.service_half_life > Duration::zero() && is_sensible(settings.headroom);
 }
 
+bool is_sensible(const PreemptionBounds& bounds) {
+  return bounds.most >= 0 && bounds.lost >= Duration::zero();
+}
+
 bool is_sensible(const Weighed& weighed) {
   return std::ranges::all_of(weighed.weights_milli, [](const auto& entry) {
     return entry.second >= 1 && entry.second <= kMostWeight;

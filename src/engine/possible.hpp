@@ -23,6 +23,7 @@ bool is_sensible(const HeadroomKeys& keys);
 /// False for settings that nothing can be computed with. The shell says what is wrong with them.
 bool is_sensible(const Settings& settings);
 /// False for weights that are none: 1 to kMostWeight.
+bool is_sensible(const PreemptionBounds& bounds);
 bool is_sensible(const Weighed& weighed);
 /// False for figures that no GPU can have.
 bool is_sensible(const Measured& measured);

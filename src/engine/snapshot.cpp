@@ -9,8 +9,10 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kFormat = 3;
-constexpr std::int64_t kOldest = 2;  ///< Without company.
+constexpr std::int64_t kFormat = 4;
+constexpr std::int64_t kOldest = 2;
+constexpr std::int64_t kCompany = 3;  ///< The first with Frame::company.
+constexpr std::int64_t kBounds = 4;   ///< The first with Frame::bounds.
 
 std::unexpected<Error> disagree(const std::string& what) {
   return fail(ErrorCode::BadData, "snapshot: its parts disagree: " + what);
@@ -18,13 +20,11 @@ std::unexpected<Error> disagree(const std::string& what) {
 
 Frame get_frame(ByteReader& in, std::int64_t format) {
   Frame frame;
-  if (format == kFormat) {
-    codec::get(in, frame);
-  } else {
-    codec::get(in, static_cast<FrameHead&>(frame));
-    codec::get(in, frame.jobs);
-    codec::get(in, frame.policy);
-  }
+  codec::get(in, static_cast<FrameHead&>(frame));
+  codec::get(in, frame.jobs);
+  codec::get(in, frame.policy);
+  if (format >= kCompany) codec::get(in, frame.company);
+  if (format >= kBounds) codec::get(in, frame.bounds);
   return frame;
 }
 
@@ -59,6 +59,7 @@ std::string Engine::save() const {
   state_.jobs.for_each([&](JobId, const Job& job) { codec::put(out, job); });
   out.text(policy_->save());
   codec::put(out, state_.company.record());
+  codec::put(out, state_.bounds);
   return out.take();
 }
 
@@ -101,6 +102,7 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
   if (!engine.is_valid(frame.holds)) return disagree("a place kept");
   state.holds = std::move(frame.holds);
   state.company = Company(std::move(frame.company));
+  state.bounds = frame.bounds;
   if (const auto broken = engine.check()) return disagree(*broken);
   return engine;
 }

@@ -12,6 +12,16 @@ bool is_running(const Job& job) {
   return job.state == JobState::Starting || job.state == JobState::Running;
 }
 
+/// Calls keep(position, job) for those that must not give way, and so go before all others.
+template <class Keep>
+void for_each_left_alone(const ClusterView& view, std::span<const Job* const> jobs, Keep keep) {
+  if (view.settings().can_suspend) return;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const JobView job = view.job(jobs[i]->id);
+    if (view.is_left_alone(job)) keep(i, job);
+  }
+}
+
 void start(const Job& job, Placement placement, Decisions& decisions) {
   if (job.state == JobState::Suspended) {
     decisions.list.push_back(Resume{.job = job.id, .placement = std::move(placement)});
@@ -62,8 +72,14 @@ Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> j
   }
   Tally tally(view, Tally::From::Nothing);
   const bool limited = view.settings().limits.any();
+  for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
+    repacked.wanted[i] = true;
+    free -= job.gpus();
+    tally.take(job);
+  });
   std::vector<const Job*> starts;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (repacked.wanted[i]) continue;
     const Job& job = *jobs[i];
     const GpuCount gpus = job.spec.request.gpu.count;
     const bool wanted = gpus <= free && (!limited || tally.allows(view.job(job.id)));
@@ -90,7 +106,13 @@ std::vector<std::optional<Placement>> fill(const ClusterView& view,
   for (const JobId id : view.running()) trial.take(view.find(id)->grant);
   Tally tally(view, Tally::From::Nothing);
   std::vector<std::optional<Placement>> places(jobs.size());
+  for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
+    trial.put(job.grant());
+    tally.take(job);
+    places[i] = placement_of(job.grant());
+  });
   for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (places[i]) continue;
     const JobView job = view.job(jobs[i]->id);
     if (!tally.allows(job)) continue;
     const Ask ask = ask_of(job);

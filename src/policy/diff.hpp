@@ -25,7 +25,8 @@ struct Repacked {
 
 /// Preempts who is not wanted, moves who is wanted elsewhere, starts who is wanted and fits now;
 /// the starts that must wait for memory to be released follow in the pass that the release causes.
-/// With a fungible placer and whole GPUs only, whoever runs stays where it is. Requires: every job
+/// Who is left alone (ClusterView) goes before all others. With a fungible placer and whole GPUs
+/// only, whoever runs stays where it is. Requires: every job
 /// of the list is known to the view. Cost: O(list + running) and a placement per start; without a
 /// fungible placer one per job of the list.
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer);

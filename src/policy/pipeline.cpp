@@ -48,10 +48,9 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
     const bool is_new = std::ranges::find(impossible_, id) == impossible_.end();
     if (is_new) impossible_.push_back(id);  // several events may name it
   };
-  const bool other_rules =
-      admission_ != view.settings().admission || keys_ != view.settings().headroom;
-  admission_ = view.settings().admission;
-  keys_ = view.settings().headroom;
+  const bool other_rules = settings_ != view.settings() || bounds_ != view.preemption_bounds();
+  settings_ = view.settings();
+  bounds_ = view.preemption_bounds();
   if (fresh_ || options_.rebuild || other_rules || shape.by_user != index_.shape().by_user) {
     index_.clear(shape);
     view.for_each_pending([&](const JobView& job) { update(job.id()); });

@@ -37,8 +37,8 @@ class Pipeline final : public Policy {
   RunningIndex running_;  ///< If it preempts.
   Feasibility feasibility_;
   std::vector<JobId> impossible_;   ///< Of this pass.
-  Admission admission_;             ///< Of the view at the last pass: asks possible under it.
-  HeadroomKeys keys_;               ///< Of the view at the last pass: ranks may follow them.
+  Settings settings_;               ///< Of the view at the last pass: asks and ranks follow them.
+  PreemptionBounds bounds_;         ///< Likewise: who is left alone.
   std::optional<Instant> revisit_;  ///< When time alone may let a refused job borrow.
   bool fresh_ = true;               ///< Nothing seen yet: look at everything.
   std::uint64_t room_version_ = 0;  ///< Of the view at the last pass.

@@ -25,8 +25,12 @@ void RunningIndex::update(JobId id, const ClusterView& view, const Order& order)
 
 void RunningIndex::stand(const JobView& job, const ClusterView& view, const Order& order) {
   Entry entry;
+  const Instant alone_from = view.left_alone_from(job);
   const Instant safe_until = later(job.granted_at(), quantum_);
-  if (safe_until > view.now()) {
+  Instant again = alone_from;
+  if (alone_from <= view.now()) {
+    again = kNever;
+  } else if (safe_until > view.now()) {
     entry.change = safe_until;
   } else if (const Ranked ranked = order.rank(job, view);
              ranked.drift && order.depends_on() == DependsOn::Job) {
@@ -36,10 +40,11 @@ void RunningIndex::stand(const JobView& job, const ClusterView& view, const Orde
     drifting_[drift].insert(standing);
     entry.drifting = {drift, standing};
     entry.change = ranked.valid_until;
-    if (ranked.drift->until < entry.change.value_or(kNever)) entry.ask_again = ranked.drift->until;
+    again = std::min(again, ranked.drift->until);
   } else {
     others_.insert(job.id());
   }
+  if (again < entry.change.value_or(kNever)) entry.ask_again = again;
   if (entry.change) changes_.emplace(*entry.change, job.id());
   if (entry.ask_again) ask_again_.emplace(*entry.ask_again, job.id());
   entries_.insert(job.id(), entry);

@@ -47,7 +47,8 @@ class RunningIndex {
   /// True if nobody holds a berth but those that stop.
   bool empty() const { return entries_.size() == leaving_.size(); }
 
-  /// Who may be displaced: those whose ranks move by so much every microsecond,
+  /// Who may be displaced (who is left alone may not): those whose ranks move by so much every
+  /// microsecond,
   const std::map<std::int64_t, Alike>& drifting() const { return drifting_; }
   /// and those whose ranks must be asked for.
   const std::set<JobId>& others() const { return others_; }

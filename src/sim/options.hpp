@@ -33,7 +33,8 @@ struct Options {
   Told told = Told::Exact;
   std::uint64_t seed = 0;
   RateModel rates;
-  Costs costs;  ///< Its `can_suspend` stands for that of the settings.
+  Costs costs;                   ///< Its `can_suspend` stands for that of the settings.
+  PreemptionBounds bounds = {};  ///< Only where nothing of a preempted job's work is kept.
   MemoryModel memory;
   ForeignModel foreign;  ///< Only where memory is modelled.
   FaultModel faults;

@@ -43,6 +43,10 @@ class Running {
   /// It keeps its GPUs for a while after it stopped. Returns: for how long.
   Duration linger(std::size_t job);
   bool runs(std::size_t job) const { return truths_[job].runs; }
+  /// Of its work, when it last stopped.
+  Duration done(std::size_t job) const {
+    return trace_.jobs[job].duration - truths_[job].work.left();
+  }
   const Spent& spent(std::size_t job) const { return truths_[job].spent; }
 
   /// GPU time with at least one tenant, by GPU type, up to the last stop on each; where the machine

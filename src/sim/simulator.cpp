@@ -6,6 +6,7 @@
 #include "engine/engine.hpp"
 #include "sim/dependencies.hpp"
 #include "sim/estimates.hpp"
+#include "sim/headway.hpp"
 #include "sim/running.hpp"
 
 namespace berth::sim {
@@ -38,10 +39,14 @@ class Replay {
          const Options& options)
       : trace_(trace),
         options_(options),
-        engine_(cluster, {.settings = settings_of(options), .seed = options.seed},
+        engine_(cluster,
+                {.settings = settings_of(options),
+                 .bounds = options.costs.checkpoint == kForever ? options.bounds : kUnbounded,
+                 .seed = options.seed},
                 std::move(policy)),
         running_(trace, cluster, options),
         known_(trace.jobs.size()),
+        headway_(trace.jobs.size()),
         memory_(trace, cluster, options.memory, options.seed),
         foreign_(cluster, options.foreign, options.seed, first_submission(trace)),
         faults_(cluster, options.faults, options.seed, first_submission(trace)),
@@ -62,6 +67,7 @@ class Replay {
       const Instant next = next_event();
       if (next == kNever) return stuck();
       if (hopeless_) return never_ends(*hopeless_);
+      if (headway_.is_lost()) return gets_nowhere();
       now_ = next;
       collect_ends();
       collect_releases();
@@ -265,6 +271,7 @@ class Replay {
 
   void submit(std::size_t i) {
     const bool first = known_[i].id == JobId(i + 1);
+    if (first) headway_.note_arrival();
     if (first && is_asked(i, known_.size(), options_.predictions)) to_predict_.push_back(i);
     const trace::TraceJob& job = trace_.jobs[i];
     Submitted submitted{.job = id_of(i), .spec = job.spec};
@@ -307,6 +314,7 @@ class Replay {
     }
     if (stop.why == StopFor::Preemption) ++result_.jobs[job].preemptions;
     if (stop.why == StopFor::Overrun) ++result_.jobs[job].memory.overruns;
+    if (stop.how != PreemptHow::Kill) headway_.note_stop(job, running_.done(job));
     memory_.freeze(job);
     if (stop.how == PreemptHow::Requeue) running_.fall_back(job);
     if (linger > Duration(0)) {
@@ -320,6 +328,7 @@ class Replay {
   void perform(const Finished& finished) {
     if (finished.outcome == Outcome::Lost) return submit_again(index_of(finished.job));
     ++finished_;
+    headway_.note_end();
     if (options_.dependencies) free_followers(index_of(finished.job));
     if (options_.explain_waits) waits_.touch(finished.job);
     if (options_.progress && finished_ % kProgressEvery == 0) options_.progress(finished_);
@@ -398,11 +407,30 @@ class Replay {
                                          "(--checkpoint-every)?");
   }
 
+  Expected<Result> gets_nowhere() const {
+    std::string names;
+    for (const std::size_t job : headway_.latest()) {
+      names += (names.empty() ? "" : ", ") + trace_.jobs[job].name;
+    }
+    const bool is_kept = options_.costs.can_suspend;
+    const bool is_saved = options_.costs.checkpoint != kForever;
+    const char* const why =
+        is_kept    ? "each start costs it as much time as it gets (--start-latency, --restart-cost)"
+        : is_saved ? "it gets no further than its last checkpoint (--checkpoint-every)"
+                   : "it begins again from nothing each time (--checkpoint-every never)";
+    return fail(ErrorCode::Conflict,
+                "the run never ends: " + std::to_string(headway_.stops_in_vain()) +
+                    " times in a row a job was preempted that had come no "
+                    "further than before, the latest were jobs " +
+                    names + ": " + why);
+  }
+
   const trace::Trace& trace_;
   const Options& options_;
   Engine engine_;
   Running running_;
   std::vector<Known> known_;
+  Headway headway_;
   Memory memory_;
   Foreign foreign_;
   Faults faults_;

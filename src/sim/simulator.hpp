@@ -71,8 +71,8 @@ struct Result {
   std::optional<WaitTimes> waits;  ///< Why jobs waited, if that was asked for.
 };
 
-/// Runs to the end. Errors: Conflict if jobs are left that the policy never starts, or one that
-/// faults end again and again.
+/// Runs to the end. Errors: Conflict if jobs are left that the policy never starts, one that faults
+/// end again and again, or some that are preempted again and again and never get any further.
 Expected<Result> simulate(const trace::Trace& trace, const Cluster& cluster,
                           std::unique_ptr<Policy> policy, const Options& options = {});
 

@@ -57,7 +57,11 @@ probe = "500ms"
 grace = "30s"
 log_cap = "64MiB"
 cgroup = "/sys/fs/cgroup/berth"
+[preemption]
+most = 0
+lost = "90s"
 )");
+  EXPECT_EQ(options.rules.bounds, (PreemptionBounds{.most = 0, .lost = seconds(90)}));
   EXPECT_EQ(options.state, "/data/berth");
   EXPECT_EQ(options.socket, "/data/s");
   EXPECT_EQ(options.emulate, "2x24GiB");

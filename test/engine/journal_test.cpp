@@ -21,12 +21,14 @@ namespace {
 template <class T>
 class Structure : public testing::Test {};
 
-using Structures = testing::Types<
-    GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job, GpuSpec, NodeShape,
-    Admission, UserLimits, HeadroomKeys, Settings, Account, GpuUse, Hold, Submitted, CancelAsked,
-    HoldAsked, ReleaseAsked, UpdateAsked, Started, StartFailed, Exited, Released, LeaseExpired,
-    TenantUse, Measured, GpuHealth, NodeHealth, Reported, Estimated, Computed, Configured, Weighed,
-    Ticked, Start, Preempt, Resume, Migrate, Resize, Tune, Reserve, Classify, Reject>;
+using Structures =
+    testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
+                   GpuSpec, NodeShape, Admission, UserLimits, HeadroomKeys, PreemptionBounds,
+                   Settings, Account, GpuUse, Hold, Submitted, CancelAsked, HoldAsked, ReleaseAsked,
+                   UpdateAsked, Started, StartFailed, Exited, Released, LeaseExpired, TenantUse,
+                   Measured, GpuHealth, NodeHealth, Reported, Estimated, Computed, Configured,
+                   Weighed, Bounded, Ticked, Start, Preempt, Resume, Migrate, Resize, Tune, Reserve,
+                   Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
 /// Members that follow from others and are not written. A GPU's gang follows from the grants, as

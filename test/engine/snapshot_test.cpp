@@ -102,14 +102,45 @@ TEST(Snapshot, HoldsEveryTypeOfGpu) {
   EXPECT_EQ(restored->view().cluster(), engine.view().cluster());
 }
 
-TEST(Snapshot, OfTheFormatBeforeIsReadWithoutCompany) {
+/// What the bounds of preemption take at the end, and what nobody's company does before them.
+std::size_t size_of_bounds() {
+  ByteWriter out;
+  codec::put(out, PreemptionBounds{});
+  return out.take().size();
+}
+constexpr std::size_t kNoCompany = 4;  // no jobs, meetings, lessons; nothing learned
+
+TEST(Snapshot, OfTheFormatBeforeIsReadWithTheUsualBounds) {
   const Engine engine(Cluster(), {}, fifo());
   std::string bytes = engine.save();
-  bytes[0] = 4;                    // format 2
-  bytes.resize(bytes.size() - 4);  // no jobs, meetings, lessons; nothing learned
+  bytes[0] = 6;  // format 3
+  bytes.resize(bytes.size() - size_of_bounds());
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_TRUE(restored.has_value()) << restored.error().message;
   EXPECT_EQ(restored->save(), engine.save());
+}
+
+TEST(Snapshot, OfFormatTwoIsReadWithoutCompany) {
+  const Engine engine(Cluster(), {}, fifo());
+  std::string bytes = engine.save();
+  bytes[0] = 4;  // format 2
+  bytes.resize(bytes.size() - size_of_bounds() - kNoCompany);
+  const auto restored = Engine::restore(bytes, fifo());
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  EXPECT_EQ(restored->save(), engine.save());
+}
+
+TEST(Snapshot, HoldsTheBoundsOfPreemption) {
+  const EngineOptions options{.bounds = {.most = 7, .lost = minutes(2)}};
+  Engine engine(Cluster(), options, fifo());
+  auto restored = Engine::restore(engine.save(), fifo());
+  ASSERT_TRUE(restored.has_value());
+  EXPECT_EQ(restored->view().preemption_bounds(), options.bounds);
+  restored->step(kStart, std::vector<Input>{Bounded{{.most = -1, .lost = minutes(9)}}});
+  EXPECT_EQ(restored->view().preemption_bounds(), options.bounds)
+      << "senseless ones change nothing";
+  restored->step(kStart, std::vector<Input>{Bounded{{.most = 0, .lost = minutes(9)}}});
+  EXPECT_EQ(restored->view().preemption_bounds().lost, minutes(9));
 }
 
 // ---- Damage ----------------------------------------------------------------------------------

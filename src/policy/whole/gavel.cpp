@@ -20,6 +20,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -261,8 +262,10 @@ class GavelIsolated final : public Policy {
 
   std::vector<Seat> choose(const ClusterView& view, Filling filling) const {
     std::vector<JobId> left;
+    const std::set<JobId> kept = keep_left_alone(view, filling);
     for (const JobId id : jobs_.ids()) {
       const Ask ask = ask_of(view.job(id));
+      if (kept.contains(id)) continue;
       if (ask.gpus() == GpuCount(0)) {
         filling.seat(id, ask);
       } else if (is_planned(id)) {
@@ -277,6 +280,20 @@ class GavelIsolated final : public Policy {
       std::erase(left, JobId());
     }
     return std::move(filling.seats());
+  }
+
+  /// Who must not give way is in the round, whatever it is owed.
+  std::set<JobId> keep_left_alone(const ClusterView& view, Filling& filling) const {
+    std::set<JobId> kept;
+    if (view.settings().can_suspend) return kept;
+    for (const JobId id : jobs_.ids()) {
+      const JobView job = view.job(id);
+      if (job.grant().shares.empty() || !view.is_left_alone(job)) continue;
+      const std::size_t type = view.cluster().gpu(job.grant().shares.front().gpu).type;
+      const auto ask = on_type(ask_of(job), type);
+      if (ask && filling.keep(id, *ask)) kept.insert(id);
+    }
+    return kept;
   }
 
   /// Positions in `jobs`, best claim to this type first.
