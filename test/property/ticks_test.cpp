@@ -28,7 +28,9 @@ class EveryPolicyOnTicks : public testing::TestWithParam<std::string> {
   std::string_view place(std::uint64_t seed) const {
     return chosen(placers(), GetParam(), seed).name;
   }
+  /// How often it looks, by its rule.
   Duration quantum() const {
+    if (GetParam() == "multifactor") return minutes(5);  // Slurm's PriorityCalcPeriod
     return std::ranges::find(policies(), GetParam(), &PolicyEntry::name)->options.quantum;
   }
 
@@ -51,7 +53,7 @@ class EveryPolicyOnTicks : public testing::TestWithParam<std::string> {
   }
 };
 
-/// What the peer's own starts and ends show (test/sim/tiresias_oracle_test.cpp); empty: it must not.
+/// What the peer's own starts and ends show (test/sim/tiresias_oracle_test.cpp); else empty.
 std::string why_late(const std::string& policy) {
   const bool fixed = policy.ends_with("+fixjump");
   if (policy.starts_with("tiresias/dlas-gpu") && !fixed) return "its demotions are reckoned late";

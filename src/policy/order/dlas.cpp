@@ -1,7 +1,7 @@
 // Discretised least-attained-service order: the 2D-LAS of Tiresias (Gu et al., NSDI 2019).
 //
-// Rule: attained service (GPUs x run time) puts a job in a queue; lower queues go first. Inside one,
-//   who runs goes on, and who waits goes in order of submission: only a job of a lower queue
+// Rule: attained service (GPUs x run time) puts a job in a queue; lower queues go first. Inside
+//   one, who runs goes on, and who waits goes in order of submission: only a job of a lower queue
 //   displaces. A job only moves down, when its service reaches a threshold: 3,250 and 7,200
 //   GPU-seconds, as in the authors' simulator.
 // Reads: attained, gpus, submitted, state.
@@ -19,7 +19,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kRuns = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kAhead = std::numeric_limits<std::int64_t>::min();  ///< Who runs.
 
 class Dlas final : public Order {
  public:
@@ -28,10 +28,11 @@ class Dlas final : public Order {
   Ranked rank(const JobView& job, const ClusterView& view) const override {
     const auto queue = std::ranges::upper_bound(thresholds_, job.attained());
     const std::optional<Instant> until = demotion(job, queue, view.now());
-    const std::int64_t place = holds_berth(job.state()) ? kRuns : micros(job.submitted());
-    return {.rank = {.major = queue - thresholds_.begin(), .minor = place},
-            .valid_until = until,
-            .drift = Drift{.until = until.value_or(kNever)}};
+    const std::int64_t ahead = holds_berth(job.state()) ? kAhead : 0;
+    return {
+        .rank = {.major = queue - thresholds_.begin(), .minor = ahead + micros(job.submitted())},
+        .valid_until = until,
+        .drift = Drift{.until = until.value_or(kNever)}};
   }
 
  private:

@@ -4,8 +4,8 @@
 //   first submitted. Age is the time waited over 7 days, at most 1. Size is the GPUs asked for over
 //   the cluster's. Fair share is 2^(-U/S): U is the user's part of the decayed service of all, S
 //   the user's part of the weights of all who have an account or a job waiting. All of it is
-//   reckoned every five minutes, and when a berth is given or given back. Nobody passes the first
-//   job that does not fit.
+//   reckoned whenever something happens, and five minutes later at the latest while jobs wait.
+//   Nobody passes the first job that does not fit.
 // Reads: waited, gpus, accounts (service, weight), users of waiting jobs.
 // Differs from the paper: Slurm's documentation, priority_multifactor and classic_fair_share: the
 //   factors' formulas, the default ages, the weights of its example. Partition, QOS, TRES and nice
@@ -46,12 +46,9 @@ class Multifactor final : public Order {
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
     note_strangers(view, events);
-    const Instant period = view.now() - (view.now() - kStart) % kPeriod;
-    as_of_ = period;
-    for (const auto& [user, account] : view.accounts()) as_of_ = std::max(as_of_, account.as_of);
     std::map<UserId, std::int64_t> service;
     for (const auto& [user, account] : view.accounts()) {
-      service[user] = account.service_at(as_of_, view.settings().service_half_life).raw();
+      service[user] = account.service_at(view.now(), view.settings().service_half_life).raw();
     }
     for (const auto& [job, user] : strangers_) service.try_emplace(user, 0);
     Wide all_service = 0;
@@ -67,7 +64,7 @@ class Multifactor final : public Order {
     }
     const bool somebody_waits = view.job_count() > view.running().size();
     return {.list = {},
-            .wake_at = somebody_waits ? std::optional(later(period, kPeriod)) : std::nullopt};
+            .wake_at = somebody_waits ? std::optional(later(view.now(), kPeriod)) : std::nullopt};
   }
 
   /// All of one user that ask alike age alike, from when they began to wait.
@@ -82,8 +79,7 @@ class Multifactor final : public Order {
   Rank lane_rank(const JobView& job, const ClusterView& view) const override {
     const auto known = fair_share_.find(job.user());
     const std::int64_t fair_share = known == fair_share_.end() ? kOne : known->second;
-    const std::int64_t priority = kAgeWeight * age(job, view.now()) +
-                                  kFairShareWeight * fair_share +
+    const std::int64_t priority = kAgeWeight * age(job) + kFairShareWeight * fair_share +
                                   kSizeWeight * size(job, view.cluster());
     return {.major = -priority, .minor = micros(job.submitted())};
   }
@@ -95,8 +91,8 @@ class Multifactor final : public Order {
   }
 
  private:
-  std::int64_t age(const JobView& job, Instant now) const {
-    const Duration waited = std::clamp(job.waited() - (now - as_of_), Duration::zero(), kMaxAge);
+  static std::int64_t age(const JobView& job) {
+    const Duration waited = std::min(job.waited(), kMaxAge);
     return micros(waited) * 10 / (micros(kMaxAge) / (kOne / 10));
   }
   static std::int64_t size(const JobView& job, const Cluster& cluster) {
@@ -125,7 +121,6 @@ class Multifactor final : public Order {
   }
 
   bool is_fresh_ = true;
-  Instant as_of_;  ///< All priorities of the pass under way: nothing moves them until the next.
   std::map<JobId, UserId> strangers_;
   std::map<UserId, std::int64_t> fair_share_;  ///< In the pass under way, parts per billion.
 };
