@@ -1,5 +1,5 @@
-// What most tests include, compiled once where BERTH_JUMBO is on. A test still includes what it uses:
-// the other presets compile it without this.
+// What most tests include, compiled once with BERTH_JUMBO. A test still includes what it uses: the
+// other presets compile it without this.
 #pragma once
 
 #include <gmock/gmock.h>
