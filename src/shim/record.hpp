@@ -76,8 +76,8 @@ std::string shim_line(const Process& shim);
 std::string go_line(const Process& job);
 std::string exit_line(const Exit& exit);
 
-/// Errors: BadData naming the line for bytes that no shim wrote and for a newer format; NotFound for
-/// a header that is not whole (its daemon died in it: nothing was started).
+/// Errors: BadData naming the line for bytes that no shim wrote and for a newer format; NotFound
+/// for a header that is not whole (its daemon died in it: nothing was started).
 Expected<Record> parse_record(std::string_view text);
 
 /// The start time of a live process; nothing if there is none, or only its zombie.
