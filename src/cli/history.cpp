@@ -16,8 +16,13 @@ constexpr std::size_t kPage = 1000;
 /// Nothing for a job that never ran.
 Expected<std::optional<trace::TraceJob>> job_of(const journal::Store& store,
                                                 const journal::JobRow& row) {
+  const std::string name = store.path() + ": job " + std::to_string(row.job.value());
+  if (row.is_damaged) return fail(ErrorCode::BadData, name + ": its row is damaged");
   const auto attempts = store.attempts(row.job);
   if (!attempts) return std::unexpected(attempts.error());
+  if (std::ranges::any_of(*attempts, &journal::AttemptRow::is_damaged)) {
+    return fail(ErrorCode::BadData, name + ": the row of an attempt is damaged");
+  }
   const auto ran = std::ranges::find_if(
       attempts->rbegin(), attempts->rend(),
       [](const journal::AttemptRow& attempt) { return attempt.started != kNever && attempt.end; });

@@ -242,22 +242,32 @@ class Api {
     return ::stat(daemon_.log_path(id).c_str(), &status) == 0 ? status.st_size : 0;
   }
 
-  /// The job's row if the peer may act on it; else an answer was given.
-  std::optional<journal::JobRow> own_job(const Exchange& exchange, JobId id) {
+  /// Whether there is such a job and the peer may act on it; if not, an answer was given.
+  bool is_own(const Exchange& exchange, JobId id) {
     const auto row = daemon_.keeper().store().job(id);
     const std::string name = "job " + std::to_string(id.value());
+    const http::Peer& peer = exchange->request().peer;
     if (!row) {
       refuse(exchange, row.error());
     } else if (!*row) {
       refuse(exchange, 404, name + ": no such job");
-    } else if (!may_act(exchange->request().peer, (*row)->spec.user)) {
+    } else if (const auto owner = owner_of(**row); !owner && !may_act(peer, UserId(0))) {
+      refuse(exchange, 403, name + ": its row is damaged, so it is root's");
+    } else if (owner && !may_act(peer, *owner)) {
       refuse(exchange, 403,
-             name + ": belongs to uid " + std::to_string((*row)->spec.user.value()) +
-                 ", you are uid " + std::to_string(exchange->request().peer.user));
+             name + ": belongs to uid " + std::to_string(owner->value()) + ", you are uid " +
+                 std::to_string(peer.user));
     } else {
-      return **row;
+      return true;
     }
-    return std::nullopt;
+    return false;
+  }
+
+  /// Nothing for one that has ended and whose row is damaged.
+  std::optional<UserId> owner_of(const journal::JobRow& row) {
+    const Job* const job = daemon_.keeper().engine().view().find(row.job);
+    if (job != nullptr) return job->spec.user;
+    return row.is_damaged ? std::nullopt : std::optional(row.spec.user);
   }
 
   void log(const Exchange& exchange, JobId id) {
@@ -267,7 +277,7 @@ class Api {
     if (!follow) return refuse(exchange, follow.error());
     const std::size_t from = offset->value_or(0);
     on_loop(exchange, [this, id, from, wanted = *follow](const Exchange& asked) {
-      if (!own_job(asked, id)) return;
+      if (!is_own(asked, id)) return;
       const bool lives = daemon_.keeper().engine().view().knows(id);
       daemon_.logs().send(asked, daemon_.log_name(id), from,
                           wanted && lives ? Follow::UntilEnd : Follow::No);
@@ -275,7 +285,7 @@ class Api {
   }
 
   void change(const Exchange& exchange, JobId id, const std::string& verb) {
-    if (!own_job(exchange, id)) return;
+    if (!is_own(exchange, id)) return;
     const ClusterView view = daemon_.keeper().engine().view();
     const Job* const job = view.find(id);
     const std::string name = "job " + std::to_string(id.value());

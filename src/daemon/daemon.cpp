@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,10 @@ constexpr std::size_t kMostInStep = 256;           ///< Jobs that users submit o
 constexpr std::size_t kTail = 16 * 1024;           ///< Of a log, looked at for last words.
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
+
+void tell(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) std::fprintf(stderr, "berthd: %s\n", line.c_str());
+}
 
 /// `0,2`: as CUDA_VISIBLE_DEVICES takes them.
 std::string list_of(const std::vector<GpuId>& gpus) {
@@ -90,7 +95,11 @@ class Environment {
 Expected<std::unique_ptr<Daemon>> Daemon::open(const Options& options) {
   auto machine = open_machine(options);
   if (!machine) return std::unexpected(machine.error());
-  auto keeper = Keeper::open(options.state + "/journal.db", machine->cluster, options.rules);
+  const Remains remains{.last_job = last_named({options.state + "/attempts",
+                                                options.state + "/logs", options.state + "/aside"}),
+                        .loss = options.loss};
+  auto keeper =
+      Keeper::open(options.state + "/journal.db", machine->cluster, options.rules, remains);
   if (!keeper) return std::unexpected(keeper.error());
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(*keeper)));
   if (auto done = daemon->open_rest(); !done) return std::unexpected(done.error());
@@ -140,6 +149,7 @@ Expected<void> Daemon::open_rest() {
                                   .attempts = options_.state + "/attempts",
                                   .logs = options_.state + "/logs",
                                   .cgroup = options_.cgroup,
+                                  .aside = options_.state + "/aside",
                                   .mark = "BERTH_REPORT=" + report_path(),
                                   .files = raise_file_limit()},
                                  hooks);
@@ -180,12 +190,9 @@ Expected<void> Daemon::open_rest() {
 void Daemon::recover() {
   const ClusterView view = keeper_->engine().view();
   for (const JobId id : view.running()) current_[id] = view.find(id)->attempt;
-  launcher_->sweep(
-      [&](JobId job, Attempt attempt) {
-        const auto found = current_.find(job);
-        return found != current_.end() && found->second == attempt;
-      },
-      keeper_->last_job());
+  tell(keeper_->store().notes());
+  tell(launcher_->sweep([&](JobId job, Attempt attempt) { return standing_of(job, attempt); },
+                        keeper_->last_known()));
   for (const Device& device : machine_.devices.list) {
     const GpuId gpu(device.index);
     inputs_.emplace_back(GpuHealth{gpu, device.problem.empty()});
@@ -193,6 +200,14 @@ void Daemon::recover() {
   }
   for (const auto& [id, attempt] : current_) recover(*view.find(id));
   on_probe();
+}
+
+Standing Daemon::standing_of(JobId job, Attempt attempt) const {
+  if (job > keeper_->last_known()) return Standing::Unknown;
+  const Job* const known = keeper_->engine().view().find(job);
+  if (known == nullptr || attempt < known->attempt) return Standing::Over;
+  if (attempt > known->attempt) return Standing::Unknown;
+  return current_.contains(job) ? Standing::Current : Standing::Over;
 }
 
 void Daemon::recover(const Job& job) {

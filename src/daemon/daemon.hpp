@@ -91,6 +91,7 @@ class Daemon {
   Expected<void> open_rest();
   void recover();
   void recover(const Job& job);
+  Standing standing_of(JobId job, Attempt attempt) const;
 
   // What comes in.
   void on_started(JobId job, Attempt attempt);

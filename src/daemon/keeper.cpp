@@ -69,13 +69,24 @@ bool are_in_force(const std::map<UserId, std::int64_t>& weights, const ClusterVi
 
 // ---- Coming back -----------------------------------------------------------------------------
 
-Expected<Keeper> Keeper::open(const std::string& path, const Cluster& cluster, const Rules& rules) {
-  auto store = journal::Store::open(path);
+Expected<Keeper> Keeper::open(const std::string& path, const Cluster& cluster, const Rules& rules,
+                              const Remains& remains) {
+  auto store = journal::Store::open(path, journal::Access::ReadWrite, remains.loss);
   if (!store) return std::unexpected(store.error());
-  const auto recovered = store->recover();
+  store->raise_last_number(remains.last_job);
+  const auto known = store->last_job();
+  if (!known) return std::unexpected(known.error());
+  auto keeper = start_or_recover(std::move(*store), cluster, rules);
+  if (keeper) keeper->last_known_ = *known;
+  return keeper;
+}
+
+Expected<Keeper> Keeper::start_or_recover(journal::Store store, const Cluster& cluster,
+                                          const Rules& rules) {
+  const auto recovered = store.recover();
   if (!recovered) return std::unexpected(recovered.error());
-  if (!recovered->snapshot) return start(std::move(*store), cluster, rules);
-  auto keeper = recover(std::move(*store), *recovered);
+  if (!recovered->snapshot) return start(std::move(store), cluster, rules);
+  auto keeper = recover(std::move(store), *recovered);
   if (!keeper) return keeper;
   if (auto adapted = keeper->adapt(cluster, rules); !adapted) {
     return std::unexpected(adapted.error());
@@ -90,6 +101,7 @@ Expected<Keeper> Keeper::start(journal::Store store, const Cluster& cluster, con
       std::move(store),
       Engine(cluster, {.settings = rules.settings, .bounds = rules.bounds}, std::move(*policy)));
   keeper.rules_ = rules;
+  keeper.last_job_ = keeper.store_.last_number();
   if (auto done = keeper.snapshot_now(journal::Continuity::Changed); !done) {
     return std::unexpected(done.error());
   }
@@ -100,8 +112,7 @@ Expected<Keeper> Keeper::start(journal::Store store, const Cluster& cluster, con
 /// Deciding again brings the policy's own memory back too. Where this build decides otherwise, what
 /// was decided then is applied, and the policy begins anew: hence the snapshot.
 Expected<Keeper> Keeper::recover(journal::Store store, const journal::Recovered& recovered) {
-  const auto last_job = store.last_job();
-  if (!last_job) return std::unexpected(last_job.error());
+  const JobId last_job = store.last_number();
   const journal::Snapshot& snapshot = *recovered.snapshot;
   auto engine = engine_of(snapshot);
   if (!engine) return std::unexpected(engine.error());
@@ -111,7 +122,7 @@ Expected<Keeper> Keeper::recover(journal::Store store, const journal::Recovered&
                    .settings = keeper.engine_.view().settings()};
   keeper.last_ = keeper.engine_.now();
   keeper.entry_ = snapshot.after;
-  keeper.last_job_ = *last_job;
+  keeper.last_job_ = last_job;
   keeper.snapshot_size_ = snapshot.state.size();
   const auto alike = keeper.decide_again(recovered.entries);
   if (!alike) return std::unexpected(alike.error());

@@ -51,19 +51,27 @@ struct Stepped {
 
 inline std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
 
+/// What is left of daemons before us beside their journal.
+struct Remains {
+  JobId last_job;  ///< There were jobs with numbers up to this one.
+  journal::Loss loss = journal::Loss::Refused;
+};
+
 class Keeper {
  public:
   /// Brings the engine back from the journal, or makes a new one for `cluster`. A change of policy
   /// or settings is taken over; so is one of the cluster if no job holds a berth. Errors: Conflict
   /// if the cluster changed under jobs that hold berths; as Store::open; BadData for a journal that
-  /// does not decide.
-  static Expected<Keeper> open(const std::string& path, const Cluster& cluster, const Rules& rules);
+  /// does not decide. No number of a job is used again.
+  static Expected<Keeper> open(const std::string& path, const Cluster& cluster, const Rules& rules,
+                               const Remains& remains = {});
 
   const Engine& engine() const { return engine_; }
   const journal::Store& store() const { return store_; }
   /// The latest instant in the journal: no step may be before it.
   Instant last() const { return last_; }
-  JobId last_job() const { return last_job_; }  ///< The largest number that a job has.
+  /// The largest number of a job that the journal had when it was opened.
+  JobId last_known() const { return last_known_; }
 
   /// One step. Errors: Io; if the inputs could not be written, nothing happened and the batch can
   /// be tried again. Broken if the decisions could not be written after that: see is_broken().
@@ -92,6 +100,8 @@ class Keeper {
       : store_(std::move(store)), engine_(std::move(engine)) {}
 
   static Expected<Keeper> start(journal::Store store, const Cluster& cluster, const Rules& rules);
+  static Expected<Keeper> start_or_recover(journal::Store store, const Cluster& cluster,
+                                           const Rules& rules);
   static Expected<Keeper> recover(journal::Store store, const journal::Recovered& recovered);
   Expected<bool> decide_again(const std::vector<journal::Entry>& entries);
   Expected<void> apply_again(const std::vector<journal::Entry>& entries);
@@ -116,7 +126,8 @@ class Keeper {
   Rules rules_;
   Instant last_ = kStart;
   std::int64_t entry_ = 0;  ///< The number of the last entry.
-  JobId last_job_;
+  JobId last_job_;          ///< The largest number ever used.
+  JobId last_known_;
   std::optional<std::string> deferred_;  ///< Decisions of the last entry, not written yet.
   std::size_t since_snapshot_ = 0;       ///< Bytes of entries.
   std::size_t snapshot_size_ = 0;

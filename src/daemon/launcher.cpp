@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "engine/engine.hpp"
 #include "shim/proc.hpp"
 
 namespace berth::daemon {
@@ -69,6 +71,15 @@ std::optional<std::pair<JobId, Attempt>> key_of(std::string_view name) {
                      second.ec == std::errc() && second.ptr == end;
   if (!whole) return std::nullopt;
   return std::pair(JobId(job), Attempt(attempt));
+}
+
+/// `42.log`, or what a log that was moved aside is named: `42.log-2`.
+std::optional<JobId> job_of_log(std::string_view name) {
+  std::uint64_t job = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), job);
+  const std::string_view end(read.ptr, name.data() + name.size());
+  if (read.ec != std::errc() || !end.starts_with(".log")) return std::nullopt;
+  return JobId(job);
 }
 
 template <class Task>
@@ -364,12 +375,10 @@ void Launcher::tell_end(Key key, const shim::Record& record) {
 
 // ---- Attempts of a daemon before us ----------------------------------------------------------
 
-std::optional<shim::Record> Launcher::read_record(Key key) const {
+Expected<shim::Record> Launcher::read_record(Key key) const {
   const auto text = read_whole(record_path(key));
-  if (!text) return std::nullopt;
-  const auto record = shim::parse_record(*text);
-  if (!record) return std::nullopt;
-  return *record;
+  if (!text) return fail(ErrorCode::NotFound, record_path(key) + ": cannot be read");
+  return shim::parse_record(*text);
 }
 
 Trace Launcher::adopt(JobId job, Attempt attempt) {
@@ -395,11 +404,16 @@ Trace Launcher::adopt(JobId job, Attempt attempt) {
     }
   }
   const auto last = read_record(key);
+  if (!last && last.error().code == ErrorCode::BadData) {  // whether it ran nobody can tell
+    std::fprintf(stderr, "berthd: %s\n", move_aside(path, last.error().message).c_str());
+    loop_.post([this, key] { tell_end(key, {.job = key.first, .attempt = key.second}); });
+    return Trace::Over;
+  }
   if (!last || (!last->go && !last->exit)) {
     forget(job, attempt);
     return Trace::None;
   }
-  loop_.post([this, key, last] { tell_end(key, *last); });
+  loop_.post([this, key, record = *last] { tell_end(key, record); });
   return Trace::Over;
 }
 
@@ -457,27 +471,57 @@ void Launcher::end_deaf() {
 
 void Launcher::forget(JobId job, Attempt attempt) { ::unlink(record_path({job, attempt}).c_str()); }
 
-void Launcher::sweep(const std::function<bool(JobId, Attempt)>& is_current, JobId last) {
-  std::vector<Key> old;
-  for_each_name(options_.attempts, [&](std::string_view name) {
-    const auto key = key_of(name);
-    if (key && !is_current(key->first, key->second) && !is_locked(record_path(*key))) {
-      old.push_back(*key);
-    }
-  });
-  for (const Key& key : old) forget(key.first, key.second);
-  sweep_logs(last);
+/// Returns: what to tell of it.
+std::string Launcher::move_aside(const std::string& path, const std::string& why) const {
+  ::mkdir(options_.aside.c_str(), 0700);
+  const std::string to = options_.aside + path.substr(path.rfind('/'));
+  std::string name = to;
+  for (int i = 2; ::access(name.c_str(), F_OK) == 0; ++i) name = to + "-" + std::to_string(i);
+  const std::string what = path + ": " + why;
+  if (::rename(path.c_str(), name.c_str()) == 0) return what + "; it is now " + name;
+  return what + ", and it cannot be moved to " + name + ": " + std::strerror(errno);
 }
 
-void Launcher::sweep_logs(JobId last) {
-  std::vector<JobId> lost;
-  for_each_name(options_.logs, [&](std::string_view name) {
-    std::uint64_t job = 0;
-    const auto read = std::from_chars(name.data(), name.data() + name.size(), job);
-    const bool is_log = read.ec == std::errc() && std::string_view(read.ptr) == ".log";
-    if (is_log && JobId(job) > last) lost.push_back(JobId(job));
+std::vector<std::string> Launcher::sweep(const std::function<Standing(JobId, Attempt)>& standing_of,
+                                         JobId last) {
+  std::vector<Key> over;
+  std::vector<std::string> strange;
+  std::vector<std::string> told;
+  for_each_name(options_.attempts, [&](std::string_view name) {
+    const auto key = key_of(name);
+    if (!key) return;
+    const Standing standing = standing_of(key->first, key->second);
+    if (standing == Standing::Current) return;
+    const std::string path = record_path(*key);
+    const bool lives = is_locked(path);
+    if (standing == Standing::Over && !lives) over.push_back(*key);
+    if (standing == Standing::Unknown && !lives) strange.push_back(path);
+    if (standing != Standing::Unknown || !lives) return;
+    const auto record = read_record(*key);
+    const bool named = record && record->shim;
+    told.push_back(path + ": the journal does not know it, and it runs" +
+                   (named ? "; to end it: kill " + std::to_string(record->shim->pid) : ""));
   });
-  for (const JobId job : lost) ::unlink(log_path(job).c_str());
+  for_each_name(options_.logs, [&](std::string_view name) {
+    const auto job = job_of_log(name);
+    if (job && *job > last) strange.push_back(log_path(*job));
+  });
+  for (const Key& key : over) forget(key.first, key.second);
+  for (const std::string& path : strange)
+    told.push_back(move_aside(path, "the journal does not know it"));
+  return told;
+}
+
+JobId last_named(const std::vector<std::string>& folders) {
+  JobId last;
+  for (const std::string& folder : folders) {
+    for_each_name(folder, [&](std::string_view name) {
+      const auto key = key_of(name);
+      const auto job = key ? std::optional(key->first) : job_of_log(name);
+      if (job && *job <= kLastJob) last = std::max(last, *job);
+    });
+  }
+  return last;
 }
 
 }  // namespace berth::daemon

@@ -39,6 +39,7 @@ struct LauncherOptions {
   std::string attempts;  ///< Folder of attempt files.
   std::string logs;      ///< Folder of logs, `JOB.log`.
   std::string cgroup;    ///< Folder of the attempts' cgroups; "" for none.
+  std::string aside;     ///< Folder for files of jobs that the journal does not know.
   std::string mark;      ///< A variable that every job has in its environment, and no other does.
   rlimit files{RLIM_INFINITY, RLIM_INFINITY};  ///< How many a job may have open: RLIMIT_NOFILE.
 };
@@ -57,7 +58,13 @@ enum class Trace {
   Over,   ///< `ended` or `lost` is about to be told.
 };
 
+/// What the journal says of an attempt of which there is a file.
+enum class Standing { Current, Over, Unknown };
+
 enum class Manner { Gently, AtOnce };
+
+/// The largest number of a job that any file in these folders has in its name.
+JobId last_named(const std::vector<std::string>& folders);
 
 class Launcher {
  public:
@@ -74,10 +81,12 @@ class Launcher {
   void stop(JobId job, Attempt attempt, Manner manner);
   /// Removes what is left of an attempt that is over.
   void forget(JobId job, Attempt attempt);
-  /// Removes files of attempts that `is_current` does not know, from before a crash, and logs of
-  /// jobs after `last`: a machine that stopped took their submission along, and their numbers will
-  /// be others'. O(files).
-  void sweep(const std::function<bool(JobId, Attempt)>& is_current, JobId last);
+  /// Removes files of attempts that are over, from before a crash. What belongs to jobs after
+  /// `last` or to attempts beyond those that are known is moved to `aside`: a machine that stopped
+  /// took them along, or the journal has lost them. What still runs is left. O(files). Returns:
+  /// what was moved or left, a line each.
+  std::vector<std::string> sweep(const std::function<Standing(JobId, Attempt)>& standing_of,
+                                 JobId last);
 
   /// The shims that live, for finding out whose a process is.
   const ShimTable& shims() const { return shims_; }
@@ -98,8 +107,8 @@ class Launcher {
   std::string record_path(Key key) const;
   Expected<void> name_record(const Spare& spare, const shim::Order& order);
   Expected<void> name_log(Spare& spare, JobId job);
-  void sweep_logs(JobId last);
-  std::optional<shim::Record> read_record(Key key) const;
+  std::string move_aside(const std::string& path, const std::string& why) const;
+  Expected<shim::Record> read_record(Key key) const;
   Shim& keep(Key key, std::unique_ptr<Shim> shim);
   void watch(Key key, Shim& shim);
   void on_message(Key key);

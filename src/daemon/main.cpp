@@ -36,6 +36,7 @@ constexpr int kBadUsage = 2;
 
 struct Flags {
   Options options;
+  bool accept_loss = false;
   std::string config;
   std::string admission;
   std::string policy;
@@ -59,6 +60,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--config", flags.config, "TOML file with these and more settings.");
   app.add_flag("--unsafe", flags.options.unsafe,
                "Allow an admission other than guarantee on real GPUs.");
+  app.add_flag("--accept-loss", flags.accept_loss,
+               "Go on where the journal has lost what was answered; says what.");
   app.set_version_flag("--version", "berthd " BERTH_VERSION);
 }
 
@@ -85,6 +88,7 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around) {
   if (!flags.policy.empty()) options.rules.policy = flags.policy;
   if (!flags.place.empty()) options.rules.place = flags.place;
   options.unsafe = given.unsafe;
+  if (flags.accept_loss) options.loss = journal::Loss::Accepted;
   if (!flags.admission.empty()) {
     const auto mode = parse_admission(flags.admission);
     if (!mode) return std::unexpected(mode.error());

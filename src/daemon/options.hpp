@@ -20,6 +20,7 @@ struct Options {
   std::string emulate;  ///< `2x24GiB`; "" for the machine's own GPUs.
   std::string nvml;     ///< Library to open instead of the system's; "" for that.
   bool unsafe = false;  ///< Allows an admission other than `guarantee` on real GPUs.
+  journal::Loss loss = journal::Loss::Refused;  ///< Of what was answered; see journal/store.hpp.
   Rules rules;
   std::uint16_t slots = 4;                 ///< Tenants per GPU.
   Bytes context{std::int64_t{512} << 20};  ///< What a process costs on a real GPU.

@@ -79,15 +79,24 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
   const auto attempts = keeper_.store().attempts(id);
   const auto reports = keeper_.store().reports(id);
   const auto blob = keeper_.store().blob((*row)->spec.command);
-  if (!attempts || !reports || !blob) return fail(ErrorCode::Io, "the journal cannot be read");
+  if (!attempts) return std::unexpected(attempts.error());
+  if (!reports) return std::unexpected(reports.error());
   Json json;
-  if (const auto command = decode_command(*blob)) {
+  Json damaged = Json::array();
+  const auto command = blob ? decode_command(*blob) : std::unexpected(blob.error());
+  if (command) {
     json["command"] = command->arguments;
     json["directory"] = command->directory;
+  } else {
+    damaged.push_back("its command");
   }
   Json list = Json::array();
   for (const journal::AttemptRow& attempt : *attempts) {
     const auto& end = attempt.end;
+    if (attempt.is_damaged) {
+      damaged.push_back("its attempt " + std::to_string(attempt.attempt.value()));
+      continue;
+    }
     list.push_back({{"attempt", attempt.attempt.value()},
                     {"granted_at", seconds_json(attempt.granted)},
                     {"started_at", seconds_json(attempt.started)},
@@ -100,8 +109,13 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
   json["attempts"] = std::move(list);
   json["reports"] = Json::object();
   for (const journal::ReportRow& report : *reports) {
+    if (report.is_damaged) {
+      damaged.push_back("a report");
+      continue;
+    }
     json["reports"][report.key] = millionths(report.value);
   }
+  if (!damaged.empty()) json["damaged"] = std::move(damaged);
   json["log_bytes"] = log_bytes;
   const ClusterView view = keeper_.engine().view();
   if (view.knows(id)) {

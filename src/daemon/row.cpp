@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/json_text.hpp"
+#include "daemon/keeper.hpp"
 #include "daemon/oom.hpp"
 #include "daemon/requests.hpp"
 #include "engine/explain.hpp"
@@ -42,6 +43,35 @@ std::string why_it_waits(const ClusterView& view, JobId job) {
   std::string text = explain(view, job).text;
   const std::size_t colon = text.find(": ");
   return colon == std::string::npos ? text : text.substr(colon + 2);
+}
+
+/// Of a row that is damaged nothing may be shown as true, so nothing of it is shown: only what the
+/// engine knows.
+void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& names,
+                    const Job* job) {
+  JsonObject json(out);
+  json.integer("id", static_cast<std::int64_t>(id.value()))
+      .text("name", "")
+      .text("state", job != nullptr ? state_word(job->state) : state_word(Outcome::Lost))
+      .text("reason", job != nullptr ? reasons.of(*job) : "")
+      .text("user_name", job != nullptr ? names.of(job->spec.user.value()) : "")
+      .text("command_line", "")
+      .raw("gpus", job != nullptr ? list_of(gpus_of(job->grant)) : "[]")
+      .text("note", "job " + std::to_string(id.value()) + ": its row is damaged");
+  for (const char* const unknown : {"submitted_at", "started_at", "ended_at"}) json.null(unknown);
+  if (job != nullptr) {
+    json.integer("user", job->spec.user.value())
+        .null("exit_code")
+        .integer("attempt", job->attempt.value());
+    add_request(json, job->spec);
+  } else {
+    json.integer("exit_code", kLostCode).text("class", "").text("kind", "");
+    for (const char* const unknown : {"user", "attempt", "gpu_count", "vram_bytes", "exclusive",
+                                      "cpus", "mem_bytes", "retries", "time_limit_seconds"}) {
+      json.null(unknown);
+    }
+  }
+  json.close();
 }
 
 }  // namespace
@@ -130,6 +160,7 @@ std::string_view Reasons::of(const Job& job) {
 void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
                 const ClusterView& view) {
   const Job* const job = view.find(row.job);
+  if (row.is_damaged) return append_damaged(out, row.job, reasons, names, job);
   const auto& end = row.end;
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(row.job.value()))

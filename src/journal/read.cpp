@@ -1,4 +1,5 @@
 // What a journal holds, as values again.
+#include "journal/row_sum.hpp"
 #include "journal/state.hpp"
 
 namespace berth::journal {
@@ -41,30 +42,43 @@ std::optional<End> end_of(Query& query, int column) {
              .note = std::string(query.text(column + 3))};
 }
 
-/// Columns: id, submitted, name, command, spec, spec_sum, started, gpus, and those of the end.
-JobRow job_of(Query& query) {
-  const JobId id(static_cast<std::uint64_t>(query.integer(0)));
+/// What every query of jobs selects; the last column says whether the row has its checksum.
+std::string select_job() {
+  return std::string(
+             "SELECT id, submitted, name, command, spec, started, gpus, ended, outcome,"
+             " code, note, sum IS ") +
+         kJobSum + " FROM jobs ";
+}
+
+JobRow job_of(JobId id, Query& query) {
+  if (query.integer(11) != 1) return {.job = id, .is_damaged = true};
   const std::string name = "job " + std::to_string(id.value());
-  if (sum_of_spec(id, query.blob(4)) != query.integer(5)) {
-    query.damaged(name + ": its request does not have its checksum");
-  }
   return {.job = id,
           .spec = decoded<JobSpec>(query, 4, (name + ": its request").c_str()),
           .submitted = instant_from_micros(query.integer(1)),
           .name = std::string(query.text(2)),
           .command = std::string(query.text(3)),
-          .started = instant_or_never(query, 6),
-          .gpus = decoded<std::vector<GpuId>>(query, 7, (name + ": its list of GPUs").c_str()),
-          .end = end_of(query, 8)};
+          .started = instant_or_never(query, 5),
+          .gpus = decoded<std::vector<GpuId>>(query, 6, (name + ": its list of GPUs").c_str()),
+          .end = end_of(query, 7)};
 }
 
 AttemptRow attempt_of(JobId job, Query& query) {
+  const Attempt attempt(static_cast<std::uint32_t>(query.integer(0)));
+  if (query.integer(8) != 1) return {.job = job, .attempt = attempt, .is_damaged = true};
   return {.job = job,
           .attempt = Attempt(narrow<std::uint32_t>(query, 0)),
           .granted = instant_from_micros(query.integer(1)),
           .started = instant_or_never(query, 2),
           .gpus = decoded<std::vector<GpuId>>(query, 3, "the list of GPUs of an attempt"),
           .end = end_of(query, 4)};
+}
+
+ReportRow report_of(Query& query) {
+  if (query.integer(3) != 1) return {.is_damaged = true};
+  return {.key = std::string(query.text(0)),
+          .value = query.integer(1),
+          .at = instant_from_micros(query.integer(2))};
 }
 
 Entry entry_of(Query& query) {
@@ -122,21 +136,31 @@ auto first(Query& query, Read read) -> Expected<std::optional<decltype(read(quer
   return row;
 }
 
-/// A page of ended jobs from new to old and from old to new.
-struct HistoryQueries {
-  /// `from` names an index that ends in the id, and its rows.
-  explicit HistoryQueries(const std::string& from)
-      : down(kWhat + from + " AND id < ? ORDER BY id DESC LIMIT ?"),
-        up(kWhat + from + " AND id > ? ORDER BY id LIMIT ?") {}
+/// The numbers of a page of ended jobs, from an index that ends in the number.
+constexpr const char* numbers_query(const PageQuery& page) {
+  if (page.user) {
+    return page.after ? "SELECT id FROM jobs INDEXED BY ended_jobs_by_user"
+                        " WHERE ended IS NOT NULL AND user = ?3 AND id > ?1 ORDER BY id LIMIT ?2"
+                      : "SELECT id FROM jobs INDEXED BY ended_jobs_by_user WHERE ended IS NOT NULL"
+                        " AND user = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2";
+  }
+  return page.after ? "SELECT id FROM jobs INDEXED BY ended_jobs"
+                      " WHERE ended IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2"
+                    : "SELECT id FROM jobs INDEXED BY ended_jobs"
+                      " WHERE ended IS NOT NULL AND id < ?1 ORDER BY id DESC LIMIT ?2";
+}
 
-  std::string down;
-  std::string up;
-
- private:
-  inline static const std::string kWhat =
-      "SELECT id, submitted, name, command, spec, spec_sum, started, gpus,"
-      " ended, outcome, code, note FROM jobs INDEXED BY ";
-};
+Expected<std::vector<JobId>> numbers_of(const Connection& db, const PageQuery& page) {
+  const auto number = [](Query& row) { return JobId(static_cast<std::uint64_t>(row.integer(0))); };
+  const std::int64_t bound = column(page.after.value_or(page.before));
+  const std::int64_t most = column(JobId(page.most));
+  if (page.user) {
+    Query query(db, numbers_query(page), bound, most, page.user->value());
+    return all(query, number);
+  }
+  Query query(db, numbers_query(page), bound, most);
+  return all(query, number);
+}
 
 std::unexpected<Error> broken(const Connection& db, std::int64_t number, const char* what) {
   return fail(ErrorCode::BadData, db.path() + ": entry " + std::to_string(number) + what);
@@ -225,45 +249,41 @@ Expected<std::string> Store::blob(BlobId id) const {
   return fail(ErrorCode::NotFound, state_->db.path() + ": " + name + ": not there");
 }
 
+/// A row that SQLite itself cannot read is a damaged one, too.
 Expected<std::optional<JobRow>> Store::job(JobId id) const {
-  Query query(state_->db,
-              "SELECT id, submitted, name, command, spec, spec_sum, started, gpus,"
-              " ended, outcome, code, note FROM jobs WHERE id = ?",
-              column(id));
-  return first(query, job_of);
+  static const std::string sql = select_job() + "WHERE id = ?";
+  Query query(state_->db, sql.c_str(), column(id));
+  auto found = first(query, [&](Query& row) { return job_of(id, row); });
+  if (found || found.error().code != ErrorCode::BadData) return found;
+  return JobRow{.job = id, .is_damaged = true};
 }
 
+/// Row by row, so that one that cannot be read costs no other.
 Expected<std::vector<JobRow>> Store::history(const PageQuery& page) const {
-  static const HistoryQueries of_all("ended_jobs WHERE ended IS NOT NULL");
-  static const HistoryQueries of_user("ended_jobs_by_user WHERE ended IS NOT NULL AND user = ?");
-  const HistoryQueries& queries = page.user ? of_user : of_all;
-  const char* const sql = page.after ? queries.up.c_str() : queries.down.c_str();
-  const std::int64_t bound = column(page.after.value_or(page.before));
-  const std::int64_t most = column(JobId(page.most));
-  if (page.user) {
-    Query query(state_->db, sql, page.user->value(), bound, most);
-    return all(query, job_of);
+  const auto numbers = numbers_of(state_->db, page);
+  if (!numbers) return std::unexpected(numbers.error());
+  std::vector<JobRow> rows;
+  for (const JobId id : *numbers) {
+    auto row = job(id);
+    if (!row) return std::unexpected(row.error());
+    rows.push_back(*row ? std::move(**row) : JobRow{.job = id, .is_damaged = true});
   }
-  Query query(state_->db, sql, bound, most);
-  return all(query, job_of);
+  return rows;
 }
 
 Expected<std::vector<AttemptRow>> Store::attempts(JobId job) const {
-  Query query(state_->db,
-              "SELECT attempt, granted, started, gpus, ended, outcome, code, note FROM attempts"
-              " WHERE job = ? ORDER BY attempt",
-              column(job));
+  static const std::string sql =
+      std::string("SELECT attempt, granted, started, gpus, ended, outcome, code, note, sum IS ") +
+      kAttemptSum + " FROM attempts WHERE job = ? ORDER BY attempt";
+  Query query(state_->db, sql.c_str(), column(job));
   return all(query, [&](Query& row) { return attempt_of(job, row); });
 }
 
 Expected<std::vector<ReportRow>> Store::reports(JobId job) const {
-  Query query(state_->db, "SELECT key, value, at FROM reports WHERE job = ? ORDER BY key",
-              column(job));
-  return all(query, [](Query& row) {
-    return ReportRow{.key = std::string(row.text(0)),
-                     .value = row.integer(1),
-                     .at = instant_from_micros(row.integer(2))};
-  });
+  static const std::string sql = std::string("SELECT key, value, at, sum IS ") + kReportSum +
+                                 " FROM reports WHERE job = ? ORDER BY key";
+  Query query(state_->db, sql.c_str(), column(job));
+  return all(query, report_of);
 }
 
 }  // namespace berth::journal

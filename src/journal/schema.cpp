@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "journal/row_sum.hpp"
+
 namespace berth::journal {
 
 namespace {
@@ -85,9 +87,33 @@ constexpr char kVersion3[] = R"(
   PRAGMA user_version = 3;
 )";
 
+// Each row that users see has a checksum. A request that did not have its own gets a wrong one.
+constexpr char kVersion4[] = R"(
+  ALTER TABLE jobs ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+  UPDATE jobs SET sum = iif(spec_sum = row_part(id, spec), 0, 1);
+  ALTER TABLE jobs DROP COLUMN spec_sum;
+  ALTER TABLE attempts ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE reports ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+  UPDATE jobs SET sum = row_mix(sum, $JOB);
+  UPDATE attempts SET sum = $ATTEMPT;
+  UPDATE reports SET sum = $REPORT;
+  PRAGMA user_version = 4;
+)";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3};
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
 static_assert(kSteps.size() == kSchema);
+
+/// Of the n-th step: with the sums' formulas in the place of their names.
+std::string statements_of(std::size_t step) {
+  std::string sql = kSteps[step];
+  for (const auto& [name, formula] :
+       {std::pair("$JOB", kJobSum), {"$ATTEMPT", kAttemptSum}, {"$REPORT", kReportSum}}) {
+    const std::size_t at = sql.find(name);
+    if (at != std::string::npos) sql.replace(at, std::string_view(name).size(), formula);
+  }
+  return sql;
+}
 
 Expected<std::int64_t> number(const Connection& db, const char* sql) {
   Query query(db, sql);
@@ -115,7 +141,8 @@ Expected<bool> is_new(const Connection& db) {
 Expected<void> take_step(const Connection& db, std::int64_t from) {
   const auto now = version_of(db);
   if (!now) return std::unexpected(now.error());
-  return *now == from ? db.run(kSteps[static_cast<std::size_t>(from)]) : Expected<void>();
+  if (*now != from) return {};
+  return db.run(statements_of(static_cast<std::size_t>(from)).c_str());
 }
 
 Expected<void> upgrade_from(const Connection& db, std::int64_t version) {

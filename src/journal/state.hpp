@@ -10,7 +10,9 @@
 
 #include "core/codec.hpp"
 #include "core/members.hpp"
+#include "journal/check.hpp"
 #include "journal/checksum.hpp"
+#include "journal/mark.hpp"
 #include "journal/sqlite.hpp"
 #include "journal/store.hpp"
 #include "posix/descriptor.hpp"
@@ -52,23 +54,37 @@ struct Store::State {
   Connection db;
   Access access = Access::ReadWrite;
   std::optional<Error> failed;  ///< Of the transaction that is open.
-  std::int64_t last_entry = 0;
+  Reach reach;
+  JobId last_job;
+  std::vector<std::string> notes{};
   RecentBlobs recent{};
 
-  std::mutex writing;                      ///< Held from begin() to its end.
-  std::unique_lock<std::mutex> turn{};     ///< The owner's hold of it.
-  std::mutex checkpointing;                ///< Held to use `background`.
-  std::optional<Connection> background{};  ///< For checkpoints beside the owner.
-  std::atomic<int> log_pages = 0;          ///< In the write-ahead log, at the last commit.
-  std::atomic<std::uint64_t> commits = 1;  ///< What was there before counts as one.
-  Descriptor log{};                        ///< The write-ahead log; also locks the file.
-  std::mutex syncing;                      ///< Held for one wait.
-  std::uint64_t durable = 0;               ///< Of `commits`; under `syncing`.
-  std::optional<Error> sync_failed{};      ///< Under `syncing`.
+  std::mutex writing;                            ///< Held from begin() to its end.
+  std::unique_lock<std::mutex> turn{};           ///< The owner's hold of it.
+  std::mutex checkpointing;                      ///< Held to use `background`.
+  std::optional<Connection> background{};        ///< For checkpoints beside the owner.
+  std::atomic<int> log_pages = 0;                ///< In the write-ahead log, at the last commit.
+  std::atomic<std::uint64_t> commits = 1;        ///< What was there before counts as one.
+  Descriptor log{};                              ///< The write-ahead log; also locks the file.
+  bool owes_page = true;                         ///< Under `writing`: see begin().
+  bool has_begun_log = false;                    ///< The last commit has begun the log anew.
+  std::atomic<std::int64_t> committed = 0;       ///< `reach`, of transactions that are over.
+  std::atomic<std::uint64_t> committed_job = 0;  ///< The same of `last_job`.
+  std::mutex marking;                            ///< Held to change and write the mark.
+  Mark mark{};
+  MarkFile mark_file{};
+  std::mutex syncing;                  ///< Held for one wait.
+  std::uint64_t durable = 0;           ///< Of `commits`; under `syncing`.
+  std::optional<Error> sync_failed{};  ///< Under `syncing`.
 
   explicit State(Connection connection) : db(std::move(connection)) {}
-  /// Locks the file, brings it to today's schema, and makes what is above. Once.
-  Expected<void> start_writing();
+  Expected<void> lock();
+  /// Brings the file to today's schema, and makes what is above. Once. Requires: `log` is locked.
+  Expected<void> start_writing(Check& check);
+  Expected<void> start_mark(const std::optional<Mark>& before);
+  /// The file has everything that was in the log.
+  Expected<void> mark_file_changes(const Connection& reader);
+  void mark_durable(Reach on_disk, JobId job);
   Expected<void> remember_blobs();
   /// One checkpoint on `background`. Returns: how many of the log's pages are in the file now; 0 if
   /// somebody is in its way.
@@ -123,9 +139,6 @@ inline std::int64_t sum_of_inputs(std::int64_t number, Instant now, std::string_
 }
 inline std::int64_t sum_of_decisions(std::int64_t number, std::string_view decisions) {
   return Checksum().add(number).add(decisions).value();
-}
-inline std::int64_t sum_of_spec(JobId job, std::string_view spec) {
-  return Checksum().add(column(job)).add(spec).value();
 }
 /// As the column `continues` has it.
 inline std::int64_t column(Continuity continuity) { return continuity == Continuity::Same ? 1 : 0; }

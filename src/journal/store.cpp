@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "journal/row_sum.hpp"
 #include "journal/schema.hpp"
 #include "journal/state.hpp"
 
@@ -77,12 +78,10 @@ Expected<void> use_log(const Connection& db) {
   return db.run("SELECT count(*) FROM sqlite_schema");
 }
 
-Expected<Connection> connect(const std::string& path, int flags) {
-  auto db = Connection::open(path, flags | SQLITE_OPEN_EXRESCODE);
-  if (!db) return db;
-  sqlite3_busy_timeout(db->raw(), kBusyMilliseconds);
-  if (auto done = db->run(kSettings); !done) return std::unexpected(done.error());
-  return db;
+Expected<void> set_up(const Connection& db) {
+  sqlite3_busy_timeout(db.raw(), kBusyMilliseconds);
+  if (auto done = db.run(kSettings); !done) return done;
+  return add_row_sums(db);
 }
 
 /// The lock is on the log and not on the file, because of make_file(). It ends with the descriptor,
@@ -118,12 +117,14 @@ Expected<void> write_again(const Descriptor& log, const std::string& path) {
 /// A reader is in the way, or the disk is full: it goes on as it is.
 bool may_wait(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_FULL; }
 
-/// Moves the log into the file, so that the next write begins it anew. Returns: how long it was.
-Expected<int> empty_log(const Connection& db) {
+/// Moves the log into the file, so that the next write begins it anew. Returns: how long it was;
+/// nothing if it could not be moved.
+Expected<std::optional<int>> empty_log(const Connection& db) {
   int frames = 0;
   const int code =
       sqlite3_wal_checkpoint_v2(db.raw(), "main", SQLITE_CHECKPOINT_RESTART, &frames, nullptr);
-  if (code == SQLITE_OK || may_wait(code)) return frames;
+  if (code == SQLITE_OK) return frames;
+  if (may_wait(code)) return std::nullopt;
   return std::unexpected(db.error(code));
 }
 
@@ -141,24 +142,24 @@ Expected<void> write_a_page(const Connection& db) {
 /// Begins the log anew, so that nothing beyond its end, left by a power loss, can ever be taken for
 /// part of it. A log of which no frame is whole keeps its salts when it is written again, and old
 /// frames that go with them; one that was moved into the file gets others. So it gets one first.
-Expected<void> begin_log(const Connection& db, const Descriptor& log) {
-  const auto frames = empty_log(db);
+/// Returns: whether the file has everything now.
+Expected<bool> begin_log(const Connection& db, const Descriptor& log) {
+  auto frames = empty_log(db);
   if (!frames) return std::unexpected(frames.error());
-  if (*frames > 0 || ::lseek(log.number(), 0, SEEK_END) == 0) return {};
+  if (*frames != 0 || ::lseek(log.number(), 0, SEEK_END) == 0) return frames->has_value();
   if (auto done = write_a_page(db); !done) {
-    return may_wait(sqlite3_errcode(db.raw())) ? Expected<void>() : done;
+    if (may_wait(sqlite3_errcode(db.raw()))) return true;  // there was nothing to be moved
+    return std::unexpected(done.error());
   }
-  const auto emptied = empty_log(db);
-  return emptied ? Expected<void>() : std::unexpected(emptied.error());
+  frames = empty_log(db);
+  if (!frames) return std::unexpected(frames.error());
+  return frames->has_value();
 }
 
-Expected<std::int64_t> last_entry(const Connection& db) {
-  Query query(db,
-              "SELECT max(ifnull((SELECT max(number) FROM entries), 0),"
-              " ifnull((SELECT max(after) FROM snapshots), 0))");
-  const std::int64_t last = query.next() ? query.integer(0) : 0;
-  if (auto done = query.finish(); !done) return std::unexpected(done.error());
-  return last;
+/// A connection that is the last to be closed moves the log into the file and removes it. Not so
+/// before it is known to be whole.
+void keep_log_on_close(const Connection& db, int whether) {
+  sqlite3_db_config(db.raw(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, whether, nullptr);
 }
 
 }  // namespace
@@ -171,66 +172,140 @@ Store::~Store() {
 }
 
 const std::string& Store::path() const { return state_->db.path(); }
+const std::vector<std::string>& Store::notes() const { return state_->notes; }
+
+JobId Store::last_number() const { return state_->last_job; }
+
+void Store::raise_last_number(JobId last) {
+  State& state = *state_;
+  state.last_job = std::max(state.last_job, last);
+  state.committed_job = state.last_job.value();
+  state.mark_durable(Reach::of(state.committed), state.last_job);
+}
 
 // ---- Opening
 // -------------------------------------------------------------------------------------
 
-Expected<Store> Store::open(const std::string& path, Access access) {
-  return access == Access::ReadOnly ? open_to_read(path) : open_to_write(path);
+Expected<Store> Store::open(const std::string& path, Access access, Loss loss) {
+  return access == Access::ReadOnly ? open_to_read(path) : open_to_write(path, loss);
 }
 
 Expected<Store> Store::open_to_read(const std::string& path) {
-  auto db = connect(path, SQLITE_OPEN_READONLY);
+  const auto mark = read_mark(mark_path(path));  // one that cannot be read says nothing
+  auto db = Connection::open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE);
   if (!db) return std::unexpected(db.error());
+  if (auto done = set_up(*db); !done) return std::unexpected(done.error());
   if (auto done = check_schema(*db, Access::ReadOnly); !done) return std::unexpected(done.error());
+  if (auto done = check_to_read(*db, mark.value_or(std::nullopt)); !done) {
+    return std::unexpected(done.error());
+  }
   auto state = std::make_unique<State>(std::move(*db));
   state->access = Access::ReadOnly;
   return Store(std::move(state));
 }
 
-Expected<Store> Store::open_to_write(const std::string& path) {
+Expected<Store> Store::open_to_write(const std::string& path, Loss loss) {
+  Check check(path, loss);
+  if (auto done = check.begin(); !done) return std::unexpected(done.error());
   if (auto made = make_file(path); !made) return std::unexpected(made.error());
-  auto db = connect(path, SQLITE_OPEN_READWRITE);
+  auto db = Connection::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE);
   if (!db) return std::unexpected(db.error());
-  if (auto done = check_schema(*db, Access::ReadWrite); !done) return std::unexpected(done.error());
-  if (auto done = use_log(*db); !done) return std::unexpected(done.error());
+  keep_log_on_close(*db, 1);
   auto state = std::make_unique<State>(std::move(*db));
-  if (auto done = state->start_writing(); !done) return std::unexpected(done.error());
+  Expected<void> done = check.file(state->db);
+  if (done) done = set_up(state->db);
+  if (done) done = check_schema(state->db, Access::ReadWrite);
+  if (done) done = use_log(state->db);
+  if (done) done = state->lock();
+  if (done) done = check.log(state->db, state->log.number());
+  if (done) done = check.structure(state->db);
+  if (done) done = state->start_writing(check);
+  if (!done) return std::unexpected(done.error());
+  keep_log_on_close(state->db, 0);
   return Store(std::move(state));
 }
 
-Expected<void> Store::State::start_writing() {
+Expected<void> Store::State::lock() {
   auto locked = lock_log(db);
   if (!locked) return std::unexpected(locked.error());
   log = std::move(*locked);
+  return {};
+}
+
+Expected<void> Store::State::start_writing(Check& check) {
   if (auto done = write_again(log, db.path()); !done) return done;
-  if (auto done = begin_log(db, log); !done) return done;
+  const auto is_moved = begin_log(db, log);
+  if (!is_moved) return std::unexpected(is_moved.error());
   if (auto done = upgrade(db); !done) return done;
-  // The file and its log may be new names in their folder. SQLite waits for the folder only when it
-  // waits for a log it has made, which sync() does in its place.
+  if (auto done = check.mend(db); !done) return done;
+  notes = check.take_notes();
+  if (auto done = start_mark(check.mark()); !done) return done;
+  if (*is_moved) {
+    if (auto done = mark_file_changes(db); !done) return done;
+    mark_file.settle();
+  }
+  // The file, its log and its mark may be new names in their folder. SQLite waits for the folder
+  // only when it waits for a log it has made, which sync() does in its place.
   const std::string file = sqlite3_db_filename(db.raw(), "main");
   if (auto done = sync_folder_of(file); !done) return done;
-  auto second = connect(db.path(), SQLITE_OPEN_READWRITE);
+  auto second = Connection::open(db.path(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE);
   if (!second) return std::unexpected(second.error());
+  if (auto done = set_up(*second); !done) return done;
   background = std::move(*second);
   sqlite3_busy_timeout(background->raw(), 0);  // it must not wait while it holds the writer's lock
   sqlite3_wal_hook(db.raw(), &State::count_pages, this);
-  const auto last = journal::last_entry(db);
-  if (!last) return std::unexpected(last.error());
-  last_entry = *last;
   return remember_blobs();
 }
 
-/// The latest ones that the daemon before this one stored.
+/// What the log held has been waited for. What the upgrade wrote since has not, nor is an entry.
+Expected<void> Store::State::start_mark(const std::optional<Mark>& before) {
+  auto file = MarkFile::open(mark_path(db.path()));
+  if (!file) return std::unexpected(file.error());
+  mark_file = std::move(*file);
+  const auto found = reach_of(db);
+  if (!found) return std::unexpected(found.error());
+  Query largest(db, "SELECT ifnull(max(id), 0) FROM jobs");
+  const std::int64_t job = largest.next() ? largest.integer(0) : 0;
+  if (auto done = largest.finish(); !done) return done;
+  if (before) mark = *before;
+  reach = mark.reach = *found;
+  last_job = std::max(mark.last_job, JobId(static_cast<std::uint64_t>(job)));
+  committed = reach.number();
+  committed_job = last_job.value();
+  mark_durable(reach, last_job);
+  return {};
+}
+
+Expected<void> Store::State::mark_file_changes(const Connection& reader) {
+  const auto changes = changes_of_file(reader);
+  if (!changes) return std::unexpected(changes.error());
+  const std::lock_guard lock(marking);
+  mark.changes = *changes;
+  mark.last_job = JobId(committed_job);
+  mark_file.write(mark);
+  return {};
+}
+
+void Store::State::mark_durable(Reach on_disk, JobId job) {
+  const std::lock_guard lock(marking);
+  mark.reach = std::max(mark.reach, on_disk);
+  mark.last_job = std::max(mark.last_job, job);
+  mark_file.write(mark);
+}
+
+/// The latest ones that the daemon before this one stored; not those whose sum is damaged.
 Expected<void> Store::State::remember_blobs() {
-  Query query(db, "SELECT id, sum FROM blobs ORDER BY id DESC LIMIT ?",
+  Query query(db,
+              "SELECT id, sum FROM blobs WHERE typeof(sum) = 'integer' ORDER BY id DESC LIMIT ?",
               std::int64_t{RecentBlobs::kMost});
   while (query.next()) recent.add(query.integer(1), blob_of(query.integer(0)));
   return query.finish();
 }
 
 int Store::State::count_pages(void* state, sqlite3*, const char*, int pages) {
-  static_cast<State*>(state)->log_pages = pages;
+  auto& self = *static_cast<State*>(state);
+  self.has_begun_log = pages < self.log_pages;
+  self.log_pages = pages;
   return SQLITE_OK;
 }
 
@@ -247,10 +322,19 @@ Expected<void> Store::begin() {
     return begun ? Expected<void>() : std::unexpected(begun.error());
   }
   std::unique_lock turn(state.writing);
+  // SQLite counts on from the first page as it last read it: it must read it again.
+  if (state.owes_page) sqlite3_db_release_memory(state.db.raw());
   if (auto begun = state.db.change("BEGIN IMMEDIATE"); !begun) {
     return std::unexpected(begun.error());
   }
   state.turn = std::move(turn);
+  if (!state.owes_page) return {};
+  // Each log has the first page in it, and with it a change counter that grows: so a file is known
+  // to be older than a log that was begun after all of the one before had been moved into it.
+  if (auto done = write_a_page(state.db); !done) {
+    rollback();
+    return done;
+  }
   return {};
 }
 
@@ -268,6 +352,13 @@ Expected<void> Store::commit() {
     return std::unexpected(std::move(*failed));
   }
   if (state.access == Access::ReadOnly) return {};
+  state.owes_page = false;
+  if (std::exchange(state.has_begun_log, false)) {  // a checkpoint had moved all of the one before
+    state.owes_page = true;
+    static_cast<void>(state.mark_file_changes(state.db));  // one that fails leaves it behind
+  }
+  state.committed = state.reach.number();
+  state.committed_job = state.last_job.value();
   state.commits.fetch_add(1, std::memory_order_release);
   state.turn.unlock();
   if (state.log_pages >= kOverduePages) {
@@ -283,7 +374,8 @@ void Store::rollback() {
   if (state.db.in_transaction()) static_cast<void>(state.db.change("ROLLBACK"));
   state.failed.reset();
   if (!state.turn.owns_lock()) return;
-  if (const auto last = last_entry(state.db)) state.last_entry = *last;
+  state.reach = Reach::of(state.committed);
+  state.last_job = JobId(state.committed_job);
   state.turn.unlock();
 }
 
@@ -317,11 +409,14 @@ Expected<void> Store::sync() const {
   if (state.sync_failed) return std::unexpected(*state.sync_failed);
   if (state.durable >= wanted) return {};  // whoever had the lock before waited for ours too
   const std::uint64_t covered = state.commits.load(std::memory_order_acquire);
+  const Reach covers = Reach::of(state.committed);
+  const JobId job(state.committed_job);
   if (::fdatasync(state.log.number()) != 0) {
     state.sync_failed = system_error(state.db.path() + "-wal", "no sync").error();
     return std::unexpected(*state.sync_failed);
   }
   state.durable = covered;
+  state.mark_durable(covers, job);
   return {};
 }
 
@@ -341,10 +436,15 @@ Expected<void> Store::checkpoint() const {
     if (!moved) return std::unexpected(moved.error());
     if (state.log_pages - *moved < kFewPages) break;
   }
-  const std::lock_guard turn(state.writing);
+  std::unique_lock turn(state.writing);
   const auto moved = state.move_log(SQLITE_CHECKPOINT_RESTART);
   if (!moved) return std::unexpected(moved.error());
-  if (*moved >= state.log_pages) state.log_pages = 0;
+  if (*moved < state.log_pages) return {};
+  state.log_pages = 0;
+  state.owes_page = true;
+  if (auto done = state.mark_file_changes(*state.background); !done) return done;
+  turn.unlock();  // nobody waits for the wait
+  state.mark_file.settle();
   return {};
 }
 

@@ -29,7 +29,7 @@ namespace berth::journal {
 
 /// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
 /// a newer one is refused.
-inline constexpr int kSchema = 3;
+inline constexpr int kSchema = 4;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {
@@ -77,6 +77,7 @@ struct JobRow {
   Instant started = kNever;  ///< The first attempt that ran.
   std::vector<GpuId> gpus;   ///< Of the latest attempt.
   std::optional<End> end;
+  bool is_damaged = false;  ///< On the disk: nothing of it is known but its number.
 };
 
 /// One berth of a job.
@@ -87,6 +88,7 @@ struct AttemptRow {
   Instant started = kNever;
   std::vector<GpuId> gpus;
   std::optional<End> end;
+  bool is_damaged = false;  ///< On the disk: nothing of it is known but its number.
 };
 
 /// The latest value a job reported under a key, in millionths.
@@ -94,6 +96,7 @@ struct ReportRow {
   std::string key;
   std::int64_t value = 0;
   Instant at;
+  bool is_damaged = false;  ///< On the disk: nothing of it is known, its key neither.
 };
 
 /// Which jobs a page of history holds.
@@ -112,6 +115,12 @@ struct Recovered {
 
 enum class Access : std::uint8_t { ReadWrite, ReadOnly };
 
+/// Of something that was answered and can no longer be read.
+enum class Loss : std::uint8_t {
+  Refused,   ///< The file is not opened.
+  Accepted,  ///< It is opened with what is whole, and what is lost is told.
+};
+
 /// What Store::reserve() sets aside: twice what the log grows to before it is moved into the file.
 inline constexpr Bytes kReserve{std::int64_t{32} << 20};
 
@@ -120,14 +129,18 @@ class Store {
   /// Opens the file, makes it if it is not there (ReadWrite, mode 0600), upgrades an older schema.
   /// ReadOnly changes nothing, so it refuses an older schema. Errors: Io; Conflict where another
   /// process has it open for writing; BadData naming file and reason for one that is no journal, is
-  /// damaged, or has a newer schema (`journal.db: schema 4, this berthd knows up to 3: upgrade
-  /// berth`).
-  static Expected<Store> open(const std::string& path, Access access = Access::ReadWrite);
+  /// damaged, has lost what was answered, or has a newer schema (`journal.db: schema 5, this berthd
+  /// knows up to 4: upgrade berth`).
+  static Expected<Store> open(const std::string& path, Access access = Access::ReadWrite,
+                              Loss loss = Loss::Refused);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();  ///< An open transaction is rolled back.
 
   const std::string& path() const;
+  /// What opening it found that somebody should know, a line each: damage that cost nothing, losses
+  /// that were accepted.
+  const std::vector<std::string>& notes() const;
 
   // ---- Recovery -----------------------------------------------------------------------------
   /// From the latest snapshot on. Errors: BadData for gaps, for an entry without decisions that is
@@ -138,8 +151,12 @@ class Store {
   Expected<Snapshot> snapshot(std::int64_t after) const;
   /// Entries with after < number <= last, ascending.
   Expected<std::vector<Entry>> entries(std::int64_t after, std::int64_t last) const;
-  /// The largest job id ever used; 0 for none.
+  /// The largest id of a job that is there; 0 for none.
   Expected<JobId> last_job() const;
+  /// The largest id that a job was ever given, be it one that was lost.
+  JobId last_number() const;
+  /// There were jobs with ids up to this one.
+  void raise_last_number(JobId last);
 
   // ---- Writing. Everything between begin() and commit() happens or nothing does. -------------
   // After a write that failed nothing more is written: commit() rolls back and repeats its error.
@@ -174,6 +191,8 @@ class Store {
   Expected<void> set_report(JobId job, const ReportRow& row);
 
   // ---- Reading, inside or outside a transaction ----------------------------------------------
+  // A row that does not have its checksum is returned as a damaged one, so that it can be named
+  // among others that are well.
   Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
   Expected<std::optional<JobRow>> job(JobId id) const;
   /// Jobs that have ended.
@@ -201,7 +220,7 @@ class Store {
   struct State;
   explicit Store(std::unique_ptr<State> state);
   static Expected<Store> open_to_read(const std::string& path);
-  static Expected<Store> open_to_write(const std::string& path);
+  static Expected<Store> open_to_write(const std::string& path, Loss loss);
   std::unique_ptr<State> state_;
 };
 

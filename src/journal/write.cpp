@@ -1,5 +1,6 @@
 // What a transaction of the journal may hold, one function each.
 #include "engine/engine.hpp"
+#include "journal/row_sum.hpp"
 #include "journal/state.hpp"
 
 namespace berth::journal {
@@ -46,15 +47,15 @@ Expected<Continuity> continuity_of(const Connection& db, const Snapshot& snapsho
 Expected<void> Store::add_inputs(std::int64_t number, Instant now, std::string_view inputs) {
   State& state = *state_;
   if (auto may = state.may_write(); !may) return may;
-  if (number != state.last_entry + 1) {
+  if (number != state.reach.entry + 1) {
     return state.keep({ErrorCode::InvalidArgument, state.db.path() + ": entry " +
                                                        std::to_string(number) + ": the next is " +
-                                                       std::to_string(state.last_entry + 1)});
+                                                       std::to_string(state.reach.entry + 1)});
   }
   const auto added =
       state.write("INSERT INTO entries (number, now, inputs, inputs_sum) VALUES (?, ?, ?, ?)",
                   number, column(now), Blob{inputs}, sum_of_inputs(number, now, inputs));
-  if (added) state.last_entry = number;
+  if (added) state.reach = {.entry = number, .decided = false};
   return only_errors(added);
 }
 
@@ -63,6 +64,7 @@ Expected<void> Store::add_decisions(std::int64_t number, std::string_view decisi
   const auto changed = state.write(
       "UPDATE entries SET decisions = ?, decisions_sum = ? WHERE number = ? AND decisions IS NULL",
       Blob{decisions}, sum_of_decisions(number, decisions), number);
+  if (changed && number == state.reach.entry) state.reach.decided = true;
   if (!changed || *changed == 1) return only_errors(changed);
   return state.keep({ErrorCode::Conflict, state.db.path() + ": entry " + std::to_string(number) +
                                               ": not there, or decided already"});
@@ -71,11 +73,11 @@ Expected<void> Store::add_decisions(std::int64_t number, std::string_view decisi
 Expected<void> Store::add_snapshot(const Snapshot& snapshot) {
   State& state = *state_;
   if (auto may = state.may_write(); !may) return may;
-  if (snapshot.after != state.last_entry) {
+  if (snapshot.after != state.reach.entry) {
     return state.keep({ErrorCode::InvalidArgument, state.db.path() + ": snapshot after entry " +
                                                        std::to_string(snapshot.after) +
                                                        ": the last entry is " +
-                                                       std::to_string(state.last_entry)});
+                                                       std::to_string(state.reach.entry)});
   }
   const auto continuity = continuity_of(state.db, snapshot);
   if (!continuity) return state.keep(continuity.error());
@@ -121,74 +123,100 @@ Expected<void> Store::add_job(const JobRow& row) {
                                                        ": numbers go from 1 to " +
                                                        std::to_string(kLastJob.value())});
   }
-  const std::string spec = encoded(row.spec);
+  static const std::string sql =
+      std::string(
+          "INSERT INTO jobs (id, user, submitted, name, command, spec, started, gpus, ended,"
+          " outcome, code, note, sum) SELECT *, ") +
+      kJobSum +
+      " FROM (SELECT ?1 AS id, ?2 AS user, ?3 AS submitted, ?4 AS name, ?5 AS command, ?6 AS spec,"
+      " ?7 AS started, ?8 AS gpus, ?9 AS ended, ?10 AS outcome, ?11 AS code, ?12 AS note)";
+  state.last_job = std::max(state.last_job, row.job);
   const EndColumns end = EndColumns::of(row.end);
-  return only_errors(state.write(
-      "INSERT INTO jobs (id, user, submitted, name, command, spec, spec_sum, started, gpus, ended,"
-      " outcome, code, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      column(row.job), std::int64_t{row.spec.user.value()}, column(row.submitted),
-      std::string_view(row.name), std::string_view(row.command), Blob{spec},
-      sum_of_spec(row.job, spec), column_or_null(row.started), Blob{encoded(row.gpus)}, end.at,
-      end.outcome, end.code, end.note));
+  return only_errors(state.write(sql.c_str(), column(row.job), std::int64_t{row.spec.user.value()},
+                                 column(row.submitted), std::string_view(row.name),
+                                 std::string_view(row.command), Blob{encoded(row.spec)},
+                                 column_or_null(row.started), Blob{encoded(row.gpus)}, end.at,
+                                 end.outcome, end.code, end.note));
 }
 
 Expected<void> Store::set_spec(JobId job, const JobSpec& spec) {
-  const std::string bytes = encoded(spec);
-  return state_->write_one(job, "UPDATE jobs SET user = ?, spec = ?, spec_sum = ? WHERE id = ?",
-                           std::int64_t{spec.user.value()}, Blob{bytes}, sum_of_spec(job, bytes),
-                           column(job));
+  return state_->write_one(
+      job,
+      "UPDATE jobs SET user = ?2, spec = ?3, sum = row_mix(sum,"
+      " row_part('request', id, user, submitted, name, command, spec),"
+      " row_part('request', id, ?2, submitted, name, command, ?3)) WHERE id = ?1",
+      column(job), std::int64_t{spec.user.value()}, Blob{encoded(spec)});
 }
 
 Expected<void> Store::add_attempt(const AttemptRow& row) {
+  static const std::string sql =
+      std::string(
+          "INSERT OR REPLACE INTO attempts (job, attempt, granted, started, gpus, ended, outcome,"
+          " code, note, sum) SELECT *, ") +
+      kAttemptSum +
+      " FROM (SELECT ?1 AS job, ?2 AS attempt, ?3 AS granted, ?4 AS started, ?5 AS gpus,"
+      " ?6 AS ended, ?7 AS outcome, ?8 AS code, ?9 AS note)";
   const std::string gpus = encoded(row.gpus);
-  if (auto done = state_->write_one(row.job, "UPDATE jobs SET gpus = ? WHERE id = ?", Blob{gpus},
-                                    column(row.job));
+  if (auto done = state_->write_one(row.job,
+                                    "UPDATE jobs SET gpus = ?2, sum = row_mix(sum,"
+                                    " row_part('gpus', id, gpus), row_part('gpus', id, ?2))"
+                                    " WHERE id = ?1",
+                                    column(row.job), Blob{gpus});
       !done) {
     return done;
   }
   const EndColumns end = EndColumns::of(row.end);
-  return only_errors(state_->write(
-      "INSERT OR REPLACE INTO attempts (job, attempt, granted, started, gpus, ended, outcome, "
-      "code, note)"
-      " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      column(row.job), std::int64_t{row.attempt.value()}, column(row.granted),
-      column_or_null(row.started), Blob{gpus}, end.at, end.outcome, end.code, end.note));
+  return only_errors(state_->write(sql.c_str(), column(row.job), std::int64_t{row.attempt.value()},
+                                   column(row.granted), column_or_null(row.started), Blob{gpus},
+                                   end.at, end.outcome, end.code, end.note));
 }
 
 Expected<void> Store::set_started(JobId job, Attempt attempt, Instant at) {
-  if (auto done =
-          state_->write_one(job, "UPDATE attempts SET started = ? WHERE job = ? AND attempt = ?",
-                            column_or_null(at), column(job), std::int64_t{attempt.value()});
+  if (auto done = state_->write_one(
+          job,
+          "UPDATE attempts SET started = ?3, sum = row_mix(sum,"
+          " row_part('started', job, attempt, started), row_part('started', job, attempt, ?3))"
+          " WHERE job = ?1 AND attempt = ?2",
+          column(job), std::int64_t{attempt.value()}, column_or_null(at));
       !done) {
     return done;
   }
-  return only_errors(state_->write("UPDATE jobs SET started = ? WHERE id = ? AND started IS NULL",
-                                   column_or_null(at), column(job)));
+  return only_errors(
+      state_->write("UPDATE jobs SET started = ?2, sum = row_mix(sum,"
+                    " row_part('started', id, started), row_part('started', id, ?2))"
+                    " WHERE id = ?1 AND started IS NULL",
+                    column(job), column_or_null(at)));
 }
 
 Expected<void> Store::end_attempt(JobId job, Attempt attempt, const End& end) {
   const EndColumns columns(end);
-  return state_->write_one(job,
-                           "UPDATE attempts SET ended = ?, outcome = ?, code = ?, note = ?"
-                           " WHERE job = ? AND attempt = ?",
-                           columns.at, columns.outcome, columns.code, columns.note, column(job),
-                           std::int64_t{attempt.value()});
+  return state_->write_one(
+      job,
+      "UPDATE attempts SET ended = ?3, outcome = ?4, code = ?5, note = ?6, sum = row_mix(sum,"
+      " row_part('end', job, attempt, ended, outcome, code, note),"
+      " row_part('end', job, attempt, ?3, ?4, ?5, ?6)) WHERE job = ?1 AND attempt = ?2",
+      column(job), std::int64_t{attempt.value()}, columns.at, columns.outcome, columns.code,
+      columns.note);
 }
 
 Expected<void> Store::end_job(JobId job, const End& end) {
   const EndColumns columns(end);
   return state_->write_one(
-      job, "UPDATE jobs SET ended = ?, outcome = ?, code = ?, note = ? WHERE id = ?", columns.at,
-      columns.outcome, columns.code, columns.note, column(job));
+      job,
+      "UPDATE jobs SET ended = ?2, outcome = ?3, code = ?4, note = ?5, sum = row_mix(sum,"
+      " row_part('end', id, ended, outcome, code, note), row_part('end', id, ?2, ?3, ?4, ?5))"
+      " WHERE id = ?1",
+      column(job), columns.at, columns.outcome, columns.code, columns.note);
 }
 
 Expected<void> Store::set_report(JobId job, const ReportRow& row) {
-  return state_->write_one(
-      job,
-      "INSERT INTO reports (job, key, value, at)"
-      " SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM jobs WHERE id = ?1)"
-      " ON CONFLICT (job, key) DO UPDATE SET value = excluded.value, at = excluded.at",
-      column(job), std::string_view(row.key), row.value, column(row.at));
+  static const std::string sql =
+      std::string("INSERT INTO reports (job, key, value, at, sum) SELECT *, ") + kReportSum +
+      " FROM (SELECT ?1 AS job, ?2 AS key, ?3 AS value, ?4 AS at)"
+      " WHERE EXISTS (SELECT 1 FROM jobs WHERE id = ?1) ON CONFLICT (job, key)"
+      " DO UPDATE SET value = excluded.value, at = excluded.at, sum = excluded.sum";
+  return state_->write_one(job, sql.c_str(), column(job), std::string_view(row.key), row.value,
+                           column(row.at));
 }
 
 }  // namespace berth::journal

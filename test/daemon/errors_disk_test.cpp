@@ -13,6 +13,7 @@
 
 #include "daemon/rig.hpp"
 #include "daemon/small_disk.hpp"
+#include "journal/support.hpp"
 #include "support/paths.hpp"
 
 namespace berth {
@@ -224,6 +225,109 @@ TEST(ErrorsJournal, ADamagedPageIsNamedAndTheJobGoesOn) {
   EXPECT_EQ(rig.job(id)["state"], "running");
   rig.folder().write("go", "");
   EXPECT_EQ(rig.wait_end(id)["exit_code"], 4);
+}
+
+/// Two jobs that were answered, one of which runs, and a berthd that is gone. Returns: the one that
+/// runs, until there is a file `go`.
+int leave_a_running_job(Rig& rig) {
+  rig.start();
+  rig.wait_end(rig.submit("echo first"));
+  const int id = rig.submit("while [ ! -e go ]; do sleep 0.01; done; exit 4");
+  rig.wait_for(id, "running");
+  rig.kill();
+  return id;
+}
+
+TEST(ErrorsJournal, ATurnedByteInItsLogLosesNothingUnasked) {
+  Rig rig;
+  const int id = leave_a_running_job(rig);
+  const std::string log = rig.journal() + "-wal";
+  const std::string whole = slurp(log);
+  std::string turned = whole;
+  turned[whole.size() / 3] = static_cast<char>(turned[whole.size() / 3] ^ 1);
+  overwrite(log, turned);
+  const auto refused = rig.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_THAT(refused.err, testing::StartsWith("berthd: " + log + ": frame "));
+  EXPECT_THAT(refused.err, testing::HasSubstr(" is damaged; entry "));
+  EXPECT_THAT(refused.err,
+              testing::EndsWith("or go on without what is lost: berthd --accept-loss\n"));
+  EXPECT_TRUE(slurp(log) == turned);
+  EXPECT_TRUE(test::is_alive(rig.shim_of(id)));
+  overwrite(log, whole);
+  rig.start();
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["exit_code"], 4);
+}
+
+TEST(ErrorsJournal, WhatIsLostIsMovedAsideAndItsNumbersStayTaken) {
+  Rig rig;
+  const int id = leave_a_running_job(rig);
+  for (const char* const end : {"", "-wal"}) std::filesystem::remove(rig.journal() + end);
+  const auto refused = rig.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_THAT(refused.err, testing::HasSubstr(": is not there; entry "));
+  EXPECT_EQ(slurp(rig.state() + "/logs/1.log"), "first\n");
+  rig.start({"--accept-loss"});
+  EXPECT_EQ(slurp(rig.state() + "/aside/1.log"), "first\n");
+  EXPECT_TRUE(test::is_alive(rig.shim_of(id))) << "it goes on";
+  EXPECT_EQ(rig.request("GET", "/v1/jobs/1").status, 404);
+  EXPECT_EQ(rig.submit("true"), id + 1);
+  rig.stop();
+  rig.start();
+  EXPECT_EQ(rig.submit("true"), id + 2);
+  rig.folder().write("go", "");
+}
+
+/// Not even the mark is left; the names of logs and attempts are.
+TEST(ErrorsJournal, ThatIsGoneWithAllThatBelongsToItUsesNoNumberAgain) {
+  Rig rig;
+  const int id = leave_a_running_job(rig);
+  for (const char* const end : {"", "-wal", "-mark"}) std::filesystem::remove(rig.journal() + end);
+  rig.start();
+  EXPECT_EQ(slurp(rig.state() + "/aside/1.log"), "first\n");
+  EXPECT_TRUE(test::is_alive(rig.shim_of(id)));
+  EXPECT_EQ(rig.submit("true"), id + 1);
+  rig.folder().write("go", "");
+}
+
+TEST(ErrorsJournal, ADamagedRowIsNamedAmongTheOthers) {
+  Rig rig;
+  rig.start();
+  for (int i = 1; i <= 3; ++i) rig.wait_end(rig.submit("exit 3"));
+  EXPECT_EQ(rig.stop(), 0);
+  test::Sql(rig.journal()).run("UPDATE jobs SET code = 0, name = 'fine' WHERE id = 2");
+  test::Sql(rig.journal()).run("UPDATE attempts SET code = 0 WHERE job = 3");
+  rig.start();
+  const Json list = rig.request("GET", "/v1/jobs?all=1").body["jobs"];
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[1]["state"], "lost");
+  EXPECT_EQ(list[1]["exit_code"], 125);
+  EXPECT_EQ(list[1]["name"], "");
+  EXPECT_TRUE(list[1]["user"].is_null());
+  EXPECT_EQ(list[1]["note"], "job 2: its row is damaged");
+  for (const int other : {0, 2}) EXPECT_EQ(list[other]["exit_code"], 3);
+  EXPECT_EQ(rig.job(2)["note"], "job 2: its row is damaged");
+  EXPECT_EQ(rig.job(3)["damaged"], Json::array({"its attempt 1"}));
+  EXPECT_TRUE(rig.job(3)["attempts"].empty());
+}
+
+TEST(ErrorsFiles, AnAttemptFileThatIsDamagedIsNotBelieved) {
+  Rig rig;
+  const int id = leave_a_running_job(rig);
+  const std::string name = "/" + std::to_string(id) + ".1";
+  const std::string path = rig.state() + "/attempts" + name;
+  rig.folder().write("go", "");
+  eventually("its shim ends", [&] { return !test::is_alive(rig.shim_of(id)); });
+  std::string text = slurp(path);
+  const std::size_t code = text.find("code 4");
+  ASSERT_NE(code, std::string::npos);
+  text[code + 5] = '0';
+  overwrite(path, text);
+  rig.start();
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "lost");
+  EXPECT_EQ(slurp(rig.state() + "/aside" + name), text);
 }
 
 TEST(ErrorsJournal, AFileOfSomethingElseIsNamed) {

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "http/client.hpp"
+#include "journal/row_sum.hpp"
 #include "support/paths.hpp"
 
 namespace berth::test {
@@ -113,12 +113,19 @@ Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,
 }
 
 void downgrade_journal(const std::string& path) {
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
-  constexpr auto kBack =
-      "DROP TABLE reports; CREATE INDEX blobs_by_sum ON blobs (sum); PRAGMA user_version = 1;";
-  EXPECT_EQ(sqlite3_exec(db, kBack, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
-  sqlite3_close(db);
+  const auto db = journal::Connection::open(path, SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(db) << db.error().message;
+  ASSERT_TRUE(journal::add_row_sums(*db));
+  const auto done = db->run(R"(
+    DROP TABLE reports;
+    CREATE INDEX blobs_by_sum ON blobs (sum);
+    ALTER TABLE jobs ADD COLUMN spec_sum INTEGER NOT NULL DEFAULT 0;
+    UPDATE jobs SET spec_sum = row_part(id, spec);
+    ALTER TABLE jobs DROP COLUMN sum;
+    ALTER TABLE attempts DROP COLUMN sum;
+    PRAGMA user_version = 1;
+  )");
+  EXPECT_TRUE(done) << done.error().message;
 }
 
 bool is_alive(pid_t pid) {

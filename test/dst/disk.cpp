@@ -190,6 +190,8 @@ int Disk::open_file(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file,
   auto& disk = *static_cast<Disk*>(vfs->pAppData);
   OpenFile& open =
       *new (file) OpenFile{.base = {.pMethods = nullptr}, .disk = &disk, .path = nullptr};
+  const bool is_gone = is_kept(flags) && ::access(name, F_OK) != 0;
+  if (is_gone) disk.files_.erase(name);  // the store has moved it away
   if (is_kept(flags)) open.path = &disk.files_.try_emplace(name).first->first;
   const int code = disk.real_->xOpen(disk.real_, name, open.real(), flags, got);
   if (open.real()->pMethods == nullptr) return code;

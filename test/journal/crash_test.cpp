@@ -259,7 +259,7 @@ class Damaged : public Crash {
     for (std::uint64_t id = 1; id <= 60; ++id) {
       const auto job = store->job(JobId(id));
       if (!job) return job.error();
-      if (!*job) continue;
+      if (!*job || (*job)->is_damaged) continue;
       EXPECT_EQ((*job)->spec, JobSpec{.command = BlobId(1)}) << id;
     }
     return std::nullopt;

@@ -99,6 +99,8 @@ TEST_F(Schema, VersionOneKeepsEverything) {
   EXPECT_EQ(attempts[1].gpus, ended.gpus);
   EXPECT_EQ(need(store->blob(BlobId(1))), std::string("argv\0env", 8));
   EXPECT_TRUE(need(store->reports(JobId(1))).empty());
+  for (const JobRow& row : {ended, queued}) EXPECT_FALSE(row.is_damaged);
+  for (const AttemptRow& row : attempts) EXPECT_FALSE(row.is_damaged);
 
   in_transaction(*store, [&] {
     need(store->add_decisions(5, "late"));
@@ -108,12 +110,21 @@ TEST_F(Schema, VersionOneKeepsEverything) {
   });
 }
 
+/// A row's new checksum is over what is there: it must not make good what its old one says is bad.
+TEST_F(Schema, ARequestThatWasDamagedBeforeTheUpgradeStaysSo) {
+  make_version_1();
+  Sql(path_).run("UPDATE jobs SET spec = x'00' WHERE id = 1");
+  const Store store = need_store(path_);
+  EXPECT_TRUE(need(store.job(JobId(1)))->is_damaged);
+  EXPECT_FALSE(need(store.job(JobId(2)))->is_damaged);
+}
+
 TEST_F(Schema, AnOlderOneIsNotReadWithoutAnUpgrade) {
   make_version_1();
   const auto opened = Store::open(path_, Access::ReadOnly);
   ASSERT_FALSE(opened.has_value());
   EXPECT_EQ(opened.error().message,
-            path_ + ": schema 1, this berth reads 3: the next start of berthd upgrades it");
+            path_ + ": schema 1, this berth reads 4: the next start of berthd upgrades it");
   EXPECT_EQ(sql("PRAGMA user_version"), "1");
 }
 
@@ -129,8 +140,8 @@ TEST_F(Schema, AnUpgradeThatFailsLeavesTheOldFile) {
 
 TEST_F(Schema, ANewerOneIsRefused) {
   need_store(path_);
-  Sql(path_).run("PRAGMA user_version = 4");
-  expect_refused("schema 4, this berthd knows up to 3: upgrade berth");
+  Sql(path_).run("PRAGMA user_version = 5");
+  expect_refused("schema 5, this berthd knows up to 4: upgrade berth");
 }
 
 TEST_F(Schema, AForeignFileIsRefused) {
