@@ -498,7 +498,7 @@ TEST_F(KeeperTest, TheDiskMayFillUpAtAnyByte) {
   std::set<std::string> seen;
   for (rlim_t room = 0; room < 60'000 && !seen.contains("done"); room += 2048) {
     std::filesystem::remove_all(folder_.path() / "journal.db-wal");
-    std::filesystem::remove(path_ + "-shm");
+    for (const char* const beside : {"-shm", "-mark"}) std::filesystem::remove(path_ + beside);
     std::filesystem::remove(path_);
     std::optional<Keeper> keeper = open();
     const rlim_t size = std::filesystem::file_size(path_ + "-wal");

@@ -193,8 +193,8 @@ TEST(SnapshotDamage, AByteTooManyIsRefused) {
 
 TEST(SnapshotDamage, AnotherFormatIsRefused) {
   std::string bytes = rich_snapshot();
-  bytes[0] = 8;
-  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 4, expected 3");
+  bytes[0] = 10;
+  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 5, expected 4");
 }
 
 TEST(SnapshotDamage, ATurnedBitInEveryByteIsRefusedOrSound) {
@@ -257,7 +257,7 @@ Frame small_frame() {
 
 Expected<Engine> restore(const Frame& frame) {
   ByteWriter out;
-  out.integer(3);
+  out.integer(4);
   codec::put(out, frame);
   return Engine::restore(out.bytes(), std::move(*make_policy("fifo-reserve", "first-fit")));
 }

@@ -78,7 +78,7 @@ Frame frame_of(const std::string& bytes) {
 
 std::string bytes_of(const Frame& frame) {
   ByteWriter out;
-  out.integer(3);
+  out.integer(4);
   codec::put(out, frame);
   return out.take();
 }

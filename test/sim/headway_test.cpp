@@ -63,8 +63,8 @@ TEST_P(Headways, WithBoundsBothAreDone) {
 
 INSTANTIATE_TEST_SUITE_P(Turns, Headways,
                          testing::Values("las", "gavel/isolated", "gittins-learned"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& tested) {
+                           std::string name = tested.param;
                            std::ranges::replace_if(
                                name, [](char c) { return c == '/' || c == '-'; }, '_');
                            return name;
@@ -95,8 +95,8 @@ TEST_P(Streams, ALongJobIsDoneWhileShortOnesKeepComing) {
 
 INSTANTIATE_TEST_SUITE_P(Starving, Streams,
                          testing::Values("srtf", "srsf", "tiresias/shortest", "las"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& tested) {
+                           std::string name = tested.param;
                            std::ranges::replace(name, '/', '_');
                            return name;
                          });
