@@ -9,7 +9,8 @@ namespace berth::cli {
 struct PolicyAbout {
   std::string_view kind;  ///< `order` (in the pipeline), `whole` (of its own) or `place`.
   std::string_view name;
-  std::string_view title;  ///< With its source.
+  std::string_view about;  ///< What this name is among the names of its file; else the title.
+  std::string_view title;  ///< Of its file, with the source.
   std::string_view rule;
   std::string_view reads;
   std::string_view differs;  ///< From the paper.

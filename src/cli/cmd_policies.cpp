@@ -16,6 +16,7 @@ void print_json() {
   for (const PolicyAbout& about : policy_catalogue()) {
     list.push_back({{"kind", about.kind},
                     {"name", about.name},
+                    {"about", about.about},
                     {"title", about.title},
                     {"rule", about.rule},
                     {"reads", about.reads},
@@ -33,6 +34,7 @@ void print_part(const char* name, std::string_view text) {
 
 void print_one(const PolicyAbout& about) {
   std::printf("%.*s\n", static_cast<int>(about.title.size()), about.title.data());
+  if (about.about != about.title) print_part(std::string(about.name).c_str(), about.about);
   print_part("rule", about.rule);
   print_part("reads", about.reads);
   print_part("differs from the paper", about.differs);
@@ -46,7 +48,7 @@ int print_named(const std::string& name) {
     print_one(about);
     return 0;
   }
-  return report_failure("policy '" + name + "' is not known; `berth policies` lists them");
+  return report_usage("policy '" + name + "' is not known; `berth policies` lists them");
 }
 
 void print_list() {
@@ -57,7 +59,7 @@ void print_list() {
     if (is_place && kind != "place") std::puts("\nPlacements (--place):");
     kind = about.kind;
     std::printf("  %-26.*s %.*s\n", static_cast<int>(about.name.size()), about.name.data(),
-                static_cast<int>(about.title.size()), about.title.data());
+                static_cast<int>(about.about.size()), about.about.data());
   }
 }
 

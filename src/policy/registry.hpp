@@ -34,6 +34,7 @@ struct PolicyEntry {
   PipelineOptions options = {};
   PolicyFactory* whole = nullptr;
   std::string_view place = "consolidated";  ///< The placement it is meant to go with.
+  std::string_view own_place = {};  ///< What it places by whatever it is asked for; "": as asked.
 
   bool preempts() const { return options.preemption == Preemption::ByRank; }
 };
@@ -50,7 +51,15 @@ std::span<const PlacerEntry> placers();
 /// with. Errors: NotFound with the known names for a policy or placement nobody registered.
 Expected<const PlacerEntry*> placer_for(std::string_view policy, std::string_view place);
 
-/// With the placement of placer_for(), and its errors.
+/// What a run of this policy is placed by: its own placement, else `place`, else the one it is meant
+/// to go with.
+std::string_view place_name(std::string_view policy, std::string_view place);
+
+/// Errors: those of placer_for(); InvalidArgument if the policy has a placement of its own and
+/// `place` asks for another.
+Expected<void> check_place(std::string_view policy, std::string_view place);
+
+/// With the placement of placer_for(), and its errors; a policy with one of its own ignores it.
 Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_view place,
                                               const Knobs& knobs = {});
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "policy/registry.hpp"
 #include "support/paths.hpp"
@@ -24,10 +25,22 @@ TEST(Policies, JsonHasEveryRegisteredNameWithRuleAndProof) {
   for (const PolicyEntry& entry : policies()) EXPECT_EQ(list[i++].at("name"), entry.name);
   for (const PlacerEntry& entry : placers()) EXPECT_EQ(list[i++].at("name"), entry.name);
   for (const auto& about : list) {
-    for (const char* field : {"kind", "title", "rule", "reads", "proof"}) {
+    for (const char* field : {"kind", "about", "title", "rule", "reads", "proof"}) {
       EXPECT_NE(about.at(field), "") << about.at("name") << " " << field;
     }
   }
+}
+
+TEST(Policies, EveryNameHasALineOfItsOwn) {
+  const test::Ran ran = test::run_program("berth", {"policies", "--json"});
+  std::set<std::string> lines;
+  for (const auto& about : nlohmann::json::parse(ran.out)) {
+    EXPECT_TRUE(lines.insert(about.at("about")).second) << about.at("name");
+  }
+  const std::string list = test::run_program("berth", {"policies"}).out;
+  EXPECT_THAT(list, HasSubstr("fewest GPUs first, not shortest run time"));
+  EXPECT_THAT(list, HasSubstr("  helios/sjf                 Shortest job first by estimate; a job "
+                              "that does not fit holds up all behind it.\n"));
 }
 
 TEST(Policies, ProofsAreFilesOfTheTree) {
@@ -45,7 +58,7 @@ TEST(Policies, OneIsShownInFullAndAnUnknownOneIsNamed) {
   EXPECT_THAT(test::run_program("berth", {"policies", "gittins"}).out,
               HasSubstr("rule: largest Gittins index"));
   const test::Ran unknown = test::run_program("berth", {"policies", "fastest"});
-  EXPECT_EQ(unknown.exit_code, 125);
+  EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("policy 'fastest' is not known"));
 }
 

@@ -61,6 +61,21 @@ TEST(Registry, RefusesAnUnknownPlacementToo) {
   }
 }
 
+TEST(Registry, APlacementThatAPolicyIgnoresIsRefused) {
+  EXPECT_TRUE(check_place("fifo", "yarn"));
+  EXPECT_TRUE(check_place("carma", ""));
+  EXPECT_TRUE(check_place("tiresias/dlas-gpu", "count"));
+  for (const char* policy : {"carma", "capacity", "tiresias/dlas", "tiresias/dlas-gpu-8"}) {
+    const auto checked = check_place(policy, "yarn");
+    ASSERT_FALSE(checked) << policy;
+    EXPECT_EQ(checked.error().code, ErrorCode::InvalidArgument);
+  }
+  EXPECT_EQ(check_place("fifo", "anywhere").error().code, ErrorCode::NotFound);
+  EXPECT_EQ(place_name("tiresias/dlas", ""), "count");
+  EXPECT_EQ(place_name("headroom", ""), "least-shared");
+  EXPECT_EQ(place_name("headroom", "best-fit"), "best-fit");
+}
+
 TEST(Registry, NamesAreWhole) {
   EXPECT_FALSE(make_policy("", "count"));
   EXPECT_FALSE(make_policy("fifo ", "count"));
