@@ -1,104 +1,26 @@
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <cstdio>
-#include <optional>
 #include <thread>
 
-#include "cli/files.hpp"
-#include "cli/replay.hpp"
+#include "cli/experiment.hpp"
+#include "cli/numbers.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
 #include "cli/verbs.hpp"
 #include "policy/registry.hpp"
-#include "sim/metrics.hpp"
-#include "sim/page.hpp"
 
 namespace berth::cli {
 
 namespace {
 
+constexpr unsigned kMostCores = 4096;
+
 struct CompareArguments {
   ReplayArguments replay;
+  Outputs outputs;
   std::vector<std::string> policies;
-  std::string report;
-  std::string summary;
-  unsigned jobs = 0;
+  unsigned cores = 0;
 };
-
-using Outcomes = std::vector<std::optional<Expected<sim::Result>>>;
-
-/// Each run on a thread of its own, as many at a time as there are cores: they share nothing but
-/// what they read.
-Outcomes run_all(const Replay& replay, const CompareArguments& arguments,
-                 std::span<const Way> ways) {
-  Outcomes outcomes(ways.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < outcomes.size(); i = next++) {
-      outcomes[i] =
-          run_replay(replay, arguments.replay, ways[i], {.record = !arguments.report.empty()});
-      std::fprintf(stderr, "berth: %s: %s\n", ways[i].word.c_str(),
-                   *outcomes[i] ? "done" : outcomes[i]->error().message.c_str());
-    }
-  };
-  const unsigned cores =
-      arguments.jobs != 0 ? arguments.jobs : std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  for (unsigned i = 1; i < std::min<std::size_t>(cores, outcomes.size()); ++i) {
-    threads.emplace_back(work);
-  }
-  work();
-  threads.clear();
-  return outcomes;
-}
-
-struct Column {
-  const char* head;
-  int width;
-  int digits;
-  double (*value)(const sim::Metrics& metrics);
-};
-
-constexpr Column kColumns[] = {
-    {"mean JCT", 12, 1, [](const sim::Metrics& m) { return m.jct.mean; }},
-    {"p95 JCT", 12, 1, [](const sim::Metrics& m) { return m.jct.p95; }},
-    {"mean wait", 12, 1, [](const sim::Metrics& m) { return m.wait.mean; }},
-    {"slowdown", 9, 2, [](const sim::Metrics& m) { return m.slowdown.mean; }},
-    {"fairness", 9, 3, [](const sim::Metrics& m) { return m.fairness; }},
-    {"makespan", 12, 0, [](const sim::Metrics& m) { return m.makespan; }},
-    {"jobs/h", 9, 2, [](const sim::Metrics& m) { return m.jobs_per_hour; }},
-    {"alloc, %", 9, 1, [](const sim::Metrics& m) { return 100 * m.allocated; }},
-    {"preempt", 9, 0, [](const sim::Metrics& m) { return static_cast<double>(m.preemptions); }}};
-constexpr Column kCost = {"cost", 12, 2, [](const sim::Metrics& m) { return *m.machine->cost; }};
-constexpr Column kEnergy = {"kWh", 12, 1,
-                            [](const sim::Metrics& m) { return sim::kwh(m.machine->energy); }};
-
-/// Those that there are figures for.
-std::vector<Column> columns_of(const sim::Metrics& metrics) {
-  std::vector<Column> columns(std::begin(kColumns), std::end(kColumns));
-  if (metrics.machine && metrics.machine->cost) columns.push_back(kCost);
-  if (metrics.machine && !metrics.machine->energy.empty()) columns.push_back(kEnergy);
-  return columns;
-}
-
-std::string table_of(std::span<const sim::PageRun> runs) {
-  const std::vector<Column> columns = columns_of(runs.front().metrics);
-  char cell[80];
-  std::snprintf(cell, sizeof cell, "%-28s", "seconds");
-  std::string text = cell;
-  for (const Column& column : columns) {
-    std::snprintf(cell, sizeof cell, " %*s", column.width, column.head);
-    text += cell;
-  }
-  for (const sim::PageRun& run : runs) {
-    std::snprintf(cell, sizeof cell, "\n%-28s", run.names.label.c_str());
-    text += cell;
-    for (const Column& column : columns) {
-      const double value = column.value(run.metrics);
-      std::snprintf(cell, sizeof cell, " %*.*f", column.width, column.digits, value);
-      text += cell;
-    }
-  }
-  return text + "\n";
-}
 
 /// Nothing unless starts were predicted.
 std::string predictions_of(std::span<const sim::PageRun> runs) {
@@ -119,53 +41,83 @@ std::string predictions_of(std::span<const sim::PageRun> runs) {
   return text;
 }
 
+/// What the table does not say of itself.
+std::string notes_of(const Experiment& experiment) {
+  std::string text;
+  const sim::Metrics& first = experiment.runs.front().metrics;
+  if (experiment.seeds.size() > 1) {
+    text += "means of " + std::to_string(experiment.seeds.size()) +
+            " seeds, with 95 % confidence intervals\n";
+  }
+  if (first.arriving) {
+    char line[120];
+    std::snprintf(line, sizeof line, "* while jobs arrive: the first %.0f s\n",
+                  first.arriving->seconds);
+    text += line;
+  }
+  for (const sim::PageRun& run : experiment.runs) {
+    const sim::Metrics& m = run.metrics;
+    if (m.jobs == m.submitted) continue;
+    text += run.names.label + ": its figures are of " + std::to_string(m.jobs) + " of " +
+            std::to_string(m.submitted) + " jobs: " + std::to_string(m.rejected) + " rejected, " +
+            std::to_string(m.timed_out) + " stopped by their time limit, " +
+            std::to_string(m.out_of_memory) + " failed for want of memory\n";
+  }
+  return text;
+}
+
+/// A placement for all is none for those that have one of their own.
+Expected<Way> way_of(const std::string& word, const ReplayArguments& arguments) {
+  if (word.find('@') != std::string::npos) return way_named(word, arguments);
+  const auto placed = check_place(word, arguments.place);
+  if (placed || placed.error().code != ErrorCode::InvalidArgument) {
+    return way_named(word, arguments);
+  }
+  ReplayArguments its_own = arguments;
+  its_own.place = "";
+  auto way = way_named(word, its_own);
+  if (way) std::fprintf(stderr, "berth: --place: %s\n", placed.error().message.c_str());
+  return way;
+}
+
 /// `all` stands for every policy there is but those that lack what they learn from.
 Expected<std::vector<Way>> ways_named(const CompareArguments& arguments) {
   std::vector<Way> ways;
   for (const std::string& word : arguments.policies) {
     if (word == "all") {
       for (const PolicyEntry& entry : policies()) {
-        auto way = way_named(std::string(entry.name), arguments.replay);
-        if (!way && way.error().code == ErrorCode::InvalidArgument) continue;
+        auto way = way_of(std::string(entry.name), arguments.replay);
+        if (!way && way.error().code == ErrorCode::InvalidArgument) {
+          std::fprintf(stderr, "berth: all is without %s: %s\n", std::string(entry.name).c_str(),
+                       way.error().message.c_str());
+          continue;
+        }
         if (!way) return std::unexpected(way.error());
         ways.push_back(std::move(*way));
       }
       continue;
     }
-    auto way = way_named(word, arguments.replay);
+    auto way = way_of(word, arguments.replay);
     if (!way) return std::unexpected(way.error());
     ways.push_back(std::move(*way));
   }
   return ways;
 }
 
-Expected<void> compare(const CompareArguments& arguments) {
-  const auto ways = ways_named(arguments);  // before hours are spent
-  if (!ways) return std::unexpected(ways.error());
-  const auto replay = read_replay(arguments.replay);
-  if (!replay) return std::unexpected(replay.error());
-  Outcomes outcomes = run_all(*replay, arguments, *ways);
-  std::vector<sim::PageRun> runs;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    auto& result = *outcomes[i];
-    if (!result) return std::unexpected(result.error());
-    const sim::Metrics metrics = sim::measure(replay->trace, replay->cluster, *result);
-    runs.push_back({names_of(arguments.replay, (*ways)[i]), metrics, std::move(*result)});
+int compare(const CompareArguments& arguments) {
+  auto ways = ways_named(arguments);  // before hours are spent
+  if (!ways) return report(ways.error());
+  const unsigned cores =
+      arguments.cores != 0 ? arguments.cores : std::max(1U, std::thread::hardware_concurrency());
+  const auto experiment = run_experiment(arguments.replay, arguments.outputs,
+                                         {.ways = std::move(*ways), .cores = cores});
+  if (!experiment) return report(experiment.error());
+  if (auto done = write_outputs(*experiment, arguments.outputs, Policies::Several); !done) {
+    return report(done.error());
   }
-  if (const std::size_t rejected = runs.front().metrics.rejected; rejected > 0) {
-    std::fprintf(stderr, "berth: %zu of %zu jobs can never start there and are left out\n",
-                 rejected, replay->trace.jobs.size());
-  }
-  std::fputs((table_of(runs) + predictions_of(runs)).c_str(), stdout);
-  if (!arguments.summary.empty()) {
-    std::string text = "[";
-    for (const sim::PageRun& run : runs) {
-      text += (text.size() > 1 ? "," : "") + sim::summary_json(run.names, run.metrics);
-    }
-    if (auto done = write_file(arguments.summary, text + "]\n"); !done) return done;
-  }
-  if (arguments.report.empty()) return {};
-  return write_file(arguments.report, sim::page(replay->trace, replay->cluster, runs));
+  if (arguments.replay.json) return print(summary_of(*experiment, Policies::Several));
+  return print(table_of(*experiment) + notes_of(*experiment) + predictions_of(experiment->runs) +
+               groups_text(*experiment, arguments.replay.by));
 }
 
 }  // namespace
@@ -180,16 +132,18 @@ void add_compare(CLI::App& app, Action& chosen) {
           "The policies, with commas between, each as POLICY or POLICY@PLACE; all: every one.")
       ->delimiter(',')
       ->required();
-  verb->add_option("--report", arguments->report, "Write a page with charts, one HTML file.");
-  verb->add_option("--summary", arguments->summary, "Write the summaries to this JSON file.");
-  verb->add_option("--cores", arguments->jobs, "Runs at a time; as many as there are cores if 0.")
+  Outputs& outputs = arguments->outputs;
+  add_output(*verb, "--jobs", outputs.jobs, "Write one line per policy and job to this CSV file.");
+  add_output(*verb, "--report", outputs.report, "Write a page with charts, one HTML file.");
+  add_output(*verb, "--summary", outputs.summary, "Write the summaries to this JSON file.");
+  verb->add_option("--cores", arguments->cores, "Runs at a time; as many as there are cores if 0.")
+      ->check(whole_number(0, kMostCores))
+      ->group("Results")
       ->capture_default_str();
-  verb->callback([arguments, &chosen] {
+  verb->callback([arguments, verb, &chosen] {
     check_replay_is_named(arguments->replay);
-    chosen = [arguments] {
-      const auto done = compare(*arguments);
-      return done ? 0 : report_failure(done.error().message);
-    };
+    note_given(*verb, arguments->replay);
+    chosen = [arguments] { return compare(*arguments); };
   });
 }
 

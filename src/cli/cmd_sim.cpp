@@ -1,17 +1,13 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
-#include "cli/files.hpp"
-#include "cli/progress.hpp"
-#include "cli/replay.hpp"
+#include "cli/experiment.hpp"
+#include "cli/json.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
 #include "cli/verbs.hpp"
 #include "journal/verify.hpp"
-#include "sim/metrics.hpp"
-#include "sim/page.hpp"
-#include "sim/report.hpp"
-#include "sim/timeline.hpp"
 #include "trace/csv.hpp"
 
 namespace berth::cli {
@@ -20,11 +16,8 @@ namespace {
 
 struct SimArguments {
   ReplayArguments replay;
+  Outputs outputs;
   std::string policy = "fifo-skip";
-  std::string jobs;
-  std::string summary;
-  std::string timeline;
-  std::string report;
   std::string verify;
 };
 
@@ -44,57 +37,52 @@ void warn_of_rejected(const trace::Trace& trace, const sim::Result& result) {
                count, trace.jobs.size(), examples.c_str(), count > kExamples ? "; ..." : "");
 }
 
-/// Writes `text()` if a file was named for it.
-template <class Text>
-Expected<void> write_if_named(const std::string& path, Text text) {
-  return path.empty() ? Expected<void>() : write_file(path, text());
+std::string shown_text(const Experiment& experiment, const SimArguments& arguments) {
+  if (arguments.replay.json) return summary_of(experiment, Policies::One);
+  const sim::PageRun& run = experiment.runs.front();
+  std::string text;
+  if (experiment.seeds.size() > 1) {
+    text = "first of " + std::to_string(experiment.seeds.size()) + " seeds: ";
+  }
+  text += sim::summary_table(run.names, run.metrics);
+  if (experiment.seeds.size() > 1) {
+    text += "\nover all seeds, with 95 % confidence intervals (* while jobs arrive):\n" +
+            seeds_text(run);
+  }
+  return text + groups_text(experiment, arguments.replay.by);
 }
 
-Expected<void> simulate(const SimArguments& arguments) {
-  const auto way = way_named(arguments.policy, arguments.replay);  // before a large file is read
-  if (!way) return std::unexpected(way.error());
-  const auto replay = read_replay(arguments.replay);
-  if (!replay) return std::unexpected(replay.error());
-  const bool record = !arguments.timeline.empty() || !arguments.report.empty();
-  Progress progress(arguments.policy, replay->trace.jobs.size());
-  auto result = run_replay(*replay, arguments.replay, *way,
-                           {.record = record, .progress = std::ref(progress)});
-  progress.end();
-  if (!result) return std::unexpected(result.error());
-
-  const trace::Trace& trace = replay->trace;
-  warn_of_rejected(trace, *result);
-  const sim::Metrics metrics = sim::measure(trace, replay->cluster, *result);
-  const sim::RunNames names = names_of(arguments.replay, *way);
-  auto done = write_if_named(arguments.jobs, [&] { return sim::jobs_csv(trace, *result); });
-  if (!done) return done;
-  done = write_if_named(arguments.summary, [&] { return sim::summary_json(names, metrics); });
-  if (!done) return done;
-  done = write_if_named(arguments.timeline,
-                        [&] { return sim::timeline_json(trace, replay->cluster, *result); });
-  if (!done) return done;
-  done = write_if_named(arguments.report, [&] {
-    const sim::PageRun run{names, metrics, std::move(*result)};
-    return sim::page(trace, replay->cluster, std::span(&run, 1));
-  });
-  if (!done) return done;
-  std::fputs(sim::summary_table(names, metrics).c_str(), stdout);
-  return {};
+int simulate(const SimArguments& arguments) {
+  auto way = way_named(arguments.policy, arguments.replay);  // before a large file is read
+  if (!way) return report(way.error());
+  const auto experiment = run_experiment(arguments.replay, arguments.outputs,
+                                         {.ways = {*way}, .policies = Policies::One});
+  if (!experiment) return report(experiment.error());
+  warn_of_rejected(experiment->first.trace, experiment->runs.front().result);
+  if (auto done = write_outputs(*experiment, arguments.outputs, Policies::One); !done) {
+    return report(done.error());
+  }
+  return print(shown_text(*experiment, arguments));
 }
 
 std::string counted(std::int64_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-Expected<void> verify(const std::string& path) {
+int verify(const std::string& path, const ReplayArguments& arguments) {
   const auto done = journal::verify(path);
-  if (!done) return std::unexpected(done.error());
-  const std::string line =
-      path + ": " + counted(done->segments, "segment", "segments") + ", " +
-      counted(done->entries, "entry", "entries") + ", " + counted(done->inputs, "input", "inputs") +
-      ", " + counted(done->decisions, "decision", "decisions") + ": all decided again alike";
-  std::puts(line.c_str());
-  return {};
+  if (!done) return report_failure(done.error().message);
+  if (arguments.json) {
+    return print(json_text({{"journal", path},
+                            {"segments", done->segments},
+                            {"entries", done->entries},
+                            {"inputs", done->inputs},
+                            {"decisions", done->decisions}}));
+  }
+  return print(path + ": " + counted(done->segments, "segment", "segments") + ", " +
+               counted(done->entries, "entry", "entries") + ", " +
+               counted(done->inputs, "input", "inputs") + ", " +
+               counted(done->decisions, "decision", "decisions") + ": all decided again alike\n");
 }
 
 }  // namespace
@@ -105,21 +93,22 @@ void add_sim(CLI::App& app, Action& chosen) {
   const ReplayOptions named = add_replay_options(*verb, arguments->replay);
   verb->add_option("--policy", arguments->policy, "The policy, or POLICY@PLACE.")
       ->capture_default_str();
-  verb->add_option("--jobs", arguments->jobs, "Write one line per job to this CSV file.");
-  verb->add_option("--summary", arguments->summary, "Write the summary to this JSON file.");
-  verb->add_option("--timeline", arguments->timeline,
-                   "Write what ran where as a Trace Event file, for Perfetto.");
-  verb->add_option("--report", arguments->report, "Write a page with charts, one HTML file.");
+  Outputs& outputs = arguments->outputs;
+  add_output(*verb, "--jobs", outputs.jobs, "Write one line per job to this CSV file.");
+  add_output(*verb, "--summary", outputs.summary, "Write the summary to this JSON file.");
+  add_output(*verb, "--timeline", outputs.timeline,
+             "Write what ran where as a Trace Event file, for Perfetto.");
+  add_output(*verb, "--report", outputs.report, "Write a page with charts, one HTML file.");
   verb->add_option("--verify", arguments->verify,
                    "Decide this journal again instead, and compare with what it records.")
       ->excludes(named.trace)
       ->excludes(named.cluster);
-  verb->callback([arguments, &chosen] {
+  verb->callback([arguments, verb, &chosen] {
     if (arguments->verify.empty()) check_replay_is_named(arguments->replay);
+    note_given(*verb, arguments->replay);
     chosen = [arguments] {
-      const auto done =
-          arguments->verify.empty() ? simulate(*arguments) : verify(arguments->verify);
-      return done ? 0 : report_failure(done.error().message);
+      return arguments->verify.empty() ? simulate(*arguments)
+                                       : verify(arguments->verify, arguments->replay);
     };
   });
 }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
+#include "cli/numbers.hpp"
 #include "cli/trace_input.hpp"
 #include "core/amounts.hpp"
 
@@ -216,7 +217,7 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
       ->group(group);
   verb.add_option("--retries", arguments.retries,
                   "How often a job that ran out of memory comes again with a larger request.")
-      ->check(CLI::Range(0, 100))
+      ->check(whole_number(0, 100))
       ->group(group)
       ->capture_default_str();
   verb.add_flag("--dependencies", arguments.dependencies,

@@ -3,11 +3,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
+#include <filesystem>
+#include <limits>
 #include <map>
+#include <set>
 
+#include "cli/numbers.hpp"
+#include "core/amounts.hpp"
 #include "policy/registry.hpp"
-#include "sim/estimates.hpp"
 #include "sim/weights.hpp"
 
 namespace berth::cli {
@@ -17,6 +22,10 @@ namespace {
 constexpr double kLeastLoad = 0.001;
 constexpr double kMostLoad = 1000;
 constexpr std::size_t kMostPredictions = 1'000'000;
+constexpr std::size_t kMostSeeds = 1000;
+constexpr std::int64_t kMostFactor = 1'000'000;  ///< Thousandths.
+constexpr auto kMostSeed = std::numeric_limits<std::uint64_t>::max();
+constexpr const char* kOutput = "Results";
 
 Expected<std::vector<std::int64_t>> service_of(const std::string& path) {
   if (path.empty()) return {};
@@ -60,6 +69,104 @@ Expected<std::map<UserId, std::int64_t>> weights_of(const std::string& argument,
   return std::move(weights.by_user);
 }
 
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error);
+}
+
+Expected<sim::JobTimes> job_times(const std::string& path) {
+  const auto text = read_text(path);
+  if (!text) return std::unexpected(text.error());
+  return sim::read_job_times(*text, path);
+}
+
+/// `2`, `1.5`, or a file.
+Expected<Inputs::Times> limits_of(const std::string& text) {
+  if (text.empty()) return {};
+  if (is_file(text)) {
+    auto times = job_times(text);
+    if (!times) return std::unexpected(times.error());
+    return Inputs::Times{.by_job = std::move(*times)};
+  }
+  const auto factor = parse_weight(text);
+  if (factor && *factor <= kMostFactor) return Inputs::Times{.by_job = {}, .factor = *factor};
+  return fail(ErrorCode::InvalidArgument,
+              "--limits: '" + text +
+                  "' is no factor of the run time from 0.001 to 1000, and no file of jobs and "
+                  "seconds");
+}
+
+/// `1d:8d`, `1d:`, `:8d`; not `1:30:00`, whose colons are others.
+Expected<std::optional<std::pair<Duration, Duration>>> window_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto refuse = [&] {
+    return fail(ErrorCode::InvalidArgument,
+                "--measure: '" + text +
+                    "' is not FROM:TO, times after the first submission such as 1d:8d or 12h:");
+  };
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon != text.rfind(':')) return refuse();
+  std::pair<Duration, Duration> window{Duration(0), kForever};
+  const std::string from = text.substr(0, colon);
+  const std::string to = text.substr(colon + 1);
+  if (const auto time = parse_duration(from); time) {
+    window.first = *time;
+  } else if (!from.empty() && from != "0") {
+    return refuse();
+  }
+  if (const auto time = parse_duration(to); time) {
+    window.second = *time;
+  } else if (!to.empty()) {
+    return refuse();
+  }
+  if (window.first >= window.second) return refuse();
+  return window;
+}
+
+/// Of a file of times: what does not fit the trace may be a slip.
+void say_unmatched(const char* option, const sim::Unmatched& unmatched) {
+  if (unmatched.names > 0) {
+    std::fprintf(stderr, "berth: %s: %zu of the jobs it names are not in the trace\n", option,
+                 unmatched.names);
+  }
+  if (unmatched.jobs > 0) {
+    std::fprintf(stderr, "berth: %s: %zu jobs of the trace are not in it\n", option,
+                 unmatched.jobs);
+  }
+}
+
+/// What jobs are told to the engine with, before anything is drawn.
+void give_times(Inputs& inputs) {
+  if (inputs.limits.by_job) {
+    say_unmatched("--limits", sim::give_limits(inputs.trace, *inputs.limits.by_job));
+  } else if (inputs.limits.factor > 0) {
+    sim::limit_by_run_time(inputs.trace, inputs.limits.factor);
+  }
+  if (inputs.told.by_job) {
+    say_unmatched("--estimates", sim::give_estimates(inputs.trace, *inputs.told.by_job));
+  }
+}
+
+/// Errors: InvalidArgument if no job arrives in it.
+Expected<std::optional<sim::Window>> measured_of(const Inputs& inputs,
+                                                 const ReplayArguments& arguments) {
+  if (!inputs.measured || inputs.trace.jobs.empty()) return std::nullopt;
+  const Instant first = inputs.trace.jobs.front().submit;
+  const sim::Window window{later(first, inputs.measured->first),
+                           later(first, inputs.measured->second)};
+  const auto counts = [&](const trace::TraceJob& job) { return window.has(job.submit); };
+  if (std::ranges::any_of(inputs.trace.jobs, counts)) return window;
+  return fail(ErrorCode::InvalidArgument, "--measure: no job arrives in " + arguments.measure);
+}
+
+/// To explain waits with: one of its own that is not registered is taken for the usual one.
+std::unique_ptr<Placer> placer_of(const Way& way) {
+  const auto found =
+      std::ranges::find(placers(), place_name(way.policy, way.place), &PlacerEntry::name);
+  if (found != placers().end()) return found->make();
+  return (*placer_for(way.policy, ""))->make();
+}
+
 }  // namespace
 
 ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
@@ -81,21 +188,58 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       ->capture_default_str();
   verb.add_option("--estimates", arguments.estimates,
                   "What policies are told of run times: exact, none, +-N% of the truth, learned "
-                  "from the jobs that ended before, or as wrong as the model of helios was.")
+                  "from the jobs that ended before, as wrong as the model of helios was, or a CSV "
+                  "of jobs and seconds.")
       ->capture_default_str();
+  verb.add_option("--limits", arguments.limits,
+                  "Time limits of jobs instead of the trace's: a factor of the run time, such as "
+                  "1.5, or a CSV of jobs and seconds.");
   verb.add_option("--load", arguments.load, "Arrivals come this many times as fast.")
-      ->check(CLI::Range(kLeastLoad, kMostLoad))
+      ->check(decimal_number(kLeastLoad, kMostLoad))
       ->capture_default_str();
-  verb.add_option("--seed", arguments.seed, "Of whatever is drawn.")->capture_default_str();
+  verb.add_option("--measure", arguments.measure,
+                  "FROM:TO after the first submission, such as 1d:8d: only jobs that arrive then "
+                  "count in the figures.");
+  verb.add_option("--seed", arguments.seed, "Of whatever is drawn.")
+      ->check(whole_number(0, kMostSeed))
+      ->capture_default_str();
+  verb.add_option("--seeds", arguments.seeds,
+                  "Runs each policy with so many seeds from --seed on, or with each of a list such "
+                  "as 1,2,5, and says how sure the figures are.");
+  verb.add_option("--by", arguments.by, "Prints figures by user, by size in GPUs, or both.")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"user", "size"}))
+      ->group(kOutput);
+  verb.add_flag("--json", arguments.json, "Prints the summary as JSON.")->group(kOutput);
   verb.add_flag("--waits", arguments.waits, "Say why jobs waited: time by reason.");
   verb.add_option(
           "--predictions", arguments.predictions,
           "Ask for so many jobs, when they are submitted, when they will start, and say how "
           "far off that was; each costs a run of a copy forward.")
-      ->check(CLI::Range(std::size_t{0}, kMostPredictions))
+      ->check(whole_number(0, kMostPredictions))
       ->capture_default_str();
   add_machine_options(verb, arguments.machine);
   return named;
+}
+
+CLI::Option* add_output(CLI::App& verb, const std::string& name, std::string& path,
+                        const std::string& help) {
+  return verb.add_option(name, path, help)->group(kOutput);
+}
+
+void note_given(const CLI::App& verb, ReplayArguments& arguments) {
+  static constexpr std::array<std::string_view, 7> kApart = {
+      "--trace", "--cluster", "--policy", "--policies", "--load", "--seed", "--seeds"};
+  for (const CLI::Option* const option : verb.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || option->get_group() == kOutput) continue;
+    if (std::ranges::find(kApart, name) != kApart.end()) continue;
+    std::string values;
+    for (const std::string& value : option->results()) {
+      values += (values.empty() ? "" : ",") + value;
+    }
+    arguments.given.emplace_back(name, std::move(values));
+  }
 }
 
 void check_replay_is_named(const ReplayArguments& arguments) {
@@ -103,44 +247,104 @@ void check_replay_is_named(const ReplayArguments& arguments) {
   if (arguments.cluster.empty()) throw CLI::RequiredError("--cluster");
 }
 
-Expected<Replay> read_replay(const ReplayArguments& arguments) {
-  const auto estimates = sim::parse_estimates(arguments.estimates);
-  if (!estimates) return std::unexpected(estimates.error());
+Expected<std::vector<std::uint64_t>> seeds_of(const ReplayArguments& arguments) {
+  const std::string& text = arguments.seeds;
+  if (text.empty()) return std::vector{arguments.seed};
+  const auto refuse = [&] {
+    return fail(ErrorCode::InvalidArgument,
+                "--seeds: '" + text + "' is neither a number from 1 to " +
+                    std::to_string(kMostSeeds) + " nor a list of as many different seeds");
+  };
+  std::vector<std::uint64_t> numbers;
+  for (std::string_view rest = text;;) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    std::uint64_t number = 0;
+    const auto read = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (read.ec != std::errc() || read.ptr != part.data() + part.size()) return refuse();
+    numbers.push_back(number);
+    if (part.size() == rest.size()) break;
+    rest.remove_prefix(part.size() + 1);
+  }
+  if (numbers.size() == 1) {  // how many
+    const std::uint64_t count = numbers.front();
+    if (count < 1 || count > kMostSeeds || arguments.seed > kMostSeed - count) return refuse();
+    numbers.resize(count);
+    for (std::uint64_t i = 0; i < count; ++i) numbers[i] = arguments.seed + i;
+  }
+  const bool is_set = std::set(numbers.begin(), numbers.end()).size() == numbers.size();
+  if (!is_set || numbers.size() > kMostSeeds) return refuse();
+  return numbers;
+}
+
+Expected<Inputs> read_inputs(const ReplayArguments& arguments) {
+  Inputs inputs;
+  if (is_file(arguments.estimates)) {
+    auto times = job_times(arguments.estimates);
+    if (!times) return std::unexpected(times.error());
+    inputs.told.by_job = std::move(*times);
+  } else {
+    const auto estimates = sim::parse_estimates(arguments.estimates);
+    if (!estimates) return std::unexpected(estimates.error());
+    inputs.estimates = *estimates;
+  }
   const auto mode = admission_of(arguments.admission);
   if (!mode) return std::unexpected(mode.error());
-  auto input = read_trace(arguments.trace, arguments.how, arguments.seed);
+  inputs.admission = *mode;
+  auto limits = limits_of(arguments.limits);
+  if (!limits) return std::unexpected(limits.error());
+  inputs.limits = std::move(*limits);
+  const auto window = window_of(arguments.measure);
+  if (!window) return std::unexpected(window.error());
+  inputs.measured = *window;
+  auto input = read_trace_file(arguments.trace, arguments.how);
   if (!input) return std::unexpected(input.error());
+  inputs.trace = std::move(input->trace);
   auto cluster = read_cluster(arguments.cluster);
   if (!cluster) return std::unexpected(cluster.error());
-  if (auto done = trace::accept_types(input->trace, *cluster); !done) {
+  inputs.cluster = std::move(*cluster);
+  if (auto done = trace::accept_types(inputs.trace, inputs.cluster); !done) {
     return std::unexpected(done.error());
   }
   auto service = service_of(arguments.service);
   if (!service) return std::unexpected(service.error());
-  auto weights = weights_of(arguments.weights, input->trace);
+  inputs.service = std::move(*service);
+  auto weights = weights_of(arguments.weights, inputs.trace);
   if (!weights) return std::unexpected(weights.error());
-  sim::apply_load(input->trace, arguments.load);
-  sim::apply_estimates(input->trace, *estimates, arguments.seed);
-  sim::Options options{.settings = {.admission = {.mode = *mode}},
-                       .weights = std::move(*weights),
-                       .told = estimates->kind == sim::Estimates::Kind::Learned
-                                   ? sim::Told::Learned
-                                   : sim::Told::AsStated,
-                       .seed = arguments.seed};
-  if (auto done = read_machine(arguments.machine, input->trace, options); !done) {
+  inputs.weights = std::move(*weights);
+  give_times(inputs);
+  return inputs;
+}
+
+Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std::uint64_t seed) {
+  if (auto done = draw_vram(inputs.trace, arguments.how, seed); !done) {
     return std::unexpected(done.error());
   }
-  const std::size_t kept_off = trace::keep_off_types(input->trace, *cluster, options.rates.speeds);
-  if (kept_off > 0) {
+  sim::apply_load(inputs.trace, arguments.load);
+  const auto measured = measured_of(inputs, arguments);
+  if (!measured) return std::unexpected(measured.error());
+  if (!inputs.told.by_job) sim::apply_estimates(inputs.trace, inputs.estimates, seed);
+  sim::Options options{.settings = {.admission = {.mode = inputs.admission}},
+                       .weights = std::move(inputs.weights),
+                       .told = inputs.estimates.kind == sim::Estimates::Kind::Learned
+                                   ? sim::Told::Learned
+                                   : sim::Told::AsStated,
+                       .seed = seed,
+                       .measured = *measured};
+  if (auto done = read_machine(arguments.machine, inputs.trace, options); !done) {
+    return std::unexpected(done.error());
+  }
+  const std::size_t kept_off =
+      trace::keep_off_types(inputs.trace, inputs.cluster, options.rates.speeds);
+  if (kept_off > 0 && seed == seeds_of(arguments)->front()) {
     std::fprintf(stderr, "berth: %zu jobs keep off types of GPU on which their throughput is 0\n",
                  kept_off);
   }
-  if (auto done = sim::check_types(options.power, *cluster); !done) {
+  if (auto done = sim::check_types(options.power, inputs.cluster); !done) {
     return std::unexpected(done.error());
   }
-  return Replay{.trace = std::move(input->trace),
-                .cluster = std::move(*cluster),
-                .service = std::move(*service),
+  return Replay{.trace = std::move(inputs.trace),
+                .cluster = std::move(inputs.cluster),
+                .service = std::move(inputs.service),
                 .options = std::move(options)};
 }
 
@@ -148,8 +352,9 @@ Expected<Way> way_named(const std::string& word, const ReplayArguments& argument
   const std::size_t at = word.find('@');
   Way way{.word = word, .policy = word.substr(0, at), .place = arguments.place};
   if (at != std::string::npos) way.place = word.substr(at + 1);
-  const auto made = make_policy(way.policy, way.place);
-  if (!made) return std::unexpected(made.error());
+  if (const auto done = check_place(way.policy, way.place); !done) {
+    return std::unexpected(done.error());
+  }
   if (arguments.service.empty() && way.policy.ends_with("gittins")) {  // would be another policy
     return fail(ErrorCode::InvalidArgument,
                 "policy " + way.policy + " learns from past jobs: give it --service FILE");
@@ -162,7 +367,7 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
   const auto make = [&] { return make_policy(way.policy, way.place, {.service = replay.service}); };
   auto made = make();
   if (!made) return std::unexpected(made.error());
-  const auto placer = (*placer_for(way.policy, way.place))->make();  // to explain waits with
+  const auto placer = placer_of(way);
   sim::Options all = replay.options;
   all.record = options.record;
   all.explain_waits = options.record || arguments.waits;
@@ -174,9 +379,17 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
   return sim::simulate(replay.trace, replay.cluster, std::move(*made), all);
 }
 
-sim::RunNames names_of(const ReplayArguments& arguments, const Way& way) {
-  return {arguments.trace, arguments.cluster, way.policy,
-          std::string((*placer_for(way.policy, way.place))->name), way.word};
+sim::RunNames names_of(const ReplayArguments& arguments, const Way& way, std::uint64_t seed) {
+  return {.trace = arguments.trace,
+          .cluster = arguments.cluster,
+          .policy = way.policy,
+          .place = std::string(place_name(way.policy, way.place)),
+          .label = way.word,
+          .how = {.version = BERTH_VERSION,
+                  .trace_sha256 = "",
+                  .load = arguments.load,
+                  .seed = seed,
+                  .options = arguments.given}};
 }
 
 }  // namespace berth::cli

@@ -2,13 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/machine_options.hpp"
 #include "cli/trace_input.hpp"
 #include "core/cluster.hpp"
 #include "core/error.hpp"
+#include "sim/estimates.hpp"
+#include "sim/given_times.hpp"
 #include "sim/report.hpp"
 #include "sim/simulator.hpp"
 #include "trace/trace.hpp"
@@ -29,11 +34,19 @@ struct ReplayArguments {
   std::string weights;
   std::string admission = "guarantee";
   std::string estimates = "exact";
+  std::string limits;
   double load = 1;
   std::uint64_t seed = 0;
+  std::string seeds;    ///< A number of them, or a list; "": `seed` alone.
+  std::string measure;  ///< FROM:TO; "": everything.
+  std::vector<std::string> by;
   MachineArguments machine;
   bool waits = false;
   std::size_t predictions = 0;
+  bool json = false;
+  /// Options as they were given, beside those that have members of their own in a summary and those
+  /// that only say where results go. Filled by note_given().
+  std::vector<std::pair<std::string, std::string>> given;
 };
 
 /// The two that say what is replayed, for `excludes`.
@@ -43,6 +56,10 @@ struct ReplayOptions {
 };
 
 ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments);
+/// An option that says where results go: it changes none of them.
+CLI::Option* add_output(CLI::App& verb, const std::string& name, std::string& path,
+                        const std::string& help);
+void note_given(const CLI::App& verb, ReplayArguments& arguments);
 
 /// Errors: CLI::RequiredError, thrown as the parser's own, without --trace or --cluster.
 void check_replay_is_named(const ReplayArguments& arguments);
@@ -51,14 +68,41 @@ void check_replay_is_named(const ReplayArguments& arguments);
 struct Way {
   std::string word;  ///< As it was asked for.
   std::string policy;
-  std::string place;  ///< As in ReplayArguments.
+  std::string place;  ///< As in ReplayArguments; "" where the policy has one of its own.
 };
 
 /// `POLICY`, with the placement of `arguments`, or `POLICY@PLACE`. Errors: NotFound with the known
-/// names; InvalidArgument for a policy that learns from past jobs if there are none.
+/// names; InvalidArgument for a policy that learns from past jobs if there are none, and for a
+/// placement that the policy would ignore.
 Expected<Way> way_named(const std::string& word, const ReplayArguments& arguments);
 
-/// What the arguments name, read.
+/// `--seeds`, or the one of `--seed`. Errors: InvalidArgument.
+Expected<std::vector<std::uint64_t>> seeds_of(const ReplayArguments& arguments);
+
+/// What the arguments name, read once for all seeds.
+struct Inputs {
+  /// Given times; of limits instead a factor of the run time in thousandths, if it is above 0.
+  struct Times {
+    std::optional<sim::JobTimes> by_job;
+    std::int64_t factor = 0;
+  };
+
+  trace::Trace trace;
+  Cluster cluster;
+  std::vector<std::int64_t> service;
+  std::map<UserId, std::int64_t> weights;
+  AdmissionMode admission = AdmissionMode::Guarantee;
+  sim::Estimates estimates;
+  Times told;  ///< Estimates by job, instead.
+  Times limits;
+  std::optional<std::pair<Duration, Duration>> measured;  ///< From the first submission on.
+};
+
+/// Says on standard error what may be a slip. Errors: of reading each file, naming it;
+/// InvalidArgument for a word that is none of the known.
+Expected<Inputs> read_inputs(const ReplayArguments& arguments);
+
+/// A trace as a run replays it.
 struct Replay {
   trace::Trace trace;
   Cluster cluster;
@@ -66,8 +110,8 @@ struct Replay {
   sim::Options options;  ///< All that does not differ from run to run.
 };
 
-/// Errors: of reading each file, naming it; InvalidArgument for a word that is none of the known.
-Expected<Replay> read_replay(const ReplayArguments& arguments);
+/// With what this seed draws. Errors: as read_inputs(), of the machine's options.
+Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std::uint64_t seed);
 
 /// Runs it one way; of `options` only what to record and whom to tell counts. Errors: those of
 /// sim::simulate().
@@ -75,6 +119,6 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
                                  const Way& way, const sim::Options& options);
 
 /// What a run is called: with the placement that it has in the end.
-sim::RunNames names_of(const ReplayArguments& arguments, const Way& way);
+sim::RunNames names_of(const ReplayArguments& arguments, const Way& way, std::uint64_t seed);
 
 }  // namespace berth::cli

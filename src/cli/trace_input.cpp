@@ -149,16 +149,29 @@ void add_trace_options(CLI::App& verb, TraceArguments& arguments) {
                   "The GPU type in the profiles; v100 for gavel, aws (T4) for sia.");
 }
 
-Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& arguments,
-                                std::uint64_t seed) {
+Expected<TraceInput> read_trace_file(const std::string& path, const TraceArguments& arguments) {
   auto input = read_jobs(path, arguments);
   if (!input) return input;
   if (auto any = check_has_jobs(path, input->trace); !any) return std::unexpected(any.error());
   tell_what_is_missing(path, input->trace);
-  if (arguments.vram_model.empty()) return input;
+  return input;
+}
+
+Expected<void> draw_vram(trace::Trace& trace, const TraceArguments& arguments, std::uint64_t seed) {
+  if (arguments.vram_model.empty()) return {};
   const auto model = vram_model_of(arguments.vram_model);
   if (!model) return std::unexpected(model.error());
-  trace::draw_vram(input->trace, *model, seed);
+  trace::draw_vram(trace, *model, seed);
+  return {};
+}
+
+Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& arguments,
+                                std::uint64_t seed) {
+  auto input = read_trace_file(path, arguments);
+  if (!input) return input;
+  if (auto done = draw_vram(input->trace, arguments, seed); !done) {
+    return std::unexpected(done.error());
+  }
   return input;
 }
 

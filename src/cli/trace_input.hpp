@@ -32,8 +32,14 @@ struct TraceInput {
   std::string format;
 };
 
-/// Says on standard error which bad rows were skipped. `seed` is for what is drawn. Errors: of
-/// reading each file, naming it; BadData for a trace without jobs.
+/// Says on standard error which bad rows were skipped; nothing is drawn. Errors: of reading each
+/// file, naming it; BadData for a trace without jobs.
+Expected<TraceInput> read_trace_file(const std::string& path, const TraceArguments& arguments);
+
+/// Gives memory to jobs that state none, if there is a model of it. Errors: of reading that.
+Expected<void> draw_vram(trace::Trace& trace, const TraceArguments& arguments, std::uint64_t seed);
+
+/// Both, with `seed` for what is drawn.
 Expected<TraceInput> read_trace(const std::string& path, const TraceArguments& arguments,
                                 std::uint64_t seed);
 

@@ -51,8 +51,8 @@ std::span<const PlacerEntry> placers();
 /// with. Errors: NotFound with the known names for a policy or placement nobody registered.
 Expected<const PlacerEntry*> placer_for(std::string_view policy, std::string_view place);
 
-/// What a run of this policy is placed by: its own placement, else `place`, else the one it is meant
-/// to go with.
+/// What a run of this policy is placed by: its own placement, else `place`, else the one it is
+/// meant to go with.
 std::string_view place_name(std::string_view policy, std::string_view place);
 
 /// Errors: those of placer_for(); InvalidArgument if the policy has a placement of its own and

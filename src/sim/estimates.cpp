@@ -60,7 +60,7 @@ Expected<Estimates> parse_estimates(std::string_view text) {
   }
   return fail(ErrorCode::InvalidArgument,
               "--estimates: '" + std::string(text) +
-                  "' is not exact, none, learned, helios, or +-N% with N from 0 to " +
+                  "' is not exact, none, learned, helios, a file, or +-N% with N from 0 to " +
                   std::to_string(kMostPercent));
 }
 
@@ -95,7 +95,9 @@ void apply_load(trace::Trace& trace, double load) {
   const Instant first = trace.jobs.front().submit;
   for (trace::TraceJob& job : trace.jobs) {
     const auto after = static_cast<double>(micros(job.submit - first));
-    job.submit = first + Duration(std::llround(after / load));
+    const Instant submit = first + Duration(std::llround(after / load));
+    if (job.spec.deadline != kNever) job.spec.deadline += submit - job.submit;
+    job.submit = submit;
   }
 }
 

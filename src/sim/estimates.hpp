@@ -57,7 +57,8 @@ class Learner {
   RunHistory history_;
 };
 
-/// Submissions `load` times as close together, from the first one on. Requires: load > 0.
+/// Submissions `load` times as close together, from the first one on; each job has as long until
+/// its deadline as before. Requires: load > 0.
 void apply_load(trace::Trace& trace, double load);
 
 }  // namespace berth::sim

@@ -8,16 +8,21 @@ namespace berth::sim {
 
 namespace {
 
-/// Jain's index of means: 1 / n for one user who has it all, 1 when all are alike.
-double fairness_of(const std::map<UserId, std::pair<double, std::size_t>>& sums) {
+/// Jain's index of means: 1 / n for one user who has it all, 1 when all are alike. Jobs of nobody
+/// count for nothing.
+std::optional<double> fairness_of(const std::map<UserId, std::pair<double, std::size_t>>& sums) {
   double sum = 0;
   double squares = 0;
+  std::size_t users = 0;
   for (const auto& [user, entry] : sums) {
+    if (user == UserId(0)) continue;
+    ++users;
     const double mean = entry.first / static_cast<double>(entry.second);
     sum += mean;
     squares += mean * mean;
   }
-  return squares > 0 ? sum * sum / (static_cast<double>(sums.size()) * squares) : 1;
+  if (users < 2) return std::nullopt;
+  return squares > 0 ? sum * sum / (static_cast<double>(users) * squares) : 1;
 }
 
 /// Counts one more job.
@@ -41,6 +46,44 @@ EstimateFigures shares_of(EstimateFigures counts, std::size_t jobs) {
   return counts;
 }
 
+double gpus_asked(const trace::TraceJob& job) {
+  return static_cast<double>(job.spec.request.gpu.count.raw());
+}
+
+double share_of_all(double amount, double of) { return of > 0 ? amount / of : 0; }
+
+/// Of all jobs, also where only some are measured: what the cluster got done in that time.
+std::optional<WhileArriving> while_arriving(const trace::Trace& trace, const Cluster& cluster,
+                                            const Result& result) {
+  const double time = result.arriving.seconds;
+  if (time <= 0) return std::nullopt;
+  double jobs = 0;
+  double work = 0;
+  for (const JobResult& job : result.jobs) {
+    if (job.end == kNever || !result.arrivals.has(job.end)) continue;
+    ++jobs;
+    work += gpus_asked(trace.jobs[job.job]) * in_seconds(trace.jobs[job.job].duration);
+  }
+  const double capacity = static_cast<double>(cluster.gpu_count().raw()) * time;
+  return WhileArriving{.seconds = time,
+                       .jobs_per_hour = jobs / time * 3600,
+                       .work_per_hour = work / time,
+                       .allocated = share_of_all(result.arriving.allocated, capacity),
+                       .in_use = share_of_all(result.arriving.busy, capacity)};
+}
+
+/// Counts one more job with a deadline.
+void note(DeadlineFigures& figures, Instant deadline, Instant end) {
+  ++figures.jobs;
+  if (end == kNever) return;
+  if (end <= deadline) {
+    ++figures.met;
+  } else {
+    ++figures.late;
+    figures.lateness += in_seconds(end - deadline);
+  }
+}
+
 }  // namespace
 
 Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result& result) {
@@ -50,6 +93,7 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   std::vector<double> slowdowns;
   std::vector<double> over_alone;
   std::map<UserId, std::pair<double, std::size_t>> by_user;
+  DeadlineFigures deadlines;
   if (result.is_modelled) metrics.machine = machine_figures(trace, result);
   if (result.waits && !trace.jobs.empty()) {
     metrics.waits = wait_figures(*result.waits, trace.jobs.size());
@@ -60,14 +104,17 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   }
   Instant first = kNever;
   Instant last = kStart;
-  double gpu_seconds = 0;
   double work = 0;
   for (const JobResult& job : result.jobs) {
     const trace::TraceJob& asked = trace.jobs[job.job];
+    if (result.measured && !result.measured->has(asked.submit)) continue;
+    ++metrics.submitted;
     metrics.preemptions += job.preemptions;
     metrics.ooms += job.memory.total();
     if (!job.refused.empty()) ++metrics.rejected;
     if (job.timed_out) ++metrics.timed_out;
+    if (job.memory.failed) ++metrics.out_of_memory;
+    if (asked.spec.deadline != kNever) note(deadlines, asked.spec.deadline, job.end);
     if (job.end == kNever) continue;
     ++metrics.jobs;
     first = std::min(first, asked.submit);
@@ -82,10 +129,15 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
     auto& [sum, count] = by_user[asked.spec.user];
     sum += slowdowns.back();
     ++count;
-    const auto gpus = static_cast<double>(asked.spec.request.gpu.count.raw());
-    gpu_seconds += gpus * in_seconds(job.spent.ran);
-    work += gpus * in_seconds(asked.duration);
+    work += gpus_asked(asked) * in_seconds(asked.duration);
   }
+  if (deadlines.late > 0) deadlines.lateness /= static_cast<double>(deadlines.late);
+  if (deadlines.jobs > 0) metrics.deadlines = deadlines;
+  const double capacity = static_cast<double>(cluster.gpu_count().raw()) * result.use.seconds;
+  metrics.allocated = share_of_all(result.use.allocated, capacity);
+  metrics.in_use = share_of_all(result.use.busy, capacity);
+  metrics.tenants = share_of_all(result.use.tenancy, result.use.busy);
+  metrics.arriving = while_arriving(trace, cluster, result);
   if (metrics.jobs == 0) return metrics;
   metrics.jct = spread_of(std::move(jcts));
   metrics.wait = spread_of(std::move(waits));
@@ -98,8 +150,6 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
     metrics.jobs_per_hour = static_cast<double>(metrics.jobs) / metrics.makespan * 3600;
     metrics.work_per_hour = work / metrics.makespan;
   }
-  const double capacity = static_cast<double>(cluster.gpu_count().raw()) * metrics.makespan;
-  metrics.allocated = capacity > 0 ? gpu_seconds / capacity : 0;
   return metrics;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "core/ids.hpp"
 #include "core/settings.hpp"
@@ -17,6 +18,7 @@
 #include "sim/prices.hpp"
 #include "sim/programs.hpp"
 #include "sim/rates.hpp"
+#include "sim/window.hpp"
 
 namespace berth::sim {
 
@@ -43,6 +45,7 @@ struct Options {
   Programs programs = Programs::None;
   Duration report_every = kForever;  ///< Work between a job's reports of its progress.
   bool dependencies = false;         ///< Jobs wait for those they come after (TraceJob::after).
+  std::optional<Window> measured;    ///< Jobs that arrive then count in figures; none: all do.
   bool record = false;               ///< Keep every stretch, for timelines and reports.
   bool explain_waits = false;        ///< Find out why jobs wait.
   const Placer* placer = nullptr;    ///< For that: how the policy places, if that is known,

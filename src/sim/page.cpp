@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "sim/chart.hpp"
+#include "sim/figures.hpp"
 #include "sim/series.hpp"
 #include "sim/trade_offs.hpp"
 
@@ -14,12 +16,14 @@ namespace {
 
 constexpr std::size_t kMostLanes = 128;
 constexpr std::size_t kMostBoxes = 4000;
+constexpr std::size_t kMostGroups = 30;
 
 constexpr const char* kStyle = R"(<style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 1180px; color: #222; }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 14px; }
 th, td { padding: .25rem .45rem; text-align: right; border-bottom: 1px solid #e4e4e4; }
 th:first-child, td:first-child { text-align: left; white-space: nowrap; }
+p.how { color: #666; font-size: 13px; overflow-wrap: anywhere; }
 td.best { font-weight: 600; color: #2a7a3b; }
 svg { width: 560px; max-width: 100%; margin: 0 12px 18px 0; vertical-align: top; }
 svg.wide { width: 1150px; }
@@ -36,6 +40,13 @@ std::string number(double value, int digits) {
   return text;
 }
 
+/// As few digits as tell it from its neighbours in print.
+std::string shortest(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
 std::string cells(const std::vector<std::string>& words, const char* kind) {
   std::string row = "<tr>";
   for (const std::string& word : words) {
@@ -46,35 +57,66 @@ std::string cells(const std::vector<std::string>& words, const char* kind) {
 
 struct Column {
   const char* head;
-  double (*value)(const Metrics& metrics);
+  std::optional<double> (*value)(const Metrics& metrics);
   int digits;
   enum { Less, More } better = Less;
 };
 
 double in_hours(double seconds) { return seconds / 3600; }
 
-constexpr Column kColumns[] = {
-    {"mean JCT, h", [](const Metrics& m) { return in_hours(m.jct.mean); }, 2},
-    {"median", [](const Metrics& m) { return in_hours(m.jct.median); }, 2},
-    {"p95", [](const Metrics& m) { return in_hours(m.jct.p95); }, 2},
-    {"mean wait, h", [](const Metrics& m) { return in_hours(m.wait.mean); }, 2},
-    {"p95", [](const Metrics& m) { return in_hours(m.wait.p95); }, 2},
-    {"slowdown", [](const Metrics& m) { return m.slowdown.mean; }, 1},
-    {"fairness", [](const Metrics& m) { return m.fairness; }, 3, Column::More},
-    {"makespan, h", [](const Metrics& m) { return in_hours(m.makespan); }, 1},
-    {"jobs / h", [](const Metrics& m) { return m.jobs_per_hour; }, 2, Column::More},
-    {"allocated, %", [](const Metrics& m) { return 100 * m.allocated; }, 1, Column::More},
-    {"preemptions", [](const Metrics& m) { return static_cast<double>(m.preemptions); }, 0}};
+using Value = std::optional<double>;
+using M = const Metrics&;
 
-/// The best figure of each column, as it is written: who differs only in what is not shown is as
-/// good.
+constexpr Column kColumns[] = {
+    {"mean JCT, h", [](M m) -> Value { return in_hours(m.jct.mean); }, 2},
+    {"median", [](M m) -> Value { return in_hours(m.jct.median); }, 2},
+    {"p95", [](M m) -> Value { return in_hours(m.jct.p95); }, 2},
+    {"mean wait, h", [](M m) -> Value { return in_hours(m.wait.mean); }, 2},
+    {"p95", [](M m) -> Value { return in_hours(m.wait.p95); }, 2},
+    {"slowdown", [](M m) -> Value { return m.slowdown.mean; }, 1},
+    {"fairness", [](M m) -> Value { return m.fairness; }, 3, Column::More},
+    {"makespan, h", [](M m) -> Value { return in_hours(m.makespan); }, 1},
+    {"jobs / h", [](M m) -> Value { return m.jobs_per_hour; }, 2, Column::More},
+    {"allocated, %", [](M m) -> Value { return 100 * m.allocated; }, 1, Column::More},
+    {"allocated while jobs arrive, %",
+     [](M m) { return m.arriving ? Value(100 * m.arriving->allocated) : Value(); }, 1,
+     Column::More},
+    {"preemptions", [](M m) -> Value { return static_cast<double>(m.preemptions); }, 0}};
+
+std::string number(const Value& value, int digits) { return value ? number(*value, digits) : "-"; }
+
+/// A run that did not end as many jobs as others leaves out the hardest: it is best in nothing.
+std::size_t most_ended(std::span<const PageRun> runs) {
+  std::size_t most = 0;
+  for (const PageRun& run : runs) most = std::max(most, run.metrics.jobs);
+  return most;
+}
+
+/// The best figure of each column, as it is written, of the runs that ended the most jobs: who
+/// differs only in what is not shown is as good.
 std::string best_of(const Column& column, std::span<const PageRun> runs) {
-  double best = column.value(runs.front().metrics);
+  Value best;
   for (const PageRun& run : runs) {
-    const double value = column.value(run.metrics);
-    if (column.better == Column::More ? value > best : value < best) best = value;
+    const Value value = column.value(run.metrics);
+    if (!value || run.metrics.jobs < most_ended(runs)) continue;
+    const bool is_better =
+        !best || (column.better == Column::More ? *value > *best : *value < *best);
+    if (is_better) best = value;
   }
   return number(best, column.digits);
+}
+
+/// Who is not compared, and why.
+std::string left_out(std::span<const PageRun> runs) {
+  std::string html;
+  for (const PageRun& run : runs) {
+    if (run.metrics.jobs == most_ended(runs)) continue;
+    html += (html.empty() ? "<p>Figures are of the jobs that ended. Not marked, with fewer of "
+                            "them than others: "
+                          : "; ") +
+            escaped(run.names.label) + " (" + std::to_string(run.metrics.jobs) + ")";
+  }
+  return html.empty() ? "" : html + ".</p>\n";
 }
 
 bool is_one_place(std::span<const PageRun> runs) {
@@ -86,7 +128,7 @@ std::string table_of(std::span<const PageRun> runs) {
   const bool is_one = is_one_place(runs);
   std::vector<std::string> heads = {"policy"};
   if (!is_one) heads.emplace_back("placement");
-  heads.emplace_back("jobs");
+  for (const char* const count : {"ended", "rejected", "failed"}) heads.emplace_back(count);
   std::vector<std::string> best;
   for (const Column& column : kColumns) {
     heads.emplace_back(column.head);
@@ -96,12 +138,91 @@ std::string table_of(std::span<const PageRun> runs) {
   for (const PageRun& run : runs) {
     html += "<tr><td>" + escaped(run.names.label) + "</td>";
     if (!is_one) html += "<td>" + escaped(run.names.place) + "</td>";
-    html += "<td>" + std::to_string(run.metrics.jobs) + "</td>";
+    for (const std::size_t count : {run.metrics.jobs, run.metrics.rejected, run.metrics.failed()}) {
+      html += "<td>" + std::to_string(count) + "</td>";
+    }
+    const bool is_whole = run.metrics.jobs == most_ended(runs);
     for (std::size_t i = 0; i < std::size(kColumns); ++i) {
       const std::string text = number(kColumns[i].value(run.metrics), kColumns[i].digits);
-      html += (text == best[i] ? "<td class=\"best\">" : "<td>") + text + "</td>";
+      html += (is_whole && text != "-" && text == best[i] ? "<td class=\"best\">" : "<td>") + text +
+              "</td>";
     }
     html += "</tr>\n";
+  }
+  return html + "</table>\n" + left_out(runs);
+}
+
+/// How each run's figures vary with what the seed draws.
+std::string seeds_of(std::span<const PageRun> runs) {
+  const std::size_t seeds = runs.front().seeds.size();
+  if (seeds < 2) return "";
+  std::string html =
+      "<h2>Over " + std::to_string(seeds) +
+      " seeds</h2>\n<p>Means with 95 % confidence intervals by Student's t; "
+      "everything else on this page is of the first seed. Times are in seconds; * is "
+      "while jobs arrive.</p>\n<table>\n";
+  std::vector<Metrics> all;
+  for (const PageRun& run : runs) all.insert(all.end(), run.seeds.begin(), run.seeds.end());
+  const std::vector<Figure> shown = figures_of(all);
+  std::vector<std::string> heads = {"policy"};
+  for (const Figure& figure : shown) heads.emplace_back(figure.head);
+  html += cells(heads, "th");
+  for (const PageRun& run : runs) {
+    std::vector<std::string> row = {run.names.label};
+    for (const Figure& figure : shown) {
+      row.push_back(to_text(figure, interval_of(figure, run.seeds)));
+    }
+    html += cells(row, "td");
+  }
+  return html + "</table>\n";
+}
+
+std::string group_table(const char* head, const std::vector<GroupFigures>& groups) {
+  if (groups.empty()) return "";
+  std::string html = "<table>\n" + cells({head, "jobs", "ended", "rejected", "mean JCT, h", "p95",
+                                          "mean wait, h", "p95", "slowdown", "GPU-hours"},
+                                         "th");
+  for (std::size_t i = 0; i < std::min(kMostGroups, groups.size()); ++i) {
+    const GroupFigures& group = groups[i];
+    html += cells({group.name, std::to_string(group.submitted), std::to_string(group.jobs),
+                   std::to_string(group.rejected), number(in_hours(group.jct.mean), 2),
+                   number(in_hours(group.jct.p95), 2), number(in_hours(group.wait.mean), 2),
+                   number(in_hours(group.wait.p95), 2), number(group.slowdown, 1),
+                   number(group.gpu_hours, 0)},
+                  "td");
+  }
+  html += "</table>\n";
+  if (groups.size() <= kMostGroups) return html;
+  return html + "<p>And " + std::to_string(groups.size() - kMostGroups) + " more.</p>\n";
+}
+
+/// Folded away: there may be many runs.
+std::string groups_of(const std::string& label, const Groups& groups) {
+  const std::string tables =
+      group_table("user", groups.users) + group_table("GPUs asked", groups.sizes);
+  if (tables.empty()) return "";
+  return "<details open><summary>" + escaped(label) + "</summary>\n" + tables + "</details>\n";
+}
+
+/// Which run it was, in words to ask for it again with.
+std::string provenance(const RunNames& names) {
+  std::string text = "berth " + names.how.version + ", seed " + std::to_string(names.how.seed) +
+                     ", load " + shortest(names.how.load);
+  for (const auto& [option, value] : names.how.options) text += ", " + option + " " + value;
+  if (!names.how.trace_sha256.empty()) text += "; trace's SHA-256 " + names.how.trace_sha256;
+  return "<p class=\"how\">" + escaped(text) + ".</p>\n";
+}
+
+std::string deadlines_of(std::span<const PageRun> runs) {
+  if (!runs.front().metrics.deadlines) return "";
+  std::string html = "<h2>Deadlines</h2>\n<table>\n" +
+                     cells({"policy", "jobs", "met", "%", "late", "mean lateness, h"}, "th");
+  for (const PageRun& run : runs) {
+    const DeadlineFigures& d = *run.metrics.deadlines;
+    const double met = 100 * static_cast<double>(d.met) / static_cast<double>(d.jobs);
+    html += cells({run.names.label, std::to_string(d.jobs), std::to_string(d.met), number(met, 1),
+                   std::to_string(d.late), number(in_hours(d.lateness), 2)},
+                  "td");
   }
   return html + "</table>\n";
 }
@@ -232,12 +353,15 @@ std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<co
       std::to_string(trace.jobs.size()) + " jobs, on " + escaped(names.cluster) + " (" +
       std::to_string(cluster.gpus().size()) + " GPUs)" +
       (is_one_place(runs) ? ", placement " + escaped(names.place) : "") + ".</p>\n";
-  html += table_of(runs) + "<h2>Distributions</h2>\n" + distributions(trace, runs);
-  html += waits_of(runs) + predictions_of(runs);
+  html += provenance(names) + table_of(runs) + seeds_of(runs) + "<h2>Distributions</h2>\n" +
+          distributions(trace, runs);
+  html += waits_of(runs) + deadlines_of(runs) + predictions_of(runs);
   html += "<h2>Over time</h2>\n" + over_time(trace, cluster, runs);
   if (runs.size() > 1) html += trade_offs(cluster, runs);
   const PageRun& one = runs.front();
-  html += "<h2>Users</h2>\n" + bar_chart("GPU-hours by user", shares_by_user(trace, one.result));
+  html += "<h2>Users and sizes</h2>\n";
+  html += bar_chart("GPU-hours by user", shares_by_user(trace, one.result));
+  for (const PageRun& run : runs) html += groups_of(run.names.label, run.groups);
   if (runs.size() == 1) html += "<h2>GPUs</h2>\n" + where(trace, cluster, one.result);
   return html + "</body>\n</html>\n";
 }

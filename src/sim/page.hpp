@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/cluster.hpp"
 #include "sim/metrics.hpp"
@@ -17,11 +18,14 @@ struct PageRun {
   RunNames names;
   Metrics metrics;
   Result result;  ///< With its stretches.
+  Groups groups = {};
+  /// Of every seed; the first is this one.
+  std::vector<Metrics> seeds = {};
 };
 
-/// Table, distributions of completion time and wait, GPUs, memory and queue over time, GPU-hours by
-/// user; what ran where if there is one run of at most 128 GPUs and 4,000 stretches; trade-offs if
-/// there are several runs. Requires: all runs are of this trace on this cluster.
+/// What was run and how, figures, distributions, waits, use over time, users and sizes; for one run
+/// what ran where, if that is 128 GPUs and 4,000 stretches at most, for several their trade-offs.
+/// Requires: all runs are of this trace on this cluster.
 std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<const PageRun> runs);
 
 }  // namespace berth::sim

@@ -19,7 +19,7 @@ std::optional<Watts> watts(std::string_view text) {
   if (colon == std::string_view::npos) return std::nullopt;
   const auto idle = number_up_to(text.substr(0, colon), kMostWatts);
   const auto busy = number_up_to(text.substr(colon + 1), kMostWatts);
-  if (!idle || !busy) return std::nullopt;
+  if (!idle || !busy || *idle > *busy) return std::nullopt;
   return Watts{*idle, *busy};
 }
 
@@ -40,7 +40,8 @@ Expected<Power> parse_power(std::string_view text) {
   if (power) return std::move(*power);
   return fail(ErrorCode::InvalidArgument,
               "--power: '" + std::string(text) +
-                  "' is not IDLE:BUSY in watts up to 100000, or TYPE=IDLE:BUSY with commas");
+                  "' is not IDLE:BUSY in watts up to 100000, busy at least as many as idle, or "
+                  "TYPE=IDLE:BUSY with commas");
 }
 
 Expected<void> check_types(const Power& power, const Cluster& cluster) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/text.hpp"
+#include "trace/rows.hpp"
 
 namespace berth::sim {
 
@@ -53,6 +54,43 @@ std::string row(const trace::TraceJob& asked, const JobResult& job) {
   return text;
 }
 
+std::string_view outcome_of(const JobResult& job) {
+  if (!job.refused.empty()) return "rejected";
+  if (job.timed_out) return "timeout";
+  return job.memory.failed ? "oom" : "done";
+}
+
+/// `n0:0-3 n1:0`, the host alone without GPUs; "" for a job that never started.
+std::string placement_of(const Cluster& cluster, const JobResult& job) {
+  if (job.start == kNever) return "";
+  if (job.gpus.empty()) return trace::plain(cluster.node(job.host).name);
+  std::string text;
+  for (std::size_t i = 0; i < job.gpus.size();) {
+    const NodeSpec& node = cluster.node(cluster.node_of(job.gpus[i]));
+    text += (text.empty() ? "" : " ") + trace::plain(node.name);
+    for (const char* before = ":"; i < job.gpus.size() && job.gpus[i] < node.end_gpu();
+         before = "+") {
+      const std::uint32_t first = job.gpus[i].value();
+      std::uint32_t last = first;
+      while (++i < job.gpus.size() && job.gpus[i] == GpuId(last + 1) &&
+             job.gpus[i] < node.end_gpu()) {
+        ++last;
+      }
+      const std::uint32_t base = node.first_gpu.value();
+      text += before + std::to_string(first - base);
+      if (last > first) text += "-" + std::to_string(last - base);
+    }
+  }
+  return text;
+}
+
+std::string later_columns(const trace::TraceJob& asked, const Cluster& cluster,
+                          const JobResult& job) {
+  return "," + trace::plain(asked.user) + "," + std::string(outcome_of(job)) + "," +
+         (job.start == kNever ? "" : seconds_text(job.spent.ran)) + "," +
+         placement_of(cluster, job);
+}
+
 nlohmann::ordered_json to_json(const Spread& spread) {
   return {{"mean", spread.mean},
           {"median", spread.median},
@@ -68,6 +106,54 @@ std::string line(const char* name, const Spread& spread) {
   return text;
 }
 
+nlohmann::ordered_json to_json(const WhileArriving& figures) {
+  return {{"seconds", figures.seconds},
+          {"jobs_per_hour", figures.jobs_per_hour},
+          {"work_gpu_hours_per_hour", figures.work_per_hour},
+          {"gpu_allocation", figures.allocated},
+          {"gpu_in_use", figures.in_use}};
+}
+
+nlohmann::ordered_json to_json(const DeadlineFigures& figures) {
+  return {{"jobs", figures.jobs},
+          {"met", figures.met},
+          {"late", figures.late},
+          {"mean_lateness_seconds", figures.lateness}};
+}
+
+std::string to_text(const DeadlineFigures& figures) {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "deadlines: %zu of %zu met (%.1f %%), %zu late by %.1f s on average\n", figures.met,
+                figures.jobs,
+                100 * static_cast<double>(figures.met) / static_cast<double>(figures.jobs),
+                figures.late, figures.lateness);
+  return text;
+}
+
+std::string to_text(const WhileArriving& figures) {
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "while jobs arrived (%.0f s): GPUs allocated %.1f %%, %.2f jobs an hour, %.2f "
+                "GPU-hours of work an hour\n",
+                figures.seconds, 100 * figures.allocated, figures.jobs_per_hour,
+                figures.work_per_hour);
+  return text;
+}
+
+/// `3 of 5 jobs ended, 1 rejected, 1 ended by its time limit`.
+std::string counts_text(const Metrics& metrics) {
+  std::string text =
+      std::to_string(metrics.jobs) + " of " + std::to_string(metrics.submitted) + " jobs ended";
+  const auto add = [&](std::size_t count, const char* what) {
+    if (count > 0) text += ", " + std::to_string(count) + " " + what;
+  };
+  add(metrics.rejected, "rejected");
+  add(metrics.timed_out, "stopped by their time limit");
+  add(metrics.out_of_memory, "failed for want of memory");
+  return text;
+}
+
 std::string to_text(const EstimateFigures& told) {
   if (told.known == 0) return "run times were not known to the policy\n";
   char text[200];
@@ -80,33 +166,57 @@ std::string to_text(const EstimateFigures& told) {
 
 }  // namespace
 
-std::string jobs_csv(const trace::Trace& trace, const Result& result) {
+std::string jobs_csv(const trace::Trace& trace, const Cluster& cluster, const Result& result) {
   std::string text = "job_id,submit,start,end,wait,jct,gpus,preemptions,ooms";
-  text += result.predictions ? ",predicted_start\n" : "\n";
+  text += result.predictions ? ",predicted_start" : "";
+  text += ",user,outcome,run,placement\n";
   const std::vector<std::string> predicted = predicted_starts(result);
   for (const std::size_t i : by_name(trace)) {
-    text += row(trace.jobs[i], result.jobs[i]) + predicted[i] + "\n";
+    const JobResult& job = result.jobs[i];
+    text +=
+        row(trace.jobs[i], job) + predicted[i] + later_columns(trace.jobs[i], cluster, job) + "\n";
   }
   return text;
 }
 
-std::string summary_json(const RunNames& names, const Metrics& metrics) {
-  nlohmann::ordered_json json = {{"trace", names.trace},
-                                 {"cluster", names.cluster},
-                                 {"policy", names.policy},
-                                 {"place", names.place},
-                                 {"jobs", metrics.jobs},
-                                 {"rejected", metrics.rejected},
-                                 {"jct_seconds", to_json(metrics.jct)},
-                                 {"wait_seconds", to_json(metrics.wait)},
-                                 {"slowdown", to_json(metrics.slowdown)},
-                                 {"fairness", metrics.fairness},
-                                 {"makespan_seconds", metrics.makespan},
-                                 {"jobs_per_hour", metrics.jobs_per_hour},
-                                 {"work_gpu_hours_per_hour", metrics.work_per_hour},
-                                 {"gpu_allocation", metrics.allocated},
-                                 {"preemptions", metrics.preemptions},
-                                 {"ooms", metrics.ooms}};
+nlohmann::ordered_json to_json(const RunNames& names) {
+  nlohmann::ordered_json options = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : names.how.options) options[name] = value;
+  return {{"trace", names.trace},        {"trace_sha256", names.how.trace_sha256},
+          {"cluster", names.cluster},    {"policy", names.policy},
+          {"place", names.place},        {"load", names.how.load},
+          {"seed", names.how.seed},      {"options", std::move(options)},
+          {"version", names.how.version}};
+}
+
+std::string json_text(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+nlohmann::ordered_json summary_json(const RunNames& names, const Metrics& metrics,
+                                    const Groups& groups) {
+  nlohmann::ordered_json json = to_json(names);
+  const auto fairness =
+      metrics.fairness ? nlohmann::ordered_json(*metrics.fairness) : nlohmann::ordered_json();
+  json.update({{"submitted", metrics.submitted},
+               {"jobs", metrics.jobs},
+               {"rejected", metrics.rejected},
+               {"timed_out", metrics.timed_out},
+               {"out_of_memory", metrics.out_of_memory},
+               {"jct_seconds", to_json(metrics.jct)},
+               {"wait_seconds", to_json(metrics.wait)},
+               {"slowdown", to_json(metrics.slowdown)},
+               {"fairness", fairness},
+               {"makespan_seconds", metrics.makespan},
+               {"jobs_per_hour", metrics.jobs_per_hour},
+               {"work_gpu_hours_per_hour", metrics.work_per_hour},
+               {"gpu_allocation", metrics.allocated},
+               {"gpu_in_use", metrics.in_use},
+               {"tenants_per_gpu_in_use", metrics.tenants},
+               {"preemptions", metrics.preemptions},
+               {"ooms", metrics.ooms}});
+  if (metrics.arriving) json["while_arriving"] = to_json(*metrics.arriving);
+  if (metrics.deadlines) json["deadlines"] = to_json(*metrics.deadlines);
   if (const EstimateFigures& told = metrics.estimates; !told.are_exact) {
     json["estimates"] = {{"known", told.known},
                          {"within_twice", told.close},
@@ -116,30 +226,37 @@ std::string summary_json(const RunNames& names, const Metrics& metrics) {
   if (metrics.predictions) json["predictions"] = to_json(*metrics.predictions);
   if (!metrics.waits.empty()) json["waits"] = to_json(metrics.waits);
   if (metrics.machine) json["machine"] = to_json(*metrics.machine, metrics.run_over_alone);
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (!groups.users.empty()) json["by_user"] = to_json(groups.users);
+  if (!groups.sizes.empty()) json["by_size"] = to_json(groups.sizes);
+  return json;
 }
 
 std::string summary_table(const RunNames& names, const Metrics& metrics) {
-  std::string text = names.policy + " (" + names.place + ") on " + names.cluster + ", " +
-                     std::to_string(metrics.jobs) + " jobs";
-  if (metrics.rejected > 0) text += ", " + std::to_string(metrics.rejected) + " rejected";
-  if (metrics.timed_out > 0) {
-    text += ", " + std::to_string(metrics.timed_out) + " ended by their time limit";
-  }
+  std::string text =
+      names.policy + " (" + names.place + ") on " + names.cluster + ", " + counts_text(metrics);
   char header[160];
   std::snprintf(header, sizeof header, "\n%-12s %14s %14s %14s %14s\n", "seconds", "mean", "median",
                 "p95", "max");
   text += header + line("JCT", metrics.jct) + line("wait", metrics.wait);
+  char fairness[32] = "-";
+  if (metrics.fairness) std::snprintf(fairness, sizeof fairness, "%.3f", *metrics.fairness);
   char rest[320];
   std::snprintf(rest, sizeof rest,
-                "slowdown: mean %.2f, median %.2f, p95 %.2f; fairness between users %.3f\n"
+                "slowdown: mean %.2f, median %.2f, p95 %.2f; fairness between users %s\n"
                 "makespan %.0f s, GPUs allocated %.1f %%, %lld preemptions\n"
                 "throughput: %.2f jobs an hour, %.2f GPU-hours of work an hour\n",
-                metrics.slowdown.mean, metrics.slowdown.median, metrics.slowdown.p95,
-                metrics.fairness, metrics.makespan, 100 * metrics.allocated,
+                metrics.slowdown.mean, metrics.slowdown.median, metrics.slowdown.p95, fairness,
+                metrics.makespan, 100 * metrics.allocated,
                 static_cast<long long>(metrics.preemptions), metrics.jobs_per_hour,
                 metrics.work_per_hour);
   text += rest;
+  if (metrics.arriving) text += to_text(*metrics.arriving);
+  if (metrics.has_shared()) {
+    std::snprintf(rest, sizeof rest, "GPUs in use %.1f %%, by %.2f tenants each on average\n",
+                  100 * metrics.in_use, metrics.tenants);
+    text += rest;
+  }
+  if (metrics.deadlines) text += to_text(*metrics.deadlines);
   if (!metrics.estimates.are_exact) text += to_text(metrics.estimates);
   if (metrics.predictions) text += to_text(*metrics.predictions);
   if (!metrics.waits.empty()) text += to_text(metrics.waits);

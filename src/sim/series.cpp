@@ -87,6 +87,7 @@ template <class Measure>
 std::vector<double> minutes_of(const trace::Trace& trace, const Result& result, Measure measure) {
   std::vector<double> values;
   for (const JobResult& job : result.jobs) {
+    if (result.measured && !result.measured->has(trace.jobs[job.job].submit)) continue;
     if (job.end != kNever) values.push_back(in_seconds(measure(trace.jobs[job.job], job)) / 60);
   }
   return values;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "engine/engine.hpp"
 #include "sim/dependencies.hpp"
@@ -22,7 +23,7 @@ struct Known {
   JobId id;  ///< Its latest one: a job that a fault ended is submitted anew.
   Attempt attempt;
   std::size_t stretch = 0;  ///< Its latest one, where they are kept.
-  std::vector<GpuId> gpus;  ///< It holds, where waits are explained.
+  bool holds = false;       ///< GPUs, or its place on a node.
 };
 
 /// When a stopped job's GPUs are free.
@@ -51,7 +52,9 @@ class Replay {
         foreign_(cluster, options.foreign, options.seed, first_submission(trace)),
         faults_(cluster, options.faults, options.seed, first_submission(trace)),
         dependencies_(options.dependencies ? trace : trace::Trace{}),
-        waits_(cluster, options.placer, options.alone) {
+        waits_(cluster, options.placer, options.alone),
+        usage_(cluster.gpus().size(), first_submission(trace),
+               arrivals_of(trace, options.measured)) {
     if (options.predictions > 0) result_.predictions.emplace();
     if (options.told == Told::Learned) learner_.emplace(trace, options.programs);
     result_.jobs.resize(trace.jobs.size());
@@ -95,6 +98,10 @@ class Replay {
     result_.is_perfect = options_.is_perfect();
     result_.lacks_memory = options_.memory.is_on;
     result_.has_faults = options_.faults.is_on();
+    result_.measured = options_.measured;
+    result_.arrivals = arrivals_of(trace_, options_.measured);
+    result_.use = usage_.whole(now_);
+    result_.arriving = usage_.arriving(now_);
     for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);
     return std::move(result_);
   }
@@ -344,21 +351,18 @@ class Replay {
 
   void begin(JobId id, Attempt attempt, const Grant& grant) {
     const std::size_t job = index_of(id);
-    if (options_.record) note_begin(job, grant);
     JobResult& result = result_.jobs[job];
     if (result.start == kNever) result.start = now_;
+    result.host = grant.host;
+    result.gpus.clear();
+    for (const Share& share : grant.shares) result.gpus.push_back(share.gpu);
     known_[job].attempt = attempt;
-    if (options_.explain_waits) note_grant(job, grant);
+    note_begin(job);
     running_.begin(job, grant, now_);
     memory_.begin(job, grant, now_);
     inputs_.push_back(Started{id, attempt});
   }
 
-  void note_grant(std::size_t job, const Grant& grant) {
-    waits_.touch(id_of(job));
-    known_[job].gpus = placement_of(grant).gpus;
-    for (const GpuId gpu : known_[job].gpus) waits_.touch(gpu);
-  }
   /// What the engine is about to be told.
   void note_inputs() {
     for (const Input& input : inputs_) {
@@ -374,17 +378,25 @@ class Replay {
       const auto* released = std::get_if<Released>(&input);
       if (released == nullptr) continue;
       waits_.touch(released->job);
-      for (const GpuId gpu : known_[index_of(released->job)].gpus) waits_.touch(gpu);
+      for (const GpuId gpu : result_.jobs[index_of(released->job)].gpus) waits_.touch(gpu);
     }
   }
 
-  void note_begin(std::size_t job, const Grant& grant) {
-    Stretch stretch{.job = job, .from = now_, .gpus = {}};
-    for (const Share& share : grant.shares) stretch.gpus.push_back(share.gpu);
+  void note_begin(std::size_t job) {
+    const std::vector<GpuId>& gpus = result_.jobs[job].gpus;
+    known_[job].holds = true;
+    usage_.begin(trace_.jobs[job].spec.request.gpu, gpus, now_);
+    if (options_.explain_waits) {
+      waits_.touch(id_of(job));
+      for (const GpuId gpu : gpus) waits_.touch(gpu);
+    }
+    if (!options_.record) return;
     known_[job].stretch = result_.stretches.size();
-    result_.stretches.push_back(std::move(stretch));
+    result_.stretches.push_back({.job = job, .from = now_, .gpus = gpus});
   }
   void note_end(std::size_t job) {
+    if (!std::exchange(known_[job].holds, false)) return;
+    usage_.end(trace_.jobs[job].spec.request.gpu, result_.jobs[job].gpus, now_);
     if (options_.record) result_.stretches[known_[job].stretch].to = now_;
   }
 
@@ -436,6 +448,7 @@ class Replay {
   Faults faults_;
   Dependencies dependencies_;
   Waits waits_;
+  Usage usage_;
   std::optional<Learner> learner_;
   std::vector<std::size_t> to_predict_;  ///< Submitted at this instant.
   std::vector<std::size_t> again_;       ///< Jobs submitted anew, by id.
@@ -452,6 +465,13 @@ class Replay {
 };
 
 }  // namespace
+
+Window arrivals_of(const trace::Trace& trace, const std::optional<Window>& measured) {
+  if (trace.jobs.empty()) return {kStart, kStart};
+  const Window all{trace.jobs.front().submit, trace.jobs.back().submit};
+  if (!measured) return all;
+  return {std::max(all.from, measured->from), std::min(all.to, measured->to)};
+}
 
 Expected<Result> simulate(const trace::Trace& trace, const Cluster& cluster,
                           std::unique_ptr<Policy> policy, const Options& options) {

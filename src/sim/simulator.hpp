@@ -21,6 +21,7 @@
 #include "sim/memory.hpp"
 #include "sim/options.hpp"
 #include "sim/running.hpp"
+#include "sim/usage.hpp"
 #include "sim/waits.hpp"
 #include "trace/trace.hpp"
 
@@ -46,6 +47,8 @@ struct JobResult {
   MemoryFate memory;
   std::int32_t faults = 0;  ///< Times a node or GPU failed under it.
   std::string refused;      ///< Why it was rejected; empty otherwise.
+  std::vector<GpuId> gpus;  ///< Of its latest attempt.
+  NodeId host;              ///< Likewise, the node of the first of them.
 };
 
 /// One attempt of a job: what it held, and when.
@@ -59,6 +62,10 @@ struct Stretch {
 struct Result {
   std::vector<JobResult> jobs;     ///< In trace order.
   std::vector<Stretch> stretches;  ///< By start; empty unless they were asked for.
+  std::optional<Window> measured;  ///< See Options::measured.
+  Use use;                         ///< Of the GPUs, from the first submission until all is over.
+  Use arriving;                    ///< Of that, while jobs arrive: see arrivals_of().
+  Window arrivals;
   std::uint64_t steps = 0;
   std::uint64_t dropped = 0;       ///< Invalid decisions; a policy's bug.
   bool is_modelled = false;        ///< See Options::is_modelled().
@@ -70,6 +77,9 @@ struct Result {
   std::optional<Predictions> predictions;
   std::optional<WaitTimes> waits;  ///< Why jobs waited, if that was asked for.
 };
+
+/// From the first submission to the last, of the measured ones if only those count.
+Window arrivals_of(const trace::Trace& trace, const std::optional<Window>& measured);
 
 /// Runs to the end. Errors: Conflict if jobs are left that the policy never starts, one that faults
 /// end again and again, or some that are preempted again and again and never get any further.

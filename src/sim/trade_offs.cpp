@@ -29,7 +29,7 @@ Point speed_against_energy(const Cluster&, const PageRun& run) {
 }
 
 Point efficiency_against_fairness(const Cluster&, const PageRun& run) {
-  return {hours(run.metrics.jct.mean), 1 - run.metrics.fairness};
+  return {hours(run.metrics.jct.mean), 1 - run.metrics.fairness.value_or(1)};
 }
 
 Point utilisation_against_isolation(const Cluster& cluster, const PageRun& run) {
@@ -72,8 +72,6 @@ std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
         .x = jct,
         .y = runs.front().result.cost ? "cost" : "GPU-hours until the end"},
        speed_against_cost},
-      {{.title = "Efficiency against fairness", .x = jct, .y = "unfairness (1 - Jain)"},
-       efficiency_against_fairness},
       {{.title = "Utilisation against isolation",
         .x = "idle GPU time, %",
         .y = "run time over alone, less 1"},
@@ -82,6 +80,12 @@ std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
         .x = "mean wait, hours",
         .y = "preemptions per job"},
        waiting_against_interruption}};
+  if (std::ranges::all_of(runs,
+                          [](const PageRun& run) { return run.metrics.fairness.has_value(); })) {
+    charts.insert(charts.begin() + 1,
+                  {{.title = "Efficiency against fairness", .x = jct, .y = "unfairness (1 - Jain)"},
+                   efficiency_against_fairness});
+  }
   if (!runs.front().result.energy.empty()) {
     charts.push_back(
         {{.title = "Speed against energy", .x = jct, .y = "kWh"}, speed_against_energy});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -46,10 +47,51 @@ TEST_F(Compare, SaysWhatEachPolicyDoes) {
   EXPECT_DOUBLE_EQ(summaries[1].at("jct_seconds").at("mean"), (1000 + 1509 + 1008) / 3.0);
 }
 
-TEST_F(Compare, SaysHowManyJobsCanNeverStart) {
+TEST_F(Compare, SaysHowManyJobsEachPolicyEnded) {
   trace_ = scratch_.write("big.csv", std::string(kTrace) + "4,5,3,1,d,10,1\n");
-  EXPECT_THAT(compare({"--policies", "fifo,sjf"}).err,
-              HasSubstr("berth: 1 of 4 jobs can never start there and are left out\n"));
+  const Ran ran = compare({"--policies", "fifo,sjf"});
+  EXPECT_THAT(ran.out, testing::ContainsRegex("seconds +ended rejected failed "));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("\nfifo +3 +1 +0 "));
+  EXPECT_THAT(ran.out, HasSubstr("\nfifo: its figures are of 3 of 4 jobs: 1 rejected, 0 stopped"));
+}
+
+/// Gavel keeps a job on GPUs of one type, and rejects what no type holds.
+TEST_F(Compare, WhoEndsFewerJobsIsBestInNothing) {
+  const std::string cluster = scratch_.write("c.toml",
+                                             "[[node]]\nname = \"a\"\ngpus = 3\ntype = \"v100\"\n"
+                                             "[[node]]\nname = \"b\"\ngpus = 4\ntype = \"k80\"\n");
+  trace_ = scratch_.write("t.csv",
+                          "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+                          "1,7,0,1,a,1000,0\n2,1,0,1,b,10,1\n");
+  const Ran ran = test::run_program(
+      "berth", {"compare", "--trace", trace_, "--cluster", cluster, "--policies",
+                "gavel/isolated,fifo", "--report", scratch_ / "r.html", "--json"});
+  const auto summaries = nlohmann::json::parse(ran.out);
+  ASSERT_LT(summaries[0].at("jobs"), summaries[1].at("jobs")) << "else this shows nothing";
+  const std::string html = test::read_file(scratch_ / "r.html");
+  const std::string row = html.substr(html.find("<tr><td>gavel/isolated"));
+  EXPECT_THAT(row.substr(0, row.find("</tr>")), Not(HasSubstr("best")));
+  EXPECT_THAT(html, HasSubstr("Not marked, with fewer of them than others: gavel/isolated (1)"));
+}
+
+TEST_F(Compare, PlacementsThatWouldChangeNothingAreRefusedOrSaid) {
+  EXPECT_EQ(compare({"--policies", "fifo,capacity@count"}).exit_code, 2);
+  const Ran ran = compare({"--policies", "fifo,carma", "--place", "yarn", "--json"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("berth: --place: policy carma has a placement of its own"));
+  const auto summaries = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(summaries[0].at("place"), "yarn");
+  EXPECT_EQ(summaries[1].at("place"), "carma");
+}
+
+TEST_F(Compare, WritesJobsOfEveryPolicyAndSeed) {
+  ASSERT_EQ(
+      compare({"--policies", "fifo,sjf", "--seeds", "2", "--jobs", scratch_ / "j.csv"}).exit_code,
+      0);
+  const std::string jobs = test::read_file(scratch_ / "j.csv");
+  EXPECT_EQ(std::ranges::count(jobs, '\n'), 1 + 2 * 2 * 3);
+  EXPECT_THAT(jobs, HasSubstr(",placement,policy,seed\n1,0,0,1000,"));
+  EXPECT_THAT(jobs, HasSubstr(",sjf,1\n"));
 }
 
 TEST_F(Compare, ShowsCostEnergyAndPredictionsWhereAskedFor) {
@@ -68,7 +110,7 @@ TEST_F(Compare, ShowsCostEnergyAndPredictionsWhereAskedFor) {
 
 TEST_F(Compare, RefusesAPolicyNobodyKnowsBeforeAnyRuns) {
   const Ran ran = compare({"--policies", "fifo,fastest"});
-  EXPECT_EQ(ran.exit_code, 125);
+  EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("policy 'fastest' is not known; there are: headroom, fifo"));
   EXPECT_EQ(ran.out, "");
 }
@@ -95,6 +137,10 @@ TEST_F(Compare, AllIsEveryPolicyThatHasWhatItNeeds) {
     EXPECT_THAT(ran.out, HasSubstr(name));
   }
   EXPECT_THAT(ran.out, Not(HasSubstr("\ngittins ")));
+  for (const char* name : {"gittins", "tiresias/dlas-gpu-gittins"}) {
+    EXPECT_THAT(ran.err, HasSubstr("berth: all is without " + std::string(name) + ": policy " +
+                                   name + " learns from past jobs: give it --service FILE\n"));
+  }
 }
 
 TEST_F(Compare, RefusesALoadOutOfRange) {
@@ -119,10 +165,9 @@ TEST_F(Compare, ItsPageIsDrawnByABrowser) {
        at = drawn.out.find("<svg", at + 1)) {
     ++charts;
   }
-  EXPECT_EQ(charts, 10U) << "two distributions, three over time, four trade-offs, one of users";
-  for (const char* title :
-       {"Speed against cost", "Efficiency against fairness", "Utilisation against isolation",
-        "Waiting against interruption", "Why jobs waited"}) {
+  EXPECT_EQ(charts, 9U) << "two distributions, three over time, three trade-offs, one of users";
+  for (const char* title : {"Speed against cost", "Utilisation against isolation",
+                            "Waiting against interruption", "Why jobs waited"}) {
     EXPECT_THAT(drawn.out, HasSubstr(title));
   }
   EXPECT_GT(std::filesystem::file_size(scratch_ / "r.png"), 10'000U);

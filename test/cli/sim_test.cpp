@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "support/paths.hpp"
 #include "support/process.hpp"
@@ -48,10 +50,10 @@ TEST_F(Sim, WritesOneLinePerJobByNumber) {
   const Ran ran = sim_small({"--policy", "fifo", "--jobs", scratch_ / "jobs.csv"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(test::read_file(scratch_ / "jobs.csv"),
-            "job_id,submit,start,end,wait,jct,gpus,preemptions,ooms\n"
-            "2,2,100,110,98,108,1,0,0\n"
-            "9,1.5,100,150,98.5,148.5,2,0,0\n"
-            "10,0,0,100,0,100,3,0,0\n");
+            "job_id,submit,start,end,wait,jct,gpus,preemptions,ooms,user,outcome,run,placement\n"
+            "2,2,100,110,98,108,1,0,0,,done,10,n0:2\n"
+            "9,1.5,100,150,98.5,148.5,2,0,0,,done,50,n0:0-1\n"
+            "10,0,0,100,0,100,3,0,0,,done,100,n0:0-2\n");
 }
 
 TEST_F(Sim, GivesUsersTheirWeights) {
@@ -84,8 +86,8 @@ TEST_F(Sim, SaysHowFarOffPredictedStartsAre) {
   EXPECT_THAT(ran.out, HasSubstr("of 3 jobs 2 started at once; 1 of the 1 others predicted"));
   EXPECT_THAT(ran.out, HasSubstr("off by: nothing"));
   EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"),
-              AllOf(HasSubstr(",ooms,predicted_start\n"), HasSubstr("\n9,1.5,100,150,"),
-                    HasSubstr(",0,0,100\n"), HasSubstr(",0,0,\n")));
+              AllOf(HasSubstr(",ooms,predicted_start,user,"), HasSubstr("\n9,1.5,100,150,"),
+                    HasSubstr(",0,0,100,,done"), HasSubstr(",0,0,,,done,")));
   EXPECT_THAT(test::read_file(scratch_ / "s"), HasSubstr("\"error_over_wait\": 0.0"));
   EXPECT_THAT(test::read_file(scratch_ / "page.html"), HasSubstr("Wait until the start, sjf"));
   EXPECT_EQ(sim_small({"--predictions", "many"}).exit_code, kBadUsage);
@@ -181,8 +183,8 @@ TEST_F(Sim, PrintsATable) {
   const Ran ran = sim_small({"--policy", "sjf"});
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_THAT(ran.err, IsEmpty());
-  EXPECT_THAT(ran.out, AllOf(StartsWith("sjf (consolidated) on 1x4, 3 jobs\n"), HasSubstr("JCT"),
-                             HasSubstr("wait"), HasSubstr("makespan")));
+  EXPECT_THAT(ran.out, AllOf(StartsWith("sjf (consolidated) on 1x4, 3 of 3 jobs ended\n"),
+                             HasSubstr("JCT"), HasSubstr("wait"), HasSubstr("makespan")));
 }
 
 TEST_F(Sim, TwoRunsWriteTheSameBytes) {
@@ -204,8 +206,101 @@ TEST_F(Sim, RejectsWhatCanNeverRunAndGoesOn) {
   EXPECT_EQ(ran.err,
             "berth: 1 of 4 jobs are rejected, they can never start here: job 77: asks 5 GPUs, the "
             "cluster has 4\n");
-  EXPECT_THAT(ran.out, HasSubstr("3 jobs, 1 rejected"));
-  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"), HasSubstr("\n77,3,,,,,5,0,0\n"));
+  EXPECT_THAT(ran.out, HasSubstr("3 of 4 jobs ended, 1 rejected\n"));
+  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"), HasSubstr("\n77,3,,,,,5,0,0,,rejected,,\n"));
+}
+
+TEST_F(Sim, SaysInJsonWhatItWouldWriteToTheSummary) {
+  const Ran ran = sim_small({"--policy", "fifo", "--json", "--summary", scratch_ / "s"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out, test::read_file(scratch_ / "s"));
+  EXPECT_EQ(nlohmann::json::parse(ran.out).at("fairness"), nullptr) << "the trace names no users";
+  EXPECT_THAT(sim_small().out, HasSubstr("fairness between users -\n"));
+}
+
+TEST_F(Sim, ASummarySaysWhatItIsOf) {
+  const Ran ran = sim_small({"--policy", "sjf", "--load", "2", "--seed", "7", "--estimates",
+                             "+-10%", "--json", "--jobs", scratch_ / "jobs.csv"});
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json.at("load"), 2);
+  EXPECT_EQ(json.at("seed"), 7);
+  EXPECT_EQ(json.at("options"), (nlohmann::json{{"--estimates", "+-10%"}}));
+  EXPECT_EQ(json.at("trace_sha256").get<std::string>().size(), 64U);
+  EXPECT_THAT(json.at("version").get<std::string>(), ContainsRegex("^[0-9]+\\.[0-9]+"));
+  EXPECT_EQ(json.at("submitted"), 3);
+  EXPECT_EQ(json.at("by_size").size(), 3U);
+  sim_small({"--policy", "sjf", "--load", "2", "--report", scratch_ / "page.html"});
+  EXPECT_THAT(test::read_file(scratch_ / "page.html"),
+              AllOf(HasSubstr("seed 0, load 2"), HasSubstr("SHA-256")));
+}
+
+TEST_F(Sim, ALimitIsAFactorOrAFile) {
+  EXPECT_THAT(sim_small({"--limits", "1"}).out, HasSubstr("3 of 3 jobs ended\n"));
+  EXPECT_THAT(sim_small({"--limits", "0.5"}).out,
+              HasSubstr("0 of 3 jobs ended, 3 stopped by their time limit\n"));
+  const std::string file = scratch_.write("limits.csv", "job,limit\n9,10\n77,5\n");
+  const Ran ran = sim_small({"--limits", file, "--jobs", scratch_ / "jobs.csv"});
+  EXPECT_THAT(ran.out, HasSubstr("2 of 3 jobs ended, 1 stopped by their time limit\n"));
+  EXPECT_THAT(ran.err, HasSubstr("--limits: 1 of the jobs it names are not in the trace\n"));
+  EXPECT_THAT(ran.err, HasSubstr("--limits: 2 jobs of the trace are not in it\n"));
+  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"), HasSubstr(",timeout,10,"));
+}
+
+TEST_F(Sim, EstimatesAreReadFromAFile) {
+  // Job 9 says that it is shorter than job 2 is, which it is not.
+  const std::string file = scratch_.write("estimates.csv", "9,5\n2,50\n10,100\n");
+  sim_small({"--policy", "helios/sjf", "--estimates", file, "--jobs", scratch_ / "jobs.csv"});
+  EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"), HasSubstr("\n9,1.5,100,150,"));
+  EXPECT_THAT(sim_small({"--estimates", file}).out, HasSubstr("run times as told: 100.0 %"));
+}
+
+TEST_F(Sim, MeasuresAWindowOfArrivals) {
+  const Ran ran = sim_small({"--policy", "fifo", "--measure", "1s:2s"});
+  EXPECT_THAT(ran.out, HasSubstr(", 1 of 1 jobs ended\n"));
+  EXPECT_THAT(ran.out, HasSubstr("JCT                  148.50"));
+  EXPECT_THAT(sim_small({"--measure", "1s:"}).out, HasSubstr(", 2 of 2 jobs ended\n"));
+  EXPECT_THAT(sim_small({"--measure", "1h:2h"}).err,
+              HasSubstr("--measure: no job arrives in 1h:2h"));
+}
+
+TEST_F(Sim, SeveralSeedsHaveIntervals) {
+  const std::vector<std::string> run = {
+      "--policy", "sjf",    "--estimates",         "+-90%",    "--seeds",
+      "3,1,2",    "--jobs", scratch_ / "jobs.csv", "--report", scratch_ / "page.html"};
+  EXPECT_THAT(sim_small(run).out,
+              AllOf(HasSubstr("first of 3 seeds: sjf "), ContainsRegex("mean JCT +[0-9.]+ \\+-")));
+  const std::string jobs = test::read_file(scratch_ / "jobs.csv");
+  EXPECT_THAT(jobs, AllOf(HasSubstr(",placement,seed\n"), HasSubstr(",3\n"), HasSubstr(",2\n")));
+  EXPECT_EQ(std::ranges::count(jobs, '\n'), 1 + 3 * 3);
+  EXPECT_THAT(test::read_file(scratch_ / "page.html"), HasSubstr("Over 3 seeds"));
+  std::vector<std::string> json = run;
+  json.emplace_back("--json");
+  const auto summary = nlohmann::json::parse(sim_small(json).out);
+  EXPECT_EQ(summary.at("seeds"), (nlohmann::json{3, 1, 2}));
+  EXPECT_EQ(summary.at("runs").size(), 3U);
+  EXPECT_EQ(summary.at("runs")[1].at("seed"), 1);
+  EXPECT_EQ(summary.at("figures").at("jct_seconds_mean").at("values").size(), 3U);
+  // One seed alone says the same as among others.
+  const auto alone = nlohmann::json::parse(
+      sim_small({"--policy", "sjf", "--estimates", "+-90%", "--seed", "2", "--json"}).out);
+  EXPECT_EQ(alone.at("jct_seconds"), summary.at("runs")[2].at("jct_seconds"));
+}
+
+TEST_F(Sim, SaysFiguresByUserAndSize) {
+  EXPECT_THAT(sim_small({"--by", "user"}).out, HasSubstr("the trace names no users\n"));
+  EXPECT_THAT(sim_small({"--by", "size,user"}).out,
+              AllOf(HasSubstr("GPUs asked "), HasSubstr("\n3-4 ")));
+}
+
+TEST_F(Sim, APlacementThatWouldChangeNothingIsRefused) {
+  EXPECT_EQ(sim_small({"--policy", "carma@fgd"}).err,
+            "berth: policy carma has a placement of its own (carma); placement 'fgd' would change "
+            "nothing\n");
+  EXPECT_EQ(sim_small({"--policy", "capacity", "--place", "count"}).exit_code, kBadUsage);
+  EXPECT_THAT(sim_small({"--policy", "tiresias/dlas"}).out,
+              StartsWith("tiresias/dlas (count) on 1x4"));
+  EXPECT_EQ(sim_small({"--policy", "tiresias/dlas@count"}).exit_code, 0);
+  EXPECT_THAT(sim_small({"--policy", "capacity"}).out, StartsWith("capacity (closest) on 1x4"));
 }
 
 TEST_F(Sim, NamesTheFirstFewOfManyThatAreRejectedInOneLine) {
@@ -247,16 +342,16 @@ TEST_F(Sim, ReadsAClusterFile) {
 
 TEST_F(Sim, NamesWhatItDoesNotKnow) {
   const Ran policy = sim_small({"--policy", "best"});
-  EXPECT_EQ(policy.exit_code, kFailed);
+  EXPECT_EQ(policy.exit_code, kBadUsage);
   EXPECT_THAT(policy.err,
               AllOf(StartsWith("berth: policy 'best' is not known; there are: headroom, "),
                     HasSubstr("tiresias/dlas-gpu")));
   EXPECT_THAT(policy.out, IsEmpty());
   const Ran place = sim_small({"--place", "best"});
-  EXPECT_EQ(place.exit_code, kFailed);
+  EXPECT_EQ(place.exit_code, kBadUsage);
   EXPECT_THAT(place.err, HasSubstr("placement 'best' is not known; there are: count, yarn, "));
   const Ran format = sim_small({"--format", "xml"});
-  EXPECT_EQ(format.exit_code, kFailed);
+  EXPECT_EQ(format.exit_code, kBadUsage);
   EXPECT_THAT(format.err, HasSubstr("trace format 'xml' is not known; there are: "));
 }
 
@@ -282,7 +377,7 @@ TEST_F(Sim, NamesLineAndColumnOfABadTrace) {
 
 TEST_F(Sim, RefusesABadClusterShape) {
   const Ran ran = sim({"--trace", trace_, "--cluster", "4x"});
-  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.exit_code, kBadUsage);
   EXPECT_THAT(ran.err, HasSubstr("cluster '4x': expected NODESxGPUS"));
 }
 

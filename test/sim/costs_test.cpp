@@ -110,11 +110,13 @@ TEST_F(CostsTest, GpusDrawPowerWithATenantAndWithout) {
 }
 
 TEST_F(CostsTest, PowerIsReadAsWritten) {
-  for (const char* text : {"300", "a=300", "50:300:1", "=1:2", "-1:2", "1:1e6", "nan:1"}) {
+  for (const char* text :
+       {"300", "a=300", "50:300:1", "300:50", "=1:2", "-1:2", "1:1e6", "nan:1"}) {
     ASSERT_FALSE(parse_power(text)) << text;
     EXPECT_EQ(parse_power(text).error().message,
               "--power: '" + std::string(text) +
-                  "' is not IDLE:BUSY in watts up to 100000, or TYPE=IDLE:BUSY with commas");
+                  "' is not IDLE:BUSY in watts up to 100000, busy at least as many as idle, or "
+                  "TYPE=IDLE:BUSY with commas");
   }
   EXPECT_TRUE(check_types(*parse_power("gpu=1:2,3:4"), cluster_));
   EXPECT_EQ(check_types(*parse_power("gpu=1:2,k80=3:4"), cluster_).error().message,

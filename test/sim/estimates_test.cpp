@@ -40,7 +40,7 @@ TEST(Estimates, WhatIsNoneOfTheseIsNamed) {
     ASSERT_FALSE(parsed.has_value()) << text;
     EXPECT_EQ(parsed.error().message,
               "--estimates: '" + std::string(text) +
-                  "' is not exact, none, learned, helios, or +-N% with N from 0 to 99");
+                  "' is not exact, none, learned, helios, a file, or +-N% with N from 0 to 99");
   }
 }
 

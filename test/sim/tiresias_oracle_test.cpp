@@ -84,7 +84,7 @@ Expected<std::string> ours(const fs::path& oracle, const Replay& run) {
   const auto result = simulate(*trace, *cluster, std::move(*policy));
   if (!result) return std::unexpected(result.error());
   EXPECT_EQ(result->dropped, 0U);
-  return start_and_end(jobs_csv(*trace, *result));
+  return start_and_end(jobs_csv(*trace, *cluster, *result));
 }
 
 TEST(TiresiasOracle, EveryJobStartsAndEndsAsThePeerSays) {

@@ -1,0 +1,72 @@
+// How much of the GPUs is granted, summed over a run and over the time in which its jobs arrive.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/request.hpp"
+#include "core/time.hpp"
+#include "core/wide.hpp"
+#include "sim/window.hpp"
+
+namespace berth::sim {
+
+/// Over some time. A GPU counts with the compute shares of its tenants together, one GPU at the
+/// most; a tenant that states none counts as a whole GPU.
+struct Use {
+  double seconds = 0;    ///< How long that time is.
+  double allocated = 0;  ///< GPU-seconds granted.
+  double busy = 0;       ///< GPU-seconds with at least one tenant.
+  double tenancy = 0;    ///< Tenants x seconds, over all GPUs.
+};
+
+class Usage {
+ public:
+  /// From `start` on; `arrivals` is the time in which jobs arrive.
+  Usage(std::size_t gpus, Instant start, const Window& arrivals);
+
+  /// A tenant that asks for this comes to these GPUs. Requires: `now` never goes back. O(GPUs).
+  void begin(const GpuRequest& asked, std::span<const GpuId> gpus, Instant now);
+  /// It leaves them.
+  void end(const GpuRequest& asked, std::span<const GpuId> gpus, Instant now);
+
+  /// Up to `now`.
+  Use whole(Instant now);
+  /// Of the time in which jobs arrive, up to `now`.
+  Use arriving(Instant now);
+
+ private:
+  struct Sums {
+    std::int64_t milli = 0;
+    std::int64_t gpus = 0;
+    std::int64_t tenants = 0;
+  };
+  /// Sums x microseconds.
+  struct Integral {
+    Wide milli = 0;
+    Wide gpus = 0;
+    Wide tenants = 0;
+
+    void add(const Sums& sums, Duration time);
+    Use over(Duration time) const;
+  };
+  struct OnGpu {
+    std::int32_t tenants = 0;
+    std::int64_t milli = 0;
+  };
+
+  void change(std::span<const GpuId> gpus, std::int64_t milli, std::int32_t tenants);
+  void advance(Instant now);
+
+  std::vector<OnGpu> on_;
+  Sums sums_;
+  Instant start_;
+  Instant since_;
+  Window window_;
+  Integral whole_;
+  Integral arriving_;
+};
+
+}  // namespace berth::sim
