@@ -6,7 +6,9 @@
 
 #include "cli/files.hpp"
 #include "cli/json.hpp"
+#include "cli/numbers.hpp"
 #include "cli/output.hpp"
+#include "cli/report.hpp"
 #include "cli/trace_input.hpp"
 #include "cli/verbs.hpp"
 #include "trace/generate.hpp"
@@ -132,7 +134,7 @@ std::string page_of(const Json& facts) {
 
 int info(const InfoArguments& arguments) {
   const auto input = read_trace(arguments.file, arguments.trace, arguments.seed);
-  if (!input) return report_failure(input.error().message);
+  if (!input) return report(input.error());
   const Json facts = facts_of(*input);
   return print(arguments.json ? json_text(facts) : page_of(facts));
 }
@@ -227,7 +229,7 @@ Expected<Json> speeds_by_gpus(const SpeedsArguments& arguments) {
 
 int speeds(const SpeedsArguments& arguments) {
   const auto all = speeds_by_gpus(arguments);
-  if (!all) return report_failure(all.error().message);
+  if (!all) return report(all.error());
   return print(arguments.json ? json_text(*all) : speeds_page(*all));
 }
 
@@ -240,7 +242,7 @@ Expected<void> generate(const GenerateArguments& arguments) {
                      arguments.out);
 }
 
-int code_of(const Expected<void>& done) { return done ? 0 : report_failure(done.error().message); }
+int code_of(const Expected<void>& done) { return done ? 0 : report(done.error()); }
 
 std::string written_formats() {
   std::string known;
@@ -255,7 +257,9 @@ void add_info(CLI::App& verb, Action& chosen) {
   CLI::App* const info_verb = verb.add_subcommand("info", "What is in a trace.");
   info_verb->add_option("file", arguments->file, "The trace, or a journal of berthd.")->required();
   add_trace_options(*info_verb, arguments->trace);
-  info_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")->capture_default_str();
+  info_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
+      ->check(whole_number(0, kMostSeed))
+      ->capture_default_str();
   info_verb->add_flag("--json", arguments->json, "As JSON.");
   info_verb->callback([=, &chosen] { chosen = [=] { return info(*arguments); }; });
 }
@@ -269,6 +273,7 @@ void add_convert(CLI::App& verb, Action& chosen) {
   convert_verb->add_option("--out", arguments->out, "The file to write.")->required();
   add_trace_options(*convert_verb, arguments->trace);
   convert_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
+      ->check(whole_number(0, kMostSeed))
       ->capture_default_str();
   convert_verb->callback([=, &chosen] { chosen = [=] { return code_of(convert(*arguments)); }; });
 }
@@ -282,11 +287,11 @@ void add_speeds(CLI::App& verb, Action& chosen) {
   speeds_verb
       ->add_option("--batch", arguments->batch,
                    "Samples of a step on all GPUs together, where tables go by that.")
-      ->check(CLI::Range(std::int64_t{1}, trace::Scaling::kMostBatch));
+      ->check(whole_number(1, trace::Scaling::kMostBatch));
   speeds_verb
       ->add_option("--asked", arguments->asked,
                    "The GPUs whose speed is 1; the fewest measured if not given.")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+      ->check(whole_number(1, 1'000'000));
   speeds_verb->add_flag("--json", arguments->json, "As JSON.");
   speeds_verb->callback([=, &chosen] { chosen = [=] { return speeds(*arguments); }; });
 }
@@ -297,9 +302,10 @@ void add_generate(CLI::App& verb, Action& chosen) {
       verb.add_subcommand("generate", "A new trace, alike for the same seed.");
   generate_verb->add_option("kind", arguments->kind, "philly-like.")->required();
   generate_verb->add_option("--jobs", arguments->jobs, "How many.")
-      ->check(CLI::Range(std::int64_t{1}, trace::kMostGenerated))
+      ->check(whole_number(1, trace::kMostGenerated))
       ->capture_default_str();
   generate_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
+      ->check(whole_number(0, kMostSeed))
       ->capture_default_str();
   generate_verb->add_option("--to", arguments->to, "One of: " + written_formats() + ".")
       ->capture_default_str();

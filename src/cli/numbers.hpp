@@ -3,8 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <limits>
 
 namespace berth::cli {
+
+inline constexpr auto kMostSeed = std::numeric_limits<std::uint64_t>::max();
 
 /// A whole number in a range, digits and nothing else: CLI11 itself reads -1 as the largest there
 /// is.

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -24,7 +23,6 @@ constexpr double kMostLoad = 1000;
 constexpr std::size_t kMostPredictions = 1'000'000;
 constexpr std::size_t kMostSeeds = 1000;
 constexpr std::int64_t kMostFactor = 1'000'000;  ///< Thousandths.
-constexpr auto kMostSeed = std::numeric_limits<std::uint64_t>::max();
 constexpr const char* kOutput = "Results";
 
 Expected<std::vector<std::int64_t>> service_of(const std::string& path) {

@@ -249,7 +249,7 @@ TEST_F(Trace, AJournalIsItsHistory) {
   const std::string text = read_file(scratch_ / "h.csv");
   EXPECT_THAT(text, HasSubstr("\n1,1001,n_x,0,30,1,4294967296,"));
   EXPECT_THAT(text, HasSubstr("\n3,1001,n_x,30,7,1,4294967296,"));
-  EXPECT_EQ(trace({"info", journal, "--format", "swf"}).exit_code, kFailed);
+  EXPECT_EQ(trace({"info", journal, "--format", "swf"}).exit_code, kBadUsage);
 }
 
 TEST_F(Trace, AModelGivesMemory) {
@@ -270,7 +270,7 @@ TEST_F(Trace, AModelGivesMemory) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(read_file(scratch_ / "v.csv"), HasSubstr(",2,3221225472,"));
   const Ran bad = trace({"info", philly_, "--vram-model", "normal:1G-2G"});
-  EXPECT_EQ(bad.exit_code, kFailed);
+  EXPECT_EQ(bad.exit_code, kBadUsage);
   EXPECT_THAT(bad.err, HasSubstr("memory model 'normal:1G-2G': expected uniform:LOW-HIGH"));
 }
 
@@ -305,12 +305,20 @@ TEST_F(Trace, GeneratesTheSameForOneSeed) {
   EXPECT_NE(generated("1"), generated("2"));
 }
 
+TEST_F(Trace, ANumberThatIsNoneIsRefused) {
+  for (const char* seed : {"-1", "nan", "1.5"}) {
+    const Ran ran = trace({"info", philly_, "--seed=" + std::string(seed)});
+    EXPECT_EQ(ran.exit_code, kBadUsage) << seed;
+    EXPECT_THAT(ran.err, HasSubstr("--seed: '" + std::string(seed) + "' is no whole number"));
+  }
+}
+
 TEST_F(Trace, NamesWhatItDoesNotKnow) {
   const Ran kind = trace({"generate", "moon-like", "--out", scratch_ / "x"});
-  EXPECT_EQ(kind.exit_code, kFailed);
+  EXPECT_EQ(kind.exit_code, kBadUsage);
   EXPECT_EQ(kind.err, "berth: nothing generates 'moon-like'; there is: philly-like\n");
   const Ran to = trace({"convert", philly_, "--to", "muri", "--out", scratch_ / "x"});
-  EXPECT_EQ(to.exit_code, kFailed);
+  EXPECT_EQ(to.exit_code, kBadUsage);
   EXPECT_EQ(to.err,
             "berth: trace format 'muri' is none that berth writes; there are: berth, swf, "
             "tiresias\n");
