@@ -85,8 +85,21 @@ constexpr char kVersion3[] = R"(
   PRAGMA user_version = 3;
 )";
 
+// A large snapshot is written in parts, so that no step waits for it.
+constexpr char kVersion4[] = R"(
+  ALTER TABLE snapshots ADD COLUMN parts INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE snapshot_parts (
+    after INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    sum INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (after, part)
+  ) STRICT;
+  PRAGMA user_version = 4;
+)";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3};
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
 static_assert(kSteps.size() == kSchema);
 
 Expected<std::int64_t> number(const Connection& db, const char* sql) {

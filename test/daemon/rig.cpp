@@ -116,7 +116,8 @@ void downgrade_journal(const std::string& path) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
   constexpr auto kBack =
-      "DROP TABLE reports; CREATE INDEX blobs_by_sum ON blobs (sum); PRAGMA user_version = 1;";
+      "DROP TABLE reports; CREATE INDEX blobs_by_sum ON blobs (sum); DROP TABLE snapshot_parts;"
+      " ALTER TABLE snapshots DROP COLUMN parts; PRAGMA user_version = 1;";
   EXPECT_EQ(sqlite3_exec(db, kBack, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
   sqlite3_close(db);
 }
