@@ -15,10 +15,156 @@ namespace berth {
 void Pass::load_running(const RunningIndex& running) {
   running_ = &running;
   leaving_.assign(running.leaving().begin(), running.leaving().end());
+  for (const JobId id : leaving_) {
+    if (!view_.job(id).ending()) add_returning(id, Returning::Fate::Stopping);
+  }
+}
+
+void Pass::add_returning(JobId id, Returning::Fate fate, std::size_t victim) {
+  Job stopped = *view_.find(id);
+  stopped.ran = view_.job(id).ran();
+  stopped.since = view_.now();
+  stopped.state = JobState::Queued;
+  const JobView job(stopped, view_.now());
+  Lane lane{.key = {.user = job.user(), .ask = ask_of(job)},
+            .jobs = {{.rank = order_.rank(job, view_).rank, .job = id}}};
+  returning_.push_back({.lane = std::move(lane), .fate = fate, .victim = victim});
+}
+
+Pass::Head Pass::head_of(Returning& returning) {
+  return {.group = group_rank(returning.lane.key.user),
+          .at = returning.lane.jobs.begin(),
+          .lane = &returning.lane,
+          .returning = &returning};
+}
+
+void Pass::visit_returning(const Head& head) {
+  Returning& one = *head.returning;
+  one.visited = true;
+  if (one.fate == Returning::Fate::Stays) return;
+  const Ask ask = ask_of_lane(one.lane);
+  if (why_ruled_out(ask) != Why::Fits) return;
+  const bool is_new = one.fate == Returning::Fate::Displaced;
+  const Trial::Mark mark = trial_.mark();
+  if (!is_new) put_promised();
+  auto place = place_without_leaving(head.at->job, ask);
+  trial_.rollback(mark);
+  if (place) {
+    promise(head, ask, std::move(*place));
+  } else if (is_new && !displace_for(head, ask)) {
+    rule_out(ask, Why::Capacity);
+  }
+}
+
+/// What earlier passes promised to jobs that were not walked yet.
+void Pass::put_promised() {
+  for (const Hold& hold : view_.holds()) {
+    if (!is_placed(hold.job)) trial_.put(hold.ask, hold.placement);
+  }
+}
+
+/// One job displaces nobody in vain, but several together may: what the last one left over may be
+/// enough for others that had to go. Best first. Once a job was refused, who is better than they are
+/// may want their room, and nobody is spared.
+void Pass::spare_who_was_in_vain() {
+  if (has_refused_) return;
+  std::vector<Returning*> displaced;
+  for (Returning& one : returning_) {
+    if (one.fate == Returning::Fate::Displaced) displaced.push_back(&one);
+  }
+  std::ranges::sort(displaced, {}, [&](const Returning* one) {
+    return std::pair(group_rank(one->lane.key.user), *one->lane.jobs.begin());
+  });
+  GpuCount vacant = vacant_without_leaving();
+  for (Returning* const one : displaced) {
+    const JobId id = one->lane.jobs.begin()->job;
+    const Ask ask = ask_of_lane(one->lane);
+    if (needs_vacant(ask) && ask.gpus() > vacant) continue;
+    if (may_stay(id, ask)) {
+      one->fate = Returning::Fate::Stays;
+      worst_.at(one->victim)->gone = false;
+    } else if (!one->visited) {
+      continue;  // its turn comes
+    } else if (auto place = place_without_leaving(id, ask)) {
+      trial_.put(ask, *place);
+      one->fate = Returning::Fate::Moved;
+      one->to = std::move(*place);
+    }
+    vacant = vacant_without_leaving();
+  }
+}
+
+GpuCount Pass::vacant_without_leaving() {
+  const Trial::Mark mark = trial_.mark();
+  take_off_leaving();
+  const GpuCount vacant = trial_.use().vacant();
+  trial_.rollback(mark);
+  return vacant;
+}
+
+/// Whether those who were promised its room find another by now; then they get that.
+bool Pass::may_stay(JobId id, const Ask& ask) {
+  const Grant& own = view_.job(id).grant();
+  const std::vector<Hold*> in_the_way = holds_on(own);
+  std::vector<Grant> grants;
+  std::vector<Placement> others;
+  const Trial::Mark mark = trial_.mark();
+  take_off_leaving();
+  for (const Hold* hold : in_the_way) {
+    grants.push_back(trial_.use().grant_for(view_.cluster(), hold->ask, hold->placement));
+    trial_.take(grants.back());
+  }
+  if (trial_.look(placement_of(own), ask, id) == Why::Fits) {
+    trial_.put(own);
+    for (const Hold* hold : in_the_way) {
+      Placed placed = placer_.place(hold->ask, hold->job, trial_);
+      if (!placed) break;
+      trial_.put(hold->ask, *placed);
+      others.push_back(std::move(*placed));
+    }
+  }
+  trial_.rollback(mark);
+  if (in_the_way.empty() || others.size() < in_the_way.size()) return false;
+  std::erase(leaving_, id);
+  for (const Grant& grant : grants) trial_.take(grant);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    in_the_way[i]->placement = std::move(others[i]);
+    trial_.put(in_the_way[i]->ask, in_the_way[i]->placement);
+  }
+  return true;
+}
+
+/// Those on one of its GPUs, or, if it takes cores or memory of a host, on one of its nodes.
+std::vector<Hold*> Pass::holds_on(const Grant& grant) {
+  const Cluster& cluster = view_.cluster();
+  const bool by_node = grant.cpu > CpuMilli(0) || grant.memory > Bytes(0);
+  const auto are_near = [&](GpuId a, GpuId b) {
+    return a == b || (by_node && cluster.node_of(a) == cluster.node_of(b));
+  };
+  std::vector<Hold*> found;
+  for (Hold& hold : holds_) {
+    const bool is_near = std::ranges::any_of(grant.shares, [&](const Share& share) {
+      return std::ranges::any_of(hold.placement.gpus,
+                                 [&](GpuId gpu) { return are_near(gpu, share.gpu); });
+    });
+    if (is_near || (by_node && hold.placement.host == grant.host)) found.push_back(&hold);
+  }
+  return found;
+}
+
+void Pass::emit_stops() {
+  for (Returning& one : returning_) {
+    const JobId id = one.lane.jobs.begin()->job;
+    if (one.fate == Returning::Fate::Displaced) decisions_.list.push_back(Preempt{.job = id});
+    if (one.fate == Returning::Fate::Moved) {
+      decisions_.list.push_back(Migrate{.job = id, .placement = std::move(one.to)});
+    }
+  }
 }
 
 /// The place promised to this job in an earlier pass, if it is free by now or still being freed.
-bool Pass::keep_promise(JobId id, const Ask& ask) {
+bool Pass::keep_promise(const Head& head, const Ask& ask) {
+  const JobId id = head.at->job;
   const auto hold = std::ranges::find(view_.holds(), id, &Hold::job);
   if (hold == view_.holds().end() || hold->ask.request != ask.request) return false;
   if (trial_.look(hold->placement, ask, id) == Why::Fits) {
@@ -29,15 +175,23 @@ bool Pass::keep_promise(JobId id, const Ask& ask) {
   take_off_leaving();
   const Why why = trial_.look(hold->placement, ask, id);
   trial_.rollback(mark);
-  if (why == Why::Fits) promise(id, ask, hold->placement);
+  if (why == Why::Fits) promise(head, ask, hold->placement);
   return why == Why::Fits;
 }
 
-/// Beside those that leave: nobody else may take it.
-void Pass::promise(JobId id, const Ask& ask, Placement placement) {
+/// Beside those that leave: nobody else may take it. To one that is stopped in this pass it means
+/// that it is only moved.
+void Pass::promise(const Head& head, const Ask& ask, Placement placement) {
+  const JobId id = head.at->job;
+  trial_.put(ask, placement);
+  if (head.returning != nullptr) {
+    if (head.returning->fate == Returning::Fate::Stopping) return;
+    head.returning->fate = Returning::Fate::Moved;
+    head.returning->to = std::move(placement);
+    return;
+  }
   tally_.take(view_.job(id));
   placed_.push_back(id);
-  trial_.put(ask, placement);
   holds_.push_back({.job = id,
                     .ask = ask,
                     .placement = std::move(placement),
@@ -174,27 +328,47 @@ bool Pass::displace_for(const Head& head, const Ask& ask) {
   const auto chosen = std::span(victims.found).first(*count);
   take_off(chosen);
   Placement placement = *placer_.place(ask, id, trial_);
-  trial_.put(ask, placement);
-  std::vector<std::size_t> displaced;
-  for (const std::size_t victim : std::views::reverse(chosen)) {  // best first: some may stay
-    const JobView job = view_.job(worst_.at(victim)->job);
-    if (trial_.look(placement_of(job.grant()), ask_of(job), job.id()) == Why::Fits) {
-      trial_.put(job.grant());
-    } else {
-      displaced.push_back(victim);
-    }
-  }
+  const std::vector<std::size_t> displaced = needed(chosen, head, ask, placement);
   trial_.rollback(mark);
   for (const std::size_t victim : displaced) displace(victim);
-  promise(id, ask, std::move(placement));
+  promise(head, ask, std::move(placement));
+  if (++displacers_ > 1) spare_who_was_in_vain();
   return true;
+}
+
+/// Those of the chosen without whom there is no place, best first; whoever is better may stay
+/// first. The placement becomes one that does without the others. Requires: all of them are taken
+/// off, the placement is possible so, and there is none without the last.
+std::vector<std::size_t> Pass::needed(std::span<const std::size_t> chosen, const Head& head,
+                                      const Ask& ask, Placement& placement) {
+  const JobId id = head.at->job;
+  std::vector<std::size_t> needed{chosen.back()};
+  for (const std::size_t victim : std::views::reverse(chosen.first(chosen.size() - 1))) {
+    const Trial::Mark without = trial_.mark();
+    trial_.put(*worst_.at(victim)->grant);
+    if (trial_.look(placement, ask, id) == Why::Fits) continue;
+    const bool too_few = needs_vacant(ask) && trial_.use().vacant() < ask.gpus();
+    Placed other = too_few ? std::unexpected(Refusal{}) : placer_.place(ask, id, trial_);
+    if (other) {
+      placement = std::move(*other);
+    } else {
+      trial_.rollback(without);
+      needed.push_back(victim);
+    }
+  }
+  return needed;
+}
+
+/// True if it takes so many vacant GPUs and nothing else will do.
+bool Pass::needs_vacant(const Ask& ask) const {
+  return takes_whole(ask) && trial_.use().admission().mode == AdmissionMode::Guarantee;
 }
 
 void Pass::displace(std::size_t victim) {
   Displaceable& displaced = *worst_.at(victim);
   displaced.gone = true;
   leaving_.push_back(displaced.job);
-  decisions_.list.push_back(Preempt{.job = displaced.job, .how = options_.preempt_how});
+  add_returning(displaced.job, Returning::Fate::Displaced, victim);
 }
 
 }  // namespace berth
