@@ -28,9 +28,32 @@ std::string_view word_of(Exit::Kind kind) {
   return kKindWords[static_cast<std::size_t>(kind)].word;
 }
 
+/// CRC-32, which no change of up to 32 bits in a row leaves as it was; eight digits.
+std::string sum_of(std::string_view bytes) {
+  constexpr std::uint32_t kPolynomial = 0xEDB88320;
+  std::uint32_t sum = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    sum ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) sum = sum >> 1 ^ ((sum & 1) != 0 ? kPolynomial : 0);
+  }
+  std::string digits(8, '0');
+  for (std::size_t i = digits.size(); i-- > 0; sum >>= 4) digits[i] = "0123456789abcdef"[sum & 15];
+  return digits;
+}
+
+std::string with_sum(const std::string& line) { return line + " " + sum_of(line) + "\n"; }
+
+/// Takes the sum off. Returns: nothing if it is not that of the line.
+std::optional<std::string_view> without_sum(std::string_view line) {
+  const std::size_t space = line.rfind(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const std::string_view words = line.substr(0, space);
+  return sum_of(words) == line.substr(space + 1) ? std::optional(words) : std::nullopt;
+}
+
 std::string process_line(std::string_view word, const Process& process) {
-  return std::string(word) + " " + std::to_string(process.pid) + " " +
-         std::to_string(process.start) + "\n";
+  return with_sum(std::string(word) + " " + std::to_string(process.pid) + " " +
+                  std::to_string(process.start));
 }
 
 /// The words of one line, taken from the left.
@@ -109,22 +132,25 @@ bool read_line(std::size_t number, std::string_view line, Record& record) {
     return words.is("berth-attempt") && words.is_number(record.format) && words.at_end() &&
            record.format >= 1;
   }
-  return number == 2 ? read_job(words, record) : read_step(line, record);
+  const auto body = record.format == 1 ? std::optional(line) : without_sum(line);
+  if (!body) return false;
+  return number == 2 ? read_job(Words(*body), record) : read_step(*body, record);
 }
 
 }  // namespace
 
 std::string header_lines(JobId job, Attempt attempt, uid_t user) {
-  return "berth-attempt " + std::to_string(kRecordFormat) + "\njob " + std::to_string(job.value()) +
-         " attempt " + std::to_string(attempt.value()) + " user " + std::to_string(user) + "\n";
+  return "berth-attempt " + std::to_string(kRecordFormat) + "\n" +
+         with_sum("job " + std::to_string(job.value()) + " attempt " +
+                  std::to_string(attempt.value()) + " user " + std::to_string(user));
 }
 
 std::string shim_line(const Process& shim) { return process_line("shim", shim); }
 std::string go_line(const Process& job) { return process_line("go", job); }
 
 std::string exit_line(const Exit& exit) {
-  return "exit " + std::string(word_of(exit.kind)) + " " + std::to_string(exit.number) + " at " +
-         std::to_string(micros(exit.at)) + "\n";
+  return with_sum("exit " + std::string(word_of(exit.kind)) + " " + std::to_string(exit.number) +
+                  " at " + std::to_string(micros(exit.at)));
 }
 
 Expected<Record> parse_record(std::string_view text) {
@@ -145,7 +171,7 @@ Expected<Record> parse_record(std::string_view text) {
     }
   }
   if (number >= 2) return record;
-  return fail(ErrorCode::BadData,
+  return fail(ErrorCode::NotFound,
               "attempt file, line " + std::to_string(number + 1) + ": the header is not whole");
 }
 

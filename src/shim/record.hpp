@@ -4,11 +4,11 @@
 // it and hands the descriptor to the shim; the lock is gone when the shim is. Text lines, each
 // appended by one write:
 //
-//   berth-attempt 1                    format; a reader knows all formats up to its own
-//   job 42 attempt 1 user 1000
-//   shim PID START                     START: the process's start time in clock ticks since boot
-//   go PID START                       written by the job's own process before exec
-//   exit code 7 at MICROS              or `exit signal 9 ...`, `exit exec ERRNO ...` where the
+//   berth-attempt 2                    format; a reader knows all formats up to its own
+//   job 42 attempt 1 user 1000 SUM     SUM: of what is before it in the line; from format 2 on
+//   shim PID START SUM                 START: the process's start time in clock ticks since boot
+//   go PID START SUM                   written by the job's own process before exec
+//   exit code 7 at MICROS SUM          or `exit signal 9 ...`, `exit exec ERRNO ...` where the
 //                                      program could not be run, `exit setup ERRNO ...` where
 //                                      something before that failed
 //
@@ -33,7 +33,7 @@
 
 namespace berth::shim {
 
-inline constexpr int kRecordFormat = 1;
+inline constexpr int kRecordFormat = 2;
 
 /// A process that cannot be mistaken for a later one with the same pid.
 struct Process {
@@ -76,8 +76,8 @@ std::string shim_line(const Process& shim);
 std::string go_line(const Process& job);
 std::string exit_line(const Exit& exit);
 
-/// Errors: BadData naming the line for bytes that no shim wrote, for a newer format, and for a
-/// header that is not whole (its daemon died in it: nothing was started).
+/// Errors: BadData naming the line for bytes that no shim wrote and for a newer format; NotFound for
+/// a header that is not whole (its daemon died in it: nothing was started).
 Expected<Record> parse_record(std::string_view text);
 
 /// The start time of a live process; nothing if there is none, or only its zombie.
