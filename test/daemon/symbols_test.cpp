@@ -1,5 +1,6 @@
 // Goal: the programs are what a copy to another machine needs: no libstdc++, no glibc newer
-// than 2.35. Method: objdump, where there is one.
+// than 2.35; and those that start often start without the dynamic loader. Method: objdump, where
+// there is one.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -45,6 +46,28 @@ TEST_P(Programs, NeedNothingNew) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Programs, testing::Values("berth", "berthd", "berth-shim"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+class StartedOften : public testing::TestWithParam<const char*> {};
+
+/// A command line is called by scripts in loops, and a shim stands between two jobs: to load and
+/// relocate libraries costs more than everything else that `berth submit` does.
+TEST_P(StartedOften, HasNoLoader) {
+  if (::access(kObjdump, X_OK) != 0) GTEST_SKIP() << "no objdump";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers come as libraries";
+#endif
+  const std::string needs = needs_of(test::program(GetParam()).string());
+  ASSERT_NE(needs.find("Program Header"), std::string::npos);
+  EXPECT_EQ(needs.find("INTERP"), std::string::npos);
+  EXPECT_EQ(needs.find("NEEDED"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StartedOften, testing::Values("berth", "berth-shim"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::erase(name, '-');
