@@ -2,14 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -17,6 +15,7 @@
 #include <cstring>
 
 #include "engine/engine.hpp"
+#include "posix/descriptor.hpp"
 #include "shim/proc.hpp"
 
 namespace berth::daemon {
@@ -26,7 +25,6 @@ namespace {
 constexpr Duration kRefillAfter = Duration(2000);
 constexpr Duration kFast = Duration(5000);
 constexpr Duration kLookForGo = Duration(20'000);
-constexpr const char* kSpareFile = "spare";
 constexpr Duration kLookForName = Duration(5'000);
 constexpr Duration kDeaf = seconds(10);  ///< For a shim that takes no signal.
 
@@ -55,8 +53,6 @@ bool is_locked(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   return file.is_open() && ::flock(file.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
-
-std::string spare_path(const std::string& folder) { return folder + "/" + kSpareFile; }
 
 /// `42.1`: job and attempt.
 std::optional<std::pair<JobId, Attempt>> key_of(std::string_view name) {
@@ -90,16 +86,6 @@ void for_each_name(const std::string& path, Task task) {
 
 }  // namespace
 
-/// A shim that waits, with files that wait too: to make a file can cost a tenth of a millisecond,
-/// to rename one costs little, and this is between the end of a job and the start of the next.
-struct Launcher::Spare {
-  pid_t pid = 0;
-  Descriptor pidfd;
-  Descriptor socket;
-  Descriptor record;
-  Descriptor log;
-};
-
 struct Launcher::Shim {
   pid_t pid = 0;
   Descriptor pidfd;
@@ -122,13 +108,11 @@ rlimit raise_file_limit() {
   return before;
 }
 
-// ---- Spares ----------------------------------------------------------------------------------
-
 Launcher::Launcher(Loop& loop, LauncherOptions options, Hooks hooks)
     : loop_(loop),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
-      refill_alarm_(loop, [this] { refill(); }),
+      refill_alarm_(loop, [this] { spares_->refill(); }),
       names_alarm_(loop, [this] { look_for_names(); }),
       go_alarm_(loop, [this] { look_for_go(); }),
       deaf_alarm_(loop, [this] { end_deaf(); }),
@@ -141,66 +125,13 @@ Launcher::~Launcher() = default;
 Expected<std::unique_ptr<Launcher>> Launcher::open(Loop& loop, const LauncherOptions& options,
                                                    Hooks hooks) {
   std::unique_ptr<Launcher> launcher(new Launcher(loop, options, std::move(hooks)));
-  launcher->program_ = Descriptor(::open(options.shim.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!launcher->program_.is_open()) return io_error(options.shim);
-  auto spare = launcher->spawn();
-  if (!spare) return std::unexpected(spare.error());
-  launcher->spare_ = std::make_unique<Spare>(std::move(*spare));
+  auto spares = Spares::open({.shim = options.shim,
+                              .attempts = options.attempts,
+                              .logs = options.logs,
+                              .files = options.files});
+  if (!spares) return std::unexpected(spares.error());
+  launcher->spares_ = std::move(*spares);
   return launcher;
-}
-
-Expected<Launcher::Spare> Launcher::spawn() {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return io_error("a socket for a shim");
-  }
-  Spare spare{.pid = 0, .pidfd = {}, .socket = Descriptor(ends[0]), .record = {}, .log = {}};
-  for (auto [file, path] : {std::pair(&spare.record, spare_path(options_.attempts)),
-                            std::pair(&spare.log, spare_path(options_.logs))}) {
-    *file = Descriptor(
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file->is_open()) return io_error(path);
-  }
-  const Descriptor theirs(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, theirs.number(), 3);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t defaults;
-  ::sigemptyset(&none);
-  ::sigemptyset(&defaults);
-  ::sigaddset(&defaults, SIGPIPE);
-  ::sigaddset(&defaults, SIGHUP);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const std::string program = "/proc/self/fd/" + std::to_string(program_.number());
-  std::string name = "berth-shim";
-  std::array<char*, 2> arguments = {name.data(), nullptr};
-  std::array<char*, 1> environment = {nullptr};
-  const int failed = ::posix_spawn(&spare.pid, program.c_str(), &actions, &attributes,
-                                   arguments.data(), environment.data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  if (failed != 0) {
-    errno = failed;
-    return io_error(options_.shim);
-  }
-  ::prlimit(spare.pid, RLIMIT_NOFILE, &options_.files, nullptr);  // before it has anything to run
-  spare.pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, spare.pid, 0)));
-  if (!spare.pidfd.is_open()) return io_error("pidfd_open");
-  return spare;
-}
-
-void Launcher::refill() {
-  if (spare_) return;
-  auto spare = spawn();
-  if (spare) spare_ = std::make_unique<Spare>(std::move(*spare));
-  if (!spare) refill_alarm_.set(seconds(1));  // a launch meanwhile tries and tells
 }
 
 // ---- Launching -------------------------------------------------------------------------------
@@ -239,21 +170,20 @@ Expected<void> Launcher::name_log(Spare& spare, JobId job) {
 
 Expected<void> Launcher::launch(const shim::Order& order) {
   const Key key{order.job, order.attempt};
-  if (!spare_) refill();
-  if (!spare_) return fail(ErrorCode::Io, options_.shim + ": cannot be started");
-  std::unique_ptr<Spare> spare = std::move(spare_);
+  auto spare = spares_->take();
+  if (!spare) return std::unexpected(spare.error());
   // A spare costs half a millisecond of a processor that the job just launched can use, unless
   // launches come so fast that the next would have to wait for it.
   const auto now = std::chrono::steady_clock::now();
   refill_alarm_.set(now - std::exchange(last_launch_, now) < kFast ? Duration(0) : kRefillAfter);
   auto named = name_record(*spare, order);
   if (!named && named.error().code == ErrorCode::Conflict) {  // from before a crash
-    dismiss(std::move(spare));  // its lock is on the file that the next spare takes
+    dismiss(std::move(*spare));  // its lock is on the file that the next spare takes
     return adopt(order.job, order.attempt) != Trace::None ? Expected<void>() : launch(order);
   }
   if (named) named = name_log(*spare, order.job);
   if (!named) {
-    dismiss(std::move(spare));
+    dismiss(std::move(*spare));
     forget(order.job, order.attempt);
     return named;
   }
@@ -341,11 +271,10 @@ void Launcher::see_off(std::unique_ptr<Shim> over) {
 }
 
 /// Without its socket it ends.
-void Launcher::dismiss(std::unique_ptr<Spare> spare) {
+void Launcher::dismiss(Spare spare) {
   auto over = std::make_unique<Shim>();
-  over->pid = spare->pid;
-  over->pidfd = std::move(spare->pidfd);
-  spare.reset();
+  over->pid = spare.pid;
+  over->pidfd = std::move(spare.pidfd);
   see_off(std::move(over));
 }
 

@@ -18,7 +18,7 @@
 #include "daemon/loop.hpp"
 #include "daemon/orphans.hpp"
 #include "daemon/processes.hpp"
-#include "posix/descriptor.hpp"
+#include "daemon/spares.hpp"
 #include "shim/order.hpp"
 
 namespace berth::daemon {
@@ -35,7 +35,7 @@ struct Hooks {
 };
 
 struct LauncherOptions {
-  std::string shim;  ///< Path of berth-shim; opened once, so an upgrade beside us changes nothing.
+  std::string shim;      ///< Path of berth-shim.
   std::string attempts;  ///< Folder of attempt files.
   std::string logs;      ///< Folder of logs, `JOB.log`.
   std::string cgroup;    ///< Folder of the attempts' cgroups; "" for none.
@@ -95,15 +95,12 @@ class Launcher {
  private:
   using Key = std::pair<JobId, Attempt>;
   struct Shim;
-  struct Spare;
   struct Told {
     int signal = 0;
     std::chrono::steady_clock::time_point at;
   };
 
   Launcher(Loop& loop, LauncherOptions options, Hooks hooks);
-  Expected<Spare> spawn();
-  void refill();
   std::string record_path(Key key) const;
   Expected<void> name_record(const Spare& spare, const shim::Order& order);
   Expected<void> name_log(Spare& spare, JobId job);
@@ -115,7 +112,7 @@ class Launcher {
   void on_exit(Key key);
   void close_up(Key key);
   void see_off(std::unique_ptr<Shim> over);
-  void dismiss(std::unique_ptr<Spare> spare);
+  void dismiss(Spare spare);
   void end_deaf();
   void tell_end(Key key, const shim::Record& record);
   void look_for_names();
@@ -125,8 +122,7 @@ class Launcher {
   Loop& loop_;
   LauncherOptions options_;
   Hooks hooks_;
-  Descriptor program_;
-  std::unique_ptr<Spare> spare_;
+  std::unique_ptr<Spares> spares_;
   std::map<Key, std::unique_ptr<Shim>> live_;
   std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Told their end, not yet reaped.
   /// Held by a shim that has not said who it is; with how it shall be stopped then.
