@@ -2,9 +2,9 @@
 // the command line and from many connections, and what it costs while it does nothing.
 //
 // Everything is real but the GPUs: berthd, its shims, its journal on the disk of the system's
-// temporary folder. Debian's task-spooler (`tsp`) does the same work in the same run, in blocks
-// that take turns, so that both see the same machine; `ratio` is berth's median over
-// task-spooler's.
+// temporary folder, or in memory where a row says so. Debian's task-spooler (`tsp`) does the same
+// work in the same run, in turns, so that both see the same machine; `ratio` is berth's median over
+// task-spooler's, and on a disk `ratio_apart` the same without one fdatasync.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -29,8 +29,10 @@ constexpr int kGaps = 40;  ///< Of a block.
 /// task-spooler hangs beyond 993 jobs. Both queues have as many at first, and as many more are
 /// submitted, so that the median is that of 950.
 constexpr int kQueued = 920;
-constexpr int kSubmitBlocks = 6;
-constexpr int kSubmits = 10;  ///< Of a block.
+constexpr int kWarmUps = 3;
+constexpr int kSubmits = 60;
+constexpr auto kBetween =
+    std::chrono::milliseconds(10);  ///< Two submits: what follows one is over.
 
 constexpr int kWarmUp = 2'000;
 constexpr int kLoad = 20'000;
@@ -41,17 +43,17 @@ constexpr auto kIdle = std::chrono::seconds(10);
 /// Milliseconds of both.
 struct Pair {
   std::vector<double> berth;
-  std::vector<double> tsp;
+  std::vector<double> other;
 
-  Figures figures() const {
+  Figures figures(const std::string& name = "tsp") const {
     const double median = quantile(berth, 0.5);
     return {.time = Seconds(median / 1000),
             .counters = {{"p50_ms", median},
                          {"p90_ms", quantile(berth, 0.9)},
-                         {"tsp_p50_ms", quantile(tsp, 0.5)},
-                         {"tsp_p90_ms", quantile(tsp, 0.9)},
-                         {"ratio", median / quantile(tsp, 0.5)},
-                         {"ratio_p90", quantile(berth, 0.9) / quantile(tsp, 0.9)}}};
+                         {name + "_p50_ms", quantile(other, 0.5)},
+                         {name + "_p90_ms", quantile(other, 0.9)},
+                         {"ratio", median / quantile(other, 0.5)},
+                         {"ratio_p90", quantile(berth, 0.9) / quantile(other, 0.9)}}};
   }
 };
 
@@ -97,9 +99,9 @@ Expected<void> measure_block(const Block& block, const Submit& submit, std::vect
   return ran;
 }
 
-Expected<Figures> end_to_next_start(int milliseconds) {
+Expected<Figures> end_to_next_start(int milliseconds, Ground ground) {
   if (auto there = need_tsp(); !there) return std::unexpected(there.error());
-  const Bed bed;
+  const Bed bed(ground);
   auto daemon = Berthd::start(bed, "1x24GiB");
   if (!daemon) return std::unexpected(daemon.error());
   const Words environment = usual_environment();
@@ -122,7 +124,7 @@ Expected<Figures> end_to_next_start(int milliseconds) {
     const Block berth{bed, "berth" + std::to_string(i), milliseconds};
     const Block tsp{bed, "tsp" + std::to_string(i), milliseconds};
     auto done = measure_block(berth, to_berth, pair.berth);
-    if (done) done = measure_block(tsp, to_tsp, pair.tsp);
+    if (done) done = measure_block(tsp, to_tsp, pair.other);
     if (!done) return std::unexpected(done.error());
   }
   return pair.figures();
@@ -130,15 +132,36 @@ Expected<Figures> end_to_next_start(int milliseconds) {
 
 // ---- Submits ---------------------------------------------------------------------------------
 
-/// Runs a program some times; milliseconds of each.
-Expected<void> time_runs(const Bed& bed, const Program& program, std::vector<double>& into) {
-  for (int i = 0; i < kSubmits; ++i) {
-    const auto took = bed.run(program);
-    if (!took) return std::unexpected(took.error());
-    into.push_back(took->count() * 1000);
-  }
+/// Runs a program once, after a pause.
+Expected<void> time_run(const Bed& bed, const Program& program, std::vector<double>& into) {
+  std::this_thread::sleep_for(kBetween);
+  const auto took = bed.run(program);
+  if (!took) return std::unexpected(took.error());
+  into.push_back(took->count() * 1000);
   return {};
 }
+
+/// Two programs in turns, each followed by what ends what it began.
+struct Turns {
+  const Bed& bed;
+  Program berth;
+  Program other;
+  std::function<Expected<void>()> after_berth = [] { return Expected<void>(); };
+  std::function<Expected<void>()> after_other = [] { return Expected<void>(); };
+
+  Expected<Pair> measure() const {
+    Pair pair;
+    for (int i = 0; i < kWarmUps + kSubmits; ++i) {
+      if (i == kWarmUps) pair = {};
+      auto done = time_run(bed, berth, pair.berth);
+      if (done) done = after_berth();
+      if (done) done = time_run(bed, other, pair.other);
+      if (done) done = after_other();
+      if (!done) return std::unexpected(done.error());
+    }
+    return pair;
+  }
+};
 
 Expected<void> fill_queues(const Bed& bed, Berthd& daemon, const TaskSpooler& spooler,
                            const Gate& gate) {
@@ -152,10 +175,20 @@ Expected<void> fill_queues(const Bed& bed, Berthd& daemon, const TaskSpooler& sp
   return {};
 }
 
-/// The whole program, from its start to its end.
-Expected<Figures> submit_950_queued() {
+/// What a submit takes beside its wait for the disk, of which there is one.
+Expected<Figures> with_disk_apart(Figures figures, const Bed& bed) {
+  const auto wait = fdatasync_us(bed);
+  if (!wait) return std::unexpected(wait.error());
+  auto& counters = figures.counters;
+  counters["fdatasync_us"] = *wait;
+  counters["ratio_apart"] = (counters["p50_ms"] - *wait / 1000) / counters["tsp_p50_ms"];
+  return figures;
+}
+
+/// The whole program, from its start to its end, while as many jobs wait.
+Expected<Figures> submit_950_queued(Ground ground) {
   if (auto there = need_tsp(); !there) return std::unexpected(there.error());
-  const Bed bed;
+  const Bed bed(ground);
   auto daemon = Berthd::start(bed, "1x24GiB");
   if (!daemon) return std::unexpected(daemon.error());
   const TaskSpooler spooler(bed, usual_environment());
@@ -163,13 +196,56 @@ Expected<Figures> submit_950_queued() {
   if (auto done = fill_queues(bed, *daemon, spooler, gate); !done) {
     return std::unexpected(done.error());
   }
-  Pair pair;
-  for (int i = 0; i < kSubmitBlocks; ++i) {
-    auto done = time_runs(bed, berth_submit(bed, {"true"}, usual_environment()), pair.berth);
-    if (done) done = time_runs(bed, spooler.submit({"true"}), pair.tsp);
-    if (!done) return std::unexpected(done.error());
-  }
-  return pair.figures();
+  const Turns turns{
+      .bed = bed,
+      .berth = berth_submit(bed, as_installed("berth"), {"true"}, usual_environment()),
+      .other = spooler.submit({"true"})};
+  const auto pair = turns.measure();
+  if (!pair) return std::unexpected(pair.error());
+  return with_disk_apart(pair->figures(), bed);
+}
+
+/// The same with nothing that waits or runs: each job starts at once, beside the end of the program
+/// that submitted it, and has ended before the next is submitted.
+Expected<Figures> submit_0_queued(Ground ground) {
+  if (auto there = need_tsp(); !there) return std::unexpected(there.error());
+  const Bed bed(ground);
+  auto daemon = Berthd::start(bed, "1x24GiB");
+  if (!daemon) return std::unexpected(daemon.error());
+  const TaskSpooler spooler(bed, usual_environment());
+  int job = 0;
+  const auto job_ends = [&] {
+    const std::string target = "/v1/jobs/" + std::to_string(++job);
+    return eventually("a job ends", [&] {
+      const auto now = daemon->get(target);
+      return now && now->at("state") == "done";
+    });
+  };
+  const auto tsp_ends = [&]() -> Expected<void> {
+    const auto ran = bed.run(spooler.wait());
+    return ran ? Expected<void>() : std::unexpected(ran.error());
+  };
+  const Turns turns{
+      .bed = bed,
+      .berth = berth_submit(bed, as_installed("berth"), {"true"}, usual_environment()),
+      .other = spooler.submit({"true"}),
+      .after_berth = job_ends,
+      .after_other = tsp_ends};
+  const auto pair = turns.measure();
+  if (!pair) return std::unexpected(pair.error());
+  return with_disk_apart(pair->figures(), bed);
+}
+
+/// What every call of `berth` costs before it does anything, beside the smallest program there is.
+Expected<Figures> start_of_program() {
+  const Bed bed;
+  const Turns turns{.bed = bed,
+                    .berth = {.words = {as_installed("berth"), "version"},
+                              .environment = {"BERTH_SOCKET=" + (bed / "nobody")}},
+                    .other = {.words = {installed("true")}, .environment = {}}};
+  const auto pair = turns.measure();
+  if (!pair) return std::unexpected(pair.error());
+  return pair->figures("true");
 }
 
 /// Every submit is answered when it would survive a crash. The jobs wait behind one that runs.
@@ -241,13 +317,31 @@ Expected<Figures> shim() {
 
 // ---- Rows ------------------------------------------------------------------------------------
 
-BENCHMARK_CAPTURE(report, gap_10ms, [] { return end_to_next_start(10); })
+BENCHMARK_CAPTURE(report, gap_10ms, [] { return end_to_next_start(10, Ground::Disk); })
     ->Name("live/end_to_next_start/10ms")
     ->Apply(as_row);
-BENCHMARK_CAPTURE(report, gap_0ms, [] { return end_to_next_start(0); })
+BENCHMARK_CAPTURE(report, gap_0ms, [] { return end_to_next_start(0, Ground::Disk); })
     ->Name("live/end_to_next_start/0ms")
     ->Apply(as_row);
-BENCHMARK_CAPTURE(report, submit, submit_950_queued)->Name("live/submit/950_queued")->Apply(as_row);
+BENCHMARK_CAPTURE(report, memory_gap_10ms, [] { return end_to_next_start(10, Ground::Memory); })
+    ->Name("live/end_to_next_start/10ms/memory")
+    ->Apply(as_row);
+BENCHMARK_CAPTURE(report, memory_gap_0ms, [] { return end_to_next_start(0, Ground::Memory); })
+    ->Name("live/end_to_next_start/0ms/memory")
+    ->Apply(as_row);
+BENCHMARK_CAPTURE(report, submit_0, [] { return submit_0_queued(Ground::Disk); })
+    ->Name("live/submit/0_queued")
+    ->Apply(as_row);
+BENCHMARK_CAPTURE(report, submit_950, [] { return submit_950_queued(Ground::Disk); })
+    ->Name("live/submit/950_queued")
+    ->Apply(as_row);
+BENCHMARK_CAPTURE(report, memory_submit_0, [] { return submit_0_queued(Ground::Memory); })
+    ->Name("live/submit/0_queued/memory")
+    ->Apply(as_row);
+BENCHMARK_CAPTURE(report, memory_submit_950, [] { return submit_950_queued(Ground::Memory); })
+    ->Name("live/submit/950_queued/memory")
+    ->Apply(as_row);
+BENCHMARK_CAPTURE(report, start, start_of_program)->Name("live/start_of_program")->Apply(as_row);
 BENCHMARK_CAPTURE(report, equal, [] { return api_submits(Environments::Equal); })
     ->Name("live/api_submits/32/equal_environments")
     ->Apply(as_row);

@@ -59,6 +59,10 @@ int kill_processes_of(const std::string& bed) {
   _exit(0);
 }
 
+fs::path folder_of(Ground ground) {
+  return ground == Ground::Memory ? fs::path("/dev/shm") : fs::temp_directory_path();
+}
+
 std::vector<char*> pointers(const Words& words) {
   std::vector<char*> all;
   for (const std::string& word : words) all.push_back(const_cast<char*>(word.c_str()));
@@ -68,7 +72,7 @@ std::vector<char*> pointers(const Words& words) {
 
 }  // namespace
 
-Bed::Bed() : path_((fs::temp_directory_path() / "berth-bench-XXXXXX").string()) {
+Bed::Bed(Ground ground) : path_((folder_of(ground) / "berth-bench-XXXXXX").string()) {
   std::array<int, 2> ends{};
   if (mkdtemp(path_.data()) == nullptr || pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
   cleaner_ = fork();
@@ -159,6 +163,14 @@ std::string slurp(const std::string& path) {
 
 std::string built(const std::string& name) {
   return (fs::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+std::string as_installed(const std::string& name) {
+  const fs::path from = built(name);
+  const fs::path folder = from.parent_path() / "installed";
+  fs::create_directories(folder);
+  fs::copy_file(from, folder / name, fs::copy_options::overwrite_existing);
+  return (folder / name).string();
 }
 
 std::string installed(const std::string& name) {

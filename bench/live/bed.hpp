@@ -22,12 +22,15 @@ struct Program {
   Words environment;
 };
 
-/// A new folder. A process beside us waits for our end, whatever it is, or for the bed's; then it
-/// kills whatever has the folder on its command line or in its environment, and removes it. So
-/// every program that is started must have it there.
+/// On what a bed stands. In memory to wait for the disk costs nothing, so what is left is our own.
+enum class Ground { Disk, Memory };
+
+/// A new folder, in the system's temporary folder or in its memory. A process beside us waits for
+/// our end, whatever it is, or for the bed's; then it kills whatever has the folder on its command
+/// line or in its environment, and removes it. So every program that is started must have it there.
 class Bed {
  public:
-  Bed();
+  explicit Bed(Ground ground = Ground::Disk);
   ~Bed();
   Bed(const Bed&) = delete;
   Bed& operator=(const Bed&) = delete;
@@ -62,6 +65,10 @@ std::string slurp(const std::string& path);
 
 /// A program of this build.
 std::string built(const std::string& name);
+
+/// A program of this build in a file as an installation makes it: what a linker wrote piece by
+/// piece lies in smaller pieces in the kernel's memory, and takes longer to map.
+std::string as_installed(const std::string& name);
 
 /// A program on PATH; "" if there is none.
 std::string installed(const std::string& name);

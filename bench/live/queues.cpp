@@ -98,8 +98,9 @@ Expected<Json> Berthd::get(const std::string& target) {
   return Json::parse(answer->body);
 }
 
-Program berth_submit(const Bed& bed, const Words& command, Words environment) {
-  Program program{.words = {built("berth"), "submit", "--vram", "20G", "--"},
+Program berth_submit(const Bed& bed, const std::string& berth, const Words& command,
+                     Words environment) {
+  Program program{.words = {berth, "submit", "--vram", "20G", "--"},
                   .environment = std::move(environment)};
   program.words.insert(program.words.end(), command.begin(), command.end());
   program.environment.push_back("BERTH_SOCKET=" + socket_of(bed));

@@ -48,8 +48,9 @@ class Berthd {
   http::Client client_;
 };
 
-/// The program that submits to the berthd of a bed, as a user calls it.
-Program berth_submit(const Bed& bed, const Words& command, Words environment);
+/// The program that submits to the berthd of a bed, as a user calls it. `berth`: its path.
+Program berth_submit(const Bed& bed, const std::string& berth, const Words& command,
+                     Words environment);
 
 /// The program that lists the jobs of the berthd of a bed.
 Program berth_ls(const Bed& bed);
@@ -61,6 +62,8 @@ class TaskSpooler {
 
   /// The program that submits, as a user calls it.
   Program submit(const Words& command) const;
+  /// The program that waits until the job submitted last has ended.
+  Program wait() const { return {.words = {tsp_, "-w"}, .environment = environment_}; }
 
  private:
   std::string tsp_;
