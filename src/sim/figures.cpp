@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <vector>
 
 namespace berth::sim {
 
 namespace {
+
+/// Of the jobs that ended: nothing where none did.
+template <Spread Metrics::* figure, double Spread::* part>
+std::optional<double> ended(const Metrics& metrics) {
+  return (metrics.*figure).known(part);
+}
 
 double counted(std::size_t count) { return static_cast<double>(count); }
 
@@ -29,12 +34,13 @@ constexpr auto kFigures = std::to_array<Figure>({
     {"jobs", "ended", 7, 0, [](M m) -> Value { return counted(m.jobs); }},
     {"rejected", "rejected", 8, 0, [](M m) -> Value { return counted(m.rejected); }},
     {"failed", "failed", 6, 0, [](M m) -> Value { return counted(m.failed()); }},
-    {"jct_seconds_mean", "mean JCT", 12, 1, [](M m) -> Value { return m.jct.mean; }},
-    {"jct_seconds_p95", "p95 JCT", 12, 1, [](M m) -> Value { return m.jct.p95; }},
-    {"wait_seconds_mean", "mean wait", 12, 1, [](M m) -> Value { return m.wait.mean; }},
-    {"slowdown_mean", "slowdown", 9, 2, [](M m) -> Value { return m.slowdown.mean; }},
+    {"jct_seconds_mean", "mean JCT", 12, 1, ended<&Metrics::jct, &Spread::mean>},
+    {"jct_seconds_p95", "p95 JCT", 12, 1, ended<&Metrics::jct, &Spread::p95>},
+    {"wait_seconds_mean", "mean wait", 12, 1, ended<&Metrics::wait, &Spread::mean>},
+    {"slowdown_mean", "slowdown", 9, 2, ended<&Metrics::slowdown, &Spread::mean>},
     {"fairness", "fairness", 8, 3, [](M m) -> Value { return m.fairness; }},
-    {"makespan_seconds", "makespan", 11, 0, [](M m) -> Value { return m.makespan; }},
+    {"makespan_seconds", "makespan", 11, 0,
+     [](M m) { return m.jobs > 0 ? Value(m.makespan) : Value(); }},
     {"jobs_per_hour", "jobs/h", 8, 2, [](M m) -> Value { return m.jobs_per_hour; }},
     {"gpu_allocation_percent", "alloc, %", 8, 1, [](M m) -> Value { return 100 * m.allocated; }},
     {"arriving_jobs_per_hour", "jobs/h *", 8, 2, arriving<&WhileArriving::jobs_per_hour>},
@@ -71,12 +77,6 @@ double student(std::size_t freedom) {
   return 1.95996 + 2.37227 / static_cast<double>(freedom);
 }
 
-std::string number(const Figure& figure, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", figure.digits, value);
-  return text;
-}
-
 }  // namespace
 
 std::span<const Figure> figures() { return kFigures; }
@@ -91,7 +91,7 @@ std::vector<Figure> figures_of(std::span<const Metrics> runs) {
 }
 
 std::string to_text(const Figure& figure, std::optional<double> value) {
-  return value ? number(figure, *value) : "-";
+  return to_text(value, figure.digits);
 }
 
 std::optional<Interval> interval_of(std::span<const double> values) {
@@ -115,11 +115,9 @@ std::optional<Interval> interval_of(const Figure& figure, std::span<const Metric
 
 std::string to_text(const Figure& figure, const std::optional<Interval>& interval) {
   if (!interval) return "-";
-  const std::string mean = number(figure, interval->mean);
-  if (!interval->half) return mean;
-  Figure finer = figure;  // counts have means with decimals too
-  finer.digits = std::max(1, figure.digits);
-  return number(finer, interval->mean) + " +-" + number(finer, *interval->half);
+  if (!interval->half) return to_text(interval->mean, figure.digits);
+  const int digits = std::max(1, figure.digits);  // counts have means with decimals too
+  return to_text(interval->mean, digits) + " +-" + to_text(interval->half, digits);
 }
 
 }  // namespace berth::sim

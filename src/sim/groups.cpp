@@ -14,7 +14,7 @@ struct Sums {
   GroupFigures figures;
   std::vector<double> jcts;
   std::vector<double> waits;
-  double slowdowns = 0;
+  std::vector<double> slowdowns;
 };
 
 void note(Sums& sums, const trace::TraceJob& asked, const JobResult& job) {
@@ -27,7 +27,7 @@ void note(Sums& sums, const trace::TraceJob& asked, const JobResult& job) {
   const double jct = in_seconds(job.end - asked.submit);
   sums.jcts.push_back(jct);
   sums.waits.push_back(in_seconds(job.end - asked.submit - job.spent.ran));
-  sums.slowdowns += std::max(1.0, jct / std::max(kLeastRun, in_seconds(asked.duration)));
+  sums.slowdowns.push_back(std::max(1.0, jct / std::max(kLeastRun, in_seconds(asked.duration))));
 }
 
 template <class KeyOf>
@@ -46,7 +46,7 @@ GroupFigures figures_of(Sums sums, std::string name) {
   figures.name = std::move(name);
   figures.jct = spread_of(std::move(sums.jcts));
   figures.wait = spread_of(std::move(sums.waits));
-  if (figures.jobs > 0) figures.slowdown = sums.slowdowns / static_cast<double>(figures.jobs);
+  figures.slowdown = spread_of(std::move(sums.slowdowns));
   return figures;
 }
 
@@ -99,11 +99,11 @@ nlohmann::ordered_json to_json(const std::vector<GroupFigures>& groups) {
                     {"jobs", group.jobs},
                     {"rejected", group.rejected},
                     {"gpu_hours", group.gpu_hours},
-                    {"mean_jct_seconds", group.jct.mean},
-                    {"p95_jct_seconds", group.jct.p95},
-                    {"mean_wait_seconds", group.wait.mean},
-                    {"p95_wait_seconds", group.wait.p95},
-                    {"mean_slowdown", group.slowdown}});
+                    {"mean_jct_seconds", json_of(group.jct.known(&Spread::mean))},
+                    {"p95_jct_seconds", json_of(group.jct.known(&Spread::p95))},
+                    {"mean_wait_seconds", json_of(group.wait.known(&Spread::mean))},
+                    {"p95_wait_seconds", json_of(group.wait.known(&Spread::p95))},
+                    {"mean_slowdown", json_of(group.slowdown.known(&Spread::mean))}});
   }
   return list;
 }
@@ -116,9 +116,11 @@ std::string to_text(const std::string& head, const std::vector<GroupFigures>& gr
   std::string text = line;
   for (std::size_t i = 0; i < std::min(most, groups.size()); ++i) {
     const GroupFigures& group = groups[i];
-    std::snprintf(line, sizeof line, " %9zu %9zu %12.1f %12.1f %12.1f %9.2f %12.1f\n",
-                  group.submitted, group.jobs, group.jct.mean, group.jct.p95, group.wait.mean,
-                  group.slowdown, group.gpu_hours);
+    std::snprintf(line, sizeof line, " %9zu %9zu %12s %12s %12s %9s %12.1f\n", group.submitted,
+                  group.jobs, to_text(group.jct.known(&Spread::mean), 1).c_str(),
+                  to_text(group.jct.known(&Spread::p95), 1).c_str(),
+                  to_text(group.wait.known(&Spread::mean), 1).c_str(),
+                  to_text(group.slowdown.known(&Spread::mean), 2).c_str(), group.gpu_hours);
     text += group.name + std::string(16 - std::min<std::size_t>(16, group.name.size()), ' ') + line;
   }
   if (groups.size() > most) {

@@ -19,7 +19,7 @@ struct GroupFigures {
   double gpu_hours = 0;  ///< GPUs x time they were held.
   Spread jct;            ///< Seconds.
   Spread wait;           ///< Seconds.
-  double slowdown = 0;   ///< Mean.
+  Spread slowdown;
 };
 
 /// By user, most GPU-hours first; jobs that name none are `-`. Nothing if no job names one. A user

@@ -42,19 +42,22 @@ nlohmann::ordered_json to_json(const MachineFigures& figures, const Spread& run)
   for (std::size_t i = 0; i < kOomKinds; ++i) {
     ooms[std::string(word_for(static_cast<OomKind>(i)))] = figures.ooms[i];
   }
-  nlohmann::ordered_json json = {
-      {"run_over_alone",
-       {{"mean", run.mean}, {"median", run.median}, {"p95", run.p95}, {"max", run.max}}},
-      {"gpu_hours", figures.gpu_hours},
-      {"shared_gpu_hours", figures.shared_gpu_hours},
-      {"ruled_gpu_hours", figures.ruled_gpu_hours},
-      {"overhead_gpu_hours", figures.overhead_gpu_hours},
-      {"lost_gpu_hours", figures.lost_gpu_hours},
-      {"timed_out", figures.timed_out},
-      {"ooms", ooms},
-      {"overruns", figures.overruns},
-      {"faults", figures.faults},
-      {"out_of_memory", figures.out_of_memory}};
+  const auto known = [&](double Spread::* part) { return json_of(run.known(part)); };
+  nlohmann::ordered_json json = {{"run_over_alone",
+                                  {{"mean", known(&Spread::mean)},
+                                   {"median", known(&Spread::median)},
+                                   {"p95", known(&Spread::p95)},
+                                   {"max", known(&Spread::max)}}},
+                                 {"gpu_hours", figures.gpu_hours},
+                                 {"shared_gpu_hours", figures.shared_gpu_hours},
+                                 {"ruled_gpu_hours", figures.ruled_gpu_hours},
+                                 {"overhead_gpu_hours", figures.overhead_gpu_hours},
+                                 {"lost_gpu_hours", figures.lost_gpu_hours},
+                                 {"timed_out", figures.timed_out},
+                                 {"ooms", ooms},
+                                 {"overruns", figures.overruns},
+                                 {"faults", figures.faults},
+                                 {"out_of_memory", figures.out_of_memory}};
   if (figures.cost) json["cost"] = *figures.cost;
   if (!figures.energy.empty()) json["energy"] = to_json(figures.energy);
   return json;
@@ -81,10 +84,10 @@ std::string part(const char* name, double hours) {
 }
 
 std::string run_text(const MachineFigures& figures, const Spread& run) {
-  char text[160];
-  std::snprintf(text, sizeof text, "run time over alone: mean %.3f, p95 %.3f, max %.3f\n", run.mean,
-                run.p95, run.max);
-  return text + part("GPU-hours", figures.gpu_hours) + part("; shared", figures.shared_gpu_hours) +
+  const auto known = [&](double Spread::* part) { return to_text(run.known(part), 3); };
+  return "run time over alone: mean " + known(&Spread::mean) + ", p95 " + known(&Spread::p95) +
+         ", max " + known(&Spread::max) + "\n" + part("GPU-hours", figures.gpu_hours) +
+         part("; shared", figures.shared_gpu_hours) +
          part("; at a speed by rule", figures.ruled_gpu_hours) +
          part("; overhead", figures.overhead_gpu_hours) +
          part("; work lost", figures.lost_gpu_hours) + "\n";

@@ -34,12 +34,6 @@ svg polyline { stroke-width: 1.8; }
 </style>
 )";
 
-std::string number(double value, int digits) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 /// As few digits as tell it from its neighbours in print.
 std::string shortest(double value) {
   char text[40];
@@ -67,30 +61,29 @@ double in_hours(double seconds) { return seconds / 3600; }
 using Value = std::optional<double>;
 using M = const Metrics&;
 
+Value in_hours(Value seconds) { return seconds ? Value(in_hours(*seconds)) : Value(); }
+
+/// Of the jobs that ended.
+template <Spread Metrics::* figure, double Spread::* part>
+Value hours(M metrics) {
+  return in_hours((metrics.*figure).known(part));
+}
+
 constexpr Column kColumns[] = {
-    {"mean JCT, h", [](M m) -> Value { return in_hours(m.jct.mean); }, 2},
-    {"median", [](M m) -> Value { return in_hours(m.jct.median); }, 2},
-    {"p95", [](M m) -> Value { return in_hours(m.jct.p95); }, 2},
-    {"mean wait, h", [](M m) -> Value { return in_hours(m.wait.mean); }, 2},
-    {"p95", [](M m) -> Value { return in_hours(m.wait.p95); }, 2},
-    {"slowdown", [](M m) -> Value { return m.slowdown.mean; }, 1},
+    {"mean JCT, h", hours<&Metrics::jct, &Spread::mean>, 2},
+    {"median", hours<&Metrics::jct, &Spread::median>, 2},
+    {"p95", hours<&Metrics::jct, &Spread::p95>, 2},
+    {"mean wait, h", hours<&Metrics::wait, &Spread::mean>, 2},
+    {"p95", hours<&Metrics::wait, &Spread::p95>, 2},
+    {"slowdown", [](M m) { return m.slowdown.known(&Spread::mean); }, 1},
     {"fairness", [](M m) -> Value { return m.fairness; }, 3, Column::More},
-    {"makespan, h", [](M m) -> Value { return in_hours(m.makespan); }, 1},
+    {"makespan, h", [](M m) { return m.jobs > 0 ? Value(in_hours(m.makespan)) : Value(); }, 1},
     {"jobs / h", [](M m) -> Value { return m.jobs_per_hour; }, 2, Column::More},
     {"allocated, %", [](M m) -> Value { return 100 * m.allocated; }, 1, Column::More},
     {"allocated while jobs arrive, %",
      [](M m) { return m.arriving ? Value(100 * m.arriving->allocated) : Value(); }, 1,
      Column::More},
     {"preemptions", [](M m) -> Value { return static_cast<double>(m.preemptions); }, 0}};
-
-std::string number(const Value& value, int digits) { return value ? number(*value, digits) : "-"; }
-
-/// A run that did not end as many jobs as others leaves out the hardest: it is best in nothing.
-std::size_t most_ended(std::span<const PageRun> runs) {
-  std::size_t most = 0;
-  for (const PageRun& run : runs) most = std::max(most, run.metrics.jobs);
-  return most;
-}
 
 /// The best figure of each column, as it is written, of the runs that ended the most jobs: who
 /// differs only in what is not shown is as good.
@@ -103,7 +96,7 @@ std::string best_of(const Column& column, std::span<const PageRun> runs) {
         !best || (column.better == Column::More ? *value > *best : *value < *best);
     if (is_better) best = value;
   }
-  return number(best, column.digits);
+  return to_text(best, column.digits);
 }
 
 /// Who is not compared, and why.
@@ -111,10 +104,11 @@ std::string left_out(std::span<const PageRun> runs) {
   std::string html;
   for (const PageRun& run : runs) {
     if (run.metrics.jobs == most_ended(runs)) continue;
-    html += (html.empty() ? "<p>Figures are of the jobs that ended. Not marked, with fewer of "
-                            "them than others: "
-                          : "; ") +
-            escaped(run.names.label) + " (" + std::to_string(run.metrics.jobs) + ")";
+    html +=
+        (html.empty() ? "<p>Figures are of the jobs that ended. Not marked, nor in the trade-offs, "
+                        "with fewer of them than others: "
+                      : "; ") +
+        escaped(run.names.label) + " (" + std::to_string(run.metrics.jobs) + ")";
   }
   return html.empty() ? "" : html + ".</p>\n";
 }
@@ -143,7 +137,7 @@ std::string table_of(std::span<const PageRun> runs) {
     }
     const bool is_whole = run.metrics.jobs == most_ended(runs);
     for (std::size_t i = 0; i < std::size(kColumns); ++i) {
-      const std::string text = number(kColumns[i].value(run.metrics), kColumns[i].digits);
+      const std::string text = to_text(kColumns[i].value(run.metrics), kColumns[i].digits);
       html += (is_whole && text != "-" && text == best[i] ? "<td class=\"best\">" : "<td>") + text +
               "</td>";
     }
@@ -184,12 +178,14 @@ std::string group_table(const char* head, const std::vector<GroupFigures>& group
                                          "th");
   for (std::size_t i = 0; i < std::min(kMostGroups, groups.size()); ++i) {
     const GroupFigures& group = groups[i];
-    html += cells({group.name, std::to_string(group.submitted), std::to_string(group.jobs),
-                   std::to_string(group.rejected), number(in_hours(group.jct.mean), 2),
-                   number(in_hours(group.jct.p95), 2), number(in_hours(group.wait.mean), 2),
-                   number(in_hours(group.wait.p95), 2), number(group.slowdown, 1),
-                   number(group.gpu_hours, 0)},
-                  "td");
+    html +=
+        cells({group.name, std::to_string(group.submitted), std::to_string(group.jobs),
+               std::to_string(group.rejected), to_text(in_hours(group.jct.known(&Spread::mean)), 2),
+               to_text(in_hours(group.jct.known(&Spread::p95)), 2),
+               to_text(in_hours(group.wait.known(&Spread::mean)), 2),
+               to_text(in_hours(group.wait.known(&Spread::p95)), 2),
+               to_text(group.slowdown.known(&Spread::mean), 1), to_text(group.gpu_hours, 0)},
+              "td");
   }
   html += "</table>\n";
   if (groups.size() <= kMostGroups) return html;
@@ -220,8 +216,8 @@ std::string deadlines_of(std::span<const PageRun> runs) {
   for (const PageRun& run : runs) {
     const DeadlineFigures& d = *run.metrics.deadlines;
     const double met = 100 * static_cast<double>(d.met) / static_cast<double>(d.jobs);
-    html += cells({run.names.label, std::to_string(d.jobs), std::to_string(d.met), number(met, 1),
-                   std::to_string(d.late), number(in_hours(d.lateness), 2)},
+    html += cells({run.names.label, std::to_string(d.jobs), std::to_string(d.met), to_text(met, 1),
+                   std::to_string(d.late), to_text(in_hours(d.lateness), 2)},
                   "td");
   }
   return html + "</table>\n";
@@ -246,7 +242,7 @@ std::string waits_of(std::span<const PageRun> runs) {
   html += "<table>\n" + cells(head, "th");
   for (const PageRun& run : runs) {
     std::vector<std::string> row = {run.names.label};
-    for (const std::size_t i : shown) row.push_back(number(run.metrics.waits[i].mean / 3600, 2));
+    for (const std::size_t i : shown) row.push_back(to_text(run.metrics.waits[i].mean / 3600, 2));
     html += cells(row, "td");
   }
   return html + "</table>\n";
@@ -262,11 +258,11 @@ std::string predictions_of(std::span<const PageRun> runs) {
   std::string charts;
   for (const PageRun& run : runs) {
     const PredictionFigures& p = *run.metrics.predictions;
-    html +=
-        cells({run.names.label, std::to_string(p.predicted),
-               std::to_string(p.predicted + p.unknown), number(p.off.median / 3600, 2),
-               number(p.off.p90 / 3600, 2), number(p.bias / 3600, 2), number(p.off_over_wait, 2)},
-              "td");
+    html += cells(
+        {run.names.label, std::to_string(p.predicted), std::to_string(p.predicted + p.unknown),
+         to_text(p.off.median / 3600, 2), to_text(p.off.p90 / 3600, 2), to_text(p.bias / 3600, 2),
+         to_text(p.off_over_wait, 2)},
+        "td");
     if (p.predicted == 0) continue;
     charts += agreement_chart({.title = "Wait until the start, " + run.names.label,
                                .x = "predicted, minutes",
@@ -342,6 +338,12 @@ std::string where(const trace::Trace& trace, const Cluster& cluster, const Resul
 }
 
 }  // namespace
+
+std::size_t most_ended(std::span<const PageRun> runs) {
+  std::size_t most = 0;
+  for (const PageRun& run : runs) most = std::max(most, run.metrics.jobs);
+  return most;
+}
 
 std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<const PageRun> runs) {
   const RunNames& names = runs.front().names;

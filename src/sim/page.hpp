@@ -23,6 +23,10 @@ struct PageRun {
   std::vector<Metrics> seeds = {};
 };
 
+/// Of the run that ended the most jobs. One that did not end as many leaves out the hardest: it is
+/// best in nothing.
+std::size_t most_ended(std::span<const PageRun> runs);
+
 /// What was run and how, figures, distributions, waits, use over time, users and sizes; for one run
 /// what ran where, if that is 128 GPUs and 4,000 stretches at most, for several their trade-offs.
 /// Requires: all runs are of this trace on this cluster.

@@ -92,18 +92,27 @@ std::string later_columns(const trace::TraceJob& asked, const Cluster& cluster,
 }
 
 nlohmann::ordered_json to_json(const Spread& spread) {
-  return {{"mean", spread.mean},
-          {"median", spread.median},
-          {"p95", spread.p95},
-          {"p99", spread.p99},
-          {"max", spread.max}};
+  return {{"mean", json_of(spread.known(&Spread::mean))},
+          {"median", json_of(spread.known(&Spread::median))},
+          {"p95", json_of(spread.known(&Spread::p95))},
+          {"p99", json_of(spread.known(&Spread::p99))},
+          {"max", json_of(spread.known(&Spread::max))}};
 }
 
 std::string line(const char* name, const Spread& spread) {
   char text[160];
-  std::snprintf(text, sizeof text, "%-12s %14.2f %14.2f %14.2f %14.2f\n", name, spread.mean,
-                spread.median, spread.p95, spread.max);
-  return text;
+  std::snprintf(text, sizeof text, "%-12s", name);
+  std::string all = text;
+  for (const auto part : {&Spread::mean, &Spread::median, &Spread::p95, &Spread::max}) {
+    std::snprintf(text, sizeof text, " %14s", to_text(spread.known(part), 2).c_str());
+    all += text;
+  }
+  return all + "\n";
+}
+
+/// Nothing where no job ended.
+std::optional<double> makespan_of(const Metrics& metrics) {
+  return metrics.jobs > 0 ? std::optional(metrics.makespan) : std::nullopt;
 }
 
 nlohmann::ordered_json to_json(const WhileArriving& figures) {
@@ -196,8 +205,6 @@ std::string json_text(const nlohmann::ordered_json& json) {
 nlohmann::ordered_json summary_json(const RunNames& names, const Metrics& metrics,
                                     const Groups& groups) {
   nlohmann::ordered_json json = to_json(names);
-  const auto fairness =
-      metrics.fairness ? nlohmann::ordered_json(*metrics.fairness) : nlohmann::ordered_json();
   json.update({{"submitted", metrics.submitted},
                {"jobs", metrics.jobs},
                {"rejected", metrics.rejected},
@@ -206,8 +213,8 @@ nlohmann::ordered_json summary_json(const RunNames& names, const Metrics& metric
                {"jct_seconds", to_json(metrics.jct)},
                {"wait_seconds", to_json(metrics.wait)},
                {"slowdown", to_json(metrics.slowdown)},
-               {"fairness", fairness},
-               {"makespan_seconds", metrics.makespan},
+               {"fairness", json_of(metrics.fairness)},
+               {"makespan_seconds", json_of(makespan_of(metrics))},
                {"jobs_per_hour", metrics.jobs_per_hour},
                {"work_gpu_hours_per_hour", metrics.work_per_hour},
                {"gpu_allocation", metrics.allocated},
@@ -238,15 +245,17 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
   std::snprintf(header, sizeof header, "\n%-12s %14s %14s %14s %14s\n", "seconds", "mean", "median",
                 "p95", "max");
   text += header + line("JCT", metrics.jct) + line("wait", metrics.wait);
-  char fairness[32] = "-";
-  if (metrics.fairness) std::snprintf(fairness, sizeof fairness, "%.3f", *metrics.fairness);
+  const auto slowdown = [&](double Spread::* part) {
+    return to_text(metrics.slowdown.known(part), 2);
+  };
+  text += "slowdown: mean " + slowdown(&Spread::mean) + ", median " + slowdown(&Spread::median) +
+          ", p95 " + slowdown(&Spread::p95) + "; fairness between users " +
+          to_text(metrics.fairness, 3) + "\n";
   char rest[320];
   std::snprintf(rest, sizeof rest,
-                "slowdown: mean %.2f, median %.2f, p95 %.2f; fairness between users %s\n"
-                "makespan %.0f s, GPUs allocated %.1f %%, %lld preemptions\n"
+                "makespan %s s, GPUs allocated %.1f %%, %lld preemptions\n"
                 "throughput: %.2f jobs an hour, %.2f GPU-hours of work an hour\n",
-                metrics.slowdown.mean, metrics.slowdown.median, metrics.slowdown.p95, fairness,
-                metrics.makespan, 100 * metrics.allocated,
+                to_text(makespan_of(metrics), 0).c_str(), 100 * metrics.allocated,
                 static_cast<long long>(metrics.preemptions), metrics.jobs_per_hour,
                 metrics.work_per_hour);
   text += rest;

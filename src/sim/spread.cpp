@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace berth::sim {
@@ -17,11 +19,23 @@ double percentile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
+std::string to_text(std::optional<double> figure, int decimals) {
+  if (!figure) return "-";
+  char text[320];  // of the largest number there is
+  std::snprintf(text, sizeof text, "%.*f", decimals, *figure);
+  return text;
+}
+
+nlohmann::ordered_json json_of(std::optional<double> figure) {
+  return figure ? nlohmann::ordered_json(*figure) : nlohmann::ordered_json();
+}
+
 Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
   std::ranges::sort(values);
   const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  return {.mean = sum / static_cast<double>(values.size()),
+  return {.count = values.size(),
+          .mean = sum / static_cast<double>(values.size()),
           .median = percentile(values, 0.5),
           .p90 = percentile(values, 0.9),
           .p95 = percentile(values, 0.95),

@@ -96,6 +96,7 @@ std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
   for (const Chart& chart : charts) {
     std::vector<std::pair<std::string, Point>> dots;
     for (const PageRun& run : runs) {
+      if (run.metrics.jobs < most_ended(runs)) continue;
       dots.emplace_back(run.names.label, chart.dot(cluster, run));
     }
     html += trade_off_chart(chart.axes, dots);
