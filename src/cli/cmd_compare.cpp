@@ -55,6 +55,9 @@ std::string notes_of(const Experiment& experiment) {
                   first.arriving->seconds);
     text += line;
   }
+  for (const Failure& failure : experiment.failures) {
+    text += failure.label + ": no figures: " + failure.error.message + "\n";
+  }
   for (const sim::PageRun& run : experiment.runs) {
     const sim::Metrics& m = run.metrics;
     if (m.jobs == m.submitted) continue;
@@ -109,15 +112,20 @@ int compare(const CompareArguments& arguments) {
   if (!ways) return report(ways.error());
   const unsigned cores =
       arguments.cores != 0 ? arguments.cores : std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t ways_asked = ways->size();
   const auto experiment = run_experiment(arguments.replay, arguments.outputs,
                                          {.ways = std::move(*ways), .cores = cores});
   if (!experiment) return report(experiment.error());
   if (auto done = write_outputs(*experiment, arguments.outputs, Policies::Several); !done) {
     return report(done.error());
   }
-  if (arguments.replay.json) return print(summary_of(*experiment, Policies::Several));
-  return print(table_of(*experiment) + notes_of(*experiment) + predictions_of(experiment->runs) +
-               groups_text(*experiment, arguments.replay.by));
+  const int printed = arguments.replay.json ? print(summary_of(*experiment, Policies::Several))
+                                            : print(table_of(*experiment) + notes_of(*experiment) +
+                                                    predictions_of(experiment->runs) +
+                                                    groups_text(*experiment, arguments.replay.by));
+  if (printed != 0 || experiment->failures.empty()) return printed;
+  return report_failure(std::to_string(experiment->failures.size()) + " of " +
+                        std::to_string(ways_asked) + " policies have no figures");
 }
 
 }  // namespace

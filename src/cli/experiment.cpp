@@ -70,7 +70,7 @@ Outcomes run_all(const Replay& replay, const ReplayArguments& arguments, const P
 struct Asked {
   const ReplayArguments& arguments;
   const Outputs& outputs;
-  const Plan& plan;
+  Plan plan;  ///< Of its ways those that have not failed.
 };
 
 struct Columns {
@@ -111,16 +111,29 @@ bool wants_groups(const Asked& asked) {
          !asked.arguments.by.empty();
 }
 
-/// One seed, every way. Errors: the first of a run.
-Expected<void> run_seed(Experiment& experiment, const Asked& asked, Replay replay) {
-  const bool is_first = experiment.runs.empty();
+/// Of seeds before, a way that failed has no figures either.
+void drop_failed(Experiment& experiment, Outcomes& outcomes, std::vector<Way>& ways) {
+  for (std::size_t i = outcomes.size(); i-- > 0;) {
+    if (*outcomes[i]) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    experiment.failures.insert(experiment.failures.begin(), {ways[i].word, outcomes[i]->error()});
+    outcomes.erase(outcomes.begin() + at);
+    ways.erase(ways.begin() + at);
+    if (!experiment.runs.empty()) experiment.runs.erase(experiment.runs.begin() + at);
+  }
+}
+
+/// One seed, every way that has not failed yet. Errors: the first, if there is no such way left.
+Expected<void> run_seed(Experiment& experiment, Asked& asked, Replay replay) {
   const std::uint64_t seed = replay.options.seed;
+  const bool is_first = seed == experiment.seeds.front();
   Outcomes outcomes = run_all(replay, asked.arguments, asked.plan,
                               {.record = is_first && is_recorded(asked.outputs)});
+  drop_failed(experiment, outcomes, asked.plan.ways);
+  if (outcomes.empty()) return std::unexpected(experiment.failures.front().error);
   for (std::size_t i = 0; i < asked.plan.ways.size(); ++i) {
     const Way& way = asked.plan.ways[i];
     auto& result = *outcomes[i];
-    if (!result) return std::unexpected(result.error());
     const sim::Metrics metrics = sim::measure(replay.trace, replay.cluster, *result);
     if (!asked.outputs.jobs.empty()) {
       const std::string csv = sim::jobs_csv(replay.trace, replay.cluster, *result);
@@ -200,12 +213,18 @@ Expected<Experiment> run_experiment(const ReplayArguments& arguments, const Outp
   if (!seeds) return std::unexpected(seeds.error());
   auto inputs = read_inputs(arguments);
   if (!inputs) return std::unexpected(inputs.error());
-  Experiment experiment{.seeds = *seeds, .first = {}, .runs = {}, .jobs = {}};
+  std::vector<std::string> policies;
+  for (const Way& way : plan.ways) policies.push_back(way.policy);
+  if (auto read = check_read(inputs->keys, policies); !read) {
+    return std::unexpected(read.error());
+  }
+  Experiment experiment{.seeds = *seeds, .first = {}, .runs = {}, .failures = {}, .jobs = {}};
+  Asked asked{arguments, outputs, plan};
   for (std::size_t i = 0; i < seeds->size(); ++i) {
     const bool is_last = i + 1 == seeds->size();
     auto replay = replay_of(is_last ? std::move(*inputs) : *inputs, arguments, (*seeds)[i]);
     if (!replay) return std::unexpected(replay.error());
-    auto done = run_seed(experiment, {arguments, outputs, plan}, std::move(*replay));
+    auto done = run_seed(experiment, asked, std::move(*replay));
     if (!done) return std::unexpected(done.error());
   }
   note_trace(experiment, arguments, outputs);

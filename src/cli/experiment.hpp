@@ -19,10 +19,18 @@ struct Outputs {
   std::string report;
 };
 
+/// A way that has no figures.
+struct Failure {
+  std::string label;
+  Error error;
+};
+
 struct Experiment {
   std::vector<std::uint64_t> seeds;
   Replay first;                    ///< As the first seed has it.
-  std::vector<sim::PageRun> runs;  ///< One for each way; results are of the first seed.
+  std::vector<sim::PageRun> runs;  ///< One for each way that came to its end with every seed;
+                                   ///< results are of the first.
+  std::vector<Failure> failures;   ///< The other ways.
   std::string jobs;                ///< The lines of `--jobs`, if that was asked for.
 };
 
@@ -35,8 +43,8 @@ struct Plan {
   unsigned cores = 1;  ///< Runs at a time.
 };
 
-/// Reads what the arguments name and runs each way with each seed. Errors: of reading, and the
-/// first of a run.
+/// Reads what the arguments name and runs each way with each seed; one that fails is left out from
+/// then on. Errors: of reading, and the first of a run if there is no way that did not fail.
 Expected<Experiment> run_experiment(const ReplayArguments& arguments, const Outputs& outputs,
                                     const Plan& plan);
 

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "cli/for_later.hpp"
+
 namespace berth::cli {
 
 namespace {
@@ -20,8 +22,6 @@ std::string wire_text(const PolledRequest::Message& message) {
   }
   return text + "\r\n" + message.body;
 }
-
-bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 }  // namespace
 

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <limits>
 
+#include "cli/for_later.hpp"
+
 namespace berth::cli {
 
 namespace {
@@ -16,8 +18,6 @@ namespace {
 constexpr std::size_t kEnough = 256 * 1024;  ///< Queued; then its source is not read any more.
 /// What a pipe takes without waiting when poll says that it takes something: a page.
 constexpr std::size_t kPage = 4096;
-
-bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 bool is_file(int descriptor) {
   struct stat status{};

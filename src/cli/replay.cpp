@@ -12,7 +12,9 @@
 #include "cli/numbers.hpp"
 #include "core/amounts.hpp"
 #include "policy/registry.hpp"
+#include "sim/by_type.hpp"
 #include "sim/weights.hpp"
+#include "trace/csv.hpp"
 
 namespace berth::cli {
 
@@ -65,6 +67,17 @@ Expected<std::map<UserId, std::int64_t>> weights_of(const std::string& argument,
                  stranger.c_str());
   }
   return std::move(weights.by_user);
+}
+
+Expected<std::vector<sim::VirtualCluster>> virtual_clusters_of(const ReplayArguments& arguments) {
+  if (arguments.virtual_clusters.empty()) return {};
+  if (arguments.predictions > 0 || !arguments.machine.power.empty()) {
+    return fail(ErrorCode::InvalidArgument,
+                "--virtual-clusters goes neither with --predictions nor with --power");
+  }
+  const auto text = read_text(arguments.virtual_clusters);
+  if (!text) return std::unexpected(text.error());
+  return sim::read_virtual_clusters(*text, arguments.virtual_clusters);
 }
 
 bool is_file(const std::string& path) {
@@ -121,28 +134,38 @@ Expected<std::optional<std::pair<Duration, Duration>>> window_of(const std::stri
   return window;
 }
 
-/// Of a file of times: what does not fit the trace may be a slip.
-void say_unmatched(const char* option, const sim::Unmatched& unmatched) {
+/// Of a file of times: what does not fit the trace may be a slip, and one without any of its jobs
+/// is the wrong file. Errors: InvalidArgument.
+Expected<void> check_matched(const std::string& option, const sim::Unmatched& unmatched,
+                             const trace::Trace& trace) {
+  if (unmatched.jobs == trace.jobs.size()) {
+    return fail(ErrorCode::InvalidArgument,
+                option + ": the file names no job of the trace, whose first is '" +
+                    trace::shown(trace.jobs.front().name) + "'");
+  }
   if (unmatched.names > 0) {
-    std::fprintf(stderr, "berth: %s: %zu of the jobs it names are not in the trace\n", option,
-                 unmatched.names);
+    std::fprintf(stderr, "berth: %s: %zu of the jobs it names are not in the trace\n",
+                 option.c_str(), unmatched.names);
   }
   if (unmatched.jobs > 0) {
-    std::fprintf(stderr, "berth: %s: %zu jobs of the trace are not in it\n", option,
+    std::fprintf(stderr, "berth: %s: %zu jobs of the trace are not in it\n", option.c_str(),
                  unmatched.jobs);
   }
+  return {};
 }
 
 /// What jobs are told to the engine with, before anything is drawn.
-void give_times(Inputs& inputs) {
+Expected<void> give_times(Inputs& inputs) {
+  trace::Trace& trace = inputs.trace;
   if (inputs.limits.by_job) {
-    say_unmatched("--limits", sim::give_limits(inputs.trace, *inputs.limits.by_job));
+    const sim::Unmatched unmatched = sim::give_limits(trace, *inputs.limits.by_job);
+    if (auto done = check_matched("--limits", unmatched, trace); !done) return done;
   } else if (inputs.limits.factor > 0) {
-    sim::limit_by_run_time(inputs.trace, inputs.limits.factor);
+    sim::limit_by_run_time(trace, inputs.limits.factor);
   }
-  if (inputs.told.by_job) {
-    say_unmatched("--estimates", sim::give_estimates(inputs.trace, *inputs.told.by_job));
-  }
+  if (!inputs.told.by_job) return {};
+  const sim::Unmatched unmatched = sim::give_estimates(trace, *inputs.told.by_job);
+  return check_matched("--estimates", unmatched, trace);
 }
 
 /// Errors: InvalidArgument if no job arrives in it.
@@ -181,6 +204,13 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
   verb.add_option("--weights", arguments.weights,
                   "What users (queues, virtual clusters) weigh: alice=2,bob=0.5, or a CSV of names "
                   "and weights; everybody else weighs 1.");
+  verb.add_option(
+      "--virtual-clusters", arguments.virtual_clusters,
+      "Users who have nodes and a scheduler of their own each, as virtual clusters do: a "
+      "CSV of names and numbers of nodes.");
+  verb.add_option("--keys", arguments.keys,
+                  "Keys of policies: quantum=10m,thresholds=3600:14400, and others of "
+                  "doc/policies.md; as published, or as berthd has them, if not given.");
   verb.add_option("--admission", arguments.admission,
                   "How strictly memory is looked after: guarantee, declared, free-memory, none.")
       ->capture_default_str();
@@ -230,7 +260,11 @@ void note_given(const CLI::App& verb, ReplayArguments& arguments) {
       "--trace", "--cluster", "--policy", "--policies", "--load", "--seed", "--seeds"};
   for (const CLI::Option* const option : verb.get_options()) {
     const std::string name = option->get_name();
-    if (option->count() == 0 || option->get_group() == kOutput) continue;
+    if (option->count() == 0) continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw CLI::ValidationError(name, "is given nothing");
+    }
+    if (option->get_group() == kOutput) continue;
     if (std::ranges::find(kApart, name) != kApart.end()) continue;
     std::string values;
     for (const std::string& value : option->results()) {
@@ -288,6 +322,9 @@ Expected<Inputs> read_inputs(const ReplayArguments& arguments) {
   const auto mode = admission_of(arguments.admission);
   if (!mode) return std::unexpected(mode.error());
   inputs.admission = *mode;
+  auto keys = parse_keys(arguments.keys);
+  if (!keys) return std::unexpected(keys.error());
+  inputs.keys = std::move(*keys);
   auto limits = limits_of(arguments.limits);
   if (!limits) return std::unexpected(limits.error());
   inputs.limits = std::move(*limits);
@@ -303,13 +340,16 @@ Expected<Inputs> read_inputs(const ReplayArguments& arguments) {
   if (auto done = trace::accept_types(inputs.trace, inputs.cluster); !done) {
     return std::unexpected(done.error());
   }
+  auto parts = virtual_clusters_of(arguments);
+  if (!parts) return std::unexpected(parts.error());
+  inputs.virtual_clusters = std::move(*parts);
   auto service = service_of(arguments.service);
   if (!service) return std::unexpected(service.error());
   inputs.service = std::move(*service);
   auto weights = weights_of(arguments.weights, inputs.trace);
   if (!weights) return std::unexpected(weights.error());
   inputs.weights = std::move(*weights);
-  give_times(inputs);
+  if (auto done = give_times(inputs); !done) return std::unexpected(done.error());
   return inputs;
 }
 
@@ -321,7 +361,9 @@ Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std:
   const auto measured = measured_of(inputs, arguments);
   if (!measured) return std::unexpected(measured.error());
   if (!inputs.told.by_job) sim::apply_estimates(inputs.trace, inputs.estimates, seed);
-  sim::Options options{.settings = {.admission = {.mode = inputs.admission}},
+  Settings settings = inputs.keys.settings;
+  settings.admission.mode = inputs.admission;
+  sim::Options options{.settings = settings,
                        .weights = std::move(inputs.weights),
                        .told = inputs.estimates.kind == sim::Estimates::Kind::Learned
                                    ? sim::Told::Learned
@@ -337,19 +379,29 @@ Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std:
     std::fprintf(stderr, "berth: %zu jobs keep off types of GPU on which their throughput is 0\n",
                  kept_off);
   }
-  if (auto done = sim::check_types(options.power, inputs.cluster); !done) {
+  if (auto done = sim::check_types("--price", options.prices, inputs.cluster); !done) {
+    return std::unexpected(done.error());
+  }
+  if (auto done = sim::check_types("--power", options.power, inputs.cluster); !done) {
     return std::unexpected(done.error());
   }
   return Replay{.trace = std::move(inputs.trace),
                 .cluster = std::move(inputs.cluster),
+                .virtual_clusters = std::move(inputs.virtual_clusters),
                 .service = std::move(inputs.service),
+                .keys = std::move(inputs.keys),
                 .options = std::move(options)};
 }
 
 Expected<Way> way_named(const std::string& word, const ReplayArguments& arguments) {
   const std::size_t at = word.find('@');
   Way way{.word = word, .policy = word.substr(0, at), .place = arguments.place};
-  if (at != std::string::npos) way.place = word.substr(at + 1);
+  if (at != std::string::npos) {
+    way.place = word.substr(at + 1);
+    if (way.place.empty()) {
+      return fail(ErrorCode::InvalidArgument, "policy '" + word + "': no placement behind the @");
+    }
+  }
   if (const auto done = check_place(way.policy, way.place); !done) {
     return std::unexpected(done.error());
   }
@@ -362,19 +414,27 @@ Expected<Way> way_named(const std::string& word, const ReplayArguments& argument
 
 Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
                                  const Way& way, const sim::Options& options) {
-  const auto make = [&] { return make_policy(way.policy, way.place, {.service = replay.service}); };
-  auto made = make();
-  if (!made) return std::unexpected(made.error());
-  const auto placer = placer_of(way);
+  const Knobs knobs{.quantum = replay.keys.quantum,
+                    .service = replay.service,
+                    .thresholds = replay.keys.thresholds};
+  const auto make = [&] { return make_policy(way.policy, way.place, knobs); };
   sim::Options all = replay.options;
   all.record = options.record;
   all.explain_waits = options.record || arguments.waits;
-  all.placer = placer.get();
   all.alone = std::ranges::find(policies(), way.policy, &PolicyEntry::name)->options.exclusive;
   all.progress = options.progress;
   all.predictions = arguments.predictions;
   all.again = [&] { return *make(); };
-  return sim::simulate(replay.trace, replay.cluster, std::move(*made), all);
+  const auto run = [&](const trace::Trace& trace, const Cluster& cluster,
+                       sim::Options its_own) -> Expected<sim::Result> {
+    auto made = make();
+    if (!made) return std::unexpected(made.error());
+    const auto placer = placer_of(way);
+    its_own.placer = placer.get();
+    return sim::simulate(trace, cluster, std::move(*made), its_own);
+  };
+  if (replay.virtual_clusters.empty()) return run(replay.trace, replay.cluster, std::move(all));
+  return sim::simulate_apart({replay.trace, replay.cluster}, replay.virtual_clusters, all, run);
 }
 
 sim::RunNames names_of(const ReplayArguments& arguments, const Way& way, std::uint64_t seed) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/keys.hpp"
 #include "cli/machine_options.hpp"
 #include "cli/trace_input.hpp"
 #include "core/cluster.hpp"
@@ -16,6 +17,7 @@
 #include "sim/given_times.hpp"
 #include "sim/report.hpp"
 #include "sim/simulator.hpp"
+#include "sim/virtual_clusters.hpp"
 #include "trace/trace.hpp"
 
 namespace CLI {
@@ -32,6 +34,8 @@ struct ReplayArguments {
   std::string place;  ///< Empty: the one each policy is meant to go with.
   std::string service;
   std::string weights;
+  std::string keys;
+  std::string virtual_clusters;
   std::string admission = "guarantee";
   std::string estimates = "exact";
   std::string limits;
@@ -59,6 +63,8 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments);
 /// An option that says where results go: it changes none of them.
 CLI::Option* add_output(CLI::App& verb, const std::string& name, std::string& path,
                         const std::string& help);
+/// Errors: CLI::ValidationError, thrown, of an option with an empty value: a variable that is not
+/// set would leave out what it was to say.
 void note_given(const CLI::App& verb, ReplayArguments& arguments);
 
 /// Errors: CLI::RequiredError, thrown as the parser's own, without --trace or --cluster.
@@ -89,8 +95,10 @@ struct Inputs {
 
   trace::Trace trace;
   Cluster cluster;
+  std::vector<sim::VirtualCluster> virtual_clusters;
   std::vector<std::int64_t> service;
   std::map<UserId, std::int64_t> weights;
+  Keys keys;
   AdmissionMode admission = AdmissionMode::Guarantee;
   sim::Estimates estimates;
   Times told;  ///< Estimates by job, instead.
@@ -106,7 +114,9 @@ Expected<Inputs> read_inputs(const ReplayArguments& arguments);
 struct Replay {
   trace::Trace trace;
   Cluster cluster;
+  std::vector<sim::VirtualCluster> virtual_clusters;  ///< None: the cluster is one.
   std::vector<std::int64_t> service;
+  Keys keys;
   sim::Options options;  ///< All that does not differ from run to run.
 };
 

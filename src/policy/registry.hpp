@@ -21,6 +21,8 @@ struct Knobs {
   Duration quantum = minutes(5);   ///< Of preemptive orders whose ranks move all the time.
   /// Service of past jobs in GPU-seconds, for orders that learn from it; empty if none is known.
   std::span<const std::int64_t> service = {};
+  /// Where the queues of dlas and e-las end, in GPU-seconds, rising; empty: as published.
+  std::span<const std::int64_t> thresholds = {};
 };
 
 using OrderFactory = std::unique_ptr<Order>(const Knobs&);

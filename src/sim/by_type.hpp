@@ -1,6 +1,7 @@
 // Options that give something by type of GPU: `VALUE`, or `TYPE=VALUE` with commas between.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -8,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/cluster.hpp"
+#include "core/error.hpp"
 #include "sim/named_values.hpp"
 
 namespace berth::sim {
@@ -20,16 +23,32 @@ inline std::optional<double> number_up_to(std::string_view text, double most) {
   return whole && number >= 0 && number <= most ? std::optional(number) : std::nullopt;
 }
 
-/// By type; "" for a value that names none. Returns: nothing if a part of it is not as said above.
+/// By type; "" for a value that names none. Returns: nothing if a part of it is not as said above,
+/// or a type comes twice.
 template <class Value, class Read>
 std::optional<std::map<std::string, Value>> parse_by_type(std::string_view text, Read read) {
   std::map<std::string, Value> values;
   const bool good = each_named_value(text, [&](std::string_view type, std::string_view part) {
     const std::optional<Value> value = read(part);
-    if (value) values[std::string(type)] = *value;
-    return value.has_value();
+    return value && values.emplace(type, *value).second;
   });
   return good ? std::optional(std::move(values)) : std::nullopt;
+}
+
+/// Errors: InvalidArgument naming the option and a type that no GPU of the cluster has.
+template <class Value>
+Expected<void> check_types(std::string_view option, const std::map<std::string, Value>& values,
+                           const Cluster& cluster) {
+  const auto& types = cluster.type_names();
+  for (const auto& [type, value] : values) {
+    if (type.empty() || std::ranges::find(types, type) != types.end()) continue;
+    std::string known;
+    for (const std::string& name : types) known += (known.empty() ? "" : ", ") + name;
+    return fail(ErrorCode::InvalidArgument, std::string(option) +
+                                                ": the cluster has no GPU of type '" + type +
+                                                "'; there are: " + known);
+  }
+  return {};
 }
 
 /// Its own value, else that of all others; null if there is none.

@@ -3,15 +3,12 @@
 #include <algorithm>
 
 #include "core/wide.hpp"
+#include "sim/heading.hpp"
 #include "trace/csv.hpp"
 
 namespace berth::sim {
 
 namespace {
-
-bool has_digit(std::string_view text) {
-  return text.find_first_of("0123456789") != std::string_view::npos;
-}
 
 /// `give(job, time)` for every job that is named, `none(job)` for every other one.
 template <class Give, class None>
@@ -44,7 +41,7 @@ Expected<JobTimes> read_job_times(std::string_view text, std::string_view file) 
     const auto row = csv->next();
     if (!row) return std::unexpected(row.error());
     if (!*row) return times;
-    if (is_first && !has_digit(csv->field(1))) continue;  // a header
+    if (is_first && is_heading(csv->field(1))) continue;  // a header
     const auto time = csv->duration(1);
     if (!time) return std::unexpected(time.error());
     if (*time == Duration(0)) return std::unexpected(csv->error(1, "seconds above 0"));

@@ -46,6 +46,7 @@ struct Options {
   Duration report_every = kForever;  ///< Work between a job's reports of its progress.
   bool dependencies = false;         ///< Jobs wait for those they come after (TraceJob::after).
   std::optional<Window> measured;    ///< Jobs that arrive then count in figures; none: all do.
+  std::optional<Window> arrivals;    ///< When jobs arrive, if it is not the trace that says it.
   bool record = false;               ///< Keep every stretch, for timelines and reports.
   bool explain_waits = false;        ///< Find out why jobs wait.
   const Placer* placer = nullptr;    ///< For that: how the policy places, if that is known,

@@ -28,9 +28,6 @@ using Power = std::map<std::string, Watts>;
 /// `60:300`, or `v100=60:300,k80=30:150`. Errors: InvalidArgument naming the text.
 Expected<Power> parse_power(std::string_view text);
 
-/// Errors: InvalidArgument if it names a type that the cluster has not.
-Expected<void> check_types(const Power& power, const Cluster& cluster);
-
 /// Of the GPUs of one type.
 struct TypeEnergy {
   std::string type;

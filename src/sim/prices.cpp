@@ -16,7 +16,8 @@ Expected<Prices> parse_prices(std::string_view text) {
       text, [](std::string_view number) { return number_up_to(number, kMostPrice); });
   if (prices) return std::move(*prices);
   return fail(ErrorCode::InvalidArgument,
-              "--price: '" + std::string(text) + "' is not a price, or TYPE=PRICE with commas");
+              "--price: '" + std::string(text) +
+                  "' is not a price up to 1000000, or TYPE=PRICE with commas, every type once");
 }
 
 double cost_of(std::span<const Duration> by_type, const Cluster& cluster, const Prices& prices) {

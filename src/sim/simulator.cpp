@@ -54,7 +54,7 @@ class Replay {
         dependencies_(options.dependencies ? trace : trace::Trace{}),
         waits_(cluster, options.placer, options.alone),
         usage_(cluster.gpus().size(), first_submission(trace),
-               arrivals_of(trace, options.measured)) {
+               options.arrivals.value_or(arrivals_of(trace, options.measured))) {
     if (options.predictions > 0) result_.predictions.emplace();
     if (options.told == Told::Learned) learner_.emplace(trace, options.programs);
     result_.jobs.resize(trace.jobs.size());
@@ -99,7 +99,7 @@ class Replay {
     result_.lacks_memory = options_.memory.is_on;
     result_.has_faults = options_.faults.is_on();
     result_.measured = options_.measured;
-    result_.arrivals = arrivals_of(trace_, options_.measured);
+    result_.arrivals = options_.arrivals.value_or(arrivals_of(trace_, options_.measured));
     result_.use = usage_.whole(now_);
     result_.arriving = usage_.arriving(now_);
     for (JobResult& job : result_.jobs) job.spent = running_.spent(job.job);

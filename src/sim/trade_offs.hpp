@@ -9,7 +9,8 @@
 
 namespace berth::sim {
 
-/// A heading and four charts, of the runs that ended the most jobs. Requires: the runs have their stretches.
+/// A heading and four charts, of the runs that ended the most jobs. Requires: the runs have their
+/// stretches.
 std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs);
 
 /// GPU time without any tenant, as a part of all GPU time from the first start to the last end; 0

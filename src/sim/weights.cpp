@@ -5,17 +5,10 @@
 
 #include "core/amounts.hpp"
 #include "sim/by_type.hpp"
+#include "sim/heading.hpp"
 #include "trace/csv.hpp"
 
 namespace berth::sim {
-
-namespace {
-
-bool has_digit(std::string_view text) {
-  return text.find_first_of("0123456789") != std::string_view::npos;
-}
-
-}  // namespace
 
 Expected<NamedWeights> parse_weights(std::string_view text) {
   auto weights =
@@ -26,7 +19,8 @@ Expected<NamedWeights> parse_weights(std::string_view text) {
   if (weights && !weights->contains("")) return std::move(*weights);
   return fail(ErrorCode::InvalidArgument,
               "--weights: '" + std::string(text) +
-                  "' is not USER=WEIGHT with commas, weights from 0.001 to 100000");
+                  "' is not USER=WEIGHT with commas, every user once, weights from 0.001 to "
+                  "100000");
 }
 
 Expected<NamedWeights> read_weights(std::string_view text, std::string_view file) {
@@ -38,7 +32,7 @@ Expected<NamedWeights> read_weights(std::string_view text, std::string_view file
     if (!row) return std::unexpected(row.error());
     if (!*row) return weights;
     const auto weight = parse_weight(csv->field(1));
-    if (is_first && !has_digit(csv->field(1))) continue;  // a header
+    if (is_first && is_heading(csv->field(1))) continue;  // a header
     if (!weight) {
       return std::unexpected(csv->error(1, "a weight from 0.001 to 100000 such as 2 or 0.5"));
     }

@@ -71,7 +71,8 @@ TEST_F(Compare, WhoEndsFewerJobsIsBestInNothing) {
   const std::string html = test::read_file(scratch_ / "r.html");
   const std::string row = html.substr(html.find("<tr><td>gavel/isolated"));
   EXPECT_THAT(row.substr(0, row.find("</tr>")), Not(HasSubstr("best")));
-  EXPECT_THAT(html, HasSubstr("Not marked, with fewer of them than others: gavel/isolated (1)"));
+  EXPECT_THAT(html, HasSubstr("Not marked, nor in the trade-offs, with fewer of them than others: "
+                              "gavel/isolated (1)"));
 }
 
 TEST_F(Compare, PlacementsThatWouldChangeNothingAreRefusedOrSaid) {
@@ -141,6 +142,25 @@ TEST_F(Compare, AllIsEveryPolicyThatHasWhatItNeeds) {
     EXPECT_THAT(ran.err, HasSubstr("berth: all is without " + std::string(name) + ": policy " +
                                    name + " learns from past jobs: give it --service FILE\n"));
   }
+}
+
+/// Two jobs of an hour take turns on one GPU, and neither keeps what it did.
+TEST_F(Compare, APolicyThatGetsNowhereIsNamedAndTheOthersAreShown) {
+  trace_ = scratch_.write("t.csv",
+                          "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+                          "1,4,0,1,a,3600,0\n2,4,0,1,b,3600,1\n");
+  const std::vector<std::string> run = {
+      "--policies",          "las,fifo", "--checkpoint-every", "never",
+      "--preemption-bounds", "none",     "--summary",          scratch_ / "s.json"};
+  const Ran ran = compare(run);
+  EXPECT_EQ(ran.exit_code, 125);
+  EXPECT_THAT(ran.out, testing::ContainsRegex("\nfifo +2 +0 +0 "));
+  EXPECT_THAT(ran.out, HasSubstr("\nlas: no figures: the run never ends: "));
+  EXPECT_THAT(ran.err, HasSubstr("berth: 1 of 2 policies have no figures\n"));
+  EXPECT_EQ(nlohmann::json::parse(test::read_file(scratch_ / "s.json")).size(), 1U);
+  std::vector<std::string> alone = run;
+  alone[1] = "las";
+  EXPECT_EQ(compare(alone).exit_code, 125);
 }
 
 TEST_F(Compare, RefusesALoadOutOfRange) {

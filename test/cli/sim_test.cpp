@@ -254,6 +254,79 @@ TEST_F(Sim, EstimatesAreReadFromAFile) {
   EXPECT_THAT(sim_small({"--estimates", file}).out, HasSubstr("run times as told: 100.0 %"));
 }
 
+TEST_F(Sim, AFileOfTimesThatNamesNoJobOfTheTraceIsRefused) {
+  for (const char* text : {"", "job,seconds\n", "job,seconds\n77,5\n"}) {
+    const std::string file = scratch_.write("times.csv", text);
+    for (const char* option : {"--estimates", "--limits"}) {
+      const Ran ran = sim_small({option, file});
+      EXPECT_EQ(ran.exit_code, kBadUsage) << text;
+      EXPECT_EQ(ran.err, "berth: " + std::string(option) +
+                             ": the file names no job of the trace, whose first is '10'\n");
+    }
+  }
+}
+
+TEST_F(Sim, FiguresOfNoJobsAreNone) {
+  const std::vector<std::string> run = {"--limits", "0.5", "--restart-cost", "1s", "--by", "size"};
+  const Ran ran = sim_small(run);
+  EXPECT_THAT(ran.out, ContainsRegex("\nJCT +- +- +- +-\n"));
+  EXPECT_THAT(ran.out, HasSubstr("slowdown: mean -, median -, p95 -;"));
+  EXPECT_THAT(ran.out, HasSubstr("makespan - s"));
+  EXPECT_THAT(ran.out, HasSubstr("run time over alone: mean -,"));
+  EXPECT_THAT(ran.out, ContainsRegex("\n3-4 +1 +0 +- +- +- +- "));
+  std::vector<std::string> json = run;
+  json.emplace_back("--json");
+  const auto summary = nlohmann::json::parse(sim_small(json).out);
+  EXPECT_TRUE(summary.at("jct_seconds").at("mean").is_null());
+  EXPECT_TRUE(summary.at("makespan_seconds").is_null());
+  EXPECT_TRUE(summary.at("by_size")[0].at("mean_jct_seconds").is_null());
+}
+
+/// Job 10 has attained 30 GPU-seconds after 10 s, when 9, which is new, takes its GPUs.
+TEST_F(Sim, KeysReachThePolicy) {
+  const auto preemptions = [&](const char* keys) {
+    const Ran ran = sim_small({"--policy", "dlas", "--keys", keys, "--json"});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out).at("preemptions").get<int>();
+  };
+  EXPECT_EQ(preemptions("thresholds=3250:7200"), 0);
+  EXPECT_EQ(preemptions("thresholds=30"), 1);
+  const Ran ran = sim_small({"--policy", "fifo", "--keys", "thresholds=30"});
+  EXPECT_EQ(ran.exit_code, kBadUsage);
+  EXPECT_THAT(ran.err, HasSubstr("'thresholds' would change nothing; it is a key of: dlas, e-las"));
+}
+
+TEST_F(Sim, VirtualClustersAreScheduledApart) {
+  const std::string trace = scratch_.write("philly.csv",
+                                           "timestamp,duration,num_gpus,type,cluster\n"
+                                           "2017-10-01 00:00:00,100,4,t,x\n"
+                                           "2017-10-01 00:00:01,100,4,t,x\n"
+                                           "2017-10-01 00:00:02,10,1,t,y\n"
+                                           "2017-10-01 00:00:02,10,1,t,z\n");
+  const std::string parts = scratch_.write("vc.csv", "vc,nodes\nx,1\ny,1\n");
+  const Ran ran = sim({"--trace", trace, "--cluster", "2x4", "--policy", "fifo",
+                       "--virtual-clusters", parts, "--jobs", scratch_ / "j.csv", "--waits"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("3 of 4 jobs ended, 1 rejected"));
+  EXPECT_THAT(ran.err, HasSubstr("its user 'z' has no virtual cluster"));
+  EXPECT_THAT(test::read_file(scratch_ / "j.csv"), HasSubstr(",y,done,10,n1:0\n"));
+  const Ran asked = sim(
+      {"--trace", trace, "--cluster", "2x4", "--virtual-clusters", parts, "--predictions", "2"});
+  EXPECT_EQ(asked.exit_code, kBadUsage);
+  const Ran many = sim({"--trace", trace, "--cluster", "1x4", "--virtual-clusters", parts});
+  EXPECT_EQ(many.exit_code, kBadUsage);
+  EXPECT_THAT(many.err, HasSubstr("the virtual clusters have 2 nodes, the cluster has 1"));
+}
+
+TEST_F(Sim, AnEmptyValueIsRefused) {
+  for (const char* option : {"--limits", "--jobs", "--place", "--price", "--seeds"}) {
+    const Ran ran = sim_small({option, ""});
+    EXPECT_EQ(ran.exit_code, kBadUsage) << option;
+    EXPECT_THAT(ran.err, HasSubstr(std::string(option) + ": is given nothing"));
+  }
+  EXPECT_THAT(sim_small({"--policy", "fifo@"}).err, HasSubstr("no placement behind the @"));
+}
+
 TEST_F(Sim, MeasuresAWindowOfArrivals) {
   const Ran ran = sim_small({"--policy", "fifo", "--measure", "1s:2s"});
   EXPECT_THAT(ran.out, HasSubstr(", 1 of 1 jobs ended\n"));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/registry.hpp"
+#include "sim/by_type.hpp"
 #include "sim/metrics.hpp"
 #include "sim/one_gpu_job.hpp"
 #include "sim/simulator.hpp"
@@ -92,8 +93,13 @@ TEST_F(CostsTest, GpusCostWhileTheyHaveATenant) {
   EXPECT_DOUBLE_EQ(*metrics_.machine->cost, (1000 + 30 + 100 + 2600) * 2 / 3600.0);
   run({.prices = *parse_prices("k80=1,0.5")});
   EXPECT_DOUBLE_EQ(*metrics_.machine->cost, 3700 * 0.5 / 3600.0);
-  EXPECT_EQ(parse_prices("k80=cheap").error().message,
-            "--price: 'k80=cheap' is not a price, or TYPE=PRICE with commas");
+  EXPECT_FALSE(parse_prices("k80=1,k80=2"));
+  EXPECT_EQ(check_types("--price", *parse_prices("h100=1"), cluster_).error().message,
+            "--price: the cluster has no GPU of type 'h100'; there are: gpu");
+  EXPECT_EQ(
+      parse_prices("k80=cheap").error().message,
+      "--price: 'k80=cheap' is not a price up to 1000000, or TYPE=PRICE with commas, every type "
+      "once");
 }
 
 TEST_F(CostsTest, GpusDrawPowerWithATenantAndWithout) {
@@ -111,15 +117,15 @@ TEST_F(CostsTest, GpusDrawPowerWithATenantAndWithout) {
 
 TEST_F(CostsTest, PowerIsReadAsWritten) {
   for (const char* text :
-       {"300", "a=300", "50:300:1", "300:50", "=1:2", "-1:2", "1:1e6", "nan:1"}) {
+       {"300", "a=300", "50:300:1", "300:50", "=1:2", "-1:2", "1:1e6", "nan:1", "a=1:2,a=3:4"}) {
     ASSERT_FALSE(parse_power(text)) << text;
     EXPECT_EQ(parse_power(text).error().message,
               "--power: '" + std::string(text) +
                   "' is not IDLE:BUSY in watts up to 100000, busy at least as many as idle, or "
-                  "TYPE=IDLE:BUSY with commas");
+                  "TYPE=IDLE:BUSY with commas, every type once");
   }
-  EXPECT_TRUE(check_types(*parse_power("gpu=1:2,3:4"), cluster_));
-  EXPECT_EQ(check_types(*parse_power("gpu=1:2,k80=3:4"), cluster_).error().message,
+  EXPECT_TRUE(check_types("--power", *parse_power("gpu=1:2,3:4"), cluster_));
+  EXPECT_EQ(check_types("--power", *parse_power("gpu=1:2,k80=3:4"), cluster_).error().message,
             "--power: the cluster has no GPU of type 'k80'; there are: gpu");
 }
 

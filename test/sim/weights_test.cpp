@@ -10,13 +10,13 @@ namespace {
 TEST(Weights, AreReadFromAList) {
   EXPECT_EQ(parse_weights("alice=2,bob=0.5"), (NamedWeights{{"alice", 2000}, {"bob", 500}}));
   for (const char* bad :
-       {"", "3", "alice", "alice=", "alice=0", "alice=-1", "=2", "alice=200000"}) {
+       {"", "3", "alice", "alice=", "alice=0", "alice=-1", "=2", "alice=200000", "a=1,a=2"}) {
     const auto weights = parse_weights(bad);
     if (weights && weights->empty()) continue;  // nothing was said
     ASSERT_FALSE(weights) << bad;
     EXPECT_EQ(weights.error().message, "--weights: '" + std::string(bad) +
-                                           "' is not USER=WEIGHT with commas, weights from 0.001 "
-                                           "to 100000");
+                                           "' is not USER=WEIGHT with commas, every user once, "
+                                           "weights from 0.001 to 100000");
   }
 }
 

@@ -3,14 +3,16 @@
 // Rule: attained service (GPUs x run time) puts a job in a queue; lower queues go first. Inside
 //   one, who runs goes on, and who waits goes in order of submission: only a job of a lower queue
 //   displaces. A job only moves down, when its service reaches a threshold: 3,250 and 7,200
-//   GPU-seconds, as in the authors' simulator.
+//   GPU-seconds, as in the authors' simulator, or those it is given (key `thresholds`).
 // Reads: attained, gpus, submitted, state.
 // Differs from the paper: no promotion of starved jobs, and inside a queue submission orders those
 //   that wait, not the first start. The authors' own order is `tiresias/dlas-gpu`: who had to give
 //   way goes to the tail of its queue, and places do not matter.
 //   Cost: O(log thresholds) per job.
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "policy/registry.hpp"
@@ -46,9 +48,14 @@ class Dlas final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> dlas(const Knobs&) {
-  const GpuCount one(1);
-  return std::make_unique<Dlas>(std::vector{one * seconds(3250), one * seconds(7200)});
+std::unique_ptr<Order> dlas(const Knobs& knobs) {
+  static constexpr std::array<std::int64_t, 2> kPublished = {3250, 7200};
+  std::vector<GpuTime> thresholds;
+  for (const std::int64_t end :
+       knobs.thresholds.empty() ? std::span<const std::int64_t>(kPublished) : knobs.thresholds) {
+    thresholds.push_back(GpuCount(1) * seconds(end));
+  }
+  return std::make_unique<Dlas>(std::move(thresholds));
 }
 
 }  // namespace berth

@@ -6,13 +6,15 @@
 //   rate it has shown. `e-las/rate`: service / sqrt(epochs done), in the order of service over
 //   epochs per service. Before its first epoch a job goes first for a quantum, then counts half of
 //   one. A job that reports no progress counts twentieths of its estimate; one that has none
-//   either goes by service alone. Queues end at 3,250 GPU-seconds and at each doubling of it.
+//   either goes by service alone. Queues end at 3,250 GPU-seconds and at each doubling of it,
+//   or where they are told to (key `thresholds`).
 // Reads: attained, progress reported (done, total), estimate, submitted.
 // Differs from the paper: the published index is not at hand. Both are built from its two signals,
 //   and doc/results/e-las.md argues the choice, of the index and of twelve queues for two.
 //   Cost: O(log queues) per job.
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "core/wide.hpp"
 #include "policy/registry.hpp"
@@ -51,17 +53,22 @@ Epochs epochs_of(const JobView& job, const Progress& reported) {
 
 class ELas final : public Order {
  public:
-  ELas(Index index, Duration quantum) : index_(index), quantum_(quantum) {}
+  ELas(Index index, const Knobs& knobs)
+      : index_(index), quantum_(knobs.quantum), queue_ends_(ends_of(knobs)) {}
 
   Ranked rank(const JobView& job, const ClusterView& view) const override {
     const Epochs epochs = epochs_of(job, view.find(job.id())->progress);
     const auto ends_before = [&](std::int64_t end) { return reaches(job, epochs, end); };
-    const auto queue = std::ranges::find_if_not(kQueueEnds, ends_before);
-    return {.rank = {.major = queue - kQueueEnds.begin(), .minor = micros(job.submitted())},
+    const auto queue = std::ranges::find_if_not(queue_ends_, ends_before);
+    return {.rank = {.major = queue - queue_ends_.begin(), .minor = micros(job.submitted())},
             .valid_until = std::nullopt};
   }
 
  private:
+  static std::vector<std::int64_t> ends_of(const Knobs& knobs) {
+    if (!knobs.thresholds.empty()) return {knobs.thresholds.begin(), knobs.thresholds.end()};
+    return {kQueueEnds.begin(), kQueueEnds.end()};
+  }
   /// True if the job's index is `end` GPU-seconds or more. Half an epoch counts before the first,
   /// so epochs are counted in halves.
   bool reaches(const JobView& job, const Epochs& epochs, std::int64_t end) const {
@@ -79,13 +86,13 @@ class ELas final : public Order {
 
   Index index_;
   Duration quantum_;
+  std::vector<std::int64_t> queue_ends_;
 };
 
 }  // namespace
 
 std::unique_ptr<Order> e_las(const Knobs& knobs) {
-  return std::make_unique<ELas>(knobs.name == "e-las/rate" ? Index::Rate : Index::ToGo,
-                                knobs.quantum);
+  return std::make_unique<ELas>(knobs.name == "e-las/rate" ? Index::Rate : Index::ToGo, knobs);
 }
 
 }  // namespace berth
