@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "policy/diff.hpp"
 #include "policy/pass.hpp"
 
 namespace berth {
@@ -15,13 +16,101 @@ namespace berth {
 void Pass::load_running(const RunningIndex& running) {
   running_ = &running;
   leaving_.assign(running.leaving().begin(), running.leaving().end());
+  for (const JobId id : leaving_) {
+    if (!view_.job(id).ending()) add_returning(id, Returning::Stops::Already);
+  }
+}
+
+void Pass::add_returning(JobId id, Returning::Stops stops) {
+  Job stopped = *view_.find(id);
+  stopped.ran = view_.job(id).ran();
+  stopped.since = view_.now();
+  stopped.state = JobState::Queued;
+  const JobView job(stopped, view_.now());
+  Lane lane{.key = {.user = job.user(), .ask = ask_of(job)},
+            .jobs = {{.rank = order_.rank(job, view_).rank, .job = id}}};
+  returning_.push_back({.lane = std::move(lane), .stops = stops});
+}
+
+/// As a job that waits, but for this: it cannot start yet, so whatever it gets is promised.
+void Pass::visit_returning(const Head& head) {
+  const JobId id = head.at->job;
+  const Ask ask = ask_of_lane(*head.lane);
+  if (why_ruled_out(ask) != Why::Fits || keep_promise(head, ask)) return;
+  if (auto place = place_without_leaving(id, ask)) {
+    if (!stays_after_all(*head.returning, ask)) promise(head, ask, std::move(*place));
+  } else if (!displace_for(head, ask)) {
+    rule_out(ask, Why::Capacity);
+  }
+}
+
+/// Nobody is displaced in vain by one job, but by several together: what the last one left over may
+/// be enough for an earlier one too. Then that one gets it. Only where any GPU is as good as
+/// another: elsewhere the room that is free would be another, and maybe enough for a job that was
+/// refused before.
+bool Pass::stays_after_all(Returning& returning, const Ask& ask) {
+  const auto counts = [&](JobId job) { return only_number_matters(*view_.find(job)); };
+  const JobId id = returning.lane.jobs.begin()->job;
+  const bool may = returning.stops == Returning::Stops::Now && placer_.is_fungible() &&
+                   counts(id) && std::ranges::all_of(holds_, counts, &Hold::job);
+  if (!may) return false;
+  const Grant& own = view_.job(id).grant();
+  std::vector<Hold> holds = holds_;
+  const Trial::Mark mark = trial_.mark();
+  take_off_leaving();
+  take_off_promised();
+  bool stays = trial_.look(placement_of(own), ask, id) == Why::Fits;
+  if (stays) trial_.put(own);
+  std::vector<Hold*> in_its_way;
+  for (Hold& hold : holds) {
+    if (trial_.look(hold.placement, hold.ask, hold.job) == Why::Fits) {
+      trial_.put(hold.ask, hold.placement);
+    } else {
+      in_its_way.push_back(&hold);
+    }
+  }
+  for (Hold* const hold : in_its_way) {
+    Placed placed = placer_.place(hold->ask, hold->job, trial_);
+    stays = stays && placed.has_value();
+    if (!stays) break;
+    trial_.put(hold->ask, *placed);
+    hold->placement = std::move(*placed);
+  }
+  trial_.rollback(mark);
+  if (!stays) return false;
+  take_off_promised();
+  holds_ = std::move(holds);
+  for (const Hold& hold : holds_) trial_.put(hold.ask, hold.placement);
+  std::erase(leaving_, id);
+  returning.stops = Returning::Stops::Never;
+  return true;
+}
+
+void Pass::take_off_promised() {
+  for (const Hold& hold : holds_) {
+    trial_.take(trial_.use().grant_for(view_.cluster(), hold.ask, hold.placement));
+  }
+}
+
+void Pass::emit_stops() {
+  for (const Returning& one : returning_) {
+    if (one.stops != Returning::Stops::Now) continue;
+    const JobId id = one.lane.jobs.begin()->job;
+    const auto to = std::ranges::find(holds_, id, &Hold::job);
+    if (to == holds_.end()) {
+      decisions_.list.push_back(Preempt{.job = id});
+    } else {
+      decisions_.list.push_back(Migrate{.job = id, .placement = to->placement});
+    }
+  }
 }
 
 /// The place promised to this job in an earlier pass, if it is free by now or still being freed.
-bool Pass::keep_promise(JobId id, const Ask& ask) {
+bool Pass::keep_promise(const Head& head, const Ask& ask) {
+  const JobId id = head.at->job;
   const auto hold = std::ranges::find(view_.holds(), id, &Hold::job);
   if (hold == view_.holds().end() || hold->ask.request != ask.request) return false;
-  if (trial_.look(hold->placement, ask, id) == Why::Fits) {
+  if (head.returning == nullptr && trial_.look(hold->placement, ask, id) == Why::Fits) {
     start(id, ask, hold->placement);
     return true;
   }
@@ -29,15 +118,19 @@ bool Pass::keep_promise(JobId id, const Ask& ask) {
   take_off_leaving();
   const Why why = trial_.look(hold->placement, ask, id);
   trial_.rollback(mark);
-  if (why == Why::Fits) promise(id, ask, hold->placement);
+  if (why == Why::Fits) promise(head, ask, hold->placement);
   return why == Why::Fits;
 }
 
-/// Beside those that leave: nobody else may take it.
-void Pass::promise(JobId id, const Ask& ask, Placement placement) {
-  tally_.take(view_.job(id));
-  placed_.push_back(id);
+/// Beside those that leave: nobody else may take it. One that is stopped in this pass is only moved
+/// by it.
+void Pass::promise(const Head& head, const Ask& ask, Placement placement) {
+  const JobId id = head.at->job;
   trial_.put(ask, placement);
+  if (head.returning == nullptr) {  // of one that stops, its user's berth is counted already
+    tally_.take(view_.job(id));
+    placed_.push_back(id);
+  }
   holds_.push_back({.job = id,
                     .ask = ask,
                     .placement = std::move(placement),
@@ -174,27 +267,46 @@ bool Pass::displace_for(const Head& head, const Ask& ask) {
   const auto chosen = std::span(victims.found).first(*count);
   take_off(chosen);
   Placement placement = *placer_.place(ask, id, trial_);
-  trial_.put(ask, placement);
-  std::vector<std::size_t> displaced;
-  for (const std::size_t victim : std::views::reverse(chosen)) {  // best first: some may stay
-    const JobView job = view_.job(worst_.at(victim)->job);
-    if (trial_.look(placement_of(job.grant()), ask_of(job), job.id()) == Why::Fits) {
-      trial_.put(job.grant());
-    } else {
-      displaced.push_back(victim);
-    }
-  }
+  const std::vector<std::size_t> displaced = needed(chosen, head, ask, placement);
   trial_.rollback(mark);
   for (const std::size_t victim : displaced) displace(victim);
-  promise(id, ask, std::move(placement));
+  promise(head, ask, std::move(placement));
   return true;
+}
+
+/// Those of the chosen without whom there is no place, best first; whoever is better may stay
+/// first. The placement becomes one that does without the others. Requires: all of them are taken
+/// off, the placement is possible so, and there is none without the last.
+std::vector<std::size_t> Pass::needed(std::span<const std::size_t> chosen, const Head& head,
+                                      const Ask& ask, Placement& placement) {
+  const JobId id = head.at->job;
+  std::vector<std::size_t> needed{chosen.back()};
+  for (const std::size_t victim : std::views::reverse(chosen.first(chosen.size() - 1))) {
+    const Trial::Mark without = trial_.mark();
+    trial_.put(*worst_.at(victim)->grant);
+    if (trial_.look(placement, ask, id) == Why::Fits) continue;
+    const bool too_few = needs_vacant(ask) && trial_.use().vacant() < ask.gpus();
+    Placed other = too_few ? std::unexpected(Refusal{}) : placer_.place(ask, id, trial_);
+    if (other) {
+      placement = std::move(*other);
+    } else {
+      trial_.rollback(without);
+      needed.push_back(victim);
+    }
+  }
+  return needed;
+}
+
+/// True if it takes so many vacant GPUs and nothing else will do.
+bool Pass::needs_vacant(const Ask& ask) const {
+  return takes_whole(ask) && trial_.use().admission().mode == AdmissionMode::Guarantee;
 }
 
 void Pass::displace(std::size_t victim) {
   Displaceable& displaced = *worst_.at(victim);
   displaced.gone = true;
   leaving_.push_back(displaced.job);
-  decisions_.list.push_back(Preempt{.job = displaced.job, .how = options_.preempt_how});
+  add_returning(displaced.job, Returning::Stops::Now);
 }
 
 }  // namespace berth

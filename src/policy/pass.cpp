@@ -75,6 +75,7 @@ void Pass::run(PendingIndex& index, const RunningIndex& running) {
     index.reopen();
     walk(index);
   }
+  emit_stops();
   emit_holds();
   if (preempts && (ranked_ || placed_.size() < index.size())) wake_for_running();
 }
@@ -86,11 +87,16 @@ void Pass::walk(PendingIndex& index) {
   std::vector<Head> heads = heads_of(index);
   if (heads.empty()) return;
   std::ranges::make_heap(heads, later_first);
+  const auto queue = [&](const Head& head) {
+    heads.push_back(head);
+    std::ranges::push_heap(heads, later_first);
+  };
   while (!heads.empty()) {
     std::ranges::pop_heap(heads, later_first);
-    Head& head = heads.back();
+    Head head = heads.back();
+    heads.pop_back();
     if (has_fallen_back(head)) {
-      std::ranges::push_heap(heads, later_first);
+      queue(head);
       continue;
     }
     const Verdict verdict = visit(head);
@@ -98,10 +104,9 @@ void Pass::walk(PendingIndex& index) {
     const bool more = verdict == Verdict::Next && ++head.at != head.lane->jobs.end();
     if (more) {
       head.group = group_rank(*head.lane, head.at->job);
-      std::ranges::push_heap(heads, later_first);
-    } else {
-      heads.pop_back();
+      queue(head);
     }
+    for (; joined_ < returning_.size(); ++joined_) queue(head_of(returning_[joined_]));
   }
   std::erase_if(index.open(), [](const Lane* lane) { return lane->closed; });
 }
@@ -119,7 +124,13 @@ std::vector<Pass::Head> Pass::heads_of(PendingIndex& index) {
   } else {
     for (Lane* lane : index.open()) add(*lane);
   }
+  for (; joined_ < returning_.size(); ++joined_) heads.push_back(head_of(returning_[joined_]));
   return heads;
+}
+
+Pass::Head Pass::head_of(Returning& returning) {
+  const auto at = returning.lane.jobs.begin();
+  return {group_rank(returning.lane, at->job), at, &returning.lane, &returning};
 }
 
 Rank Pass::group_rank(UserId user) {
@@ -147,16 +158,17 @@ bool Pass::has_fallen_back(Head& head) {
 Pass::Verdict Pass::visit(const Head& head) {
   const JobId id = head.at->job;
   const bool reserves = options_.no_fit == HeadOfLine::Reserve;
+  if (head.returning != nullptr) {
+    visit_returning(head);
+    return Verdict::CloseLane;
+  }
   if (reserves && (is_placed(id) || is_held(id))) return Verdict::Next;
   if (head.lane->closed) return Verdict::Stop;  // only a blocking walk meets one
   if (!tally_.allows(view_.job(id))) {          // its user's other asks may be smaller
     head.lane->closed = true;
     return Verdict::CloseLane;
   }
-  Ask ask = head.lane->key.ask;
-  if (options_.exclusive && ask.gpus() > GpuCount(0)) {
-    ask.request.gpu.sharing = Sharing::Alone;
-  }
+  const Ask ask = ask_of_lane(*head.lane);
   const Why known = why_ruled_out(ask);
   const Why why = known == Why::Fits ? try_start(head, ask) : known;
   if (why == Why::Fits) return Verdict::Next;
@@ -168,6 +180,12 @@ Pass::Verdict Pass::visit(const Head& head) {
   }
   head.lane->closed = true;
   return options_.no_fit == HeadOfLine::Block ? Verdict::Stop : Verdict::CloseLane;
+}
+
+Ask Pass::ask_of_lane(const Lane& lane) const {
+  Ask ask = lane.key.ask;
+  if (options_.exclusive && ask.gpus() > GpuCount(0)) ask.request.gpu.sharing = Sharing::Alone;
+  return ask;
 }
 
 /// Why an ask need not be tried in this walk; Fits if it must be.
@@ -214,7 +232,7 @@ bool Pass::is_placed(JobId id) const { return std::ranges::find(placed_, id) != 
 Why Pass::try_start(const Head& head, const Ask& ask) {
   const JobId id = head.at->job;
   const bool preempts = options_.preemption == Preemption::ByRank;
-  if (preempts && keep_promise(id, ask)) return Why::Fits;
+  if (preempts && keep_promise(head, ask)) return Why::Fits;
   avoid_slow_company(id);
   Placed placed = placer_.place(ask, id, trial_);
   if (placed && must_wait_to_share(id, *placed)) return Why::Limit;
@@ -226,7 +244,7 @@ Why Pass::try_start(const Head& head, const Ask& ask) {
   if (placed.error().retry_at) wake(*placed.error().retry_at);
   if (!preempts) return placed.error().why;
   if (auto place = place_without_leaving(id, ask)) {
-    promise(id, ask, std::move(*place));
+    promise(head, ask, std::move(*place));
     return Why::Fits;
   }
   return displace_for(head, ask) ? Why::Fits : placed.error().why;

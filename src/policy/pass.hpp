@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,10 +35,18 @@ class Pass {
   std::optional<Instant> revisit() const { return revisit_; }
 
  private:
+  /// A job that is stopped to wait again. It is walked as if it waited already, so that nobody
+  /// behind it is given what it would take back at once.
+  struct Returning {
+    enum class Stops : std::uint8_t { Already, Now, Never };
+    Lane lane;    ///< Of this job alone.
+    Stops stops;  ///< Since an earlier pass; displaced in this one; or spared in the end.
+  };
   struct Head {  ///< The next job of a lane.
     Rank group;  ///< Of its user or its lane.
     std::set<Position>::const_iterator at;
     Lane* lane;
+    Returning* returning = nullptr;
   };
   /// Whom a job may displace, worst first: positions in `worst_`, found as far as one asks.
   struct Victims {
@@ -50,10 +59,12 @@ class Pass {
   // The walk (pass.cpp).
   void walk(PendingIndex& index);
   std::vector<Head> heads_of(PendingIndex& index);
+  Head head_of(Returning& returning);
   Rank group_rank(UserId user);
   Rank group_rank(const Lane& lane, JobId first);
   bool has_fallen_back(Head& head);
   Verdict visit(const Head& head);
+  Ask ask_of_lane(const Lane& lane) const;
   Why why_ruled_out(const Ask& ask) const;
   void rule_out(const Ask& ask, Why why);
   bool is_placed(JobId id) const;
@@ -72,14 +83,22 @@ class Pass {
   void load_running(const RunningIndex& running);
   void rank_others();
   void wake_for_running();
+  void add_returning(JobId id, Returning::Stops stops);
+  void visit_returning(const Head& head);
+  bool stays_after_all(Returning& returning, const Ask& ask);
+  void take_off_promised();
+  void emit_stops();
   bool has(Victims& victims, std::size_t count);
+  std::vector<std::size_t> needed(std::span<const std::size_t> chosen, const Head& head,
+                                  const Ask& ask, Placement& placement);
+  bool needs_vacant(const Ask& ask) const;
   void displace(std::size_t victim);
   std::optional<std::size_t> fewest_victims(JobId id, const Ask& ask, Victims& victims);
   void take_off(std::span<const std::size_t> victims);
   std::optional<std::size_t> least_victims(const Ask& ask, Victims& victims);
   void take_off_leaving();
-  bool keep_promise(JobId id, const Ask& ask);
-  void promise(JobId id, const Ask& ask, Placement placement);
+  bool keep_promise(const Head& head, const Ask& ask);
+  void promise(const Head& head, const Ask& ask, Placement placement);
   std::optional<Placement> place_without_leaving(JobId id, const Ask& ask);
 
   // Places kept for jobs that wait (holds.cpp).
@@ -125,6 +144,8 @@ class Pass {
   bool hold_dropped_ = false;
   std::optional<Instant> revisit_;
   std::vector<JobId> leaving_;  ///< Stopping already, or displaced in this pass.
+  std::deque<Returning> returning_;
+  std::size_t joined_ = 0;  ///< Those of `returning_` that are in the walk.
   const RunningIndex* running_ = nullptr;
   WorstFirst worst_;
   std::vector<std::uint32_t> gained_;  ///< By node: scratch of least_victims(), zero between.

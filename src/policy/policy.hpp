@@ -31,7 +31,9 @@ class Policy {
   virtual ~Policy() = default;
 
   /// One pass. Decisions take effect in order. Must be correct if `events` is empty or incomplete,
-  /// and a second call at the same instant, after the first took effect, must change nothing.
+  /// and a second call at the same instant, after the first took effect, must change nothing. What
+  /// time alone changes the policy must be woken for: a pass before `wake_at`, with no event since
+  /// this one, must start and stop nobody (one with a quantum: nobody earlier than that).
   virtual Decisions decide(const ClusterView& view, std::span<const Event> events) = 0;
 
   virtual Snapshot save() const { return {}; }
@@ -77,7 +79,8 @@ class Order {
   /// Once per pass, before anything else: what the settings say about the pipeline around it.
   virtual void configure(PipelineOptions&, const Settings&) const {}
   /// Once per pass, before any rank. Returns: decisions of its own (classes), and when it must be
-  /// asked again; ranks of this pass must already follow them.
+  /// asked again, which is how ranks that depend on more than the job follow the time (they have no
+  /// `valid_until`); ranks of this pass must already follow them.
   virtual Decisions prepare(const ClusterView&, std::span<const Event>) { return {}; }
   virtual Ranked rank(const JobView& job, const ClusterView& view) const = 0;
   /// Where depends_on() is Group: users are served in this order.
@@ -157,7 +160,6 @@ struct PipelineOptions {
   /// A displaced or displacing job keeps its state this long, and whoever waits is looked at as
   /// often.
   Duration quantum = Duration::zero();
-  PreemptHow preempt_how = PreemptHow::Suspend;
   bool rebuild = false;  ///< Forget the index before every pass: the tests' oracle.
 };
 
