@@ -170,8 +170,12 @@ Expected<void> Daemon::open_rest() {
   if (!reports) return std::unexpected(reports.error());
   reports_ = std::move(*reports);
   const Syncer::Tidying tidying{
-      .is_due = [this] { return keeper_->needs_checkpoint(); },
-      .work = [this] { static_cast<void>(keeper_->checkpoint()); }};  // one that fails comes again
+      .is_due = [this] { return keeper_->needs_checkpoint() || keeper_->wants_longer_log(); },
+      .work =
+          [this] {
+            static_cast<void>(keeper_->checkpoint());  // one that fails comes again
+            keeper_->lengthen_log();
+          }};
   syncer_ = std::make_unique<Syncer>([this] { return keeper_->sync(); }, tidying);
   if (machine_.port) {
     probe_ = std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](Look look) {
@@ -182,6 +186,7 @@ Expected<void> Daemon::open_rest() {
     });
   }
   static_cast<void>(keeper_->check_room());  // the sooner it is set aside, the better
+  keeper_->lengthen_log();
   recover();
   return {};
 }

@@ -84,6 +84,9 @@ class Keeper {
   /// Moves the log into the file, so that no step has to. From any thread; may take a while.
   Expected<void> checkpoint() const { return store_.checkpoint(); }
   bool needs_checkpoint() const { return store_.needs_checkpoint(); }
+  /// Writes the log ahead, so that waits for it are short. From any thread, in no step.
+  void lengthen_log() const { store_.lengthen_log(); }
+  bool wants_longer_log() const { return store_.wants_longer_log(); }
   /// Whether new jobs may be taken in: their ends must be written, too. Errors: Io if less than
   /// journal::kReserve is free beside what is set aside for the log.
   Expected<void> check_room();

@@ -86,6 +86,7 @@ struct Store::State {
   Expected<void> mark_file_changes(const Connection& reader);
   void mark_durable(Reach on_disk, JobId job);
   Expected<void> remember_blobs();
+  bool wants_longer_log() const;
   /// One checkpoint on `background`. Returns: how many of the log's pages are in the file now; 0 if
   /// somebody is in its way.
   Expected<int> move_log(int how);

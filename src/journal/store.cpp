@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
@@ -26,6 +27,9 @@ constexpr int kOverduePages = 8 * kCheckpointPages;
 /// So few are moved while the owner waits: a few milliseconds.
 constexpr int kFewPages = 256;
 constexpr int kMostRounds = 6;
+/// How far the log is written ahead at a time: some 80 submits, a millisecond under `writing`.
+constexpr Bytes kAhead{1024 * 1024};
+constexpr Bytes kPageOfLog{24 + 4096};
 /// Of the log's index, which needs 32 KiB for every 4,096 pages.
 constexpr Bytes kIndexReserve{256 * 1024};
 
@@ -446,6 +450,36 @@ Expected<void> Store::checkpoint() const {
   turn.unlock();  // nobody waits for the wait
   state.mark_file.settle();
   return {};
+}
+
+/// Nothing of it is waited for here: an error must come back from sync(), and is told only once. A
+/// log without its header is left alone: zeros there would be a damaged one.
+void Store::lengthen_log() const {
+  static constexpr std::array<char, 1 << 16> kZeros{};
+  State& state = *state_;
+  std::unique_lock turn(state.writing);
+  if (!state.wants_longer_log()) return;
+  struct stat file{};
+  if (::fstat(state.log.number(), &file) != 0) return;
+  const off_t end = file.st_size;
+  off_t at = end;
+  while (at < end + kAhead.raw()) {
+    const ssize_t written = ::pwrite(state.log.number(), kZeros.data(), kZeros.size(), at);
+    if (written <= 0) break;
+    at += written;
+  }
+  turn.unlock();
+  ::sync_file_range(state.log.number(), end, at - end, SYNC_FILE_RANGE_WRITE);
+}
+
+bool Store::wants_longer_log() const { return state_->wants_longer_log(); }
+
+bool Store::State::wants_longer_log() const {
+  struct stat file{};
+  if (access == Access::ReadOnly || ::fstat(log.number(), &file) != 0) return false;
+  const std::int64_t used = log_pages * kPageOfLog.raw();
+  const bool ends_soon = used + kAhead.raw() / 4 > file.st_size;
+  return file.st_size > 0 && ends_soon && file.st_size + kAhead.raw() <= kReserve.raw();
 }
 
 /// Blocks beyond the end of the file: SQLite writes into them as it appends, and never cuts them

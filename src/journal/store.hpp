@@ -212,6 +212,15 @@ class Store {
   /// Whether that would do anything. Thread-safe, beside all other functions.
   bool needs_checkpoint() const;
 
+  /// Writes zeros behind the log's end, so that commits to come are written over them: a wait for
+  /// what makes a file longer, or is written into it first, also waits for the file system's own
+  /// records, which takes several times as long. A file system or a disk that does not let it is
+  /// used as it is. Thread-safe, beside all other functions; requires that no transaction of the
+  /// caller's is open.
+  void lengthen_log() const;
+  /// Whether the log comes to the end of that soon. Thread-safe, beside all other functions.
+  bool wants_longer_log() const;
+
   /// Sets room on the disk aside for the log, so that what has begun can be written to its end when
   /// the disk is full; costs nothing once that is done. Errors: Io if there is not so much.
   Expected<void> reserve();

@@ -244,7 +244,8 @@ TEST(ErrorsJournal, ATurnedByteInItsLogLosesNothingUnasked) {
   const std::string log = rig.journal() + "-wal";
   const std::string whole = slurp(log);
   std::string turned = whole;
-  turned[whole.size() / 3] = static_cast<char>(turned[whole.size() / 3] ^ 1);
+  const std::size_t at = whole.find_last_not_of('\0') / 3;  // behind that it is written ahead
+  turned[at] = static_cast<char>(turned[at] ^ 1);
   overwrite(log, turned);
   const auto refused = rig.start_refused();
   EXPECT_EQ(refused.exit_code, 125);

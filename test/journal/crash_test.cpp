@@ -76,6 +76,45 @@ TEST_F(Crash, KilledAfterCommits) {
   EXPECT_EQ(whole_commits(need_store(path_)), 5);
 }
 
+/// What is written ahead holds nothing: commits go over it, and a reader stops where they end.
+TEST_F(Crash, KilledAfterCommitsIntoALongerLog) {
+  const int status = in_child([&] {
+    Store store = need_store(path_);
+    commit_one(store, 1);
+    EXPECT_TRUE(store.wants_longer_log());
+    store.lengthen_log();
+    EXPECT_FALSE(store.wants_longer_log());
+    const auto size = std::filesystem::file_size(path_ + "-wal");
+    for (std::int64_t n = 2; n <= 5; ++n) commit_one(store, n);
+    need(store.sync());
+    EXPECT_EQ(std::filesystem::file_size(path_ + "-wal"), size);
+    if (!testing::Test::HasFailure()) raise(SIGKILL);
+  });
+  ASSERT_TRUE(WIFSIGNALED(status));
+  Store store = need_store(path_);
+  EXPECT_THAT(store.notes(), testing::IsEmpty());
+  EXPECT_EQ(whole_commits(store), 5);
+  commit_one(store, 6);
+  EXPECT_EQ(whole_commits(store), 6);
+}
+
+TEST_F(Crash, TheLogIsWrittenAheadNoFurtherThanItsReserve) {
+  Store store = need_store(path_);
+  commit_one(store, 1);
+  const auto size = [&] {
+    return static_cast<std::int64_t>(std::filesystem::file_size(path_ + "-wal"));
+  };
+  for (int i = 0; i < 100 && size() < kReserve.raw(); ++i) {
+    in_transaction(store,
+                   [&] { need(store.add_blob(std::string(1 << 20, static_cast<char>(i)))); });
+    const std::int64_t before = size();
+    store.lengthen_log();
+    EXPECT_LE(size(), std::max(before, kReserve.raw()));
+  }
+  EXPECT_GE(size(), kReserve.raw());
+  EXPECT_FALSE(store.wants_longer_log());
+}
+
 TEST_F(Crash, KilledInsideATransaction) {
   const int status = in_child([&] {
     Store store = need_store(path_);

@@ -1,4 +1,5 @@
-// Goal: syncs, checkpoints and readers beside the writer change nothing it writes and lose nothing.
+// Goal: syncs, checkpoints, a log that is made longer, and readers, all beside the writer, change
+// nothing it writes and lose nothing.
 //
 // Method: real threads on one store, and read-only stores beside it; the thread sanitizer watches.
 #include <atomic>
@@ -36,6 +37,7 @@ TEST_F(Threads, SyncsAndCheckpointsBesideTheWriter) {
   const auto work = [&] {
     do {
       if (!store_.sync() || !store_.checkpoint()) ++failures;
+      store_.lengthen_log();
     } while (!over);
   };
   std::thread first(work);
