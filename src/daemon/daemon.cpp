@@ -387,9 +387,10 @@ void Daemon::step() {
     return retry_alarm_.set(kRetry);
   }
   const Effects effects = *stepped->effects;
+  // First, for an answer waits for the disk meanwhile: what is decided is written down.
+  answer_all(std::move(asked), stepped->submitted);
   for (const Effect& effect : effects.list) perform(effect);
   if (effects.wake_at) wake_.set(std::max(Duration::zero(), *effects.wake_at - clock_.now()));
-  answer_all(std::move(asked), stepped->submitted);
   publish(stepped->touched);
   if (auto done = keeper_->snapshot_if_due(); !done) is_retrying_ = false;  // tried again later
 }

@@ -2,8 +2,8 @@
 //
 // One thread owns the engine. Everything else - requests, looks at GPUs, ends of jobs - comes to it
 // through the loop's queue; what has come by the time it looks is one step. Before a step that
-// could start a job it waits for a fresh look at the GPUs; after the step it performs the effects
-// and, once the journal is on disk, answers.
+// could start a job it waits for a fresh look at the GPUs; after the step it performs the effects,
+// and answers as soon as the journal is on the disk.
 #pragma once
 
 #include <functional>

@@ -247,14 +247,11 @@ void Launcher::on_message(Key key) {
   const auto& ended = std::get<shim::Ended>(*event);
   shim.messages.reset();
   shim.has_go = true;
-  close_up(key);
-  hooks_.ended(key.first, key.second, ended.exit, ended.note);
-}
-
-/// The shim said that it is over.
-void Launcher::close_up(Key key) {
-  see_off(std::move(live_.extract(key).mapped()));
+  auto over = std::move(live_.extract(key).mapped());
   publish();
+  // First: the next start waits for the look at the GPUs that this asks for, the shim for nothing.
+  hooks_.ended(key.first, key.second, ended.exit, ended.note);
+  see_off(std::move(over));
 }
 
 /// It still has to be reaped, nothing more.

@@ -110,7 +110,6 @@ class Launcher {
   void watch(Key key, Shim& shim);
   void on_message(Key key);
   void on_exit(Key key);
-  void close_up(Key key);
   void see_off(std::unique_ptr<Shim> over);
   void dismiss(Spare spare);
   void end_deaf();

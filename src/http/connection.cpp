@@ -47,6 +47,7 @@ void Connection::start() {
     return;
   }
   loop_->wait(place, Patience::Idle);
+  is_readable_ = true;  // mostly the request is there by now
   advance();
 }
 

@@ -42,7 +42,11 @@ class Api : public testing::Test {
     rig_->start();
   }
   static void TearDownTestSuite() { rig_.reset(); }
-  void TearDown() override { rig_->request("POST", "/v1/cancel"); }
+  /// None is left for the next test's lists.
+  void TearDown() override {
+    const Json cancelled = rig_->request("POST", "/v1/cancel").body["cancelled"];
+    for (const Json& id : cancelled) rig_->wait_end(id.get<int>());
+  }
 
   static Rig::Answer get(const std::string& target) { return rig_->request("GET", target); }
   static Rig::Answer post(const std::string& target, const Json& body = {}) {
