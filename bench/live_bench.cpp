@@ -177,7 +177,7 @@ Expected<void> fill_queues(const Bed& bed, Berthd& daemon, const TaskSpooler& sp
 
 /// What a submit takes beside its wait for the disk, of which there is one.
 Expected<Figures> with_disk_apart(Figures figures, const Bed& bed) {
-  const auto wait = fdatasync_us(bed);
+  const auto wait = fdatasync_us(bed, kBetween);
   if (!wait) return std::unexpected(wait.error());
   auto& counters = figures.counters;
   counters["fdatasync_us"] = *wait;

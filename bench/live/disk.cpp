@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 
 namespace berth::bench {
 
@@ -41,13 +42,14 @@ bool insert_group(sqlite3* db, sqlite3_stmt* insert) {
 
 }  // namespace
 
-Expected<double> fdatasync_us(const Bed& bed) {
+Expected<double> fdatasync_us(const Bed& bed, Seconds pause) {
   const std::string path = bed / "page";
   const std::string page(4096, 'x');
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   std::vector<double> waits;
   bool good = file >= 0;
   for (int i = 0; good && i < kWaits; ++i) {
+    if (pause > Seconds(0)) std::this_thread::sleep_for(pause);
     const auto from = Clock::now();
     good = pwrite(file, page.data(), page.size(), 0) > 0 && fdatasync(file) == 0;
     waits.push_back(std::chrono::duration<double, std::micro>(Clock::now() - from).count());
