@@ -44,11 +44,21 @@ struct StartFailed {
   JobId job;
   Attempt attempt;
 };
+/// From a shell that learns of an end in the instant it happens.
 struct Exited {
   JobId job;
   Attempt attempt;
   Outcome outcome = Outcome::Done;
   std::int32_t code = 0;
+};
+/// From a shell that may learn of an end long after it.
+struct AttemptEnded {
+  JobId job;
+  Attempt attempt;
+  Outcome outcome = Outcome::Done;
+  std::int32_t code = 0;
+  Instant at;                  ///< When its process ended.
+  bool again_if_hurt = false;  ///< Whether it may run again where a neighbour's overrun ended it.
 };
 /// The GPUs' memory of this attempt is seen free; its charge may go.
 struct Released {
@@ -114,9 +124,9 @@ struct Bounded {
 };
 struct Ticked {};  ///< The wake-up asked for, or none: time passed.
 
-using Input =
-    std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started, StartFailed,
-                 Exited, Released, LeaseExpired, Measured, GpuHealth, NodeHealth, Reported,
-                 Estimated, Computed, Configured, Ticked, Identified, Weighed, Bounded>;
+using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started,
+                           StartFailed, Exited, Released, LeaseExpired, Measured, GpuHealth,
+                           NodeHealth, Reported, Estimated, Computed, Configured, Ticked,
+                           Identified, Weighed, Bounded, AttemptEnded>;
 
 }  // namespace berth

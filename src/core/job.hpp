@@ -52,6 +52,18 @@ struct Progress {
   bool operator==(const Progress&) const = default;
 };
 
+/// GPU memory that a tenant held beyond its grant while others lacked what they were granted.
+struct Overrun {
+  JobId job;
+  UserId user;
+  GpuId gpu;
+  Bytes held{0};
+  Bytes granted{0};
+  Instant at;  ///< When it was seen last.
+
+  bool operator==(const Overrun&) const = default;
+};
+
 struct Job {
   JobId id;
   JobSpec spec;
@@ -74,6 +86,13 @@ struct Job {
   std::int32_t retries_used = 0;  ///< Times it was requeued with a larger request.
   Progress progress;
   Grant grant;  ///< Empty unless it holds a berth.
+  /// While it stops: when its process ended, which may be noticed much later.
+  std::optional<Instant> ended;
+  /// While it stops: when it was killed or its end was noticed; its GPU memory comes back at once.
+  std::optional<Instant> leaving;
+  bool ran_out = false;  ///< Stopping for lack of GPU memory; what follows is not decided yet.
+  bool again_if_hurt = false;      ///< Then it runs again if that was a neighbour's fault.
+  std::optional<Overrun> hurt_by;  ///< The latest overrun at its expense; while it holds a berth.
 
   bool operator==(const Job&) const = default;
 };
@@ -107,9 +126,14 @@ class JobView {
   /// When its berth was taken. Requires: it holds one.
   Instant granted_at() const { return job_->since; }
 
-  /// Time with a berth, all attempts together.
-  Duration ran() const { return holds_berth(job_->state) ? job_->ran + age() : job_->ran; }
-  Duration waited() const { return holds_berth(job_->state) ? job_->waited : job_->waited + age(); }
+  /// Time with a berth, all attempts together; of each up to the end of its process.
+  Duration ran() const {
+    if (!holds_berth(job_->state)) return job_->ran;
+    return job_->ran + (job_->ended.value_or(now_) - job_->since);
+  }
+  Duration waited() const {
+    return holds_berth(job_->state) ? job_->waited : job_->waited + (now_ - job_->since);
+  }
   /// Attained service: the integral of granted GPUs over time.
   GpuTime attained() const { return gpus() * ran(); }
 
@@ -134,7 +158,6 @@ class JobView {
   }
 
  private:
-  Duration age() const { return now_ - job_->since; }
   const Job* job_;
   Instant now_;
 };

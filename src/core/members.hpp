@@ -43,11 +43,12 @@ inline auto members(JobSpec& v) {
                   v.vram_estimate, v.deadline, v.priority, v.retries, v.command);
 }
 inline auto members(Progress& v) { return std::tie(v.done, v.total); }
+inline auto members(Overrun& v) { return std::tie(v.job, v.user, v.gpu, v.held, v.granted, v.at); }
 inline auto members(Job& v) {
   return std::tie(v.id, v.spec, v.claimed, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
                   v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.waited,
                   v.grant_number, v.preemptions, v.failed_starts, v.retries_used, v.progress,
-                  v.grant);
+                  v.grant, v.ended, v.leaving, v.ran_out, v.again_if_hurt, v.hurt_by);
 }
 
 // The cluster and its state.
@@ -111,6 +112,9 @@ inline auto members(Ticked&) { return std::tie(); }
 inline auto members(Identified& v) { return std::tie(v.job, v.what); }
 inline auto members(Weighed& v) { return std::tie(v.weights_milli); }
 inline auto members(Bounded& v) { return std::tie(v.bounds); }
+inline auto members(AttemptEnded& v) {
+  return std::tie(v.job, v.attempt, v.outcome, v.code, v.at, v.again_if_hurt);
+}
 
 // Decisions.
 inline auto members(Start& v) {

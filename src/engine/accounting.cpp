@@ -53,7 +53,7 @@ void Engine::set_state(Job& job, JobState state) {
   const bool before = holds_berth(job.state);
   const bool after = holds_berth(state);
   if (before != after) {
-    (before ? job.ran : job.waited) += now_ - job.since;
+    (before ? job.ran : job.waited) += (before ? job.ended.value_or(now_) : now_) - job.since;
     job.since = now_;
   }
   job.state = state;
@@ -121,11 +121,35 @@ void Engine::note_company(const Job& job) {
                other.grant.shares.end();
       };
       if (id == job.id || std::ranges::none_of(job.grant.shares, is_shared)) continue;
-      company.met(job.id, id, now_ - std::max(job.since, other.since));
+      const Instant from = std::max(job.since, other.since);
+      const Instant to = std::min(job.ended.value_or(now_), other.ended.value_or(now_));
+      if (to > from) company.met(job.id, id, to - from);
     }
   }
-  if (job.ending && job.outcome == Outcome::Done) company.learn(job.id, now_ - job.since);
+  if (job.ending && job.outcome == Outcome::Done) {
+    company.learn(job.id, job.ended.value_or(now_) - job.since);
+  }
   company.part(job.id);
+}
+
+/// Its user is not charged for the time in which nobody noticed that it had ended: what the user
+/// held since then counts without it.
+void Engine::note_end(Job& job, Instant at) {
+  job.ended = std::clamp(at, job.since, now_);
+  if (!holds_berth(job.state)) return;
+  if (!job.leaving) job.leaving = now_;
+  if (*job.ended == now_) return;
+  Account& account = state_.accounts[job.spec.user];
+  const Duration half_life = state_.settings.service_half_life;
+  account.settle(std::max(account.as_of, *job.ended), half_life);
+  const Account with_it = account;
+  account.gpus -= job.spec.request.gpu.count;
+  for (const Share& share : job.grant.shares) account.charges -= share.charge;
+  weigh(job.spec.user);
+  account.settle(now_, half_life);
+  account.gpus = with_it.gpus;
+  account.charges = with_it.charges;
+  weigh(job.spec.user);
 }
 
 void Engine::release(Job& job) {
@@ -184,6 +208,10 @@ void Engine::note_kept_word(const Job& job) {
 void Engine::wait_again(Job& job, JobState state) {
   set_state(job, state);
   job.migrating = false;
+  job.ended.reset();
+  job.leaving.reset();
+  job.ran_out = false;
+  job.hurt_by.reset();
   if (job.ran < job.spec.time_limit) return emit(EventKind::Requeued, job.id);
   job.outcome = Outcome::Timeout;
   end(job);
@@ -194,7 +222,8 @@ void Engine::end(Job& job, std::string note) {
   if (job.state == JobState::Suspended) {  // its process is still there, without GPUs
     effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Cancel});
   }
-  effects_.list.push_back(Finished{job.id, job.outcome, job.exit_code, std::move(note)});
+  effects_.list.push_back(
+      Finished{job.id, job.outcome, job.exit_code, std::move(note), job.ended.value_or(now_)});
   emit(EventKind::Forgotten, job.id);
   drop_holds(job.id);
   state_.company.forget(job.id);

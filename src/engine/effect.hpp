@@ -50,6 +50,14 @@ struct Finished {
   Outcome outcome = Outcome::Done;
   std::int32_t code = 0;
   std::string note;
+  Instant at;  ///< When its process ended; when it was decided, for a job without one.
+};
+/// A neighbour's overrun ended this attempt: tell its user.
+struct Hurt {
+  JobId job;
+  Attempt attempt;
+  Overrun by;
+  bool runs_again = false;  ///< With the same request, in its old place in the queue.
 };
 /// Set a knob of a running job (MPS share, batch size, ...).
 struct Adjust {
@@ -63,7 +71,7 @@ struct Compute {
   std::string question;
 };
 
-using Effect = std::variant<Launch, Continue, Stop, Finished, Adjust, Compute>;
+using Effect = std::variant<Launch, Continue, Stop, Finished, Adjust, Compute, Hurt>;
 
 struct Effects {
   std::vector<Effect> list;

@@ -23,6 +23,7 @@ void Engine::take_inputs(std::span<const Input> inputs) {
     std::visit([this](const auto& what) { on(what); }, input);
   }
   enforce_time_limits();
+  relieve_again();
 }
 
 void Engine::enforce_time_limits() {
@@ -58,6 +59,7 @@ const Effects& Engine::step(Instant now, std::span<const Input> inputs) {
   apply_all(decisions.list);
   if (decisions.wake_at) wake(*decisions.wake_at);
   if (!time_limits_.empty()) wake(time_limits_.begin()->first);
+  for (const auto& [gpu, at] : reliefs_) wake(at);
   return effects_;
 }
 
@@ -69,6 +71,7 @@ const Effects& Engine::replay(Instant now, std::span<const Input> inputs,
   std::vector<Decision> recorded(list.begin(), list.end());
   apply_all(recorded);
   if (!time_limits_.empty()) wake(time_limits_.begin()->first);
+  for (const auto& [gpu, at] : reliefs_) wake(at);
   return effects_;
 }
 

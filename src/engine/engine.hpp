@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -85,6 +86,7 @@ class Engine {
   void on(const Identified&);
   void on(const Weighed&);
   void on(const Bounded&);
+  void on(const AttemptEnded&);
 
   // Decisions, one function each (decisions.cpp). Returns: whether it was valid.
   bool apply(const Start&);
@@ -99,6 +101,14 @@ class Engine {
 
   // When GPU memory runs out (relief.cpp).
   void relieve(GpuId gpu);
+  void relieve(const std::vector<Share>& shares);
+  void relieve_again();
+  void end_overrun(Job& job);
+  bool needs_relief(GpuId gpu) const;
+  bool runs_again(const Job& job) const;
+  std::vector<Job*> tenants_of(GpuId gpu);
+  void watch_relief(GpuId gpu);
+  void judge(Job& job);
   bool grow_request(Job& job);
 
   // State changes that inputs and decisions share (accounting.cpp).
@@ -117,6 +127,7 @@ class Engine {
   void note_outlived(const Job& job, DurationClass is);
   void note_kept_word(const Job& job);
   void note_company(const Job& job);
+  void note_end(Job& job, Instant at);
   void drop_holds(JobId id);
   bool is_well_formed(const Placement& placement, const Job& job) const;
   bool is_valid(std::span<const Hold> holds) const;
@@ -137,7 +148,8 @@ class Engine {
   Instant now_ = kStart;
   std::uint64_t dropped_ = 0;
   std::set<std::pair<Instant, JobId>> time_limits_;  ///< Of jobs with a berth; follows state_.
-  std::vector<Event> events_;                        ///< Since the last decide.
+  std::map<GpuId, Instant> reliefs_;  ///< When to look again if nobody has left; follows state_.
+  std::vector<Event> events_;         ///< Since the last decide.
   Effects effects_;
 };
 

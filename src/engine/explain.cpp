@@ -41,6 +41,32 @@ std::string text_of(const Shortage& shortage, const Cluster& cluster) {
   return name + " may not be shared with it" + held;
 }
 
+/// What no machine has free of what a job needs beside GPUs; "" if one has it all. A gang may take
+/// from several machines, which is not looked at here.
+std::string host_shortage(const ClusterView& view, const Request& request) {
+  if (request.gpu.count > GpuCount(1)) return "";
+  CpuMilli most_cpu(0);
+  Bytes most_host(0);
+  CpuMilli cpu_there(0);
+  Bytes host_there(0);
+  for (std::uint32_t n = 0; n < view.cluster().nodes().size(); ++n) {
+    const NodeSpec& node = view.cluster().node(NodeId(n));
+    const NodeUse& use = view.use().node(NodeId(n));
+    if (!use.healthy) continue;
+    if (node.cpu - use.cpu >= request.cpu && node.host - use.host >= request.host) return "";
+    most_cpu = std::max(most_cpu, node.cpu - use.cpu);
+    most_host = std::max(most_host, node.host - use.host);
+    cpu_there = std::max(cpu_there, node.cpu);
+    host_there = std::max(host_there, node.host);
+  }
+  if (most_cpu < request.cpu) {
+    return "needs " + cores_text(request.cpu) + " of " + cores_text(cpu_there) + " cores, " +
+           cores_text(most_cpu) + " are free";
+  }
+  return "needs " + to_text(request.host) + " of " + to_text(host_there) + " of host memory, " +
+         to_text(most_host) + " are free";
+}
+
 std::string text_of(const KeptPlace& kept, const Cluster& cluster) {
   std::string names;
   for (const GpuId gpu : kept.placement.gpus) {
@@ -60,8 +86,11 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
            (limits.jobs > 0 ? std::to_string(limits.jobs) : "none") + " and " +
            (limits.gpus > GpuCount(0) ? std::to_string(limits.gpus.raw()) : "none");
   }
-  text += "; " + std::to_string(found.fitting) + " of " +
-          std::to_string(view.cluster().gpu_count().raw()) + " GPUs could take it now";
+  if (job.gpus() > GpuCount(0)) {
+    text += "; " + std::to_string(found.fitting) + " of " +
+            std::to_string(view.cluster().gpu_count().raw()) + " GPUs could take it now";
+  }
+  if (!found.host.empty()) text += "; " + found.host;
   for (const Shortage& shortage : found.nearest) text += "; " + text_of(shortage, view.cluster());
   if (found.kept) text += "; " + text_of(*found.kept, view.cluster());
   if (!found.behind.empty()) text += "; must not delay " + list_of(found.behind);
@@ -101,7 +130,8 @@ Explanation explain(const ClusterView& view, JobId id, std::size_t most) {
   const JobView job = view.job(id);
   const Ask ask = ask_of(job);
   Explanation found;
-  for (std::uint32_t g = 0; g < view.cluster().gpus().size(); ++g) {
+  found.host = host_shortage(view, job.request());
+  for (std::uint32_t g = 0; g < view.cluster().gpus().size() && job.gpus() > GpuCount(0); ++g) {
     const GpuSpec& spec = view.cluster().gpu(GpuId(g));
     const GpuUse& use = view.use().gpu(GpuId(g));
     if (admits(view.settings().admission, spec, use, ask)) {
@@ -127,7 +157,7 @@ Explanation explain(const ClusterView& view, JobId id, std::size_t most) {
   }
   if (is_over_limit(view, job)) {
     found.why = Why::Limit;
-  } else if (found.fitting < job.gpus().raw()) {
+  } else if (found.fitting < job.gpus().raw() || !found.host.empty()) {
     found.why = Why::Capacity;
   } else if (!found.behind.empty()) {
     found.why = Why::Reservation;

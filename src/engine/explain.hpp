@@ -25,8 +25,9 @@ struct KeptPlace {
 };
 
 struct Explanation {
-  Why why = Why::Fits;            ///< Fits: nothing is in the way but the policy's order.
-  std::int64_t fitting = 0;       ///< GPUs that could take the job now.
+  Why why = Why::Fits;       ///< Fits: nothing is in the way but the policy's order.
+  std::int64_t fitting = 0;  ///< GPUs that could take the job now.
+  std::string host;          ///< What of cores or host memory is not free anywhere; "" if they are.
   std::vector<Shortage> nearest;  ///< Those that lack least first; at most `most` of them.
   std::vector<JobId> behind;      ///< Jobs with a place kept, which this one must not delay.
   std::optional<KeptPlace> kept;  ///< The reservation, if it has one.

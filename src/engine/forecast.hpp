@@ -103,6 +103,7 @@ class ForwardRun {
   void perform(const Stop& stop);
   void perform(const Finished& finished);
   void perform(const Adjust&) {}
+  void perform(const Hurt&) {}
   void perform(const Compute&) {}
   void begin(JobId id);
   void predict(const Job& job);

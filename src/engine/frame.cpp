@@ -110,6 +110,11 @@ bool is_sane(const JobSpec& spec, Bytes context) {
          spec.time_limit >= Duration::zero() && spec.estimate >= Duration::zero();
 }
 
+bool is_sane(const Overrun& overrun, Instant now) {
+  return is_amount(overrun.held) && is_amount(overrun.granted) && is_time(overrun.at) &&
+         overrun.at <= now;
+}
+
 /// All that a job's own counts and times promise.
 bool is_sane(const Job& job, Instant now) {
   const bool times = is_time(job.submitted) && is_time(job.since) && job.submitted <= now &&
@@ -118,8 +123,16 @@ bool is_sane(const Job& job, Instant now) {
   const bool counts = job.preemptions >= 0 && job.preemptions <= kMostCount &&
                       job.failed_starts >= 0 && job.failed_starts <= kMostCount;
   const bool next = job.after_stop == JobState::Queued || job.after_stop == JobState::Suspended;
-  const bool stops = job.state == JobState::Stopping || (!job.ending && !job.migrating);
-  return times && counts && next && stops;
+  const auto is_past = [&](const std::optional<Instant>& at) {
+    return !at || (is_time(*at) && *at <= now);
+  };
+  const bool leaves = job.ending || job.migrating || job.ended || job.leaving || job.ran_out;
+  const bool ends = is_past(job.ended) && is_past(job.leaving) &&
+                    (!job.ended || *job.ended >= job.since) &&
+                    (!job.ran_out || (job.ended && job.leaving));
+  const bool stops = job.state == JobState::Stopping || !leaves;
+  const bool hurt = !job.hurt_by || (holds_berth(job.state) && is_sane(*job.hurt_by, now));
+  return times && counts && next && ends && stops && hurt;
 }
 
 bool is_sane(const Grant& grant, const Request& request, const Cluster& cluster) {

@@ -23,6 +23,11 @@ struct NodeRecord {
   NodeShape shape;
 };
 
+/// A job as formats 2 to 4 have it.
+struct JobOfFormat4 {
+  Job job;
+};
+
 /// Everything else is derived from it, and from the jobs.
 struct FrameHead {
   std::vector<NodeRecord> cluster;
@@ -46,6 +51,13 @@ struct Frame : FrameHead {
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
+inline auto members(JobOfFormat4& v) {
+  Job& j = v.job;
+  return std::tie(j.id, j.spec, j.claimed, j.state, j.after_stop, j.ending, j.migrating, j.outcome,
+                  j.exit_code, j.attempt, j.submitted, j.first_start, j.since, j.ran, j.waited,
+                  j.grant_number, j.preemptions, j.failed_starts, j.retries_used, j.progress,
+                  j.grant);
+}
 inline auto members(FrameHead& v) {
   return std::tie(v.cluster, v.now, v.grants, v.decisions, v.seed, v.dropped, v.settings,
                   v.accounts, v.holds, v.gpus, v.nodes);

@@ -19,7 +19,7 @@ void Engine::on(const Submitted& submitted) {
                                                    .submitted = now_,
                                                    .since = now_});
   if (const auto why = impossible(job)) {
-    effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, *why});
+    effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, *why, now_});
     state_.jobs.erase(job.id);
     return;
   }
@@ -81,41 +81,58 @@ void Engine::on(const StartFailed& failed) {
     job->ending = true;
     job->outcome = Outcome::Failed;
   }
+  note_end(*job, job->since);  // nothing ran, which counts as nothing
+  const std::vector<Share> left = job->grant.shares;
   release(*job);
-  if (job->ending) return end(*job);
-  wait_again(*job, JobState::Queued);  // nothing ran, so nothing was kept
+  relieve(left);
+  if (!job->ending) return wait_again(*job, JobState::Queued);
+  job->ended.reset();
+  end(*job);
 }
 
 void Engine::on(const Exited& exited) {
-  Job* const job = attempt(exited.job, exited.attempt);
+  on(AttemptEnded{.job = exited.job,
+                  .attempt = exited.attempt,
+                  .outcome = exited.outcome,
+                  .code = exited.code,
+                  .at = now_});
+}
+
+void Engine::on(const AttemptEnded& ended) {
+  Job* const job = attempt(ended.job, ended.attempt);
   if (job == nullptr || !(holds_berth(job->state) || job->state == JobState::Suspended)) return;
+  if (job->ended) return;  // told before
+  note_end(*job, ended.at);
+  relieve(job->grant.shares);
   const bool killed_to_run_again = job->state == JobState::Stopping && !job->ending &&
                                    job->after_stop == JobState::Queued &&
-                                   exited.outcome != Outcome::Done;
+                                   ended.outcome != Outcome::Done;
   if (killed_to_run_again) return;  // Released follows
-  job->exit_code = exited.code;
-  if (job->ending) return;  // cancelled or out of time: that stands
-  if (exited.outcome == Outcome::Oom && holds_berth(job->state) && grow_request(*job)) {
-    job->after_stop = JobState::Queued;
-    if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
-    return emit(EventKind::Preempted, job->id);
-  }
-  job->outcome = exited.outcome;
+  job->exit_code = ended.code;
+  const Instant limit = later(job->since, job->spec.time_limit - job->ran);
+  const bool ended_in_time = job->outcome == Outcome::Timeout && *job->ended < limit;
+  if (job->ending && !ended_in_time) return;  // cancelled or out of time: that stands
+  job->outcome = ended.outcome;
   if (job->state == JobState::Suspended) {
     set_state(*job, JobState::Queued);  // no process is left to end
     return end(*job);
   }
-  job->ending = true;
+  job->ending = ended.outcome != Outcome::Oom;
+  job->ran_out = !job->ending;
+  job->again_if_hurt = ended.again_if_hurt;
+  job->after_stop = JobState::Queued;
   if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
-  emit(EventKind::Ended, job->id);
+  emit(job->ending ? EventKind::Ended : EventKind::Preempted, job->id);
+  if (job->ran_out) relieve(job->grant.shares);  // the room it was granted is needed again
 }
 
 void Engine::on(const Released& released) {
   Job* const job = attempt(released.job, released.attempt);
   if (job == nullptr || job->state != JobState::Stopping) return;
-  const Placement left = placement_of(job->grant);
+  if (job->ran_out && !job->ending) judge(*job);
+  const std::vector<Share> left = job->grant.shares;
   release(*job);
-  for (const GpuId gpu : left.gpus) relieve(gpu);
+  relieve(left);
   if (job->ending) return end(*job);
   wait_again(*job, job->after_stop);
 }
@@ -198,6 +215,7 @@ void Engine::on(const Configured& configured) {
   for (const auto& [user, account] : state_.accounts) settle(user);
   state_.settings = configured.settings;
   state_.ledger.set_admission(state_.cluster, configured.settings.admission);
+  for (std::uint32_t g = 0; g < state_.cluster.gpus().size(); ++g) watch_relief(GpuId(g));
 }
 
 void Engine::on(const Weighed& weighed) {

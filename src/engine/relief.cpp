@@ -11,12 +11,21 @@ namespace {
 /// Requests stay multiples of it; shells round what they measure up to one.
 constexpr Bytes kRequestStep{std::int64_t{64} << 20};
 
+/// How long killed or ended processes may take to give their memory back.
+constexpr Duration kRelief = seconds(2);
+
+/// How long after a neighbour's overrun a job's death may be its consequence: an allocation fails,
+/// and the program tears itself down.
+constexpr Duration kBlame = minutes(1);
+
 const Share* share_on(const Job& job, GpuId gpu) {
   const auto share = std::ranges::find(job.grant.shares, gpu, &Share::gpu);
   return share == job.grant.shares.end() ? nullptr : &*share;
 }
 
 Bytes overrun(const Share& share) { return share.charge - share.granted; }
+
+bool is_leaving(const Job& job, Instant now) { return job.leaving && now - *job.leaving < kRelief; }
 
 Bytes rounded_up(Bytes bytes) {
   return kRequestStep * ((bytes.raw() + kRequestStep.raw() - 1) / kRequestStep.raw());
@@ -41,31 +50,116 @@ Bytes largest_request(const Job& job, const Cluster& cluster) {
 
 }  // namespace
 
-/// Under pressure, who took more than was granted gives way, the largest overrun first: the others'
-/// guarantee holds only as long as everybody stays within their charge. One at a time: what the one
-/// leaves may be enough. Foreign use alone is nobody's overrun: admission has stopped, no more can
-/// be done. Less than a step over may be the rounding of a figure that was within the charge.
-void Engine::relieve(GpuId gpu) {
-  if (state_.settings.admission.mode != AdmissionMode::Guarantee) return;
-  const GpuUse& use = state_.ledger.use().gpu(gpu);
-  if (use.tenants < 2 || !is_under_pressure(state_.cluster.gpu(gpu), use)) return;
-  Job* offender = nullptr;
-  Bytes most = kRequestStep - Bytes(1);
+std::vector<Job*> Engine::tenants_of(GpuId gpu) {
+  std::vector<Job*> tenants;
   for (const JobId id : state_.running) {
     Job& job = state_.jobs.at(id);
-    const Share* const share = share_on(job, gpu);
-    if (share == nullptr) continue;
-    if (job.state == JobState::Stopping) return;
-    if (overrun(*share) <= most) continue;
-    most = overrun(*share);
-    offender = &job;
+    if (share_on(job, gpu) != nullptr) tenants.push_back(&job);
   }
-  if (offender == nullptr) return;
-  if (!grow_request(*offender)) {
-    return stop_for_good(*offender, Outcome::Oom, StopFor::Overrun);
+  return tenants;
+}
+
+bool Engine::needs_relief(GpuId gpu) const {
+  const GpuUse& use = state_.ledger.use().gpu(gpu);
+  return state_.settings.admission.mode == AdmissionMode::Guarantee && use.tenants > 1 &&
+         is_under_pressure(state_.cluster.gpu(gpu), use);
+}
+
+/// Ended by a neighbour's overrun, as far as is known, and coming back for the same place.
+bool Engine::runs_again(const Job& job) const {
+  return job.ran_out && !job.ending && job.hurt_by &&
+         (job.again_if_hurt || job.retries_used < job.spec.retries);
+}
+
+/// Under pressure, tenants that took more than was granted give way, the largest overrun first:
+/// the others' guarantee holds only as long as everybody stays within their charge. Memory counts
+/// as coming back only from tenants that were killed or have ended, and only for kRelief: a tenant
+/// that was asked to stop may take its whole grace. Foreign use alone is nobody's overrun:
+/// admission has stopped, no more can be done.
+void Engine::relieve(GpuId gpu) {
+  if (!needs_relief(gpu)) return watch_relief(gpu);
+  const GpuUse& use = state_.ledger.use().gpu(gpu);
+  const std::vector<Job*> tenants = tenants_of(gpu);
+  const auto surplus = [&](const Job* job) { return overrun(*share_on(*job, gpu)); };
+  const Job* const worst = *std::ranges::max_element(tenants, {}, surplus);
+  if (surplus(worst) < kRequestStep) return watch_relief(gpu);
+  const Share& taken = *share_on(*worst, gpu);
+  Bytes lacking = use.foreign + use.charged - state_.cluster.gpu(gpu).capacity;
+  for (Job* const job : tenants) {
+    if (surplus(job) < kRequestStep) {
+      job->hurt_by = Overrun{worst->id, worst->spec.user, gpu, taken.charge, taken.granted, now_};
+    }
+    if (is_leaving(*job, now_) && !runs_again(*job)) lacking -= share_on(*job, gpu)->charge;
   }
-  stop(*offender, PreemptHow::Requeue, StopFor::Overrun);
-  emit(EventKind::Preempted, offender->id);
+  std::vector<Job*> offenders;
+  std::ranges::copy_if(tenants, std::back_inserter(offenders), [&](const Job* job) {
+    return surplus(job) >= kRequestStep && !job->leaving;
+  });
+  std::ranges::stable_sort(offenders, std::ranges::greater(), surplus);
+  for (Job* const job : offenders) {
+    if (lacking <= Bytes(0)) break;
+    lacking -= share_on(*job, gpu)->charge;
+    end_overrun(*job);
+  }
+  watch_relief(gpu);
+}
+
+void Engine::relieve(const std::vector<Share>& shares) {
+  for (const Share& share : shares) relieve(share.gpu);
+}
+
+void Engine::end_overrun(Job& job) {
+  job.leaving = now_;
+  if (job.state == JobState::Stopping) {  // asked to stop, and takes others' memory meanwhile
+    job.after_stop = JobState::Queued;
+    effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Overrun});
+  } else if (grow_request(job)) {
+    stop(job, PreemptHow::Requeue, StopFor::Overrun);
+    emit(EventKind::Preempted, job.id);
+  } else {
+    stop_for_good(job, Outcome::Oom, StopFor::Overrun);
+  }
+  for (const Share& share : job.grant.shares) watch_relief(share.gpu);
+}
+
+/// Remembers when to look at a GPU again on which an overrun goes on because memory is about to
+/// come back: it may not. The same from the same state, so that a restored engine wakes as often.
+void Engine::watch_relief(GpuId gpu) {
+  reliefs_.erase(gpu);
+  if (!needs_relief(gpu)) return;
+  Instant due = kNever;
+  bool goes_on = false;
+  for (const Job* const job : tenants_of(gpu)) {
+    if (is_leaving(*job, now_)) due = std::min(due, *job->leaving + kRelief);
+    goes_on = goes_on || (!job->leaving && overrun(*share_on(*job, gpu)) >= kRequestStep);
+  }
+  if (goes_on && due != kNever) reliefs_.emplace(gpu, due);
+}
+
+void Engine::relieve_again() {
+  std::vector<GpuId> due;
+  for (const auto& [gpu, at] : reliefs_) {
+    if (at <= now_) due.push_back(gpu);
+  }
+  for (const GpuId gpu : due) relieve(gpu);
+}
+
+/// What becomes of a job that ran out of GPU memory, now that the GPUs have been looked at since.
+/// Whom a neighbour hurt asked for enough: its request stays, and no try is used up.
+void Engine::judge(Job& job) {
+  relieve(job.grant.shares);
+  const bool is_honest = std::ranges::none_of(
+      job.grant.shares, [](const Share& share) { return overrun(share) >= kRequestStep; });
+  if (is_honest && job.hurt_by && *job.ended - job.hurt_by->at <= kBlame) {
+    const bool again = job.again_if_hurt || job.retries_used < job.spec.retries;
+    effects_.list.push_back(Hurt{job.id, job.attempt, *job.hurt_by, again});
+    if (again && !job.again_if_hurt) ++job.retries_used;
+    if (again) return;
+  } else if (grow_request(job)) {
+    return;
+  }
+  job.ending = true;
+  emit(EventKind::Ended, job.id);
 }
 
 /// For another try after it ran out of GPU memory: half as much again, or what it was seen to hold

@@ -9,10 +9,11 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kFormat = 4;
+constexpr std::int64_t kFormat = 5;
 constexpr std::int64_t kOldest = 2;
 constexpr std::int64_t kCompany = 3;  ///< The first with Frame::company.
 constexpr std::int64_t kBounds = 4;   ///< The first with Frame::bounds.
+constexpr std::int64_t kEnds = 5;     ///< The first whose jobs say how they end.
 
 std::unexpected<Error> disagree(const std::string& what) {
   return fail(ErrorCode::BadData, "snapshot: its parts disagree: " + what);
@@ -21,7 +22,13 @@ std::unexpected<Error> disagree(const std::string& what) {
 Frame get_frame(ByteReader& in, std::int64_t format) {
   Frame frame;
   codec::get(in, static_cast<FrameHead&>(frame));
-  codec::get(in, frame.jobs);
+  if (format >= kEnds) {
+    codec::get(in, frame.jobs);
+  } else {
+    std::vector<JobOfFormat4> jobs;
+    codec::get(in, jobs);
+    for (JobOfFormat4& old : jobs) frame.jobs.push_back(std::move(old.job));
+  }
   codec::get(in, frame.policy);
   if (format >= kCompany) codec::get(in, frame.company);
   if (format >= kBounds) codec::get(in, frame.bounds);
@@ -99,6 +106,7 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
     state.running.push_back(known.id);
     engine.watch_time_limit(known);
   }
+  for (std::uint32_t g = 0; g < state.cluster.gpus().size(); ++g) engine.watch_relief(GpuId(g));
   if (!engine.is_valid(frame.holds)) return disagree("a place kept");
   state.holds = std::move(frame.holds);
   state.company = Company(std::move(frame.company));

@@ -278,6 +278,7 @@ class Simulation {
   }
   void perform(const Continue&) {}  // nothing is suspended: Settings::can_suspend
   void perform(const Adjust&) {}
+  void perform(const Hurt&) {}
   void perform(const Compute&) {}
 
   const Workload& workload_;

@@ -347,6 +347,7 @@ class Replay {
     if (finished.outcome == Outcome::Oom) result.memory.failed = true;
   }
   void perform(const Adjust&) {}
+  void perform(const Hurt&) {}
   void perform(const Compute&) {}
 
   void begin(JobId id, Attempt attempt, const Grant& grant) {

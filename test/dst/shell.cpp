@@ -20,7 +20,8 @@ constexpr Duration kRetry = seconds(1);
 constexpr Duration kStartAgain = seconds(1);
 
 std::string words_of(const Effect& effect) {
-  constexpr std::array kNames = {"launch", "continue", "stop", "finish", "adjust", "compute"};
+  constexpr std::array kNames = {"launch", "continue", "stop", "finish",
+                                 "adjust", "compute",  "hurt"};
   static_assert(kNames.size() == std::variant_size_v<Effect>);
   std::string words = kNames[effect.index()];
   std::visit(

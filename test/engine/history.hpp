@@ -85,6 +85,14 @@ class History {
     const auto at = static_cast<std::size_t>(rng_.between(0, std::ssize(running) - 1));
     const Job& job = *engine_.view().find(running[at]);
     if (job.state == JobState::Stopping) return Released{job.id, job.attempt};
+    if (job.state == JobState::Running && rng_.one_in(2)) {
+      return AttemptEnded{.job = job.id,
+                          .attempt = job.attempt,
+                          .outcome = rng_.one_in(2) ? Outcome::Oom : Outcome::Done,
+                          .code = 0,
+                          .at = now_ - seconds(rng_.between(0, 100)),
+                          .again_if_hurt = rng_.one_in(2)};
+    }
     if (job.state == JobState::Running) return Exited{.job = job.id, .attempt = job.attempt};
     if (rng_.one_in(8)) return StartFailed{job.id, job.attempt};
     return Started{job.id, job.attempt};

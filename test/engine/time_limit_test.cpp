@@ -73,12 +73,14 @@ TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsRequeued) {
 }
 
 /// Waiting again, it would be started for no time at all and stopped in the next step.
-TEST_F(TimeLimit, EndsAJobWhoseStartFailsAtThatInstant) {
+TEST_F(TimeLimit, IsNotUsedUpByAStartThatFails) {
   const JobId id = rig_.run(spec_, {0});
   rig_.at(60).preempt(id, PreemptHow::Requeue);
   rig_.released(id);
   rig_.at(70).start(id, {0});
-  expect_finished(rig_.at(110).tell({StartFailed{id, Attempt(2)}}), id, Outcome::Timeout);
+  rig_.at(110).tell({StartFailed{id, Attempt(2)}});
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(rig_.job(id).ran, seconds(60));
 }
 
 TEST_F(TimeLimit, YieldsToAnExitAtTheSameInstant) {

@@ -192,6 +192,7 @@ class Replay {
     line(std::string(words(finished.outcome)) + " " + name(finished.job) + note);
   }
   void perform(const Adjust&) {}
+  void perform(const Hurt&) {}
   void perform(const Compute&) {}
 
   void begin(JobId id, Attempt attempt) {

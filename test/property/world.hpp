@@ -75,6 +75,7 @@ class World {
   void perform_one(const Stop& stop);
   void perform_one(const Finished& finished);
   void perform_one(const Adjust&) {}
+  void perform_one(const Hurt&) {}
   void perform_one(const Compute&) {}
 
   WorldOptions options_;

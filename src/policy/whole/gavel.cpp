@@ -212,7 +212,9 @@ class GavelIsolated final : public Policy {
       if (found == standings_.end() || place.gpus.empty()) continue;
       Standing& standing = found->second;
       const std::size_t type = view.cluster().gpu(place.gpus.front()).type;
-      standing.types[type].ran += view.job(id).ran() - standing.ran_before;
+      // A job may turn out to have ended before the round did.
+      standing.types[type].ran +=
+          std::max(Duration::zero(), view.job(id).ran() - standing.ran_before);
     }
   }
 
