@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cli/characters.hpp"
 #include "cli/daemon.hpp"
 #include "cli/output.hpp"
 #include "cli/patience.hpp"
@@ -18,13 +19,28 @@ struct LogsArguments {
   CommonOptions common;
   std::string job;
   bool follow = false;
+  bool raw = false;
 };
 
-/// Bytes to standard output, unchanged, counted.
+enum class Show { Raw, Safe };
+
+/// Bytes to standard output, counted; on a terminal what may harm it is left out.
 class Sink {
  public:
+  explicit Sink(Show show) : show_(show) {}
+
   bool take(std::string_view bytes) {
     offset_ += bytes.size();
+    return write_all(show_ == Show::Safe ? filter_.take(bytes) : bytes);
+  }
+  bool finish() { return write_all(filter_.rest()); }
+
+  std::uint64_t offset() const { return offset_; }
+  bool failed() const { return reason_ != 0; }
+  std::string failure() const { return std::string("standard output: ") + std::strerror(reason_); }
+
+ private:
+  bool write_all(std::string_view bytes) {
     while (!bytes.empty() && !failed()) {
       const ssize_t wrote = write(STDOUT_FILENO, bytes.data(), bytes.size());
       if (wrote < 0 && errno != EINTR) reason_ = errno;
@@ -32,11 +48,9 @@ class Sink {
     }
     return !failed();
   }
-  std::uint64_t offset() const { return offset_; }
-  bool failed() const { return reason_ != 0; }
-  std::string failure() const { return std::string("standard output: ") + std::strerror(reason_); }
 
- private:
+  Show show_;
+  TerminalFilter filter_;
   std::uint64_t offset_ = 0;
   int reason_ = 0;
 };
@@ -72,23 +86,21 @@ Expected<bool> follow_once(const std::string& socket, std::uint64_t job, Sink& s
   return copy_rest(socket, job, sink);
 }
 
-int follow(const std::string& socket, std::uint64_t job) {
-  Sink sink;
+int follow(const std::string& socket, std::uint64_t job, Sink& sink) {
   Patience patience;
   for (;;) {
     const auto ended = follow_once(socket, job, sink, patience);
     if (sink.failed()) return report_failure(sink.failure());
-    if (ended && *ended) return 0;
+    if (ended && *ended) return sink.finish() ? 0 : report_failure(sink.failure());
     if (auto gone = patience.wait(ended); !gone) return report_failure(gone.error().message);
   }
 }
 
-int print_log(const std::string& socket, std::uint64_t job) {
-  Sink sink;
+int print_log(const std::string& socket, std::uint64_t job, Sink& sink) {
   auto daemon = Daemon::open(socket);
   if (!daemon) return report_failure(daemon.error().message);
   const auto copied = copy(*daemon, job, Follow::No, sink);
-  if (sink.failed()) return report_failure(sink.failure());
+  if (!sink.finish()) return report_failure(sink.failure());
   return copied ? 0 : report_failure(copied.error().message);
 }
 
@@ -96,7 +108,9 @@ int logs(const LogsArguments& arguments) {
   const auto job = parse_job(arguments.job);
   if (!job) return report_usage(job.error().message);
   const std::string socket = choose_socket(arguments.common).path;
-  return arguments.follow ? follow(socket, *job) : print_log(socket, *job);
+  const bool is_safe = isatty(STDOUT_FILENO) != 0 && !arguments.raw;
+  Sink sink(is_safe ? Show::Safe : Show::Raw);
+  return arguments.follow ? follow(socket, *job, sink) : print_log(socket, *job, sink);
 }
 
 }  // namespace
@@ -106,6 +120,8 @@ void add_logs(CLI::App& app, Action& chosen) {
   CLI::App* const verb = app.add_subcommand("logs", "A job's output, both streams in order.");
   add_common(*verb, arguments->common);
   verb->add_flag("-f,--follow", arguments->follow, "Go on until the job has ended.");
+  verb->add_flag("--raw", arguments->raw,
+                 "On a terminal too: every byte as it is, also those that control it.");
   verb->add_option("JOB", arguments->job, "Its number.")->required();
   verb->callback([=, &chosen] { chosen = [=] { return logs(*arguments); }; });
 }

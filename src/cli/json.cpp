@@ -1,6 +1,10 @@
 #include "cli/json.hpp"
 
+#include <array>
+#include <cstdio>
 #include <limits>
+
+#include "cli/characters.hpp"
 
 namespace berth::cli {
 
@@ -11,6 +15,22 @@ std::optional<std::int64_t> integer(const Json& value) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > most) return std::nullopt;
   return value.get<std::int64_t>();
+}
+
+/// Only texts hold such characters, where an escape means the same.
+std::string with_escapes(std::string_view json) {
+  std::string text;
+  while (!json.empty()) {
+    const Character next = first_character(json);
+    const bool is_escaped = next.code && *next.code != U'\n' && is_unsafe(*next.code);
+    std::array<char, 8> escape{};
+    if (is_escaped) {
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(*next.code));
+    }
+    text.append(is_escaped ? escape.data() : json.substr(0, next.bytes));
+    json.remove_prefix(next.bytes);
+  }
+  return text;
 }
 
 }  // namespace
@@ -48,7 +68,7 @@ bool is_set(const Json& object, const char* key) {
 }
 
 std::string json_text(const Json& value) {
-  return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return with_escapes(value.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace berth::cli

@@ -23,7 +23,8 @@ std::optional<double> number_of(const Json& object, const char* key);
 /// False where there is none.
 bool is_set(const Json& object, const char* key);
 
-/// As every `--json` prints it: indented by two, with a newline.
+/// As every `--json` prints it: indented by two, with a newline. What may harm a terminal is
+/// escaped, so that it means the same and does nothing.
 std::string json_text(const Json& value);
 
 }  // namespace berth::cli

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/characters.hpp"
 #include "cli/verbs.hpp"
 
 namespace berth::cli {
@@ -46,8 +47,6 @@ bool wants_colour() {
   return (refused == nullptr || *refused == '\0') && !dumb;
 }
 
-bool starts_sequence(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
-
 std::string padded(const std::string& text, std::size_t width, Align align) {
   const std::size_t have = columns_of(text);
   const std::string gap(width > have ? width - have : 0, ' ');
@@ -73,30 +72,34 @@ std::string painted(std::string_view text, Colour colour, const Look& look) {
 }
 
 std::string printable(std::string_view text) {
-  std::string clean(text);
-  const auto is_control = [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F;
-  };
-  std::ranges::replace_if(clean, is_control, '?');
-  // U+0080 to U+009F are controls too.
-  for (std::size_t i = 0; i + 1 < clean.size(); ++i) {
-    if (clean[i] == '\xC2' && static_cast<unsigned char>(clean[i + 1]) < 0xA0) {
-      clean.replace(i, 2, "?");
-    }
+  std::string clean;
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    clean.append(next.code && !is_unsafe(*next.code) ? text.substr(0, next.bytes) : "?");
+    text.remove_prefix(next.bytes);
   }
   return clean;
 }
 
 std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, starts_sequence));
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    columns += next.code ? columns_of(*next.code) : 1;
+    text.remove_prefix(next.bytes);
+  }
+  return columns;
 }
 
 std::string cut(std::string_view text, std::size_t columns) {
   if (columns_of(text) <= columns) return std::string(text);
   if (columns == 0) return "";
   std::size_t at = 0;
-  for (std::size_t kept = 0; at < text.size(); ++at) {
-    if (starts_sequence(text[at]) && ++kept == columns) break;
+  for (std::size_t used = 0; at < text.size();) {
+    const Character next = first_character(text.substr(at));
+    used += next.code ? columns_of(*next.code) : 1;
+    if (used >= columns) break;
+    at += next.bytes;
   }
   return std::string(text.substr(0, at)) + "…";
 }

@@ -21,10 +21,11 @@ Look look_of(int descriptor);
 
 std::string painted(std::string_view text, Colour colour, const Look& look);
 
-/// Control characters as `?`: a name is data, and must not move the reader's cursor.
+/// Unsafe characters (characters.hpp) as `?`: a name is data, and must not move the reader's cursor
+/// or turn the line around.
 std::string printable(std::string_view text);
 
-/// Columns it takes, a UTF-8 sequence counted once.
+/// Columns it takes on a terminal.
 std::size_t columns_of(std::string_view text);
 
 /// At most this many columns, the last then `…`.

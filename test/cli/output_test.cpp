@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/characters.hpp"
 #include "cli/gpu_text.hpp"
 #include "cli/job_text.hpp"
 
@@ -57,6 +58,67 @@ TEST(Printable, TakesControlCharactersOut) {
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m é"),
             "?31m é");
+}
+
+TEST(Printable, TakesOutWhatTurnsALineAroundOrEndsIt) {
+  for (const char* const unsafe :
+       {"\u202E", "\u2066", "\u200F", "\u061C", "\u2028", "\u2029", "\u0085"}) {
+    EXPECT_EQ(printable("a" + std::string(unsafe) + "b"), "a?b");
+  }
+  EXPECT_EQ(printable("a\x9b"
+                      "31m\xff\xe2\x82"),
+            "a?31m???")
+      << "bytes that are no UTF-8";
+  EXPECT_EQ(printable("日本 é 👍"), "日本 é 👍");
+}
+
+TEST(Columns, AreThoseOfATerminal) {
+  EXPECT_EQ(columns_of("日本"), 4U);
+  EXPECT_EQ(columns_of("e\u0301"), 1U) << "combines";
+  EXPECT_EQ(cut("日本語", 5), "日本…");
+  EXPECT_EQ(cut("日本語", 4), "日…");
+  Table table({{"NAME"}, {"WHY"}});
+  table.add({{"日本"}, {"x"}});
+  table.add({{"abcd"}, {"y"}});
+  EXPECT_EQ(table.text(kPiped), "NAME  WHY\n日本  x\nabcd  y\n");
+}
+
+TEST(JsonText, EscapesWhatMayHarmATerminal) {
+  const Json json = {{"name", "a\x7f\u009b31m\u202E\u2028é"}};
+  const std::string text = json_text(json);
+  EXPECT_THAT(text, HasSubstr(R"("a\u007f\u009b31m\u202e\u2028é")"));
+  EXPECT_EQ(parse_json(text), json) << "and means the same";
+}
+
+TEST(TerminalFilter, LeavesLinesAndColours) {
+  const std::string text = "a\tb\rc\n\x1b[1;31mred\x1b[0m é\n";
+  EXPECT_EQ(TerminalFilter().take(text), text);
+}
+
+TEST(TerminalFilter, TakesOutEverythingElse) {
+  TerminalFilter filter;
+  EXPECT_EQ(filter.take("\x1b[2J\x1b]0;title\x07\x1b[?1049h\x1bP\b\x7f\xc2\x9b"
+                        "1m\u202e\x9b|"),
+            "?[2J?]0;title??[?1049h?P???1m??|");
+}
+
+TEST(TerminalFilter, SeesWhatIsCutIntoPieces) {
+  const std::string text = "x\x1b[1;31mred\x1b[2J é日\xc2\x9b!\n";
+  const std::string whole = TerminalFilter().take(text);
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    TerminalFilter filter;
+    std::string shown = filter.take(text.substr(0, at));
+    shown += filter.take(text.substr(at));
+    EXPECT_EQ(shown, whole) << at;
+  }
+}
+
+TEST(TerminalFilter, ShowsWhatNeverBecameWhole) {
+  TerminalFilter filter;
+  EXPECT_EQ(filter.take("a\x1b["), "a");
+  EXPECT_EQ(filter.rest(), "??");
+  EXPECT_EQ(filter.rest(), "");
+  EXPECT_EQ(filter.take("\x1b[" + std::string(40, '1')), "?[" + std::string(40, '1'));
 }
 
 Json job(const char* text) { return *parse_json(text); }

@@ -178,6 +178,17 @@ TEST_F(Verbs, LogsAreTheBytes) {
   EXPECT_EQ(daemon_.take("GET /v1/jobs/1/log").parameter("offset"), "0");
 }
 
+TEST_F(Verbs, LogsOnATerminalAreHarmless) {
+  const std::string bytes = "\x1b[31mred\x1b[0m\n\x1b]0;title\x07\x1b[2Jend\n";
+  daemon_.answer("GET /v1/jobs/1/log", {{.body = bytes, .content_type = "text/plain"}});
+  test::StartOptions terminal = options();
+  terminal.screen = test::Screen::Terminal;
+  Program safe({"logs", "1"}, terminal);
+  EXPECT_EQ(safe.wait().out, "\x1b[31mred\x1b[0m\r\n?]0;title??[2Jend\r\n");
+  Program raw({"logs", "--raw", "1"}, terminal);
+  EXPECT_EQ(raw.wait().out, "\x1b[31mred\x1b[0m\r\n\x1b]0;title\x07\x1b[2Jend\r\n");
+}
+
 TEST_F(Verbs, FollowedLogsGoOnAfterARestart) {
   daemon_.answer_in_pieces("GET /v1/jobs/1/log");
   daemon_.answer("GET /v1/jobs/1", {{.body = R"({"id":1,"state":"running"})"},
