@@ -139,7 +139,7 @@ class Api {
     }
     const auto is_dry = query_flag(request, "dry_run");
     if (!is_dry) return refuse(exchange, is_dry.error());
-    auto job = parse_submission(request.body, request.peer);
+    auto job = parse_submission(request.body, request.peer, daemon_.options().default_cpu);
     if (!job) return refuse(exchange, job.error());
     const uid_t user = request.peer.user;
     daemon_.on_turn_of(user, [this, exchange, is_dry = *is_dry, job = std::move(*job)]() mutable {
@@ -173,9 +173,11 @@ class Api {
   }
 
   void look_ahead(const Exchange& exchange, std::variant<JobId, Wish> about) {
+    const auto* const job = std::get_if<JobId>(&about);
+    const std::string note = job == nullptr ? "" : daemon_.keeper().note_of(*job);
     const auto asked = daemon_.forecaster().ask(
         daemon_.keeper().engine(),
-        {.about = std::move(about), .now = daemon_.now(), .exchange = exchange});
+        {.about = std::move(about), .now = daemon_.now(), .exchange = exchange, .note = note});
     if (!asked) refuse(exchange, 503, asked.error().message);
   }
 

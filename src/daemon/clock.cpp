@@ -37,6 +37,10 @@ Clock Clock::as_before(Instant last, const std::string& path) {
 
 Instant Clock::now() const { return read(CLOCK_BOOTTIME) + ahead_; }
 
+Instant Clock::at(Instant wall) const {
+  return now() - std::max(Duration::zero(), read(CLOCK_REALTIME) - wall);
+}
+
 void Clock::keep(const std::string& path) const {
   std::ofstream(path, std::ios::trunc) << boot_id() << ' ' << micros(ahead_) << '\n';
 }

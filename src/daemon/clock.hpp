@@ -21,6 +21,8 @@ class Clock {
 
   /// Now; from any thread.
   Instant now() const;
+  /// The engine's time when the machine's clock showed `wall`, a moment ago; never after now.
+  Instant at(Instant wall) const;
   /// For as_before(). Where it cannot be written, the next daemon goes by wall time.
   void keep(const std::string& path) const;
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/text.hpp"
 #include "daemon/oom.hpp"
@@ -21,7 +22,6 @@ namespace {
 constexpr Duration kSilence = seconds(3);          ///< A driver that takes longer counts as hung.
 constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
-constexpr Duration kStartAgain = seconds(1);       ///< After a start that failed by our fault.
 constexpr Duration kLinger = Duration(100);        ///< For a look, which mostly takes less.
 constexpr std::size_t kMostInStep = 256;           ///< Jobs that users submit or change: 8 ms.
 constexpr std::size_t kTail = 16 * 1024;           ///< Of a log, looked at for last words.
@@ -55,10 +55,18 @@ Clock clock_for(const Keeper& keeper, const std::string& path) {
   return clock;
 }
 
-/// An environment as a list in which a name stands once.
+/// Environment variables as NAME=value; names are unique.
 class Environment {
  public:
-  explicit Environment(std::vector<std::string> variables) : variables_(std::move(variables)) {}
+  /// Of a name that is given twice the first counts, as for most programs; no other may be left, or
+  /// it would stand beside what berth sets.
+  explicit Environment(const std::vector<std::string>& variables) {
+    std::set<std::string_view> names;
+    for (const std::string& variable : variables) {
+      const auto name = std::string_view(variable).substr(0, variable.find('='));
+      if (names.insert(name).second) variables_.push_back(variable);
+    }
+  }
 
   std::string* find(std::string_view name) {
     for (std::string& variable : variables_) {
@@ -118,11 +126,7 @@ Daemon::Daemon(const Options& options, Machine machine, Keeper keeper)
       silence_alarm_(loop_, [this] { on_silence(); }),
       leaving_alarm_(loop_, [this] { look_at(watcher_.left()); }),
       retry_alarm_(loop_, [this] { is_retrying_ = false; }),
-      start_again_alarm_(loop_, [this] {
-        // On a full disk it would fail again, and to write that down takes room from others' ends.
-        if (!keeper_->check_room()) return start_again_alarm_.set(kStartAgain);
-        for (Input& input : std::exchange(not_started_, {})) inputs_.push_back(std::move(input));
-      }) {}
+      start_again_alarm_(loop_, [this] { start_again(); }) {}
 
 Daemon::~Daemon() = default;
 
@@ -138,11 +142,8 @@ Expected<void> Daemon::open_rest() {
       .failed = [this](JobId job, Attempt attempt) { on_failed(job, attempt); },
       .ended = [this](JobId job, Attempt attempt, const shim::Exit& exit,
                       const std::string& note) { on_ended(job, attempt, exit, note); },
-      .lost =
-          [this](JobId job, Attempt attempt, const std::string& note) {
-            keeper_->note(job, note);
-            on_over(job, attempt, Outcome::Lost, 0);
-          },
+      .lost = [this](JobId job, Attempt attempt,
+                     const std::string& note) { on_lost(job, attempt, note); },
   };
   auto launcher = Launcher::open(loop_,
                                  {.shim = options_.shim,
@@ -220,15 +221,15 @@ void Daemon::recover(const Job& job) {
   if (trace == Trace::Over) return;  // its end is about to be told
   if (trace == Trace::Lives) {
     watcher_.changed(gpus_of(job.grant), clock_.now());
-    if (job.state == JobState::Stopping) launcher_->stop(job.id, job.attempt, Manner::Gently);
+    const Manner manner = job.leaving ? Manner::AtOnce : Manner::Gently;
+    if (job.state == JobState::Stopping) launcher_->stop(job.id, job.attempt, manner);
     return;
   }
   if (job.state == JobState::Starting) return launch(job.id, job.attempt, job.grant);
   if (job.state == JobState::Stopping) {  // its end was journaled, its file already removed
     return watcher_.leaves(job.id, job.attempt, gpus_of(job.grant), clock_.now());
   }
-  keeper_->note(job.id, "its attempt file is gone");
-  on_over(job.id, job.attempt, Outcome::Lost, 0);
+  on_lost(job.id, job.attempt, "its attempt file is gone");
 }
 
 Expected<void> Daemon::run() {
@@ -248,20 +249,54 @@ void Daemon::on_started(JobId job, Attempt attempt) { inputs_.emplace_back(Start
 void Daemon::on_failed(JobId job, Attempt attempt) {
   const Job* const known = keeper_->engine().view().find(job);
   const bool ran = known != nullptr && known->state == JobState::Running;
-  if (ran) return on_over(job, attempt, Outcome::Lost, 0);
-  keeper_->note(job, "its shim died before it began");
-  inputs_.emplace_back(StartFailed{job, attempt});
+  if (ran) return on_lost(job, attempt, "its shim died before it began");
+  on_failed_start(job, attempt, "its shim died before it began");
+}
+
+void Daemon::on_failed_start(JobId job, Attempt attempt, const std::string& why) {
+  const Job* const known = keeper_->engine().view().find(job);
+  if (known == nullptr || known->attempt != attempt) return;
+  const std::int32_t failed = known->failed_starts + 1;
+  // Its time limit goes on meanwhile; a start that failed counts as no time at all.
+  const Duration wait = std::min(wait_after(failed), (known->spec.time_limit - known->ran) / 2);
+  keeper_->note(job, failed_start_text(why, failed, wait));
+  const bool is_stopping = known->state == JobState::Stopping;
+  failed_starts_.add(job, attempt, clock_.now() + (is_stopping ? Duration(0) : wait));
+  start_again();
+}
+
+/// On a full disk a start would fail again, and to write that down takes room from others' ends.
+void Daemon::start_again() {
+  const Instant now = clock_.now();
+  const auto next = failed_starts_.next();
+  if (!next) return;
+  if (*next > now) return start_again_alarm_.set(*next - now);
+  if (!keeper_->check_room()) return start_again_alarm_.set(kRetry);
+  for (const auto& [job, attempt] : failed_starts_.take_due(now)) {
+    inputs_.emplace_back(StartFailed{job, attempt});
+  }
+  start_again();
 }
 
 void Daemon::on_ended(JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
-  const int code = shim::shell_code(exit);
-  if (overran_.erase({job, attempt}) > 0) return on_over(job, attempt, Outcome::Oom, code);
+  AttemptEnded ended{.job = job,
+                     .attempt = attempt,
+                     .outcome = Outcome::Oom,
+                     .code = shim::shell_code(exit),
+                     .at = clock_.at(exit.at),
+                     .again_if_hurt = options_.again_after_overrun};
+  if (overran_.erase({job, attempt}) > 0) return on_over(ended);
   const bool ran_out = is_oom(exit, [&] { return read_tail(launcher_->log_path(job), kTail); });
   std::string words = note;
   if (ran_out) words += (words.empty() ? "" : "; ") + ("ran out of GPU memory, " + asked(job));
   if (!words.empty()) keeper_->note(job, words);
-  if (ran_out) return on_over(job, attempt, Outcome::Oom, code);
-  on_over(job, attempt, code == 0 ? Outcome::Done : Outcome::Failed, code);
+  if (!ran_out) ended.outcome = ended.code == 0 ? Outcome::Done : Outcome::Failed;
+  on_over(ended);
+}
+
+void Daemon::on_lost(JobId job, Attempt attempt, const std::string& why) {
+  keeper_->note(job, why);
+  on_over({.job = job, .attempt = attempt, .outcome = Outcome::Lost, .at = clock_.now()});
 }
 
 /// `asked 6 GiB`.
@@ -271,12 +306,12 @@ std::string Daemon::asked(JobId job) const {
   return vram == Bytes(0) ? "had a whole GPU" : "asked " + berth::to_text(vram);
 }
 
-void Daemon::on_over(JobId job, Attempt attempt, Outcome outcome, std::int32_t code) {
-  const Job* const known = keeper_->engine().view().find(job);
-  if (known == nullptr || known->attempt != attempt) return;
-  inputs_.emplace_back(Exited{job, attempt, outcome, code});
+void Daemon::on_over(const AttemptEnded& ended) {
+  const Job* const known = keeper_->engine().view().find(ended.job);
+  if (known == nullptr || known->attempt != ended.attempt) return;
+  inputs_.emplace_back(ended);
   const auto gpus = gpus_of(known->grant);
-  watcher_.leaves(job, attempt, gpus, clock_.now());
+  watcher_.leaves(ended.job, ended.attempt, gpus, clock_.now());
   look_at({gpus.begin(), gpus.end()});
 }
 
@@ -481,10 +516,13 @@ void Daemon::perform(const Effect& effect) {
   } else if (const auto* finished = std::get_if<Finished>(&effect)) {
     finish(*finished);
   }
-  // Adjust and Compute: no policy of this build asks for them.
+  // Adjust and Compute: no policy of this build asks for them. Hurt: the keeper has written it.
 }
 
 void Daemon::stop(const Stop& wanted) {
+  if (const auto attempt = failed_starts_.take(wanted.job)) {  // nothing of it runs
+    loop_.post([this, failed = StartFailed{wanted.job, *attempt}] { inputs_.push_back(failed); });
+  }
   if (wanted.why != StopFor::Overrun) {
     return launcher_->stop(wanted.job, wanted.attempt, Manner::Gently);
   }
@@ -510,9 +548,7 @@ void Daemon::launch(JobId job, Attempt attempt, const Grant& grant) {
   const auto order = order_of(job, attempt, grant);
   const auto launched = order ? launcher_->launch(*order) : std::unexpected(order.error());
   if (launched) return;
-  keeper_->note(job, "could not be started: " + launched.error().message);
-  not_started_.emplace_back(StartFailed{job, attempt});
-  if (not_started_.size() == 1) start_again_alarm_.set(kStartAgain);
+  on_failed_start(job, attempt, launched.error().message);
 }
 
 Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& grant) const {
@@ -524,10 +560,10 @@ Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& 
   if (!command) return std::unexpected(command.error());
   const auto variables = keeper_->store().blob(command->environment);
   if (!variables) return std::unexpected(variables.error());
-  auto decoded = decode_environment(*variables);
+  const auto decoded = decode_environment(*variables);
   if (!decoded) return std::unexpected(decoded.error());
 
-  Environment environment(std::move(*decoded));
+  Environment environment(*decoded);
   for (const auto& [name, value] : machine_.environment) {
     if (name == "LD_LIBRARY_PATH") {
       environment.prepend(name, value);

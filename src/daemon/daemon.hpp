@@ -16,6 +16,7 @@
 
 #include "core/error.hpp"
 #include "daemon/clock.hpp"
+#include "daemon/failed_starts.hpp"
 #include "daemon/faults.hpp"
 #include "daemon/forecaster.hpp"
 #include "daemon/hints.hpp"
@@ -97,7 +98,10 @@ class Daemon {
   void on_started(JobId job, Attempt attempt);
   void on_failed(JobId job, Attempt attempt);
   void on_ended(JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note);
-  void on_over(JobId job, Attempt attempt, Outcome outcome, std::int32_t code);
+  void on_over(const AttemptEnded& ended);
+  void on_lost(JobId job, Attempt attempt, const std::string& why);
+  void on_failed_start(JobId job, Attempt attempt, const std::string& why);
+  void start_again();
   void on_look(Look look);
   void on_silence();
   void on_probe();
@@ -156,7 +160,7 @@ class Daemon {
   Loop::Alarm leaving_alarm_;
   Loop::Alarm retry_alarm_;
   Loop::Alarm start_again_alarm_;
-  std::vector<Input> not_started_;  ///< To be told a little later: what failed may pass.
+  FailedStarts failed_starts_;  ///< Told to the engine when they are due: what failed may pass.
   bool is_retrying_ = false;
   std::optional<Error> failure_;
 };

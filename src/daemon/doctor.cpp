@@ -91,10 +91,20 @@ Json processes(const Daemon& daemon) {
                "by cgroup");
 }
 
-Json memory_rung() {
-  return check("memory enforcement", "warn",
-               "none: a job that takes more than it asked for is measured, charged and reported, "
-               "not stopped");
+Json memory_rung(const Daemon& daemon) {
+  const Settings& settings = daemon.keeper().engine().view().settings();
+  if (settings.admission.mode != AdmissionMode::Guarantee) {
+    return check("memory enforcement", "fail", "none: nobody is ended for taking others' memory");
+  }
+  const std::string victim = daemon.options().again_after_overrun
+                                 ? "is told whose fault it was, and runs again"
+                                 : "is told whose fault it was";
+  return check(
+      "memory enforcement", "warn",
+      "watch: a job that takes more than it asked for is ended as soon as that is seen and "
+      "others were granted the memory; until then, up to " +
+          seconds_text(daemon.options().probe) + " s, an allocation of theirs can fail: that job " +
+          victim);
 }
 
 Json disk(const Daemon& daemon) {
@@ -125,7 +135,7 @@ Json policy(const Daemon& daemon) {
 Json examine(const Daemon& daemon) {
   return {{"checks",
            {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
-            pid_namespace(), processes(daemon), memory_rung(), disk(daemon)}}};
+            pid_namespace(), processes(daemon), memory_rung(daemon), disk(daemon)}}};
 }
 
 }  // namespace berth::daemon

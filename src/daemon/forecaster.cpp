@@ -275,7 +275,7 @@ http::Response Forecaster::answer(const Waiting& waiting, const std::stop_token&
   if (!engine) return refusal(500, engine.error().message);
   const Question& question = waiting.question;
   const auto* const job = std::get_if<JobId>(&question.about);
-  if (job != nullptr) return why(std::move(*engine), *job, question.now, stop);
+  if (job != nullptr) return why(std::move(*engine), *job, question, stop);
   return dry_run(std::move(*engine), std::get<Wish>(question.about), question.now, stop);
 }
 
@@ -285,14 +285,16 @@ ForecastOptions Forecaster::options_at(Instant now) const {
   return options;
 }
 
-http::Response Forecaster::why(Engine engine, JobId job, Instant now,
+http::Response Forecaster::why(Engine engine, JobId job, const Question& question,
                                const std::stop_token& stop) const {
   Json json = why_json(engine.view(), job, policy_);
-  if (holds_berth(engine.view().find(job)->state)) {
+  const JobState state = engine.view().find(job)->state;
+  if (state == JobState::Starting && !question.note.empty()) json["reason"] = question.note;
+  if (holds_berth(state)) {
     add_forecast(json, {});
     return {.status = 200, .body = to_body(json)};
   }
-  ForwardRun run(std::move(engine), job, options_at(now));
+  ForwardRun run(std::move(engine), job, options_at(question.now));
   if (!finish(run, stop)) return ending();
   add_forecast(json, run.forecast());
   return {.status = 200, .body = to_body(json)};

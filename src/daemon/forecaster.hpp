@@ -34,6 +34,7 @@ struct Question {
   std::variant<JobId, Wish> about;  ///< A job must be known to the engine.
   Instant now;
   std::shared_ptr<http::Exchange> exchange;  ///< Gets the answer.
+  std::string note = "";                     ///< Of a job that starts: why it could not so far.
 };
 
 class Forecaster {
@@ -58,7 +59,8 @@ class Forecaster {
 
   void work(const std::stop_token& stop);
   http::Response answer(const Waiting& waiting, const std::stop_token& stop) const;
-  http::Response why(Engine engine, JobId job, Instant now, const std::stop_token& stop) const;
+  http::Response why(Engine engine, JobId job, const Question& question,
+                     const std::stop_token& stop) const;
   http::Response dry_run(Engine engine, const Wish& wish, Instant now,
                          const std::stop_token& stop) const;
   ForecastOptions options_at(Instant now) const;

@@ -52,6 +52,47 @@ Expected<Engine> engine_of(const journal::Snapshot& snapshot) {
 
 bool has_berths(const Engine& engine) { return !engine.view().running().empty(); }
 
+std::string memory_list(const Cluster& cluster) {
+  std::string list;
+  for (const GpuSpec& gpu : cluster.gpus()) {
+    list += (list.empty() ? "" : ", ") + to_text(gpu.capacity);
+  }
+  return list;
+}
+
+/// The first thing that another cluster has otherwise, with both values.
+std::string what_changed(const Cluster& before, const Cluster& now) {
+  const auto differ = [](const std::string& what, const std::string& now_is,
+                         const std::string& was) {
+    return "this machine now has " + what + now_is + ", its state was written for " + was;
+  };
+  const auto number = [](std::size_t count) { return std::to_string(count); };
+  const std::size_t gpus = now.gpus().size();
+  if (gpus != before.gpus().size()) {
+    return differ("", number(gpus) + " GPUs", number(before.gpus().size()));
+  }
+  if (memory_list(now) != memory_list(before)) {
+    return differ("GPUs of ", memory_list(now), memory_list(before));
+  }
+  for (std::size_t g = 0; g < gpus; ++g) {
+    const GpuSpec& is = now.gpus()[g];
+    const GpuSpec& was = before.gpus()[g];
+    if (is.slots != was.slots) return differ("`slots` ", number(is.slots), number(was.slots));
+    if (is.context != was.context) {
+      return differ("`context` ", to_text(is.context), to_text(was.context));
+    }
+  }
+  CpuMilli cores(0);
+  CpuMilli cores_before(0);
+  for (const NodeSpec& node : now.nodes()) cores += node.cpu;
+  for (const NodeSpec& node : before.nodes()) cores_before += node.cpu;
+  if (cores != cores_before) {
+    return differ("`cores` ", cores_text(cores), cores_text(cores_before));
+  }
+  return "the host memory, the names or the types of this machine's GPUs are not those that its "
+         "state was written for";
+}
+
 /// Whether the accounts have these weights, and everybody else the usual one.
 bool are_in_force(const std::map<UserId, std::int64_t>& weights, const ClusterView& view) {
   const auto as_stated = [&](const auto& entry) {
@@ -211,10 +252,8 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
   const ClusterView view = engine_.view();
   if (has_berths(engine_)) {
     return fail(ErrorCode::Conflict,
-                "this machine now has " + std::to_string(cluster.gpus().size()) +
-                    " GPUs and its state was written for " +
-                    std::to_string(view.cluster().gpus().size()) +
-                    ", or their sizes changed, and " + std::to_string(view.running().size()) +
+                what_changed(view.cluster(), cluster) + ", and " +
+                    std::to_string(view.running().size()) +
                     " jobs still hold places there: start berthd as before, end them, then change");
   }
   auto policy = make_policy(rules.policy, rules.place);
@@ -257,17 +296,25 @@ Expected<Submitted> Keeper::add_job(Instant now, const Submission& submission) {
 
 /// Users' rows that follow from what happened.
 Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& inputs) {
+  const auto end = [&](const AttemptEnded& ended) {
+    return store_.end_attempt(ended.job, ended.attempt,
+                              {.at = std::min(ended.at, now),
+                               .outcome = ended.outcome,
+                               .code = ended.code,
+                               .note = note_of(ended.job)});
+  };
   for (const Input& input : inputs) {
     Expected<void> done;
     if (const auto* started = std::get_if<Started>(&input)) {
       done = store_.set_started(started->job, started->attempt, now);
     } else if (const auto* exited = std::get_if<Exited>(&input)) {
-      const auto note = notes_.find(exited->job);
-      done = store_.end_attempt(exited->job, exited->attempt,
-                                {.at = now,
-                                 .outcome = exited->outcome,
-                                 .code = exited->code,
-                                 .note = note == notes_.end() ? "" : note->second});
+      done = end({.job = exited->job,
+                  .attempt = exited->attempt,
+                  .outcome = exited->outcome,
+                  .code = exited->code,
+                  .at = now});
+    } else if (const auto* ended = std::get_if<AttemptEnded>(&input)) {
+      done = end(*ended);
     } else if (const auto* reported = std::get_if<Reported>(&input)) {
       done = store_.set_report(reported->job, {reported->key, reported->value, now});
     }
@@ -363,11 +410,34 @@ Expected<void> Keeper::write_effect_rows(Instant now) {
           !finished->note.empty() || note.empty() ? finished->note : note.mapped();
       done = store_.end_job(
           finished->job,
-          {.at = now, .outcome = finished->outcome, .code = finished->code, .note = why});
+          {.at = finished->at, .outcome = finished->outcome, .code = finished->code, .note = why});
+    } else if (const auto* hurt = std::get_if<Hurt>(&effect)) {
+      done = tell_of(*hurt);
     }
     if (!done) return done;
   }
   return {};
+}
+
+/// Instead of what its attempt's row says, which reads as if it were the job's own fault.
+Expected<void> Keeper::tell_of(const Hurt& hurt) {
+  const Job* const job = engine_.view().find(hurt.job);  // none if that was its end
+  const Bytes asked = job == nullptr ? Bytes(0) : job->spec.request.gpu.vram;
+  const std::string within =
+      asked == Bytes(0) ? "what it was granted" : "the " + to_text(asked) + " it asked for";
+  std::string text =
+      "ran out of GPU memory within " + within + ": job " + std::to_string(hurt.by.job.value()) +
+      " of " + names_.of(hurt.by.user.value()) + " held " + to_text(hurt.by.held) + " on GPU " +
+      std::to_string(hurt.by.gpu.value()) + ", was granted " + to_text(hurt.by.granted);
+  if (hurt.runs_again) text += "; it runs again, from its old place in the queue";
+  const auto attempts = store_.attempts(hurt.job);
+  if (!attempts) return std::unexpected(attempts.error());
+  const auto row = std::ranges::find(*attempts, hurt.attempt, &journal::AttemptRow::attempt);
+  note(hurt.job, text);
+  if (row == attempts->end() || !row->end) return {};
+  journal::End end = *row->end;
+  end.note = std::move(text);
+  return store_.end_attempt(hurt.job, hurt.attempt, end);
 }
 
 Expected<void> Keeper::check_room() {

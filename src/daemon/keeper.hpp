@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/input.hpp"
 #include "daemon/command.hpp"
+#include "daemon/processes.hpp"
 #include "engine/engine.hpp"
 #include "journal/store.hpp"
 
@@ -97,6 +98,11 @@ class Keeper {
 
   /// Where and how a job's latest attempt ended, kept with the job when it is finished.
   void note(JobId job, std::string text) { notes_[job] = std::move(text); }
+  /// What was noted last; "" if nothing was, by this daemon.
+  std::string note_of(JobId job) const {
+    const auto found = notes_.find(job);
+    return found == notes_.end() ? "" : found->second;
+  }
 
  private:
   Keeper(journal::Store store, Engine engine)
@@ -118,6 +124,7 @@ class Keeper {
   Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);
   Expected<void> write_outcome(Instant now);
   Expected<void> write_effect_rows(Instant now);
+  Expected<void> tell_of(const Hurt& hurt);
   Expected<void> write_deferred();
   Expected<void> snapshot_now(journal::Continuity continuity);
   /// A transaction of the decisions not written yet and of what `write` writes.
@@ -135,6 +142,7 @@ class Keeper {
   std::size_t since_snapshot_ = 0;       ///< Bytes of entries.
   std::size_t snapshot_size_ = 0;
   std::map<JobId, std::string> notes_;
+  UserNames names_;
   bool broken_ = false;
 };
 

@@ -22,7 +22,9 @@ namespace {
 
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr std::size_t kMostQueued = 4 * kPiece;  ///< Of one reader; then it is waited for.
-constexpr int kRetryMillis = 10;                 ///< While a slow reader is waited for.
+/// While readers are waited for: a fast one has taken all within a millisecond.
+constexpr int kRetryMillis = 1;
+constexpr int kLongestRetryMillis = 64;
 
 struct Reader {
   std::string name;
@@ -46,6 +48,7 @@ struct Logs::State {
   std::vector<Reader> readers;  ///< The thread's own.
   std::vector<char> piece = std::vector<char>(kPiece);
   int watch = -1;
+  std::uint64_t sent = 0;  ///< Bytes, to all readers.
   std::thread thread;
 
   void run();
@@ -159,6 +162,7 @@ bool Logs::State::pump(Reader& reader) {
     if (size < piece.size()) reader.touched = false;  // that was the end of it
     if (size == 0) break;
     reader.offset += size;
+    sent += size;
     if (!reader.stream->write(std::string(piece.data(), size))) return false;
   }
   if (reader.touched || !reader.ended) return true;
@@ -167,6 +171,7 @@ bool Logs::State::pump(Reader& reader) {
 }
 
 void Logs::State::run() {
+  int retry = kRetryMillis;
   while (true) {
     take_news();
     {
@@ -174,11 +179,13 @@ void Logs::State::run() {
       if (stopping) return;
     }
     watch_if_needed();
+    const std::uint64_t before = sent;
     std::erase_if(readers, [&](Reader& reader) { return !pump(reader); });
+    retry = sent > before ? kRetryMillis : std::min(2 * retry, kLongestRetryMillis);
     const bool is_behind = std::ranges::any_of(readers, &Reader::touched);
     std::array<pollfd, 2> polled = {pollfd{wake.number(), POLLIN, 0},
                                     pollfd{inotify.number(), POLLIN, 0}};
-    ::poll(polled.data(), polled.size(), is_behind ? kRetryMillis : -1);
+    ::poll(polled.data(), polled.size(), is_behind ? retry : -1);
     read_events();
   }
 }

@@ -51,6 +51,11 @@ Bytes host_memory() {
   return Bytes(static_cast<std::int64_t>(info.totalram) * info.mem_unit);
 }
 
+CpuMilli cores(const Options& options) {
+  if (options.cores > CpuMilli(0)) return options.cores;
+  return CpuMilli(::sysconf(_SC_NPROCESSORS_ONLN) * 1000);
+}
+
 std::string host_name() {
   char name[256] = "localhost";
   ::gethostname(name, sizeof name - 1);
@@ -81,12 +86,11 @@ Expected<Machine> open_machine(const Options& options) {
   }
   // Charges and measurements go in the same steps, or a tenant within its request would look as if
   // it held more than its charge.
-  machine.cluster = describe_machine(machine.devices.list,
-                                     {.name = host_name(),
-                                      .context = round_up(context),
-                                      .slots = options.slots,
-                                      .cpu = CpuMilli(::sysconf(_SC_NPROCESSORS_ONLN) * 1000),
-                                      .host = host_memory()});
+  machine.cluster = describe_machine(machine.devices.list, {.name = host_name(),
+                                                            .context = round_up(context),
+                                                            .slots = options.slots,
+                                                            .cpu = cores(options),
+                                                            .host = host_memory()});
   return machine;
 }
 

@@ -270,6 +270,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "berthd: %s\n", options.error().message.c_str());
     return kBadUsage;
   }
+  for (const std::string& warning : options->warnings) {
+    std::fprintf(stderr, "berthd: %s\n", warning.c_str());
+  }
   return tell(serve(*options));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/toml_bytes.hpp"
+#include "daemon/failed_starts.hpp"
 #include "daemon/processes.hpp"
 #include "emu/emulator.hpp"
 #include "engine/possible.hpp"
@@ -24,6 +25,7 @@ constexpr auto kAdmissions = std::to_array<std::pair<AdmissionMode, std::string_
     {AdmissionMode::None, "none"},
 });
 
+constexpr int kMostCores = 1 << 20;                           ///< As of a request.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  ///< As of a request.
 
 /// One value of the file, with where it stands for messages.
@@ -41,13 +43,23 @@ struct Value {
     target = *text;
     return {};
   }
+  Expected<void> into(bool& target) const {
+    const auto truth = node.value_exact<bool>();
+    if (!truth) return refuse("must be true or false");
+    target = *truth;
+    return {};
+  }
   Expected<void> into(Duration& target) const {
+    if (auto done = into_or_zero(target); !done) return done;
+    if (target == Duration::zero()) return refuse("must be at least a microsecond");
+    return {};
+  }
+  Expected<void> into_or_zero(Duration& target) const {
     const auto text = node.value_exact<std::string>();
     const auto parsed = text ? emu::parse_nanoseconds(*text)
                              : emu::Outcome<std::uint64_t>(std::unexpected("not a text"));
     if (!parsed) return refuse("must be a duration such as \"10s\": " + parsed.error());
     target = Duration(static_cast<std::int64_t>(*parsed / 1000));
-    if (target == Duration::zero()) return refuse("must be at least a microsecond");
     return {};
   }
   Expected<void> into(Bytes& target) const {
@@ -113,7 +125,10 @@ Expected<void> set_weights(Options& options, const Value& value) {
   for (const auto& [name, node] : *table) {
     const Value entry{node, value.where + "." + std::string(name.str())};
     const auto user = number_of_user(name.str());
-    if (!user) return entry.refuse("there is no such user");
+    if (!user) {  // who has left must not keep berthd from starting
+      options.warnings.push_back(entry.where + ": there is no such user; left out");
+      continue;
+    }
     const auto weight = node.value<double>();
     if (!weight || !(*weight >= 0.001 && *weight <= 100'000)) {
       return entry.refuse("must be a weight from 0.001 to 100000");
@@ -134,7 +149,18 @@ Expected<void> set_headroom_number(Options& options, const Value& value) {
 
 template <Duration HeadroomKeys::* Member>
 Expected<void> set_headroom_time(Options& options, const Value& value) {
-  return value.into(options.rules.settings.headroom.*Member);
+  return value.into_or_zero(options.rules.settings.headroom.*Member);
+}
+
+/// Cores, whole or not; nothing for what is none.
+template <CpuMilli Options::* Member>
+Expected<void> set_cores(Options& options, const Value& value) {
+  const auto cores = value.node.value<double>();
+  if (!cores || !(*cores >= 0 && *cores <= kMostCores)) {
+    return value.refuse("must be a number of cores from 0 to " + std::to_string(kMostCores));
+  }
+  options.*Member = CpuMilli(std::llround(std::ceil(*cores * 1000)));
+  return {};
 }
 
 Expected<void> set_most_preemptions(Options& options, const Value& value) {
@@ -159,6 +185,10 @@ constexpr auto kKeys = std::to_array<Key>({
     {"place", [](Options& o, const Value& v) { return v.into(o.rules.place); }},
     {"admission", set_admission},
     {"slots", set_slots},
+    {"cores", set_cores<&Options::cores>},
+    {"default_cpus", set_cores<&Options::default_cpu>},
+    {"again_after_overrun",
+     [](Options& o, const Value& v) { return v.into(o.again_after_overrun); }},
     {"context", [](Options& o, const Value& v) { return v.into(o.context); }},
     {"guard",
      [](Options& o, const Value& v) { return v.into(o.rules.settings.admission.guard_floor); }},
@@ -275,8 +305,7 @@ Expected<void> complete(Options& options, const Surroundings& around) {
                 "the settings of admission, limits or headroom are out "
                 "of range: doc/configuration.md gives the ranges");
   }
-  // Starts fail by the machine's fault (no disk, no processes), once a second: given ten minutes.
-  options.rules.settings.max_failed_starts = 600;
+  options.rules.settings.max_failed_starts = kMostFailedStarts;
   options.rules.settings.can_suspend = false;  // a stopped process keeps its GPU memory
   return {};
 }

@@ -28,8 +28,12 @@ struct Options {
   Duration grace = seconds(10);            ///< Between SIGTERM and SIGKILL.
   Bytes log_cap{std::int64_t{1} << 30};
   std::int64_t user_queue = 2'000'000;  ///< Jobs of one user that wait or run; 0: no limit.
+  CpuMilli cores{0};                    ///< That jobs may have together; 0: the machine's.
+  CpuMilli default_cpu{1000};           ///< Of a job without GPUs that does not say; 0: none.
+  bool again_after_overrun = true;      ///< Whether a job runs again that another's overrun ended.
   std::string shim;                     ///< Path of berth-shim.
   std::string cgroup;                   ///< Folder of a cgroup v2 for jobs; "" for none.
+  std::vector<std::string> warnings;    ///< What of the configuration is left out, and why.
 };
 
 /// Who the daemon is and where it stands, for its defaults.

@@ -16,6 +16,11 @@ Json seconds_json(Instant at) {
   return at == kNever ? Json() : Json(static_cast<double>(micros(at)) / 1e6);
 }
 
+/// A start may be noticed after the end, which is told when it was.
+Json started_json(Instant started, const std::optional<journal::End>& end) {
+  return seconds_json(end && started != kNever ? std::min(started, end->at) : started);
+}
+
 Json gpus_json(const std::vector<GpuId>& gpus) {
   Json list = Json::array();
   for (const GpuId gpu : gpus) list.push_back(gpu.value());
@@ -99,7 +104,7 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
     }
     list.push_back({{"attempt", attempt.attempt.value()},
                     {"granted_at", seconds_json(attempt.granted)},
-                    {"started_at", seconds_json(attempt.started)},
+                    {"started_at", started_json(attempt.started, end)},
                     {"ended_at", end ? seconds_json(end->at) : Json()},
                     {"gpus", gpus_json(attempt.gpus)},
                     {"outcome", end ? Json(state_word(end->outcome)) : Json()},

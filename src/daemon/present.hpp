@@ -33,7 +33,7 @@ class Presenter {
   Json brief(JobId id) const;
   /// Appends what job() gives. `reasons` are of this step.
   void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons) {
-    daemon::append_row(out, row, reasons, names_, keeper_.engine().view());
+    daemon::append_row(out, row, reasons, names_, keeper_);
   }
   Json gpus();
 

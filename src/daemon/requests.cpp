@@ -19,6 +19,7 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 8;
 constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMostPath = 4095;  ///< PATH_MAX with its NUL.
 /// As Linux takes them: arguments and environment together, less what berthd adds to them; and
 /// each.
 constexpr std::size_t kMostWords = (std::size_t{2} << 20) - (std::size_t{16} << 10);
@@ -237,6 +238,10 @@ Expected<void> check(const Submission& job, const std::vector<std::string>& envi
   if (!command.directory.starts_with('/')) {
     return refuse("directory", "'" + command.directory + "', must be an absolute path");
   }
+  if (command.directory.size() > kMostPath) {
+    return refuse("directory", std::to_string(command.directory.size()) + " bytes, the most is " +
+                                   std::to_string(kMostPath));
+  }
   if (job.name.size() > kMostName) {
     return refuse("name", std::to_string(job.name.size()) + " bytes, the most is " +
                               std::to_string(kMostName));
@@ -300,7 +305,8 @@ Expected<Json> parse(std::string_view body) {
 
 }  // namespace
 
-Expected<Submission> parse_submission(std::string_view body, const http::Peer& peer) {
+Expected<Submission> parse_submission(std::string_view body, const http::Peer& peer,
+                                      CpuMilli default_cpu) {
   auto json = parse(body);
   if (!json) return std::unexpected(json.error());
   Submission job;
@@ -311,7 +317,10 @@ Expected<Submission> parse_submission(std::string_view body, const http::Peer& p
   }
   if (!json->contains("environment")) return refuse("environment", "is missing");
   if (auto done = check(job, reader.environment); !done) return std::unexpected(done.error());
-  if (job.spec.request.gpu.count == GpuCount(0)) job.spec.request.gpu.sharing = Sharing::Shared;
+  if (job.spec.request.gpu.count == GpuCount(0)) {
+    job.spec.request.gpu.sharing = Sharing::Shared;
+    if (!json->contains("cpus")) job.spec.request.cpu = default_cpu;
+  }
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
   job.environment = encode_environment(reader.environment);

@@ -74,6 +74,18 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
   json.close();
 }
 
+/// `note`: what was noted of its latest attempt. Of one that starts: that it could not so far.
+std::string reason_of(const Job& job, Reasons& reasons, const std::string& note) {
+  if (job.state == JobState::Starting) return note;
+  const std::string reason(reasons.of(job));
+  return is_waiting(job.state) && !note.empty() ? reason + "; " + note : reason;
+}
+
+/// A start may be noticed after the end, which is told when it was.
+Instant started_at(const journal::JobRow& row) {
+  return row.end && row.started != kNever ? std::min(row.started, row.end->at) : row.started;
+}
+
 }  // namespace
 
 int exit_code(Outcome outcome, std::int32_t code) {
@@ -158,21 +170,21 @@ std::string_view Reasons::of(const Job& job) {
 }
 
 void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
-                const ClusterView& view) {
-  const Job* const job = view.find(row.job);
+                const Keeper& keeper) {
+  const Job* const job = keeper.engine().view().find(row.job);
   if (row.is_damaged) return append_damaged(out, row.job, reasons, names, job);
   const auto& end = row.end;
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(row.job.value()))
       .text("name", row.name)
       .text("state", state_word(row, job))
-      .text("reason", job != nullptr ? reasons.of(*job) : "")
+      .text("reason", job != nullptr ? reason_of(*job, reasons, keeper.note_of(row.job)) : "")
       .integer("user", row.spec.user.value())
       .text("user_name", names.of(row.spec.user.value()))
       .text("command_line", row.command)
       .raw("gpus", list_of(row.gpus))
       .seconds("submitted_at", row.submitted)
-      .seconds("started_at", row.started)
+      .seconds("started_at", started_at(row))
       .seconds("ended_at", end ? end->at : kNever)
       .text("note", end ? end->note : "");
   end ? json.integer("exit_code", exit_code(end->outcome, end->code)) : json.null("exit_code");

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/view.hpp"
+#include "daemon/keeper.hpp"
 #include "daemon/processes.hpp"
 #include "journal/store.hpp"
 
@@ -44,6 +45,6 @@ class Reasons {
 
 /// Appends the object of one job. Not thread-safe: names are looked up once and kept.
 void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
-                const ClusterView& view);
+                const Keeper& keeper);
 
 }  // namespace berth::daemon

@@ -19,6 +19,7 @@ namespace {
 using test::eventually;
 using test::Json;
 using test::Rig;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -70,6 +71,37 @@ TEST_F(Jobs, WithoutGpusSeeNone) {
       rig_.submit("echo [$CUDA_VISIBLE_DEVICES]", {{"gpus", 0}, {"vram_bytes", nullptr}});
   EXPECT_EQ(rig_.wait_end(id)["state"], "done");
   EXPECT_EQ(rig_.log(id), "[]\n");
+}
+
+TEST_F(Jobs, SeeBerthsVariablesOnce) {
+  const int id = rig_.submit(test::Wish{{"env"},
+                                        {{"environment",
+                                          {"PATH=/bin:/usr/bin", "CUDA_VISIBLE_DEVICES=7", "A=1",
+                                           "A=2", "CUDA_VISIBLE_DEVICES=8"}}}});
+  EXPECT_EQ(rig_.wait_end(id)["state"], "done");
+  const std::string log = "\n" + rig_.log(id);
+  EXPECT_THAT(log, AllOf(HasSubstr("\nCUDA_VISIBLE_DEVICES=0\n"), HasSubstr("\nA=1\n")));
+  EXPECT_THAT(log, AllOf(Not(HasSubstr("=7\n")), Not(HasSubstr("=8\n")), Not(HasSubstr("A=2"))));
+}
+
+TEST(NoGpus, AreNoMoreThanTheCores) {
+  Rig rig({.config = "probe = \"100ms\"\ncores = 2\n"});
+  rig.start();
+  const Json none = {{"gpus", 0}, {"vram_bytes", nullptr}};
+  Json half = none;
+  half["cpus"] = 0.5;
+  const int first = rig.submit("sleep 1000", none);
+  rig.wait_for(first, "running");
+  rig.wait_for(rig.submit("sleep 1000", half), "running");
+  const int waits = rig.submit("true", none);
+  const std::string reason = rig.job(waits)["reason"];
+  EXPECT_THAT(reason, HasSubstr("asks no GPU; needs 1 of 2 cores, 0.5 are free"));
+  const Json why = rig.request("GET", "/v1/jobs/" + std::to_string(waits) + "/why").body;
+  EXPECT_EQ(why["reason"], reason);
+  EXPECT_EQ(why["why"], "capacity");
+  rig.wait_for(rig.submit("sleep 1000", half), "running");
+  rig.request("POST", "/v1/jobs/" + std::to_string(first) + "/cancel");
+  EXPECT_EQ(rig.wait_end(waits)["state"], "done");
 }
 
 TEST_F(Jobs, KeepTheirOwnSettings) {

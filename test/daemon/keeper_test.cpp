@@ -376,6 +376,35 @@ TEST_F(KeeperTest, OtherGpusAreRefusedUnderJobs) {
   finish(keeper, 2, JobId(1));
 }
 
+TEST_F(KeeperTest, WhatIsOtherwiseIsNamedWithBothValues) {
+  const NodeShape before{.name = "n", .gpus = 2, .vram = kGib * 24, .context = kGib};
+  const auto of_shape = [](const NodeShape& shape) {
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node(shape);
+    return cluster;
+  };
+  {
+    Keeper keeper = open(path_, of_shape(before));
+    submit(keeper, 1, job());
+  }
+  const auto refusal = [&](auto change) {
+    NodeShape now = before;
+    change(now);
+    const auto refused = Keeper::open(path_, of_shape(now), {});
+    return refused ? "taken" : refused.error().message;
+  };
+  EXPECT_THAT(refusal([](NodeShape& shape) { shape.slots = 2; }),
+              HasSubstr("now has `slots` 2, its state was written for 4, and 1 jobs"));
+  EXPECT_THAT(refusal([](NodeShape& shape) { shape.context = kGib * 2; }),
+              HasSubstr("now has `context` 2 GiB, its state was written for 1 GiB"));
+  EXPECT_THAT(
+      refusal([](NodeShape& shape) { shape.vram = kGib * 12; }),
+      HasSubstr("now has GPUs of 12 GiB, 12 GiB, its state was written for 24 GiB, 24 GiB"));
+  EXPECT_THAT(refusal([](NodeShape& shape) { shape.cpu = CpuMilli(1500); }),
+              HasSubstr("now has `cores` 1.5, its state was written for "));
+}
+
 TEST_F(KeeperTest, OtherGpusWithoutJobsAreTakenOver) {
   {
     Keeper keeper = open();

@@ -85,12 +85,47 @@ lost = "90s"
 TEST(Options, WeightsAreOfUsersByNameOrNumber) {
   const auto weights = read("[weights]\nroot = 2\n4711 = 0.25\n").rules.weights;
   EXPECT_EQ(weights, (std::map<UserId, std::int64_t>{{UserId(0), 2000}, {UserId(4711), 250}}));
-  EXPECT_EQ(refusal("[weights]\nnobody-of-that-name = 2"),
-            "berth.toml:1:1: weights.nobody-of-that-name: there is no such user");
   EXPECT_EQ(refusal("weights.root = 0"),
             "berth.toml:1:1: weights.root: must be a weight from 0.001 to 100000");
   EXPECT_EQ(refusal("weights = 3"),
             "berth.toml:1:11: weights: must be a table of users and weights");
+}
+
+TEST(Options, AWeightOfAUserWhoIsGoneIsLeftOutWithAWarning) {
+  const Options options = read("[weights]\nnobody-of-that-name = 2\nroot = 3\n");
+  EXPECT_EQ(options.rules.weights, (std::map<UserId, std::int64_t>{{UserId(0), 3000}}));
+  EXPECT_THAT(options.warnings,
+              testing::ElementsAre(
+                  "berth.toml:1:1: weights.nobody-of-that-name: there is no such user; left out"));
+}
+
+TEST(Options, TimesOfHeadroomMayBeNone) {
+  const HeadroomKeys keys = read(
+                                "[headroom]\nageing = \"0s\"\nreserve_after = \"0s\"\n"
+                                "lend = \"0s\"\nshare_after = \"0s\"\n")
+                                .rules.settings.headroom;
+  EXPECT_EQ(keys.ageing, Duration::zero());
+  EXPECT_EQ(keys.reserve_after, Duration::zero());
+  EXPECT_EQ(keys.lend, Duration::zero());
+  EXPECT_EQ(keys.share_after, Duration::zero());
+}
+
+TEST(Options, CoresAreAmounts) {
+  EXPECT_EQ(read("cores = 8").cores, CpuMilli(8000));
+  EXPECT_EQ(read("default_cpus = 0.5").default_cpu, CpuMilli(500));
+  EXPECT_EQ(read("default_cpus = 0").default_cpu, CpuMilli(0));
+  EXPECT_EQ(read("").default_cpu, CpuMilli(1000));
+  EXPECT_EQ(refusal("cores = -1"),
+            "berth.toml:1:9: cores: must be a number of cores from 0 to 1048576");
+  EXPECT_EQ(refusal("cores = \"2\""),
+            "berth.toml:1:9: cores: must be a number of cores from 0 to 1048576");
+}
+
+TEST(Options, WhetherJobsRunAgainIsTrueOrFalse) {
+  EXPECT_TRUE(read("").again_after_overrun);
+  EXPECT_FALSE(read("again_after_overrun = false").again_after_overrun);
+  EXPECT_EQ(refusal("again_after_overrun = 1"),
+            "berth.toml:1:23: again_after_overrun: must be true or false");
 }
 
 TEST(Options, AnEmptyFileChangesNothing) {

@@ -253,6 +253,24 @@ TEST(Requests, AJobWithoutGpusAsksForNoGpuMemory) {
   EXPECT_THAT(refusal(json), HasSubstr("vram_bytes: 67108864 with 0 GPUs, must be absent"));
 }
 
+TEST(Requests, AJobWithoutGpusTakesCoresUnlessItSays) {
+  const auto cores = [](const Json& json) {
+    const auto job = parse_submission(json.dump(), kPeer, CpuMilli(1500));
+    return job ? job->spec.request.cpu : CpuMilli(-1);
+  };
+  Json json = with("gpus", 0);
+  EXPECT_EQ(cores(json), CpuMilli(1500));
+  json["cpus"] = 0.25;
+  EXPECT_EQ(cores(json), CpuMilli(250));
+  EXPECT_EQ(cores(with("gpus", 1)), CpuMilli(0));
+}
+
+TEST(Requests, ADirectoryIsAsLongAsAPathMayBe) {
+  EXPECT_EQ(taken(with("directory", "/" + std::string(4094, 'd'))).command.directory.size(), 4095U);
+  EXPECT_EQ(refusal(with("directory", "/" + std::string(4'000'000, 'd'))),
+            "directory: 4000001 bytes, the most is 4095");
+}
+
 TEST(Requests, NoTextHoldsANul) {
   const std::string nul("a\0b", 3);
   EXPECT_EQ(refusal(with("command", {"ls", nul})), "command[1]: holds a NUL byte");

@@ -69,10 +69,19 @@ TEST(Restart, AnEndWhileNobodyLooksIsKnown) {
   rig.kill();
   rig.folder().write("go", "");
   eventually("the shim ends", [&] { return !test::is_alive(shim); });
+  const std::string record =
+      test::read_file(rig.state() + "/attempts/" + std::to_string(id) + ".1");
+  const double ended = std::stod(record.substr(record.rfind(" at ") + 4)) / 1e6;
+  const auto now = [] {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch());
+  };
+  eventually("some time goes by", [&] { return now().count() > ended + 1; });
   rig.start();
   const Json job = rig.wait_end(id);
   EXPECT_EQ(job["state"], "failed");
   EXPECT_EQ(job["exit_code"], 3);
+  EXPECT_NEAR(double(job["ended_at"]), ended, 0.2) << "not when it was noticed";
+  EXPECT_NEAR(double(job["attempts"][0]["ended_at"]), ended, 0.2);
   EXPECT_EQ(rig.log(id), "out\n");
 }
 

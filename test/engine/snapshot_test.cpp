@@ -218,8 +218,8 @@ TEST(SnapshotDamage, AByteTooManyIsRefused) {
 
 TEST(SnapshotDamage, AnotherFormatIsRefused) {
   std::string bytes = rich_snapshot();
-  bytes[0] = 10;
-  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 5, expected 4");
+  bytes[0] = 12;
+  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 6, expected 5");
 }
 
 TEST(SnapshotDamage, ATurnedBitInEveryByteIsRefusedOrSound) {
@@ -282,7 +282,7 @@ Frame small_frame() {
 
 Expected<Engine> restore(const Frame& frame) {
   ByteWriter out;
-  out.integer(4);
+  out.integer(5);
   codec::put(out, frame);
   return Engine::restore(out.bytes(), std::move(*make_policy("fifo-reserve", "first-fit")));
 }

@@ -1,0 +1,115 @@
+// Goal: who takes GPU memory that others were granted is ended, whatever else stops on that GPU;
+// whom it hurt is told whose fault it was, and runs again as it was.
+// Method: a real berthd on one emulated GPU of 24 GiB, berth-load as honest and greedy jobs. Where
+// the harm must come before berthd looks, it looks once an hour.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/rig.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::eventually;
+using test::Json;
+using test::Rig;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+std::string load(const std::string& arguments) {
+  return test::program("berth-load").string() + " " + arguments;
+}
+
+Json vram(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}}; }
+
+/// Waits for a file, then takes and holds memory.
+std::string load_after(const std::string& file, const std::string& arguments) {
+  return "until [ -e " + file + " ]; do sleep 0.02; done; exec " + load(arguments);
+}
+
+TEST(Overrun, IsEndedWhileAnotherTenantTakesItsTimeToStop) {
+  Rig rig({.gpus = "1x24GiB", .config = "probe = \"100ms\"\ngrace = \"1h\"\n"});
+  rig.start();
+  const int honest = rig.submit(load("--vram 4G --steps 0"), vram(12));
+  const int stubborn = rig.submit("trap '' TERM; echo on; while :; do sleep 0.1; done", vram(1));
+  const int greedy = rig.submit(load_after("go", "--vram 14G --steps 0"), vram(2));
+  eventually("it ignores signals", [&] { return rig.log(stubborn) == "on\n"; });
+  rig.wait_for(greedy, "running");
+  rig.request("POST", "/v1/jobs/" + std::to_string(stubborn) + "/cancel");
+  rig.wait_for(stubborn, "stopping");
+  rig.folder().write("go", "");
+  const Json end = rig.wait_end(greedy);
+  EXPECT_EQ(end["state"], "oom");
+  EXPECT_THAT(std::string(end["note"]), HasSubstr("was granted 2."));
+  EXPECT_EQ(rig.job(stubborn)["state"], "stopping");
+  EXPECT_EQ(rig.job(honest)["state"], "running");
+}
+
+/// A job that dies of another's overrun before berthd has seen it.
+class Hurt : public testing::Test {
+ protected:
+  void start(const std::string& more = "") {
+    rig_ = std::make_unique<Rig>(
+        test::RigOptions{.gpus = "1x24GiB", .config = "probe = \"1h\"\ngrace = \"1s\"\n" + more});
+    rig_->start();
+  }
+  /// Returns: the victim, once it has died.
+  int hurt(const Json& more) {
+    Json asked = vram(8);
+    asked.update(more);
+    const int victim = rig_->submit(load_after("go", "--vram 6G --steps 1"), asked);
+    greedy_ = rig_->submit(load("--vram 20G --steps 0 --report 1"), vram(2));
+    eventually("it holds what it took",
+               [&] { return rig_->log(greedy_).find("holding 20 GiB") != std::string::npos; });
+    rig_->folder().write("go", "");
+    return victim;
+  }
+
+  std::unique_ptr<Rig> rig_;
+  int greedy_ = 0;
+};
+
+TEST_F(Hurt, IsToldWhoseFaultItWasAndRunsAgain) {
+  start();
+  const int victim = hurt({{"retries", 2}});
+  const Json job = rig_->wait_end(victim);
+  EXPECT_EQ(job["state"], "done") << rig_->log(victim);
+  EXPECT_EQ(job["vram_bytes"], 8 * kGiB) << "it asked for enough";
+  ASSERT_EQ(job["attempts"].size(), 2U);
+  EXPECT_EQ(job["attempts"][0]["outcome"], "oom");
+  EXPECT_THAT(std::string(job["attempts"][0]["note"]),
+              AllOf(HasSubstr("within the 8 GiB it asked for"),
+                    HasSubstr("job " + std::to_string(greedy_) + " of "), HasSubstr(" held 2"),
+                    HasSubstr("on GPU 0, was granted 2"), HasSubstr("runs again")));
+  EXPECT_EQ(rig_->wait_end(greedy_)["state"], "oom");
+}
+
+TEST_F(Hurt, EndsWhereJobsDoNotRunAgain) {
+  start("again_after_overrun = false\n");
+  const Json job = rig_->wait_end(hurt(Json::object()));
+  EXPECT_EQ(job["state"], "oom");
+  EXPECT_EQ(job["exit_code"], 77);
+  EXPECT_EQ(job["attempts"].size(), 1U);
+  EXPECT_THAT(std::string(job["note"]),
+              AllOf(HasSubstr("job " + std::to_string(greedy_) + " of "), Not(HasSubstr("again"))));
+}
+
+TEST(OwnFault, IsNobodyElses) {
+  Rig rig({.gpus = "1x24GiB"});
+  rig.start();
+  const int beside = rig.submit(load("--vram 2G --steps 0"), vram(4));
+  rig.wait_for(beside, "running");
+  const Json job = rig.wait_end(rig.submit(load("--vram 30G --steps 1"), vram(8)));
+  EXPECT_EQ(job["state"], "oom");
+  EXPECT_EQ(job["note"], "ran out of GPU memory, asked 8 GiB");
+  EXPECT_EQ(job["attempts"].size(), 1U);
+}
+
+}  // namespace
+}  // namespace berth
