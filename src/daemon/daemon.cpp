@@ -361,8 +361,8 @@ void Daemon::on_fault(const GpuEvent& event) {
 void Daemon::turn() {
   refuse_without_room();
   for (Input& input : watcher_.take_released()) inputs_.push_back(std::move(input));
-  if ((inputs_.empty() && asked_.empty()) || is_retrying_ || wait_for_look()) return;
-  step();
+  if ((!inputs_.empty() || !asked_.empty()) && !is_retrying_ && !wait_for_look()) step();
+  work_on_snapshot();
 }
 
 /// True if something waits, or is about to, that this step might start.
@@ -427,7 +427,19 @@ void Daemon::step() {
   for (const Effect& effect : effects.list) perform(effect);
   if (effects.wake_at) wake_.set(std::max(Duration::zero(), *effects.wake_at - clock_.now()));
   publish(stepped->touched);
-  if (auto done = keeper_->snapshot_if_due(); !done) is_retrying_ = false;  // tried again later
+  static_cast<void>(keeper_->snapshot_if_due());  // one that fails is tried again later
+}
+
+/// A part of it, and the next once that is on the disk: whoever waits for the disk meanwhile waits
+/// for no more than a part of it.
+void Daemon::work_on_snapshot() {
+  if (is_snapshot_synced_ && !is_retrying_) {
+    const auto work = keeper_->work_on_snapshot();
+    if (!work || *work != Keeper::SnapshotWork::More) return;
+    is_snapshot_synced_ = false;
+    syncer_->after_sync(
+        [this](const Expected<void>&) { loop_.post([this] { is_snapshot_synced_ = true; }); });
+  }
 }
 
 /// What begins on a full disk could not be written to its end.

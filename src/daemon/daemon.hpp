@@ -114,6 +114,7 @@ class Daemon {
   void look_at(const std::set<GpuId>& gpus);
   std::vector<Asked> take_asked();
   void step();
+  void work_on_snapshot();
   void refuse_without_room();
   void fail_with(const Error& error);
   void refuse_all(std::vector<Asked> asked, const Error& error);
@@ -162,6 +163,7 @@ class Daemon {
   Loop::Alarm start_again_alarm_;
   FailedStarts failed_starts_;  ///< Told to the engine when they are due: what failed may pass.
   bool is_retrying_ = false;
+  bool is_snapshot_synced_ = true;  ///< What was written of it last is on the disk.
   std::optional<Error> failure_;
 };
 

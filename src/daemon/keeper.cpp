@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kSnapshotEvery = std::size_t{16} << 20;  ///< Bytes of entries, at least.
 constexpr std::size_t kQuickSnapshot = std::size_t{16} << 20;
+constexpr std::size_t kPart = std::size_t{256} << 10;  ///< Of a snapshot: a millisecond or two.
 
 /// The job an input, a decision or an effect is about; nothing for those about none.
 template <class Value>
@@ -472,6 +473,7 @@ Expected<void> Keeper::with_deferred(Write write) {
 
 Expected<void> Keeper::add_snapshot(journal::Continuity continuity) {
   const std::string state = engine_.save();
+  underway_.reset();  // this one is newer
   since_snapshot_ = 0;
   snapshot_size_ = state.size();
   return store_.add_snapshot({.after = entry_,
@@ -483,8 +485,73 @@ Expected<void> Keeper::add_snapshot(journal::Continuity continuity) {
 }
 
 Expected<void> Keeper::snapshot_if_due() {
-  if (since_snapshot_ < std::max(kSnapshotEvery, snapshot_size_)) return {};
-  return snapshot_now(journal::Continuity::Same);
+  if (since_snapshot_ < std::max({kSnapshotEvery, snapshot_size_, retry_at_})) return {};
+  return begin_snapshot();
+}
+
+Expected<void> Keeper::begin_snapshot() {
+  if (underway_ || may_drop_) return {};
+  auto child = SnapshotChild::begin(engine_);
+  if (!child) {
+    retry_at_ = since_snapshot_ + kSnapshotEvery;
+    return std::unexpected(child.error());
+  }
+  underway_.emplace(Underway{.child = std::move(*child),
+                             .row = {.after = entry_,
+                                     .policy = rules_.policy,
+                                     .place = rules_.place,
+                                     .build = BERTH_VERSION,
+                                     .continuity = journal::Continuity::Same,
+                                     .state = {}},
+                             .since = since_snapshot_});
+  return {};
+}
+
+Expected<Keeper::SnapshotWork> Keeper::work_on_snapshot() {
+  if (broken_) return SnapshotWork::None;  // no transaction may follow
+  if (may_drop_) {
+    Expected<bool> more = false;
+    auto dropped = with_deferred([&]() -> Expected<void> {
+      more = store_.drop_some();
+      return more ? Expected<void>() : std::unexpected(more.error());
+    });
+    if (!dropped) return std::unexpected(dropped.error());
+    may_drop_ = *more;
+    return may_drop_ ? SnapshotWork::More : SnapshotWork::None;
+  }
+  if (!underway_) return SnapshotWork::None;
+  const auto progress = underway_->child->look();
+  if (progress == SnapshotChild::Progress::Busy) return SnapshotWork::Waiting;
+  auto done = progress == SnapshotChild::Progress::Done
+                  ? add_part()
+                  : fail(ErrorCode::Io, "the state for a snapshot could not be written down");
+  if (done) return SnapshotWork::More;
+  underway_.reset();
+  retry_at_ = since_snapshot_ + kSnapshotEvery;
+  may_drop_ = true;
+  return std::unexpected(done.error());
+}
+
+/// With the last part the snapshot is one: until then a crash leaves the journal as it was.
+Expected<void> Keeper::add_part() {
+  Underway& now = *underway_;
+  const auto bytes = now.child->read(now.bytes, kPart);
+  if (!bytes) return std::unexpected(bytes.error());
+  const bool is_last = now.bytes + std::ssize(*bytes) == now.child->size();
+  auto done = with_deferred([&]() -> Expected<void> {
+    if (auto added = store_.add_part(now.row.after, now.parts, *bytes); !added) return added;
+    return is_last ? store_.add_snapshot_of_parts(now.row, now.parts + 1) : Expected<void>();
+  });
+  if (!done) return done;
+  ++now.parts;
+  now.bytes += std::ssize(*bytes);
+  if (!is_last) return {};
+  since_snapshot_ -= now.since;
+  snapshot_size_ = static_cast<std::size_t>(now.bytes);
+  retry_at_ = 0;
+  may_drop_ = true;
+  underway_.reset();
+  return {};
 }
 
 Expected<void> Keeper::snapshot_at_end() {

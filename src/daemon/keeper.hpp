@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/input.hpp"
 #include "daemon/command.hpp"
 #include "daemon/processes.hpp"
+#include "daemon/snapshot_child.hpp"
 #include "engine/engine.hpp"
 #include "journal/store.hpp"
 
@@ -91,8 +93,19 @@ class Keeper {
   /// Whether new jobs may be taken in: their ends must be written, too. Errors: Io if less than
   /// journal::kReserve is free beside what is set aside for the log.
   Expected<void> check_room();
-  /// Writes a snapshot if there is enough since the last one to be worth it.
+  /// Begins a snapshot if there is enough since the last one to be worth it: a child writes down
+  /// the state, and work_on_snapshot() brings it into the journal.
   Expected<void> snapshot_if_due();
+  /// The same at once; nothing while there is one under way.
+  Expected<void> begin_snapshot();
+  /// What there is to do for a snapshot that was begun.
+  enum class SnapshotWork {
+    None,     ///< Until the next one is due.
+    Waiting,  ///< For the child.
+    More,     ///< At once, but for others' turns.
+  };
+  /// Does a few milliseconds of it. An error ends the snapshot; the journal goes on without it.
+  Expected<SnapshotWork> work_on_snapshot();
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
   Expected<void> snapshot_at_end();
 
@@ -127,6 +140,7 @@ class Keeper {
   Expected<void> tell_of(const Hurt& hurt);
   Expected<void> write_deferred();
   Expected<void> snapshot_now(journal::Continuity continuity);
+  Expected<void> add_part();
   /// A transaction of the decisions not written yet and of what `write` writes.
   template <class Write>
   Expected<void> with_deferred(Write write);
@@ -141,6 +155,17 @@ class Keeper {
   std::optional<std::string> deferred_;  ///< Decisions of the last entry, not written yet.
   std::size_t since_snapshot_ = 0;       ///< Bytes of entries.
   std::size_t snapshot_size_ = 0;
+  /// The snapshot that is being written.
+  struct Underway {
+    std::unique_ptr<SnapshotChild> child;
+    journal::Snapshot row;  ///< Without its state, which comes in parts.
+    std::int64_t parts = 0;
+    std::int64_t bytes = 0;
+    std::size_t since = 0;  ///< `since_snapshot_` when it began.
+  };
+  std::optional<Underway> underway_;
+  std::size_t retry_at_ = 0;  ///< Of `since_snapshot_`, after a snapshot that failed.
+  bool may_drop_ = true;      ///< What snapshots made needless; at first what a crash left.
   std::map<JobId, std::string> notes_;
   UserNames names_;
   bool broken_ = false;

@@ -107,15 +107,44 @@ Snapshot described(Query& query) {
           .state = {}};
 }
 
+struct WithParts {
+  Snapshot snapshot;
+  std::int64_t parts = 0;  ///< Of its state; none if that is in the row.
+};
+
 /// Also its state and checksum.
-Snapshot whole(Query& query) {
-  Snapshot snapshot = described(query);
+WithParts whole(Query& query) {
+  WithParts found{.snapshot = described(query), .parts = query.integer(7)};
+  Snapshot& snapshot = found.snapshot;
   snapshot.state = query.blob(5);
-  if (sum_of(snapshot, snapshot.continuity) != query.integer(6)) {
+  const std::int64_t sum = found.parts == 0 ? sum_of(snapshot, snapshot.continuity)
+                                            : sum_of(snapshot, snapshot.continuity, found.parts);
+  if (sum != query.integer(6)) {
     query.damaged("the snapshot after entry " + std::to_string(snapshot.after) +
                   " does not have its checksum");
   }
-  return snapshot;
+  return found;
+}
+
+/// Its state out of the parts.
+Expected<Snapshot> put_together(const Connection& db, WithParts found) {
+  if (found.parts == 0) return std::move(found.snapshot);
+  const std::int64_t after = found.snapshot.after;
+  Query query(db,
+              "SELECT part, sum, bytes FROM snapshot_parts WHERE after = ? AND part < ?"
+              " ORDER BY part",
+              after, found.parts);
+  std::int64_t next = 0;
+  for (; query.next(); ++next) {
+    const std::string_view bytes = query.blob(2);
+    if (query.integer(0) != next || query.integer(1) != sum_of_part(after, next, bytes)) break;
+    found.snapshot.state += bytes;
+  }
+  if (auto done = query.finish(); !done) return std::unexpected(done.error());
+  if (next == found.parts) return std::move(found.snapshot);
+  return fail(ErrorCode::BadData, db.path() + ": the snapshot after entry " +
+                                      std::to_string(after) + ": part " + std::to_string(next) +
+                                      " is missing or does not have its checksum");
 }
 
 /// Every row of a query.
@@ -186,16 +215,22 @@ Expected<void> check_order(const Connection& db, std::int64_t after,
 Expected<Recovered> Store::recover() const {
   const Connection& db = state_->db;
   Query latest(db,
-               "SELECT after, policy, place, build, continues, state, sum FROM snapshots"
+               "SELECT after, policy, place, build, continues, state, sum, parts FROM snapshots"
                " ORDER BY after DESC LIMIT 1");
-  auto snapshot = first(latest, whole);  // unfinished until the end: one moment for both queries
-  if (!snapshot) return std::unexpected(snapshot.error());
-  const std::int64_t after = *snapshot ? (*snapshot)->after : 0;
+  auto row = first(latest, whole);  // unfinished until the end: one moment for all queries
+  if (!row) return std::unexpected(row.error());
+  std::optional<Snapshot> snapshot;
+  if (*row) {
+    auto found = put_together(db, std::move(**row));
+    if (!found) return std::unexpected(found.error());
+    snapshot = std::move(*found);
+  }
+  const std::int64_t after = snapshot ? snapshot->after : 0;
   auto found = entries(after, std::numeric_limits<std::int64_t>::max());
   if (!found) return std::unexpected(found.error());
-  if (!*snapshot && !found->empty()) return broken(db, found->front().number, ": no snapshot");
+  if (!snapshot && !found->empty()) return broken(db, found->front().number, ": no snapshot");
   if (auto done = check_order(db, after, *found); !done) return std::unexpected(done.error());
-  return Recovered{.snapshot = std::move(*snapshot), .entries = std::move(*found)};
+  return Recovered{.snapshot = std::move(snapshot), .entries = std::move(*found)};
 }
 
 Expected<std::vector<Snapshot>> Store::snapshots() const {
@@ -206,12 +241,12 @@ Expected<std::vector<Snapshot>> Store::snapshots() const {
 
 Expected<Snapshot> Store::snapshot(std::int64_t after) const {
   Query query(state_->db,
-              "SELECT after, policy, place, build, continues, state, sum FROM snapshots"
+              "SELECT after, policy, place, build, continues, state, sum, parts FROM snapshots"
               " WHERE after = ?",
               after);
   auto found = first(query, whole);
   if (!found) return std::unexpected(found.error());
-  if (*found) return std::move(**found);
+  if (*found) return put_together(state_->db, std::move(**found));
   return fail(ErrorCode::NotFound,
               state_->db.path() + ": no snapshot after entry " + std::to_string(after));
 }

@@ -100,8 +100,21 @@ constexpr char kVersion4[] = R"(
   PRAGMA user_version = 4;
 )";
 
+// A large snapshot is written in parts, so that no step waits for it.
+constexpr char kVersion5[] = R"(
+  ALTER TABLE snapshots ADD COLUMN parts INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE snapshot_parts (
+    after INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    sum INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (after, part)
+  ) STRICT;
+  PRAGMA user_version = 5;
+)";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.

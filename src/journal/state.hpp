@@ -153,5 +153,12 @@ inline std::int64_t sum_of(const Snapshot& snapshot, Continuity continuity) {
       .add(snapshot.state)
       .value();
 }
+/// Of one whose state is in parts, which have sums of their own.
+inline std::int64_t sum_of(const Snapshot& snapshot, Continuity continuity, std::int64_t parts) {
+  return Checksum().add(sum_of(snapshot, continuity)).add(parts).value();
+}
+inline std::int64_t sum_of_part(std::int64_t after, std::int64_t part, std::string_view bytes) {
+  return Checksum().add(after).add(part).add(bytes).value();
+}
 
 }  // namespace berth::journal

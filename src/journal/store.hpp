@@ -29,7 +29,7 @@ namespace berth::journal {
 
 /// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
 /// a newer one is refused.
-inline constexpr int kSchema = 4;
+inline constexpr int kSchema = 5;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {
@@ -177,6 +177,14 @@ class Store {
   /// entry takes the place of the first, and is Changed if either is. Errors: InvalidArgument
   /// unless `after` is the last entry.
   Expected<void> add_snapshot(const Snapshot& snapshot);
+  /// A snapshot that is written beside the steps: first the parts of its state, from 0 on, each in a
+  /// transaction of its own; then, in the last one's, the snapshot, after an entry that need not be
+  /// the last one any more. What it makes needless stays until drop_some().
+  Expected<void> add_part(std::int64_t after, std::int64_t part, std::string_view bytes);
+  Expected<void> add_snapshot_of_parts(const Snapshot& snapshot, std::int64_t parts);
+  /// Drops a little of what add_snapshot() would have dropped, and of parts without a snapshot.
+  /// Returns: whether there may be more.
+  Expected<bool> drop_some();
 
   /// The id of these bytes. Equal bytes that were stored lately, among the last thousand others,
   /// have one id (compared in full, a hash only finds them).

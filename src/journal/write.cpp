@@ -70,6 +70,39 @@ Expected<void> Store::add_decisions(std::int64_t number, std::string_view decisi
                                               ": not there, or decided already"});
 }
 
+Expected<void> Store::add_part(std::int64_t after, std::int64_t part, std::string_view bytes) {
+  return only_errors(state_->write(
+      "INSERT OR REPLACE INTO snapshot_parts (after, part, sum, bytes) VALUES (?, ?, ?, ?)", after,
+      part, sum_of_part(after, part, bytes), Blob{bytes}));
+}
+
+Expected<void> Store::add_snapshot_of_parts(const Snapshot& snapshot, std::int64_t parts) {
+  const auto continuity = continuity_of(state_->db, snapshot);
+  if (!continuity) return state_->keep(continuity.error());
+  return only_errors(state_->write(
+      "INSERT OR REPLACE INTO snapshots (after, policy, place, build, continues, state, sum, parts)"
+      " VALUES (?, ?, ?, ?, ?, x'', ?, ?)",
+      snapshot.after, std::string_view(snapshot.policy), std::string_view(snapshot.place),
+      std::string_view(snapshot.build), column(*continuity), sum_of(snapshot, *continuity, parts),
+      parts));
+}
+
+/// First the snapshot that is needed no more: from then on nobody looks for the rest.
+Expected<bool> Store::drop_some() {
+  for (const char* const what :
+       {"DELETE FROM snapshots"
+        " WHERE after < (SELECT after FROM snapshots ORDER BY after DESC LIMIT 1 OFFSET 1)",
+        "DELETE FROM snapshot_parts WHERE rowid IN (SELECT rowid FROM snapshot_parts"
+        " WHERE after NOT IN (SELECT after FROM snapshots WHERE parts > 0) LIMIT 8)",
+        "DELETE FROM entries WHERE number <= (SELECT min(after) FROM snapshots)"
+        " AND number < (SELECT min(number) FROM entries) + 200"}) {
+    const auto dropped = state_->write(what);
+    if (!dropped) return std::unexpected(dropped.error());
+    if (*dropped > 0) return true;
+  }
+  return false;
+}
+
 Expected<void> Store::add_snapshot(const Snapshot& snapshot) {
   State& state = *state_;
   if (auto may = state.may_write(); !may) return may;

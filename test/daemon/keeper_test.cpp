@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "core/rng.hpp"
@@ -106,6 +107,14 @@ class KeeperTest : public testing::Test {
     const auto found = keeper.store().job(id);
     EXPECT_TRUE(found && *found) << id.value();
     return found && *found ? **found : journal::JobRow{};
+  }
+  /// Until there is nothing to do for a snapshot any more; does something after each part.
+  static void finish_snapshot(Keeper& keeper, const std::function<void()>& after_each = [] {}) {
+    for (auto work = keeper.work_on_snapshot(); true; work = keeper.work_on_snapshot()) {
+      ASSERT_TRUE(work) << work.error().message;
+      if (*work == Keeper::SnapshotWork::None) return;
+      if (*work == Keeper::SnapshotWork::More) after_each();
+    }
   }
   static void expect_same(const Keeper& one, const Keeper& other) {
     EXPECT_EQ(one.engine().save(), other.engine().save());
@@ -282,16 +291,94 @@ TEST_F(KeeperTest, AFileOfSomethingElseIsRefused) {
 
 TEST_F(KeeperTest, ASnapshotIsWrittenWhenThereIsEnough) {
   Keeper keeper = open();
+  finish_snapshot(keeper);
   const auto snapshots = [&] { return keeper.store().snapshots()->size(); };
   step(keeper, 1, of({job()}));
   ASSERT_TRUE(keeper.snapshot_if_due());
   EXPECT_EQ(snapshots(), 1U);
   step(keeper, 2, of({Computed{1, std::string(17 << 20, 'x')}}));
   ASSERT_TRUE(keeper.snapshot_if_due());
+  finish_snapshot(keeper);
   EXPECT_EQ(snapshots(), 2U);
   ASSERT_TRUE(keeper.snapshot_if_due());
   EXPECT_EQ(keeper.store().snapshots()->back().after, 2);
   expect_same(keeper, open(crash()));
+}
+
+/// More than one part's worth of jobs that wait.
+std::vector<Submission> many_jobs() { return std::vector<Submission>(12'000, job(1, "")); }
+
+TEST_F(KeeperTest, ASnapshotIsOfTheMomentItBeganWhateverHappensMeanwhile) {
+  Keeper keeper = open();
+  finish_snapshot(keeper);
+  step(keeper, 1, of(many_jobs()));
+  const std::string then = keeper.engine().save();
+  ASSERT_GT(then.size(), std::size_t{1} << 19) << "it must come in parts";
+  ASSERT_TRUE(keeper.begin_snapshot());
+  step(keeper, 2, of({CancelAsked{JobId(7)}}));
+  int steps = 0;
+  finish_snapshot(keeper, [&] { step(keeper, 3, of({CancelAsked{JobId(100 + ++steps)}})); });
+  EXPECT_GT(steps, 2) << "steps come between the parts";
+  const auto last = keeper.store().snapshots()->back();
+  EXPECT_EQ(last.after, 1);
+  EXPECT_EQ(keeper.store().snapshot(1)->state, then);
+  EXPECT_TRUE(journal::verify(path_)) << journal::verify(path_).error().message;
+  const Keeper again = open(crash());
+  expect_same(again, keeper);
+}
+
+TEST_F(KeeperTest, AKillBetweenTwoPartsCostsNothing) {
+  Keeper keeper = open();
+  finish_snapshot(keeper);
+  step(keeper, 1, of(many_jobs()));
+  ASSERT_TRUE(keeper.begin_snapshot());
+  std::vector<std::string> crashes;
+  int steps = 0;
+  finish_snapshot(keeper, [&] {
+    step(keeper, 3, of({CancelAsked{JobId(100 + ++steps)}}));
+    crashes.push_back(crash());
+    Keeper again = open(crashes.back());
+    expect_same(again, keeper);
+    finish_snapshot(again);  // what was begun is gone
+    ASSERT_TRUE(again.begin_snapshot());
+    finish_snapshot(again);
+    EXPECT_TRUE(journal::verify(crashes.back())) << journal::verify(crashes.back()).error().message;
+  });
+  EXPECT_GT(crashes.size(), 2U);
+}
+
+TEST_F(KeeperTest, TwoSnapshotsStayAndTheEntriesSinceTheOlder) {
+  Keeper keeper = open();
+  for (int i = 1; i <= 3; ++i) {
+    finish_snapshot(keeper);
+    for (int k = 0; k < 300; ++k) submit(keeper, i, job());
+    ASSERT_TRUE(keeper.begin_snapshot());
+  }
+  finish_snapshot(keeper);
+  const auto snapshots = *keeper.store().snapshots();
+  ASSERT_EQ(snapshots.size(), 2U);
+  EXPECT_EQ(snapshots[0].after, 600);
+  EXPECT_EQ(snapshots[1].after, 900);
+  EXPECT_EQ(keeper.store().entries(0, 10'000)->front().number, 601);
+  EXPECT_FALSE(keeper.store().snapshot(300));
+}
+
+TEST_F(KeeperTest, AFullDiskEndsASnapshotAndNothingElse) {
+  Keeper keeper = open();
+  finish_snapshot(keeper);
+  step(keeper, 1, of(many_jobs()));
+  ASSERT_TRUE(keeper.begin_snapshot());
+  auto work = keeper.work_on_snapshot();
+  while (work && *work == Keeper::SnapshotWork::Waiting) work = keeper.work_on_snapshot();
+  {
+    const FullDisk full;
+    EXPECT_FALSE(keeper.work_on_snapshot());
+  }
+  finish_snapshot(keeper);
+  EXPECT_EQ(keeper.store().snapshots()->size(), 1U);
+  submit(keeper, 3, job());
+  const Keeper again = open(crash());
+  expect_same(again, keeper);
 }
 
 TEST_F(KeeperTest, AnEndWithNothingNewWritesNone) {

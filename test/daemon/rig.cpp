@@ -118,6 +118,8 @@ void downgrade_journal(const std::string& path) {
   ASSERT_TRUE(journal::add_row_sums(*db));
   const auto done = db->run(R"(
     DROP TABLE reports;
+    DROP TABLE snapshot_parts;
+    ALTER TABLE snapshots DROP COLUMN parts;
     CREATE INDEX blobs_by_sum ON blobs (sum);
     ALTER TABLE jobs ADD COLUMN spec_sum INTEGER NOT NULL DEFAULT 0;
     UPDATE jobs SET spec_sum = row_part(id, spec);

@@ -124,7 +124,8 @@ TEST_F(Schema, AnOlderOneIsNotReadWithoutAnUpgrade) {
   const auto opened = Store::open(path_, Access::ReadOnly);
   ASSERT_FALSE(opened.has_value());
   EXPECT_EQ(opened.error().message,
-            path_ + ": schema 1, this berth reads 4: the next start of berthd upgrades it");
+            path_ + ": schema 1, this berth reads " + std::to_string(kSchema) +
+                ": the next start of berthd upgrades it");
   EXPECT_EQ(sql("PRAGMA user_version"), "1");
 }
 
@@ -140,8 +141,10 @@ TEST_F(Schema, AnUpgradeThatFailsLeavesTheOldFile) {
 
 TEST_F(Schema, ANewerOneIsRefused) {
   need_store(path_);
-  Sql(path_).run("PRAGMA user_version = 5");
-  expect_refused("schema 5, this berthd knows up to 4: upgrade berth");
+  const std::string newer = std::to_string(kSchema + 1);
+  Sql(path_).run("PRAGMA user_version = " + newer);
+  expect_refused("schema " + newer + ", this berthd knows up to " + std::to_string(kSchema) +
+                 ": upgrade berth");
 }
 
 TEST_F(Schema, AForeignFileIsRefused) {

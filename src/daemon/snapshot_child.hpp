@@ -1,0 +1,42 @@
+// The engine's state, written down by a child process: it has all memory as it was when it was
+// made, whatever the engine does meanwhile, and takes its time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/error.hpp"
+#include "engine/engine.hpp"
+#include "posix/descriptor.hpp"
+
+namespace berth::daemon {
+
+class SnapshotChild {
+ public:
+  /// Errors: Io if there is no room for a process or its file.
+  static Expected<std::unique_ptr<SnapshotChild>> begin(const Engine& engine);
+  ~SnapshotChild();  ///< Ends the process.
+  SnapshotChild(const SnapshotChild&) = delete;
+  SnapshotChild& operator=(const SnapshotChild&) = delete;
+
+  enum class Progress { Busy, Done, Failed };
+  /// Never waits.
+  Progress look();
+  /// Bytes of the state there are. Requires: Done.
+  std::int64_t size() const { return size_; }
+  /// Some of them, from `offset` on. Errors: Io.
+  Expected<std::string> read(std::int64_t offset, std::size_t most) const;
+
+ private:
+  SnapshotChild(pid_t child, Descriptor file) : child_(child), file_(std::move(file)) {}
+
+  pid_t child_;  ///< -1 once it has ended.
+  Descriptor file_;
+  std::int64_t size_ = 0;
+  bool is_whole_ = false;
+};
+
+}  // namespace berth::daemon
