@@ -19,6 +19,7 @@ class PendingExchange final : public Exchange {
   }
 
   const Request& request() const override { return request_; }
+  std::string take_body() override { return std::exchange(request_.body, {}); }
 
   void respond(Response response) override {
     if (is_answered_.exchange(true)) return;
@@ -45,7 +46,7 @@ class PendingExchange final : public Exchange {
   Loop& loop() const { return connection_->loop(); }
 
   const std::shared_ptr<Connection> connection_;
-  const Request request_;
+  Request request_;
   std::atomic<bool> is_answered_ = false;
 };
 

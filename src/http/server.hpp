@@ -71,6 +71,9 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual const Request& request() const = 0;
+  /// The body, which request() has no longer: who has made something of it need not keep both until
+  /// the answer. Before the exchange is given to another thread.
+  virtual std::string take_body() = 0;
   virtual void respond(Response response) = 0;
   virtual std::shared_ptr<Stream> stream(const std::string& content_type) = 0;
 };

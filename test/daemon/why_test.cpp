@@ -108,6 +108,7 @@ class FakeExchange : public http::Exchange {
     request_.peer.user = user;
   }
 
+  std::string take_body() override { return {}; }
   const http::Request& request() const override { return request_; }
   void respond(http::Response response) override {
     place = ++answered;

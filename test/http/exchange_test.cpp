@@ -29,6 +29,17 @@ TEST_F(Http, ALargeBodyThereAndBack) {
   EXPECT_TRUE(answer->body == "POST /\n" + body);
 }
 
+/// What was made of it may be as large, and an answer may take long.
+TEST_F(Http, ABodyThatWasTakenIsNotKept) {
+  serve([](const std::shared_ptr<Exchange>& exchange) {
+    const std::string body = exchange->take_body();
+    exchange->respond({.status = 200, .body = body + exchange->request().body});
+  });
+  const auto answer = client().request("POST", "/", "once");
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "once");
+}
+
 TEST_F(Http, PathAndQueryAreDecoded) {
   serve_echo();
   const auto answer =
