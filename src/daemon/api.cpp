@@ -18,7 +18,7 @@ namespace {
 using Exchange = std::shared_ptr<http::Exchange>;
 
 constexpr std::size_t kMostCancels = 200;  ///< In one step.
-constexpr std::size_t kMostLooked = 20'000;
+constexpr std::size_t kMostLookedFor = 20'000;
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -340,7 +340,7 @@ class Api {
     std::vector<Input> inputs;
     auto next = view.job_from(all.from);
     for (std::size_t looked = 0; next && *next <= all.last; next = view.job_from(all.from)) {
-      if (inputs.size() == kMostCancels || ++looked > kMostLooked) break;
+      if (inputs.size() == kMostCancels || ++looked > kMostLookedFor) break;
       const Job& job = *view.find(*next);
       all.from = JobId(next->value() + 1);
       if (job.spec.user != user || job.ending) continue;

@@ -11,7 +11,7 @@ inline auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v
 
 namespace berth::daemon {
 
-inline auto members(Owner& v) { return std::tie(v.user, v.group, v.groups); }
+inline auto members(Credentials& v) { return std::tie(v.user, v.group, v.groups); }
 inline auto members(Command& v) {
   return std::tie(v.arguments, v.directory, v.umask, v.owner, v.environment, v.attach);
 }
@@ -48,7 +48,7 @@ bool needs_quotes(std::string_view word) {
   return false;
 }
 
-std::string quoted(std::string_view word) {
+std::string shell_quoted(std::string_view word) {
   if (!needs_quotes(word)) return std::string(word);
   std::string text = "'";
   for (const char c : word) {
@@ -106,7 +106,7 @@ std::string command_line(const std::vector<std::string>& arguments, std::size_t 
   for (const std::string& word : arguments) {
     if (text.size() > most) break;
     if (!text.empty()) text += ' ';
-    text += quoted(word);
+    text += shell_quoted(word);
   }
   cut(text, most);
   return text;

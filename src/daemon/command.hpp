@@ -17,19 +17,19 @@
 namespace berth::daemon {
 
 /// Who a job runs as: the peer of its submission.
-struct Owner {
+struct Credentials {
   uid_t user = 0;
   gid_t group = 0;
   std::vector<gid_t> groups;
 
-  bool operator==(const Owner&) const = default;
+  bool operator==(const Credentials&) const = default;
 };
 
 struct Command {
   std::vector<std::string> arguments;
   std::string directory;
   mode_t umask = 022;
-  Owner owner;
+  Credentials owner;
   BlobId environment;  ///< A blob of its own: many jobs share one.
   std::optional<shim::Attach> attach;
 

@@ -19,7 +19,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr Duration kSilence = seconds(3);          ///< A driver that takes longer counts as hung.
+constexpr Duration kDriverSilence = seconds(3);    ///< A driver that takes longer counts as hung.
 constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
 constexpr Duration kLinger = Duration(100);        ///< For a look, which mostly takes less.
@@ -33,7 +33,7 @@ void tell(const std::vector<std::string>& lines) {
 }
 
 /// `0,2`: as CUDA_VISIBLE_DEVICES takes them.
-std::string list_of(const std::vector<GpuId>& gpus) {
+std::string visible_list(const std::vector<GpuId>& gpus) {
   std::string list;
   for (const GpuId gpu : gpus) list += (list.empty() ? "" : ",") + std::to_string(gpu.value());
   return list;
@@ -328,10 +328,11 @@ void Daemon::on_silence() {
   const Instant now = clock_.now();
   std::set<GpuId> silent;
   for (const auto& [gpu, since] : looking_) {
-    if (now - since >= kSilence) silent.insert(gpu);
+    if (now - since >= kDriverSilence) silent.insert(gpu);
   }
   for (Input& input : watcher_.on_silence(silent, now)) inputs_.push_back(std::move(input));
-  if (!looking_.empty()) silence_alarm_.set(kSilence);  // one that answers may fall silent again
+  if (!looking_.empty())
+    silence_alarm_.set(kDriverSilence);  // one that answers may fall silent again
 }
 
 void Daemon::on_probe() {
@@ -344,7 +345,7 @@ void Daemon::on_probe() {
 
 void Daemon::look_at(const std::set<GpuId>& gpus) {
   if (!probe_ || gpus.empty()) return;
-  if (looking_.empty()) silence_alarm_.set(kSilence);
+  if (looking_.empty()) silence_alarm_.set(kDriverSilence);
   for (const GpuId gpu : gpus) looking_.emplace(gpu, clock_.now());
   probe_->ask(gpus);
 }
@@ -584,7 +585,7 @@ Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& 
     }
   }
   environment.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-  environment.set("CUDA_VISIBLE_DEVICES", list_of(gpus_of(grant)));
+  environment.set("CUDA_VISIBLE_DEVICES", visible_list(gpus_of(grant)));
   environment.set("BERTH_JOB_ID", std::to_string(job.value()));
   environment.set("BERTH_ATTEMPT", std::to_string(attempt.value()));
   environment.set("BERTH_REPORT", report_path());

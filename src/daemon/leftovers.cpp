@@ -25,9 +25,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{30};   ///< With processes that were killed.
-constexpr std::chrono::seconds kSign{1};        ///< Of life, to whoever waits for the report.
-constexpr std::chrono::milliseconds kAgain{5};  ///< One may fork faster than it is killed.
+constexpr std::chrono::seconds kEndingPatience{30};  ///< With processes that were killed.
+constexpr std::chrono::seconds kSign{1};             ///< Of life, to whoever waits for the report.
+constexpr std::chrono::milliseconds kAgain{5};       ///< One may fork faster than it is killed.
 
 AttemptKey key_of(const Leftover& left) { return {left.record.job, left.record.attempt}; }
 
@@ -205,7 +205,7 @@ class Helper {
   std::vector<Leftover> single_;
   Killed killed_;
   SteadyClock::time_point said_ = SteadyClock::now();
-  SteadyClock::time_point end_ = SteadyClock::now() + kPatience;
+  SteadyClock::time_point end_ = SteadyClock::now() + kEndingPatience;
 };
 
 }  // namespace

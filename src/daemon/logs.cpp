@@ -26,7 +26,7 @@ constexpr std::size_t kMostQueued = 4 * kPiece;  ///< Of one reader; then it is 
 constexpr int kRetryMillis = 1;
 constexpr int kLongestRetryMillis = 64;
 
-struct Reader {
+struct LogReader {
   std::string name;
   std::size_t offset = 0;
   std::shared_ptr<http::Stream> stream;
@@ -42,10 +42,10 @@ struct Logs::State {
   Descriptor inotify;
   Descriptor wake;
   std::mutex mutex;
-  std::vector<Reader> arrived;
+  std::vector<LogReader> arrived;
   std::vector<std::string> over;
   bool stopping = false;
-  std::vector<Reader> readers;  ///< The thread's own.
+  std::vector<LogReader> readers;  ///< The thread's own.
   std::vector<char> piece = std::vector<char>(kPiece);
   int watch = -1;
   std::uint64_t sent = 0;  ///< Bytes, to all readers.
@@ -55,7 +55,7 @@ struct Logs::State {
   void take_news();
   void read_events();
   void watch_if_needed();
-  bool pump(Reader& reader);
+  bool pump(LogReader& reader);
 };
 
 Logs::Logs(std::unique_ptr<State> state) : state_(std::move(state)) {
@@ -108,9 +108,9 @@ void Logs::State::take_news() {
   eventfd_t count = 0;
   ::eventfd_read(wake.number(), &count);
   const std::lock_guard lock(mutex);
-  for (Reader& reader : arrived) readers.push_back(std::move(reader));
+  for (LogReader& reader : arrived) readers.push_back(std::move(reader));
   arrived.clear();
-  for (Reader& reader : readers) {
+  for (LogReader& reader : readers) {
     if (std::ranges::find(over, reader.name) == over.end()) continue;
     reader.ended = reader.touched = true;
   }
@@ -125,7 +125,7 @@ void Logs::State::read_events() {
       std::memcpy(&event, at, sizeof event);
       const std::string_view name = event.len > 0 ? at + sizeof event : "";
       const bool lost_some = (event.mask & IN_Q_OVERFLOW) != 0;
-      for (Reader& reader : readers) {
+      for (LogReader& reader : readers) {
         if (lost_some || reader.name == name) reader.touched = true;
       }
       at += sizeof event + event.len;
@@ -135,11 +135,11 @@ void Logs::State::read_events() {
 
 /// Only while somebody follows: busy logs cost nothing otherwise.
 void Logs::State::watch_if_needed() {
-  const bool needed = std::ranges::any_of(readers, [](const Reader& r) { return !r.ended; });
+  const bool needed = std::ranges::any_of(readers, [](const LogReader& r) { return !r.ended; });
   if (needed == (watch >= 0)) return;
   if (needed) {
     watch = ::inotify_add_watch(inotify.number(), folder.c_str(), IN_MODIFY | IN_CREATE);
-    for (Reader& reader : readers) reader.touched = true;  // what was written before the watch
+    for (LogReader& reader : readers) reader.touched = true;  // what was written before the watch
   } else {
     ::inotify_rm_watch(inotify.number(), watch);
     watch = -1;
@@ -147,7 +147,7 @@ void Logs::State::watch_if_needed() {
 }
 
 /// Returns: false once nothing more will come of it.
-bool Logs::State::pump(Reader& reader) {
+bool Logs::State::pump(LogReader& reader) {
   if (!reader.stream->is_open()) return false;
   while (reader.touched && reader.stream->queued() < kMostQueued) {
     if (!reader.file.is_open()) {
@@ -180,9 +180,9 @@ void Logs::State::run() {
     }
     watch_if_needed();
     const std::uint64_t before = sent;
-    std::erase_if(readers, [&](Reader& reader) { return !pump(reader); });
+    std::erase_if(readers, [&](LogReader& reader) { return !pump(reader); });
     retry = sent > before ? kRetryMillis : std::min(2 * retry, kLongestRetryMillis);
-    const bool is_behind = std::ranges::any_of(readers, &Reader::touched);
+    const bool is_behind = std::ranges::any_of(readers, &LogReader::touched);
     std::array<pollfd, 2> polled = {pollfd{wake.number(), POLLIN, 0},
                                     pollfd{inotify.number(), POLLIN, 0}};
     ::poll(polled.data(), polled.size(), is_behind ? retry : -1);

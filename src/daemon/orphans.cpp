@@ -18,10 +18,10 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr Duration kSilence = seconds(10);  ///< Of a helper: it waits for somebody's memory.
+constexpr Duration kHelperSilence = seconds(10);  ///< Of a helper: it waits for somebody's memory.
 constexpr Duration kStartAgain = seconds(1);
 
-std::unexpected<Error> io_error(const std::string& what) {
+std::unexpected<Error> orphans_error(const std::string& what) {
   return fail(ErrorCode::Io, what + ": " + std::strerror(errno));
 }
 
@@ -51,11 +51,11 @@ std::string words(const Ended& ended, bool saw_all) {
 /// Standard input of a helper.
 Expected<Descriptor> in_memory(const std::string& text) {
   Descriptor memory(::memfd_create("berth-leftovers", MFD_CLOEXEC));
-  if (!memory.is_open()) return io_error("memory for a helper");
+  if (!memory.is_open()) return orphans_error("memory for a helper");
   std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t written = ::write(memory.number(), rest.data(), rest.size());
-    if (written < 0) return io_error("memory for a helper");
+    if (written < 0) return orphans_error("memory for a helper");
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
   ::lseek(memory.number(), 0, SEEK_SET);
@@ -110,7 +110,7 @@ Expected<std::unique_ptr<Orphans::Helper>> Orphans::spawn(const Search& search) 
   const auto input = in_memory(encode(search));
   if (!input) return std::unexpected(input.error());
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return io_error("a pipe for a helper");
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return orphans_error("a pipe for a helper");
   auto helper = std::make_unique<Helper>();
   helper->output = Descriptor(ends[0]);
   const Descriptor theirs(ends[1]);
@@ -138,10 +138,10 @@ Expected<std::unique_ptr<Orphans::Helper>> Orphans::spawn(const Search& search) 
   ::posix_spawnattr_destroy(&attributes);
   if (failed != 0) {
     errno = failed;
-    return io_error("a helper");
+    return orphans_error("a helper");
   }
   helper->pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, helper->pid, 0)));
-  if (!helper->pidfd.is_open()) return io_error("pidfd_open");
+  if (!helper->pidfd.is_open()) return orphans_error("pidfd_open");
   return helper;
 }
 
@@ -151,7 +151,7 @@ void Orphans::watch(uid_t user, Helper& helper) {
   helper.exit =
       std::make_unique<Loop::Watch>(loop_, helper.pidfd.number(), [this, user] { on_exit(user); });
   helper.silence = std::make_unique<Loop::Alarm>(loop_, [this, user] { on_silence(user); });
-  helper.silence->set(kSilence);
+  helper.silence->set(kHelperSilence);
 }
 
 void Orphans::on_report(uid_t user) {
@@ -160,7 +160,7 @@ void Orphans::on_report(uid_t user) {
   const ssize_t got = ::read(helper.output.number(), buffer, sizeof buffer);
   if (got <= 0) return helper.speech.reset();  // its end is told by the pidfd
   helper.said.append(buffer, static_cast<std::size_t>(got));
-  helper.silence->set(kSilence);
+  helper.silence->set(kHelperSilence);
 }
 
 void Orphans::on_exit(uid_t user) {

@@ -25,7 +25,7 @@ constexpr std::size_t kMostPath = 4095;  ///< PATH_MAX with its NUL.
 constexpr std::size_t kMostWords = (std::size_t{2} << 20) - (std::size_t{16} << 10);
 constexpr std::size_t kMostWord = (std::size_t{128} << 10) - 1;
 constexpr double kMostSeconds = 1e9;  ///< 30 years.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostMemory = std::int64_t{1} << 50;
 constexpr std::int64_t kMostRetries = 100;
 constexpr std::int64_t kMostGpus = 1 << 20;
 constexpr double kMostCpus = 1 << 20;
@@ -158,7 +158,7 @@ Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
 }
 
 /// The text's own keys, one by one.
-struct Reader {
+struct FieldReader {
   Submission& job;
   std::vector<std::string> environment;
 
@@ -179,7 +179,7 @@ struct Reader {
     const auto whole = key == "gpus"      ? integer(key, value, 0, kMostGpus)
                        : key == "retries" ? integer(key, value, 0, kMostRetries)
                        : key == "umask"   ? integer(key, value, 0, 0777)
-                                          : integer(key, value, 1, kMostBytes);
+                                          : integer(key, value, 1, kMostMemory);
     if (!whole) return std::unexpected(whole.error());
     if (key == "gpus") gpu.count = GpuCount(*whole);
     if (key == "umask") job.command.umask = static_cast<mode_t>(*whole);
@@ -311,7 +311,7 @@ Expected<Submission> parse_submission(std::string_view body, const http::Peer& p
   if (!json) return std::unexpected(json.error());
   Submission job;
   job.spec.request.gpu.count = GpuCount(1);
-  Reader reader{.job = job, .environment = {}};
+  FieldReader reader{.job = job, .environment = {}};
   for (auto& [key, value] : json->items()) {
     if (auto done = reader(key, value); !done) return std::unexpected(done.error());
   }

@@ -12,6 +12,7 @@
 
 #include "core/text.hpp"
 #include "eval/live.hpp"
+#include "eval/report.hpp"
 #include "eval/view.hpp"
 #include "eval/ways.hpp"
 
@@ -20,15 +21,6 @@ namespace berth::eval {
 namespace {
 
 using namespace literals;
-
-constexpr int kFailed = 1;
-
-int report(const Error& error) {
-  std::fprintf(stderr, "berth-eval: %s\n", error.message.c_str());
-  return kFailed;
-}
-
-using Scores = std::vector<std::pair<std::string, Score>>;
 
 Expected<Scores> run_all_ways(const Stage& stage, const DemoOptions& options) {
   const Workload workload = mixed_workload(options.seed);

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "eval/live.hpp"
+#include "eval/report.hpp"
 #include "eval/simulate.hpp"
 #include "eval/ways.hpp"
 
@@ -23,8 +24,6 @@ namespace berth::eval {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-
-constexpr int kFailed = 1;
 
 /// A child hands its score back as it lies in memory: both ends are this very program.
 static_assert(std::is_trivially_copyable_v<Score>);
@@ -152,8 +151,6 @@ Expected<void> simulate_all(std::span<Case> cases) {
   return {};
 }
 
-using Scores = std::vector<std::pair<std::string, Score>>;
-
 /// One row per way and side, all seeds together.
 Scores rows_of(std::span<const Case> cases) {
   Scores rows;
@@ -252,11 +249,6 @@ Json json_of(std::span<const Case> cases, const EvaluationOptions& options) {
           {"machine", machine()},
           {"live_runs_at_a_time", options.at_once},
           {"runs", std::move(runs)}};
-}
-
-int report(const Error& error) {
-  std::fprintf(stderr, "berth-eval: %s\n", error.message.c_str());
-  return kFailed;
 }
 
 bool lost_none(std::span<const Case> cases) {

@@ -17,11 +17,11 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
-constexpr auto kLongest = std::chrono::minutes(2);
+constexpr auto kLongestRun = std::chrono::minutes(2);
 
 std::string bytes_text(Bytes bytes) { return std::to_string(bytes.raw()); }
 
-std::string seconds(Duration duration) { return seconds_text(duration) + "s"; }
+std::string seconds_word(Duration duration) { return seconds_text(duration) + "s"; }
 
 Instant instant_of(const Json& seconds) {
   if (!seconds.is_number()) return kNever;
@@ -68,7 +68,8 @@ class LiveRun {
     while (!is_over_) {
       if (auto done = submit_due(); !done) return done;
       if (auto done = look(watch); !done) return done;
-      if (since_start() > kLongest) return fail(ErrorCode::Io, "jobs still run after two minutes");
+      if (since_start() > kLongestRun)
+        return fail(ErrorCode::Io, "jobs still run after two minutes");
       std::this_thread::sleep_for(kBetweenLooks);
     }
     return {};
@@ -133,7 +134,7 @@ Json submission_of(const Stage& stage, const Task& task) {
   constexpr std::array classes = {"short", "medium", "long", "service"};
   Json json = {{"command",
                 {stage.program("berth-load"), "--vram", bytes_text(task.needs), "--ramp",
-                 seconds(task.ramp), "--steps", std::to_string(task.steps), "--step-ms",
+                 seconds_word(task.ramp), "--steps", std::to_string(task.steps), "--step-ms",
                  std::to_string(micros(task.step) / 1000), "--duty", duty, "--gpus",
                  std::to_string(task.gpus.raw()), "--report", "0"}},
                {"directory", stage.folder() + "/work"},

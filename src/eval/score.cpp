@@ -67,7 +67,7 @@ Row row_of(const std::string& name, const Score& score, int tasks) {
           cell(score.user_spread, 2)};
 }
 
-std::vector<Row> rows_of(const std::vector<std::pair<std::string, Score>>& scores) {
+std::vector<Row> rows_of(const Scores& scores) {
   std::vector<Row> rows = {header()};
   for (const auto& [name, score] : scores) {
     const int tasks =
@@ -152,7 +152,7 @@ nlohmann::json to_json(const Score& score) {
           {"user_jct_spread", score.user_spread}};
 }
 
-std::string table(const std::vector<std::pair<std::string, Score>>& scores) {
+std::string table(const Scores& scores) {
   const std::vector<Row> rows = rows_of(scores);
   std::vector<std::size_t> widths(header().size(), 0);
   for (const Row& row : rows) {
@@ -169,7 +169,7 @@ std::string table(const std::vector<std::pair<std::string, Score>>& scores) {
   return text;
 }
 
-std::string markdown(const std::vector<std::pair<std::string, Score>>& scores) {
+std::string markdown(const Scores& scores) {
   std::string text;
   bool is_header = true;
   for (const Row& row : rows_of(scores)) {

@@ -49,10 +49,13 @@ Score score(const Workload& workload, const Run& run);
 /// Several runs of one way as one: counts are sums, the rest are means. Requires: not empty.
 Score together(std::span<const Score> scores);
 
+/// Rows of a table: what each is called, and its figures.
+using Scores = std::vector<std::pair<std::string, Score>>;
+
 nlohmann::json to_json(const Score& score);
 /// One line per run, aligned.
-std::string table(const std::vector<std::pair<std::string, Score>>& scores);
+std::string table(const Scores& scores);
 /// The same for a document.
-std::string markdown(const std::vector<std::pair<std::string, Score>>& scores);
+std::string markdown(const Scores& scores);
 
 }  // namespace berth::eval

@@ -17,7 +17,7 @@ using namespace literals;
 
 constexpr Duration kTick(1'000);
 constexpr Duration kProbe(200'000);  ///< As stage.cpp configures berthd.
-constexpr Duration kLongest = hours(1);
+constexpr Duration kLongestStep = hours(1);
 constexpr const char* kPlace = "least-shared";  ///< berthd's own, whatever the policy.
 
 /// One attempt of a job, as an operating system would know it.
@@ -100,7 +100,8 @@ class Simulation {
 
   Expected<void> run() {
     while (finished_ < workload_.tasks.size()) {
-      if (now_ - kStart > kLongest) return fail(ErrorCode::Conflict, "jobs are left after an hour");
+      if (now_ - kStart > kLongestStep)
+        return fail(ErrorCode::Conflict, "jobs are left after an hour");
       now_ += kTick;
       submit_due();
       run_processes();

@@ -22,10 +22,10 @@ constexpr std::uint32_t kFormat = 3'007'000;
 constexpr std::size_t kLeastPage = 512;
 constexpr std::size_t kLargestPage = 65'536;
 
-using Bytes = std::span<const unsigned char>;
+using Octets = std::span<const unsigned char>;
 
 /// Most significant byte first, as everything is but the words that are summed.
-std::uint32_t number(Bytes bytes, std::size_t at) {
+std::uint32_t number(Octets bytes, std::size_t at) {
   return std::uint32_t{bytes[at]} << 24 | std::uint32_t{bytes[at + 1]} << 16 |
          std::uint32_t{bytes[at + 2]} << 8 | bytes[at + 3];
 }
@@ -36,12 +36,12 @@ struct Sum {
   bool operator==(const Sum&) const = default;
 };
 
-Sum stored(Bytes bytes, std::size_t at) { return {number(bytes, at), number(bytes, at + 4)}; }
+Sum stored(Octets bytes, std::size_t at) { return {number(bytes, at), number(bytes, at + 4)}; }
 
 enum class Order { Least, Most };  ///< Which byte of a word is first.
 
 /// Two sums, each word goes into one and that into the other.
-Sum add(Sum sum, Bytes bytes, Order order) {
+Sum add(Sum sum, Octets bytes, Order order) {
   const auto word = [&](std::size_t at) {
     const std::uint32_t value = number(bytes, at);
     return order == Order::Most ? value : std::byteswap(value);
@@ -61,9 +61,9 @@ class Reader {
 
  private:
   /// Returns: fewer bytes at the end of the file.
-  Expected<Bytes> read(std::size_t size, std::int64_t at);
-  bool is_header(Bytes header);
-  bool is_of_this_log(Bytes frame) const {
+  Expected<Octets> read(std::size_t size, std::int64_t at);
+  bool is_header(Octets header);
+  bool is_of_this_log(Octets frame) const {
     return number(frame, 8) == salts_[0] && number(frame, 12) == salts_[1];
   }
   Expected<void> look_behind(LogEnd& end, std::int64_t frame);
@@ -77,14 +77,14 @@ class Reader {
   Sum sum_;
 };
 
-Expected<Bytes> Reader::read(std::size_t size, std::int64_t at) {
+Expected<Octets> Reader::read(std::size_t size, std::int64_t at) {
   const ssize_t got = ::pread(log_, buffer_.data(), size, at);
-  if (got >= 0) return Bytes(buffer_).first(static_cast<std::size_t>(got));
+  if (got >= 0) return Octets(buffer_).first(static_cast<std::size_t>(got));
   return fail(ErrorCode::Io, path_ + ": " + std::generic_category().message(errno));
 }
 
 /// Salts and size of a page are taken from it in any case.
-bool Reader::is_header(Bytes header) {
+bool Reader::is_header(Octets header) {
   salts_ = {number(header, 16), number(header, 20)};
   order_ = (number(header, 0) & 1) != 0 ? Order::Most : Order::Least;
   const std::size_t page = number(header, 8);

@@ -19,7 +19,7 @@ using test::ScratchFolder;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr auto kTrace =
+constexpr auto kCompared =
     "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
     "1,4,0,1,a,1000,0\n"
     "2,4,1,1,b,500,1\n"
@@ -34,7 +34,7 @@ class Compare : public testing::Test {
   }
 
   ScratchFolder scratch_;
-  std::string trace_ = scratch_.write("t.csv", kTrace);
+  std::string trace_ = scratch_.write("t.csv", kCompared);
 };
 
 TEST_F(Compare, SaysWhatEachPolicyDoes) {
@@ -48,7 +48,7 @@ TEST_F(Compare, SaysWhatEachPolicyDoes) {
 }
 
 TEST_F(Compare, SaysHowManyJobsEachPolicyEnded) {
-  trace_ = scratch_.write("big.csv", std::string(kTrace) + "4,5,3,1,d,10,1\n");
+  trace_ = scratch_.write("big.csv", std::string(kCompared) + "4,5,3,1,d,10,1\n");
   const Ran ran = compare({"--policies", "fifo,sjf"});
   EXPECT_THAT(ran.out, testing::ContainsRegex("seconds +ended rejected failed "));
   EXPECT_THAT(ran.out, testing::ContainsRegex("\nfifo +3 +1 +0 "));

@@ -16,13 +16,12 @@
 namespace berth {
 namespace {
 
+using test::kBadUsage;
+using test::kFailed;
 using test::Ran;
 using test::ScratchFolder;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-constexpr int kFailed = 125;
-constexpr int kBadUsage = 2;
 
 Ran berth(std::vector<std::string> arguments) {
   return test::berth(std::move(arguments), {.environment = {"BERTH_SOCKET=/no/such/socket"}});

@@ -4,13 +4,10 @@
 
 #include <chrono>
 
+#include "cli/program.hpp"
+
+
 namespace berth::test {
-
-namespace {
-
-constexpr std::chrono::seconds kPatience{20};
-
-}  // namespace
 
 void FakeDaemon::start() {
   auto opened = http::Server::open(

@@ -7,13 +7,10 @@
 #include <array>
 #include <chrono>
 
+#include "cli/program.hpp"
+
+
 namespace berth::test {
-
-namespace {
-
-constexpr std::chrono::seconds kPatience{20};
-
-}  // namespace
 
 FakeShim::FakeShim(const std::string& socket) {
   auto connected = http::connect_to(socket, http::Blocking::Yes);

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/program.hpp"
 #include "support/process.hpp"
 
 namespace berth {
 namespace {
 
+using test::kBadUsage;
+using test::kFailed;
 using test::Ran;
 using test::ScratchFolder;
 using testing::AllOf;
@@ -16,10 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-constexpr int kFailed = 125;
-constexpr int kBadUsage = 2;
-
-constexpr auto kTrace =
+constexpr auto kOfOptions =
     "job,user,submit_seconds,duration_seconds,gpus\n"
     "a,x,0,100,1\n"
     "b,y,10,50,2\n";
@@ -64,7 +64,7 @@ class Options : public testing::Test {
   }
 
   ScratchFolder scratch_;
-  std::string trace_ = scratch_.write("t.csv", kTrace);
+  std::string trace_ = scratch_.write("t.csv", kOfOptions);
 };
 
 TEST_F(Options, NumbersOutOfTheirRangeAreRefused) {

@@ -22,7 +22,6 @@ namespace berth::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kPatience{20};
 
 struct Pipe {
   int read = -1;

@@ -3,12 +3,19 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "support/process.hpp"
 
 namespace berth::test {
+
+inline constexpr std::chrono::seconds kPatience{20};  ///< With what a test waits for.
+
+/// Exit codes of `berth`.
+inline constexpr int kFailed = 125;
+inline constexpr int kBadUsage = 2;
 
 enum class Screen { Pipes, Terminal };
 

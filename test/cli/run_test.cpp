@@ -21,14 +21,13 @@ using shim::FrameKind;
 using test::FakeDaemon;
 using test::FakeShim;
 using test::job_event;
+using test::kFailed;
 using test::Program;
 using test::Ran;
 using test::Screen;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Json = nlohmann::json;
-
-constexpr int kFailed = 125;
 
 constexpr auto kQueued = R"({"id":42,"state":"queued","reason":"GPU 0 is full"})";
 constexpr auto kRunning = R"({"id":42,"state":"running","gpus":[0]})";

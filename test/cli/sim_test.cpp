@@ -7,12 +7,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/program.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
 
 namespace berth {
 namespace {
 
+using test::kBadUsage;
+using test::kFailed;
 using test::Ran;
 using test::ScratchFolder;
 using testing::AllOf;
@@ -20,9 +23,6 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
-
-constexpr int kFailed = 125;
-constexpr int kBadUsage = 2;
 
 constexpr auto kTrace =
     "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"

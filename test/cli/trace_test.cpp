@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "cli/program.hpp"
 #include "journal/support.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
@@ -19,9 +20,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-constexpr int kFailed = 125;
-constexpr int kBadUsage = 2;
 
 constexpr auto kPhilly =
     "timestamp,duration,num_gpus,gpu_time,cluster\n"

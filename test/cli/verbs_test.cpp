@@ -13,6 +13,8 @@ namespace {
 
 using test::FakeDaemon;
 using test::job_event;
+using test::kBadUsage;
+using test::kFailed;
 using test::Program;
 using test::Ran;
 using testing::AllOf;
@@ -21,9 +23,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 using Json = nlohmann::json;
-
-constexpr int kFailed = 125;
-constexpr int kBadUsage = 2;
 
 class Verbs : public testing::Test {
  protected:

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "cli/program.hpp"
 #include "journal/support.hpp"
 #include "support/process.hpp"
 
@@ -16,9 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::MatchesRegex;
-
-constexpr int kFailed = 125;
-constexpr int kBadUsage = 2;
 
 class SimVerify : public testing::Test {
  protected:

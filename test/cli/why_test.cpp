@@ -11,13 +11,12 @@ namespace berth {
 namespace {
 
 using test::FakeDaemon;
+using test::kFailed;
 using test::Ran;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using Json = nlohmann::json;
-
-constexpr int kFailed = 125;
 
 const auto kWaiting = R"({"id":3,"state":"queued","policy":"fifo-reserve","why":"capacity",
   "reason":"asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now; GPU 1 lacks 2.5 GiB",

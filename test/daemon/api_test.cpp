@@ -20,6 +20,8 @@ namespace {
 
 using test::eventually;
 using test::Json;
+using test::kNobody;
+using test::path;
 using test::request_as;
 using test::Rig;
 using testing::ElementsAre;
@@ -27,12 +29,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr uid_t kNobody = 65534;
 constexpr uid_t kOther = 65533;
-
-std::string path(int id, const std::string& rest = "") {
-  return "/v1/jobs/" + std::to_string(id) + rest;
-}
 
 class Api : public testing::Test {
  protected:

@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 using test::as_user;
 using test::eventually;
 using test::Json;
+using test::path;
+using test::pid_of;
 using test::request_as;
 using test::Rig;
 using testing::HasSubstr;
@@ -34,15 +36,9 @@ using testing::Not;
 constexpr uid_t kOwner = 65534;
 constexpr uid_t kStranger = 65533;
 
-std::string path(int id, const std::string& rest = "") {
-  return "/v1/jobs/" + std::to_string(id) + rest;
-}
-
 std::string proc(pid_t pid, const std::string& file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
 }
-
-pid_t pid_of(Rig& rig) { return rig.request("GET", "/v1/version").body["pid"]; }
 
 std::ptrdiff_t descriptors_of(pid_t pid) {
   return std::distance(fs::directory_iterator(proc(pid, "fd")), {});

@@ -16,10 +16,10 @@ namespace {
 using daemon::Clock;
 using test::eventually;
 using test::Json;
+using test::kUntilGo;
 using test::Rig;
 
 constexpr double kDay = 86400;
-constexpr const char* kUntilGo = "while [ ! -e go ]; do sleep 0.01; done; exit 3";
 
 class ErrorsClock : public testing::Test {
  protected:

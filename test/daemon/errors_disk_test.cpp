@@ -21,20 +21,17 @@ namespace {
 
 using test::eventually;
 using test::Json;
+using test::kNoGpus;
+using test::path;
 using test::Rig;
+using test::slurp;
 using testing::AllOf;
 using testing::AnyOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const Json kNoGpus = {{"gpus", 0}, {"vram_bytes", nullptr}};
-
-std::string path(int id, const std::string& rest = "") {
-  return "/v1/jobs/" + std::to_string(id) + rest;
-}
-
-Json smallest() {
+Json smallest_at_root() {
   return {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
 }
 
@@ -53,7 +50,7 @@ class ErrorsDisk : public testing::Test {
     return ids;
   }
   void expect_full() {
-    const auto refused = rig_.request("POST", "/v1/jobs", smallest());
+    const auto refused = rig_.request("POST", "/v1/jobs", smallest_at_root());
     EXPECT_EQ(refused.status, 507) << refused.body;
     const auto said = refused.body["error"].get<std::string>();
     // Which of the two is met first depends on how much of the disk the log has taken already.
@@ -132,7 +129,7 @@ TEST(ErrorsSmallDisk, TakesNoJobs) {
   if (!disk.is_there()) GTEST_SKIP() << "may not mount a disk of our own";
   Rig rig({.state = disk.folder()});
   rig.start();
-  const auto refused = rig.request("POST", "/v1/jobs", smallest());
+  const auto refused = rig.request("POST", "/v1/jobs", smallest_at_root());
   EXPECT_EQ(refused.status, 507) << refused.body;
   EXPECT_EQ(refused.body["error"],
             "nothing was changed: " + rig.journal() +
@@ -185,7 +182,7 @@ TEST(ErrorsJournal, OneThatCannotBeWrittenAnyMoreIsNamedAndTriedAgain) {
   {
     const Sealed sealed(rig.journal() + "-wal");
     if (!sealed.works()) GTEST_SKIP() << "this file system seals nothing";
-    const auto refused = rig.request("POST", "/v1/jobs", smallest());
+    const auto refused = rig.request("POST", "/v1/jobs", smallest_at_root());
     EXPECT_EQ(refused.status, 507) << refused.body;
     EXPECT_EQ(refused.body["error"], "nothing was changed: " + rig.journal() + ": disk I/O error");
     rig.folder().write("go", "");
@@ -193,11 +190,6 @@ TEST(ErrorsJournal, OneThatCannotBeWrittenAnyMoreIsNamedAndTriedAgain) {
     EXPECT_EQ(rig.job(id)["state"], "running");
   }
   EXPECT_EQ(rig.wait_end(id)["exit_code"], 4);
-}
-
-std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 void overwrite(const std::string& path, const std::string& bytes) {

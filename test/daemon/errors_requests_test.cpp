@@ -16,16 +16,12 @@ namespace berth {
 namespace {
 
 using test::Json;
+using test::kFailed;
+using test::path;
 using test::Ran;
 using test::Rig;
 using test::Wish;
 using testing::HasSubstr;
-
-constexpr int kFailed = 125;
-
-std::string path(int id, const std::string& rest = "") {
-  return "/v1/jobs/" + std::to_string(id) + rest;
-}
 
 class ErrorsRequests : public testing::Test {
  protected:

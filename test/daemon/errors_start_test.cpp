@@ -12,13 +12,13 @@
 namespace berth {
 namespace {
 
+using test::kFailed;
 using test::Ran;
 using test::Rig;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr int kBadUsage = 2;
-constexpr int kFailed = 125;
 
 /// What berthd says to these flags, without its name.
 void expect_refused(const std::vector<std::string>& flags, int code, const std::string& message) {

@@ -18,21 +18,17 @@ namespace {
 
 using test::eventually;
 using test::Json;
+using test::kGiB;
+using test::load;
+using test::path;
 using test::Rig;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-
-std::string load(const std::string& arguments) {
-  return test::program("berth-load").string() + " " + arguments;
-}
-
 class Jobs : public testing::Test {
  protected:
   void SetUp() override { rig_.start(); }
-  std::string path(int id) const { return "/v1/jobs/" + std::to_string(id); }
   Rig rig_;
 };
 

@@ -18,7 +18,7 @@ Options read(const std::string& text) {
   return options;
 }
 
-std::string refusal(const std::string& text) {
+std::string config_refusal(const std::string& text) {
   Options options;
   const auto done = read_config(options, text, "berth.toml");
   return done ? "taken" : done.error().message;
@@ -85,9 +85,9 @@ lost = "90s"
 TEST(Options, WeightsAreOfUsersByNameOrNumber) {
   const auto weights = read("[weights]\nroot = 2\n4711 = 0.25\n").rules.weights;
   EXPECT_EQ(weights, (std::map<UserId, std::int64_t>{{UserId(0), 2000}, {UserId(4711), 250}}));
-  EXPECT_EQ(refusal("weights.root = 0"),
+  EXPECT_EQ(config_refusal("weights.root = 0"),
             "berth.toml:1:1: weights.root: must be a weight from 0.001 to 100000");
-  EXPECT_EQ(refusal("weights = 3"),
+  EXPECT_EQ(config_refusal("weights = 3"),
             "berth.toml:1:11: weights: must be a table of users and weights");
 }
 
@@ -115,16 +115,16 @@ TEST(Options, CoresAreAmounts) {
   EXPECT_EQ(read("default_cpus = 0.5").default_cpu, CpuMilli(500));
   EXPECT_EQ(read("default_cpus = 0").default_cpu, CpuMilli(0));
   EXPECT_EQ(read("").default_cpu, CpuMilli(1000));
-  EXPECT_EQ(refusal("cores = -1"),
+  EXPECT_EQ(config_refusal("cores = -1"),
             "berth.toml:1:9: cores: must be a number of cores from 0 to 1048576");
-  EXPECT_EQ(refusal("cores = \"2\""),
+  EXPECT_EQ(config_refusal("cores = \"2\""),
             "berth.toml:1:9: cores: must be a number of cores from 0 to 1048576");
 }
 
 TEST(Options, WhetherJobsRunAgainIsTrueOrFalse) {
   EXPECT_TRUE(read("").again_after_overrun);
   EXPECT_FALSE(read("again_after_overrun = false").again_after_overrun);
-  EXPECT_EQ(refusal("again_after_overrun = 1"),
+  EXPECT_EQ(config_refusal("again_after_overrun = 1"),
             "berth.toml:1:23: again_after_overrun: must be true or false");
 }
 
@@ -134,50 +134,56 @@ TEST(Options, AnEmptyFileChangesNothing) {
 }
 
 TEST(Options, AWrongValueIsFoundByLineAndColumn) {
-  EXPECT_EQ(refusal("\n\n  slots = 0\n"),
+  EXPECT_EQ(config_refusal("\n\n  slots = 0\n"),
             "berth.toml:3:11: slots: must be a number from 1 to 65535");
-  EXPECT_EQ(refusal("state = 5"), "berth.toml:1:9: state: must be a text");
-  EXPECT_EQ(refusal("user_gpus = -1"),
+  EXPECT_EQ(config_refusal("state = 5"), "berth.toml:1:9: state: must be a text");
+  EXPECT_EQ(config_refusal("user_gpus = -1"),
             "berth.toml:1:13: user_gpus: must be a number from 0 to 1048576");
-  EXPECT_EQ(refusal("user_jobs = 1.5"),
+  EXPECT_EQ(config_refusal("user_jobs = 1.5"),
             "berth.toml:1:13: user_jobs: must be a number from 0 to 1048576");
-  EXPECT_EQ(refusal("slots = \"4\""), "berth.toml:1:9: slots: must be a number from 1 to 65535");
+  EXPECT_EQ(config_refusal("slots = \"4\""),
+            "berth.toml:1:9: slots: must be a number from 1 to 65535");
 }
 
 TEST(Options, DurationsHaveAUnitAndAreSomething) {
   EXPECT_EQ(read("grace = \"2\"").grace, seconds(2));
   EXPECT_EQ(read("grace = \"1.5m\"").grace, seconds(90));
-  EXPECT_THAT(refusal("grace = 10"),
+  EXPECT_THAT(config_refusal("grace = 10"),
               StartsWith("berth.toml:1:9: grace: must be a duration such as"));
-  EXPECT_THAT(refusal("grace = \"soon\""), HasSubstr("grace: must be a duration such as \"10s\""));
-  EXPECT_THAT(refusal("grace = \"-1s\""), HasSubstr("grace: must be a duration"));
-  EXPECT_EQ(refusal("grace = \"0s\""), "berth.toml:1:9: grace: must be at least a microsecond");
-  EXPECT_EQ(refusal("grace = \"1ns\""), "berth.toml:1:9: grace: must be at least a microsecond");
+  EXPECT_THAT(config_refusal("grace = \"soon\""),
+              HasSubstr("grace: must be a duration such as \"10s\""));
+  EXPECT_THAT(config_refusal("grace = \"-1s\""), HasSubstr("grace: must be a duration"));
+  EXPECT_EQ(config_refusal("grace = \"0s\""),
+            "berth.toml:1:9: grace: must be at least a microsecond");
+  EXPECT_EQ(config_refusal("grace = \"1ns\""),
+            "berth.toml:1:9: grace: must be at least a microsecond");
 }
 
 TEST(Options, SizesHaveAUnit) {
   EXPECT_EQ(read("context = \"1k\"").context, Bytes(1024));
-  EXPECT_THAT(refusal("context = 512"),
+  EXPECT_THAT(config_refusal("context = 512"),
               StartsWith("berth.toml:1:11: context: must be a size such as \"512MiB\""));
-  EXPECT_THAT(refusal("guard = \"much\""), HasSubstr("guard: must be a size"));
-  EXPECT_THAT(refusal("log_cap = \"99999999999999999999G\""), HasSubstr("log_cap: must be a size"));
-  EXPECT_EQ(refusal("guard = \"1025TiB\""), "berth.toml:1:9: guard: must be at most 1048576 GiB");
-  EXPECT_EQ(refusal("log_cap = \"4194304TiB\""),
+  EXPECT_THAT(config_refusal("guard = \"much\""), HasSubstr("guard: must be a size"));
+  EXPECT_THAT(config_refusal("log_cap = \"99999999999999999999G\""),
+              HasSubstr("log_cap: must be a size"));
+  EXPECT_EQ(config_refusal("guard = \"1025TiB\""),
+            "berth.toml:1:9: guard: must be at most 1048576 GiB");
+  EXPECT_EQ(config_refusal("log_cap = \"4194304TiB\""),
             "berth.toml:1:11: log_cap: must be at most 1048576 GiB");
 }
 
 TEST(Options, UnknownKeysAreRefusedWithThoseThereAre) {
-  const std::string message = refusal("probe = \"1s\"\nprobes = \"1s\"");
+  const std::string message = config_refusal("probe = \"1s\"\nprobes = \"1s\"");
   EXPECT_THAT(message, HasSubstr("probes: unknown key; there is: state, socket, emulate,"));
   EXPECT_THAT(message, StartsWith("berth.toml:2:"));
-  EXPECT_THAT(refusal("[daemon]\nstate = \"/x\""), HasSubstr("daemon.state: unknown key"));
+  EXPECT_THAT(config_refusal("[daemon]\nstate = \"/x\""), HasSubstr("daemon.state: unknown key"));
 }
 
 TEST(Options, WhatIsNoTomlIsFoundByLineAndColumn) {
-  EXPECT_THAT(refusal("slots = 4\nprobe = \n"), StartsWith("berth.toml:2:"));
-  EXPECT_THAT(refusal("slots = 4\nslots = 5\n"), StartsWith("berth.toml:2:"));
-  EXPECT_THAT(refusal("a = \"\xff\""), StartsWith("berth.toml:1:"));
-  EXPECT_NE(refusal(std::string(10'000, '[')), "taken");
+  EXPECT_THAT(config_refusal("slots = 4\nprobe = \n"), StartsWith("berth.toml:2:"));
+  EXPECT_THAT(config_refusal("slots = 4\nslots = 5\n"), StartsWith("berth.toml:2:"));
+  EXPECT_THAT(config_refusal("a = \"\xff\""), StartsWith("berth.toml:1:"));
+  EXPECT_NE(config_refusal(std::string(10'000, '[')), "taken");
 }
 
 TEST(Options, AdmissionModesAreKnownByTheirWords) {
@@ -186,7 +192,7 @@ TEST(Options, AdmissionModesAreKnownByTheirWords) {
   }
   EXPECT_EQ(parse_admission("hope").error().message,
             "admission 'hope' is unknown; there is: guarantee, declared, free-memory, none");
-  EXPECT_THAT(refusal("admission = \"hope\""),
+  EXPECT_THAT(config_refusal("admission = \"hope\""),
               StartsWith("berth.toml:1:13: admission: admission 'hope' is unknown"));
 }
 

@@ -15,16 +15,12 @@ namespace {
 
 using test::eventually;
 using test::Json;
+using test::kGiB;
+using test::load;
 using test::Rig;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-
-std::string load(const std::string& arguments) {
-  return test::program("berth-load").string() + " " + arguments;
-}
 
 Json vram(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}}; }
 

@@ -29,7 +29,7 @@ std::string said(const Rig& rig) {
   return text;
 }
 
-constexpr const char* kUntilGo = "until [ -e $0 ]; do sleep 0.05; done";
+constexpr const char* kUntilThere = "until [ -e $0 ]; do sleep 0.05; done";
 
 TEST(LivePreemption, IsBoundedAndItsCostIsSaid) {
   Rig rig({.gpus = "1x24GiB",
@@ -44,7 +44,7 @@ TEST(LivePreemption, IsBoundedAndItsCostIsSaid) {
   const auto submit = [&](const std::string& go, double limit) {
     Json more = whole;
     more["time_limit_seconds"] = limit;
-    return rig.submit({{"sh", "-c", kUntilGo, rig.folder() / go}, more});
+    return rig.submit({{"sh", "-c", kUntilThere, rig.folder() / go}, more});
   };
   const int slow = submit("slow", 3600);
   rig.wait_for(slow, "running");

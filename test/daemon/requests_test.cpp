@@ -120,7 +120,7 @@ TEST(Requests, EveryClassAndKindIsKnownByItsWord) {
 TEST(Requests, WhoItIsComesFromThePeerOnly) {
   const Submission job = taken(smallest());
   EXPECT_EQ(job.spec.user, UserId(1000));
-  EXPECT_EQ(job.command.owner, (Owner{1000, 100, {100, 27}}));
+  EXPECT_EQ(job.command.owner, (Credentials{1000, 100, {100, 27}}));
   for (const char* key : {"user", "uid", "group", "owner"}) {
     EXPECT_THAT(refusal(with(key, 0)), HasSubstr(std::string(key) + ": unknown key"));
   }

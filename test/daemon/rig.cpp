@@ -42,13 +42,6 @@ pid_t spawn(const std::vector<std::string>& words, const std::string& log) {
   return failed == 0 ? pid : -1;
 }
 
-std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 bool has_ended(const std::string& state) {
   for (const char* word : {"done", "failed", "oom", "cancelled", "timeout", "lost"}) {
     if (state == word) return true;
@@ -110,6 +103,23 @@ Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,
   const std::string rest = text.substr(space + 1);
   Json parsed = Json::parse(rest, nullptr, false);
   return {std::stoi(text), parsed.is_discarded() ? Json(rest) : parsed};
+}
+
+std::string path(int id, const std::string& rest) {
+  return "/v1/jobs/" + std::to_string(id) + rest;
+}
+
+pid_t pid_of(Rig& rig) { return rig.request("GET", "/v1/version").body["pid"]; }
+
+std::string load(const std::string& arguments) {
+  return program("berth-load").string() + " " + arguments;
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 void downgrade_journal(const std::string& path) {

@@ -16,6 +16,13 @@ namespace berth::test {
 
 using Json = nlohmann::json;
 
+inline constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+inline constexpr uid_t kNobody = 65534;
+inline const Json kNoGpus = {{"gpus", 0}, {"vram_bytes", nullptr}};
+/// Ends with 3 once there is a file `go` in its directory.
+inline constexpr const char* kUntilGo = "while [ ! -e go ]; do sleep 0.01; done; exit 3";
+inline constexpr int kFailed = 125;  ///< Of `berth` and `berthd`.
+
 struct RigOptions {
   std::string gpus = "2x24GiB";
   std::string config = "probe = \"100ms\"\ngrace = \"500ms\"\n";  ///< TOML.
@@ -87,6 +94,15 @@ int as_user(uid_t user, const std::function<int()>& work);
 /// One request by a process of another user. The body of an answer that is no JSON is its text.
 Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,
                        const std::string& target, const Json& body = {});
+
+/// Where a job is on the socket.
+std::string path(int id, const std::string& rest = "");
+/// The daemon's process, as it says.
+pid_t pid_of(Rig& rig);
+/// A command that takes memory of a GPU: berth-load.
+std::string load(const std::string& arguments);
+/// A file's bytes; "" if there is none.
+std::string slurp(const std::string& path);
 
 /// Makes the journal one of schema 1, as a berthd before reports wrote it.
 void downgrade_journal(const std::string& path);

@@ -20,19 +20,14 @@ namespace {
 
 using test::eventually;
 using test::Json;
+using test::kNobody;
+using test::path;
+using test::pid_of;
 using test::Rig;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr uid_t kNobody = 65534;
-
-std::string path(int id, const std::string& rest = "") {
-  return "/v1/jobs/" + std::to_string(id) + rest;
-}
-
-pid_t pid_of(Rig& rig) { return rig.request("GET", "/v1/version").body["pid"]; }
-
-std::vector<pid_t> children_of(pid_t parent) {
+std::vector<pid_t> living_children_of(pid_t parent) {
   std::vector<pid_t> children;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const auto stat = shim::stat_of(std::atoi(entry.path().filename().c_str()));
@@ -50,7 +45,7 @@ std::string command_of(pid_t pid) {
 pid_t stop_spare(Rig& rig) {
   std::vector<pid_t> children;
   eventually("a spare waits", [&] {
-    children = children_of(pid_of(rig));
+    children = living_children_of(pid_of(rig));
     return children.size() == 1 && command_of(children[0]).starts_with("berth-shim");
   });
   kill(children.at(0), SIGSTOP);
@@ -59,13 +54,13 @@ pid_t stop_spare(Rig& rig) {
 }
 
 /// No file of that process grows while it lives.
-class FullDisk {
+class FullDiskOf {
  public:
-  explicit FullDisk(pid_t pid) : pid_(pid) {
+  explicit FullDiskOf(pid_t pid) : pid_(pid) {
     const rlimit small{.rlim_cur = 1, .rlim_max = RLIM_INFINITY};
     EXPECT_EQ(::prlimit(pid_, RLIMIT_FSIZE, &small, &before_), 0);
   }
-  ~FullDisk() { ::prlimit(pid_, RLIMIT_FSIZE, &before_, nullptr); }
+  ~FullDiskOf() { ::prlimit(pid_, RLIMIT_FSIZE, &before_, nullptr); }
 
  private:
   pid_t pid_;
@@ -74,7 +69,7 @@ class FullDisk {
 
 /// Until nothing more follows from a job's start: the next shim waits, two looks told nothing new.
 void wait_for_quiet(Rig& rig, pid_t daemon) {
-  eventually("the next shim waits", [&] { return children_of(daemon).size() == 2; });
+  eventually("the next shim waits", [&] { return living_children_of(daemon).size() == 2; });
   const auto sampled = [&] { return rig.request("GET", "/v1/gpus").body["gpus"][1]["sampled_at"]; };
   for (int looks = 0; looks < 2; ++looks) {
     const Json before = sampled();
@@ -90,7 +85,7 @@ TEST(Trouble, AFullDiskRefusesAndForgetsNothing) {
   rig.wait_for(id, "running");
   wait_for_quiet(rig, daemon);
   {
-    const FullDisk full(daemon);
+    const FullDiskOf full(daemon);
     Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
     const auto refused = rig.request("POST", "/v1/jobs", body);
     EXPECT_EQ(refused.status, 507) << refused.body;

@@ -21,7 +21,7 @@ constexpr Duration kLongest = seconds(2);
 constexpr GpuId kFirst{0};
 constexpr GpuId kSecond{1};
 
-Instant at(int second) { return kStart + seconds(second); }
+Instant at(std::int64_t second) { return kStart + seconds(second); }
 
 Cluster two_gpus() {
   Cluster cluster;

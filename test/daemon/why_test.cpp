@@ -17,8 +17,6 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-
 class Why : public testing::Test {
  protected:
   Why() { rig_.start(); }

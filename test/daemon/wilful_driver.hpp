@@ -12,13 +12,6 @@
 
 namespace berth::test {
 
-inline const Json kNoGpus = {{"gpus", 0}, {"vram_bytes", nullptr}};
-inline constexpr const char* kUntilGo = "while [ ! -e go ]; do sleep 0.01; done; exit 3";
-
-inline std::string path(int id, const std::string& rest = "") {
-  return "/v1/jobs/" + std::to_string(id) + rest;
-}
-
 /// `warn: ...`, as the doctor has it.
 inline std::string check_of(Rig& rig, const std::string& name) {
   const Json doctor = rig.request("GET", "/v1/doctor").body;

@@ -20,7 +20,7 @@ namespace {
 constexpr UserId kFirst(1);
 constexpr UserId kSecond(2);
 
-trace::TraceJob job_of(UserId user, std::int64_t gpus, Instant submit, Duration run) {
+trace::TraceJob capacity_job(UserId user, std::int64_t gpus, Instant submit, Duration run) {
   JobSpec spec{.user = user};
   spec.request.gpu = {.count = GpuCount(gpus), .sharing = Sharing::Alone};
   return {.name = "j", .submit = submit, .duration = run, .spec = spec};
@@ -46,10 +46,10 @@ std::int64_t held(const trace::Trace& trace, const std::vector<sim::JobResult>& 
 TEST(Capacity, GivesWhatIsFreedToWhoeverIsBelowItsGuarantee) {
   trace::Trace trace;
   for (int i = 0; i < 200; ++i) {  // one after another, so that something ends all the time
-    trace.jobs.push_back(job_of(kFirst, 1, kStart + seconds(i < 16 ? i : 16), seconds(160)));
+    trace.jobs.push_back(capacity_job(kFirst, 1, kStart + seconds(i < 16 ? i : 16), seconds(160)));
   }
   for (int i = 0; i < 100; ++i) {
-    trace.jobs.push_back(job_of(kSecond, 1, kStart + seconds(100), seconds(160)));
+    trace.jobs.push_back(capacity_job(kSecond, 1, kStart + seconds(100), seconds(160)));
   }
   const auto jobs = replay(trace, "2x8");
   EXPECT_EQ(held(trace, jobs, kFirst, kStart + seconds(100)), 16) << "what others leave idle";
@@ -67,7 +67,7 @@ TEST(Capacity, StartsTheJobsOfAQueueInOrder) {
   trace::Trace trace;
   for (int i = 0; i < 40; ++i) {
     const UserId user = i % 3 == 0 ? kFirst : kSecond;
-    trace.jobs.push_back(job_of(user, 1, kStart + seconds(i), seconds(100 + i * 37 % 50)));
+    trace.jobs.push_back(capacity_job(user, 1, kStart + seconds(i), seconds(100 + i * 37 % 50)));
   }
   const auto jobs = replay(trace, "1x4");
   for (const UserId user : {kFirst, kSecond}) {
@@ -93,7 +93,8 @@ class PhillyQuotas : public testing::TestWithParam<const char*> {
   /// Each queue has jobs of a GPU and some minutes waiting for hours, from its hour on.
   void submit(UserId queue, std::int64_t from) {
     for (int i = 0; i < 2000; ++i) {
-      trace_.jobs.push_back(job_of(queue, 1, kStart + hours(from), seconds(300 + i * 37 % 240)));
+      trace_.jobs.push_back(
+          capacity_job(queue, 1, kStart + hours(from), seconds(300 + i * 37 % 240)));
     }
   }
   void run() {
@@ -150,10 +151,10 @@ class CapacityLocality : public testing::Test {
     trace::Trace trace;
     for (int node = 0; node < 4; ++node) {
       const bool keeps_one = std::ranges::find(free_on_nodes, node) != free_on_nodes.end();
-      trace.jobs.push_back(job_of(kFirst, 1, kStart, hours(1)));
-      trace.jobs.push_back(job_of(kFirst, 1, kStart, keeps_one ? seconds(10) : hours(1)));
+      trace.jobs.push_back(capacity_job(kFirst, 1, kStart, hours(1)));
+      trace.jobs.push_back(capacity_job(kFirst, 1, kStart, keeps_one ? seconds(10) : hours(1)));
     }
-    trace.jobs.push_back(job_of(kSecond, 2, kStart + seconds(20), seconds(10)));
+    trace.jobs.push_back(capacity_job(kSecond, 2, kStart + seconds(20), seconds(10)));
     return replay(trace, "2x2x2").back().start - (kStart + seconds(20));
   }
 };

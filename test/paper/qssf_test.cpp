@@ -27,7 +27,7 @@ constexpr UserId kAda(1);
 constexpr UserId kBob(2);
 constexpr UserId kNew(3);
 
-JobSpec job_of(UserId user, std::int64_t gpus, Duration estimate = kForever) {
+JobSpec qssf_job(UserId user, std::int64_t gpus, Duration estimate = kForever) {
   JobSpec spec = whole(gpus, estimate);
   spec.user = user;
   return spec;
@@ -65,40 +65,40 @@ class History : public testing::Test {
 };
 
 TEST_F(History, TellsByProgramThenUserThenEverybody) {
-  ran(job_of(kAda, 1), seconds(100), 7);
-  ran(job_of(kAda, 1), seconds(300), 8);
-  ran(job_of(kBob, 2), seconds(800), 9);
-  EXPECT_EQ(service(job_of(kAda, 1), 7), 100);
-  EXPECT_EQ(service(job_of(kAda, 2), 7), 2 * 100) << "the program counts more than the size";
-  EXPECT_EQ(service(job_of(kAda, 1), 6), 200) << "a program of hers that never ran";
-  EXPECT_EQ(service(job_of(kNew, 2)), 2 * 800) << "others with as many GPUs";
-  EXPECT_EQ(service(job_of(kNew, 3)), 3 * 400) << "all that ran";
+  ran(qssf_job(kAda, 1), seconds(100), 7);
+  ran(qssf_job(kAda, 1), seconds(300), 8);
+  ran(qssf_job(kBob, 2), seconds(800), 9);
+  EXPECT_EQ(service(qssf_job(kAda, 1), 7), 100);
+  EXPECT_EQ(service(qssf_job(kAda, 2), 7), 2 * 100) << "the program counts more than the size";
+  EXPECT_EQ(service(qssf_job(kAda, 1), 6), 200) << "a program of hers that never ran";
+  EXPECT_EQ(service(qssf_job(kNew, 2)), 2 * 800) << "others with as many GPUs";
+  EXPECT_EQ(service(qssf_job(kNew, 3)), 3 * 400) << "all that ran";
 }
 
 TEST_F(History, BlendsAnEstimateAsTheArtefactDoesAModel) {
-  ran(job_of(kAda, 1), seconds(100));
-  EXPECT_EQ(service(job_of(kAda, 1, seconds(1000))), 910);
-  EXPECT_EQ(service(job_of(kAda, 1)), 100);
+  ran(qssf_job(kAda, 1), seconds(100));
+  EXPECT_EQ(service(qssf_job(kAda, 1, seconds(1000))), 910);
+  EXPECT_EQ(service(qssf_job(kAda, 1)), 100);
 }
 
 TEST_F(History, PutsTheUnknownFirst) {
-  EXPECT_EQ(service(job_of(kAda, 1)), 0);
-  EXPECT_GT(service(job_of(kAda, 1, seconds(1))), 0);
+  EXPECT_EQ(service(qssf_job(kAda, 1)), 0);
+  EXPECT_GT(service(qssf_job(kAda, 1, seconds(1))), 0);
 }
 
 TEST_F(History, ExpectsWhatWasKnownAtTheSubmission) {
-  ran(job_of(kAda, 1), seconds(100));
-  const JobId early = scene_.wait(job_of(kAda, 1));
+  ran(qssf_job(kAda, 1), seconds(100));
+  const JobId early = scene_.wait(qssf_job(kAda, 1));
   const std::array submitted = {Event{EventKind::Submitted, early}};
   order_->prepare(scene_.view(), submitted);
-  ran(job_of(kAda, 1), seconds(300));
+  ran(qssf_job(kAda, 1), seconds(300));
   EXPECT_EQ(order_->rank(scene_.look(early), scene_.view()).rank.major, 100'000'000);
-  EXPECT_EQ(service(job_of(kAda, 1)), 200);
+  EXPECT_EQ(service(qssf_job(kAda, 1)), 200);
 }
 
 TEST_F(History, SurvivesASaveInTheMiddleOfARun) {
-  ran(job_of(kAda, 1), seconds(100));
-  const JobId running = scene_.run(job_of(kAda, 1), {0});
+  ran(qssf_job(kAda, 1), seconds(100));
+  const JobId running = scene_.run(qssf_job(kAda, 1), {0});
   order_->prepare(scene_.view(), {});
   auto restored = qssf({});
   ASSERT_TRUE(restored->restore(order_->save()));
@@ -107,7 +107,7 @@ TEST_F(History, SurvivesASaveInTheMiddleOfARun) {
   scene_.state().running.clear();
   scene_.state().jobs.erase(running);
   order_->prepare(scene_.view(), {});
-  EXPECT_EQ(service(job_of(kAda, 1)), 200);
+  EXPECT_EQ(service(qssf_job(kAda, 1)), 200);
 }
 
 TEST_F(History, RefusesWhatIsNoSnapshot) { EXPECT_FALSE(order_->restore("not a state")); }

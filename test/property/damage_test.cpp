@@ -14,6 +14,7 @@
 #include "engine/history.hpp"
 #include "engine/restored.hpp"
 #include "fuzz/snapshot_seed.hpp"
+#include "property/registered.hpp"
 #include "support/paths.hpp"
 
 namespace berth::test {
@@ -139,19 +140,8 @@ TEST_P(DamagedSnapshots, WithTheMemoryOfAnotherPolicyAreRefusedOrSound) {
   }
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> all;
-  for (const PolicyEntry& entry : policies()) all.emplace_back(entry.name);
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, DamagedSnapshots, testing::ValuesIn(names()),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::ranges::replace_if(
-                               name, [](char c) { return c == '-' || c == '/' || c == '+'; }, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, DamagedSnapshots, testing::ValuesIn(registered_policies()),
+                         policy_test_name);
 
 /// What is kept by number takes memory up to the largest.
 TEST(DamagedMemory, WithANumberThatNoJobHasIsRefused) {

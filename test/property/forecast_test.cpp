@@ -17,14 +17,14 @@ namespace berth::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kWorlds = 10;
+constexpr std::uint64_t kForeseenWorlds = 10;
 #elif defined(NDEBUG)
-constexpr std::uint64_t kWorlds = 150;
+constexpr std::uint64_t kForeseenWorlds = 150;
 #else
-constexpr std::uint64_t kWorlds = 20;
+constexpr std::uint64_t kForeseenWorlds = 20;
 #endif
 
-std::unique_ptr<Policy> policy_for(std::string_view name, std::uint64_t seed) {
+std::unique_ptr<Policy> placed_policy(std::string_view name, std::uint64_t seed) {
   const auto all = placers();
   return *make_policy(name, all[seed % all.size()].name);
 }
@@ -48,9 +48,9 @@ class Forecasts : public testing::TestWithParam<const char*> {};
 
 TEST_P(Forecasts, ComeTrueWhereNothingElseArrives) {
   std::size_t predicted = 0;
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kForeseenWorlds; ++seed) {
     World world({.seed = seed, .jobs = 20, .whole_gpus = seed % 5 == 0, .honest = true});
-    Seen seen{Engine(world.cluster(), world.engine_options(), policy_for(GetParam(), seed)), {}};
+    Seen seen{Engine(world.cluster(), world.engine_options(), placed_policy(GetParam(), seed)), {}};
     std::map<JobId, Instant> expected;
     const Instant last = world.jobs().back().submit;
     while (world.next()) {
@@ -58,7 +58,7 @@ TEST_P(Forecasts, ComeTrueWhereNothingElseArrives) {
       if (world.now() < last || !expected.empty() || world.more_now()) continue;
       const std::string state = seen.engine.save();
       seen.engine.view().for_each_pending([&](const JobView& job) {
-        auto copy = Engine::restore(state, policy_for(GetParam(), seed));
+        auto copy = Engine::restore(state, placed_policy(GetParam(), seed));
         ASSERT_TRUE(copy);
         const Forecast found = forecast(std::move(*copy), job.id(), {.now = world.now()});
         ASSERT_TRUE(found.start) << found.text;
@@ -73,10 +73,10 @@ TEST_P(Forecasts, ComeTrueWhereNothingElseArrives) {
     }
     predicted += expected.size();
   }
-  EXPECT_GT(predicted, kWorlds);  // worlds in which nobody waits prove nothing
+  EXPECT_GT(predicted, kForeseenWorlds);  // worlds in which nobody waits prove nothing
 }
 
-std::string test_name(const testing::TestParamInfo<const char*>& policy) {
+std::string forecast_test_name(const testing::TestParamInfo<const char*>& policy) {
   std::string name = policy.param;
   std::ranges::replace(name, '-', '_');
   return name;
@@ -85,7 +85,7 @@ std::string test_name(const testing::TestParamInfo<const char*>& policy) {
 INSTANTIATE_TEST_SUITE_P(Property, Forecasts,
                          testing::Values("headroom", "fifo", "fifo-skip", "fifo-reserve",
                                          "exclusive", "sjf", "smallest-first", "fair-share"),
-                         test_name);
+                         forecast_test_name);
 
 }  // namespace
 }  // namespace berth::test

@@ -13,6 +13,7 @@
 #include "engine/engine.hpp"
 #include "engine/journal.hpp"
 #include "policy/registry.hpp"
+#include "property/registered.hpp"
 #include "property/world.hpp"
 #include "support/choice.hpp"
 
@@ -218,20 +219,8 @@ TEST_P(EveryPolicy, DoesNotCareForLabels) {
   }
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> all;
-  for (const PolicyEntry& entry : policies()) all.emplace_back(entry.name);
-  return all;
-}
-
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicy, testing::ValuesIn(names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicy, testing::ValuesIn(registered_policies()),
+                         policy_test_name);
 
 }  // namespace
 }  // namespace berth::test

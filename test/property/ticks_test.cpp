@@ -11,6 +11,7 @@
 
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"
+#include "property/registered.hpp"
 #include "property/world.hpp"
 #include "support/choice.hpp"
 
@@ -18,9 +19,9 @@ namespace berth::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
-constexpr std::uint64_t kWorlds = 8;
+constexpr std::uint64_t kTickedWorlds = 8;
 #else
-constexpr std::uint64_t kWorlds = 60;
+constexpr std::uint64_t kTickedWorlds = 60;
 #endif
 
 class EveryPolicyOnTicks : public testing::TestWithParam<std::string> {
@@ -63,7 +64,7 @@ std::string why_late(const std::string& policy) {
 
 TEST_P(EveryPolicyOnTicks, DoesNothingEarlier) {
   if (const std::string why = why_late(GetParam()); !why.empty()) GTEST_SKIP() << why;
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kTickedWorlds; ++seed) {
     SCOPED_TRACE(GetParam() + " with " + std::string(place(seed)) + ", seed " +
                  std::to_string(seed));
     World world({.seed = seed,
@@ -79,20 +80,8 @@ TEST_P(EveryPolicyOnTicks, DoesNothingEarlier) {
   }
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> all;
-  for (const PolicyEntry& entry : policies()) all.emplace_back(entry.name);
-  return all;
-}
-
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicyOnTicks, testing::ValuesIn(names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPolicyOnTicks, testing::ValuesIn(registered_policies()),
+                         policy_test_name);
 
 }  // namespace
 }  // namespace berth::test

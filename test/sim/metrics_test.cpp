@@ -13,7 +13,7 @@
 namespace berth::sim {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+using namespace literals;
 
 trace::TraceJob job(int submit, int run, int gpus, std::uint32_t user = 0) {
   trace::TraceJob job{.name = "j",
@@ -65,7 +65,7 @@ TEST(MetricsTest, TenantsOfOneGpuAreNotSeveralGpus) {
   for (int i = 0; i < 4; ++i) {
     trace.jobs.push_back(job(0, 100, 1));
     trace.jobs.back().spec.request.gpu.sharing = Sharing::Shared;
-    trace.jobs.back().spec.request.gpu.vram = Bytes(kGiB);
+    trace.jobs.back().spec.request.gpu.vram = 1_GiB;
   }
   const Metrics m = run(trace, "1x1").metrics;
   EXPECT_DOUBLE_EQ(m.makespan, 100);

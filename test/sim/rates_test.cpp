@@ -12,7 +12,7 @@
 namespace berth::sim {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+using namespace literals;
 
 trace::TraceJob job(const char* name, int submit, int run, int gpus, const char* model = "") {
   trace::TraceJob job{.name = name,
@@ -20,7 +20,7 @@ trace::TraceJob job(const char* name, int submit, int run, int gpus, const char*
                       .duration = seconds(run),
                       .spec = {.user = UserId(1)}};
   job.spec.request.gpu.count = GpuCount(gpus);
-  job.spec.request.gpu.vram = Bytes(kGiB);
+  job.spec.request.gpu.vram = 1_GiB;
   job.model = model;
   return job;
 }
@@ -29,8 +29,7 @@ Cluster cluster_of(int nodes, std::uint32_t gpus, const char* type = "v100") {
   Cluster cluster;
   cluster.add_switch();
   for (int i = 0; i < nodes; ++i) {
-    cluster.add_node(
-        {.name = "n" + std::to_string(i), .gpus = gpus, .vram = Bytes(16 * kGiB), .type = type});
+    cluster.add_node({.name = "n" + std::to_string(i), .gpus = gpus, .vram = 16_GiB, .type = type});
   }
   return cluster;
 }
@@ -105,7 +104,7 @@ TEST(Rates, SpreadAndTypeSlowTheWholeGang) {
   trace::Trace trace;
   trace.jobs = {job("a", 0, 10, 2, "vgg16"), job("b", 0, 10, 2, "other")};
   Cluster cluster = cluster_of(2, 2);
-  cluster.add_node({.name = "old", .gpus = 2, .vram = Bytes(16 * kGiB), .type = "k80"});
+  cluster.add_node({.name = "old", .gpus = 2, .vram = 16_GiB, .type = "k80"});
   RateModel model{.spread = Rate(700'000)};
   model.speeds.add_spread("vgg16", 2, 2, Rate(900'000));
   model.speeds.add_type("vgg16", 0, "k80", Rate(250'000));

@@ -11,7 +11,7 @@
 namespace berth::sim {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+using namespace literals;
 
 trace::TraceJob job(int submit, int run, const char* name, const char* model) {
   trace::TraceJob job{.name = name,
@@ -19,7 +19,7 @@ trace::TraceJob job(int submit, int run, const char* name, const char* model) {
                       .duration = seconds(run),
                       .spec = {.user = UserId(1)}};
   job.spec.request.gpu.count = GpuCount(1);
-  job.spec.request.gpu.vram = Bytes(kGiB);
+  job.spec.request.gpu.vram = 1_GiB;
   job.model = model;
   return job;
 }
@@ -27,7 +27,7 @@ trace::TraceJob job(int submit, int run, const char* name, const char* model) {
 Cluster one_gpu() {
   Cluster cluster;
   cluster.add_switch();
-  cluster.add_node({.name = "n", .gpus = 1, .vram = Bytes(16 * kGiB)});
+  cluster.add_node({.name = "n", .gpus = 1, .vram = 16_GiB});
   return cluster;
 }
 

@@ -13,7 +13,7 @@
 namespace berth::sim {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+using namespace literals;
 
 /// A job for whole GPUs.
 trace::TraceJob whole(int submit, int run, int gpus) {
@@ -30,7 +30,7 @@ trace::TraceJob whole(int submit, int run, int gpus) {
 trace::TraceJob part(int submit, int run, std::int64_t gib) {
   trace::TraceJob job = whole(submit, run, 1);
   job.spec.request.gpu.sharing = Sharing::Shared;
-  job.spec.request.gpu.vram = Bytes(gib * kGiB);
+  job.spec.request.gpu.vram = 1_GiB * gib;
   return job;
 }
 
@@ -43,7 +43,7 @@ class WaitsTest : public testing::Test {
     cluster_ = Cluster();
     cluster_.add_switch();
     for (int i = 0; i < nodes; ++i) {
-      cluster_.add_node({.name = "n" + std::to_string(i), .gpus = gpus, .vram = Bytes(16 * kGiB)});
+      cluster_.add_node({.name = "n" + std::to_string(i), .gpus = gpus, .vram = 16_GiB});
     }
   }
   void run(std::vector<trace::TraceJob> jobs, const char* policy = "fifo-skip",
@@ -153,7 +153,7 @@ TEST_F(WaitsTest, EveryPolicyOnAMixedLoad) {  // reasons add up to the waits, wh
 TEST_F(WaitsTest, CoresOfTheNode) {
   cluster_ = Cluster();
   cluster_.add_switch();
-  cluster_.add_node({.name = "n", .gpus = 2, .vram = Bytes(16 * kGiB), .cpu = CpuMilli(4000)});
+  cluster_.add_node({.name = "n", .gpus = 2, .vram = 16_GiB, .cpu = CpuMilli(4000)});
   std::vector<trace::TraceJob> jobs = {whole(0, 40, 1), whole(0, 10, 1)};
   for (trace::TraceJob& job : jobs) job.spec.request.cpu = CpuMilli(3000);
   run(jobs);

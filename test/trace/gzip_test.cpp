@@ -30,7 +30,7 @@ std::string long_text() {
   return text;
 }
 
-std::string error_of(std::string bytes, const std::string& file = "t.csv.gz") {
+std::string gzip_error(std::string bytes, const std::string& file = "t.csv.gz") {
   const auto text = unpacked(std::move(bytes), file);
   return text ? "none" : text.error().message;
 }
@@ -53,18 +53,18 @@ TEST(Gzip, ReadsEveryMember) {
 
 TEST(Gzip, NamesWhatIsWrong) {
   const std::string whole = packed(long_text());
-  EXPECT_EQ(error_of("job_id\n"), "t.csv.gz: is named .gz, but is no gzip data");
-  EXPECT_EQ(error_of(""), "t.csv.gz: is named .gz, but is no gzip data");
-  EXPECT_EQ(error_of(whole.substr(0, 2)), "t.csv.gz: the gzip data is cut short");
-  EXPECT_EQ(error_of(whole.substr(0, whole.size() / 2)), "t.csv.gz: the gzip data is cut short");
-  EXPECT_EQ(error_of(whole.substr(0, whole.size() - 1)), "t.csv.gz: the gzip data is cut short");
-  EXPECT_EQ(error_of(whole + "abc"), "t.csv.gz: 3 bytes after the end of the gzip data");
+  EXPECT_EQ(gzip_error("job_id\n"), "t.csv.gz: is named .gz, but is no gzip data");
+  EXPECT_EQ(gzip_error(""), "t.csv.gz: is named .gz, but is no gzip data");
+  EXPECT_EQ(gzip_error(whole.substr(0, 2)), "t.csv.gz: the gzip data is cut short");
+  EXPECT_EQ(gzip_error(whole.substr(0, whole.size() / 2)), "t.csv.gz: the gzip data is cut short");
+  EXPECT_EQ(gzip_error(whole.substr(0, whole.size() - 1)), "t.csv.gz: the gzip data is cut short");
+  EXPECT_EQ(gzip_error(whole + "abc"), "t.csv.gz: 3 bytes after the end of the gzip data");
 }
 
 TEST(Gzip, FindsABitThatFlipped) {
   std::string bent = packed(long_text());
   bent[bent.size() - 6] = static_cast<char>(bent[bent.size() - 6] ^ 1);  // in the checksum
-  EXPECT_EQ(error_of(bent), "t.csv.gz: the gzip data is damaged: incorrect data check");
+  EXPECT_EQ(gzip_error(bent), "t.csv.gz: the gzip data is damaged: incorrect data check");
 }
 
 TEST(Gzip, RefusesMoreTextThanTheMost) {

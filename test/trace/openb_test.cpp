@@ -14,20 +14,20 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::string_view kHeader =
+constexpr std::string_view kOpenbHeader =
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
     "deletion_time,scheduled_time\n";
 
-Expected<Trace> read_rows(const std::string& rows) {
-  return read_openb({.text = std::string(kHeader) + rows, .file = "pods.csv"});
+Expected<Trace> openb_rows(const std::string& rows) {
+  return read_openb({.text = std::string(kOpenbHeader) + rows, .file = "pods.csv"});
 }
-std::string error_of(const std::string& row) {
-  const auto trace = read_rows(row);
+std::string openb_error(const std::string& row) {
+  const auto trace = openb_rows(row);
   return trace ? "none" : trace.error().message;
 }
 
 TEST(Openb, AWholeGpuIsTakenAlone) {
-  const auto trace = read_rows("p,12000,2048,2,1000,,LS,Running,5,100,7\n");
+  const auto trace = openb_rows("p,12000,2048,2,1000,,LS,Running,5,100,7\n");
   ASSERT_TRUE(trace) << trace.error().message;
   const TraceJob& job = trace->jobs.at(0);
   EXPECT_EQ(job.name, "p");
@@ -41,7 +41,7 @@ TEST(Openb, AWholeGpuIsTakenAlone) {
 }
 
 TEST(Openb, APartOfAGpuIsShared) {
-  const auto trace = read_rows("p,6000,1024,1,460,T4|P100,BE,Pending,5,100,\n");
+  const auto trace = openb_rows("p,6000,1024,1,460,T4|P100,BE,Pending,5,100,\n");
   ASSERT_TRUE(trace) << trace.error().message;
   const TraceJob& job = trace->jobs.at(0);
   EXPECT_EQ(job.spec.request.gpu.sharing, Sharing::Shared);
@@ -52,7 +52,7 @@ TEST(Openb, APartOfAGpuIsShared) {
 }
 
 TEST(Openb, APodMayNeedNoGpu) {
-  const auto trace = read_rows("p,6000,1024,0,0,,BE,Running,5,100,5\n");
+  const auto trace = openb_rows("p,6000,1024,0,0,,BE,Running,5,100,5\n");
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(trace->jobs.at(0).spec.request.gpu.count, GpuCount(0));
 }
@@ -68,12 +68,12 @@ TEST(Openb, AListWithoutTimesArrivesInOrderAndStays) {
 }
 
 TEST(Openb, NamesWhatIsWrong) {
-  EXPECT_EQ(error_of("p,1,1,2,500,,LS,Running,0,1,0\n"),
+  EXPECT_EQ(openb_error("p,1,1,2,500,,LS,Running,0,1,0\n"),
             "pods.csv:2: column 'gpu_milli': '500', expected 1000, since it asks for several GPUs");
-  EXPECT_THAT(error_of("p,1,1,1,0,,LS,Running,0,1,0\n"), HasSubstr("column 'gpu_milli': '0'"));
-  EXPECT_THAT(error_of("p,1,1,1,1001,,LS,Running,0,1,0\n"), HasSubstr("from 0 to 1000"));
-  EXPECT_THAT(error_of("p,x,1,1,500,,LS,Running,0,1,0\n"), HasSubstr("column 'cpu_milli': 'x'"));
-  EXPECT_EQ(error_of("p,1,1,1,500,,LS,Running,9,4,\n"),
+  EXPECT_THAT(openb_error("p,1,1,1,0,,LS,Running,0,1,0\n"), HasSubstr("column 'gpu_milli': '0'"));
+  EXPECT_THAT(openb_error("p,1,1,1,1001,,LS,Running,0,1,0\n"), HasSubstr("from 0 to 1000"));
+  EXPECT_THAT(openb_error("p,x,1,1,500,,LS,Running,0,1,0\n"), HasSubstr("column 'cpu_milli': 'x'"));
+  EXPECT_EQ(openb_error("p,1,1,1,500,,LS,Running,9,4,\n"),
             "pods.csv:2: column 'deletion_time': '4', expected a time not before the pod's start");
 }
 
@@ -93,7 +93,7 @@ TEST(Openb, NodesHaveCardsCoresAndMemory) {
 }
 
 TEST(AcceptTypes, KeepsWhatTheClusterHas) {
-  auto trace = read_rows(
+  auto trace = openb_rows(
       "a,1,1,1,1000,T4,LS,Running,0,1,0\n"
       "b,1,1,1,1000,H100|G2,LS,Running,1,2,1\n"
       "c,1,1,1,1000,,LS,Running,2,3,2\n"

@@ -3,16 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/error.hpp"
 #include "trace/published.hpp"
 
 namespace berth::trace {
 namespace {
 
 using testing::HasSubstr;
-
-std::string error_of(const Expected<Trace>& trace) {
-  return trace ? "none" : trace.error().message;
-}
 
 // ---- Muri ----
 

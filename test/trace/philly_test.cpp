@@ -12,18 +12,19 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kHeader = "timestamp,duration,num_gpus,gpu_time,cluster\n";
+constexpr std::string_view kPhillyHeader = "timestamp,duration,num_gpus,gpu_time,cluster\n";
 
-Expected<Trace> read_rows(const std::string& rows, BadRows bad_rows = BadRows::Refuse) {
-  return read_philly({.text = std::string(kHeader) + rows, .file = "p.csv", .bad_rows = bad_rows});
+Expected<Trace> philly_rows(const std::string& rows, BadRows bad_rows = BadRows::Refuse) {
+  return read_philly(
+      {.text = std::string(kPhillyHeader) + rows, .file = "p.csv", .bad_rows = bad_rows});
 }
-std::string error_of(const std::string& row) {
-  const auto trace = read_rows(row);
+std::string philly_error(const std::string& row) {
+  const auto trace = philly_rows(row);
   return trace ? "none" : trace.error().message;
 }
 
 TEST(Philly, TheEarliestJobIsTheOrigin) {
-  const auto trace = read_rows(
+  const auto trace = philly_rows(
       "2020-03-01 00:00:10,20.0,2,40.0,beta\n"
       "2020-02-28 23:59:50,7.0,1,7.0,alpha\n"
       "2020-03-01 00:00:10,5.5,8,44.0,alpha\n");
@@ -38,7 +39,7 @@ TEST(Philly, TheEarliestJobIsTheOrigin) {
 }
 
 TEST(Philly, GroupsAreUsersNumberedByAppearance) {
-  const auto trace = read_rows(
+  const auto trace = philly_rows(
       "2020-01-02 00:00:00,1,1,1,beta\n"
       "2020-01-01 00:00:00,1,1,1,alpha\n"
       "2020-01-03 00:00:00,1,1,1,beta\n");
@@ -50,21 +51,22 @@ TEST(Philly, GroupsAreUsersNumberedByAppearance) {
 }
 
 TEST(Philly, NamesLineColumnValueAndExpectation) {
-  EXPECT_EQ(error_of("2020-02-30 00:00:00,1,1,1,a\n"),
+  EXPECT_EQ(philly_error("2020-02-30 00:00:00,1,1,1,a\n"),
             "p.csv:2: column 'timestamp': '2020-02-30 00:00:00', expected a time such as "
             "2017-10-09 07:01:55");
   for (const char* time : {"", "2020-01-01", "2020-01-01 24:00:00", "2020-13-01 00:00:00",
                            "2020/01/01 00:00:00", "20x0-01-01 00:00:00", "2020-01-01 00:00:0x"}) {
-    EXPECT_THAT(error_of(std::string(time) + ",1,1,1,a\n"), HasSubstr("column 'timestamp'"))
+    EXPECT_THAT(philly_error(std::string(time) + ",1,1,1,a\n"), HasSubstr("column 'timestamp'"))
         << time;
   }
-  EXPECT_THAT(error_of("2020-01-01 00:00:00,1,0,1,a\n"), HasSubstr("p.csv:2: column 'num_gpus'"));
-  EXPECT_THAT(error_of("2020-01-01 00:00:00,-1,1,1,a\n"), HasSubstr("column 'duration': '-1'"));
-  EXPECT_EQ(error_of("2020-01-01 00:00:00,1,1\n"), "p.csv:2: 3 fields, expected 5");
+  EXPECT_THAT(philly_error("2020-01-01 00:00:00,1,0,1,a\n"),
+              HasSubstr("p.csv:2: column 'num_gpus'"));
+  EXPECT_THAT(philly_error("2020-01-01 00:00:00,-1,1,1,a\n"), HasSubstr("column 'duration': '-1'"));
+  EXPECT_EQ(philly_error("2020-01-01 00:00:00,1,1\n"), "p.csv:2: 3 fields, expected 5");
 }
 
 TEST(Philly, BadRowsAreCountedWhereTheyAreSkipped) {
-  const auto trace = read_rows(
+  const auto trace = philly_rows(
       "2020-01-01 00:00:00,1,none,1,a\n"
       "2020-01-01 00:00:01,1,1,1,a\n"
       "2020-01-01 00:00:02,1\n",

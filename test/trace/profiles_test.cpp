@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/error.hpp"
 #include "trace/published.hpp"
 
 namespace berth::trace {
@@ -11,10 +12,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-std::string error_of(const Expected<Trace>& trace) {
-  return trace ? "none" : trace.error().message;
-}
 
 // ---- Gavel ----
 

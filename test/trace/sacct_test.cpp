@@ -14,7 +14,7 @@ using testing::HasSubstr;
 Expected<Trace> sacct(const std::string& text) {
   return read_sacct({.text = text, .file = "acct"});
 }
-std::string error_of(const std::string& text) {
+std::string sacct_error(const std::string& text) {
   const auto trace = sacct(text);
   return trace ? "none" : trace.error().message;
 }
@@ -97,7 +97,7 @@ TEST(Sacct, JobsThatHaveNotEndedAreCounted) {
 TEST(Sacct, WhatIsNoListNoLimitAndNoStateIsRefused) {
   const std::string header = "JobID|Submit|ElapsedRaw|AllocTRES|Timelimit|State\n";
   const auto row = [&](const std::string& rest) {
-    return error_of(header + "1|2024-03-01T00:00:00|5|" + rest + "\n");
+    return sacct_error(header + "1|2024-03-01T00:00:00|5|" + rest + "\n");
   };
   EXPECT_EQ(row("abc|1:00|FAILED"),
             "acct:2: column 'AllocTRES': 'abc', expected a list such as cpu=8,gres/gpu=2,mem=64G");
@@ -115,18 +115,20 @@ TEST(Sacct, WhatIsNoListNoLimitAndNoStateIsRefused) {
 
 TEST(Sacct, NamesWhatIsWrong) {
   const std::string header = "JobID|Submit|ElapsedRaw|AllocTRES\n";
-  EXPECT_THAT(error_of(header + "1|yesterday|5|gres/gpu=1\n"),
+  EXPECT_THAT(sacct_error(header + "1|yesterday|5|gres/gpu=1\n"),
               HasSubstr("acct:2: column 'Submit': 'yesterday', expected a time such as"));
-  EXPECT_THAT(error_of(header + "1|2024-03-01T00:00:00|5|gres/gpu=x\n"),
+  EXPECT_THAT(sacct_error(header + "1|2024-03-01T00:00:00|5|gres/gpu=x\n"),
               HasSubstr("column 'AllocTRES': 'gres/gpu=x', expected gres/gpu=N"));
-  EXPECT_THAT(error_of(header + "1|2024-03-01T00:00:00|5|cpu=-1\n"), HasSubstr("expected cpu=N"));
-  EXPECT_THAT(error_of(header + "1|2024-03-01T00:00:00|5|mem=9\n"), HasSubstr("expected mem=SIZE"));
-  EXPECT_THAT(error_of(header + "1|2024-03-01T00:00:00|5|mem=2000T\n"), HasSubstr("mem=SIZE"));
-  EXPECT_THAT(error_of("JobID|Submit|Elapsed|AllocTRES\n1|2024-03-01T00:00:00|long|\n"),
+  EXPECT_THAT(sacct_error(header + "1|2024-03-01T00:00:00|5|cpu=-1\n"),
+              HasSubstr("expected cpu=N"));
+  EXPECT_THAT(sacct_error(header + "1|2024-03-01T00:00:00|5|mem=9\n"),
+              HasSubstr("expected mem=SIZE"));
+  EXPECT_THAT(sacct_error(header + "1|2024-03-01T00:00:00|5|mem=2000T\n"), HasSubstr("mem=SIZE"));
+  EXPECT_THAT(sacct_error("JobID|Submit|Elapsed|AllocTRES\n1|2024-03-01T00:00:00|long|\n"),
               HasSubstr("column 'Elapsed': 'long', expected a time such as 1-02:03:04"));
-  EXPECT_EQ(error_of("JobID|Submit|AllocTRES\n"), "acct:1: no column 'Elapsed' in the header");
-  EXPECT_EQ(error_of("JobID|Submit|Elapsed\n"), "acct:1: no column 'ReqTRES' in the header");
-  EXPECT_EQ(error_of("Submit|Elapsed|ReqTRES\n"), "acct:1: no column 'JobID' in the header");
+  EXPECT_EQ(sacct_error("JobID|Submit|AllocTRES\n"), "acct:1: no column 'Elapsed' in the header");
+  EXPECT_EQ(sacct_error("JobID|Submit|Elapsed\n"), "acct:1: no column 'ReqTRES' in the header");
+  EXPECT_EQ(sacct_error("Submit|Elapsed|ReqTRES\n"), "acct:1: no column 'JobID' in the header");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace berth::trace {
 namespace {
 
-Speeds read(std::string_view text) {
+Speeds speeds_of(std::string_view text) {
   Speeds speeds;
   const auto done = read_speeds(text, "f", "v100", speeds);
   EXPECT_TRUE(done.has_value()) << done.error().message;
@@ -24,7 +24,7 @@ std::string refusal(std::string_view text) {
 }
 
 TEST(Speeds, BerthsOwn) {
-  const Speeds speeds = read(
+  const Speeds speeds = speeds_of(
       "model,gpus,nodes,type,beside,speed,utilisation,start_seconds,restart_seconds\n"
       "bert,8,2,,,0.8,,,\n"
       "bert,8,4,,,0.5,,,\n"
@@ -51,9 +51,9 @@ TEST(Speeds, BerthsOwn) {
 }
 
 TEST(Speeds, ChronusAndGavel) {
-  const Speeds chronus = read(R"({"alexnet": {"2": {"1": 1.0, "2": 0.745}}, "b": {}})");
+  const Speeds chronus = speeds_of(R"({"alexnet": {"2": {"1": 1.0, "2": 0.745}}, "b": {}})");
   EXPECT_EQ(chronus.spread("alexnet", 2, 2), Rate(745'000));
-  const Speeds gavel = read(R"json({"v100": {"('A (batch size 4)', 2)": {"null": 10.0,
+  const Speeds gavel = speeds_of(R"json({"v100": {"('A (batch size 4)', 2)": {"null": 10.0,
       "('B', 2)": [4.0, 1.0], "('C', 2)": [0.0, 0.0], "('D', 2)": [10.5, 3]}},
     "v100_unconsolidated": {"('A (batch size 4)', 2)": {"null": 7.5}},
     "k80": {"('A (batch size 4)', 2)": {"null": 2.5}}})json");
@@ -66,7 +66,8 @@ TEST(Speeds, ChronusAndGavel) {
 }
 
 TEST(Speeds, AThroughputOfZeroIsNoSpeed) {
-  const Speeds gavel = read(R"json({"v100": {"('A', 2)": {"null": 10.0}, "('B', 1)": {"null": 0.0}},
+  const Speeds gavel =
+      speeds_of(R"json({"v100": {"('A', 2)": {"null": 10.0}, "('B', 1)": {"null": 0.0}},
     "k80": {"('A', 2)": {"null": 0.0}, "('B', 1)": {"null": 3.0}}})json");
   EXPECT_FALSE(gavel.runs_on("A", 2, "k80"));
   EXPECT_FALSE(gavel.on_type("A", 2, "k80").has_value());
@@ -77,13 +78,13 @@ TEST(Speeds, AThroughputOfZeroIsNoSpeed) {
 }
 
 TEST(Speeds, LucidsRowsOfOnePairAreAveraged) {
-  const Speeds speeds = read(
+  const Speeds speeds = speeds_of(
       ",model1,dataset1,speed1,model2,speed2\n"
       "0,M,X,0.9,R,1.034\n"
       "1,M,Y,0.7,R,0.6\n");
   EXPECT_EQ(speeds.beside("M", 1, "R"), Rate(800'000));
   EXPECT_EQ(speeds.beside("R", 1, "M"), Rate(800'000));  // of 1 and 0.6
-  const Speeds singles = read("model,gpu_util\nBERT,99.5\nBERT,90.5\n");
+  const Speeds singles = speeds_of("model,gpu_util\nBERT,99.5\nBERT,90.5\n");
   EXPECT_EQ(singles.facts("BERT").utilisation, Rate(950'000));
 }
 
@@ -109,19 +110,20 @@ TEST(Speeds, ThePublishedTablesAreRead) {
     const std::string path = (test::shared_dir() / "traces" / name).string();
     return trace::unpacked(test::read_file(path), path).value_or("");
   };
-  const Speeds gavel = read(file("gavel/simulation_throughputs.json.gz"));
+  const Speeds gavel = speeds_of(file("gavel/simulation_throughputs.json.gz"));
   // 2.5399 beside of 4.7953 alone on a K80 is another type; these are of V100s.
   EXPECT_TRUE(gavel.on_type("ResNet-18 (batch size 16)", 1, "k80").has_value());
   EXPECT_TRUE(gavel.has_pairs() && gavel.has_spreads());
-  const Speeds chronus = read(file("philly-2017/chronus/model_info.json"));
+  const Speeds chronus = speeds_of(file("philly-2017/chronus/model_info.json"));
   EXPECT_EQ(chronus.spread("alexnet", 2, 2), Rate(745'069));
   EXPECT_EQ(chronus.spread("inception_v3", 2, 2), kFullSpeed);
-  EXPECT_TRUE(read(file("lucid-venus/colocate_info.csv")).has_pairs());
-  EXPECT_TRUE(read(file("lucid-venus/single_data.csv")).facts("BERT").utilisation > Rate(900'000));
+  EXPECT_TRUE(speeds_of(file("lucid-venus/colocate_info.csv")).has_pairs());
+  EXPECT_TRUE(speeds_of(file("lucid-venus/single_data.csv")).facts("BERT").utilisation >
+              Rate(900'000));
 }
 
 TEST(Scaling, OnALineBetweenWhatWasMeasuredAndNothingBeyond) {
-  const Speeds speeds = read(
+  const Speeds speeds = speeds_of(
       "model,gpus,batch,throughput\n"
       "any,1,,10\nany,2,,18\nany,4,,26\n"
       "big,2,64,5\nbig,2,128,3\nbig,4,128,5\n");
@@ -174,7 +176,7 @@ TEST(Scaling, PublishedThroughputsAreReadAsTheyStand) {
 }
 
 TEST(Speeds, MisosStepsAreSpeedsOfMigInstances) {
-  const Speeds speeds = read(
+  const Speeds speeds = speeds_of(
       "model,batch_size,mig_profile,epochs,steps,mean_step_s\n"
       "bert,2,1g.5gb,1,9,0.4\nbert,2,7g.40gb,1,9,0.1\n"
       "bert,4,1g.5gb,1,9,0.4\nbert,4,7g.40gb,1,9,0.2\n");
@@ -185,7 +187,7 @@ TEST(Speeds, MisosStepsAreSpeedsOfMigInstances) {
     GTEST_SKIP() << *absent;
   }
   const auto path = test::shared_dir() / "traces/miso-mig/mig_step_time.csv";
-  const Speeds published = read(test::read_file(path));
+  const Speeds published = speeds_of(test::read_file(path));
   // Of resnet with 128 samples: 29.6 ms on the whole GPU, 64.8 on the smallest slice.
   EXPECT_NEAR(static_cast<double>(published.on_type("resnet_train128", 1, "1g.5gb")->ppm()),
               29.6 / 64.8 * 1e6, 2e3);

@@ -11,19 +11,19 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kHeader =
+constexpr std::string_view kTiresiasHeader =
     "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n";
 
-Expected<Trace> read_rows(const std::string& rows) {
-  return read("tiresias", std::string(kHeader) + rows, "t.csv");
+Expected<Trace> tiresias_rows(const std::string& rows) {
+  return read("tiresias", std::string(kTiresiasHeader) + rows, "t.csv");
 }
-std::string error_of(const std::string& rows) {
-  const auto trace = read_rows(rows);
+std::string tiresias_error(const std::string& rows) {
+  const auto trace = tiresias_rows(rows);
   return trace ? "none" : trace.error().message;
 }
 
 TEST(Tiresias, ReadsJobsInOrderOfSubmission) {
-  const auto trace = read_rows("b,2,30,9,vgg,100,0\na,1,5,9,vgg,10.9,0\nc,4,30,9,vgg,7,0\n");
+  const auto trace = tiresias_rows("b,2,30,9,vgg,100,0\na,1,5,9,vgg,10.9,0\nc,4,30,9,vgg,7,0\n");
   ASSERT_TRUE(trace) << trace.error().message;
   ASSERT_EQ(trace->jobs.size(), 3U);
   EXPECT_EQ(trace->jobs[0].name, "a");
@@ -44,24 +44,24 @@ TEST(Tiresias, FindsColumnsByName) {
 }
 
 TEST(Tiresias, AnEmptyTraceIsATrace) {
-  const auto trace = read_rows("");
+  const auto trace = tiresias_rows("");
   ASSERT_TRUE(trace);
   EXPECT_TRUE(trace->jobs.empty());
 }
 
 TEST(Tiresias, NamesLineColumnValueAndExpectation) {
-  EXPECT_EQ(error_of("a,0,0,1,m,1,0\n"),
+  EXPECT_EQ(tiresias_error("a,0,0,1,m,1,0\n"),
             "t.csv:2: column 'num_gpu': '0', expected an integer from 1 to 1000000");
-  EXPECT_EQ(error_of("a,1,0,1,m,1,0\nb,1,-1,1,m,1,0\n"),
+  EXPECT_EQ(tiresias_error("a,1,0,1,m,1,0\nb,1,-1,1,m,1,0\n"),
             "t.csv:3: column 'submit_time': '-1', expected seconds from 0 to 3162240000");
-  EXPECT_THAT(error_of("a,1,0,1,m,x,0\n"), HasSubstr("column 'duration': 'x'"));
-  EXPECT_EQ(error_of(",1,0,1,m,1,0\n"), "t.csv:2: column 'job_id': '', expected a name");
-  EXPECT_EQ(error_of("a,1,0,1,m,1\n"), "t.csv:2: 6 fields, expected 7");
+  EXPECT_THAT(tiresias_error("a,1,0,1,m,x,0\n"), HasSubstr("column 'duration': 'x'"));
+  EXPECT_EQ(tiresias_error(",1,0,1,m,1,0\n"), "t.csv:2: column 'job_id': '', expected a name");
+  EXPECT_EQ(tiresias_error("a,1,0,1,m,1\n"), "t.csv:2: 6 fields, expected 7");
 }
 
 TEST(Tiresias, NamesAMissingColumn) {
   for (const char* column : {"job_id", "num_gpu", "submit_time", "duration"}) {
-    std::string header(kHeader);
+    std::string header(kTiresiasHeader);
     header.replace(header.find(column), std::string(column).size(), "other");
     const auto trace = read("tiresias", header, "t.csv");
     ASSERT_FALSE(trace);

@@ -8,9 +8,8 @@
 namespace berth::trace {
 namespace {
 
+using namespace literals;
 using testing::HasSubstr;
-
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 TEST(TomlCluster, SaysEverythingOfANode) {
   const auto cluster = read_cluster(R"(
@@ -49,10 +48,10 @@ switch = "east"
   EXPECT_EQ(cluster->node(NodeId(2)).name, "late");
   EXPECT_EQ(cluster->node(NodeId(3)).name, "old");
   EXPECT_EQ(cluster->node(NodeId(1)).cpu, CpuMilli(128'000));
-  EXPECT_EQ(cluster->node(NodeId(1)).host, Bytes(1024 * kGiB));
+  EXPECT_EQ(cluster->node(NodeId(1)).host, 1024_GiB);
   const GpuSpec& gpu = cluster->gpu(GpuId(15));
-  EXPECT_EQ(gpu.capacity, Bytes(80 * kGiB));
-  EXPECT_EQ(gpu.context, Bytes(kGiB / 2));
+  EXPECT_EQ(gpu.capacity, 80_GiB);
+  EXPECT_EQ(gpu.context, 512_MiB);
   EXPECT_EQ(gpu.slots, 7);
   EXPECT_EQ(cluster->type_names()[gpu.type], "A100");
   EXPECT_EQ(cluster->gpu_count(), GpuCount(22));

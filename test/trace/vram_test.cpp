@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/error.hpp"
 #include "trace/formats.hpp"
 
 namespace berth::trace {
@@ -13,10 +14,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-
-std::string error_of(const Expected<VramModel>& model) {
-  return model ? "none" : model.error().message;
-}
 
 /// Many draws, ascending.
 std::vector<std::int64_t> draws(const VramModel& model) {

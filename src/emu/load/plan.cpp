@@ -5,7 +5,7 @@
 namespace berth::emu {
 namespace {
 
-constexpr double kSecond = 1e9;
+constexpr double kNanos = 1e9;
 
 std::uint64_t ramped(const LoadOptions& options, std::uint64_t elapsed) {
   if (elapsed >= options.ramp_nanoseconds) return options.vram_bytes;
@@ -17,7 +17,7 @@ std::uint64_t ramped(const LoadOptions& options, std::uint64_t elapsed) {
 
 std::uint64_t steady_bytes(const LoadOptions& options, std::uint64_t elapsed_nanoseconds) {
   const auto grown = static_cast<double>(options.grow_bytes_per_second) *
-                     (static_cast<double>(elapsed_nanoseconds) / kSecond);
+                     (static_cast<double>(elapsed_nanoseconds) / kNanos);
   return ramped(options, elapsed_nanoseconds) + static_cast<std::uint64_t>(grown);
 }
 

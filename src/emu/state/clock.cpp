@@ -12,9 +12,9 @@ namespace {
 
 // The published word: slot in the lowest 10 bits, which of its two records in the next, and a
 // number above that never repeats in practice.
-constexpr std::uint64_t kSlotMask = kSlots - 1;
+constexpr std::uint64_t kClockSlots = kSlots - 1;
 constexpr int kRecordShift = 10;
-constexpr int kNumberShift = 11;
+constexpr int kClockShift = 11;
 
 constexpr std::uint64_t kSecond = 1000000000;
 constexpr std::uint64_t kSampleGap = kSecond / 8;
@@ -23,7 +23,7 @@ constexpr std::uint64_t kSampleGap = kSecond / 8;
 constexpr std::uint64_t kLongestSleep = kSecond / 10;
 
 ClockRecord& record_of(GpuState& gpu, std::uint64_t word) {
-  return gpu.records[word & kSlotMask][(word >> kRecordShift) & 1];
+  return gpu.records[word & kClockSlots][(word >> kRecordShift) & 1];
 }
 
 /// Busy time at `moment` between two points: even in between.
@@ -135,10 +135,10 @@ GpuClock::Point GpuClock::published() const {
 
 bool GpuClock::publish(const Point& point, std::uint32_t slot) {
   auto current = point.word;
-  const bool ours = (current & kSlotMask) == slot;
+  const bool ours = (current & kClockSlots) == slot;
   const std::uint64_t other = ours ? ((current >> kRecordShift) & 1) ^ 1 : 0;
-  const auto number = (current >> kNumberShift) + 1;
-  const auto next = (number << kNumberShift) | (other << kRecordShift) | slot;
+  const auto number = (current >> kClockShift) + 1;
+  const auto next = (number << kClockShift) | (other << kRecordShift) | slot;
   auto& record = record_of(gpu_, next);
   record.virtual_nanoseconds.store(point.reading.virtual_nanoseconds);
   record.real_nanoseconds.store(point.reading.real_nanoseconds);

@@ -11,12 +11,12 @@ namespace {
 // An entry: number + 1 of the event (its low 32 bits) above, then 8 bits of GPU, 24 of Xid.
 constexpr std::uint64_t kXidMask = (1ULL << 24) - 1;
 constexpr int kGpuShift = 24;
-constexpr int kNumberShift = 32;
+constexpr int kEventShift = 32;
 
 std::uint64_t stamp(std::uint64_t number) { return (number + 1) & 0xffffffff; }
 
 std::uint64_t pack(std::uint64_t number, XidEvent event) {
-  return (stamp(number) << kNumberShift) | (std::uint64_t{event.gpu} << kGpuShift) |
+  return (stamp(number) << kEventShift) | (std::uint64_t{event.gpu} << kGpuShift) |
          (event.xid & kXidMask);
 }
 
@@ -37,7 +37,7 @@ std::optional<XidEvent> EventCursor::take() {
   if (next > kEventRing) position_ = std::max(position_, next - kEventRing);
   for (; position_ < next; ++position_) {
     const auto entry = log_.entries[position_ % kEventRing].load();
-    if (entry >> kNumberShift == stamp(position_)) {
+    if (entry >> kEventShift == stamp(position_)) {
       ++position_;
       return XidEvent{.gpu = static_cast<std::uint32_t>((entry >> kGpuShift) & 0xff) % kMaxGpus,
                       .xid = static_cast<std::uint32_t>(entry & kXidMask)};

@@ -21,7 +21,7 @@ bool make_pipe(Descriptor& reading, Descriptor& writing, const Descriptor& shims
   return fcntl(shims.number(), F_SETFL, O_NONBLOCK) == 0;
 }
 
-std::unexpected<Failure> failed(Step step) { return std::unexpected(Failure{step, errno}); }
+std::unexpected<Failure> stream_failed(Step step) { return std::unexpected(Failure{step, errno}); }
 
 /// A job opens its streams by name too (/dev/stderr, its terminal), so they must be its user's. The
 /// two ends of a pipe are one file, but nobody opens the shim's: that way is through a process of
@@ -36,7 +36,7 @@ Attempted<Streams> for_log_only(const Order& order) {
   job.input = Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const bool good = job.input.is_open() && make_pipe(shim.output, job.output, shim.output) &&
                     give_to_user(job.output, order);
-  if (!good) return failed(Step::Pipes);
+  if (!good) return stream_failed(Step::Pipes);
   return streams;
 }
 
@@ -48,7 +48,7 @@ Attempted<Streams> three_pipes(const Order& order) {
                     make_pipe(shim.error, job.error, shim.error) &&
                     give_to_user(job.input, order) && give_to_user(job.output, order) &&
                     give_to_user(job.error, order);
-  if (!good) return failed(Step::Pipes);
+  if (!good) return stream_failed(Step::Pipes);
   return streams;
 }
 
@@ -62,9 +62,9 @@ Attempted<Streams> pty(const Order& order) {
   auto& [job, shim] = streams;
   shim.output = Descriptor(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   const int main_side = shim.output.number();
-  if (main_side < 0 || unlockpt(main_side) != 0) return failed(Step::Terminal);
+  if (main_side < 0 || unlockpt(main_side) != 0) return stream_failed(Step::Terminal);
   job.output = Descriptor(ioctl(main_side, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!job.output.is_open()) return failed(Step::Terminal);
+  if (!job.output.is_open()) return stream_failed(Step::Terminal);
   shim.terminal = again(job.output);
   shim.input = again(shim.output);
   const winsize size{.ws_row = order.attach->rows,
@@ -73,7 +73,7 @@ Attempted<Streams> pty(const Order& order) {
                      .ws_ypixel = 0};
   const bool good = shim.terminal.is_open() && shim.input.is_open() &&
                     ioctl(main_side, TIOCSWINSZ, &size) == 0 && give_to_user(job.output, order);
-  if (!good) return failed(Step::Terminal);
+  if (!good) return stream_failed(Step::Terminal);
   return streams;
 }
 

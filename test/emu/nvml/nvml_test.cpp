@@ -15,33 +15,33 @@
 namespace berth::emu {
 namespace {
 
-constexpr int kOk = 0;
+constexpr int kNvmlOk = 0;
 
 /// NVML on a machine, from nvmlInit_v2 to nvmlShutdown.
 class Nvml : public test::Library {
  public:
   explicit Nvml(const test::Machine& machine) : Library("libnvidia-ml.so.1") {
     ::setenv("BERTH_EMU_STATE", machine.state().c_str(), 1);
-    EXPECT_EQ(call("nvmlInit_v2"), kOk);
+    EXPECT_EQ(call("nvmlInit_v2"), kNvmlOk);
   }
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
-  ~Nvml() { EXPECT_EQ(call("nvmlShutdown"), kOk); }
+  ~Nvml() { EXPECT_EQ(call("nvmlShutdown"), kNvmlOk); }
 
   NvmlDevice device(unsigned index) const {
     NvmlDevice device = nullptr;
-    EXPECT_EQ(call("nvmlDeviceGetHandleByIndex_v2", index, &device), kOk);
+    EXPECT_EQ(call("nvmlDeviceGetHandleByIndex_v2", index, &device), kNvmlOk);
     return device;
   }
   std::string text(const char* function, NvmlDevice device) const {
     std::array<char, 96> buffer{};
-    EXPECT_EQ(call(function, device, buffer.data(), 96U), kOk);
+    EXPECT_EQ(call(function, device, buffer.data(), 96U), kNvmlOk);
     return buffer.data();
   }
   std::vector<NvmlProcessInfo> processes(NvmlDevice device) const {
     std::array<NvmlProcessInfo, 64> infos{};
     unsigned count = infos.size();
-    EXPECT_EQ(call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, infos.data()), kOk);
+    EXPECT_EQ(call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, infos.data()), kNvmlOk);
     return {infos.begin(), infos.begin() + count};
   }
 };
@@ -55,9 +55,9 @@ test::Process tenant(const test::Machine& machine, std::uint64_t bytes) {
         const test::Library cuda("libcuda.so.1");
         void* context = nullptr;
         std::uint64_t address = 0;
-        EXPECT_EQ(cuda.call("cuInit", 0U), kOk);
-        EXPECT_EQ(cuda.call("cuCtxCreate_v2", &context, 0U, 0), kOk);
-        EXPECT_EQ(cuda.call("cuMemAlloc_v2", &address, std::size_t{bytes}), kOk);
+        EXPECT_EQ(cuda.call("cuInit", 0U), kNvmlOk);
+        EXPECT_EQ(cuda.call("cuCtxCreate_v2", &context, 0U, 0), kNvmlOk);
+        EXPECT_EQ(cuda.call("cuMemAlloc_v2", &address, std::size_t{bytes}), kNvmlOk);
         ::pause();
       },
       joining(machine));
@@ -81,10 +81,10 @@ TEST(Nvml, NeedsInit) {
 TEST(Nvml, InitIsCounted) {
   const test::Machine machine;
   const Nvml nvml(machine);
-  EXPECT_EQ(nvml.call("nvmlInit"), kOk);
-  EXPECT_EQ(nvml.call("nvmlShutdown"), kOk);
+  EXPECT_EQ(nvml.call("nvmlInit"), kNvmlOk);
+  EXPECT_EQ(nvml.call("nvmlShutdown"), kNvmlOk);
   unsigned count = 0;
-  EXPECT_EQ(nvml.call("nvmlDeviceGetCount_v2", &count), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetCount_v2", &count), kNvmlOk);
   EXPECT_EQ(count, 2U);
 }
 
@@ -109,20 +109,20 @@ TEST(Nvml, FindsDevicesEveryWay) {
   EXPECT_EQ(nvml.call("nvmlDeviceGetHandleByIndex_v2", 2U, &found), 2);
   const auto uuid = nvml.text("nvmlDeviceGetUUID", second);
   EXPECT_EQ(uuid, machine.gpu(1).uuid);
-  EXPECT_EQ(nvml.call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &found), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &found), kNvmlOk);
   EXPECT_EQ(found, second);
   EXPECT_EQ(nvml.call("nvmlDeviceGetHandleByUUID", "GPU-none", &found), 6);
-  EXPECT_EQ(nvml.call("nvmlDeviceGetHandleByPciBusId_v2", "00000000:0F:00.0", &found), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetHandleByPciBusId_v2", "00000000:0F:00.0", &found), kNvmlOk);
   EXPECT_EQ(found, second);
   unsigned index = 9;
-  EXPECT_EQ(nvml.call("nvmlDeviceGetIndex", second, &index), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetIndex", second, &index), kNvmlOk);
   EXPECT_EQ(index, 1U);
   EXPECT_EQ(nvml.call("nvmlDeviceGetIndex", NvmlDevice{}, &index), 2);
   EXPECT_EQ(nvml.text("nvmlDeviceGetName", second), "Berth Emulated GPU");
   std::array<char, 4> small{};
   EXPECT_EQ(nvml.call("nvmlDeviceGetName", second, small.data(), 4U), 7);
   NvmlPciInfo pci{};
-  EXPECT_EQ(nvml.call("nvmlDeviceGetPciInfo_v3", second, &pci), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetPciInfo_v3", second, &pci), kNvmlOk);
   EXPECT_STREQ(pci.bus_id, "00000000:0F:00.0");
   EXPECT_STREQ(pci.bus_id_legacy, "0000:0F:00.0");
   EXPECT_EQ(pci.bus, 0x0fU);
@@ -134,14 +134,14 @@ TEST(Nvml, MemoryVersionsDifferInWhatIsReserved) {
   const auto process = tenant(machine, 100 * kMebibyte);
   const auto used = 164 * kMebibyte;
   NvmlMemory first{};
-  EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo", nvml.device(0), &first), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo", nvml.device(0), &first), kNvmlOk);
   EXPECT_EQ(first.total, kGibibyte);
   EXPECT_EQ(first.used, used + 24 * kMebibyte);
   EXPECT_EQ(first.free, first.total - first.used);
   NvmlMemoryV2 second{};
   EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo_v2", nvml.device(0), &second), 25);
   second.version = kNvmlMemoryV2Tag;
-  EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo_v2", nvml.device(0), &second), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo_v2", nvml.device(0), &second), kNvmlOk);
   EXPECT_EQ(second.reserved, 24 * kMebibyte);
   EXPECT_EQ(second.used, used);
   EXPECT_EQ(second.total, second.reserved + second.used + second.free);
@@ -154,7 +154,7 @@ TEST(Nvml, ListsForeignProcessesWithTheirContext) {
   unsigned count = 0;
   EXPECT_EQ(nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count,
                       static_cast<NvmlProcessInfo*>(nullptr)),
-            kOk);
+            kNvmlOk);
   auto one = tenant(machine, 100 * kMebibyte);
   const auto other = tenant(machine, 200 * kMebibyte);
   EXPECT_EQ(nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count,
@@ -169,7 +169,7 @@ TEST(Nvml, ListsForeignProcessesWithTheirContext) {
   EXPECT_EQ(listed[1].used_gpu_memory, 264 * kMebibyte);
   EXPECT_TRUE(nvml.processes(nvml.device(1)).empty());
   std::array<NvmlProcessInfoV1, 2> old{};
-  EXPECT_EQ(nvml.call("nvmlDeviceGetComputeRunningProcesses", device, &count, old.data()), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetComputeRunningProcesses", device, &count, old.data()), kNvmlOk);
   EXPECT_EQ(old[1].used_gpu_memory, 264 * kMebibyte);
   one.signal(SIGKILL);
   EXPECT_TRUE(test::eventually([&] { return nvml.processes(device).size() == 1; }));
@@ -180,17 +180,17 @@ TEST(Nvml, XidEventsReachThoseWhoRegistered) {
   const Nvml nvml(machine);
   NvmlEventSet set = nullptr;
   NvmlEventData data{};
-  ASSERT_EQ(nvml.call("nvmlEventSetCreate", &set), kOk);
-  EXPECT_EQ(nvml.call("nvmlDeviceRegisterEvents", nvml.device(1), std::uint64_t{8}, set), kOk);
+  ASSERT_EQ(nvml.call("nvmlEventSetCreate", &set), kNvmlOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceRegisterEvents", nvml.device(1), std::uint64_t{8}, set), kNvmlOk);
   EXPECT_EQ(nvml.call("nvmlDeviceRegisterEvents", nvml.device(1), std::uint64_t{1}, set), 3);
   EXPECT_EQ(nvml.call("nvmlEventSetWait_v2", set, &data, 1U), 10);
   ASSERT_TRUE(inject_xid(machine.state(), 0, 13));  // nobody asked for GPU 0
   const std::jthread injector([&] { ASSERT_TRUE(inject_xid(machine.state(), 1, 48)); });
-  EXPECT_EQ(nvml.call("nvmlEventSetWait_v2", set, &data, 30000U), kOk);
+  EXPECT_EQ(nvml.call("nvmlEventSetWait_v2", set, &data, 30000U), kNvmlOk);
   EXPECT_EQ(data.device, nvml.device(1));
   EXPECT_EQ(data.event_type, 8U);
   EXPECT_EQ(data.event_data, 48U);
-  EXPECT_EQ(nvml.call("nvmlEventSetFree", set), kOk);
+  EXPECT_EQ(nvml.call("nvmlEventSetFree", set), kNvmlOk);
   EXPECT_EQ(nvml.call("nvmlEventSetFree", set), 2);
   EXPECT_EQ(nvml.call("nvmlEventSetWait_v2", set, &data, 1U), 2);
 }
@@ -205,12 +205,12 @@ TEST(Nvml, Xid79LosesTheGpuUntilItIsRestored) {
   ASSERT_EQ(test::run({EMU_TOOL, "xid", machine.state(), "--gpu", "0", "--xid", "79"}).code, 0);
   EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo", device, &memory), 15);
   EXPECT_EQ(nvml.call("nvmlDeviceGetHandleByIndex_v2", 0U, &found), 15);
-  EXPECT_EQ(nvml.call("nvmlDeviceGetCount_v2", &count), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetCount_v2", &count), kNvmlOk);
   EXPECT_EQ(count, 2U);
-  EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo", nvml.device(1), &memory), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo", nvml.device(1), &memory), kNvmlOk);
   EXPECT_NE(test::run({EMU_TOOL, "show", machine.state()}).output.find("LOST"), std::string::npos);
   ASSERT_EQ(test::run({EMU_TOOL, "restore", machine.state(), "--gpu", "0"}).code, 0);
-  EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo", device, &memory), kOk);
+  EXPECT_EQ(nvml.call("nvmlDeviceGetMemoryInfo", device, &memory), kNvmlOk);
 }
 
 TEST(Nvml, TopologyHasPairsAndNodes) {
@@ -220,7 +220,7 @@ TEST(Nvml, TopologyHasPairsAndNodes) {
     int found = -1;
     EXPECT_EQ(nvml.call("nvmlDeviceGetTopologyCommonAncestor", nvml.device(one), nvml.device(other),
                         &found),
-              kOk);
+              kNvmlOk);
     return found;
   };
   EXPECT_EQ(level(0, 0), 0);
@@ -230,7 +230,7 @@ TEST(Nvml, TopologyHasPairsAndNodes) {
   std::array<NvmlDevice, 8> near{};
   unsigned count = near.size();
   EXPECT_EQ(nvml.call("nvmlDeviceGetTopologyNearestGpus", nvml.device(2), 10, &count, near.data()),
-            kOk);
+            kNvmlOk);
   ASSERT_EQ(count, 1U);
   EXPECT_EQ(near[0], nvml.device(3));
 }
@@ -249,7 +249,7 @@ TEST(Nvml, UtilisationFollowsTheWork) {
   const Nvml nvml(machine);
   const auto utilisation = [&](unsigned index) {
     NvmlUtilization rates{};
-    EXPECT_EQ(nvml.call("nvmlDeviceGetUtilizationRates", nvml.device(index), &rates), kOk);
+    EXPECT_EQ(nvml.call("nvmlDeviceGetUtilizationRates", nvml.device(index), &rates), kNvmlOk);
     return rates.gpu;
   };
   EXPECT_EQ(utilisation(0), 0U);
@@ -261,7 +261,7 @@ TEST(Nvml, UtilisationFollowsTheWork) {
     unsigned count = samples.size();
     EXPECT_EQ(nvml.call("nvmlDeviceGetProcessUtilization", nvml.device(0), samples.data(), &count,
                         std::uint64_t{0}),
-              kOk);
+              kNvmlOk);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     return samples[0].pid == static_cast<unsigned>(busy.pid()) && samples[0].sm_util >= 80;
   }));

@@ -1,0 +1,29 @@
+// Every registered policy as the parameter of a test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include "policy/registry.hpp"
+
+namespace berth::test {
+
+inline std::vector<std::string> registered_policies() {
+  std::vector<std::string> all;
+  for (const PolicyEntry& entry : policies()) all.emplace_back(entry.name);
+  return all;
+}
+
+/// A name as GoogleTest takes it.
+inline std::string policy_test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return name;
+}
+
+}  // namespace berth::test
