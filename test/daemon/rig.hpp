@@ -18,7 +18,8 @@ using Json = nlohmann::json;
 
 inline constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 inline constexpr uid_t kNobody = 65534;
-inline const Json kNoGpus = {{"gpus", 0}, {"vram_bytes", nullptr}};
+/// A hundred of them run at once on any machine: they mostly sleep.
+inline const Json kNoGpus = {{"gpus", 0}, {"vram_bytes", nullptr}, {"cpus", 0.01}};
 /// Ends with 3 once there is a file `go` in its directory.
 inline constexpr const char* kUntilGo = "while [ ! -e go ]; do sleep 0.01; done; exit 3";
 inline constexpr int kFailed = 125;  ///< Of `berth` and `berthd`.

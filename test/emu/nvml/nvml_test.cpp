@@ -41,7 +41,8 @@ class Nvml : public test::Library {
   std::vector<NvmlProcessInfo> processes(NvmlDevice device) const {
     std::array<NvmlProcessInfo, 64> infos{};
     unsigned count = infos.size();
-    EXPECT_EQ(call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, infos.data()), kNvmlOk);
+    EXPECT_EQ(call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, infos.data()),
+              kNvmlOk);
     return {infos.begin(), infos.begin() + count};
   }
 };
