@@ -177,9 +177,9 @@ class Store {
   /// entry takes the place of the first, and is Changed if either is. Errors: InvalidArgument
   /// unless `after` is the last entry.
   Expected<void> add_snapshot(const Snapshot& snapshot);
-  /// A snapshot that is written beside the steps: first the parts of its state, from 0 on, each in a
-  /// transaction of its own; then, in the last one's, the snapshot, after an entry that need not be
-  /// the last one any more. What it makes needless stays until drop_some().
+  /// A snapshot that is written beside the steps: first the parts of its state, from 0 on, each in
+  /// a transaction of its own; then, in the last one's, the snapshot, after an entry that need not
+  /// be the last one any more. What it makes needless stays until drop_some().
   Expected<void> add_part(std::int64_t after, std::int64_t part, std::string_view bytes);
   Expected<void> add_snapshot_of_parts(const Snapshot& snapshot, std::int64_t parts);
   /// Drops a little of what add_snapshot() would have dropped, and of parts without a snapshot.
