@@ -14,6 +14,7 @@
 
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"
+#include "property/registered.hpp"
 #include "property/world.hpp"
 #include "support/choice.hpp"
 
@@ -21,9 +22,9 @@ namespace berth::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
-constexpr std::uint64_t kWorlds = 30;
+constexpr std::uint64_t kPreemptedWorlds = 30;
 #else
-constexpr std::uint64_t kWorlds = 300;
+constexpr std::uint64_t kPreemptedWorlds = 300;
 #endif
 
 WorldOptions calm(std::uint64_t seed) {
@@ -91,7 +92,7 @@ class AtOnce {
 
 TEST_P(EveryPreemptivePolicy, StopsAndStartsNobodyAtOneInstant) {
   std::size_t preempted = 0;
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
     World world(calm(seed));
     Engine engine = this->engine(world, seed);
     AtOnce at_once;
@@ -109,7 +110,7 @@ TEST_P(EveryPreemptivePolicy, LeavesNobodyOutWhoCouldHaveStayed) {
   if (GetParam() == "gavel/isolated") {
     GTEST_SKIP() << "as published, it fills a round before it looks who is where";
   }
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
     World world(calm(seed));
     Engine engine = this->engine(world, seed);
     std::map<JobId, Placement> places;
@@ -146,7 +147,7 @@ const Hold* only_promise(const Effects& effects) {
 
 TEST_P(EveryPreemptivePolicy, DisplacesNobodyWhoIsNotNeeded) {
   std::size_t looked_at = 0;
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
     World world(calm(seed));
     Engine engine = this->engine(world, seed);
     const auto placer = (*placer_for(GetParam(), place(seed)))->make();
@@ -179,7 +180,7 @@ TEST_P(EveryPreemptivePolicy, DisplacesNobodyWhoIsNotNeeded) {
 /// Where any GPU is as good as another, whoever could get another place could as well stay.
 TEST_P(EveryPreemptiveOrder, MovesNobodyWhereAnyGpuWillDo) {
   std::size_t preempted = 0;
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
     World world({.seed = seed, .jobs = static_cast<int>(12 + seed % 30), .whole_gpus = true});
     EngineOptions options = world.engine_options();
     options.settings.limits = {};
@@ -202,7 +203,7 @@ TEST_P(EveryPreemptiveOrder, MovesNobodyWhereAnyGpuWillDo) {
 
 TEST_P(EveryPreemptivePolicy, KeepsTheBoundsWhereWorkIsLost) {
   std::size_t preempted = 0;
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
     World world(calm(seed));
     EngineOptions options = world.engine_options();
     options.settings.can_suspend = false;
@@ -236,17 +237,10 @@ std::vector<std::string> names(Which which) {
   return found;
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::ranges::replace_if(
-      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Registry, EveryPreemptivePolicy, testing::ValuesIn(names(Which::All)),
-                         test_name);
+                         policy_test_name);
 INSTANTIATE_TEST_SUITE_P(Registry, EveryPreemptiveOrder, testing::ValuesIn(names(Which::Orders)),
-                         test_name);
+                         policy_test_name);
 
 }  // namespace
 }  // namespace berth::test

@@ -16,7 +16,7 @@ namespace {
 /// `long` runs from 0 and is displaced at 1000 s by `short`, which needs 100 s.
 class CostsTest : public testing::Test {
  protected:
-  CostsTest() { trace_.jobs = {job("long", 0, 3600), job("short", 1000, 100)}; }
+  CostsTest() { trace_.jobs = {one_gpu_job("long", 0, 3600), one_gpu_job("short", 1000, 100)}; }
 
   void run(const Options& options) {
     result_ = *simulate(trace_, cluster_, *make_policy("srtf", "first-fit"), options);

@@ -70,7 +70,7 @@ TEST(Faults, NodesAndGpusAreDownAndUpInTurn) {
 TEST(Faults, OnlyWhoIsOnAFailedGpuDies) {
   // Two jobs on two GPUs of one node; the one whose GPU fails first comes again, the other stays.
   trace::Trace trace;
-  trace.jobs = {job("a", 0, 3600), job("b", 0, 3600)};
+  trace.jobs = {one_gpu_job("a", 0, 3600), one_gpu_job("b", 0, 3600)};
   const Cluster cluster = *trace::parse_cluster("1x2");
   const FaultModel model{.gpu_mtbf = hours(2), .repair = hours(1)};
   std::int64_t died = 0;
@@ -93,7 +93,7 @@ TEST(Faults, OnlyWhoIsOnAFailedGpuDies) {
 
 TEST(Faults, JobsComeAgainAndTheirLostWorkIsCounted) {
   trace::Trace trace;
-  for (int i = 0; i < 40; ++i) trace.jobs.push_back(job("j", 60 * i, 3 * 3600));
+  for (int i = 0; i < 40; ++i) trace.jobs.push_back(one_gpu_job("j", 60 * i, 3 * 3600));
   const Cluster cluster = *trace::parse_cluster("4x2");
   Options options{.seed = 5, .faults = {.node_mtbf = hours(6), .repair = minutes(30)}};
   options.explain_waits = true;
@@ -122,7 +122,8 @@ TEST(Faults, JobsComeAgainAndTheirLostWorkIsCounted) {
 
 TEST(Dependencies, AJobWaitsForAllItComesAfter) {
   trace::Trace trace;
-  trace.jobs = {job("a", 0, 100), job("b", 0, 300), job("c", 10, 50), job("d", 20, 5)};
+  trace.jobs = {one_gpu_job("a", 0, 100), one_gpu_job("b", 0, 300), one_gpu_job("c", 10, 50),
+                one_gpu_job("d", 20, 5)};
   trace.jobs[2].after = {"a", "b", "nobody"};
   trace.jobs[3].after = {"c"};
   const Cluster cluster = *trace::parse_cluster("1x4");
@@ -139,7 +140,7 @@ TEST(Dependencies, AJobWaitsForAllItComesAfter) {
 
 TEST(Faults, AJobThatTheyNeverLetEndIsSaid) {
   trace::Trace trace;
-  trace.jobs = {job("long", 0, 1'000'000)};
+  trace.jobs = {one_gpu_job("long", 0, 1'000'000)};
   const Options options{.faults = {.node_mtbf = hours(1), .repair = hours(1)}};
   const auto result = simulate(trace, *trace::parse_cluster("1x1"),
                                *make_policy("fifo-skip", "first-fit"), options);
@@ -150,7 +151,7 @@ TEST(Faults, AJobThatTheyNeverLetEndIsSaid) {
 
 TEST(Faults, DoNotKeepARunAliveThatNobodyEnds) {
   trace::Trace trace;
-  trace.jobs = {job("a", 0, 100), job("b", 0, 300)};
+  trace.jobs = {one_gpu_job("a", 0, 100), one_gpu_job("b", 0, 300)};
   trace.jobs[0].after = {"b"};
   trace.jobs[1].after = {"a"};
   const Options options{.faults = {.gpu_mtbf = hours(1), .repair = hours(100)},
@@ -162,7 +163,8 @@ TEST(Faults, DoNotKeepARunAliveThatNobodyEnds) {
 
 TEST(Dependencies, AUserThinksBeforeTheNext) {
   trace::Trace trace;
-  trace.jobs = {job("a", 0, 100), job("b", 10, 50), job("c", 120, 5), job("d", 500, 5)};
+  trace.jobs = {one_gpu_job("a", 0, 100), one_gpu_job("b", 10, 50), one_gpu_job("c", 120, 5),
+                one_gpu_job("d", 500, 5)};
   for (const std::size_t i : {1U, 2U, 3U}) {
     trace.jobs[i].after = {"a"};
     trace.jobs[i].think = seconds(30);
@@ -176,7 +178,7 @@ TEST(Dependencies, AUserThinksBeforeTheNext) {
 
 TEST(Dependencies, ACircleIsSaid) {
   trace::Trace trace;
-  trace.jobs = {job("a", 0, 100), job("b", 0, 300)};
+  trace.jobs = {one_gpu_job("a", 0, 100), one_gpu_job("b", 0, 300)};
   trace.jobs[0].after = {"b"};
   trace.jobs[1].after = {"a"};
   const auto result = simulate(trace, *trace::parse_cluster("1x4"),

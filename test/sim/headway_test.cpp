@@ -21,7 +21,7 @@ class Headways : public testing::TestWithParam<const char*> {
  protected:
   static trace::Trace two_hours() {
     trace::Trace trace;
-    trace.jobs = {job("one", 0, 3600), job("other", 0, 3600)};
+    trace.jobs = {one_gpu_job("one", 0, 3600), one_gpu_job("other", 0, 3600)};
     return trace;
   }
   static Expected<Result> replay(const trace::Trace& trace, const Options& options) {
@@ -75,9 +75,9 @@ class Streams : public testing::TestWithParam<const char*> {};
 /// A job of ten minutes under jobs of 20 s at 80 % of the GPU's time, for two hours.
 TEST_P(Streams, ALongJobIsDoneWhileShortOnesKeepComing) {
   trace::Trace trace;
-  trace.jobs.push_back(job("long", 0, 600));
+  trace.jobs.push_back(one_gpu_job("long", 0, 600));
   constexpr int kShort = 288;
-  for (int i = 1; i <= kShort; ++i) trace.jobs.push_back(job("short", 25 * i, 20));
+  for (int i = 1; i <= kShort; ++i) trace.jobs.push_back(one_gpu_job("short", 25 * i, 20));
   const auto run = [&](const PreemptionBounds& bounds) {
     return simulate(trace, *trace::parse_cluster("1x1"), *make_policy(GetParam(), ""),
                     {.costs = {.can_suspend = false}, .bounds = bounds});

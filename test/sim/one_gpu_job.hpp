@@ -6,7 +6,7 @@
 namespace berth::sim {
 
 /// Of one whole GPU, submitted and long so many seconds; its name is its model.
-inline trace::TraceJob job(const char* name, int submit, int run) {
+inline trace::TraceJob one_gpu_job(const char* name, int submit, int run) {
   trace::TraceJob job{.name = name,
                       .submit = kStart + seconds(submit),
                       .duration = seconds(run),

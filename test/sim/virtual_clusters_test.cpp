@@ -17,7 +17,7 @@ namespace {
 class VirtualClustersTest : public testing::Test {
  protected:
   void add(const char* name, const char* user, int submit, int run, int gpus) {
-    trace::TraceJob one = job(name, submit, run);
+    trace::TraceJob one = one_gpu_job(name, submit, run);
     one.user = user;
     one.spec.user = UserId(user[0] == 'a' ? 1 : 2);
     one.spec.request.gpu.count = GpuCount(gpus);
