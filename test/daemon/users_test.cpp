@@ -139,9 +139,12 @@ TEST_F(UsersTest, KeysOfAJobAreItsOwn) {
 
 TEST_F(UsersTest, KeysOfAUserReachAllTheirJobsAndNobodyElses) {
   if (session_keyring_error() != 0) GTEST_SKIP() << "no keyrings here";
-  EXPECT_EQ(said(alice_, job_ + " key-add u mine secret"), "added\n");
-  EXPECT_EQ(said(alice_, job_ + " key-find mine"), "secret\n");
-  EXPECT_EQ(said(bob_, job_ + " key-find mine; true"), std::string(std::strerror(ENOKEY)) + "\n");
+  // A user's keyring outlives the user: the next one with that number must not find this key.
+  const std::string key = " mine-" + rig_->folder().path().filename().string();
+  EXPECT_EQ(said(alice_, job_ + " key-add u" + key + " secret"), "added\n");
+  EXPECT_EQ(said(alice_, job_ + " key-find" + key), "secret\n");
+  EXPECT_EQ(said(bob_, job_ + " key-find" + key + "; true"),
+            std::string(std::strerror(ENOKEY)) + "\n");
 }
 
 TEST_F(UsersTest, KeysOfWhoStartedBerthdReachNoJob) {
