@@ -123,6 +123,9 @@ TEST_F(Options, WordsThatAreNoneAreRefused) {
     expect_refused(sim(option + "=luck"), option);
     expect_refused(compare(option + "=luck"), option);
   }
+  for (const char* bounds : {"luck", "3", "-1,1h", "3,luck", "3,1h,2"}) {
+    expect_refused(sim("--preemption-bounds=" + std::string(bounds)), "--preemption-bounds");
+  }
   for (const char* word : {"--place=luck", "--format=luck", "--vram-model=uniform:nan"}) {
     EXPECT_EQ(sim(word).exit_code, kBadUsage) << word;
     EXPECT_EQ(compare(word).exit_code, kBadUsage) << word;
