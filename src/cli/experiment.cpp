@@ -10,8 +10,8 @@
 #include "cli/files.hpp"
 #include "cli/progress.hpp"
 #include "cli/sha256.hpp"
-#include "sim/figures.hpp"
-#include "sim/timeline.hpp"
+#include "report/figures.hpp"
+#include "report/timeline.hpp"
 #include "trace/gzip.hpp"
 #include "trace/rows.hpp"
 

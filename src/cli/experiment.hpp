@@ -7,7 +7,7 @@
 
 #include "cli/replay.hpp"
 #include "core/error.hpp"
-#include "sim/page.hpp"
+#include "report/page.hpp"
 
 namespace berth::cli {
 

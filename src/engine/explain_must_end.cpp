@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/explain.hpp"
-#include "policy/timeline.hpp"
+#include "policy/kit/timeline.hpp"
 
 namespace berth {
 

@@ -5,7 +5,7 @@
 
 #include "core/text.hpp"
 #include "engine/explain.hpp"
-#include "policy/classes.hpp"
+#include "policy/kit/classes.hpp"
 
 namespace berth {
 

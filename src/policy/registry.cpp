@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "policy/pipeline.hpp"
+#include "policy/pipeline/pipeline.hpp"
 
 namespace berth {
 

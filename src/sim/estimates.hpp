@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "policy/run_history.hpp"
+#include "policy/kit/run_history.hpp"
 #include "sim/programs.hpp"
 #include "trace/trace.hpp"
 
@@ -37,7 +37,7 @@ Expected<Estimates> parse_estimates(std::string_view text);
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed);
 
 /// Predicts run times during a run from what has ended by then, as qssf does
-/// (policy/run_history.hpp). Jobs are indices in the trace.
+/// (policy/kit/run_history.hpp). Jobs are indices in the trace.
 class Learner {
  public:
   /// With Programs::None jobs are still known by their model. Requires: the trace outlives it.

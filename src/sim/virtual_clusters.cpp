@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sim/heading.hpp"
+#include "sim/spread.hpp"
 #include "trace/csv.hpp"
 
 namespace berth::sim {

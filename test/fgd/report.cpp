@@ -181,7 +181,8 @@ constexpr std::string_view kHowToRead =
 ## Means over the seeds
 
 Ours, and the published figure in brackets where it differs. Columns are the load that had arrived.
-Fragmented are GPUs, in parts, that the typical tasks cannot use (`src/policy/fragmentation.hpp`).
+Fragmented are GPUs, in parts, that the typical tasks cannot use
+(`src/policy/kit/fragmentation.hpp`).
 
 )";
 

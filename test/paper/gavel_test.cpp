@@ -11,7 +11,7 @@
 #include <map>
 
 #include "policy/registry.hpp"
-#include "sim/metrics.hpp"
+#include "report/metrics.hpp"
 #include "sim/simulator.hpp"
 #include "support/paths.hpp"
 #include "trace/formats.hpp"

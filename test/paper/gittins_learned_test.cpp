@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "paper/tiresias_trace.hpp"
-#include "policy/gittins.hpp"
+#include "policy/kit/gittins.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 

@@ -1,6 +1,6 @@
 // Goal: the Gittins index is the published one, in both forms.
 // Method: samples whose index is known by hand or by theory.
-#include "policy/gittins.hpp"
+#include "policy/kit/gittins.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Goal: the earliest start is the first planned end after which the job fits, and its place is one
 // the job would take.
 // Method: occupants with planned ends; cases that need none, some, all and the impossible.
-#include "policy/timeline.hpp"
+#include "policy/kit/timeline.hpp"
 
 #include <gtest/gtest.h>
 

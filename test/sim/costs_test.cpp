@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "policy/registry.hpp"
+#include "report/metrics.hpp"
 #include "sim/by_type.hpp"
-#include "sim/metrics.hpp"
 #include "sim/one_gpu_job.hpp"
 #include "sim/simulator.hpp"
 

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "policy/registry.hpp"
+#include "report/metrics.hpp"
 #include "sim/dependencies.hpp"
-#include "sim/metrics.hpp"
 #include "sim/one_gpu_job.hpp"
 #include "sim/simulator.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "core/rng.hpp"
 #include "policy/registry.hpp"
-#include "sim/metrics.hpp"
+#include "report/metrics.hpp"
 #include "sim/simulator.hpp"
 
 namespace berth::sim {

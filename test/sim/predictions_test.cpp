@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "policy/registry.hpp"
-#include "sim/metrics.hpp"
+#include "report/metrics.hpp"
 #include "sim/simulator.hpp"
 
 namespace berth::sim {

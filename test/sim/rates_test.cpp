@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/registry.hpp"
-#include "sim/metrics.hpp"
+#include "report/metrics.hpp"
 #include "sim/simulator.hpp"
 
 namespace berth::sim {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "policy/registry.hpp"
-#include "sim/report.hpp"
+#include "report/report.hpp"
 #include "sim/simulator.hpp"
 #include "support/paths.hpp"
 #include "trace/trace.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "policy/registry.hpp"
-#include "sim/metrics.hpp"
+#include "report/metrics.hpp"
 #include "sim/one_gpu_job.hpp"
 #include "trace/trace.hpp"
 

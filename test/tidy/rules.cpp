@@ -4,37 +4,11 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <set>
 
 namespace berth::tidy {
 
 namespace {
-
-struct Level {
-  std::string_view name;
-  std::vector<std::string_view> may_include;
-};
-
-/// The architecture, left to right. The shells never include one another; emu stands alone.
-const std::vector<Level>& all_levels() {
-  static const std::vector<Level> levels = {
-      {"core", {}},
-      {"posix", {}},
-      {"policy", {"core"}},
-      {"engine", {"policy", "core"}},
-      {"trace", {"core"}},
-      {"gpu", {"core"}},
-      {"http", {"core", "posix"}},
-      {"shim", {"core", "posix"}},
-      {"journal", {"engine", "policy", "core", "posix"}},
-      {"sim", {"engine", "policy", "core", "trace"}},
-      {"daemon", {"journal", "engine", "policy", "core", "gpu", "shim", "http", "emu", "posix"}},
-      {"slurm", {"engine", "policy", "core"}},
-      {"cli", {"sim", "http", "shim", "journal", "trace", "policy", "core", "posix"}},
-      {"eval", {"engine", "policy", "gpu", "http", "core"}},
-      {"emu", {}},
-  };
-  return levels;
-}
 
 struct Ban {
   std::string_view word;
@@ -85,7 +59,7 @@ constexpr std::size_t kMostColumns = 100;
 constexpr std::size_t kMostHeaderLines = 20;
 
 bool is_below_shells(const Source& source) {
-  constexpr std::array levels = {"core", "policy", "engine", "trace", "sim"};
+  constexpr std::array levels = {"core", "policy", "engine", "trace", "sim", "report"};
   if (!is_cpp(source) || part(source.path, 0) != "src") return false;
   if (source.path == "src/core/assert.cpp") return false;  // its last words go to stderr
   return std::ranges::find(levels, part(source.path, 1)) != levels.end();
@@ -106,22 +80,23 @@ std::size_t columns(std::string_view line) {
 
 }  // namespace
 
-Findings levels(const Source& source) {
-  if (!is_cpp(source) || part(source.path, 0) != "src") return {};
-  const auto level = std::ranges::find(all_levels(), part(source.path, 1), &Level::name);
-  if (level == all_levels().end()) {
-    return {{source.path, 0, "is in no level that test/tidy knows"}};
+Findings levels(const Source& source, const Levels& all) {
+  const bool is_emulator = part(source.path, 0) == "emu";
+  if (!is_cpp(source) || (part(source.path, 0) != "src" && !is_emulator)) return {};
+  const std::string name(is_emulator ? "emu" : part(source.path, 1));
+  const auto level = all.find(name);
+  if (level == all.end() && !is_emulator) {
+    return {{source.path, 0, "is in no level that src/CMakeLists.txt names"}};
   }
   Findings findings;
   const auto lines = lines_of(source.text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto path = included(lines[i]);
     if (!path) continue;
-    const std::string_view target = part(*path, 0);
-    const bool left = std::ranges::find(level->may_include, target) != level->may_include.end();
-    if (target != level->name && !left) {
-      findings.push_back({source.path, i + 1,
-                          std::string(level->name) + " may not include " + std::string(*path)});
+    const std::string target(part(*path, 0));
+    const bool left = level != all.end() && level->second.contains(target);
+    if (target != name && !left) {
+      findings.push_back({source.path, i + 1, name + " may not include " + std::string(*path)});
     }
   }
   return findings;
@@ -299,6 +274,21 @@ std::vector<std::string> words_of(std::string_view cmake) {
   return words;
 }
 
+/// What stands in backquotes in the first two cells of a table's row.
+std::vector<std::string> words_of_row(std::string_view row) {
+  std::vector<std::string> words;
+  int cell = 0;
+  for (std::size_t at = 0; at < row.size() && cell < 3; ++at) {
+    if (row[at] == '|') ++cell;
+    if (row[at] != '`') continue;
+    const std::size_t end = row.find('`', at + 1);
+    if (end == std::string_view::npos) break;
+    words.emplace_back(row.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  return words;
+}
+
 /// Without a leading `${FOLDER}/`.
 std::string_view from_here(std::string_view word) {
   return word.starts_with("${") ? word.substr(word.find('/') + 1) : word;
@@ -348,9 +338,10 @@ bool is_built(std::span<const Source> tree, const Source& source) {
   }
 }
 
-/// True if some other file includes it, from src/ or from test/.
+/// True if some other file includes it: from the top of the tree, src/ or test/.
 bool is_included(std::span<const Source> tree, const Source& header) {
-  const std::size_t top = header.path.find('/') + 1;
+  const bool from_top = header.path.starts_with("emu/") || header.path.starts_with("lab/");
+  const std::size_t top = from_top ? 0 : header.path.find('/') + 1;
   return std::ranges::any_of(tree, [&](const Source& source) {
     if (&source == &header) return false;
     return std::ranges::any_of(lines_of(source.text), [&](std::string_view line) {
@@ -391,12 +382,57 @@ bool is_local(std::string_view link) {
 
 }  // namespace
 
+Levels levels_of(std::span<const Source> tree) {
+  const Source* const cmake = find(tree, "src/CMakeLists.txt");
+  if (cmake == nullptr) return {};
+  Levels all;
+  for (const std::string_view line : lines_of(cmake->text)) {
+    const auto words = words_of(line);
+    if (words.size() < 2 || words[0] != "berth_level") continue;
+    std::set<std::string>& links = all[words[1]];
+    bool is_link = false;
+    for (const std::string& word : std::span(words).subspan(2)) {
+      if (word == "LINKS" || word == "PROGRAMS") {
+        is_link = word == "LINKS";
+      } else if (is_link && !word.empty()) {
+        links.insert(word);
+      }
+    }
+  }
+  return all;
+}
+
+Findings level_rows(std::span<const Source> tree, std::string_view path) {
+  const Source* const page = find(tree, path);
+  if (page == nullptr) return {{std::string(path), 0, "is not there"}};
+  Findings findings;
+  std::set<std::string> seen;
+  const Levels all = levels_of(tree);
+  const auto lines = lines_of(page->text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].starts_with("| `src/")) continue;
+    const auto cells = words_of_row(lines[i]);
+    const std::string name = cells.empty() ? "" : cells[0].substr(std::string("src/").size());
+    const auto level = all.find(name);
+    seen.insert(name);
+    if (level == all.end()) {
+      findings.push_back({page->path, i + 1, "src/" + name + " is no level"});
+    } else if (const auto links = std::set(cells.begin() + 1, cells.end());
+               links != level->second) {
+      findings.push_back({page->path, i + 1, "src/CMakeLists.txt links otherwise"});
+    }
+  }
+  for (const auto& [name, links] : all) {
+    if (!seen.contains(name)) findings.push_back({page->path, 0, "has no row for src/" + name});
+  }
+  return findings;
+}
+
 Findings dead_files(std::span<const Source> tree) {
   Findings findings;
   for (const Source& source : tree) {
-    const bool ours = source.path.starts_with("src/") || source.path.starts_with("test/") ||
-                      source.path.starts_with("bench/");
-    if (!ours) continue;
+    constexpr std::array ours = {"src", "emu", "lab", "test", "bench"};
+    if (std::ranges::find(ours, part(source.path, 0)) == ours.end()) continue;
     if (source.path.ends_with(".hpp") && !is_included(tree, source)) {
       findings.push_back({source.path, 0, "nobody includes it"});
     }

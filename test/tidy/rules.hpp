@@ -1,6 +1,8 @@
 // The rules that a test can judge without taste. Each takes text and returns what it objects to.
 #pragma once
 
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,8 +14,11 @@ namespace berth::tidy {
 
 // Of one file.
 
-/// An include may only point to the same level or left of it.
-Findings levels(const Source& source);
+/// By level, the levels whose headers it may include.
+using Levels = std::map<std::string, std::set<std::string>>;
+
+/// An include of src/ points to its own level or to one that it links; emu includes only itself.
+Findings levels(const Source& source, const Levels& all);
 /// No clock, chance, environment, terminal, thread or hash order below the shells.
 Findings banned_calls(const Source& source);
 /// A policy file opens with its rule, what it reads, how it differs from the paper, and its cost.
@@ -29,6 +34,11 @@ Findings todos(const Source& source);
 Findings machine_paths(const Source& source);
 
 // Of the whole tree.
+
+/// What the lines `berth_level(NAME LINKS ...)` of src/CMakeLists.txt say.
+Levels levels_of(std::span<const Source> tree);
+/// The table of levels in this document has a row for each level, which names what it links.
+Findings level_rows(std::span<const Source> tree, std::string_view path);
 
 /// Headers nobody includes; sources that no CMakeLists.txt takes in.
 Findings dead_files(std::span<const Source> tree);

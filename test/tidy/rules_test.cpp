@@ -37,27 +37,43 @@ TEST(HasWord, LooksAtWholeWords) {
   EXPECT_TRUE(has_word("operand(rand())", "rand"));
 }
 
+const Levels kLevels = {
+    {"core", {}}, {"trace", {"core"}}, {"sim", {"engine", "trace"}}, {"cli", {"sim", "core"}}};
+
 TEST(Levels, RefusesAnIncludeThatPointsRight) {
-  EXPECT_THAT(levels({"src/core/job.hpp", "\n#include \"policy/policy.hpp\"\n"}),
+  EXPECT_THAT(levels({"src/core/job.hpp", "\n#include \"policy/policy.hpp\"\n"}, kLevels),
               ElementsAre(finds(2, "core may not include policy/policy.hpp")));
-  EXPECT_THAT(levels({"src/sim/a.cpp", "#include \"daemon/loop.hpp\"\n"}), SizeIs(1));
-  EXPECT_THAT(levels({"src/daemon/a.cpp", "#include \"sim/metrics.hpp\"\n"}), SizeIs(1));
-  EXPECT_THAT(levels({"src/slurm/a.cpp", "#include \"daemon/loop.hpp\"\n"}), SizeIs(1));
-  EXPECT_THAT(levels({"src/trace/a.cpp", "#include \"sim/metrics.hpp\"\n"}), SizeIs(1));
-  EXPECT_THAT(levels({"src/policy/a.cpp", "#include \"engine/engine.hpp\"\n"}), SizeIs(1));
-  EXPECT_THAT(levels({"src/cli/a.cpp", "#include \"engine/engine.hpp\"\n"}), SizeIs(1));
-  EXPECT_THAT(levels({"src/emu/a.cpp", "#include \"core/units.hpp\"\n"}), SizeIs(1));
-  EXPECT_THAT(levels({"src/core/a.cpp", "#include \"emu/a.hpp\"\n"}), SizeIs(1));
-  EXPECT_THAT(levels({"src/new/a.cpp", ""}), ElementsAre(finds(0, "in no level")));
+  EXPECT_THAT(levels({"src/sim/a.cpp", "#include \"daemon/loop.hpp\"\n"}, kLevels), SizeIs(1));
+  EXPECT_THAT(levels({"src/cli/a.cpp", "#include \"engine/engine.hpp\"\n"}, kLevels), SizeIs(1));
+  EXPECT_THAT(levels({"emu/a.cpp", "#include \"core/units.hpp\"\n"}, kLevels), SizeIs(1));
+  EXPECT_THAT(levels({"src/core/a.cpp", "#include \"emu/a.hpp\"\n"}, kLevels), SizeIs(1));
+  EXPECT_THAT(levels({"src/new/a.cpp", ""}, kLevels), ElementsAre(finds(0, "in no level")));
 }
 
 TEST(Levels, AllowsOneThatPointsLeft) {
   EXPECT_THAT(levels({"src/sim/a.cpp",
                       "#include <map>\n#include \"engine/engine.hpp\"\n"
-                      "#include \"trace/trace.hpp\"\n#include \"sim/a.hpp\"\n"}),
+                      "#include \"trace/trace.hpp\"\n#include \"sim/a.hpp\"\n"},
+                     kLevels),
               IsEmpty());
-  EXPECT_THAT(levels({"src/emu/a.cpp", "#include \"emu/state/a.hpp\"\n"}), IsEmpty());
-  EXPECT_THAT(levels({"test/core/a.cpp", "#include \"sim/metrics.hpp\"\n"}), IsEmpty());
+  EXPECT_THAT(levels({"emu/a.cpp", "#include \"emu/state/a.hpp\"\n"}, kLevels), IsEmpty());
+  EXPECT_THAT(levels({"test/core/a.cpp", "#include \"report/metrics.hpp\"\n"}, kLevels), IsEmpty());
+}
+
+TEST(Levels, AreThoseOfCMake) {
+  const Source cmake{"src/CMakeLists.txt",
+                     "# berth_level(none)\nberth_level(core)\n"
+                     "berth_level(gpu LINKS core posix PROGRAMS list)\n"};
+  const Levels all = {{"core", {}}, {"gpu", {"core", "posix"}}};
+  EXPECT_EQ(levels_of(std::vector{cmake}), all);
+  const auto rows = [&](const std::string& text) {
+    return level_rows(std::vector{cmake, Source{"A.md", text}}, "A.md");
+  };
+  EXPECT_THAT(rows("| `src/core` | | x |\n| `src/gpu` | `core` `posix` | `y` |\n"), IsEmpty());
+  EXPECT_THAT(rows("| `src/core` | | x |\n| `src/gpu` | `core` | x |\n"),
+              ElementsAre(finds(2, "links otherwise")));
+  EXPECT_THAT(rows("| `src/core` | | x |\n| `src/sim` | | x |\n"),
+              ElementsAre(finds(2, "no level"), finds(0, "no row for src/gpu")));
 }
 
 TEST(BannedCalls, NamesTheReplacement) {
@@ -98,7 +114,7 @@ TEST(PolicyHeaders, NamesWhatIsMissing) {
   for (int i = 0; i < 16; ++i) lengthy += "// More.\n";
   EXPECT_THAT(policy_headers({"src/policy/whole/a.cpp", lengthy}),
               ElementsAre(finds(21, "has 21 lines, the most is 20")));
-  EXPECT_THAT(policy_headers({"src/policy/pass.cpp", ""}), IsEmpty());
+  EXPECT_THAT(policy_headers({"src/policy/pipeline/pass.cpp", ""}), IsEmpty());
 }
 
 TEST(PragmaOnce, ComesBeforeAnyCode) {
@@ -162,7 +178,8 @@ TEST(MachinePaths, AreRefusedWhereverTheyStand) {
               IsEmpty());
 }
 
-const Source kTop{"CMakeLists.txt", "add_subdirectory(src)\nadd_subdirectory(test)\n"};
+const Source kTop{"CMakeLists.txt",
+                  "add_subdirectory(src)\nadd_subdirectory(emu)\nadd_subdirectory(test)\n"};
 const Source kSrc{"src/CMakeLists.txt", "berth_level(core)\nadd_executable(b cli/main.cpp)\n"};
 const Source kTest{"test/CMakeLists.txt",
                    "berth_test(core LINKS x)\nforeach(f)\nadd_subdirectory(${folder})\n"};
@@ -184,8 +201,9 @@ TEST(DeadFiles, FindsASourceNobodyBuilds) {
       {"src/cli/main.cpp", ""},
       {"src/cli/other.cpp", ""},
       {"src/core/deep/a.cpp", ""},
-      {"src/emu/CMakeLists.txt", "file(GLOB s state/*.cpp)\n"},
-      {"src/emu/state/a.cpp", ""},
+      {"emu/CMakeLists.txt", "file(GLOB s state/*.cpp)\n"},
+      {"emu/state/a.cpp", ""},
+      {"emu/lost/a.cpp", ""},
       {"test/core/a_test.cpp", ""},
       {"test/emu/CMakeLists.txt", "file(GLOB s ${here}/state/*.cpp)\n"},
       {"test/lost/a_test.cpp", ""},
@@ -194,8 +212,7 @@ TEST(DeadFiles, FindsASourceNobodyBuilds) {
   };
   std::vector<std::string> dead;
   for (const Finding& finding : dead_files(tree)) dead.push_back(finding.path);
-  EXPECT_THAT(dead,
-              ElementsAre("src/cli/other.cpp", "src/emu/state/a.cpp", "test/lost/a_test.cpp"));
+  EXPECT_THAT(dead, ElementsAre("src/cli/other.cpp", "emu/lost/a.cpp", "test/lost/a_test.cpp"));
 }
 
 TEST(BrokenLinks, AreFoundRelativeToTheirFile) {

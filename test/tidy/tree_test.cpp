@@ -37,7 +37,12 @@ TEST(Tree, IsRead) {
   EXPECT_GT(sources, 50U);
 }
 
-TEST(Tree, IncludesPointLeft) { expect_none(everywhere(levels)); }
+TEST(Tree, IncludesPointLeft) {
+  const Levels all = levels_of(tree());
+  EXPECT_GT(all.size(), 10U);
+  for (const Source& source : tree()) expect_none(levels(source, all));
+}
+TEST(Tree, ArchitectureSaysWhatLinksWhat) { expect_none(level_rows(tree(), "ARCHITECTURE.md")); }
 TEST(Tree, NoBannedCalls) { expect_none(everywhere(banned_calls)); }
 TEST(Tree, PolicyHeaders) { expect_none(everywhere(policy_headers)); }
 TEST(Tree, PragmaOnce) { expect_none(everywhere(pragma_once)); }

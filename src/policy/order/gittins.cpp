@@ -8,7 +8,7 @@
 // Differs from the paper: not cut into queues, and budgets end at samples, where the best one lies.
 //   The authors' simulator computes another index (`tiresias/dlas-gpu-gittins`).
 //   Cost: O(samples^2) once, O(log samples) per job.
-#include "policy/gittins.hpp"
+#include "policy/kit/gittins.hpp"
 
 #include <algorithm>
 

@@ -13,7 +13,7 @@
 
 #include "core/bytes.hpp"
 #include "core/wide.hpp"
-#include "policy/gittins.hpp"
+#include "policy/kit/gittins.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

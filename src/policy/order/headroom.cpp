@@ -13,7 +13,7 @@
 //   per job.
 #include <map>
 
-#include "policy/classes.hpp"
+#include "policy/kit/classes.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "policy/kit/run_history.hpp"
 #include "policy/registry.hpp"
-#include "policy/run_history.hpp"
 
 namespace berth {
 

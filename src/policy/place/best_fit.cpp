@@ -8,7 +8,7 @@
 //   Packing Algorithms", MIT 1973) for many bins at once. Cost: O(GPUs log GPUs per node).
 #include <memory>
 
-#include "policy/cheapest.hpp"
+#include "policy/kit/cheapest.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

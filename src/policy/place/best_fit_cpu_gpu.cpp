@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "core/wide.hpp"
-#include "policy/best_node.hpp"
+#include "policy/kit/best_node.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

@@ -6,7 +6,7 @@
 //   et al., NSDI 2019), which ignores where GPUs are. Cost: O(nodes + GPUs taken).
 #include <memory>
 
-#include "policy/candidates.hpp"
+#include "policy/kit/candidates.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

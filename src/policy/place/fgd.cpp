@@ -3,7 +3,7 @@
 // Rule: of the nodes that hold the job, and of the GPUs of each if it takes a part of one, the
 //   choice with the largest 100 x sigmoid(decrease of fragmentation in GPUs), in whole numbers; the
 //   first among equals. Fragmentation is what the typical tasks (95 % of those known, by
-//   popularity) cannot use of a node's free GPUs: policy/fragmentation.hpp. On a node the GPUs with
+//   popularity) cannot use of a node's free GPUs (kit/fragmentation.hpp). On a node the GPUs with
 //   the least to spare. A job larger than the largest node takes GPUs of the first nodes.
 // Reads: ask, jobs waiting and running, cores, compute shares and memory per GPU.
 // Differs from the paper: the score is cut to whole numbers as in the authors' artifact, but
@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "core/wide.hpp"
-#include "policy/best_node.hpp"
-#include "policy/fragmentation.hpp"
+#include "policy/kit/best_node.hpp"
+#include "policy/kit/fragmentation.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

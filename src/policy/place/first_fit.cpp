@@ -7,7 +7,7 @@
 //   Packing Algorithms", MIT 1973) for many bins at once. Cost: O(GPUs) at worst.
 #include <memory>
 
-#include "policy/candidates.hpp"
+#include "policy/kit/candidates.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

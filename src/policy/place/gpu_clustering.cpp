@@ -10,7 +10,7 @@
 //   their artifact has it. Cost: O(GPUs).
 #include <memory>
 
-#include "policy/best_node.hpp"
+#include "policy/kit/best_node.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "policy/best_node.hpp"
+#include "policy/kit/best_node.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

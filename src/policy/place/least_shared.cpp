@@ -12,7 +12,7 @@
 //   OSDI 2018, packs by utilisation too, but migrates.) Cost: O(GPUs log GPUs per node).
 #include <memory>
 
-#include "policy/cheapest.hpp"
+#include "policy/kit/cheapest.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
+#include "policy/kit/rooms.hpp"
 #include "policy/registry.hpp"
-#include "policy/rooms.hpp"
 
 namespace berth {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "policy/candidates.hpp"
+#include "policy/kit/candidates.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

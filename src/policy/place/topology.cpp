@@ -13,8 +13,8 @@
 #include <tuple>
 #include <vector>
 
+#include "policy/kit/rooms.hpp"
 #include "policy/registry.hpp"
-#include "policy/rooms.hpp"
 
 namespace berth {
 

@@ -9,7 +9,7 @@
 //   Cost: O(GPUs log GPUs per node).
 #include <memory>
 
-#include "policy/cheapest.hpp"
+#include "policy/kit/cheapest.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

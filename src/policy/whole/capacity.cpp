@@ -15,7 +15,7 @@
 //   free. Cost: O(log users) per start, O(1) per job.
 #include <map>
 
-#include "policy/pipeline.hpp"
+#include "policy/pipeline/pipeline.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

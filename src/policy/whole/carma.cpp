@@ -19,8 +19,8 @@
 #include <memory>
 #include <vector>
 
-#include "policy/cheapest.hpp"
-#include "policy/pipeline.hpp"
+#include "policy/kit/cheapest.hpp"
+#include "policy/pipeline/pipeline.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

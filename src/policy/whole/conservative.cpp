@@ -21,11 +21,11 @@
 #include <vector>
 
 #include "core/bytes.hpp"
-#include "policy/diff.hpp"
-#include "policy/feasible.hpp"
-#include "policy/outlook.hpp"
+#include "policy/kit/diff.hpp"
+#include "policy/kit/feasible.hpp"
+#include "policy/kit/outlook.hpp"
+#include "policy/kit/tally.hpp"
 #include "policy/registry.hpp"
-#include "policy/tally.hpp"
 
 namespace berth {
 

@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "policy/feasible.hpp"
-#include "policy/index.hpp"
-#include "policy/outlook.hpp"
-#include "policy/pass.hpp"
+#include "policy/kit/feasible.hpp"
+#include "policy/kit/outlook.hpp"
+#include "policy/kit/tally.hpp"
+#include "policy/pipeline/index.hpp"
+#include "policy/pipeline/pass.hpp"
 #include "policy/registry.hpp"
-#include "policy/tally.hpp"
 
 namespace berth {
 

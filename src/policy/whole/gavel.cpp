@@ -26,10 +26,10 @@
 
 #include "core/bytes.hpp"
 #include "core/wide.hpp"
-#include "policy/diff.hpp"
-#include "policy/job_list.hpp"
+#include "policy/kit/diff.hpp"
+#include "policy/kit/job_list.hpp"
+#include "policy/kit/tally.hpp"
 #include "policy/registry.hpp"
-#include "policy/tally.hpp"
 
 namespace berth {
 

@@ -23,9 +23,9 @@
 
 #include "core/bytes.hpp"
 #include "core/id_map.hpp"
-#include "policy/diff.hpp"
-#include "policy/gittins.hpp"
-#include "policy/job_list.hpp"
+#include "policy/kit/diff.hpp"
+#include "policy/kit/gittins.hpp"
+#include "policy/kit/job_list.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

@@ -9,8 +9,8 @@
 //   peer's word. doc/results/muri.md has more. Cost: O(jobs log jobs) per event.
 #include <algorithm>
 
-#include "policy/diff.hpp"
-#include "policy/job_list.hpp"
+#include "policy/kit/diff.hpp"
+#include "policy/kit/job_list.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/classes.hpp"
+#include "policy/kit/classes.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 

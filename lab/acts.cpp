@@ -1,0 +1,196 @@
+#include "lab/acts.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "core/text.hpp"
+#include "lab/live.hpp"
+#include "lab/report.hpp"
+#include "lab/view.hpp"
+#include "lab/ways.hpp"
+
+namespace berth::lab {
+
+namespace {
+
+using namespace literals;
+
+Expected<Scores> run_all_ways(const Stage& stage, const DemoOptions& options) {
+  const Workload workload = mixed_workload(options.seed);
+  std::printf(
+      "%zu jobs of %zu users on %s: long large trainings, medium vision jobs, many short\n"
+      "ones. Everyone asks honestly for the memory they take.\n",
+      workload.tasks.size(), workload.users.size(), options.gpus.c_str());
+  Scores scores;
+  for (const Way& way : kDemoWays) {
+    View view(std::string(way.name) + ": " + way.words);
+    const auto run = run_live(stage, workload,
+                              {.name = way.name,
+                               .daemon = {.gpus = options.gpus,
+                                          .admission = word_for(way.admission),
+                                          .policy = way.policy}},
+                              [&](const Moment& moment) { view.show(moment); });
+    if (!run) return std::unexpected(run.error());
+    scores.emplace_back(way.name, score(workload, *run));
+  }
+  return scores;
+}
+
+/// A process that berth did not start, with memory on the first GPU.
+class Outsider {
+ public:
+  Outsider(const Stage& stage, const Berthd& daemon) {
+    const std::string script = ". " + daemon.state() + "/emu.env; exec " +
+                               stage.program("berth-load") +
+                               " --vram 8G --steps 0 --step-ms 50 --duty 0.1 >/dev/null 2>&1";
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ~Outsider() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Outsider(const Outsider&) = delete;
+  Outsider& operator=(const Outsider&) = delete;
+
+ private:
+  pid_t pid_;
+};
+
+/// Asks until the answer is as wanted; nothing after ten seconds.
+std::optional<Json> await(const Berthd& daemon, const std::string& target,
+                          const std::function<bool(const Json&)>& wanted) {
+  for (int i = 0; i < 200; ++i) {
+    auto answer = daemon.get(target);
+    if (answer && wanted(*answer)) return std::move(*answer);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return std::nullopt;
+}
+
+std::string job_path(const Json& submitted) {
+  return "/v1/jobs/" + std::to_string(submitted.at("id").get<std::uint64_t>());
+}
+
+void tell_attempts(const Json& job) {
+  for (const Json& attempt : job.at("attempts")) {
+    const Json& outcome = attempt.at("outcome");
+    std::printf("  attempt %d: %s%s%s\n", attempt.at("attempt").get<int>(),
+                outcome.is_string() ? outcome.get<std::string>().c_str() : "runs",
+                attempt.at("note").get<std::string>().empty() ? "" : ": ",
+                attempt.at("note").get<std::string>().c_str());
+  }
+}
+
+/// Three tenants that keep their word and fill the cards, beside one that does not.
+Expected<bool> ask_too_little(const Stage& stage, const DemoOptions& options) {
+  std::printf(
+      "\nA job that needs 14 GiB asks for 6, with --retries 3, beside three honest ones:\n");
+  const auto daemon = Berthd::start(stage, {.gpus = options.gpus});
+  if (!daemon) return std::unexpected(daemon.error());
+  const Task honest{.name = "honest",
+                    .asks = 9_GiB + 256_MiB,
+                    .needs = 9_GiB,
+                    .ramp = seconds(2),
+                    .steps = 200,
+                    .step = Duration(20'000),
+                    .duty = 0.3};
+  Task greedy = honest;
+  greedy.name = "greedy";
+  greedy.user = 1;
+  greedy.asks = 6_GiB;
+  greedy.needs = 14_GiB;
+  greedy.ramp = seconds(1);
+  greedy.steps = 80;
+  greedy.retries = 3;
+  std::vector<Json> jobs;
+  for (const Task& task : {honest, honest, honest, greedy}) {
+    auto answer = daemon->post("/v1/jobs", submission_of(stage, task), task.user);
+    if (!answer) return std::unexpected(answer.error());
+    jobs.push_back(std::move(*answer));
+  }
+  bool all_good = true;
+  for (const Json& job : jobs) {
+    const auto ended = await(*daemon, job_path(job), [](const Json& now) {
+      return has_ended(now.at("state").get<std::string>());
+    });
+    const std::string state = ended ? ended->at("state").get<std::string>() : "still runs";
+    std::printf("%s: %s\n", ended ? ended->at("name").get<std::string>().c_str() : "?",
+                state.c_str());
+    if (ended) tell_attempts(*ended);
+    all_good = all_good && state == "done";
+  }
+  return all_good;
+}
+
+Expected<bool> come_from_outside(const Stage& stage, const DemoOptions& options) {
+  std::printf("\nA process that berth did not start takes 8 GiB of GPU 0:\n");
+  const auto daemon = Berthd::start(stage, {.gpus = options.gpus});
+  if (!daemon) return std::unexpected(daemon.error());
+  const Outsider outsider(stage, *daemon);
+  const auto gpus = await(*daemon, "/v1/gpus", [](const Json& now) {
+    return now.at("gpus")[0].at("foreign_bytes").get<std::int64_t>() >= (8_GiB).raw();
+  });
+  if (!gpus) return false;
+  const Json& gpu = gpus->at("gpus")[0];
+  std::printf("  berth sees it: %s, pid %d, %s on GPU 0\n",
+              gpu.at("foreign")[0].at("name").get<std::string>().c_str(),
+              gpu.at("foreign")[0].at("pid").get<int>(),
+              to_text(Bytes(gpu.at("foreign_bytes").get<std::int64_t>())).c_str());
+  const Task large{
+      .name = "large", .asks = 18_GiB, .needs = 17_GiB, .steps = 50, .step = Duration(20'000)};
+  std::vector<Json> jobs;
+  for (int i = 0; i < 2; ++i) {
+    auto answer = daemon->post("/v1/jobs", submission_of(stage, large), i);
+    if (!answer) return std::unexpected(answer.error());
+    jobs.push_back(std::move(*answer));
+  }
+  const auto waits = await(*daemon, job_path(jobs[1]), [](const Json& now) {
+    return now.at("state") == "queued" && !now.at("reason").get<std::string>().empty();
+  });
+  if (waits) {
+    std::printf("  the second of two jobs of 18 GiB waits: %s\n",
+                waits->at("reason").get<std::string>().c_str());
+  }
+  bool all_good = true;
+  for (const Json& job : jobs) {
+    const auto ended = await(*daemon, job_path(job), [](const Json& now) {
+      return has_ended(now.at("state").get<std::string>());
+    });
+    all_good = all_good && ended && ended->at("state") == "done";
+  }
+  std::printf("  both %s, one after the other on GPU 1\n", all_good ? "done" : "did not end well");
+  return all_good;
+}
+
+}  // namespace
+
+int run_demo(const DemoOptions& options) {
+  const auto stage = Stage::open();
+  if (!stage) return report(stage.error());
+  const auto scores = run_all_ways(*stage, options);
+  if (!scores) return report(scores.error());
+  std::printf("\n%s", table(*scores).c_str());
+  std::printf(
+      "\nOOM: admission counts jobs that died although they stayed within what they asked\n"
+      "for. Waits and completion times are of the jobs that finished.\n");
+  const auto little = ask_too_little(*stage, options);
+  if (!little) return report(little.error());
+  const auto outside = come_from_outside(*stage, options);
+  if (!outside) return report(outside.error());
+  const Score& ours = scores->back().second;
+  const bool kept = ours.oom_by_admission == 0 && ours.failed_otherwise == 0;
+  std::printf("\n%s\n", kept ? "berth lost no job by admission." : "berth lost jobs: a defect.");
+  return kept && *little && *outside ? 0 : kFailed;
+}
+
+}  // namespace berth::lab

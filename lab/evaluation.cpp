@@ -1,0 +1,293 @@
+#include "lab/evaluation.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <thread>
+#include <type_traits>
+
+#include "lab/live.hpp"
+#include "lab/report.hpp"
+#include "lab/simulate.hpp"
+#include "lab/ways.hpp"
+
+namespace berth::lab {
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+/// A child hands its score back as it lies in memory: both ends are this very program.
+static_assert(std::is_trivially_copyable_v<Score>);
+
+struct Case {
+  Way way;
+  std::uint64_t seed = 0;
+  Score live;
+  Score simulated;
+};
+
+/// A live run in a process of its own: who asks a daemon as another user changes the identity of
+/// its whole process.
+class LiveChild {
+ public:
+  static Expected<LiveChild> start(const Stage& stage, const Case& what) {
+    int ends[2];
+    if (::pipe(ends) != 0) return fail(ErrorCode::Io, std::strerror(errno));
+    std::fflush(nullptr);
+    const pid_t pid = ::fork();
+    if (pid < 0) return fail(ErrorCode::Io, std::strerror(errno));
+    if (pid > 0) {
+      ::close(ends[1]);
+      return LiveChild(pid, ends[0]);
+    }
+    ::close(ends[0]);
+    ::_exit(run(stage, what, ends[1]));
+  }
+  LiveChild(LiveChild&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)), from_(std::exchange(other.from_, -1)) {}
+  LiveChild& operator=(LiveChild&&) = delete;
+  ~LiveChild() {
+    if (from_ >= 0) ::close(from_);
+    if (pid_ >= 0) ::waitpid(pid_, nullptr, 0);
+  }
+
+  pid_t pid() const { return pid_; }
+  /// After its end; nothing if it failed, which it has said itself.
+  std::optional<Score> result() const {
+    Score score;
+    if (::read(from_, &score, sizeof score) != sizeof score) return std::nullopt;
+    return score;
+  }
+  void reaped() { pid_ = -1; }
+
+ private:
+  LiveChild(pid_t pid, int from) : pid_(pid), from_(from) {}
+
+  static int run(const Stage& stage, const Case& what, int to) {
+    const Workload workload = mixed_workload(what.seed);
+    const auto run =
+        run_live(stage, workload,
+                 {.name = what.way.name,
+                  .daemon = {.admission = word_for(what.way.admission), .policy = what.way.policy}},
+                 [](const Moment&) {});
+    if (!run) {
+      std::fprintf(stderr, "berth-eval: %s, seed %llu: %s\n", what.way.name,
+                   static_cast<unsigned long long>(what.seed), run.error().message.c_str());
+      return kFailed;
+    }
+    const Score got = score(workload, *run);
+    return ::write(to, &got, sizeof got) == sizeof got ? 0 : kFailed;
+  }
+
+  pid_t pid_;
+  int from_;
+};
+
+/// Says how far it is, and about how long it will take.
+class ProgressLines {
+ public:
+  explicit ProgressLines(std::size_t all) : all_(all) {}
+  void done(const Case& what) {
+    ++done_;
+    const double spent = std::chrono::duration<double>(Steady::now() - start_).count();
+    const double left = spent / static_cast<double>(done_) * static_cast<double>(all_ - done_);
+    std::printf("[%2zu/%zu] %-11s seed %llu: %d finished, makespan %.1f s (about %.0f s to go)\n",
+                done_, all_, what.way.name, static_cast<unsigned long long>(what.seed),
+                what.live.finished, what.live.makespan, left);
+    std::fflush(stdout);
+  }
+
+ private:
+  std::size_t all_;
+  std::size_t done_ = 0;
+  Steady::time_point start_ = Steady::now();
+};
+
+bool run_all_live(const Stage& stage, std::span<Case> cases, int at_once) {
+  ProgressLines progress(cases.size());
+  std::map<pid_t, std::pair<LiveChild, Case*>> running;
+  std::size_t next = 0;
+  bool all_good = true;
+  while (next < cases.size() || !running.empty()) {
+    if (next < cases.size() && running.size() < static_cast<std::size_t>(at_once)) {
+      Case& what = cases[next++];
+      auto child = LiveChild::start(stage, what);
+      if (!child) return false;
+      const pid_t pid = child->pid();
+      running.emplace(pid, std::pair(std::move(*child), &what));
+      continue;
+    }
+    const auto ended = running.find(::waitpid(-1, nullptr, 0));
+    if (ended == running.end()) continue;
+    auto& [child, what] = ended->second;
+    child.reaped();
+    const auto result = child.result();
+    all_good = all_good && result.has_value();
+    if (result) {
+      what->live = *result;
+      progress.done(*what);
+    }
+    running.erase(ended);
+  }
+  return all_good;
+}
+
+Expected<void> simulate_all(std::span<Case> cases) {
+  for (Case& what : cases) {
+    const Workload workload = mixed_workload(what.seed);
+    const auto run = simulate(workload, two_cards(), what.way);
+    if (!run) return std::unexpected(run.error());
+    what.simulated = score(workload, *run);
+  }
+  return {};
+}
+
+/// One row per way and side, all seeds together.
+Scores rows_of(std::span<const Case> cases) {
+  Scores rows;
+  for (const Way& way : kAllWays) {
+    std::vector<Score> live;
+    std::vector<Score> simulated;
+    for (const Case& what : cases) {
+      if (std::strcmp(what.way.name, way.name) != 0) continue;
+      live.push_back(what.live);
+      simulated.push_back(what.simulated);
+    }
+    rows.emplace_back(std::string(way.name) + ", live", together(live));
+    rows.emplace_back(std::string(way.name) + ", simulated", together(simulated));
+  }
+  return rows;
+}
+
+std::string ratio(double one, double other) {
+  if (other == 0) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", one / other);
+  return text;
+}
+
+/// How well the model foresees the machine.
+std::string agreement(const Scores& rows) {
+  std::string text =
+      "| live over simulated | mean wait | mean JCT | run/solo | makespan |\n"
+      "|---|---:|---:|---:|---:|\n";
+  for (std::size_t i = 0; i + 1 < rows.size(); i += 2) {
+    const Score& live = rows[i].second;
+    const Score& simulated = rows[i + 1].second;
+    text += "| " + rows[i].first.substr(0, rows[i].first.find(',')) + " | " +
+            ratio(live.mean_wait, simulated.mean_wait) + " | " +
+            ratio(live.mean_jct, simulated.mean_jct) + " | " +
+            ratio(live.slowdown, simulated.slowdown) + " | " +
+            ratio(live.makespan, simulated.makespan) + " |\n";
+  }
+  return text;
+}
+
+std::string machine() {
+  std::ifstream cpus("/proc/cpuinfo");
+  std::string line;
+  std::string model = "unknown processor";
+  while (std::getline(cpus, line)) {
+    if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
+  }
+  return std::to_string(std::thread::hardware_concurrency()) + " cores, " + model;
+}
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
+
+std::string document(const Scores& rows, const EvaluationOptions& options) {
+  std::ostringstream text;
+  text << "# Evaluation\n\nGenerated by `tools/eval --quick` on " << today() << ": " << machine()
+       << ",\n"
+       << options.at_once << " live runs at a time. `evaluation.json` has every run.\n\n"
+       << "The workload is that of `./demo`: " << mixed_workload(1).tasks.size()
+       << " jobs of three users on two 24 GiB cards within three\n"
+          "seconds, everyone asking honestly for the memory they take; "
+       << options.seeds.size()
+       << " seeds. *Live* is real\n"
+          "processes on emulated GPUs by a real berthd; *simulated* is the same engine and "
+          "policies\n"
+          "on a model of those GPUs (`lab/simulate.hpp`). Counts are sums over the seeds, the\n"
+          "rest are means of their figures. Waits, completion times (JCT) and run over solo time "
+          "are\n"
+          "of the jobs that finished, so a way that loses jobs looks quicker than it is.\n\n"
+       << markdown(rows) << "\n"
+       << agreement(rows)
+       << "\n*none* starts everybody at once; *free-memory* polls for free memory, as scripts do;\n"
+          "*fifo* promises memory, strictly first come, first served; *exclusive* gives each job\n"
+          "GPUs of its own; *headroom* is berth's default. Starting a process costs time that the\n"
+          "model does not count, and a live kernel waits for a neighbour's to end.\n";
+  return text.str();
+}
+
+Json json_of(std::span<const Case> cases, const EvaluationOptions& options) {
+  Json runs = Json::array();
+  for (const Case& what : cases) {
+    runs.push_back({{"way", what.way.name},
+                    {"admission", word_for(what.way.admission)},
+                    {"policy", what.way.policy},
+                    {"seed", what.seed},
+                    {"live", to_json(what.live)},
+                    {"simulated", to_json(what.simulated)}});
+  }
+  return {{"date", today()},
+          {"machine", machine()},
+          {"live_runs_at_a_time", options.at_once},
+          {"runs", std::move(runs)}};
+}
+
+bool lost_none(std::span<const Case> cases) {
+  for (const Case& what : cases) {
+    if (what.way.admission != AdmissionMode::Guarantee) continue;
+    for (const Score& score : {what.live, what.simulated}) {
+      if (score.oom_by_admission + score.failed_otherwise > 0) return false;
+    }
+  }
+  return true;
+}
+
+bool write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  return file.flush().good();
+}
+
+}  // namespace
+
+int run_evaluation(const EvaluationOptions& options) {
+  std::vector<Case> cases;
+  for (const std::uint64_t seed : options.seeds) {
+    for (const Way& way : kAllWays) cases.push_back({.way = way, .seed = seed});
+  }
+  if (auto done = simulate_all(cases); !done) return report(done.error());
+  const auto stage = Stage::open();
+  if (!stage) return report(stage.error());
+  if (!run_all_live(*stage, cases, options.at_once)) return kFailed;
+  const Scores rows = rows_of(cases);
+  std::printf("\n%s\n%s", table(rows).c_str(), agreement(rows).c_str());
+  for (const auto& [name, text] :
+       {std::pair{"/evaluation.md", document(rows, options)},
+        std::pair{"/evaluation.json", json_of(cases, options).dump(1) + "\n"}}) {
+    if (write(options.folder + name, text)) continue;
+    return report({ErrorCode::Io, options.folder + name + ": cannot be written"});
+  }
+  const bool good = lost_none(cases);
+  std::printf("\n%s\n", good ? "The guarantee lost no job." : "The guarantee lost jobs: a defect.");
+  return good ? 0 : kFailed;
+}
+
+}  // namespace berth::lab

@@ -1,0 +1,47 @@
+// berth-eval: one workload under several settings, shown and scored.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "lab/acts.hpp"
+#include "lab/evaluation.hpp"
+
+namespace berth::lab {
+
+namespace {
+
+constexpr int kBadUsage = 2;
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs one workload under several settings and scores them.", "berth-eval");
+  app.require_subcommand(1);
+  DemoOptions demo;
+  CLI::App* const verb = app.add_subcommand("demo", "The demonstration, with a live view.");
+  verb->add_option("--seed", demo.seed, "Of the workload.")->capture_default_str();
+  verb->add_option("--gpus", demo.gpus, "Emulated GPUs.")->capture_default_str();
+  EvaluationOptions evaluation;
+  CLI::App* const all = app.add_subcommand("all", "Every way, several seeds, live and simulated.");
+  all->add_option("--seeds", evaluation.seeds, "Of the workloads.")
+      ->delimiter(',')
+      ->capture_default_str();
+  all->add_option("--folder", evaluation.folder, "Gets evaluation.md and evaluation.json.")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  all->add_option("--at-once", evaluation.at_once, "Live runs beside each other.")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = error.get_exit_code() == 0;
+    app.exit(error);
+    return asked_for_help ? 0 : kBadUsage;
+  }
+  return verb->parsed() ? run_demo(demo) : run_evaluation(evaluation);
+}
+
+}  // namespace
+
+}  // namespace berth::lab
+
+int main(int argc, char** argv) { return berth::lab::main(argc, argv); }

@@ -1,0 +1,185 @@
+#include "lab/score.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace berth::lab {
+
+namespace {
+
+double in_seconds(Duration duration) { return static_cast<double>(micros(duration)) / 1e6; }
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double percentile(std::vector<double> values, std::size_t percent) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[std::min(values.size() - 1, values.size() * percent / 100)];
+}
+
+/// Largest over smallest mean; 1 with fewer than two.
+double spread(const std::map<int, std::vector<double>>& groups) {
+  double least = 0;
+  double most = 0;
+  for (const auto& [group, values] : groups) {
+    const double its = mean(values);
+    least = least == 0 ? its : std::min(least, its);
+    most = std::max(most, its);
+  }
+  return least == 0 ? 1 : most / least;
+}
+
+std::string cell(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string percent(double share) { return cell(share * 100, 0) + " %"; }
+
+using Row = std::vector<std::string>;
+
+const Row& header() {
+  static const Row row = {"",          "finished", "OOM: admission", "OOM: overrun",
+                          "mean wait", "p95 wait", "mean JCT",       "run/solo",
+                          "makespan",  "memory",   "busy",           "JCT spread"};
+  return row;
+}
+
+Row row_of(const std::string& name, const Score& score, int tasks) {
+  return {name,
+          std::to_string(score.finished) + "/" + std::to_string(tasks),
+          std::to_string(score.oom_by_admission),
+          std::to_string(score.oom_by_overrun),
+          cell(score.mean_wait, 2) + " s",
+          cell(score.p95_wait, 2) + " s",
+          cell(score.mean_jct, 2) + " s",
+          cell(score.slowdown, 2),
+          cell(score.makespan, 1) + " s",
+          percent(score.use.memory),
+          percent(score.use.busy),
+          cell(score.user_spread, 2)};
+}
+
+std::vector<Row> rows_of(const Scores& scores) {
+  std::vector<Row> rows = {header()};
+  for (const auto& [name, score] : scores) {
+    const int tasks =
+        score.finished + score.oom_by_admission + score.oom_by_overrun + score.failed_otherwise;
+    rows.push_back(row_of(name, score, tasks));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Score score(const Workload& workload, const Run& run) {
+  Score score{.use = run.use};
+  std::vector<double> waits;
+  std::vector<double> completions;
+  std::vector<double> slowdowns;
+  std::map<int, std::vector<double>> by_user;
+  Instant first = kNever;
+  Instant last = kStart;
+  for (std::size_t i = 0; i < workload.tasks.size(); ++i) {
+    const Task& task = workload.tasks[i];
+    const Fate& fate = run.fates[i];
+    first = std::min(first, fate.submitted);
+    if (fate.ended != kNever) last = std::max(last, fate.ended);
+    if (fate.state == "oom") {
+      ++(task.needs <= task.asks ? score.oom_by_admission : score.oom_by_overrun);
+      continue;
+    }
+    if (fate.state != "done") {
+      ++score.failed_otherwise;
+      continue;
+    }
+    ++score.finished;
+    const double ran = in_seconds(fate.ended - fate.started);
+    const double completion = in_seconds(fate.ended - fate.submitted);
+    waits.push_back(in_seconds(fate.started - fate.submitted));
+    completions.push_back(completion);
+    slowdowns.push_back(ran / in_seconds(task.solo()));
+    by_user[task.user].push_back(completion);
+  }
+  score.mean_wait = mean(waits);
+  score.p95_wait = percentile(waits, 95);
+  score.mean_jct = mean(completions);
+  score.slowdown = mean(slowdowns);
+  score.makespan = last > first ? in_seconds(last - first) : 0;
+  score.user_spread = spread(by_user);
+  return score;
+}
+
+Score together(std::span<const Score> scores) {
+  Score all;
+  const auto share = 1.0 / static_cast<double>(scores.size());
+  for (const Score& score : scores) {
+    all.finished += score.finished;
+    all.oom_by_admission += score.oom_by_admission;
+    all.oom_by_overrun += score.oom_by_overrun;
+    all.failed_otherwise += score.failed_otherwise;
+    all.mean_wait += score.mean_wait * share;
+    all.p95_wait += score.p95_wait * share;
+    all.mean_jct += score.mean_jct * share;
+    all.slowdown += score.slowdown * share;
+    all.makespan += score.makespan * share;
+    all.user_spread += score.user_spread * share;
+    all.use.memory += score.use.memory * share;
+    all.use.busy += score.use.busy * share;
+  }
+  return all;
+}
+
+nlohmann::json to_json(const Score& score) {
+  return {{"finished", score.finished},
+          {"oom_by_admission", score.oom_by_admission},
+          {"oom_by_overrun", score.oom_by_overrun},
+          {"failed_otherwise", score.failed_otherwise},
+          {"mean_wait_seconds", score.mean_wait},
+          {"p95_wait_seconds", score.p95_wait},
+          {"mean_jct_seconds", score.mean_jct},
+          {"run_over_solo", score.slowdown},
+          {"makespan_seconds", score.makespan},
+          {"memory_share", score.use.memory},
+          {"busy_share", score.use.busy},
+          {"user_jct_spread", score.user_spread}};
+}
+
+std::string table(const Scores& scores) {
+  const std::vector<Row> rows = rows_of(scores);
+  std::vector<std::size_t> widths(header().size(), 0);
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string gap(widths[i] - row[i].size(), ' ');
+      text += i == 0 ? row[i] + gap : "  " + gap + row[i];
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string markdown(const Scores& scores) {
+  std::string text;
+  bool is_header = true;
+  for (const Row& row : rows_of(scores)) {
+    for (const std::string& word : row) text += "| " + word + " ";
+    text += "|\n";
+    if (!std::exchange(is_header, false)) continue;
+    for (std::size_t i = 0; i < row.size(); ++i) text += i == 0 ? "|---" : "|---:";
+    text += "|\n";
+  }
+  return text;
+}
+
+}  // namespace berth::lab

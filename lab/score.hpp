@@ -1,0 +1,61 @@
+// What a run was like, in figures.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/workload.hpp"
+
+namespace berth::lab {
+
+/// What became of one task. Instants are of one clock; kNever where it did not happen.
+struct Fate {
+  std::string state;  ///< As `berth ls` says it.
+  Instant submitted = kNever;
+  Instant started = kNever;
+  Instant ended = kNever;
+  int attempts = 1;
+};
+
+/// Means over the samples taken while jobs were there.
+struct Use {
+  double memory = 0;  ///< Held, of what there is; 0 to 1.
+  double busy = 0;    ///< GPU time, of what there is.
+};
+
+struct Run {
+  std::string name;
+  std::vector<Fate> fates;  ///< By task.
+  Use use;
+};
+
+struct Score {
+  int finished = 0;
+  int oom_by_admission = 0;  ///< Of jobs that stayed within what they asked for: must be 0.
+  int oom_by_overrun = 0;    ///< Of jobs that took more than they asked for.
+  int failed_otherwise = 0;
+  double mean_wait = 0;  ///< Seconds, of jobs that finished; as all below.
+  double p95_wait = 0;
+  double mean_jct = 0;
+  double slowdown = 0;     ///< Mean of run time over time alone.
+  double makespan = 0;     ///< Until the last end, of all jobs.
+  double user_spread = 0;  ///< Largest mean JCT of a user over the smallest.
+  Use use;
+};
+
+Score score(const Workload& workload, const Run& run);
+/// Several runs of one way as one: counts are sums, the rest are means. Requires: not empty.
+Score together(std::span<const Score> scores);
+
+/// Rows of a table: what each is called, and its figures.
+using Scores = std::vector<std::pair<std::string, Score>>;
+
+nlohmann::json to_json(const Score& score);
+/// One line per run, aligned.
+std::string table(const Scores& scores);
+/// The same for a document.
+std::string markdown(const Scores& scores);
+
+}  // namespace berth::lab

@@ -1,0 +1,55 @@
+// The placements that price GPUs one by one: the node whose chosen GPUs cost least.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "policy/kit/candidates.hpp"
+
+namespace berth {
+
+/// Where `price_of(gpu)` is least. A job goes to the node whose cheapest fitting GPUs cost least in
+/// sum, the first among equals; one without GPUs to the first host with room, one larger than the
+/// largest node to the fitting GPUs of the first nodes. A price has an order and +=; a
+/// default one is nothing. Cost: O(GPUs log GPUs per node).
+template <class PriceOf>
+Placed place_cheapest(const Ask& ask, const Trial& trial, Candidates& candidates,
+                      PriceOf price_of) {
+  using Price = decltype(price_of(GpuId(0)));
+  struct Choice {
+    Price price;
+    GpuId gpu;
+    auto operator<=>(const Choice&) const = default;
+  };
+  if (ask.gpus() == GpuCount(0)) return candidates.first_host();
+  if (candidates.needs_many_nodes()) return candidates.gather_in_order();
+  std::vector<GpuId> best;
+  std::vector<GpuId> fitting;
+  std::vector<Choice> here;
+  Price least{};
+  for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
+    if (candidates.fitting(node) < candidates.wanted()) continue;
+    fitting.clear();
+    here.clear();
+    candidates.append_fitting(node, trial.cluster().node(node).gpus, fitting);
+    for (const GpuId gpu : fitting) here.push_back({price_of(gpu), gpu});
+    std::ranges::sort(here);
+    here.resize(candidates.wanted());
+    Price price{};
+    for (const Choice& choice : here) price += choice.price;
+    if (!best.empty() && price >= least) continue;
+    least = price;
+    best.clear();
+    for (const Choice& choice : here) best.push_back(choice.gpu);
+  }
+  if (best.empty()) return candidates.refusal();
+  return placement_on(trial.cluster(), std::move(best));
+}
+
+/// Memory of a GPU that no charge and no foreign process takes.
+inline Bytes free_memory(GpuId gpu, const Trial& trial) {
+  const GpuUse& use = trial.use().gpu(gpu);
+  return trial.cluster().gpu(gpu).capacity - use.foreign - use.charged;
+}
+
+}  // namespace berth

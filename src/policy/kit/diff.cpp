@@ -1,0 +1,186 @@
+#include "policy/kit/diff.hpp"
+
+#include <algorithm>
+
+#include "policy/kit/tally.hpp"
+
+namespace berth {
+
+namespace {
+
+bool is_running(const Job& job) {
+  return job.state == JobState::Starting || job.state == JobState::Running;
+}
+
+/// Calls keep(position, job) for those that must not give way, and so go before all others.
+template <class Keep>
+void for_each_left_alone(const ClusterView& view, std::span<const Job* const> jobs, Keep keep) {
+  if (view.settings().can_suspend) return;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const JobView job = view.job(jobs[i]->id);
+    if (view.is_left_alone(job)) keep(i, job);
+  }
+}
+
+void start(const Job& job, Placement placement, Decisions& decisions) {
+  if (job.state == JobState::Suspended) {
+    decisions.list.push_back(Resume{.job = job.id, .placement = std::move(placement)});
+  } else {
+    decisions.list.push_back(Start{.job = job.id, .placement = std::move(placement)});
+  }
+}
+
+/// Starts those wanted that wait and fit beside what is there.
+class Starter {
+ public:
+  explicit Starter(const ClusterView& view)
+      : view_(view), trial_(view.trial()), tally_(view, Tally::From::Now) {}
+
+  void place_and_start(const Job& job, const Placer& placer, Decisions& decisions) {
+    if (!tally_.allows(view_.job(job.id))) return;
+    const Ask ask = ask_of(view_.job(job.id));
+    if (Placed placed = placer.place(ask, job.id, trial_)) {
+      take(job, ask, *placed);
+      start(job, std::move(*placed), decisions);
+    }
+  }
+  void start_at(const Job& job, const Placement& placement, Decisions& decisions) {
+    if (!tally_.allows(view_.job(job.id))) return;
+    const Ask ask = ask_of(view_.job(job.id));
+    if (trial_.look(placement, ask, job.id) != Why::Fits) return;
+    take(job, ask, placement);
+    start(job, placement, decisions);
+  }
+
+ private:
+  void take(const Job& job, const Ask& ask, const Placement& placement) {
+    trial_.put(ask, placement);
+    tally_.take(view_.job(job.id));
+  }
+
+  const ClusterView& view_;
+  Trial trial_;
+  Tally tally_;
+};
+
+Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> jobs,
+                          const Placer& placer) {
+  Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
+  GpuCount free = view.use().vacant();
+  for (const Job* job : jobs) {
+    if (holds_berth(job->state)) free += job->spec.request.gpu.count;
+  }
+  Tally tally(view, Tally::From::Nothing);
+  const bool limited = view.settings().limits.any();
+  for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
+    repacked.wanted[i] = true;
+    free -= job.gpus();
+    tally.take(job);
+  });
+  std::vector<const Job*> starts;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (repacked.wanted[i]) continue;
+    const Job& job = *jobs[i];
+    const GpuCount gpus = job.spec.request.gpu.count;
+    const bool wanted = gpus <= free && (!limited || tally.allows(view.job(job.id)));
+    repacked.wanted[i] = wanted;
+    if (wanted) {
+      free -= gpus;
+      if (limited) tally.take(view.job(job.id));
+      if (is_waiting(job.state)) starts.push_back(&job);
+    } else if (is_running(job)) {
+      repacked.decisions.list.push_back(Preempt{.job = job.id});
+    }
+  }
+  if (starts.empty()) return repacked;
+  Starter starter(view);
+  for (const Job* job : starts) starter.place_and_start(*job, placer, repacked.decisions);
+  return repacked;
+}
+
+/// Where each job would be if the cluster were filled from nothing; no place for those that do not
+/// fit.
+std::vector<std::optional<Placement>> fill(const ClusterView& view,
+                                           std::span<const Job* const> jobs, const Placer& placer) {
+  Trial trial = view.trial();
+  for (const JobId id : view.running()) trial.take(view.find(id)->grant);
+  Tally tally(view, Tally::From::Nothing);
+  std::vector<std::optional<Placement>> places(jobs.size());
+  for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
+    trial.put(job.grant());
+    tally.take(job);
+    places[i] = placement_of(job.grant());
+  });
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (places[i]) continue;
+    const JobView job = view.job(jobs[i]->id);
+    if (!tally.allows(job)) continue;
+    const Ask ask = ask_of(job);
+    if (Placed placed = placer.place(ask, job.id(), trial)) {
+      trial.put(ask, *placed);
+      tally.take(job);
+      places[i] = std::move(*placed);
+    }
+  }
+  return places;
+}
+
+Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
+                  std::span<const std::optional<Placement>> places) {
+  Decisions decisions;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (!places[i] && is_running(*jobs[i])) decisions.list.push_back(Preempt{.job = jobs[i]->id});
+  }
+  Starter starter(view);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Job& job = *jobs[i];
+    if (!places[i]) continue;
+    if (is_waiting(job.state)) {
+      starter.start_at(job, *places[i], decisions);
+    } else if (is_running(job) && placement_of(job.grant) != *places[i]) {
+      decisions.list.push_back(Migrate{.job = job.id, .placement = *places[i]});
+    }
+  }
+  return decisions;
+}
+
+Repacked repack_by_place(const ClusterView& view, std::span<const Job* const> jobs,
+                         const Placer& placer) {
+  const auto places = fill(view, jobs, placer);
+  Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
+  for (std::size_t i = 0; i < jobs.size(); ++i) repacked.wanted[i] = places[i].has_value();
+  repacked.decisions = lead_to(view, jobs, places);
+  return repacked;
+}
+
+}  // namespace
+
+bool only_number_matters(const Job& job) {
+  const Request& request = job.spec.request;
+  const GpuRequest& gpu = request.gpu;
+  return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
+         gpu.types == 0 && gpu.profile == 0 && request.cpu == CpuMilli(0) &&
+         request.host == Bytes(0);
+}
+
+Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer) {
+  std::vector<const Job*> jobs;
+  jobs.reserve(list.size());
+  bool by_number = placer.is_fungible();
+  for (const JobId id : list) {
+    const Job* const job = view.find(id);
+    by_number = by_number && only_number_matters(*job);
+    jobs.push_back(job);
+  }
+  return by_number ? repack_by_number(view, jobs, placer) : repack_by_place(view, jobs, placer);
+}
+
+Decisions rearrange(const ClusterView& view, std::span<const JobId> list,
+                    std::span<const std::optional<Placement>> places) {
+  std::vector<const Job*> jobs;
+  jobs.reserve(list.size());
+  for (const JobId id : list) jobs.push_back(view.find(id));
+  return lead_to(view, jobs, places);
+}
+
+}  // namespace berth

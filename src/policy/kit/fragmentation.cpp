@@ -1,0 +1,92 @@
+#include "policy/kit/fragmentation.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "policy/kit/free_share.hpp"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kTypicalPercent = 95;
+
+Request class_of(const Ask& ask) {
+  Request request = ask.request;
+  request.host = Bytes(0);
+  request.gpu.min = request.gpu.max = GpuCount(0);
+  return request;
+}
+
+/// The artifact's order of classes that are equally popular.
+auto rank_of(const TargetWorkload::Class& of) {
+  const GpuRequest& gpu = of.request.gpu;
+  return std::tuple(of.tasks, of.request.cpu, gpu.sharing == Sharing::Alone, gpu.milli, gpu.vram,
+                    gpu.count, gpu.types);
+}
+
+}  // namespace
+
+void TargetWorkload::add(const Ask& ask) { ++tasks_[class_of(ask)]; }
+
+void TargetWorkload::remove(const Ask& ask) {
+  const auto found = tasks_.find(class_of(ask));
+  if (--found->second == 0) tasks_.erase(found);
+}
+
+std::vector<TargetWorkload::Class> TargetWorkload::typical() const {
+  std::vector<Class> classes;
+  std::int64_t all = 0;
+  for (const auto& [request, tasks] : tasks_) {
+    classes.push_back({.request = request, .tasks = tasks});
+    all += tasks;
+  }
+  std::ranges::stable_sort(classes, std::ranges::greater(), rank_of);
+  std::int64_t covered = 0;
+  std::size_t kept = 0;
+  while (covered * 100 < all * kTypicalPercent) covered += classes[kept++].tasks;
+  classes.resize(kept);
+  return classes;
+}
+
+Fragmentation::Fragmentation(std::span<const TargetWorkload::Class> classes, const GpuSpec& gpu,
+                             GpuTypes type_bit) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::int64_t, std::int64_t>> grouped;
+  for (const TargetWorkload::Class& of : classes) {
+    tasks_ += of.tasks;
+    const GpuRequest& wanted = of.request.gpu;
+    const bool served = wanted.types == 0 || (wanted.types & type_bit) != 0;
+    if (wanted.count == GpuCount(0) || !served) continue;
+    const std::pair key(share_of({.request = of.request}, gpu), wanted.count.raw());
+    grouped[key][of.request.cpu.raw()] += of.tasks;
+  }
+  for (const auto& [key, by_cpu] : grouped) {
+    Group group{.share = key.first, .gpus = key.second, .cpu = {}, .tasks = {}};
+    std::int64_t sum = 0;
+    for (const auto& [cpu, tasks] : by_cpu) {
+      group.cpu.push_back(cpu);
+      group.tasks.push_back(sum += tasks);
+    }
+    groups_.push_back(std::move(group));
+  }
+}
+
+std::int64_t Fragmentation::of(const FreeOnNode& free) const {
+  std::int64_t total = 0;
+  for (const std::int64_t share : free.shares) total += share;
+  std::int64_t usable = 0;
+  for (const Group& group : groups_) {
+    std::int64_t enough = 0;
+    std::int64_t in_them = 0;
+    for (const std::int64_t share : free.shares) {
+      enough += share >= group.share ? 1 : 0;
+      in_them += share >= group.share ? share : 0;
+    }
+    if (enough < group.gpus) continue;
+    const auto past = std::ranges::upper_bound(group.cpu, free.cpu) - group.cpu.begin();
+    if (past > 0) usable += in_them * group.tasks[static_cast<std::size_t>(past) - 1];
+  }
+  return total * tasks_ - usable;
+}
+
+}  // namespace berth

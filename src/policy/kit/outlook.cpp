@@ -1,0 +1,100 @@
+#include "policy/kit/outlook.hpp"
+
+#include <algorithm>
+
+namespace berth {
+
+namespace {
+
+/// FNV-1a over the words that say what GPUs and nodes can take, berths aside. Never 0.
+std::uint64_t condition_of(const ClusterView& view) {
+  std::uint64_t hash = 14'695'981'039'346'656'037U;
+  const auto add = [&hash](std::int64_t word) {
+    hash = (hash ^ static_cast<std::uint64_t>(word)) * 1'099'511'628'211U;
+  };
+  const Admission& admission = view.settings().admission;
+  add(static_cast<std::int64_t>(admission.mode));
+  add(admission.guard_floor.raw());
+  add(admission.guard_ppm);
+  const Occupancy& use = view.use();
+  for (std::uint32_t g = 0; g < view.cluster().gpus().size(); ++g) {
+    const GpuUse& gpu = use.gpu(GpuId(g));
+    add(is_usable(gpu) ? gpu.foreign.raw() : -1);
+    if (admission.mode == AdmissionMode::FreeMemory) add(gpu.used.raw());
+  }
+  for (std::uint32_t n = 0; n < view.cluster().nodes().size(); ++n) {
+    add(use.node(NodeId(n)).healthy ? 1 : 0);
+  }
+  return hash | 1;
+}
+
+Bytes charge_of(const Grant& grant) {
+  Bytes sum{0};
+  for (const Share& share : grant.shares) sum += share.charge;
+  return sum;
+}
+
+}  // namespace
+
+Instant foreseen_end(const JobView& job, Instant now) {
+  if (!has_outlived(job)) return counted_end(job, now);
+  Duration whole = std::max(job.estimate(), Duration(1));
+  while (whole <= job.ran()) whole *= 2;
+  return later(now, whole - job.ran());
+}
+
+Outlook::Noted Outlook::noted(const ClusterView& view, JobId id) {
+  const JobView job = view.job(id);
+  return {id, foreseen_end(job, view.now()), charge_of(job.grant())};
+}
+
+Outlook::Change Outlook::look(const ClusterView& view) const {
+  if (condition_ == 0 || condition_ != condition_of(view)) return Change::Other;
+  Change change = Change::None;
+  auto running = view.running().begin();
+  for (const Noted& was : noted_) {
+    while (running != view.running().end() && *running < was.job) ++running;
+    if (running == view.running().end() || *running != was.job) {
+      if (was.end > view.now()) change = Change::Sooner;
+      continue;
+    }
+    const Noted is = noted(view, was.job);
+    if (is.charge > was.charge || is.end > std::max(was.end, view.now())) return Change::Other;
+    if (is.charge < was.charge || is.end < std::max(was.end, view.now())) change = Change::Sooner;
+  }
+  return change;
+}
+
+void Outlook::note(const ClusterView& view, std::span<const Fresh> fresh) {
+  noted_.clear();
+  for (const JobId id : view.running()) noted_.push_back(noted(view, id));
+  for (const Fresh& started : fresh) {
+    noted_.push_back({started.job, later(view.now(), started.planned), charge_of(started.grant)});
+  }
+  if (!fresh.empty()) std::ranges::sort(noted_, {}, &Noted::job);
+  condition_ = condition_of(view);
+}
+
+void Outlook::save(ByteWriter& writer) const {
+  writer.integer(static_cast<std::int64_t>(condition_));
+  writer.integer(std::ssize(noted_));
+  for (const Noted& was : noted_) {
+    writer.integer(static_cast<std::int64_t>(was.job.value()));
+    writer.integer(micros(was.end));
+    writer.integer(was.charge.raw());
+  }
+}
+
+void Outlook::restore(ByteReader& reader) {
+  condition_ = static_cast<std::uint64_t>(reader.integer());
+  noted_.clear();
+  for (std::int64_t left = reader.integer(); left > 0 && !reader.failed(); --left) {
+    const JobId job(static_cast<JobId::rep>(reader.integer()));
+    const Instant end = instant_from_micros(reader.integer());
+    const Bytes charge(reader.integer());
+    if (!noted_.empty() && job <= noted_.back().job) reader.fail();
+    noted_.push_back({job, end, charge});
+  }
+}
+
+}  // namespace berth

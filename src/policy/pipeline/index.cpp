@@ -1,0 +1,88 @@
+#include "policy/pipeline/index.hpp"
+
+#include <algorithm>
+
+namespace berth {
+
+void PendingIndex::clear(Shape shape) {
+  *this = PendingIndex();
+  shape_ = shape;
+}
+
+Lane* PendingIndex::update(JobId id, const ClusterView& view, const Order& order) {
+  erase(id);
+  const Job* const job = view.find(id);
+  if (job == nullptr || !is_waiting(job->state)) return nullptr;
+  return insert(view.job(id), view, order);
+}
+
+Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Order& order) {
+  LaneKey key{.user = shape_.by_user ? job.user() : UserId(0), .ask = ask_of(job)};
+  if (shape_.plans == Plans::Enforced) key.ask.planned = job.enforced();
+  if (!shape_.by_plan) key.ask.planned = kForever;
+  if (order.depends_on() == DependsOn::Lane) key.apart = order.lane(job, view);
+  const auto [found, fresh] = lanes_.try_emplace(key);
+  Lane& lane = found->second;
+  if (fresh) {
+    lane.key = key;
+    open_.push_back(&lane);
+  } else if (lane.jobs.empty()) {
+    --empty_;
+  }
+  const Ranked ranked = order.rank(job, view);
+  const Position position{.rank = ranked.rank, .job = job.id()};
+  lane.jobs.insert(position);
+  entries_.insert(job.id(), {&lane, position, ranked.valid_until});
+  if (ranked.valid_until) expiries_.emplace(*ranked.valid_until, job.id());
+  return &lane;
+}
+
+void PendingIndex::erase(JobId id) {
+  const Entry* const entry = entries_.find(id);
+  if (entry == nullptr) return;
+  if (entry->valid_until) expiries_.erase({*entry->valid_until, id});
+  Lane* const lane = entry->lane;
+  lane->jobs.erase(entry->position);
+  entries_.erase(id);
+  if (!lane->jobs.empty()) return;
+  ++empty_;
+  const std::size_t in_use = lanes_.size() - empty_;
+  if (empty_ > 64 + 2 * in_use) drop_empty_lanes();
+}
+
+/// An empty lane is kept, since the next job often asks for the same; but not for ever.
+void PendingIndex::drop_empty_lanes() {
+  std::erase_if(open_, [](const Lane* lane) { return lane->jobs.empty(); });
+  std::erase_if(lanes_, [](const auto& entry) { return entry.second.jobs.empty(); });
+  empty_ = 0;
+}
+
+bool PendingIndex::expire(const ClusterView& view, const Order& order) {
+  const bool any = !expiries_.empty() && expiries_.begin()->first <= view.now();
+  while (!expiries_.empty() && expiries_.begin()->first <= view.now()) {
+    update(expiries_.begin()->second, view, order);
+  }
+  return any;
+}
+
+void PendingIndex::rerank_all(const ClusterView& view, const Order& order) {
+  std::vector<JobId> ids;
+  ids.reserve(entries_.size());
+  entries_.for_each([&](JobId id, const Entry&) { ids.push_back(id); });
+  for (const JobId id : ids) update(id, view, order);
+}
+
+void PendingIndex::reopen() {
+  if (open_.size() == lanes_.size()) return;
+  open_.clear();
+  for (auto& [key, lane] : lanes_) {
+    lane.closed = false;
+    open_.push_back(&lane);
+  }
+}
+
+std::optional<Instant> PendingIndex::next_expiry() const {
+  return expiries_.empty() ? std::nullopt : std::optional(expiries_.begin()->first);
+}
+
+}  // namespace berth

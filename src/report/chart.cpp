@@ -1,0 +1,342 @@
+#include "report/chart.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace berth::sim {
+
+namespace {
+
+constexpr double kWidth = 560;
+constexpr double kHeight = 300;
+constexpr double kLeft = 64;
+constexpr double kRight = 16;
+constexpr double kTop = 34;
+constexpr double kBottom = 46;
+constexpr double kLegendRow = 16;
+constexpr std::size_t kLegendColumns = 3;
+constexpr std::array kColours = {"#2f6fb0", "#d1682c", "#3f8f4f", "#8a5fa8", "#b0413e",
+                                 "#6b6b6b", "#b58b00", "#2b9c9c", "#c45a9a", "#7a5230"};
+
+/// When the colours are used up they come again with gaps in the line.
+constexpr std::array kDashes = {"", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 2.5\""};
+
+const char* colour(std::size_t i) { return kColours[i % kColours.size()]; }
+
+std::string stroke(std::size_t i) {
+  return "stroke=\"" + std::string(colour(i)) + "\"" +
+         kDashes[i / kColours.size() % kDashes.size()];
+}
+
+std::string number(double value, int digits = 1) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+/// `1500`, `0.25`, `2M`: short enough for an axis.
+std::string tick_text(double value) {
+  char text[32];
+  const double size = std::abs(value);
+  if (size >= 1e6) {
+    std::snprintf(text, sizeof text, "%gM", value / 1e6);
+  } else if (size >= 1e4) {
+    std::snprintf(text, sizeof text, "%gk", value / 1e3);
+  } else {
+    std::snprintf(text, sizeof text, "%g", value);
+  }
+  return text;
+}
+
+/// About five round numbers from 0 to `most`.
+std::vector<double> linear_ticks(double most) {
+  if (!(most > 0)) return {0};
+  const double raw = most / 5;
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  double step = power;
+  for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+    step = factor * power;
+    if (step >= raw) break;
+  }
+  std::vector<double> ticks;
+  for (int i = 0; step * i <= most * 1.0001; ++i) ticks.push_back(step * i);
+  return ticks;
+}
+
+std::vector<double> log_ticks(double least, double most) {
+  std::vector<double> ticks;
+  for (double tick = std::pow(10, std::ceil(std::log10(least))); tick <= most; tick *= 10) {
+    ticks.push_back(tick);
+  }
+  return ticks;
+}
+
+/// The values along one axis.
+class Range {
+ public:
+  explicit Range(Scale scale)
+      : log_(scale == Scale::Log), least_(log_ ? std::numeric_limits<double>::max() : 0) {}
+
+  bool shows(double value) const { return !log_ || value > 0; }
+  void add(double value) {
+    least_ = std::min(least_, log_ ? value : 0);
+    most_ = std::max(most_, value);
+  }
+  /// After all were added: there is something between its ends.
+  void settle() {
+    if (log_ && least_ > most_) least_ = most_ = 1;
+    if (log_ && least_ == most_) most_ = least_ * 10;
+    if (!log_ && most_ <= 0) most_ = 1;
+  }
+  /// From 0 at its least value to 1.
+  double share(double value) const {
+    return log_ ? std::log(value / least_) / std::log(most_ / least_) : value / most_;
+  }
+  std::vector<double> ticks() const {
+    return log_ ? log_ticks(least_, most_) : linear_ticks(most_);
+  }
+
+ private:
+  bool log_;
+  double least_;
+  double most_ = 0;
+};
+
+/// Where values lie on the page.
+class Frame {
+ public:
+  Frame(const Axes& axes, std::span<const Line> lines) : x_(axes.scale_x), y_(axes.scale_y) {
+    for (const Line& line : lines) {
+      for (const Point& point : line.points) {
+        if (!shows(point)) continue;
+        x_.add(point.x);
+        y_.add(point.y);
+      }
+    }
+    x_.settle();
+    y_.settle();
+  }
+  bool shows(const Point& point) const { return x_.shows(point.x) && y_.shows(point.y); }
+  double x(double value) const { return kLeft + x_.share(value) * (kWidth - kLeft - kRight); }
+  double y(double value) const {
+    return kHeight - kBottom - y_.share(value) * (kHeight - kTop - kBottom);
+  }
+  std::vector<double> x_ticks() const { return x_.ticks(); }
+  std::vector<double> y_ticks() const { return y_.ticks(); }
+
+ private:
+  Range x_;
+  Range y_;
+};
+
+std::string text_at(double x, double y, const char* anchor, const std::string& text,
+                    const char* kind = "") {
+  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor +
+         "\" class=\"" + kind + "\">" + escaped(text) + "</text>\n";
+}
+
+std::string rule(double x1, double y1, double x2, double y2) {
+  return "<line class=\"grid\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" +
+         number(x2) + "\" y2=\"" + number(y2) + "\"/>\n";
+}
+
+std::string opened(double width, double height, const std::string& title) {
+  return "<svg viewBox=\"0 0 " + number(width, 0) + " " + number(height, 0) +
+         "\" role=\"img\" aria-label=\"" + escaped(title) + "\">\n" +
+         text_at(kLeft, 18, "start", title, "title");
+}
+
+std::string axes_of(const Axes& axes, const Frame& frame) {
+  std::string svg;
+  for (const double tick : frame.y_ticks()) {
+    svg += rule(kLeft, frame.y(tick), kWidth - kRight, frame.y(tick));
+    svg += text_at(kLeft - 6, frame.y(tick) + 4, "end", tick_text(tick));
+  }
+  for (const double tick : frame.x_ticks()) {
+    svg += text_at(frame.x(tick), kHeight - kBottom + 16, "middle", tick_text(tick));
+  }
+  svg += text_at((kLeft + kWidth - kRight) / 2, kHeight - 10, "middle", axes.x);
+  svg += "<text class=\"\" text-anchor=\"middle\" transform=\"translate(14," +
+         number((kTop + kHeight - kBottom) / 2) + ") rotate(-90)\">" + escaped(axes.y) +
+         "</text>\n";
+  return svg;
+}
+
+std::string polyline(const Line& line, const Frame& frame, const std::string& look) {
+  std::string svg = "<polyline fill=\"none\" " + look + " points=\"";
+  for (const Point& point : line.points) {
+    if (frame.shows(point)) svg += number(frame.x(point.x)) + "," + number(frame.y(point.y)) + " ";
+  }
+  return svg + "\"/>\n";
+}
+
+/// Where a dot's name stands.
+struct Label {
+  double x = 0;
+  double y = 0;
+  const char* anchor = "start";
+  double from = 0;  ///< The width it takes, about.
+  double to = 0;
+};
+
+/// Beside its dot, on the side with more room, above the names that are there already.
+Label label_of(const std::string& name, double x, double y, std::span<const Label> others) {
+  constexpr double kLetter = 6;
+  constexpr double kRow = 12;
+  const double width = kLetter * static_cast<double>(name.size());
+  const bool is_right = x > kLeft + 0.7 * (kWidth - kLeft - kRight);
+  Label label{.x = x + (is_right ? -8 : 8), .y = y - 6, .anchor = is_right ? "end" : "start"};
+  label.from = is_right ? label.x - width : label.x;
+  label.to = label.from + width;
+  const auto hides = [&](const Label& other) {
+    return std::abs(other.y - label.y) < kRow - 1 && other.from < label.to && label.from < other.to;
+  };
+  while (label.y > kTop + kRow && std::ranges::any_of(others, hides)) label.y -= kRow;
+  return label;
+}
+
+/// Row by row, in columns.
+std::string legend(std::span<const Line> lines) {
+  const double column = (kWidth - kLeft - kRight) / kLegendColumns;
+  std::string svg;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const double x = kLeft + column * static_cast<double>(i % kLegendColumns);
+    const double y = kHeight + kLegendRow * (static_cast<double>(i / kLegendColumns) + 0.5);
+    svg += "<line stroke-width=\"3\" " + stroke(i) + " x1=\"" + number(x) + "\" y1=\"" +
+           number(y - 3) + "\" x2=\"" + number(x + 16) + "\" y2=\"" + number(y - 3) + "\"/>\n" +
+           text_at(x + 21, y + 1, "start", lines[i].name);
+  }
+  return svg;
+}
+
+double legend_height(std::size_t lines) {
+  const std::size_t rows = (lines + kLegendColumns - 1) / kLegendColumns;
+  return kLegendRow * static_cast<double>(rows + 1);
+}
+
+}  // namespace
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "&lt;";
+    } else if (c == '&') {
+      safe += "&amp;";
+    } else if (c == '"') {
+      safe += "&quot;";
+    } else {
+      safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return safe;
+}
+
+std::string line_chart(const Axes& axes, std::span<const Line> lines) {
+  const Frame frame(axes, lines);
+  const bool has_legend = lines.size() > 1;
+  const double below = has_legend ? legend_height(lines.size()) : 0;
+  std::string svg = opened(kWidth, kHeight + below, axes.title) + axes_of(axes, frame);
+  for (std::size_t i = 0; i < lines.size(); ++i) svg += polyline(lines[i], frame, stroke(i));
+  if (has_legend) svg += legend(lines);
+  return svg + "</svg>\n";
+}
+
+std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::string, Point>> dots) {
+  Line all;
+  Line front;
+  for (const auto& [name, dot] : dots) {
+    all.points.push_back({dot.x * 1.15, dot.y * 1.1});  // room for the labels
+    const auto beats = [&](const auto& other) {
+      const Point& at = other.second;
+      return at.x <= dot.x && at.y <= dot.y && (at.x < dot.x || at.y < dot.y);
+    };
+    if (std::ranges::none_of(dots, beats)) front.points.push_back(dot);
+  }
+  std::ranges::sort(front.points, {}, &Point::x);
+  const Frame frame(axes, std::span(&all, 1));
+  std::string svg = opened(kWidth, kHeight, axes.title) + axes_of(axes, frame);
+  svg += polyline(front, frame, "stroke=\"#999\"");
+  std::vector<Label> labels;
+  for (std::size_t i = 0; i < dots.size(); ++i) {
+    const auto& [name, dot] = dots[i];
+    svg += "<circle r=\"5\" fill=\"" + std::string(colour(i)) + "\" cx=\"" +
+           number(frame.x(dot.x)) + "\" cy=\"" + number(frame.y(dot.y)) + "\"/>\n";
+    labels.push_back(label_of(name, frame.x(dot.x), frame.y(dot.y), labels));
+  }
+  for (std::size_t i = 0; i < dots.size(); ++i) {
+    svg += text_at(labels[i].x, labels[i].y, labels[i].anchor, dots[i].first);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string agreement_chart(const Axes& axes, std::span<const Point> points) {
+  Line all;  // and its mirror image, so that both axes are alike
+  for (const Point& point : points) {
+    all.points.push_back(point);
+    all.points.push_back({point.y, point.x});
+  }
+  const Frame frame(axes, std::span(&all, 1));
+  std::erase_if(all.points, [&](const Point& point) { return !frame.shows(point); });
+  std::string svg = opened(kWidth, kHeight, axes.title) + axes_of(axes, frame);
+  if (!all.points.empty()) {
+    const auto [least, most] = std::ranges::minmax(all.points, {}, &Point::x);
+    svg += polyline({"", {{least.x, least.x}, {most.x, most.x}}}, frame, "stroke=\"#999\"");
+  }
+  for (const Point& point : points) {
+    if (!frame.shows(point)) continue;
+    svg += "<circle r=\"2.5\" fill-opacity=\"0.5\" fill=\"" + std::string(colour(0)) + "\" cx=\"" +
+           number(frame.x(point.x)) + "\" cy=\"" + number(frame.y(point.y)) + "\"/>\n";
+  }
+  return svg + "</svg>\n";
+}
+
+std::string bar_chart(const std::string& title, std::span<const Bar> bars) {
+  constexpr double kRow = 22;
+  constexpr double kNames = 130;
+  constexpr double kWords = 110;
+  double most = 0;
+  for (const Bar& bar : bars) most = std::max(most, bar.value);
+  std::string svg = opened(kWidth, kTop + kRow * static_cast<double>(bars.size()) + 8, title);
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const double y = kTop + kRow * static_cast<double>(i);
+    const double width = most > 0 ? bars[i].value / most * (kWidth - kNames - kWords) : 0;
+    svg += text_at(kNames - 6, y + 14, "end", bars[i].name);
+    svg += "<rect x=\"" + number(kNames) + "\" y=\"" + number(y + 3) + "\" width=\"" +
+           number(width) + "\" height=\"15\" fill=\"" + colour(0) + "\"/>\n";
+    svg += text_at(kNames + width + 6, y + 14, "start", bars[i].words);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string gantt_chart(const Gantt& gantt) {
+  const double rows = static_cast<double>(gantt.lanes.size());
+  const double row = std::clamp(400 / std::max(rows, 1.0), 3.0, 16.0);
+  const double width = 2 * kWidth;
+  double most = 0;
+  for (const Box& box : gantt.boxes) most = std::max(most, box.to);
+  if (most <= 0) most = 1;
+  const double scale = (width - kLeft - kRight) / most;
+  std::string svg = opened(width, kTop + row * rows + kBottom, gantt.title);
+  for (std::size_t i = 0; i < gantt.lanes.size(); ++i) {
+    if (row < 10 && i % 8 != 0) continue;
+    svg += text_at(kLeft - 6, kTop + row * (static_cast<double>(i) + 0.8), "end", gantt.lanes[i]);
+  }
+  for (const Box& box : gantt.boxes) {
+    svg += "<rect x=\"" + number(kLeft + box.from * scale, 2) + "\" y=\"" +
+           number(kTop + row * static_cast<double>(box.lane)) + "\" width=\"" +
+           number(std::max(0.4, (box.to - box.from) * scale), 2) + "\" height=\"" +
+           number(row * 0.9) + "\" fill=\"" + colour(box.group) + "\"><title>" + escaped(box.name) +
+           "</title></rect>\n";
+  }
+  for (const double tick : linear_ticks(most)) {
+    svg += text_at(kLeft + tick * scale, kTop + row * rows + 16, "middle", tick_text(tick));
+  }
+  svg += text_at(width / 2, kTop + row * rows + 36, "middle", gantt.x);
+  return svg + "</svg>\n";
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,49 @@
+// The figures by which runs are put side by side, and what seeds say of one. doc/metrics.md.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/metrics.hpp"
+
+namespace berth::sim {
+
+enum class Shown { Always, WhereKnown };
+
+struct Figure {
+  std::string_view key;   ///< In JSON.
+  std::string_view head;  ///< In a table.
+  int width;              ///< There.
+  int digits;
+  std::optional<double> (*value)(const Metrics& metrics);  ///< Nothing where it means nothing.
+  Shown shown = Shown::Always;
+};
+
+/// In the order of a table.
+std::span<const Figure> figures();
+
+/// Those that a table of these runs has: all that are always shown, and what a run knows of others.
+std::vector<Figure> figures_of(std::span<const Metrics> runs);
+
+/// `12.50`, or `-` for nothing.
+std::string to_text(const Figure& figure, std::optional<double> value);
+
+/// A mean and how sure it is.
+struct Interval {
+  double mean = 0;
+  std::optional<double> half;  ///< Of the 95 % confidence interval; nothing for a single value.
+};
+
+/// By Student's t, the values taken to be drawn independently. Nothing for no values.
+std::optional<Interval> interval_of(std::span<const double> values);
+
+/// Of those runs that have the figure.
+std::optional<Interval> interval_of(const Figure& figure, std::span<const Metrics> runs);
+
+/// `12.50 +-0.31`; only the mean where there is no interval, `-` for nothing.
+std::string to_text(const Figure& figure, const std::optional<Interval>& interval);
+
+}  // namespace berth::sim

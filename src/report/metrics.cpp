@@ -1,0 +1,156 @@
+#include "report/metrics.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace berth::sim {
+
+namespace {
+
+/// Jain's index of means: 1 / n for one user who has it all, 1 when all are alike. Jobs of nobody
+/// count for nothing.
+std::optional<double> fairness_of(const std::map<UserId, std::pair<double, std::size_t>>& sums) {
+  double sum = 0;
+  double squares = 0;
+  std::size_t users = 0;
+  for (const auto& [user, entry] : sums) {
+    if (user == UserId(0)) continue;
+    ++users;
+    const double mean = entry.first / static_cast<double>(entry.second);
+    sum += mean;
+    squares += mean * mean;
+  }
+  if (users < 2) return std::nullopt;
+  return squares > 0 ? sum * sum / (static_cast<double>(users) * squares) : 1;
+}
+
+/// Counts one more job.
+void note(EstimateFigures& figures, Duration told, Duration ran) {
+  if (told != ran) figures.are_exact = false;
+  if (told == kForever) return;
+  ++figures.known;
+  if (told / 2 > ran) {
+    ++figures.longer;
+  } else if (told < ran / 2) {
+    ++figures.shorter;
+  } else {
+    ++figures.close;
+  }
+}
+
+EstimateFigures shares_of(EstimateFigures counts, std::size_t jobs) {
+  for (double* const count : {&counts.known, &counts.close, &counts.shorter, &counts.longer}) {
+    *count /= static_cast<double>(jobs);
+  }
+  return counts;
+}
+
+double gpus_asked(const trace::TraceJob& job) {
+  return static_cast<double>(job.spec.request.gpu.count.raw());
+}
+
+double share_of_all(double amount, double of) { return of > 0 ? amount / of : 0; }
+
+/// Of all jobs, also where only some are measured: what the cluster got done in that time.
+std::optional<WhileArriving> while_arriving(const trace::Trace& trace, const Cluster& cluster,
+                                            const Result& result) {
+  const double time = result.arriving.seconds;
+  if (time <= 0) return std::nullopt;
+  double jobs = 0;
+  double work = 0;
+  for (const JobResult& job : result.jobs) {
+    if (job.end == kNever || !result.arrivals.has(job.end)) continue;
+    ++jobs;
+    work += gpus_asked(trace.jobs[job.job]) * in_seconds(trace.jobs[job.job].duration);
+  }
+  const double capacity = static_cast<double>(cluster.gpu_count().raw()) * time;
+  return WhileArriving{.seconds = time,
+                       .jobs_per_hour = jobs / time * 3600,
+                       .work_per_hour = work / time,
+                       .allocated = share_of_all(result.arriving.allocated, capacity),
+                       .in_use = share_of_all(result.arriving.busy, capacity)};
+}
+
+/// Counts one more job with a deadline.
+void note(DeadlineFigures& figures, Instant deadline, Instant end) {
+  ++figures.jobs;
+  if (end == kNever) return;
+  if (end <= deadline) {
+    ++figures.met;
+  } else {
+    ++figures.late;
+    figures.lateness += in_seconds(end - deadline);
+  }
+}
+
+}  // namespace
+
+Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result& result) {
+  Metrics metrics;
+  std::vector<double> jcts;
+  std::vector<double> waits;
+  std::vector<double> slowdowns;
+  std::vector<double> over_alone;
+  std::map<UserId, std::pair<double, std::size_t>> by_user;
+  DeadlineFigures deadlines;
+  if (result.is_modelled) metrics.machine = machine_figures(trace, result);
+  if (result.waits && !trace.jobs.empty()) {
+    metrics.waits = wait_figures(*result.waits, trace.jobs.size());
+  }
+  if (result.predictions) {
+    metrics.predictions = prediction_figures(
+        *result.predictions, [&](std::size_t job) { return result.jobs[job].start; });
+  }
+  Instant first = kNever;
+  Instant last = kStart;
+  double work = 0;
+  for (const JobResult& job : result.jobs) {
+    const trace::TraceJob& asked = trace.jobs[job.job];
+    if (result.measured && !result.measured->has(asked.submit)) continue;
+    ++metrics.submitted;
+    metrics.preemptions += job.preemptions;
+    metrics.ooms += job.memory.total();
+    if (!job.refused.empty()) ++metrics.rejected;
+    if (job.timed_out) ++metrics.timed_out;
+    if (job.memory.failed) ++metrics.out_of_memory;
+    if (asked.spec.deadline != kNever) note(deadlines, asked.spec.deadline, job.end);
+    if (job.end == kNever) continue;
+    ++metrics.jobs;
+    first = std::min(first, asked.submit);
+    last = std::max(last, job.end);
+    note(metrics.estimates, job.told, asked.duration);
+    jcts.push_back(in_seconds(job.end - asked.submit));
+    waits.push_back(in_seconds(job.end - asked.submit - job.spent.ran));
+    slowdowns.push_back(
+        std::max(1.0, jcts.back() / std::max(kLeastRun, in_seconds(asked.duration))));
+    over_alone.push_back(std::max(kLeastRun, in_seconds(job.spent.ran)) /
+                         std::max(kLeastRun, in_seconds(asked.duration)));
+    auto& [sum, count] = by_user[asked.spec.user];
+    sum += slowdowns.back();
+    ++count;
+    work += gpus_asked(asked) * in_seconds(asked.duration);
+  }
+  if (deadlines.late > 0) deadlines.lateness /= static_cast<double>(deadlines.late);
+  if (deadlines.jobs > 0) metrics.deadlines = deadlines;
+  const double capacity = static_cast<double>(cluster.gpu_count().raw()) * result.use.seconds;
+  metrics.allocated = share_of_all(result.use.allocated, capacity);
+  metrics.in_use = share_of_all(result.use.busy, capacity);
+  metrics.tenants = share_of_all(result.use.tenancy, result.use.busy);
+  metrics.arriving = while_arriving(trace, cluster, result);
+  if (metrics.jobs == 0) return metrics;
+  metrics.jct = spread_of(std::move(jcts));
+  metrics.wait = spread_of(std::move(waits));
+  metrics.slowdown = spread_of(std::move(slowdowns));
+  metrics.run_over_alone = spread_of(std::move(over_alone));
+  metrics.estimates = shares_of(metrics.estimates, metrics.jobs);
+  metrics.fairness = fairness_of(by_user);
+  metrics.makespan = in_seconds(last - first);
+  if (metrics.makespan > 0) {
+    metrics.jobs_per_hour = static_cast<double>(metrics.jobs) / metrics.makespan * 3600;
+    metrics.work_per_hour = work / metrics.makespan;
+  }
+  return metrics;
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,371 @@
+#include "report/page.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "report/chart.hpp"
+#include "report/figures.hpp"
+#include "report/series.hpp"
+#include "report/trade_offs.hpp"
+
+namespace berth::sim {
+
+namespace {
+
+constexpr std::size_t kMostLanes = 128;
+constexpr std::size_t kMostBoxes = 4000;
+constexpr std::size_t kMostGroups = 30;
+
+constexpr const char* kStyle = R"(<style>
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 1180px; color: #222; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 14px; }
+th, td { padding: .25rem .45rem; text-align: right; border-bottom: 1px solid #e4e4e4; }
+th:first-child, td:first-child { text-align: left; white-space: nowrap; }
+p.how { color: #666; font-size: 13px; overflow-wrap: anywhere; }
+td.best { font-weight: 600; color: #2a7a3b; }
+svg { width: 560px; max-width: 100%; margin: 0 12px 18px 0; vertical-align: top; }
+svg.wide { width: 1150px; }
+svg text { font: 11px system-ui, sans-serif; fill: #555; }
+svg text.title { font-size: 13px; font-weight: 600; fill: #222; }
+svg .grid { stroke: #e4e4e4; }
+svg polyline { stroke-width: 1.8; }
+</style>
+)";
+
+/// As few digits as tell it from its neighbours in print.
+std::string shortest(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+std::string cells(const std::vector<std::string>& words, const char* kind) {
+  std::string row = "<tr>";
+  for (const std::string& word : words) {
+    row += std::string("<") + kind + ">" + escaped(word) + "</" + kind + ">";
+  }
+  return row + "</tr>\n";
+}
+
+struct Column {
+  const char* head;
+  std::optional<double> (*value)(const Metrics& metrics);
+  int digits;
+  enum { Less, More } better = Less;
+};
+
+double in_hours(double seconds) { return seconds / 3600; }
+
+using Value = std::optional<double>;
+using M = const Metrics&;
+
+Value in_hours(Value seconds) { return seconds ? Value(in_hours(*seconds)) : Value(); }
+
+/// Of the jobs that ended.
+template <Spread Metrics::* figure, double Spread::* part>
+Value hours(M metrics) {
+  return in_hours((metrics.*figure).known(part));
+}
+
+constexpr Column kColumns[] = {
+    {"mean JCT, h", hours<&Metrics::jct, &Spread::mean>, 2},
+    {"median", hours<&Metrics::jct, &Spread::median>, 2},
+    {"p95", hours<&Metrics::jct, &Spread::p95>, 2},
+    {"mean wait, h", hours<&Metrics::wait, &Spread::mean>, 2},
+    {"p95", hours<&Metrics::wait, &Spread::p95>, 2},
+    {"slowdown", [](M m) { return m.slowdown.known(&Spread::mean); }, 1},
+    {"fairness", [](M m) -> Value { return m.fairness; }, 3, Column::More},
+    {"makespan, h", [](M m) { return m.jobs > 0 ? Value(in_hours(m.makespan)) : Value(); }, 1},
+    {"jobs / h", [](M m) -> Value { return m.jobs_per_hour; }, 2, Column::More},
+    {"allocated, %", [](M m) -> Value { return 100 * m.allocated; }, 1, Column::More},
+    {"allocated while jobs arrive, %",
+     [](M m) { return m.arriving ? Value(100 * m.arriving->allocated) : Value(); }, 1,
+     Column::More},
+    {"preemptions", [](M m) -> Value { return static_cast<double>(m.preemptions); }, 0}};
+
+/// The best figure of each column, as it is written, of the runs that ended the most jobs: who
+/// differs only in what is not shown is as good.
+std::string best_of(const Column& column, std::span<const PageRun> runs) {
+  Value best;
+  for (const PageRun& run : runs) {
+    const Value value = column.value(run.metrics);
+    if (!value || run.metrics.jobs < most_ended(runs)) continue;
+    const bool is_better =
+        !best || (column.better == Column::More ? *value > *best : *value < *best);
+    if (is_better) best = value;
+  }
+  return to_text(best, column.digits);
+}
+
+/// Who is not compared, and why.
+std::string left_out(std::span<const PageRun> runs) {
+  std::string html;
+  for (const PageRun& run : runs) {
+    if (run.metrics.jobs == most_ended(runs)) continue;
+    html +=
+        (html.empty() ? "<p>Figures are of the jobs that ended. Not marked, nor in the trade-offs, "
+                        "with fewer of them than others: "
+                      : "; ") +
+        escaped(run.names.label) + " (" + std::to_string(run.metrics.jobs) + ")";
+  }
+  return html.empty() ? "" : html + ".</p>\n";
+}
+
+bool is_one_place(std::span<const PageRun> runs) {
+  const std::string& place = runs.front().names.place;
+  return std::ranges::all_of(runs, [&](const PageRun& run) { return run.names.place == place; });
+}
+
+std::string table_of(std::span<const PageRun> runs) {
+  const bool is_one = is_one_place(runs);
+  std::vector<std::string> heads = {"policy"};
+  if (!is_one) heads.emplace_back("placement");
+  for (const char* const count : {"ended", "rejected", "failed"}) heads.emplace_back(count);
+  std::vector<std::string> best;
+  for (const Column& column : kColumns) {
+    heads.emplace_back(column.head);
+    best.push_back(runs.size() > 1 ? best_of(column, runs) : "");
+  }
+  std::string html = "<table>\n" + cells(heads, "th");
+  for (const PageRun& run : runs) {
+    html += "<tr><td>" + escaped(run.names.label) + "</td>";
+    if (!is_one) html += "<td>" + escaped(run.names.place) + "</td>";
+    for (const std::size_t count : {run.metrics.jobs, run.metrics.rejected, run.metrics.failed()}) {
+      html += "<td>" + std::to_string(count) + "</td>";
+    }
+    const bool is_whole = run.metrics.jobs == most_ended(runs);
+    for (std::size_t i = 0; i < std::size(kColumns); ++i) {
+      const std::string text = to_text(kColumns[i].value(run.metrics), kColumns[i].digits);
+      html += (is_whole && text != "-" && text == best[i] ? "<td class=\"best\">" : "<td>") + text +
+              "</td>";
+    }
+    html += "</tr>\n";
+  }
+  return html + "</table>\n" + left_out(runs);
+}
+
+/// How each run's figures vary with what the seed draws.
+std::string seeds_of(std::span<const PageRun> runs) {
+  const std::size_t seeds = runs.front().seeds.size();
+  if (seeds < 2) return "";
+  std::string html =
+      "<h2>Over " + std::to_string(seeds) +
+      " seeds</h2>\n<p>Means with 95 % confidence intervals by Student's t; "
+      "everything else on this page is of the first seed. Times are in seconds; * is "
+      "while jobs arrive.</p>\n<table>\n";
+  std::vector<Metrics> all;
+  for (const PageRun& run : runs) all.insert(all.end(), run.seeds.begin(), run.seeds.end());
+  const std::vector<Figure> shown = figures_of(all);
+  std::vector<std::string> heads = {"policy"};
+  for (const Figure& figure : shown) heads.emplace_back(figure.head);
+  html += cells(heads, "th");
+  for (const PageRun& run : runs) {
+    std::vector<std::string> row = {run.names.label};
+    for (const Figure& figure : shown) {
+      row.push_back(to_text(figure, interval_of(figure, run.seeds)));
+    }
+    html += cells(row, "td");
+  }
+  return html + "</table>\n";
+}
+
+std::string group_table(const char* head, const std::vector<GroupFigures>& groups) {
+  if (groups.empty()) return "";
+  std::string html = "<table>\n" + cells({head, "jobs", "ended", "rejected", "mean JCT, h", "p95",
+                                          "mean wait, h", "p95", "slowdown", "GPU-hours"},
+                                         "th");
+  for (std::size_t i = 0; i < std::min(kMostGroups, groups.size()); ++i) {
+    const GroupFigures& group = groups[i];
+    html +=
+        cells({group.name, std::to_string(group.submitted), std::to_string(group.jobs),
+               std::to_string(group.rejected), to_text(in_hours(group.jct.known(&Spread::mean)), 2),
+               to_text(in_hours(group.jct.known(&Spread::p95)), 2),
+               to_text(in_hours(group.wait.known(&Spread::mean)), 2),
+               to_text(in_hours(group.wait.known(&Spread::p95)), 2),
+               to_text(group.slowdown.known(&Spread::mean), 1), to_text(group.gpu_hours, 0)},
+              "td");
+  }
+  html += "</table>\n";
+  if (groups.size() <= kMostGroups) return html;
+  return html + "<p>And " + std::to_string(groups.size() - kMostGroups) + " more.</p>\n";
+}
+
+/// Folded away: there may be many runs.
+std::string groups_of(const std::string& label, const Groups& groups) {
+  const std::string tables =
+      group_table("user", groups.users) + group_table("GPUs asked", groups.sizes);
+  if (tables.empty()) return "";
+  return "<details open><summary>" + escaped(label) + "</summary>\n" + tables + "</details>\n";
+}
+
+/// Which run it was, in words to ask for it again with.
+std::string provenance(const RunNames& names) {
+  std::string text = "berth " + names.how.version + ", seed " + std::to_string(names.how.seed) +
+                     ", load " + shortest(names.how.load);
+  for (const auto& [option, value] : names.how.options) text += ", " + option + " " + value;
+  if (!names.how.trace_sha256.empty()) text += "; trace's SHA-256 " + names.how.trace_sha256;
+  return "<p class=\"how\">" + escaped(text) + ".</p>\n";
+}
+
+std::string deadlines_of(std::span<const PageRun> runs) {
+  if (!runs.front().metrics.deadlines) return "";
+  std::string html = "<h2>Deadlines</h2>\n<table>\n" +
+                     cells({"policy", "jobs", "met", "%", "late", "mean lateness, h"}, "th");
+  for (const PageRun& run : runs) {
+    const DeadlineFigures& d = *run.metrics.deadlines;
+    const double met = 100 * static_cast<double>(d.met) / static_cast<double>(d.jobs);
+    html += cells({run.names.label, std::to_string(d.jobs), std::to_string(d.met), to_text(met, 1),
+                   std::to_string(d.late), to_text(in_hours(d.lateness), 2)},
+                  "td");
+  }
+  return html + "</table>\n";
+}
+
+/// Why jobs waited: bars of one run, a row each of several.
+std::string waits_of(std::span<const PageRun> runs) {
+  if (runs.front().metrics.waits.empty()) return "";
+  std::string html = "<h2>Why jobs waited</h2>\n";
+  if (runs.size() == 1) {
+    return html + bar_chart("Mean wait by reason", bars_of(runs.front().metrics.waits));
+  }
+  std::vector<std::string> head = {"mean wait, h"};
+  std::vector<std::size_t> shown;  // reasons for which anybody waited
+  for (std::size_t i = 0; i < runs.front().metrics.waits.size(); ++i) {
+    const auto counts = [&](const PageRun& run) { return run.metrics.waits[i].mean > 0; };
+    if (std::ranges::none_of(runs, counts)) continue;
+    shown.push_back(i);
+    head.emplace_back(word_for(runs.front().metrics.waits[i].reason));
+  }
+  if (shown.empty()) return html + "<p>Nobody waited.</p>\n";
+  html += "<table>\n" + cells(head, "th");
+  for (const PageRun& run : runs) {
+    std::vector<std::string> row = {run.names.label};
+    for (const std::size_t i : shown) row.push_back(to_text(run.metrics.waits[i].mean / 3600, 2));
+    html += cells(row, "td");
+  }
+  return html + "</table>\n";
+}
+
+/// Predicted starts against those that came.
+std::string predictions_of(std::span<const PageRun> runs) {
+  if (!runs.front().metrics.predictions) return "";
+  std::string html = "<h2>Predicted starts</h2>\n<table>\n" +
+                     cells({"of jobs that did not start at once", "predicted", "of",
+                            "median error, h", "p90, h", "bias, h", "error / wait"},
+                           "th");
+  std::string charts;
+  for (const PageRun& run : runs) {
+    const PredictionFigures& p = *run.metrics.predictions;
+    html += cells(
+        {run.names.label, std::to_string(p.predicted), std::to_string(p.predicted + p.unknown),
+         to_text(p.off.median / 3600, 2), to_text(p.off.p90 / 3600, 2), to_text(p.bias / 3600, 2),
+         to_text(p.off_over_wait, 2)},
+        "td");
+    if (p.predicted == 0) continue;
+    charts += agreement_chart({.title = "Wait until the start, " + run.names.label,
+                               .x = "predicted, minutes",
+                               .y = "actual, minutes",
+                               .scale_x = Scale::Log,
+                               .scale_y = Scale::Log},
+                              dots_of(p));
+  }
+  return html + "</table>\n" + charts;
+}
+
+template <class Points>
+std::string overlay(const Axes& axes, std::span<const PageRun> runs, Points points) {
+  std::vector<Line> lines;
+  for (const PageRun& run : runs) lines.push_back({run.names.label, points(run)});
+  return line_chart(axes, lines);
+}
+
+std::string distributions(const trace::Trace& trace, std::span<const PageRun> runs) {
+  return overlay({.title = "Completion time (JCT)",
+                  .x = "minutes",
+                  .y = "% of jobs",
+                  .scale_x = Scale::Log},
+                 runs, [&](const PageRun& run) { return jct_distribution(trace, run.result); }) +
+         overlay({.title = "Wait", .x = "minutes", .y = "% of jobs", .scale_x = Scale::Log}, runs,
+                 [&](const PageRun& run) { return wait_distribution(trace, run.result); });
+}
+
+std::string over_time(const trace::Trace& trace, const Cluster& cluster,
+                      std::span<const PageRun> runs) {
+  std::vector<Series> all;
+  for (const PageRun& run : runs) all.push_back(series_of(trace, cluster, run.result));
+  const auto chart = [&](const char* title, const char* unit, auto member) {
+    std::vector<Line> lines;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      lines.push_back({runs[i].names.label, all[i].*member});
+    }
+    return line_chart({.title = title, .x = "hours", .y = unit}, lines);
+  };
+  return chart("GPUs with a tenant", "GPUs", &Series::busy_gpus) +
+         chart("GPU memory granted", "% of all", &Series::held_memory) +
+         chart("Jobs that wait for their first start", "jobs", &Series::waiting_jobs);
+}
+
+std::string where(const trace::Trace& trace, const Cluster& cluster, const Result& result) {
+  std::size_t boxes = 0;
+  for (const Stretch& stretch : result.stretches) boxes += stretch.gpus.size();
+  if (cluster.gpus().size() > kMostLanes || boxes > kMostBoxes) {
+    return "<p>What ran where is not drawn: " + std::to_string(cluster.gpus().size()) +
+           " GPUs and " + std::to_string(boxes) + " boxes are too many for a page (" +
+           std::to_string(kMostLanes) + " and " + std::to_string(kMostBoxes) +
+           "). <code>--timeline</code> writes them for Perfetto.</p>\n";
+  }
+  Gantt gantt{.title = "What ran where, by user", .lanes = {}, .boxes = {}, .x = "hours"};
+  for (std::uint32_t g = 0; g < cluster.gpus().size(); ++g) {
+    gantt.lanes.push_back("GPU " + std::to_string(g));
+  }
+  Instant first = kNever;
+  for (const Stretch& stretch : result.stretches) first = std::min(first, stretch.from);
+  const auto hours = [&](Instant at) { return static_cast<double>(micros(at - first)) / 3.6e9; };
+  for (const Stretch& stretch : result.stretches) {
+    const trace::TraceJob& job = trace.jobs[stretch.job];
+    for (const GpuId gpu : stretch.gpus) {
+      gantt.boxes.push_back({.lane = gpu.value(),
+                             .from = hours(stretch.from),
+                             .to = hours(stretch.to),
+                             .group = job.spec.user.value(),
+                             .name = job.name});
+    }
+  }
+  std::string svg = gantt_chart(gantt);
+  return svg.replace(0, 4, "<svg class=\"wide\"");
+}
+
+}  // namespace
+
+std::size_t most_ended(std::span<const PageRun> runs) {
+  std::size_t most = 0;
+  for (const PageRun& run : runs) most = std::max(most, run.metrics.jobs);
+  return most;
+}
+
+std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<const PageRun> runs) {
+  const RunNames& names = runs.front().names;
+  const std::string title = runs.size() == 1 ? names.label : "Policies compared";
+  std::string html =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>" +
+      escaped(title) + "</title>\n" + kStyle + "</head>\n<body>\n<h1>" + escaped(title) +
+      "</h1>\n<p>" + escaped(names.trace.substr(names.trace.rfind('/') + 1)) + ", " +
+      std::to_string(trace.jobs.size()) + " jobs, on " + escaped(names.cluster) + " (" +
+      std::to_string(cluster.gpus().size()) + " GPUs)" +
+      (is_one_place(runs) ? ", placement " + escaped(names.place) : "") + ".</p>\n";
+  html += provenance(names) + table_of(runs) + seeds_of(runs) + "<h2>Distributions</h2>\n" +
+          distributions(trace, runs);
+  html += waits_of(runs) + deadlines_of(runs) + predictions_of(runs);
+  html += "<h2>Over time</h2>\n" + over_time(trace, cluster, runs);
+  if (runs.size() > 1) html += trade_offs(cluster, runs);
+  const PageRun& one = runs.front();
+  html += "<h2>Users and sizes</h2>\n";
+  html += bar_chart("GPU-hours by user", shares_by_user(trace, one.result));
+  for (const PageRun& run : runs) html += groups_of(run.names.label, run.groups);
+  if (runs.size() == 1) html += "<h2>GPUs</h2>\n" + where(trace, cluster, one.result);
+  return html + "</body>\n</html>\n";
+}
+
+}  // namespace berth::sim

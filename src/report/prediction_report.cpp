@@ -1,0 +1,94 @@
+#include "report/prediction_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace berth::sim {
+
+namespace {
+
+constexpr std::size_t kMostDots = 1000;
+
+/// Of the jobs that waited, those of which a start was predicted.
+double share_predicted(const PredictionFigures& figures) {
+  const std::size_t waited = figures.predicted + figures.unknown;
+  return waited == 0 ? 0 : static_cast<double>(figures.predicted) / static_cast<double>(waited);
+}
+
+}  // namespace
+
+PredictionFigures prediction_figures(const Predictions& predictions,
+                                     const std::function<Instant(std::size_t)>& start_of) {
+  PredictionFigures figures{.asked = predictions.asked, .at_once = predictions.at_once};
+  std::vector<double> off;
+  double sum = 0;
+  double waits = 0;
+  for (const Prediction& one : predictions.waited) {
+    const Instant start = start_of(one.job);
+    if (start == kNever) continue;
+    if (!one.start) {
+      ++figures.unknown;
+      continue;
+    }
+    const double actual = in_seconds(start - one.at);
+    const double predicted = in_seconds(*one.start - one.at);
+    figures.waits.push_back({predicted, actual});
+    off.push_back(std::abs(predicted - actual));
+    sum += predicted - actual;
+    waits += actual;
+  }
+  figures.predicted = off.size();
+  if (off.empty()) return figures;
+  figures.off = spread_of(std::move(off));
+  const auto count = static_cast<double>(figures.predicted);
+  figures.bias = sum / count;
+  figures.off_over_wait = waits > 0 ? figures.off.mean * count / waits : 0;
+  return figures;
+}
+
+std::vector<Point> dots_of(const PredictionFigures& figures) {
+  const auto minutes = [](double seconds) { return std::max(1.0, seconds / 60); };
+  const std::size_t step = figures.waits.size() / kMostDots + 1;
+  std::vector<Point> dots;
+  for (std::size_t i = 0; i < figures.waits.size(); i += step) {
+    dots.push_back({minutes(figures.waits[i].x), minutes(figures.waits[i].y)});
+  }
+  return dots;
+}
+
+nlohmann::ordered_json to_json(const PredictionFigures& figures) {
+  return {{"asked", figures.asked},
+          {"at_once", figures.at_once},
+          {"predicted", figures.predicted},
+          {"unknown", figures.unknown},
+          {"predicted_share", share_predicted(figures)},
+          {"error_seconds",
+           {{"mean", figures.off.mean},
+            {"median", figures.off.median},
+            {"p90", figures.off.p90},
+            {"max", figures.off.max}}},
+          {"bias_seconds", figures.bias},
+          {"error_over_wait", figures.off_over_wait}};
+}
+
+std::string to_text(const PredictionFigures& figures) {
+  char text[400];
+  int size = std::snprintf(text, sizeof text,
+                           "starts predicted at submission: of %zu jobs %zu started at once; "
+                           "%zu of the %zu others predicted (%.1f %%)\n",
+                           figures.asked, figures.at_once, figures.predicted,
+                           figures.predicted + figures.unknown, 100 * share_predicted(figures));
+  std::string all(text, static_cast<std::size_t>(size));
+  if (figures.predicted == 0) return all;
+  if (figures.off.max == 0) return all + "off by: nothing, all started when predicted\n";
+  size = std::snprintf(text, sizeof text,
+                       "off by: median %.0f s, p90 %.0f s, mean %.0f s, which is %.2f of the wait; "
+                       "on average %.0f s too %s\n",
+                       figures.off.median, figures.off.p90, figures.off.mean, figures.off_over_wait,
+                       std::abs(figures.bias), figures.bias > 0 ? "late" : "early");
+  return all + std::string(text, static_cast<std::size_t>(size));
+}
+
+}  // namespace berth::sim

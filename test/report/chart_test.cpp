@@ -1,0 +1,79 @@
+// Goal: charts show what they are given, whatever it is.
+// Method: charts of known and of degenerate data, looked into as text.
+#include "report/chart.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace berth::sim {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Chart, NothingToDrawIsStillAChart) {
+  const std::vector<Line> lines = {{.name = "empty", .points = {}}};
+  for (const Scale scale : {Scale::Linear, Scale::Log}) {
+    const std::string svg = line_chart({.title = "t", .x = "x", .y = "y", .scale_x = scale}, lines);
+    EXPECT_THAT(svg, HasSubstr("</svg>"));
+    EXPECT_THAT(svg, Not(HasSubstr("nan")));
+    EXPECT_THAT(svg, Not(HasSubstr("inf")));
+  }
+  EXPECT_THAT(gantt_chart({}), Not(HasSubstr("nan")));
+  EXPECT_THAT(bar_chart("t", {}), Not(HasSubstr("nan")));
+}
+
+TEST(Chart, OnALogScaleZeroIsLeftOut) {
+  const std::vector<Line> lines = {{.name = "l", .points = {{0, 1}, {10, 50}, {1000, 100}}}};
+  const std::string svg =
+      line_chart({.title = "t", .x = "x", .y = "y", .scale_x = Scale::Log}, lines);
+  EXPECT_THAT(svg, HasSubstr(">1000<"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(Chart, SeveralLinesHaveALegend) {
+  const std::vector<Line> lines = {{.name = "one", .points = {{0, 1}}},
+                                   {.name = "two & three", .points = {{1, 2}}}};
+  EXPECT_THAT(line_chart({}, lines), HasSubstr("two &amp; three"));
+  EXPECT_THAT(line_chart({}, std::span(lines).first(1)), Not(HasSubstr("one<")));
+}
+
+TEST(Chart, NoTwoOfTwentyFiveLinesLookAlike) {
+  std::vector<Line> lines(25, {.name = "l", .points = {{0, 1}}});
+  const std::string svg = line_chart({}, lines);
+  std::set<std::string> looks;
+  for (std::size_t at = svg.find("<polyline"); at != std::string::npos;
+       at = svg.find("<polyline", at + 1)) {
+    looks.insert(svg.substr(at, svg.find(" points", at) - at));
+  }
+  EXPECT_EQ(looks.size(), lines.size());
+}
+
+TEST(Chart, AgreementHasTheSameRangeOnBothAxes) {
+  const Axes axes{.title = "t", .scale_x = Scale::Log, .scale_y = Scale::Log};
+  const std::vector<Point> far = {{1, 1000}, {0, 5}};
+  const std::string svg = agreement_chart(axes, far);
+  EXPECT_EQ(svg.find("<circle"), svg.rfind("<circle")) << "zero is on no log scale";
+  EXPECT_NE(svg.find(">1000<"), svg.rfind(">1000<")) << "on both axes";
+  for (const auto& points : {std::vector<Point>{}, {{0, 0}}, {{1, 1}}}) {
+    EXPECT_THAT(agreement_chart(axes, points), Not(HasSubstr("nan")));
+    EXPECT_THAT(agreement_chart({}, points), Not(HasSubstr("nan")));
+    EXPECT_THAT(agreement_chart(axes, points), Not(HasSubstr("inf")));
+  }
+}
+
+TEST(Chart, TheFrontJoinsWhatNothingBeats) {
+  const std::vector<std::pair<std::string, Point>> dots = {
+      {"cheap", {10, 1}}, {"fast", {1, 10}}, {"beaten", {11, 11}}};
+  const std::string svg = trade_off_chart({}, dots);
+  const std::size_t from = svg.find("<polyline");
+  const std::string front = svg.substr(from, svg.find("/>", from) - from);
+  EXPECT_EQ(std::count(front.begin(), front.end(), ','), 2) << "two points";
+}
+
+}  // namespace
+}  // namespace berth::sim
