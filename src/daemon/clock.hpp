@@ -8,11 +8,11 @@
 
 #include <string>
 
-#include "core/time.hpp"
+#include "live/ports.hpp"
 
 namespace berth::daemon {
 
-class Clock {
+class Clock : public live::Clock {
  public:
   /// `last`: the latest instant in the journal.
   explicit Clock(Instant last);
@@ -20,7 +20,7 @@ class Clock {
   static Clock as_before(Instant last, const std::string& path);
 
   /// Now; from any thread.
-  Instant now() const;
+  Instant now() const override;
   /// The engine's time when the machine's clock showed `wall`, a moment ago; never after now.
   Instant at(Instant wall) const;
   /// For as_before(). Where it cannot be written, the next daemon goes by wall time.

@@ -12,8 +12,6 @@
 
 #include "core/text.hpp"
 #include "daemon/oom.hpp"
-#include "emu/emulator.hpp"
-#include "gpu/probe.hpp"
 
 namespace berth::daemon {
 
@@ -48,7 +46,7 @@ std::string make_cgroup(const std::string& parent, JobId job, Attempt attempt) {
 }
 
 /// Under jobs that hold berths time goes on as it did: their limits must not jump.
-Clock clock_for(const Keeper& keeper, const std::string& path) {
+Clock clock_for(const live::Keeper& keeper, const std::string& path) {
   if (!keeper.engine().view().running().empty()) return Clock::as_before(keeper.last(), path);
   const Clock clock(keeper.last());
   clock.keep(path);
@@ -103,20 +101,25 @@ class Environment {
 Expected<std::unique_ptr<Daemon>> Daemon::open(const Options& options) {
   auto machine = open_machine(options);
   if (!machine) return std::unexpected(machine.error());
-  const Remains remains{.last_job = last_named({options.state + "/attempts",
-                                                options.state + "/logs", options.state + "/aside"}),
-                        .loss = options.loss};
-  auto keeper =
-      Keeper::open(options.state + "/journal.db", machine->cluster, options.rules, remains);
+  const live::Opening opening{
+      .path = options.state + "/journal.db",
+      .last_job = last_named(
+          {options.state + "/attempts", options.state + "/logs", options.state + "/aside"}),
+      .loss = options.loss};
+  auto host = std::make_unique<Host>(opening.path);
+  auto keeper = live::Keeper::open(*host, opening, machine->cluster, options.rules);
   if (!keeper) return std::unexpected(keeper.error());
-  std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(*keeper)));
+  std::unique_ptr<Daemon> daemon(
+      new Daemon(options, std::move(*machine), std::move(host), std::move(*keeper)));
   if (auto done = daemon->open_rest(); !done) return std::unexpected(done.error());
   return daemon;
 }
 
-Daemon::Daemon(const Options& options, Machine machine, Keeper keeper)
+Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> host,
+               live::Keeper keeper)
     : options_(options),
       machine_(std::move(machine)),
+      host_(std::move(host)),
       keeper_(std::move(keeper)),
       clock_(clock_for(*keeper_, options.state + "/clock")),
       watcher_(machine_.devices.list.size(), options.probe * 5 / 2),
@@ -179,9 +182,10 @@ Expected<void> Daemon::open_rest() {
           }};
   syncer_ = std::make_unique<Syncer>([this] { return keeper_->sync(); }, tidying);
   if (machine_.port) {
-    probe_ = std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](Look look) {
-      loop_.post([this, look = std::move(look)]() mutable { on_look(std::move(look)); });
-    });
+    probe_ = std::make_unique<Probe>(
+        *machine_.port, clock_, launcher_->shims(), [this](live::Look look) {
+          loop_.post([this, look = std::move(look)]() mutable { on_look(std::move(look)); });
+        });
     faults_ = std::make_unique<Faults>(*machine_.port, [this](const GpuEvent& event) {
       loop_.post([this, event] { on_fault(event); });
     });
@@ -208,26 +212,26 @@ void Daemon::recover() {
   on_probe();
 }
 
-Standing Daemon::standing_of(JobId job, Attempt attempt) const {
-  if (job > keeper_->last_known()) return Standing::Unknown;
+live::Standing Daemon::standing_of(JobId job, Attempt attempt) const {
+  if (job > keeper_->last_known()) return live::Standing::Unknown;
   const Job* const known = keeper_->engine().view().find(job);
-  if (known == nullptr || attempt < known->attempt) return Standing::Over;
-  if (attempt > known->attempt) return Standing::Unknown;
-  return current_.contains(job) ? Standing::Current : Standing::Over;
+  if (known == nullptr || attempt < known->attempt) return live::Standing::Over;
+  if (attempt > known->attempt) return live::Standing::Unknown;
+  return current_.contains(job) ? live::Standing::Current : live::Standing::Over;
 }
 
 void Daemon::recover(const Job& job) {
-  const Trace trace = launcher_->adopt(job.id, job.attempt);
-  if (trace == Trace::Over) return;  // its end is about to be told
-  if (trace == Trace::Lives) {
-    watcher_.changed(gpus_of(job.grant), clock_.now());
-    const Manner manner = job.leaving ? Manner::AtOnce : Manner::Gently;
+  const live::Trace trace = launcher_->adopt(job.id, job.attempt);
+  if (trace == live::Trace::Over) return;  // its end is about to be told
+  if (trace == live::Trace::Lives) {
+    watcher_.changed(live::gpus_of(job.grant), clock_.now());
+    const live::Manner manner = job.leaving ? live::Manner::AtOnce : live::Manner::Gently;
     if (job.state == JobState::Stopping) launcher_->stop(job.id, job.attempt, manner);
     return;
   }
   if (job.state == JobState::Starting) return launch(job.id, job.attempt, job.grant);
   if (job.state == JobState::Stopping) {  // its end was journaled, its file already removed
-    return watcher_.leaves(job.id, job.attempt, gpus_of(job.grant), clock_.now());
+    return watcher_.leaves(job.id, job.attempt, live::gpus_of(job.grant), clock_.now());
   }
   on_lost(job.id, job.attempt, "its attempt file is gone");
 }
@@ -258,8 +262,9 @@ void Daemon::on_failed_start(JobId job, Attempt attempt, const std::string& why)
   if (known == nullptr || known->attempt != attempt) return;
   const std::int32_t failed = known->failed_starts + 1;
   // Its time limit goes on meanwhile; a start that failed counts as no time at all.
-  const Duration wait = std::min(wait_after(failed), (known->spec.time_limit - known->ran) / 2);
-  keeper_->note(job, failed_start_text(why, failed, wait));
+  const Duration wait =
+      std::min(live::wait_after(failed), (known->spec.time_limit - known->ran) / 2);
+  keeper_->note(job, live::failed_start_text(why, failed, wait));
   const bool is_stopping = known->state == JobState::Stopping;
   failed_starts_.add(job, attempt, clock_.now() + (is_stopping ? Duration(0) : wait));
   start_again();
@@ -310,12 +315,12 @@ void Daemon::on_over(const AttemptEnded& ended) {
   const Job* const known = keeper_->engine().view().find(ended.job);
   if (known == nullptr || known->attempt != ended.attempt) return;
   inputs_.emplace_back(ended);
-  const auto gpus = gpus_of(known->grant);
+  const auto gpus = live::gpus_of(known->grant);
   watcher_.leaves(ended.job, ended.attempt, gpus, clock_.now());
   look_at({gpus.begin(), gpus.end()});
 }
 
-void Daemon::on_look(Look look) {
+void Daemon::on_look(live::Look look) {
   looking_.erase(look.gpu);
   for (Input& input : watcher_.on_look(std::move(look), keeper_->engine().view())) {
     inputs_.push_back(std::move(input));
@@ -347,7 +352,7 @@ void Daemon::look_at(const std::set<GpuId>& gpus) {
   if (!probe_ || gpus.empty()) return;
   if (looking_.empty()) silence_alarm_.set(kDriverSilence);
   for (const GpuId gpu : gpus) looking_.emplace(gpu, clock_.now());
-  probe_->ask(gpus);
+  probe_->look_at(gpus);
 }
 
 void Daemon::on_fault(const GpuEvent& event) {
@@ -370,7 +375,7 @@ void Daemon::turn() {
 bool Daemon::could_start() const {
   const bool arrives = std::ranges::any_of(
       asked_, [](const Asked& asked) { return asked.submission || !asked.inputs.empty(); });
-  return arrives || somebody_waits(keeper_->engine().view(), inputs_);
+  return arrives || live::somebody_waits(keeper_->engine().view(), inputs_);
 }
 
 /// True if a step now could start a job on a GPU of which what is known is too old. A look that
@@ -403,7 +408,7 @@ std::vector<Asked> Daemon::take_asked() {
 
 void Daemon::step() {
   waits_since_.reset();
-  Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
+  live::Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
   std::vector<Asked> asked = take_asked();
   const std::size_t own = batch.inputs.size();
   for (Asked& one : asked) {
@@ -436,7 +441,7 @@ void Daemon::step() {
 void Daemon::work_on_snapshot() {
   if (is_snapshot_synced_ && !is_retrying_) {
     const auto work = keeper_->work_on_snapshot();
-    if (!work || *work != Keeper::SnapshotWork::More) return;
+    if (!work || *work != live::Keeper::SnapshotWork::More) return;
     is_snapshot_synced_ = false;
     syncer_->after_sync(
         [this](const Expected<void>&) { loop_.post([this] { is_snapshot_synced_ = true; }); });
@@ -537,7 +542,7 @@ void Daemon::stop(const Stop& wanted) {
     loop_.post([this, failed = StartFailed{wanted.job, *attempt}] { inputs_.push_back(failed); });
   }
   if (wanted.why != StopFor::Overrun) {
-    return launcher_->stop(wanted.job, wanted.attempt, Manner::Gently);
+    return launcher_->stop(wanted.job, wanted.attempt, live::Manner::Gently);
   }
   const Job* const known = keeper_->engine().view().find(wanted.job);
   for (const Share& share : known == nullptr ? std::vector<Share>{} : known->grant.shares) {
@@ -548,7 +553,7 @@ void Daemon::stop(const Stop& wanted) {
                                   ", and the rest is granted to others");
   }
   overran_.insert({wanted.job, wanted.attempt});
-  launcher_->stop(wanted.job, wanted.attempt, Manner::AtOnce);
+  launcher_->stop(wanted.job, wanted.attempt, live::Manner::AtOnce);
 }
 
 void Daemon::launch(JobId job, Attempt attempt, const Grant& grant) {
@@ -557,7 +562,7 @@ void Daemon::launch(JobId job, Attempt attempt, const Grant& grant) {
   }
   current_[job] = attempt;
   keeper_->note(job, "");  // what is said of this attempt comes now
-  watcher_.changed(gpus_of(grant), clock_.now());
+  watcher_.changed(live::gpus_of(grant), clock_.now());
   const auto order = order_of(job, attempt, grant);
   const auto launched = order ? launcher_->launch(*order) : std::unexpected(order.error());
   if (launched) return;
@@ -569,11 +574,11 @@ Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& 
   if (known == nullptr) return fail(ErrorCode::NotFound, "the engine does not know it");
   const auto blob = keeper_->store().blob(known->spec.command);
   if (!blob) return std::unexpected(blob.error());
-  const auto command = decode_command(*blob);
+  const auto command = live::decode_command(*blob);
   if (!command) return std::unexpected(command.error());
   const auto variables = keeper_->store().blob(command->environment);
   if (!variables) return std::unexpected(variables.error());
-  const auto decoded = decode_environment(*variables);
+  const auto decoded = live::decode_environment(*variables);
   if (!decoded) return std::unexpected(decoded.error());
 
   Environment environment(*decoded);
@@ -585,7 +590,7 @@ Expected<shim::Order> Daemon::order_of(JobId job, Attempt attempt, const Grant& 
     }
   }
   environment.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-  environment.set("CUDA_VISIBLE_DEVICES", visible_list(gpus_of(grant)));
+  environment.set("CUDA_VISIBLE_DEVICES", visible_list(live::gpus_of(grant)));
   environment.set("BERTH_JOB_ID", std::to_string(job.value()));
   environment.set("BERTH_ATTEMPT", std::to_string(attempt.value()));
   environment.set("BERTH_REPORT", report_path());

@@ -16,11 +16,10 @@
 
 #include "core/error.hpp"
 #include "daemon/clock.hpp"
-#include "daemon/failed_starts.hpp"
 #include "daemon/faults.hpp"
 #include "daemon/forecaster.hpp"
 #include "daemon/hints.hpp"
-#include "daemon/keeper.hpp"
+#include "daemon/host.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/logs.hpp"
 #include "daemon/loop.hpp"
@@ -30,15 +29,17 @@
 #include "daemon/probe.hpp"
 #include "daemon/reports.hpp"
 #include "daemon/syncer.hpp"
-#include "daemon/user_queues.hpp"
-#include "daemon/watcher.hpp"
 #include "http/server.hpp"
+#include "live/failed_starts.hpp"
+#include "live/keeper.hpp"
+#include "live/user_queues.hpp"
+#include "live/watcher.hpp"
 
 namespace berth::daemon {
 
 /// What a user asked for: taken in with the next step, answered when that is durable.
 struct Asked {
-  std::optional<Submission> submission;
+  std::optional<live::Submission> submission;
   std::vector<Input> inputs;
   std::shared_ptr<http::Exchange> exchange;
   /// The answer, made right after the step; none if the request goes on with another. The id is
@@ -70,12 +71,12 @@ class Daemon {
   bool has_time() const { return loop_.has_time(); }
   void ask(Asked asked);
   Presenter& presenter() { return presenter_; }
-  const Keeper& keeper() const { return *keeper_; }
+  const live::Keeper& keeper() const { return *keeper_; }
   const Machine& machine() const { return machine_; }
   const Options& options() const { return options_; }
   Logs& logs() { return *logs_; }
   Forecaster& forecaster() { return forecaster_; }
-  UserQueues& user_queues() { return user_queues_; }
+  live::UserQueues& user_queues() { return user_queues_; }
   Instant now() const { return clock_.now(); }
   std::string log_path(JobId job) const { return launcher_->log_path(job); }
   std::string log_name(JobId job) const;
@@ -88,11 +89,11 @@ class Daemon {
     std::optional<JobId> job;
   };
 
-  Daemon(const Options& options, Machine machine, Keeper keeper);
+  Daemon(const Options& options, Machine machine, std::unique_ptr<Host> host, live::Keeper keeper);
   Expected<void> open_rest();
   void recover();
   void recover(const Job& job);
-  Standing standing_of(JobId job, Attempt attempt) const;
+  live::Standing standing_of(JobId job, Attempt attempt) const;
 
   // What comes in.
   void on_started(JobId job, Attempt attempt);
@@ -102,7 +103,7 @@ class Daemon {
   void on_lost(JobId job, Attempt attempt, const std::string& why);
   void on_failed_start(JobId job, Attempt attempt, const std::string& why);
   void start_again();
-  void on_look(Look look);
+  void on_look(live::Look look);
   void on_silence();
   void on_probe();
   void on_fault(const GpuEvent& event);
@@ -134,13 +135,14 @@ class Daemon {
 
   Options options_;
   Machine machine_;
-  std::optional<Keeper> keeper_;
+  std::unique_ptr<Host> host_;
+  std::optional<live::Keeper> keeper_;
   Clock clock_;
   Loop loop_;
-  Watcher watcher_;
+  live::Watcher watcher_;
   Presenter presenter_;
   Forecaster forecaster_{options_.rules.policy, options_.rules.place};
-  UserQueues user_queues_{options_.user_queue};
+  live::UserQueues user_queues_{options_.user_queue};
   std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<Logs> logs_;
   std::unique_ptr<Reports> reports_;
@@ -161,7 +163,8 @@ class Daemon {
   Loop::Alarm leaving_alarm_;
   Loop::Alarm retry_alarm_;
   Loop::Alarm start_again_alarm_;
-  FailedStarts failed_starts_;  ///< Told to the engine when they are due: what failed may pass.
+  live::FailedStarts
+      failed_starts_;  ///< Told to the engine when they are due: what failed may pass.
   bool is_retrying_ = false;
   bool is_snapshot_synced_ = true;  ///< What was written of it last is on the disk.
   std::optional<Error> failure_;

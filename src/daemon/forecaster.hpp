@@ -18,9 +18,9 @@
 #include "core/error.hpp"
 #include "core/job.hpp"
 #include "daemon/fair_queue.hpp"
-#include "daemon/keeper.hpp"
 #include "engine/forecast.hpp"
 #include "http/server.hpp"
+#include "live/keeper.hpp"
 
 namespace berth::daemon {
 

@@ -16,6 +16,7 @@
 
 #include "engine/engine.hpp"
 #include "posix/descriptor.hpp"
+#include "posix/error.hpp"
 #include "shim/proc.hpp"
 
 namespace berth::daemon {
@@ -27,10 +28,6 @@ constexpr Duration kFast = Duration(5000);
 constexpr Duration kLookForGo = Duration(20'000);
 constexpr Duration kLookForName = Duration(5'000);
 constexpr Duration kDeaf = seconds(10);  ///< For a shim that takes no signal.
-
-std::unexpected<Error> io_error(const std::string& what) {
-  return fail(ErrorCode::Io, what + ": " + std::strerror(errno));
-}
 
 std::optional<std::string> read_whole(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -179,7 +176,7 @@ Expected<void> Launcher::launch(const shim::Order& order) {
   auto named = name_record(*spare, order);
   if (!named && named.error().code == ErrorCode::Conflict) {  // from before a crash
     dismiss(std::move(*spare));  // its lock is on the file that the next spare takes
-    return adopt(order.job, order.attempt) != Trace::None ? Expected<void>() : launch(order);
+    return adopt(order.job, order.attempt) != live::Trace::None ? Expected<void>() : launch(order);
   }
   if (named) named = name_log(*spare, order.job);
   if (!named) {
@@ -307,17 +304,17 @@ Expected<shim::Record> Launcher::read_record(Key key) const {
   return shim::parse_record(*text);
 }
 
-Trace Launcher::adopt(JobId job, Attempt attempt) {
+live::Trace Launcher::adopt(JobId job, Attempt attempt) {
   const Key key{job, attempt};
   const std::string path = record_path(key);
-  if (::access(path.c_str(), F_OK) != 0) return Trace::None;
+  if (::access(path.c_str(), F_OK) != 0) return live::Trace::None;
   const bool was_locked = is_locked(path);  // first: one that dies now has written its last
   const auto record = read_record(key);
   if (was_locked && !(record && record->shim)) {
     // It has its order and will follow it, be it only after the machine has woken up.
     unnamed_.try_emplace(key);
     names_alarm_.set(kLookForName);
-    return Trace::Lives;
+    return live::Trace::Lives;
   }
   if (was_locked) {
     if (auto pidfd = open_process(*record->shim)) {
@@ -326,27 +323,27 @@ Trace Launcher::adopt(JobId job, Attempt attempt) {
       shim->pidfd = std::move(*pidfd);
       watch(key, keep(key, std::move(shim)));
       look_for_go();
-      return Trace::Lives;
+      return live::Trace::Lives;
     }
   }
   const auto last = read_record(key);
   if (!last && last.error().code == ErrorCode::BadData) {  // whether it ran nobody can tell
     std::fprintf(stderr, "berthd: %s\n", move_aside(path, last.error().message).c_str());
     loop_.post([this, key] { tell_end(key, {.job = key.first, .attempt = key.second}); });
-    return Trace::Over;
+    return live::Trace::Over;
   }
   if (!last || (!last->go && !last->exit)) {
     forget(job, attempt);
-    return Trace::None;
+    return live::Trace::None;
   }
   loop_.post([this, key, record = *last] { tell_end(key, record); });
-  return Trace::Over;
+  return live::Trace::Over;
 }
 
 /// A shim holds the lock from before it has written who it is.
 void Launcher::look_for_names() {
   for (const auto& [key, manner] : std::exchange(unnamed_, {})) {
-    if (adopt(key.first, key.second) == Trace::None) hooks_.failed(key.first, key.second);
+    if (adopt(key.first, key.second) == live::Trace::None) hooks_.failed(key.first, key.second);
     if (manner) stop(key.first, key.second, *manner);
   }
 }
@@ -368,13 +365,13 @@ void Launcher::look_for_go() {
   }
 }
 
-void Launcher::stop(JobId job, Attempt attempt, Manner manner) {
+void Launcher::stop(JobId job, Attempt attempt, live::Manner manner) {
   if (const auto waits = unnamed_.find({job, attempt}); waits != unnamed_.end()) {
     waits->second = manner;
   }
   const auto found = live_.find({job, attempt});
   if (found == live_.end()) return;
-  const int signal = manner == Manner::Gently ? shim::kStopSignal : shim::kKillSignal;
+  const int signal = manner == live::Manner::Gently ? shim::kStopSignal : shim::kKillSignal;
   send_signal(found->second->pidfd, signal);
   if (told_.empty()) deaf_alarm_.set(kDeaf);
   told_[{job, attempt}] = {.signal = signal, .at = std::chrono::steady_clock::now()};
@@ -408,21 +405,21 @@ std::string Launcher::move_aside(const std::string& path, const std::string& why
   return what + ", and it cannot be moved to " + name + ": " + std::strerror(errno);
 }
 
-std::vector<std::string> Launcher::sweep(const std::function<Standing(JobId, Attempt)>& standing_of,
-                                         JobId last) {
+std::vector<std::string> Launcher::sweep(
+    const std::function<live::Standing(JobId, Attempt)>& standing_of, JobId last) {
   std::vector<Key> over;
   std::vector<std::string> strange;
   std::vector<std::string> told;
   for_each_name(options_.attempts, [&](std::string_view name) {
     const auto key = key_of(name);
     if (!key) return;
-    const Standing standing = standing_of(key->first, key->second);
-    if (standing == Standing::Current) return;
+    const live::Standing standing = standing_of(key->first, key->second);
+    if (standing == live::Standing::Current) return;
     const std::string path = record_path(*key);
     const bool lives = is_locked(path);
-    if (standing == Standing::Over && !lives) over.push_back(*key);
-    if (standing == Standing::Unknown && !lives) strange.push_back(path);
-    if (standing != Standing::Unknown || !lives) return;
+    if (standing == live::Standing::Over && !lives) over.push_back(*key);
+    if (standing == live::Standing::Unknown && !lives) strange.push_back(path);
+    if (standing != live::Standing::Unknown || !lives) return;
     const auto record = read_record(*key);
     const bool named = record && record->shim;
     told.push_back(path + ": the journal does not know it, and it runs" +

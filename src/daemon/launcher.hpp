@@ -19,6 +19,7 @@
 #include "daemon/orphans.hpp"
 #include "daemon/processes.hpp"
 #include "daemon/spares.hpp"
+#include "live/ports.hpp"
 #include "shim/order.hpp"
 
 namespace berth::daemon {
@@ -51,18 +52,6 @@ std::string cgroup_path(const std::string& parent, JobId job, Attempt attempt);
 /// two. Returns: the limit before. It is what jobs get: programs that use select() fail beyond it.
 rlimit raise_file_limit();
 
-/// An attempt as its file shows it when a daemon starts.
-enum class Trace {
-  None,   ///< No file, or one of which nothing ran: it may be launched (again).
-  Lives,  ///< Its shim is there and now ours; what becomes of it will be told.
-  Over,   ///< `ended` or `lost` is about to be told.
-};
-
-/// What the journal says of an attempt of which there is a file.
-enum class Standing { Current, Over, Unknown };
-
-enum class Manner { Gently, AtOnce };
-
 /// The largest number of a job that any file in these folders has in its name.
 JobId last_named(const std::vector<std::string>& folders);
 
@@ -76,16 +65,16 @@ class Launcher {
   /// Errors: Io naming what failed: nothing of it runs.
   Expected<void> launch(const shim::Order& order);
   /// Takes over an attempt of a daemon before us, if there is one.
-  Trace adopt(JobId job, Attempt attempt);
+  live::Trace adopt(JobId job, Attempt attempt);
   /// Ends an attempt's process tree; `ended` follows. Unknown attempts are ignored.
-  void stop(JobId job, Attempt attempt, Manner manner);
+  void stop(JobId job, Attempt attempt, live::Manner manner);
   /// Removes what is left of an attempt that is over.
   void forget(JobId job, Attempt attempt);
   /// Removes files of attempts that are over, from before a crash. What belongs to jobs after
   /// `last` or to attempts beyond those that are known is moved to `aside`: a machine that stopped
   /// took them along, or the journal has lost them. What still runs is left. O(files). Returns:
   /// what was moved or left, a line each.
-  std::vector<std::string> sweep(const std::function<Standing(JobId, Attempt)>& standing_of,
+  std::vector<std::string> sweep(const std::function<live::Standing(JobId, Attempt)>& standing_of,
                                  JobId last);
 
   /// The shims that live, for finding out whose a process is.
@@ -125,7 +114,7 @@ class Launcher {
   std::map<Key, std::unique_ptr<Shim>> live_;
   std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Told their end, not yet reaped.
   /// Held by a shim that has not said who it is; with how it shall be stopped then.
-  std::map<Key, std::optional<Manner>> unnamed_;
+  std::map<Key, std::optional<live::Manner>> unnamed_;
   std::map<Key, Told> told_;  ///< To end; nothing of those that took it long ago.
   ShimTable shims_;
   std::chrono::steady_clock::time_point last_launch_;

@@ -13,7 +13,7 @@ constexpr std::size_t kEndedAtOnce = 64;     ///< Rows of the history; few, as a
 
 }  // namespace
 
-Listing::Listing(const Keeper& keeper, Presenter& presenter, const Page& page)
+Listing::Listing(const live::Keeper& keeper, Presenter& presenter, const Page& page)
     : keeper_(keeper),
       presenter_(presenter),
       page_(page),

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "daemon/keeper.hpp"
 #include "daemon/present.hpp"
+#include "live/keeper.hpp"
 
 namespace berth::daemon {
 
@@ -28,7 +28,7 @@ struct Page {
 
 class Listing {
  public:
-  Listing(const Keeper& keeper, Presenter& presenter, const Page& page);
+  Listing(const live::Keeper& keeper, Presenter& presenter, const Page& page);
 
   /// Adds rows for as long as `has_time()`, one at least. Costs what the page holds, whatever the
   /// number of jobs: where few of many are wanted it may hold fewer rows than it could, and goes on
@@ -50,7 +50,7 @@ class Listing {
   Expected<void> find_ended();
   std::optional<JobId> live_beyond(std::optional<JobId> last) const;
 
-  const Keeper& keeper_;
+  const live::Keeper& keeper_;
   Presenter& presenter_;
   Page page_;
   std::optional<JobId> last_;     ///< The one written last; at first where to begin.

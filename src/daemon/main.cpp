@@ -218,7 +218,7 @@ int tell(const Expected<void>& served) {
 }
 
 /// Nothing is suspended: whoever gives way loses all that it did.
-void tell_what_preemption_costs(const Rules& rules) {
+void tell_what_preemption_costs(const live::Rules& rules) {
   const auto entry = std::ranges::find(policies(), rules.policy, &PolicyEntry::name);
   if (entry == policies().end() || !entry->preempts()) return;
   std::fprintf(

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/toml_bytes.hpp"
-#include "daemon/failed_starts.hpp"
 #include "daemon/processes.hpp"
 #include "emu/emulator.hpp"
 #include "engine/possible.hpp"
 #include "http/address.hpp"
+#include "live/failed_starts.hpp"
 #include "policy/registry.hpp"
 
 namespace berth::daemon {
@@ -305,7 +305,7 @@ Expected<void> complete(Options& options, const Surroundings& around) {
                 "the settings of admission, limits or headroom are out "
                 "of range: doc/configuration.md gives the ranges");
   }
-  options.rules.settings.max_failed_starts = kMostFailedStarts;
+  options.rules.settings.max_failed_starts = live::kMostFailedStarts;
   options.rules.settings.can_suspend = false;  // a stopped process keeps its GPU memory
   return {};
 }

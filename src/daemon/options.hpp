@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/settings.hpp"
 #include "core/time.hpp"
-#include "daemon/keeper.hpp"
+#include "live/keeper.hpp"
 
 namespace berth::daemon {
 
@@ -21,7 +21,7 @@ struct Options {
   std::string nvml;     ///< Library to open instead of the system's; "" for that.
   bool unsafe = false;  ///< Allows an admission other than `guarantee` on real GPUs.
   journal::Loss loss = journal::Loss::Refused;  ///< Of what was answered; see journal/store.hpp.
-  Rules rules;
+  live::Rules rules;
   std::uint16_t slots = 4;                 ///< Tenants per GPU.
   Bytes context{std::int64_t{512} << 20};  ///< What a process costs on a real GPU.
   Duration probe = seconds(1);             ///< Between two looks at a GPU.

@@ -9,10 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <utility>
 
 #include "daemon/processes.hpp"
+#include "posix/error.hpp"
 
 namespace berth::daemon {
 
@@ -20,10 +20,6 @@ namespace {
 
 constexpr Duration kHelperSilence = seconds(10);  ///< Of a helper: it waits for somebody's memory.
 constexpr Duration kStartAgain = seconds(1);
-
-std::unexpected<Error> orphans_error(const std::string& what) {
-  return fail(ErrorCode::Io, what + ": " + std::strerror(errno));
-}
 
 std::string count_of(int number, const char* one, const char* many) {
   return number == 0 ? "no " + std::string(one)
@@ -51,11 +47,11 @@ std::string words(const Ended& ended, bool saw_all) {
 /// Standard input of a helper.
 Expected<Descriptor> in_memory(const std::string& text) {
   Descriptor memory(::memfd_create("berth-leftovers", MFD_CLOEXEC));
-  if (!memory.is_open()) return orphans_error("memory for a helper");
+  if (!memory.is_open()) return io_error("memory for a helper");
   std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t written = ::write(memory.number(), rest.data(), rest.size());
-    if (written < 0) return orphans_error("memory for a helper");
+    if (written < 0) return io_error("memory for a helper");
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
   ::lseek(memory.number(), 0, SEEK_SET);
@@ -110,7 +106,7 @@ Expected<std::unique_ptr<Orphans::Helper>> Orphans::spawn(const Search& search) 
   const auto input = in_memory(encode(search));
   if (!input) return std::unexpected(input.error());
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return orphans_error("a pipe for a helper");
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return io_error("a pipe for a helper");
   auto helper = std::make_unique<Helper>();
   helper->output = Descriptor(ends[0]);
   const Descriptor theirs(ends[1]);
@@ -138,10 +134,10 @@ Expected<std::unique_ptr<Orphans::Helper>> Orphans::spawn(const Search& search) 
   ::posix_spawnattr_destroy(&attributes);
   if (failed != 0) {
     errno = failed;
-    return orphans_error("a helper");
+    return io_error("a helper");
   }
   helper->pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, helper->pid, 0)));
-  if (!helper->pidfd.is_open()) return orphans_error("pidfd_open");
+  if (!helper->pidfd.is_open()) return io_error("pidfd_open");
   return helper;
 }
 

@@ -88,7 +88,7 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
   if (!reports) return std::unexpected(reports.error());
   Json json;
   Json damaged = Json::array();
-  const auto command = blob ? decode_command(*blob) : std::unexpected(blob.error());
+  const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
   if (command) {
     json["command"] = command->arguments;
     json["directory"] = command->directory;
@@ -161,12 +161,12 @@ Json Presenter::tenants(GpuId gpu) {
 
 Json Presenter::strangers(GpuId gpu) {
   Json list = Json::array();
-  const Look* const look = watcher_.latest(gpu);
+  const live::Look* const look = watcher_.latest(gpu);
   if (look == nullptr || !look->sample || !look->sample->processes) return list;
   for (const GpuProcess& process : *look->sample->processes) {
     const auto owner = look->owners.find(process.pid);
     const bool is_ours =
-        owner != look->owners.end() && std::holds_alternative<JobId>(owner->second);
+        owner != look->owners.end() && std::holds_alternative<OfJob>(owner->second);
     if (is_ours) continue;
     const auto user = process_user(process.pid);
     list.push_back({{"pid", process.pid},
@@ -182,7 +182,7 @@ Json Presenter::gpu(GpuId id) {
   const Device& device = machine_.devices.list[id.value()];
   const GpuSpec& spec = view.cluster().gpu(id);
   const GpuUse& use = view.use().gpu(id);
-  const Look* const look = watcher_.latest(id);
+  const live::Look* const look = watcher_.latest(id);
   const Bytes guard = use.tenants == 0 ? Bytes(0) : guard_band(view.settings().admission, spec);
   const Bytes taken = use.foreign + use.charged + guard + spec.context;
   const bool can_take = is_usable(use) && use.alone == 0 && use.tenants < spec.slots;

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "daemon/keeper.hpp"
 #include "daemon/machine.hpp"
 #include "daemon/processes.hpp"
 #include "daemon/row.hpp"
-#include "daemon/watcher.hpp"
+#include "live/keeper.hpp"
+#include "live/watcher.hpp"
 
 namespace berth::daemon {
 
@@ -22,7 +22,7 @@ std::string to_body(const Json& json);
 
 class Presenter {
  public:
-  Presenter(const Keeper& keeper, const Machine& machine, const Watcher& watcher)
+  Presenter(const live::Keeper& keeper, const Machine& machine, const live::Watcher& watcher)
       : keeper_(keeper), machine_(machine), watcher_(watcher) {}
 
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
@@ -44,9 +44,9 @@ class Presenter {
   Json gpu(GpuId gpu);
   void add_measured(Json& json, const Job& job);
 
-  const Keeper& keeper_;
+  const live::Keeper& keeper_;
   const Machine& machine_;
-  const Watcher& watcher_;
+  const live::Watcher& watcher_;
   UserNames names_;
 };
 

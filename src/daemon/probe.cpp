@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "gpu/probe.hpp"
-
 namespace berth::daemon {
 
 /// Shared with the thread, so that one that hangs in a driver can be left behind.
@@ -11,7 +9,7 @@ struct Probe::State {
   GpuPort& port;
   const Clock& clock;
   const ShimTable& shims;
-  std::function<void(Look)> deliver;
+  std::function<void(live::Look)> deliver;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -21,7 +19,7 @@ struct Probe::State {
 };
 
 Probe::Probe(GpuPort& port, const Clock& clock, const ShimTable& shims,
-             std::function<void(Look)> deliver)
+             std::function<void(live::Look)> deliver)
     : state_(
           new State{.port = port, .clock = clock, .shims = shims, .deliver = std::move(deliver)}) {
   std::thread([state = state_] { run(state); }).detach();
@@ -34,17 +32,17 @@ bool Probe::stop() {
   return state_->changed.wait_for(lock, seconds(1), [&] { return state_->ended; });
 }
 
-void Probe::ask(const std::set<GpuId>& gpus) {
+void Probe::look_at(const std::set<GpuId>& gpus) {
   const std::lock_guard lock(state_->mutex);
   state_->asked.insert(gpus.begin(), gpus.end());
   state_->changed.notify_all();
 }
 
-Look Probe::look(State& state, GpuId gpu) {
-  Look look{.gpu = gpu,
-            .began = state.clock.now(),
-            .sample = state.port.sample(gpu.value()),
-            .owners = {}};
+live::Look Probe::look(State& state, GpuId gpu) {
+  live::Look look{.gpu = gpu,
+                  .began = state.clock.now(),
+                  .sample = state.port.sample(gpu.value()),
+                  .owners = {}};
   if (!look.sample || !look.sample->processes) return look;
   const auto shims = state.shims.get();  // after the sample: all who can be in it are known
   Kinship kinship(*shims);
@@ -56,12 +54,11 @@ Look Probe::look(State& state, GpuId gpu) {
 
 namespace {
 
-bool lists_vanished(const Look& look) {
+bool lists_vanished(const live::Look& look) {
   if (!look.sample) return false;
   return lists_vanished(*look.sample, [&](pid_t pid) -> Owner {
     const auto found = look.owners.find(pid);
-    const bool gone = found != look.owners.end() && std::holds_alternative<Nobody>(found->second);
-    return gone ? Owner(OfNobody{}) : Owner(OfStranger{});
+    return found == look.owners.end() ? OfStranger{} : found->second;
   });
 }
 
@@ -75,7 +72,7 @@ void Probe::run(const std::shared_ptr<State>& state) {
     const auto gpus = std::exchange(state->asked, {});
     lock.unlock();
     for (const GpuId gpu : gpus) {
-      Look seen = look(*state, gpu);
+      live::Look seen = look(*state, gpu);
       if (lists_vanished(seen)) seen = look(*state, gpu);
       state->deliver(std::move(seen));
     }

@@ -42,18 +42,18 @@ std::optional<std::string> read_proc(const std::string& path, std::size_t most) 
 
 }  // namespace
 
-std::optional<Whose> Kinship::known(pid_t pid) const {
-  if (const auto shim = shims_.find(pid); shim != shims_.end()) return shim->second;
+std::optional<Owner> Kinship::known(pid_t pid) const {
+  if (const auto shim = shims_.find(pid); shim != shims_.end()) return OfJob{shim->second};
   if (const auto seen = seen_.find(pid); seen != seen_.end()) return seen->second;
   return std::nullopt;
 }
 
 /// A process that ends leaves its children to one further up and its number to others, which start
 /// later than those children do.
-Whose Kinship::of(pid_t pid) {
+Owner Kinship::of(pid_t pid) {
   std::vector<shim::Stat> path;  // from the process upwards
   if (const auto stat = shim::stat_of(pid)) path.push_back(*stat);
-  std::optional<Whose> answer;
+  std::optional<Owner> answer;
   while (!path.empty() && !(answer = known(path.back().pid))) {
     const shim::Stat at = path.back();
     const auto parent = at.parent > 1 ? shim::stat_of(at.parent) : std::nullopt;
@@ -65,13 +65,13 @@ Whose Kinship::of(pid_t pid) {
     if (!again || again->start != at.start) {
       path.pop_back();  // the one below has another parent now
     } else if (again->parent == at.parent) {
-      answer = Stranger{};  // at the top, or below one that cannot be seen
+      answer = OfStranger{};  // at the top, or below one that cannot be seen
       break;
     } else {
       path.back() = *again;
     }
   }
-  if (!answer) return Nobody{};
+  if (!answer) return OfNobody{};
   for (const shim::Stat& below : path) seen_[below.pid] = *answer;
   return *answer;
 }

@@ -14,10 +14,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "gpu/probe.hpp"
 #include "posix/descriptor.hpp"
 #include "shim/record.hpp"
 
@@ -44,10 +44,6 @@ class ShimTable {
   std::shared_ptr<const Shims> shims_ = std::make_shared<const Shims>();
 };
 
-struct Nobody {};    ///< There is no such process.
-struct Stranger {};  ///< No job's.
-using Whose = std::variant<JobId, Stranger, Nobody>;
-
 /// Finds whose job's process tree processes are in, from parent to parent, however deep the tree
 /// is. Lives for one look at the processes: what is above one is asked for once.
 class Kinship {
@@ -55,13 +51,13 @@ class Kinship {
   explicit Kinship(const Shims& shims) : shims_(shims) {}
 
   /// O(ancestors not seen yet) reads.
-  Whose of(pid_t pid);
+  Owner of(pid_t pid);
 
  private:
-  std::optional<Whose> known(pid_t pid) const;
+  std::optional<Owner> known(pid_t pid) const;
 
   const Shims& shims_;
-  std::map<pid_t, Whose> seen_;
+  std::map<pid_t, Owner> seen_;
 };
 
 /// A pidfd of exactly this process. Errors: NotFound if it has ended (and the pid may be

@@ -159,7 +159,7 @@ Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
 
 /// The text's own keys, one by one.
 struct FieldReader {
-  Submission& job;
+  live::Submission& job;
   std::vector<std::string> environment;
 
   Expected<void> number(const std::string& key, const Json& value) {
@@ -230,8 +230,8 @@ std::size_t size_of(const std::vector<std::string>& words) {
   return size;
 }
 
-Expected<void> check(const Submission& job, const std::vector<std::string>& environment) {
-  const Command& command = job.command;
+Expected<void> check(const live::Submission& job, const std::vector<std::string>& environment) {
+  const live::Command& command = job.command;
   if (command.arguments.empty() || command.arguments.front().empty()) {
     return refuse("command", "is empty, must name a program");
   }
@@ -305,11 +305,11 @@ Expected<Json> parse(std::string_view body) {
 
 }  // namespace
 
-Expected<Submission> parse_submission(std::string_view body, const http::Peer& peer,
-                                      CpuMilli default_cpu) {
+Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
+                                            CpuMilli default_cpu) {
   auto json = parse(body);
   if (!json) return std::unexpected(json.error());
-  Submission job;
+  live::Submission job;
   job.spec.request.gpu.count = GpuCount(1);
   FieldReader reader{.job = job, .environment = {}};
   for (auto& [key, value] : json->items()) {
@@ -323,7 +323,7 @@ Expected<Submission> parse_submission(std::string_view body, const http::Peer& p
   }
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
-  job.environment = encode_environment(reader.environment);
+  job.environment = live::encode_environment(reader.environment);
   return job;
 }
 

@@ -8,15 +8,15 @@
 
 #include "core/error.hpp"
 #include "core/job.hpp"
-#include "daemon/keeper.hpp"
 #include "http/server.hpp"
+#include "live/keeper.hpp"
 
 namespace berth::daemon {
 
 /// POST /v1/jobs. Errors: InvalidArgument naming key, value and limit (`vram_bytes: 0, the least is
 /// 1`); BadData for what is no JSON object of at most a few levels.
-Expected<Submission> parse_submission(std::string_view body, const http::Peer& peer,
-                                      CpuMilli default_cpu = CpuMilli(0));
+Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
+                                            CpuMilli default_cpu = CpuMilli(0));
 
 /// Decimal digits of an id. Errors: InvalidArgument naming the text.
 Expected<JobId> parse_job_id(std::string_view text);

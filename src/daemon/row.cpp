@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "daemon/json_text.hpp"
-#include "daemon/keeper.hpp"
 #include "daemon/oom.hpp"
 #include "daemon/requests.hpp"
 #include "engine/explain.hpp"
+#include "live/keeper.hpp"
 
 namespace berth::daemon {
 
@@ -56,7 +56,7 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
       .text("reason", job != nullptr ? reasons.of(*job) : "")
       .text("user_name", job != nullptr ? names.of(job->spec.user.value()) : "")
       .text("command_line", "")
-      .raw("gpus", job != nullptr ? list_of(gpus_of(job->grant)) : "[]")
+      .raw("gpus", job != nullptr ? list_of(live::gpus_of(job->grant)) : "[]")
       .text("note", "job " + std::to_string(id.value()) + ": its row is damaged");
   for (const char* const unknown : {"submitted_at", "started_at", "ended_at"}) json.null(unknown);
   if (job != nullptr) {
@@ -170,7 +170,7 @@ std::string_view Reasons::of(const Job& job) {
 }
 
 void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
-                const Keeper& keeper) {
+                const live::Keeper& keeper) {
   const Job* const job = keeper.engine().view().find(row.job);
   if (row.is_damaged) return append_damaged(out, row.job, reasons, names, job);
   const auto& end = row.end;

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "core/view.hpp"
-#include "daemon/keeper.hpp"
 #include "daemon/processes.hpp"
 #include "journal/store.hpp"
+#include "live/keeper.hpp"
 
 namespace berth::daemon {
 
@@ -45,6 +45,6 @@ class Reasons {
 
 /// Appends the object of one job. Not thread-safe: names are looked up once and kept.
 void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
-                const Keeper& keeper);
+                const live::Keeper& keeper);
 
 }  // namespace berth::daemon

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <utility>
+
+#include "posix/error.hpp"
 
 namespace berth::daemon {
 
@@ -45,13 +46,13 @@ bool write_all(int file, std::string_view bytes) {
 Expected<std::unique_ptr<SnapshotChild>> SnapshotChild::begin(const Engine& engine) {
   Descriptor file(::memfd_create("berth-snapshot", MFD_CLOEXEC));
   if (!file.is_open()) {
-    return fail(ErrorCode::Io, std::string("no file for a snapshot: ") + std::strerror(errno));
+    return io_error("no file for a snapshot");
   }
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) run_child(engine, file.number(), parent);
   if (child < 0) {
-    return fail(ErrorCode::Io, std::string("no process for a snapshot: ") + std::strerror(errno));
+    return io_error("no process for a snapshot");
   }
   return std::unique_ptr<SnapshotChild>(new SnapshotChild(child, std::move(file)));
 }

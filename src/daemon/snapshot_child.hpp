@@ -9,26 +9,22 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "engine/engine.hpp"
+#include "live/ports.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::daemon {
 
-class SnapshotChild {
+class SnapshotChild : public live::StateCopy {
  public:
   /// Errors: Io if there is no room for a process or its file.
   static Expected<std::unique_ptr<SnapshotChild>> begin(const Engine& engine);
-  ~SnapshotChild();  ///< Ends the process.
+  ~SnapshotChild() override;
   SnapshotChild(const SnapshotChild&) = delete;
   SnapshotChild& operator=(const SnapshotChild&) = delete;
 
-  enum class Progress { Busy, Done, Failed };
-  /// Never waits.
-  Progress look();
-  /// Bytes of the state there are. Requires: Done.
-  std::int64_t size() const { return size_; }
-  /// Some of them, from `offset` on. Errors: Io.
-  Expected<std::string> read(std::int64_t offset, std::size_t most) const;
+  Progress look() override;
+  std::int64_t size() const override { return size_; }
+  Expected<std::string> read(std::int64_t offset, std::size_t most) const override;
 
  private:
   SnapshotChild(pid_t child, Descriptor file) : child_(child), file_(std::move(file)) {}

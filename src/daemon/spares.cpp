@@ -9,18 +9,15 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <utility>
+
+#include "posix/error.hpp"
 
 namespace berth::daemon {
 
 namespace {
 
 constexpr int kSocket = 3;  ///< Where a shim expects it.
-
-std::unexpected<Error> io_error(const std::string& what) {
-  return fail(ErrorCode::Io, what + ": " + std::strerror(errno));
-}
 
 }  // namespace
 

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 #include <cstdio>
 
 #include "journal/frames.hpp"
 #include "journal/row_sum.hpp"
+#include "posix/error.hpp"
 
 namespace berth::journal {
 
@@ -21,10 +21,6 @@ namespace {
 /// is found where it is read.
 constexpr Bytes kSmall{std::int64_t{64} << 20};
 constexpr int kMostNamed = 20;
-
-std::unexpected<Error> check_error(const std::string& path) {
-  return fail(ErrorCode::Io, path + ": " + std::generic_category().message(errno));
-}
 
 std::int64_t size_of(const std::string& path) {
   struct stat status{};
@@ -40,14 +36,14 @@ std::string free_name(const std::string& path) {
 
 Expected<void> copy(int from, const std::string& to) {
   const Descriptor file(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file.is_open()) return check_error(to);
+  if (!file.is_open()) return io_error(to);
   std::array<char, 1 << 16> part{};
   ssize_t got = 0;
   for (off_t at = 0; (got = ::pread(from, part.data(), part.size(), at)) > 0; at += got) {
     if (::write(file.number(), part.data(), static_cast<std::size_t>(got)) != got) got = -1;
     if (got < 0) break;
   }
-  if (got < 0 || ::fsync(file.number()) != 0) return check_error(to);
+  if (got < 0 || ::fsync(file.number()) != 0) return io_error(to);
   return {};
 }
 
@@ -155,7 +151,7 @@ Expected<void> Check::lose(const std::string& what) {
 Expected<void> Check::move_log_aside() {
   const std::string log = path_ + "-wal";
   const std::string name = free_name(log);
-  if (::rename(log.c_str(), name.c_str()) != 0) return check_error(log);
+  if (::rename(log.c_str(), name.c_str()) != 0) return io_error(log);
   notes_.push_back(log + ": belongs to no journal that is there, it is now " + name);
   return {};
 }

@@ -8,8 +8,9 @@
 #include <cerrno>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <vector>
+
+#include "posix/error.hpp"
 
 namespace berth::journal {
 
@@ -80,7 +81,7 @@ class Reader {
 Expected<Octets> Reader::read(std::size_t size, std::int64_t at) {
   const ssize_t got = ::pread(log_, buffer_.data(), size, at);
   if (got >= 0) return Octets(buffer_).first(static_cast<std::size_t>(got));
-  return fail(ErrorCode::Io, path_ + ": " + std::generic_category().message(errno));
+  return io_error(path_);
 }
 
 /// Salts and size of a page are taken from it in any case.
@@ -112,7 +113,7 @@ Expected<void> Reader::look_behind(LogEnd& end, std::int64_t frame) {
 Expected<LogEnd> Reader::find_end() {
   struct stat status{};
   if (::fstat(log_, &status) != 0) {
-    return fail(ErrorCode::Io, path_ + ": " + std::generic_category().message(errno));
+    return io_error(path_);
   }
   LogEnd end;
   const auto header = read(kHeader, 0);

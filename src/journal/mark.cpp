@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <system_error>
 #include <string_view>
 
 #include "journal/checksum.hpp"
+#include "posix/error.hpp"
 
 namespace berth::journal {
 
@@ -54,10 +54,6 @@ std::optional<Mark> parse(std::string_view text) {
   return text_of(mark) == text ? std::optional(mark) : std::nullopt;
 }
 
-std::unexpected<Error> mark_error(const std::string& path) {
-  return fail(ErrorCode::Io, path + ": " + std::generic_category().message(errno));
-}
-
 }  // namespace
 
 std::string mark_path(const std::string& journal) { return journal + "-mark"; }
@@ -65,10 +61,10 @@ std::string mark_path(const std::string& journal) { return journal + "-mark"; }
 Expected<std::optional<Mark>> read_mark(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open() && errno == ENOENT) return std::nullopt;
-  if (!file.is_open()) return mark_error(path);
+  if (!file.is_open()) return io_error(path);
   std::array<char, kSize + 1> bytes{};
   const ssize_t got = ::pread(file.number(), bytes.data(), bytes.size(), 0);
-  if (got < 0) return mark_error(path);
+  if (got < 0) return io_error(path);
   if (got == 0) return std::nullopt;  // made, and nothing to be marked yet
   const auto mark = parse({bytes.data(), static_cast<std::size_t>(got)});
   if (!mark) return fail(ErrorCode::BadData, path + ": is damaged");
@@ -78,7 +74,7 @@ Expected<std::optional<Mark>> read_mark(const std::string& path) {
 Expected<MarkFile> MarkFile::open(const std::string& path) {
   MarkFile mark;
   mark.file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!mark.file_.is_open()) return mark_error(path);
+  if (!mark.file_.is_open()) return io_error(path);
   return mark;
 }
 

@@ -1,19 +1,16 @@
-// Goal: one user's jobs are bounded, and only theirs. Method: a real berthd with a small limit; the
-// figures by themselves with two users.
+// Goal: one user's jobs are bounded, and only theirs. Method: a real berthd with a small limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "daemon/forecaster.hpp"
 #include "daemon/rig.hpp"
-#include "daemon/user_queues.hpp"
 #include "engine/engine.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {
 namespace {
 
-using daemon::UserQueues;
 using test::eventually;
 using test::Json;
 using test::Rig;
@@ -55,28 +52,6 @@ TEST(ErrorsQueue, ThatIsTooLongIsNotLookedAhead) {
       forecaster.ask(engine, {.about = JobId(1), .now = kStart, .exchange = nullptr});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "berthd knows 20001 jobs, it looks ahead with at most 20000");
-}
-
-TEST(UserQueues, CountAnewAtMostOnceASecond) {
-  Cluster cluster;
-  cluster.add_switch();
-  cluster.add_node({.gpus = 1, .vram = Bytes(std::int64_t{24} << 30)});
-  Engine engine(cluster, {}, *make_policy("fifo", "first-fit"));
-  UserQueues queues(2);
-  const Instant start = kStart + hours(1);
-  const auto takes = [&](std::uint32_t user, Instant now) {
-    return queues.take(engine.view(), UserId(user), now).has_value();
-  };
-  EXPECT_TRUE(takes(1, start));  // never submitted: a figure may be too large for a while
-  EXPECT_TRUE(takes(1, start));
-  EXPECT_FALSE(takes(1, start + Duration(999'999)));
-  EXPECT_TRUE(takes(2, start));
-  EXPECT_TRUE(takes(1, start + seconds(1)));
-  engine.step(start, std::vector<Input>{Submitted{JobId(1), {.user = UserId(1)}, true},
-                                        Submitted{JobId(2), {.user = UserId(1)}, true}});
-  EXPECT_TRUE(takes(1, start + seconds(1)));
-  EXPECT_FALSE(takes(1, start + seconds(9)));
-  EXPECT_TRUE(takes(2, start + seconds(9)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "daemon/json_text.hpp"
 #include "daemon/listing.hpp"
+#include "live/host.hpp"
 #include "support/process.hpp"
 
 namespace berth::daemon {
@@ -48,8 +49,8 @@ TEST(Present, StatesHaveTheirWordsEachItsOwn) {
                                                "stopping"}));
 }
 
-Submission held_job(std::uint32_t user) {
-  Submission job{.held = true};
+live::Submission held_job(std::uint32_t user) {
+  live::Submission job{.held = true};
   job.spec.user = UserId(user);
   job.command.arguments = {"true"};
   job.command.directory = "/";
@@ -59,16 +60,17 @@ Submission held_job(std::uint32_t user) {
 /// Two jobs of a user, the first and the last of more than one page looks at.
 TEST(Present, PagesOfFewOfManyGoOnUntilAllAreFound) {
   const test::ScratchFolder folder;
+  test::Host host;
   Machine machine;
   machine.cluster.add_switch();
   machine.cluster.add_node({.name = "n"});
-  auto keeper = Keeper::open(folder / "journal.db", machine.cluster, {});
+  auto keeper = live::Keeper::open(host, {.path = folder / "journal.db"}, machine.cluster, {});
   ASSERT_TRUE(keeper) << keeper.error().message;
-  Batch batch{.submissions = {held_job(1)}};
+  live::Batch batch{.submissions = {held_job(1)}};
   for (int i = 0; i < 20'010; ++i) batch.submissions.push_back(held_job(2));
   batch.submissions.push_back(held_job(1));
   ASSERT_TRUE(keeper->step(kStart, batch));
-  const Watcher watcher(0, seconds(1));
+  const live::Watcher watcher(0, seconds(1));
   Presenter presenter(*keeper, machine, watcher);
   for (const auto order : {Page::Order::NewestFirst, Page::Order::OldestFirst}) {
     Page page{.user = UserId(1), .order = order};
@@ -95,19 +97,19 @@ class ListingTest : public testing::Test {
   void SetUp() override {
     machine_.cluster.add_switch();
     machine_.cluster.add_node({.name = "n"});
-    auto keeper = Keeper::open(folder_ / "journal.db", machine_.cluster, {});
+    auto keeper = live::Keeper::open(host_, {.path = folder_ / "journal.db"}, machine_.cluster, {});
     ASSERT_TRUE(keeper) << keeper.error().message;
     keeper_.emplace(std::move(*keeper));
     presenter_.emplace(*keeper_, machine_, watcher_);
   }
 
   void submit(int jobs) {
-    Batch batch;
+    live::Batch batch;
     for (int i = 0; i < jobs; ++i) batch.submissions.push_back(held_job(1));
     ASSERT_TRUE(keeper_->step(kStart, batch));
   }
   void cancel(std::vector<std::uint64_t> jobs) {
-    Batch batch;
+    live::Batch batch;
     for (const std::uint64_t job : jobs) batch.inputs.emplace_back(CancelAsked{JobId(job)});
     ASSERT_TRUE(keeper_->step(kStart, batch));
   }
@@ -131,9 +133,10 @@ class ListingTest : public testing::Test {
   }
 
   const test::ScratchFolder folder_;
+  test::Host host_;
   Machine machine_;
-  Watcher watcher_{0, seconds(1)};
-  std::optional<Keeper> keeper_;
+  live::Watcher watcher_{0, seconds(1)};
+  std::optional<live::Keeper> keeper_;
   std::optional<Presenter> presenter_;
 };
 
@@ -182,7 +185,7 @@ TEST_F(ListingTest, TheHistoryIsReadOnFromWhereASliceEnded) {
 }
 
 TEST_F(ListingTest, ANameThatIsNoUtf8IsReplacedAndEscaped) {
-  Submission job = held_job(1);
+  live::Submission job = held_job(1);
   job.name = "\"\x01\xff";
   ASSERT_TRUE(keeper_->step(kStart, {.inputs = {}, .submissions = {job}}));
   EXPECT_EQ(Json::parse(*presenter_->job(JobId(1)))["name"], "\"\x01\xef\xbf\xbd");

@@ -107,11 +107,11 @@ void wait_gone(pid_t pid) {
 
 shim::Process process(pid_t pid) { return {pid, shim::start_of(pid).value_or(0)}; }
 
-Whose whose(pid_t pid, const Shims& shims) { return Kinship(shims).of(pid); }
+Owner owner_of(pid_t pid, const Shims& shims) { return Kinship(shims).of(pid); }
 
-// ---- Whose -----------------------------------------------------------------------------------
+// ---- Kinship -----------------------------------------------------------------------------------
 
-TEST(Whose, TheShimAndAllBelowAreTheJobs) {
+TEST(Kinship, TheShimAndAllBelowAreTheJobs) {
   Tree tree;
   const pid_t shim = tree.grow([&] {
     if (::fork() == 0) {
@@ -121,13 +121,13 @@ TEST(Whose, TheShimAndAllBelowAreTheJobs) {
   });
   const Shims shims{{shim, JobId(4)}};
   for (int i = 0; i < 3; ++i) {
-    const Whose owner = whose(tree.next(), shims);
-    ASSERT_TRUE(std::holds_alternative<JobId>(owner));
-    EXPECT_EQ(std::get<JobId>(owner), JobId(4));
+    const Owner owner = owner_of(tree.next(), shims);
+    ASSERT_TRUE(std::holds_alternative<OfJob>(owner));
+    EXPECT_EQ(std::get<OfJob>(owner).job, JobId(4));
   }
 }
 
-TEST(Whose, ASessionOfItsOwnHidesNobody) {
+TEST(Kinship, ASessionOfItsOwnHidesNobody) {
   Tree tree;
   const pid_t shim = tree.grow([&] {
     if (::fork() == 0) {
@@ -136,12 +136,12 @@ TEST(Whose, ASessionOfItsOwnHidesNobody) {
     }
   });
   for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(std::holds_alternative<JobId>(whose(tree.next(), {{shim, JobId(4)}})));
+    EXPECT_TRUE(std::holds_alternative<OfJob>(owner_of(tree.next(), {{shim, JobId(4)}})));
   }
 }
 
 /// A shim is a subreaper: who loses its parent becomes the shim's child.
-TEST(Whose, AnOrphanIsTheSubreapers) {
+TEST(Kinship, AnOrphanIsTheSubreapers) {
   Tree tree;
   std::array<int, 2> gate{};
   ASSERT_EQ(::pipe(gate.data()), 0);
@@ -159,11 +159,11 @@ TEST(Whose, AnOrphanIsTheSubreapers) {
   const pid_t orphan = first == shim ? second : first;
   ::close(gate[0]);
   ::close(gate[1]);
-  EXPECT_TRUE(std::holds_alternative<JobId>(whose(orphan, {{shim, JobId(4)}})));
+  EXPECT_TRUE(std::holds_alternative<OfJob>(owner_of(orphan, {{shim, JobId(4)}})));
 }
 
 /// A job can nest as deep as it likes: its memory must count as its own all the same.
-TEST(Whose, HoweverDeepItIs) {
+TEST(Kinship, HoweverDeepItIs) {
   constexpr int kDepth = 400;
   Tree tree;
   const pid_t shim = tree.grow([&] {
@@ -176,13 +176,13 @@ TEST(Whose, HoweverDeepItIs) {
   });
   const pid_t deepest = tree.next();
   const Shims shims{{shim, JobId(4)}};
-  EXPECT_TRUE(std::holds_alternative<JobId>(whose(deepest, shims)));
-  EXPECT_TRUE(std::holds_alternative<Stranger>(whose(deepest, {})));
+  EXPECT_TRUE(std::holds_alternative<OfJob>(owner_of(deepest, shims)));
+  EXPECT_TRUE(std::holds_alternative<OfStranger>(owner_of(deepest, {})));
   ::kill(-shim, SIGKILL);  // all at once: one after the other takes its time
 }
 
 /// What one look has found once it finds again without going all the way up.
-TEST(Whose, OfOneLookAgree) {
+TEST(Kinship, OfOneLookAgree) {
   Tree tree;
   const pid_t shim = tree.grow([&] {
     if (::fork() == 0) {
@@ -195,31 +195,31 @@ TEST(Whose, OfOneLookAgree) {
   for (int i = 0; i < 3; ++i) {
     const pid_t pid = tree.next();
     for (int again = 0; again < 2; ++again) {
-      EXPECT_TRUE(std::holds_alternative<JobId>(kinship.of(pid))) << pid;
+      EXPECT_TRUE(std::holds_alternative<OfJob>(kinship.of(pid))) << pid;
     }
   }
-  EXPECT_TRUE(std::holds_alternative<Stranger>(kinship.of(::getpid())));
-  EXPECT_TRUE(std::holds_alternative<Stranger>(kinship.of(::getppid())));
+  EXPECT_TRUE(std::holds_alternative<OfStranger>(kinship.of(::getpid())));
+  EXPECT_TRUE(std::holds_alternative<OfStranger>(kinship.of(::getppid())));
 }
 
-TEST(Whose, OthersAreStrangers) {
+TEST(Kinship, OthersAreStrangers) {
   Tree tree;
   const pid_t other = tree.grow();
   tree.next();
-  EXPECT_TRUE(std::holds_alternative<Stranger>(whose(other, {})));
-  EXPECT_TRUE(std::holds_alternative<Stranger>(whose(::getpid(), {{other, JobId(4)}})));
-  EXPECT_TRUE(std::holds_alternative<Stranger>(whose(1, {{other, JobId(4)}})));
+  EXPECT_TRUE(std::holds_alternative<OfStranger>(owner_of(other, {})));
+  EXPECT_TRUE(std::holds_alternative<OfStranger>(owner_of(::getpid(), {{other, JobId(4)}})));
+  EXPECT_TRUE(std::holds_alternative<OfStranger>(owner_of(1, {{other, JobId(4)}})));
 }
 
-TEST(Whose, WhoIsNotThereIsNobody) {
+TEST(Kinship, WhoIsNotThereIsNobody) {
   const pid_t gone = ::fork();
   if (gone == 0) ::_exit(0);
   ::waitpid(gone, nullptr, 0);
-  EXPECT_TRUE(std::holds_alternative<Nobody>(whose(gone, {})));
-  EXPECT_TRUE(std::holds_alternative<Nobody>(whose(0, {})));
+  EXPECT_TRUE(std::holds_alternative<OfNobody>(owner_of(gone, {})));
+  EXPECT_TRUE(std::holds_alternative<OfNobody>(owner_of(0, {})));
 }
 
-TEST(Whose, NamesAreNoTrick) {
+TEST(Kinship, NamesAreNoTrick) {
   Tree tree;
   const pid_t shim = tree.grow([&] {
     if (::fork() == 0) {
@@ -228,7 +228,7 @@ TEST(Whose, NamesAreNoTrick) {
     }
   });
   for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(std::holds_alternative<JobId>(whose(tree.next(), {{shim, JobId(4)}})));
+    EXPECT_TRUE(std::holds_alternative<OfJob>(owner_of(tree.next(), {{shim, JobId(4)}})));
   }
 }
 

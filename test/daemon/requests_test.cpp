@@ -30,13 +30,13 @@ Json with(const std::string& key, const Json& value) {
   return json;
 }
 
-Submission taken(const std::string& body) {
+live::Submission taken(const std::string& body) {
   auto job = parse_submission(body, kPeer);
   if (job) return std::move(*job);
   ADD_FAILURE() << job.error().message << " for " << body.substr(0, 200);
   return {};
 }
-Submission taken(const Json& json) { return taken(json.dump()); }
+live::Submission taken(const Json& json) { return taken(json.dump()); }
 
 std::string refusal(const std::string& body) {
   const auto job = parse_submission(body, kPeer);
@@ -50,7 +50,7 @@ ErrorCode code_of(const std::string& body) {
 }
 
 TEST(Requests, DefaultsAreThoseOfTheContract) {
-  const Submission job = taken(smallest());
+  const live::Submission job = taken(smallest());
   const GpuRequest& gpu = job.spec.request.gpu;
   EXPECT_EQ(gpu.count, GpuCount(1));
   EXPECT_EQ(gpu.vram, Bytes(0));
@@ -67,7 +67,7 @@ TEST(Requests, DefaultsAreThoseOfTheContract) {
 }
 
 TEST(Requests, EveryKeyArrives) {
-  const Submission job = taken(Json{
+  const live::Submission job = taken(Json{
       {"command", {"python", "train.py", ""}},
       {"directory", "/data/träume"},
       {"environment", {"PATH=/bin", "EMPTY=", "A=b=c"}},
@@ -85,7 +85,8 @@ TEST(Requests, EveryKeyArrives) {
       {"attach", {{"socket", "/tmp/s"}, {"terminal", true}, {"rows", 50}, {"columns", 65535}}}});
   EXPECT_THAT(job.command.arguments, ElementsAre("python", "train.py", ""));
   EXPECT_EQ(job.command.directory, "/data/träume");
-  EXPECT_THAT(*decode_environment(job.environment), ElementsAre("PATH=/bin", "EMPTY=", "A=b=c"));
+  EXPECT_THAT(*live::decode_environment(job.environment),
+              ElementsAre("PATH=/bin", "EMPTY=", "A=b=c"));
   EXPECT_EQ(job.command.umask, 077U);
   EXPECT_EQ(job.name, "first");
   EXPECT_EQ(job.spec.request.gpu.count, GpuCount(2));
@@ -118,9 +119,9 @@ TEST(Requests, EveryClassAndKindIsKnownByItsWord) {
 }
 
 TEST(Requests, WhoItIsComesFromThePeerOnly) {
-  const Submission job = taken(smallest());
+  const live::Submission job = taken(smallest());
   EXPECT_EQ(job.spec.user, UserId(1000));
-  EXPECT_EQ(job.command.owner, (Credentials{1000, 100, {100, 27}}));
+  EXPECT_EQ(job.command.owner, (live::Credentials{1000, 100, {100, 27}}));
   for (const char* key : {"user", "uid", "group", "owner"}) {
     EXPECT_THAT(refusal(with(key, 0)), HasSubstr(std::string(key) + ": unknown key"));
   }
@@ -315,7 +316,8 @@ TEST(Requests, ArgumentsAndEnvironmentHaveALimitTogether) {
   std::size_t size = 4 + 9;
   for (const std::string& variable : environment) size += variable.size() + 9;
   environment.push_back("A=" + std::string(most - size - 2 - 9, 'x'));
-  EXPECT_EQ(*decode_environment(taken(with("environment", environment)).environment), environment);
+  EXPECT_EQ(*live::decode_environment(taken(with("environment", environment)).environment),
+            environment);
   environment.back() += "x";
   EXPECT_EQ(refusal(with("environment", environment)),
             "command and environment: 2080769 bytes, the most is 2080768");

@@ -209,7 +209,7 @@ void Checker::found(const std::string& journal, After after) {
   go_back_to(there);
 }
 
-void Checker::recovered(const daemon::Keeper& keeper, After after, int rules) {
+void Checker::recovered(const live::Keeper& keeper, After after, int rules) {
   const std::int64_t found = std::exchange(entry_, last_entry(keeper.store()));
   const auto known = states_.find(entry_);
   const bool comparable = found == entry_ && known != states_.end() && known->second.rules == rules;
@@ -240,7 +240,7 @@ void Checker::go_back_to(std::int64_t entry) {
 }
 
 /// What an entry says that was written by a daemon which did not live to do it.
-void Checker::learn(const daemon::Keeper& keeper) {
+void Checker::learn(const live::Keeper& keeper) {
   const ClusterView view = keeper.engine().view();
   view.for_each_job([&](const Job& job) {
     const Key key{job.id, job.attempt};
@@ -256,7 +256,7 @@ void Checker::learn(const daemon::Keeper& keeper) {
 }
 
 /// The history says of every job what the engine says, or how it ended.
-void Checker::check_row(const daemon::Keeper& keeper, JobId job) {
+void Checker::check_row(const live::Keeper& keeper, JobId job) {
   const auto row = keeper.store().job(job);
   if (!row || !*row) return broken(name_of(job) + " is not in the history");
   const auto end = ended_.find(job);
@@ -269,7 +269,7 @@ void Checker::check_row(const daemon::Keeper& keeper, JobId job) {
   }
 }
 
-void Checker::ended(const daemon::Keeper& keeper) {
+void Checker::ended(const live::Keeper& keeper) {
   for (const auto& [job, script] : accepted_) {
     check_row(keeper, job);
     if (!ended_.contains(job)) broken(name_of(job) + " never ended");

@@ -12,16 +12,16 @@
 #include <string>
 #include <vector>
 
-#include "daemon/keeper.hpp"
 #include "dst/machines.hpp"
 #include "dst/plan.hpp"
 #include "dst/report.hpp"
+#include "live/keeper.hpp"
 
 namespace berth::dst {
 
 /// A step as a daemon took it.
 struct Step {
-  const daemon::Keeper& keeper;
+  const live::Keeper& keeper;
   Instant now;
   const std::vector<Input>& inputs;
   const Effects& effects;
@@ -48,9 +48,9 @@ class Checker {
   void found(const std::string& journal, After after);
   /// An engine that came back from that. `rules`: which it follows; they count
   /// up.
-  void recovered(const daemon::Keeper& keeper, After after, int rules);
+  void recovered(const live::Keeper& keeper, After after, int rules);
   /// All is over.
-  void ended(const daemon::Keeper& keeper);
+  void ended(const live::Keeper& keeper);
 
   /// Whether there is something that must not be lost.
   bool promises_anything() const { return durable_ > 0; }
@@ -73,9 +73,9 @@ class Checker {
   void check_finished(const Finished& finished);
   void check_charges(const Engine& engine);
   void check_accepted(const Engine& engine);
-  void check_row(const daemon::Keeper& keeper, JobId job);
+  void check_row(const live::Keeper& keeper, JobId job);
   void go_back_to(std::int64_t entry);
-  void learn(const daemon::Keeper& keeper);
+  void learn(const live::Keeper& keeper);
 
   const Plan& plan_;
   Machines& machines_;

@@ -4,10 +4,8 @@
 
 namespace berth::dst {
 
-using daemon::Look;
-using daemon::Nobody;
-using daemon::Stranger;
-using daemon::Trace;
+using live::Look;
+using live::Trace;
 
 // ---- Launcher
 // --------------------------------------------------------------------------------
@@ -87,7 +85,7 @@ void Launcher::sweep(const std::function<bool(Key)>& is_current) {
   const auto runs = world_.machines.runs();
   for (const auto& [key, run] : runs) {
     if (is_current(key)) continue;
-    world_.machines.stop(key, daemon::Manner::AtOnce);  // suspended, when its job ended
+    world_.machines.stop(key, live::Manner::AtOnce);  // suspended, when its job ended
     forget(key);
   }
 }
@@ -126,9 +124,9 @@ void Probe::sample(const Begun& begun) {
       const auto key = world_.machines.owner(process.pid);
       lists_vanished = lists_vanished || !key;
       const bool ours = key && *key && launcher_.holds(**key);
-      look.owners[process.pid] = !key   ? daemon::Whose(Nobody{})
-                                 : ours ? daemon::Whose((*key)->job)
-                                        : daemon::Whose(Stranger{});
+      look.owners[process.pid] = !key   ? Owner(OfNobody{})
+                                 : ours ? Owner(OfJob{(*key)->job})
+                                        : Owner(OfStranger{});
     }
   }
   if (lists_vanished && begun.tries == 1) return begin(begun.gpu, 2);

@@ -7,10 +7,9 @@
 #include <set>
 #include <vector>
 
-#include "daemon/keeper.hpp"
-#include "daemon/launcher.hpp"
-#include "daemon/probe.hpp"
 #include "dst/world.hpp"
+#include "live/keeper.hpp"
+#include "live/ports.hpp"
 
 namespace berth::dst {
 
@@ -30,8 +29,8 @@ class Launcher {
   Launcher& operator=(const Launcher&) = delete;
 
   Expected<void> launch(const Order& order);
-  daemon::Trace adopt(Key key);
-  void stop(Key key, daemon::Manner manner) {
+  live::Trace adopt(Key key);
+  void stop(Key key, live::Manner manner) {
     if (live_.contains(key)) world_.machines.stop(key, manner);
   }
   void suspend(Key key) {
@@ -63,7 +62,7 @@ class Launcher {
 class Probe {
  public:
   Probe(World& world, const Launcher& launcher, std::function<Instant()> clock,
-        std::function<void(daemon::Look)> deliver);
+        std::function<void(live::Look)> deliver);
 
   void ask(const std::set<GpuId>& gpus);
   /// When the latest look that was delivered began, by the world's time.
@@ -78,12 +77,12 @@ class Probe {
   };
   void begin(GpuId gpu, int tries);
   void sample(const Begun& begun);
-  void deliver(const Begun& begun, daemon::Look look);
+  void deliver(const Begun& begun, live::Look look);
 
   World& world_;
   const Launcher& launcher_;
   std::function<Instant()> clock_;
-  std::function<void(daemon::Look)> deliver_;
+  std::function<void(live::Look)> deliver_;
   std::map<GpuId, int> asked_;  ///< How often since the look under way began.
   std::map<GpuId, Instant> began_;
   Life life_ = new_life();
@@ -93,7 +92,7 @@ class Probe {
 class Syncer {
  public:
   using Promise = std::function<void(const Expected<void>&)>;
-  Syncer(World& world, const daemon::Keeper& keeper) : world_(world), keeper_(keeper) {}
+  Syncer(World& world, const live::Keeper& keeper) : world_(world), keeper_(keeper) {}
 
   void after_sync(Promise promise);
   /// Keeps every promise.
@@ -103,7 +102,7 @@ class Syncer {
   Expected<void> sync();
 
   World& world_;
-  const daemon::Keeper& keeper_;
+  const live::Keeper& keeper_;
   std::vector<Promise> promises_;
   Life life_ = new_life();
 };

@@ -110,7 +110,7 @@ void Machines::go(Key key) {
   allocate(key, 50);
 }
 
-void Machines::stop(Key key, daemon::Manner manner) {
+void Machines::stop(Key key, live::Manner manner) {
   Run* const run = this->run(key);
   if (run == nullptr || !run->locked || run->exit) return;
   report_.tell("  " + to_text(key) + " is told to end");
@@ -118,7 +118,7 @@ void Machines::stop(Key key, daemon::Manner manner) {
     run->plans = new_life();
     return plan(*run, soon(), [this](Key stopped) { unlock(stopped); });
   }
-  const bool at_once = manner == daemon::Manner::AtOnce;
+  const bool at_once = manner == live::Manner::AtOnce;
   const Duration grace = rng_.one_in(8) && !at_once ? seconds(rng_.between(1, 10)) : soon();
   plan(*run, grace, [this](Key stopped) { finish(stopped, kKilled); });
 }
@@ -126,7 +126,7 @@ void Machines::stop(Key key, daemon::Manner manner) {
 void Machines::suspend(Key key) {
   Run* const run = this->run(key);
   if (run == nullptr || !run->locked || run->exit || run->suspended) return;
-  if (!run->go) return stop(key, daemon::Manner::Gently);
+  if (!run->go) return stop(key, live::Manner::Gently);
   report_.tell("  " + to_text(key) + " is suspended");
   run->plans = new_life();
   run->suspended = true;

@@ -16,10 +16,10 @@
 
 #include "core/error.hpp"
 #include "core/job.hpp"
-#include "daemon/launcher.hpp"
 #include "dst/plan.hpp"
 #include "dst/report.hpp"
 #include "gpu/port.hpp"
+#include "live/ports.hpp"
 
 namespace berth::dst {
 
@@ -88,7 +88,7 @@ class Machines {
   const Run* find(Key key) const;
   /// Its file goes.
   void forget(Key key) { runs_.erase(key); }
-  void stop(Key key, daemon::Manner manner);
+  void stop(Key key, live::Manner manner);
   /// Its process stays and gives its GPU memory back; an attempt of the same
   /// job that begins later goes on with it.
   void suspend(Key key);

@@ -74,8 +74,8 @@ std::string make_policy_name(AdmissionMode mode, Rng& rng) {
   return name;
 }
 
-daemon::Rules make_rules(AdmissionMode mode, Rng& rng) {
-  daemon::Rules rules{.policy = make_policy_name(mode, rng), .place = any_of(placers(), rng)};
+live::Rules make_rules(AdmissionMode mode, Rng& rng) {
+  live::Rules rules{.policy = make_policy_name(mode, rng), .place = any_of(placers(), rng)};
   Settings& settings = rules.settings;
   settings.admission.mode = mode;
   settings.headroom = make_keys(rng);
@@ -161,10 +161,10 @@ Plan plan_of(std::uint64_t seed) {
   return plan;
 }
 
-daemon::Rules other_rules(const daemon::Rules& rules, Rng& rng) {
+live::Rules other_rules(const live::Rules& rules, Rng& rng) {
   // What was promised stays promised, and suspended processes stay what they
   // are.
-  daemon::Rules other = make_rules(rules.settings.admission.mode, rng);
+  live::Rules other = make_rules(rules.settings.admission.mode, rng);
   // A repacking policy takes a suspended job for one that its placement can place.
   if (repacks(other.policy)) other.place = rules.place;
   other.settings.can_suspend = rules.settings.can_suspend;

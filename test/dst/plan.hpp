@@ -8,7 +8,7 @@
 
 #include "core/cluster.hpp"
 #include "core/rng.hpp"
-#include "daemon/keeper.hpp"
+#include "live/keeper.hpp"
 
 namespace berth::dst {
 
@@ -60,7 +60,7 @@ struct Script {
 struct Plan {
   std::uint64_t seed = 0;
   Cluster cluster;
-  daemon::Rules rules;
+  live::Rules rules;
   Troubles troubles;
   std::vector<Script> scripts;
   Instant calm;                  ///< No trouble from here on.
@@ -70,7 +70,7 @@ struct Plan {
 Plan plan_of(std::uint64_t seed);
 /// Another policy and other keys, as an administrator may choose between two
 /// starts.
-daemon::Rules other_rules(const daemon::Rules& rules, Rng& rng);
+live::Rules other_rules(const live::Rules& rules, Rng& rng);
 /// `seed 7: headroom/best-fit, guarantee, 2 nodes, 5 GPUs, 14 jobs; kills, full
 /// disk`.
 std::string to_text(const Plan& plan);

@@ -4,13 +4,13 @@
 #include <array>
 #include <utility>
 
-#include "daemon/command.hpp"
+#include "live/command.hpp"
 
 namespace berth::dst {
 
-using daemon::gpus_of;
-using daemon::Manner;
-using daemon::Trace;
+using live::gpus_of;
+using live::Manner;
+using live::Trace;
 
 namespace {
 
@@ -42,7 +42,7 @@ bool is_any(const Input& input) {
 
 /// As daemon::Clock: by wall time, but under jobs that hold berths as it was
 /// before.
-Duration ahead_of_boot(World& world, const daemon::Keeper& keeper) {
+Duration ahead_of_boot(World& world, const live::Keeper& keeper) {
   const Instant boot = kStart + world.boot_time();
   const bool goes_on = world.clock_kept && !keeper.engine().view().running().empty();
   if (goes_on) return std::max(keeper.last() - boot, *world.clock_kept);
@@ -58,7 +58,8 @@ Duration ahead_of_boot(World& world, const daemon::Keeper& keeper) {
 std::unique_ptr<Shell> Shell::open(World& world, const Rules& rules, After after) {
   world.checker.found(world.disk.journal(), after);
   const int failed_syncs = world.disk.failed_syncs();
-  auto keeper = daemon::Keeper::open(world.disk.journal(), world.plan.cluster, rules.rules);
+  auto keeper = live::Keeper::open(world.host, {.path = world.disk.journal()}, world.plan.cluster,
+                                   rules.rules);
   const bool may_fail = world.disk.is_full() || world.disk.failed_syncs() > failed_syncs;
   if (!keeper && !world.fate.is_dead() && !may_fail) {
     world.report.broken("the journal does not open: " + keeper.error().message);
@@ -71,7 +72,7 @@ std::unique_ptr<Shell> Shell::open(World& world, const Rules& rules, After after
   return shell;
 }
 
-Shell::Shell(World& world, daemon::Keeper keeper)
+Shell::Shell(World& world, live::Keeper keeper)
     : world_(world),
       keeper_(std::move(keeper)),
       ahead_(ahead_of_boot(world, keeper_)),
@@ -82,7 +83,7 @@ Shell::Shell(World& world, daemon::Keeper keeper)
                         .lost = [this](Key key) { on_over(key, Outcome::Lost, 0); }}),
       probe_(
           world, launcher_, [this] { return now(); },
-          [this](daemon::Look look) { on_look(std::move(look)); }),
+          [this](live::Look look) { on_look(std::move(look)); }),
       syncer_(world, keeper_),
       wake_(world.agenda, [this] { inputs_.emplace_back(Ticked{}); }),
       probe_alarm_(world.agenda, [this] { on_probe(); }),
@@ -181,7 +182,7 @@ void Shell::leave(Key key) {
   look_at({gpus.begin(), gpus.end()});
 }
 
-void Shell::on_look(daemon::Look look) {
+void Shell::on_look(live::Look look) {
   looking_.erase(look.gpu);
   for (Input& input : watcher_.on_look(std::move(look), engine().view())) tell(std::move(input));
   if (!watcher_.left().empty() && looking_.empty()) leaving_alarm_.set(kLookAgain);
@@ -231,7 +232,7 @@ void Shell::turn() {
 }
 
 bool Shell::wait_for_look() {
-  const bool could_start = !asked_.empty() || daemon::somebody_waits(engine().view(), inputs_);
+  const bool could_start = !asked_.empty() || live::somebody_waits(engine().view(), inputs_);
   if (!could_start || world_.defect == Defect::DoesNotLook) return false;
   if (!waits_since_) waits_since_ = now();
   std::set<GpuId> stale = watcher_.stale(*waits_since_);
@@ -252,7 +253,7 @@ std::set<GpuId> Shell::bad_gpus() const {
 void Shell::step() {
   waits_since_.reset();
   tell_old_news();
-  daemon::Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
+  live::Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
   std::vector<Asked> asked = std::exchange(asked_, {});
   const std::vector<Input> own = batch.inputs;
   for (Asked& one : asked) {
@@ -372,7 +373,7 @@ std::optional<Order> Shell::order_of(Key key, const Grant& grant) const {
   const Job* const known = engine().view().find(key.job);
   if (known == nullptr) return std::nullopt;
   const auto blob = keeper_.store().blob(known->spec.command);
-  const auto command = blob ? daemon::decode_command(*blob) : std::unexpected(blob.error());
+  const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
   if (!command) {
     world_.report.broken("attempt " + to_text(key) + ": " + command.error().message);
     return std::nullopt;

@@ -10,16 +10,16 @@
 #include <set>
 #include <vector>
 
-#include "daemon/keeper.hpp"
-#include "daemon/watcher.hpp"
 #include "dst/launcher.hpp"
 #include "dst/world.hpp"
+#include "live/keeper.hpp"
+#include "live/watcher.hpp"
 
 namespace berth::dst {
 
 /// With which of them it is, counted: no two sets have one number.
 struct Rules {
-  daemon::Rules rules;
+  live::Rules rules;
   int number = 0;
 };
 
@@ -27,7 +27,7 @@ enum class Answer : std::uint8_t { Done, Refused };
 
 /// What a user asked for; answered once, or never if the daemon dies.
 struct Asked {
-  std::optional<daemon::Submission> submission;
+  std::optional<live::Submission> submission;
   std::vector<Input> inputs;
   std::function<void(Answer, JobId)> answer;
 };
@@ -48,10 +48,10 @@ class Shell {
   /// The driver reports a fault.
   void on_fault(GpuId gpu);
   const Engine& engine() const { return keeper_.engine(); }
-  const daemon::Keeper& keeper() const { return keeper_; }
+  const live::Keeper& keeper() const { return keeper_; }
 
  private:
-  Shell(World& world, daemon::Keeper keeper);
+  Shell(World& world, live::Keeper keeper);
   Instant now() const { return kStart + world_.boot_time() + ahead_; }
 
   void recover();
@@ -63,7 +63,7 @@ class Shell {
   void on_failed(Key key);
   void on_ended(Key key, Exit exit);
   void on_over(Key key, Outcome outcome, std::int32_t code);
-  void on_look(daemon::Look look);
+  void on_look(live::Look look);
   void on_silence();
   void on_probe();
   void tell(Input input);
@@ -85,9 +85,9 @@ class Shell {
   void leave(Key key);
 
   World& world_;
-  daemon::Keeper keeper_;
+  live::Keeper keeper_;
   const Duration ahead_;  ///< Of the time since boot.
-  daemon::Watcher watcher_;
+  live::Watcher watcher_;
   Launcher launcher_;
   Probe probe_;
   Syncer syncer_;

@@ -46,10 +46,10 @@ void Users::submit(std::size_t script) {
   wish(
       [this, script] {
         const Script& job = world_.plan.scripts[script];
-        daemon::Submission submission{.spec = job.spec, .held = job.held};
+        live::Submission submission{.spec = job.spec, .held = job.held};
         submission.command.arguments = {"script", std::to_string(script)};
         submission.command.directory = "/";
-        submission.environment = daemon::encode_environment({"A=1"});
+        submission.environment = live::encode_environment({"A=1"});
         return Asked{.submission = std::move(submission), .inputs = {}, .answer = {}};
       },
       [this, script](JobId job) { on_accepted(job, script); });

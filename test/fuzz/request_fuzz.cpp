@@ -10,13 +10,13 @@
 #include <string_view>
 
 #include "core/assert.hpp"
-#include "daemon/command.hpp"
 #include "daemon/hints.hpp"
 #include "daemon/queries.hpp"
 #include "daemon/reports.hpp"
 #include "daemon/requests.hpp"
 #include "engine/possible.hpp"
 #include "http/target.hpp"
+#include "live/command.hpp"
 #include "shim/order.hpp"
 
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 
 #include "core/bytes.hpp"
-#include "daemon/command.hpp"
 #include "engine/history.hpp"
 #include "engine/journal.hpp"
 #include "engine/sample.hpp"
 #include "fuzz/snapshot_seed.hpp"
 #include "journal/store.hpp"
+#include "live/command.hpp"
 #include "shim/attach.hpp"
 #include "shim/order.hpp"
 
@@ -115,7 +115,7 @@ std::string small_database() {
     (void)store.add_attempt({.job = JobId(1), .attempt = Attempt(1), .gpus = {GpuId(0)}});
     (void)store.set_report(JobId(1), {.key = "loss", .value = 5});
     (void)store.end_job(JobId(1), {.at = kStart + seconds(9)});
-    (void)store.add_blob(daemon::encode_environment({"A=b"}));
+    (void)store.add_blob(live::encode_environment({"A=b"}));
     (void)store.commit();
   }
   sqlite3* db = nullptr;
@@ -132,12 +132,12 @@ std::string small_database() {
 void write_stored(const std::filesystem::path& folder) {
   const shim::Order order = some_order();
   write(folder / "command", 0,
-        encode(daemon::Command{.arguments = order.arguments,
-                               .directory = order.directory,
-                               .owner = {.user = order.user, .group = order.group, .groups = {27}},
-                               .environment = BlobId(7),
-                               .attach = order.attach}));
-  write(folder / "environment", 1, daemon::encode_environment(order.environment));
+        encode(live::Command{.arguments = order.arguments,
+                             .directory = order.directory,
+                             .owner = {.user = order.user, .group = order.group, .groups = {27}},
+                             .environment = BlobId(7),
+                             .attach = order.attach}));
+  write(folder / "environment", 1, live::encode_environment(order.environment));
   std::string entries;
   std::int64_t second = 0;
   for (const Input& input : test::one_of_each<Input>()) entries += one_entry(++second, {input});

@@ -14,28 +14,28 @@
 
 #include "core/assert.hpp"
 #include "core/bytes.hpp"
-#include "daemon/command.hpp"
 #include "engine/engine.hpp"
 #include "engine/history.hpp"
 #include "engine/journal.hpp"
 #include "journal/store.hpp"
 #include "journal/verify.hpp"
+#include "live/command.hpp"
 
 namespace {
 
 using namespace berth;
 
 void read_command(std::string_view bytes) {
-  const auto command = daemon::decode_command(bytes);
+  const auto command = live::decode_command(bytes);
   if (!command) return;
   BERTH_ASSERT(encode(*command) == bytes);
-  (void)daemon::command_line(command->arguments);
-  (void)daemon::fingerprint_of(*command);
+  (void)live::command_line(command->arguments);
+  (void)live::fingerprint_of(*command);
 }
 
 void read_environment(std::string_view bytes) {
-  const auto variables = daemon::decode_environment(bytes);
-  BERTH_ASSERT(!variables || daemon::encode_environment(*variables) == bytes);
+  const auto variables = live::decode_environment(bytes);
+  BERTH_ASSERT(!variables || live::encode_environment(*variables) == bytes);
 }
 
 /// The engine that recovery begins with.

@@ -59,7 +59,7 @@ constexpr std::size_t kMostColumns = 100;
 constexpr std::size_t kMostHeaderLines = 20;
 
 bool is_below_shells(const Source& source) {
-  constexpr std::array levels = {"core", "policy", "engine", "trace", "sim", "report"};
+  constexpr std::array levels = {"core", "policy", "engine", "trace", "sim", "report", "live"};
   if (!is_cpp(source) || part(source.path, 0) != "src") return false;
   if (source.path == "src/core/assert.cpp") return false;  // its last words go to stderr
   return std::ranges::find(levels, part(source.path, 1)) != levels.end();

@@ -1,4 +1,4 @@
-#include "daemon/command.hpp"
+#include "live/command.hpp"
 
 #include "core/codec.hpp"
 #include "core/fingerprint.hpp"
@@ -9,7 +9,7 @@ inline auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v
 
 }  // namespace berth::shim
 
-namespace berth::daemon {
+namespace berth::live {
 
 inline auto members(Credentials& v) { return std::tie(v.user, v.group, v.groups); }
 inline auto members(Command& v) {
@@ -112,4 +112,4 @@ std::string command_line(const std::vector<std::string>& arguments, std::size_t 
   return text;
 }
 
-}  // namespace berth::daemon
+}  // namespace berth::live

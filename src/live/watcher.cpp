@@ -1,10 +1,9 @@
-#include "daemon/watcher.hpp"
+#include "live/watcher.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "gpu/probe.hpp"
-
-namespace berth::daemon {
+namespace berth::live {
 
 namespace {
 
@@ -18,20 +17,18 @@ bool has_charge(const ClusterView& view, JobId id, GpuId gpu) {
 OwnerOf owner_of(const Look& look, const ClusterView& view) {
   return [&look, &view](pid_t pid) -> Owner {
     const auto found = look.owners.find(pid);
-    if (found == look.owners.end() || std::holds_alternative<Nobody>(found->second)) {
-      return OfNobody{};
-    }
-    const JobId* const job = std::get_if<JobId>(&found->second);
-    if (job != nullptr && has_charge(view, *job, look.gpu)) return OfJob{*job};
-    return OfStranger{};
+    if (found == look.owners.end()) return OfNobody{};
+    const auto* const ours = std::get_if<OfJob>(&found->second);
+    const bool is_foreign = ours != nullptr && !has_charge(view, ours->job, look.gpu);
+    return is_foreign ? OfStranger{} : found->second;
   };
 }
 
 bool holds_anything(const Look& look, JobId job) {
   if (!look.sample->processes) return false;
   return std::ranges::any_of(look.owners, [&](const auto& entry) {
-    const JobId* const owner = std::get_if<JobId>(&entry.second);
-    return owner != nullptr && *owner == job;
+    const auto* const owner = std::get_if<OfJob>(&entry.second);
+    return owner != nullptr && owner->job == job;
   });
 }
 
@@ -154,4 +151,4 @@ const Look* Watcher::latest(GpuId gpu) const {
   return known.look ? &*known.look : nullptr;
 }
 
-}  // namespace berth::daemon
+}  // namespace berth::live

@@ -1,14 +1,14 @@
 // Goal: what a job runs comes out of its blob as it went in, whatever it holds, bytes of another
 // origin never do, and a list shows a command as a shell would take it. Method: round trips, every
 // prefix of good bytes, and texts with their expected line.
-#include "daemon/command.hpp"
+#include "live/command.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/rng.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 namespace {
 
 using testing::HasSubstr;
@@ -141,4 +141,4 @@ TEST(CommandLine, IsNotCutWithinACharacter) {
 TEST(CommandLine, OfNothingIsNothing) { EXPECT_EQ(command_line({}), ""); }
 
 }  // namespace
-}  // namespace berth::daemon
+}  // namespace berth::live

@@ -13,9 +13,9 @@
 
 #include "core/input.hpp"
 #include "core/view.hpp"
-#include "daemon/probe.hpp"
+#include "live/ports.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 
 /// An attempt that has ended and whose GPU memory may still be there.
 struct Leaving {
@@ -78,4 +78,4 @@ class Watcher {
   std::vector<Input> released_;
 };
 
-}  // namespace berth::daemon
+}  // namespace berth::live

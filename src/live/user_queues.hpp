@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/view.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 
 class UserQueues {
  public:
@@ -31,4 +31,4 @@ class UserQueues {
   std::map<UserId, Known> users_;
 };
 
-}  // namespace berth::daemon
+}  // namespace berth::live

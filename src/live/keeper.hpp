@@ -14,13 +14,12 @@
 
 #include "core/error.hpp"
 #include "core/input.hpp"
-#include "daemon/command.hpp"
-#include "daemon/processes.hpp"
-#include "daemon/snapshot_child.hpp"
 #include "engine/engine.hpp"
 #include "journal/store.hpp"
+#include "live/command.hpp"
+#include "live/ports.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 
 /// What decides, as the configuration has it.
 struct Rules {
@@ -54,10 +53,18 @@ struct Stepped {
 
 inline std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
 
-/// What is left of daemons before us beside their journal.
-struct Remains {
-  JobId last_job;  ///< There were jobs with numbers up to this one.
+/// How much is written before a snapshot is worth it, and how much of it at once.
+struct SnapshotSizes {
+  std::size_t every = std::size_t{16} << 20;  ///< Bytes of entries, at least.
+  std::size_t part = std::size_t{256} << 10;  ///< A millisecond or two.
+};
+
+/// Which journal is opened, and how.
+struct Opening {
+  std::string path;
+  JobId last_job;  ///< Files beside the journal are of jobs with numbers up to this one.
   journal::Loss loss = journal::Loss::Refused;
+  SnapshotSizes snapshots;
 };
 
 class Keeper {
@@ -66,8 +73,9 @@ class Keeper {
   /// or settings is taken over; so is one of the cluster if no job holds a berth. Errors: Conflict
   /// if the cluster changed under jobs that hold berths; as Store::open; BadData for a journal that
   /// does not decide. No number of a job is used again.
-  static Expected<Keeper> open(const std::string& path, const Cluster& cluster, const Rules& rules,
-                               const Remains& remains = {});
+  /// Requires: `host` outlives the keeper.
+  static Expected<Keeper> open(Host& host, const Opening& opening, const Cluster& cluster,
+                               const Rules& rules);
 
   const Engine& engine() const { return engine_; }
   const journal::Store& store() const { return store_; }
@@ -93,15 +101,15 @@ class Keeper {
   /// Whether new jobs may be taken in: their ends must be written, too. Errors: Io if less than
   /// journal::kReserve is free beside what is set aside for the log.
   Expected<void> check_room();
-  /// Begins a snapshot if there is enough since the last one to be worth it: a child writes down
-  /// the state, and work_on_snapshot() brings it into the journal.
+  /// Begins a snapshot if there is enough since the last one to be worth it: a copy of the state is
+  /// made beside the engine, and work_on_snapshot() brings it into the journal.
   Expected<void> snapshot_if_due();
   /// The same at once; nothing while there is one under way.
   Expected<void> begin_snapshot();
   /// What there is to do for a snapshot that was begun.
   enum class SnapshotWork {
     None,     ///< Until the next one is due.
-    Waiting,  ///< For the child.
+    Waiting,  ///< For the copy of the state.
     More,     ///< At once, but for others' turns.
   };
   /// Does a few milliseconds of it. An error ends the snapshot; the journal goes on without it.
@@ -118,13 +126,22 @@ class Keeper {
   }
 
  private:
-  Keeper(journal::Store store, Engine engine)
-      : store_(std::move(store)), engine_(std::move(engine)) {}
+  /// What a keeper is made of before there is an engine.
+  struct Parts {
+    Host& host;
+    journal::Store store;
+    SnapshotSizes sizes;
+  };
 
-  static Expected<Keeper> start(journal::Store store, const Cluster& cluster, const Rules& rules);
-  static Expected<Keeper> start_or_recover(journal::Store store, const Cluster& cluster,
-                                           const Rules& rules);
-  static Expected<Keeper> recover(journal::Store store, const journal::Recovered& recovered);
+  Keeper(Parts parts, Engine engine)
+      : host_(&parts.host),
+        sizes_(parts.sizes),
+        store_(std::move(parts.store)),
+        engine_(std::move(engine)) {}
+
+  static Expected<Keeper> start(Parts parts, const Cluster& cluster, const Rules& rules);
+  static Expected<Keeper> start_or_recover(Parts parts, const Cluster& cluster, const Rules& rules);
+  static Expected<Keeper> recover(Parts parts, const journal::Recovered& recovered);
   Expected<bool> decide_again(const std::vector<journal::Entry>& entries);
   Expected<void> apply_again(const std::vector<journal::Entry>& entries);
   void passed(const journal::Entry& entry);
@@ -145,6 +162,8 @@ class Keeper {
   template <class Write>
   Expected<void> with_deferred(Write write);
 
+  Host* host_;
+  SnapshotSizes sizes_;
   journal::Store store_;
   Engine engine_;
   Rules rules_;
@@ -157,7 +176,7 @@ class Keeper {
   std::size_t snapshot_size_ = 0;
   /// The snapshot that is being written.
   struct Underway {
-    std::unique_ptr<SnapshotChild> child;
+    std::unique_ptr<StateCopy> copy;
     journal::Snapshot row;  ///< Without its state, which comes in parts.
     std::int64_t parts = 0;
     std::int64_t bytes = 0;
@@ -167,8 +186,7 @@ class Keeper {
   std::size_t retry_at_ = 0;  ///< Of `since_snapshot_`, after a snapshot that failed.
   bool may_drop_ = true;      ///< What snapshots made needless; at first what a crash left.
   std::map<JobId, std::string> notes_;
-  UserNames names_;
   bool broken_ = false;
 };
 
-}  // namespace berth::daemon
+}  // namespace berth::live

@@ -1,10 +1,10 @@
-#include "daemon/failed_starts.hpp"
+#include "live/failed_starts.hpp"
 
 #include <algorithm>
 
 #include "core/text.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 
 Duration wait_after(std::int32_t failed) {
   constexpr Duration kLongest = seconds(30);
@@ -40,4 +40,4 @@ std::optional<Instant> FailedStarts::next() const {
   return next;
 }
 
-}  // namespace berth::daemon
+}  // namespace berth::live

@@ -1,7 +1,7 @@
 // Goal: the engine is told of GPUs what is known and no more, starts wait for looks that are fresh,
 // and a berth is given back when its memory is seen free - or when nobody can look. Method: looks
 // made by hand at chosen instants, an engine with jobs on two GPUs for the view.
-#include "daemon/watcher.hpp"
+#include "live/watcher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,23 +10,23 @@
 #include "gpu/probe.hpp"
 #include "policy/registry.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 namespace {
 
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr Bytes kGib{std::int64_t{1} << 30};
+constexpr Bytes kOneGib{std::int64_t{1} << 30};
 constexpr Duration kLongest = seconds(2);
 constexpr GpuId kFirst{0};
 constexpr GpuId kSecond{1};
 
-Instant at(std::int64_t second) { return kStart + seconds(second); }
+Instant when(std::int64_t second) { return kStart + seconds(second); }
 
 Cluster two_gpus() {
   Cluster cluster;
   cluster.add_switch();
-  cluster.add_node({.name = "n", .gpus = 2, .vram = kGib * 24, .context = Bytes(0)});
+  cluster.add_node({.name = "n", .gpus = 2, .vram = kOneGib * 24, .context = Bytes(0)});
   return cluster;
 }
 
@@ -34,7 +34,7 @@ Cluster two_gpus() {
 struct On {
   pid_t pid;
   Bytes bytes;
-  Whose whose;
+  Owner owner;
 };
 
 class WatcherTest : public testing::Test {
@@ -44,10 +44,10 @@ class WatcherTest : public testing::Test {
     std::vector<Input> inputs;
     for (const JobId job : {JobId(1), JobId(2)}) {
       JobSpec spec;
-      spec.request.gpu = {.count = GpuCount(1), .vram = kGib, .sharing = Sharing::Alone};
+      spec.request.gpu = {.count = GpuCount(1), .vram = kOneGib, .sharing = Sharing::Alone};
       inputs.emplace_back(Submitted{job, spec});
     }
-    engine_.step(at(0), inputs);
+    engine_.step(when(0), inputs);
     EXPECT_THAT(engine_.view().running(), SizeIs(2));
     EXPECT_EQ(engine_.view().find(JobId(1))->grant.shares.front().gpu, kFirst);
   }
@@ -56,17 +56,19 @@ class WatcherTest : public testing::Test {
     return watcher_.on_look(look(gpu, second, processes), engine_.view());
   }
   std::vector<Input> fail_to_see(GpuId gpu, int second, const std::string& why) {
-    return watcher_.on_look(
-        {.gpu = gpu, .began = at(second), .sample = berth::fail(ErrorCode::Io, why), .owners = {}},
-        engine_.view());
+    return watcher_.on_look({.gpu = gpu,
+                             .began = when(second),
+                             .sample = berth::fail(ErrorCode::Io, why),
+                             .owners = {}},
+                            engine_.view());
   }
   static Look look(GpuId gpu, int second, const std::vector<On>& processes) {
-    Sample sample{.total = kGib * 24, .processes = std::vector<GpuProcess>()};
-    Look look{.gpu = gpu, .began = at(second), .sample = sample, .owners = {}};
+    Sample sample{.total = kOneGib * 24, .processes = std::vector<GpuProcess>()};
+    Look look{.gpu = gpu, .began = when(second), .sample = sample, .owners = {}};
     for (const On& on : processes) {
       sample.processes->push_back({on.pid, on.bytes});
       sample.used += on.bytes;
-      look.owners[on.pid] = on.whose;
+      look.owners[on.pid] = on.owner;
     }
     look.sample = sample;
     return look;
@@ -98,100 +100,101 @@ class WatcherTest : public testing::Test {
 // ---- Fresh or not ----------------------------------------------------------------------------
 
 TEST_F(WatcherTest, WithoutALookEverythingIsStale) {
-  EXPECT_EQ(watcher_.stale(at(0)), (std::set<GpuId>{kFirst, kSecond}));
+  EXPECT_EQ(watcher_.stale(when(0)), (std::set<GpuId>{kFirst, kSecond}));
 }
 
 TEST_F(WatcherTest, ALookIsFreshUntilItIsTooOld) {
   see(kFirst, 1, {});
   see(kSecond, 2, {});
-  EXPECT_THAT(watcher_.stale(at(3)), IsEmpty());
-  EXPECT_EQ(watcher_.stale(at(4)), std::set<GpuId>{kFirst});
+  EXPECT_THAT(watcher_.stale(when(3)), IsEmpty());
+  EXPECT_EQ(watcher_.stale(when(4)), std::set<GpuId>{kFirst});
 }
 
 TEST_F(WatcherTest, AChangeMakesALookStaleUnlessItBeganAfter) {
   see(kFirst, 1, {});
   see(kSecond, 1, {});
-  watcher_.changed({kSecond}, at(1));
-  EXPECT_EQ(watcher_.stale(at(1)), std::set<GpuId>{kSecond});
+  watcher_.changed({kSecond}, when(1));
+  EXPECT_EQ(watcher_.stale(when(1)), std::set<GpuId>{kSecond});
   see(kSecond, 1, {});  // begun at the very instant: it may have seen either
-  EXPECT_EQ(watcher_.stale(at(1)), std::set<GpuId>{kSecond});
+  EXPECT_EQ(watcher_.stale(when(1)), std::set<GpuId>{kSecond});
   see(kSecond, 2, {});
-  EXPECT_THAT(watcher_.stale(at(2)), IsEmpty());
+  EXPECT_THAT(watcher_.stale(when(2)), IsEmpty());
 }
 
 TEST_F(WatcherTest, NobodyWaitsForAGpuThatGetsNoJobs) {
   see(kFirst, 1, {});
   fail_to_see(kSecond, 1, "lost");
-  EXPECT_THAT(watcher_.stale(at(2)), IsEmpty());
+  EXPECT_THAT(watcher_.stale(when(2)), IsEmpty());
 }
 
 // ---- What is told ----------------------------------------------------------------------------
 
 TEST_F(WatcherTest, ATenantsUseIsToldAndNotRepeated) {
-  const auto told = measured(see(kFirst, 1, {{10, kGib * 2, JobId(1)}}));
+  const auto told = measured(see(kFirst, 1, {{10, kOneGib * 2, OfJob{JobId(1)}}}));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->used, kGib * 2);
+  EXPECT_EQ(told->used, kOneGib * 2);
   EXPECT_EQ(told->foreign, Bytes(0));
   ASSERT_THAT(told->tenants, SizeIs(1));
   EXPECT_EQ(told->tenants[0].job, JobId(1));
-  EXPECT_FALSE(measured(see(kFirst, 2, {{10, kGib * 2, JobId(1)}})));
-  EXPECT_EQ(watcher_.told(kFirst)->used, kGib * 2);
-  EXPECT_EQ(watcher_.latest(kFirst)->began, at(2));
+  EXPECT_FALSE(measured(see(kFirst, 2, {{10, kOneGib * 2, OfJob{JobId(1)}}})));
+  EXPECT_EQ(watcher_.told(kFirst)->used, kOneGib * 2);
+  EXPECT_EQ(watcher_.latest(kFirst)->began, when(2));
   EXPECT_EQ(watcher_.told(kSecond), nullptr);
 }
 
 TEST_F(WatcherTest, WhatStrangersHoldIsForeign) {
-  const auto told = measured(see(kFirst, 1, {{10, kGib, JobId(1)}, {11, kGib * 3, Stranger{}}}));
+  const auto told =
+      measured(see(kFirst, 1, {{10, kOneGib, OfJob{JobId(1)}}, {11, kOneGib * 3, OfStranger{}}}));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->foreign, kGib * 3);
+  EXPECT_EQ(told->foreign, kOneGib * 3);
   EXPECT_THAT(told->tenants, SizeIs(1));
 }
 
 TEST_F(WatcherTest, AJobOnAGpuItHasNoChargeOnIsAStrangerThere) {
-  EXPECT_EQ(measured(see(kSecond, 1, {{10, kGib, JobId(1)}}))->foreign, kGib);
+  EXPECT_EQ(measured(see(kSecond, 1, {{10, kOneGib, OfJob{JobId(1)}}}))->foreign, kOneGib);
 }
 
 TEST_F(WatcherTest, WhoHasVanishedIsForeignToo) {
-  EXPECT_EQ(measured(see(kFirst, 1, {{10, kGib, Nobody{}}}))->foreign, kGib);
+  EXPECT_EQ(measured(see(kFirst, 1, {{10, kOneGib, OfNobody{}}}))->foreign, kOneGib);
 }
 
 TEST_F(WatcherTest, ALookFromBeforeAChangeKeepsTheForeignFigure) {
-  ASSERT_EQ(measured(see(kFirst, 1, {{11, kGib, Stranger{}}}))->foreign, kGib);
-  watcher_.changed({kFirst}, at(2));
-  const auto told = measured(see(kFirst, 2, {{12, kGib * 5, Stranger{}}}));
+  ASSERT_EQ(measured(see(kFirst, 1, {{11, kOneGib, OfStranger{}}}))->foreign, kOneGib);
+  watcher_.changed({kFirst}, when(2));
+  const auto told = measured(see(kFirst, 2, {{12, kOneGib * 5, OfStranger{}}}));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->foreign, kGib);
-  EXPECT_EQ(measured(see(kFirst, 3, {{12, kGib * 5, Stranger{}}}))->foreign, kGib * 5);
+  EXPECT_EQ(told->foreign, kOneGib);
+  EXPECT_EQ(measured(see(kFirst, 3, {{12, kOneGib * 5, OfStranger{}}}))->foreign, kOneGib * 5);
 }
 
 // ---- Leaving ---------------------------------------------------------------------------------
 
 TEST_F(WatcherTest, WithoutGpusOneIsReleasedAtOnce) {
-  watcher_.leaves(JobId(9), Attempt(1), {}, at(1));
+  watcher_.leaves(JobId(9), Attempt(1), {}, when(1));
   EXPECT_THAT(released(), testing::ElementsAre(JobId(9)));
   EXPECT_THAT(released(), IsEmpty());
   EXPECT_FALSE(watcher_.is_leaving(JobId(9)));
 }
 
 TEST_F(WatcherTest, AnAttemptIsReleasedOnceItsMemoryIsSeenFree) {
-  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, at(5));
+  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, when(5));
   EXPECT_TRUE(watcher_.is_leaving(JobId(1)));
   EXPECT_EQ(watcher_.left(), std::set<GpuId>{kFirst});
   see(kFirst, 4, {});  // begun before the end: what it did not see may have come after
   EXPECT_THAT(released(), IsEmpty());
-  see(kFirst, 6, {{10, kGib, JobId(1)}});
+  see(kFirst, 6, {{10, kOneGib, OfJob{JobId(1)}}});
   EXPECT_THAT(released(), IsEmpty());
-  see(kFirst, 7, {{11, kGib, JobId(2)}, {12, kGib, Stranger{}}});
+  see(kFirst, 7, {{11, kOneGib, OfJob{JobId(2)}}, {12, kOneGib, OfStranger{}}});
   EXPECT_THAT(released(), testing::ElementsAre(JobId(1)));
   EXPECT_THAT(watcher_.left(), IsEmpty());
 }
 
 TEST_F(WatcherTest, EveryGpuMustBeSeenFree) {
-  watcher_.leaves(JobId(1), Attempt(3), {kFirst, kSecond}, at(5));
+  watcher_.leaves(JobId(1), Attempt(3), {kFirst, kSecond}, when(5));
   see(kFirst, 6, {});
   EXPECT_THAT(released(), IsEmpty());
   EXPECT_EQ(watcher_.left(), std::set<GpuId>{kSecond});
-  see(kFirst, 7, {{10, kGib, JobId(1)}});  // seen free before: that stands
+  see(kFirst, 7, {{10, kOneGib, OfJob{JobId(1)}}});  // seen free before: that stands
   see(kSecond, 8, {});
   const auto inputs = watcher_.take_released();
   ASSERT_THAT(inputs, SizeIs(1));
@@ -200,23 +203,23 @@ TEST_F(WatcherTest, EveryGpuMustBeSeenFree) {
 
 TEST_F(WatcherTest, AnEndMakesLooksStale) {
   see(kFirst, 1, {});
-  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, at(1));
-  EXPECT_TRUE(watcher_.stale(at(1)).contains(kFirst));
+  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, when(1));
+  EXPECT_TRUE(watcher_.stale(when(1)).contains(kFirst));
 }
 
 TEST_F(WatcherTest, AGpuThatCannotBeLookedAtHoldsNobodyUp) {
-  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, at(5));
-  watcher_.leaves(JobId(2), Attempt(1), {kSecond}, at(5));
+  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, when(5));
+  watcher_.leaves(JobId(2), Attempt(1), {kSecond}, when(5));
   fail_to_see(kFirst, 4, "lost");  // begun before the end: another look is on its way
   EXPECT_THAT(released(), IsEmpty());
   EXPECT_EQ(health(fail_to_see(kFirst, 6, "lost")), std::nullopt);  // told with the first
   EXPECT_THAT(released(), testing::ElementsAre(JobId(1)));
-  watcher_.on_silence({kSecond}, at(9));
+  watcher_.on_silence({kSecond}, when(9));
   EXPECT_THAT(released(), testing::ElementsAre(JobId(2)));
 }
 
 TEST_F(WatcherTest, ADriverWithoutAListOfProcessesHoldsNobodyUp) {
-  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, at(5));
+  watcher_.leaves(JobId(1), Attempt(1), {kFirst}, when(5));
   Look blind = look(kFirst, 6, {});
   blind.sample->processes = std::nullopt;
   watcher_.on_look(std::move(blind), engine_.view());
@@ -236,9 +239,9 @@ TEST_F(WatcherTest, AFailedLookIsToldOnceAndSoIsTheRecovery) {
 }
 
 TEST_F(WatcherTest, SilenceIsAProblemUntilTheDriverAnswers) {
-  EXPECT_EQ(health(watcher_.on_silence({kFirst}, at(3))), false);
+  EXPECT_EQ(health(watcher_.on_silence({kFirst}, when(3))), false);
   EXPECT_EQ(watcher_.problem(kFirst), "the driver does not answer");
-  EXPECT_EQ(health(watcher_.on_silence({kFirst}, at(4))), std::nullopt);
+  EXPECT_EQ(health(watcher_.on_silence({kFirst}, when(4))), std::nullopt);
   EXPECT_EQ(health(see(kFirst, 5, {})), true);
 }
 
@@ -252,11 +255,11 @@ TEST_F(WatcherTest, AFaultIsForGood) {
 
 TEST_F(WatcherTest, AFaultyGpuIsStillLookedAt) {
   watcher_.on_fault(kFirst, "Xid 79");
-  EXPECT_TRUE(measured(see(kFirst, 1, {{10, kGib, JobId(1)}})));
+  EXPECT_TRUE(measured(see(kFirst, 1, {{10, kOneGib, OfJob{JobId(1)}}})));
 }
 
 TEST_F(WatcherTest, AFaultOfASilentGpuStandsToo) {
-  watcher_.on_silence({kFirst}, at(3));
+  watcher_.on_silence({kFirst}, when(3));
   EXPECT_EQ(health(watcher_.on_fault(kFirst, "Xid 79")), std::nullopt);  // unhealthy already
   EXPECT_EQ(health(see(kFirst, 5, {})), std::nullopt);
 }
@@ -271,16 +274,16 @@ TEST_F(WatcherTest, WhoGivesABerthBackToRunAgainWaits) {
   EXPECT_TRUE(somebody_waits(engine_.view(), failed));
   const std::vector<Input> released = {Ticked{}, Released{JobId(2), first}};
   EXPECT_TRUE(somebody_waits(engine_.view(), released));
-  engine_.step(at(1), std::vector<Input>{Exited{JobId(2), first}});  // for good
+  engine_.step(when(1), std::vector<Input>{Exited{JobId(2), first}});  // for good
   EXPECT_FALSE(somebody_waits(engine_.view(), released));
-  engine_.step(at(2), released);
+  engine_.step(when(2), released);
   EXPECT_FALSE(somebody_waits(engine_.view(), {}));
-  engine_.step(at(3), std::vector<Input>{HoldAsked{JobId(9)}, GpuHealth{kSecond, false}});
+  engine_.step(when(3), std::vector<Input>{HoldAsked{JobId(9)}, GpuHealth{kSecond, false}});
   JobSpec spec;
-  spec.request.gpu = {.count = GpuCount(2), .vram = kGib, .sharing = Sharing::Alone};
-  engine_.step(at(4), std::vector<Input>{Submitted{JobId(3), spec}});
+  spec.request.gpu = {.count = GpuCount(2), .vram = kOneGib, .sharing = Sharing::Alone};
+  engine_.step(when(4), std::vector<Input>{Submitted{JobId(3), spec}});
   EXPECT_TRUE(somebody_waits(engine_.view(), {}));
 }
 
 }  // namespace
-}  // namespace berth::daemon
+}  // namespace berth::live

@@ -14,7 +14,7 @@
 #include "core/ids.hpp"
 #include "core/time.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 
 /// Failed starts until a job is `failed`: about ten minutes of tries.
 inline constexpr std::int32_t kMostFailedStarts = 24;
@@ -43,4 +43,4 @@ class FailedStarts {
   std::map<JobId, Waiting> waiting_;
 };
 
-}  // namespace berth::daemon
+}  // namespace berth::live

@@ -14,7 +14,7 @@
 #include "core/ids.hpp"
 #include "shim/order.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 
 /// Who a job runs as: the peer of its submission.
 struct Credentials {
@@ -51,4 +51,4 @@ Fingerprint fingerprint_of(const Command& command);
 /// bytes.
 std::string command_line(const std::vector<std::string>& arguments, std::size_t most = 200);
 
-}  // namespace berth::daemon
+}  // namespace berth::live

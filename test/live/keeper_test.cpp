@@ -2,7 +2,7 @@
 // the one that was written, no number is given twice and a refused batch can be tried again.
 // Method: a keeper on a file of its own. A crash is a copy of its files while it is open, which is
 // what a killed process leaves; a full disk is a limit on the size of files.
-#include "daemon/keeper.hpp"
+#include "live/keeper.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,9 +15,10 @@
 
 #include "core/rng.hpp"
 #include "journal/verify.hpp"
+#include "live/host.hpp"
 #include "support/process.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 namespace {
 
 using testing::ElementsAre;
@@ -71,13 +72,16 @@ class FullDisk {
 
 class KeeperTest : public testing::Test {
  protected:
-  static Keeper open(const std::string& path, const Cluster& cluster = gpus(2),
-                     const Rules& rules = {}) {
-    auto keeper = Keeper::open(path, cluster, rules);
+  Expected<Keeper> try_open(const std::string& path, const Cluster& cluster = gpus(2),
+                            const Rules& rules = {}) {
+    return Keeper::open(host_, {.path = path}, cluster, rules);
+  }
+  Keeper open(const std::string& path, const Cluster& cluster = gpus(2), const Rules& rules = {}) {
+    auto keeper = try_open(path, cluster, rules);
     if (!keeper) throw std::runtime_error(keeper.error().message);  // fails the test
     return std::move(*keeper);
   }
-  Keeper open() const { return open(path_); }
+  Keeper open() { return open(path_); }
   /// The files as a kill at this moment leaves them. Returns: the path of the copy.
   std::string crash() {
     const auto folder = folder_.path() / ("crash" + std::to_string(++crashes_));
@@ -121,6 +125,7 @@ class KeeperTest : public testing::Test {
     EXPECT_EQ(one.last(), other.last());
   }
 
+  test::Host host_;
   const test::ScratchFolder folder_;
   const std::string path_ = folder_ / "journal.db";
   int crashes_ = 0;
@@ -274,14 +279,14 @@ TEST_F(KeeperTest, NumbersAreNeverUsedAgain) {
 
 TEST_F(KeeperTest, OneFileHasOneKeeper) {
   const Keeper keeper = open();
-  const auto second = Keeper::open(path_, gpus(2), {});
+  const auto second = try_open(path_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ErrorCode::Conflict);
 }
 
 TEST_F(KeeperTest, AFileOfSomethingElseIsRefused) {
   folder_.write("journal.db", "not a journal, but long enough to be one, one would think");
-  const auto keeper = Keeper::open(path_, gpus(2), {});
+  const auto keeper = try_open(path_);
   ASSERT_FALSE(keeper);
   EXPECT_EQ(keeper.error().code, ErrorCode::BadData);
   EXPECT_THAT(keeper.error().message, HasSubstr(path_));
@@ -454,7 +459,7 @@ TEST_F(KeeperTest, OtherGpusAreRefusedUnderJobs) {
     Keeper keeper = open();
     submit(keeper, 1, job());
   }
-  const auto refused = Keeper::open(path_, gpus(3), {});
+  const auto refused = try_open(path_, gpus(3));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::Conflict);
   EXPECT_THAT(refused.error().message, HasSubstr("now has 3 GPUs"));
@@ -478,7 +483,7 @@ TEST_F(KeeperTest, WhatIsOtherwiseIsNamedWithBothValues) {
   const auto refusal = [&](auto change) {
     NodeShape now = before;
     change(now);
-    const auto refused = Keeper::open(path_, of_shape(now), {});
+    const auto refused = try_open(path_, of_shape(now));
     return refused ? "taken" : refused.error().message;
   };
   EXPECT_THAT(refusal([](NodeShape& shape) { shape.slots = 2; }),
@@ -550,8 +555,7 @@ TEST_F(KeeperTest, APolicyThatIsNoneChangesNothing) {
     Keeper keeper = open();
     submit(keeper, 1, job());
   }
-  EXPECT_FALSE(
-      Keeper::open(path_, gpus(2), {.policy = "luck", .place = "best-fit", .settings = {}}));
+  EXPECT_FALSE(try_open(path_, gpus(2), {.policy = "luck", .place = "best-fit", .settings = {}}));
   EXPECT_TRUE(open().engine().view().knows(JobId(1)));
 }
 
@@ -637,4 +641,4 @@ TEST_F(KeeperTest, TheDiskMayFillUpAtAnyByte) {
 }
 
 }  // namespace
-}  // namespace berth::daemon
+}  // namespace berth::live

@@ -1,8 +1,8 @@
-#include "daemon/user_queues.hpp"
+#include "live/user_queues.hpp"
 
 #include <string>
 
-namespace berth::daemon {
+namespace berth::live {
 
 namespace {
 
@@ -32,4 +32,4 @@ Expected<void> UserQueues::take(const ClusterView& view, UserId user, Instant no
   return {};
 }
 
-}  // namespace berth::daemon
+}  // namespace berth::live

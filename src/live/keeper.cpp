@@ -1,22 +1,16 @@
-#include "daemon/keeper.hpp"
-
-#include <sys/statvfs.h>
+#include "live/keeper.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "core/text.hpp"
 #include "engine/journal.hpp"
 #include "policy/registry.hpp"
 
-namespace berth::daemon {
+namespace berth::live {
 
 namespace {
 
-constexpr std::size_t kSnapshotEvery = std::size_t{16} << 20;  ///< Bytes of entries, at least.
 constexpr std::size_t kQuickSnapshot = std::size_t{16} << 20;
-constexpr std::size_t kPart = std::size_t{256} << 10;  ///< Of a snapshot: a millisecond or two.
 
 /// The job an input, a decision or an effect is about; nothing for those about none.
 template <class Value>
@@ -111,24 +105,24 @@ bool are_in_force(const std::map<UserId, std::int64_t>& weights, const ClusterVi
 
 // ---- Coming back -----------------------------------------------------------------------------
 
-Expected<Keeper> Keeper::open(const std::string& path, const Cluster& cluster, const Rules& rules,
-                              const Remains& remains) {
-  auto store = journal::Store::open(path, journal::Access::ReadWrite, remains.loss);
+Expected<Keeper> Keeper::open(Host& host, const Opening& opening, const Cluster& cluster,
+                              const Rules& rules) {
+  auto store = journal::Store::open(opening.path, journal::Access::ReadWrite, opening.loss);
   if (!store) return std::unexpected(store.error());
-  store->raise_last_number(remains.last_job);
+  store->raise_last_number(opening.last_job);
   const auto known = store->last_job();
   if (!known) return std::unexpected(known.error());
-  auto keeper = start_or_recover(std::move(*store), cluster, rules);
+  auto keeper = start_or_recover(
+      {.host = host, .store = std::move(*store), .sizes = opening.snapshots}, cluster, rules);
   if (keeper) keeper->last_known_ = *known;
   return keeper;
 }
 
-Expected<Keeper> Keeper::start_or_recover(journal::Store store, const Cluster& cluster,
-                                          const Rules& rules) {
-  const auto recovered = store.recover();
+Expected<Keeper> Keeper::start_or_recover(Parts parts, const Cluster& cluster, const Rules& rules) {
+  const auto recovered = parts.store.recover();
   if (!recovered) return std::unexpected(recovered.error());
-  if (!recovered->snapshot) return start(std::move(store), cluster, rules);
-  auto keeper = recover(std::move(store), *recovered);
+  if (!recovered->snapshot) return start(std::move(parts), cluster, rules);
+  auto keeper = recover(std::move(parts), *recovered);
   if (!keeper) return keeper;
   if (auto adapted = keeper->adapt(cluster, rules); !adapted) {
     return std::unexpected(adapted.error());
@@ -136,11 +130,11 @@ Expected<Keeper> Keeper::start_or_recover(journal::Store store, const Cluster& c
   return keeper;
 }
 
-Expected<Keeper> Keeper::start(journal::Store store, const Cluster& cluster, const Rules& rules) {
+Expected<Keeper> Keeper::start(Parts parts, const Cluster& cluster, const Rules& rules) {
   auto policy = make_policy(rules.policy, rules.place);
   if (!policy) return std::unexpected(policy.error());
   Keeper keeper(
-      std::move(store),
+      std::move(parts),
       Engine(cluster, {.settings = rules.settings, .bounds = rules.bounds}, std::move(*policy)));
   keeper.rules_ = rules;
   keeper.last_job_ = keeper.store_.last_number();
@@ -153,12 +147,12 @@ Expected<Keeper> Keeper::start(journal::Store store, const Cluster& cluster, con
 
 /// Deciding again brings the policy's own memory back too. Where this build decides otherwise, what
 /// was decided then is applied, and the policy begins anew: hence the snapshot.
-Expected<Keeper> Keeper::recover(journal::Store store, const journal::Recovered& recovered) {
-  const JobId last_job = store.last_number();
+Expected<Keeper> Keeper::recover(Parts parts, const journal::Recovered& recovered) {
+  const JobId last_job = parts.store.last_number();
   const journal::Snapshot& snapshot = *recovered.snapshot;
   auto engine = engine_of(snapshot);
   if (!engine) return std::unexpected(engine.error());
-  Keeper keeper(std::move(store), std::move(*engine));
+  Keeper keeper(std::move(parts), std::move(*engine));
   keeper.rules_ = {.policy = snapshot.policy,
                    .place = snapshot.place,
                    .settings = keeper.engine_.view().settings()};
@@ -428,7 +422,7 @@ Expected<void> Keeper::tell_of(const Hurt& hurt) {
       asked == Bytes(0) ? "what it was granted" : "the " + to_text(asked) + " it asked for";
   std::string text =
       "ran out of GPU memory within " + within + ": job " + std::to_string(hurt.by.job.value()) +
-      " of " + names_.of(hurt.by.user.value()) + " held " + to_text(hurt.by.held) + " on GPU " +
+      " of " + host_->name_of(hurt.by.user) + " held " + to_text(hurt.by.held) + " on GPU " +
       std::to_string(hurt.by.gpu.value()) + ", was granted " + to_text(hurt.by.granted);
   if (hurt.runs_again) text += "; it runs again, from its old place in the queue";
   const auto attempts = store_.attempts(hurt.job);
@@ -443,13 +437,10 @@ Expected<void> Keeper::tell_of(const Hurt& hurt) {
 
 Expected<void> Keeper::check_room() {
   if (auto reserved = store_.reserve(); !reserved) return reserved;
-  struct statvfs disk{};
-  const std::string& path = store_.path();
-  if (::statvfs(path.c_str(), &disk) != 0)
-    return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
-  const Bytes free(static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize));
-  if (free >= journal::kReserve) return {};
-  return fail(ErrorCode::Io, path + ": its disk has " + to_text(free) +
+  const auto free = host_->free_room();
+  if (!free) return std::unexpected(free.error());
+  if (*free >= journal::kReserve) return {};
+  return fail(ErrorCode::Io, store_.path() + ": its disk has " + to_text(*free) +
                                  " free, jobs are taken in from " + to_text(journal::kReserve) +
                                  " on");
 }
@@ -485,18 +476,18 @@ Expected<void> Keeper::add_snapshot(journal::Continuity continuity) {
 }
 
 Expected<void> Keeper::snapshot_if_due() {
-  if (since_snapshot_ < std::max({kSnapshotEvery, snapshot_size_, retry_at_})) return {};
+  if (since_snapshot_ < std::max({sizes_.every, snapshot_size_, retry_at_})) return {};
   return begin_snapshot();
 }
 
 Expected<void> Keeper::begin_snapshot() {
   if (underway_ || may_drop_) return {};
-  auto child = SnapshotChild::begin(engine_);
-  if (!child) {
-    retry_at_ = since_snapshot_ + kSnapshotEvery;
-    return std::unexpected(child.error());
+  auto copy = host_->copy(engine_);
+  if (!copy) {
+    retry_at_ = since_snapshot_ + sizes_.every;
+    return std::unexpected(copy.error());
   }
-  underway_.emplace(Underway{.child = std::move(*child),
+  underway_.emplace(Underway{.copy = std::move(*copy),
                              .row = {.after = entry_,
                                      .policy = rules_.policy,
                                      .place = rules_.place,
@@ -520,14 +511,14 @@ Expected<Keeper::SnapshotWork> Keeper::work_on_snapshot() {
     return may_drop_ ? SnapshotWork::More : SnapshotWork::None;
   }
   if (!underway_) return SnapshotWork::None;
-  const auto progress = underway_->child->look();
-  if (progress == SnapshotChild::Progress::Busy) return SnapshotWork::Waiting;
-  auto done = progress == SnapshotChild::Progress::Done
+  const auto progress = underway_->copy->look();
+  if (progress == StateCopy::Progress::Busy) return SnapshotWork::Waiting;
+  auto done = progress == StateCopy::Progress::Done
                   ? add_part()
                   : fail(ErrorCode::Io, "the state for a snapshot could not be written down");
   if (done) return SnapshotWork::More;
   underway_.reset();
-  retry_at_ = since_snapshot_ + kSnapshotEvery;
+  retry_at_ = since_snapshot_ + sizes_.every;
   may_drop_ = true;
   return std::unexpected(done.error());
 }
@@ -535,9 +526,9 @@ Expected<Keeper::SnapshotWork> Keeper::work_on_snapshot() {
 /// With the last part the snapshot is one: until then a crash leaves the journal as it was.
 Expected<void> Keeper::add_part() {
   Underway& now = *underway_;
-  const auto bytes = now.child->read(now.bytes, kPart);
+  const auto bytes = now.copy->read(now.bytes, sizes_.part);
   if (!bytes) return std::unexpected(bytes.error());
-  const bool is_last = now.bytes + std::ssize(*bytes) == now.child->size();
+  const bool is_last = now.bytes + std::ssize(*bytes) == now.copy->size();
   auto done = with_deferred([&]() -> Expected<void> {
     if (auto added = store_.add_part(now.row.after, now.parts, *bytes); !added) return added;
     return is_last ? store_.add_snapshot_of_parts(now.row, now.parts + 1) : Expected<void>();
@@ -559,4 +550,4 @@ Expected<void> Keeper::snapshot_at_end() {
   return snapshot_now(journal::Continuity::Same);
 }
 
-}  // namespace berth::daemon
+}  // namespace berth::live

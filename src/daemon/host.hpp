@@ -1,0 +1,27 @@
+// The machine under the journal: room on its disk, a child that copies the state, account names.
+//
+// Belongs to the engine's thread.
+#pragma once
+
+#include <string>
+
+#include "daemon/processes.hpp"
+#include "live/ports.hpp"
+
+namespace berth::daemon {
+
+class Host : public live::Host {
+ public:
+  /// `path`: the journal.
+  explicit Host(std::string path) : path_(std::move(path)) {}
+
+  Expected<Bytes> free_room() const override;
+  Expected<std::unique_ptr<live::StateCopy>> copy(const Engine& engine) override;
+  std::string name_of(UserId user) override { return names_.of(user.value()); }
+
+ private:
+  std::string path_;
+  UserNames names_;
+};
+
+}  // namespace berth::daemon
