@@ -1,5 +1,5 @@
-// Goal: the owner of a job that cannot be started sees why at once. Method: a real berthd whose folder
-// of attempts is away.
+// Goal: the owner of a job that cannot be started sees why at once. Method: a real berthd whose
+// folder of attempts is away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Goal: the copy of a state is the state when the copy began, whatever the engine does meanwhile; one
-// that failed says so. Method: the real child, with an engine that goes on.
+// Goal: the copy of a state is the state when the copy began, whatever the engine does meanwhile;
+// one that failed says so. Method: the real child, with an engine that goes on.
 #include "daemon/snapshot_child.hpp"
 
 #include <gtest/gtest.h>
