@@ -214,7 +214,7 @@ Expected<Experiment> run_experiment(const ReplayArguments& arguments, const Outp
   auto inputs = read_inputs(arguments);
   if (!inputs) return std::unexpected(inputs.error());
   std::vector<std::string> policies;
-  for (const Way& way : plan.ways) policies.push_back(way.policy);
+  for (const Way& way : plan.ways) policies.emplace_back(way.chosen.policy->name);
   if (auto read = check_read(inputs->keys, policies); !read) {
     return std::unexpected(read.error());
   }

@@ -11,8 +11,6 @@ namespace berth::cli {
 
 namespace {
 
-constexpr std::int64_t kMostThreshold = 100'000'000;
-constexpr std::size_t kMostThresholds = 64;
 constexpr std::int64_t kMostNumber = 1 << 20;
 
 using Set = Expected<void>(Keys& keys, std::string_view value);
@@ -24,10 +22,6 @@ struct Key {
 };
 
 bool is_headroom(const PolicyEntry& policy) { return policy.name == "headroom"; }
-bool has_quantum(const PolicyEntry& policy) { return policy.options.quantum > Duration::zero(); }
-bool has_queues(const PolicyEntry& policy) {
-  return policy.name == "dlas" || policy.name.starts_with("e-las");
-}
 bool has_history(const PolicyEntry& policy) {
   return is_headroom(policy) || policy.name == "fair-share" || policy.name == "multifactor";
 }
@@ -38,37 +32,10 @@ Expected<Duration> wait_of(std::string_view value) {
   return parse_duration(value);
 }
 
-Expected<void> set_quantum(Keys& keys, std::string_view value) {
-  const auto time = parse_duration(value);
-  if (!time) return std::unexpected(time.error());
-  keys.quantum = *time;
-  return {};
-}
-
 Expected<void> set_half_life(Keys& keys, std::string_view value) {
   const auto time = parse_duration(value);
   if (!time) return std::unexpected(time.error());
   keys.settings.service_half_life = *time;
-  return {};
-}
-
-Expected<void> set_thresholds(Keys& keys, std::string_view value) {
-  keys.thresholds.clear();
-  for (bool is_last = false; !is_last;) {
-    const std::size_t colon = value.find(':');
-    is_last = colon == std::string_view::npos;
-    const auto number = parse_count(value.substr(0, colon), kMostThreshold);
-    const bool is_higher =
-        number && (keys.thresholds.empty() ? *number > 0 : *number > keys.thresholds.back());
-    if (!is_higher || keys.thresholds.size() == kMostThresholds) {
-      return fail(ErrorCode::InvalidArgument,
-                  "is no rising list of 1 to " + std::to_string(kMostThresholds) +
-                      " GPU-seconds up to " + std::to_string(kMostThreshold) +
-                      " such as 3250:7200");
-    }
-    keys.thresholds.push_back(*number);
-    if (!is_last) value.remove_prefix(colon + 1);
-  }
   return {};
 }
 
@@ -88,10 +55,8 @@ Expected<void> set_number(Keys& keys, std::string_view value) {
   return {};
 }
 
-/// doc/policies.md says what they mean.
+/// doc/headroom.md says what they mean.
 constexpr auto kKeys = std::to_array<Key>({
-    {"quantum", has_quantum, set_quantum},
-    {"thresholds", has_queues, set_thresholds},
     {"half_life", has_history, set_half_life},
     {"short_bound", is_headroom, set_time<&HeadroomKeys::short_bound>},
     {"medium_bound", is_headroom, set_time<&HeadroomKeys::medium_bound>},
@@ -136,7 +101,7 @@ Expected<Keys> parse_keys(std::string_view text) {
   if (error) return std::unexpected(*error);
   if (!is_list) return std::unexpected(refusal(text, "is not KEY=VALUE with commas"));
   if (!sim::is_possible(keys.settings)) {
-    return std::unexpected(refusal(text, "out of range: doc/policies.md gives the ranges"));
+    return std::unexpected(refusal(text, "out of range: doc/headroom.md gives the ranges"));
   }
   return keys;
 }

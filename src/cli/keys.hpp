@@ -16,13 +16,11 @@
 namespace berth::cli {
 
 struct Keys {
-  std::vector<std::string> given;        ///< Their names, as they were written.
-  std::vector<std::int64_t> thresholds;  ///< Knobs::thresholds.
-  Duration quantum = Knobs{}.quantum;
-  Settings settings;  ///< Those of `headroom` and the half-life.
+  std::vector<std::string> given;  ///< Their names, as they were written.
+  Settings settings;               ///< Those of `headroom` and the half-life.
 };
 
-/// `quantum=10m,thresholds=3600:14400`. Errors: InvalidArgument with the keys there are, or the
+/// `half_life=1d,ageing=2h`. Errors: InvalidArgument with the keys there are, or the
 /// value and its range.
 Expected<Keys> parse_keys(std::string_view text);
 

@@ -181,11 +181,9 @@ Expected<std::optional<sim::Window>> measured_of(const Inputs& inputs,
 }
 
 /// To explain waits with: one of its own that is not registered is taken for the usual one.
-std::unique_ptr<Placer> placer_of(const Way& way) {
-  const auto found =
-      std::ranges::find(placers(), place_name(way.policy, way.place), &PlacerEntry::name);
-  if (found != placers().end()) return found->make();
-  return (*placer_for(way.policy, ""))->make();
+std::unique_ptr<Placer> placer_of(const Chosen& chosen) {
+  const auto own = std::ranges::find(placers(), chosen.policy->own_place, &PlacerEntry::name);
+  return own != placers().end() ? own->make() : chosen.placer->factory(chosen.place_keys);
 }
 
 }  // namespace
@@ -209,7 +207,7 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       "Users who have nodes and a scheduler of their own each, as virtual clusters do: a "
       "CSV of names and numbers of nodes.");
   verb.add_option("--keys", arguments.keys,
-                  "Keys of policies: quantum=10m,thresholds=3600:14400, and others of "
+                  "Keys of policies: half_life=1d, and others of "
                   "doc/policies.md; as published, or as berthd has them, if not given.");
   verb.add_option("--admission", arguments.admission,
                   "How strictly memory is looked after: guarantee, declared, free-memory, none.")
@@ -394,44 +392,33 @@ Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std:
 }
 
 Expected<Way> way_named(const std::string& word, const ReplayArguments& arguments) {
-  const std::size_t at = word.find('@');
-  Way way{.word = word, .policy = word.substr(0, at), .place = arguments.place};
-  if (at != std::string::npos) {
-    way.place = word.substr(at + 1);
-    if (way.place.empty()) {
-      return fail(ErrorCode::InvalidArgument, "policy '" + word + "': no placement behind the @");
-    }
-  }
-  if (const auto done = check_place(way.policy, way.place); !done) {
+  if (const auto done = check_place(word, arguments.place); !done) {
     return std::unexpected(done.error());
   }
-  if (arguments.service.empty() && way.policy.ends_with("gittins")) {  // would be another policy
-    return fail(ErrorCode::InvalidArgument,
-                "policy " + way.policy + " learns from past jobs: give it --service FILE");
+  auto chosen = choose(word, arguments.place);
+  if (!chosen) return std::unexpected(chosen.error());
+  if (arguments.service.empty() && chosen->policy->about->needs.samples) {
+    return fail(ErrorCode::InvalidArgument, "policy " + std::string(chosen->policy->name) +
+                                                " learns from past jobs: give it --service FILE");
   }
-  return way;
+  return Way{.word = word, .chosen = std::move(*chosen)};
 }
 
 Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
                                  const Way& way, const sim::Options& options) {
-  const Knobs knobs{.quantum = replay.keys.quantum,
-                    .service = replay.service,
-                    .thresholds = replay.keys.thresholds};
-  const auto make = [&] { return make_policy(way.policy, way.place, knobs); };
+  const auto make = [&] { return way.chosen.make({.service = replay.service}); };
   sim::Options all = replay.options;
   all.record = options.record;
   all.explain_waits = options.record || arguments.waits;
-  all.alone = std::ranges::find(policies(), way.policy, &PolicyEntry::name)->options.exclusive;
+  all.alone = way.chosen.policy->options.exclusive;
   all.progress = options.progress;
   all.predictions = arguments.predictions;
-  all.again = [&] { return *make(); };
+  all.again = make;
   const auto run = [&](const trace::Trace& trace, const Cluster& cluster,
                        sim::Options its_own) -> Expected<sim::Result> {
-    auto made = make();
-    if (!made) return std::unexpected(made.error());
-    const auto placer = placer_of(way);
+    const auto placer = placer_of(way.chosen);
     its_own.placer = placer.get();
-    return sim::simulate(trace, cluster, std::move(*made), its_own);
+    return sim::simulate(trace, cluster, make(), its_own);
   };
   if (replay.virtual_clusters.empty()) return run(replay.trace, replay.cluster, std::move(all));
   return sim::simulate_apart({replay.trace, replay.cluster}, replay.virtual_clusters, all, run);
@@ -440,8 +427,8 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
 sim::RunNames names_of(const ReplayArguments& arguments, const Way& way, std::uint64_t seed) {
   return {.trace = arguments.trace,
           .cluster = arguments.cluster,
-          .policy = way.policy,
-          .place = std::string(place_name(way.policy, way.place)),
+          .policy = way.chosen.name,
+          .place = way.chosen.place,
           .label = way.word,
           .how = {.version = BERTH_VERSION,
                   .trace_sha256 = "",

@@ -13,6 +13,7 @@
 #include "cli/trace_input.hpp"
 #include "core/cluster.hpp"
 #include "core/error.hpp"
+#include "policy/registry.hpp"
 #include "report/report.hpp"
 #include "sim/estimates.hpp"
 #include "sim/given_times.hpp"
@@ -73,13 +74,11 @@ void check_replay_is_named(const ReplayArguments& arguments);
 /// What a run replays under.
 struct Way {
   std::string word;  ///< As it was asked for.
-  std::string policy;
-  std::string place;  ///< As in ReplayArguments; "" where the policy has one of its own.
+  Chosen chosen;
 };
 
-/// `POLICY`, with the placement of `arguments`, or `POLICY@PLACE`. Errors: NotFound with the known
-/// names; InvalidArgument for a policy that learns from past jobs if there are none, and for a
-/// placement that the policy would ignore.
+/// As in policy/spec.hpp; the placement of `arguments` if the word has none. Errors: those of
+/// check_place(); InvalidArgument for a policy that learns from past jobs if there are none.
 Expected<Way> way_named(const std::string& word, const ReplayArguments& arguments);
 
 /// `--seeds`, or the one of `--seed`. Errors: InvalidArgument.

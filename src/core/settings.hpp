@@ -20,7 +20,7 @@ struct UserLimits {
   auto operator<=>(const UserLimits&) const = default;
 };
 
-/// The keys of the policy `headroom`. doc/policies.md argues the defaults.
+/// The keys of the policy `headroom`. doc/headroom.md argues the defaults.
 struct HeadroomKeys {
   Duration short_bound = minutes(15);   ///< A short job runs no longer.
   Duration medium_bound = hours(4);     ///< Nor a medium one than this; long ones have no bound.

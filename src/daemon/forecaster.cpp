@@ -98,9 +98,9 @@ Json word_json(Basis basis) {
 /// What happens behind a job that does not fit; nothing where the policy decides that in its own
 /// way.
 std::optional<HeadOfLine> no_fit_of(std::string_view policy) {
-  const auto entry = std::ranges::find(policies(), policy, &PolicyEntry::name);
-  if (entry == policies().end() || entry->order == nullptr) return std::nullopt;
-  return entry->options.no_fit;
+  const auto chosen = choose(policy);
+  if (!chosen || chosen->policy->order == nullptr) return std::nullopt;
+  return chosen->policy->options.no_fit;
 }
 
 /// Without `job 42: `, which the answer says by itself.

@@ -219,8 +219,8 @@ int tell(const Expected<void>& served) {
 
 /// Nothing is suspended: whoever gives way loses all that it did.
 void tell_what_preemption_costs(const live::Rules& rules) {
-  const auto entry = std::ranges::find(policies(), rules.policy, &PolicyEntry::name);
-  if (entry == policies().end() || !entry->preempts()) return;
+  const auto chosen = choose(rules.policy);
+  if (!chosen || !chosen->policy->preempts()) return;
   std::fprintf(
       stderr,
       "berthd: policy %s preempts: a job that gives way begins again from nothing, at most "

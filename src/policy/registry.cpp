@@ -12,180 +12,60 @@ constexpr PipelineOptions kSkip{};
 constexpr PipelineOptions kReserve{.no_fit = HeadOfLine::Reserve};
 constexpr PipelineOptions kPromise{.no_fit = HeadOfLine::Reserve, .plans = Plans::Enforced};
 constexpr PipelineOptions kAlone{.exclusive = true};
-constexpr PipelineOptions kPreempt{.preemption = Preemption::ByRank};
-constexpr PipelineOptions kRotate{.preemption = Preemption::ByRank, .quantum = minutes(5)};
 
-constexpr PolicyEntry order(std::string_view name, OrderFactory* make,
-                            const PipelineOptions& options,
-                            std::string_view place = "consolidated") {
-  return {.name = name, .order = make, .options = options, .place = place};
-}
-/// `own`: what it places by whatever is asked for; "" if it takes the placement it is given.
-constexpr PolicyEntry whole(std::string_view name, PolicyFactory* make,
-                            const PipelineOptions& options = {}, std::string_view own = "") {
-  return {.name = name, .options = options, .whole = make, .own_place = own};
-}
-
-constexpr PolicyFactory* kSorted = [](const Knobs& k) {
-  PolicyFactory tiresias_sorted;
-  return tiresias_sorted(k);
-};
-constexpr PolicyFactory* kDlas = [](const Knobs& k) {
-  PolicyFactory tiresias_dlas;
-  return tiresias_dlas(k);
-};
-
-// clang-format off
-// One line per policy. Its factory is declared where it is named and defined in its own file. The
-// comment above a line says what this name is among the names of one file; tools/policy-catalogue
-// shows it.
 constexpr auto kPolicies = std::to_array<PolicyEntry>({
-    order("headroom", [](auto& k) { OrderFactory headroom; return headroom(k); }, kPromise, "least-shared"),
-    // First in, first out; a job that does not fit holds up all behind it.
-    order("fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
-    // First in, first out; whatever fits passes a job that does not.
-    order("fifo-skip", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
-    // First in, first out; others pass a job that does not fit if they do not delay it.
-    order("fifo-reserve", [](auto& k) { OrderFactory fifo; return fifo(k); }, kReserve),
-    whole("easy", [](auto& k) { PolicyFactory easy; return easy(k); }),
-    whole("conservative", [](auto& k) { PolicyFactory conservative; return conservative(k); }),
-    // First in, first out, every GPU for one job alone; whatever fits passes.
-    order("exclusive", [](auto& k) { OrderFactory fifo; return fifo(k); }, kAlone),
-    order("smallest-first", [](auto& k) { OrderFactory smallest_first; return smallest_first(k); }, kSkip),
-    // Shortest job first by estimate; whatever fits passes a job that does not.
-    order("sjf", [](auto& k) { OrderFactory sjf; return sjf(k); }, kSkip),
-    order("srtf", [](auto& k) { OrderFactory srtf; return srtf(k); }, kPreempt),
-    order("srsf", [](auto& k) { OrderFactory srsf; return srsf(k); }, kPreempt),
-    order("las", [](auto& k) { OrderFactory las; return las(k); }, kRotate),
-    order("dlas", [](auto& k) { OrderFactory dlas; return dlas(k); }, kPreempt),
-    // E-LAS by service x epochs to go / epochs done, least first; preemptive.
-    order("e-las", [](auto& k) { OrderFactory e_las; return e_las(k); }, kRotate),
-    // E-LAS by service / sqrt(epochs done), least first; preemptive.
-    order("e-las/rate", [](auto& k) { OrderFactory e_las; return e_las(k); }, kRotate),
-    order("gittins", [](auto& k) { OrderFactory gittins; return gittins(k); }, kRotate),
-    order("gittins-learned", [](auto& k) { OrderFactory gittins_learned; return gittins_learned(k); }, kRotate),
-    whole("carma", [](auto& k) { PolicyFactory carma; return carma(k); }, {}, "carma"),
-    whole("gavel/isolated", [](auto& k) { PolicyFactory gavel; return gavel(k); }, kPreempt),
-    order("fair-share", [](auto& k) { OrderFactory fair_share; return fair_share(k); }, kSkip),
-    order("drf", [](auto& k) { OrderFactory drf; return drf(k); }, kSkip),
-    whole("capacity", [](auto& k) { PolicyFactory capacity; return capacity(k); }, {}, "closest"),
-    order("multifactor", [](auto& k) { OrderFactory multifactor; return multifactor(k); }, kBlock),
-    order("qssf", [](auto& k) { OrderFactory qssf; return qssf(k); }, kBlock),
-    // Shortest job first by estimate; a job that does not fit holds up all behind it.
-    order("helios/sjf", [](auto& k) { OrderFactory sjf; return sjf(k); }, kBlock),
-    // Tiresias' simulator: first in, first out; a job that does not fit holds up all behind it.
-    order("tiresias/fifo", [](auto& k) { OrderFactory fifo; return fifo(k); }, kBlock),
-    // Tiresias' simulator: first in, first out; whatever fits passes a job that does not.
-    order("tiresias/fjf", [](auto& k) { OrderFactory fifo; return fifo(k); }, kSkip),
-    // Tiresias' simulator: fewest GPUs first, not shortest run time; preemptive.
-    whole("tiresias/sjf", kSorted, kPreempt),
-    // Tiresias' simulator: shortest remaining time first; preemptive.
-    whole("tiresias/shortest", kSorted, kPreempt),
-    // Tiresias' simulator: least remaining time x GPUs first; preemptive.
-    whole("tiresias/shortest-gpu", kSorted, kPreempt),
-    // Tiresias' simulator: three queues by executed time; preemptive.
-    whole("tiresias/dlas", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: three queues by executed time x GPUs; preemptive.
-    whole("tiresias/dlas-gpu", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu with its late demotions mended.
-    whole("tiresias/dlas-gpu+fixjump", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu, each queue by Gittins index (--service).
-    whole("tiresias/dlas-gpu-gittins", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu; back to the first queue after waiting half its run.
-    whole("tiresias/dlas-gpu-05", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu; back to the first queue after waiting once its run.
-    whole("tiresias/dlas-gpu-1", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu; back to the first queue after waiting twice its run.
-    whole("tiresias/dlas-gpu-2", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu; back to the first queue after waiting 4 times its run.
-    whole("tiresias/dlas-gpu-4", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu; back to the first queue after waiting 8 times its run.
-    whole("tiresias/dlas-gpu-8", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu; back to the first queue after waiting 10 times its run.
-    whole("tiresias/dlas-gpu-10", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu; back to the first queue after waiting 100 times its run.
-    whole("tiresias/dlas-gpu-100", kDlas, kPreempt, "count"),
-    // Tiresias' simulator: dlas-gpu; back to the first queue after waiting 1000 times its run.
-    whole("tiresias/dlas-gpu-1000", kDlas, kPreempt, "count"),
+    {"headroom", kHeadroom, headroom, kPromise, "least-shared"},
+    {"fifo", kFifo, fifo, kBlock},
+    {"fifo-skip", kFifoSkip, fifo, kSkip},
+    {"fifo-reserve", kFifoReserve, fifo, kReserve},
+    {"easy", kEasy, easy},
+    {"conservative", kConservative, conservative},
+    {"exclusive", kExclusive, fifo, kAlone},
+    {"smallest-first", kSmallestFirst, smallest_first, kSkip},
+    {"sjf", kSjf, sjf, kSkip},
+    {"srtf", kSrtf, srtf, kSkip},
+    {"srsf", kSrsf, srsf, kSkip},
+    {"las", kLas, las, kSkip},
+    {"dlas", kDlas, dlas, kSkip},
+    {"e-las", kELas, e_las, kSkip},
+    {"e-las/rate", kELasRate, e_las_rate, kSkip},
+    {"gittins", kGittins, gittins, kSkip},
+    {"gittins-learned", kGittinsLearned, gittins_learned, kSkip},
+    {"carma", kCarma, carma, "carma"},
+    {"gavel/isolated", kGavelIsolated, gavel_isolated},
+    {"fair-share", kFairShare, fair_share, kSkip},
+    {"drf", kDrf, drf, kSkip},
+    {"capacity", kCapacity, capacity, "closest"},
+    {"multifactor", kMultifactor, multifactor, kBlock},
+    {"qssf", kQssf, qssf, kBlock},
+    {"helios/sjf", kHeliosSjf, sjf, kBlock},
+    {"tiresias/fifo", kTiresiasFifo, fifo, kBlock},
+    {"tiresias/fjf", kTiresiasFjf, fifo, kSkip},
+    {"tiresias/sjf", kTiresiasSjf, tiresias_sjf},
+    {"tiresias/shortest", kTiresiasShortest, tiresias_shortest},
+    {"tiresias/shortest-gpu", kTiresiasShortestGpu, tiresias_shortest_gpu},
+    {"tiresias/dlas", kTiresiasDlas, tiresias_dlas, "count"},
+    {"tiresias/dlas-gpu", kTiresiasDlasGpu, tiresias_dlas_gpu, "count"},
+    {"tiresias/dlas-gpu+fixjump", kTiresiasDlasGpuFixjump, tiresias_fixjump, "count"},
+    {"tiresias/dlas-gpu-gittins", kTiresiasDlasGpuGittins, tiresias_gittins, "count"},
 });
-// clang-format on
 
 constexpr auto kPlacers = std::to_array<PlacerEntry>({
-    {"count",
-     [] {
-       PlacerFactory count;
-       return count();
-     }},
-    {"yarn",
-     [] {
-       PlacerFactory yarn;
-       return yarn();
-     }},
-    {"first-fit",
-     [] {
-       PlacerFactory first_fit;
-       return first_fit();
-     }},
-    {"best-fit",
-     [] {
-       PlacerFactory best_fit;
-       return best_fit();
-     }},
-    {"worst-fit",
-     [] {
-       PlacerFactory worst_fit;
-       return worst_fit();
-     }},
-    {"consolidated",
-     [] {
-       PlacerFactory consolidated;
-       return consolidated();
-     }},
-    {"lucid",
-     [] {
-       PlacerFactory lucid;
-       return lucid();
-     }},
-    {"least-shared",
-     [] {
-       PlacerFactory least_shared;
-       return least_shared();
-     }},
-    {"topology",
-     [] {
-       PlacerFactory topology;
-       return topology();
-     }},
-    {"random",
-     [] {
-       PlacerFactory random;
-       return random();
-     }},
-    {"best-fit-cpu-gpu",
-     [] {
-       PlacerFactory best_fit_cpu_gpu;
-       return best_fit_cpu_gpu();
-     }},
-    {"dot-prod",
-     [] {
-       PlacerFactory dot_prod;
-       return dot_prod();
-     }},
-    {"gpu-packing",
-     [] {
-       PlacerFactory gpu_packing;
-       return gpu_packing();
-     }},
-    {"gpu-clustering",
-     [] {
-       PlacerFactory gpu_clustering;
-       return gpu_clustering();
-     }},
-    {"fgd",
-     [] {
-       PlacerFactory fgd;
-       return fgd();
-     }},
+    {"count", &kCount, count},
+    {"yarn", &kYarn, yarn},
+    {"first-fit", &kFirstFit, first_fit},
+    {"best-fit", &kBestFit, best_fit},
+    {"worst-fit", &kWorstFit, worst_fit},
+    {"consolidated", &kConsolidated, consolidated},
+    {"lucid", &kLucid, lucid},
+    {"least-shared", &kLeastShared, least_shared},
+    {"topology", &kTopology, topology},
+    {"random", &kRandom, random},
+    {"best-fit-cpu-gpu", &kBestFitCpuGpu, best_fit_cpu_gpu},
+    {"dot-prod", &kDotProd, dot_prod},
+    {"gpu-packing", &kGpuPacking, gpu_packing},
+    {"gpu-clustering", &kGpuClustering, gpu_clustering},
+    {"fgd", &kFgd, fragmentation_descent},
 });
 
 namespace {
@@ -201,52 +81,98 @@ Expected<const Entry*> find(std::span<const Entry> entries, std::string_view nam
               std::string(what) + " '" + std::string(name) + "' is not known; there are: " + known);
 }
 
+/// Names of earlier releases that are a key now: `tiresias/dlas-gpu-8`, `-05` for a half.
+Expected<void> refuse_former(std::string_view name) {
+  constexpr std::string_view kStem = "tiresias/dlas-gpu-";
+  if (!name.starts_with(kStem)) return {};
+  const std::string_view times = name.substr(kStem.size());
+  if (times.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  return fail(ErrorCode::NotFound, "policy '" + std::string(name) +
+                                       "' is written tiresias/dlas-gpu:promote=" +
+                                       (times == "05" ? "0.5" : std::string(times)));
+}
+
+Expected<Keys> keys_of(const About& about, const NamedKeys& named, std::string_view what) {
+  Keys keys(about.keys);
+  for (const auto& [name, value] : named.keys) {
+    if (auto done = keys.set(name, value); !done) {
+      return fail(ErrorCode::InvalidArgument,
+                  std::string(what) + " " + named.name + ": " + done.error().message);
+    }
+  }
+  return keys;
+}
+
+Expected<Spec> parsed(std::string_view spec) {
+  std::vector<std::string_view> names;
+  for (const PolicyEntry& entry : policies()) names.push_back(entry.name);
+  return parse_spec(spec, names);
+}
+
 }  // namespace
 
 std::span<const PolicyEntry> policies() { return kPolicies; }
 std::span<const PlacerEntry> placers() { return kPlacers; }
 
-Expected<const PlacerEntry*> placer_for(std::string_view policy, std::string_view place) {
-  if (!place.empty()) return find(placers(), place, "placement");
-  const auto entry = find(policies(), policy, "policy");
-  if (!entry) return std::unexpected(entry.error());
-  return find(placers(), (*entry)->place, "placement");
-}
-
-std::string_view place_name(std::string_view policy, std::string_view place) {
-  const auto entry = std::ranges::find(policies(), policy, &PolicyEntry::name);
-  if (entry == policies().end()) return place;
-  if (!entry->own_place.empty()) return entry->own_place;
-  return place.empty() ? entry->place : place;
-}
-
-Expected<void> check_place(std::string_view policy, std::string_view place) {
-  if (const auto placer = placer_for(policy, place); !placer) {
-    return std::unexpected(placer.error());
-  }
-  const auto entry = find(policies(), policy, "policy");
-  if (!entry) return std::unexpected(entry.error());
-  const std::string_view own = (*entry)->own_place;
-  if (own.empty() || place.empty() || place == own) return {};
-  return fail(ErrorCode::InvalidArgument,
-              "policy " + std::string(policy) + " has a placement of its own (" + std::string(own) +
-                  "); placement '" + std::string(place) + "' would change nothing");
-}
-
-Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_view place,
-                                              const Knobs& knobs) {
-  const auto entry = find(policies(), name, "policy");
-  if (!entry) return std::unexpected(entry.error());
-  const auto placer = placer_for(name, place);
-  if (!placer) return std::unexpected(placer.error());
-  Knobs named = knobs;
-  named.name = (*entry)->name;
-  named.place = (*placer)->make;
-  if ((*entry)->whole != nullptr) return (*entry)->whole(named);
-  PipelineOptions options = (*entry)->options;
-  if (options.quantum > Duration::zero()) options.quantum = knobs.quantum;
+std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
+  if (policy->whole != nullptr) return policy->whole(keys, placer->factory(place_keys), knobs);
+  PipelineOptions options = policy->options;
+  if (policy->preempts()) options.preemption = Preemption::ByRank;
+  if (keys.has(kQuantumKey.name)) options.quantum = keys.time(kQuantumKey.name);
   options.rebuild = knobs.rebuild;
-  return std::make_unique<Pipeline>((*entry)->order(named), (*placer)->make(), options);
+  return std::make_unique<Pipeline>(policy->order(keys, knobs), placer->factory(place_keys),
+                                    options);
+}
+
+Expected<Chosen> choose(std::string_view spec, std::string_view place) {
+  const auto read = parsed(spec);
+  if (!read) return std::unexpected(read.error());
+  if (auto done = refuse_former(read->order.name); !done) return std::unexpected(done.error());
+  const auto policy = find(policies(), read->order.name, "policy");
+  if (!policy) return std::unexpected(policy.error());
+  if (read->backfill) {
+    return fail(ErrorCode::NotFound, "backfill '" + read->backfill->name + "' is not known");
+  }
+  auto keys = keys_of(*(*policy)->about, read->order, "policy");
+  if (!keys) return std::unexpected(keys.error());
+  NamedKeys placement{.name = std::string((*policy)->place), .keys = {}};
+  if (read->place) {
+    placement = *read->place;
+  } else if (!place.empty()) {
+    auto named = parse_named_keys(place);
+    if (!named) return std::unexpected(named.error());
+    placement = std::move(*named);
+  }
+  const auto placer = find(placers(), placement.name, "placement");
+  if (!placer) return std::unexpected(placer.error());
+  auto place_keys = keys_of(*(*placer)->about, placement, "placement");
+  if (!place_keys) return std::unexpected(place_keys.error());
+  const std::string_view own = (*policy)->own_place;
+  return Chosen{.name = to_text(read->order),
+                .policy = *policy,
+                .keys = std::move(*keys),
+                .placer = *placer,
+                .place_keys = std::move(*place_keys),
+                .place = own.empty() ? to_text(placement) : std::string(own)};
+}
+
+Expected<void> check_place(std::string_view spec, std::string_view place) {
+  const auto chosen = choose(spec, place);
+  if (!chosen) return std::unexpected(chosen.error());
+  const auto read = parsed(spec);
+  const std::string asked = read->place ? to_text(*read->place) : std::string(place);
+  const std::string_view own = chosen->policy->own_place;
+  if (own.empty() || asked.empty() || asked == own) return {};
+  return fail(ErrorCode::InvalidArgument, "policy " + read->order.name +
+                                              " has a placement of its own (" + std::string(own) +
+                                              "); placement '" + asked + "' would change nothing");
+}
+
+Expected<std::unique_ptr<Policy>> make_policy(std::string_view spec, std::string_view place,
+                                              const Knobs& knobs) {
+  const auto chosen = choose(spec, place);
+  if (!chosen) return std::unexpected(chosen.error());
+  return chosen->make(knobs);
 }
 
 }  // namespace berth

@@ -2,67 +2,74 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "core/error.hpp"
-#include "policy/policy.hpp"
+#include "policy/policies.hpp"
+#include "policy/spec.hpp"
 
 namespace berth {
 
-using PlacerFactory = std::unique_ptr<Placer>();
-
-/// What a policy may be told when it is made.
-struct Knobs {
-  std::string_view name = {};      ///< The name it was asked for by; a file may serve several.
-  PlacerFactory* place = nullptr;  ///< The placement it was asked for with.
-  bool rebuild = false;            ///< See PipelineOptions::rebuild.
-  Duration quantum = minutes(5);   ///< Of preemptive orders whose ranks move all the time.
-  /// Service of past jobs in GPU-seconds, for orders that learn from it; empty if none is known.
-  std::span<const std::int64_t> service = {};
-  /// Where the queues of dlas and e-las end, in GPU-seconds, rising; empty: as published.
-  std::span<const std::int64_t> thresholds = {};
-};
-
-using OrderFactory = std::unique_ptr<Order>(const Knobs&);
-using PolicyFactory = std::unique_ptr<Policy>(const Knobs&);
-
-/// A policy that is an order in the pipeline has `order` and `options`; one of its own has `whole`,
-/// and of the options only whether it preempts.
+/// A policy that is an order in the pipeline has `order` and `options`; one of its own has `whole`.
 struct PolicyEntry {
   std::string_view name;
+  const About* about;
   OrderFactory* order = nullptr;
   PipelineOptions options = {};
   PolicyFactory* whole = nullptr;
   std::string_view place = "consolidated";  ///< The placement it is meant to go with.
-  std::string_view own_place = {};  ///< What it places by whatever it is asked for; "": as asked.
+  /// The placement it has whatever it is asked for; "": as asked.
+  std::string_view own_place = {};
 
-  bool preempts() const { return options.preemption == Preemption::ByRank; }
+  constexpr PolicyEntry(std::string_view its_name, const About& says, OrderFactory& make,
+                        const PipelineOptions& in_pipeline,
+                        std::string_view usual_place = "consolidated")
+      : name(its_name), about(&says), order(make), options(in_pipeline), place(usual_place) {}
+  constexpr PolicyEntry(std::string_view its_name, const About& says, PolicyFactory& make,
+                        std::string_view its_own_place = "")
+      : name(its_name), about(&says), whole(make), own_place(its_own_place) {}
+
+  bool preempts() const { return about->needs.preemption; }
 };
 
 struct PlacerEntry {
   std::string_view name;
-  PlacerFactory* make;
+  const About* about;
+  PlacerFactory* factory;
+
+  /// With every key at its default.
+  std::unique_ptr<Placer> make() const { return factory(Keys(about->keys)); }
 };
 
 std::span<const PolicyEntry> policies();
 std::span<const PlacerEntry> placers();
 
-/// The placement a policy is made with: `place`, or if that is empty the one it is meant to go
-/// with. Errors: NotFound with the known names for a policy or placement nobody registered.
-Expected<const PlacerEntry*> placer_for(std::string_view policy, std::string_view place);
+/// A policy as it was written (spec.hpp), found and checked.
+struct Chosen {
+  std::string name;  ///< With the keys given.
+  const PolicyEntry* policy;
+  Keys keys;
+  const PlacerEntry* placer;  ///< As asked for; a policy with one of its own ignores it.
+  Keys place_keys;
+  std::string place;  ///< What it places by in the end, with the keys given.
 
-/// What a run of this policy is placed by: its own placement, else `place`, else the one it is
-/// meant to go with.
-std::string_view place_name(std::string_view policy, std::string_view place);
+  std::unique_ptr<Policy> make(const Knobs& knobs = {}) const;
+};
 
-/// Errors: those of placer_for(); InvalidArgument if the policy has a placement of its own and
-/// `place` asks for another.
-Expected<void> check_place(std::string_view policy, std::string_view place);
+/// `spec` as in spec.hpp; `place` is the placement if the spec has none, and "" the one the policy
+/// is meant to go with. Errors: NotFound with the known names for a name nobody registered;
+/// InvalidArgument for a slip in the text, and for a key or value with what is valid.
+Expected<Chosen> choose(std::string_view spec, std::string_view place = "");
 
-/// With the placement of placer_for(), and its errors; a policy with one of its own ignores it.
-Expected<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_view place,
+/// Errors: those of choose(); InvalidArgument if the policy has a placement of its own and another
+/// is asked for.
+Expected<void> check_place(std::string_view spec, std::string_view place);
+
+/// Errors: those of choose().
+Expected<std::unique_ptr<Policy>> make_policy(std::string_view spec, std::string_view place,
                                               const Knobs& knobs = {});
 
 }  // namespace berth

@@ -13,10 +13,9 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Keys, AreReadAsWritten) {
-  const auto keys = parse_keys("quantum=10m,thresholds=100:2000,ageing=0s,reservations=2");
+  const auto keys = parse_keys("half_life=1d,ageing=0s,reservations=2");
   ASSERT_TRUE(keys) << keys.error().message;
-  EXPECT_EQ(keys->quantum, minutes(10));
-  EXPECT_EQ(keys->thresholds, (std::vector<std::int64_t>{100, 2000}));
+  EXPECT_EQ(keys->settings.service_half_life, hours(24));
   EXPECT_EQ(keys->settings.headroom.ageing, Duration::zero());
   EXPECT_EQ(keys->settings.headroom.reservations, 2);
   EXPECT_EQ(keys->settings.headroom.lend, HeadroomKeys{}.lend) << "as it was";
@@ -25,15 +24,13 @@ TEST(Keys, AreReadAsWritten) {
 
 TEST(Keys, SlipsAreNamed) {
   EXPECT_THAT(parse_keys("quantums=1m").error().message,
-              HasSubstr("no policy has the key 'quantums'; there are: quantum, thresholds, "));
+              HasSubstr("no policy has the key 'quantums'; there are: half_life, short_bound, "));
   EXPECT_THAT(parse_keys("5m").error().message, HasSubstr("no policy has the key ''"));
-  EXPECT_THAT(parse_keys("quantum=1m,quantum=2m").error().message, HasSubstr("twice"));
+  EXPECT_THAT(parse_keys("lend=1m,lend=2m").error().message, HasSubstr("twice"));
   EXPECT_THAT(parse_keys("=1m").error().message, HasSubstr("is not KEY=VALUE with commas"));
   EXPECT_THAT(parse_keys("short_bound=9h").error().message, HasSubstr("out of range"));
   for (const char* bad :
-       {"quantum=0", "quantum=nan", "quantum=-1m", "quantum=", "thresholds=", "thresholds=0",
-        "thresholds=5:5", "thresholds=7200:3250", "thresholds=1:nan",
-        "thresholds=1:", "thresholds=1000000000000", "reservations=0", "reservations=99999999999",
+       {"lend=nan", "lend=-1m", "lend=", "reservations=0", "reservations=99999999999",
         "share_below_percent=101", "half_life=0", "lend=inf"}) {
     const auto keys = parse_keys(bad);
     ASSERT_FALSE(keys) << bad;
@@ -44,10 +41,8 @@ TEST(Keys, SlipsAreNamed) {
 
 TEST(Keys, ThatNobodyReadsAreRefused) {
   const std::array<std::string, 2> some = {"fifo", "dlas"};
-  EXPECT_TRUE(check_read(*parse_keys("thresholds=100"), some));
-  EXPECT_EQ(check_read(*parse_keys("quantum=1m"), some).error().message,
-            "--keys: 'quantum' would change nothing; it is a key of: las, e-las, e-las/rate, "
-            "gittins, gittins-learned");
+  EXPECT_EQ(check_read(*parse_keys("lend=1m"), some).error().message,
+            "--keys: 'lend' would change nothing; it is a key of: headroom");
   EXPECT_TRUE(check_read(*parse_keys("half_life=1d"), std::array<std::string, 1>{"fair-share"}));
 }
 

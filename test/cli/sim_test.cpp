@@ -284,16 +284,16 @@ TEST_F(Sim, FiguresOfNoJobsAreNone) {
 
 /// Job 10 has attained 30 GPU-seconds after 10 s, when 9, which is new, takes its GPUs.
 TEST_F(Sim, KeysReachThePolicy) {
-  const auto preemptions = [&](const char* keys) {
-    const Ran ran = sim_small({"--policy", "dlas", "--keys", keys, "--json"});
+  const auto preemptions = [&](const char* policy) {
+    const Ran ran = sim_small({"--policy", policy, "--json"});
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     return nlohmann::json::parse(ran.out).at("preemptions").get<int>();
   };
-  EXPECT_EQ(preemptions("thresholds=3250:7200"), 0);
-  EXPECT_EQ(preemptions("thresholds=30"), 1);
-  const Ran ran = sim_small({"--policy", "fifo", "--keys", "thresholds=30"});
+  EXPECT_EQ(preemptions("dlas:thresholds=3250:7200"), 0);
+  EXPECT_EQ(preemptions("dlas:thresholds=30"), 1);
+  const Ran ran = sim_small({"--policy", "dlas:threshold=30"});
   EXPECT_EQ(ran.exit_code, kBadUsage);
-  EXPECT_THAT(ran.err, HasSubstr("'thresholds' would change nothing; it is a key of: dlas, e-las"));
+  EXPECT_THAT(ran.err, HasSubstr("policy dlas: unknown key 'threshold'; valid keys: thresholds"));
 }
 
 TEST_F(Sim, VirtualClustersAreScheduledApart) {
@@ -324,7 +324,8 @@ TEST_F(Sim, AnEmptyValueIsRefused) {
     EXPECT_EQ(ran.exit_code, kBadUsage) << option;
     EXPECT_THAT(ran.err, HasSubstr(std::string(option) + ": is given nothing"));
   }
-  EXPECT_THAT(sim_small({"--policy", "fifo@"}).err, HasSubstr("no placement behind the @"));
+  EXPECT_THAT(sim_small({"--policy", "fifo@"}).err,
+              HasSubstr("the name of the placement behind the @ is missing"));
 }
 
 TEST_F(Sim, MeasuresAWindowOfArrivals) {

@@ -23,10 +23,8 @@ enum class Defect : std::uint8_t {
   DiskLies,          ///< A sync that does not.
   ForgetsWrites,     ///< What was written goes with the process.
   ReleasesTooEarly,  ///< Memory counts as free when the job's own process ended.
-  ShowsOldFigures,   ///< Every look is the first one again.
-  HidesBadGpus,      ///< A look at a broken GPU is the last good one again.
-  LosesWakeUps,      ///< The engine is not woken when it asked to be.
-  CopiesTooLate,     ///< A snapshot is of a later state than it says.
+  DoesNotLook,       ///< Starts are decided on old figures.
+  HidesBadGpus,      ///< The engine is not told which GPUs are broken.
 };
 
 /// Kinds of trouble; a seed has some of them.
@@ -67,7 +65,6 @@ struct Plan {
   std::vector<Script> scripts;
   Instant calm;                  ///< No trouble from here on.
   Duration probe = seconds(20);  ///< Between looks at all GPUs.
-  live::SnapshotSizes snapshots;
 };
 
 Plan plan_of(std::uint64_t seed);

@@ -58,16 +58,16 @@ TEST_P(Snapshots, GoOnAsTheSavedEngineWould) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, Snapshots,
-                         testing::Values("fifo-skip", "fifo-reserve", "srtf", "las", "fair-share",
-                                         "tiresias/shortest", "tiresias/dlas-gpu-2",
-                                         "gavel/isolated"),
-                         [](const auto& test) {
-                           std::string name(test.param);
-                           std::ranges::replace_if(
-                               name, [](char c) { return c == '-' || c == '/'; }, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Policies, Snapshots,
+    testing::Values("fifo-skip", "fifo-reserve", "srtf", "las", "fair-share", "tiresias/shortest",
+                    "tiresias/dlas-gpu:promote=2", "gavel/isolated"),
+    [](const auto& test) {
+      std::string name(test.param);
+      std::ranges::replace_if(
+          name, [](char c) { return c == '-' || c == '/' || c == ':' || c == '='; }, '_');
+      return name;
+    });
 
 TEST(Snapshot, HoldsAnEmptyEngine) {
   const Engine engine(Cluster(), {}, fifo());

@@ -291,8 +291,7 @@ class Replay {
 }  // namespace
 
 Expected<std::string> run_scenario(const Scenario& scenario) {
-  auto policy = make_policy(scenario.policy, scenario.place,
-                            {.quantum = scenario.quantum, .service = scenario.service});
+  auto policy = make_policy(scenario.policy, scenario.place, {.service = scenario.service});
   if (!policy) return std::unexpected(policy.error());
   return Replay(scenario, std::move(*policy)).run();
 }

@@ -173,7 +173,6 @@ class Reader {
         return settings.limits.jobs = static_cast<std::int32_t>(number(value)), true;
       }
       if (key == "half-life") return settings.service_half_life = time(value), true;
-      if (key == "quantum") return scenario_.quantum = time(value), true;
       return read_key(key, value);
     });
   }

@@ -6,7 +6,7 @@
 //   policy dlas                       as registered
 //   place best-fit                    consolidated unless stated
 //   service 10 90 3000
-//   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared quantum=5m
+//   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared
 //   settings reserve-after=5m         any key of headroom, with - for _
 //   job a at=0 gpus=2 run=100         vram= processes= alone user= estimate= limit= class= cpu=
 //   host= at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
@@ -53,7 +53,6 @@ struct Scenario {
   Settings settings;
   std::string policy;
   std::string place = "consolidated";
-  Duration quantum = minutes(5);
   std::vector<std::int64_t> service;  ///< Of past jobs, in GPU-seconds.
   std::vector<GoldenJob> jobs;        ///< By submit time; the i-th has JobId i + 1.
   std::vector<Happening> happenings;

@@ -21,7 +21,7 @@ TEST(Scenario, ReadsEveryKindOfLine) {
       "cluster 2x1x2 vram=10GiB context=300MiB slots=2 cpu=8 host=64GiB\n"
       "policy fifo\n"
       "place first-fit\n"
-      "settings guard=1GiB admission=declared user-gpus=3 user-jobs=2 half-life=1h quantum=60\n"
+      "settings guard=1GiB admission=declared user-gpus=3 user-jobs=2 half-life=1h\n"
       "job late at=10 gpus=1 run=5 vram=2GiB user=7 limit=1m cpu=2 host=4GiB processes=2\n"
       "job early at=0 gpus=2 run=5 alone estimate=none  # comment\n"
       "at 3 cancel late\n"
@@ -35,7 +35,6 @@ TEST(Scenario, ReadsEveryKindOfLine) {
   EXPECT_EQ(scenario->cluster.gpu(GpuId(3)).capacity, Bytes(std::int64_t{10} << 30));
   EXPECT_EQ(scenario->place, "first-fit");
   EXPECT_EQ(scenario->settings.limits.jobs, 2);
-  EXPECT_EQ(scenario->quantum, seconds(60));
   ASSERT_EQ(scenario->jobs.size(), 2U);
   EXPECT_EQ(scenario->jobs[0].name, "early");
   EXPECT_EQ(scenario->jobs[0].spec.estimate, kForever);

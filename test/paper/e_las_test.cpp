@@ -10,12 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "paper/tiresias_trace.hpp"
+#include "policy/order_named.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
 namespace berth {
-
-OrderFactory e_las;
 
 namespace test {
 namespace {
@@ -29,7 +28,7 @@ class ELasOrder : public testing::TestWithParam<const char*> {
     const JobId id = scene_.wait(whole(1, kForever));
     scene_.job(id).ran = ran;
     scene_.job(id).progress = {.done = done * kEpoch, .total = 10 * kEpoch};
-    return e_las({.name = GetParam()})->rank(scene_.look(id), scene_.view()).rank.major;
+    return test::order_named(GetParam())->rank(scene_.look(id), scene_.view()).rank.major;
   }
   Scene scene_{uniform(1, 4)};
 };
@@ -58,7 +57,7 @@ TEST_P(ELasOrder, WithoutProgressOrEstimateGoesByService) {
   const JobId id = scene_.wait(whole(1, kForever));
   const auto queue_after = [&](Duration ran) {
     scene_.job(id).ran = ran;
-    return e_las({.name = GetParam()})->rank(scene_.look(id), scene_.view()).rank.major;
+    return test::order_named(GetParam())->rank(scene_.look(id), scene_.view()).rank.major;
   };
   EXPECT_EQ(queue_after(seconds(3249)), 0);
   EXPECT_EQ(queue_after(seconds(3250)), 1);
@@ -69,7 +68,7 @@ TEST_P(ELasOrder, WhatAJobReportsGoesBeforeItsEstimate) {
   const JobId id = scene_.wait(whole(1, hours(1)));
   scene_.job(id).ran = minutes(50);
   const auto queue_now = [&] {
-    return e_las({.name = GetParam()})->rank(scene_.look(id), scene_.view()).rank.major;
+    return test::order_named(GetParam())->rank(scene_.look(id), scene_.view()).rank.major;
   };
   const std::int64_t by_estimate = queue_now();
   EXPECT_EQ(by_estimate, 0);  // nearly done, as it was said

@@ -9,13 +9,11 @@
 
 #include "paper/tiresias_trace.hpp"
 #include "policy/kit/gittins.hpp"
+#include "policy/order_named.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
 namespace berth {
-
-OrderFactory gittins_learned;
-OrderFactory las;
 
 namespace test {
 namespace {
@@ -41,8 +39,8 @@ class GittinsLearned : public testing::Test {
 };
 
 TEST_F(GittinsLearned, IsLasUntilTheHistorySufficesAndTheIndexFromThenOn) {
-  const auto order = gittins_learned({});
-  const auto plain = las({});
+  const auto order = test::order_named("gittins-learned");
+  const auto plain = test::order_named("las");
   const JobId waiting = scene_.wait(whole(1, kForever));
   scene_.job(waiting).ran = seconds(500);
   std::vector<std::int64_t> history;
@@ -59,7 +57,7 @@ TEST_F(GittinsLearned, IsLasUntilTheHistorySufficesAndTheIndexFromThenOn) {
 }
 
 TEST_F(GittinsLearned, LearnsInStepsAndForgets) {
-  const auto order = gittins_learned({});
+  const auto order = test::order_named("gittins-learned");
   const JobId waiting = scene_.wait(whole(1, kForever));
   for (int i = 0; i < 128; ++i) past(*order, seconds(1000));
   const Rank early = rank(*order, waiting);
@@ -74,11 +72,11 @@ TEST_F(GittinsLearned, LearnsInStepsAndForgets) {
 }
 
 TEST_F(GittinsLearned, GoesOnAfterARestore) {
-  auto order = gittins_learned({});
+  auto order = test::order_named("gittins-learned");
   const JobId waiting = scene_.wait(whole(1, kForever));
   for (std::int64_t i = 0; i < 300; ++i) {
     past(*order, seconds(7 * (i % 50) + 1));
-    auto other = gittins_learned({});
+    auto other = test::order_named("gittins-learned");
     ASSERT_TRUE(other->restore(order->save()));
     ASSERT_EQ(other->save(), order->save());
     ASSERT_EQ(rank(*other, waiting), rank(*order, waiting)) << i;
@@ -87,8 +85,8 @@ TEST_F(GittinsLearned, GoesOnAfterARestore) {
 }
 
 TEST_F(GittinsLearned, RefusesAMemoryThatIsNotItsOwn) {
-  EXPECT_FALSE(gittins_learned({})->restore("x"));
-  EXPECT_TRUE(gittins_learned({})->restore({}));
+  EXPECT_FALSE(test::order_named("gittins-learned")->restore("x"));
+  EXPECT_TRUE(test::order_named("gittins-learned")->restore({}));
 }
 
 TEST_F(GittinsLearned, OnTheAuthorsTraceEndsJobsNoLaterThanLas) {

@@ -7,12 +7,11 @@
 // the documentation rounds usage to four digits.
 #include <gtest/gtest.h>
 
+#include "policy/order_named.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
 namespace berth {
-
-std::unique_ptr<Order> multifactor(const Knobs&);
 
 namespace {
 
@@ -38,7 +37,7 @@ JobSpec job_of(UserId user, std::int64_t gpus) {
 
 /// As Slurm prints it.
 double priority(const Scene& scene, JobId id) {
-  const auto order = multifactor({});
+  const auto order = test::order_named("multifactor");
   order->prepare(scene.view(), {});
   return static_cast<double>(-order->lane_rank(scene.look(id), scene.view()).major) / kUnit;
 }

@@ -10,12 +10,11 @@
 
 #include <array>
 
+#include "policy/order_named.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
 namespace berth {
-
-std::unique_ptr<Order> qssf(const Knobs&);
 
 namespace {
 
@@ -60,7 +59,7 @@ class History : public testing::Test {
   }
 
   Scene scene_{uniform(1, 4)};
-  std::unique_ptr<Order> order_ = qssf({});
+  std::unique_ptr<Order> order_ = test::order_named("qssf");
   Instant now_ = kStart;
 };
 
@@ -100,7 +99,7 @@ TEST_F(History, SurvivesASaveInTheMiddleOfARun) {
   ran(qssf_job(kAda, 1), seconds(100));
   const JobId running = scene_.run(qssf_job(kAda, 1), {0});
   order_->prepare(scene_.view(), {});
-  auto restored = qssf({});
+  auto restored = test::order_named("qssf");
   ASSERT_TRUE(restored->restore(order_->save()));
   order_ = std::move(restored);
   scene_.at(now_ + seconds(300));

@@ -65,15 +65,73 @@ TEST(Registry, APlacementThatAPolicyIgnoresIsRefused) {
   EXPECT_TRUE(check_place("fifo", "yarn"));
   EXPECT_TRUE(check_place("carma", ""));
   EXPECT_TRUE(check_place("tiresias/dlas-gpu", "count"));
-  for (const char* policy : {"carma", "capacity", "tiresias/dlas", "tiresias/dlas-gpu-8"}) {
+  for (const char* policy : {"carma", "capacity", "tiresias/dlas", "tiresias/dlas-gpu:promote=8"}) {
     const auto checked = check_place(policy, "yarn");
     ASSERT_FALSE(checked) << policy;
     EXPECT_EQ(checked.error().code, ErrorCode::InvalidArgument);
   }
   EXPECT_EQ(check_place("fifo", "anywhere").error().code, ErrorCode::NotFound);
-  EXPECT_EQ(place_name("tiresias/dlas", ""), "count");
-  EXPECT_EQ(place_name("headroom", ""), "least-shared");
-  EXPECT_EQ(place_name("headroom", "best-fit"), "best-fit");
+  EXPECT_EQ(choose("tiresias/dlas")->place, "count");
+  EXPECT_EQ(choose("headroom")->place, "least-shared");
+  EXPECT_EQ(choose("headroom", "best-fit")->place, "best-fit");
+  EXPECT_EQ(choose("headroom@yarn", "best-fit")->place, "yarn");
+}
+
+TEST(Registry, EveryKeyHasAValidDefaultAndASentence) {
+  const auto check = [](std::string_view name, const About& about) {
+    for (const Key& key : about.keys) {
+      Keys keys(about.keys);
+      EXPECT_TRUE(keys.set(key.name, key.usual)) << name << " " << key.name;
+      EXPECT_TRUE(key.what.ends_with(".")) << name << " " << key.name;
+    }
+  };
+  for (const PolicyEntry& entry : policies()) check(entry.name, *entry.about);
+  for (const PlacerEntry& entry : placers()) check(entry.name, *entry.about);
+}
+
+TEST(Registry, EveryPolicySaysAllOfItself) {
+  std::set<std::string_view> titles;
+  const auto check = [&](std::string_view name, const About& about) {
+    EXPECT_TRUE(titles.insert(about.title).second) << name;
+    for (const auto text : {&About::title, &About::rule, &About::reads, &About::source,
+                            &About::differs, &About::cost, &About::proof}) {
+      EXPECT_TRUE((about.*text).ends_with(".")) << name << ": " << about.*text;
+    }
+  };
+  for (const PolicyEntry& entry : policies()) check(entry.name, *entry.about);
+  for (const PlacerEntry& entry : placers()) check(entry.name, *entry.about);
+}
+
+TEST(Registry, KeysReachThePolicyTheyAreGivenTo) {
+  const auto chosen = choose("las:quantum=1m@fgd:typical_percent=80");
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  EXPECT_EQ(chosen->name, "las:quantum=1m");
+  EXPECT_EQ(chosen->keys.time("quantum"), minutes(1));
+  EXPECT_EQ(chosen->place_keys.number("typical_percent"), 80);
+  EXPECT_EQ(choose("las")->keys.time("quantum"), minutes(5));
+}
+
+TEST(Registry, AWrongKeyIsNamedWithTheValidOnes) {
+  const auto message = [](std::string_view spec) { return choose(spec).error().message; };
+  EXPECT_EQ(message("multifactor:age=1"),
+            "policy multifactor: unknown key 'age'; valid keys: age_weight, fair_share_weight, "
+            "size_weight, max_age, period");
+  EXPECT_EQ(message("fifo:quantum=1m"), "policy fifo: unknown key 'quantum'; it has no keys");
+  EXPECT_EQ(message("las:quantum=0"),
+            "policy las: quantum=0: must be a duration from 1s to 365d, such as 5m");
+  EXPECT_EQ(message("fifo@fgd:typical_percent=101"),
+            "placement fgd: typical_percent=101: must be a percent from 1 to 100, such as 95");
+  EXPECT_EQ(message("dlas:thresholds=5:5"),
+            "policy dlas: thresholds=5:5: must be 1 to 64 rising numbers of GPU-seconds, each 1 to "
+            "100000000, such as 3250:7200");
+}
+
+TEST(Registry, AFormerNameSaysHowItIsWrittenNow) {
+  EXPECT_EQ(choose("tiresias/dlas-gpu-8").error().message,
+            "policy 'tiresias/dlas-gpu-8' is written tiresias/dlas-gpu:promote=8");
+  EXPECT_EQ(choose("tiresias/dlas-gpu-05").error().message,
+            "policy 'tiresias/dlas-gpu-05' is written tiresias/dlas-gpu:promote=0.5");
+  EXPECT_TRUE(choose("tiresias/dlas-gpu:promote=0.5"));
 }
 
 TEST(Registry, NamesAreWhole) {

@@ -10,8 +10,6 @@
 
 namespace berth {
 
-std::unique_ptr<Placer> first_fit();
-
 namespace {
 
 using test::Scene;
@@ -24,7 +22,7 @@ class Timeline : public testing::Test {
     const ClusterView view = scene_.view();
     Trial trial = view.trial();
     const Occupancy before = trial.use();
-    auto found = earliest_start(job, ask_of(view.job(job)), view, *first_fit(), {}, {}, trial);
+    auto found = earliest_start(job, ask_of(view.job(job)), view, *first_fit({}), {}, {}, trial);
     EXPECT_EQ(trial.use(), before) << "the trial is left as it was";
     return found;
   }

@@ -150,7 +150,7 @@ TEST_P(EveryPreemptivePolicy, DisplacesNobodyWhoIsNotNeeded) {
   for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {
     World world(calm(seed));
     Engine engine = this->engine(world, seed);
-    const auto placer = (*placer_for(GetParam(), place(seed)))->make();
+    const auto placer = choose(GetParam(), place(seed))->placer->make();
     while (world.next()) {
       const Effects& effects = engine.step(world.now(), world.inputs());
       const ClusterView view = engine.view();

@@ -12,9 +12,12 @@
 
 namespace berth::test {
 
+/// Every name, and what a key makes another policy of.
 inline std::vector<std::string> registered_policies() {
   std::vector<std::string> all;
   for (const PolicyEntry& entry : policies()) all.emplace_back(entry.name);
+  all.emplace_back("tiresias/dlas-gpu:promote=0.5");
+  all.emplace_back("tiresias/dlas-gpu:promote=8");
   return all;
 }
 

@@ -31,8 +31,9 @@ class EveryPolicyOnTicks : public testing::TestWithParam<std::string> {
   }
   /// How often it looks, by its rule.
   Duration quantum() const {
-    if (GetParam() == "multifactor") return minutes(5);  // Slurm's PriorityCalcPeriod
-    return std::ranges::find(policies(), GetParam(), &PolicyEntry::name)->options.quantum;
+    const Keys keys = choose(GetParam())->keys;
+    if (keys.has("period")) return keys.time("period");
+    return keys.has("quantum") ? keys.time("quantum") : Duration::zero();
   }
 
   /// Returns: false if the run may end here, because a tick brought something forward.

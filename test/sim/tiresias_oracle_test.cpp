@@ -38,6 +38,14 @@ struct Replay {
   std::string policy;
 };
 
+/// The peer's `dlas-gpu-8` is our `tiresias/dlas-gpu:promote=8`.
+std::string policy_of(const std::string& peers) {
+  const std::size_t dash = peers.rfind('-');
+  const bool promotes = peers.find_first_not_of("0123456789", dash + 1) == std::string::npos;
+  if (dash == std::string::npos || !promotes) return "tiresias/" + peers;
+  return "tiresias/" + peers.substr(0, dash) + ":promote=" + peers.substr(dash + 1);
+}
+
 /// `n4g4_60_job_count_dlas-gpu`: the placement is the last part but one.
 Replay case_of(const std::string& name) {
   const std::size_t last = name.rfind('_');
@@ -46,7 +54,7 @@ Replay case_of(const std::string& name) {
   return {.cluster = name.substr(0, first),
           .trace = name.substr(first + 1, middle - first - 1),
           .place = name.substr(middle + 1, last - middle - 1),
-          .policy = "tiresias/" + name.substr(last + 1)};
+          .policy = policy_of(name.substr(last + 1))};
 }
 
 /// Columns job_id, start, end of berth's own per-job file.

@@ -21,7 +21,7 @@ using Levels = std::map<std::string, std::set<std::string>>;
 Findings levels(const Source& source, const Levels& all);
 /// No clock, chance, environment, terminal, thread or hash order below the shells.
 Findings banned_calls(const Source& source);
-/// A policy file opens with its rule, what it reads, how it differs from the paper, and its cost.
+/// A policy file opens with a few lines at most: rule, source and cost are in its About.
 Findings policy_headers(const Source& source);
 Findings pragma_once(const Source& source);
 /// 100 columns at most, but between `// clang-format off` and `on`.

@@ -9,8 +9,6 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kTypicalPercent = 95;
-
 Request class_of(const Ask& ask) {
   Request request = ask.request;
   request.host = Bytes(0);
@@ -34,7 +32,7 @@ void TargetWorkload::remove(const Ask& ask) {
   if (--found->second == 0) tasks_.erase(found);
 }
 
-std::vector<TargetWorkload::Class> TargetWorkload::typical() const {
+std::vector<TargetWorkload::Class> TargetWorkload::typical(std::int64_t percent) const {
   std::vector<Class> classes;
   std::int64_t all = 0;
   for (const auto& [request, tasks] : tasks_) {
@@ -44,7 +42,7 @@ std::vector<TargetWorkload::Class> TargetWorkload::typical() const {
   std::ranges::stable_sort(classes, std::ranges::greater(), rank_of);
   std::int64_t covered = 0;
   std::size_t kept = 0;
-  while (covered * 100 < all * kTypicalPercent) covered += classes[kept++].tasks;
+  while (covered * 100 < all * percent) covered += classes[kept++].tasks;
   classes.resize(kept);
   return classes;
 }

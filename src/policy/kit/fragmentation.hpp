@@ -19,6 +19,8 @@
 
 namespace berth {
 
+inline constexpr std::int64_t kTypicalPercent = 95;  ///< As published.
+
 /// Which tasks there are, and how many of each class.
 class TargetWorkload {
  public:
@@ -32,8 +34,8 @@ class TargetWorkload {
   void remove(const Ask& ask);
   void clear() { tasks_.clear(); }
 
-  /// The most popular classes, most popular first, until they cover 95 % of the tasks.
-  std::vector<Class> typical() const;
+  /// The most popular classes, most popular first, until they cover this part of the tasks.
+  std::vector<Class> typical(std::int64_t percent = kTypicalPercent) const;
 
  private:
   std::map<Request, std::int64_t> tasks_;

@@ -1,23 +1,39 @@
-// Discretised least-attained-service order: the 2D-LAS of Tiresias (Gu et al., NSDI 2019).
-//
-// Rule: attained service (GPUs x run time) puts a job in a queue; lower queues go first. Inside
-//   one, who runs goes on, and who waits goes in order of submission: only a job of a lower queue
-//   displaces. A job only moves down, when its service reaches a threshold: 3,250 and 7,200
-//   GPU-seconds, as in the authors' simulator, or those it is given (key `thresholds`).
-// Reads: attained, gpus, submitted, state.
-// Differs from the paper: no promotion of starved jobs, and inside a queue submission orders those
-//   that wait, not the first start. The authors' own order is `tiresias/dlas-gpu`: who had to give
-//   way goes to the tail of its queue, and places do not matter.
-//   Cost: O(log thresholds) per job.
+// Discretised least attained service: the 2D-LAS of Tiresias.
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <span>
 #include <vector>
 
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr auto kDlasKeys = std::to_array<Key>({{
+    .name = "thresholds",
+    .type = KeyType::Service,
+    .usual = "3250:7200",
+    .least = 1,
+    .most = 100'000'000,
+    .what = "Attained service at which the queues end.",
+}});
+
+constexpr About kDlas{
+    .title = "Discretised least attained service: the 2D-LAS of Tiresias; preemptive.",
+    .rule =
+        "queue = number of `thresholds` at or below GPUs x run time so far. Lower queues go first, "
+        "with preemption; inside a queue running jobs go first, then waiting jobs by time of "
+        "submission, so only a job of a lower queue displaces. A job only moves down. Any job that "
+        "fits may pass a job that does not.",
+    .reads = "Attained service, GPUs asked for, time of submission, state.",
+    .source = "Tiresias (Gu et al., NSDI 2019). The thresholds are those of its simulator.",
+    .differs =
+        "A starved job is not promoted, and inside a queue waiting jobs are ordered by submission, "
+        "not by their first start. In the authors' own simulator (`tiresias/dlas-gpu`) a displaced "
+        "job goes to the tail of its queue, and places do not matter.",
+    .cost = "O(log thresholds) per job.",
+    .proof = "None yet.",
+    .needs = {.preemption = true},
+    .keys = kDlasKeys};
 
 namespace {
 
@@ -48,11 +64,9 @@ class Dlas final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> dlas(const Knobs& knobs) {
-  static constexpr std::array<std::int64_t, 2> kPublished = {3250, 7200};
+std::unique_ptr<Order> dlas(const Keys& keys, const Knobs&) {
   std::vector<GpuTime> thresholds;
-  for (const std::int64_t end :
-       knobs.thresholds.empty() ? std::span<const std::int64_t>(kPublished) : knobs.thresholds) {
+  for (const std::int64_t end : keys.list("thresholds")) {
     thresholds.push_back(GpuCount(1) * seconds(end));
   }
   return std::make_unique<Dlas>(std::move(thresholds));

@@ -1,23 +1,32 @@
 // Dominant resource fairness: the user with the smallest dominant share is next.
-//
-// Rule: a user's dominant share is the largest of their shares of GPU memory, GPU compute, host
-//   cores and host memory in use, over their weight. The user with the smallest has their first
-//   submitted job placed, which raises their share at once; and so on. Whoever fits passes a user
-//   whose next job does not.
-// Reads: grants (charges, compute, cores, host memory), accounts (weight), user, submitted. A user
-//   who only waits has used nothing and is first.
-// Differs from the paper: Ghodsi et al., NSDI 2011, Algorithm 1 stops when the next user's task
-//   does not fit; here others may pass, and jobs may be gangs. A GPU shared without a stated share
-//   of compute counts as a whole one, one node's cores and memory as used in all of them.
-//   Cost: O(running + nodes) per pass, O(log users) per start.
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "core/wide.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kDrf{
+    .title = "Dominant resource fairness: the user with the smallest dominant share is next.",
+    .rule =
+        "dominant share = max(part of GPU memory, of GPU compute, of host cores, of host memory in "
+        "use) / weight. The user with the smallest dominant share has the earliest submitted job "
+        "placed, which raises the share at once; and so on. Any job that fits may pass a user "
+        "whose next job does not.",
+    .reads =
+        "Grants (charges, compute, cores, host memory), accounts (weight), user, time of "
+        "submission. A user with waiting jobs only has used nothing and is first.",
+    .source = "Ghodsi et al., NSDI 2011, Algorithm 1.",
+    .differs =
+        "The algorithm stops when the next user's task does not fit; here others may pass, and "
+        "jobs may be gangs. A GPU shared without a stated share of compute counts as a whole one. "
+        "Cores and memory of one node count as those of the cluster.",
+    .cost = "O(running + nodes) per pass, O(log users) per start.",
+    .proof =
+        "The worked example of the paper's Table 1 (section 4.1), start by start "
+        "(test/paper/drf_test.cpp)."};
 
 namespace {
 
@@ -93,6 +102,6 @@ class Drf final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> drf(const Knobs&) { return std::make_unique<Drf>(); }
+std::unique_ptr<Order> drf(const Keys&, const Knobs&) { return std::make_unique<Drf>(); }
 
 }  // namespace berth

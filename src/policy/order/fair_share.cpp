@@ -1,15 +1,22 @@
 // Fair share: users by decayed dominant service.
-//
-// Rule: the user with the least decayed service per weight goes first, where service is the
-//   integral of the larger of their shares of GPU memory and of GPUs; within a user, first
-//   submitted. Whoever fits passes a job that does not.
-// Reads: accounts (service, weight), user, submitted.
-// Differs from the paper: dominant shares as in DRF (Ghodsi et al., NSDI 2011), but over time with
-//   decay as Slurm's fair-share does, so a user who waited is owed. Cost: O(1) per user and per
-//   job.
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kFairShare{
+    .title = "Fair share: users by decayed dominant service.",
+    .rule =
+        "The user with the least decayed service / weight goes first; within a user the time of "
+        "submission decides. Service is the integral of the larger of the user's shares of GPU "
+        "memory and of GPUs; it halves with every half-life (`half_life` of berthd, `--half-life` "
+        "of sim). Any job that fits may pass a job that does not.",
+    .reads = "Accounts (service, weight), user, time of submission.",
+    .source = "Dominant shares as in DRF (Ghodsi et al., NSDI 2011).",
+    .differs =
+        "Shares are integrated over time, with decay as in Slurm's fair-share, so a user who "
+        "waited is owed service.",
+    .cost = "O(1) per user and per job.",
+    .proof = "None yet."};
 
 namespace {
 
@@ -29,6 +36,8 @@ class FairShare final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> fair_share(const Knobs&) { return std::make_unique<FairShare>(); }
+std::unique_ptr<Order> fair_share(const Keys&, const Knobs&) {
+  return std::make_unique<FairShare>();
+}
 
 }  // namespace berth

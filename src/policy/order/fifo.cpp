@@ -1,14 +1,55 @@
-// First in, first out.
-//
-// Rule: jobs go in order of submission. What happens behind one that does not fit: `fifo` and
-//   `tiresias/fifo` let nobody pass, `fifo-skip` and `tiresias/fjf` whoever fits, `fifo-reserve`
-//   whoever does not delay it, and `exclusive` is `fifo-skip` with every GPU for one job alone.
-// Reads: submitted; `fifo-reserve` also limits, else estimates.
-// Differs from the paper: nothing known (folklore). `tiresias/fifo` and `tiresias/fjf` (first that
-//   fits) are those of the simulator of Tiresias (Gu et al., NSDI 2019). Cost: O(1) per job.
-#include "policy/registry.hpp"
+// First in, first out, for every name whose order is that of submission.
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kFifo{
+    .title = "First in, first out; a job that does not fit blocks all jobs behind it.",
+    .rule = "rank = time of submission. The first job that does not fit blocks all jobs behind it.",
+    .reads = "Time of submission.",
+    .source = "Folklore.",
+    .differs = "Nothing known.",
+    .cost = "O(1) per job.",
+    .proof =
+        "With placement `count` or `yarn` it is `tiresias/fifo`, which is compared with that "
+        "simulator job by job (test/sim/tiresias_oracle_test.cpp)."};
+
+constexpr About kFifoSkip = like(
+    kFifo, {.title = "First in, first out; any job that fits may pass one that does not.",
+            .rule = "rank = time of submission. Any job that fits may pass a job that does not.",
+            .proof = "With placement `count` or `yarn` it is `tiresias/fjf`, which is compared "
+                     "with that simulator job by job (test/sim/tiresias_oracle_test.cpp)."});
+
+constexpr About kFifoReserve = like(
+    kFifo,
+    {.title = "First in, first out; a job may pass one that does not fit if it does not delay it.",
+     .rule = "rank = time of submission. The first job that does not fit gets a place reserved, "
+             "and a later job may pass if it leaves that place free in time.",
+     .reads = "Time of submission, and time limits or else estimates.",
+     .differs = "Nothing known. `easy` is the published form.",
+     .proof = "None yet."});
+
+constexpr About kExclusive =
+    like(kFifo,
+         {.title = "First in, first out, every GPU for one job alone; any job that fits may pass.",
+          .rule = "rank = time of submission. Every job gets its GPUs alone, whatever it asks for. "
+                  "Any job that fits may pass a job that does not.",
+          .proof = "None yet."});
+
+constexpr About kTiresiasFifo = like(
+    kFifo, {.title = "Tiresias' simulator: first in, first out; a job that does not fit blocks all "
+                     "jobs behind it.",
+            .source = "The simulator of Tiresias (Gu et al., NSDI 2019), artifact 959f9b0.",
+            .proof = "Every start and end of the simulator's own runs with placements `count` and "
+                     "`yarn`: 60_job, which its authors published, and Y480 and Y480t, which were "
+                     "derived from their duration samples (test/sim/tiresias_oracle_test.cpp)."});
+
+constexpr About kTiresiasFjf = like(
+    kTiresiasFifo,
+    {.title =
+         "Tiresias' simulator: first in, first out; any job that fits may pass one that does not.",
+     .rule = "rank = time of submission. Any job that fits may pass a job that does not. The "
+             "simulator calls it `fjf`."});
 
 namespace {
 
@@ -21,6 +62,6 @@ class Fifo final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> fifo(const Knobs&) { return std::make_unique<Fifo>(); }
+std::unique_ptr<Order> fifo(const Keys&, const Knobs&) { return std::make_unique<Fifo>(); }
 
 }  // namespace berth

@@ -1,20 +1,33 @@
-// Gittins index order: 2D-Gittins of Tiresias (Gu et al., NSDI 2019), in the paper's form.
-//
-// Rule: largest Gittins index of attained service (GPUs x run time) first, over a sample of past
-//   jobs' service, with preemption; among equals, first submitted. A job's index is that at its
-//   latest sample, so it changes as often as there are samples. Without a sample nothing is known
-//   and it is `las`. A job keeps its GPUs, and its place, for a quantum.
-// Reads: attained, submitted; knob `service`.
-// Differs from the paper: not cut into queues, and budgets end at samples, where the best one lies.
-//   The authors' simulator computes another index (`tiresias/dlas-gpu-gittins`).
-//   Cost: O(samples^2) once, O(log samples) per job.
+// Gittins index order: 2D-Gittins of Tiresias, in the paper's form.
 #include "policy/kit/gittins.hpp"
 
 #include <algorithm>
+#include <array>
 
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr auto kGittinsKeys = std::to_array<Key>({kQuantumKey});
+
+constexpr About kGittins{
+    .title = "2D-Gittins of Tiresias, in the paper's form, over a sample of past jobs; preemptive.",
+    .rule =
+        "rank = (-Gittins index of GPUs x run time so far, time of submission), with preemption. "
+        "The index is taken over a sample of the service of past jobs (`--service`), at the latest "
+        "sample that the job has passed. Without a sample it is `las`. A job keeps its GPUs, and "
+        "its place, for `quantum`.",
+    .reads = "Attained service, time of submission, the sample of service.",
+    .source = "Tiresias (Gu et al., NSDI 2019).",
+    .differs =
+        "The index is not cut into queues, and budgets end at samples, where the best budget lies. "
+        "The authors' simulator computes another index (`tiresias/dlas-gpu-gittins`).",
+    .cost = "O(samples^2) once, O(log samples) per job.",
+    .proof =
+        "The index only: distributions whose index is known by theory "
+        "(test/policy/gittins_test.cpp).",
+    .needs = {.preemption = true, .samples = true},
+    .keys = kGittinsKeys};
 
 namespace {
 
@@ -39,6 +52,8 @@ class Gittins final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> gittins(const Knobs& knobs) { return std::make_unique<Gittins>(knobs); }
+std::unique_ptr<Order> gittins(const Keys&, const Knobs& knobs) {
+  return std::make_unique<Gittins>(knobs);
+}
 
 }  // namespace berth

@@ -1,28 +1,58 @@
-// Gittins index over a history of its own: least attained service until that suffices.
-//
-// Rule: as `las` until 128 jobs have ended; from then on as `gittins`, over the service of the last
-//   512. The index is made anew with every 32nd job that ends. A job keeps its GPUs, and its place,
-//   for a quantum.
-// Reads: attained, submitted; the service of jobs that end.
-// Differs from the paper: Tiresias (Gu et al., NSDI 2019) has two policies, 2D-LAS where nothing is
-//   known and 2D-Gittins where the distribution of service is; how many jobs make a distribution is
-//   ours. A job that ends while it waits teaches nothing.
-//   Cost: O(running) per pass, O(queue log queue) with a new index.
+// The Gittins index over a history of its own, and least attained service until that suffices.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "core/bytes.hpp"
 #include "core/wide.hpp"
 #include "policy/kit/gittins.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
 
+constexpr auto kGittinsLearnedKeys = std::to_array<Key>({
+    kQuantumKey,
+    {.name = "enough",
+     .type = KeyType::Count,
+     .usual = "128",
+     .least = 1,
+     .most = 4096,
+     .what = "Before this many jobs have ended it is `las`."},
+    {.name = "remembered",
+     .type = KeyType::Count,
+     .usual = "512",
+     .least = 1,
+     .most = 4096,
+     .what = "The index is taken over this many of the latest jobs."},
+    {.name = "refresh",
+     .type = KeyType::Count,
+     .usual = "32",
+     .least = 1,
+     .most = 4096,
+     .what = "The index is computed again when this many more jobs have ended."},
+});
+
+constexpr About kGittinsLearned{
+    .title = "Gittins index over a history of its own; least attained service until that suffices.",
+    .rule =
+        "As `las` until `enough` jobs have ended. From then on rank = (-Gittins index of GPUs x "
+        "run time so far, time of submission) over the service of the last `remembered` jobs, with "
+        "preemption; the index is computed again with every `refresh` jobs that end. A job keeps "
+        "its GPUs, and its place, for `quantum`.",
+    .reads = "Attained service, time of submission, the service of jobs that end.",
+    .source =
+        "Tiresias (Gu et al., NSDI 2019), which has 2D-LAS where nothing is known and 2D-Gittins "
+        "where the distribution of service is.",
+    .differs =
+        "How many jobs make a distribution is our choice. A job that ends while it waits teaches "
+        "nothing.",
+    .cost = "O(running) per pass, O(queue log queue) with a new index.",
+    .proof = "None yet.",
+    .needs = {.preemption = true},
+    .keys = kGittinsLearnedKeys};
+
 namespace {
 
-constexpr std::size_t kSuffices = 128;
-constexpr std::size_t kRemembered = 512;
-constexpr std::size_t kAnew = 32;
 constexpr std::int64_t kMostService = std::int64_t{1} << 40;  ///< GPU-seconds.
 
 std::int64_t gpu_seconds(GpuTime service) {
@@ -46,6 +76,11 @@ std::int64_t service_by(Instant now, const Watched& job) {
 
 class GittinsLearned final : public Order {
  public:
+  explicit GittinsLearned(const Keys& keys)
+      : enough_(static_cast<std::size_t>(keys.number("enough"))),
+        remembered_(static_cast<std::size_t>(keys.number("remembered"))),
+        refresh_(static_cast<std::size_t>(keys.number("refresh"))) {}
+
   /// A new index moves every rank; nothing else does but the job itself.
   DependsOn depends_on() const override {
     return index_is_new_ ? DependsOn::Cluster : DependsOn::Job;
@@ -64,7 +99,7 @@ class GittinsLearned final : public Order {
       const JobView job = view.job(id);
       watched_.push_back({id, view.now(), job.attained(), job.gpus()});
     }
-    const std::size_t enough = sample_.empty() ? kSuffices : kAnew;
+    const std::size_t enough = sample_.empty() ? enough_ : refresh_;
     index_is_new_ = recent_.size() >= enough;
     if (index_is_new_) learn();
     return {};
@@ -84,12 +119,15 @@ class GittinsLearned final : public Order {
   void learn() {
     sample_.insert(sample_.end(), recent_.begin(), recent_.end());
     recent_.clear();
-    if (sample_.size() > kRemembered) {
-      sample_.erase(sample_.begin(), sample_.end() - std::ptrdiff_t{kRemembered});
+    if (sample_.size() > remembered_) {
+      sample_.erase(sample_.begin(), sample_.end() - static_cast<std::ptrdiff_t>(remembered_));
     }
     index_ = GittinsIndex(sample_, GittinsForm::Paper);
   }
 
+  std::size_t enough_;
+  std::size_t remembered_;
+  std::size_t refresh_;
   GittinsIndex index_{{}, GittinsForm::Paper};
   bool index_is_new_ = false;         ///< Since the last pass.
   std::vector<std::int64_t> sample_;  ///< What the index is of, the oldest first. GPU-seconds.
@@ -133,7 +171,7 @@ Expected<void> GittinsLearned::restore(const Snapshot& bytes) {
     sane = job.seen >= kStart && job.attained >= GpuTime(0) && job.gpus >= GpuCount(0);
     watched_.push_back(job);
   }
-  if (!sane || in.failed() || sample_.size() > kRemembered) {
+  if (!sane || in.failed() || sample_.size() > remembered_) {
     return fail(ErrorCode::BadData, "policy memory: not the history of gittins-learned");
   }
   index_ = GittinsIndex(sample_, GittinsForm::Paper);
@@ -142,6 +180,8 @@ Expected<void> GittinsLearned::restore(const Snapshot& bytes) {
 
 }  // namespace
 
-std::unique_ptr<Order> gittins_learned(const Knobs&) { return std::make_unique<GittinsLearned>(); }
+std::unique_ptr<Order> gittins_learned(const Keys& keys, const Knobs&) {
+  return std::make_unique<GittinsLearned>(keys);
+}
 
 }  // namespace berth

@@ -1,22 +1,95 @@
-// Headroom: equal service for users, short jobs first within a user, and promises that hold.
-//
-// Rule: the user with the least decayed dominant service per weight goes first, across classes.
-//   Within a user, the earliest submitted first, where a medium job counts as submitted `ageing`
-//   later and a long one twice that. A job that outlives its class joins the next; a user whose
-//   jobs did so `liar_after` times more often than not is not believed at the next submission.
-//   Whoever fits passes a job that does not; one that has waited `reserve_after` gets a place kept
-//   (promises.cpp), by limits that are enforced.
-// Reads: accounts (service, weight, outlived classes), class, submitted, run time.
-// Differs from the paper: nothing known; this is berth's own. Its parts: dominant shares (Ghodsi et
-//   al., NSDI 2011) over time with decay, backfill behind a reservation (EASY, Lifka 1995), ageing
-//   as an offset so that ranks never move. doc/adr/0010 argues it. Cost: O(running) per pass, O(1)
-//   per job.
+// Headroom, the default policy. doc/adr/0010 argues its rule and doc/headroom.md its defaults.
+#include <array>
 #include <map>
 
 #include "policy/kit/classes.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr auto kHeadroomKeys = std::to_array<Key>({
+    {.name = "short_bound",
+     .type = KeyType::Time,
+     .usual = "15m",
+     .least = micros(seconds(1)),
+     .most = kYear,
+     .what = "A job of class short runs no longer than this; it is at most `medium_bound`."},
+    {.name = "medium_bound",
+     .type = KeyType::Time,
+     .usual = "4h",
+     .least = micros(seconds(1)),
+     .most = kYear,
+     .what = "A job of class medium runs no longer than this; a long one has no bound."},
+    {.name = "ageing",
+     .type = KeyType::Time,
+     .usual = "1h",
+     .least = 0,
+     .most = kYear,
+     .what = "What one class is worth in waiting, among the jobs of one user."},
+    {.name = "reserve_after",
+     .type = KeyType::Time,
+     .usual = "5m",
+     .least = 0,
+     .most = kYear,
+     .what = "A job waits this long before a place is kept for it."},
+    {.name = "reservations",
+     .type = KeyType::Count,
+     .usual = "4",
+     .least = 1,
+     .most = 64,
+     .what = "How many jobs may have a place kept at a time."},
+    {.name = "lend",
+     .type = KeyType::Time,
+     .usual = "15m",
+     .least = 0,
+     .most = kYear,
+     .what = "While it is not known when a kept place will be free, other jobs may borrow it for "
+             "this long, or for as long as its job has waited."},
+    {.name = "liar_after",
+     .type = KeyType::Count,
+     .usual = "3",
+     .least = 1,
+     .most = 8,
+     .what = "Jobs that outlived their class, less those that kept to it, until the class that a "
+             "user states is raised by one."},
+    {.name = "share_below_percent",
+     .type = KeyType::Percent,
+     .usual = "75",
+     .least = 0,
+     .most = 100,
+     .what = "A GPU with tenants that is at least this busy gets another one after `share_after` "
+             "only."},
+    {.name = "share_after",
+     .type = KeyType::Time,
+     .usual = "5m",
+     .least = 0,
+     .most = kYear,
+     .what = "A job waits this long before it may share a GPU that is as busy as "
+             "`share_below_percent`."},
+});
+
+constexpr About kHeadroom{
+    .title =
+        "Headroom: equal service for users, short jobs first within a user, and promises that "
+        "hold.",
+    .rule =
+        "The user with the least decayed dominant service / weight goes first. Within a user rank "
+        "= time of submission + ageing x class, where class is 0 (short), 1 (medium) or 2 (long). "
+        "A job that outlives its class joins the next one. A user's class is raised by one at "
+        "submission once that user's jobs outlived their class `liar_after` times more often than "
+        "they kept to it. Any job that fits may pass a job that does not; a job that has waited "
+        "`reserve_after` gets a place kept, by time limits, which are enforced.",
+    .reads = "Accounts (service, weight), class, time of submission, run time.",
+    .source =
+        "berth's own. Its parts: dominant shares (Ghodsi et al., NSDI 2011) over time with decay, "
+        "backfill behind a reservation (EASY, Lifka, JSSPP 1995), and ageing as an offset so that "
+        "ranks never move.",
+    .differs = "Nothing known: there is no other publication of it.",
+    .cost = "O(running) per pass, O(1) per job.",
+    .proof =
+        "None yet by others. What it promises users is tested on simulated days "
+        "(test/property/fairness_test.cpp).",
+    .keys = kHeadroomKeys};
 
 namespace {
 
@@ -123,6 +196,6 @@ class Headroom final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> headroom(const Knobs&) { return std::make_unique<Headroom>(); }
+std::unique_ptr<Order> headroom(const Keys&, const Knobs&) { return std::make_unique<Headroom>(); }
 
 }  // namespace berth

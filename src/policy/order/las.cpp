@@ -1,15 +1,27 @@
 // Least attained service.
-//
-// Rule: least attained service (GPUs x run time) first, with preemption; among equals, first
-//   submitted. Whoever fits passes a job that does not. Two jobs of equal service would displace
-//   each other for ever, so a job keeps its GPUs, and its place in the queue, for a quantum.
-// Reads: attained, submitted.
-// Differs from the paper: continuous, so without the queues of Tiresias (`dlas`); the rule itself
-//   is foreground-background (Kleinrock, "Queueing Systems II", 1976) with GPUs as weight.
-//   Cost: O(1) per job.
-#include "policy/registry.hpp"
+#include <array>
+
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr auto kLasKeys = std::to_array<Key>({kQuantumKey});
+
+constexpr About kLas{
+    .title = "Least attained service; preemptive.",
+    .rule =
+        "rank = (GPUs x run time so far, time of submission), with preemption. Any job that fits "
+        "may pass a job that does not. Two jobs of equal service would displace each other again "
+        "and again, so a job keeps its GPUs, and its place in the queue, for `quantum`.",
+    .reads = "Attained service, time of submission.",
+    .source =
+        "Foreground-background (Kleinrock, \"Queueing Systems II\", 1976), with GPUs as the "
+        "weight.",
+    .differs = "It is continuous: it has no queues as Tiresias has (`dlas`).",
+    .cost = "O(1) per job.",
+    .proof = "None yet.",
+    .needs = {.preemption = true},
+    .keys = kLasKeys};
 
 namespace {
 
@@ -24,6 +36,6 @@ class Las final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> las(const Knobs&) { return std::make_unique<Las>(); }
+std::unique_ptr<Order> las(const Keys&, const Knobs&) { return std::make_unique<Las>(); }
 
 }  // namespace berth

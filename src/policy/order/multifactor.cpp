@@ -1,34 +1,74 @@
 // Slurm's multifactor priority: age, fair share and size, weighed and summed.
-//
-// Rule: priority = 1000 x age + 10000 x fair share + 1000 x size, largest first; among equals the
-//   first submitted. Age is the time waited over 7 days, at most 1. Size is the GPUs asked for over
-//   the cluster's. Fair share is 2^(-U/S): U is the user's part of the decayed service of all, S
-//   the user's part of the weights of all who have an account or a job waiting. All of it is
-//   reckoned whenever something happens, and five minutes later at the latest while jobs wait.
-//   Nobody passes the first job that does not fit.
-// Reads: waited, gpus, accounts (service, weight), users of waiting jobs.
-// Differs from the paper: Slurm's documentation, priority_multifactor and classic_fair_share: the
-//   factors' formulas, the default ages, the weights of its example. Partition, QOS, TRES and nice
-//   count nothing; one level of accounts, so effective usage is usage; service is of dominant
-//   shares and decays by the engine's half-life (a week, as Slurm's); five minutes are its default
-//   PriorityCalcPeriod. Without backfill, as Slurm's sched/builtin.
-//   Cost: O(users x shapes) per pass.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
 #include "core/wide.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
 
+constexpr auto kMultifactorKeys = std::to_array<Key>({
+    {.name = "age_weight",
+     .type = KeyType::Count,
+     .usual = "1000",
+     .least = 0,
+     .most = 1'000'000,
+     .what = "Slurm's PriorityWeightAge."},
+    {.name = "fair_share_weight",
+     .type = KeyType::Count,
+     .usual = "10000",
+     .least = 0,
+     .most = 1'000'000,
+     .what = "Slurm's PriorityWeightFairshare."},
+    {.name = "size_weight",
+     .type = KeyType::Count,
+     .usual = "1000",
+     .least = 0,
+     .most = 1'000'000,
+     .what = "Slurm's PriorityWeightJobSize."},
+    {.name = "max_age",
+     .type = KeyType::Time,
+     .usual = "7d",
+     .least = micros(seconds(1)),
+     .most = kYear,
+     .what = "Slurm's PriorityMaxAge: the wait from which on age counts no more."},
+    {.name = "period",
+     .type = KeyType::Time,
+     .usual = "5m",
+     .least = micros(seconds(1)),
+     .most = kYear,
+     .what =
+         "Slurm's PriorityCalcPeriod: while jobs wait, priorities are computed again this often."},
+});
+
+constexpr About kMultifactor{
+    .title = "Slurm's multifactor priority: age, fair share and size, weighed and summed.",
+    .rule =
+        "priority = age_weight x age + fair_share_weight x fair share + size_weight x size, "
+        "largest first; among equals the earliest submitted. age = min(1, time waited / max_age). "
+        "size = GPUs asked for / GPUs of the cluster. fair share = 2^(-U/S): U is the user's part "
+        "of the decayed service of all users, S is the user's part of the weights of all users "
+        "with an account or a waiting job. Priorities are computed at every event, and after "
+        "`period` at the latest while jobs wait. The first job that does not fit blocks all jobs "
+        "behind it.",
+    .reads = "Time waited, GPUs asked for, accounts (service, weight), users of waiting jobs.",
+    .source =
+        "Slurm's documentation, priority_multifactor and classic_fair_share: the formulas, the "
+        "default times and the weights of its example.",
+    .differs =
+        "Partition, QOS, TRES and nice count nothing. Accounts have one level, so effective usage "
+        "is usage. Service is that of dominant shares and decays by the engine's half-life (a "
+        "week, as Slurm's default). There is no backfill, as with Slurm's sched/builtin.",
+    .cost = "O(users x shapes) per pass.",
+    .proof =
+        "The fair-share factors that classic_fair_share works out for its five users, to 0.001 "
+        "(test/paper/multifactor_test.cpp).",
+    .keys = kMultifactorKeys};
+
 namespace {
 
-constexpr std::int64_t kAgeWeight = 1000;
-constexpr std::int64_t kFairShareWeight = 10'000;
-constexpr std::int64_t kSizeWeight = 1000;
-constexpr Duration kMaxAge = hours(24) * 7;
-constexpr Duration kPeriod = minutes(5);
 constexpr std::int64_t kOne = 1'000'000'000;  ///< A factor of 1.
 
 /// 2^(-part / whole) in parts per billion. Requires: part >= 0, whole > 0.
@@ -42,6 +82,13 @@ std::int64_t halved_by(Wide part, Wide whole) {
 
 class Multifactor final : public Order {
  public:
+  explicit Multifactor(const Keys& keys)
+      : age_weight_(keys.number("age_weight")),
+        fair_share_weight_(keys.number("fair_share_weight")),
+        size_weight_(keys.number("size_weight")),
+        max_age_(keys.time("max_age")),
+        period_(keys.time("period")) {}
+
   DependsOn depends_on() const override { return DependsOn::Lane; }
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
@@ -64,7 +111,7 @@ class Multifactor final : public Order {
     }
     const bool somebody_waits = view.job_count() > view.running().size();
     return {.list = {},
-            .wake_at = somebody_waits ? std::optional(later(view.now(), kPeriod)) : std::nullopt};
+            .wake_at = somebody_waits ? std::optional(later(view.now(), period_)) : std::nullopt};
   }
 
   /// All of one user that ask alike age alike, from when they began to wait.
@@ -79,8 +126,8 @@ class Multifactor final : public Order {
   Rank lane_rank(const JobView& job, const ClusterView& view) const override {
     const auto known = fair_share_.find(job.user());
     const std::int64_t fair_share = known == fair_share_.end() ? kOne : known->second;
-    const std::int64_t priority = kAgeWeight * age(job) + kFairShareWeight * fair_share +
-                                  kSizeWeight * size(job, view.cluster());
+    const std::int64_t priority = age_weight_ * age(job) + fair_share_weight_ * fair_share +
+                                  size_weight_ * size(job, view.cluster());
     return {.major = -priority, .minor = micros(job.submitted())};
   }
 
@@ -91,9 +138,10 @@ class Multifactor final : public Order {
   }
 
  private:
-  static std::int64_t age(const JobView& job) {
-    const Duration waited = std::min(job.waited(), kMaxAge);
-    return micros(waited) * 10 / (micros(kMaxAge) / (kOne / 10));
+  /// Exact: a product of a year in microseconds and of kOne does not fit 64 bits.
+  std::int64_t age(const JobView& job) const {
+    const Duration waited = std::min(job.waited(), max_age_);
+    return static_cast<std::int64_t>(Wide{micros(waited)} * kOne / micros(max_age_));
   }
   static std::int64_t size(const JobView& job, const Cluster& cluster) {
     const std::int64_t all = std::max<std::int64_t>(1, cluster.gpu_count().raw());
@@ -120,6 +168,11 @@ class Multifactor final : public Order {
                   [&](const auto& stranger) { return view.accounts().contains(stranger.second); });
   }
 
+  std::int64_t age_weight_;
+  std::int64_t fair_share_weight_;
+  std::int64_t size_weight_;
+  Duration max_age_;
+  Duration period_;
   bool is_fresh_ = true;
   std::map<JobId, UserId> strangers_;
   std::map<UserId, std::int64_t> fair_share_;  ///< In the pass under way, parts per billion.
@@ -127,6 +180,8 @@ class Multifactor final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> multifactor(const Knobs&) { return std::make_unique<Multifactor>(); }
+std::unique_ptr<Order> multifactor(const Keys& keys, const Knobs&) {
+  return std::make_unique<Multifactor>(keys);
+}
 
 }  // namespace berth

@@ -1,12 +1,20 @@
 // Smallest job first.
-//
-// Rule: fewest GPUs first; among equals, first submitted. Whoever fits passes a job that does not.
-// Reads: gpus, submitted.
-// Differs from the paper: nothing known; smallest number of processes first (Majumdar, Eager, Bunt,
-//   "Scheduling in multiprogrammed parallel systems", SIGMETRICS 1988). Cost: O(1) per job.
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kSmallestFirst{
+    .title = "Smallest job first; any job that fits may pass one that does not.",
+    .rule =
+        "rank = (GPUs asked for, time of submission). Any job that fits may pass a job that does "
+        "not.",
+    .reads = "GPUs asked for, time of submission.",
+    .source =
+        "Majumdar, Eager and Bunt, \"Scheduling in multiprogrammed parallel systems\", SIGMETRICS "
+        "1988 (smallest number of processes first).",
+    .differs = "Nothing known.",
+    .cost = "O(1) per job.",
+    .proof = "None yet."};
 
 namespace {
 
@@ -20,6 +28,8 @@ class SmallestFirst final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> smallest_first(const Knobs&) { return std::make_unique<SmallestFirst>(); }
+std::unique_ptr<Order> smallest_first(const Keys&, const Knobs&) {
+  return std::make_unique<SmallestFirst>();
+}
 
 }  // namespace berth

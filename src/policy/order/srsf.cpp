@@ -1,15 +1,22 @@
 // Shortest remaining service first: SRTF in two dimensions.
-//
-// Rule: least remaining time x GPUs first, with preemption; a job without an estimate goes last;
-//   among equals, first submitted. Whoever fits passes a job that does not.
-// Reads: remaining, gpus, submitted.
-// Differs from the paper: nothing known; the 2D form that Tiresias (Gu et al., NSDI 2019) compares
-//   with. Cost: O(1) per job.
 #include <limits>
 
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kSrsf{
+    .title = "Shortest remaining service first: SRTF in two dimensions; preemptive.",
+    .rule =
+        "rank = (estimated time to go x GPUs, time of submission), with preemption. A job without "
+        "an estimate goes last. Any job that fits may pass a job that does not.",
+    .reads = "Remaining time, GPUs asked for, time of submission.",
+    .source = "The two-dimensional form that Tiresias (Gu et al., NSDI 2019) compares with.",
+    .differs =
+        "Nothing known. The simulator of Tiresias sorts in another way: `tiresias/shortest-gpu`.",
+    .cost = "O(1) per job.",
+    .proof = "None yet.",
+    .needs = {.preemption = true, .estimates = true}};
 
 namespace {
 
@@ -36,6 +43,6 @@ class Srsf final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> srsf(const Knobs&) { return std::make_unique<Srsf>(); }
+std::unique_ptr<Order> srsf(const Keys&, const Knobs&) { return std::make_unique<Srsf>(); }
 
 }  // namespace berth

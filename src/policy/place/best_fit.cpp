@@ -1,17 +1,24 @@
-// Best fit by memory: where the least free memory stays behind.
-//
-// Rule: of the GPUs that fit, those with the least free memory. Within the job's node count: the
-//   node whose chosen GPUs leave the least, the first among equals; a job larger than the largest
-//   node takes the fitting GPUs of the first nodes until it has enough.
-// Reads: ask, free memory per GPU, cores and memory per node.
-// Differs from the paper: nothing known; best fit of bin packing (Johnson, "Near-Optimal Bin
-//   Packing Algorithms", MIT 1973) for many bins at once. Cost: O(GPUs log GPUs per node).
+// Best fit by memory: the least free memory stays behind.
 #include <memory>
 
 #include "policy/kit/cheapest.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kBestFit{
+    .title = "Best fit by memory: the place where the least free memory stays behind.",
+    .rule =
+        "Of the GPUs that fit, those with the least free memory, on the node whose chosen GPUs "
+        "leave the least in sum; the first among equals. A job larger than the largest node takes "
+        "the fitting GPUs of the first nodes until it has enough.",
+    .reads = "Request, free memory per GPU, cores and memory per node.",
+    .source =
+        "Best fit of bin packing (Johnson, \"Near-Optimal Bin Packing Algorithms\", MIT 1973), for "
+        "many bins at once.",
+    .differs = "Nothing known.",
+    .cost = "O(GPUs log GPUs per node).",
+    .proof = "None yet."};
 
 namespace {
 
@@ -27,6 +34,6 @@ class BestFit final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> best_fit() { return std::make_unique<BestFit>(); }
+std::unique_ptr<Placer> best_fit(const Keys&) { return std::make_unique<BestFit>(); }
 
 }  // namespace berth

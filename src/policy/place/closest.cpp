@@ -1,19 +1,16 @@
-// Closest: one node, else one switch, else anywhere.
+// Closest: one node, else one switch, else anywhere. It is a part of `capacity` and has no name of
+// its own.
 //
-// Rule: a job goes to the node with the fewest fitting GPUs that has enough. If none has, it takes
-//   nodes of one switch by descending number of fitting GPUs, and if no switch has enough either,
-//   of the whole cluster; the first switch that has enough.
-// Reads: ask, fitting GPUs per node, switches.
-// Differs from the paper: nothing known; the locality levels of YARN's schedulers (node, rack, any)
-//   without their delays, which an order sets (order/capacity.cpp). Unlike `consolidated` it
-//   spreads a job that would fit one node. Part of `capacity`, not registered by itself.
-//   Cost: O(nodes log nodes).
+// A job goes to the node with the fewest fitting GPUs that has enough. If no node has enough, the
+// job takes nodes of the first switch that has, by descending number of fitting GPUs, and else
+// nodes of the whole cluster. These are the locality levels of YARN's schedulers (node, rack, any)
+// without their delays, which whole/capacity.cpp sets. Cost: O(nodes log nodes).
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "policy/kit/rooms.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
 

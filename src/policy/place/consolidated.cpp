@@ -1,20 +1,26 @@
 // Consolidated: as few nodes as possible, and of those the fullest.
-//
-// Rule: a job that fits one node goes to the node with the fewest fitting GPUs that has enough. A
-//   larger one takes nodes by descending number of fitting GPUs until it has enough; the last part
-//   goes to the tightest node that still holds it. Switches with room for all of it come first.
-// Reads: ask, fitting GPUs per node, switches.
-// Differs from the paper: nothing known (folklore: best fit by GPUs, the fewest nodes). `lucid` is
-//   the consolidation of Lucid (ASPLOS 2023): up to a node it places alike, beyond one it takes
-//   nothing but wholly free nodes and one for the rest.
-//   Cost: O(nodes log nodes); O(GPUs per node) for whole GPUs on one node.
 #include <memory>
 #include <vector>
 
 #include "policy/kit/rooms.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kConsolidated{
+    .title = "Consolidated: as few nodes as possible, and of those the fullest.",
+    .rule =
+        "A job that fits one node goes to the node with the fewest fitting GPUs that has enough. A "
+        "larger job takes nodes by descending number of fitting GPUs until it has enough; the last "
+        "part goes to the tightest node that still holds it. Switches with room for all of the job "
+        "come first.",
+    .reads = "Request, fitting GPUs per node, switches.",
+    .source = "Folklore: best fit by GPUs, the fewest nodes.",
+    .differs =
+        "Nothing known. `lucid` places alike up to a node; beyond one it takes wholly free nodes "
+        "and one node for the rest.",
+    .cost = "O(nodes log nodes); O(GPUs per node) for whole GPUs on one node.",
+    .proof = "None yet."};
 
 namespace {
 
@@ -37,6 +43,6 @@ class Consolidated final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> consolidated() { return std::make_unique<Consolidated>(); }
+std::unique_ptr<Placer> consolidated(const Keys&) { return std::make_unique<Consolidated>(); }
 
 }  // namespace berth

@@ -1,16 +1,23 @@
 // First fit: the first GPUs, in order of node and index, that can take the job.
-//
-// Rule: the first node with enough fitting GPUs, lowest index first. A job larger than the largest
-//   node takes the fitting GPUs of the first nodes until it has enough.
-// Reads: ask, free memory, shares and slots per GPU, cores and memory per node.
-// Differs from the paper: nothing known; first fit of bin packing (Johnson, "Near-Optimal Bin
-//   Packing Algorithms", MIT 1973) for many bins at once. Cost: O(GPUs) at worst.
 #include <memory>
 
 #include "policy/kit/candidates.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kFirstFit{
+    .title = "First fit: the first GPUs, in order of node and index, that can take the job.",
+    .rule =
+        "The first node with enough fitting GPUs, lowest index first. A job larger than the "
+        "largest node takes the fitting GPUs of the first nodes until it has enough.",
+    .reads = "Request, free memory, shares and slots per GPU, cores and memory per node.",
+    .source =
+        "First fit of bin packing (Johnson, \"Near-Optimal Bin Packing Algorithms\", MIT 1973), "
+        "for many bins at once.",
+    .differs = "Nothing known.",
+    .cost = "O(GPUs) at worst.",
+    .proof = "None yet."};
 
 namespace {
 
@@ -29,6 +36,6 @@ class FirstFit final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> first_fit() { return std::make_unique<FirstFit>(); }
+std::unique_ptr<Placer> first_fit(const Keys&) { return std::make_unique<FirstFit>(); }
 
 }  // namespace berth

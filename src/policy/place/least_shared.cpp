@@ -1,21 +1,28 @@
-// Least shared: fewest tenants first, busy GPUs last, then best fit.
-//
-// Rule: of the GPUs that fit, those that are not busy or have no tenant, then the fewest tenants,
-//   then the least free memory; foreign use beyond the guard band counts as a tenant, and a tenant
-//   known to slow this job, or to be slowed by it, makes a GPU busy. The node whose chosen GPUs are
-//   best by the same measure, the first among equals. Whole GPUs go to the node with the fewest
-//   free ones that has enough; a job larger than the largest node takes GPUs from the first nodes
-//   on.
-// Reads: ask, tenants, measured utilisation, learned pair slowdowns, free memory per GPU, key
-//   share_below_percent.
-// Differs from the paper: nothing known; sharing slows jobs, so it is the last resort. (Gandiva,
-//   OSDI 2018, packs by utilisation too, but migrates.) Cost: O(GPUs log GPUs per node).
+// Least shared: sharing slows jobs, so it is the last resort.
 #include <memory>
 
 #include "policy/kit/cheapest.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kLeastShared{
+    .title = "Least shared: fewest tenants first, busy GPUs last, then best fit.",
+    .rule =
+        "price of a GPU = (busy, tenants, free memory left), smallest first, over the GPUs that "
+        "fit; the node whose chosen GPUs have the smallest sum of prices, the first among equals. "
+        "Busy is a GPU with tenants that is in use for `share_below_percent` of the time or more, "
+        "or with a tenant that is known to slow this job or to be slowed by it. Memory used by "
+        "others beyond the guard band counts as a tenant. Whole GPUs go to the node with the "
+        "fewest free ones that has enough; a job larger than the largest node takes GPUs from the "
+        "first nodes on.",
+    .reads =
+        "Request, tenants, measured utilisation, learned slowdowns of pairs, free memory per GPU.",
+    .source =
+        "berth's own. Gandiva (Xiao et al., OSDI 2018) packs by utilisation too, but migrates.",
+    .differs = "Nothing known: there is no other publication of it.",
+    .cost = "O(GPUs log GPUs per node).",
+    .proof = "None yet."};
 
 namespace {
 
@@ -67,6 +74,6 @@ class LeastShared final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> least_shared() { return std::make_unique<LeastShared>(); }
+std::unique_ptr<Placer> least_shared(const Keys&) { return std::make_unique<LeastShared>(); }
 
 }  // namespace berth

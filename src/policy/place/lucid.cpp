@@ -1,21 +1,31 @@
-// Lucid: the tightest node, and for a job larger than a node wholly free ones and one for the rest.
-//
-// Rule: with P GPUs per node, a job of g <= P goes to the node with the fewest fitting GPUs that
-//   has enough. A larger one takes the first floor(g / P) nodes that are wholly free and, for the
-//   g mod P left, of the others the one with the most fitting GPUs, if those are enough; the first
-//   among equals.
-// Reads: ask, fitting GPUs per node.
-// Differs from the paper: nothing known; the consolidation of Lucid (Hu et al., ASPLOS 2023) as its
-//   simulator has it, for jobs that share no GPU; P is 8 there, the largest node's GPUs here. It
-//   knows no switches. Cost: O(nodes with room) for jobs larger than a node.
+// The consolidation of Lucid.
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "policy/kit/rooms.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kLucid{
+    .title =
+        "Lucid's consolidation: the tightest node; beyond a node, wholly free ones and one for the "
+        "rest.",
+    .rule =
+        "With P GPUs per node, a job of g <= P goes to the node with the fewest fitting GPUs that "
+        "has enough. A larger job takes the first floor(g / P) nodes that are wholly free and, for "
+        "the g mod P left, of the other nodes the one with the most fitting GPUs, if those are "
+        "enough; the first among equals.",
+    .reads = "Request, fitting GPUs per node.",
+    .source =
+        "The consolidation of Lucid (Hu et al., ASPLOS 2023) as in its simulator, for jobs that "
+        "share no GPU.",
+    .differs = "P is 8 there and the largest node's GPUs here. It knows no switches.",
+    .cost = "O(nodes with room) for jobs larger than a node.",
+    .proof =
+        "An independent restatement of the published rule on random clusters: both choose the same "
+        "nodes (test/policy/place/lucid_test.cpp)."};
 
 namespace {
 
@@ -58,6 +68,6 @@ class Lucid final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> lucid() { return std::make_unique<Lucid>(); }
+std::unique_ptr<Placer> lucid(const Keys&) { return std::make_unique<Lucid>(); }
 
 }  // namespace berth

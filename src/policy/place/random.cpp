@@ -1,18 +1,27 @@
 // Random: any node that holds the job is as likely as any other.
-//
-// Rule: draws a node of those with enough fitting GPUs, and on it which of them to take; a job
-//   larger than the largest node draws nodes until it has enough. What is drawn follows from the
-//   run's seed, the ask and who uses what, so that a policy that looks twice decides once.
-// Reads: the run's seed, ask, charges, compute shares and tenants of every GPU.
-// Differs from the paper: nothing known; the baseline Random of Weng et al., ATC 2023.
-// Cost: O(GPUs).
 #include <memory>
 #include <vector>
 
 #include "policy/kit/candidates.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kRandom{
+    .title = "Random: any node that holds the job is as likely as any other.",
+    .rule =
+        "Draws a node of those with enough fitting GPUs, and on it the GPUs to take; a job larger "
+        "than the largest node draws nodes until it has enough. The draw follows from the run's "
+        "seed, the request and the use of every GPU, so that a policy that looks twice decides "
+        "once.",
+    .reads = "The run's seed, request, charges, compute shares and tenants of every GPU.",
+    .source = "The baseline Random of Weng et al., ATC 2023.",
+    .differs =
+        "Nothing known. Single draws differ: theirs depend on the order in which threads answered.",
+    .cost = "O(GPUs).",
+    .proof =
+        "The published means of Weng et al., ATC 2023, within the larger of 0.3 points and three "
+        "standard errors (doc/results/fgd.md, test/fgd/study_slow_test.cpp)."};
 
 namespace {
 
@@ -108,6 +117,6 @@ class Random final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> random() { return std::make_unique<Random>(); }
+std::unique_ptr<Placer> random(const Keys&) { return std::make_unique<Random>(); }
 
 }  // namespace berth

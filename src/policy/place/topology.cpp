@@ -1,22 +1,30 @@
 // Topology: the closest GPUs, and at each distance the tightest place.
-//
-// Rule: one node if one holds the job: the one with the fewest fitting GPUs, of those the one under
-//   the switch with the fewest. Else one switch: the one with the fewest fitting GPUs that has
-//   enough. Else whole switches from the roomiest on, and the tightest that holds the rest. Under a
-//   switch nodes are chosen in the same way.
-// Reads: ask, fitting GPUs per node and switch.
-// Differs from the paper: nothing known; the best fit by leaf switches of Slurm's topology/tree,
-//   with nodes below the leaves. The cluster knows no links within a node, so its GPUs are equally
-//   close. Cost: O(nodes log nodes).
 #include <algorithm>
 #include <memory>
 #include <tuple>
 #include <vector>
 
 #include "policy/kit/rooms.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kTopology{
+    .title = "Topology: the closest GPUs, and at each distance the tightest place.",
+    .rule =
+        "One node if a node holds the job: the node with the fewest fitting GPUs, of those the one "
+        "under the switch with the fewest. Else one switch: the one with the fewest fitting GPUs "
+        "that has enough. Else whole switches from the roomiest on, and the tightest that holds "
+        "the rest. Under a switch nodes are chosen in the same way.",
+    .reads = "Request, fitting GPUs per node and switch.",
+    .source =
+        "The best fit by leaf switches of Slurm's topology/tree, with nodes below the leaves.",
+    .differs =
+        "Nothing known. The cluster has no links within a node, so its GPUs are equally close.",
+    .cost = "O(nodes log nodes).",
+    .proof =
+        "Exhaustive search on small clusters: no other placement spans fewer switches, nor fewer "
+        "nodes of one switch (test/policy/place/topology_test.cpp)."};
 
 namespace {
 
@@ -73,6 +81,6 @@ class Topology final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> topology() { return std::make_unique<Topology>(); }
+std::unique_ptr<Placer> topology(const Keys&) { return std::make_unique<Topology>(); }
 
 }  // namespace berth

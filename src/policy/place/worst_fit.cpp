@@ -1,18 +1,24 @@
-// Worst fit by memory: where the most free memory stays behind.
-//
-// Rule: of the GPUs that fit, those with the most free memory. Within the job's node count: the
-//   node whose chosen GPUs leave the most, the first among equals; a job larger than the largest
-//   node takes the fitting GPUs of the first nodes until it has enough.
-// Reads: ask, free memory per GPU, cores and memory per node.
-// Differs from the paper: nothing known; worst fit of bin packing (Johnson, "Near-Optimal Bin
-//   Packing Algorithms", MIT 1973) for many bins at once; what Kubernetes calls spreading.
-//   Cost: O(GPUs log GPUs per node).
+// Worst fit by memory: the most free memory stays behind.
 #include <memory>
 
 #include "policy/kit/cheapest.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kWorstFit{
+    .title = "Worst fit by memory: the place where the most free memory stays behind.",
+    .rule =
+        "Of the GPUs that fit, those with the most free memory, on the node whose chosen GPUs "
+        "leave the most in sum; the first among equals. A job larger than the largest node takes "
+        "the fitting GPUs of the first nodes until it has enough.",
+    .reads = "Request, free memory per GPU, cores and memory per node.",
+    .source =
+        "Worst fit of bin packing (Johnson, \"Near-Optimal Bin Packing Algorithms\", MIT 1973), "
+        "for many bins at once; Kubernetes calls it spreading.",
+    .differs = "Nothing known.",
+    .cost = "O(GPUs log GPUs per node).",
+    .proof = "None yet."};
 
 namespace {
 
@@ -28,6 +34,6 @@ class WorstFit final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> worst_fit() { return std::make_unique<WorstFit>(); }
+std::unique_ptr<Placer> worst_fit(const Keys&) { return std::make_unique<WorstFit>(); }
 
 }  // namespace berth

@@ -1,19 +1,27 @@
 // Yarn: one node if the job fits one, else whole nodes and a remainder under one switch.
-//
-// Rule: with P GPUs per node, a job of g <= P goes to the first node with g fitting GPUs. A larger
-// one
-//   takes the first floor(g / P) nodes that are wholly free and, for the g mod P left, the first
-//   other node with as many; all under one switch, switches tried in order.
-// Reads: ask, free GPUs per node, switches.
-// Differs from the paper: nothing known; this is the `yarn` scheme of the Tiresias simulator (Gu et
-//   al., NSDI 2019). Cost: O(nodes) at worst, O(nodes / 64) for whole GPUs.
 #include <memory>
 #include <vector>
 
 #include "policy/kit/candidates.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kYarn{
+    .title =
+        "Yarn: one node if the job fits one, else whole nodes and a remainder under one switch.",
+    .rule =
+        "With P GPUs per node, a job of g <= P goes to the first node with g fitting GPUs. A "
+        "larger job takes the first floor(g / P) nodes that are wholly free and, for the g mod P "
+        "left, the first other node with as many; all under one switch, switches tried in order.",
+    .reads = "Request, free GPUs per node, switches.",
+    .source = "The scheme `yarn` of the simulator of Tiresias (Gu et al., NSDI 2019).",
+    .differs = "Nothing known.",
+    .cost = "O(nodes) at worst, O(nodes / 64) for whole GPUs.",
+    .proof =
+        "Every start and end of that simulator's own runs with `yarn`, under five of its policies, "
+        "whose loss of memory under preemption was mended there "
+        "(test/sim/tiresias_oracle_test.cpp)."};
 
 namespace {
 
@@ -79,6 +87,6 @@ class Yarn final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> yarn() { return std::make_unique<Yarn>(); }
+std::unique_ptr<Placer> yarn(const Keys&) { return std::make_unique<Yarn>(); }
 
 }  // namespace berth

@@ -1,34 +1,61 @@
-// Capacity scheduler: queues with guaranteed shares, and places further apart the longer it takes.
-//
-// Rule: a user is a queue (a virtual cluster), guaranteed its weight's part of the GPUs of all that
-//   have work; quotas are weights (doc/configuration.md, `berth sim --weights`). The queue
-//   that uses least of that is next; it may use what others leave idle. Inside a queue the first
-//   submitted goes first; whoever fits passes. Places are the closest there are, but a job that
-//   fits one node waits five minutes for one before it is spread over nodes of a switch, and any
-//   job five more before it is spread over switches.
-// Reads: accounts (GPUs held, weight), user, submitted, waited. Who only waits uses nothing.
-// Differs from the paper: YARN's capacity scheduler as Philly used it (Jeon et al., ATC 2019).
-//   Gangs are placed at once, where Philly held what it had, gave it back and tried again; so
-//   delays are times, not missed offers, and ours. No queue takes running jobs from another
-//   (Philly did, beyond 90 % use); no hierarchy of queues, no limit within one. It has a
-//   placement of its own (place/closest.cpp): others may choose distant GPUs though close ones are
-//   free. Cost: O(log users) per start, O(1) per job.
+// Capacity scheduler: queues with guaranteed shares, as Philly used YARN's. It has a placement of
+// its own (place/closest.cpp): others may choose distant GPUs though close ones are free.
+#include <array>
 #include <map>
 
 #include "policy/pipeline/pipeline.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
 
-std::unique_ptr<Placer> closest();
+constexpr auto kCapacityKeys = std::to_array<Key>({
+    {.name = "node_delay",
+     .type = KeyType::Time,
+     .usual = "5m",
+     .least = 0,
+     .most = kYear,
+     .what =
+         "A job that fits one node waits this long before it is spread over nodes of a switch."},
+    {.name = "switch_delay",
+     .type = KeyType::Time,
+     .usual = "5m",
+     .least = 0,
+     .most = kYear,
+     .what = "A job waits `node_delay` and this long before it is spread over switches."},
+});
+
+constexpr About kCapacity{
+    .title =
+        "Capacity scheduler: queues with guaranteed shares, and places further apart the longer it "
+        "takes.",
+    .rule =
+        "A user is a queue (a virtual cluster). rank of a queue = GPUs in use / weight, smallest "
+        "first; a queue may use GPUs that others leave idle. Inside a queue the time of submission "
+        "decides; any job that fits may pass. Places are the closest there are: a job that fits "
+        "one node waits `node_delay` before it is spread over nodes of a switch, and any job waits "
+        "`switch_delay` more before it is spread over switches.",
+    .reads =
+        "Accounts (GPUs held, weight), user, time of submission, time waited. A queue with waiting "
+        "jobs only uses nothing.",
+    .source = "YARN's capacity scheduler as Philly used it (Jeon et al., ATC 2019).",
+    .differs =
+        "Gangs are placed at once, where Philly held the GPUs it had, gave them back and tried "
+        "again; so delays are times and not missed offers, and their values are ours. No queue "
+        "takes running jobs from another (Philly did, beyond 90 % use). There is no hierarchy of "
+        "queues and no limit within one. Quotas are weights (doc/configuration.md, `--weights`).",
+    .cost = "O(log users) per start, O(1) per job.",
+    .proof =
+        "The guarantees that YARN's documentation and Jeon et al., section 2.3, describe, one by "
+        "one; no published figure (test/paper/capacity_test.cpp).",
+    .keys = kCapacityKeys};
 
 namespace {
 
-constexpr Duration kNodeDelay = minutes(5);
-constexpr Duration kSwitchDelay = kNodeDelay + minutes(5);
-
 class Capacity final : public Order {
  public:
+  Capacity(Duration leave_node_after, Duration leave_switch_after)
+      : delays_{leave_node_after, leave_switch_after} {}
+
   DependsOn depends_on() const override { return DependsOn::Group; }
 
   Decisions prepare(const ClusterView&, std::span<const Event>) override {
@@ -55,22 +82,25 @@ class Capacity final : public Order {
 
  private:
   /// When it may be placed further apart: the rank stays, but the pass must look at it again.
-  static std::optional<Instant> next_level(const JobView& job, const ClusterView& view) {
-    for (const Duration delay : {kNodeDelay, kSwitchDelay}) {
+  std::optional<Instant> next_level(const JobView& job, const ClusterView& view) const {
+    for (const Duration delay : delays_) {
       if (job.waited() < delay) return later(view.now(), delay - job.waited());
     }
     return std::nullopt;
   }
 
+  std::array<Duration, 2> delays_;      ///< Before a node and before a switch is left.
   std::map<UserId, GpuCount> started_;  ///< In the pass under way, beyond what accounts show.
 };
 
 }  // namespace
 
-std::unique_ptr<Policy> capacity(const Knobs& knobs) {
+std::unique_ptr<Policy> capacity(const Keys& keys, std::unique_ptr<Placer>, const Knobs& knobs) {
+  const Duration node = keys.time("node_delay");
+  const Duration far = node + keys.time("switch_delay");
   const PipelineOptions options{
-      .leave_node_after = kNodeDelay, .leave_switch_after = kSwitchDelay, .rebuild = knobs.rebuild};
-  return std::make_unique<Pipeline>(std::make_unique<Capacity>(), closest(), options);
+      .leave_node_after = node, .leave_switch_after = far, .rebuild = knobs.rebuild};
+  return std::make_unique<Pipeline>(std::make_unique<Capacity>(node, far), closest(), options);
 }
 
 }  // namespace berth

@@ -1,45 +1,75 @@
 // CARMA: jobs share GPUs by estimates of their memory, in order.
-//
-// Rule: first submitted first, those that died for lack of GPU memory before all others, and nobody
-//   passes one that has no place. A GPU with tenants, or with memory that others use, is a
-//   candidate if the job's estimate leaves 2 GiB of what is available there, by charges and as
-//   measured, and if it is less than 80 % busy; an empty one if the job fits. Of the candidates
-//   those with the most available memory, on the node that has the most in sum, the first among
-//   equals; a job larger than the largest node takes candidates of the first nodes.
-// Reads: submitted, times requeued for lack of memory, ask (the estimate, where a job states no
-//   memory), available memory and utilisation per GPU, cores and memory per node.
-// Differs from the paper: CARMA (Yousefzadeh-Asl-Miandoab et al., arXiv 2508.19073, 2025), policy
-//   EST-MAGM of its server. It also asks whether warps or the memory bus are busy, which are not
-//   known here; leaves 2 GiB on empty GPUs too, which would lose jobs that fit no other way; trusts
-//   measured memory alone; and gives a job that died a GPU alone, where it comes again with a
-//   larger request here. Its placement is its own, whatever is asked for.
-//   Beside what is published: doc/results/carma.md.
-//   Cost: O(GPUs log GPUs per node) per pass, O(log queue) per job.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "policy/kit/cheapest.hpp"
 #include "policy/pipeline/pipeline.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
 
+constexpr auto kCarmaKeys = std::to_array<Key>({
+    {.name = "margin",
+     .type = KeyType::Size,
+     .usual = "2GiB",
+     .least = 0,
+     .most = std::int64_t{1} << 40,
+     .what = "Memory that a job's estimate must leave available on a GPU with tenants."},
+    {.name = "busy_percent",
+     .type = KeyType::Percent,
+     .usual = "80",
+     .least = 0,
+     .most = 100,
+     .what = "A GPU with tenants that is at least this busy takes no other."},
+});
+
+constexpr About kCarma{
+    .title = "CARMA: jobs share GPUs by estimates of their memory, in order.",
+    .rule =
+        "rank = (requeued for lack of GPU memory first, time of submission); a job without a place "
+        "blocks all jobs behind it. An empty GPU is a candidate if the job fits; a GPU with "
+        "tenants, or with memory that others use, is one if estimate + `margin` <= memory "
+        "available there, by charges and as measured, and if it is less than `busy_percent` busy. "
+        "Of the candidates those with the most available memory, on the node that has the most in "
+        "sum, the first among equals; a job larger than the largest node takes candidates of the "
+        "first nodes.",
+    .reads =
+        "Time of submission, times requeued for lack of memory, request (the estimate, where a job "
+        "states no memory), available memory and utilisation per GPU, cores and memory per node.",
+    .source =
+        "CARMA (Yousefzadeh-Asl-Miandoab et al., arXiv 2508.19073, 2025), policy EST-MAGM of its "
+        "server.",
+    .differs =
+        "CARMA also asks whether warps or the memory bus are busy, which are not known here; it "
+        "leaves 2 GiB on empty GPUs too, which would lose jobs that fit no other way; it trusts "
+        "measured memory alone; and it gives a job that died a GPU alone, where it comes again "
+        "with a larger request here. The placement is its own, whatever is asked for.",
+    .cost = "O(GPUs log GPUs per node) per pass, O(log queue) per job.",
+    .proof =
+        "The published mapping rule, case by case (test/paper/carma_test.cpp). No published figure "
+        "is reproduced: in doc/results/carma.md the published makespans are met for a utilisation "
+        "of the tasks that we chose, since none is published.",
+    .keys = kCarmaKeys};
+
 namespace {
 
-constexpr Bytes kMargin{std::int64_t{2} << 30};
-constexpr std::int16_t kBusyPercent = 80;
+struct Bounds {
+  Bytes margin;
+  std::int64_t busy_percent;
+};
 
 Bytes available(GpuId gpu, const Trial& trial) {
   const Bytes unused = trial.cluster().gpu(gpu).capacity - trial.use().gpu(gpu).used;
   return std::min(free_memory(gpu, trial), unused);
 }
 
-bool is_candidate(GpuId gpu, const Ask& ask, const Trial& trial) {
+bool is_candidate(GpuId gpu, const Ask& ask, const Trial& trial, const Bounds& bounds) {
   const GpuUse& use = trial.use().gpu(gpu);
   if (use.tenants == 0 && use.foreign == Bytes(0)) return true;
-  return use.utilisation < kBusyPercent &&
-         charge_on(ask, trial.cluster().gpu(gpu)) + kMargin <= available(gpu, trial);
+  return use.utilisation < bounds.busy_percent &&
+         charge_on(ask, trial.cluster().gpu(gpu)) + bounds.margin <= available(gpu, trial);
 }
 
 /// What is no candidate costs more than any sum of memory.
@@ -58,26 +88,29 @@ struct Price {
 /// Refuses what would fit: so it goes with no policy that preempts, and is nobody else's.
 class Mapper final : public Placer {
  public:
+  explicit Mapper(const Bounds& bounds) : bounds_(bounds) {}
+
   Placed place(const Ask& ask, JobId job, const Trial& trial) const override {
     Candidates candidates(ask, job, trial);
     if (candidates.needs_many_nodes()) return gather(ask, trial, candidates);
     Placed placed = place_cheapest(ask, trial, candidates, [&](GpuId gpu) {
-      return Price{is_candidate(gpu, ask, trial) ? 0 : 1, Bytes(0) - available(gpu, trial)};
+      return Price{is_candidate(gpu, ask, trial, bounds_) ? 0 : 1,
+                   Bytes(0) - available(gpu, trial)};
     });
-    const auto is_barred = [&](GpuId gpu) { return !is_candidate(gpu, ask, trial); };
+    const auto is_barred = [&](GpuId gpu) { return !is_candidate(gpu, ask, trial, bounds_); };
     if (placed && std::ranges::any_of(placed->gpus, is_barred)) return candidates.refusal();
     return placed;
   }
 
  private:
-  static Placed gather(const Ask& ask, const Trial& trial, Candidates& candidates) {
+  Placed gather(const Ask& ask, const Trial& trial, Candidates& candidates) const {
     std::vector<GpuId> gpus;
     std::vector<GpuId> here;
     for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
       const std::size_t room = candidates.fitting(node);
       here.clear();
       candidates.append_fitting(node, trial.cluster().node(node).gpus, here);
-      std::erase_if(here, [&](GpuId gpu) { return !is_candidate(gpu, ask, trial); });
+      std::erase_if(here, [&](GpuId gpu) { return !is_candidate(gpu, ask, trial, bounds_); });
       const std::size_t missing = candidates.wanted() - gpus.size();
       here.resize(std::min({here.size(), room, missing}));
       gpus.insert(gpus.end(), here.begin(), here.end());
@@ -85,6 +118,8 @@ class Mapper final : public Placer {
     }
     return candidates.refusal();
   }
+
+  Bounds bounds_;
 };
 
 class RecoveredFirst final : public Order {
@@ -98,9 +133,10 @@ class RecoveredFirst final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Policy> carma(const Knobs& knobs) {
+std::unique_ptr<Policy> carma(const Keys& keys, std::unique_ptr<Placer>, const Knobs& knobs) {
+  const Bounds bounds{.margin = keys.size("margin"), .busy_percent = keys.number("busy_percent")};
   return std::make_unique<Pipeline>(
-      std::make_unique<RecoveredFirst>(), std::make_unique<Mapper>(),
+      std::make_unique<RecoveredFirst>(), std::make_unique<Mapper>(bounds),
       PipelineOptions{.no_fit = HeadOfLine::Block, .rebuild = knobs.rebuild});
 }
 

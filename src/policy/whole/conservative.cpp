@@ -1,18 +1,4 @@
-// Conservative backfilling (Mu'alem and Feitelson, TPDS 2001).
-//
-// Rule: first in, first out. Every job is booked on arrival: the earliest time from which GPUs are
-//   free for all of its planned run, beside those that run and those booked before it. It starts
-//   then at the latest. When somebody leaves before its plan, the bookings are moved forward one
-//   by one, in order of submission, each to the earliest time there is now; none moves back. If
-//   somebody stays longer, or GPUs fail, all are booked again in that order. One that outlives its
-//   estimate is taken to need twice as long, and so on. A job without a limit or an estimate is
-//   taken to run for a year.
-// Reads: submitted, limit or estimate, run time.
-// Differs from the paper: GPUs are places, so a booking is one too. Only with placement `count`
-//   and whole GPUs it is a number of them, as published. A GPU shared by bookings that follow one
-//   another is taken to hold all of them at once. A job over its user's limits is not booked.
-//   Cost: O(GPUs + running + waiting) per pass, O(running + waiting) per booking, and by place as
-//   many placements.
+// Conservative backfilling.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -25,9 +11,32 @@
 #include "policy/kit/feasible.hpp"
 #include "policy/kit/outlook.hpp"
 #include "policy/kit/tally.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr About kConservative{
+    .title = "Conservative backfilling: first in, first out, and every job is booked on arrival.",
+    .rule =
+        "booking = the earliest time from which GPUs are free for all of the job's planned run, "
+        "beside running jobs and earlier bookings; it starts then at the latest. When a job leaves "
+        "before its plan, bookings move forward one by one, in order of submission, each to the "
+        "earliest time there is; none moves back. When a job stays longer, or GPUs fail, all jobs "
+        "are booked again in that order. A job that outlives its estimate is taken to need twice "
+        "as long, and so on; one without a limit or an estimate is taken to run for a year.",
+    .reads = "Time of submission, time limit or else estimate, run time.",
+    .source = "Mu'alem and Feitelson, TPDS 2001.",
+    .differs =
+        "GPUs are places, so a booking is one too; only with placement `count` and whole GPUs is "
+        "it a number of them, as published. A GPU that is shared by successive bookings is taken "
+        "to hold all of them at once. A job over its user's limits is not booked.",
+    .cost =
+        "O(GPUs + running + waiting) per pass, O(running + waiting) per booking, and by place as "
+        "many placements.",
+    .proof =
+        "An independent restatement of the published definition on 300 random traces: every job "
+        "starts at the same second (test/paper/conservative_test.cpp).",
+    .needs = {.estimates = true}};
 
 namespace {
 
@@ -276,7 +285,7 @@ std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, 
 
 class Conservative final : public Policy {
  public:
-  explicit Conservative(const Knobs& knobs) : placer_(knobs.place()) {}
+  explicit Conservative(std::unique_ptr<Placer> placer) : placer_(std::move(placer)) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override;
   Snapshot save() const override;
@@ -559,8 +568,8 @@ Expected<void> Conservative::restore(const Snapshot& bytes) {
 
 }  // namespace
 
-std::unique_ptr<Policy> conservative(const Knobs& knobs) {
-  return std::make_unique<Conservative>(knobs);
+std::unique_ptr<Policy> conservative(const Keys&, std::unique_ptr<Placer> placer, const Knobs&) {
+  return std::make_unique<Conservative>(std::move(placer));
 }
 
 }  // namespace berth

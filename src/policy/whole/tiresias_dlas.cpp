@@ -1,17 +1,4 @@
 // The Tiresias simulator's dlas and dlas-gpu, exactly: discretised least attained service.
-//
-// Rule: three queues with limits 3250 and 7200 on executed seconds (dlas) or executed seconds x
-//   GPUs (dlas-gpu). A running job at its limit moves to the tail of the next queue, one level per
-//   event. Queues are served in order; whoever fits runs. Afterwards those that wait move to the
-//   tail of their queue. dlas-gpu-K: a waiting job beyond the first queue returns to it once it has
-//   waited K x its executed time; both count from there again. dlas-gpu-gittins: each queue is
-//   sorted by Gittins index of executed seconds x GPUs first (knob `service`; without it, as
-//   dlas-gpu).
-// Reads: ran, waited, gpus, arrivals.
-// Differs from the paper: this is the simulator of Tiresias (Gu et al., NSDI 2019), artifact
-//   959f9b0. It ignores placement, so only the number of GPUs counts. It computes the next demotion
-//   of dlas-gpu as floor((limit - executed) / GPUs), which is late; `+fixjump` is right.
-//   Cost: O(jobs) per event; O(log jobs) where nobody waits.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -26,16 +13,80 @@
 #include "policy/kit/diff.hpp"
 #include "policy/kit/gittins.hpp"
 #include "policy/kit/job_list.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
 
-std::unique_ptr<Placer> count();
+constexpr auto kTiresiasDlasKeys = std::to_array<Key>({
+    {.name = "thresholds",
+     .type = KeyType::Service,
+     .usual = "3250:7200",
+     .least = 1,
+     .most = 100'000'000,
+     .what = "Executed seconds, or executed seconds x GPUs, at which the queues end."},
+    {.name = "promote",
+     .type = KeyType::Factor,
+     .usual = "0",
+     .least = 0,
+     .most = 1'000'000,
+     .what = "A waiting job returns to the first queue once it has waited this many times its "
+             "executed time, and both count from there again; 0: never."},
+});
+
+constexpr About kTiresiasDlasGpu{
+    .title = "Tiresias' simulator: queues by executed time x GPUs; preemptive.",
+    .rule =
+        "queue = number of `thresholds` that executed seconds x GPUs has reached. A running job at "
+        "its threshold moves to the tail of the next queue, one level per event. Queues are served "
+        "in order, and any job that fits runs; afterwards waiting jobs move to the tail of their "
+        "queue.",
+    .reads = "Run time, time waited, GPUs asked for, arrivals.",
+    .source =
+        "The simulator of Tiresias (Gu et al., NSDI 2019), artifact 959f9b0. Its `dlas-gpu-K` is "
+        "`promote=K`.",
+    .differs =
+        "Nothing known. The simulator ignores places, so only the number of GPUs counts, and it "
+        "computes the next demotion as floor((threshold - executed) / GPUs), which is late.",
+    .cost = "O(jobs) per event; O(log jobs) while no job waits.",
+    .proof =
+        "Every start and end of the simulator's own runs: 60_job, which its authors published, "
+        "Y480 and Y480t, which were derived from their duration samples; with promote 1, 2 and 8 "
+        "on Y480 (test/sim/tiresias_oracle_test.cpp).",
+    .needs = {.preemption = true},
+    .keys = kTiresiasDlasKeys};
+
+constexpr About kTiresiasDlas = like(
+    kTiresiasDlasGpu,
+    {.title = "Tiresias' simulator: queues by executed time; preemptive.",
+     .rule = "As `tiresias/dlas-gpu`, with executed seconds instead of executed seconds x GPUs.",
+     .source = "The simulator of Tiresias (Gu et al., NSDI 2019), artifact 959f9b0.",
+     .differs = "Nothing known. The simulator ignores places, so only the number of GPUs counts.",
+     .proof = "Every start and end of the simulator's own runs: 60_job, which its authors "
+              "published, Y480 and Y480t, which were derived from their duration samples "
+              "(test/sim/tiresias_oracle_test.cpp)."});
+
+constexpr About kTiresiasDlasGpuFixjump = like(
+    kTiresiasDlasGpu,
+    {.title = "Tiresias' simulator: dlas-gpu with its late demotions mended; preemptive.",
+     .rule = "As `tiresias/dlas-gpu`, with the next demotion at ceil(threshold / GPUs) - executed.",
+     .differs = "The simulator's own demotions are late; this is the one line mended.",
+     .proof = "Every start and end of runs of the simulator with that line mended: Y480 and Y480t, "
+              "which were derived from its authors' duration samples "
+              "(test/sim/tiresias_oracle_test.cpp)."});
+
+constexpr About kTiresiasDlasGpuGittins = [] {
+  About about =
+      like(kTiresiasDlasGpu,
+           {.title = "Tiresias' simulator: dlas-gpu, each queue by Gittins index; preemptive.",
+            .rule = "As `tiresias/dlas-gpu`, with each queue sorted by the Gittins index of "
+                    "executed seconds x GPUs first, over a sample of past jobs (`--service`).",
+            .proof = "Every start and end of the simulator's own run on Y480, which was derived "
+                     "from its authors' duration samples (test/sim/tiresias_oracle_test.cpp)."});
+  about.needs.samples = true;
+  return about;
+}();
 
 namespace {
-
-constexpr std::array<std::int64_t, 2> kLimits = {3250, 7200};
-constexpr std::size_t kLast = kLimits.size();
 
 constexpr std::int64_t kMostArrivals = std::int64_t{1} << 60;
 
@@ -46,13 +97,17 @@ struct Variant {
   bool by_gpu_time = true;
   bool fixed_jump = false;
   bool by_index = false;
-  std::int64_t promote_halves = 0;  ///< Twice the K of dlas-gpu-K; zero: no promotion.
 };
 
 class TiresiasDlas final : public Policy {
  public:
-  TiresiasDlas(const Variant& variant, std::span<const std::int64_t> service)
-      : variant_(variant), index_(service, GittinsForm::Artifact), placer_(count()) {}
+  TiresiasDlas(const Variant& variant, const Keys& keys, const Knobs& knobs)
+      : variant_(variant),
+        limits_(keys.list("thresholds").begin(), keys.list("thresholds").end()),
+        promote_milli_(keys.number("promote")),
+        index_(knobs.service, GittinsForm::Artifact),
+        placer_(count({})),
+        queues_(limits_.size() + 1) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     const std::size_t before = jobs_.ids().size();
@@ -83,6 +138,7 @@ class TiresiasDlas final : public Policy {
     Duration waited_before{0};  ///< Waiting that does not count.
   };
 
+  std::size_t last_queue() const { return limits_.size(); }
   static std::int64_t whole_seconds(Duration time) { return time / seconds(1); }
 
   /// When something becomes of a job in this queue, if it runs on; not before.
@@ -138,10 +194,10 @@ class TiresiasDlas final : public Policy {
   }
   void watch(const ClusterView& view, JobId id) {
     const Standing& standing = standings_.at(id);
-    if (standing.queue == kLast) return;
+    if (standing.queue == last_queue()) return;
     const JobView job = view.job(id);
     if (weight(job) > 0) {
-      const std::int64_t enough = (kLimits[standing.queue] + weight(job) - 1) / weight(job);
+      const std::int64_t enough = (limits_[standing.queue] + weight(job) - 1) / weight(job);
       const Duration left = seconds(enough) - (job.ran() - standing.ran_before);
       demotions_.push({later(view.now(), left), id, standing.queue});
     }
@@ -155,7 +211,7 @@ class TiresiasDlas final : public Policy {
     const Standing& standing = standings_.at(id);
     const std::int64_t gpus = job.gpus().raw();
     const bool divides = variant_.by_gpu_time && !variant_.fixed_jump && gpus > 0;
-    const std::int64_t limit = demotion_in(kLimits[standing.queue], 0, divides ? 1 : gpus);
+    const std::int64_t limit = demotion_in(limits_[standing.queue], 0, divides ? 1 : gpus);
     const Duration left = seconds(limit) - (job.ran() - standing.ran_before);
     const Duration ahead = left / (divides ? gpus : 1) - seconds(1) - Duration(1);
     jumps_.push({view.now() + ahead, id, standing.queue});
@@ -207,8 +263,8 @@ class TiresiasDlas final : public Policy {
 
   /// After a pass over all.
   void note_whether_all_run(const ClusterView& view, const std::vector<bool>& wanted) {
-    all_run_ = !variant_.by_index && variant_.promote_halves == 0 &&
-               !view.settings().limits.any() && std::ranges::all_of(wanted, std::identity()) &&
+    all_run_ = !variant_.by_index && promote_milli_ == 0 && !view.settings().limits.any() &&
+               std::ranges::all_of(wanted, std::identity()) &&
                std::ranges::all_of(jobs_.ids(), is_by_number(view));
     if (!all_run_) return;
     started_ = jobs_.ids();
@@ -218,7 +274,7 @@ class TiresiasDlas final : public Policy {
   /// Demotions, then promotions, each in order of arrival: they never enter the same queue.
   void advance(const ClusterView& view) {
     std::vector<std::pair<std::int64_t, JobId>> down;
-    for (std::size_t q = 0; q < kLast; ++q) {
+    for (std::size_t q = 0; q < last_queue(); ++q) {
       for (const JobId id : queues_[q]) {
         const JobView job = view.job(id);
         if (!holds_berth(job.state())) continue;
@@ -228,12 +284,12 @@ class TiresiasDlas final : public Policy {
     }
     std::ranges::sort(down);
     for (const auto& [arrival, id] : down) move(id, standings_.at(id).queue + 1);
-    if (variant_.promote_halves > 0) promote(view);
+    if (promote_milli_ > 0) promote(view);
   }
 
   bool should_demote(const JobView& job, const Standing& standing) const {
     const Duration executed = job.ran() - standing.ran_before;
-    return whole_seconds(executed) * weight(job) >= kLimits[standing.queue];
+    return whole_seconds(executed) * weight(job) >= limits_[standing.queue];
   }
   std::int64_t weight(const JobView& job) const {
     return variant_.by_gpu_time ? job.gpus().raw() : 1;
@@ -258,7 +314,7 @@ class TiresiasDlas final : public Policy {
   }
 
   std::int64_t patience(Duration executed) const {
-    return whole_seconds(executed) * variant_.promote_halves / 2;
+    return whole_seconds(executed) * promote_milli_ / 1000;
   }
 
   /// Largest index first, then first submitted; equals stay as they are.
@@ -278,13 +334,13 @@ class TiresiasDlas final : public Policy {
     for (const auto& queue : queues_) order_.insert(order_.end(), queue.begin(), queue.end());
     Repacked repacked = repack(view, order_, *placer_);
     std::size_t at = 0;
-    for (std::size_t q = 0; q <= kLast; ++q) {
+    for (std::size_t q = 0; q <= last_queue(); ++q) {
       auto& queue = queues_[q];
       waiting_.clear();
       std::size_t runs = 0;
       for (const JobId id : queue) {
         const bool wanted = repacked.wanted[at++];
-        if (wanted ? q < kLast : variant_.promote_halves > 0) {
+        if (wanted ? q < last_queue() : promote_milli_ > 0) {
           jump(view, id, wanted, repacked.decisions);
         }
         if (wanted) {
@@ -307,7 +363,7 @@ class TiresiasDlas final : public Policy {
     const std::int64_t executed = whole_seconds(job.ran() - standing.ran_before);
     std::int64_t ahead = 0;
     if (runs) {
-      ahead = demotion_in(kLimits[standing.queue], executed, job.gpus().raw());
+      ahead = demotion_in(limits_[standing.queue], executed, job.gpus().raw());
     } else if (standing.queue > 0 && executed > 0) {
       ahead = patience(seconds(executed)) - whole_seconds(job.waited() - standing.waited_before);
     }
@@ -324,10 +380,12 @@ class TiresiasDlas final : public Policy {
   }
 
   Variant variant_;
+  std::vector<std::int64_t> limits_;  ///< Where queues end.
+  std::int64_t promote_milli_;        ///< Thousandths of the executed time; zero: no promotion.
   GittinsIndex index_;
   std::unique_ptr<Placer> placer_;
   JobList jobs_;  ///< In order of arrival.
-  std::array<std::vector<JobId>, kLast + 1> queues_;
+  std::vector<std::vector<JobId>> queues_;
   IdMap<JobId, Standing> standings_;
   std::int64_t arrivals_ = 0;
   std::vector<JobId> order_;    ///< Scratch: all queues, one after the other.
@@ -391,25 +449,26 @@ Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
   return {};
 }
 
-/// `dlas`, `dlas-gpu`, `dlas-gpu-gittins`, `dlas-gpu+fixjump`, `dlas-gpu-K`; the peer writes a half
-/// as 05.
-Variant variant_of(std::string_view name) {
-  const std::string_view suffix = name.substr(name.find("dlas") + 4);
-  if (suffix.empty()) return {.by_gpu_time = false};
-  const std::string_view option = suffix.substr(std::string_view("-gpu").size());
-  if (option == "-gittins") return {.by_index = true};
-  if (option == "+fixjump") return {.fixed_jump = true};
-  if (option.empty()) return {};
-  if (option == "-05") return {.promote_halves = 1};
-  std::int64_t times = 0;
-  for (const char digit : option.substr(1)) times = times * 10 + (digit - '0');
-  return {.promote_halves = 2 * times};
-}
-
 }  // namespace
 
-std::unique_ptr<Policy> tiresias_dlas(const Knobs& knobs) {
-  return std::make_unique<TiresiasDlas>(variant_of(knobs.name), knobs.service);
+std::unique_ptr<Policy> tiresias_dlas(const Keys& keys, std::unique_ptr<Placer>,
+                                      const Knobs& knobs) {
+  return std::make_unique<TiresiasDlas>(Variant{.by_gpu_time = false}, keys, knobs);
+}
+
+std::unique_ptr<Policy> tiresias_dlas_gpu(const Keys& keys, std::unique_ptr<Placer>,
+                                          const Knobs& knobs) {
+  return std::make_unique<TiresiasDlas>(Variant{}, keys, knobs);
+}
+
+std::unique_ptr<Policy> tiresias_fixjump(const Keys& keys, std::unique_ptr<Placer>,
+                                         const Knobs& knobs) {
+  return std::make_unique<TiresiasDlas>(Variant{.fixed_jump = true}, keys, knobs);
+}
+
+std::unique_ptr<Policy> tiresias_gittins(const Keys& keys, std::unique_ptr<Placer>,
+                                         const Knobs& knobs) {
+  return std::make_unique<TiresiasDlas>(Variant{.by_index = true}, keys, knobs);
 }
 
 }  // namespace berth

@@ -1,28 +1,63 @@
 // The Tiresias simulator's sjf, shortest and shortest-gpu, exactly.
-//
-// Rule: one list of all jobs, arrivals at its tail, stably sorted at every event by fewest GPUs
-//   (sjf), remaining time (shortest) or remaining time x GPUs (shortest-gpu); the order persists.
-//   The cluster is then repacked from nothing in that order; whoever fits runs. Preemption is free.
-// Reads: remaining, gpus, arrivals.
-// Differs from the paper: this is the simulator of Tiresias (Gu et al., NSDI 2019), artifact
-//   959f9b0, with its yarn placement not leaking memory. `tiresias/sjf` is fewest GPUs first, the
-//   peer's word. doc/results/muri.md has more. Cost: O(jobs log jobs) per event.
 #include <algorithm>
 
 #include "policy/kit/diff.hpp"
 #include "policy/kit/job_list.hpp"
-#include "policy/registry.hpp"
+#include "policy/policies.hpp"
 
 namespace berth {
 
+constexpr About kTiresiasSjf{
+    .title = "Tiresias' simulator: fewest GPUs first, not shortest run time; preemptive.",
+    .rule =
+        "One list of all jobs, arrivals at its tail, stably sorted at every event by GPUs asked "
+        "for; the order persists. The cluster is then packed again from nothing in that order, and "
+        "any job that fits runs. Preemption is free.",
+    .reads = "GPUs asked for, arrivals.",
+    .source =
+        "The simulator of Tiresias (Gu et al., NSDI 2019), artifact 959f9b0, whose word `sjf` is.",
+    .differs = "Its placement `yarn` loses memory when jobs are preempted; that is mended here.",
+    .cost = "O(jobs log jobs) per event.",
+    .proof =
+        "Every start and end of the simulator's own runs with placements `count` and `yarn`: "
+        "60_job, which its authors published (`count` only), Y480 and Y480t (`count` only), which "
+        "were derived from their duration samples (test/sim/tiresias_oracle_test.cpp).",
+    .needs = {.preemption = true}};
+
+constexpr About kTiresiasShortest = [] {
+  About about = like(
+      kTiresiasSjf,
+      {.title = "Tiresias' simulator: shortest remaining time first; preemptive.",
+       .rule = "As `tiresias/sjf`, sorted by remaining time.",
+       .reads = "Remaining time, arrivals.",
+       .source = "The simulator of Tiresias (Gu et al., NSDI 2019), artifact 959f9b0.",
+       .proof =
+           "Every start and end of the simulator's own runs with placements `count` and `yarn`: "
+           "60_job, which its authors published (`count` only), Y480 and Y480t (`count` only), "
+           "which were derived from their duration samples (test/sim/tiresias_oracle_test.cpp). "
+           "doc/results/muri.md compares with Muri's published SRTF."});
+  about.needs.estimates = true;
+  return about;
+}();
+
+constexpr About kTiresiasShortestGpu = like(
+    kTiresiasShortest,
+    {.title = "Tiresias' simulator: least remaining time x GPUs first; preemptive.",
+     .rule = "As `tiresias/sjf`, sorted by remaining time x GPUs.",
+     .reads = "Remaining time, GPUs asked for, arrivals.",
+     .proof = "Every start and end of the simulator's own runs with placements `count` and `yarn`: "
+              "60_job, which its authors published (`count` only), Y480 and Y480t (`count` only), "
+              "which were derived from their duration samples (test/sim/tiresias_oracle_test.cpp). "
+              "doc/results/muri.md compares with Muri's published SRSF."});
+
 namespace {
 
-using Key = std::int64_t(const JobView&);
+using SortBy = std::int64_t(const JobView&);
 
 class TiresiasSorted final : public Policy {
  public:
-  TiresiasSorted(Key* key, std::unique_ptr<Placer> placer)
-      : key_(key), placer_(std::move(placer)) {}
+  TiresiasSorted(SortBy* by, std::unique_ptr<Placer> placer)
+      : by_(by), placer_(std::move(placer)) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
     placer_->prepare(view, events);
@@ -38,14 +73,14 @@ class TiresiasSorted final : public Policy {
  private:
   void sort(const ClusterView& view) {
     keyed_.clear();
-    for (const JobId id : list_.ids()) keyed_.emplace_back(key_(view.job(id)), id);
+    for (const JobId id : list_.ids()) keyed_.emplace_back(by_(view.job(id)), id);
     constexpr auto key = &std::pair<std::int64_t, JobId>::first;
     if (std::ranges::is_sorted(keyed_, {}, key)) return;
     std::ranges::stable_sort(keyed_, {}, key);
     for (std::size_t i = 0; i < keyed_.size(); ++i) list_.ids()[i] = keyed_[i].second;
   }
 
-  Key* key_;
+  SortBy* by_;
   std::unique_ptr<Placer> placer_;
   JobList list_;
   std::vector<std::pair<std::int64_t, JobId>> keyed_;
@@ -58,15 +93,20 @@ std::int64_t remaining_service(const JobView& job) {
   return (job.gpus() * job.remaining()).raw();
 }
 
-Key* key_of(std::string_view name) {
-  if (name.ends_with("/sjf")) return fewest_gpus;
-  return name.ends_with("/shortest") ? remaining_time : remaining_service;
-}
-
 }  // namespace
 
-std::unique_ptr<Policy> tiresias_sorted(const Knobs& knobs) {
-  return std::make_unique<TiresiasSorted>(key_of(knobs.name), knobs.place());
+std::unique_ptr<Policy> tiresias_sjf(const Keys&, std::unique_ptr<Placer> placer, const Knobs&) {
+  return std::make_unique<TiresiasSorted>(fewest_gpus, std::move(placer));
+}
+
+std::unique_ptr<Policy> tiresias_shortest(const Keys&, std::unique_ptr<Placer> placer,
+                                          const Knobs&) {
+  return std::make_unique<TiresiasSorted>(remaining_time, std::move(placer));
+}
+
+std::unique_ptr<Policy> tiresias_shortest_gpu(const Keys&, std::unique_ptr<Placer> placer,
+                                              const Knobs&) {
+  return std::make_unique<TiresiasSorted>(remaining_service, std::move(placer));
 }
 
 }  // namespace berth

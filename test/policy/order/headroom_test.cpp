@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "policy/kit/classes.hpp"
+#include "policy/order_named.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
 namespace berth {
-
-std::unique_ptr<Order> headroom(const Knobs&);
 
 namespace {
 
@@ -46,7 +45,7 @@ class Headroom : public testing::Test {
   }
 
   Scene scene_{uniform(2, 4)};
-  std::unique_ptr<Order> order_ = headroom({});
+  std::unique_ptr<Order> order_ = test::order_named("headroom");
   std::optional<Instant> wake_at_;
 };
 

@@ -1,0 +1,74 @@
+// Keys: the parameters of a policy or a placement, each with a name, a type, a default, a range and
+// a sentence. A policy lists its keys in its own file; their values reach its factory as Keys.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+enum class KeyType : std::uint8_t {
+  Time,     ///< `5m`; in microseconds. `0` is a value where the range begins at 0.
+  Count,    ///< `4`.
+  Percent,  ///< `75`.
+  Factor,   ///< `0.5`; in thousandths.
+  Size,     ///< `2GiB`; in bytes.
+  Service,  ///< `3250:7200`: GPU-seconds, rising, 1 to 64 of them.
+};
+
+struct Key {
+  std::string_view name;
+  KeyType type;
+  std::string_view usual;  ///< The default, as a user would write it.
+  std::int64_t least;      ///< In the unit of its type; of a list, for each of its numbers.
+  std::int64_t most;
+  std::string_view what;  ///< One sentence.
+};
+
+inline constexpr std::int64_t kYear = micros(hours(24 * 365));
+
+/// Of orders whose ranks move all the time.
+inline constexpr Key kQuantumKey{
+    .name = "quantum",
+    .type = KeyType::Time,
+    .usual = "5m",
+    .least = micros(seconds(1)),
+    .most = kYear,
+    .what = "A job keeps its GPUs, and its place in the queue, for this long."};
+
+/// `1s to 365d`, `0 to 100`.
+std::string range_text(const Key& key);
+/// `duration`, `count`, `percent`, `factor`, `size`, `GPU-seconds`.
+std::string_view type_text(KeyType type);
+
+/// The values of the keys of one owner.
+class Keys {
+ public:
+  Keys() = default;
+  /// Every key at its default. `known` must outlive this.
+  explicit Keys(std::span<const Key> known);
+
+  /// Errors: InvalidArgument, with the valid keys for a name that is not known, else with the
+  /// value, the type and the range. Nothing changes then.
+  Expected<void> set(std::string_view name, std::string_view value);
+
+  bool has(std::string_view name) const;
+  /// Requires of each: has(name), of the type. A value is in its range.
+  Duration time(std::string_view name) const { return Duration(number(name)); }
+  Bytes size(std::string_view name) const { return Bytes(number(name)); }
+  std::int64_t number(std::string_view name) const { return list(name).front(); }
+  std::span<const std::int64_t> list(std::string_view name) const;
+
+ private:
+  std::span<const Key> known_;
+  std::vector<std::vector<std::int64_t>> values_;  ///< By position in `known_`.
+};
+
+}  // namespace berth

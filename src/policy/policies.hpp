@@ -1,0 +1,162 @@
+// Every policy and placement: its factory and what it says about itself. Each is defined in its own
+// file; registry.cpp gives it its name.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "policy/about.hpp"
+#include "policy/keys.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+/// Facts from outside that a policy is made with.
+struct Knobs {
+  bool rebuild = false;                        ///< See PipelineOptions::rebuild.
+  std::span<const std::int64_t> service = {};  ///< Of past jobs, in GPU-seconds; may be empty.
+};
+
+using OrderFactory = std::unique_ptr<Order>(const Keys&, const Knobs&);
+using PolicyFactory = std::unique_ptr<Policy>(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+using PlacerFactory = std::unique_ptr<Placer>(const Keys&);
+
+// ---- Orders ------------------------------------------------------------------------------------
+
+std::unique_ptr<Order> fifo(const Keys&, const Knobs&);
+extern const About kFifo;
+extern const About kFifoSkip;
+extern const About kFifoReserve;
+extern const About kExclusive;
+extern const About kTiresiasFifo;
+extern const About kTiresiasFjf;
+
+std::unique_ptr<Order> headroom(const Keys&, const Knobs&);
+extern const About kHeadroom;
+
+std::unique_ptr<Order> smallest_first(const Keys&, const Knobs&);
+extern const About kSmallestFirst;
+
+std::unique_ptr<Order> sjf(const Keys&, const Knobs&);
+extern const About kSjf;
+extern const About kHeliosSjf;
+
+std::unique_ptr<Order> srtf(const Keys&, const Knobs&);
+extern const About kSrtf;
+
+std::unique_ptr<Order> srsf(const Keys&, const Knobs&);
+extern const About kSrsf;
+
+std::unique_ptr<Order> las(const Keys&, const Knobs&);
+extern const About kLas;
+
+std::unique_ptr<Order> dlas(const Keys&, const Knobs&);
+extern const About kDlas;
+
+std::unique_ptr<Order> e_las(const Keys&, const Knobs&);
+extern const About kELas;
+std::unique_ptr<Order> e_las_rate(const Keys&, const Knobs&);
+extern const About kELasRate;
+
+std::unique_ptr<Order> gittins(const Keys&, const Knobs&);
+extern const About kGittins;
+
+std::unique_ptr<Order> gittins_learned(const Keys&, const Knobs&);
+extern const About kGittinsLearned;
+
+std::unique_ptr<Order> fair_share(const Keys&, const Knobs&);
+extern const About kFairShare;
+
+std::unique_ptr<Order> drf(const Keys&, const Knobs&);
+extern const About kDrf;
+
+std::unique_ptr<Order> multifactor(const Keys&, const Knobs&);
+extern const About kMultifactor;
+
+std::unique_ptr<Order> qssf(const Keys&, const Knobs&);
+extern const About kQssf;
+
+// ---- Policies of their own ---------------------------------------------------------------------
+
+std::unique_ptr<Policy> easy(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kEasy;
+
+std::unique_ptr<Policy> conservative(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kConservative;
+
+std::unique_ptr<Policy> capacity(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kCapacity;
+
+std::unique_ptr<Policy> carma(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kCarma;
+
+std::unique_ptr<Policy> gavel_isolated(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGavelIsolated;
+
+std::unique_ptr<Policy> tiresias_sjf(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kTiresiasSjf;
+std::unique_ptr<Policy> tiresias_shortest(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kTiresiasShortest;
+std::unique_ptr<Policy> tiresias_shortest_gpu(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kTiresiasShortestGpu;
+
+std::unique_ptr<Policy> tiresias_dlas(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kTiresiasDlas;
+std::unique_ptr<Policy> tiresias_dlas_gpu(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kTiresiasDlasGpu;
+std::unique_ptr<Policy> tiresias_fixjump(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kTiresiasDlasGpuFixjump;
+std::unique_ptr<Policy> tiresias_gittins(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kTiresiasDlasGpuGittins;
+
+// ---- Placements --------------------------------------------------------------------------------
+
+std::unique_ptr<Placer> count(const Keys&);
+extern const About kCount;
+
+std::unique_ptr<Placer> yarn(const Keys&);
+extern const About kYarn;
+
+std::unique_ptr<Placer> first_fit(const Keys&);
+extern const About kFirstFit;
+
+std::unique_ptr<Placer> best_fit(const Keys&);
+extern const About kBestFit;
+
+std::unique_ptr<Placer> worst_fit(const Keys&);
+extern const About kWorstFit;
+
+std::unique_ptr<Placer> consolidated(const Keys&);
+extern const About kConsolidated;
+
+std::unique_ptr<Placer> lucid(const Keys&);
+extern const About kLucid;
+
+std::unique_ptr<Placer> least_shared(const Keys&);
+extern const About kLeastShared;
+
+std::unique_ptr<Placer> topology(const Keys&);
+extern const About kTopology;
+
+std::unique_ptr<Placer> random(const Keys&);
+extern const About kRandom;
+
+std::unique_ptr<Placer> best_fit_cpu_gpu(const Keys&);
+extern const About kBestFitCpuGpu;
+
+std::unique_ptr<Placer> dot_prod(const Keys&);
+extern const About kDotProd;
+
+std::unique_ptr<Placer> gpu_packing(const Keys&);
+extern const About kGpuPacking;
+
+std::unique_ptr<Placer> gpu_clustering(const Keys&);
+extern const About kGpuClustering;
+
+std::unique_ptr<Placer> fragmentation_descent(const Keys&);
+extern const About kFgd;
+
+/// A part of `capacity`; it has no name of its own.
+std::unique_ptr<Placer> closest();
+
+}  // namespace berth

@@ -1,0 +1,51 @@
+// How a policy is written:
+//
+//   ORDER[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][@PLACEMENT[:KEY=VALUE...]]
+//
+//   las:quantum=1m
+//   tiresias/dlas-gpu:promote=8:thresholds=3250:7200
+//   wfp3+easy@consolidated
+//
+// A `:` begins the next key; a part without a `=` belongs to the value before it, so lists and
+// times such as 1:30:00 need no quotes. The text is the same on the command line, in berth.toml and
+// in the journal. What the names and keys mean is registry.hpp's.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace berth {
+
+/// A name with its keys, in the order they were written.
+struct NamedKeys {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> keys;
+
+  bool operator==(const NamedKeys&) const = default;
+};
+
+struct Spec {
+  NamedKeys order;
+  std::optional<NamedKeys> backfill;
+  std::optional<NamedKeys> place;
+
+  bool operator==(const Spec&) const = default;
+};
+
+/// `names`: registered names, since some contain a `+`. Errors: InvalidArgument, with the part that
+/// is wrong and what it should be.
+Expected<Spec> parse_spec(std::string_view text, std::span<const std::string_view> names);
+/// `PLACEMENT[:KEY=VALUE...]`. Errors: likewise.
+Expected<NamedKeys> parse_named_keys(std::string_view text);
+
+/// What parse_spec() reads as the same.
+std::string to_text(const NamedKeys& named);
+std::string to_text(const Spec& spec);
+
+}  // namespace berth
