@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/doctor.hpp"
+#include "daemon/hints.hpp"
 #include "daemon/listing.hpp"
 #include "daemon/queries.hpp"
 #include "daemon/requests.hpp"
@@ -212,7 +213,7 @@ class Api {
       stream->write(job ? "event: job\ndata: " + *now + "\n\n" : ": listening\n\n");
       const bool over = job && !daemon_.keeper().engine().view().knows(*job);
       if (over) return stream->close();
-      daemon_.follow(stream, job);
+      daemon_.followers().follow(stream, job);
     });
   }
 
@@ -281,7 +282,7 @@ class Api {
     on_loop(exchange, [this, id, from, wanted = *follow](const Exchange& asked) {
       if (!is_own(asked, id)) return;
       const bool lives = daemon_.keeper().engine().view().knows(id);
-      daemon_.logs().send(asked, daemon_.log_name(id), from,
+      daemon_.logs().send(asked, log_name(id), from,
                           wanted && lives ? Follow::UntilEnd : Follow::No);
     });
   }

@@ -371,7 +371,7 @@ void Launcher::stop(JobId job, Attempt attempt, live::Manner manner) {
   }
   const auto found = live_.find({job, attempt});
   if (found == live_.end()) return;
-  const int signal = manner == live::Manner::Gently ? shim::kStopSignal : shim::kKillSignal;
+  const int signal = manner == live::Manner::AtOnce ? shim::kKillSignal : shim::kStopSignal;
   send_signal(found->second->pidfd, signal);
   if (told_.empty()) deaf_alarm_.set(kDeaf);
   told_[{job, attempt}] = {.signal = signal, .at = std::chrono::steady_clock::now()};
@@ -405,8 +405,7 @@ std::string Launcher::move_aside(const std::string& path, const std::string& why
   return what + ", and it cannot be moved to " + name + ": " + std::strerror(errno);
 }
 
-std::vector<std::string> Launcher::sweep(
-    const std::function<live::Standing(JobId, Attempt)>& standing_of, JobId last) {
+std::vector<std::string> Launcher::sweep(const live::StandingOf& standing_of, JobId last) {
   std::vector<Key> over;
   std::vector<std::string> strange;
   std::vector<std::string> told;

@@ -74,8 +74,7 @@ class Launcher {
   /// `last` or to attempts beyond those that are known is moved to `aside`: a machine that stopped
   /// took them along, or the journal has lost them. What still runs is left. O(files). Returns:
   /// what was moved or left, a line each.
-  std::vector<std::string> sweep(const std::function<live::Standing(JobId, Attempt)>& standing_of,
-                                 JobId last);
+  std::vector<std::string> sweep(const live::StandingOf& standing_of, JobId last);
 
   /// The shims that live, for finding out whose a process is.
   const ShimTable& shims() const { return shims_; }

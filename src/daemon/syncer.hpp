@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "live/ports.hpp"
 
 namespace berth::daemon {
 
-class Syncer {
+class Syncer : public live::Syncs {
  public:
   using Sync = std::function<Expected<void>()>;
-  using Promise = std::function<void(const Expected<void>&)>;
 
   struct Tidying {
     std::function<bool()> is_due;  ///< Asked after each sync, on its thread.
@@ -23,10 +23,10 @@ class Syncer {
   };
 
   Syncer(Sync sync, Tidying tidying);
-  ~Syncer();  ///< Keeps every promise first.
+  ~Syncer() override;  ///< Keeps every promise first.
 
-  /// Calls `promise` on the sync thread after a sync that began after this call. From any thread.
-  void after_sync(Promise promise);
+  /// Calls `promise` on the sync thread. From any thread.
+  void after_sync(Promise promise) override;
 
  private:
   void run();

@@ -383,39 +383,45 @@ Expected<void> Keeper::write_deferred() {
 }
 
 Expected<void> Keeper::write_effect_rows(Instant now) {
-  const auto granted = [&](JobId job, Attempt attempt, const Grant& grant) -> Expected<void> {
-    const auto before = store_.attempts(job);
-    if (!before) return std::unexpected(before.error());
-    // After a move to other GPUs a job's attempts are counted from 1 again.
-    if (std::ranges::find(*before, attempt, &journal::AttemptRow::attempt) != before->end()) {
-      return {};
-    }
-    return store_.add_attempt(
-        {.job = job, .attempt = attempt, .granted = now, .gpus = gpus_of(grant)});
-  };
   for (const Effect& effect : engine_.effects().list) {
-    Expected<void> done;
-    if (const auto* launch = std::get_if<Launch>(&effect)) {
-      done = granted(launch->job, launch->attempt, launch->grant);
-    } else if (const auto* resumed = std::get_if<Continue>(&effect)) {
-      done = granted(resumed->job, resumed->attempt, resumed->grant);
-    } else if (const auto* finished = std::get_if<Finished>(&effect)) {
-      const auto note = notes_.extract(finished->job);
-      const std::string why =
-          !finished->note.empty() || note.empty() ? finished->note : note.mapped();
-      done = store_.end_job(
-          finished->job,
-          {.at = finished->at, .outcome = finished->outcome, .code = finished->code, .note = why});
-    } else if (const auto* hurt = std::get_if<Hurt>(&effect)) {
-      done = tell_of(*hurt);
-    }
+    auto done = std::visit([&](const auto& what) { return write_row(what, now); }, effect);
     if (!done) return done;
   }
   return {};
 }
 
+Expected<void> Keeper::write_row(const Launch& launch, Instant now) {
+  return add_attempt({.job = launch.job,
+                      .attempt = launch.attempt,
+                      .granted = now,
+                      .gpus = gpus_of(launch.grant)});
+}
+
+Expected<void> Keeper::write_row(const Continue& resumed, Instant now) {
+  return add_attempt({.job = resumed.job,
+                      .attempt = resumed.attempt,
+                      .granted = now,
+                      .gpus = gpus_of(resumed.grant)});
+}
+
+/// After a move to other GPUs a job's attempts are counted from 1 again: a row that is there stays.
+Expected<void> Keeper::add_attempt(const journal::AttemptRow& attempt) {
+  const auto before = store_.attempts(attempt.job);
+  if (!before) return std::unexpected(before.error());
+  const auto same = std::ranges::find(*before, attempt.attempt, &journal::AttemptRow::attempt);
+  return same == before->end() ? store_.add_attempt(attempt) : Expected<void>();
+}
+
+Expected<void> Keeper::write_row(const Finished& finished, Instant) {
+  const auto note = notes_.extract(finished.job);
+  const std::string why = !finished.note.empty() || note.empty() ? finished.note : note.mapped();
+  return store_.end_job(
+      finished.job,
+      {.at = finished.at, .outcome = finished.outcome, .code = finished.code, .note = why});
+}
+
 /// Instead of what its attempt's row says, which reads as if it were the job's own fault.
-Expected<void> Keeper::tell_of(const Hurt& hurt) {
+Expected<void> Keeper::write_row(const Hurt& hurt, Instant) {
   const Job* const job = engine_.view().find(hurt.job);  // none if that was its end
   const Bytes asked = job == nullptr ? Bytes(0) : job->spec.request.gpu.vram;
   const std::string within =

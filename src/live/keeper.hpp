@@ -154,7 +154,15 @@ class Keeper {
   Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);
   Expected<void> write_outcome(Instant now);
   Expected<void> write_effect_rows(Instant now);
-  Expected<void> tell_of(const Hurt& hurt);
+  Expected<void> write_row(const Launch& launch, Instant now);
+  Expected<void> write_row(const Continue& resumed, Instant now);
+  Expected<void> write_row(const Finished& finished, Instant now);
+  Expected<void> write_row(const Hurt& hurt, Instant now);
+  // Effects of which no row says anything.
+  static Expected<void> write_row(const Stop&, Instant) { return {}; }
+  static Expected<void> write_row(const Adjust&, Instant) { return {}; }
+  static Expected<void> write_row(const Compute&, Instant) { return {}; }
+  Expected<void> add_attempt(const journal::AttemptRow& attempt);
   Expected<void> write_deferred();
   Expected<void> snapshot_now(journal::Continuity continuity);
   Expected<void> add_part();

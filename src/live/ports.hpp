@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,14 +17,25 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/input.hpp"
 #include "core/job.hpp"
 #include "core/time.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
+#include "live/command.hpp"
 
 namespace berth::live {
 
 // ---- Processes -------------------------------------------------------------------------------
+
+/// An attempt to be started. Refers to what lives as long as the call.
+struct Assignment {
+  const Job& job;
+  Attempt attempt;
+  const Grant& grant;
+  const Command& command;
+  const std::vector<std::string>& environment;  ///< As submitted.
+};
 
 /// An attempt as it is found when a daemon starts.
 enum class Trace {
@@ -34,8 +46,43 @@ enum class Trace {
 
 /// What the journal says of an attempt of which something is found.
 enum class Standing { Current, Over, Unknown };
+using StandingOf = std::function<Standing(JobId, Attempt)>;
 
-enum class Manner { Gently, AtOnce };
+enum class Manner {
+  Gently,   ///< With time to comply.
+  AtOnce,   ///< Every moment counts.
+  Suspend,  ///< Its process stays, without GPU memory: on_suspended() follows instead of an end.
+};
+
+/// How an attempt ended.
+struct Ending {
+  Outcome outcome = Outcome::Done;  ///< Done, Failed or Oom.
+  std::int32_t code = 0;
+  Instant at;
+  std::string note;  ///< For its user; often "".
+};
+
+/// Runs attempts. What becomes of one is reported once: on_started(), then on_ended() or on_lost();
+/// or on_failed() if nothing of it ran.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  /// An attempt that was launched before is adopted, never started twice. If a suspended attempt of
+  /// the same job is there, this one goes on with its process. Errors: nothing of it runs.
+  virtual Expected<void> launch(const Assignment& assigned) = 0;
+  /// Takes over what an earlier daemon launched, if it is there.
+  virtual Trace adopt(JobId job, Attempt attempt) = 0;
+  /// Ends the whole of an attempt. Unknown ones are ignored. An executor that cannot suspend ends
+  /// it gently instead.
+  virtual void stop(JobId job, Attempt attempt, Manner manner) = 0;
+  /// Removes what is left of an attempt that is over and of earlier ones of its job, be it a
+  /// suspended process.
+  virtual void forget(JobId job, Attempt attempt) = 0;
+  /// Removes what is left of attempts that are over, from before a crash; of attempts the journal
+  /// does not know, and of jobs beyond `last`, nothing is lost. Returns: what somebody should know,
+  /// a line each.
+  virtual std::vector<std::string> sweep(const StandingOf& standing_of, JobId last) = 0;
+};
 
 // ---- GPUs ------------------------------------------------------------------------------------
 
@@ -50,17 +97,48 @@ struct Look {
 class Eyes {
  public:
   virtual ~Eyes() = default;
-  /// Asks for a look at each of these GPUs that begins after this call; reported by on_look().
+  /// Asks for a look at each of these GPUs that begins after this call; on_look() reports it.
   virtual void look_at(const std::set<GpuId>& gpus) = 0;
 };
 
-// ---- Time and the disk -----------------------------------------------------------------------
+// ---- Time ------------------------------------------------------------------------------------
 
 /// The engine's time. It never goes back.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual Instant now() const = 0;
+};
+
+enum class Alarm : std::uint8_t {
+  WakeUp,      ///< For the engine.
+  Probe,       ///< To look at all GPUs.
+  Silence,     ///< To see which looks take too long.
+  Leaving,     ///< To look again at GPUs that are being left.
+  Retry,       ///< Of a step that could not be written.
+  StartAgain,  ///< To try jobs again that could not be started.
+};
+inline constexpr std::size_t kAlarms = 6;
+
+class Alarms {
+ public:
+  virtual ~Alarms() = default;
+  /// Calls on_alarm() once, so much later. Whatever was set for the same alarm before is void.
+  virtual void set(Alarm alarm, Duration from_now) = 0;
+  /// Does this on the conductor's thread before the next turn, which follows soon. From any thread.
+  virtual void post(std::function<void()> task) = 0;
+};
+
+// ---- The disk --------------------------------------------------------------------------------
+
+/// Waits for the disk.
+class Syncs {
+ public:
+  using Promise = std::function<void(const Expected<void>&)>;
+  virtual ~Syncs() = default;
+  /// Calls `promise` on any thread once the disk has all that was written before this call, or
+  /// cannot have it; then on_sync_failed() follows.
+  virtual void after_sync(Promise promise) = 0;
 };
 
 /// The engine's state as it was at one moment, written down while the engine goes on.
@@ -87,6 +165,23 @@ class Host {
   virtual Expected<std::unique_ptr<StateCopy>> copy(const Engine& engine) = 0;
   /// The account name of a user, or the number where there is none. Never waits for a network.
   virtual std::string name_of(UserId user) = 0;
+};
+
+// ---- Those who follow ------------------------------------------------------------------------
+
+/// A step that was taken and written down; its effects come next.
+struct StepTaken {
+  Instant now;
+  const std::vector<Input>& inputs;  ///< Without submissions.
+  const Effects& effects;
+};
+
+class Audience {
+ public:
+  virtual ~Audience() = default;
+  virtual void on_step(const StepTaken&) {}
+  /// Jobs that a step may have changed, ascending; after its effects.
+  virtual void on_changed(const std::vector<JobId>& jobs) = 0;
 };
 
 }  // namespace berth::live

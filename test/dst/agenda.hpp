@@ -44,19 +44,4 @@ class Agenda {
   std::multimap<Instant, Task> tasks_;
 };
 
-/// A task that is due once, some time after it was last set.
-class Alarm {
- public:
-  Alarm(Agenda& agenda, Task task) : agenda_(agenda), task_(std::move(task)) {}
-  void set(Duration from_now) {
-    life_ = new_life();
-    agenda_.after(from_now, life_, task_);
-  }
-
- private:
-  Agenda& agenda_;
-  Task task_;
-  Life life_;
-};
-
 }  // namespace berth::dst

@@ -55,15 +55,7 @@ void Checker::stepped(const Step& step) {
   }
   check_engine(step);
   for (const Effect& effect : step.effects.list) {
-    if (const auto* launch = std::get_if<Launch>(&effect)) {
-      check_grant(step, {launch->job, launch->attempt}, launch->grant);
-    } else if (const auto* resume = std::get_if<Continue>(&effect)) {
-      check_grant(step, {resume->job, resume->attempt}, resume->grant);
-    } else if (const auto* stop = std::get_if<Stop>(&effect)) {
-      check_stop(step, *stop);
-    } else if (const auto* finished = std::get_if<Finished>(&effect)) {
-      check_finished(*finished);
-    }
+    std::visit([&](const auto& what) { check(step, what); }, effect);
   }
   check_charges(engine);
   check_accepted(engine);
@@ -77,6 +69,14 @@ void Checker::check_engine(const Step& step) {
   if (step.now < last_) broken("time went back to " + seconds_text(step.now));
   if (step.effects.wake_at && *step.effects.wake_at <= step.now) broken("a wake-up in the past");
   last_ = step.now;
+}
+
+void Checker::check(const Step& step, const Launch& launch) {
+  check_grant(step, {launch.job, launch.attempt}, launch.grant);
+}
+
+void Checker::check(const Step& step, const Continue& resumed) {
+  check_grant(step, {resumed.job, resumed.attempt}, resumed.grant);
 }
 
 void Checker::check_grant(const Step& step, Key key, const Grant& grant) {
@@ -98,9 +98,7 @@ void Checker::check_grant(const Step& step, Key key, const Grant& grant) {
   for (const Share& share : grant.shares) {
     check_room(engine, key, share);
     check_look(step, share.gpu);
-    if (step.bad.contains(share.gpu)) {
-      broken(name + " starts on " + name_of(share.gpu) + ", found to be broken");
-    }
+    check_health(step, key, share.gpu);
   }
 }
 
@@ -148,14 +146,25 @@ void Checker::check_look(const Step& step, GpuId gpu) {
   }
 }
 
-void Checker::check_stop(const Step& step, const Stop& stop) {
+/// A GPU that was found to be broken gets no jobs, and one that is must have been found by a look
+/// that began later.
+void Checker::check_health(const Step& step, Key key, GpuId gpu) {
+  const std::string name = "attempt " + to_text(key) + " starts on " + name_of(gpu);
+  if (step.bad.contains(gpu)) broken(name + ", found to be broken");
+  const auto looked = step.looked.find(gpu);
+  const auto since = machines_.bad_since(gpu);
+  const bool must_be_known = looked != step.looked.end() && since && *since < looked->second;
+  if (must_be_known) broken(name + ", broken when it was looked at");
+}
+
+void Checker::check(const Step& step, const Stop& stop) {
   if (stop.why != StopFor::Overrun) return;
   const Key key{stop.job, stop.attempt};
   if (machines_.has_overrun(key) || !step.keeper.engine().view().knows(stop.job)) return;
   broken("attempt " + to_text(key) + " is ended for an overrun and stayed within its charge");
 }
 
-void Checker::check_finished(const Finished& finished) {
+void Checker::check(const Step&, const Finished& finished) {
   const std::string name = name_of(finished.job);
   if (!ended_.try_emplace(finished.job, Ended{entry_, finished.outcome}).second) {
     broken(name + " ends again");

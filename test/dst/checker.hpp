@@ -65,12 +65,18 @@ class Checker {
 
   void broken(const std::string& what) { report_.broken(what); }
   void check_engine(const Step& step);
+  void check(const Step& step, const Launch& launch);
+  void check(const Step& step, const Continue& resumed);
+  void check(const Step& step, const Stop& stop);
+  void check(const Step& step, const Finished& finished);
+  void check(const Step&, const Hurt&) {}
+  void check(const Step&, const Adjust&) { broken("an effect that no policy asks for"); }
+  void check(const Step&, const Compute&) { broken("an effect that no policy asks for"); }
   void check_grant(const Step& step, Key key, const Grant& grant);
   void believe(const Engine& engine, const Grant& grant);
   void check_room(const Engine& engine, Key key, const Share& share);
   void check_look(const Step& step, GpuId gpu);
-  void check_stop(const Step& step, const Stop& stop);
-  void check_finished(const Finished& finished);
+  void check_health(const Step& step, Key key, GpuId gpu);
   void check_charges(const Engine& engine);
   void check_accepted(const Engine& engine);
   void check_row(const live::Keeper& keeper, JobId job);

@@ -1,5 +1,5 @@
-// Goal: the simulation would notice. Method: the made-up daemon and its disk
-// get one defect each (plan.hpp); some seed must break an invariant, in words
+// Goal: the simulation would notice. Method: the simulated hands and their
+// disk get one defect each (plan.hpp); some seed must break an invariant, in words
 // that fit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,12 +54,21 @@ TEST(Defects, MemoryThatCountsAsFreeTooEarly) {
 }
 
 TEST(Defects, AStartOnOldFigures) {
-  EXPECT_THAT(found_with(Defect::DoesNotLook), HasSubstr("a start on GPU"));
+  EXPECT_THAT(found_with(Defect::ShowsOldFigures), HasSubstr("a start on GPU"));
 }
 
 TEST(Defects, AStartOnAGpuKnownToBeBroken) {
   EXPECT_THAT(found_with(Defect::HidesBadGpus),
-              AnyOf(HasSubstr("found to be broken"), HasSubstr("a start on GPU")));
+              AnyOf(HasSubstr("broken when it was looked at"), HasSubstr("a start on GPU")));
+}
+
+TEST(Defects, AWakeUpThatIsLost) {
+  EXPECT_THAT(found_with(Defect::LosesWakeUps), HasSubstr("does not come to an end"));
+}
+
+TEST(Defects, ASnapshotOfALaterState) {
+  EXPECT_THAT(found_with(Defect::CopiesTooLate),
+              AnyOf(HasSubstr("is another one than before"), HasSubstr("does not verify")));
 }
 
 }  // namespace

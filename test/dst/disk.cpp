@@ -262,6 +262,7 @@ const sqlite3_io_methods Disk::kMethods = {
 
 extern "C" int __real_fdatasync(int descriptor);
 extern "C" ssize_t __real_pwrite(int descriptor, const void* bytes, size_t size, off_t at);
+extern "C" int __real_fallocate(int descriptor, int mode, off_t at, off_t size);
 
 int __wrap_fdatasync(int descriptor) {
   if (!berth::dst::Disk::is_log(descriptor)) return __real_fdatasync(descriptor);
@@ -276,4 +277,11 @@ ssize_t __wrap_pwrite(int descriptor, const void* bytes, size_t size, off_t at) 
     berth::dst::Disk::the_one->wrote_log({static_cast<const char*>(bytes), count}, at);
   }
   return written;
+}
+
+/// What is set aside for the log is only counted: a full disk has none.
+int __wrap_fallocate(int descriptor, int mode, off_t at, off_t size) {
+  if (!berth::dst::Disk::is_log(descriptor)) return __real_fallocate(descriptor, mode, at, size);
+  errno = berth::dst::Disk::the_one->is_full() ? ENOSPC : 0;
+  return errno == 0 ? 0 : -1;
 }

@@ -24,6 +24,7 @@
 // The linker puts these between the tests and the system (--wrap).
 extern "C" int __wrap_fdatasync(int descriptor);
 extern "C" ssize_t __wrap_pwrite(int descriptor, const void* bytes, size_t size, off_t at);
+extern "C" int __wrap_fallocate(int descriptor, int mode, off_t at, off_t size);
 
 namespace berth::dst {
 
@@ -81,6 +82,7 @@ class Disk {
   void wrote_log(std::string_view bytes, std::int64_t at);
   friend int ::__wrap_fdatasync(int);
   friend auto ::__wrap_pwrite(int, const void*, size_t, off_t) -> ssize_t;
+  friend int ::__wrap_fallocate(int, int, off_t, off_t);
 
   // SQLite's side.
   static int open_file(sqlite3_vfs*, sqlite3_filename, sqlite3_file*, int, int*);

@@ -61,7 +61,7 @@ void Machines::tell(Key key, News news) {
 // -----------------------------------------------------------------------------------
 
 Expected<void> Machines::begin(const Order& order) {
-  for (const NodeId node : lost_) {
+  for (const auto& [node, since] : lost_) {
     if (is_on(plan_.cluster, order.grant, node)) {
       return fail(ErrorCode::Io, "node " + std::to_string(node.value()) + " does not answer");
     }
@@ -256,6 +256,14 @@ Expected<std::optional<Key>> Machines::owner(pid_t pid) const {
   return fail(ErrorCode::NotFound, "pid " + std::to_string(pid));
 }
 
+std::optional<Instant> Machines::bad_since(GpuId gpu) const {
+  std::optional<Instant> since;
+  if (const auto broken = broken_.find(gpu); broken != broken_.end()) since = broken->second;
+  const auto lost = lost_.find(plan_.cluster.node_of(gpu));
+  if (lost != lost_.end()) since = std::min(since.value_or(lost->second), lost->second);
+  return since;
+}
+
 std::vector<Block> Machines::blocks(GpuId gpu) const { return memory_[gpu.value()]; }
 
 Bytes Machines::uncharged(GpuId gpu, Instant before) const {
@@ -282,7 +290,7 @@ void Machines::kill_a_shim(Rng& rng) {
 }
 
 void Machines::lose(NodeId node) {
-  if (!lost_.insert(node).second) return;
+  if (!lost_.try_emplace(node, agenda_.now()).second) return;
   report_.tell("node " + std::to_string(node.value()) + " is lost");
   for (auto& [key, run] : runs_) {
     if (!is_on(plan_.cluster, run.order.grant, node)) continue;

@@ -104,6 +104,8 @@ class Machines {
   Expected<std::optional<Key>> owner(pid_t pid) const;
   bool is_hung(GpuId gpu) const { return hung_.contains(gpu); }
   bool is_up(NodeId node) const { return !lost_.contains(node); }
+  /// Since when no look at it can succeed, itself or its node; nothing if one can.
+  std::optional<Instant> bad_since(GpuId gpu) const;
   std::vector<Block> blocks(GpuId gpu) const;
   /// Memory there since before `then` that no charge covers. `charged` are the
   /// attempts with one.
@@ -119,7 +121,7 @@ class Machines {
   void bring_back(NodeId node);
   /// A stranger takes some of what is free, for a while.
   void add_stranger(GpuId gpu, Bytes bytes, Duration how_long);
-  void break_gpu(GpuId gpu) { broken_.insert(gpu); }
+  void break_gpu(GpuId gpu) { broken_.try_emplace(gpu, agenda_.now()); }
   void hang_gpu(GpuId gpu) { hung_.insert(gpu); }
   void mend_gpu(GpuId gpu) { broken_.erase(gpu), hung_.erase(gpu); }
   /// Everything dies; files lose what was not synced.
@@ -158,9 +160,9 @@ class Machines {
   pid_t last_pid_ = 100;
   std::map<Key, Run> runs_;
   std::vector<std::vector<Block>> memory_;  ///< By GPU.
-  std::set<GpuId> broken_;
+  std::map<GpuId, Instant> broken_;         ///< And since when.
   std::set<GpuId> hung_;
-  std::set<NodeId> lost_;
+  std::map<NodeId, Instant> lost_;
   std::set<Key> began_;
   std::set<JobId> finished_;
   std::set<Key> overrun_;

@@ -158,6 +158,8 @@ Plan plan_of(std::uint64_t seed) {
   }
   plan.calm = submit + seconds(rng.between(10, 300));
   plan.probe = seconds(rng.between(5, 40));
+  plan.snapshots = {.every = static_cast<std::size_t>(rng.between(200, 8'000)),
+                    .part = static_cast<std::size_t>(rng.between(500, 4'000))};
   return plan;
 }
 

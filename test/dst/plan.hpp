@@ -23,8 +23,10 @@ enum class Defect : std::uint8_t {
   DiskLies,          ///< A sync that does not.
   ForgetsWrites,     ///< What was written goes with the process.
   ReleasesTooEarly,  ///< Memory counts as free when the job's own process ended.
-  DoesNotLook,       ///< Starts are decided on old figures.
-  HidesBadGpus,      ///< The engine is not told which GPUs are broken.
+  ShowsOldFigures,   ///< Every look is the first one again.
+  HidesBadGpus,      ///< A look at a broken GPU is the last good one again.
+  LosesWakeUps,      ///< The engine is not woken when it asked to be.
+  CopiesTooLate,     ///< A snapshot is of a later state than it says.
 };
 
 /// Kinds of trouble; a seed has some of them.
@@ -65,6 +67,7 @@ struct Plan {
   std::vector<Script> scripts;
   Instant calm;                  ///< No trouble from here on.
   Duration probe = seconds(20);  ///< Between looks at all GPUs.
+  live::SnapshotSizes snapshots;
 };
 
 Plan plan_of(std::uint64_t seed);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "dst/shell.hpp"
+#include "dst/daemon.hpp"
 #include "dst/users.hpp"
 #include "dst/world.hpp"
 #include "journal/verify.hpp"
@@ -17,8 +17,15 @@ namespace berth::dst {
 namespace {
 
 constexpr int kMostTasks = 3'000'000;
-constexpr Duration kLongest = hours(48);  ///< After the calm has begun.
 constexpr Duration kDrain = seconds(60);  ///< For what is slow to go.
+
+/// How long jobs may take to end once nothing goes wrong any more: a few times what one GPU would
+/// take for all of them, for what was preempted or out of memory runs again, and some waits.
+Duration patience_with(const Plan& plan) {
+  Duration work = minutes(15);
+  for (const Script& script : plan.scripts) work += 4 * script.work;
+  return work;
+}
 
 class Simulation {
  public:
@@ -53,7 +60,7 @@ class Simulation {
   World world_;
   Users users_;
   Rules rules_;
-  std::unique_ptr<Shell> daemon_;
+  std::unique_ptr<Daemon> daemon_;
   bool power_goes_ = false;  ///< With the daemon, when it dies next.
   After after_ = After::Exit;
   std::optional<Instant> idle_since_;
@@ -64,7 +71,7 @@ class Simulation {
 
 void Simulation::start() {
   if (daemon_) return;
-  daemon_ = Shell::open(world_, rules_, after_);
+  daemon_ = Daemon::open(world_, rules_, after_);
   if (daemon_) {
     after_ = After::Exit;
     return;
@@ -258,7 +265,7 @@ void Simulation::finish() {
                    std::to_string(static_cast<int>(job.state));
       });
     }
-    return world_.report.broken("it does not come to an end:" + waiting);
+    return world_.report.broken("it does not come to an end in time:" + waiting);
   }
   world_.checker.ended(daemon_->keeper());
   for (const auto& [outcome, count] : world_.checker.outcomes()) {
@@ -272,8 +279,9 @@ Result Simulation::run() {
   world_.agenda.after(Duration(0), [this] { start(); });
   world_.agenda.after(seconds(1), [this] { make_trouble(); });
   world_.agenda.after(world_.plan.calm - kStart, [this] { calm_down(); });
+  const Instant latest = world_.plan.calm + patience_with(world_.plan);
   for (int tasks = 0; tasks < kMostTasks && !is_over(); ++tasks) {
-    if (!world_.agenda.next() || world_.agenda.now() > world_.plan.calm + kLongest) break;
+    if (!world_.agenda.next() || world_.agenda.now() > latest) break;
     settle();
     ++world_.seen["task"];
   }

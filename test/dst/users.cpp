@@ -4,7 +4,7 @@
 
 namespace berth::dst {
 
-Users::Users(World& world, std::function<Shell*()> daemon)
+Users::Users(World& world, std::function<Daemon*()> daemon)
     : world_(world), daemon_(std::move(daemon)) {
   for (std::size_t i = 0; i < world_.plan.scripts.size(); ++i) {
     world_.agenda.after(world_.plan.scripts[i].submit - kStart, [this, i] { submit(i); });
@@ -17,7 +17,7 @@ void Users::wish(std::function<Asked()> make, std::function<void(JobId)> granted
 }
 
 void Users::ask(WishId wish) {
-  Shell* const daemon = daemon_();
+  Daemon* const daemon = daemon_();
   if (daemon == nullptr) return ask_again(wish);
   Asked asked = wish->make();
   wish->waits = true;
@@ -76,7 +76,7 @@ void Users::tell(Input input, std::function<void(JobId)> granted) {
 }
 
 void Users::change_mind(JobId job) {
-  const Shell* const daemon = daemon_();
+  const Daemon* const daemon = daemon_();
   const Job* const known = daemon == nullptr ? nullptr : daemon->engine().view().find(job);
   const std::int64_t what = world_.rng.between(0, 4);
   if (what == 0) {
@@ -99,7 +99,7 @@ void Users::change_mind(JobId job) {
 }
 
 void Users::release_all() {
-  const Shell* const daemon = daemon_();
+  const Daemon* const daemon = daemon_();
   if (daemon == nullptr) return;
   daemon->engine().view().for_each_job([&](const Job& job) {
     if (job.state == JobState::Held) tell(ReleaseAsked{job.id}, [](JobId) {});

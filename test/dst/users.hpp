@@ -5,7 +5,7 @@
 #include <functional>
 #include <list>
 
-#include "dst/shell.hpp"
+#include "dst/daemon.hpp"
 #include "dst/world.hpp"
 
 namespace berth::dst {
@@ -13,7 +13,7 @@ namespace berth::dst {
 class Users {
  public:
   /// `daemon`: the one that lives, or null.
-  Users(World& world, std::function<Shell*()> daemon);
+  Users(World& world, std::function<Daemon*()> daemon);
 
   /// Nobody will answer what was asked.
   void daemon_died();
@@ -39,7 +39,7 @@ class Users {
   void tell(Input input, std::function<void(JobId)> granted);
 
   World& world_;
-  std::function<Shell*()> daemon_;
+  std::function<Daemon*()> daemon_;
   std::list<Wish> wishes_;
   std::size_t accepted_ = 0;
 };

@@ -14,7 +14,6 @@
 #include "dst/machines.hpp"
 #include "dst/plan.hpp"
 #include "dst/report.hpp"
-#include "live/host.hpp"
 
 namespace berth::dst {
 
@@ -47,7 +46,6 @@ struct World {
   Report report;
   Fate fate;
   Disk disk;
-  test::Host host;
   Machines machines;
   Checker checker;
   Instant booted = kStart;

@@ -1,0 +1,137 @@
+#include "daemon/order.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "daemon/hints.hpp"
+#include "daemon/launcher.hpp"
+#include "live/keeper.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+/// `0,2`: as CUDA_VISIBLE_DEVICES takes them.
+std::string visible_list(const std::vector<GpuId>& gpus) {
+  std::string list;
+  for (const GpuId gpu : gpus) list += (list.empty() ? "" : ",") + std::to_string(gpu.value());
+  return list;
+}
+
+/// A group of its own for an attempt; "" where there is none, and the job is ended process by
+/// process.
+std::string make_cgroup(const std::string& parent, JobId job, Attempt attempt) {
+  if (parent.empty()) return "";
+  const std::string path = cgroup_path(parent, job, attempt);
+  return ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST ? path : "";
+}
+
+/// Environment variables as NAME=value; names are unique.
+class Environment {
+ public:
+  /// Of a name that is given twice the first counts, as for most programs; no other may be left, or
+  /// it would stand beside what berth sets.
+  explicit Environment(const std::vector<std::string>& variables) {
+    std::set<std::string_view> names;
+    for (const std::string& variable : variables) {
+      const auto name = std::string_view(variable).substr(0, variable.find('='));
+      if (names.insert(name).second) variables_.push_back(variable);
+    }
+  }
+
+  void set(const std::string& name, const std::string& value) {
+    std::string* const found = find(name);
+    std::string& variable = found != nullptr ? *found : variables_.emplace_back();
+    variable = name + "=" + value;
+  }
+  void set_unless_there(const std::string& name, const std::string& value) {
+    if (find(name) == nullptr) set(name, value);
+  }
+  void prepend(const std::string& name, const std::string& value) {
+    const std::string* const found = find(name);
+    const std::string before = found == nullptr ? "" : found->substr(name.size() + 1);
+    set(name, before.empty() ? value : value + ":" + before);
+  }
+  std::vector<std::string> take() { return std::move(variables_); }
+
+ private:
+  std::string* find(std::string_view name) {
+    for (std::string& variable : variables_) {
+      if (variable.size() > name.size() && variable[name.size()] == '=' &&
+          variable.starts_with(name)) {
+        return &variable;
+      }
+    }
+    return nullptr;
+  }
+
+  std::vector<std::string> variables_;
+};
+
+/// By the smallest of its cards; a job that has them alone may take all of them.
+Variables hints_for(const live::Assignment& assigned, const Machine& machine) {
+  const GpuRequest& gpu = assigned.job.spec.request.gpu;
+  const std::vector<Share>& shares = assigned.grant.shares;
+  if (shares.empty() || gpu.sharing == Sharing::Alone) return {};
+  const auto size_of = [&](const Share& share) {
+    return machine.devices.list[share.gpu.value()].total;
+  };
+  Bytes smallest = size_of(shares.front());
+  for (const Share& share : shares) smallest = std::min(smallest, size_of(share));
+  return memory_hints(gpu.vram, smallest);
+}
+
+std::vector<std::string> environment_of(const live::Assignment& assigned, const Options& options,
+                                        const Machine& machine) {
+  Environment environment(assigned.environment);
+  for (const auto& [name, value] : machine.environment) {
+    if (name == "LD_LIBRARY_PATH") {
+      environment.prepend(name, value);
+    } else {
+      environment.set(name, value);
+    }
+  }
+  environment.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+  environment.set("CUDA_VISIBLE_DEVICES", visible_list(live::gpus_of(assigned.grant)));
+  environment.set("BERTH_JOB_ID", std::to_string(assigned.job.id.value()));
+  environment.set("BERTH_ATTEMPT", std::to_string(assigned.attempt.value()));
+  environment.set("BERTH_REPORT", report_path(options));
+  const Bytes vram = assigned.job.spec.request.gpu.vram;
+  if (vram != Bytes(0)) environment.set("BERTH_VRAM_BYTES", std::to_string(vram.raw()));
+  environment.set_unless_there("PYTHONUNBUFFERED", "1");
+  for (const auto& [name, value] : hints_for(assigned, machine)) {
+    environment.set_unless_there(name, value);
+  }
+  return environment.take();
+}
+
+}  // namespace
+
+std::string report_path(const Options& options) { return options.socket + ".report"; }
+
+shim::Order order_of(const live::Assignment& assigned, const Options& options,
+                     const Machine& machine) {
+  const live::Command& command = assigned.command;
+  shim::Order order;
+  order.job = assigned.job.id;
+  order.attempt = assigned.attempt;
+  order.arguments = command.arguments;
+  order.environment = environment_of(assigned, options, machine);
+  order.directory = command.directory;
+  order.user = command.owner.user;
+  order.group = command.owner.group;
+  order.groups = command.owner.groups;
+  order.umask = command.umask;
+  order.log_cap = static_cast<std::uint64_t>(options.log_cap.raw());
+  order.grace_millis = micros(options.grace) / 1000;
+  order.attach = command.attach;
+  order.cgroup = make_cgroup(options.cgroup, order.job, order.attempt);
+  return order;
+}
+
+}  // namespace berth::daemon

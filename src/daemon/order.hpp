@@ -1,0 +1,20 @@
+// What a shim is told to run: the user's command in the environment that a granted job needs.
+#pragma once
+
+#include <string>
+
+#include "daemon/machine.hpp"
+#include "daemon/options.hpp"
+#include "live/ports.hpp"
+#include "shim/order.hpp"
+
+namespace berth::daemon {
+
+/// Where jobs report their progress to: the socket that BERTH_REPORT names.
+std::string report_path(const Options& options);
+
+/// Makes the attempt's cgroup where `options` names a folder for them.
+shim::Order order_of(const live::Assignment& assigned, const Options& options,
+                     const Machine& machine);
+
+}  // namespace berth::daemon

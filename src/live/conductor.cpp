@@ -1,0 +1,425 @@
+#include "live/conductor.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/text.hpp"
+
+namespace berth::live {
+
+namespace {
+
+constexpr Duration kSilence = seconds(3);          ///< Eyes that take longer count as hung.
+constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
+constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
+constexpr std::size_t kMostInStep = 256;           ///< Jobs that users submit or change: 8 ms.
+
+bool is_submission(const Asked& asked) { return asked.submission.has_value(); }
+
+/// `asked 6 GiB`.
+std::string request_words(const Job* job) {
+  const Bytes vram = job == nullptr ? Bytes(0) : job->spec.request.gpu.vram;
+  return vram == Bytes(0) ? "had a whole GPU" : "asked " + to_text(vram);
+}
+
+/// How a job that is being stopped is told again.
+Manner manner_of(const Job& job) {
+  if (job.leaving) return Manner::AtOnce;
+  const bool is_suspended = !job.ending && job.after_stop == JobState::Suspended;
+  return is_suspended ? Manner::Suspend : Manner::Gently;
+}
+
+}  // namespace
+
+Conductor::Conductor(Keeper& keeper, Setup setup, const Hands& hands)
+    : keeper_(keeper),
+      setup_(std::move(setup)),
+      hands_(hands),
+      watcher_(keeper.engine().view().cluster().gpus().size(), setup_.probe * 5 / 2) {}
+
+// ---- Recovery --------------------------------------------------------------------------------
+
+/// Level-triggered: what the journal says holds a berth is compared with what is there.
+std::vector<std::string> Conductor::recover() {
+  const ClusterView view = keeper_.engine().view();
+  view.for_each_job([&](const Job& job) {
+    const bool has_process = holds_berth(job.state) || job.state == JobState::Suspended;
+    if (has_process) current_[job.id] = job.attempt;
+  });
+  std::vector<std::string> found = keeper_.store().notes();
+  std::ranges::move(hands_.executor.sweep(
+                        [this](JobId job, Attempt attempt) { return standing_of(job, attempt); },
+                        keeper_.last_known()),
+                    std::back_inserter(found));
+  for (std::uint32_t g = 0; g < setup_.problems.size(); ++g) {
+    const std::string& problem = setup_.problems[g];
+    inputs_.emplace_back(GpuHealth{GpuId(g), problem.empty()});
+    if (!problem.empty()) watcher_.on_fault(GpuId(g), problem);
+  }
+  for (const auto& [id, attempt] : current_) recover(*view.find(id));
+  on_alarm(Alarm::Probe);
+  return found;
+}
+
+Standing Conductor::standing_of(JobId job, Attempt attempt) const {
+  if (job > keeper_.last_known()) return Standing::Unknown;
+  const Job* const known = keeper_.engine().view().find(job);
+  if (known == nullptr || attempt < known->attempt) return Standing::Over;
+  if (attempt > known->attempt) return Standing::Unknown;
+  return current_.contains(job) ? Standing::Current : Standing::Over;
+}
+
+void Conductor::recover(const Job& job) {
+  const Trace trace = hands_.executor.adopt(job.id, job.attempt);
+  if (trace == Trace::Over) return;  // its end is about to be reported
+  if (trace == Trace::Lives) {
+    watcher_.changed(gpus_of(job.grant), hands_.clock.now());
+    if (job.state == JobState::Stopping) {
+      hands_.executor.stop(job.id, job.attempt, manner_of(job));
+    }
+    return;
+  }
+  if (job.state == JobState::Starting) return start(job.id, job.attempt, job.grant);
+  if (job.state == JobState::Stopping) return leave(job.id, job.attempt);  // its end was journaled
+  on_lost(job.id, job.attempt, "its attempt file is gone");
+}
+
+// ---- What comes in ---------------------------------------------------------------------------
+
+void Conductor::tell(std::vector<Input> inputs) {
+  std::ranges::move(inputs, std::back_inserter(inputs_));
+}
+
+/// Null for a job that is over, and for an attempt that is not its latest.
+const Job* Conductor::current(JobId job, Attempt attempt) const {
+  const Job* const known = keeper_.engine().view().find(job);
+  return known != nullptr && known->attempt == attempt ? known : nullptr;
+}
+
+/// It is tried again, unless it was reported to be running: then its start is in the journal.
+void Conductor::on_failed(JobId job, Attempt attempt, const std::string& why) {
+  const Job* const known = keeper_.engine().view().find(job);
+  const bool ran = known != nullptr && known->state == JobState::Running;
+  return ran ? on_lost(job, attempt, why) : on_failed_start(job, attempt, why);
+}
+
+void Conductor::on_failed_start(JobId job, Attempt attempt, const std::string& why) {
+  const Job* const known = current(job, attempt);
+  if (known == nullptr) return;
+  const std::int32_t failed = known->failed_starts + 1;
+  // Its time limit goes on meanwhile; a start that failed counts as no time at all.
+  const Duration wait = std::min(wait_after(failed), (known->spec.time_limit - known->ran) / 2);
+  keeper_.note(job, failed_start_text(why, failed, wait));
+  const bool is_stopping = known->state == JobState::Stopping;
+  failed_starts_.add(job, attempt, hands_.clock.now() + (is_stopping ? Duration(0) : wait));
+  start_again();
+}
+
+/// On a full disk a start would fail again, and to write that down takes room from others' ends.
+void Conductor::start_again() {
+  const Instant now = hands_.clock.now();
+  const auto next = failed_starts_.next();
+  if (!next) return;
+  if (*next > now) return hands_.alarms.set(Alarm::StartAgain, *next - now);
+  if (!keeper_.check_room()) return hands_.alarms.set(Alarm::StartAgain, kRetry);
+  for (const auto& [job, attempt] : failed_starts_.take_due(now)) {
+    inputs_.emplace_back(StartFailed{job, attempt});
+  }
+  start_again();
+}
+
+void Conductor::on_ended(JobId job, Attempt attempt, const Ending& ending) {
+  AttemptEnded ended{.job = job,
+                     .attempt = attempt,
+                     .outcome = ending.outcome,
+                     .code = ending.code,
+                     .at = ending.at,
+                     .again_if_hurt = setup_.again_after_overrun};
+  if (overran_.erase({job, attempt}) > 0) {
+    ended.outcome = Outcome::Oom;  // as its note says already
+    return on_over(ended);
+  }
+  std::string words = ending.note;
+  if (ending.outcome == Outcome::Oom) {
+    words += words.empty() ? "" : "; ";
+    words += "ran out of GPU memory, " + request_words(keeper_.engine().view().find(job));
+  }
+  if (!words.empty()) keeper_.note(job, words);
+  on_over(ended);
+}
+
+void Conductor::on_lost(JobId job, Attempt attempt, const std::string& why) {
+  keeper_.note(job, why);
+  on_over({.job = job, .attempt = attempt, .outcome = Outcome::Lost, .at = hands_.clock.now()});
+}
+
+void Conductor::on_over(const AttemptEnded& ended) {
+  if (current(ended.job, ended.attempt) == nullptr) return;
+  inputs_.emplace_back(ended);
+  leave(ended.job, ended.attempt);
+}
+
+/// Its berth is given back once its GPU memory is seen free.
+void Conductor::leave(JobId job, Attempt attempt) {
+  const Job* const known = current(job, attempt);
+  if (known == nullptr) return;
+  const auto gpus = gpus_of(known->grant);
+  watcher_.leaves(job, attempt, gpus, hands_.clock.now());
+  look_at({gpus.begin(), gpus.end()});
+}
+
+void Conductor::on_look(Look look) {
+  looking_.erase(look.gpu);
+  tell(watcher_.on_look(std::move(look), keeper_.engine().view()));
+  if (!watcher_.left().empty() && looking_.empty()) hands_.alarms.set(Alarm::Leaving, kLookAgain);
+}
+
+/// The driver hangs: its GPUs get no jobs until it answers, and nothing waits for it.
+void Conductor::on_silence() {
+  const Instant now = hands_.clock.now();
+  std::set<GpuId> silent;
+  for (const auto& [gpu, since] : looking_) {
+    if (now - since >= kSilence) silent.insert(gpu);
+  }
+  tell(watcher_.on_silence(silent, now));
+  if (looking_.empty()) return;
+  hands_.alarms.set(Alarm::Silence, kSilence);  // one that answers may fall silent again
+}
+
+void Conductor::on_fault(GpuId gpu, std::string problem) {
+  tell(watcher_.on_fault(gpu, std::move(problem)));
+}
+
+void Conductor::look_at_all() {
+  std::set<GpuId> all;
+  const std::size_t gpus = keeper_.engine().view().cluster().gpus().size();
+  for (std::uint32_t g = 0; g < gpus; ++g) all.insert(GpuId(g));
+  look_at(all);
+}
+
+void Conductor::look_at(const std::set<GpuId>& gpus) {
+  if (hands_.eyes == nullptr || gpus.empty()) return;
+  if (looking_.empty()) hands_.alarms.set(Alarm::Silence, kSilence);
+  for (const GpuId gpu : gpus) looking_.emplace(gpu, hands_.clock.now());
+  hands_.eyes->look_at(gpus);
+}
+
+void Conductor::on_alarm(Alarm alarm) {
+  switch (alarm) {
+    case Alarm::WakeUp:
+      inputs_.emplace_back(Ticked{});
+      return;
+    case Alarm::Probe:
+      look_at_all();
+      return hands_.alarms.set(Alarm::Probe, setup_.probe);
+    case Alarm::Silence:
+      return on_silence();
+    case Alarm::Leaving:
+      return look_at(watcher_.left());
+    case Alarm::Retry:
+      is_retrying_ = false;
+      return;
+    case Alarm::StartAgain:
+      return start_again();
+  }
+}
+
+// ---- A step ----------------------------------------------------------------------------------
+
+void Conductor::turn() {
+  if (failure_) return;
+  refuse_without_room();
+  tell(watcher_.take_released());
+  const bool has_work = !inputs_.empty() || !asked_.empty();
+  if (has_work && !is_retrying_ && !wait_for_look()) step();
+  work_on_snapshot();
+}
+
+/// A job that begins on a full disk could not be written to its end.
+void Conductor::refuse_without_room() {
+  if (std::ranges::none_of(asked_, is_submission)) return;
+  const auto room = keeper_.check_room();
+  if (room) return;
+  const auto jobs = std::ranges::stable_partition(asked_, std::not_fn(is_submission));
+  for (const Asked& asked : jobs) asked.fail(Setback::NothingChanged, room.error());
+  asked_.erase(jobs.begin(), jobs.end());
+}
+
+/// True if something waits, or is about to, that this step might start.
+bool Conductor::could_start() const {
+  const bool arrives = std::ranges::any_of(
+      asked_, [](const Asked& asked) { return is_submission(asked) || !asked.inputs.empty(); });
+  return arrives || somebody_waits(keeper_.engine().view(), inputs_);
+}
+
+/// True if a step now could start a job on a GPU of which what is known is too old. A look that
+/// began since the wait did is new enough, however long the driver took for it.
+bool Conductor::wait_for_look() {
+  if (hands_.eyes == nullptr || !could_start()) return false;
+  if (!waits_since_) waits_since_ = hands_.clock.now();
+  std::set<GpuId> stale = watcher_.stale(*waits_since_);
+  if (stale.empty()) return false;
+  std::erase_if(stale, [&](GpuId gpu) { return looking_.contains(gpu); });
+  look_at(stale);
+  return true;
+}
+
+/// As many requests as make a step of bounded length; at least one.
+std::vector<Asked> Conductor::take_asked() {
+  std::size_t jobs = 0;
+  const auto is_enough = [&](const Asked& asked) {
+    const bool is_full = jobs >= kMostInStep;
+    jobs += std::max<std::size_t>(1, asked.inputs.size());
+    return is_full;
+  };
+  const auto rest = std::ranges::find_if(asked_, is_enough);
+  std::vector<Asked> taken(std::move_iterator(asked_.begin()), std::move_iterator(rest));
+  asked_.erase(asked_.begin(), rest);
+  if (!asked_.empty()) hands_.alarms.post([] {});  // the turn after this one takes them
+  return taken;
+}
+
+void Conductor::step() {
+  waits_since_.reset();
+  Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
+  std::vector<Asked> asked = take_asked();
+  const auto own = std::ssize(batch.inputs);
+  for (Asked& one : asked) {
+    batch.inputs.insert(batch.inputs.end(), one.inputs.begin(), one.inputs.end());
+    if (one.submission) batch.submissions.push_back(std::move(*one.submission));
+  }
+  const Instant now = std::max(hands_.clock.now(), keeper_.last());
+  const auto stepped = keeper_.step(now, batch);
+  if (!stepped) {
+    batch.inputs.erase(batch.inputs.begin() + own, batch.inputs.end());
+    return on_unwritten(stepped.error(), std::move(batch.inputs), asked);
+  }
+  const Effects& effects = *stepped->effects;
+  hands_.audience.on_step({.now = now, .inputs = batch.inputs, .effects = effects});
+  // First, for an answer waits for the disk meanwhile: what is decided is written down.
+  answer_all(std::move(asked), stepped->submitted);
+  for (const Effect& effect : effects.list) {
+    std::visit([this](const auto& wanted) { perform(wanted); }, effect);
+  }
+  if (effects.wake_at) {
+    const Duration wait = std::max(Duration::zero(), *effects.wake_at - hands_.clock.now());
+    hands_.alarms.set(Alarm::WakeUp, wait);
+  }
+  hands_.audience.on_changed(stepped->touched);
+  static_cast<void>(keeper_.snapshot_if_due());  // one that fails is tried again later
+}
+
+/// What happened stays to be told; what was asked is refused.
+void Conductor::on_unwritten(const Error& error, std::vector<Input> own,
+                             const std::vector<Asked>& asked) {
+  const bool is_broken = keeper_.is_broken();
+  const Setback setback = is_broken ? Setback::LeftToNext : Setback::NothingChanged;
+  for (const Asked& one : asked) one.fail(setback, error);
+  if (is_broken) {
+    failure_ = error;
+    return;
+  }
+  inputs_.insert(inputs_.begin(), std::move_iterator(own.begin()), std::move_iterator(own.end()));
+  is_retrying_ = true;
+  hands_.alarms.set(Alarm::Retry, kRetry);
+}
+
+void Conductor::answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted) {
+  auto id = submitted.begin();
+  for (Asked& one : asked) {
+    Send send = one.answer(one.submission ? *id++ : JobId(0));
+    if (!send) continue;
+    hands_.syncs.after_sync(
+        [send = std::move(send), fail = std::move(one.fail)](const Expected<void>& synced) {
+          if (synced) return send();
+          fail(Setback::MayBeLost, synced.error());
+        });
+  }
+}
+
+/// A part of it, and the next once that is on the disk: an answer that waits for the disk meanwhile
+/// waits for no more than a part of it.
+void Conductor::work_on_snapshot() {
+  if (!is_snapshot_synced_ || is_retrying_) return;
+  const auto work = keeper_.work_on_snapshot();
+  if (!work || *work != Keeper::SnapshotWork::More) return;
+  is_snapshot_synced_ = false;
+  hands_.syncs.after_sync([this](const Expected<void>&) {
+    hands_.alarms.post([this] { is_snapshot_synced_ = true; });
+  });
+}
+
+// ---- Effects ---------------------------------------------------------------------------------
+
+void Conductor::perform(const Launch& wanted) {
+  const auto before = current_.find(wanted.job);
+  if (before != current_.end() && before->second != wanted.attempt) {
+    hands_.executor.forget(wanted.job, before->second);
+  }
+  start(wanted.job, wanted.attempt, wanted.grant);
+}
+
+/// With what its suspended attempt left, which the executor takes over.
+void Conductor::perform(const Continue& wanted) { start(wanted.job, wanted.attempt, wanted.grant); }
+
+void Conductor::start(JobId job, Attempt attempt, const Grant& grant) {
+  current_[job] = attempt;
+  keeper_.note(job, "");  // what is said of this attempt comes now
+  watcher_.changed(gpus_of(grant), hands_.clock.now());
+  const auto launched = launch(job, attempt, grant);
+  if (!launched) on_failed_start(job, attempt, launched.error().message);
+}
+
+Expected<void> Conductor::launch(JobId job, Attempt attempt, const Grant& grant) {
+  const Job* const known = keeper_.engine().view().find(job);
+  if (known == nullptr) return fail(ErrorCode::NotFound, "the engine does not know it");
+  const auto blob = keeper_.store().blob(known->spec.command);
+  if (!blob) return std::unexpected(blob.error());
+  const auto command = decode_command(*blob);
+  if (!command) return std::unexpected(command.error());
+  const auto variables = keeper_.store().blob(command->environment);
+  if (!variables) return std::unexpected(variables.error());
+  const auto environment = decode_environment(*variables);
+  if (!environment) return std::unexpected(environment.error());
+  return hands_.executor.launch({.job = *known,
+                                 .attempt = attempt,
+                                 .grant = grant,
+                                 .command = *command,
+                                 .environment = *environment});
+}
+
+void Conductor::perform(const Stop& wanted) {
+  if (const auto attempt = failed_starts_.take(wanted.job)) {  // nothing of it runs
+    hands_.alarms.post(
+        [this, failed = StartFailed{wanted.job, *attempt}] { inputs_.emplace_back(failed); });
+  }
+  if (wanted.why == StopFor::Overrun) {
+    note_overrun(wanted.job);
+    overran_.insert({wanted.job, wanted.attempt});
+    return hands_.executor.stop(wanted.job, wanted.attempt, Manner::AtOnce);
+  }
+  const bool is_suspended = wanted.how == PreemptHow::Suspend;
+  hands_.executor.stop(wanted.job, wanted.attempt, is_suspended ? Manner::Suspend : Manner::Gently);
+}
+
+void Conductor::note_overrun(JobId job) {
+  const Job* const known = keeper_.engine().view().find(job);
+  if (known == nullptr) return;
+  for (const Share& share : known->grant.shares) {
+    if (share.charge <= share.granted) continue;
+    keeper_.note(job, "ended: it held " + to_text(share.charge) + " on GPU " +
+                          std::to_string(share.gpu.value()) + ", was granted " +
+                          to_text(share.granted) + ", and the rest is granted to others");
+  }
+}
+
+void Conductor::perform(const Finished& finished) {
+  const auto attempt = current_.extract(finished.job);
+  if (!attempt) return;
+  // Later: the next launch does not wait for it.
+  hands_.alarms.post([this, job = finished.job, attempt = attempt.mapped()] {
+    hands_.executor.forget(job, attempt);
+  });
+}
+
+}  // namespace berth::live

@@ -1,0 +1,166 @@
+// The conductor: the loop of a live scheduler, whatever the machines below it are.
+//
+// It collects inputs, waits for fresh looks at the GPUs before a step that could start a job, takes
+// the step, performs its effects through ports (ports.hpp) and answers users once the journal is on
+// the disk. After a restart it compares what the journal says with what is there.
+//
+// Belongs to one thread, which calls turn() after whatever happened. The `on_` functions report
+// what happened; they never take a step themselves.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/input.hpp"
+#include "engine/effect.hpp"
+#include "live/failed_starts.hpp"
+#include "live/keeper.hpp"
+#include "live/ports.hpp"
+#include "live/watcher.hpp"
+
+namespace berth::live {
+
+/// Why a request was not simply done.
+enum class Setback {
+  NothingChanged,  ///< It could not be written: it may be asked again.
+  LeftToNext,      ///< It is written and not done: the next daemon does it.
+  MayBeLost,       ///< It is done; if the machine stops now, it may not have been.
+};
+
+/// Sends an answer; from any thread.
+using Send = std::function<void()>;
+
+/// A request: taken in with a step, answered once that step is on the disk. Either `answer` is
+/// called or `fail`, or both where the answer may be lost; neither if the daemon dies before.
+struct Asked {
+  std::optional<Submission> submission;
+  std::vector<Input> inputs;
+  /// Makes the answer right after the step. The id is that of the submission, if there is one.
+  /// Returns: nothing to send if the request goes on with another.
+  std::function<Send(JobId)> answer;
+  /// From any thread.
+  std::function<void(Setback, const Error&)> fail;
+};
+
+/// What a conductor knows from the start.
+struct Setup {
+  std::vector<std::string> problems;  ///< By GPU: why it cannot be used; "" if it can.
+  Duration probe = seconds(1);        ///< Between two looks at all GPUs.
+  bool again_after_overrun = true;    ///< Whether a job runs again that another's overrun ended.
+};
+
+/// The ports, each of which outlives the conductor.
+struct Hands {
+  Executor& executor;
+  Eyes* eyes;  ///< Null where nobody can look: then no start waits for a look.
+  const Clock& clock;
+  Alarms& alarms;
+  Syncs& syncs;
+  Audience& audience;
+};
+
+class Conductor {
+ public:
+  /// Requires: `keeper` outlives it.
+  Conductor(Keeper& keeper, Setup setup, const Hands& hands);
+
+  /// Takes over what the journal says holds a berth; before the first turn. Returns: what was found
+  /// that somebody should know, a line each.
+  std::vector<std::string> recover();
+  /// Takes a step with all that has come, unless it has to wait for looks or for the disk.
+  void turn();
+  /// Why it cannot go on, if so: it takes no more steps, and the daemon must end.
+  const std::optional<Error>& failure() const { return failure_; }
+  /// True while a step waits for a look, which mostly takes less than a wake-up does.
+  bool waits_for_look() const { return waits_since_.has_value(); }
+
+  /// Queues a request for the next step.
+  void ask(Asked asked) { asked_.push_back(std::move(asked)); }
+  /// Queues what happened otherwise.
+  void tell(std::vector<Input> inputs);
+
+  // What the executor reports. Attempts that are not current are ignored.
+  void on_started(JobId job, Attempt attempt) { inputs_.emplace_back(Started{job, attempt}); }
+  /// Nothing of it ran.
+  void on_failed(JobId job, Attempt attempt, const std::string& why);
+  void on_ended(JobId job, Attempt attempt, const Ending& ending);
+  /// Nobody knows how it ended; nothing of it is left.
+  void on_lost(JobId job, Attempt attempt, const std::string& why);
+  /// It was told to stop with Manner::Suspend, and its process has given its GPU memory back.
+  void on_suspended(JobId job, Attempt attempt) { leave(job, attempt); }
+
+  // What the eyes report, and others who see what becomes of machines.
+  void on_look(Look look);
+  void on_fault(GpuId gpu, std::string problem);
+  void on_node(NodeId node, bool is_reachable) {
+    inputs_.emplace_back(NodeHealth{node, is_reachable});
+  }
+
+  void on_alarm(Alarm alarm);
+  /// A disk that lost what it was given once is not believed again.
+  void on_sync_failed(const Error& error) { failure_ = error; }
+
+  const Watcher& watcher() const { return watcher_; }
+
+ private:
+  // Recovery.
+  void recover(const Job& job);
+  Standing standing_of(JobId job, Attempt attempt) const;
+
+  // What comes in.
+  const Job* current(JobId job, Attempt attempt) const;
+  void on_over(const AttemptEnded& ended);
+  void leave(JobId job, Attempt attempt);
+  void on_failed_start(JobId job, Attempt attempt, const std::string& why);
+  void start_again();
+  void on_silence();
+  void look_at_all();
+  void look_at(const std::set<GpuId>& gpus);
+
+  // A step.
+  void refuse_without_room();
+  bool could_start() const;
+  bool wait_for_look();
+  std::vector<Asked> take_asked();
+  void step();
+  void on_unwritten(const Error& error, std::vector<Input> own, const std::vector<Asked>& asked);
+  void answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted);
+  void work_on_snapshot();
+
+  // Effects.
+  void perform(const Launch& wanted);
+  void perform(const Continue& wanted);
+  void perform(const Stop& wanted);
+  void perform(const Finished& finished);
+  void perform(const Hurt&) {}     ///< The keeper has written it down.
+  void perform(const Adjust&) {}   ///< No policy of this build asks for it,
+  void perform(const Compute&) {}  ///< nor for this.
+  void start(JobId job, Attempt attempt, const Grant& grant);
+  Expected<void> launch(JobId job, Attempt attempt, const Grant& grant);
+  void note_overrun(JobId job);
+
+  Keeper& keeper_;
+  const Setup setup_;
+  const Hands hands_;
+  Watcher watcher_;
+
+  std::vector<Input> inputs_;
+  std::vector<Asked> asked_;
+  std::map<GpuId, Instant> looking_;             ///< GPUs with a look under way, and since when.
+  std::optional<Instant> waits_since_;           ///< When the next step began to wait for looks.
+  std::set<std::pair<JobId, Attempt>> overran_;  ///< Told to end for taking others' memory.
+  std::map<JobId, Attempt> current_;             ///< The attempt of each job that holds a berth.
+  FailedStarts failed_starts_;  ///< Told to the engine when they are due: what failed may pass.
+  bool is_retrying_ = false;
+  bool is_snapshot_synced_ = true;  ///< What was written of it last is on the disk.
+  std::optional<Error> failure_;
+};
+
+}  // namespace berth::live

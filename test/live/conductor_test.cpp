@@ -1,0 +1,225 @@
+// Goal: the order in which a conductor does things: it looks before it starts, writes before it
+// does, answers when the disk has it, and stops where it can no longer be believed. Method: the
+// real keeper on a file, hands that only write down what they are asked for; a test says when
+// things happen.
+#include "live/conductor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "live/host.hpp"
+#include "support/process.hpp"
+
+namespace berth::live {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// All the hands at once: what was asked of them, in order.
+class Record : public Executor,
+               public Eyes,
+               public Clock,
+               public Alarms,
+               public Syncs,
+               public Audience {
+ public:
+  Expected<void> launch(const Assignment& assigned) override {
+    done.push_back("launch " + assigned.command.arguments.front());
+    if (fails_to_launch) return fail(ErrorCode::Io, "no shim");
+    return {};
+  }
+  Trace adopt(JobId, Attempt) override { return found; }
+  void stop(JobId job, Attempt, Manner) override {
+    done.push_back("stop " + std::to_string(job.value()));
+  }
+  void forget(JobId job, Attempt) override {
+    done.push_back("forget " + std::to_string(job.value()));
+  }
+  std::vector<std::string> sweep(const StandingOf&, JobId) override { return {"swept"}; }
+
+  void look_at(const std::set<GpuId>&) override { done.push_back("look"); }
+  Instant now() const override { return time; }
+  void set(Alarm, Duration) override {}
+  void post(std::function<void()> task) override { posted.push_back(std::move(task)); }
+  void after_sync(Promise promise) override { promises.push_back(std::move(promise)); }
+  void on_changed(const std::vector<JobId>&) override { done.push_back("changed"); }
+
+  void do_posted() {
+    for (const auto& task : std::exchange(posted, {})) task();
+  }
+  void sync(const Expected<void>& how) {
+    for (const Promise& promise : std::exchange(promises, {})) promise(how);
+  }
+  std::vector<std::string> take() { return std::exchange(done, {}); }
+
+  std::vector<std::string> done;
+  std::vector<std::function<void()>> posted;
+  std::vector<Promise> promises;
+  Instant time = kStart + seconds(100);
+  Trace found = Trace::None;
+  bool fails_to_launch = false;
+};
+
+class ConductorTest : public testing::Test {
+ protected:
+  void SetUp() override { open(&record_); }
+  void open(Eyes* eyes) {
+    conductor_.reset();
+    keeper_.reset();
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node({.name = "n", .gpus = 1, .vram = Bytes(std::int64_t{24} << 30)});
+    auto keeper = Keeper::open(host_, {.path = folder_ / "journal.db"}, cluster, {});
+    ASSERT_TRUE(keeper) << keeper.error().message;
+    keeper_.emplace(std::move(*keeper));
+    conductor_.emplace(*keeper_, live::Setup{.problems = {""}},
+                       Hands{.executor = record_,
+                             .eyes = eyes,
+                             .clock = record_,
+                             .alarms = record_,
+                             .syncs = record_,
+                             .audience = record_});
+    EXPECT_THAT(conductor_->recover(), ElementsAre("swept"));
+    conductor_->turn();
+    record_.take();
+  }
+
+  /// A job of one GPU that runs this program.
+  void submit(const std::string& program) {
+    Submission job;
+    job.spec.user = UserId(1);
+    job.spec.request.gpu = {.count = GpuCount(1), .sharing = Sharing::Alone};
+    job.command.arguments = {program};
+    job.environment = encode_environment({});
+    conductor_->ask({.submission = std::move(job),
+                     .inputs = {},
+                     .answer = [this](JobId id) -> Send {
+                       record_.done.push_back("answer");
+                       id_ = id;
+                       return [this] { record_.done.push_back("send"); };
+                     },
+                     .fail =
+                         [this](Setback setback, const Error& error) {
+                           setback_ = setback;
+                           error_ = error.message;
+                         }});
+  }
+  /// A look that begins now and shows nothing.
+  void look() {
+    record_.time += Duration(1);
+    conductor_->on_look({.gpu = GpuId(0),
+                         .began = record_.time,
+                         .sample = Sample{.total = Bytes(std::int64_t{24} << 30),
+                                          .processes = std::vector<GpuProcess>()},
+                         .owners = {}});
+  }
+
+  test::Host host_;
+  const test::ScratchFolder folder_;
+  Record record_;
+  std::optional<Keeper> keeper_;
+  std::optional<Conductor> conductor_;
+  JobId id_;
+  std::optional<Setback> setback_;
+  std::string error_;
+};
+
+TEST_F(ConductorTest, LooksThenStartsAndAnswersWhenTheDiskHasIt) {
+  submit("train");
+  conductor_->turn();
+  EXPECT_TRUE(conductor_->waits_for_look());
+  EXPECT_THAT(record_.take(), IsEmpty());  // one is under way since the start
+  look();
+  conductor_->turn();
+  EXPECT_FALSE(conductor_->waits_for_look());
+  EXPECT_THAT(record_.take(), ElementsAre("answer", "launch train", "changed"));
+  record_.sync({});
+  EXPECT_THAT(record_.take(), ElementsAre("send"));
+}
+
+TEST_F(ConductorTest, WithoutEyesStartsAtOnce) {
+  open(nullptr);
+  submit("train");
+  conductor_->turn();
+  EXPECT_THAT(record_.take(), ElementsAre("answer", "launch train", "changed"));
+}
+
+TEST_F(ConductorTest, RefusesJobsThatCouldNotBeWrittenToTheirEnd) {
+  host_.free = Bytes(1);
+  submit("train");
+  conductor_->turn();
+  EXPECT_THAT(record_.take(), IsEmpty());
+  EXPECT_EQ(setback_, Setback::NothingChanged);
+  EXPECT_THAT(error_, HasSubstr("jobs are taken in from"));
+}
+
+TEST_F(ConductorTest, SaysWhatMayBeLostAndEnds) {
+  look();
+  submit("train");
+  conductor_->turn();
+  record_.take();
+  record_.sync(fail(ErrorCode::Io, "the disk is gone"));
+  EXPECT_EQ(setback_, Setback::MayBeLost);
+  EXPECT_THAT(record_.take(), IsEmpty());
+  conductor_->on_sync_failed({ErrorCode::Io, "the disk is gone"});
+  submit("more");
+  conductor_->turn();
+  EXPECT_THAT(record_.take(), IsEmpty());
+  ASSERT_TRUE(conductor_->failure());
+}
+
+TEST_F(ConductorTest, TriesAStartThatFailedAgain) {
+  record_.fails_to_launch = true;
+  look();
+  submit("train");
+  conductor_->turn();
+  EXPECT_THAT(keeper_->note_of(id_), HasSubstr("could not be started: no shim (try 1 of 24"));
+  record_.fails_to_launch = false;
+  record_.time += seconds(1);
+  conductor_->on_alarm(Alarm::StartAgain);
+  conductor_->turn();
+  look();
+  record_.take();
+  conductor_->turn();
+  EXPECT_THAT(record_.take(), ElementsAre("forget 1", "launch train", "changed"));
+}
+
+TEST_F(ConductorTest, RecoversWhatIsThere) {
+  look();
+  submit("train");
+  conductor_->turn();
+  conductor_->on_started(id_, Attempt(1));
+  conductor_->turn();
+  record_.found = Trace::Lives;
+  open(&record_);
+  conductor_->turn();
+  EXPECT_EQ(keeper_->engine().view().find(id_)->state, JobState::Running);
+  record_.found = Trace::None;
+  open(&record_);
+  conductor_->turn();
+  EXPECT_EQ(keeper_->engine().view().find(id_)->state, JobState::Stopping);
+  EXPECT_EQ(keeper_->note_of(id_), "its attempt file is gone");
+}
+
+TEST_F(ConductorTest, ForgetsAJobAfterItsLastStep) {
+  look();
+  submit("train");
+  conductor_->turn();
+  conductor_->on_started(id_, Attempt(1));
+  conductor_->turn();
+  record_.time += seconds(1);
+  conductor_->on_ended(id_, Attempt(1),
+                       {.outcome = Outcome::Failed, .code = 3, .at = record_.time});
+  look();
+  record_.take();
+  conductor_->turn();
+  EXPECT_FALSE(keeper_->engine().view().knows(id_));
+  EXPECT_THAT(record_.take(), ElementsAre("changed"));
+  record_.do_posted();
+  EXPECT_THAT(record_.take(), ElementsAre("forget 1"));
+}
+
+}  // namespace
+}  // namespace berth::live
