@@ -120,7 +120,7 @@ void lengths(benchmark::internal::Benchmark* bench) {
 }
 
 BENCHMARK_CAPTURE(decide, headroom, "headroom", "least-shared")->Apply(lengths);
-BENCHMARK_CAPTURE(decide, fifo_reserve, "fifo-reserve", "consolidated")->Apply(lengths);
+BENCHMARK_CAPTURE(decide, easy, "easy", "consolidated")->Apply(lengths);
 BENCHMARK_CAPTURE(decide, fifo, "fifo", "consolidated")->Apply(lengths);
 BENCHMARK_CAPTURE(decide, fifo_skip, "fifo-skip", "consolidated")->Apply(lengths);
 BENCHMARK_CAPTURE(decide, fifo_skip_best_fit, "fifo-skip", "best-fit")->Apply(lengths);

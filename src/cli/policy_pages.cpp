@@ -15,7 +15,7 @@ constexpr std::size_t kNameColumns = 27;
 
 /// A policy or a placement, as they are shown alike.
 struct Listed {
-  std::string_view kind;  ///< `order`, `whole`, `place`.
+  std::string_view kind;  ///< `order`, `whole`, `backfill`, `place`.
   std::string_view name;
   const About* about;
   std::string_view place = {};  ///< The placement it goes with, or has.
@@ -30,6 +30,9 @@ std::vector<Listed> all_listed() {
                    .about = entry.about,
                    .place = entry.own_place.empty() ? entry.place : entry.own_place,
                    .has_own_place = !entry.own_place.empty()});
+  }
+  for (const BackfillEntry& entry : backfills()) {
+    all.push_back({.kind = "backfill", .name = entry.name, .about = entry.about});
   }
   for (const PlacerEntry& entry : placers()) {
     all.push_back({.kind = "place", .name = entry.name, .about = entry.about});
@@ -130,9 +133,11 @@ std::string markdown_section(std::string_view title, std::string_view kind) {
 
 std::string policies_list() {
   std::string text = "Policies (--policy):\n";
-  bool is_place = false;
+  std::string_view kind = "order";
   for (const Listed& one : all_listed()) {
-    if (one.kind == "place" && !std::exchange(is_place, true)) text += "\nPlacements (--place):\n";
+    const std::string_view before = std::exchange(kind, one.kind);
+    if (kind == "backfill" && before != kind) text += "\nBackfills (--policy ORDER+BACKFILL):\n";
+    if (kind == "place" && before != kind) text += "\nPlacements (--place):\n";
     text.append("  ").append(padded(std::string(one.name), kNameColumns - 1)).append(" ");
     text.append(one.about->title).append("\n");
   }
@@ -140,9 +145,11 @@ std::string policies_list() {
 }
 
 std::optional<std::string> policy_text(std::string_view name) {
+  std::string all;  // a policy and a backfill may share a name
   for (const Listed& one : all_listed()) {
     if (one.name != name) continue;
     std::string text = std::string(one.about->title) + "\n";
+    if (one.kind == "backfill") text.insert(0, "Backfill " + std::string(one.name) + ". ");
     for (const auto& [heading, what] : paragraphs(one)) {
       text.append("  ").append(heading).append(": ").append(what).append("\n");
     }
@@ -152,9 +159,9 @@ std::optional<std::string> policy_text(std::string_view name) {
       text.append(" (").append(type_text(key.type)).append(", ").append(range_text(key));
       text.append("): ").append(key.what).append("\n");
     }
-    return text;
+    all += text;
   }
-  return std::nullopt;
+  return all.empty() ? std::nullopt : std::optional(all);
 }
 
 std::string policies_json() {
@@ -189,9 +196,12 @@ std::string policies_markdown() {
       "# Policies\n\n"
       "Printed by `berth policies --markdown` from what each policy says about itself in its own\n"
       "file; a test compares. `berth policies NAME` shows one.\n\n"
-      "A policy is written `POLICY[:KEY=VALUE...][@PLACEMENT[:KEY=VALUE...]]`, on the command "
-      "line\n"
-      "and in berth.toml: `las:quantum=1m`, `dlas:thresholds=3600:14400@count`.\n\n"
+      "A policy is written "
+      "`POLICY[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][@PLACEMENT[:KEY=VALUE..."
+      "]]`,\n"
+      "on the command line and in berth.toml: `las:quantum=1m`, "
+      "`dlas:thresholds=3600:14400@count`,\n"
+      "`multifactor+conservative`, `sjf+easy@consolidated`. Any order goes with any backfill.\n\n"
       "Proof is what an outsider would accept: a peer's own jobs, a published figure, a worked\n"
       "example of the paper, or an independent restatement of it. Beside that every name has a "
       "golden\n"
@@ -200,6 +210,7 @@ std::string policies_markdown() {
       "that it does what we meant, not that we meant what was published.\n\n";
   text += markdown_section("Orders", "order");
   text += markdown_section("Policies of their own", "whole");
+  text += markdown_section("Backfills", "backfill");
   text += markdown_section("Placements", "place");
   while (text.ends_with("\n\n")) text.pop_back();
   return text;
@@ -212,13 +223,15 @@ std::string policies_manual() {
       ".Nd the policies and placements of berth, and their keys\n.Sh DESCRIPTION\n"
       "A policy is written\n"
       ".Ar POLICY Ns Op : Ns Ar KEY Ns = Ns Ar VALUE ...\n"
-      "or with a placement behind an @.\n.Xr berth 1\n.Cm policies Ar NAME\n"
+      "with a backfill behind a + and a placement behind an @.\n.Xr berth 1\n.Cm policies Ar NAME\n"
       "tells the whole of each: rule, source, differences, proof.\n";
-  bool is_place = false;
+  std::string_view kind = "order";
   text += ".Sh POLICIES\n.Bl -tag -width Ds\n";
   for (const Listed& one : all_listed()) {
-    if (one.kind == "place" && !std::exchange(is_place, true)) {
-      text += ".El\n.Sh PLACEMENTS\n.Bl -tag -width Ds\n";
+    const std::string_view before = std::exchange(kind, one.kind);
+    if (kind != before && (kind == "backfill" || kind == "place")) {
+      text += ".El\n.Sh " + std::string(kind == "place" ? "PLACEMENTS" : "BACKFILLS") +
+              "\n.Bl -tag -width Ds\n";
     }
     text += ".It Cm " + mdoc(one.name) + "\n" + mdoc(one.about->title) + "\n";
     for (const Key& key : one.about->keys) {

@@ -410,7 +410,7 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
   sim::Options all = replay.options;
   all.record = options.record;
   all.explain_waits = options.record || arguments.waits;
-  all.alone = way.chosen.policy->options.exclusive;
+  all.alone = way.chosen.options.exclusive;
   all.progress = options.progress;
   all.predictions = arguments.predictions;
   all.again = make;

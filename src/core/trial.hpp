@@ -30,7 +30,7 @@ struct Hold {
   /// Above zero while an occupant it waits for has no limit: others may borrow for this long. A
   /// pass counts it anew.
   Duration lend{0};
-  /// Under Plans::Enforced: the grants, by number, that must end before it can begin.
+  /// Of backfill promise: the grants, by number, that must end before it can begin.
   std::vector<std::uint64_t> awaited;
   std::vector<Bytes> lent;  ///< By GPU, counted by a pass, else empty: what outlasts `from`.
   std::vector<std::uint16_t> lent_tenants;

@@ -97,10 +97,10 @@ Json word_json(Basis basis) {
 
 /// What happens behind a job that does not fit; nothing where the policy decides that in its own
 /// way.
-std::optional<HeadOfLine> no_fit_of(std::string_view policy) {
+std::optional<BackfillKind> backfill_of_policy(std::string_view policy) {
   const auto chosen = choose(policy);
   if (!chosen || chosen->policy->order == nullptr) return std::nullopt;
-  return chosen->policy->options.no_fit;
+  return chosen->options.backfill;
 }
 
 /// Without `job 42: `, which the answer says by itself.
@@ -142,7 +142,9 @@ void add_explanation(Json& json, const ClusterView& view, JobId job, std::string
     json["must_end"] = {{"jobs", ids_json(clearing->jobs)},
                         {"gpus", gpus_json(clearing->placement)}};
   }
-  if (const auto no_fit = no_fit_of(policy)) json["passing"] = passing_text(*no_fit, found);
+  if (const auto backfill = backfill_of_policy(policy)) {
+    json["passing"] = passing_text(*backfill, found);
+  }
 }
 
 void add_forecast(Json& json, const Forecast& found) {

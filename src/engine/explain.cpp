@@ -113,13 +113,16 @@ std::string list_of(const std::vector<JobId>& jobs) {
   return text;
 }
 
-std::string passing_text(HeadOfLine no_fit, const Explanation& found) {
-  switch (no_fit) {
-    case HeadOfLine::Block:
+std::string passing_text(BackfillKind backfill, const Explanation& found) {
+  switch (backfill) {
+    case BackfillKind::Block:
       return "nobody behind it starts before it";
-    case HeadOfLine::Skip:
+    case BackfillKind::Skip:
+    case BackfillKind::Displace:
       return "whoever fits may start before it: this policy keeps no place";
-    case HeadOfLine::Reserve:
+    case BackfillKind::Easy:
+    case BackfillKind::Conservative:
+    case BackfillKind::Promise:
       break;
   }
   if (found.kept) return "others may start before it where that does not delay its place";

@@ -52,7 +52,7 @@ Explanation explain(const ClusterView& view, JobId job, std::size_t most = 4);
 std::optional<Clearing> what_must_end(const ClusterView& view, JobId job);
 
 /// Whether others may start before a waiting job, and why, under such a policy.
-std::string passing_text(HeadOfLine no_fit, const Explanation& found);
+std::string passing_text(BackfillKind backfill, const Explanation& found);
 
 /// `GPU 0` where there is one node, `NODE:0` else.
 std::string gpu_name(const Cluster& cluster, GpuId gpu);

@@ -26,7 +26,8 @@ using PlacerFactory = std::unique_ptr<Placer>(const Keys&);
 std::unique_ptr<Order> fifo(const Keys&, const Knobs&);
 extern const About kFifo;
 extern const About kFifoSkip;
-extern const About kFifoReserve;
+extern const About kFifoEasy;
+extern const About kFifoConservative;
 extern const About kExclusive;
 extern const About kTiresiasFifo;
 extern const About kTiresiasFjf;
@@ -77,12 +78,6 @@ std::unique_ptr<Order> qssf(const Keys&, const Knobs&);
 extern const About kQssf;
 
 // ---- Policies of their own ---------------------------------------------------------------------
-
-std::unique_ptr<Policy> easy(const Keys&, std::unique_ptr<Placer>, const Knobs&);
-extern const About kEasy;
-
-std::unique_ptr<Policy> conservative(const Keys&, std::unique_ptr<Placer>, const Knobs&);
-extern const About kConservative;
 
 std::unique_ptr<Policy> capacity(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kCapacity;

@@ -100,7 +100,6 @@ class Order {
 /// Why a job got no place now. Only `capacity` rules out every larger ask in the same pass.
 struct Refusal {
   Why why = Why::Capacity;
-  std::optional<Instant> retry_at;
 };
 
 using Placed = std::expected<Placement, Refusal>;
@@ -124,31 +123,21 @@ class Placer {
   virtual bool is_fungible() const { return false; }
 };
 
-/// What happens behind a job that does not fit.
-enum class HeadOfLine : std::uint8_t {
-  Block,    ///< Nobody passes it.
-  Skip,     ///< Whoever fits passes it.
-  Reserve,  ///< Whoever does not delay its reservation passes it.
-};
-
-enum class Preemption : std::uint8_t {
-  Never,
-  ByRank,  ///< A job may displace running jobs of worse rank.
-};
-
-/// Whose word about run times counts when places are kept and lent.
-enum class Plans : std::uint8_t {
-  Declared,  ///< The limit, else the estimate.
-  Enforced,  ///< The limit; estimates and class bounds predict and choose, and promise nothing.
+/// What happens behind a job that does not fit; one file each in backfill/.
+enum class BackfillKind : std::uint8_t {
+  Block,         ///< No job passes it.
+  Skip,          ///< Every job that fits passes it.
+  Displace,      ///< The same, and it may displace running jobs of worse rank.
+  Easy,          ///< A job that does not delay the first such job passes it.
+  Conservative,  ///< A job that delays no job ahead of it passes it.
+  Promise,       ///< Every job that fits passes until it has waited long enough for a place kept.
 };
 
 struct PipelineOptions {
-  Preemption preemption = Preemption::Never;
-  HeadOfLine no_fit = HeadOfLine::Skip;
-  int reservation_depth = 1;  ///< With Reserve: how many waiting jobs may hold a place.
-  Plans plans = Plans::Declared;
+  BackfillKind backfill = BackfillKind::Skip;
+  int reservation_depth = 1;  ///< With Promise: how many waiting jobs may hold a place.
   Duration reserve_after = Duration::zero();  ///< A job waits this long before it holds a place.
-  Duration lend = Duration::zero();           ///< See Hold::lend; with Plans::Enforced.
+  Duration lend = Duration::zero();           ///< See Hold::lend; with Promise.
   /// A job that has waited less than this does not join tenants on a GPU as busy as this.
   Duration share_after = Duration::zero();
   std::int32_t share_below_percent = 100;

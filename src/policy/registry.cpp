@@ -7,40 +7,33 @@
 
 namespace berth {
 
-constexpr PipelineOptions kBlock{.no_fit = HeadOfLine::Block};
-constexpr PipelineOptions kSkip{};
-constexpr PipelineOptions kReserve{.no_fit = HeadOfLine::Reserve};
-constexpr PipelineOptions kPromise{.no_fit = HeadOfLine::Reserve, .plans = Plans::Enforced};
-constexpr PipelineOptions kAlone{.exclusive = true};
-
 constexpr auto kPolicies = std::to_array<PolicyEntry>({
-    {"headroom", kHeadroom, headroom, kPromise, "least-shared"},
-    {"fifo", kFifo, fifo, kBlock},
-    {"fifo-skip", kFifoSkip, fifo, kSkip},
-    {"fifo-reserve", kFifoReserve, fifo, kReserve},
-    {"easy", kEasy, easy},
-    {"conservative", kConservative, conservative},
-    {"exclusive", kExclusive, fifo, kAlone},
-    {"smallest-first", kSmallestFirst, smallest_first, kSkip},
-    {"sjf", kSjf, sjf, kSkip},
-    {"srtf", kSrtf, srtf, kSkip},
-    {"srsf", kSrsf, srsf, kSkip},
-    {"las", kLas, las, kSkip},
-    {"dlas", kDlas, dlas, kSkip},
-    {"e-las", kELas, e_las, kSkip},
-    {"e-las/rate", kELasRate, e_las_rate, kSkip},
-    {"gittins", kGittins, gittins, kSkip},
-    {"gittins-learned", kGittinsLearned, gittins_learned, kSkip},
+    {"headroom", kHeadroom, headroom, BackfillKind::Promise, "least-shared"},
+    {"fifo", kFifo, fifo, BackfillKind::Block},
+    {"fifo-skip", kFifoSkip, fifo, BackfillKind::Skip},
+    {"easy", kFifoEasy, fifo, BackfillKind::Easy},
+    {"conservative", kFifoConservative, fifo, BackfillKind::Conservative},
+    {"exclusive", kExclusive, fifo, PipelineOptions{.exclusive = true}},
+    {"smallest-first", kSmallestFirst, smallest_first, BackfillKind::Skip},
+    {"sjf", kSjf, sjf, BackfillKind::Skip},
+    {"srtf", kSrtf, srtf, BackfillKind::Displace},
+    {"srsf", kSrsf, srsf, BackfillKind::Displace},
+    {"las", kLas, las, BackfillKind::Displace},
+    {"dlas", kDlas, dlas, BackfillKind::Displace},
+    {"e-las", kELas, e_las, BackfillKind::Displace},
+    {"e-las/rate", kELasRate, e_las_rate, BackfillKind::Displace},
+    {"gittins", kGittins, gittins, BackfillKind::Displace},
+    {"gittins-learned", kGittinsLearned, gittins_learned, BackfillKind::Displace},
     {"carma", kCarma, carma, "carma"},
     {"gavel/isolated", kGavelIsolated, gavel_isolated},
-    {"fair-share", kFairShare, fair_share, kSkip},
-    {"drf", kDrf, drf, kSkip},
+    {"fair-share", kFairShare, fair_share, BackfillKind::Skip},
+    {"drf", kDrf, drf, BackfillKind::Skip},
     {"capacity", kCapacity, capacity, "closest"},
-    {"multifactor", kMultifactor, multifactor, kBlock},
-    {"qssf", kQssf, qssf, kBlock},
-    {"helios/sjf", kHeliosSjf, sjf, kBlock},
-    {"tiresias/fifo", kTiresiasFifo, fifo, kBlock},
-    {"tiresias/fjf", kTiresiasFjf, fifo, kSkip},
+    {"multifactor", kMultifactor, multifactor, BackfillKind::Block},
+    {"qssf", kQssf, qssf, BackfillKind::Block},
+    {"helios/sjf", kHeliosSjf, sjf, BackfillKind::Block},
+    {"tiresias/fifo", kTiresiasFifo, fifo, BackfillKind::Block},
+    {"tiresias/fjf", kTiresiasFjf, fifo, BackfillKind::Skip},
     {"tiresias/sjf", kTiresiasSjf, tiresias_sjf},
     {"tiresias/shortest", kTiresiasShortest, tiresias_shortest},
     {"tiresias/shortest-gpu", kTiresiasShortestGpu, tiresias_shortest_gpu},
@@ -81,8 +74,13 @@ Expected<const Entry*> find(std::span<const Entry> entries, std::string_view nam
               std::string(what) + " '" + std::string(name) + "' is not known; there are: " + known);
 }
 
-/// Names of earlier releases that are a key now: `tiresias/dlas-gpu-8`, `-05` for a half.
+/// Names of earlier releases that are written otherwise now: `fifo-reserve`, and
+/// `tiresias/dlas-gpu-8`, `-05` for a half.
 Expected<void> refuse_former(std::string_view name) {
+  if (name == "fifo-reserve") {
+    return fail(ErrorCode::NotFound,
+                "policy 'fifo-reserve' is gone; fifo+easy promises a start as it did, and exactly");
+  }
   constexpr std::string_view kStem = "tiresias/dlas-gpu-";
   if (!name.starts_with(kStem)) return {};
   const std::string_view times = name.substr(kStem.size());
@@ -103,6 +101,27 @@ Expected<Keys> keys_of(const About& about, const NamedKeys& named, std::string_v
   return keys;
 }
 
+/// What the `+` behind an order asks for.
+Expected<void> take_backfill(const PolicyEntry& policy, const NamedKeys& named,
+                             PipelineOptions& options) {
+  const auto entry = find(backfills(), named.name, "backfill");
+  if (!entry) return std::unexpected(entry.error());
+  if (policy.order == nullptr) {
+    return fail(ErrorCode::InvalidArgument, "policy " + std::string(policy.name) +
+                                                " is no order: it takes no backfill '" +
+                                                named.name + "'");
+  }
+  const auto keys = keys_of(*(*entry)->about, named, "backfill");
+  if (!keys) return std::unexpected(keys.error());
+  options.backfill = (*entry)->kind;
+  if ((*entry)->kind == BackfillKind::Promise) {
+    options.reserve_after = keys->time("reserve_after");
+    options.reservation_depth = static_cast<int>(keys->number("reservations"));
+    options.lend = keys->time("lend");
+  }
+  return {};
+}
+
 Expected<Spec> parsed(std::string_view spec) {
   std::vector<std::string_view> names;
   for (const PolicyEntry& entry : policies()) names.push_back(entry.name);
@@ -116,12 +135,10 @@ std::span<const PlacerEntry> placers() { return kPlacers; }
 
 std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
   if (policy->whole != nullptr) return policy->whole(keys, placer->factory(place_keys), knobs);
-  PipelineOptions options = policy->options;
-  if (policy->preempts()) options.preemption = Preemption::ByRank;
-  if (keys.has(kQuantumKey.name)) options.quantum = keys.time(kQuantumKey.name);
-  options.rebuild = knobs.rebuild;
+  PipelineOptions in_pipeline = options;
+  in_pipeline.rebuild = knobs.rebuild;
   return std::make_unique<Pipeline>(policy->order(keys, knobs), placer->factory(place_keys),
-                                    options);
+                                    in_pipeline);
 }
 
 Expected<Chosen> choose(std::string_view spec, std::string_view place) {
@@ -130,11 +147,15 @@ Expected<Chosen> choose(std::string_view spec, std::string_view place) {
   if (auto done = refuse_former(read->order.name); !done) return std::unexpected(done.error());
   const auto policy = find(policies(), read->order.name, "policy");
   if (!policy) return std::unexpected(policy.error());
-  if (read->backfill) {
-    return fail(ErrorCode::NotFound, "backfill '" + read->backfill->name + "' is not known");
-  }
   auto keys = keys_of(*(*policy)->about, read->order, "policy");
   if (!keys) return std::unexpected(keys.error());
+  PipelineOptions options = (*policy)->options;
+  if (keys->has(kQuantumKey.name)) options.quantum = keys->time(kQuantumKey.name);
+  if (read->backfill) {
+    if (auto done = take_backfill(**policy, *read->backfill, options); !done) {
+      return std::unexpected(done.error());
+    }
+  }
   NamedKeys placement{.name = std::string((*policy)->place), .keys = {}};
   if (read->place) {
     placement = *read->place;
@@ -148,9 +169,12 @@ Expected<Chosen> choose(std::string_view spec, std::string_view place) {
   auto place_keys = keys_of(*(*placer)->about, placement, "placement");
   if (!place_keys) return std::unexpected(place_keys.error());
   const std::string_view own = (*policy)->own_place;
-  return Chosen{.name = to_text(read->order),
+  std::string name = to_text(read->order);
+  if (read->backfill) name += "+" + to_text(*read->backfill);
+  return Chosen{.name = std::move(name),
                 .policy = *policy,
                 .keys = std::move(*keys),
+                .options = options,
                 .placer = *placer,
                 .place_keys = std::move(*place_keys),
                 .place = own.empty() ? to_text(placement) : std::string(own)};

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "policy/backfills.hpp"
 #include "policy/policies.hpp"
 #include "policy/spec.hpp"
 
@@ -28,11 +29,16 @@ struct PolicyEntry {
                         const PipelineOptions& in_pipeline,
                         std::string_view usual_place = "consolidated")
       : name(its_name), about(&says), order(make), options(in_pipeline), place(usual_place) {}
+  constexpr PolicyEntry(std::string_view its_name, const About& says, OrderFactory& make,
+                        BackfillKind backfill, std::string_view usual_place = "consolidated")
+      : PolicyEntry(its_name, says, make, PipelineOptions{.backfill = backfill}, usual_place) {}
   constexpr PolicyEntry(std::string_view its_name, const About& says, PolicyFactory& make,
                         std::string_view its_own_place = "")
       : name(its_name), about(&says), whole(make), own_place(its_own_place) {}
 
-  bool preempts() const { return about->needs.preemption; }
+  bool preempts() const {
+    return whole != nullptr ? about->needs.preemption : options.backfill == BackfillKind::Displace;
+  }
 };
 
 struct PlacerEntry {
@@ -52,6 +58,7 @@ struct Chosen {
   std::string name;  ///< With the keys given.
   const PolicyEntry* policy;
   Keys keys;
+  PipelineOptions options;    ///< Of an order's pipeline, with the backfill that was asked for.
   const PlacerEntry* placer;  ///< As asked for; a policy with one of its own ignores it.
   Keys place_keys;
   std::string place;  ///< What it places by in the end, with the keys given.

@@ -18,7 +18,7 @@ using testing::Not;
 using testing::StartsWith;
 using Json = nlohmann::json;
 
-const auto kWaiting = R"({"id":3,"state":"queued","policy":"fifo-reserve","why":"capacity",
+const auto kWaiting = R"({"id":3,"state":"queued","policy":"easy","why":"capacity",
   "reason":"asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now; GPU 1 lacks 2.5 GiB",
   "fitting_gpus":0,
   "lacking":[{"gpu":1,"name":"GPU 1","why":"capacity","lacking_bytes":2621440001,"foreign_bytes":0,

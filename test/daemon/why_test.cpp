@@ -34,7 +34,7 @@ class Why : public testing::Test {
   }
   double granted_at(int id) { return rig_.job(id)["attempts"][0]["granted_at"]; }
 
-  Rig rig_{{.gpus = "1x24GiB", .flags = {"--policy", "fifo-reserve"}}};
+  Rig rig_{{.gpus = "1x24GiB", .flags = {"--policy", "easy"}}};
 };
 
 TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {

@@ -66,16 +66,16 @@ TEST_F(Explain, NamesTheLimit) {
 }
 
 TEST_F(Explain, NamesTheJobThatMustNotBeDelayed) {
-  Engine engine(cluster(), {}, *make_policy("fifo-reserve", "first-fit"));
+  Engine engine(cluster(), {}, *make_policy("easy", "first-fit"));
   engine.step(kStart, std::vector<Input>{job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 20_GiB)});
   const Explanation found = explain(engine.view(), JobId(3));
   EXPECT_EQ(found.why, Why::Reservation);
   EXPECT_EQ(found.behind, std::vector{JobId(2)});
-  EXPECT_EQ(passing_text(HeadOfLine::Block, found), "nobody behind it starts before it");
+  EXPECT_EQ(passing_text(BackfillKind::Block, found), "nobody behind it starts before it");
 }
 
 TEST_F(Explain, NamesThePlaceKept) {
-  Engine engine(cluster(), {}, *make_policy("fifo-reserve", "first-fit"));
+  Engine engine(cluster(), {}, *make_policy("easy", "first-fit"));
   Submitted limited = job(1, 1, 20_GiB);
   limited.spec.time_limit = seconds(90);
   engine.step(kStart, std::vector<Input>{limited, job(2, 2, 20_GiB)});
@@ -84,7 +84,7 @@ TEST_F(Explain, NamesThePlaceKept) {
   EXPECT_EQ(found.kept->placement.gpus, (std::vector{GpuId(0), GpuId(1)}));
   EXPECT_EQ(found.kept->from, kStart + seconds(90));
   EXPECT_TRUE(found.text.ends_with("; GPU 0, GPU 1 are kept for it")) << found.text;
-  EXPECT_EQ(passing_text(HeadOfLine::Reserve, found),
+  EXPECT_EQ(passing_text(BackfillKind::Easy, found),
             "others may start before it where that does not delay its place");
 }
 

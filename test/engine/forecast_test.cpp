@@ -220,7 +220,7 @@ class TwoGpus : public Scene {
 };
 
 TEST_F(TwoGpus, OthersPassOnlyWhereThatDelaysNoReservation) {
-  use("fifo-reserve");
+  use("easy");
   submit(of(20_GiB, seconds(100)));
   JobSpec gang = of(20_GiB, seconds(50));
   gang.request.gpu.count = GpuCount(2);

@@ -60,7 +60,7 @@ TEST_P(Snapshots, GoOnAsTheSavedEngineWould) {
 
 INSTANTIATE_TEST_SUITE_P(
     Policies, Snapshots,
-    testing::Values("fifo-skip", "fifo-reserve", "srtf", "las", "fair-share", "tiresias/shortest",
+    testing::Values("fifo-skip", "easy", "srtf", "las", "fair-share", "tiresias/shortest",
                     "tiresias/dlas-gpu:promote=2", "gavel/isolated"),
     [](const auto& test) {
       std::string name(test.param);
@@ -260,7 +260,7 @@ Frame small_frame() {
   for (int n = 0; n < 2; ++n) {
     cluster.add_node({.name = "n", .gpus = 2, .vram = Bytes(std::int64_t{24} << 30)});
   }
-  Engine engine(std::move(cluster), {}, std::move(*make_policy("fifo-reserve", "first-fit")));
+  Engine engine(std::move(cluster), {}, std::move(*make_policy("easy", "first-fit")));
   JobSpec spec{.user = UserId(7)};
   spec.request.gpu.count = GpuCount(2);
   JobSpec large = spec;
@@ -284,7 +284,7 @@ Expected<Engine> restore(const Frame& frame) {
   ByteWriter out;
   out.integer(5);
   codec::put(out, frame);
-  return Engine::restore(out.bytes(), std::move(*make_policy("fifo-reserve", "first-fit")));
+  return Engine::restore(out.bytes(), std::move(*make_policy("easy", "first-fit")));
 }
 
 constexpr std::int64_t kHuge = std::int64_t{1} << 61;

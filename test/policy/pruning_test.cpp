@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "policy/pipeline/pass.hpp"
+#include "policy/pipeline/walk.hpp"
 #include "policy/registry.hpp"
 #include "policy/scene.hpp"
 

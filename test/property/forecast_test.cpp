@@ -83,7 +83,7 @@ std::string forecast_test_name(const testing::TestParamInfo<const char*>& policy
 }
 
 INSTANTIATE_TEST_SUITE_P(Property, Forecasts,
-                         testing::Values("headroom", "fifo", "fifo-skip", "fifo-reserve",
+                         testing::Values("headroom", "fifo", "fifo-skip", "easy",
                                          "exclusive", "sjf", "smallest-first", "fair-share"),
                          forecast_test_name);
 

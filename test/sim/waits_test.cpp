@@ -129,7 +129,7 @@ TEST_F(WaitsTest, AUsersLimit) {
 TEST_F(WaitsTest, APlaceKeptForAnother) {
   // The second job's place is kept from 100 s on; the third would be in its way for 200 s.
   cluster(1, 2);
-  run({whole(0, 100, 1), whole(1, 50, 2), whole(2, 200, 1)}, "fifo-reserve");
+  run({whole(0, 100, 1), whole(1, 50, 2), whole(2, 200, 1)}, "easy");
   EXPECT_EQ(waited(WaitReason::Capacity), 99 + 50);  // the second; and the third while it runs
   EXPECT_EQ(waited(WaitReason::Reservation), 98);
 }
@@ -182,7 +182,7 @@ TEST_F(WaitsTest, APlaceKeptOnAGpuInUse) {
   // The large one lacks memory until 100 s and has the GPU kept from then on; the small one fits at
   // once but would outlast that; it lacks memory beside the large one until 150.
   cluster(1, 1);
-  run({part(0, 100, 6), part(1, 50, 14), part(2, 500, 6)}, "fifo-reserve");
+  run({part(0, 100, 6), part(1, 50, 14), part(2, 500, 6)}, "easy");
   EXPECT_EQ(waited(WaitReason::Memory), 99 + 50);
   EXPECT_EQ(waited(WaitReason::Reservation), 98);
 }

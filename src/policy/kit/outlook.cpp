@@ -1,6 +1,7 @@
 #include "policy/kit/outlook.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth {
 
@@ -34,7 +35,42 @@ Bytes charge_of(const Grant& grant) {
   return sum;
 }
 
+/// Of a job started in this pass.
+Instant end_of(const Fresh& fresh, const ClusterView& view) {
+  return later(view.now(), counted_on(view.job(fresh.job)));
+}
+
 }  // namespace
+
+std::vector<Leaving> leaving_as_counted(const ClusterView& view, std::span<const Fresh> started) {
+  std::vector<Leaving> leaving;
+  leaving.reserve(view.running().size() + started.size());
+  for (const JobId id : view.running()) {
+    const JobView job = view.job(id);
+    leaving.push_back({.at = counted_end(job, view.now()),
+                       .grant_number = job.grant_number(),
+                       .grant = &job.grant()});
+  }
+  std::uint64_t number = view.grants();
+  for (const Fresh& fresh : started) {
+    leaving.push_back({.at = end_of(fresh, view), .grant_number = ++number, .grant = &fresh.grant});
+  }
+  std::ranges::sort(leaving, {}, [](const Leaving& l) { return std::pair(l.at, l.grant_number); });
+  return leaving;
+}
+
+Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,
+                     std::span<const Fresh> started) {
+  Scratch scratch{now, {}};
+  for (const JobId id : view.running()) {
+    const JobView job = view.job(id);
+    if (counted_end(job, view.now()) <= then) scratch.use.take(view.cluster(), job.grant());
+  }
+  for (const Fresh& fresh : started) {
+    if (end_of(fresh, view) <= then) scratch.use.take(view.cluster(), fresh.grant);
+  }
+  return scratch;
+}
 
 Instant foreseen_end(const JobView& job, Instant now) {
   if (!has_outlived(job)) return counted_end(job, now);
@@ -65,13 +101,13 @@ Outlook::Change Outlook::look(const ClusterView& view) const {
   return change;
 }
 
-void Outlook::note(const ClusterView& view, std::span<const Fresh> fresh) {
+void Outlook::note(const ClusterView& view, std::span<const Fresh> started) {
   noted_.clear();
   for (const JobId id : view.running()) noted_.push_back(noted(view, id));
-  for (const Fresh& started : fresh) {
-    noted_.push_back({started.job, later(view.now(), started.planned), charge_of(started.grant)});
+  for (const Fresh& fresh : started) {
+    noted_.push_back({fresh.job, end_of(fresh, view), charge_of(fresh.grant)});
   }
-  if (!fresh.empty()) std::ranges::sort(noted_, {}, &Noted::job);
+  if (!started.empty()) std::ranges::sort(noted_, {}, &Noted::job);
   condition_ = condition_of(view);
 }
 

@@ -38,6 +38,14 @@ inline bool has_outlived(const JobView& job) {
 /// predictions in steps).
 Instant foreseen_end(const JobView& job, Instant now);
 
+/// Every job that runs or was started in this pass, in the order in which they are taken to leave.
+std::vector<Leaving> leaving_as_counted(const ClusterView& view, std::span<const Fresh> started);
+
+/// The cluster at `then`, if every job leaves when it is taken to: without those gone by then.
+/// `now` is the cluster now, with those started in this pass.
+Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,
+                     std::span<const Fresh> started);
+
 /// Remembers from pass to pass when everyone was taken to leave. As long as it reports no change,
 /// what was found out about the future then is still true.
 class Outlook {
@@ -50,8 +58,8 @@ class Outlook {
 
   /// Compares with what was noted last. Nothing noted yet is Other. Cost: O(GPUs + running).
   Change look(const ClusterView& view) const;
-  /// Notes who is there, those started in this pass included.
-  void note(const ClusterView& view, std::span<const Fresh> fresh);
+  /// Notes the jobs that run and those started in this pass.
+  void note(const ClusterView& view, std::span<const Fresh> started);
 
   void save(ByteWriter& writer) const;
   void restore(ByteReader& reader);

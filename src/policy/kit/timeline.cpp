@@ -6,37 +6,6 @@
 
 namespace berth {
 
-namespace {
-
-std::vector<Leaving> by_planned_end(const ClusterView& view, std::span<const Fresh> fresh) {
-  std::vector<Leaving> leaving;
-  leaving.reserve(view.running().size() + fresh.size());
-  for (const JobId id : view.running()) {
-    const Job& job = *view.find(id);
-    leaving.push_back({planned_end(view.job(id), view.now()), job.grant_number, &job.grant});
-  }
-  std::uint64_t number = view.grants();
-  for (const Fresh& given : fresh) {
-    leaving.push_back({later(view.now(), given.planned), ++number, &given.grant});
-  }
-  std::ranges::sort(leaving, {}, [](const Leaving& l) { return std::pair(l.at, l.grant_number); });
-  return leaving;
-}
-
-}  // namespace
-
-Instant planned_end(const JobView& job, Instant now) {
-  return job.state() == JobState::Stopping ? now : later(now, job.planned());
-}
-
-std::optional<Earliest> earliest_start(JobId job, const Ask& ask, const ClusterView& view,
-                                       const Placer& placer, std::span<const Hold> kept,
-                                       std::span<const Fresh> fresh, Trial& trial) {
-  auto found = earliest_start({job, ask}, placer, by_planned_end(view, fresh), kept, trial);
-  if (found && found->gone == 0) found->from = view.now();
-  return found;
-}
-
 std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
                                        std::span<const Leaving> leaving, std::span<const Hold> kept,
                                        Trial& trial) {
@@ -61,10 +30,8 @@ std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& place
       low = middle + 1;
     }
   }
-  return Earliest{.placement = std::move(*best),
-                  .gone = low,
-                  .last = low == 0 ? 0 : leaving[low - 1].grant_number,
-                  .from = low == 0 ? kNever : leaving[low - 1].at};
+  return Earliest{
+      .placement = std::move(*best), .gone = low, .from = low == 0 ? kNever : leaving[low - 1].at};
 }
 
 }  // namespace berth

@@ -16,9 +16,8 @@ namespace berth {
 
 struct Earliest {
   Placement placement;
-  std::size_t gone = 0;    ///< How many have left by then, of the list it was found with.
-  std::uint64_t last = 0;  ///< The number of the last grant waited for.
-  Instant from = kNever;   ///< kNever: some occupant in the way has no planned end.
+  std::size_t gone = 0;   ///< How many have left by then, of the list it was found with.
+  Instant from = kNever;  ///< When the last of them leaves; kNever where none need leave.
 };
 
 /// A berth given in this pass, which the view does not show yet.
@@ -42,19 +41,16 @@ struct Seeker {
   const Ask& ask;
 };
 
-/// The same over any occupants, in the order in which they leave; whoever is not listed stays.
+/// The planned end of a job with a berth; kNever without limit or estimate, now for one stopping.
+inline Instant planned_end(const JobView& job, Instant now) {
+  return job.state() == JobState::Stopping ? now : later(now, job.planned());
+}
+
+/// The earliest departure of `leaving`, in the order in which they leave, after which the job fits
+/// beside `kept` and every occupant that is not listed; nothing if it does not fit even then (a
+/// matter of health). The trial is left as it was. Cost: O(log leaving) placements.
 std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
                                        std::span<const Leaving> leaving, std::span<const Hold> kept,
                                        Trial& trial);
-
-/// Returns: nothing if the job does not fit even when every occupant has left (a matter of health).
-/// `kept` are holds that stand before this one, `fresh` what the trial has beside the view. The
-/// trial is left as it was. Cost: O(running log running) and O(log running) placements.
-std::optional<Earliest> earliest_start(JobId job, const Ask& ask, const ClusterView& view,
-                                       const Placer& placer, std::span<const Hold> kept,
-                                       std::span<const Fresh> fresh, Trial& trial);
-
-/// The planned end of a job with a berth; kNever without limit or estimate, now for one stopping.
-Instant planned_end(const JobView& job, Instant now);
 
 }  // namespace berth

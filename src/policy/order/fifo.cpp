@@ -20,14 +20,21 @@ constexpr About kFifoSkip = like(
             .proof = "With placement `count` or `yarn` it is `tiresias/fjf`, which is compared "
                      "with that simulator job by job (test/sim/tiresias_oracle_test.cpp)."});
 
-constexpr About kFifoReserve = like(
-    kFifo,
-    {.title = "First in, first out; a job may pass one that does not fit if it does not delay it.",
-     .rule = "rank = time of submission. The first job that does not fit gets a place reserved, "
-             "and a later job may pass if it leaves that place free in time.",
-     .reads = "Time of submission, and time limits or else estimates.",
-     .differs = "Nothing known. `easy` is the published form.",
-     .proof = "None yet."});
+constexpr About kFifoEasy =
+    like(kFifo, {.title = "First in, first out with EASY backfilling: `fifo+easy`.",
+                 .rule = "rank = time of submission, with backfill `easy`.",
+                 .reads = "Time of submission, time limit or else estimate, run time.",
+                 .source = "Lifka, JSSPP 1995, in the form of Mu'alem and Feitelson, TPDS 2001.",
+                 .differs = "What differs in backfill `easy`.",
+                 .proof = "That of backfill `easy`."});
+
+constexpr About kFifoConservative =
+    like(kFifo, {.title = "First in, first out with conservative backfilling: `fifo+conservative`.",
+                 .rule = "rank = time of submission, with backfill `conservative`.",
+                 .reads = "Time of submission, time limit or else estimate, run time.",
+                 .source = "Mu'alem and Feitelson, TPDS 2001.",
+                 .differs = "What differs in backfill `conservative`.",
+                 .proof = "That of backfill `conservative`."});
 
 constexpr About kExclusive =
     like(kFifo,

@@ -51,7 +51,7 @@ constexpr About kQssf{
 namespace {
 
 /// A job with a berth, as it was when last seen.
-struct Watched {
+struct WatchedRun {
   Instant seen;
   Duration ran{0};
   RunTraits job;
@@ -63,7 +63,7 @@ RunTraits traits_of(const JobView& job, const ClusterView& view) {
           .gpus = job.gpus().raw()};
 }
 
-Watched look_at(const JobView& job, const ClusterView& view) {
+WatchedRun look_at(const JobView& job, const ClusterView& view) {
   return {.seen = view.now(),
           .ran = std::min(job.ran(), RunHistory::kLongestRun),
           .job = traits_of(job, view)};
@@ -83,7 +83,7 @@ class Qssf final : public Order {
 
   /// Looks at who runs, since events of what was decided do not survive a restore.
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
-    std::vector<Watched> ended;
+    std::vector<WatchedRun> ended;
     for (const auto& [id, last] : watched_) {
       if (view.knows(id)) continue;
       ended.push_back(last);
@@ -91,10 +91,10 @@ class Qssf final : public Order {
       ended.back().ran =
           std::min(last.ran + std::min(since, RunHistory::kLongestRun), RunHistory::kLongestRun);
     }
-    std::ranges::sort(ended, {}, [](const Watched& job) {  // by what they are, not by their ids
+    std::ranges::sort(ended, {}, [](const WatchedRun& job) {  // by what they are, not by their ids
       return std::tuple(job.job, job.ran);
     });
-    for (const Watched& job : ended) history_.learn(job.job, job.ran);
+    for (const WatchedRun& job : ended) history_.learn(job.job, job.ran);
     watched_.clear();
     for (const JobId id : view.running()) {
       watched_.emplace(id, look_at(view.job(id), view));
@@ -156,7 +156,7 @@ class Qssf final : public Order {
 
   std::int64_t estimate_percent_;
   RunHistory history_;
-  std::map<JobId, Watched> watched_;
+  std::map<JobId, WatchedRun> watched_;
   std::map<JobId, Need> expected_;  ///< Of waiting jobs.
   bool fresh_ = true;               ///< Nothing seen yet since it was made or restored.
 };
@@ -194,7 +194,7 @@ Expected<void> Qssf::restore(const Snapshot& bytes) {
   for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
     const JobId id(static_cast<JobId::rep>(in.integer()));
     const RunTraits traits{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
-    const Watched job{
+    const WatchedRun job{
         .seen = instant_from_micros(in.integer()), .ran = Duration(in.integer()), .job = traits};
     sane = job.ran >= Duration::zero() && job.ran <= RunHistory::kLongestRun && job.seen >= kStart;
     watched_.emplace(id, job);

@@ -18,8 +18,7 @@ Lane* PendingIndex::update(JobId id, const ClusterView& view, const Order& order
 
 Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Order& order) {
   LaneKey key{.user = shape_.by_user ? job.user() : UserId(0), .ask = ask_of(job)};
-  if (shape_.plans == Plans::Enforced) key.ask.planned = job.enforced();
-  if (!shape_.by_plan) key.ask.planned = kForever;
+  key.ask.planned = shape_.by_plan ? job.enforced() : kForever;
   if (order.depends_on() == DependsOn::Lane) key.apart = order.lane(job, view);
   const auto [found, fresh] = lanes_.try_emplace(key);
   Lane& lane = found->second;

@@ -41,8 +41,7 @@ class PendingIndex {
  public:
   struct Shape {
     bool by_user = false;
-    bool by_plan = false;
-    Plans plans = Plans::Declared;  ///< Which plan, where it matters.
+    bool by_plan = false;  ///< By the enforced run time to come.
   };
 
   bool empty() const { return entries_.size() == 0; }
@@ -59,6 +58,14 @@ class PendingIndex {
   void reopen();
   /// When the next rank expires.
   std::optional<Instant> next_expiry() const;
+
+  /// Null for a job that does not wait here.
+  const Lane* lane_of(JobId id) const {
+    const Entry* const entry = entries_.find(id);
+    return entry == nullptr ? nullptr : entry->lane;
+  }
+  /// Requires: lane_of(id).
+  const Position& position_of(JobId id) const { return entries_.find(id)->position; }
 
   /// Every lane, in a fixed order; some may be empty.
   std::map<LaneKey, Lane>& lanes() { return lanes_; }

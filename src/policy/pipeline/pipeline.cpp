@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
-#include "core/assert.hpp"
-#include "policy/pipeline/pass.hpp"
+#include "core/bytes.hpp"
+#include "policy/backfills.hpp"
+#include "policy/pipeline/backfill.hpp"
 
 namespace berth {
 
@@ -23,68 +25,66 @@ void append(Decisions more, Decisions& decisions) {
 
 Pipeline::Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
                    const PipelineOptions& options)
-    : order_(std::move(order)), placer_(std::move(placer)), options_(options) {
-  BERTH_ASSERT(options.preemption == Preemption::Never || options.no_fit == HeadOfLine::Skip);
+    : order_(std::move(order)),
+      placer_(std::move(placer)),
+      options_(options),
+      backfill_(backfill_of(options.backfill).make()) {}
+
+Pipeline::~Pipeline() = default;
+
+Snapshot Pipeline::save() const {
+  const Snapshot order = order_->save();
+  const Snapshot backfill = backfill_->save();
+  if (order.empty() && backfill.empty()) return {};
+  ByteWriter writer;
+  writer.text(order);
+  writer.text(backfill);
+  return writer.take();
 }
 
 Expected<void> Pipeline::restore(const Snapshot& bytes) {
   fresh_ = true;
-  return order_->restore(bytes);
+  ByteReader reader(bytes);
+  const Snapshot order(bytes.empty() ? "" : reader.text());
+  const Snapshot backfill(bytes.empty() ? "" : reader.text());
+  if (reader.failed() || !reader.at_end()) {
+    return fail(ErrorCode::BadData, "policy memory: not that of an order and a backfill");
+  }
+  if (auto done = backfill_->restore(backfill); !done) return done;
+  return order_->restore(order);
+}
+
+void Pipeline::update(JobId id, const ClusterView& view) {
+  Lane* const lane = index_.update(id, view, *order_);
+  if (lane == nullptr) return;
+  if (!lane->possible) lane->possible = feasibility_.allows(view.job(id), view, *placer_);
+  if (*lane->possible) return;
+  index_.erase(id);
+  const bool is_new = std::ranges::find(impossible_, id) == impossible_.end();
+  if (is_new) impossible_.push_back(id);  // several events may name it
 }
 
 void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
+  const bool limited = view.settings().limits.any();
   const PendingIndex::Shape shape{.by_user = order_->depends_on() == DependsOn::Group ||
-                                             order_->depends_on() == DependsOn::Lane ||
-                                             view.settings().limits.any(),
-                                  .by_plan = options_.no_fit == HeadOfLine::Reserve,
-                                  .plans = options_.plans};
+                                             order_->depends_on() == DependsOn::Lane || limited,
+                                  .by_plan = backfill_->by_plan()};
   impossible_.clear();
-  const auto update = [&](JobId id) {
-    Lane* const lane = index_.update(id, view, *order_);
-    if (lane == nullptr) return;
-    if (!lane->possible) lane->possible = feasibility_.allows(view.job(id), view, *placer_);
-    if (*lane->possible) return;
-    index_.erase(id);
-    const bool is_new = std::ranges::find(impossible_, id) == impossible_.end();
-    if (is_new) impossible_.push_back(id);  // several events may name it
-  };
   const bool other_rules = settings_ != view.settings() || bounds_ != view.preemption_bounds();
   settings_ = view.settings();
   bounds_ = view.preemption_bounds();
-  if (fresh_ || options_.rebuild || other_rules || shape.by_user != index_.shape().by_user) {
+  if (options_.rebuild || other_rules || shape.by_user != index_.shape().by_user) fresh_ = true;
+  if (fresh_) {
     index_.clear(shape);
-    view.for_each_pending([&](const JobView& job) { update(job.id()); });
-    fresh_ = true;  // whoever runs is looked at afresh too
+    view.for_each_pending([&](const JobView& job) { update(job.id(), view); });
   } else {
-    for (const Event& event : events) update(event.job);
+    for (const Event& event : events) update(event.job, view);
     if (order_->depends_on() == DependsOn::Cluster) index_.rerank_all(view, *order_);
   }
-  if (options_.preemption == Preemption::ByRank) refresh_running(view, events);
-  fresh_ = false;
-  const bool expired = index_.expire(view, *order_);
-  const bool its_time = expired || (revisit_ && *revisit_ <= view.now());
-  const bool may_differ = options_.preemption == Preemption::ByRank ||
-                          view.settings().limits.any() || plans_changed(events) || its_time;
+  expired_ = index_.expire(view, *order_);
+  const bool may_differ = limited || expired_ || backfill_->looks_again(view, events);
   if (view.room_version() != room_version_ || may_differ) index_.reopen();
   room_version_ = view.room_version();
-}
-
-void Pipeline::refresh_running(const ClusterView& view, std::span<const Event> events) {
-  if (fresh_ || running_.quantum() != options_.quantum) {
-    running_.clear(options_.quantum);
-    for (const JobId id : view.running()) running_.update(id, view, *order_);
-  } else {
-    for (const Event& event : events) running_.update(event.job, view, *order_);
-  }
-  running_.expire(view, *order_);
-}
-
-/// With places kept, whoever ends, or plans to end otherwise, may let others in before any release.
-bool Pipeline::plans_changed(std::span<const Event> events) const {
-  if (options_.no_fit != HeadOfLine::Reserve) return false;
-  return std::ranges::any_of(events, [](const Event& event) {
-    return event.kind != EventKind::Submitted && event.kind != EventKind::Granted;
-  });
 }
 
 Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> events) {
@@ -92,14 +92,16 @@ Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> event
   placer_->prepare(view, events);
   Decisions decisions = order_->prepare(view, events);
   refresh(view, events);
-  revisit_.reset();
-  if (!index_.empty() || !view.holds().empty()) {
-    Pass pass(view, *order_, *placer_, options_);
-    pass.run(index_, running_);
-    append(pass.take(), decisions);
-    revisit_ = pass.revisit();
-  }
-  decisions.wake_at = earlier(decisions.wake_at, revisit_);
+  Walk walk({.view = view,
+             .events = events,
+             .order = *order_,
+             .placer = *placer_,
+             .options = options_,
+             .index = index_,
+             .is_fresh = std::exchange(fresh_, false),
+             .ranks_expired = expired_});
+  backfill_->run(walk);
+  append(std::move(walk.decisions()), decisions);
   for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
   decisions.wake_at = earlier(decisions.wake_at, index_.next_expiry());
   return decisions;

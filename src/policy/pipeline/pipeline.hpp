@@ -1,8 +1,8 @@
-// Order + Placer -> Policy: the pass that most policies share.
+// Order + Backfill + Placer -> Policy: the pass that most policies share.
 //
-// A pass walks the lanes of waiting jobs in rank order and places what fits on a trial of the
-// ledger. An ask refused for capacity rules out every larger one, and stays refused until there may
-// be more room, so a pass costs O(lanes that may start + what changed), not O(queue).
+// Keeps the waiting jobs in rank order from pass to pass and hands them to the backfill, which walks
+// them (walk.hpp). An ask refused for capacity rules out every larger one, and stays refused until
+// there may be more room, so a pass costs O(lanes that may start + what changed), not O(queue).
 #pragma once
 
 #include <memory>
@@ -10,37 +10,38 @@
 
 #include "policy/kit/feasible.hpp"
 #include "policy/pipeline/index.hpp"
-#include "policy/pipeline/running_index.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
 
+class Backfill;
+
 class Pipeline final : public Policy {
  public:
-  /// Requires: not both Preemption::ByRank and HeadOfLine::Reserve or Block.
+  /// With the backfill that the options name.
   Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
            const PipelineOptions& options);
+  ~Pipeline() override;
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override;
-  Snapshot save() const override { return order_->save(); }
+  Snapshot save() const override;
   Expected<void> restore(const Snapshot& bytes) override;
 
  private:
-  bool plans_changed(std::span<const Event> events) const;
   void refresh(const ClusterView& view, std::span<const Event> events);
-  void refresh_running(const ClusterView& view, std::span<const Event> events);
+  void update(JobId id, const ClusterView& view);
 
   std::unique_ptr<Order> order_;
   std::unique_ptr<Placer> placer_;
   PipelineOptions options_;
+  std::unique_ptr<Backfill> backfill_;
   PendingIndex index_;
-  RunningIndex running_;  ///< If it preempts.
   Feasibility feasibility_;
   std::vector<JobId> impossible_;   ///< Of this pass.
   Settings settings_;               ///< Of the view at the last pass: asks and ranks follow them.
-  PreemptionBounds bounds_;         ///< Likewise: who is left alone.
-  std::optional<Instant> revisit_;  ///< When time alone may let a refused job borrow.
+  PreemptionBounds bounds_;         ///< Likewise: the jobs that are left alone.
   bool fresh_ = true;               ///< Nothing seen yet: look at everything.
+  bool expired_ = false;            ///< In this pass the time of a rank was over.
   std::uint64_t room_version_ = 0;  ///< Of the view at the last pass.
 };
 

@@ -137,7 +137,7 @@ std::unique_ptr<Policy> carma(const Keys& keys, std::unique_ptr<Placer>, const K
   const Bounds bounds{.margin = keys.size("margin"), .busy_percent = keys.number("busy_percent")};
   return std::make_unique<Pipeline>(
       std::make_unique<RecoveredFirst>(), std::make_unique<Mapper>(bounds),
-      PipelineOptions{.no_fit = HeadOfLine::Block, .rebuild = knobs.rebuild});
+      PipelineOptions{.backfill = BackfillKind::Block, .rebuild = knobs.rebuild});
 }
 
 }  // namespace berth

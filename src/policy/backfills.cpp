@@ -1,0 +1,27 @@
+#include "policy/backfills.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace berth {
+
+namespace {
+
+constexpr auto kBackfills = std::to_array<BackfillEntry>({
+    {"block", BackfillKind::Block, &kBlock, block},
+    {"skip", BackfillKind::Skip, &kSkip, skip},
+    {"displace", BackfillKind::Displace, &kDisplace, displace},
+    {"easy", BackfillKind::Easy, &kEasy, easy},
+    {"conservative", BackfillKind::Conservative, &kConservative, conservative},
+    {"promise", BackfillKind::Promise, &kPromise, promise},
+});
+
+}  // namespace
+
+std::span<const BackfillEntry> backfills() { return kBackfills; }
+
+const BackfillEntry& backfill_of(BackfillKind kind) {
+  return *std::ranges::find(kBackfills, kind, &BackfillEntry::kind);
+}
+
+}  // namespace berth

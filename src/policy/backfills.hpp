@@ -1,0 +1,34 @@
+// Every backfill by name: what may be written after the `+` of a policy.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "policy/about.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+class Backfill;
+
+using BackfillFactory = std::unique_ptr<Backfill>();
+BackfillFactory block, skip, displace, easy, conservative, promise;
+extern const About kBlock;
+extern const About kSkip;
+extern const About kDisplace;
+extern const About kEasy;
+extern const About kConservative;
+extern const About kPromise;
+
+struct BackfillEntry {
+  std::string_view name;
+  BackfillKind kind;
+  const About* about;
+  BackfillFactory* make;
+};
+
+std::span<const BackfillEntry> backfills();
+const BackfillEntry& backfill_of(BackfillKind kind);
+
+}  // namespace berth

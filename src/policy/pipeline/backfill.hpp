@@ -1,0 +1,31 @@
+// What happens behind a job that does not fit: the part of a policy that says which jobs may pass.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "policy/pipeline/walk.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+class Backfill {
+ public:
+  virtual ~Backfill() = default;
+
+  /// True if jobs of one lane must have the same enforced run time to come.
+  virtual bool by_plan() const { return false; }
+  /// True if a lane that was closed may have a place now though there is no more room: these events
+  /// or the time say so.
+  virtual bool looks_again(const ClusterView&, std::span<const Event>) const { return false; }
+
+  /// One pass: starts jobs, keeps places, and says when it must be asked again.
+  virtual void run(Walk& walk) = 0;
+
+  virtual Snapshot save() const { return {}; }
+  /// Also called to forget everything, with an empty memory.
+  virtual Expected<void> restore(const Snapshot&) { return {}; }
+};
+
+}  // namespace berth

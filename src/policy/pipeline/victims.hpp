@@ -1,0 +1,54 @@
+// Which running jobs of worse rank must give way so that one waiting job has a place.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "policy/pipeline/running_index.hpp"
+#include "policy/pipeline/walk.hpp"
+
+namespace berth {
+
+/// The running jobs, worst first, in one pass: found as far as one asks.
+class Victims {
+ public:
+  Victims(Walk& walk, const RunningIndex& running) : walk_(walk), running_(running) {}
+
+  struct Chosen {
+    std::vector<JobId> jobs;
+    Placement placement;  ///< Where the waiting job fits without them.
+  };
+  /// The fewest of the worst without which the job has a place once `leaving` have left, and of
+  /// them only those that are in its way; nothing if there is no place even without all of them.
+  /// They count as gone from then on. The walk's trial is left as it was.
+  std::optional<Chosen> choose(const Head& head, const Ask& ask, std::span<const JobId> leaving);
+
+  /// Asks the order for the ranks that move on their own; what time alone may change is waked for.
+  void rank_others();
+  bool are_ranked() const { return ranked_; }
+
+ private:
+  /// Candidates for one waiting job: positions in `worst_`.
+  struct Search {
+    const Head& head;
+    std::size_t next = 0;  ///< Not looked at yet.
+    std::vector<std::size_t> found = {};
+  };
+  bool has(Search& search, std::size_t count);
+  void take_off(std::span<const std::size_t> victims);
+  std::optional<std::size_t> least(const Ask& ask, Search& search);
+  std::optional<std::size_t> fewest(JobId id, const Ask& ask, Search& search);
+  std::vector<std::size_t> needed(std::span<const std::size_t> chosen, const Head& head,
+                                  const Ask& ask, Placement& placement);
+  bool needs_vacant(const Ask& ask) const;
+
+  Walk& walk_;
+  const RunningIndex& running_;
+  WorstFirst worst_;
+  std::vector<std::uint32_t> gained_;  ///< By node: scratch of least(), zero between.
+  bool ranked_ = false;                ///< All of `running_` are in `worst_`.
+};
+
+}  // namespace berth

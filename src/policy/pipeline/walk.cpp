@@ -1,0 +1,267 @@
+#include "policy/pipeline/walk.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace berth {
+
+namespace {
+
+/// Host cores or memory per GPU, rounded up; the whole for a job without GPUs.
+std::int64_t per_gpu(std::int64_t amount, GpuCount gpus) {
+  const std::int64_t parts = std::max<std::int64_t>(1, gpus.raw());
+  return (amount + parts - 1) / parts;
+}
+
+bool spans_nodes(const Ask& ask, const Cluster& cluster) {
+  return ask.gpus().raw() > static_cast<std::int64_t>(cluster.largest_node());
+}
+
+/// An ask for whole GPUs needs no less of each than any other.
+bool needs_no_more_of_a_gpu(const GpuRequest& small, const GpuRequest& large) {
+  const bool large_alone = large.sharing == Sharing::Alone;
+  if (small.sharing == Sharing::Alone && !large_alone) return false;
+  const bool small_whole = small.sharing == Sharing::Alone && small.vram == Bytes(0);
+  const bool large_whole = large_alone && large.vram == Bytes(0);
+  if (small_whole != large_whole) return false;
+  const bool memory =
+      large_whole || (small.vram <= large.vram && small.processes <= large.processes);
+  return memory && small.milli <= large.milli;
+}
+
+bool later_first(const Head& a, const Head& b) {
+  return std::tie(b.group, *b.at) < std::tie(a.group, *a.at);
+}
+
+}  // namespace
+
+bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster) {
+  const GpuRequest& a = small.request.gpu;
+  const GpuRequest& b = large.request.gpu;
+  if ((a.count == GpuCount(0)) != (b.count == GpuCount(0))) return false;
+  if (a.count > b.count || spans_nodes(small, cluster) != spans_nodes(large, cluster)) return false;
+  const bool types = a.types == 0 || (b.types != 0 && (b.types & ~a.types) == 0);
+  if (!types || a.profile != b.profile || !needs_no_more_of_a_gpu(a, b)) return false;
+  const Request& x = small.request;
+  const Request& y = large.request;
+  return per_gpu(x.cpu.raw(), a.count) <= y.cpu.raw() / std::max<std::int64_t>(1, b.count.raw()) &&
+         per_gpu(x.host.raw(), a.count) <= y.host.raw() / std::max<std::int64_t>(1, b.count.raw());
+}
+
+Walk::Walk(const PassContext& context)
+    : context_(context), trial_(context.view.trial()), tally_(context.view, Tally::From::Now) {}
+
+void Walk::wake(Instant at) {
+  if (at <= view().now() || at == kNever) return;
+  decisions_.wake_at = std::min(decisions_.wake_at.value_or(kNever), at);
+}
+
+// ---- The queue -------------------------------------------------------------------------------
+
+void Walk::begin_all() {
+  heads_.clear();
+  if (context_.index.empty()) return;
+  heads_.reserve(context_.index.lanes().size());
+  for (auto& [key, lane] : context_.index.lanes()) {
+    if (!lane.jobs.empty())
+      heads_.push_back({group_rank(lane, lane.jobs.begin()->job), lane.jobs.begin(), &lane});
+  }
+  std::ranges::make_heap(heads_, later_first);
+}
+
+void Walk::begin_open() {
+  heads_.clear();
+  if (context_.index.empty()) return;
+  heads_.reserve(context_.index.open().size());
+  for (Lane* const lane : context_.index.open()) {
+    if (!lane->jobs.empty())
+      heads_.push_back({group_rank(*lane, lane->jobs.begin()->job), lane->jobs.begin(), lane});
+  }
+  std::ranges::make_heap(heads_, later_first);
+}
+
+void Walk::add(Lane& lane) {
+  push({group_rank(lane, lane.jobs.begin()->job), lane.jobs.begin(), &lane, true});
+}
+
+void Walk::push(const Head& head) {
+  heads_.push_back(head);
+  std::ranges::push_heap(heads_, later_first);
+}
+
+void Walk::push_next_of(Head head) {
+  head.group = group_rank(*head.lane, head.job());
+  push(head);
+}
+
+std::optional<Head> Walk::next() {
+  while (!heads_.empty()) {
+    std::ranges::pop_heap(heads_, later_first);
+    Head head = heads_.back();
+    heads_.pop_back();
+    if (!has_fallen_back(head)) return head;
+    push(head);
+  }
+  return std::nullopt;
+}
+
+void Walk::end() {
+  std::erase_if(context_.index.open(), [](const Lane* lane) { return lane->closed; });
+}
+
+Rank Walk::group_rank(UserId user) {
+  if (order().depends_on() != DependsOn::Group) return {};
+  const auto [found, fresh] = group_ranks_.try_emplace(user);
+  if (fresh) found->second = order().group_rank(user, view());
+  return found->second;
+}
+
+Rank Walk::group_rank(const Lane& lane, JobId first) {
+  if (order().depends_on() == DependsOn::Lane) return order().lane_rank(view().job(first), view());
+  return group_rank(lane.key.user);
+}
+
+Standing Walk::standing_of(JobId id) {
+  return {group_rank(*context_.index.lane_of(id), id), context_.index.position_of(id)};
+}
+
+/// True if its user was given something since it was queued and others may be next; then it has its
+/// new rank.
+bool Walk::has_fallen_back(Head& head) {
+  if (order().depends_on() != DependsOn::Group) return false;
+  const Rank now = group_rank(head.lane->key.user);
+  if (now == head.group) return false;
+  head.group = now;
+  return true;
+}
+
+// ---- Places ----------------------------------------------------------------------------------
+
+Ask Walk::ask_of(const Lane& lane) const {
+  Ask ask = lane.key.ask;
+  if (options().exclusive && ask.gpus() > GpuCount(0)) ask.request.gpu.sharing = Sharing::Alone;
+  return ask;
+}
+
+Why Walk::why_ruled_out(const Ask& ask) const {
+  const auto covers = [&](const Ask& refused) {
+    return is_no_larger(refused, ask, view().cluster());
+  };
+  if (std::ranges::any_of(ruled_out_, covers)) return Why::Capacity;
+  // A place kept is lent by the ask and its plan alone: no larger and longer one gets it either.
+  const auto outlasts = [&](const Ask& refused) {
+    return refused.planned <= ask.planned && covers(refused);
+  };
+  return std::ranges::any_of(kept_from_, outlasts) ? Why::Reservation : Why::Fits;
+}
+
+void Walk::rule_out(const Ask& ask, Why why) {
+  if (options().rebuild || why == Why::Limit || why_ruled_out(ask) != Why::Fits) return;
+  // Health does not change within a pass, so it rules out larger asks just as capacity does.
+  const bool by_hold = why == Why::Reservation;
+  std::vector<Ask>& refused = by_hold ? kept_from_ : ruled_out_;
+  std::erase_if(refused, [&](const Ask& old) {
+    return (!by_hold || ask.planned <= old.planned) && is_no_larger(ask, old, view().cluster());
+  });
+  refused.push_back(ask);
+}
+
+void Walk::forget_refusals() {
+  ruled_out_.clear();
+  kept_from_.clear();
+}
+
+Why Walk::refused_before(JobId id, const Ask& ask) const {
+  return tally_.allows(view().job(id)) ? why_ruled_out(ask) : Why::Limit;
+}
+
+Placed Walk::place(JobId id, const Ask& ask) {
+  const Why known = refused_before(id, ask);
+  return known == Why::Fits ? find(id, ask) : std::unexpected(Refusal{known});
+}
+
+Placed Walk::find(JobId id, const Ask& ask) {
+  avoid_slow_company(id);
+  Placed placed = placer().place(ask, id, trial_);
+  if (placed && (must_wait_to_share(id, *placed) || must_wait_to_spread(id, *placed))) {
+    return std::unexpected(Refusal{Why::Limit});
+  }
+  return placed;
+}
+
+/// Marks GPUs with a tenant beside which this job, or which beside it, is known to run too slowly.
+void Walk::avoid_slow_company(JobId id) {
+  const Company& company = view().company();
+  if (!company.knows_pairs() || options().share_after == Duration::zero()) return;
+  const Fingerprint what = company.of(id);
+  const std::int64_t least = std::int64_t{options().share_below_percent} * 10'000;
+  std::vector<GpuId> slow;
+  const auto judge = [&](JobId tenant, const Grant& grant) {
+    const Fingerprint other = company.of(tenant);
+    const std::int64_t rate =
+        std::min(company.rate_ppm(what, other), company.rate_ppm(other, what));
+    if (rate >= least) return;
+    for (const Share& share : grant.shares) slow.push_back(share.gpu);
+  };
+  if (what != Fingerprint(0)) {
+    for (const JobId tenant : view().running()) judge(tenant, view().job(tenant).grant());
+    for (const Fresh& fresh : started_) judge(fresh.job, fresh.grant);
+  }
+  std::ranges::sort(slow);
+  trial_.avoid(std::move(slow));
+}
+
+/// True if it would join tenants on a busy GPU and has not waited long enough for that.
+bool Walk::must_wait_to_share(JobId id, const Placement& placement) const {
+  if (view().job(id).waited() >= options().share_after) return false;
+  return std::ranges::any_of(placement.gpus, [&](GpuId gpu) {
+    const GpuUse& use = trial_.use().gpu(gpu);
+    return use.tenants > 0 &&
+           (use.utilisation >= options().share_below_percent || trial_.is_avoided(gpu));
+  });
+}
+
+/// True if its GPUs are further apart than it need bear yet.
+bool Walk::must_wait_to_spread(JobId id, const Placement& placement) const {
+  if (placement.gpus.empty()) return false;
+  const Cluster& cluster = view().cluster();
+  const JobView job = view().job(id);
+  const NodeSpec& last = cluster.node(cluster.node_of(placement.gpus.back()));
+  const bool fits_one = job.gpus().raw() <= static_cast<std::int64_t>(cluster.largest_node());
+  const bool leaves_node = cluster.node_of(placement.gpus.back()) != placement.host;
+  const bool leaves_switch = last.switch_id != cluster.node(placement.host).switch_id;
+  return (leaves_node && fits_one && job.waited() < options().leave_node_after) ||
+         (leaves_switch && job.waited() < options().leave_switch_after);
+}
+
+const Grant& Walk::start(JobId id, const Ask& ask, Placement placement, Because because) {
+  const JobView job = view().job(id);
+  started_.push_back({ask.planned, trial_.put(ask, placement), id});
+  const Grant& grant = started_.back().grant;
+  if (context_.order.note_start(job, grant)) group_ranks_.erase(job.user());
+  tally_.take(job);
+  if (job.state() == JobState::Suspended) {
+    decisions_.list.push_back(Resume{id, std::move(placement), because});
+  } else {
+    decisions_.list.push_back(
+        Start{.job = id, .placement = std::move(placement), .because = because});
+  }
+  return grant;
+}
+
+void Walk::keep(std::vector<Hold> holds) {
+  const auto same = [](const Hold& a, const Hold& b) {
+    return a.job == b.job && a.ask.request == b.ask.request && a.placement == b.placement &&
+           a.from == b.from && a.promised == b.promised &&
+           (a.lend > Duration::zero()) == (b.lend > Duration::zero());
+  };
+  if (std::ranges::equal(holds, view().holds(), same)) return;
+  for (Hold& hold : holds) hold.lent.clear(), hold.lent_tenants.clear(), hold.lent_milli.clear();
+  decisions_.list.push_back(Reserve{.holds = std::move(holds)});
+}
+
+bool Walk::is_started(JobId id) const {
+  return std::ranges::find(started_, id, &Fresh::job) != started_.end();
+}
+
+}  // namespace berth

@@ -1,0 +1,150 @@
+// One walk over the waiting jobs in rank order: what every backfill does it with.
+//
+// Lives for one decide() call. A backfill (backfill.hpp) takes the first job of each lane in turn,
+// asks whether it has a place, and starts it, passes on or closes the lane.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "core/decision.hpp"
+#include "core/view.hpp"
+#include "policy/kit/tally.hpp"
+#include "policy/kit/timeline.hpp"
+#include "policy/pipeline/index.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+/// The next waiting job of a lane.
+struct Head {
+  Rank group;  ///< Of its user or its lane.
+  std::set<Position>::const_iterator at;
+  Lane* lane;
+  bool is_guest = false;  ///< Of a lane that is not in the index.
+
+  JobId job() const { return at->job; }
+};
+
+/// Where a waiting job stands among all.
+struct Standing {
+  Rank group;
+  Position position;
+  auto operator<=>(const Standing&) const = default;
+};
+
+/// What a walk works with; all of it outlives the walk.
+struct PassContext {
+  const ClusterView& view;
+  std::span<const Event> events;  ///< Since the last pass; hints, as everywhere.
+  Order& order;
+  const Placer& placer;
+  const PipelineOptions& options;
+  PendingIndex& index;
+  bool is_fresh = false;       ///< The index was built anew: what was remembered may not hold.
+  bool ranks_expired = false;  ///< In this pass, of jobs that no event may name.
+};
+
+class Walk {
+ public:
+  explicit Walk(const PassContext& context);
+
+  const ClusterView& view() const { return context_.view; }
+  const Order& order() const { return context_.order; }
+  const Placer& placer() const { return context_.placer; }
+  const PipelineOptions& options() const { return context_.options; }
+  const PassContext& context() const { return context_; }
+  /// What has been given out in this pass is in it.
+  Trial& trial() { return trial_; }
+  Tally& tally() { return tally_; }
+
+  // ---- The queue ----
+
+  /// From the first jobs of all lanes on; a closed lane among them only shows that it is there.
+  void begin_all();
+  /// From the first jobs of the open lanes on.
+  void begin_open();
+  /// One more lane, which is not in the index.
+  void add(Lane& lane);
+  /// The first in rank order of what is left of the queue; nothing at its end.
+  std::optional<Head> next();
+  /// Puts the next job of the lane in the queue.
+  void pass_on(Head head) {
+    pass_on(head, [](JobId) { return false; });
+  }
+  /// The same, without those that `skip` says.
+  template <class Skip>
+  void pass_on(Head head, Skip skip) {
+    do ++head.at;
+    while (head.at != head.lane->jobs.end() && skip(head.job()));
+    if (head.at != head.lane->jobs.end()) push_next_of(head);
+  }
+  /// Nothing of this lane is looked at until there may be more room. Effective after end().
+  static void close(const Head& head) { head.lane->closed = true; }
+  /// Lanes that were closed leave the index's open ones.
+  void end();
+
+  /// Users are served in the order of their group ranks.
+  Rank group_rank(UserId user);
+  /// Where this job of the index stands in the queue; small goes first.
+  Standing standing_of(JobId id);
+
+  // ---- Places ----
+
+  /// What jobs of this lane are placed by.
+  Ask ask_of(const Lane& lane) const;
+  /// A place for this job on what is free now, or why it gets none: refused_before() and find().
+  Placed place(JobId id, const Ask& ask);
+  /// Why the job need not be tried: its user's limits, or what was ruled out in this walk. Fits if
+  /// it must be.
+  Why refused_before(JobId id, const Ask& ask) const;
+  /// The second half of that.
+  Why why_ruled_out(const Ask& ask) const;
+  /// A place by the placement and the gates.
+  Placed find(JobId id, const Ask& ask);
+  /// No larger ask is tried in this walk, where the reason holds for it too.
+  void rule_out(const Ask& ask, Why why);
+  /// What was refused may fit now.
+  void forget_refusals();
+
+  /// Gives the job this place, out of turn if it is `because` of that.
+  const Grant& start(JobId id, const Ask& ask, Placement placement, Because because);
+  /// What was given out in this pass, in order; `planned` is the ask's.
+  std::span<const Fresh> started() const { return started_; }
+  bool is_started(JobId id) const;
+
+  // ---- Decisions ----
+
+  Decisions& decisions() { return decisions_; }
+  /// Places kept from now on; decided if they are not those that the view shows.
+  void keep(std::vector<Hold> holds);
+  void wake(Instant at);
+
+ private:
+  Rank group_rank(const Lane& lane, JobId first);
+  bool has_fallen_back(Head& head);
+  void push_next_of(Head head);
+  void push(const Head& head);
+  void avoid_slow_company(JobId id);
+  bool must_wait_to_share(JobId id, const Placement& placement) const;
+  bool must_wait_to_spread(JobId id, const Placement& placement) const;
+
+  PassContext context_;
+  Trial trial_;
+  Tally tally_;
+  Decisions decisions_;
+  std::vector<Head> heads_;     ///< A heap, the best first.
+  std::vector<Ask> ruled_out_;  ///< Minimal asks refused for capacity in this walk.
+  std::vector<Ask> kept_from_;  ///< Minimal asks refused for a reservation in this walk.
+  std::map<UserId, Rank> group_ranks_;
+  std::vector<Fresh> started_;
+};
+
+/// True if any place for `large` has room for `small` too: less of everything, on as many nodes.
+bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster);
+
+}  // namespace berth
