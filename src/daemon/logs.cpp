@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "posix/descriptor.hpp"
+#include "posix/error.hpp"
 
 namespace berth::daemon {
 
@@ -68,7 +69,7 @@ Expected<std::unique_ptr<Logs>> Logs::open(const std::string& folder) {
   state->inotify = Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   state->wake = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!state->inotify.is_open() || !state->wake.is_open()) {
-    return fail(ErrorCode::Io, folder + ": cannot be watched: " + std::strerror(errno));
+    return io_error(folder + ": cannot be watched");
   }
   return std::unique_ptr<Logs>(new Logs(std::move(state)));
 }

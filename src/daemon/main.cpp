@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -25,6 +24,7 @@
 #include "daemon/notify.hpp"
 #include "http/server.hpp"
 #include "policy/registry.hpp"
+#include "posix/error.hpp"
 #include "posix/keyring.hpp"
 
 namespace berth::daemon {
@@ -67,7 +67,7 @@ void add_flags(CLI::App& app, Flags& flags) {
 
 Expected<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  if (!file) return io_error(path);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
@@ -106,7 +106,7 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around) {
 Expected<void> check_owner(const std::string& folder) {
   struct stat status{};
   if (::stat(folder.c_str(), &status) != 0) {
-    return fail(ErrorCode::Io, folder + ": " + std::strerror(errno));
+    return io_error(folder);
   }
   if (status.st_uid != ::geteuid()) {
     return fail(ErrorCode::InvalidArgument, folder + ": belongs to uid " +
@@ -137,18 +137,18 @@ Expected<void> take_state(const std::string& state) {
   for (const char* folder : {"/attempts", "/logs"}) {
     const std::string path = state + folder;
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-      return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+      return io_error(path);
     }
     if (auto ours = check_owner(path); !ours) return ours;
   }
   const std::string path = state + "/lock";
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  if (file < 0) return io_error(path);
   // An exec closes from the lowest number up: once this lock is free, so is the journal's.
   constexpr int kHigh = 500;
   const int lock = ::fcntl(file, F_DUPFD_CLOEXEC, kHigh);
   ::close(file);
-  if (lock < 0) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  if (lock < 0) return io_error(path);
   if (!lock_soon(lock)) {
     return fail(ErrorCode::Conflict, state + ": another berthd uses it");
   }

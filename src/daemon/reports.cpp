@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "posix/error.hpp"
+
 namespace berth::daemon {
 
 namespace {
@@ -108,7 +110,7 @@ Expected<Descriptor> bind_at(const std::string& path, mode_t mode) {
       ::setsockopt(socket.number(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
       ::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   ::umask(before);
-  if (!bound) return fail(ErrorCode::Io, path + ": " + std::strerror(errno));
+  if (!bound) return io_error(path);
   return socket;
 }
 

@@ -38,8 +38,7 @@ std::map<Outcome, int> Checker::outcomes() const {
   return outcomes;
 }
 
-// ---- A step
-// ----------------------------------------------------------------------------------
+// ---- A step ---------------------------------------------------------------------------------
 
 void Checker::stepped(const Step& step) {
   ++entry_;
@@ -202,8 +201,7 @@ void Checker::check_accepted(const Engine& engine) {
   }
 }
 
-// ---- Coming back
-// -----------------------------------------------------------------------------
+// ---- Coming back ----------------------------------------------------------------------------
 
 void Checker::found(const std::string& journal, After after) {
   const std::int64_t least = after == After::PowerLoss ? durable_ : entry_;

@@ -84,8 +84,7 @@ Disk::~Disk() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-// ---- What stays
-// ------------------------------------------------------------------------------
+// ---- What stays -----------------------------------------------------------------------------
 
 void Disk::apply(const Change& change, std::string& to) {
   if (change.length) return to.resize(static_cast<std::size_t>(*change.length));
@@ -124,8 +123,7 @@ void Disk::lose_power(Rng rng) {
   std::filesystem::remove(journal() + "-shm");
 }
 
-// ---- What the store asks for
-// -----------------------------------------------------------------
+// ---- What the store asks for ----------------------------------------------------------------
 
 Disk* Disk::the_one = nullptr;
 
@@ -154,8 +152,7 @@ void Disk::wrote_log(std::string_view bytes, std::int64_t at) {
   files_[journal() + "-wal"].since.push_back({.at = at, .bytes = std::string(bytes), .length = {}});
 }
 
-// ---- What SQLite asks for
-// --------------------------------------------------------------------
+// ---- What SQLite asks for -------------------------------------------------------------------
 
 bool Disk::fails(const char* what, const std::string& path) {
   return fate_.is_dead() || fate_.strikes(what + name_of(path));
@@ -257,8 +254,7 @@ const sqlite3_io_methods Disk::kMethods = {
 
 }  // namespace berth::dst
 
-// ---- Between the store and the system
-// ----------------------------------------------------------
+// ---- Between the store and the system -------------------------------------------------------
 
 extern "C" int __real_fdatasync(int descriptor);
 extern "C" ssize_t __real_pwrite(int descriptor, const void* bytes, size_t size, off_t at);

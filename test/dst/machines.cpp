@@ -28,8 +28,7 @@ Machines::Machines(const Plan& plan, Agenda& agenda, Report& report, Rng rng)
       rng_(rng),
       memory_(plan.cluster.gpus().size()) {}
 
-// ---- Small things
-// ----------------------------------------------------------------------------
+// ---- Small things ---------------------------------------------------------------------------
 
 bool Machines::has_trouble(bool Troubles::* kind, std::int64_t one_in) {
   return !calm_ && plan_.troubles.*kind && rng_.one_in(one_in);
@@ -57,8 +56,7 @@ void Machines::tell(Key key, News news) {
   if (listener) listener(key, news);
 }
 
-// ---- Shims
-// -----------------------------------------------------------------------------------
+// ---- Shims ----------------------------------------------------------------------------------
 
 Expected<void> Machines::begin(const Order& order) {
   for (const auto& [node, since] : lost_) {
@@ -164,8 +162,7 @@ void Machines::end_orphans(Key key) {
   if (run != nullptr && run->process) end_process(*run);
 }
 
-// ---- Memory
-// ----------------------------------------------------------------------------------
+// ---- Memory ---------------------------------------------------------------------------------
 
 void Machines::allocate(Key key, std::int64_t of_hundred) {
   Run& run = *this->run(key);
@@ -275,8 +272,7 @@ Bytes Machines::uncharged(GpuId gpu, Instant before) const {
   return sum;
 }
 
-// ---- Trouble
-// ---------------------------------------------------------------------------------
+// ---- Trouble --------------------------------------------------------------------------------
 
 void Machines::kill_a_shim(Rng& rng) {
   std::vector<Key> shims;

@@ -80,8 +80,7 @@ class Machines {
   /// Told to whoever listens: the daemon that lives.
   std::function<void(Key, News)> listener;
 
-  // ---- Shims
-  // ---------------------------------------------------------------------------------
+  // ---- Shims --------------------------------------------------------------------------------
   /// A shim takes this order. Errors: Io; nothing of it runs.
   Expected<void> begin(const Order& order);
   /// Null for one that has no file.
@@ -96,8 +95,7 @@ class Machines {
   void end_orphans(Key key);
   const std::map<Key, Run>& runs() const { return runs_; }
 
-  // ---- GPUs
-  // ----------------------------------------------------------------------------------
+  // ---- GPUs ---------------------------------------------------------------------------------
   Expected<Sample> sample(GpuId gpu) const;
   /// The attempt of a process, or that it is a stranger's (nothing); none such:
   /// an error.
@@ -114,8 +112,7 @@ class Machines {
   /// Foreign use there as an engine knew it when it granted that GPU last.
   void set_believed(GpuId gpu, Bytes foreign) { believed_[gpu] = foreign; }
 
-  // ---- Trouble
-  // -------------------------------------------------------------------------------
+  // ---- Trouble ------------------------------------------------------------------------------
   void kill_a_shim(Rng& rng);
   void lose(NodeId node);
   void bring_back(NodeId node);

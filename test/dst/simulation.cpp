@@ -66,8 +66,7 @@ class Simulation {
   std::optional<Instant> idle_since_;
 };
 
-// ---- Daemons
-// ---------------------------------------------------------------------------------
+// ---- Daemons --------------------------------------------------------------------------------
 
 void Simulation::start() {
   if (daemon_) return;
@@ -151,8 +150,7 @@ void Simulation::verify() {
   if (!verified) world_.report.broken("the journal does not verify: " + verified.error().message);
 }
 
-// ---- Trouble
-// ---------------------------------------------------------------------------------
+// ---- Trouble --------------------------------------------------------------------------------
 
 GpuId Simulation::some_gpu() {
   const std::int64_t gpus = world_.plan.cluster.gpu_count().raw();
@@ -243,8 +241,7 @@ void Simulation::release_all() {
   world_.agenda.after(minutes(1), [this] { release_all(); });
 }
 
-// ---- A whole run
-// -----------------------------------------------------------------------------
+// ---- A whole run ----------------------------------------------------------------------------
 
 bool Simulation::is_over() {
   if (world_.report.finding()) return true;
