@@ -159,11 +159,11 @@ void Conductor::on_over(const AttemptEnded& ended) {
   leave(ended.job, ended.attempt);
 }
 
-/// Its berth is given back once its GPU memory is seen free.
+/// Its berth is given back once its GPU memory is seen free; at once where nobody can look.
 void Conductor::leave(JobId job, Attempt attempt) {
   const Job* const known = current(job, attempt);
   if (known == nullptr) return;
-  const auto gpus = gpus_of(known->grant);
+  const auto gpus = hands_.eyes == nullptr ? std::vector<GpuId>() : gpus_of(known->grant);
   watcher_.leaves(job, attempt, gpus, hands_.clock.now());
   look_at({gpus.begin(), gpus.end()});
 }

@@ -59,7 +59,7 @@ struct Setup {
 /// The ports, each of which outlives the conductor.
 struct Hands {
   Executor& executor;
-  Eyes* eyes;  ///< Null where nobody can look: then no start waits for a look.
+  Eyes* eyes;  ///< Null where nobody can look: then nothing waits for a look.
   const Clock& clock;
   Alarms& alarms;
   Syncs& syncs;

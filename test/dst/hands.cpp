@@ -233,10 +233,10 @@ Clock::Clock(World& world, const live::Keeper& keeper) : world_(world) {
 void Alarms::set(live::Alarm alarm, Duration from_now) {
   if (world_.fate.is_dead()) return;
   if (alarm == live::Alarm::Retry) ++world_.seen["refused step"];
-  if (world_.defect == Defect::LosesWakeUps && alarm == live::Alarm::WakeUp) return;
+  const bool is_lost = world_.defect == Defect::LosesAlarms && world_.rng.one_in(3);
   Life& life = set_[static_cast<std::size_t>(alarm)];
   life = new_life();
-  world_.agenda.after(from_now, life, [this, alarm] { ring_(alarm); });
+  if (!is_lost) world_.agenda.after(from_now, life, [this, alarm] { ring_(alarm); });
 }
 
 void Alarms::post(std::function<void()> task) {

@@ -25,7 +25,7 @@ enum class Defect : std::uint8_t {
   ReleasesTooEarly,  ///< Memory counts as free when the job's own process ended.
   ShowsOldFigures,   ///< Every look is the first one again.
   HidesBadGpus,      ///< A look at a broken GPU is the last good one again.
-  LosesWakeUps,      ///< The engine is not woken when it asked to be.
+  LosesAlarms,       ///< Of three that are set one never rings.
   CopiesTooLate,     ///< A snapshot is of a later state than it says.
 };
 

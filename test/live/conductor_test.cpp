@@ -139,11 +139,15 @@ TEST_F(ConductorTest, LooksThenStartsAndAnswersWhenTheDiskHasIt) {
   EXPECT_THAT(record_.take(), ElementsAre("send"));
 }
 
-TEST_F(ConductorTest, WithoutEyesStartsAtOnce) {
+TEST_F(ConductorTest, WithoutEyesStartsAndGivesBackAtOnce) {
   open(nullptr);
   submit("train");
   conductor_->turn();
   EXPECT_THAT(record_.take(), ElementsAre("answer", "launch train", "changed"));
+  conductor_->on_started(id_, Attempt(1));
+  conductor_->on_ended(id_, Attempt(1), {.outcome = Outcome::Done, .at = record_.time});
+  conductor_->turn();
+  EXPECT_FALSE(keeper_->engine().view().knows(id_));
 }
 
 TEST_F(ConductorTest, RefusesJobsThatCouldNotBeWrittenToTheirEnd) {
