@@ -42,14 +42,6 @@ namespace {
 /// How many bookings are shown as places kept.
 constexpr std::ptrdiff_t kShown = 16;
 
-/// A waiting job, booked or not.
-struct Waiting {
-  Standing at;
-  Booking booking;
-
-  JobId job() const { return booking.job; }
-};
-
 class Conservative final : public Backfill {
  public:
   void run(Walk& walk) override {
@@ -73,13 +65,15 @@ class Conservative final : public Backfill {
   void book_again(const Walk& walk);
   void book_arrived(const Walk& walk);
   void move_forward(const Walk& walk);
+  bool set(Booking& booking, std::optional<Slot> slot);
   void start_due(Walk& walk);
   std::optional<Placement> place_now(const Booking& booking, const Ask& ask, Walk& walk) const;
   void wake(Walk& walk) const;
   void show(Walk& walk) const;
 
-  std::vector<Waiting> queue_;  ///< In rank order.
-  std::set<JobId> queued_;
+  std::map<Standing, Booking> queue_;        ///< Every job that waits, booked or not.
+  std::map<JobId, Standing> standings_;      ///< Where each is in it.
+  std::set<std::pair<Instant, JobId>> due_;  ///< The bookings, by when they begin.
   std::map<JobId, Booking> restored_;  ///< Of a snapshot: it may name jobs and GPUs there are not.
   bool is_unseen_ = true;              ///< No pass yet: look at everything.
   bool is_empty_ = true;               ///< Neither a pass nor a memory yet.
@@ -97,83 +91,84 @@ void Conservative::update(Walk& walk) {
   is_freed_ = false;
   is_empty_ = false;
   if (std::exchange(is_unseen_, false)) {
-    for (Waiting& waiting : std::exchange(queue_, {})) {
-      const JobId job = waiting.job();
-      restored_.emplace(job, std::move(waiting.booking));
-    }
-    queued_.clear();
     for (const auto& [key, lane] : walk.context().index.lanes()) {
       for (const Position& position : lane.jobs) enter(position.job, walk);
     }
     is_freed_ = !restored_.empty();
     restored_.clear();
-  } else {
-    for (const Event& event : walk.context().events) {
-      leave(event.job);
-      enter(event.job, walk);
-    }
+  }
+  for (const Event& event : walk.context().events) {
+    leave(event.job);
+    enter(event.job, walk);
   }
   const bool moves = walk.order().depends_on() != DependsOn::Job || walk.context().ranks_expired;
   if (moves || walk.context().is_fresh) sort(walk);
 }
 
 void Conservative::leave(JobId id) {
-  if (queued_.erase(id) == 0) return;
-  const auto found = std::ranges::find(queue_, id, &Waiting::job);
-  is_freed_ = is_freed_ || found->booking.is_made();
+  const auto standing = standings_.find(id);
+  if (standing == standings_.end()) return;
+  const auto found = queue_.find(standing->second);
+  is_freed_ = is_freed_ || found->second.is_made();
+  due_.erase({found->second.from, id});
   queue_.erase(found);
+  standings_.erase(standing);
   if (profile_) profile_->remove(id);
 }
 
 void Conservative::enter(JobId id, Walk& walk) {
-  if (walk.context().index.lane_of(id) == nullptr || !queued_.insert(id).second) return;
-  Waiting waiting{.at = walk.standing_of(id), .booking = {.job = id}};
+  if (walk.context().index.lane_of(id) == nullptr || standings_.contains(id)) return;
+  const Standing standing = walk.standing_of(id);
+  standings_.emplace(id, standing);
+  Booking& booking = queue_.emplace(standing, Booking{.job = id}).first->second;
   if (const auto known = restored_.find(id); known != restored_.end()) {
     const Cluster& cluster = walk.view().cluster();
-    const auto& [host_gpus, host] = known->second.place;
+    const auto& [gpus, host] = known->second.place;
     const bool is_there = host.value() < cluster.nodes().size() &&
-                          (host_gpus.empty() || host_gpus.back().value() < cluster.gpus().size()) &&
-                          std::ssize(host_gpus) == walk.view().job(id).gpus().raw();
+                          (gpus.empty() || gpus.back().value() < cluster.gpus().size()) &&
+                          std::ssize(gpus) == walk.view().job(id).gpus().raw();
     if (is_there || !known->second.is_made()) {
-      waiting.booking = std::move(known->second);
+      set(booking, Slot{known->second.from, std::move(known->second.place)});
       restored_.erase(known);
+      return;
     }
   }
-  if (!waiting.booking.is_made()) arrived_.push_back(id);
-  const auto at = walk.context().is_fresh  // then all are sorted in the end
-                      ? queue_.end()
-                      : std::ranges::upper_bound(queue_, waiting.at, {}, &Waiting::at);
-  queue_.insert(at, std::move(waiting));
+  arrived_.push_back(id);
 }
 
+/// Ranks have moved: every job goes where it stands now. One that is not in the index is gone.
 void Conservative::sort(Walk& walk) {
-  std::erase_if(queue_, [&](const Waiting& waiting) {
-    const bool is_out = walk.context().index.lane_of(waiting.job()) == nullptr;
-    if (is_out) queued_.erase(waiting.job());
-    if (is_out && profile_) profile_->remove(waiting.job());
-    is_freed_ = is_freed_ || is_out;
-    return is_out;
-  });
-  for (Waiting& waiting : queue_) waiting.at = walk.standing_of(waiting.job());
-  std::ranges::sort(queue_, {}, &Waiting::at);
+  std::map<Standing, Booking> before = std::exchange(queue_, {});
+  for (auto& [was, booking] : before) {
+    if (walk.context().index.lane_of(booking.job) == nullptr) {
+      is_freed_ = true;
+      due_.erase({booking.from, booking.job});
+      standings_.erase(booking.job);
+      if (profile_) profile_->remove(booking.job);
+      continue;
+    }
+    const Standing standing = walk.standing_of(booking.job);
+    standings_[booking.job] = standing;
+    queue_.emplace(standing, std::move(booking));
+  }
 }
 
 By Conservative::measure(const Walk& walk) const {
   const ClusterView& view = walk.view();
   const auto is_number = [&](JobId id) { return only_number_matters(*view.find(id)); };
+  const auto job_of = [](const auto& entry) { return entry.second.job; };
   const bool all = walk.placer().is_fungible() && std::ranges::all_of(view.running(), is_number) &&
-                   std::ranges::all_of(queue_, is_number, &Waiting::job);
+                   std::ranges::all_of(queue_, is_number, job_of);
   return all ? By::Number : By::Place;
 }
 
 /// Books the jobs that arrived; moves those booked before, where the outlook has changed.
 void Conservative::book(Walk& walk) {
   const ClusterView& view = walk.view();
-  const auto is_late = [&](const Waiting& waiting) { return waiting.booking.from < view.now(); };
   const By by = measure(walk);
   const bool measured_otherwise = std::exchange(by_, by) != by;
-  const bool all_again =
-      measured_otherwise || view.settings().limits.any() || std::ranges::any_of(queue_, is_late);
+  const bool is_late = !due_.empty() && due_.begin()->first < view.now();
+  const bool all_again = measured_otherwise || view.settings().limits.any() || is_late;
   const Outlook::Change change = all_again ? Outlook::Change::Other : outlook_.look(view);
   const bool none = change == Outlook::Change::None && !is_freed_;
   if (queue_.empty() || (none && arrived_.empty())) return;
@@ -184,8 +179,8 @@ void Conservative::book(Walk& walk) {
   if (change == Outlook::Change::Other) {
     book_again(walk);
   } else {
-    for (const Waiting& waiting : queue_) {
-      if (!is_kept && waiting.booking.is_made()) profile_->add(waiting.booking);
+    for (const auto& [at, booking] : queue_) {
+      if (!is_kept && booking.is_made()) profile_->add(booking);
     }
     if (!none) move_forward(walk);
     book_arrived(walk);
@@ -193,28 +188,35 @@ void Conservative::book(Walk& walk) {
   guessed_ = profile_->guessed();
 }
 
+/// Returns: whether it is booked now.
+bool Conservative::set(Booking& booking, std::optional<Slot> slot) {
+  due_.erase({booking.from, booking.job});
+  booking.from = slot ? slot->from : kNever;
+  booking.place = slot ? std::move(slot->place) : Placement{};
+  if (booking.is_made()) due_.insert({booking.from, booking.job});
+  return booking.is_made();
+}
+
 void Conservative::book_again(const Walk& walk) {
   Tally tally(walk.view(), Tally::From::Now);
   for (auto& [at, booking] : queue_) {
-    const Slot old{.from = std::exchange(booking.from, kNever),
-                   .place = std::exchange(booking.place, {})};
+    const Slot old{.from = booking.from, .place = std::move(booking.place)};
+    set(booking, std::nullopt);
     const JobView job = walk.view().job(booking.job);
     if (!tally.allows(job)) continue;
-    auto slot = profile_->earliest(job, walk.placer(), kNever, old);
-    if (!slot) continue;
-    booking = {.job = booking.job, .from = slot->from, .place = std::move(slot->place)};
+    if (!set(booking, profile_->earliest(job, walk.placer(), kNever, old))) continue;
     profile_->add(booking);
     tally.take(job);
   }
 }
 
 void Conservative::book_arrived(const Walk& walk) {
-  for (auto& [at, booking] : queue_) {
-    if (booking.is_made() || std::ranges::find(arrived_, booking.job) == arrived_.end()) continue;
-    auto slot = profile_->earliest(walk.view().job(booking.job), walk.placer(), kNever);
-    if (!slot) continue;
-    booking = {.job = booking.job, .from = slot->from, .place = std::move(slot->place)};
-    profile_->add(booking);
+  std::ranges::sort(arrived_, {}, [&](JobId id) { return standings_.at(id); });
+  for (const JobId id : arrived_) {
+    Booking& booking = queue_.at(standings_.at(id));
+    if (booking.is_made()) continue;
+    auto slot = profile_->earliest(walk.view().job(id), walk.placer(), kNever);
+    if (set(booking, std::move(slot))) profile_->add(booking);
   }
 }
 
@@ -223,30 +225,37 @@ void Conservative::move_forward(const Walk& walk) {
     if (booking.from <= walk.view().now()) continue;
     if (booking.is_made()) profile_->remove(booking.job);
     auto slot = profile_->earliest(walk.view().job(booking.job), walk.placer(), booking.from);
-    if (slot) booking = {.job = booking.job, .from = slot->from, .place = std::move(slot->place)};
+    if (slot) set(booking, std::move(slot));
     if (booking.is_made()) profile_->add(booking);
   }
 }
 
 void Conservative::start_due(Walk& walk) {
-  bool is_first = true;
-  std::erase_if(queue_, [&](const Waiting& waiting) {
-    const Ask ask = walk.ask_of(*walk.context().index.lane_of(waiting.job()));
-    auto place = place_now(waiting.booking, ask, walk);
-    is_first = is_first && place.has_value();
-    if (!place) return false;
-    if (profile_) profile_->remove(waiting.job());
-    queued_.erase(waiting.job());
-    walk.start(waiting.job(), ask, std::move(*place),
-               is_first ? Because::ItsTurn : Because::Backfilled);
-    return true;
-  });
+  std::vector<Standing> due;
+  for (const auto& [from, id] : due_) {
+    if (from > walk.view().now()) break;
+    due.push_back(standings_.at(id));
+  }
+  std::ranges::sort(due);
+  for (const Standing& standing : due) {
+    const auto at = queue_.find(standing);
+    const Booking& booking = at->second;
+    const Ask ask = walk.ask_of(*walk.context().index.lane_of(booking.job));
+    auto place = place_now(booking, ask, walk);
+    if (!place) continue;
+    const JobId id = booking.job;
+    walk.start(id, ask, std::move(*place),
+               at == queue_.begin() ? Because::ItsTurn : Because::Backfilled);
+    if (profile_) profile_->remove(id);
+    due_.erase({booking.from, id});
+    standings_.erase(id);
+    queue_.erase(at);
+  }
 }
 
 /// Where a job that is due starts; by number any place will do.
 std::optional<Placement> Conservative::place_now(const Booking& booking, const Ask& ask,
                                                  Walk& walk) const {
-  if (booking.from > walk.view().now()) return std::nullopt;
   if (walk.trial().look(booking.place, ask, booking.job) == Why::Fits) return booking.place;
   if (by_ == By::Place) return std::nullopt;
   Placed placed = walk.placer().place(ask, booking.job, walk.trial());
@@ -256,9 +265,9 @@ std::optional<Placement> Conservative::place_now(const Booking& booking, const A
 /// Usually a job ends then, but where bookings have moved none may. A job that waits for one that is
 /// over its plan is looked at when that one ends.
 void Conservative::wake(Walk& walk) const {
-  for (const Waiting& waiting : queue_) {
-    if (waiting.booking.from > later(walk.view().now(), kMoment)) walk.wake(waiting.booking.from);
-  }
+  const Instant soon = later(walk.view().now(), kMoment);
+  const auto next = due_.upper_bound({soon, kLastJob});
+  if (next != due_.end()) walk.wake(next->first);
 }
 
 void Conservative::show(Walk& walk) const {
@@ -280,19 +289,23 @@ Snapshot Conservative::save() const {
   outlook_.save(writer);
   writer.integer(by_ == By::Number ? 1 : 0);
   writer.integer(micros(guessed_));
-  for (const auto& [at, booking] : queue_) {
+  const auto write = [&](const Booking& booking) {
     writer.integer(static_cast<std::int64_t>(booking.job.value()));
     writer.integer(micros(booking.from));
     writer.integer(booking.place.host.value());
     writer.integer(std::ssize(booking.place.gpus));
     for (const GpuId gpu : booking.place.gpus) writer.integer(gpu.value());
-  }
+  };
+  for (const auto& [id, booking] : restored_) write(booking);
+  for (const auto& [id, standing] : standings_) write(queue_.at(standing));
   return writer.take();
 }
 
 Expected<void> Conservative::restore(const Snapshot& bytes) {
   queue_.clear();
-  queued_.clear();
+  standings_.clear();
+  due_.clear();
+  restored_.clear();
   profile_.reset();
   is_unseen_ = true;
   is_empty_ = bytes.empty();
@@ -312,8 +325,8 @@ Expected<void> Conservative::restore(const Snapshot& bytes) {
       if (!gpus.empty() && gpu <= gpus.back()) reader.fail();
       gpus.push_back(gpu);
     }
-    if (!queued_.insert(booking.job).second) reader.fail();
-    queue_.push_back({.at = {}, .booking = std::move(booking)});
+    const JobId job = booking.job;
+    if (!restored_.emplace(job, std::move(booking)).second) reader.fail();
   }
   if (!reader.failed()) return {};
   return fail(ErrorCode::BadData, "policy memory: not the bookings of conservative");

@@ -14,11 +14,16 @@ constexpr Duration kShortest = seconds(1);
 
 Duration booked_for(const JobView& job) { return std::max(counted_on(job), kShortest); }
 
+/// GPUs that no other job can share with this grant.
+GpuCount alone_on(const Grant& grant) {
+  return GpuCount(grant.sharing == Sharing::Alone ? std::ssize(grant.shares) : 0);
+}
+
 }  // namespace
 
 void Profile::look(const ClusterView& view) {
   view_ = &view;
-  all_ = view.use().vacant();
+  all_ = by_ == By::Number ? view.use().vacant() : view.cluster().gpu_count();
   auto known = running_.begin();
   for (const JobId id : view.running()) {
     while (known != running_.end() && known->first < id) known = erase(running_, known);
@@ -28,7 +33,7 @@ void Profile::look(const ClusterView& view) {
                          known->second.is_guess == stay.is_guess && by_ == By::Place;
     if (is_known) known = is_same ? std::next(known) : erase(running_, known);
     if (is_same) continue;
-    all_ += stay.gpus;
+    if (by_ == By::Number) all_ += stay.gpus;
     insert(running_, std::move(stay));
   }
   while (known != running_.end()) known = erase(running_, known);
@@ -41,7 +46,7 @@ Profile::Stay Profile::stay_of(const JobView& running) const {
           .to = std::max({foreseen_end(running, now), later(now, kMoment),
                           later(running.granted_at(), kShortest)}),
           .is_guess = !has_plan(running) || has_outlived(running),
-          .gpus = by_ == By::Number ? left_by(running.grant()) : GpuCount(0)};
+          .gpus = by_ == By::Number ? left_by(running.grant()) : alone_on(running.grant())};
 }
 
 /// GPUs of a grant that others can have after it.
@@ -62,6 +67,7 @@ void Profile::add(const Booking& booking) {
             .gpus = job.gpus()};
   if (by_ == By::Place) {
     stay.grant = view_->use().grant_for(view_->cluster(), ask_of(job), booking.place);
+    stay.gpus = alone_on(stay.grant);
   }
   insert(booked_, std::move(stay));
 }
@@ -72,45 +78,70 @@ void Profile::remove(JobId job) {
 }
 
 void Profile::insert(Stays& stays, Stay made) {
-  Stay& stay = stays.emplace(made.job, std::move(made)).first->second;
-  if (!runs(stay)) stay.by_from = by_from_.emplace(stay.from, &stay);
-  stay.by_to = by_to_.emplace(stay.to, &stay);
+  const Stay& stay = stays.emplace(made.job, std::move(made)).first->second;
+  if (runs(stay)) {
+    leaving_.insert(stay.to, &stay);
+  } else {
+    coming_.insert(stay.from, {stay.to, &stay});
+  }
+  departures_.insert(stay.to, stay.job);
   if (stay.is_guess) guesses_.insert(stay.to);
-  count(stay, stay.gpus);
+  if (stay.gpus == GpuCount(0)) return;
+  changes_.insert(stay.from, stay.gpus);
+  changes_.insert(stay.to, GpuCount(0) - stay.gpus);
 }
 
 Profile::Stays::iterator Profile::erase(Stays& stays, Stays::iterator at) {
   const Stay& stay = at->second;
-  if (!runs(stay)) by_from_.erase(stay.by_from);
-  by_to_.erase(stay.by_to);
+  if (runs(stay)) {
+    leaving_.erase(stay.to, &stay);
+  } else {
+    coming_.erase(stay.from, {stay.to, &stay});
+  }
+  departures_.erase(stay.to, stay.job);
   if (stay.is_guess) guesses_.erase(guesses_.find(stay.to));
-  count(stay, GpuCount(0) - stay.gpus);
+  if (stay.gpus > GpuCount(0)) {
+    changes_.erase(stay.from, stay.gpus);
+    changes_.erase(stay.to, GpuCount(0) - stay.gpus);
+  }
   return stays.erase(at);
 }
 
-void Profile::count(const Stay& stay, GpuCount gpus) {
-  if (by_ == By::Place) return;
-  taken_[stay.from] += gpus;
-  taken_[stay.to] -= gpus;
+std::optional<Slot> Profile::earliest(const JobView& job, const Placer& placer, Instant before,
+                                      const Slot& old) {
+  coming_.settle();
+  leaving_.settle();
+  departures_.settle();
+  changes_.settle();
+  return by_ == By::Number ? by_number(job, placer, before) : by_place(job, placer, before, old);
 }
 
-/// The anchor point of the paper: wherever there are too few GPUs, the stay can begin after that at
-/// best.
+/// The first time from `at` on at which there are so many GPUs for so long: wherever there are too
+/// few, the stay can begin after that at best (the anchor point of the paper).
+Instant Profile::enough_from(Instant at, GpuCount gpus, Duration planned, Count& count) const {
+  const auto changes = changes_.entries();
+  const auto until = [&](std::size_t i) { return i < changes.size() ? changes[i].first : kNever; };
+  for (; until(count.next) <= at && at != kNever; ++count.next) {
+    count.taken += changes[count.next].second;
+  }
+  Instant from = at;
+  GpuCount taken = count.taken;
+  for (std::size_t next = count.next;; ++next) {
+    const Instant change = until(next);
+    if (taken + gpus > all_) {
+      from = change;
+      count = {next, taken};
+    }
+    if (from == kNever || change - from >= planned) return from;
+    taken += changes[next].second;
+  }
+}
+
 std::optional<Slot> Profile::by_number(const JobView& job, const Placer& placer,
                                        Instant before) const {
-  GpuCount taken(0);
-  auto change = taken_.begin();
-  for (; change != taken_.end() && change->first <= view_->now(); ++change) {
-    taken += change->second;
-  }
-  Instant from = view_->now();
-  for (;; ++change) {
-    const Instant next = change == taken_.end() ? kNever : change->first;
-    if (taken + job.gpus() > all_) from = next;
-    if (from >= before) return std::nullopt;
-    if (next >= later(from, booked_for(job))) break;
-    taken += change->second;
-  }
+  Count count;
+  const Instant from = enough_from(view_->now(), job.gpus(), booked_for(job), count);
+  if (from >= before) return std::nullopt;
   auto place = free_of_running(job, placer, from);
   return place ? std::optional(Slot{from, std::move(*place)}) : std::nullopt;
 }
@@ -126,37 +157,52 @@ std::optional<Placement> Profile::free_of_running(const JobView& job, const Plac
   return placed ? std::optional(std::move(*placed)) : std::nullopt;
 }
 
-/// Those who come before the stay would be over are put, those gone when it begins are taken off:
-/// what is left is free all the time.
+/// Stays that begin before this one would be over are put, those that are over when it begins are
+/// taken off: what is left is free all the time. A job that needs GPUs alone need not be looked at
+/// while those that others have alone leave too few.
 std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, Instant before,
                                       const Slot& old) {
   const Cluster& cluster = view_->cluster();
   const Ask ask = ask_of(job);
+  const Duration planned = booked_for(job);
   const bool needs_vacant =
       takes_whole(ask) && view_->use().admission().mode == AdmissionMode::Guarantee;
+  Count count;
+  const auto worth_a_look = [&](Instant from) {
+    return needs_vacant ? enough_from(from, ask.gpus(), planned, count) : from;
+  };
   Scratch scratch{view_->use(), {}};
-  ++searches_;
-  auto coming = by_from_.begin();
-  auto going = by_to_.begin();
-  for (Instant at = view_->now(); at < before; at = going->first) {
-    const Instant end = later(at, booked_for(job));
-    for (; coming != by_from_.end() && coming->first < end; ++coming) {
-      Stay& stay = *coming->second;
-      if (stay.to <= at) continue;
-      scratch.use.put(cluster, stay.grant);
-      stay.put_in = searches_;
+  std::vector<Coming> put;  // a heap: the first to leave on top
+  const auto leaves_later = [](const Coming& a, const Coming& b) { return a.to > b.to; };
+  const auto all_coming = coming_.entries();
+  const auto all_leaving = leaving_.entries();
+  auto coming = all_coming.begin();
+  auto leaving = all_leaving.begin();
+  for (Instant at = worth_a_look(view_->now()); at < before;) {
+    const Instant end = later(at, planned);
+    for (; coming != all_coming.end() && coming->first < end; ++coming) {
+      if (coming->second.to <= at) continue;
+      scratch.use.put(cluster, coming->second.stay->grant);
+      put.push_back(coming->second);
+      std::ranges::push_heap(put, leaves_later);
     }
-    for (; going != by_to_.end() && going->first <= at; ++going) {
-      const Stay& stay = *going->second;
-      if (runs(stay)) scratch.use.take(cluster, view_->job(stay.job).grant());
-      if (stay.put_in == searches_) scratch.use.take(cluster, stay.grant);
+    for (; leaving != all_leaving.end() && leaving->first <= at; ++leaving) {
+      scratch.use.take(cluster, view_->job(leaving->second->job).grant());
+    }
+    for (; !put.empty() && put.front().to <= at; put.pop_back()) {
+      scratch.use.take(cluster, put.front().stay->grant);
+      std::ranges::pop_heap(put, leaves_later);
     }
     if (!needs_vacant || scratch.use.vacant() >= ask.gpus()) {
       const Trial trial(cluster, scratch);
       if (at == old.from && trial.look(old.place, ask, job.id()) == Why::Fits) return old;
       if (Placed placed = placer.place(ask, job.id(), trial)) return Slot{at, std::move(*placed)};
     }
-    if (going == by_to_.end()) break;
+    const auto departures = departures_.entries();
+    const auto next =
+        std::ranges::upper_bound(departures, at, {}, [](const auto& entry) { return entry.first; });
+    if (next == departures.end()) break;
+    at = worth_a_look(next->first);
   }
   return std::nullopt;
 }

@@ -2,10 +2,14 @@
 // that wait.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "core/trial.hpp"
 #include "core/view.hpp"
@@ -33,7 +37,51 @@ struct Slot {
 /// Whether bookings are numbers of GPUs, or places.
 enum class By : std::uint8_t { Number, Place };
 
-/// Who is, or will be, on which GPUs, and for how long. Places are kept from pass to pass: most
+/// Values by time, in one sorted array: searches walk it far more often than it changes, and it
+/// changes near its ends.
+template <class Value>
+class ByTime {
+ public:
+  using Entry = std::pair<Instant, Value>;
+
+  /// O(1); settle() sorts it in.
+  void insert(Instant at, Value value) { entries_.emplace_back(at, value); }
+  /// Requires: it was inserted and not erased since. O(log n + distance from the nearer end).
+  void erase(Instant at, Value value) {
+    settle();
+    const auto gap = std::lower_bound(begin(), entries_.end(), Entry(at, value));
+    if (gap - begin() < entries_.end() - gap) {
+      std::move_backward(begin(), gap, gap + 1);
+      ++first_;
+    } else {
+      entries_.erase(gap);
+    }
+    if (first_ > entries_.size() / 2) {
+      entries_.erase(entries_.begin(), begin());
+      first_ = 0;
+    }
+    settled_ = entries_.size();
+  }
+  /// After inserts O(distance from the end + new log new), else O(1).
+  void settle() {
+    if (settled_ == entries_.size()) return;
+    const auto fresh = entries_.begin() + static_cast<std::ptrdiff_t>(settled_);
+    std::sort(fresh, entries_.end());
+    std::inplace_merge(begin(), fresh, entries_.end());
+    settled_ = entries_.size();
+  }
+  /// Ascending. Requires: settled.
+  std::span<const Entry> entries() const { return std::span(entries_).subspan(first_); }
+
+ private:
+  auto begin() { return entries_.begin() + static_cast<std::ptrdiff_t>(first_); }
+
+  std::vector<Entry> entries_;  ///< What stands before `first_` is erased.
+  std::size_t first_ = 0;
+  std::size_t settled_ = 0;
+};
+
+/// Which GPUs are, or will be, taken, and for how long. Places are kept from pass to pass: most
 /// passes change one or two of hundreds.
 class Profile {
  public:
@@ -43,7 +91,7 @@ class Profile {
 
   By by() const { return by_; }
 
-  /// Brings those that run up to date: in every pass, before anything else but remove(), and once
+  /// Brings the running jobs up to date: in every pass, before anything else but remove(), and once
   /// only by number.
   void look(const ClusterView& view);
   void add(const Booking& booking);
@@ -51,29 +99,25 @@ class Profile {
   void remove(JobId job);
 
   /// The first time before `before` from which the job can stay as long as it plans, and where. By
-  /// number the place is one that those who run now will have left; by place it is `old` if that
-  /// will do, so that looking twice changes nothing whatever the placer draws.
+  /// number the place is one that the jobs which run now will have left; by place it is `old` if
+  /// that will do, so that looking twice changes nothing whatever the placer draws. Cost: O(stays),
+  /// and a placement for each departure at which there are GPUs enough.
   std::optional<Slot> earliest(const JobView& job, const Placer& placer, Instant before,
-                               const Slot& old = {}) {
-    return by_ == By::Number ? by_number(job, placer, before) : by_place(job, placer, before, old);
-  }
+                               const Slot& old = {});
 
   /// From then on, times rest on guesses.
   Instant guessed() const { return guesses_.empty() ? kNever : *guesses_.begin(); }
 
  private:
-  struct Stay;
-  using Times = std::multimap<Instant, Stay*>;
   struct Stay {
     JobId job;
     Instant from;  ///< Long ago for those that run.
     Instant to;
     bool is_guess = false;  ///< There is no plan.
-    GpuCount gpus{0};       ///< By number: of a running job, those that others can have after it.
-    Grant grant = {};       ///< Of one that is booked by place.
-    std::uint64_t put_in = 0;  ///< The latest search in which it was put.
-    Times::iterator by_from = {};
-    Times::iterator by_to = {};
+    /// By number: of a running job, those that others can have after it. By place: those that it
+    /// has alone.
+    GpuCount gpus{0};
+    Grant grant = {};  ///< Of one that is booked by place.
   };
   using Stays = std::map<JobId, Stay>;
 
@@ -82,7 +126,12 @@ class Profile {
   GpuCount left_by(const Grant& grant) const;
   void insert(Stays& stays, Stay stay);
   Stays::iterator erase(Stays& stays, Stays::iterator at);
-  void count(const Stay& stay, GpuCount gpus);
+  /// Walks through time, counting GPUs that are taken.
+  struct Count {
+    std::size_t next = 0;  ///< Of `changes_`.
+    GpuCount taken{0};     ///< Before it.
+  };
+  Instant enough_from(Instant at, GpuCount gpus, Duration planned, Count& count) const;
   std::optional<Slot> by_number(const JobView& job, const Placer& placer, Instant before) const;
   std::optional<Slot> by_place(const JobView& job, const Placer& placer, Instant before,
                                const Slot& old);
@@ -93,12 +142,18 @@ class Profile {
   const ClusterView* view_ = nullptr;  ///< Of the pass under way.
   Stays running_;
   Stays booked_;
-  Times by_from_;  ///< Of those booked.
-  Times by_to_;
-  std::multiset<Instant> guesses_;  ///< When those without a plan are taken to leave.
-  std::uint64_t searches_ = 0;
-  GpuCount all_{0};                    ///< GPUs there will be once nobody runs.
-  std::map<Instant, GpuCount> taken_;  ///< By number: how the number of GPUs taken changes.
+  /// A booking, found by when it begins.
+  struct Coming {
+    Instant to;
+    const Stay* stay;
+    auto operator<=>(const Coming&) const = default;
+  };
+  ByTime<Coming> coming_;
+  ByTime<const Stay*> leaving_;     ///< Running jobs, by when they leave.
+  ByTime<JobId> departures_;        ///< Of both.
+  ByTime<GpuCount> changes_;        ///< How the number of GPUs taken changes; fewer first.
+  std::multiset<Instant> guesses_;  ///< When jobs without a plan are taken to leave.
+  GpuCount all_{0};                 ///< GPUs there will be once no job runs.
 };
 
 }  // namespace berth
