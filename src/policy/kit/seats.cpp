@@ -1,0 +1,60 @@
+#include "policy/kit/seats.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace berth {
+
+std::optional<Ask> on_type(Ask ask, std::size_t type) {
+  GpuTypes& types = ask.request.gpu.types;
+  const GpuTypes bit = GpuTypes{1} << type;
+  if (types != 0 && (types & bit) == 0) return std::nullopt;
+  types = bit;
+  return ask;
+}
+
+Placed OneTypePlacer::place(const Ask& ask, JobId job, const Trial& trial) const {
+  if (ask.gpus() == GpuCount(0)) return placer_.place(ask, job, trial);
+  Placed placed = std::unexpected(Refusal{});
+  for (std::size_t type = 0; type < trial.cluster().type_names().size(); ++type) {
+    if (const auto here = on_type(ask, type)) placed = placer_.place(*here, job, trial);
+    if (placed) break;
+  }
+  return placed;
+}
+
+bool Seating::seat(JobId job, const Ask& ask) {
+  if (!tally_.allows(view_.job(job))) return false;
+  Placed placed = placer_.place(ask, job, trial_);
+  if (placed) add({.job = job, .ask = ask, .place = std::move(*placed)});
+  return placed.has_value();
+}
+
+bool Seating::keep(JobId job, const Ask& ask) {
+  const Job& known = *view_.find(job);
+  if (known.state != JobState::Starting && known.state != JobState::Running) return false;
+  Placement place = placement_of(known.grant);
+  if (trial_.look(place, ask, job) != Why::Fits || !tally_.allows(view_.job(job))) return false;
+  add({.job = job, .ask = ask, .place = std::move(place)});
+  return true;
+}
+
+void Seating::add(Seat seat) {
+  trial_.put(seat.ask, seat.place);
+  tally_.take(view_.job(seat.job));
+  seats_.push_back(std::move(seat));
+}
+
+std::vector<Seat> with_fewest_moves(std::vector<Seat> seats, Seating again) {
+  std::ranges::stable_sort(seats, std::greater(), [](const Seat& seat) { return seat.ask.gpus(); });
+  std::vector<const Seat*> moving;
+  for (const Seat& seat : seats) {
+    if (!again.keep(seat.job, seat.ask)) moving.push_back(&seat);
+  }
+  for (const Seat* seat : moving) {
+    if (!again.seat(seat->job, seat->ask)) return seats;
+  }
+  return again.take();
+}
+
+}  // namespace berth

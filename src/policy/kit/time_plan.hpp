@@ -1,0 +1,71 @@
+// What jobs are owed of each type of GPU by a plan, in time, and what they received of it.
+//
+// A plan divides the time of every type among the jobs there are. What a job received too little of
+// under one plan counts for it under the next. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "core/view.hpp"
+
+namespace berth {
+
+/// The part of the time that a job is owed on one type of GPU: `part` / `of`, at most all of it. A
+/// job that is owed nothing of a type gets no seat on it.
+struct TimeShare {
+  std::int64_t part = 0;  ///< From 0 to `of`, below 2^32.
+  std::int64_t of = 1;    ///< From 1 to 2^40.
+};
+
+class TimePlan {
+ public:
+  struct OnType {
+    TimeShare owed;
+    Duration ran{0};      ///< Since the plan was made.
+    Duration lacking{0};  ///< Under the plans before; below zero if the job ran too much.
+  };
+  struct Standing {
+    bool planned = false;  ///< A plan was made since the job arrived.
+    std::vector<OnType> types;
+  };
+  struct Memory {
+    Instant made_at = kStart;
+    std::int64_t jobs = 0;  ///< How many the plan was made for.
+    std::map<JobId, Standing> standings;
+  };
+
+  /// Forgets jobs that are gone and gets to know those of `jobs` that are new. O(jobs).
+  void follow(const ClusterView& view, std::span<const JobId> jobs);
+  /// The job ran so long on this type.
+  void add(JobId job, std::size_t type, Duration ran);
+
+  bool has(JobId job) const { return memory_.standings.at(job).planned; }
+  bool has_all(std::span<const JobId> jobs) const;
+  /// True if these are not the jobs of the plan and it is this old, or none of its jobs is left.
+  bool is_due(std::span<const JobId> jobs, Instant now, Duration lasts) const;
+  Instant made_at() const { return memory_.made_at; }
+
+  /// A new plan: `shares[i][type]` is owed to `jobs[i]`. Requires: follow() knows these jobs.
+  void make(Instant now, std::span<const JobId> jobs,
+            std::span<const std::vector<TimeShare>> shares);
+
+  /// The positions of those of `jobs` that are owed this type, best claim first: the least time
+  /// received (and `half`, that jobs of a new plan differ by what they are owed) over time owed,
+  /// then the most lacking, the largest share, the first. O(jobs log jobs).
+  std::vector<std::size_t> by_claim(std::span<const JobId> jobs, std::size_t type,
+                                    Duration half) const;
+
+  const Memory& memory() const { return memory_; }
+  void remember(Memory memory) { memory_ = std::move(memory); }
+
+ private:
+  Memory memory_;
+};
+
+/// False for what no plan can be.
+bool is_sane(const TimePlan::Memory& memory);
+
+}  // namespace berth
