@@ -1,6 +1,7 @@
 #include "policy/kit/fragmentation.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "policy/kit/free_share.hpp"
@@ -47,6 +48,36 @@ std::vector<TargetWorkload::Class> TargetWorkload::typical(std::int64_t percent)
   return classes;
 }
 
+/// A job's ask may change while it waits, and events are hints: the jobs they name are counted anew,
+/// and all jobs if their number shows that some event is missing.
+bool KnownWorkload::follow(const ClusterView& view, std::span<const Event> events) {
+  bool changed = false;
+  for (const Event& event : events) changed = recount(view, event.job) || changed;
+  if (jobs_.size() == view.job_count()) return changed;
+  jobs_.clear();
+  workload_.clear();
+  view.for_each_job([&](const Job& job) { recount(view, job.id); });
+  return true;
+}
+
+bool KnownWorkload::recount(const ClusterView& view, JobId id) {
+  const auto old = jobs_.find(id);
+  const std::optional<Ask> now =
+      view.knows(id) ? std::optional(ask_of(view.job(id))) : std::nullopt;
+  if (old != jobs_.end() && now && old->second.request == now->request) return false;
+  if (old != jobs_.end()) {
+    workload_.remove(old->second);
+    jobs_.erase(old);
+  } else if (!now) {
+    return false;
+  }
+  if (now) {
+    workload_.add(*now);
+    jobs_.emplace(id, *now);
+  }
+  return true;
+}
+
 Fragmentation::Fragmentation(std::span<const TargetWorkload::Class> classes, const GpuSpec& gpu,
                              GpuTypes type_bit) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::int64_t, std::int64_t>> grouped;
@@ -85,6 +116,28 @@ std::int64_t Fragmentation::of(const FreeOnNode& free) const {
     if (past > 0) usable += in_them * group.tasks[static_cast<std::size_t>(past) - 1];
   }
   return total * tasks_ - usable;
+}
+
+FreeOnNode free_on(NodeId node, const Trial& trial) {
+  const NodeSpec& spec = trial.cluster().node(node);
+  FreeOnNode free{.cpu = free_cpu(node, trial).raw(), .shares = {}};
+  free.shares.reserve(spec.gpus);
+  for (GpuId gpu = spec.first_gpu; gpu < spec.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+    free.shares.push_back(free_share(gpu, trial));
+  }
+  return free;
+}
+
+std::size_t FragmentationBySpec::index_of(NodeId node, const Cluster& cluster) {
+  const NodeSpec& spec = cluster.node(node);
+  GpuSpec gpu = spec.gpus > 0 ? cluster.gpu(spec.first_gpu) : GpuSpec{};
+  gpu.node = NodeId(0);
+  const auto found = std::ranges::find(specs_, gpu);
+  if (found != specs_.end()) return static_cast<std::size_t>(found - specs_.begin());
+  const GpuTypes type = spec.gpus > 0 ? cluster.type_bit(spec.first_gpu) : 0;
+  specs_.push_back(gpu);
+  measures_.emplace_back(classes_, gpu, type);
+  return specs_.size() - 1;
 }
 
 }  // namespace berth

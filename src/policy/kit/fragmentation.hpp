@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/ask.hpp"
@@ -41,6 +42,20 @@ class TargetWorkload {
   std::map<Request, std::int64_t> tasks_;
 };
 
+/// The workload of all jobs that a view knows.
+class KnownWorkload {
+ public:
+  /// Returns: whether it changed. O(events), or O(jobs) if they do not account for all jobs.
+  bool follow(const ClusterView& view, std::span<const Event> events);
+  const TargetWorkload& workload() const { return workload_; }
+
+ private:
+  bool recount(const ClusterView& view, JobId id);
+
+  TargetWorkload workload_;
+  std::map<JobId, Ask> jobs_;  ///< What is in it.
+};
+
 /// What is free on a node: cores, and of each GPU a share in thousandths.
 struct FreeOnNode {
   std::int64_t cpu = 0;
@@ -68,6 +83,25 @@ class Fragmentation {
 
   std::int64_t tasks_ = 0;
   std::vector<Group> groups_;  ///< Of classes with GPUs that this type serves.
+};
+
+/// What is free on a node now.
+FreeOnNode free_on(NodeId node, const Trial& trial);
+
+/// The measure for each spec of GPU in a cluster. Requires: the GPUs of a node are of one spec.
+class FragmentationBySpec {
+ public:
+  explicit FragmentationBySpec(std::vector<TargetWorkload::Class> classes = {})
+      : classes_(std::move(classes)) {}
+
+  /// Which measure is that of the node's GPUs; makes it if it is the first of its spec.
+  std::size_t index_of(NodeId node, const Cluster& cluster);
+  const Fragmentation& operator[](std::size_t index) const { return measures_[index]; }
+
+ private:
+  std::vector<TargetWorkload::Class> classes_;
+  std::vector<GpuSpec> specs_;           ///< As if all were on node 0.
+  std::vector<Fragmentation> measures_;  ///< By position in `specs_`.
 };
 
 /// The placement `fgd` for a workload that is known beforehand, as in the authors' experiments.
