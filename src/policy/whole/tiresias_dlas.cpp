@@ -1,18 +1,14 @@
 // The Tiresias simulator's dlas and dlas-gpu, exactly: discretised least attained service.
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <optional>
-#include <queue>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "core/bytes.hpp"
-#include "core/id_map.hpp"
 #include "policy/kit/diff.hpp"
 #include "policy/kit/gittins.hpp"
-#include "policy/kit/job_list.hpp"
+#include "policy/kit/level_queues.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {
@@ -47,7 +43,7 @@ constexpr About kTiresiasDlasGpu{
     .differs =
         "Nothing known. The simulator ignores places, so only the number of GPUs counts, and it "
         "computes the next demotion as floor((threshold - executed) / GPUs), which is late.",
-    .cost = "O(jobs) per event; O(log jobs) while no job waits.",
+    .cost = "O(jobs) per event.",
     .proof =
         "Every start and end of the simulator's own runs: 60_job, which its authors published, "
         "Y480 and Y480t, which were derived from their duration samples; with promote 1, 2 and 8 "
@@ -88,11 +84,6 @@ constexpr About kTiresiasDlasGpuGittins = [] {
 
 namespace {
 
-constexpr std::int64_t kMostArrivals = std::int64_t{1} << 60;
-
-/// True for a time that a job may have run or waited.
-bool is_age(Duration time) { return time >= Duration::zero() && time <= hours(24) * 365 * 150; }
-
 struct Variant {
   bool by_gpu_time = true;
   bool fixed_jump = false;
@@ -110,267 +101,59 @@ class TiresiasDlas final : public Policy {
         queues_(limits_.size() + 1) {}
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override {
-    const std::size_t before = jobs_.ids().size();
     placer_->prepare(view, events);
-    const std::size_t arrived = jobs_.update(view, events, *placer_);
-    const bool ended = jobs_.ids().size() - arrived != before;
-    if (ended) drop_ended();
-    const std::span<const JobId> fresh = std::span(jobs_.ids()).last(arrived);
-    for (const JobId id : fresh) enqueue(id);
-    all_run_ = all_run_ && do_all_run(view, events);
-    if (arrived > 0 || ended || view.now() > advanced_) all_run_ ? demote_due(view) : advance(view);
-    advanced_ = view.now();
-    std::optional<Decisions> decisions;
-    if (all_run_) decisions = start(view, fresh);
-    if (!decisions) decisions = schedule(view);
-    jobs_.reject_impossible(*decisions);
-    return std::move(*decisions);
-  }
-
-  Snapshot save() const override;
-  Expected<void> restore(const Snapshot& bytes) override;
-
- private:
-  struct Standing {
-    std::size_t queue = 0;
-    std::int64_t arrival = 0;   ///< Orders jobs that move at one instant.
-    Duration ran_before{0};     ///< Run time that no longer counts.
-    Duration waited_before{0};  ///< Waiting that does not count.
-  };
-
-  std::size_t last_queue() const { return limits_.size(); }
-  static std::int64_t whole_seconds(Duration time) { return time / seconds(1); }
-
-  /// When something becomes of a job in this queue, if it runs on; not before.
-  struct Due {
-    Instant at;
-    JobId job;
-    std::size_t queue;
-    auto operator<=>(const Due&) const = default;
-  };
-  using Dues = std::priority_queue<Due, std::vector<Due>, std::greater<>>;
-
-  void drop_ended() {
-    for (auto& queue : queues_) {
-      std::erase_if(queue, [&](JobId id) {
-        const bool gone = std::ranges::binary_search(jobs_.gone(), id);
-        if (gone) standings_.erase(id);
-        return gone;
-      });
+    if (queues_.update(view, events, *placer_)) advance(view);
+    if (variant_.by_index && index_.is_known()) sort_by_index(view);
+    const std::span<const JobId> order = queues_.in_order();
+    Repacked repacked = repack(view, order, *placer_);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::int64_t ahead = next_move(view.job(order[i]), repacked.wanted[i]);
+      if (ahead <= 0) continue;
+      const Instant known = repacked.decisions.wake_at.value_or(kNever);
+      repacked.decisions.wake_at = std::min(known, view.now() + seconds(ahead));
     }
-  }
-
-  void enqueue(JobId id) {
-    standings_.insert(id, {.arrival = ++arrivals_});
-    queues_[0].push_back(id);
-  }
-
-  void move(JobId id, std::size_t to) {
-    Standing& standing = standings_.at(id);
-    std::erase(queues_[standing.queue], id);
-    queues_[to].push_back(id);
-    standing.queue = to;
-  }
-
-  // While everybody runs, a pass need not look at those that go on running: when the first of them
-  // changes its queue is known. What it comes to is the same as below.
-
-  bool do_all_run(const ClusterView& view, std::span<const Event> events) const {
-    const bool as_expected = std::ranges::all_of(events, [](const Event& event) {
-      return event.kind == EventKind::Submitted || event.kind == EventKind::Granted ||
-             event.kind == EventKind::Ended || event.kind == EventKind::Forgotten;
-    });
-    return as_expected && std::ranges::all_of(started_, [&](JobId id) {
-             const Job* const job = view.find(id);
-             return job == nullptr || holds_berth(job->state);
-           });
-  }
-
-  /// Requires: all that are listed run or are about to, by number.
-  void watch_all(const ClusterView& view) {
-    demotions_ = {};
-    jumps_ = {};
-    for (const JobId id : jobs_.ids()) watch(view, id);
-  }
-  void watch(const ClusterView& view, JobId id) {
-    const Standing& standing = standings_.at(id);
-    if (standing.queue == last_queue()) return;
-    const JobView job = view.job(id);
-    if (weight(job) > 0) {
-      const std::int64_t enough = (limits_[standing.queue] + weight(job) - 1) / weight(job);
-      const Duration left = seconds(enough) - (job.ran() - standing.ran_before);
-      demotions_.push({later(view.now(), left), id, standing.queue});
-    }
-    push_jump(view, id);
-  }
-
-  /// Not later than the jump will ever be computed: with the time, what is computed only grows, but
-  /// for whole seconds.
-  void push_jump(const ClusterView& view, JobId id) {
-    const JobView job = view.job(id);
-    const Standing& standing = standings_.at(id);
-    const std::int64_t gpus = job.gpus().raw();
-    const bool divides = variant_.by_gpu_time && !variant_.fixed_jump && gpus > 0;
-    const std::int64_t limit = demotion_in(limits_[standing.queue], 0, divides ? 1 : gpus);
-    const Duration left = seconds(limit) - (job.ran() - standing.ran_before);
-    const Duration ahead = left / (divides ? gpus : 1) - seconds(1) - Duration(1);
-    jumps_.push({view.now() + ahead, id, standing.queue});
-  }
-
-  void demote_due(const ClusterView& view) {
-    std::vector<std::pair<std::int64_t, JobId>> down;
-    for (; !demotions_.empty() && demotions_.top().at <= view.now(); demotions_.pop()) {
-      const Due due = demotions_.top();
-      const Standing* const standing = standings_.find(due.job);
-      if (standing == nullptr || standing->queue != due.queue) continue;
-      down.emplace_back(standing->arrival, due.job);
-    }
-    std::ranges::sort(down);
-    for (const auto& [arrival, id] : down) {
-      move(id, standings_.at(id).queue + 1);
-      watch(view, id);
-    }
-  }
-
-  static auto is_by_number(const ClusterView& view) {
-    return [&view](JobId id) { return only_number_matters(*view.find(id)); };
-  }
-
-  /// Nothing if these do not fit beside all that run.
-  std::optional<Decisions> start(const ClusterView& view, std::span<const JobId> fresh) {
-    Repacked repacked = repack(view, fresh, *placer_);
-    all_run_ = std::ranges::all_of(fresh, is_by_number(view)) &&
-               std::ranges::all_of(repacked.wanted, std::identity());
-    if (!all_run_) return std::nullopt;
-    started_.assign(fresh.begin(), fresh.end());
-    for (const JobId id : fresh) watch(view, id);
-    next_jump(view, repacked.decisions);
+    queues_.move_back_unless(repacked.wanted);
+    queues_.reject_impossible(repacked.decisions);
     return std::move(repacked.decisions);
   }
 
-  /// Computes those jumps that may be the first.
-  void next_jump(const ClusterView& view, Decisions& decisions) {
-    std::vector<JobId> looked_at;
-    while (!jumps_.empty() && jumps_.top().at <= decisions.wake_at.value_or(kNever)) {
-      const Due due = jumps_.top();
-      jumps_.pop();
-      const Standing* const standing = standings_.find(due.job);
-      if (standing == nullptr || standing->queue != due.queue) continue;
-      if (jump(view, due.job, true, decisions)) looked_at.push_back(due.job);
-    }
-    for (const JobId id : looked_at) push_jump(view, id);
+  Snapshot save() const override { return queues_.save(); }
+  Expected<void> restore(const Snapshot& bytes) override {
+    return queues_.restore(bytes, "tiresias/dlas");
   }
 
-  /// After a pass over all.
-  void note_whether_all_run(const ClusterView& view, const std::vector<bool>& wanted) {
-    all_run_ = !variant_.by_index && promote_milli_ == 0 && !view.settings().limits.any() &&
-               std::ranges::all_of(wanted, std::identity()) &&
-               std::ranges::all_of(jobs_.ids(), is_by_number(view));
-    if (!all_run_) return;
-    started_ = jobs_.ids();
-    watch_all(view);
-  }
-
-  /// Demotions, then promotions, each in order of arrival: they never enter the same queue.
+ private:
+  /// Demotions, then promotions: they never enter the same queue.
   void advance(const ClusterView& view) {
-    std::vector<std::pair<std::int64_t, JobId>> down;
-    for (std::size_t q = 0; q < last_queue(); ++q) {
-      for (const JobId id : queues_[q]) {
-        const JobView job = view.job(id);
-        if (!holds_berth(job.state())) continue;
-        const Standing& standing = standings_.at(id);
-        if (should_demote(job, standing)) down.emplace_back(standing.arrival, id);
-      }
-    }
-    std::ranges::sort(down);
-    for (const auto& [arrival, id] : down) move(id, standings_.at(id).queue + 1);
-    if (promote_milli_ > 0) promote(view);
+    queues_.demote(view, [&](const JobView& job, std::size_t level) {
+      const std::int64_t weight = variant_.by_gpu_time ? job.gpus().raw() : 1;
+      return executed(job) * weight >= limits_[level];
+    });
+    if (promote_milli_ == 0) return;
+    queues_.promote(view, [&](const JobView& job) { return waited(job) < patience(job); });
   }
 
-  bool should_demote(const JobView& job, const Standing& standing) const {
-    const Duration executed = job.ran() - standing.ran_before;
-    return whole_seconds(executed) * weight(job) >= limits_[standing.queue];
-  }
-  std::int64_t weight(const JobView& job) const {
-    return variant_.by_gpu_time ? job.gpus().raw() : 1;
-  }
-
-  void promote(const ClusterView& view) {
-    for (const JobId id : jobs_.ids()) {
-      const JobView job = view.job(id);
-      Standing& standing = standings_.at(id);
-      const Duration executed = job.ran() - standing.ran_before;
-      if (executed == Duration::zero()) standing.waited_before = job.waited();
-      if (holds_berth(job.state()) || !should_promote(job, standing, executed)) continue;
-      standing.ran_before = job.ran();
-      standing.waited_before = job.waited();
-      move(id, 0);
-    }
-  }
-
-  bool should_promote(const JobView& job, const Standing& standing, Duration executed) const {
-    if (standing.queue == 0 || executed == Duration::zero()) return false;
-    return whole_seconds(job.waited() - standing.waited_before) >= patience(executed);
-  }
-
-  std::int64_t patience(Duration executed) const {
-    return whole_seconds(executed) * promote_milli_ / 1000;
-  }
+  // In whole seconds, as the peer has them.
+  std::int64_t executed(const JobView& job) const { return queues_.executed(job) / seconds(1); }
+  std::int64_t waited(const JobView& job) const { return queues_.waited(job) / seconds(1); }
+  std::int64_t patience(const JobView& job) const { return executed(job) * promote_milli_ / 1000; }
 
   /// Largest index first, then first submitted; equals stay as they are.
   void sort_by_index(const ClusterView& view) {
-    if (!variant_.by_index || !index_.is_known()) return;
-    const auto rank = [&](JobId id) {
+    queues_.sort([&](JobId id) {
       const JobView job = view.job(id);
-      const Duration executed = job.ran() - standings_.at(id).ran_before;
-      return std::pair(-index_.at(whole_seconds(executed) * job.gpus().raw()), job.submitted());
-    };
-    for (auto& queue : queues_) std::ranges::stable_sort(queue, {}, rank);
+      return std::pair(-index_.at(executed(job) * job.gpus().raw()), job.submitted());
+    });
   }
 
-  Decisions schedule(const ClusterView& view) {
-    sort_by_index(view);
-    order_.clear();
-    for (const auto& queue : queues_) order_.insert(order_.end(), queue.begin(), queue.end());
-    Repacked repacked = repack(view, order_, *placer_);
-    std::size_t at = 0;
-    for (std::size_t q = 0; q <= last_queue(); ++q) {
-      auto& queue = queues_[q];
-      waiting_.clear();
-      std::size_t runs = 0;
-      for (const JobId id : queue) {
-        const bool wanted = repacked.wanted[at++];
-        if (wanted ? q < last_queue() : promote_milli_ > 0) {
-          jump(view, id, wanted, repacked.decisions);
-        }
-        if (wanted) {
-          queue[runs++] = id;
-        } else {
-          waiting_.push_back(id);
-        }
-      }
-      std::ranges::copy(waiting_, queue.begin() + static_cast<std::ptrdiff_t>(runs));
+  /// Seconds until this job changes its queue, as the peer computes them; zero or less: never.
+  std::int64_t next_move(const JobView& job, bool runs) const {
+    const std::size_t level = queues_.level_of(job);
+    if (runs && level < queues_.last_level()) {
+      return demotion_in(limits_[level], executed(job), job.gpus().raw());
     }
-    note_whether_all_run(view, repacked.wanted);
-    return std::move(repacked.decisions);
-  }
-
-  /// The next instant at which this job changes its queue, as the peer computes it. Returns:
-  /// whether there is one.
-  bool jump(const ClusterView& view, JobId id, bool runs, Decisions& decisions) const {
-    const JobView job = view.job(id);
-    const Standing& standing = standings_.at(id);
-    const std::int64_t executed = whole_seconds(job.ran() - standing.ran_before);
-    std::int64_t ahead = 0;
-    if (runs) {
-      ahead = demotion_in(limits_[standing.queue], executed, job.gpus().raw());
-    } else if (standing.queue > 0 && executed > 0) {
-      ahead = patience(seconds(executed)) - whole_seconds(job.waited() - standing.waited_before);
-    }
-    if (ahead <= 0) return false;
-    const Instant at = view.now() + seconds(ahead);
-    decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), at);
-    return true;
+    if (runs || promote_milli_ == 0 || level == 0 || executed(job) == 0) return 0;
+    return patience(job) - waited(job);
   }
 
   std::int64_t demotion_in(std::int64_t limit, std::int64_t executed, std::int64_t gpus) const {
@@ -384,70 +167,8 @@ class TiresiasDlas final : public Policy {
   std::int64_t promote_milli_;        ///< Thousandths of the executed time; zero: no promotion.
   GittinsIndex index_;
   std::unique_ptr<Placer> placer_;
-  JobList jobs_;  ///< In order of arrival.
-  std::vector<std::vector<JobId>> queues_;
-  IdMap<JobId, Standing> standings_;
-  std::int64_t arrivals_ = 0;
-  std::vector<JobId> order_;    ///< Scratch: all queues, one after the other.
-  std::vector<JobId> waiting_;  ///< Scratch: those of a queue that do not run.
-  Instant advanced_ = Instant::min();
-  bool all_run_ = false;        ///< Whoever is listed runs, if those of `started_` do.
-  std::vector<JobId> started_;  ///< In the last pass.
-  Dues demotions_;
-  Dues jumps_;
+  LevelQueues queues_;
 };
-
-Snapshot TiresiasDlas::save() const {
-  ByteWriter writer;
-  writer.text(jobs_.save());
-  writer.integer(micros(advanced_));
-  writer.integer(arrivals_);
-  for (const auto& queue : queues_) {
-    writer.integer(static_cast<std::int64_t>(queue.size()));
-    for (const JobId id : queue) {
-      const Standing& standing = standings_.at(id);
-      writer.integer(static_cast<std::int64_t>(id.value()));
-      writer.integer(standing.arrival);
-      writer.integer(micros(standing.ran_before));
-      writer.integer(micros(standing.waited_before));
-    }
-  }
-  return writer.take();
-}
-
-Expected<void> TiresiasDlas::restore(const Snapshot& bytes) {
-  ByteReader reader(bytes);
-  auto restored = jobs_.restore(std::string(reader.text()));
-  if (!restored) return restored;
-  advanced_ = instant_from_micros(reader.integer());
-  all_run_ = false;
-  arrivals_ = reader.integer();
-  standings_ = {};
-  std::vector<JobId> listed = jobs_.ids();
-  std::ranges::sort(listed);
-  std::size_t queued = 0;
-  for (std::size_t q = 0; q < queues_.size(); ++q) {
-    queues_[q].clear();
-    for (std::int64_t left = reader.integer(); left > 0 && !reader.failed(); --left) {
-      const JobId id(static_cast<JobId::rep>(reader.integer()));
-      const std::int64_t arrival = reader.integer();
-      const Duration ran(reader.integer());
-      const Duration waited(reader.integer());
-      const bool sane = is_age(ran) && is_age(waited) && ++queued <= listed.size();
-      const bool known = sane && std::ranges::binary_search(listed, id);
-      if (!known || standings_.find(id) != nullptr) reader.fail();
-      if (reader.failed()) break;
-      queues_[q].push_back(id);
-      standings_.insert(
-          id, {.queue = q, .arrival = arrival, .ran_before = ran, .waited_before = waited});
-    }
-  }
-  const bool whole = !reader.failed() && reader.at_end() && queued == listed.size();
-  if (!whole || arrivals_ < 0 || arrivals_ > kMostArrivals) {
-    return fail(ErrorCode::BadData, "policy memory: not a tiresias dlas state");
-  }
-  return {};
-}
 
 }  // namespace
 
