@@ -55,7 +55,8 @@ TEST(Defects, MemoryThatCountsAsFreeTooEarly) {
 
 TEST(Defects, AStartOnOldFigures) {
   EXPECT_THAT(found_with(Defect::ShowsOldFigures),
-              AnyOf(HasSubstr("a start on GPU"), HasSubstr("broken when it was looked at")));
+              AnyOf(HasSubstr("a start on GPU"), HasSubstr("broken when it was looked at"),
+                    HasSubstr("does not come to an end")));  // seen for ever, never given back
 }
 
 TEST(Defects, AStartOnAGpuKnownToBeBroken) {

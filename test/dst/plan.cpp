@@ -54,10 +54,7 @@ std::string any_of(std::span<const Entry> entries, Rng& rng) {
 
 /// Whether it decides what would run if nothing did, and moves jobs to get
 /// there.
-bool repacks(const std::string& policy) {
-  const auto entry = std::ranges::find(policies(), policy, &PolicyEntry::name);
-  return entry->whole != nullptr;
-}
+bool repacks(const std::string& policy) { return choose(policy)->policy->whole != nullptr; }
 
 AdmissionMode make_mode(Rng& rng) {
   const std::int64_t mode = rng.between(0, 7);  // the promise is what matters most
@@ -71,7 +68,8 @@ std::string make_policy_name(AdmissionMode mode, Rng& rng) {
   if (rng.one_in(4)) return "headroom";
   std::string name = any_of(policies(), rng);
   while (mode == AdmissionMode::FreeMemory && repacks(name)) name = any_of(policies(), rng);
-  return name;
+  const bool as_registered = repacks(name) || rng.one_in(2);
+  return as_registered ? name : name + "+" + any_of(backfills(), rng);
 }
 
 live::Rules make_rules(AdmissionMode mode, Rng& rng) {
