@@ -130,6 +130,7 @@ class Fgd final : public Placer {
       return std::exchange(share, std::max<std::int64_t>(0, left));
     };
     std::vector<GpuId> gpus;
+    gpus.reserve(facts.free.shares.size());
     if (!takes_part(ask)) {
       if (ask.gpus() > GpuCount(0)) fullest_gpus(node, trial, candidates, gpus);
       for (const GpuId gpu : gpus) take(gpu);
