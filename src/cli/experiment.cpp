@@ -213,11 +213,6 @@ Expected<Experiment> run_experiment(const ReplayArguments& arguments, const Outp
   if (!seeds) return std::unexpected(seeds.error());
   auto inputs = read_inputs(arguments);
   if (!inputs) return std::unexpected(inputs.error());
-  std::vector<std::string> policies;
-  for (const Way& way : plan.ways) policies.emplace_back(way.chosen.policy->name);
-  if (auto read = check_read(inputs->keys, policies); !read) {
-    return std::unexpected(read.error());
-  }
   Experiment experiment{.seeds = *seeds, .first = {}, .runs = {}, .failures = {}, .jobs = {}};
   Asked asked{arguments, outputs, plan};
   for (std::size_t i = 0; i < seeds->size(); ++i) {

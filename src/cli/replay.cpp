@@ -48,6 +48,13 @@ Expected<AdmissionMode> admission_of(const std::string& word) {
                                               "free-memory, none");
 }
 
+Expected<Duration> half_life_of(const std::string& text) {
+  if (text.empty()) return Settings{}.service_half_life;
+  const auto time = parse_duration(text);
+  if (time) return *time;
+  return fail(ErrorCode::InvalidArgument, "--half-life: '" + text + "' " + time.error().message);
+}
+
 /// By number of user. Says on standard error who is not in the trace: it may be a slip.
 Expected<std::map<UserId, std::int64_t>> weights_of(const std::string& argument,
                                                     const trace::Trace& trace) {
@@ -206,9 +213,9 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       "--virtual-clusters", arguments.virtual_clusters,
       "Users who have nodes and a scheduler of their own each, as virtual clusters do: a "
       "CSV of names and numbers of nodes.");
-  verb.add_option("--keys", arguments.keys,
-                  "Keys of policies: half_life=1d, and others of "
-                  "doc/policies.md; as published, or as berthd has them, if not given.");
+  verb.add_option("--half-life", arguments.half_life,
+                  "How fast past service of users is forgotten, for the policies that share by it; "
+                  "a week if not given.");
   verb.add_option("--admission", arguments.admission,
                   "How strictly memory is looked after: guarantee, declared, free-memory, none.")
       ->capture_default_str();
@@ -320,9 +327,9 @@ Expected<Inputs> read_inputs(const ReplayArguments& arguments) {
   const auto mode = admission_of(arguments.admission);
   if (!mode) return std::unexpected(mode.error());
   inputs.admission = *mode;
-  auto keys = parse_keys(arguments.keys);
-  if (!keys) return std::unexpected(keys.error());
-  inputs.keys = std::move(*keys);
+  const auto half_life = half_life_of(arguments.half_life);
+  if (!half_life) return std::unexpected(half_life.error());
+  inputs.half_life = *half_life;
   auto limits = limits_of(arguments.limits);
   if (!limits) return std::unexpected(limits.error());
   inputs.limits = std::move(*limits);
@@ -359,8 +366,9 @@ Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std:
   const auto measured = measured_of(inputs, arguments);
   if (!measured) return std::unexpected(measured.error());
   if (!inputs.told.by_job) sim::apply_estimates(inputs.trace, inputs.estimates, seed);
-  Settings settings = inputs.keys.settings;
+  Settings settings;
   settings.admission.mode = inputs.admission;
+  settings.service_half_life = inputs.half_life;
   sim::Options options{.settings = settings,
                        .weights = std::move(inputs.weights),
                        .told = inputs.estimates.kind == sim::Estimates::Kind::Learned
@@ -387,7 +395,6 @@ Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std:
                 .cluster = std::move(inputs.cluster),
                 .virtual_clusters = std::move(inputs.virtual_clusters),
                 .service = std::move(inputs.service),
-                .keys = std::move(inputs.keys),
                 .options = std::move(options)};
 }
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/keys.hpp"
 #include "cli/machine_options.hpp"
 #include "cli/trace_input.hpp"
 #include "core/cluster.hpp"
 #include "core/error.hpp"
+#include "core/settings.hpp"
 #include "policy/registry.hpp"
 #include "report/report.hpp"
 #include "sim/estimates.hpp"
@@ -35,7 +35,7 @@ struct ReplayArguments {
   std::string place;  ///< Empty: the one each policy is meant to go with.
   std::string service;
   std::string weights;
-  std::string keys;
+  std::string half_life;  ///< Of past service; "": the usual one.
   std::string virtual_clusters;
   std::string admission = "guarantee";
   std::string estimates = "exact";
@@ -97,7 +97,7 @@ struct Inputs {
   std::vector<sim::VirtualCluster> virtual_clusters;
   std::vector<std::int64_t> service;
   std::map<UserId, std::int64_t> weights;
-  Keys keys;
+  Duration half_life = Settings{}.service_half_life;
   AdmissionMode admission = AdmissionMode::Guarantee;
   sim::Estimates estimates;
   Times told;  ///< Estimates by job, instead.
@@ -115,7 +115,6 @@ struct Replay {
   Cluster cluster;
   std::vector<sim::VirtualCluster> virtual_clusters;  ///< None: the cluster is one.
   std::vector<std::int64_t> service;
-  Keys keys;
   sim::Options options;  ///< All that does not differ from run to run.
 };
 

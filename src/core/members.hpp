@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/account.hpp"
+#include "core/codec.hpp"
 #include "core/company.hpp"
 #include "core/decision.hpp"
 #include "core/input.hpp"
@@ -60,14 +61,9 @@ inline auto members(NodeShape& v) {
 }
 inline auto members(Admission& v) { return std::tie(v.mode, v.guard_floor, v.guard_ppm); }
 inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
-inline auto members(HeadroomKeys& v) {
-  return std::tie(v.short_bound, v.medium_bound, v.ageing, v.reserve_after, v.reservations, v.lend,
-                  v.liar_after, v.share_below_percent, v.share_after);
-}
 inline auto members(PreemptionBounds& v) { return std::tie(v.most, v.lost); }
 inline auto members(Settings& v) {
-  return std::tie(v.admission, v.limits, v.headroom, v.service_half_life, v.max_failed_starts,
-                  v.can_suspend);
+  return std::tie(v.admission, v.limits, v.service_half_life, v.max_failed_starts, v.can_suspend);
 }
 inline auto members(Account& v) {
   return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs,
@@ -128,5 +124,24 @@ inline auto members(Tune& v) { return std::tie(v.job, v.knob, v.value); }
 inline auto members(Reserve& v) { return std::tie(v.holds, v.because); }
 inline auto members(Classify& v) { return std::tie(v.job, v.duration_class); }
 inline auto members(Reject& v) { return std::tie(v.job, v.because); }
+
+// ---- Settings ---------------------------------------------------------------------------------
+// Nine numbers stand among the settings, where the keys of one policy once were: a journal of then
+// is read as ever.
+
+inline constexpr int kFormerKeys = 9;
+
+inline void put_one(ByteWriter& out, const Settings& v) {
+  codec::put(out, v.admission), codec::put(out, v.limits);
+  for (int i = 0; i < kFormerKeys; ++i) out.integer(0);
+  codec::put(out, v.service_half_life), codec::put(out, v.max_failed_starts);
+  codec::put(out, v.can_suspend);
+}
+inline void get_one(ByteReader& in, Settings& v) {
+  codec::get(in, v.admission), codec::get(in, v.limits);
+  for (int i = 0; i < kFormerKeys; ++i) in.integer();
+  codec::get(in, v.service_half_life), codec::get(in, v.max_failed_starts);
+  codec::get(in, v.can_suspend);
+}
 
 }  // namespace berth

@@ -20,23 +20,6 @@ struct UserLimits {
   auto operator<=>(const UserLimits&) const = default;
 };
 
-/// The keys of the policy `headroom`. doc/headroom.md argues the defaults.
-struct HeadroomKeys {
-  Duration short_bound = minutes(15);   ///< A short job runs no longer.
-  Duration medium_bound = hours(4);     ///< Nor a medium one than this; long ones have no bound.
-  Duration ageing = hours(1);           ///< What one class is worth in waiting, within a user.
-  Duration reserve_after = minutes(5);  ///< A job waits this long before a place is kept for it.
-  std::int32_t reservations = 4;        ///< How many jobs may have a place kept at a time.
-  /// While nobody knows when a kept place will be free, others may borrow it for this long, or for
-  /// as long as its job has waited.
-  Duration lend = minutes(15);
-  std::int32_t liar_after = 3;            ///< Jobs over their class until a user's word is doubted.
-  std::int32_t share_below_percent = 75;  ///< A busier GPU gets another tenant only
-  Duration share_after = minutes(5);      ///< for a job that has waited this long.
-
-  bool operator==(const HeadroomKeys&) const = default;
-};
-
 /// How much of one job's work preemption may throw away, where what is preempted begins again
 /// (Settings::can_suspend). Beyond that the job is left alone.
 struct PreemptionBounds {
@@ -51,7 +34,6 @@ inline constexpr PreemptionBounds kUnbounded{.most = std::numeric_limits<std::in
 struct Settings {
   Admission admission;
   UserLimits limits;
-  HeadroomKeys headroom;
   Duration service_half_life = hours(24 * 7);  ///< How fast past service is forgotten.
   std::int32_t max_failed_starts = 3;          ///< After this many a job is `failed`.
   /// False where a suspended process could not give its GPU memory back: it is requeued instead.

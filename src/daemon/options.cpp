@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cmath>
+#include <map>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include "core/toml_bytes.hpp"
@@ -138,18 +141,113 @@ Expected<void> set_weights(Options& options, const Value& value) {
   return {};
 }
 
-/// A number of the headroom policy.
-template <std::int32_t HeadroomKeys::* Member>
-Expected<void> set_headroom_number(Options& options, const Value& value) {
-  const auto number = value.number(0, 1 << 20);
-  if (!number) return std::unexpected(number.error());
-  options.rules.settings.headroom.*Member = static_cast<std::int32_t>(*number);
+/// What stands behind a key of a policy, as a text would have it: a list has colons between.
+std::optional<std::string> key_text(const toml::node& node) {
+  if (const auto text = node.value_exact<std::string>()) return *text;
+  if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
+  if (const auto factor = node.value_exact<double>()) {
+    std::ostringstream text;
+    text << *factor;
+    return text.str();
+  }
+  const toml::array* const list = node.as_array();
+  if (list == nullptr) return std::nullopt;
+  std::string all;
+  for (const toml::node& each : *list) {
+    const auto number = each.value_exact<std::int64_t>();
+    if (!number) return std::nullopt;
+    all += (all.empty() ? "" : ":") + std::to_string(*number);
+  }
+  return all;
+}
+
+/// A table of keys and values.
+Expected<NamedKeys> named_keys_of(const std::string& name, const Value& value) {
+  const toml::table* const table = value.node.as_table();
+  if (table == nullptr) return value.refuse("must be a table of keys and values");
+  NamedKeys named{.name = name, .keys = {}};
+  for (const auto& [key, node] : *table) {
+    const auto text = key_text(node);
+    const Value entry{node, value.where + "." + std::string(key.str())};
+    if (!text) return entry.refuse("must be a string, a number or a list of numbers");
+    named.keys.emplace_back(std::string(key.str()), *text);
+  }
+  return named;
+}
+
+/// `policy = "las:quantum=1m"`, or a table of `name` and of tables of keys by name.
+Expected<void> set_named(std::string& target, std::map<std::string, NamedKeys>& tables,
+                         const Value& value, Expected<Chosen> (*check)(const NamedKeys&)) {
+  const toml::table* const table = value.node.as_table();
+  if (table == nullptr) return value.into(target);
+  for (const auto& [key, node] : *table) {
+    const std::string name(key.str());
+    const Value entry{node, value.where + "." + name};
+    if (name == "name") {
+      if (auto done = entry.into(target); !done) return done;
+      continue;
+    }
+    auto named = named_keys_of(name, entry);
+    if (!named) return std::unexpected(named.error());
+    if (const auto chosen = check(*named); !chosen) return entry.refuse(chosen.error().message);
+    tables[name] = std::move(*named);
+  }
   return {};
 }
 
-template <Duration HeadroomKeys::* Member>
-Expected<void> set_headroom_time(Options& options, const Value& value) {
-  return value.into_or_zero(options.rules.settings.headroom.*Member);
+Expected<Chosen> check_policy(const NamedKeys& named) { return choose(to_text(named)); }
+Expected<Chosen> check_placement(const NamedKeys& named) { return choose("fifo", to_text(named)); }
+
+Expected<void> set_policy(Options& options, const Value& value) {
+  return set_named(options.rules.policy, options.policy_keys, value, check_policy);
+}
+
+Expected<void> set_place(Options& options, const Value& value) {
+  return set_named(options.rules.place, options.place_keys, value, check_placement);
+}
+
+/// As earlier releases had it: one key was of two parts.
+Expected<void> set_headroom(Options& options, const Value& value) {
+  auto named = named_keys_of("headroom", value);
+  if (!named) return std::unexpected(named.error());
+  if (const auto chosen = check_policy(*named); !chosen) {
+    return value.refuse(chosen.error().message);
+  }
+  for (const auto& [key, text] : named->keys) {
+    if (key != "share_below_percent") continue;
+    options.place_keys["least-shared"] = {.name = "least-shared", .keys = {{key, text}}};
+  }
+  options.policy_keys["headroom"] = std::move(*named);
+  options.warnings.push_back(value.where +
+                             ": is written [policy.headroom] now, and share_below_percent in "
+                             "[place.least-shared] too");
+  return {};
+}
+
+/// What the tables of keys add to what is written with a name.
+void add_keys(NamedKeys& named, const std::map<std::string, NamedKeys>& tables) {
+  const auto table = tables.find(named.name);
+  if (table == tables.end()) return;
+  for (const auto& key : table->second.keys) {
+    const bool is_given = std::ranges::any_of(
+        named.keys, [&](const auto& given) { return given.first == key.first; });
+    if (!is_given) named.keys.push_back(key);
+  }
+}
+
+/// Policy and placement with the keys of their tables. Errors: those of choose().
+Expected<void> complete_policy(Options& options) {
+  auto spec = parse_policy(options.rules.policy);
+  if (!spec) return std::unexpected(spec.error());
+  auto place = parse_named_keys(options.rules.place);
+  if (!place) return std::unexpected(place.error());
+  add_keys(spec->order, options.policy_keys);
+  if (spec->place) add_keys(*spec->place, options.place_keys);
+  add_keys(*place, options.place_keys);
+  options.rules.policy = to_text(*spec);
+  options.rules.place = to_text(*place);
+  const auto chosen = choose(options.rules.policy, options.rules.place);
+  return chosen ? Expected<void>() : std::unexpected(chosen.error());
 }
 
 /// Cores, whole or not; nothing for what is none.
@@ -181,8 +279,9 @@ constexpr auto kKeys = std::to_array<Key>({
     {"socket", [](Options& o, const Value& v) { return v.into(o.socket); }},
     {"emulate", [](Options& o, const Value& v) { return v.into(o.emulate); }},
     {"nvml", [](Options& o, const Value& v) { return v.into(o.nvml); }},
-    {"policy", [](Options& o, const Value& v) { return v.into(o.rules.policy); }},
-    {"place", [](Options& o, const Value& v) { return v.into(o.rules.place); }},
+    {"policy", set_policy},
+    {"place", set_place},
+    {"headroom", set_headroom},
     {"admission", set_admission},
     {"slots", set_slots},
     {"cores", set_cores<&Options::cores>},
@@ -204,15 +303,6 @@ constexpr auto kKeys = std::to_array<Key>({
     {"weights", set_weights},
     {"preemption.most", set_most_preemptions},
     {"preemption.lost", [](Options& o, const Value& v) { return v.into(o.rules.bounds.lost); }},
-    {"headroom.short_bound", set_headroom_time<&HeadroomKeys::short_bound>},
-    {"headroom.medium_bound", set_headroom_time<&HeadroomKeys::medium_bound>},
-    {"headroom.ageing", set_headroom_time<&HeadroomKeys::ageing>},
-    {"headroom.reserve_after", set_headroom_time<&HeadroomKeys::reserve_after>},
-    {"headroom.reservations", set_headroom_number<&HeadroomKeys::reservations>},
-    {"headroom.lend", set_headroom_time<&HeadroomKeys::lend>},
-    {"headroom.liar_after", set_headroom_number<&HeadroomKeys::liar_after>},
-    {"headroom.share_below_percent", set_headroom_number<&HeadroomKeys::share_below_percent>},
-    {"headroom.share_after", set_headroom_time<&HeadroomKeys::share_after>},
 });
 
 std::string known_keys() {
@@ -297,13 +387,11 @@ Expected<void> complete(Options& options, const Surroundings& around) {
                 "admission '" + std::string(to_text(options.rules.settings.admission.mode)) +
                     "' lets jobs on real GPUs run out of memory; say --unsafe if that is wanted");
   }
-  if (auto policy = make_policy(options.rules.policy, options.rules.place); !policy) {
-    return std::unexpected(policy.error());
-  }
+  if (auto done = complete_policy(options); !done) return done;
   if (!is_sensible(options.rules.settings)) {
     return fail(ErrorCode::InvalidArgument,
-                "the settings of admission, limits or headroom are out "
-                "of range: doc/configuration.md gives the ranges");
+                "the settings of admission or limits are out of range: doc/configuration.md gives "
+                "the ranges");
   }
   options.rules.settings.max_failed_starts = live::kMostFailedStarts;
   options.rules.settings.can_suspend = false;  // a stopped process keeps its GPU memory

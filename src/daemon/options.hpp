@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/settings.hpp"
 #include "core/time.hpp"
 #include "live/keeper.hpp"
+#include "policy/spec.hpp"
 
 namespace berth::daemon {
 
@@ -22,6 +24,9 @@ struct Options {
   bool unsafe = false;  ///< Allows an admission other than `guarantee` on real GPUs.
   journal::Loss loss = journal::Loss::Refused;  ///< Of what was answered; see journal/store.hpp.
   live::Rules rules;
+  /// Keys by name of policy and placement; complete() adds those of the ones in use to `rules`.
+  std::map<std::string, NamedKeys> policy_keys = {};
+  std::map<std::string, NamedKeys> place_keys = {};
   std::uint16_t slots = 4;                 ///< Tenants per GPU.
   Bytes context{std::int64_t{512} << 20};  ///< What a process costs on a real GPU.
   Duration probe = seconds(1);             ///< Between two looks at a GPU.

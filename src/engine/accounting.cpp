@@ -195,13 +195,12 @@ void Engine::note_outlived(const Job& job, DurationClass is) {
 void Engine::note_kept_word(const Job& job) {
   const auto account = state_.accounts.find(job.spec.user);
   if (account == state_.accounts.end()) return;
-  const HeadroomKeys& keys = state_.settings.headroom;
   const Duration ran = JobView(job, now_).ran();
   const auto kept = [&](DurationClass bound, Duration limit, std::int32_t& count) {
     if (job.claimed <= bound && ran <= limit) count = std::max(count - 1, 0);
   };
-  kept(DurationClass::Short, keys.short_bound, account->second.outlived_short);
-  kept(DurationClass::Medium, keys.medium_bound, account->second.outlived_medium);
+  kept(DurationClass::Short, class_bound(DurationClass::Short), account->second.outlived_short);
+  kept(DurationClass::Medium, class_bound(DurationClass::Medium), account->second.outlived_medium);
 }
 
 /// Its berth was released. One that is at its very limit would be started for no time at all.

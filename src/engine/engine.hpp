@@ -44,13 +44,18 @@ class Engine {
   /// The same with recorded decisions in place of the policy's: how a journal is recovered.
   const Effects& replay(Instant now, std::span<const Input> inputs, std::span<const Decision> list);
 
-  /// From now on this policy decides, with no memory of what was.
+  /// What the policy remembers, as its restore() takes it.
+  std::string policy_memory() const { return policy_->save(); }
+  /// From now on this policy decides, with the memory that it has.
   void set_policy(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
 
   ClusterView view() const { return ClusterView(state_, now_); }
   /// What the latest step asked for.
   const Effects& effects() const { return effects_; }
   Instant now() const { return now_; }
+  /// How long a job of this class runs at most by what the policy says; kForever: no bound.
+  Duration class_bound(DurationClass of) const { return policy_->class_bound(of); }
+
   /// Decisions dropped so far because they were not valid; a policy's bug, never an input's.
   std::uint64_t dropped() const { return dropped_; }
 

@@ -72,8 +72,7 @@ ForwardRun::Plan ForwardRun::plan_of(const Job& job) const {
   } else {
     const bool is_estimated = job.spec.estimate != kForever;
     const Duration whole =
-        is_estimated ? job.spec.estimate
-                     : bound_of(job.spec.duration_class, engine_.view().settings().headroom);
+        is_estimated ? job.spec.estimate : engine_.class_bound(job.spec.duration_class);
     if (whole == kForever) return plan;
     // Run times have long tails: who has run for long will run for long (Tsafrir, Etsion and
     // Feitelson, TPDS 2007, raise outlived predictions in steps for the same reason).

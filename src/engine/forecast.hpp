@@ -23,7 +23,7 @@ namespace berth {
 enum class Basis : std::uint8_t {
   Limit,     ///< Its time limit, which is enforced.
   Estimate,  ///< Its estimate.
-  Class,     ///< What its duration class means (Settings::headroom).
+  Class,     ///< What its duration class means by the policy.
   Outlived,  ///< It has outlived its estimate or class, and is taken to run as long again.
   None,      ///< Nothing says when: it is taken never to end.
 };

@@ -12,8 +12,6 @@ namespace {
 
 constexpr Bytes kMostMemory{std::int64_t{1} << 50};  ///< Of one GPU, with room for sums.
 constexpr std::int32_t kMostProcesses = 1 << 16;
-constexpr Duration kMostWait = hours(24 * 366);  ///< Of any key that is a time.
-constexpr std::int32_t kMostReservations = 64;
 
 std::optional<std::string> why_senseless(const Request& request) {
   const GpuRequest& gpu = request.gpu;
@@ -116,21 +114,11 @@ std::optional<std::string> why_impossible(JobId job, const Request& request,
   return std::nullopt;
 }
 
-bool is_sensible(const HeadroomKeys& keys) {
-  const auto is_time = [](Duration time) { return time >= Duration::zero() && time <= kMostWait; };
-  return keys.short_bound > Duration::zero() && keys.short_bound <= keys.medium_bound &&
-         is_time(keys.medium_bound) && is_time(keys.ageing) && is_time(keys.reserve_after) &&
-         keys.reservations >= 1 && keys.reservations <= kMostReservations && is_time(keys.lend) &&
-         keys.liar_after >= 1 && keys.liar_after <= kMostOutlived &&
-         keys.share_below_percent >= 0 && keys.share_below_percent <= 100 &&
-         is_time(keys.share_after);
-}
-
 bool is_sensible(const Settings& settings) {
   const Admission& admission = settings.admission;
   return admission.guard_floor >= Bytes(0) && admission.guard_floor <= kMostMemory &&
          admission.guard_ppm >= 0 && admission.guard_ppm <= 1'000'000 &&
-         settings.service_half_life > Duration::zero() && is_sensible(settings.headroom);
+         settings.service_half_life > Duration::zero();
 }
 
 bool is_sensible(const PreemptionBounds& bounds) {

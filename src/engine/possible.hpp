@@ -18,8 +18,6 @@ namespace berth {
 std::optional<std::string> why_impossible(JobId job, const Request& request,
                                           const Cluster& cluster);
 
-/// False for keys out of their ranges: times up to a year, counts as doc/headroom.md says.
-bool is_sensible(const HeadroomKeys& keys);
 /// False for settings that nothing can be computed with. The shell says what is wrong with them.
 bool is_sensible(const Settings& settings);
 /// False for weights that are none: 1 to kMostWeight.

@@ -45,6 +45,17 @@ Expected<Engine> engine_of(const journal::Snapshot& snapshot) {
   return Engine::restore(snapshot.state, std::move(*policy));
 }
 
+/// The policy of `rules`, with the memory of the one before if only keys differ.
+Expected<std::unique_ptr<Policy>> policy_after(const std::string& before, const std::string& memory,
+                                               const Rules& rules) {
+  auto policy = make_policy(rules.policy, rules.place);
+  const auto was = choose(before);
+  const auto is = choose(rules.policy);
+  if (!policy || !was || !is || was->policy != is->policy) return policy;
+  if ((*policy)->restore(memory)) return policy;
+  return make_policy(rules.policy, rules.place);  // what it read before it failed is dropped
+}
+
 bool has_berths(const Engine& engine) { return !engine.view().running().empty(); }
 
 std::string memory_list(const Cluster& cluster) {
@@ -222,7 +233,7 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   if (same_policy && same_cluster && same_settings && same_bounds && same_weights) return {};
   if (!same_cluster) return move_to(cluster, rules);
   if (!same_policy) {
-    auto policy = make_policy(rules.policy, rules.place);
+    auto policy = policy_after(rules_.policy, engine_.policy_memory(), rules);
     if (!policy) return std::unexpected(policy.error());
     engine_.set_policy(std::move(*policy));
   }

@@ -30,6 +30,8 @@ struct About {
   std::string_view proof = {};
   Needs needs = {};
   std::span<const Key> keys = {};
+  /// What keys must hold together. Errors: InvalidArgument, with the key, its value and the limit.
+  Expected<void> (*check)(const Keys&) = nullptr;
 };
 
 /// `base` with every text that `own` has instead of its own, and the keys likewise.

@@ -19,6 +19,7 @@
 #include "core/error.hpp"
 #include "core/event.hpp"
 #include "core/view.hpp"
+#include "policy/kit/classes.hpp"
 
 namespace berth {
 
@@ -35,6 +36,9 @@ class Policy {
   /// time alone changes the policy must be woken for: a pass before `wake_at`, with no event since
   /// this one, must start and stop nobody (one with a quantum: nobody earlier than that).
   virtual Decisions decide(const ClusterView& view, std::span<const Event> events) = 0;
+
+  /// How long a job of this class runs at most by what the policy tells users; kForever: no bound.
+  virtual Duration class_bound(DurationClass of) const { return bound_of(of, {}); }
 
   virtual Snapshot save() const { return {}; }
   virtual Expected<void> restore(const Snapshot&) { return {}; }
@@ -76,8 +80,8 @@ class Order {
   virtual ~Order() = default;
   virtual DependsOn depends_on() const { return DependsOn::Job; }
 
-  /// Once per pass, before anything else: what the settings say about the pipeline around it.
-  virtual void configure(PipelineOptions&, const Settings&) const {}
+  /// Once, when the pipeline is made: what the order's keys say about the pipeline around it.
+  virtual void configure(PipelineOptions&) const {}
   /// Once per pass, before any rank. Returns: decisions of its own (classes), and when it must be
   /// asked again, which is how ranks that depend on more than the job follow the time (they have no
   /// `valid_until`); ranks of this pass must already follow them.
@@ -145,6 +149,7 @@ struct PipelineOptions {
   /// it is spread over switches. Requires: a placement that chooses the closest GPUs there are.
   Duration leave_node_after = Duration::zero();
   Duration leave_switch_after = Duration::zero();
+  ClassBounds classes;     ///< Predict, with Plans::Enforced, when jobs without a limit end.
   bool exclusive = false;  ///< Every job gets its GPUs alone.
   /// A displaced or displacing job keeps its state this long, and whoever waits is looked at as
   /// often.

@@ -98,6 +98,11 @@ Expected<Keys> keys_of(const About& about, const NamedKeys& named, std::string_v
                   std::string(what) + " " + named.name + ": " + done.error().message);
     }
   }
+  if (about.check == nullptr) return keys;
+  if (auto done = about.check(keys); !done) {
+    return fail(ErrorCode::InvalidArgument,
+                std::string(what) + " " + named.name + ": " + done.error().message);
+  }
   return keys;
 }
 
@@ -113,6 +118,15 @@ Expected<void> take_backfill(const PolicyEntry& policy, const NamedKeys& named,
   }
   const auto keys = keys_of(*(*entry)->about, named, "backfill");
   if (!keys) return std::unexpected(keys.error());
+  const auto is_of_policy = [&](const auto& key) {
+    return Keys(policy.about->keys).has(key.first);
+  };
+  const auto doubled = std::ranges::find_if(named.keys, is_of_policy);
+  if (doubled != named.keys.end()) {
+    return fail(ErrorCode::InvalidArgument, "backfill " + named.name + ": '" + doubled->first +
+                                                "' is a key of policy " + std::string(policy.name) +
+                                                " itself: write it there");
+  }
   options.backfill = (*entry)->kind;
   if ((*entry)->kind == BackfillKind::Promise) {
     options.reserve_after = keys->time("reserve_after");
@@ -122,16 +136,16 @@ Expected<void> take_backfill(const PolicyEntry& policy, const NamedKeys& named,
   return {};
 }
 
-Expected<Spec> parsed(std::string_view spec) {
-  std::vector<std::string_view> names;
-  for (const PolicyEntry& entry : policies()) names.push_back(entry.name);
-  return parse_spec(spec, names);
-}
-
 }  // namespace
 
 std::span<const PolicyEntry> policies() { return kPolicies; }
 std::span<const PlacerEntry> placers() { return kPlacers; }
+
+Expected<Spec> parse_policy(std::string_view spec) {
+  std::vector<std::string_view> names;
+  for (const PolicyEntry& entry : policies()) names.push_back(entry.name);
+  return parse_spec(spec, names);
+}
 
 std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
   if (policy->whole != nullptr) return policy->whole(keys, placer->factory(place_keys), knobs);
@@ -142,7 +156,7 @@ std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
 }
 
 Expected<Chosen> choose(std::string_view spec, std::string_view place) {
-  const auto read = parsed(spec);
+  const auto read = parse_policy(spec);
   if (!read) return std::unexpected(read.error());
   if (auto done = refuse_former(read->order.name); !done) return std::unexpected(done.error());
   const auto policy = find(policies(), read->order.name, "policy");
@@ -183,7 +197,7 @@ Expected<Chosen> choose(std::string_view spec, std::string_view place) {
 Expected<void> check_place(std::string_view spec, std::string_view place) {
   const auto chosen = choose(spec, place);
   if (!chosen) return std::unexpected(chosen.error());
-  const auto read = parsed(spec);
+  const auto read = parse_policy(spec);
   const std::string asked = read->place ? to_text(*read->place) : std::string(place);
   const std::string_view own = chosen->policy->own_place;
   if (own.empty() || asked.empty() || asked == own) return {};

@@ -66,6 +66,9 @@ struct Chosen {
   std::unique_ptr<Policy> make(const Knobs& knobs = {}) const;
 };
 
+/// parse_spec() with the registered names.
+Expected<Spec> parse_policy(std::string_view spec);
+
 /// `spec` as in spec.hpp; `place` is the placement if the spec has none, and "" the one the policy
 /// is meant to go with. Errors: NotFound with the known names for a name nobody registered;
 /// InvalidArgument for a slip in the text, and for a key or value with what is valid.

@@ -74,10 +74,10 @@ TEST(ErrorsStart, AConfigurationThatIsNotThereOrWrongIsNamed) {
     const std::string file = folder.write("berth.toml", text);
     expect_refused({"--config", file}, kBadUsage, file + message);
   }
-  const std::string file = folder.write("berth.toml", "[headroom]\nshort_bound = '9h'\n");
+  const std::string file = folder.write("berth.toml", "policy = 'headroom:short_bound=9h'\n");
   expect_refused({"--config", file}, kBadUsage,
-                 "the settings of admission, limits or headroom are out of range: "
-                 "doc/configuration.md gives the ranges\n");
+                 "policy headroom: short_bound=32400s: must be at most medium_bound, which is "
+                 "14400s\n");
 }
 
 TEST(ErrorsStart, AStateThatCannotBeIsNamed) {

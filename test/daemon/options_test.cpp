@@ -99,15 +99,49 @@ TEST(Options, AWeightOfAUserWhoIsGoneIsLeftOutWithAWarning) {
                   "berth.toml:1:1: weights.nobody-of-that-name: there is no such user; left out"));
 }
 
-TEST(Options, TimesOfHeadroomMayBeNone) {
-  const HeadroomKeys keys = read(
-                                "[headroom]\nageing = \"0s\"\nreserve_after = \"0s\"\n"
-                                "lend = \"0s\"\nshare_after = \"0s\"\n")
-                                .rules.settings.headroom;
-  EXPECT_EQ(keys.ageing, Duration::zero());
-  EXPECT_EQ(keys.reserve_after, Duration::zero());
-  EXPECT_EQ(keys.lend, Duration::zero());
-  EXPECT_EQ(keys.share_after, Duration::zero());
+TEST(Options, KeysOfAPolicyHaveATableOfItsName) {
+  const Options options = completed(read(R"(
+[policy]
+name = "dlas"
+[policy.dlas]
+thresholds = [3600, 14400]
+[policy.headroom]
+ageing = "0s"
+[place.least-shared]
+share_below_percent = 50
+)"),
+                                    kUser);
+  EXPECT_EQ(options.rules.policy, "dlas:thresholds=3600:14400");
+  EXPECT_EQ(options.rules.place, "least-shared:share_below_percent=50");
+}
+
+TEST(Options, WhatStandsBehindTheNameGoesBeforeTheTable) {
+  Options options = read("[policy.headroom]\nageing = \"2h\"\nreservations = 2\n");
+  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:ageing=2h:reservations=2");
+  options.rules.policy = "headroom:ageing=3h";
+  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:ageing=3h:reservations=2");
+}
+
+TEST(Options, AWrongKeyOfAPolicyIsNamedWithTheValidOnes) {
+  EXPECT_THAT(config_refusal("[policy.las]\nquantum = \"0s\"\n"),
+              HasSubstr("policy.las: policy las: quantum=0s: must be a duration from 1s to 365d, "
+                        "such as 5m"));
+  EXPECT_THAT(config_refusal("[policy.multifactor]\nage = 1\n"),
+              HasSubstr("unknown key 'age'; valid keys: age_weight, fair_share_weight"));
+  EXPECT_THAT(config_refusal("[policy.luck]\n"), HasSubstr("policy 'luck' is not known"));
+  EXPECT_THAT(config_refusal("[place.fgd]\ntypical_percent = 101\n"),
+              HasSubstr("place.fgd: placement fgd: typical_percent=101: must be a percent"));
+  EXPECT_THAT(config_refusal("[policy.las]\nquantum = [\"5m\"]\n"),
+              HasSubstr("policy.las.quantum: must be a string, a number or a list of numbers"));
+}
+
+TEST(Options, TheTableOfEarlierReleasesIsTakenWithAWarning) {
+  const Options options =
+      completed(read("[headroom]\nageing = \"0s\"\nshare_below_percent = 50\n"), kUser);
+  EXPECT_EQ(options.rules.policy, "headroom:ageing=0s:share_below_percent=50");
+  EXPECT_EQ(options.rules.place, "least-shared:share_below_percent=50");
+  EXPECT_THAT(options.warnings,
+              testing::ElementsAre(HasSubstr("is written [policy.headroom] now")));
 }
 
 TEST(Options, CoresAreAmounts) {

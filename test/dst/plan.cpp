@@ -34,15 +34,21 @@ Cluster make_cluster(Rng& rng) {
   return cluster;
 }
 
-HeadroomKeys make_keys(Rng& rng) {
-  HeadroomKeys keys;
-  keys.short_bound = seconds(rng.between(10, 60));
-  keys.medium_bound = keys.short_bound + seconds(rng.between(10, 300));
-  keys.ageing = seconds(rng.between(1, 600));
-  keys.reserve_after = seconds(rng.between(0, 120));
-  keys.reservations = static_cast<std::int32_t>(rng.between(1, 4));
-  keys.lend = seconds(rng.between(0, 300));
-  keys.share_after = seconds(rng.between(0, 120));
+/// Keys of headroom, behind its name.
+std::string make_keys(Rng& rng) {
+  const std::int64_t short_bound = rng.between(10, 60);
+  const std::int64_t medium_bound = short_bound + rng.between(10, 300);
+  std::string keys;
+  const auto add = [&](const char* name, std::int64_t value) {
+    keys += ":" + std::string(name) + "=" + std::to_string(value);
+  };
+  add("short_bound", short_bound);
+  add("medium_bound", medium_bound);
+  add("ageing", rng.between(1, 600));
+  add("reserve_after", rng.between(0, 120));
+  add("reservations", rng.between(1, 4));
+  add("lend", rng.between(0, 300));
+  add("share_after", rng.between(0, 120));
   return keys;
 }
 
@@ -76,7 +82,9 @@ live::Rules make_rules(AdmissionMode mode, Rng& rng) {
   live::Rules rules{.policy = make_policy_name(mode, rng), .place = any_of(placers(), rng)};
   Settings& settings = rules.settings;
   settings.admission.mode = mode;
-  settings.headroom = make_keys(rng);
+  const std::string keys = make_keys(rng);
+  constexpr std::string_view kName = "headroom";
+  if (rules.policy.starts_with(kName)) rules.policy.insert(kName.size(), keys);
   settings.can_suspend = rng.one_in(3);
   settings.max_failed_starts = static_cast<std::int32_t>(rng.between(2, 5));
   if (rng.one_in(4)) settings.limits.jobs = static_cast<std::int32_t>(rng.between(1, 3));

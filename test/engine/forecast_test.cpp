@@ -90,9 +90,7 @@ TEST_F(Scene, TheClassCountsWhileItHolds) {
   const Forecast found = look(second, {.now = kStart + minutes(4)});
   EXPECT_EQ(found.start, kStart + minutes(15));
   EXPECT_EQ(found.confidence, Confidence::Estimate);
-  Settings settings;
-  settings.headroom.short_bound = minutes(9);
-  engine_->step(kStart, std::vector<Input>{Configured{settings}});
+  policy_ = "headroom:short_bound=9m";
   EXPECT_EQ(look(second).start, kStart + minutes(9));
 }
 

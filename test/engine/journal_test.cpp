@@ -23,11 +23,11 @@ class Structure : public testing::Test {};
 
 using Structures =
     testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
-                   GpuSpec, NodeShape, Admission, UserLimits, HeadroomKeys, PreemptionBounds,
-                   Settings, Account, GpuUse, Hold, Submitted, CancelAsked, HoldAsked, ReleaseAsked,
-                   UpdateAsked, Started, StartFailed, Exited, Released, LeaseExpired, TenantUse,
-                   Measured, GpuHealth, NodeHealth, Reported, Estimated, Computed, Configured,
-                   Weighed, Bounded, Ticked, Start, Preempt, Resume, Migrate, Resize, Tune, Reserve,
+                   GpuSpec, NodeShape, Admission, UserLimits, PreemptionBounds, Settings, Account,
+                   GpuUse, Hold, Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked,
+                   Started, StartFailed, Exited, Released, LeaseExpired, TenantUse, Measured,
+                   GpuHealth, NodeHealth, Reported, Estimated, Computed, Configured, Weighed,
+                   Bounded, Ticked, Start, Preempt, Resume, Migrate, Resize, Tune, Reserve,
                    Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
@@ -129,10 +129,21 @@ TEST(Journal, ExtremesRoundTrip) {
 
 // ---- Damage ----------------------------------------------------------------------------------
 
-/// Reads `bytes` as an entry; if that works, writing it again must give the same bytes.
+/// True if the first byte that differs is a zero in `again`: one of the numbers among the settings
+/// that nothing reads any more (members.hpp), which are written as zeros.
+bool differ_unread(const std::string& again, const std::string& bytes) {
+  const auto first = std::ranges::mismatch(again, bytes).in1;
+  return first != again.end() && *first == '\0';
+}
+
+/// Reads `bytes` as an entry; if that works, writing it again must give the same bytes, but for the
+/// numbers that nothing reads.
 void expect_refused_or_same(const std::string& bytes) {
   if (const auto entry = decode_entry(bytes)) {
-    EXPECT_TRUE(encode(*entry) == bytes) << bytes.size() << " bytes";
+    const std::string again = encode(*entry);
+    const auto same = decode_entry(again);
+    EXPECT_TRUE(again == bytes || (same && encode(*same) == again && differ_unread(again, bytes)))
+        << bytes.size() << " bytes";
   }
 }
 

@@ -319,24 +319,6 @@ TEST_F(Memory, SettingsThatMakeNoSenseAreIgnored) {
   configure(settings);
   settings = {.admission = {.guard_ppm = 1'000'001}};
   configure(settings);
-  const HeadroomKeys good;
-  const auto with = [&](auto change) {
-    HeadroomKeys keys = good;
-    change(keys);
-    configure(Settings{.headroom = keys});
-  };
-  with([](HeadroomKeys& keys) { keys.short_bound = Duration::zero(); });
-  with([](HeadroomKeys& keys) { keys.short_bound = keys.medium_bound + seconds(1); });
-  with([](HeadroomKeys& keys) { keys.medium_bound = hours(24 * 367); });
-  with([](HeadroomKeys& keys) { keys.ageing = seconds(-1); });
-  with([](HeadroomKeys& keys) { keys.reserve_after = kForever; });
-  with([](HeadroomKeys& keys) { keys.reservations = 0; });
-  with([](HeadroomKeys& keys) { keys.reservations = 65; });
-  with([](HeadroomKeys& keys) { keys.lend = kForever; });
-  with([](HeadroomKeys& keys) { keys.liar_after = 0; });
-  with([](HeadroomKeys& keys) { keys.liar_after = kMostOutlived + 1; });
-  with([](HeadroomKeys& keys) { keys.share_below_percent = 101; });
-  with([](HeadroomKeys& keys) { keys.share_after = seconds(-1); });
   EXPECT_EQ(rig_.engine().view().settings(), Settings{});
 }
 

@@ -173,28 +173,8 @@ class Reader {
         return settings.limits.jobs = static_cast<std::int32_t>(number(value)), true;
       }
       if (key == "half-life") return settings.service_half_life = time(value), true;
-      return read_key(key, value);
+      return false;
     });
-  }
-
-  /// A key of headroom.
-  bool read_key(std::string_view key, std::string_view value) {
-    HeadroomKeys& keys = scenario_.settings.headroom;
-    const std::map<std::string_view, Duration*> times = {{"short-bound", &keys.short_bound},
-                                                         {"medium-bound", &keys.medium_bound},
-                                                         {"ageing", &keys.ageing},
-                                                         {"lend", &keys.lend},
-                                                         {"reserve-after", &keys.reserve_after},
-                                                         {"share-after", &keys.share_after}};
-    const std::map<std::string_view, std::int32_t*> counts = {
-        {"reservations", &keys.reservations},
-        {"liar-after", &keys.liar_after},
-        {"share-below-percent", &keys.share_below_percent}};
-    if (const auto found = times.find(key); found != times.end()) *found->second = time(value);
-    if (const auto found = counts.find(key); found != counts.end()) {
-      *found->second = static_cast<std::int32_t>(number(value));
-    }
-    return times.contains(key) || counts.contains(key);
   }
 
   DurationClass duration_class(std::string_view word) {

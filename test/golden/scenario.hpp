@@ -7,7 +7,6 @@
 //   place best-fit                    consolidated unless stated
 //   service 10 90 3000
 //   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared
-//   settings reserve-after=5m         any key of headroom, with - for _
 //   job a at=0 gpus=2 run=100         vram= processes= alone user= estimate= limit= class= cpu=
 //   host= at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
 //                                     foreign n0:1 5GiB, busy n0:1 90 (percent; no foreign use)

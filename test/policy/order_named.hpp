@@ -1,7 +1,6 @@
-// An order by its registered name, every key at its default.
+// An order as it is written: with the keys given, the others at their defaults.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <string_view>
 
@@ -9,10 +8,10 @@
 
 namespace berth::test {
 
-/// Requires: a registered name of an order.
-inline std::unique_ptr<Order> order_named(std::string_view name) {
-  const PolicyEntry& entry = *std::ranges::find(policies(), name, &PolicyEntry::name);
-  return entry.order(Keys(entry.about->keys), {});
+/// Requires: a registered name of an order, and valid keys.
+inline std::unique_ptr<Order> order_named(std::string_view spec) {
+  const auto chosen = choose(spec);
+  return chosen->policy->order(chosen->keys, {});
 }
 
 }  // namespace berth::test

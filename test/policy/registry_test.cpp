@@ -126,6 +126,15 @@ TEST(Registry, AWrongKeyIsNamedWithTheValidOnes) {
             "100000000, such as 3250:7200");
 }
 
+TEST(Registry, KeysThatContradictEachOtherAreNamed) {
+  EXPECT_EQ(choose("headroom:short_bound=9h").error().message,
+            "policy headroom: short_bound=32400s: must be at most medium_bound, which is 14400s");
+  EXPECT_TRUE(choose("headroom:short_bound=9h:medium_bound=10h"));
+  EXPECT_EQ(choose("headroom+promise:lend=1m").error().message,
+            "backfill promise: 'lend' is a key of policy headroom itself: write it there");
+  EXPECT_TRUE(choose("fair-share+promise:lend=1m"));
+}
+
 TEST(Registry, AFormerNameSaysHowItIsWrittenNow) {
   EXPECT_EQ(choose("tiresias/dlas-gpu-8").error().message,
             "policy 'tiresias/dlas-gpu-8' is written tiresias/dlas-gpu:promote=8");

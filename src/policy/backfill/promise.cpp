@@ -223,7 +223,7 @@ std::vector<Leaving> Promises::leaving_by_expectation() const {
   std::vector<Leaving> leaving;
   for_each_occupant(walk_, [&](std::uint64_t number, const Grant& grant, JobView job) {
     const bool stops = job.state() == JobState::Stopping;
-    const Duration left = expected(job, view_.settings().headroom);
+    const Duration left = expected(job, options_.classes);
     leaving.push_back({.at = stops ? view_.now() : later(view_.now(), left),
                        .grant_number = number,
                        .grant = &grant,

@@ -2,17 +2,22 @@
 #pragma once
 
 #include "core/job.hpp"
-#include "core/settings.hpp"
 
 namespace berth {
 
+/// What the duration classes mean where a policy does not say otherwise.
+struct ClassBounds {
+  Duration short_bound = minutes(15);
+  Duration medium_bound = hours(4);
+};
+
 /// A job of this class is said to run no longer; kForever for long ones and services.
-constexpr Duration bound_of(DurationClass of, const HeadroomKeys& keys) {
+constexpr Duration bound_of(DurationClass of, const ClassBounds& bounds) {
   switch (of) {
     case DurationClass::Short:
-      return keys.short_bound;
+      return bounds.short_bound;
     case DurationClass::Medium:
-      return keys.medium_bound;
+      return bounds.medium_bound;
     case DurationClass::Long:
     case DurationClass::Service:
       return kForever;
@@ -22,18 +27,18 @@ constexpr Duration bound_of(DurationClass of, const HeadroomKeys& keys) {
 
 /// The class of a job that was of class `was` and has run for `ran`: the first whose bound it
 /// keeps.
-constexpr DurationClass class_after(DurationClass was, Duration ran, const HeadroomKeys& keys) {
-  if (was == DurationClass::Short && ran > keys.short_bound) was = DurationClass::Medium;
-  if (was == DurationClass::Medium && ran > keys.medium_bound) was = DurationClass::Long;
+constexpr DurationClass class_after(DurationClass was, Duration ran, const ClassBounds& bounds) {
+  if (was == DurationClass::Short && ran > bounds.short_bound) was = DurationClass::Medium;
+  if (was == DurationClass::Medium && ran > bounds.medium_bound) was = DurationClass::Long;
   return was;
 }
 
 /// Run time to come by the best there is: the limit, an estimate not yet proven wrong, the class.
 /// A prediction unless it is the limit. kForever for a long job without either.
-inline Duration expected(const JobView& job, const HeadroomKeys& keys) {
+inline Duration expected(const JobView& job, const ClassBounds& bounds) {
   if (job.enforced() != kForever) return job.enforced();
   if (job.spec().estimate != kForever && job.remaining() > Duration::zero()) return job.remaining();
-  const Duration bound = bound_of(class_after(job.duration_class(), job.ran(), keys), keys);
+  const Duration bound = bound_of(class_after(job.duration_class(), job.ran(), bounds), bounds);
   return bound == kForever ? kForever : bound - job.ran();
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 
+#include "core/text.hpp"
 #include "policy/kit/classes.hpp"
 #include "policy/policies.hpp"
 
@@ -68,6 +69,19 @@ constexpr auto kHeadroomKeys = std::to_array<Key>({
              "`share_below_percent`."},
 });
 
+namespace {
+
+Expected<void> check_bounds(const Keys& keys) {
+  const Duration medium = keys.time("medium_bound");
+  const Duration given = keys.time("short_bound");
+  if (given <= medium) return {};
+  return fail(ErrorCode::InvalidArgument, "short_bound=" + seconds_text(given) +
+                                              "s: must be at most medium_bound, which is " +
+                                              seconds_text(medium) + "s");
+}
+
+}  // namespace
+
 constexpr About kHeadroom{
     .title =
         "Headroom: equal service for users, short jobs first within a user, and promises that "
@@ -89,7 +103,8 @@ constexpr About kHeadroom{
     .proof =
         "None yet by others. What it promises users is tested on simulated days "
         "(test/property/fairness_test.cpp).",
-    .keys = kHeadroomKeys};
+    .keys = kHeadroomKeys,
+    .check = check_bounds};
 
 namespace {
 
@@ -107,11 +122,11 @@ std::int64_t classes_below(DurationClass of) {
 }
 
 /// The class a user's word is worth.
-DurationClass believed(DurationClass said, const Account& account, const HeadroomKeys& keys) {
-  if (said == DurationClass::Short && account.outlived_short >= keys.liar_after) {
+DurationClass believed(DurationClass said, const Account& account, std::int64_t liar_after) {
+  if (said == DurationClass::Short && account.outlived_short >= liar_after) {
     said = DurationClass::Medium;
   }
-  if (said == DurationClass::Medium && account.outlived_medium >= keys.liar_after) {
+  if (said == DurationClass::Medium && account.outlived_medium >= liar_after) {
     said = DurationClass::Long;
   }
   return said;
@@ -119,15 +134,25 @@ DurationClass believed(DurationClass said, const Account& account, const Headroo
 
 class Headroom final : public Order {
  public:
+  explicit Headroom(const Keys& keys)
+      : bounds_{.short_bound = keys.time("short_bound"), .medium_bound = keys.time("medium_bound")},
+        ageing_(keys.time("ageing")),
+        reserve_after_(keys.time("reserve_after")),
+        share_after_(keys.time("share_after")),
+        lend_(keys.time("lend")),
+        reservations_(keys.number("reservations")),
+        liar_after_(keys.number("liar_after")),
+        share_below_percent_(keys.number("share_below_percent")) {}
+
   DependsOn depends_on() const override { return DependsOn::Group; }
 
-  void configure(PipelineOptions& options, const Settings& settings) const override {
-    const HeadroomKeys& keys = settings.headroom;
-    options.reservation_depth = keys.reservations;
-    options.reserve_after = keys.reserve_after;
-    options.lend = keys.lend;
-    options.share_after = keys.share_after;
-    options.share_below_percent = keys.share_below_percent;
+  void configure(PipelineOptions& options) const override {
+    options.classes = bounds_;
+    options.reservation_depth = static_cast<int>(reservations_);
+    options.reserve_after = reserve_after_;
+    options.lend = lend_;
+    options.share_after = share_after_;
+    options.share_below_percent = static_cast<std::int32_t>(share_below_percent_);
   }
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
@@ -150,7 +175,7 @@ class Headroom final : public Order {
   Ranked rank(const JobView& job, const ClusterView& view) const override {
     const auto judged = judged_.find(job.id());
     const DurationClass is = judged == judged_.end() ? job.duration_class() : judged->second;
-    const Duration penalty = view.settings().headroom.ageing * classes_below(is);
+    const Duration penalty = ageing_ * classes_below(is);
     return {.rank = {.major = micros(job.submitted() + penalty)},
             .valid_until = next_right(job, view)};
   }
@@ -159,27 +184,24 @@ class Headroom final : public Order {
   /// Demotes a running job that has outlived its class; else asks to look again when it will have.
   void watch(const JobView& job, const ClusterView& view, Decisions& decisions) {
     if (job.state() == JobState::Stopping) return;
-    const HeadroomKeys& keys = view.settings().headroom;
-    const DurationClass is = class_after(job.duration_class(), job.ran(), keys);
+    const DurationClass is = class_after(job.duration_class(), job.ran(), bounds_);
     judge(job, is, decisions);
-    const Duration bound = bound_of(is, keys);
+    const Duration bound = bound_of(is, bounds_);
     if (bound == kForever) return;
     const Instant over = later(view.now(), bound - job.ran() + Duration(1));
     decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), over);
   }
 
   void doubt(const JobView& job, const ClusterView& view, Decisions& decisions) {
-    const HeadroomKeys& keys = view.settings().headroom;
-    const DurationClass kept = class_after(job.duration_class(), job.ran(), keys);
-    judge(job, believed(kept, view.account(job.user()), keys), decisions);
+    const DurationClass kept = class_after(job.duration_class(), job.ran(), bounds_);
+    judge(job, believed(kept, view.account(job.user()), liar_after_), decisions);
   }
 
   /// When it has waited long enough to share a busy GPU, or to have a place kept: the rank stays,
   /// but the pass must look at it again.
-  static std::optional<Instant> next_right(const JobView& job, const ClusterView& view) {
-    const HeadroomKeys& keys = view.settings().headroom;
+  std::optional<Instant> next_right(const JobView& job, const ClusterView& view) const {
     std::optional<Instant> next;
-    for (const Duration wait : {keys.share_after, keys.reserve_after}) {
+    for (const Duration wait : {share_after_, reserve_after_}) {
       if (wait <= job.waited()) continue;
       next = std::min(next.value_or(kNever), later(view.now(), wait - job.waited()));
     }
@@ -191,11 +213,21 @@ class Headroom final : public Order {
     decisions.list.push_back(Classify{job.id(), is});
   }
 
+  ClassBounds bounds_;
+  Duration ageing_;
+  Duration reserve_after_;
+  Duration share_after_;
+  Duration lend_;
+  std::int64_t reservations_;
+  std::int64_t liar_after_;
+  std::int64_t share_below_percent_;
   std::map<JobId, DurationClass> judged_;  ///< In this pass: the view shows it from the next on.
 };
 
 }  // namespace
 
-std::unique_ptr<Order> headroom(const Keys&, const Knobs&) { return std::make_unique<Headroom>(); }
+std::unique_ptr<Order> headroom(const Keys& keys, const Knobs&) {
+  return std::make_unique<Headroom>(keys);
+}
 
 }  // namespace berth

@@ -28,7 +28,9 @@ Pipeline::Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
     : order_(std::move(order)),
       placer_(std::move(placer)),
       options_(options),
-      backfill_(backfill_of(options.backfill).make()) {}
+      backfill_(backfill_of(options.backfill).make()) {
+  order_->configure(options_);
+}
 
 Pipeline::~Pipeline() = default;
 
@@ -88,7 +90,6 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
 }
 
 Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> events) {
-  order_->configure(options_, view.settings());
   placer_->prepare(view, events);
   Decisions decisions = order_->prepare(view, events);
   refresh(view, events);

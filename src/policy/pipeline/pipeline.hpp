@@ -24,6 +24,7 @@ class Pipeline final : public Policy {
   ~Pipeline() override;
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override;
+  Duration class_bound(DurationClass of) const override { return bound_of(of, options_.classes); }
   Snapshot save() const override;
   Expected<void> restore(const Snapshot& bytes) override;
 

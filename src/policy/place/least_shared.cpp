@@ -1,10 +1,20 @@
 // Least shared: sharing slows jobs, so it is the last resort.
+#include <array>
 #include <memory>
 
 #include "policy/kit/cheapest.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {
+
+constexpr auto kLeastSharedKeys = std::to_array<Key>({{
+    .name = "share_below_percent",
+    .type = KeyType::Percent,
+    .usual = "75",
+    .least = 0,
+    .most = 100,
+    .what = "A GPU with tenants that is at least this busy is the last choice.",
+}});
 
 constexpr About kLeastShared{
     .title = "Least shared: fewest tenants first, busy GPUs last, then best fit.",
@@ -22,7 +32,8 @@ constexpr About kLeastShared{
         "berth's own. Gandiva (Xiao et al., OSDI 2018) packs by utilisation too, but migrates.",
     .differs = "Nothing known: there is no other publication of it.",
     .cost = "O(GPUs log GPUs per node).",
-    .proof = "None yet."};
+    .proof = "None yet.",
+    .keys = kLeastSharedKeys};
 
 namespace {
 
@@ -43,9 +54,7 @@ struct Price {
 
 class LeastShared final : public Placer {
  public:
-  void prepare(const ClusterView& view, std::span<const Event>) override {
-    busy_from_ = view.settings().headroom.share_below_percent;
-  }
+  explicit LeastShared(const Keys& keys) : busy_from_(keys.number("share_below_percent")) {}
 
   Placed place(const Ask& ask, JobId job, const Trial& trial) const override {
     Candidates candidates(ask, job, trial);
@@ -69,11 +78,13 @@ class LeastShared final : public Placer {
     return {.busy = busy ? 1 : 0, .tenants = tenants, .left = free_memory(gpu, trial)};
   }
 
-  std::int32_t busy_from_ = HeadroomKeys{}.share_below_percent;
+  std::int64_t busy_from_;
 };
 
 }  // namespace
 
-std::unique_ptr<Placer> least_shared(const Keys&) { return std::make_unique<LeastShared>(); }
+std::unique_ptr<Placer> least_shared(const Keys& keys) {
+  return std::make_unique<LeastShared>(keys);
+}
 
 }  // namespace berth

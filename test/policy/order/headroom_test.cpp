@@ -63,7 +63,7 @@ TEST_F(Headroom, AClassIsWorthAnHour) {
 
 TEST_F(Headroom, AsksToBeAskedAgainWhenAJobMayShareAndReserve) {
   const JobId job = scene_.wait(of(DurationClass::Medium));
-  scene_.state().settings.headroom.share_after = minutes(3);
+  order_ = test::order_named("headroom:share_after=3m");
   const auto valid = [&] { return order_->rank(scene_.look(job), scene_.view()).valid_until; };
   EXPECT_EQ(valid(), kStart + minutes(3));
   scene_.at(kStart + minutes(3));
@@ -118,14 +118,14 @@ TEST_F(Headroom, ALiarIsNotBelievedAndRankedSoAtOnce) {
 }
 
 TEST_F(Headroom, ExpectsTheLimitElseTheEstimateElseTheClass) {
-  const HeadroomKeys keys;
+  const ClassBounds bounds;
   JobSpec spec = of(DurationClass::Medium);
   const JobId by_class = scene_.run(spec, {0});
   spec.estimate = minutes(30);
   const JobId by_estimate = scene_.run(spec, {1});
   spec.time_limit = hours(9);
   const JobId by_limit = scene_.run(spec, {2});
-  const auto left = [&](JobId job) { return expected(scene_.look(job), keys); };
+  const auto left = [&](JobId job) { return expected(scene_.look(job), bounds); };
   scene_.at(kStart + minutes(20));
   EXPECT_EQ(left(by_class), hours(4) - minutes(20));
   EXPECT_EQ(left(by_estimate), minutes(10));
