@@ -77,6 +77,9 @@ extern const About kMultifactor;
 std::unique_ptr<Order> qssf(const Keys&, const Knobs&);
 extern const About kQssf;
 
+std::unique_ptr<Order> wfp3(const Keys&, const Knobs&);
+extern const About kWfp3;
+
 // ---- Policies of their own ---------------------------------------------------------------------
 
 std::unique_ptr<Policy> capacity(const Keys&, std::unique_ptr<Placer>, const Knobs&);

@@ -30,6 +30,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"drf", kDrf, drf, BackfillKind::Skip},
     {"capacity", kCapacity, capacity, "closest"},
     {"multifactor", kMultifactor, multifactor, BackfillKind::Block},
+    {"wfp3", kWfp3, wfp3, BackfillKind::Skip},
     {"qssf", kQssf, qssf, BackfillKind::Block},
     {"helios/sjf", kHeliosSjf, sjf, BackfillKind::Block},
     {"tiresias/fifo", kTiresiasFifo, fifo, BackfillKind::Block},
@@ -107,14 +108,22 @@ Expected<Keys> keys_of(const About& about, const NamedKeys& named, std::string_v
 }
 
 /// What the `+` behind an order asks for.
-Expected<void> take_backfill(const PolicyEntry& policy, const NamedKeys& named,
-                             PipelineOptions& options) {
+Expected<void> take_backfill(const PolicyEntry& policy, const Keys& order_keys,
+                             const NamedKeys& named, PipelineOptions& options) {
   const auto entry = find(backfills(), named.name, "backfill");
   if (!entry) return std::unexpected(entry.error());
   if (policy.order == nullptr) {
     return fail(ErrorCode::InvalidArgument, "policy " + std::string(policy.name) +
                                                 " is no order: it takes no backfill '" +
                                                 named.name + "'");
+  }
+  const bool by_holdings = policy.order(order_keys, {})->depends_on() == DependsOn::Group;
+  if ((*entry)->kind == BackfillKind::Conservative && by_holdings) {
+    return fail(
+        ErrorCode::InvalidArgument,
+        "policy " + std::string(policy.name) +
+            " orders users by what they hold, which every booking would change: it takes no "
+            "backfill 'conservative'");
   }
   const auto keys = keys_of(*(*entry)->about, named, "backfill");
   if (!keys) return std::unexpected(keys.error());
@@ -166,7 +175,7 @@ Expected<Chosen> choose(std::string_view spec, std::string_view place) {
   PipelineOptions options = (*policy)->options;
   if (keys->has(kQuantumKey.name)) options.quantum = keys->time(kQuantumKey.name);
   if (read->backfill) {
-    if (auto done = take_backfill(**policy, *read->backfill, options); !done) {
+    if (auto done = take_backfill(**policy, *keys, *read->backfill, options); !done) {
       return std::unexpected(done.error());
     }
   }

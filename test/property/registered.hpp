@@ -12,12 +12,17 @@
 
 namespace berth::test {
 
-/// Every name, and what a key makes another policy of.
+/// Every name, and what a key or a backfill makes another policy of.
 inline std::vector<std::string> registered_policies() {
   std::vector<std::string> all;
   for (const PolicyEntry& entry : policies()) all.emplace_back(entry.name);
   all.emplace_back("tiresias/dlas-gpu:promote=0.5");
   all.emplace_back("tiresias/dlas-gpu:promote=8");
+  for (const char* composed :
+       {"wfp3+easy", "wfp3+conservative", "fair-share+easy", "multifactor+conservative",
+        "srtf+easy", "sjf+promise", "fifo+displace"}) {
+    all.emplace_back(composed);
+  }
   return all;
 }
 

@@ -112,7 +112,7 @@ TEST(PolicyHeaders, AreShort) {
   for (int i = 0; i < 10; ++i) lengthy += "// More.\n";
   EXPECT_THAT(policy_headers({"src/policy/whole/a.cpp", lengthy}),
               ElementsAre(finds(11, "has 11 lines, the most is 10")));
-  EXPECT_THAT(policy_headers({"src/policy/pipeline/pass.cpp", ""}), IsEmpty());
+  EXPECT_THAT(policy_headers({"src/policy/pipeline/walk.cpp", ""}), IsEmpty());
 }
 
 TEST(PragmaOnce, ComesBeforeAnyCode) {

@@ -28,7 +28,8 @@ constexpr About kConservative{
     .differs =
         "GPUs are places, so a booking is one too; only with placement `count` and whole GPUs is "
         "it a number of them, as published. A GPU that is shared by successive bookings is taken "
-        "to hold all of them at once. A job over its user's limits is not booked.",
+        "to hold all of them at once. A job over its user's limits is not booked. An order by "
+        "what users hold (`drf`) is refused, because each booking would change it.",
     .cost =
         "O(GPUs + running + waiting) per pass, O(running + waiting) per booking, and by place as "
         "many placements.",

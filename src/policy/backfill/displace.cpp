@@ -297,7 +297,8 @@ class Displace final : public Backfill {
       running_.clear(walk.options().quantum);
       for (const JobId id : view.running()) running_.update(id, view, walk.order());
     } else {
-      for (const Event& event : walk.context().events) running_.update(event.job, view, walk.order());
+      for (const Event& event : walk.context().events)
+        running_.update(event.job, view, walk.order());
     }
     running_.expire(view, walk.order());
   }

@@ -22,6 +22,7 @@ constexpr About kEasy{
     .reads = "Time limit or else estimate, run time.",
     .source = "Lifka, JSSPP 1995, in the form of Mu'alem and Feitelson, TPDS 2001.",
     .differs =
+        "Where users are ordered by what they hold, a promise stands until its job starts. "
         "GPUs are places and not a number: a job that passes takes the place its placement chooses "
         "first, or else the one it chooses beside the kept place; others are not tried. With "
         "placement `count` that is exact. The promised job counts against its user's limits.",
@@ -48,6 +49,7 @@ class EasyPass {
       : walk_(walk), view_(walk.view()), known_(std::move(known)) {}
 
   void run() {
+    if (const auto first = promised_before()) serve(*first);
     std::size_t before = 0;
     do {  // a job refused for the promise may be placed otherwise beside those that passed
       before = walk_.started().size();
@@ -55,7 +57,7 @@ class EasyPass {
       longer_refused_.clear();
       walk_.begin_all();
       while (const auto head = walk_.next()) {
-        if (!serve(*head, walk_.ask_of(*head->lane))) continue;
+        if (!serve(*head)) continue;
         const bool no_longer_ones = longer_refused_.contains(head->lane);
         walk_.pass_on(*head, [&](JobId id) { return no_longer_ones && outlasts(id); });
       }
@@ -64,7 +66,8 @@ class EasyPass {
   const std::optional<Shadow>& promised() const { return shadow_; }
 
  private:
-  bool serve(const Head& head, const Ask& ask);
+  std::optional<Head> promised_before();
+  bool serve(const Head& head);
   std::optional<Placement> beside_promise(JobId id, const Ask& ask, Placement wanted);
   void promise_to(JobId id, const Ask& ask);
   bool outlasts(JobId id) const {
@@ -86,9 +89,17 @@ class EasyPass {
   std::set<const Lane*> longer_refused_;  ///< Jobs of these that outlast the start need no look.
 };
 
+/// Where users are ordered by what they hold, a start may put another job first: then a promise
+/// stands until its job starts.
+std::optional<Head> EasyPass::promised_before() {
+  if (walk_.order().depends_on() != DependsOn::Group || view_.holds().empty()) return std::nullopt;
+  return walk_.head_of(view_.holds().front().job);
+}
+
 /// Returns: whether the next job of its lane may start too.
-bool EasyPass::serve(const Head& head, const Ask& ask) {
+bool EasyPass::serve(const Head& head) {
   const JobId id = head.job();
+  const Ask ask = walk_.ask_of(*head.lane);
   if (walk_.is_started(id)) return true;  // in a walk before
   if (shadow_ && shadow_->job == id) return false;
   Placed placed = walk_.place(id, ask);

@@ -60,7 +60,7 @@ class PendingIndex {
   std::optional<Instant> next_expiry() const;
 
   /// Null for a job that does not wait here.
-  const Lane* lane_of(JobId id) const {
+  Lane* lane_of(JobId id) {
     const Entry* const entry = entries_.find(id);
     return entry == nullptr ? nullptr : entry->lane;
   }

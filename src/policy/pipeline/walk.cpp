@@ -125,6 +125,12 @@ Standing Walk::standing_of(JobId id) {
   return {group_rank(*context_.index.lane_of(id), id), context_.index.position_of(id)};
 }
 
+std::optional<Head> Walk::head_of(JobId id) {
+  Lane* const lane = context_.index.lane_of(id);
+  if (lane == nullptr) return std::nullopt;
+  return Head{group_rank(*lane, id), lane->jobs.find(context_.index.position_of(id)), lane};
+}
+
 /// True if its user was given something since it was queued and others may be next; then it has its
 /// new rank.
 bool Walk::has_fallen_back(Head& head) {

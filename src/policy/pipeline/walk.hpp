@@ -90,6 +90,8 @@ class Walk {
 
   /// Users are served in the order of their group ranks.
   Rank group_rank(UserId user);
+  /// As next() would return this job; nothing if it is not in the index.
+  std::optional<Head> head_of(JobId id);
   /// Where this job of the index stands in the queue; small goes first.
   Standing standing_of(JobId id);
 
