@@ -263,8 +263,8 @@ std::optional<Placement> Conservative::place_now(const Booking& booking, const A
   return placed ? std::optional(std::move(*placed)) : std::nullopt;
 }
 
-/// Usually a job ends then, but where bookings have moved none may. A job that waits for one that is
-/// over its plan is looked at when that one ends.
+/// Usually a job ends then, but where bookings have moved none may. A job that waits for one that
+/// is over its plan is looked at when that one ends.
 void Conservative::wake(Walk& walk) const {
   const Instant soon = later(walk.view().now(), kMoment);
   const auto next = due_.upper_bound({soon, kLastJob});
