@@ -74,8 +74,9 @@ std::string make_policy_name(AdmissionMode mode, Rng& rng) {
   if (rng.one_in(4)) return "headroom";
   std::string name = any_of(policies(), rng);
   while (mode == AdmissionMode::FreeMemory && repacks(name)) name = any_of(policies(), rng);
-  const bool as_registered = repacks(name) || rng.one_in(2);
-  return as_registered ? name : name + "+" + any_of(backfills(), rng);
+  if (repacks(name) || rng.one_in(2)) return name;
+  const std::string combined = name + "+" + any_of(backfills(), rng);
+  return choose(combined) ? combined : name;  // not every order goes with every backfill
 }
 
 live::Rules make_rules(AdmissionMode mode, Rng& rng) {
