@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "lab/live.hpp"
 #include "lab/report.hpp"
 #include "lab/view.hpp"
@@ -34,7 +35,7 @@ Expected<Scores> run_all_ways(const Stage& stage, const DemoOptions& options) {
     const auto run = run_live(stage, workload,
                               {.name = way.name,
                                .daemon = {.gpus = options.gpus,
-                                          .admission = word_for(way.admission),
+                                          .admission = std::string(word_for(way.admission)),
                                           .policy = way.policy}},
                               [&](const Moment& moment) { view.show(moment); });
     if (!run) return std::unexpected(run.error());

@@ -14,6 +14,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "core/words.hpp"
 #include "lab/live.hpp"
 #include "lab/report.hpp"
 #include "lab/simulate.hpp"
@@ -74,11 +75,11 @@ class LiveChild {
 
   static int run(const Stage& stage, const Case& what, int to) {
     const Workload workload = mixed_workload(what.seed);
-    const auto run =
-        run_live(stage, workload,
-                 {.name = what.way.name,
-                  .daemon = {.admission = word_for(what.way.admission), .policy = what.way.policy}},
-                 [](const Moment&) {});
+    const auto run = run_live(stage, workload,
+                              {.name = what.way.name,
+                               .daemon = {.admission = std::string(word_for(what.way.admission)),
+                                          .policy = what.way.policy}},
+                              [](const Moment&) {});
     if (!run) {
       std::fprintf(stderr, "berth-eval: %s, seed %llu: %s\n", what.way.name,
                    static_cast<unsigned long long>(what.seed), run.error().message.c_str());

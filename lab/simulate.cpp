@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/words.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
 #include "policy/registry.hpp"
@@ -67,25 +68,6 @@ JobSpec spec_of(const Task& task) {
                .retries = task.retries};
   spec.request.gpu = {.count = task.gpus, .vram = task.asks};
   return spec;
-}
-
-const char* word_for(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::Done:
-      return "done";
-    case Outcome::Oom:
-      return "oom";
-    case Outcome::Cancelled:
-      return "cancelled";
-    case Outcome::Timeout:
-      return "timeout";
-    case Outcome::Lost:
-      return "lost";
-    case Outcome::Failed:
-    case Outcome::Rejected:
-      return "failed";
-  }
-  return "failed";
 }
 
 class Simulation {
@@ -273,14 +255,12 @@ class Simulation {
   }
   void perform(const Finished& finished) {
     Fate& fate = fates_[index_of(finished.job)];
-    fate.state = word_for(finished.outcome);
+    fate.state = user_word(finished.outcome);
     fate.ended = now_;
     ++finished_;
   }
   void perform(const Continue&) {}  // nothing is suspended: Settings::can_suspend
-  void perform(const Adjust&) {}
   void perform(const Hurt&) {}
-  void perform(const Compute&) {}
 
   const Workload& workload_;
   Gpus gpus_;

@@ -26,21 +26,6 @@ inline constexpr Way kExclusive = {"exclusive", "one job per GPU, as most cluste
 inline constexpr Way kHeadroom = {"headroom", "berth: memory is promised before the start",
                                   AdmissionMode::Guarantee, "headroom"};
 
-/// As berthd's --admission says it.
-constexpr const char* word_for(AdmissionMode mode) {
-  switch (mode) {
-    case AdmissionMode::Guarantee:
-      return "guarantee";
-    case AdmissionMode::Declared:
-      return "declared";
-    case AdmissionMode::FreeMemory:
-      return "free-memory";
-    case AdmissionMode::None:
-      return "none";
-  }
-  return "";
-}
-
 /// What ./demo shows, and what tools/eval measures.
 inline constexpr std::array kDemoWays = {kNone, kFreeMemory, kExclusive, kHeadroom};
 inline constexpr std::array kAllWays = {kNone, kFreeMemory, kFifo, kExclusive, kHeadroom};

@@ -12,7 +12,7 @@
 #include "cli/trace_input.hpp"
 #include "cli/verbs.hpp"
 #include "trace/generate.hpp"
-#include "trace/speeds.hpp"
+#include "trace/speed_files.hpp"
 
 namespace berth::cli {
 
@@ -176,8 +176,7 @@ Expected<void> convert(const ConvertArguments& arguments) {
 }
 
 /// How fast a model is on each number of GPUs that was measured, against those it asks for.
-Json speeds_of(const trace::Scaling& scaling, const SpeedsArguments& arguments,
-               const std::string& model) {
+Json speeds_of(const Scaling& scaling, const SpeedsArguments& arguments, const std::string& model) {
   const std::vector<std::int64_t> measured = scaling.gpus(model);
   Json speeds = Json::array();
   const std::int64_t asked = arguments.asked > 0 ? arguments.asked : measured.front();
@@ -204,7 +203,7 @@ std::string speeds_page(const Json& models) {
 }
 
 Expected<Json> speeds_by_gpus(const SpeedsArguments& arguments) {
-  trace::Speeds speeds;
+  Speeds speeds;
   for (const std::string& path : arguments.files) {
     const auto text = read_text(path);
     if (!text) return std::unexpected(text.error());
@@ -212,7 +211,7 @@ Expected<Json> speeds_by_gpus(const SpeedsArguments& arguments) {
       return std::unexpected(done.error());
     }
   }
-  const trace::Scaling& scaling = speeds.scaling();
+  const Scaling& scaling = speeds.scaling();
   std::vector<std::string> models = scaling.models();
   if (!arguments.model.empty()) {
     std::erase_if(models, [&](const std::string& name) { return name != arguments.model; });
@@ -287,7 +286,7 @@ void add_speeds(CLI::App& verb, Action& chosen) {
   speeds_verb
       ->add_option("--batch", arguments->batch,
                    "Samples of a step on all GPUs together, where tables go by that.")
-      ->check(whole_number(1, trace::Scaling::kMostBatch));
+      ->check(whole_number(1, Scaling::kMostBatch));
   speeds_verb
       ->add_option("--asked", arguments->asked,
                    "The GPUs whose speed is 1; the fewest measured if not given.")

@@ -142,6 +142,8 @@ std::string used_text(const Json& used) {
   return text;
 }
 
+bool is_there(const Json& job, const char* key) { return !part_of(job, key).is_null(); }
+
 void add_request(Page& page, const Json& job) {
   page.line("gpus", gpus_of(job));
   page.line("vram per GPU", vram_of(job));
@@ -151,8 +153,23 @@ void add_request(Page& page, const Json& job) {
   if (number_of(job, "cpus") > 0.0) page.line("cpus", number_text(part_of(job, "cpus")));
   if (integer_of(job, "mem_bytes") > 0) page.line("mem", size_text(part_of(job, "mem_bytes")));
   page.line("class", printable(text_of(job, "class")));
-  page.line("kind", printable(text_of(job, "kind")));
   page.line("time limit", seconds_or_dash(number_of(job, "time_limit_seconds")));
+  for (const auto& [key, name] : {std::pair("min_gpus", "fewest GPUs"),
+                                  {"max_gpus", "most GPUs"},
+                                  {"gpu_milli", "GPU milli"},
+                                  {"priority", "priority"},
+                                  {"batch", "batch"}}) {
+    if (is_there(job, key)) page.line(name, number_text(part_of(job, key)));
+  }
+  for (const auto& [key, name] : {std::pair("job_group", "group"), {"model", "model"}}) {
+    if (is_there(job, key)) page.line(name, printable(text_of(job, key)));
+  }
+  if (is_there(job, "estimate_seconds")) {
+    page.line("estimate", seconds_or_dash(number_of(job, "estimate_seconds")));
+  }
+  if (is_there(job, "deadline_at")) {
+    page.line("deadline", instant_text(number_of(job, "deadline_at")));
+  }
 }
 
 void add_times(Page& page, const Json& job, double now) {

@@ -6,6 +6,7 @@
 #include "cli/numbers.hpp"
 #include "cli/trace_input.hpp"
 #include "core/amounts.hpp"
+#include "trace/speed_files.hpp"
 
 namespace berth::cli {
 
@@ -162,6 +163,10 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
      "by switching, mps; exclusive: nobody shares."},
     {"--utilisation", &MachineArguments::utilisation,
      "With mps: how busy a job alone keeps a GPU, where nothing says it."},
+    {"--told-speeds", &MachineArguments::told_speeds,
+     "What policies are told of --speeds: exact; +-20%, each figure wrong by so much at most, "
+     "drawn "
+     "by the seed; learned, only what run times tell."},
     {"--reference-type", &MachineArguments::reference,
      "The GPU type that run times are for, in Gavel's throughputs."},
     {"--spread-penalty", &MachineArguments::spread_penalty,
@@ -244,6 +249,9 @@ Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& tra
   if (auto done = read_memory(arguments, options); !done) return done;
   if (auto done = read_progress(arguments, options.report_every); !done) return done;
   if (auto done = read_rates(arguments, trace, options.rates); !done) return done;
+  const auto told = sim::parse_told_speeds(arguments.told_speeds);
+  if (!told) return std::unexpected(told.error());
+  options.told_speeds = *told;
   return read_programs(arguments, options);
 }
 

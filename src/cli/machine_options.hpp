@@ -19,6 +19,7 @@ struct MachineArguments {
   std::string share = "free";
   std::string utilisation = "100%";
   std::vector<std::string> speeds;
+  std::string told_speeds = "exact";
   std::string reference = "v100";
   std::string spread_penalty = "0%";
   std::string start_latency;  ///< "": none, as all of these.

@@ -11,6 +11,7 @@
 
 #include "cli/numbers.hpp"
 #include "core/amounts.hpp"
+#include "core/words.hpp"
 #include "policy/registry.hpp"
 #include "sim/by_type.hpp"
 #include "sim/weights.hpp"
@@ -35,17 +36,9 @@ Expected<std::vector<std::int64_t>> service_of(const std::string& path) {
 }
 
 Expected<AdmissionMode> admission_of(const std::string& word) {
-  constexpr std::array<std::pair<std::string_view, AdmissionMode>, 4> kModes = {
-      {{"guarantee", AdmissionMode::Guarantee},
-       {"declared", AdmissionMode::Declared},
-       {"free-memory", AdmissionMode::FreeMemory},
-       {"none", AdmissionMode::None}}};
-  for (const auto& [name, mode] : kModes) {
-    if (word == name) return mode;
-  }
-  return fail(ErrorCode::InvalidArgument, "--admission: '" + word +
-                                              "' is not known; there are: guarantee, declared, "
-                                              "free-memory, none");
+  if (const auto mode = from_word<AdmissionMode>(word)) return *mode;
+  return fail(ErrorCode::InvalidArgument,
+              "--admission: '" + word + "' is not known; there are: " + all_words<AdmissionMode>());
 }
 
 Expected<Duration> half_life_of(const std::string& text) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -15,6 +16,7 @@
 #include "cli/json.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
+#include "core/words.hpp"
 
 namespace berth::cli {
 
@@ -22,6 +24,8 @@ namespace {
 
 constexpr std::int64_t kMostGpus = 4096;
 constexpr std::int64_t kMostRetries = 100;
+constexpr std::int64_t kMostPriority = 1'000'000'000;
+constexpr std::int64_t kMostBatch = 10'000'000;
 
 std::unexpected<Error> refuse(std::string_view option, std::string_view value,
                               std::string_view why) {
@@ -46,18 +50,6 @@ class Body {
       failed_ = refuse(option, *typed, value.error().message).error();
     }
   }
-  void take_one_of(std::string_view option, const std::optional<std::string>& typed,
-                   const char* key, std::span<const std::string_view> known) {
-    const auto parse = [&](const std::string& text) -> Expected<std::string> {
-      if (std::ranges::find(known, text) != known.end()) return text;
-      std::string all;
-      for (const std::string_view word : known) {
-        all += (all.empty() ? "" : ", ") + std::string(word);
-      }
-      return fail(ErrorCode::InvalidArgument, "is none of " + all);
-    };
-    take(option, typed, parse, [&](Json& json, const std::string& word) { json[key] = word; });
-  }
   const std::optional<Error>& failed() const { return failed_; }
 
  private:
@@ -81,8 +73,46 @@ void take_vram(Body& body, const JobOptions& options) {
             [](Json& json, Bytes size) { json["vram_bytes"] = size.raw(); });
 }
 
-std::optional<Error> take_amounts(Json& json, const JobOptions& options) {
+double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
+
+/// What policies read and nothing enforces.
+void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
+  const auto take_count = [&](std::string_view option, const std::optional<std::string>& typed,
+                              const char* key, std::int64_t most) {
+    body.take(
+        option, typed, [=](const std::string& text) { return parse_count(text, most); },
+        [=](Json& to, std::int64_t count) { to[key] = count; });
+  };
+  const auto take_text = [&](std::string_view option, const std::optional<std::string>& typed,
+                             const char* key) {
+    body.take(option, typed, well_formed,
+              [=](Json& to, const std::string& text) { to[key] = text; });
+  };
+  take_count("--min-gpus", options.min_gpus, "min_gpus", kMostGpus);
+  take_count("--max-gpus", options.max_gpus, "max_gpus", kMostGpus);
+  take_count("--gpu-milli", options.gpu_milli, "gpu_milli", kWholeGpu.raw());
+  take_count("--priority", options.priority, "priority", kMostPriority);
+  take_count("--batch", options.batch, "batch", kMostBatch);
+  take_text("--group", options.group, "job_group");
+  take_text("--model", options.model, "model");
+  body.take("--gpu-type", options.gpu_types, well_formed, [](Json& to, std::string_view names) {
+    Json& list = to["gpu_types"] = Json::array();
+    for (std::size_t at = 0; at <= names.size();) {
+      const std::size_t comma = std::min(names.find(',', at), names.size());
+      list.push_back(std::string(names.substr(at, comma - at)));
+      at = comma + 1;
+    }
+  });
+  body.take("--estimate", options.estimate, parse_duration,
+            [](Json& to, Duration time) { to["estimate_seconds"] = in_seconds(time); });
+  body.take("--deadline", options.deadline, parse_duration, [&](Json& to, Duration time) {
+    to["deadline_at"] = in_seconds(caller.now + time - kStart);
+  });
+}
+
+std::optional<Error> take_amounts(Json& json, const JobOptions& options, const Caller& caller) {
   Body body(json);
+  take_hints(body, options, caller);
   take_vram(body, options);
   body.take(
       "--gpus", options.gpus, [](const std::string& text) { return parse_count(text, kMostGpus); },
@@ -91,18 +121,19 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options) {
             [](Json& to, CpuMilli cores) { to["cpus"] = static_cast<double>(cores.raw()) / 1000; });
   body.take("--mem", options.mem, parse_size,
             [](Json& to, Bytes size) { to["mem_bytes"] = size.raw(); });
-  body.take("--time", options.time, parse_duration, [](Json& to, Duration time) {
-    to["time_limit_seconds"] = static_cast<double>(micros(time)) / 1e6;
-  });
+  body.take("--time", options.time, parse_duration,
+            [](Json& to, Duration time) { to["time_limit_seconds"] = in_seconds(time); });
   body.take(
       "--retries", options.retries,
       [](const std::string& text) { return parse_count(text, kMostRetries); },
       [](Json& to, std::int64_t count) { to["retries"] = count; });
-  constexpr std::array<std::string_view, 4> classes = {"short", "medium", "long", "service"};
-  constexpr std::array<std::string_view, 5> kinds = {"training", "inference", "notebook", "hpo",
-                                                     "batch"};
-  body.take_one_of("--class", options.job_class, "class", classes);
-  body.take_one_of("--kind", options.kind, "kind", kinds);
+  body.take(
+      "--class", options.job_class,
+      [](const std::string& text) -> Expected<DurationClass> {
+        if (const auto found = from_word<DurationClass>(text)) return *found;
+        return fail(ErrorCode::InvalidArgument, "is none of " + all_words<DurationClass>());
+      },
+      [](Json& to, DurationClass is) { to["class"] = word_for(is); });
   body.take("--name", options.name, well_formed,
             [](Json& to, const std::string& name) { to["name"] = name; });
   return body.failed();
@@ -187,11 +218,21 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   };
   option("--vram", options.vram, "SIZE", "GPU memory per GPU, as 10G; max: the whole GPU, alone.");
   option("--gpus", options.gpus, "N", "GPUs; 0 for none. [1]");
+  option("--min-gpus", options.min_gpus, "N", "The fewest it runs with, under elastic policies.");
+  option("--max-gpus", options.max_gpus, "N", "The most it runs with, under elastic policies.");
+  option("--gpu-type", options.gpu_types, "TYPES",
+         "Types it accepts, with commas; see berth gpus.");
+  option("--gpu-milli", options.gpu_milli, "N", "Thousandths of each GPU's compute.");
   option("--cpus", options.cpus, "CORES", "Cores, as 0.5.");
   option("--mem", options.mem, "SIZE", "Host memory, as 16G.");
   option("--class", options.job_class, "CLASS", "short, medium, long, service. [medium]");
-  option("--kind", options.kind, "KIND", "training, inference, notebook, hpo, batch. [batch]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 15m, 4h, 2d, 1:30:00.");
+  option("--estimate", options.estimate, "DURATION", "How long it may take; nothing ends it then.");
+  option("--deadline", options.deadline, "DURATION", "When it should be done, from now on.");
+  option("--priority", options.priority, "N", "Larger goes first, where the policy reads it. [0]");
+  option("--group", options.group, "NAME", "Jobs of yours that belong together.");
+  option("--model", options.model, "NAME", "What it runs, as the table of speeds names it.");
+  option("--batch", options.batch, "N", "Samples of a step, on all its GPUs together.");
   option("--retries", options.retries, "N", "Tries with more GPU memory after running out. [0]");
   option("--name", options.name, "NAME", "A name for lists.");
   // One value each, so that the command's words are not taken for more of them.
@@ -213,6 +254,8 @@ Expected<Caller> this_caller() {
   if (failed) return fail(ErrorCode::Io, "the working directory: " + failed.message());
   caller.umask = umask(0);
   umask(caller.umask);
+  caller.now = kStart + std::chrono::duration_cast<Duration>(
+                            std::chrono::system_clock::now().time_since_epoch());
   return caller;
 }
 
@@ -221,7 +264,7 @@ Expected<Submission> submission_of(const JobOptions& options, const Caller& call
   if (auto unfit = unfit_word(options.command)) return std::unexpected(*unfit);
   const auto directory = directory_of(options, caller);
   if (!directory) return std::unexpected(directory.error());
-  if (auto failed = take_amounts(made.body, options)) return std::unexpected(*failed);
+  if (auto failed = take_amounts(made.body, options, caller)) return std::unexpected(*failed);
   auto environment = sound(caller, made.warnings);
   if (auto failed = set_typed(environment, options)) return std::unexpected(*failed);
   made.body["command"] = options.command;

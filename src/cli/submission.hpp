@@ -9,6 +9,7 @@
 
 #include "cli/json.hpp"
 #include "core/error.hpp"
+#include "core/time.hpp"
 
 namespace CLI {
 class App;
@@ -22,8 +23,17 @@ struct JobOptions {
   std::optional<std::string> gpus;
   std::optional<std::string> cpus;
   std::optional<std::string> mem;
+  std::optional<std::string> min_gpus;
+  std::optional<std::string> max_gpus;
+  std::optional<std::string> gpu_types;
+  std::optional<std::string> gpu_milli;
+  std::optional<std::string> priority;
+  std::optional<std::string> estimate;
+  std::optional<std::string> deadline;
+  std::optional<std::string> group;
+  std::optional<std::string> model;
+  std::optional<std::string> batch;
   std::optional<std::string> job_class;
-  std::optional<std::string> kind;
   std::optional<std::string> time;
   std::optional<std::string> retries;
   std::optional<std::string> name;
@@ -42,6 +52,7 @@ struct Caller {
   std::vector<std::string> environment;  ///< `NAME=value`.
   std::string directory;
   mode_t umask = 022;
+  Instant now = kStart;  ///< Since 1970.
 };
 /// Errors: Io if the working directory is gone.
 Expected<Caller> this_caller();

@@ -102,7 +102,7 @@ constexpr bool tenancy_holds(const GpuSpec& gpu, const GpuUse& use, const Ask& a
 constexpr bool admits(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
                       const Ask& ask) {
   const GpuTypes wanted = ask.request.gpu.types;
-  if (!is_usable(use) || ask.request.gpu.profile != 0) return false;  // no MIG instances known yet
+  if (!is_usable(use)) return false;
   if (wanted != 0 && (wanted >> gpu.type & 1) == 0) return false;
   switch (admission.mode) {
     case AdmissionMode::None:

@@ -70,7 +70,7 @@ Measured measured(std::string_view text) {
 
 struct Unit {
   std::string_view name;
-  std::int64_t size;
+  std::int64_t size;  ///< Bytes, or microseconds.
 };
 
 std::optional<std::int64_t> size_unit(std::string_view name) {
@@ -82,8 +82,14 @@ std::optional<std::int64_t> size_unit(std::string_view name) {
 }
 
 std::optional<std::int64_t> time_unit(std::string_view name) {
-  constexpr auto units =
-      std::to_array<Unit>({{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}});
+  constexpr std::int64_t second = 1'000'000;
+  constexpr auto units = std::to_array<Unit>({{"", second},
+                                              {"us", 1},
+                                              {"ms", 1000},
+                                              {"s", second},
+                                              {"m", 60 * second},
+                                              {"h", 3600 * second},
+                                              {"d", 86400 * second}});
   const auto found = std::ranges::find(units, name, &Unit::name);
   return found == units.end() ? std::nullopt : std::optional(found->size);
 }
@@ -114,7 +120,7 @@ std::optional<std::int64_t> duration_micros(std::string_view text) {
   const auto value = decimal(number);
   const auto unit = time_unit(name);
   if (!value || !unit) return std::nullopt;
-  return value->times(*unit * second, kMostSeconds * second);
+  return value->times(*unit, kMostSeconds * second);
 }
 
 std::optional<std::int64_t> size_bytes(std::string_view text) {
@@ -150,6 +156,8 @@ Expected<Duration> parse_duration(std::string_view text) {
   }
   return Duration(*time);
 }
+
+bool is_zero_duration(std::string_view text) { return duration_micros(text) == 0; }
 
 Expected<std::int64_t> parse_count(std::string_view text, std::int64_t most) {
   const auto count = digits(text);

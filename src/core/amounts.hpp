@@ -14,9 +14,11 @@ namespace berth {
 /// fraction of a byte is dropped. Errors: InvalidArgument.
 Expected<Bytes> parse_size(std::string_view text);
 
-/// `90`, `90s`, `1.5m`, `4h`, `2d`, `1:30:00`, `15:00`: above 0, up to 3650 days.
+/// `90`, `90s`, `250ms`, `1.5m`, `4h`, `2d`, `1:30:00`, `15:00`: above 0, up to 3650 days.
 /// Errors: InvalidArgument.
 Expected<Duration> parse_duration(std::string_view text);
+/// True for `0`, `0s` and their like, which parse_duration() refuses.
+bool is_zero_duration(std::string_view text);
 
 /// A whole number from 0 to `most`. Errors: InvalidArgument.
 Expected<std::int64_t> parse_count(std::string_view text, std::int64_t most);

@@ -38,6 +38,9 @@ struct Share {
   auto operator<=>(const Share&) const = default;
 };
 
+/// Whether a job has a right to its GPUs' compute, or takes what their other tenants leave.
+enum class Role : std::uint8_t { Owner, Guest };
+
 /// What a job holds: a placement with the charges taken for it.
 struct Grant {
   std::vector<Share> shares;  ///< Ascending by GPU.
@@ -46,7 +49,9 @@ struct Grant {
   Bytes memory{0};    ///< Host memory.
   GpuMilli milli{0};  ///< On each GPU.
   Sharing sharing = Sharing::Shared;
+  Role role = Role::Owner;
 
+  GpuCount gpus() const { return GpuCount(static_cast<std::int64_t>(shares.size())); }
   bool operator==(const Grant&) const = default;
 };
 

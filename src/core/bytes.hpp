@@ -11,6 +11,9 @@
 
 namespace berth {
 
+/// The layout that structures are written in: members.hpp says what changed with each.
+inline constexpr int kLayout = 6;
+
 class ByteWriter {
  public:
   void integer(std::int64_t value) {
@@ -37,6 +40,9 @@ class ByteReader {
   bool failed() const { return failed_; }
   bool at_end() const { return rest_.empty() || failed_; }
   void fail() { failed_ = true; }
+  /// Which layout of structures these bytes have (codec.hpp); today's unless said otherwise.
+  int layout() const { return layout_; }
+  void set_layout(int layout) { layout_ = layout; }
   /// Bytes left: no honest length in them can be larger.
   std::size_t left() const { return rest_.size(); }
 
@@ -69,6 +75,7 @@ class ByteReader {
 
  private:
   std::string_view rest_;
+  int layout_ = kLayout;
   bool failed_ = false;
 };
 

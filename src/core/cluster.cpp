@@ -53,11 +53,17 @@ std::span<const NodeSpec> Cluster::nodes_of(SwitchId id) const {
   return std::span(nodes_).subspan(first, end - first);
 }
 
-Distance Cluster::distance(GpuId a, GpuId b) const {
-  if (a == b) return Distance::SameGpu;
-  if (node_of(a) == node_of(b)) return Distance::SameNode;
-  const bool same_switch = node(node_of(a)).switch_id == node(node_of(b)).switch_id;
-  return same_switch ? Distance::SameSwitch : Distance::Far;
+NodeShape Cluster::shape_of(NodeId id) const {
+  const NodeSpec& spec = node(id);
+  NodeShape shape{.name = spec.name, .gpus = spec.gpus, .cpu = spec.cpu, .host = spec.host};
+  if (spec.gpus == 0) return shape;
+  const GpuSpec& its_gpu = gpu(spec.first_gpu);
+  shape.vram = its_gpu.capacity;
+  shape.context = its_gpu.context;
+  shape.type = types_[its_gpu.type];
+  shape.share_mode = its_gpu.share_mode;
+  shape.slots = its_gpu.slots;
+  return shape;
 }
 
 }  // namespace berth

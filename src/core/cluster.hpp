@@ -36,11 +36,9 @@ struct NodeSpec {
   std::string name;
 
   GpuId end_gpu() const { return GpuId(first_gpu.value() + gpus); }
+  IdRange<GpuId> gpu_ids() const { return {first_gpu, end_gpu()}; }
   bool operator==(const NodeSpec&) const = default;
 };
-
-/// How far apart two GPUs are; smaller is closer.
-enum class Distance : std::uint8_t { SameGpu, SameNode, SameSwitch, Far };
 
 /// One node to be: what Cluster::add_node takes.
 struct NodeShape {
@@ -64,6 +62,14 @@ class Cluster {
 
   std::span<const NodeSpec> nodes() const { return nodes_; }
   std::span<const GpuSpec> gpus() const { return gpus_; }
+  IdRange<NodeId> node_ids() const {
+    return {NodeId(0), NodeId(static_cast<std::uint32_t>(nodes_.size()))};
+  }
+  IdRange<GpuId> gpu_ids() const {
+    return {GpuId(0), GpuId(static_cast<std::uint32_t>(gpus_.size()))};
+  }
+  /// What add_node() would take to make this node again.
+  NodeShape shape_of(NodeId id) const;
   const NodeSpec& node(NodeId id) const { return nodes_[id.value()]; }
   const GpuSpec& gpu(GpuId id) const { return gpus_[id.value()]; }
   NodeId node_of(GpuId id) const { return gpus_[id.value()].node; }
@@ -81,8 +87,6 @@ class Cluster {
 
   std::span<const std::string> type_names() const { return types_; }
   GpuTypes type_bit(GpuId id) const { return GpuTypes{1} << gpu(id).type; }
-
-  Distance distance(GpuId a, GpuId b) const;
 
   bool operator==(const Cluster&) const = default;
 

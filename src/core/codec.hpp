@@ -2,11 +2,16 @@
 //
 // A structure takes part by an overload of members() that ties its fields in order (members.hpp). A
 // reader given bad bytes ends in failed() and never allocates more than the bytes could describe.
+//
+// A structure that had other members in an older layout has a members_before_6() too, and a choice
+// a get_before_6(): a reader of that layout uses those. Nothing is written in an older layout.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -15,6 +20,7 @@
 
 #include "core/bytes.hpp"
 #include "core/ids.hpp"
+#include "core/rate.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
 
@@ -40,6 +46,7 @@ void put_one(ByteWriter& out, const Id<Tag, Rep>& value) {
 }
 inline void put_one(ByteWriter& out, const Duration& value) { out.integer(micros(value)); }
 inline void put_one(ByteWriter& out, const Instant& value) { out.integer(micros(value)); }
+inline void put_one(ByteWriter& out, const Rate& value) { out.integer(value.ppm()); }
 inline void put_one(ByteWriter& out, const std::string& value) { out.text(value); }
 template <class T>
 void put_one(ByteWriter& out, const std::vector<T>& values) {
@@ -55,6 +62,15 @@ template <class K, class V>
 void put_one(ByteWriter& out, const std::map<K, V>& values) {
   out.integer(static_cast<std::int64_t>(values.size()));
   for (const auto& [key, value] : values) put(out, key), put(out, value);
+}
+template <class First, class Second>
+void put_one(ByteWriter& out, const std::pair<First, Second>& value) {
+  put(out, value.first), put(out, value.second);
+}
+template <class T>
+void put_one(ByteWriter& out, const std::set<T>& values) {
+  out.integer(static_cast<std::int64_t>(values.size()));
+  for (const T& value : values) put(out, value);
 }
 template <class... T>
 void put_one(ByteWriter& out, const std::variant<T...>& value) {
@@ -100,6 +116,11 @@ void get_one(ByteReader& in, Id<Tag, Rep>& value) {
 }
 inline void get_one(ByteReader& in, Duration& value) { value = Duration(in.integer()); }
 inline void get_one(ByteReader& in, Instant& value) { value = instant_from_micros(in.integer()); }
+inline void get_one(ByteReader& in, Rate& value) {
+  const std::int64_t ppm = in.integer();
+  value = Rate(ppm);
+  if (value.ppm() != ppm) in.fail();
+}
 inline void get_one(ByteReader& in, std::string& value) { value = std::string(in.text()); }
 template <class T>
 void get_one(ByteReader& in, std::vector<T>& values) {
@@ -126,8 +147,25 @@ void get_one(ByteReader& in, std::map<K, V>& values) {
     values.emplace_hint(values.end(), std::move(key), std::move(value));
   }
 }
+template <class First, class Second>
+void get_one(ByteReader& in, std::pair<First, Second>& value) {
+  get(in, value.first), get(in, value.second);
+}
+template <class T>
+void get_one(ByteReader& in, std::set<T>& values) {
+  values.clear();
+  for (std::size_t left = get_size(in); left > 0 && !in.failed(); --left) {
+    T value{};
+    get(in, value);
+    if (!values.empty() && !(*values.rbegin() < value)) in.fail();  // each once, ascending
+    values.emplace_hint(values.end(), std::move(value));
+  }
+}
 template <class... T>
 void get_one(ByteReader& in, std::variant<T...>& value) {
+  if constexpr (requires { get_before_6(in, value); }) {
+    if (in.layout() < 6) return get_before_6(in, value);
+  }
   const std::int64_t index = in.integer();
   const auto try_one = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
     if (index == static_cast<std::int64_t>(I)) get(in, value.template emplace<I>());
@@ -140,7 +178,11 @@ void get_one(ByteReader& in, std::variant<T...>& value) {
 template <class T>
   requires requires(T& value) { members(value); }
 void get_one(ByteReader& in, T& value) {
-  std::apply([&](auto&... field) { (get(in, field), ...); }, members(value));
+  const auto get_all = [&](auto&&... field) { (get(in, field), ...); };
+  if constexpr (requires { members_before_6(value); }) {
+    if (in.layout() < 6) return std::apply(get_all, members_before_6(value));
+  }
+  std::apply(get_all, members(value));
 }
 
 template <class T>
@@ -156,6 +198,33 @@ void get(ByteReader& in, T& value) {
   } else {
     get_one(in, value);
   }
+}
+
+// ---- What is kept for years ------------------------------------------------------------------
+
+/// The value with the layout in front, as a number below zero. Nothing that was kept before there
+/// were layouts begins with one.
+template <class T>
+std::string kept(const T& value) {
+  ByteWriter out;
+  out.integer(-kLayout);
+  put(out, value);
+  return out.take();
+}
+
+/// Reads what kept() wrote with this layout or an older one. Returns: whether it is that, whole.
+template <class T>
+bool get_kept(std::string_view bytes, T& value) {
+  ByteReader in(bytes);
+  ByteReader marked = in;
+  if (const std::int64_t mark = marked.integer(); mark < 0) {
+    if (mark != -kLayout) return false;
+    in = marked;
+  } else {
+    in.set_layout(kLayout - 1);
+  }
+  get(in, value);
+  return !in.failed() && in.at_end();
 }
 
 }  // namespace berth::codec

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -25,39 +24,24 @@ enum class Because : std::uint8_t {
   Impossible,  ///< Can never start on this cluster.
 };
 
-/// How a job is stopped before its end.
-enum class PreemptHow : std::uint8_t { Suspend, Requeue, Kill };
-
+/// A waiting job starts, or continues where it was suspended, on any number of GPUs from the fewest
+/// to the most that it runs with. Said of one that runs where it runs: its lease begins anew.
 struct Start {
   JobId job;
   Placement placement;
   Because because = Because::ItsTurn;
-  Duration term = kForever;          ///< A lease; LeaseExpired follows.
-  std::int32_t share_percent = 100;  ///< Of each GPU's compute, where the share mode can cap it.
+  Duration term = kForever;  ///< A lease: the engine ends the berth then.
+  GpuMilli milli{0};         ///< Compute share of each GPU; zero: as the job asks.
+  Role role = Role::Owner;
 };
 struct Preempt {
   JobId job;
-  PreemptHow how = PreemptHow::Suspend;
   Because because = Because::Outranked;
-};
-struct Resume {
-  JobId job;
-  Placement placement;
-  Because because = Because::ItsTurn;
 };
 struct Migrate {
   JobId job;
   Placement placement;
   Because because = Because::Moved;
-};
-struct Resize {
-  JobId job;
-  GpuCount gpus;
-};
-struct Tune {
-  JobId job;
-  std::string knob;
-  std::int64_t value = 0;
 };
 /// The places kept from now on; replaces those of the decision before. Usually none or one.
 struct Reserve {
@@ -73,8 +57,7 @@ struct Reject {
   Because because = Because::Impossible;
 };
 
-using Decision =
-    std::variant<Start, Preempt, Resume, Migrate, Resize, Tune, Reserve, Classify, Reject>;
+using Decision = std::variant<Start, Preempt, Migrate, Reserve, Classify, Reject>;
 
 /// In order of effect. `wake_at` asks for a pass then, if nothing happens before; later than now.
 struct Decisions {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 namespace berth {
 
@@ -17,6 +19,43 @@ class Id {
 
  private:
   Rep value_ = 0;
+};
+
+/// The ids from `first` up to `end`, for range-based loops.
+template <class Name>
+class IdRange {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Name;
+    using difference_type = std::ptrdiff_t;
+
+    constexpr Iterator() = default;
+    explicit constexpr Iterator(Name at) : at_(at) {}
+    constexpr Name operator*() const { return at_; }
+    constexpr Iterator& operator++() {
+      at_ = Name(at_.value() + 1);
+      return *this;
+    }
+    constexpr Iterator operator++(int) {
+      const Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    constexpr bool operator==(const Iterator&) const = default;
+
+   private:
+    Name at_;
+  };
+
+  constexpr IdRange(Name first, Name end) : first_(first), end_(end) {}
+  constexpr Iterator begin() const { return Iterator(first_); }
+  constexpr Iterator end() const { return Iterator(end_); }
+
+ private:
+  Name first_;
+  Name end_;
 };
 
 using JobId =

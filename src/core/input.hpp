@@ -10,6 +10,7 @@
 #include "core/ids.hpp"
 #include "core/job.hpp"
 #include "core/settings.hpp"
+#include "core/speeds.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
 
@@ -29,10 +30,6 @@ struct HoldAsked {
 };
 struct ReleaseAsked {
   JobId job;
-};
-struct UpdateAsked {
-  JobId job;
-  JobSpec spec;
 };
 
 // From the shell that runs jobs. Inputs for an attempt that is not the job's latest are ignored.
@@ -65,10 +62,6 @@ struct Released {
   JobId job;
   Attempt attempt;
 };
-struct LeaseExpired {
-  JobId job;
-  Attempt attempt;
-};
 
 // From probes.
 struct TenantUse {
@@ -91,20 +84,11 @@ struct NodeHealth {
   bool healthy = true;
 };
 
-// From jobs, estimators, solvers and administrators.
+// From jobs, profilers and administrators.
 struct Reported {
   JobId job;
   std::string key;
   std::int64_t value = 0;
-};
-struct Estimated {
-  JobId job;
-  Duration estimate = kForever;
-  Bytes vram{0};
-};
-struct Computed {
-  std::uint64_t problem = 0;
-  std::string answer;
 };
 struct Configured {
   Settings settings;
@@ -118,15 +102,18 @@ struct Identified {
 struct Weighed {
   std::map<UserId, std::int64_t> weights_milli;
 };
+/// How fast models run elsewhere than on what they ask for: replaces what was said before.
+struct Profiled {
+  Speeds speeds;
+};
 /// How much preemption may cost a job from now on.
 struct Bounded {
   PreemptionBounds bounds;
 };
 struct Ticked {};  ///< The wake-up asked for, or none: time passed.
 
-using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, UpdateAsked, Started,
-                           StartFailed, Exited, Released, LeaseExpired, Measured, GpuHealth,
-                           NodeHealth, Reported, Estimated, Computed, Configured, Ticked,
-                           Identified, Weighed, Bounded, AttemptEnded>;
+using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
+                           Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
+                           Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked>;
 
 }  // namespace berth

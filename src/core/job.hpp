@@ -1,8 +1,12 @@
 // A job: what was asked, and what became of it so far. Plain values; only the engine changes them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/ask.hpp"
 #include "core/ids.hpp"
@@ -25,14 +29,12 @@ enum class JobState : std::uint8_t {
 enum class Outcome : std::uint8_t { Done, Failed, Oom, Cancelled, Timeout, Lost, Rejected };
 
 enum class DurationClass : std::uint8_t { Short, Medium, Long, Service };
-enum class JobKind : std::uint8_t { Training, Inference, Notebook, Hpo, Batch };
 
-/// What the submitter said. Changes only by an Update input, and the class by a decision.
+/// What the submitter said. Only the class changes, by a decision, and GPU memory that ran out.
 struct JobSpec {
   UserId user;
   Request request;
   DurationClass duration_class = DurationClass::Medium;
-  JobKind kind = JobKind::Batch;
   Duration time_limit = kForever;  ///< The user's bound on run time.
   Duration estimate = kForever;    ///< Predicted run time in all; kForever: none.
   Bytes vram_estimate{0};          ///< Predicted GPU memory, upper bound; zero: none.
@@ -40,6 +42,9 @@ struct JobSpec {
   std::int32_t priority = 0;  ///< Larger goes first, where a policy reads it.
   std::int32_t retries = 0;   ///< How often it may be tried again with more GPU memory.
   BlobId command;             ///< Arguments, environment, directory: the shell's.
+  std::string group = {};     ///< Jobs of one user that belong together, as a sweep's; "": none.
+  std::string model = {};     ///< Its row in the table of speeds (speeds.hpp); "": not said.
+  std::int64_t batch = 0;     ///< Samples of a step, on all its GPUs together; 0: not said.
 
   bool operator==(const JobSpec&) const = default;
 };
@@ -51,6 +56,17 @@ struct Progress {
 
   bool operator==(const Progress&) const = default;
 };
+
+/// The last value that a job reported under a name of its own.
+struct Metric {
+  std::string key;
+  std::int64_t value = 0;  ///< In millionths.
+
+  bool operator==(const Metric&) const = default;
+};
+
+/// What one job may report beside its progress; further names are not kept.
+inline constexpr std::size_t kMostMetrics = 16;
 
 /// GPU memory that a tenant held beyond its grant while others lacked what they were granted.
 struct Overrun {
@@ -79,13 +95,16 @@ struct Job {
   Instant first_start = kNever;
   Instant since;                   ///< When the last change of (granted, not granted) was.
   Duration ran{0};                 ///< With GPUs granted, up to `since`.
+  GpuTime attained{0};             ///< Granted GPUs x time, up to `since`.
   Duration waited{0};              ///< Without, up to `since`.
   std::uint64_t grant_number = 0;  ///< The n-th grant of the engine; orders grants.
   std::int32_t preemptions = 0;
   std::int32_t failed_starts = 0;
   std::int32_t retries_used = 0;  ///< Times it was requeued with a larger request.
   Progress progress;
-  Grant grant;  ///< Empty unless it holds a berth.
+  std::vector<Metric> metrics;  ///< Ascending by key; at most kMostMetrics.
+  Grant grant;                  ///< Empty unless it holds a berth.
+  Instant lease = kNever;       ///< When its berth ends by the policy's own word.
   /// While it stops: when its process ended, which may be noticed much later.
   std::optional<Instant> ended;
   /// While it stops: when it was killed or its end was noticed; its GPU memory comes back at once.
@@ -104,6 +123,17 @@ constexpr bool is_waiting(JobState state) {
   return state == JobState::Queued || state == JobState::Suspended;
 }
 
+/// Time with a berth up to `now`, all attempts together; of each up to the end of its process.
+inline Duration ran_of(const Job& job, Instant now) {
+  if (!holds_berth(job.state)) return job.ran;
+  return job.ran + (job.ended.value_or(now) - job.since);
+}
+/// GPUs that it held times that time, whatever number it held when.
+inline GpuTime attained_of(const Job& job, Instant now) {
+  if (!holds_berth(job.state)) return job.attained;
+  return sum_of(job.attained, job.grant.gpus() * (job.ended.value_or(now) - job.since));
+}
+
 /// A job as a policy sees it at one instant. Cheap to copy; valid while the view it came from is.
 class JobView {
  public:
@@ -115,7 +145,16 @@ class JobView {
   DurationClass duration_class() const { return job_->spec.duration_class; }
   DurationClass claimed() const { return job_->claimed; }
   const Request& request() const { return job_->spec.request; }
-  GpuCount gpus() const { return job_->spec.request.gpu.count; }
+  /// GPUs that it holds; those that it asks for while it has no berth.
+  GpuCount gpus() const {
+    return holds_berth(job_->state) ? job_->grant.gpus() : job_->spec.request.gpu.count;
+  }
+  const std::string& group() const { return job_->spec.group; }
+  /// When its berth ends unless the policy renews it; kNever without a lease.
+  Instant lease() const { return job_->lease; }
+  const Progress& progress() const { return job_->progress; }
+  /// The last value that it reported under this name, in millionths.
+  std::optional<std::int64_t> metric(std::string_view key) const;
   JobState state() const { return job_->state; }
   bool ending() const { return job_->ending; }
   Instant submitted() const { return job_->submitted; }
@@ -127,15 +166,12 @@ class JobView {
   Instant granted_at() const { return job_->since; }
 
   /// Time with a berth, all attempts together; of each up to the end of its process.
-  Duration ran() const {
-    if (!holds_berth(job_->state)) return job_->ran;
-    return job_->ran + (job_->ended.value_or(now_) - job_->since);
-  }
+  Duration ran() const { return ran_of(*job_, now_); }
   Duration waited() const {
     return holds_berth(job_->state) ? job_->waited : job_->waited + (now_ - job_->since);
   }
   /// Attained service: the integral of granted GPUs over time.
-  GpuTime attained() const { return gpus() * ran(); }
+  GpuTime attained() const { return attained_of(*job_, now_); }
 
   /// Predicted run time in all; the time limit where nothing better is known; kForever if neither.
   Duration estimate() const {
@@ -161,5 +197,11 @@ class JobView {
   const Job* job_;
   Instant now_;
 };
+
+inline std::optional<std::int64_t> JobView::metric(std::string_view key) const {
+  const auto found = std::ranges::lower_bound(job_->metrics, key, {}, &Metric::key);
+  if (found == job_->metrics.end() || found->key != key) return std::nullopt;
+  return found->value;
+}
 
 }  // namespace berth

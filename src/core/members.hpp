@@ -4,12 +4,17 @@
 // change here changes the journal's format: see doc/journal-format.md.
 #pragma once
 
+#include <array>
 #include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "core/account.hpp"
 #include "core/codec.hpp"
 #include "core/company.hpp"
 #include "core/decision.hpp"
+#include "core/history.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
 #include "core/settings.hpp"
@@ -23,33 +28,36 @@ constexpr AdmissionMode last_of(AdmissionMode) { return AdmissionMode::None; }
 constexpr JobState last_of(JobState) { return JobState::Stopping; }
 constexpr Outcome last_of(Outcome) { return Outcome::Rejected; }
 constexpr DurationClass last_of(DurationClass) { return DurationClass::Service; }
-constexpr JobKind last_of(JobKind) { return JobKind::Batch; }
 constexpr Because last_of(Because) { return Because::Impossible; }
-constexpr PreemptHow last_of(PreemptHow) { return PreemptHow::Kill; }
+constexpr Role last_of(Role) { return Role::Guest; }
 
 // What jobs ask for and hold.
 inline auto members(GpuRequest& v) {
-  return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.profile, v.min,
-                  v.max);
+  return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.min, v.max);
 }
 inline auto members(Request& v) { return std::tie(v.cpu, v.host, v.gpu); }
 inline auto members(Ask& v) { return std::tie(v.request, v.planned); }
 inline auto members(Placement& v) { return std::tie(v.gpus, v.host); }
 inline auto members(Share& v) { return std::tie(v.gpu, v.charge, v.granted); }
 inline auto members(Grant& v) {
-  return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing);
+  return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing, v.role);
 }
 inline auto members(JobSpec& v) {
-  return std::tie(v.user, v.request, v.duration_class, v.kind, v.time_limit, v.estimate,
-                  v.vram_estimate, v.deadline, v.priority, v.retries, v.command);
+  return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,
+                  v.deadline, v.priority, v.retries, v.command, v.group, v.model, v.batch);
 }
 inline auto members(Progress& v) { return std::tie(v.done, v.total); }
+inline auto members(Metric& v) { return std::tie(v.key, v.value); }
 inline auto members(Overrun& v) { return std::tie(v.job, v.user, v.gpu, v.held, v.granted, v.at); }
 inline auto members(Job& v) {
   return std::tie(v.id, v.spec, v.claimed, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
-                  v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.waited,
-                  v.grant_number, v.preemptions, v.failed_starts, v.retries_used, v.progress,
-                  v.grant, v.ended, v.leaving, v.ran_out, v.again_if_hurt, v.hurt_by);
+                  v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
+                  v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
+                  v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
+                  v.again_if_hurt, v.hurt_by);
+}
+inline auto members(Ended& v) {
+  return std::tie(v.job, v.user, v.what, v.gpus, v.ran, v.attained, v.outcome, v.at);
 }
 
 // The cluster and its state.
@@ -88,12 +96,10 @@ inline auto members(Submitted& v) { return std::tie(v.job, v.spec, v.held); }
 inline auto members(CancelAsked& v) { return std::tie(v.job); }
 inline auto members(HoldAsked& v) { return std::tie(v.job); }
 inline auto members(ReleaseAsked& v) { return std::tie(v.job); }
-inline auto members(UpdateAsked& v) { return std::tie(v.job, v.spec); }
 inline auto members(Started& v) { return std::tie(v.job, v.attempt); }
 inline auto members(StartFailed& v) { return std::tie(v.job, v.attempt); }
 inline auto members(Exited& v) { return std::tie(v.job, v.attempt, v.outcome, v.code); }
 inline auto members(Released& v) { return std::tie(v.job, v.attempt); }
-inline auto members(LeaseExpired& v) { return std::tie(v.job, v.attempt); }
 inline auto members(TenantUse& v) { return std::tie(v.job, v.bytes); }
 inline auto members(Measured& v) {
   return std::tie(v.gpu, v.foreign, v.used, v.tenants, v.utilisation);
@@ -101,10 +107,9 @@ inline auto members(Measured& v) {
 inline auto members(GpuHealth& v) { return std::tie(v.gpu, v.healthy); }
 inline auto members(NodeHealth& v) { return std::tie(v.node, v.healthy); }
 inline auto members(Reported& v) { return std::tie(v.job, v.key, v.value); }
-inline auto members(Estimated& v) { return std::tie(v.job, v.estimate, v.vram); }
-inline auto members(Computed& v) { return std::tie(v.problem, v.answer); }
 inline auto members(Configured& v) { return std::tie(v.settings); }
 inline auto members(Ticked&) { return std::tie(); }
+inline auto members(Profiled& v) { return std::tie(v.speeds); }
 inline auto members(Identified& v) { return std::tie(v.job, v.what); }
 inline auto members(Weighed& v) { return std::tie(v.weights_milli); }
 inline auto members(Bounded& v) { return std::tie(v.bounds); }
@@ -114,34 +119,89 @@ inline auto members(AttemptEnded& v) {
 
 // Decisions.
 inline auto members(Start& v) {
-  return std::tie(v.job, v.placement, v.because, v.term, v.share_percent);
+  return std::tie(v.job, v.placement, v.because, v.term, v.milli, v.role);
 }
-inline auto members(Preempt& v) { return std::tie(v.job, v.how, v.because); }
-inline auto members(Resume& v) { return std::tie(v.job, v.placement, v.because); }
+inline auto members(Preempt& v) { return std::tie(v.job, v.because); }
 inline auto members(Migrate& v) { return std::tie(v.job, v.placement, v.because); }
-inline auto members(Resize& v) { return std::tie(v.job, v.gpus); }
-inline auto members(Tune& v) { return std::tie(v.job, v.knob, v.value); }
 inline auto members(Reserve& v) { return std::tie(v.holds, v.because); }
 inline auto members(Classify& v) { return std::tie(v.job, v.duration_class); }
 inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 
-// ---- Settings ---------------------------------------------------------------------------------
-// Nine numbers stand among the settings, where the keys of one policy once were: a journal of then
-// is read as ever.
+// ---- Before layout 6 -------------------------------------------------------------------------
+// Jobs had a kind and no group, model or batch, requests a MIG profile; grants had no role. What a
+// job attained was not kept. Nine keys of one policy stood among the settings. Some inputs and
+// decisions existed that nothing ever made.
 
-inline constexpr int kFormerKeys = 9;
+/// A number that is read and dropped.
+struct Dropped {};
+inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
+/// An alternative that no journal has.
+struct Removed {};
+inline void get_one(ByteReader& in, Removed&) { in.fail(); }
 
-inline void put_one(ByteWriter& out, const Settings& v) {
-  codec::put(out, v.admission), codec::put(out, v.limits);
-  for (int i = 0; i < kFormerKeys; ++i) out.integer(0);
-  codec::put(out, v.service_half_life), codec::put(out, v.max_failed_starts);
-  codec::put(out, v.can_suspend);
+inline auto members_before_6(GpuRequest& v) {
+  return std::tuple_cat(std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types),
+                        std::make_tuple(Dropped()), std::tie(v.min, v.max));
 }
-inline void get_one(ByteReader& in, Settings& v) {
-  codec::get(in, v.admission), codec::get(in, v.limits);
-  for (int i = 0; i < kFormerKeys; ++i) in.integer();
-  codec::get(in, v.service_half_life), codec::get(in, v.max_failed_starts);
-  codec::get(in, v.can_suspend);
+inline auto members_before_6(Grant& v) {
+  return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing);
+}
+inline auto members_before_6(JobSpec& v) {
+  return std::tuple_cat(std::tie(v.user, v.request, v.duration_class), std::make_tuple(Dropped()),
+                        std::tie(v.time_limit, v.estimate, v.vram_estimate, v.deadline, v.priority,
+                                 v.retries, v.command));
+}
+inline auto members_before_6(Job& v) {
+  return std::tie(v.id, v.spec, v.claimed, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
+                  v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.waited,
+                  v.grant_number, v.preemptions, v.failed_starts, v.retries_used, v.progress,
+                  v.grant, v.ended, v.leaving, v.ran_out, v.again_if_hurt, v.hurt_by);
+}
+inline auto members_before_6(Settings& v) {
+  return std::tuple_cat(std::tie(v.admission, v.limits), std::array<Dropped, 9>{},
+                        std::tie(v.service_half_life, v.max_failed_starts, v.can_suspend));
+}
+inline auto members_before_6(Start& v) {
+  return std::tuple_cat(std::tie(v.job, v.placement, v.because, v.term),
+                        std::make_tuple(Dropped()));
+}
+inline auto members_before_6(Preempt& v) {
+  return std::tuple_cat(std::tie(v.job), std::make_tuple(Dropped()), std::tie(v.because));
+}
+
+/// What continued a suspended job; a Start does now.
+struct Resume {
+  Start start;
+};
+inline auto members(Resume& v) { return std::tie(v.start.job, v.start.placement, v.start.because); }
+
+using InputBefore6 =
+    std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Removed, Started, StartFailed,
+                 Exited, Released, Removed, Measured, GpuHealth, NodeHealth, Reported, Removed,
+                 Removed, Configured, Ticked, Identified, Weighed, Bounded, AttemptEnded>;
+using DecisionBefore6 =
+    std::variant<Start, Preempt, Resume, Migrate, Removed, Removed, Reserve, Classify, Reject>;
+
+inline void get_before_6(ByteReader& in, Input& value) {
+  InputBefore6 old;
+  codec::get(in, old);
+  const auto take = [&](auto& what) {
+    if constexpr (!std::is_same_v<std::decay_t<decltype(what)>, Removed>) value = std::move(what);
+  };
+  std::visit(take, old);
+}
+inline void get_before_6(ByteReader& in, Decision& value) {
+  DecisionBefore6 old;
+  codec::get(in, old);
+  const auto take = [&](auto& what) {
+    using What = std::decay_t<decltype(what)>;
+    if constexpr (std::is_same_v<What, Resume>) {
+      value = std::move(what.start);
+    } else if constexpr (!std::is_same_v<What, Removed>) {
+      value = std::move(what);
+    }
+  };
+  std::visit(take, old);
 }
 
 }  // namespace berth

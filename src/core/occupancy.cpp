@@ -17,7 +17,7 @@ void Occupancy::recount(const Cluster& cluster) {
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
     const NodeSpec& spec = cluster.nodes()[n];
     std::int64_t vacant = 0;
-    for (GpuId gpu = spec.first_gpu; gpu < spec.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+    for (const GpuId gpu : spec.gpu_ids()) {
       if (vacant_now(cluster, gpu)) ++vacant;
     }
     reindex(NodeId(n), vacant - nodes_[n].vacant);

@@ -23,9 +23,6 @@ enum class ShareMode : std::uint8_t {
 /// A set of GPU types, one bit each (Cluster::type_bit). Empty means any type.
 using GpuTypes = std::uint64_t;
 
-/// A MIG profile by number in the cluster's list; 0 asks for no instance.
-using MigProfile = std::uint8_t;
-
 struct GpuRequest {
   GpuCount count{0};  ///< Zero is legal: a job that needs no GPU.
   Bytes vram{0};      ///< Per GPU; zero means "not stated".
@@ -33,9 +30,12 @@ struct GpuRequest {
   Sharing sharing = Sharing::Shared;
   std::int32_t processes = 1;  ///< Processes per GPU; each pays the GPU's context.
   GpuTypes types = 0;
-  MigProfile profile = 0;
-  GpuCount min{0};  ///< Elastic range; zero and zero for a rigid job.
-  GpuCount max{0};
+  GpuCount min{0};  ///< The fewest and the most GPUs that an elastic job runs with, with `count`
+  GpuCount max{0};  ///< between them; zero and zero for a rigid one.
+
+  constexpr bool is_elastic() const { return max > GpuCount(0); }
+  constexpr GpuCount least() const { return is_elastic() ? min : count; }
+  constexpr GpuCount most() const { return is_elastic() ? max : count; }
 
   auto operator<=>(const GpuRequest&) const = default;
 };

@@ -20,6 +20,12 @@ struct UserLimits {
   auto operator<=>(const UserLimits&) const = default;
 };
 
+/// True if a user who holds `gpus` with `jobs` berths may have one more with `more` GPUs.
+constexpr bool within(const UserLimits& limits, GpuCount gpus, std::int32_t jobs, GpuCount more) {
+  return (limits.gpus == GpuCount(0) || gpus + more <= limits.gpus) &&
+         (limits.jobs == 0 || jobs < limits.jobs);
+}
+
 /// How much of one job's work preemption may throw away, where what is preempted begins again
 /// (Settings::can_suspend). Beyond that the job is left alone.
 struct PreemptionBounds {

@@ -55,6 +55,13 @@ constexpr GpuTime operator*(GpuCount gpus, Duration time) {
   return GpuTime(overflows ? std::numeric_limits<std::int64_t>::max() : product);
 }
 
+/// The largest service there is where the sum has no place.
+constexpr GpuTime sum_of(GpuTime a, GpuTime b) {
+  std::int64_t sum = 0;
+  const bool overflows = __builtin_add_overflow(a.raw(), b.raw(), &sum);
+  return GpuTime(overflows ? std::numeric_limits<std::int64_t>::max() : sum);
+}
+
 /// The time `gpus` need to receive `service`, rounded up. Requires: gpus > 0.
 constexpr Duration ceil_div(GpuTime service, GpuCount gpus) {
   const std::int64_t whole = service.raw() / gpus.raw();

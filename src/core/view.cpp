@@ -1,5 +1,9 @@
 #include "core/view.hpp"
 
+#include <algorithm>
+
+#include "core/assert.hpp"
+
 namespace berth {
 
 Ask ask_of(const JobView& job) {
@@ -9,6 +13,65 @@ Ask ask_of(const JobView& job) {
   gpu.vram = job.spec().vram_estimate;
   if (gpu.vram.raw() == 0) gpu.sharing = Sharing::Alone;
   return ask;
+}
+
+Ask ask_of(const JobView& job, GpuCount gpus) {
+  const GpuRequest& asked = job.request().gpu;
+  BERTH_ASSERT(gpus >= asked.least() && gpus <= asked.most());
+  Ask ask = ask_of(job);
+  ask.request.gpu.count = gpus;
+  return ask;
+}
+
+namespace {
+
+/// As few nodes as hold so many GPUs.
+std::int64_t nodes_needed(const Cluster& cluster, std::int64_t gpus) {
+  const std::int64_t most = std::max<std::int64_t>(1, cluster.largest_node());
+  return (gpus + most - 1) / most;
+}
+
+}  // namespace
+
+Rate ClusterView::speed(const JobView& job, const Where& where) const {
+  const Speeds& table = state_->speeds;
+  const JobSpec& spec = job.spec();
+  const std::int64_t asked = spec.request.gpu.count.raw();
+  if (asked == 0) return kFullSpeed;
+  Rate rate = table.scaled(spec.model, spec.batch, asked, where.gpus);
+  if (where.nodes > 1) {
+    const bool is_spread = where.nodes > nodes_needed(cluster(), where.gpus);
+    const Rate else_rate = is_spread ? table.unmeasured_spread() : kFullSpeed;
+    rate = rate * table.spread(spec.model, where.gpus, where.nodes).value_or(else_rate);
+  }
+  if (table.has_types()) {
+    const std::string& type = cluster().type_names()[where.type];
+    rate = rate * table.on_type(spec.model, asked, type).value_or(kFullSpeed);
+  }
+  for (const JobId id : where.beside) {
+    const Job* const other = find(id);
+    if (id == job.id() || other == nullptr) continue;
+    const auto known = table.beside(spec.model, asked, other->spec.model);
+    const Fingerprint what = company().of(job.id());
+    rate = rate * known.value_or(Rate(company().rate_ppm(what, company().of(id))));
+  }
+  return rate;
+}
+
+Rate ClusterView::speed(const JobView& job, const Placement& placement) const {
+  const std::vector<GpuId>& gpus = placement.gpus;
+  if (gpus.empty()) return kFullSpeed;
+  Where where{.gpus = std::ssize(gpus)};
+  for (std::size_t i = 1; i < gpus.size(); ++i) {
+    where.nodes += cluster().node_of(gpus[i]) != cluster().node_of(gpus[i - 1]) ? 1 : 0;
+  }
+  Rate slowest(Rate::kMost);
+  for (const GpuId gpu : gpus) {
+    where.type = cluster().gpu(gpu).type;
+    where.beside.assign(tenants_of(gpu).begin(), tenants_of(gpu).end());
+    slowest = std::min(slowest, speed(job, where));
+  }
+  return slowest;
 }
 
 }  // namespace berth

@@ -13,11 +13,13 @@
 #include "core/account.hpp"
 #include "core/cluster.hpp"
 #include "core/company.hpp"
+#include "core/history.hpp"
 #include "core/id_map.hpp"
 #include "core/job.hpp"
 #include "core/ledger.hpp"
 #include "core/rng.hpp"
 #include "core/settings.hpp"
+#include "core/speeds.hpp"
 #include "core/time.hpp"
 #include "core/trial.hpp"
 
@@ -32,10 +34,13 @@ struct State {
   Settings settings;
   Ledger ledger;
   IdMap<JobId, Job> jobs;
-  std::vector<JobId> running;  ///< Every job that holds a berth, ascending.
+  std::vector<JobId> running;               ///< Every job that holds a berth, ascending.
+  std::vector<std::vector<JobId>> tenants;  ///< Of these, by GPU; ascending.
   std::map<UserId, Account> accounts;
   std::vector<Hold> holds;
   Company company;
+  History history;
+  Speeds speeds;
   std::uint64_t grants = 0;     ///< Grants made so far.
   std::uint64_t decisions = 0;  ///< Passes made so far.
   std::uint64_t seed = 0;
@@ -44,7 +49,16 @@ struct State {
   State(Cluster its_cluster, const Settings& its_settings)
       : cluster(std::move(its_cluster)),
         settings(its_settings),
-        ledger(cluster, settings.admission) {}
+        ledger(cluster, settings.admission),
+        tenants(cluster.gpus().size()) {}
+};
+
+/// Where a job runs, or might run.
+struct Where {
+  std::int64_t gpus = 1;
+  std::int64_t nodes = 1;
+  std::uint8_t type = 0;           ///< Of its GPUs, of the slowest of them: Cluster::type_names().
+  std::vector<JobId> beside = {};  ///< Jobs that have a GPU in common with it.
 };
 
 class ClusterView {
@@ -64,6 +78,8 @@ class ClusterView {
 
   /// Jobs that hold a berth (starting, running, stopping), ascending.
   std::span<const JobId> running() const { return state_->running; }
+  /// Jobs that hold this GPU, or part of it; ascending.
+  std::span<const JobId> tenants_of(GpuId gpu) const { return state_->tenants[gpu.value()]; }
   std::size_t job_count() const { return state_->jobs.size(); }
   /// The next known job from `from` on, or back from it; nothing if there is none. A walk over some
   /// jobs costs nothing for the others.
@@ -113,6 +129,22 @@ class ClusterView {
   /// Who runs beside whom, and how fast.
   const Company& company() const { return state_->company; }
 
+  /// Jobs that ended with a berth, those after the first `cursor`, the oldest first; of the latest
+  /// History::kMost. With finished() as the next cursor nothing is seen twice.
+  std::span<const Ended> finished_after(std::uint64_t cursor) const {
+    return state_->history.after(cursor);
+  }
+  std::uint64_t finished() const { return state_->history.count(); }
+
+  /// What was said of how fast models run.
+  const Speeds& speeds() const { return state_->speeds; }
+  /// How fast this job would run there, against alone on the GPUs it asks for, on as few nodes as
+  /// hold them: the table's figures; where it has none, what was learned of its neighbours, fewer
+  /// GPUs as much slower and more of no use; full speed otherwise.
+  Rate speed(const JobView& job, const Where& where) const;
+  /// The same for a placement, beside those that are there: as fast as on its slowest GPU.
+  Rate speed(const JobView& job, const Placement& placement) const;
+
   /// The same numbers for the same (run seed, pass).
   Rng rng() const { return Rng(state_->seed, state_->decisions); }
   /// The same in every pass of a run: for what must not change its mind from pass to pass.
@@ -126,5 +158,7 @@ class ClusterView {
 /// What placing this job now would ask for. A job that states no memory is charged its estimate,
 /// else a whole GPU.
 Ask ask_of(const JobView& job);
+/// The same on so many GPUs, for an elastic job. Requires: it runs with as many.
+Ask ask_of(const JobView& job, GpuCount gpus);
 
 }  // namespace berth

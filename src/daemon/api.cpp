@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/words.hpp"
 #include "daemon/doctor.hpp"
 #include "daemon/hints.hpp"
 #include "daemon/listing.hpp"
@@ -121,7 +122,7 @@ class Api {
             {"user", ::geteuid()},
             {"policy", options.rules.policy},
             {"place", options.rules.place},
-            {"admission", to_text(settings.admission.mode)},
+            {"admission", word_for(settings.admission.mode)},
             {"emulated", daemon_.machine().emulated},
             {"state_directory", options.state}};
   }
@@ -145,6 +146,7 @@ class Api {
     const uid_t user = request.peer.user;
     daemon_.on_turn_of(user, [this, exchange, is_dry = *is_dry, job = std::move(*job)]() mutable {
       const Cluster& cluster = daemon_.keeper().engine().view().cluster();
+      if (auto done = accept_types(job, cluster); !done) return refuse(exchange, done.error());
       if (auto why = why_impossible(JobId(0), job.spec.request, cluster)) {
         return refuse(exchange, 422, why->substr(why->find(": ") + 2));
       }
@@ -294,7 +296,7 @@ class Api {
     const std::string name = "job " + std::to_string(id.value());
     if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
     if (job->ending && verb == "cancel") return refuse(exchange, 409, name + ": is ending already");
-    const std::string state(state_word(job->state));
+    const std::string state(word_for(job->state));
     std::vector<Input> inputs;
     if (verb == "cancel") {
       inputs.emplace_back(CancelAsked{id});

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "posix/keyring.hpp"
 
 namespace berth::daemon {
@@ -46,7 +47,7 @@ Json gpus(const Daemon& daemon) {
 
 Json admission(const Daemon& daemon) {
   const AdmissionMode mode = daemon.keeper().engine().view().settings().admission.mode;
-  const std::string name(to_text(mode));
+  const std::string name(word_for(mode));
   if (mode == AdmissionMode::Guarantee) {
     return check("admission", "ok", name + ": no start whose memory is not there");
   }

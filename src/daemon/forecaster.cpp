@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/words.hpp"
 #include "daemon/present.hpp"
 #include "engine/explain.hpp"
 #include "policy/registry.hpp"
@@ -195,7 +196,7 @@ Json why_json(const ClusterView& view, JobId id, std::string_view policy) {
   const Job& job = *view.find(id);
   Json json = blank(policy);
   json["id"] = id.value();
-  json["state"] = state_word(job.state);
+  json["state"] = word_for(job.state);
   json["reason"] = state_reason(job.state);
   if (is_waiting(job.state)) add_explanation(json, view, id, policy);
   return json;

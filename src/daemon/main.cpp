@@ -26,6 +26,7 @@
 #include "policy/registry.hpp"
 #include "posix/error.hpp"
 #include "posix/keyring.hpp"
+#include "trace/speed_files.hpp"
 
 namespace berth::daemon {
 
@@ -95,6 +96,12 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around) {
     options.rules.settings.admission.mode = *mode;
   }
   if (auto done = complete(options, around); !done) return std::unexpected(done.error());
+  if (!options.speeds.empty()) {
+    const auto text = read_text(options.speeds);
+    if (!text) return std::unexpected(text.error());
+    auto done = trace::read_speeds(*text, options.speeds, "v100", options.rules.speeds);
+    if (!done) return std::unexpected(done.error());
+  }
   const auto own = std::filesystem::read_symlink("/proc/self/exe");
   options.shim = (own.parent_path() / "berth-shim").string();
   options.state = std::filesystem::absolute(options.state).string();

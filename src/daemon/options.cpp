@@ -9,9 +9,10 @@
 #include <sstream>
 #include <utility>
 
+#include "core/amounts.hpp"
 #include "core/toml_bytes.hpp"
+#include "core/words.hpp"
 #include "daemon/processes.hpp"
-#include "emu/emulator.hpp"
 #include "engine/possible.hpp"
 #include "http/address.hpp"
 #include "live/failed_starts.hpp"
@@ -21,15 +22,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr auto kAdmissions = std::to_array<std::pair<AdmissionMode, std::string_view>>({
-    {AdmissionMode::Guarantee, "guarantee"},
-    {AdmissionMode::Declared, "declared"},
-    {AdmissionMode::FreeMemory, "free-memory"},
-    {AdmissionMode::None, "none"},
-});
-
-constexpr int kMostCores = 1 << 20;                           ///< As of a request.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  ///< As of a request.
+constexpr int kMostCores = 1 << 20;  ///< As of a request.
 
 /// One value of the file, with where it stands for messages.
 struct Value {
@@ -53,26 +46,16 @@ struct Value {
     return {};
   }
   Expected<void> into(Duration& target) const {
-    if (auto done = into_or_zero(target); !done) return done;
-    if (target == Duration::zero()) return refuse("must be at least a microsecond");
-    return {};
+    return amount(target, parse_duration, "must be a duration such as \"10s\"");
   }
   Expected<void> into_or_zero(Duration& target) const {
     const auto text = node.value_exact<std::string>();
-    const auto parsed = text ? emu::parse_nanoseconds(*text)
-                             : emu::Outcome<std::uint64_t>(std::unexpected("not a text"));
-    if (!parsed) return refuse("must be a duration such as \"10s\": " + parsed.error());
-    target = Duration(static_cast<std::int64_t>(*parsed / 1000));
+    if (!text || !is_zero_duration(*text)) return into(target);
+    target = Duration::zero();
     return {};
   }
   Expected<void> into(Bytes& target) const {
-    const auto text = node.value_exact<std::string>();
-    const auto parsed =
-        text ? emu::parse_bytes(*text) : emu::Outcome<std::uint64_t>(std::unexpected("not a text"));
-    if (!parsed) return refuse("must be a size such as \"512MiB\": " + parsed.error());
-    if (*parsed > kMostBytes) return refuse("must be at most " + emu::format_bytes(kMostBytes));
-    target = Bytes(static_cast<std::int64_t>(*parsed));
-    return {};
+    return amount(target, parse_size, "must be a size such as \"512MiB\"");
   }
   Expected<std::int64_t> number(std::int64_t least, std::int64_t most) const {
     const auto value = node.value_exact<std::int64_t>();
@@ -81,6 +64,18 @@ struct Value {
                     std::to_string(most));
     }
     return *value;
+  }
+
+ private:
+  template <class Amount>
+  Expected<void> amount(Amount& target, Expected<Amount> (*parse)(std::string_view),
+                        const std::string& wanted) const {
+    const auto text = node.value_exact<std::string>();
+    if (!text) return refuse(wanted);
+    const auto parsed = parse(*text);
+    if (!parsed) return refuse("'" + *text + "' " + parsed.error().message);
+    target = *parsed;
+    return {};
   }
 };
 
@@ -299,6 +294,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"probe", [](Options& o, const Value& v) { return v.into(o.probe); }},
     {"grace", [](Options& o, const Value& v) { return v.into(o.grace); }},
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
+    {"speeds", [](Options& o, const Value& v) { return v.into(o.speeds); }},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},
     {"preemption.most", set_most_preemptions},
@@ -339,19 +335,10 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
 }  // namespace
 
 Expected<AdmissionMode> parse_admission(std::string_view name) {
-  for (const auto& [mode, its_name] : kAdmissions) {
-    if (name == its_name) return mode;
-  }
-  return fail(ErrorCode::InvalidArgument,
-              "admission '" + std::string(name) +
-                  "' is unknown; there is: guarantee, declared, free-memory, none");
-}
-
-std::string_view to_text(AdmissionMode mode) {
-  for (const auto& [its_mode, name] : kAdmissions) {
-    if (mode == its_mode) return name;
-  }
-  return "";
+  if (const auto mode = from_word<AdmissionMode>(name)) return *mode;
+  return fail(
+      ErrorCode::InvalidArgument,
+      "admission '" + std::string(name) + "' is unknown; there is: " + all_words<AdmissionMode>());
 }
 
 std::string default_config(const Surroundings& around) {
@@ -384,7 +371,7 @@ Expected<void> complete(Options& options, const Surroundings& around) {
   const bool guarantees = options.rules.settings.admission.mode == AdmissionMode::Guarantee;
   if (!guarantees && options.emulate.empty() && !options.unsafe) {
     return fail(ErrorCode::InvalidArgument,
-                "admission '" + std::string(to_text(options.rules.settings.admission.mode)) +
+                "admission '" + std::string(word_for(options.rules.settings.admission.mode)) +
                     "' lets jobs on real GPUs run out of memory; say --unsafe if that is wanted");
   }
   if (auto done = complete_policy(options); !done) return done;

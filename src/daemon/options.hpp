@@ -37,6 +37,7 @@ struct Options {
   CpuMilli default_cpu{1000};           ///< Of a job without GPUs that does not say; 0: none.
   bool again_after_overrun = true;      ///< Whether a job runs again that another's overrun ended.
   std::string shim;                     ///< Path of berth-shim.
+  std::string speeds;                   ///< File of how fast models run; "" for none.
   std::string cgroup;                   ///< Folder of a cgroup v2 for jobs; "" for none.
   std::vector<std::string> warnings;    ///< What of the configuration is left out, and why.
 };
@@ -59,6 +60,5 @@ Expected<void> read_config(Options& options, std::string_view text, const std::s
 Expected<void> complete(Options& options, const Surroundings& around);
 
 Expected<AdmissionMode> parse_admission(std::string_view name);
-std::string_view to_text(AdmissionMode mode);
 
 }  // namespace berth::daemon

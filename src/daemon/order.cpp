@@ -103,6 +103,11 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
   environment.set("BERTH_REPORT", report_path(options));
   const Bytes vram = assigned.job.spec.request.gpu.vram;
   if (vram != Bytes(0)) environment.set("BERTH_VRAM_BYTES", std::to_string(vram.raw()));
+  // What a server of MPS holds its clients to; nothing reads them where there is none.
+  if (const std::int64_t milli = assigned.grant.milli.raw(); milli > 0) {
+    environment.set("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string((milli + 9) / 10));
+  }
+  if (assigned.grant.role == Role::Guest) environment.set("CUDA_MPS_CLIENT_PRIORITY", "1");
   environment.set_unless_there("PYTHONUNBUFFERED", "1");
   for (const auto& [name, value] : hints_for(assigned, machine)) {
     environment.set_unless_there(name, value);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/admission.hpp"
+#include "core/words.hpp"
 #include "daemon/row.hpp"
 
 namespace berth::daemon {
@@ -59,7 +60,7 @@ Expected<std::string> Presenter::job(JobId id) {
 
 Json Presenter::brief(JobId id) const {
   const Job* const known = keeper_.engine().view().find(id);
-  if (known != nullptr) return {{"id", id.value()}, {"state", state_word(known->state)}};
+  if (known != nullptr) return {{"id", id.value()}, {"state", word_for(known->state)}};
   const auto found = row(id);
   return {{"id", id.value()}, {"state", found ? state_word(*found, nullptr) : "lost"}};
 }
@@ -107,7 +108,7 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
                     {"started_at", started_json(attempt.started, end)},
                     {"ended_at", end ? seconds_json(end->at) : Json()},
                     {"gpus", gpus_json(attempt.gpus)},
-                    {"outcome", end ? Json(state_word(end->outcome)) : Json()},
+                    {"outcome", end ? Json(user_word(end->outcome)) : Json()},
                     {"exit_code", end ? Json(end->code) : Json()},
                     {"note", end ? end->note : ""}});
   }

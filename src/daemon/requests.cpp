@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/words.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
 
@@ -29,20 +30,9 @@ constexpr std::int64_t kMostMemory = std::int64_t{1} << 50;
 constexpr std::int64_t kMostRetries = 100;
 constexpr std::int64_t kMostGpus = 1 << 20;
 constexpr double kMostCpus = 1 << 20;
-
-constexpr auto kClasses = std::to_array<std::pair<DurationClass, std::string_view>>({
-    {DurationClass::Short, "short"},
-    {DurationClass::Medium, "medium"},
-    {DurationClass::Long, "long"},
-    {DurationClass::Service, "service"},
-});
-constexpr auto kKinds = std::to_array<std::pair<JobKind, std::string_view>>({
-    {JobKind::Training, "training"},
-    {JobKind::Inference, "inference"},
-    {JobKind::Notebook, "notebook"},
-    {JobKind::Hpo, "hpo"},
-    {JobKind::Batch, "batch"},
-});
+constexpr std::int64_t kMostPriority = 1'000'000'000;
+constexpr double kMostInstant = 1e10;  ///< Seconds since 1970: the year 2286.
+constexpr std::size_t kMostLabel = 64;
 
 std::unexpected<Error> refuse(const std::string& key, const std::string& what) {
   return fail(ErrorCode::InvalidArgument, key + ": " + what);
@@ -112,19 +102,13 @@ Expected<double> real(const std::string& key, const Json& value, double most) {
   return number;
 }
 
-template <class Enum, std::size_t N>
-Expected<void> read_word(const std::string& key, const Json& value,
-                         const std::array<std::pair<Enum, std::string_view>, N>& words,
-                         Enum& target) {
-  std::string known;
-  for (const auto& [meaning, word] : words) {
-    if (value.is_string() && value.get_ref<const std::string&>() == word) {
-      target = meaning;
-      return {};
-    }
-    known += (known.empty() ? "" : ", ") + std::string(word);
-  }
-  return refuse(key, shown(value) + " is unknown; there is: " + known);
+template <class Enum>
+Expected<void> read_word(const std::string& key, const Json& value, Enum& target) {
+  const auto found =
+      value.is_string() ? from_word<Enum>(value.get_ref<const std::string&>()) : std::nullopt;
+  if (!found) return refuse(key, shown(value) + " is unknown; there is: " + all_words<Enum>());
+  target = *found;
+  return {};
 }
 
 /// Charges and measurements go in the same steps (see machine.cpp).
@@ -176,12 +160,34 @@ struct FieldReader {
       job.spec.time_limit = Duration(std::max<std::int64_t>(1, std::llround(*limit * 1e6)));
       return {};
     }
-    const auto whole = key == "gpus"      ? integer(key, value, 0, kMostGpus)
-                       : key == "retries" ? integer(key, value, 0, kMostRetries)
-                       : key == "umask"   ? integer(key, value, 0, 0777)
-                                          : integer(key, value, 1, kMostMemory);
+    if (key == "estimate_seconds") {
+      const auto estimate = real(key, value, kMostSeconds);
+      if (!estimate) return std::unexpected(estimate.error());
+      job.spec.estimate = Duration(std::max<std::int64_t>(1, std::llround(*estimate * 1e6)));
+      return {};
+    }
+    if (key == "deadline_at") {
+      const auto at = real(key, value, kMostInstant);
+      if (!at) return std::unexpected(at.error());
+      job.spec.deadline = instant_from_micros(std::llround(*at * 1e6));
+      return {};
+    }
+    const bool is_range = key == "min_gpus" || key == "max_gpus";
+    const auto whole = key == "gpus"        ? integer(key, value, 0, kMostGpus)
+                       : is_range           ? integer(key, value, 1, kMostGpus)
+                       : key == "retries"   ? integer(key, value, 0, kMostRetries)
+                       : key == "umask"     ? integer(key, value, 0, 0777)
+                       : key == "priority"  ? integer(key, value, 0, kMostPriority)
+                       : key == "gpu_milli" ? integer(key, value, 1, kWholeGpu.raw())
+                       : key == "batch"     ? integer(key, value, 1, Scaling::kMostBatch)
+                                            : integer(key, value, 1, kMostMemory);
     if (!whole) return std::unexpected(whole.error());
     if (key == "gpus") gpu.count = GpuCount(*whole);
+    if (key == "min_gpus") gpu.min = GpuCount(*whole);
+    if (key == "max_gpus") gpu.max = GpuCount(*whole);
+    if (key == "priority") job.spec.priority = static_cast<std::int32_t>(*whole);
+    if (key == "gpu_milli") gpu.milli = GpuMilli(*whole);
+    if (key == "batch") job.spec.batch = *whole;
     if (key == "umask") job.command.umask = static_cast<mode_t>(*whole);
     if (key == "vram_bytes") gpu.vram = round_up(*whole);
     if (key == "retries") job.spec.retries = static_cast<std::int32_t>(*whole);
@@ -196,8 +202,10 @@ struct FieldReader {
     if (key == "directory") return read(key, value, job.command.directory);
     if (key == "name") return read(key, value, job.name);
     if (key == "held") return read(key, value, job.held);
-    if (key == "class") return read_word(key, value, kClasses, job.spec.duration_class);
-    if (key == "kind") return read_word(key, value, kKinds, job.spec.kind);
+    if (key == "class") return read_word(key, value, job.spec.duration_class);
+    if (key == "job_group") return read(key, value, job.spec.group);
+    if (key == "model") return read(key, value, job.spec.model);
+    if (key == "gpu_types") return read(key, value, job.gpu_types);
     if (key == "attach") return read_attach(value, job.command.attach);
     if (key == "exclusive") {
       bool exclusive = false;
@@ -205,8 +213,9 @@ struct FieldReader {
       if (exclusive) job.spec.request.gpu.sharing = Sharing::Alone;
       return done;
     }
-    for (const char* name :
-         {"gpus", "vram_bytes", "cpus", "mem_bytes", "time_limit_seconds", "umask", "retries"}) {
+    for (const char* name : {"gpus", "min_gpus", "max_gpus", "vram_bytes", "gpu_milli", "cpus",
+                             "mem_bytes", "time_limit_seconds", "estimate_seconds", "deadline_at",
+                             "priority", "batch", "umask", "retries"}) {
       if (key == name) return number(key, value);
     }
     return refuse(key, "unknown key; doc/openapi.yaml names all");
@@ -246,6 +255,12 @@ Expected<void> check(const live::Submission& job, const std::vector<std::string>
     return refuse("name", std::to_string(job.name.size()) + " bytes, the most is " +
                               std::to_string(kMostName));
   }
+  for (const auto& [key, text] :
+       {std::pair("job_group", &job.spec.group), std::pair("model", &job.spec.model)}) {
+    if (text->size() <= kMostLabel) continue;
+    return refuse(
+        key, std::to_string(text->size()) + " bytes, the most is " + std::to_string(kMostLabel));
+  }
   for (std::size_t i = 0; i < environment.size(); ++i) {
     const std::size_t equals = environment[i].find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -261,8 +276,13 @@ Expected<void> check(const live::Submission& job, const std::vector<std::string>
                   std::to_string(size) + " bytes, the most is " + std::to_string(kMostWords));
   }
   const GpuRequest& gpu = job.spec.request.gpu;
-  if (gpu.count == GpuCount(0) && gpu.vram != Bytes(0)) {
-    return refuse("vram_bytes", std::to_string(gpu.vram.raw()) + " with 0 GPUs, must be absent");
+  if (gpu.count == GpuCount(0)) {
+    if (gpu.vram != Bytes(0)) {
+      return refuse("vram_bytes", std::to_string(gpu.vram.raw()) + " with 0 GPUs, must be absent");
+    }
+    if (gpu.min + gpu.max > GpuCount(0)) {
+      return refuse("min_gpus and max_gpus", "a job with 0 GPUs has neither");
+    }
   }
   return {};
 }
@@ -317,6 +337,9 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   }
   if (!json->contains("environment")) return refuse("environment", "is missing");
   if (auto done = check(job, reader.environment); !done) return std::unexpected(done.error());
+  GpuRequest& gpu = job.spec.request.gpu;
+  if (gpu.max > GpuCount(0) && gpu.min == GpuCount(0)) gpu.min = gpu.count;
+  if (gpu.min > GpuCount(0) && gpu.max == GpuCount(0)) gpu.max = gpu.count;
   if (job.spec.request.gpu.count == GpuCount(0)) {
     job.spec.request.gpu.sharing = Sharing::Shared;
     if (!json->contains("cpus")) job.spec.request.cpu = default_cpu;
@@ -325,6 +348,21 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   job.command.owner = {peer.user, peer.group, peer.groups};
   job.environment = live::encode_environment(reader.environment);
   return job;
+}
+
+Expected<void> accept_types(live::Submission& job, const Cluster& cluster) {
+  const auto known = cluster.type_names();
+  for (const std::string& name : job.gpu_types) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) {
+      std::string all;
+      for (const std::string& type : known) all += (all.empty() ? "" : ", ") + type;
+      return refuse("gpu_types", "'" + name.substr(0, 60) + "' is no type of GPU here; there is: " +
+                                     (all.empty() ? "none" : all));
+    }
+    job.spec.request.gpu.types |= GpuTypes{1} << (found - known.begin());
+  }
+  return {};
 }
 
 Expected<JobId> parse_job_id(std::string_view text) {
@@ -338,11 +376,5 @@ Expected<JobId> parse_job_id(std::string_view text) {
   }
   return JobId(number);
 }
-
-std::string_view to_text(DurationClass duration_class) {
-  return kClasses[static_cast<std::size_t>(duration_class)].second;
-}
-
-std::string_view to_text(JobKind kind) { return kKinds[static_cast<std::size_t>(kind)].second; }
 
 }  // namespace berth::daemon

@@ -18,10 +18,11 @@ namespace berth::daemon {
 Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
                                             CpuMilli default_cpu = CpuMilli(0));
 
+/// Turns the names of GPU types into the cluster's. Errors: InvalidArgument naming one that the
+/// cluster does not have, and those that it has.
+Expected<void> accept_types(live::Submission& job, const Cluster& cluster);
+
 /// Decimal digits of an id. Errors: InvalidArgument naming the text.
 Expected<JobId> parse_job_id(std::string_view text);
-
-std::string_view to_text(DurationClass duration_class);
-std::string_view to_text(JobKind kind);
 
 }  // namespace berth::daemon

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/words.hpp"
 #include "daemon/json_text.hpp"
 #include "daemon/oom.hpp"
 #include "daemon/requests.hpp"
@@ -32,10 +33,18 @@ void add_request(JsonObject& json, const JobSpec& spec) {
   json.boolean("exclusive", gpu.sharing == Sharing::Alone)
       .raw("cpus", cpus)
       .integer("mem_bytes", spec.request.host.raw())
-      .text("class", to_text(spec.duration_class))
-      .text("kind", to_text(spec.kind))
+      .text("class", word_for(spec.duration_class))
       .integer("retries", spec.retries)
       .seconds("time_limit_seconds", spec.time_limit);
+  // What few jobs say is there only where it is said: lists are long.
+  if (gpu.is_elastic()) json.integer("min_gpus", gpu.min.raw()).integer("max_gpus", gpu.max.raw());
+  if (gpu.milli > GpuMilli(0)) json.integer("gpu_milli", gpu.milli.raw());
+  if (spec.priority != 0) json.integer("priority", spec.priority);
+  if (spec.estimate != kForever) json.seconds("estimate_seconds", spec.estimate);
+  if (spec.deadline != kNever) json.seconds("deadline_at", spec.deadline);
+  if (!spec.group.empty()) json.text("job_group", spec.group);
+  if (!spec.model.empty()) json.text("model", spec.model);
+  if (spec.batch > 0) json.integer("batch", spec.batch);
 }
 
 /// Without `job 42: `: the row says which.
@@ -52,7 +61,7 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(id.value()))
       .text("name", "")
-      .text("state", job != nullptr ? state_word(job->state) : state_word(Outcome::Lost))
+      .text("state", job != nullptr ? word_for(job->state) : word_for(Outcome::Lost))
       .text("reason", job != nullptr ? reasons.of(*job) : "")
       .text("user_name", job != nullptr ? names.of(job->spec.user.value()) : "")
       .text("command_line", "")
@@ -65,7 +74,7 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
         .integer("attempt", job->attempt.value());
     add_request(json, job->spec);
   } else {
-    json.integer("exit_code", kLostCode).text("class", "").text("kind", "");
+    json.integer("exit_code", kLostCode).text("class", "");
     for (const char* const unknown : {"user", "attempt", "gpu_count", "vram_bytes", "exclusive",
                                       "cpus", "mem_bytes", "retries", "time_limit_seconds"}) {
       json.null(unknown);
@@ -107,46 +116,9 @@ int exit_code(Outcome outcome, std::int32_t code) {
   return kLostCode;
 }
 
-std::string_view state_word(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::Done:
-      return "done";
-    case Outcome::Failed:
-    case Outcome::Rejected:
-      return "failed";
-    case Outcome::Oom:
-      return "oom";
-    case Outcome::Cancelled:
-      return "cancelled";
-    case Outcome::Timeout:
-      return "timeout";
-    case Outcome::Lost:
-      return "lost";
-  }
-  return "lost";
-}
-
-std::string_view state_word(JobState state) {
-  switch (state) {
-    case JobState::Queued:
-      return "queued";
-    case JobState::Held:
-      return "held";
-    case JobState::Starting:
-      return "starting";
-    case JobState::Running:
-      return "running";
-    case JobState::Suspended:
-      return "suspended";
-    case JobState::Stopping:
-      return "stopping";
-  }
-  return "queued";
-}
-
 std::string_view state_word(const journal::JobRow& row, const Job* known) {
-  if (known != nullptr) return state_word(known->state);
-  return row.end ? state_word(row.end->outcome) : "lost";
+  if (known != nullptr) return word_for(known->state);
+  return row.end ? user_word(row.end->outcome) : "lost";
 }
 
 std::string_view Reasons::of(const Job& job) {

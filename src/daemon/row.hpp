@@ -17,8 +17,6 @@ namespace berth::daemon {
 int exit_code(Outcome outcome, std::int32_t code);
 /// `done`, `failed`, ...: one of the fixed state words. A rejected job has failed; its note says
 /// why.
-std::string_view state_word(Outcome outcome);
-std::string_view state_word(JobState state);
 /// Of a job that the engine knows, or knew.
 std::string_view state_word(const journal::JobRow& row, const Job* known);
 

@@ -15,6 +15,16 @@ std::int64_t parts_per_billion(std::int64_t part, std::int64_t whole) {
   return static_cast<std::int64_t>(Wide{part} * 1'000'000'000 / whole);
 }
 
+void insert_ascending(std::vector<JobId>& jobs, JobId job) {
+  jobs.insert(std::ranges::lower_bound(jobs, job), job);
+}
+
+void erase_ascending(std::vector<JobId>& jobs, JobId job) {
+  const auto at = std::ranges::lower_bound(jobs, job);
+  BERTH_ASSERT(at != jobs.end() && *at == job);
+  jobs.erase(at);
+}
+
 /// Counted from the grant; the same value at grant and release because `ran` and `since` only move
 /// then.
 Instant time_limit_at(const Job& job) { return later(job.since, job.spec.time_limit - job.ran); }
@@ -43,7 +53,7 @@ void Engine::weigh(UserId user) {
 void Engine::hold(const Job& job, int sign) {
   settle(job.spec.user);
   Account& account = state_.accounts[job.spec.user];
-  account.gpus += job.spec.request.gpu.count * sign;
+  account.gpus += job.grant.gpus() * sign;
   account.jobs += sign;
   for (const Share& share : job.grant.shares) account.charges += share.charge * sign;
   weigh(job.spec.user);
@@ -61,7 +71,8 @@ void Engine::set_state(Job& job, JobState state) {
 
 bool Engine::is_well_formed(const Placement& placement, const Job& job) const {
   const auto& gpus = placement.gpus;
-  if (std::ssize(gpus) != job.spec.request.gpu.count.raw()) return false;
+  const GpuRequest& asked = job.spec.request.gpu;
+  if (std::ssize(gpus) < asked.least().raw() || std::ssize(gpus) > asked.most().raw()) return false;
   if (placement.host.value() >= state_.cluster.nodes().size()) return false;
   if (gpus.empty()) return true;
   const bool ascending =
@@ -79,27 +90,34 @@ bool Engine::is_valid(std::span<const Hold> holds) const {
   });
 }
 
-bool Engine::is_within_limits(const Job& job) const {
+bool Engine::is_within_limits(const Job& job, GpuCount gpus) const {
   const UserLimits& limits = state_.settings.limits;
   if (!limits.any()) return true;
   const auto found = state_.accounts.find(job.spec.user);
   const Account account = found == state_.accounts.end() ? Account{} : found->second;
-  const GpuCount gpus = account.gpus + job.spec.request.gpu.count;
-  return (limits.gpus == GpuCount(0) || gpus <= limits.gpus) &&
-         (limits.jobs == 0 || account.jobs < limits.jobs);
+  return within(limits, account.gpus, account.jobs, gpus);
 }
 
-bool Engine::grant(Job& job, const Placement& placement) {
-  if (!is_well_formed(placement, job) || !is_within_limits(job)) return false;
-  const Ask ask = ask_of(JobView(job, now_));
+bool Engine::grant(Job& job, const Start& start) {
+  const Placement& placement = start.placement;
+  if (!is_well_formed(placement, job)) return false;
+  const GpuCount gpus(std::ssize(placement.gpus));
+  if (!is_within_limits(job, gpus)) return false;
+  Ask ask = ask_of(JobView(job, now_), gpus);
+  if (start.milli > GpuMilli(0)) ask.request.gpu.milli = start.milli;
   if (!fits(state_.cluster, state_.ledger.use(), placement, ask)) return false;
   job.grant = state_.ledger.use().grant_for(state_.cluster, ask, placement);
+  job.grant.role = start.role;
+  job.lease = later(now_, start.term);
   job.grant_number = ++state_.grants;
   state_.ledger.put(state_.cluster, job.grant);
   hold(job, 1);
   set_state(job, JobState::Starting);
   if (job.first_start == kNever) job.first_start = now_;
-  state_.running.insert(std::ranges::lower_bound(state_.running, job.id), job.id);
+  insert_ascending(state_.running, job.id);
+  for (const Share& share : job.grant.shares) {
+    insert_ascending(state_.tenants[share.gpu.value()], job.id);
+  }
   drop_holds(job.id);
   watch_time_limit(job);
   emit(EventKind::Granted, job.id);
@@ -143,7 +161,7 @@ void Engine::note_end(Job& job, Instant at) {
   const Duration half_life = state_.settings.service_half_life;
   account.settle(std::max(account.as_of, *job.ended), half_life);
   const Account with_it = account;
-  account.gpus -= job.spec.request.gpu.count;
+  account.gpus -= job.grant.gpus();
   for (const Share& share : job.grant.shares) account.charges -= share.charge;
   weigh(job.spec.user);
   account.settle(now_, half_life);
@@ -155,16 +173,33 @@ void Engine::note_end(Job& job, Instant at) {
 void Engine::release(Job& job) {
   note_company(job);
   if (job.spec.time_limit != kForever) time_limits_.erase({time_limit_at(job), job.id});
+  if (job.lease != kNever) leases_.erase({job.lease, job.id});
   hold(job, -1);
   state_.ledger.take(state_.cluster, job.grant);
+  job.attained = attained_of(job, now_);
+  erase_ascending(state_.running, job.id);
+  for (const Share& share : job.grant.shares) {
+    erase_ascending(state_.tenants[share.gpu.value()], job.id);
+  }
   job.grant = {};
-  const auto at = std::ranges::lower_bound(state_.running, job.id);
-  BERTH_ASSERT(at != state_.running.end() && *at == job.id);
-  state_.running.erase(at);
+  job.lease = kNever;
 }
 
 void Engine::watch_time_limit(const Job& job) {
   if (job.spec.time_limit != kForever) time_limits_.emplace(time_limit_at(job), job.id);
+  if (job.lease != kNever) leases_.emplace(job.lease, job.id);
+}
+
+/// Its berth is over by the policy's own word: no preemption, except that it may cost as much.
+void Engine::end_leases() {
+  while (!leases_.empty() && leases_.begin()->first <= now_) {
+    Job& job = state_.jobs.at(leases_.begin()->second);
+    leases_.erase(leases_.begin());
+    if (job.state != JobState::Starting && job.state != JobState::Running) continue;
+    if (!state_.settings.can_suspend) ++job.preemptions;
+    stop(job, PreemptHow::Suspend, StopFor::LeaseEnd);
+    emit(EventKind::Preempted, job.id);
+  }
 }
 
 void Engine::stop(Job& job, PreemptHow how, StopFor why) {
@@ -203,6 +238,18 @@ void Engine::note_kept_word(const Job& job) {
   kept(DurationClass::Medium, class_bound(DurationClass::Medium), account->second.outlived_medium);
 }
 
+/// Requires: its berth was released just now.
+void Engine::note_history(const Job& job) {
+  state_.history.add({.job = job.id,
+                      .user = job.spec.user,
+                      .what = state_.company.of(job.id),
+                      .gpus = job.spec.request.gpu.count,
+                      .ran = ran_of(job, now_),
+                      .attained = job.attained,
+                      .outcome = job.outcome,
+                      .at = job.ended.value_or(now_)});
+}
+
 /// Its berth was released. One that is at its very limit would be started for no time at all.
 void Engine::wait_again(Job& job, JobState state) {
   set_state(job, state);
@@ -213,11 +260,13 @@ void Engine::wait_again(Job& job, JobState state) {
   job.hurt_by.reset();
   if (job.ran < job.spec.time_limit) return emit(EventKind::Requeued, job.id);
   job.outcome = Outcome::Timeout;
+  note_history(job);
   end(job);
 }
 
 void Engine::end(Job& job, std::string note) {
   if (job.outcome == Outcome::Done) note_kept_word(job);
+  if (holds_berth(job.state)) note_history(job);
   if (job.state == JobState::Suspended) {  // its process is still there, without GPUs
     effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Cancel});
   }

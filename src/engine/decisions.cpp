@@ -8,26 +8,29 @@ namespace berth {
 
 bool Engine::apply(const Start& start) {
   Job* const job = state_.jobs.find(start.job);
-  if (job == nullptr || job->state != JobState::Queued) return false;
-  if (start.term <= Duration::zero()) return false;
-  if (start.share_percent < 1 || start.share_percent > 100) return false;
-  if (!grant(*job, start.placement)) return false;
-  job->attempt = Attempt(job->attempt.value() + 1);
-  effects_.list.push_back(Launch{.job = job->id,
-                                 .attempt = job->attempt,
-                                 .grant = job->grant,
-                                 .term = start.term,
-                                 .share_percent = start.share_percent});
+  if (job == nullptr || start.term <= Duration::zero()) return false;
+  if (start.milli < GpuMilli(0) || start.milli > kWholeGpu) return false;
+  if (job->state == JobState::Starting || job->state == JobState::Running) {
+    const bool is_lease = job->lease != kNever || start.term != kForever;
+    const bool renews = is_lease && start.placement == placement_of(job->grant);
+    if (renews) renew(*job, later(now_, start.term));
+    return renews;
+  }
+  const JobState before = job->state;
+  if (!is_waiting(before) || !grant(*job, start)) return false;
+  job->attempt = Attempt(job->attempt.value() + 1);  // late reports of the berth before are void
+  if (before == JobState::Suspended) {
+    effects_.list.push_back(Continue{job->id, job->attempt, job->grant});
+  } else {
+    effects_.list.push_back(Launch{job->id, job->attempt, job->grant});
+  }
   return true;
 }
 
-bool Engine::apply(const Resume& resume) {
-  Job* const job = state_.jobs.find(resume.job);
-  if (job == nullptr || job->state != JobState::Suspended) return false;
-  if (!grant(*job, resume.placement)) return false;
-  job->attempt = Attempt(job->attempt.value() + 1);  // late reports of the berth before are void
-  effects_.list.push_back(Continue{job->id, job->attempt, job->grant});
-  return true;
+void Engine::renew(Job& job, Instant lease) {
+  if (job.lease != kNever) leases_.erase({job.lease, job.id});
+  job.lease = lease;
+  if (lease != kNever) leases_.emplace(lease, job.id);
 }
 
 bool Engine::apply(const Preempt& preempt) {
@@ -35,11 +38,7 @@ bool Engine::apply(const Preempt& preempt) {
   if (job == nullptr) return false;
   if (job->state != JobState::Starting && job->state != JobState::Running) return false;
   ++job->preemptions;
-  if (preempt.how == PreemptHow::Kill) {
-    stop_for_good(*job, Outcome::Cancelled, StopFor::Preemption);
-    return true;
-  }
-  stop(*job, preempt.how, StopFor::Preemption);
+  stop(*job, PreemptHow::Suspend, StopFor::Preemption);
   emit(EventKind::Preempted, job->id);
   return true;
 }
@@ -52,15 +51,6 @@ bool Engine::apply(const Migrate& migrate) {
   if (!state_.settings.can_suspend) ++job->preemptions;  // it loses as much by a move
   stop(*job, PreemptHow::Suspend, StopFor::Migration);
   emit(EventKind::Preempted, job->id);
-  return true;
-}
-
-bool Engine::apply(const Resize&) { return false; }  // no shell can resize a job yet
-
-bool Engine::apply(const Tune& tune) {
-  const Job* const job = state_.jobs.find(tune.job);
-  if (job == nullptr || job->state != JobState::Running) return false;
-  effects_.list.push_back(Adjust{tune.job, tune.knob, tune.value});
   return true;
 }
 

@@ -13,6 +13,9 @@
 
 namespace berth {
 
+/// How a job is stopped before its end.
+enum class PreemptHow : std::uint8_t { Suspend, Requeue, Kill };
+
 /// Why a job is stopped; the shell may give more or less time to comply.
 enum class StopFor : std::uint8_t {
   Cancel,
@@ -28,8 +31,6 @@ struct Launch {
   JobId job;
   Attempt attempt;
   Grant grant;
-  Duration term = kForever;          ///< A lease: send LeaseExpired when it is over.
-  std::int32_t share_percent = 100;  ///< Of each GPU's compute, where the share mode can cap it.
 };
 /// Continue a suspended job there, as a new attempt; answer with Started or StartFailed.
 struct Continue {
@@ -59,19 +60,8 @@ struct Hurt {
   Overrun by;
   bool runs_again = false;  ///< With the same request, in its old place in the queue.
 };
-/// Set a knob of a running job (MPS share, batch size, ...).
-struct Adjust {
-  JobId job;
-  std::string knob;
-  std::int64_t value = 0;
-};
-/// Solve off the engine's thread; answer with Computed.
-struct Compute {
-  std::uint64_t problem = 0;
-  std::string question;
-};
 
-using Effect = std::variant<Launch, Continue, Stop, Finished, Adjust, Compute, Hurt>;
+using Effect = std::variant<Launch, Continue, Stop, Finished, Hurt>;
 
 struct Effects {
   std::vector<Effect> list;

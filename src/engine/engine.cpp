@@ -23,6 +23,7 @@ void Engine::take_inputs(std::span<const Input> inputs) {
     std::visit([this](const auto& what) { on(what); }, input);
   }
   enforce_time_limits();
+  end_leases();
   relieve_again();
 }
 
@@ -38,6 +39,13 @@ void Engine::enforce_time_limits() {
 
 void Engine::wake(Instant at) {
   if (at > now_ && at < effects_.wake_at.value_or(kNever)) effects_.wake_at = at;
+}
+
+/// When the engine itself has something to do if nothing happens before.
+void Engine::wake_for_bounds() {
+  if (!time_limits_.empty()) wake(time_limits_.begin()->first);
+  if (!leases_.empty()) wake(leases_.begin()->first);
+  for (const auto& [gpu, at] : reliefs_) wake(at);
 }
 
 void Engine::apply_all(std::span<Decision> list) {
@@ -58,8 +66,7 @@ const Effects& Engine::step(Instant now, std::span<const Input> inputs) {
   events_.clear();
   apply_all(decisions.list);
   if (decisions.wake_at) wake(*decisions.wake_at);
-  if (!time_limits_.empty()) wake(time_limits_.begin()->first);
-  for (const auto& [gpu, at] : reliefs_) wake(at);
+  wake_for_bounds();
   return effects_;
 }
 
@@ -70,8 +77,7 @@ const Effects& Engine::replay(Instant now, std::span<const Input> inputs,
   ++state_.decisions;
   std::vector<Decision> recorded(list.begin(), list.end());
   apply_all(recorded);
-  if (!time_limits_.empty()) wake(time_limits_.begin()->first);
-  for (const auto& [gpu, at] : reliefs_) wake(at);
+  wake_for_bounds();
   return effects_;
 }
 

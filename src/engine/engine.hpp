@@ -74,21 +74,18 @@ class Engine {
   void on(const CancelAsked&);
   void on(const HoldAsked&);
   void on(const ReleaseAsked&);
-  void on(const UpdateAsked&);
   void on(const Started&);
   void on(const StartFailed&);
   void on(const Exited&);
   void on(const Released&);
-  void on(const LeaseExpired&);
   void on(const Measured&);
   void on(const GpuHealth&);
   void on(const NodeHealth&);
   void on(const Reported&);
-  void on(const Estimated&);
-  void on(const Computed&);
   void on(const Configured&);
   void on(const Ticked&);
   void on(const Identified&);
+  void on(const Profiled&);
   void on(const Weighed&);
   void on(const Bounded&);
   void on(const AttemptEnded&);
@@ -96,10 +93,7 @@ class Engine {
   // Decisions, one function each (decisions.cpp). Returns: whether it was valid.
   bool apply(const Start&);
   bool apply(const Preempt&);
-  bool apply(const Resume&);
   bool apply(const Migrate&);
-  bool apply(const Resize&);
-  bool apply(const Tune&);
   bool apply(const Reserve&);
   bool apply(const Classify&);
   bool apply(const Reject&);
@@ -118,7 +112,7 @@ class Engine {
 
   // State changes that inputs and decisions share (accounting.cpp).
   Job* attempt(JobId id, Attempt attempt);
-  bool grant(Job& job, const Placement& placement);
+  bool grant(Job& job, const Start& start);
   void release(Job& job);
   void stop(Job& job, PreemptHow how, StopFor why);
   void stop_for_good(Job& job, Outcome outcome, StopFor why);
@@ -132,11 +126,12 @@ class Engine {
   void note_outlived(const Job& job, DurationClass is);
   void note_kept_word(const Job& job);
   void note_company(const Job& job);
+  void note_history(const Job& job);
   void note_end(Job& job, Instant at);
   void drop_holds(JobId id);
   bool is_well_formed(const Placement& placement, const Job& job) const;
   bool is_valid(std::span<const Hold> holds) const;
-  bool is_within_limits(const Job& job) const;
+  bool is_within_limits(const Job& job, GpuCount gpus) const;
   std::optional<std::string> impossible(const Job& job) const;
   void make_sensible(JobSpec& spec) const;
 
@@ -144,8 +139,11 @@ class Engine {
   void take_inputs(std::span<const Input> inputs);
   void watch_time_limit(const Job& job);
   void enforce_time_limits();
+  void end_leases();
+  void renew(Job& job, Instant lease);
   void apply_all(std::span<Decision> list);
   void wake(Instant at);
+  void wake_for_bounds();
   void emit(EventKind kind, JobId job) { events_.push_back({kind, job}); }
 
   State state_;
@@ -153,6 +151,7 @@ class Engine {
   Instant now_ = kStart;
   std::uint64_t dropped_ = 0;
   std::set<std::pair<Instant, JobId>> time_limits_;  ///< Of jobs with a berth; follows state_.
+  std::set<std::pair<Instant, JobId>> leases_;       ///< Likewise.
   std::map<GpuId, Instant> reliefs_;  ///< When to look again if nobody has left; follows state_.
   std::vector<Event> events_;         ///< Since the last decide.
   Effects effects_;

@@ -17,19 +17,13 @@ Bytes lacking(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
 }
 
 std::vector<JobId> holders_of(const ClusterView& view, GpuId gpu) {
-  std::vector<JobId> holders;
-  for (const JobId id : view.running()) {
-    const auto& shares = view.find(id)->grant.shares;
-    if (std::ranges::find(shares, gpu, &Share::gpu) != shares.end()) holders.push_back(id);
-  }
-  return holders;
+  const auto tenants = view.tenants_of(gpu);
+  return {tenants.begin(), tenants.end()};
 }
 
 bool is_over_limit(const ClusterView& view, const JobView& job) {
-  const UserLimits& limits = view.settings().limits;
   const Account account = view.account(job.user());
-  return (limits.jobs > 0 && account.jobs >= limits.jobs) ||
-         (limits.gpus > GpuCount(0) && account.gpus + job.gpus() > limits.gpus);
+  return !within(view.settings().limits, account.gpus, account.jobs, job.gpus());
 }
 
 std::string text_of(const Shortage& shortage, const Cluster& cluster) {

@@ -102,9 +102,7 @@ class ForwardRun {
   void perform(const Continue& resume) { begin(resume.job); }
   void perform(const Stop& stop);
   void perform(const Finished& finished);
-  void perform(const Adjust&) {}
   void perform(const Hurt&) {}
-  void perform(const Compute&) {}
   void begin(JobId id);
   void predict(const Job& job);
   void give_up(std::string why);

@@ -115,10 +115,17 @@ bool is_sane(const Overrun& overrun, Instant now) {
          overrun.at <= now;
 }
 
+bool is_sane(const std::vector<Metric>& metrics) {
+  return metrics.size() <= kMostMetrics &&
+         std::ranges::adjacent_find(metrics, std::ranges::greater_equal(), &Metric::key) ==
+             metrics.end();
+}
+
 /// All that a job's own counts and times promise.
 bool is_sane(const Job& job, Instant now) {
   const bool times = is_time(job.submitted) && is_time(job.since) && job.submitted <= now &&
                      job.since <= now && is_age(job.ran) && is_age(job.waited) &&
+                     job.attained >= GpuTime(0) && (job.lease == kNever || is_time(job.lease)) &&
                      (job.first_start == kNever || is_time(job.first_start));
   const bool counts = job.preemptions >= 0 && job.preemptions <= kMostCount &&
                       job.failed_starts >= 0 && job.failed_starts <= kMostCount;
@@ -132,15 +139,16 @@ bool is_sane(const Job& job, Instant now) {
                     (!job.ran_out || (job.ended && job.leaving));
   const bool stops = job.state == JobState::Stopping || !leaves;
   const bool hurt = !job.hurt_by || (holds_berth(job.state) && is_sane(*job.hurt_by, now));
-  return times && counts && next && ends && stops && hurt;
+  const bool leased = holds_berth(job.state) || job.lease == kNever;
+  return times && counts && next && ends && stops && hurt && leased && is_sane(job.metrics);
 }
 
 bool is_sane(const Grant& grant, const Request& request, const Cluster& cluster) {
   const auto& shares = grant.shares;
-  if (std::ssize(shares) != request.gpu.count.raw()) return false;
+  if (grant.gpus() < request.gpu.least() || grant.gpus() > request.gpu.most()) return false;
   if (grant.host.value() >= cluster.nodes().size()) return false;
   if (grant.cpu != request.cpu || grant.memory != request.host) return false;
-  if (grant.milli != request.gpu.milli) return false;
+  if (grant.milli < GpuMilli(0) || grant.milli > kWholeGpu) return false;
   const bool ascending =
       std::ranges::adjacent_find(shares, std::ranges::greater_equal(), &Share::gpu) == shares.end();
   if (shares.empty()) return true;
@@ -213,6 +221,17 @@ class JobsCheck {
   std::vector<HostTotal> hosts_;
 };
 
+Fault history_fault(const Frame& frame) {
+  if (frame.ended.size() > History::kMost || frame.ended.size() > frame.ended_count) {
+    return "the number of jobs that ended";
+  }
+  const bool sane = std::ranges::all_of(frame.ended, [&](const Ended& ended) {
+    return is_age(ended.ran) && ended.attained >= GpuTime(0) && ended.gpus >= GpuCount(0) &&
+           is_time(ended.at) && ended.at <= frame.now;
+  });
+  return sane ? Fault() : "a job that ended";
+}
+
 bool is_sane(const Lesson& lesson) {
   const auto is_rate = [](const auto& pair) {
     const PairRate& rate = pair.second;
@@ -257,26 +276,18 @@ Fault find_fault(const Frame& frame) {
     if (auto fault = account_fault(account, frame.now)) return fault;
   }
   if (auto fault = JobsCheck(frame, cluster_of(frame.cluster)).find_fault()) return fault;
-  return company_fault(frame);
+  if (auto fault = company_fault(frame)) return fault;
+  if (!frame.speeds.is_sane()) return "the table of speeds";
+  return history_fault(frame);
 }
 
 std::vector<NodeRecord> records_of(const Cluster& cluster) {
   std::vector<NodeRecord> records;
-  for (std::uint32_t s = 0; s < cluster.switches(); ++s) {
-    bool first = true;
-    for (const NodeSpec& node : cluster.nodes_of(SwitchId(s))) {
-      NodeShape shape{.name = node.name, .gpus = node.gpus, .cpu = node.cpu, .host = node.host};
-      if (node.gpus > 0) {
-        const GpuSpec& gpu = cluster.gpu(node.first_gpu);
-        shape.vram = gpu.capacity;
-        shape.context = gpu.context;
-        shape.type = cluster.type_names()[gpu.type];
-        shape.share_mode = gpu.share_mode;
-        shape.slots = gpu.slots;
-      }
-      records.push_back({first, std::move(shape)});
-      first = false;
-    }
+  std::optional<SwitchId> last;
+  for (const NodeId id : cluster.node_ids()) {
+    const SwitchId its_switch = cluster.node(id).switch_id;
+    records.push_back({its_switch != last, cluster.shape_of(id)});
+    last = its_switch;
   }
   return records;
 }

@@ -44,10 +44,13 @@ struct FrameHead {
 };
 
 struct Frame : FrameHead {
-  std::vector<Job> jobs;    ///< Ascending.
-  std::string policy;       ///< Its own memory.
-  CompanyRecord company;    ///< From format 3.
-  PreemptionBounds bounds;  ///< From format 4.
+  std::vector<Job> jobs;          ///< Ascending.
+  std::string policy;             ///< Its own memory.
+  CompanyRecord company;          ///< From format 3.
+  PreemptionBounds bounds;        ///< From format 4.
+  std::vector<Ended> ended;       ///< From format 6.
+  std::uint64_t ended_count = 0;  ///< Likewise.
+  Speeds speeds;                  ///< Likewise.
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
@@ -63,7 +66,8 @@ inline auto members(FrameHead& v) {
                   v.accounts, v.holds, v.gpus, v.nodes);
 }
 inline auto members(Frame& v) {
-  return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company, v.bounds);
+  return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company, v.bounds, v.ended,
+                  v.ended_count, v.speeds);
 }
 
 /// The first thing in a frame that no engine could have saved; nothing if a state can be built from

@@ -8,6 +8,22 @@
 
 namespace berth {
 
+namespace {
+
+/// Returns: whether the value is kept; a job may report only so many names.
+bool note_metric(Job& job, const Reported& reported) {
+  const auto at = std::ranges::lower_bound(job.metrics, reported.key, {}, &Metric::key);
+  if (at != job.metrics.end() && at->key == reported.key) {
+    at->value = reported.value;
+    return true;
+  }
+  if (job.metrics.size() == kMostMetrics) return false;
+  job.metrics.insert(at, {reported.key, reported.value});
+  return true;
+}
+
+}  // namespace
+
 // ---- From users ------------------------------------------------------------------------------
 
 void Engine::on(const Submitted& submitted) {
@@ -49,20 +65,6 @@ void Engine::on(const ReleaseAsked& asked) {
   if (job == nullptr || job->state != JobState::Held) return;
   set_state(*job, JobState::Queued);
   emit(EventKind::Submitted, job->id);
-}
-
-void Engine::on(const UpdateAsked& asked) {
-  Job* const job = state_.jobs.find(asked.job);
-  if (job == nullptr || (job->state != JobState::Queued && job->state != JobState::Held)) return;
-  Job changed = *job;
-  changed.spec = asked.spec;
-  changed.spec.user = job->spec.user;
-  if (impossible(changed)) return;  // the shell asked first; this is the last gate
-  job->spec = changed.spec;
-  job->claimed = job->spec.duration_class;
-  make_sensible(job->spec);
-  drop_holds(job->id);  // kept for what it asked before
-  if (job->state == JobState::Queued) emit(EventKind::Changed, job->id);
 }
 
 // ---- From the shell that runs jobs -----------------------------------------------------------
@@ -137,13 +139,6 @@ void Engine::on(const Released& released) {
   wait_again(*job, job->after_stop);
 }
 
-void Engine::on(const LeaseExpired& expired) {
-  Job* const job = attempt(expired.job, expired.attempt);
-  if (job == nullptr || job->state != JobState::Running) return;
-  stop(*job, PreemptHow::Suspend, StopFor::LeaseEnd);
-  emit(EventKind::Preempted, job->id);
-}
-
 // ---- From probes -----------------------------------------------------------------------------
 
 void Engine::on(const Measured& measured) {
@@ -181,41 +176,34 @@ void Engine::on(const NodeHealth& health) {
   NodeUse use = state_.ledger.use().node(health.node);
   use.healthy = health.healthy;
   state_.ledger.set_node(health.node, use);
-  const NodeSpec& node = state_.cluster.node(health.node);
-  for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+  for (const GpuId gpu : state_.cluster.node(health.node).gpu_ids()) {
     GpuUse gpu_use = state_.ledger.use().gpu(gpu);
     gpu_use.reachable = health.healthy;
     state_.ledger.set_gpu(state_.cluster, gpu, gpu_use);
   }
 }
 
-// ---- From jobs, estimators, solvers and administrators ---------------------------------------
+// ---- From jobs, profilers and administrators -------------------------------------------------
 
 void Engine::on(const Reported& reported) {
   Job* const job = state_.jobs.find(reported.job);
   if (job == nullptr) return;
-  if (reported.key == "done") job->progress.done = reported.value;
-  if (reported.key == "total") job->progress.total = reported.value;
+  if (reported.key == "done") {
+    job->progress.done = reported.value;
+  } else if (reported.key == "total") {
+    job->progress.total = reported.value;
+  } else if (!note_metric(*job, reported)) {
+    return;
+  }
   emit(EventKind::Changed, job->id);
 }
-
-void Engine::on(const Estimated& estimated) {
-  Job* const job = state_.jobs.find(estimated.job);
-  if (job == nullptr) return;
-  job->spec.estimate = estimated.estimate;
-  job->spec.vram_estimate = estimated.vram;
-  make_sensible(job->spec);
-  emit(EventKind::Changed, job->id);
-}
-
-void Engine::on(const Computed&) {}  // read by the policy that asked; none does yet
 
 void Engine::on(const Configured& configured) {
   if (!is_sensible(configured.settings)) return;
   for (const auto& [user, account] : state_.accounts) settle(user);
   state_.settings = configured.settings;
   state_.ledger.set_admission(state_.cluster, configured.settings.admission);
-  for (std::uint32_t g = 0; g < state_.cluster.gpus().size(); ++g) watch_relief(GpuId(g));
+  for (const GpuId gpu : state_.cluster.gpu_ids()) watch_relief(gpu);
 }
 
 void Engine::on(const Weighed& weighed) {
@@ -230,6 +218,10 @@ void Engine::on(const Weighed& weighed) {
 void Engine::on(const Identified& identified) {
   if (state_.jobs.find(identified.job) == nullptr) return;
   state_.company.identify(identified.job, identified.what);
+}
+
+void Engine::on(const Profiled& profiled) {
+  if (profiled.speeds.is_sane()) state_.speeds = profiled.speeds;
 }
 
 void Engine::on(const Bounded& bounded) {

@@ -10,6 +10,7 @@ namespace {
 template <class T>
 std::string encode_all(std::span<const T> values) {
   ByteWriter out;
+  out.integer(-kLayout);
   out.integer(static_cast<std::int64_t>(values.size()));
   for (const T& value : values) codec::put(out, value);
   return out.take();
@@ -17,10 +18,8 @@ std::string encode_all(std::span<const T> values) {
 
 template <class T>
 Expected<T> decode(std::string_view bytes, const char* what) {
-  ByteReader in(bytes);
   T value{};
-  codec::get(in, value);
-  if (!in.failed() && in.at_end()) return value;
+  if (codec::get_kept(bytes, value)) return value;
   return fail(ErrorCode::BadData, std::string("journal: not ") + what + " (" +
                                       std::to_string(bytes.size()) + " bytes)");
 }
@@ -31,11 +30,7 @@ inline auto members(JournalEntry& v) { return std::tie(v.now, v.inputs, v.decisi
 
 std::string encode_inputs(std::span<const Input> inputs) { return encode_all(inputs); }
 std::string encode_decisions(std::span<const Decision> decisions) { return encode_all(decisions); }
-std::string encode(const JournalEntry& entry) {
-  ByteWriter out;
-  codec::put(out, entry);
-  return out.take();
-}
+std::string encode(const JournalEntry& entry) { return codec::kept(entry); }
 
 Expected<std::vector<Input>> decode_inputs(std::string_view bytes) {
   return decode<std::vector<Input>>(bytes, "a list of inputs");

@@ -20,6 +20,13 @@ std::optional<std::string> why_senseless(const Request& request) {
            std::to_string(least);
   };
   if (gpu.count < GpuCount(0)) return below("GPUs", gpu.count.raw(), 0);
+  if (gpu.is_elastic() && (gpu.min < GpuCount(1) || gpu.min > gpu.count || gpu.max < gpu.count)) {
+    return "runs on " + std::to_string(gpu.min.raw()) + " to " + std::to_string(gpu.max.raw()) +
+           " GPUs and asks " + std::to_string(gpu.count.raw()) + ", which must be between";
+  }
+  if (!gpu.is_elastic() && gpu.min != GpuCount(0)) {
+    return "runs on " + std::to_string(gpu.min.raw()) + " GPUs at least and says no most";
+  }
   if (gpu.vram < Bytes(0)) return below("bytes of GPU memory", gpu.vram.raw(), 0);
   if (request.host < Bytes(0)) return below("bytes of host memory", request.host.raw(), 0);
   if (request.cpu < CpuMilli(0)) return below("thousandths of a core", request.cpu.raw(), 0);
@@ -46,8 +53,8 @@ Bytes grantable(const GpuSpec& gpu, const GpuRequest& request) {
 
 /// True if any GPU would do, which most requests find without looking at every GPU.
 bool any_gpu_will_do(const GpuRequest& request, const Cluster& cluster) {
-  return request.types == 0 && request.profile == 0 && request.processes == 1 &&
-         request.count <= cluster.gpu_count() && request.vram <= cluster.least_room();
+  return request.types == 0 && request.processes == 1 && request.count <= cluster.gpu_count() &&
+         request.vram <= cluster.least_room();
 }
 
 std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster& cluster) {
@@ -75,7 +82,6 @@ std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster&
     return "asks " + wanted + " GPUs of " + to_text(request.vram) + ", the cluster has " +
            std::to_string(large_enough) + " that large";
   }
-  if (request.profile != 0) return "asks for a MIG instance, the cluster has none";
   return std::nullopt;
 }
 

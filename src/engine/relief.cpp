@@ -52,10 +52,7 @@ Bytes largest_request(const Job& job, const Cluster& cluster) {
 
 std::vector<Job*> Engine::tenants_of(GpuId gpu) {
   std::vector<Job*> tenants;
-  for (const JobId id : state_.running) {
-    Job& job = state_.jobs.at(id);
-    if (share_on(job, gpu) != nullptr) tenants.push_back(&job);
-  }
+  for (const JobId id : state_.tenants[gpu.value()]) tenants.push_back(&state_.jobs.at(id));
   return tenants;
 }
 

@@ -9,11 +9,12 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kFormat = 5;
+constexpr std::int64_t kFormat = kLayout;
 constexpr std::int64_t kOldest = 2;
 constexpr std::int64_t kCompany = 3;  ///< The first with Frame::company.
 constexpr std::int64_t kBounds = 4;   ///< The first with Frame::bounds.
 constexpr std::int64_t kEnds = 5;     ///< The first whose jobs say how they end.
+constexpr std::int64_t kHistory = 6;  ///< The first with Frame::ended and Frame::speeds.
 
 std::unexpected<Error> disagree(const std::string& what) {
   return fail(ErrorCode::BadData, "snapshot: its parts disagree: " + what);
@@ -21,6 +22,7 @@ std::unexpected<Error> disagree(const std::string& what) {
 
 Frame get_frame(ByteReader& in, std::int64_t format) {
   Frame frame;
+  in.set_layout(static_cast<int>(format));
   codec::get(in, static_cast<FrameHead&>(frame));
   if (format >= kEnds) {
     codec::get(in, frame.jobs);
@@ -32,6 +34,13 @@ Frame get_frame(ByteReader& in, std::int64_t format) {
   codec::get(in, frame.policy);
   if (format >= kCompany) codec::get(in, frame.company);
   if (format >= kBounds) codec::get(in, frame.bounds);
+  if (format >= kHistory) {
+    codec::get(in, frame.ended);
+    codec::get(in, frame.ended_count);
+    codec::get(in, frame.speeds);
+  } else {
+    for (Job& job : frame.jobs) job.attained = job.spec.request.gpu.count * job.ran;
+  }
   return frame;
 }
 
@@ -47,16 +56,16 @@ std::string Engine::save() const {
                   .settings = state_.settings,
                   .accounts = state_.accounts,
                   .holds = state_.holds};
-  for (std::uint32_t g = 0; g < state_.cluster.gpus().size(); ++g) {
-    const GpuUse& use = state_.ledger.use().gpu(GpuId(g));
+  for (const GpuId gpu : state_.cluster.gpu_ids()) {
+    const GpuUse& use = state_.ledger.use().gpu(gpu);
     frame.gpus.push_back({.foreign = use.foreign,
                           .used = use.used,
                           .utilisation = use.utilisation,
                           .healthy = use.healthy,
                           .reachable = use.reachable});
   }
-  for (std::uint32_t n = 0; n < state_.cluster.nodes().size(); ++n) {
-    frame.nodes.push_back(state_.ledger.use().node(NodeId(n)).healthy ? 1 : 0);
+  for (const NodeId node : state_.cluster.node_ids()) {
+    frame.nodes.push_back(state_.ledger.use().node(node).healthy ? 1 : 0);
   }
   ByteWriter out;
   out.integer(kFormat);
@@ -67,6 +76,10 @@ std::string Engine::save() const {
   out.text(policy_->save());
   codec::put(out, state_.company.record());
   codec::put(out, state_.bounds);
+  const auto ended = state_.history.record();
+  codec::put(out, std::vector<Ended>(ended.begin(), ended.end()));
+  codec::put(out, state_.history.count());
+  codec::put(out, state_.speeds);
   return out.take();
 }
 
@@ -80,7 +93,9 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
   Frame frame = get_frame(in, format);
   if (in.failed() || !in.at_end()) return fail(ErrorCode::BadData, "snapshot: cut short");
   if (const auto fault = find_fault(frame)) return disagree(*fault);
-  if (auto done = policy->restore(frame.policy); !done) return std::unexpected(done.error());
+  auto done = policy->restore(frame.policy);
+  if (!done && format < kHistory) done = policy->restore({});  // what it remembered then is lost
+  if (!done) return std::unexpected(done.error());
 
   Engine engine(cluster_of(frame.cluster), {.settings = frame.settings, .seed = frame.seed},
                 std::move(policy));
@@ -104,36 +119,42 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
     if (!holds_berth(known.state)) continue;
     state.ledger.put(state.cluster, known.grant);
     state.running.push_back(known.id);
+    for (const Share& share : known.grant.shares) {
+      state.tenants[share.gpu.value()].push_back(known.id);
+    }
     engine.watch_time_limit(known);
   }
-  for (std::uint32_t g = 0; g < state.cluster.gpus().size(); ++g) engine.watch_relief(GpuId(g));
+  for (const GpuId gpu : state.cluster.gpu_ids()) engine.watch_relief(gpu);
   if (!engine.is_valid(frame.holds)) return disagree("a place kept");
   state.holds = std::move(frame.holds);
   state.company = Company(std::move(frame.company));
   state.bounds = frame.bounds;
+  state.history = History(std::move(frame.ended), frame.ended_count);
+  state.speeds = std::move(frame.speeds);
   if (const auto broken = engine.check()) return disagree(*broken);
   return engine;
 }
 
 std::optional<std::string> Engine::check() const {
   Occupancy derived(state_.cluster, state_.settings.admission);
-  for (std::uint32_t g = 0; g < state_.cluster.gpus().size(); ++g) {
-    const GpuUse& use = state_.ledger.use().gpu(GpuId(g));
-    derived.set_gpu(state_.cluster, GpuId(g),
+  for (const GpuId gpu : state_.cluster.gpu_ids()) {
+    const GpuUse& use = state_.ledger.use().gpu(gpu);
+    derived.set_gpu(state_.cluster, gpu,
                     {.foreign = use.foreign,
                      .used = use.used,
                      .utilisation = use.utilisation,
                      .healthy = use.healthy,
                      .reachable = use.reachable});
   }
-  for (std::uint32_t n = 0; n < state_.cluster.nodes().size(); ++n) {
-    NodeUse use = derived.node(NodeId(n));
-    use.healthy = state_.ledger.use().node(NodeId(n)).healthy;
-    derived.set_node(NodeId(n), use);
+  for (const NodeId node : state_.cluster.node_ids()) {
+    NodeUse use = derived.node(node);
+    use.healthy = state_.ledger.use().node(node).healthy;
+    derived.set_node(node, use);
   }
   std::map<UserId, Account> held;
   std::optional<std::string> broken;
   std::vector<JobId> running;
+  std::vector<std::vector<JobId>> tenants(state_.cluster.gpus().size());
   state_.jobs.for_each([&](JobId id, const Job& job) {
     const std::string name = "job " + std::to_string(id.value());
     if (!holds_berth(job.state)) {
@@ -143,15 +164,20 @@ std::optional<std::string> Engine::check() const {
     running.push_back(id);
     derived.put(state_.cluster, job.grant);
     Account& account = held[job.spec.user];
-    account.gpus += job.spec.request.gpu.count;
+    account.gpus += job.grant.gpus();
     ++account.jobs;
-    for (const Share& share : job.grant.shares) account.charges += share.charge;
-    if (!broken && std::ssize(job.grant.shares) != job.spec.request.gpu.count.raw()) {
+    for (const Share& share : job.grant.shares) {
+      account.charges += share.charge;
+      tenants[share.gpu.value()].push_back(id);
+    }
+    const GpuRequest& asked = job.spec.request.gpu;
+    if (!broken && (job.grant.gpus() < asked.least() || job.grant.gpus() > asked.most())) {
       broken = name + ": its gang is not whole";
     }
   });
   if (broken) return broken;
   if (running != state_.running) return "the list of running jobs is not that of the jobs";
+  if (tenants != state_.tenants) return "the tenants of the GPUs are not those of the grants";
   if (derived != state_.ledger.use()) return "charges are not conserved";
   if (!state_.ledger.is_in_step()) return "a trial left something behind";
   for (const auto& [user, sum] : held) {

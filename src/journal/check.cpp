@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 #include "journal/frames.hpp"
 #include "journal/row_sum.hpp"

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdio>
 #include <string_view>
+#include <system_error>
 
 #include "journal/checksum.hpp"
 #include "posix/error.hpp"

@@ -16,6 +16,16 @@ T decoded(Query& query, int column, const char* what) {
   return value;
 }
 
+/// The same for what older berths wrote in layouts of their own.
+template <class T>
+T kept(Query& query, int column, const char* what) {
+  T value{};
+  if (!codec::get_kept(query.blob(column), value)) {
+    query.damaged(std::string(what) + " cannot be decoded");
+  }
+  return value;
+}
+
 /// A number of a smaller type than the column's.
 template <class T>
 T narrow(Query& query, int column) {
@@ -54,7 +64,7 @@ JobRow job_of(JobId id, Query& query) {
   if (query.integer(11) != 1) return {.job = id, .is_damaged = true};
   const std::string name = "job " + std::to_string(id.value());
   return {.job = id,
-          .spec = decoded<JobSpec>(query, 4, (name + ": its request").c_str()),
+          .spec = kept<JobSpec>(query, 4, (name + ": its request").c_str()),
           .submitted = instant_from_micros(query.integer(1)),
           .name = std::string(query.text(2)),
           .command = std::string(query.text(3)),

@@ -113,8 +113,12 @@ constexpr char kVersion5[] = R"(
   PRAGMA user_version = 5;
 )";
 
+// Requests, inputs and decisions say from now on which layout they have (core/codec.hpp), and older
+// berths cannot read today's. What is there stays as it is: it says none, and is read as before.
+constexpr char kVersion6[] = "PRAGMA user_version = 6;";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.

@@ -167,18 +167,9 @@ Expected<void> Store::add_job(const JobRow& row) {
   const EndColumns end = EndColumns::of(row.end);
   return only_errors(state.write(sql.c_str(), column(row.job), std::int64_t{row.spec.user.value()},
                                  column(row.submitted), std::string_view(row.name),
-                                 std::string_view(row.command), Blob{encoded(row.spec)},
+                                 std::string_view(row.command), Blob{codec::kept(row.spec)},
                                  column_or_null(row.started), Blob{encoded(row.gpus)}, end.at,
                                  end.outcome, end.code, end.note));
-}
-
-Expected<void> Store::set_spec(JobId job, const JobSpec& spec) {
-  return state_->write_one(
-      job,
-      "UPDATE jobs SET user = ?2, spec = ?3, sum = row_mix(sum,"
-      " row_part('request', id, user, submitted, name, command, spec),"
-      " row_part('request', id, ?2, submitted, name, command, ?3)) WHERE id = ?1",
-      column(job), std::int64_t{spec.user.value()}, Blob{encoded(spec)});
 }
 
 Expected<void> Store::add_attempt(const AttemptRow& row) {

@@ -139,9 +139,7 @@ class Conductor {
   void perform(const Continue& wanted);
   void perform(const Stop& wanted);
   void perform(const Finished& finished);
-  void perform(const Hurt&) {}     ///< The keeper has written it down.
-  void perform(const Adjust&) {}   ///< No policy of this build asks for it,
-  void perform(const Compute&) {}  ///< nor for this.
+  void perform(const Hurt&) {}  ///< The keeper has written it down.
   void start(JobId job, Attempt attempt, const Grant& grant);
   Expected<void> launch(JobId job, Attempt attempt, const Grant& grant);
   void note_overrun(JobId job);

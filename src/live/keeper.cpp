@@ -199,7 +199,11 @@ Expected<bool> Keeper::decide_again(const std::vector<journal::Entry>& entries) 
     const auto inputs = decode_inputs(entry.inputs);
     if (!inputs) return std::unexpected(inputs.error());
     const Effects& effects = engine_.step(entry.now, *inputs);
-    if (entry.decisions && encode_decisions(effects.decisions) != *entry.decisions) return false;
+    if (entry.decisions) {
+      const auto recorded = decode_decisions(*entry.decisions);
+      if (!recorded) return std::unexpected(recorded.error());
+      if (encode_decisions(effects.decisions) != encode_decisions(*recorded)) return false;
+    }
     passed(entry);
     if (entry.decisions) continue;
     if (auto done = write_outcome(entry.now); !done) return std::unexpected(done.error());
@@ -230,7 +234,9 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   const bool same_settings = rules.settings == engine_.view().settings();
   const bool same_bounds = rules.bounds == engine_.view().preemption_bounds();
   const bool same_weights = are_in_force(rules.weights, engine_.view());
-  if (same_policy && same_cluster && same_settings && same_bounds && same_weights) return {};
+  const bool same_speeds = rules.speeds == engine_.view().speeds();
+  const bool same_facts = same_weights && same_speeds;
+  if (same_policy && same_cluster && same_settings && same_bounds && same_facts) return {};
   if (!same_cluster) return move_to(cluster, rules);
   if (!same_policy) {
     auto policy = policy_after(rules_.policy, engine_.policy_memory(), rules);
@@ -245,9 +251,10 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   return tell(std::move(inputs), rules);
 }
 
-/// A step with these inputs, and the weights if others are in force; none without either.
+/// A step with these inputs, and the weights and speeds if others are in force; none without any.
 Expected<void> Keeper::tell(std::vector<Input> inputs, const Rules& rules) {
   if (!are_in_force(rules.weights, engine_.view())) inputs.push_back(Weighed{rules.weights});
+  if (rules.speeds != engine_.view().speeds()) inputs.push_back(Profiled{rules.speeds});
   if (inputs.empty()) return {};
   const auto stepped = step(last_, {.inputs = std::move(inputs), .submissions = {}});
   return stepped ? Expected<void>() : std::unexpected(stepped.error());
@@ -264,7 +271,7 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
   }
   auto policy = make_policy(rules.policy, rules.place);
   if (!policy) return std::unexpected(policy.error());
-  std::vector<Input> inputs = {Weighed{rules.weights}};
+  std::vector<Input> inputs = {Weighed{rules.weights}, Profiled{rules.speeds}};
   view.for_each_job([&](const Job& job) {
     inputs.push_back(Submitted{job.id, job.spec, job.state == JobState::Held});
     inputs.push_back(Identified{job.id, view.company().of(job.id)});

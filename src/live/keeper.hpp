@@ -28,6 +28,7 @@ struct Rules {
   Settings settings;
   PreemptionBounds bounds = {};
   std::map<UserId, std::int64_t> weights = {};  ///< Of users, in thousandths: see Weighed.
+  Speeds speeds = {};                           ///< Of models: see Profiled.
 };
 
 /// A job to be: its id is given when it is taken in.
@@ -36,7 +37,8 @@ struct Submission {
   bool held = false;
   std::string name;
   Command command;
-  std::string environment;  ///< encode_environment().
+  std::string environment;                  ///< encode_environment().
+  std::vector<std::string> gpu_types = {};  ///< By name, those it accepts; none: any.
 };
 
 /// What goes into one step: what happened to jobs and GPUs, what users asked, then new jobs.
@@ -160,8 +162,6 @@ class Keeper {
   Expected<void> write_row(const Hurt& hurt, Instant now);
   // Effects of which no row says anything.
   static Expected<void> write_row(const Stop&, Instant) { return {}; }
-  static Expected<void> write_row(const Adjust&, Instant) { return {}; }
-  static Expected<void> write_row(const Compute&, Instant) { return {}; }
   Expected<void> add_attempt(const journal::AttemptRow& attempt);
   Expected<void> write_deferred();
   Expected<void> snapshot_now(journal::Continuity continuity);

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "core/speeds.hpp"
 #include "core/time.hpp"
-#include "trace/speeds.hpp"
 
 namespace berth::sim {
 
@@ -23,7 +23,7 @@ struct Costs {
 enum class Start : std::uint8_t { First, Again };
 
 /// Time with GPUs before a job makes progress; its model's own figures go before the general ones.
-inline Duration overhead(const Costs& costs, const trace::ModelFacts& facts, Start start) {
+inline Duration overhead(const Costs& costs, const ModelFacts& facts, Start start) {
   const Duration restart = facts.restart.value_or(costs.restart);
   return facts.start.value_or(costs.start) + (start == Start::Again ? restart : Duration(0));
 }

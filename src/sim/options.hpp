@@ -35,6 +35,7 @@ struct Options {
   Told told = Told::Exact;
   std::uint64_t seed = 0;
   RateModel rates;
+  ToldSpeeds told_speeds;
   Costs costs;                   ///< Its `can_suspend` stands for that of the settings.
   PreemptionBounds bounds = {};  ///< Only where nothing of a preempted job's work is kept.
   MemoryModel memory;

@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <array>
 
+#include "core/amounts.hpp"
+#include "core/rng.hpp"
+
 namespace berth::sim {
 
 namespace {
+
+constexpr std::int64_t kMostPercent = 99;
+constexpr std::uint64_t kToldStream = std::uint64_t{1} << 41;  ///< Of random numbers.
 
 std::int64_t gpus_of(const trace::TraceJob& job) { return job.spec.request.gpu.count.raw(); }
 
@@ -40,36 +46,26 @@ Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tena
   for (std::size_t i = 1; i < gpus.size(); ++i) {
     nodes += cluster_.node_of(gpus[i]) != cluster_.node_of(gpus[i - 1]) ? 1 : 0;
   }
-  const Shape shape{.gpus = count, .nodes = nodes};
-  const auto spread_out = spread(job, shape);
+  const auto spread_out = spread(job, count, nodes);
   slowest.ruled = slowest.ruled || !spread_out;
   slowest.rate = slowest.rate * spread_out.value_or(model_.spread) * scale(job, count);
   return slowest;
 }
 
-Rate Rates::alone(std::size_t job, const Shape& shape) const {
-  return type(job, shape.type).value_or(kFullSpeed) * spread(job, shape).value_or(model_.spread) *
-         scale(job, shape.gpus);
-}
-
-/// Where nothing was measured, fewer GPUs are as much slower and more are of no use.
 Rate Rates::scale(std::size_t job, std::int64_t gpus) const {
   const trace::TraceJob& asks = trace_.jobs[job];
-  const std::int64_t asked = gpus_of(asks);
-  if (gpus == asked || asked == 0) return kFullSpeed;
-  const auto known = model_.speeds.scaling().speed(asks.model, asks.batch, asked, gpus);
-  return known.value_or(Rate(std::min(Rate::kWhole, Rate::kWhole * gpus / asked)));
+  return model_.speeds.scaled(asks.model, asks.batch, gpus_of(asks), gpus);
 }
 
-std::optional<Rate> Rates::spread(std::size_t job, const Shape& shape) const {
-  if (shape.nodes > 1) {
-    const auto known = model_.speeds.spread(trace_.jobs[job].model, shape.gpus, shape.nodes);
+std::optional<Rate> Rates::spread(std::size_t job, std::int64_t gpus, std::int64_t nodes) const {
+  if (nodes > 1) {
+    const auto known = model_.speeds.spread(trace_.jobs[job].model, gpus, nodes);
     if (known) return known;
   }
   const std::int64_t most = std::max<std::int64_t>(1, cluster_.largest_node());
-  const std::int64_t needed = (shape.gpus + most - 1) / most;
+  const std::int64_t needed = (gpus + most - 1) / most;
   const bool slows = model_.speeds.has_spreads() || model_.spread != kFullSpeed;
-  return shape.nodes > needed && slows ? std::nullopt : std::optional(kFullSpeed);
+  return nodes > needed && slows ? std::nullopt : std::optional(kFullSpeed);
 }
 
 std::optional<Rate> Rates::type(std::size_t job, std::string_view name) const {
@@ -109,6 +105,34 @@ Rate Rates::ruled(std::span<const std::size_t> tenants) const {
   std::int64_t busy = 0;
   for (const std::size_t tenant : tenants) busy += utilisation_[tenant].ppm();
   return busy <= Rate::kWhole ? kFullSpeed : Rate(Rate::kWhole * Rate::kWhole / busy);
+}
+
+Expected<ToldSpeeds> parse_told_speeds(std::string_view text) {
+  if (text == "exact") return ToldSpeeds();
+  if (text == "learned") return ToldSpeeds{.table = false};
+  std::string_view digits = text;
+  if (digits.starts_with("+-") && digits.ends_with('%')) {
+    digits = digits.substr(2, digits.size() - 3);
+    if (const auto percent = parse_count(digits, kMostPercent)) {
+      return ToldSpeeds{.error_percent = *percent};
+    }
+  }
+  return fail(ErrorCode::InvalidArgument, "--told-speeds: '" + std::string(text) +
+                                              "' is not exact, learned, or +-N% with N from 0 to " +
+                                              std::to_string(kMostPercent));
+}
+
+Speeds told_speeds(const RateModel& model, const ToldSpeeds& told, std::uint64_t seed) {
+  if (!told.table) return {};
+  Speeds speeds = model.speeds;
+  if (told.error_percent > 0) {
+    Rng rng(seed, kToldStream);
+    const std::int64_t most = told.error_percent * (Rate::kWhole / 100);
+    speeds = speeds.changed(
+        [&](Rate rate) { return rate * Rate(Rate::kWhole + rng.between(-most, most)); });
+  }
+  speeds.set_unmeasured_spread(model.spread);
+  return speeds;
 }
 
 Expected<ShareModel> parse_share(std::string_view text) {

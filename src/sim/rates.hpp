@@ -1,7 +1,7 @@
 // How fast a job runs where it is: the one place that says so.
 //
 // rate = scale x spread x the slowest of its GPUs, and of a GPU: type x share. What was measured
-// goes before what is ruled; jobs are rigid, so scale is 1 until a policy resizes them.
+// goes before what is ruled; scale is 1 on as many GPUs as the job asks for.
 // doc/simulator.md has every rule. A pure function of the trace, the placement and who else is on
 // the GPUs.
 #pragma once
@@ -13,8 +13,8 @@
 #include "core/cluster.hpp"
 #include "core/error.hpp"
 #include "core/rate.hpp"
+#include "core/speeds.hpp"
 #include "sim/tenants.hpp"
-#include "trace/speeds.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::sim {
@@ -27,7 +27,7 @@ enum class ShareModel : std::uint8_t {
 };
 
 struct RateModel {
-  trace::Speeds speeds;
+  Speeds speeds;
   ShareModel share = ShareModel::Free;
   Rate utilisation = kFullSpeed;  ///< Of a job about which neither trace nor table says it.
   Rate slices = kFullSpeed;       ///< What switching leaves of a GPU that is taken in turns.
@@ -40,6 +40,18 @@ struct RateModel {
   }
 };
 
+/// What policies are told of these speeds, and how far each figure may be from the truth.
+struct ToldSpeeds {
+  bool table = true;  ///< False: only what is learned from run times (core/company.hpp).
+  std::int64_t error_percent = 0;
+
+  bool operator==(const ToldSpeeds&) const = default;
+};
+/// `exact`, `learned`, or `+-20%`. Errors: InvalidArgument naming the text and the range, 0 to 99.
+Expected<ToldSpeeds> parse_told_speeds(std::string_view text);
+/// The table that policies are told; errors are drawn evenly by the seed, one for each figure.
+Speeds told_speeds(const RateModel& model, const ToldSpeeds& told, std::uint64_t seed);
+
 /// A job's speed, and where it is from.
 struct Pace {
   Rate rate;
@@ -49,13 +61,6 @@ struct Pace {
   bool operator==(const Pace&) const = default;
 };
 
-/// Where a job might be: how many GPUs, of what type, on how many nodes.
-struct Shape {
-  std::int64_t gpus = 1;
-  std::int64_t nodes = 1;
-  std::string_view type;
-};
-
 class Rates {
  public:
   /// Requires: all three outlive it.
@@ -63,13 +68,11 @@ class Rates {
 
   /// Requires: `tenants` has the job on `gpus`, ascending. O(GPUs x tenants).
   Pace of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const;
-  /// Alone, with any number of GPUs: what an elastic policy would ask.
-  Rate alone(std::size_t job, const Shape& shape) const;
 
  private:
   Rate scale(std::size_t job, std::int64_t gpus) const;
   /// Nothing where no table says it, and a rule does.
-  std::optional<Rate> spread(std::size_t job, const Shape& shape) const;
+  std::optional<Rate> spread(std::size_t job, std::int64_t gpus, std::int64_t nodes) const;
   std::optional<Rate> type(std::size_t job, std::string_view name) const;
   Pace share(std::size_t job, std::span<const std::size_t> tenants) const;
   std::optional<Rate> measured(std::size_t job, std::span<const std::size_t> tenants) const;

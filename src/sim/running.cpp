@@ -10,12 +10,14 @@ namespace {
 
 constexpr std::int64_t kReportUnit = 1'000'000;
 
+bool is_elastic(const trace::TraceJob& job) { return job.spec.request.gpu.is_elastic(); }
+
 }  // namespace
 
 Running::Running(const trace::Trace& trace, const Cluster& cluster, const Options& options)
     : trace_(trace),
       options_(options),
-      watches_(options.is_modelled()),
+      watches_(options.is_modelled() || std::ranges::any_of(trace.jobs, is_elastic)),
       cluster_(cluster),
       rates_(options.rates, trace, cluster),
       tenants_(cluster),
@@ -64,8 +66,7 @@ void Running::begin(std::size_t job, const Grant& grant, Instant now) {
 
 Duration Running::overhead_of(std::size_t job, Start start) const {
   const bool by_model = options_.rates.speeds.has_costs();
-  const auto facts =
-      by_model ? options_.rates.speeds.facts(trace_.jobs[job].model) : trace::ModelFacts{};
+  const auto facts = by_model ? options_.rates.speeds.facts(trace_.jobs[job].model) : ModelFacts{};
   return overhead(options_.costs, facts, start);
 }
 

@@ -63,6 +63,10 @@ class Replay {
       known_[i].id = JobId(i + 1);
     }
     if (!options.weights.empty()) inputs_.push_back(Weighed{options.weights});
+    if (Speeds told = told_speeds(options.rates, options.told_speeds, options.seed);
+        told != Speeds()) {
+      inputs_.push_back(Profiled{std::move(told)});
+    }
   }
 
   Expected<Result> run() {
@@ -285,6 +289,8 @@ class Replay {
     if (options_.told == Told::Exact) submitted.spec.estimate = job.duration;
     if (learner_) submitted.spec.estimate = learner_->estimate(i);
     result_.jobs[i].told = submitted.spec.estimate;
+    submitted.spec.model = job.model;
+    submitted.spec.batch = job.batch;
     if (options_.memory.is_on) {
       submitted.spec.retries = std::max(job.spec.retries, options_.memory.retries);
     }
@@ -346,9 +352,7 @@ class Replay {
     if (finished.outcome == Outcome::Timeout) result.timed_out = true;
     if (finished.outcome == Outcome::Oom) result.memory.failed = true;
   }
-  void perform(const Adjust&) {}
   void perform(const Hurt&) {}
-  void perform(const Compute&) {}
 
   void begin(JobId id, Attempt attempt, const Grant& grant) {
     const std::size_t job = index_of(id);
@@ -372,7 +376,7 @@ class Replay {
       if (const auto* health = std::get_if<GpuHealth>(&input)) waits_.touch(health->gpu);
       if (const auto* health = std::get_if<NodeHealth>(&input)) {
         const NodeSpec& node = engine_.view().cluster().node(health->node);
-        for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+        for (const GpuId gpu : node.gpu_ids()) {
           waits_.touch(gpu);
         }
       }

@@ -26,16 +26,7 @@ Cluster nodes_from(const Cluster& whole, std::uint32_t first, std::uint32_t coun
     const NodeSpec& node = whole.node(NodeId(i));
     const bool is_same = i > first && whole.node(NodeId(i - 1)).switch_id == node.switch_id;
     if (!is_same) cluster.add_switch();
-    NodeShape shape{.name = node.name, .gpus = node.gpus, .cpu = node.cpu, .host = node.host};
-    if (node.gpus > 0) {
-      const GpuSpec& gpu = whole.gpu(node.first_gpu);
-      shape.vram = gpu.capacity;
-      shape.context = gpu.context;
-      shape.type = whole.type_names()[gpu.type];
-      shape.share_mode = gpu.share_mode;
-      shape.slots = gpu.slots;
-    }
-    cluster.add_node(shape);
+    cluster.add_node(whole.shape_of(NodeId(i)));
   }
   return cluster;
 }

@@ -26,8 +26,7 @@ bool is_over_limit(const ClusterView& view, UserId user, GpuCount more) {
   const UserLimits& limits = view.settings().limits;
   if (!limits.any()) return false;
   const Account account = view.account(user);
-  return (limits.jobs > 0 && account.jobs >= limits.jobs) ||
-         (limits.gpus > GpuCount(0) && account.gpus + more > limits.gpus);
+  return !within(limits, account.gpus, account.jobs, more);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include <charconv>
 #include <vector>
 
+#include "core/speeds.hpp"
 #include "trace/rows.hpp"
-#include "trace/speeds.hpp"
 
 namespace berth::trace {
 

@@ -1,7 +1,10 @@
 // berth's own form of a trace: everything a job is, one row each. The history of a daemon is
 // written in it; it is meant for hands and scripts too, so most columns may be missing.
 #include <algorithm>
+#include <array>
+#include <iterator>
 
+#include "core/scaling.hpp"
 #include "core/text.hpp"
 #include "trace/rows.hpp"
 
@@ -29,11 +32,16 @@ struct NativeColumns {
         user(columns.find("user")),
         model(columns.find("model")),
         types(columns.find("types")),
-        after(columns.find("after")) {}
+        after(columns.find("after")),
+        batch(columns.find("batch")),
+        min_gpus(columns.find("min_gpus")),
+        max_gpus(columns.find("max_gpus")),
+        group(columns.find("group")) {}
 
   std::size_t job, submit, duration, gpus;
   std::optional<std::size_t> vram, milli, alone, cpu, memory, priority, limit, deadline;
   std::optional<std::size_t> user, model, types, after;
+  std::optional<std::size_t> batch, min_gpus, max_gpus, group;
 };
 
 /// A number that may be missing, with its column or without.
@@ -57,6 +65,19 @@ void read_request(Row& row, const NativeColumns& columns, Request& request) {
   request.host = Bytes(optional_integer(row, columns.memory, kMostBytes));
 }
 
+/// What is not said is what the job asks for.
+void read_range(Row& row, const NativeColumns& columns, GpuRequest& gpu) {
+  gpu.min = GpuCount(optional_integer(row, columns.min_gpus, gpu.count.raw()));
+  gpu.max = GpuCount(optional_integer(row, columns.max_gpus, kMostGpus));
+  if (gpu.min == GpuCount(0) && gpu.max == GpuCount(0)) return;
+  if (gpu.min == GpuCount(0)) gpu.min = gpu.count;
+  if (gpu.max == GpuCount(0)) gpu.max = gpu.count;
+  if (gpu.count == GpuCount(0) || gpu.max < gpu.count) {
+    row.refuse(*(columns.max_gpus ? columns.max_gpus : columns.min_gpus),
+               "a range of GPUs around those that the job asks for");
+  }
+}
+
 std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   TraceJob job = whole_gpu_job(row.name(columns.job), GpuCount(0));
   read_request(row, columns, job.spec.request);
@@ -71,6 +92,9 @@ std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   job.model = row.text(columns.model);
   job.types = names_between(row.text(columns.types), '|');
   job.after = names_between(row.text(columns.after), '|');
+  job.batch = optional_integer(row, columns.batch, Scaling::kMostBatch);
+  job.spec.group = row.text(columns.group);
+  read_range(row, columns, job.spec.request.gpu);
   return job;
 }
 
@@ -81,6 +105,21 @@ std::string joined(const std::vector<std::string>& names) {
   for (const std::string& name : names) text += (text.empty() ? "" : "|") + plain(name);
   return text;
 }
+
+/// Columns that are written only where a job has something for them: else the file as ever.
+struct Rare {
+  std::string_view name;
+  std::string (*text)(const TraceJob&);
+};
+constexpr auto kRare = std::to_array<Rare>({
+    {"after", [](const TraceJob& job) { return joined(job.after); }},
+    {"batch", [](const TraceJob& job) { return number_or_none(job.batch); }},
+    {"min_gpus",
+     [](const TraceJob& job) { return number_or_none(job.spec.request.gpu.min.raw()); }},
+    {"max_gpus",
+     [](const TraceJob& job) { return number_or_none(job.spec.request.gpu.max.raw()); }},
+    {"group", [](const TraceJob& job) { return plain(job.spec.group); }},
+});
 
 std::string row_of(const TraceJob& job) {
   const JobSpec& spec = job.spec;
@@ -110,11 +149,17 @@ std::string write_native(const Trace& trace) {
   std::string text =
       "job,user,model,submit_seconds,duration_seconds,gpus,vram_bytes,gpu_milli,alone,cpu_milli,"
       "memory_bytes,types,priority,limit_seconds,deadline_seconds";
-  const auto follows = [](const TraceJob& job) { return !job.after.empty(); };
-  const bool has_after = std::ranges::any_of(trace.jobs, follows);  // else the file as ever
-  text += has_after ? ",after\n" : "\n";
+  std::vector<Rare> rare;
+  std::ranges::copy_if(kRare, std::back_inserter(rare), [&](const Rare& column) {
+    return std::ranges::any_of(trace.jobs,
+                               [&](const TraceJob& job) { return !column.text(job).empty(); });
+  });
+  for (const Rare& column : rare) text += "," + std::string(column.name);
+  text += "\n";
   for (const TraceJob& job : trace.jobs) {
-    text += row_of(job) + (has_after ? "," + joined(job.after) : "") + "\n";
+    text += row_of(job);
+    for (const Rare& column : rare) text += "," + column.text(job);
+    text += "\n";
   }
   return text;
 }

@@ -4,6 +4,8 @@
 //
 // Above full speed a figure beside others or spread out is noise of its measurement, and counts as
 // full speed.
+#include "trace/speed_files.hpp"
+
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -13,7 +15,6 @@
 #include "trace/csv.hpp"
 #include "trace/profile_points.hpp"
 #include "trace/rows.hpp"
-#include "trace/speeds.hpp"
 
 namespace berth::trace {
 

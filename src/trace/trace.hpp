@@ -11,9 +11,11 @@
 #include "core/job.hpp"
 #include "core/time.hpp"
 
-namespace berth::trace {
-
+namespace berth {
 class Speeds;
+}
+
+namespace berth::trace {
 
 struct TraceJob {
   std::string name;      ///< Its id in the file.

@@ -96,7 +96,6 @@ TEST(CliErrors, ANumberThatIsNoneIsNamedWithItsLimits) {
 
 TEST(CliErrors, AWordThatIsNoneIsNamedWithThoseThereAre) {
   expect_refused({"--class", "huge"}, "--class huge: is none of short, medium, long, service");
-  expect_refused({"--kind", ""}, "--kind : is none of training, inference, notebook, hpo, batch");
 }
 
 TEST(CliErrors, ACommandIsNeeded) {

@@ -11,7 +11,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const Caller kCaller{.environment = {"A=1", "B=2"}, .directory = "/tmp", .umask = 027};
+const Caller kCaller{.environment = {"A=1", "B=2"},
+                     .directory = "/tmp",
+                     .umask = 027,
+                     .now = kStart + seconds(1000)};
 
 JobOptions with(void (*change)(JobOptions&)) {
   JobOptions options;
@@ -44,7 +47,16 @@ TEST(Submission, HasEveryOption) {
     options.cpus = "1.5";
     options.mem = "512M";
     options.job_class = "long";
-    options.kind = "training";
+    options.min_gpus = "1";
+    options.max_gpus = "4";
+    options.gpu_types = "a100,h100";
+    options.gpu_milli = "500";
+    options.priority = "3";
+    options.estimate = "2m";
+    options.deadline = "1h";
+    options.group = "sweep";
+    options.model = "vgg16";
+    options.batch = "64";
     options.time = "1:30:00";
     options.name = "é";
     options.directory = "/usr/../";
@@ -56,7 +68,9 @@ TEST(Submission, HasEveryOption) {
       "command": ["python", "t.py", "--lr", "0.1"], "directory": "/",
       "environment": ["A=1", "B=3", "C="], "umask": 23, "name": "é", "gpus": 2,
       "vram_bytes": 10737418240, "exclusive": true, "cpus": 1.5, "mem_bytes": 536870912,
-      "class": "long", "kind": "training", "time_limit_seconds": 5400.0, "held": true})"));
+      "class": "long", "time_limit_seconds": 5400.0, "held": true, "min_gpus": 1, "max_gpus": 4,
+      "gpu_types": ["a100", "h100"], "gpu_milli": 500, "priority": 3, "estimate_seconds": 120.0,
+      "deadline_at": 4600.0, "job_group": "sweep", "model": "vgg16", "batch": 64})"));
 }
 
 TEST(Submission, MaxIsTheWholeGpuAlone) {
@@ -70,8 +84,8 @@ TEST(Submission, RefusesWithOptionValueAndLimit) {
             "--vram 1e99G: is no size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpus = "-1"; })),
             "--gpus -1: is no whole number from 0 to 4096");
-  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.kind = "x"; })),
-            "--kind x: is none of training, inference, notebook, hpo, batch");
+  EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpu_milli = "1001"; })),
+            "--gpu-milli 1001: is no whole number from 0 to 1000");
   EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.time = "0"; })),
               HasSubstr("--time 0: is no duration"));
   EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.mem = ""; })),

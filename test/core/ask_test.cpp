@@ -73,9 +73,11 @@ TEST(JobView, CountsTimeOnlyInItsOwnState) {
   EXPECT_EQ(JobView(job, now).ran(), seconds(10));
   EXPECT_EQ(JobView(job, now).waited(), seconds(12));
   job.state = JobState::Running;
+  job.attained = 2_gpus * seconds(10);
+  job.grant.shares.resize(3);
   EXPECT_EQ(JobView(job, now).ran(), seconds(17));
   EXPECT_EQ(JobView(job, now).waited(), seconds(5));
-  EXPECT_EQ(JobView(job, now).attained(), 3_gpus * seconds(17));
+  EXPECT_EQ(JobView(job, now).attained(), 2_gpus * seconds(10) + 3_gpus * seconds(7));
 }
 
 }  // namespace

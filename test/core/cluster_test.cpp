@@ -54,15 +54,6 @@ TEST(Cluster, ListsNodesBySwitch) {
   EXPECT_EQ(cluster.nodes_of(SwitchId(1))[0].name, "c");
 }
 
-TEST(Cluster, MeasuresDistance) {
-  const Cluster cluster = uneven();
-  EXPECT_EQ(cluster.distance(GpuId(1), GpuId(1)), Distance::SameGpu);
-  EXPECT_EQ(cluster.distance(GpuId(0), GpuId(1)), Distance::SameNode);
-  EXPECT_EQ(cluster.distance(GpuId(4), GpuId(5)), Distance::SameSwitch);
-  EXPECT_EQ(cluster.distance(GpuId(0), GpuId(5)), Distance::Far);
-  EXPECT_LT(Distance::SameNode, Distance::SameSwitch);
-}
-
 TEST(Cluster, RefusesNodesWithoutASwitch) {
   Cluster cluster;
   EXPECT_DEATH(cluster.add_node({.name = "a"}), "switches\\(\\) > 0");

@@ -63,7 +63,7 @@ void expect_index_is_true(const Cluster& cluster, const Occupancy& use) {
   for (std::uint32_t n = 0; n < cluster.nodes().size(); ++n) {
     const NodeSpec& node = cluster.node(NodeId(n));
     std::uint32_t vacant = 0;
-    for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+    for (const GpuId gpu : node.gpu_ids()) {
       vacant += is_vacant(use.admission(), cluster.gpu(gpu), use.gpu(gpu)) ? 1 : 0;
     }
     all += vacant;

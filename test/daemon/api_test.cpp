@@ -288,7 +288,7 @@ TEST_F(Api, AJobHasEveryFieldOfTheContract) {
                        {"cpus", 0.5},
                        {"mem_bytes", 4096},
                        {"class", "long"},
-                       {"kind", "hpo"},
+                       {"priority", 3},
                        {"time_limit_seconds", 60.5}});
   const Json job = rig_->job(id);
   EXPECT_EQ(job["name"], "whole");
@@ -303,7 +303,7 @@ TEST_F(Api, AJobHasEveryFieldOfTheContract) {
   EXPECT_EQ(job["cpus"], 0.5);
   EXPECT_EQ(job["mem_bytes"], 4096);
   EXPECT_EQ(job["class"], "long");
-  EXPECT_EQ(job["kind"], "hpo");
+  EXPECT_EQ(job["priority"], 3);
   EXPECT_EQ(job["time_limit_seconds"], 60.5);
   EXPECT_EQ(job["attempt"], 0);
   EXPECT_EQ(job["reason"], "held by its owner");

@@ -30,20 +30,20 @@ TEST(Present, AnEndedJobHasTheCodeThatShellsExpect) {
 }
 
 TEST(Present, OutcomesHaveTheirWords) {
-  EXPECT_EQ(state_word(Outcome::Done), "done");
-  EXPECT_EQ(state_word(Outcome::Failed), "failed");
-  EXPECT_EQ(state_word(Outcome::Oom), "oom");
-  EXPECT_EQ(state_word(Outcome::Cancelled), "cancelled");
-  EXPECT_EQ(state_word(Outcome::Timeout), "timeout");
-  EXPECT_EQ(state_word(Outcome::Lost), "lost");
-  EXPECT_EQ(state_word(Outcome::Rejected), "failed");
+  EXPECT_EQ(user_word(Outcome::Done), "done");
+  EXPECT_EQ(user_word(Outcome::Failed), "failed");
+  EXPECT_EQ(user_word(Outcome::Oom), "oom");
+  EXPECT_EQ(user_word(Outcome::Cancelled), "cancelled");
+  EXPECT_EQ(user_word(Outcome::Timeout), "timeout");
+  EXPECT_EQ(user_word(Outcome::Lost), "lost");
+  EXPECT_EQ(user_word(Outcome::Rejected), "failed");
 }
 
 TEST(Present, StatesHaveTheirWordsEachItsOwn) {
   std::set<std::string_view> words;
   for (const JobState state : {JobState::Queued, JobState::Held, JobState::Starting,
                                JobState::Running, JobState::Suspended, JobState::Stopping}) {
-    words.insert(state_word(state));
+    words.insert(word_for(state));
   }
   EXPECT_EQ(words, (std::set<std::string_view>{"queued", "held", "starting", "running", "suspended",
                                                "stopping"}));

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/words.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
 
@@ -58,7 +59,6 @@ TEST(Requests, DefaultsAreThoseOfTheContract) {
   EXPECT_EQ(job.spec.request.cpu, CpuMilli(0));
   EXPECT_EQ(job.spec.request.host, Bytes(0));
   EXPECT_EQ(job.spec.duration_class, DurationClass::Medium);
-  EXPECT_EQ(job.spec.kind, JobKind::Batch);
   EXPECT_EQ(job.spec.time_limit, kForever);
   EXPECT_FALSE(job.held);
   EXPECT_EQ(job.name, "");
@@ -79,7 +79,16 @@ TEST(Requests, EveryKeyArrives) {
       {"cpus", 1.5},
       {"mem_bytes", 4096},
       {"class", "short"},
-      {"kind", "notebook"},
+      {"min_gpus", 1},
+      {"max_gpus", 4},
+      {"gpu_types", {"h100", "a100"}},
+      {"gpu_milli", 500},
+      {"priority", 7},
+      {"estimate_seconds", 60},
+      {"deadline_at", 1'700'000'000.5},
+      {"job_group", "sweep"},
+      {"model", "resnet50"},
+      {"batch", 256},
       {"time_limit_seconds", 0.25},
       {"held", true},
       {"attach", {{"socket", "/tmp/s"}, {"terminal", true}, {"rows", 50}, {"columns", 65535}}}});
@@ -95,7 +104,16 @@ TEST(Requests, EveryKeyArrives) {
   EXPECT_EQ(job.spec.request.cpu, CpuMilli(1500));
   EXPECT_EQ(job.spec.request.host, Bytes(4096));
   EXPECT_EQ(job.spec.duration_class, DurationClass::Short);
-  EXPECT_EQ(job.spec.kind, JobKind::Notebook);
+  EXPECT_EQ(job.spec.request.gpu.min, GpuCount(1));
+  EXPECT_EQ(job.spec.request.gpu.max, GpuCount(4));
+  EXPECT_THAT(job.gpu_types, ElementsAre("h100", "a100"));
+  EXPECT_EQ(job.spec.request.gpu.milli, GpuMilli(500));
+  EXPECT_EQ(job.spec.priority, 7);
+  EXPECT_EQ(job.spec.estimate, minutes(1));
+  EXPECT_EQ(job.spec.deadline, instant_from_micros(1'700'000'000'500'000));
+  EXPECT_EQ(job.spec.group, "sweep");
+  EXPECT_EQ(job.spec.model, "resnet50");
+  EXPECT_EQ(job.spec.batch, 256);
   EXPECT_EQ(job.spec.time_limit, Duration(250'000));
   EXPECT_TRUE(job.held);
   ASSERT_TRUE(job.command.attach);
@@ -105,17 +123,37 @@ TEST(Requests, EveryKeyArrives) {
   EXPECT_EQ(job.command.attach->columns, 65535);
 }
 
-TEST(Requests, EveryClassAndKindIsKnownByItsWord) {
+TEST(Requests, EveryClassIsKnownByItsWord) {
   for (const char* word : {"short", "medium", "long", "service"}) {
-    EXPECT_EQ(to_text(taken(with("class", word)).spec.duration_class), word);
-  }
-  for (const char* word : {"training", "inference", "notebook", "hpo", "batch"}) {
-    EXPECT_EQ(to_text(taken(with("kind", word)).spec.kind), word);
+    EXPECT_EQ(word_for(taken(with("class", word)).spec.duration_class), word);
   }
   EXPECT_EQ(refusal(with("class", "huge")),
             "class: \"huge\" is unknown; there is: short, medium, long, service");
-  EXPECT_EQ(refusal(with("kind", 3)),
-            "kind: 3 is unknown; there is: training, inference, notebook, hpo, batch");
+}
+
+TEST(Requests, ARangeOfGpusThatIsHalfSaidEndsAtWhatIsAsked) {
+  Json json = smallest();
+  json["gpus"] = 4;
+  json["min_gpus"] = 2;
+  EXPECT_EQ(taken(json).spec.request.gpu.max, GpuCount(4));
+  json.erase("min_gpus");
+  json["max_gpus"] = 8;
+  EXPECT_EQ(taken(json).spec.request.gpu.min, GpuCount(4));
+  json["gpus"] = 0;
+  EXPECT_EQ(refusal(json), "min_gpus and max_gpus: a job with 0 GPUs has neither");
+}
+
+TEST(Requests, TypesOfGpuAreThoseOfTheCluster) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = 1, .type = "a100"});
+  cluster.add_node({.name = "m", .gpus = 1, .type = "h100"});
+  live::Submission job{.gpu_types = {"h100"}};
+  ASSERT_TRUE(accept_types(job, cluster).has_value());
+  EXPECT_EQ(job.spec.request.gpu.types, GpuTypes{2});
+  job.gpu_types = {"k80"};
+  EXPECT_EQ(accept_types(job, cluster).error().message,
+            "gpu_types: 'k80' is no type of GPU here; there is: a100, h100");
 }
 
 TEST(Requests, WhoItIsComesFromThePeerOnly) {

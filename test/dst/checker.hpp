@@ -70,8 +70,6 @@ class Checker {
   void check(const Step& step, const Stop& stop);
   void check(const Step& step, const Finished& finished);
   void check(const Step&, const Hurt&) {}
-  void check(const Step&, const Adjust&) { broken("an effect that no policy asks for"); }
-  void check(const Step&, const Compute&) { broken("an effect that no policy asks for"); }
   void check_grant(const Step& step, Key key, const Grant& grant);
   void believe(const Engine& engine, const Grant& grant);
   void check_room(const Engine& engine, Key key, const Share& share);

@@ -76,8 +76,6 @@ void Users::tell(Input input, std::function<void(JobId)> granted) {
 }
 
 void Users::change_mind(JobId job) {
-  const Daemon* const daemon = daemon_();
-  const Job* const known = daemon == nullptr ? nullptr : daemon->engine().view().find(job);
   const std::int64_t what = world_.rng.between(0, 4);
   if (what == 0) {
     ++world_.seen["cancel"];
@@ -88,14 +86,8 @@ void Users::change_mind(JobId job) {
     return world_.agenda.after(seconds(world_.rng.between(0, 60)),
                                [this, job] { tell(ReleaseAsked{job}, [](JobId) {}); });
   }
-  if (what == 2)
-    return tell(Estimated{job, seconds(world_.rng.between(0, 90)), Bytes(1 << 30)}, [](JobId) {});
-  if (what == 3) return tell(Reported{job, "done", world_.rng.between(0, 9)}, [](JobId) {});
-  if (known == nullptr) return;
-  JobSpec spec = known->spec;
-  spec.priority = static_cast<std::int32_t>(world_.rng.between(0, 5));
-  spec.time_limit = seconds(world_.rng.between(60, 600));
-  tell(UpdateAsked{job, spec}, [](JobId) {});
+  const char* const key = what == 2 ? "loss" : "done";
+  tell(Reported{job, key, world_.rng.between(0, 9)}, [](JobId) {});
 }
 
 void Users::release_all() {

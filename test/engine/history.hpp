@@ -109,7 +109,7 @@ class History {
       case 3:
         return GpuHealth{some_gpu(), !rng_.one_in(3)};
       case 4:
-        return Estimated{some_job(), seconds(rng_.between(1, 3000)), some_memory()};
+        return Reported{some_job(), rng_.one_in(2) ? "done" : "loss", rng_.between(1, 3000)};
       case 5:
         return NodeHealth{NodeId(static_cast<std::uint32_t>(rng_.between(0, 2))), !rng_.one_in(3)};
       case 6:

@@ -57,10 +57,9 @@ TEST_F(Lifecycle, InputsForUnknownJobsChangeNothing) {
   const JobId id(9);
   const std::string before = rig_.engine().save();
   const Effects& effects =
-      rig_.tell({CancelAsked{id}, HoldAsked{id}, ReleaseAsked{id}, UpdateAsked{id, whole(1)},
-                 Started{id, Attempt(1)}, StartFailed{id, Attempt(1)}, Exited{id, Attempt(1)},
-                 Released{id, Attempt(1)}, LeaseExpired{id, Attempt(1)}, Reported{id, "done", 1},
-                 Estimated{id, seconds(1), 1_GiB}, Computed{}, Ticked{},
+      rig_.tell({CancelAsked{id}, HoldAsked{id}, ReleaseAsked{id}, Started{id, Attempt(1)},
+                 StartFailed{id, Attempt(1)}, Exited{id, Attempt(1)}, Released{id, Attempt(1)},
+                 Reported{id, "done", 1}, Ticked{},
                  Measured{GpuId(0), Bytes(0), Bytes(0), {{id, 1_GiB}}}, GpuHealth{GpuId(99), false},
                  NodeHealth{NodeId(99), false}, Measured{GpuId(99), 1_GiB, 1_GiB, {}}});
   EXPECT_TRUE(effects.list.empty());
@@ -107,54 +106,6 @@ TEST_F(Lifecycle, AHoldTakesThePlaceKeptForTheJob) {
   rig_.decide({Reserve{.holds = {hold}}});
   ASSERT_EQ(rig_.engine().view().holds().size(), 1U);
   rig_.tell({HoldAsked{id}});
-  EXPECT_TRUE(rig_.engine().view().holds().empty());
-}
-
-// ---- Update ----------------------------------------------------------------------------------
-
-TEST_F(Lifecycle, AnUpdateChangesWhatAWaitingJobAsks) {
-  const JobId id = rig_.submit(shared(1, 4_GiB));
-  rig_.tell({UpdateAsked{id, shared(2, 6_GiB)}});
-  EXPECT_EQ(rig_.job(id).spec, shared(2, 6_GiB));
-  const auto* const launch = only<Launch>(rig_.start(id, {0, 1}));
-  ASSERT_NE(launch, nullptr);
-  EXPECT_EQ(launch->grant.shares[1].charge, 6_GiB);
-}
-
-TEST_F(Lifecycle, AnUpdateReachesAHeldJob) {
-  const JobId id(1);
-  rig_.tell({Submitted{.job = id, .spec = shared(1, 4_GiB), .held = true}});
-  rig_.tell({UpdateAsked{id, shared(1, 6_GiB)}});
-  EXPECT_EQ(rig_.job(id).spec, shared(1, 6_GiB));
-  EXPECT_EQ(rig_.state(id), JobState::Held);
-}
-
-TEST_F(Lifecycle, AnUpdateDoesNotChangeTheUser) {
-  const JobId id = rig_.submit(shared(1, 4_GiB));
-  JobSpec other = shared(1, 6_GiB);
-  other.user = UserId(8);
-  rig_.tell({UpdateAsked{id, other}});
-  EXPECT_EQ(rig_.job(id).spec.user, UserId(7));
-  EXPECT_EQ(rig_.job(id).spec.request.gpu.vram, 6_GiB);
-}
-
-TEST_F(Lifecycle, AnImpossibleUpdateChangesNothing) {
-  const JobId id = rig_.submit(shared(1, 4_GiB));
-  EXPECT_TRUE(rig_.tell({UpdateAsked{id, shared(9, 4_GiB)}}).list.empty());
-  EXPECT_EQ(rig_.job(id).spec, shared(1, 4_GiB));
-}
-
-TEST_F(Lifecycle, ARunningJobIsNotUpdated) {
-  const JobId id = rig_.run(shared(1, 4_GiB), {0});
-  rig_.tell({UpdateAsked{id, shared(1, 6_GiB)}});
-  EXPECT_EQ(rig_.job(id).spec, shared(1, 4_GiB));
-}
-
-TEST_F(Lifecycle, AnUpdateDropsThePlaceKeptForWhatItAskedBefore) {
-  const JobId id = rig_.submit(whole(1));
-  const Hold hold{.job = id, .ask = {}, .placement = on(rig_.cluster(), {3})};
-  rig_.decide({Reserve{.holds = {hold}}});
-  rig_.tell({UpdateAsked{id, whole(2)}});
   EXPECT_TRUE(rig_.engine().view().holds().empty());
 }
 
@@ -241,15 +192,6 @@ TEST_F(Lifecycle, AStartChargesBeforeItLaunches) {
   EXPECT_EQ(rig_.state(id), JobState::Running);
 }
 
-TEST_F(Lifecycle, ALeaseAndAShareReachTheShell) {
-  const JobId id = rig_.submit(shared(1, 4_GiB));
-  const Placement place = on(rig_.cluster(), {0});
-  const auto* const launch = only<Launch>(rig_.decide(
-      {Start{.job = id, .placement = place, .term = seconds(60), .share_percent = 40}}));
-  EXPECT_EQ(launch->term, seconds(60));
-  EXPECT_EQ(launch->share_percent, 40);
-}
-
 TEST_F(Lifecycle, AFailedStartIsTriedAgainAsTheNextAttempt) {
   const JobId id = rig_.submit(shared(1, 4_GiB));
   rig_.start(id, {0});
@@ -276,7 +218,7 @@ TEST_F(Lifecycle, ReportsOfAnEarlierAttemptAreIgnored) {
   rig_.tell({StartFailed{id, Attempt(1)}});
   rig_.start(id, {0});
   rig_.tell({Started{id, Attempt(1)}, StartFailed{id, Attempt(1)}, Exited{id, Attempt(1)},
-             Released{id, Attempt(1)}, LeaseExpired{id, Attempt(1)}});
+             Released{id, Attempt(1)}});
   EXPECT_EQ(rig_.state(id), JobState::Starting);
   EXPECT_EQ(rig_.job(id).failed_starts, 1);
 }
@@ -375,13 +317,6 @@ TEST_F(Lifecycle, AJobThatDiesWhileBeingSuspendedIsOver) {
   expect_finished(rig_.released(id), id, Outcome::Oom);
 }
 
-TEST_F(Lifecycle, AKilledJobIsCancelled) {
-  const JobId id = rig_.run(shared(1, 4_GiB), {0});
-  EXPECT_EQ(only<Stop>(rig_.preempt(id, PreemptHow::Kill))->why, StopFor::Preemption);
-  rig_.exited(id, Outcome::Failed, 137);
-  expect_finished(rig_.released(id), id, Outcome::Cancelled);
-}
-
 TEST_F(Lifecycle, ASuspendedJobThatDiesIsOverAtOnce) {
   const JobId id = rig_.run(shared(1, 4_GiB), {0});
   rig_.preempt(id, PreemptHow::Suspend);
@@ -470,42 +405,12 @@ TEST_F(Lifecycle, AMigratedJobIsSuspendedWithoutAPreemption) {
   EXPECT_EQ(rig_.job(id).preemptions, 0);
 }
 
-TEST_F(Lifecycle, ALeaseThatExpiresSuspendsARunningJob) {
-  const JobId id = rig_.run(shared(1, 4_GiB), {0});
-  const auto* const stop = only<Stop>(rig_.tell({LeaseExpired{id, Attempt(1)}}));
-  EXPECT_EQ(stop->why, StopFor::LeaseEnd);
-  EXPECT_EQ(stop->how, PreemptHow::Suspend);
-  rig_.released(id);
-  EXPECT_EQ(rig_.state(id), JobState::Suspended);
-}
-
-TEST_F(Lifecycle, ALeaseThatExpiresWhileItStopsChangesNothing) {
-  const JobId id = rig_.run(shared(1, 4_GiB), {0});
-  rig_.exited(id);
-  EXPECT_TRUE(rig_.tell({LeaseExpired{id, Attempt(1)}}).list.empty());
-}
-
 // ---- Reports and estimates -------------------------------------------------------------------
 
 TEST_F(Lifecycle, ProgressIsWhatTheJobReported) {
   const JobId id = rig_.run(shared(1, 4_GiB), {0});
   rig_.tell({Reported{id, "done", 3}, Reported{id, "total", 10}, Reported{id, "loss", 5}});
   EXPECT_EQ(rig_.job(id).progress, (Progress{.done = 3, .total = 10}));
-}
-
-TEST_F(Lifecycle, AnEstimateReplacesTheOneBefore) {
-  const JobId id = rig_.submit(shared(1, Bytes(0)));
-  rig_.tell({Estimated{id, seconds(50), 6_GiB}});
-  EXPECT_EQ(rig_.job(id).spec.estimate, seconds(50));
-  EXPECT_EQ(only<Launch>(rig_.start(id, {0}))->grant.shares[0].charge, 6_GiB);
-}
-
-TEST_F(Lifecycle, AKnobIsTurnedOnlyWhileTheJobRuns) {
-  const JobId id = rig_.submit(shared(1, 4_GiB));
-  EXPECT_TRUE(rig_.decide({Tune{id, "batch", 8}}).list.empty());
-  rig_.start(id, {0});
-  rig_.tell({Started{id, Attempt(1)}});
-  EXPECT_EQ(only<Adjust>(rig_.decide({Tune{id, "batch", 8}}))->value, 8);
 }
 
 TEST_F(Lifecycle, AClassIsWhatThePolicySays) {

@@ -190,36 +190,19 @@ class Estimate : public testing::Test {
     spec.vram_estimate = estimate;
     return charge({Submitted{.job = JobId(1), .spec = spec}});
   }
-  static Bytes charge_when_told(Bytes estimate) {
-    return charge({Submitted{.job = JobId(1), .spec = shared(1, Bytes(0))},
-                   Estimated{JobId(1), kForever, estimate}});
-  }
 };
 
 TEST_F(Estimate, IsChargedWithTheContext) {
   EXPECT_EQ(charge_when_submitted_with(6_GiB), 6_GiB + 300_MiB);
-  EXPECT_EQ(charge_when_told(6_GiB), 6_GiB + 300_MiB);
 }
 
 TEST_F(Estimate, TakesAWholeGpuWhereNoGpuIsLargeEnough) {
   for (const Bytes estimate : {24_GiB - 299_MiB, 24_GiB, 40_GiB}) {
     EXPECT_EQ(charge_when_submitted_with(estimate), 24_GiB);
-    EXPECT_EQ(charge_when_told(estimate), 24_GiB);
   }
 }
 
-TEST_F(Estimate, BelowZeroIsNone) {
-  EXPECT_EQ(charge_when_submitted_with(Bytes(-1)), 24_GiB);
-  EXPECT_EQ(charge_when_told(Bytes(-1)), 24_GiB);
-}
-
-TEST_F(Estimate, OfAnUpdateIsCheckedToo) {
-  JobSpec spec = shared(1, Bytes(0));
-  spec.vram_estimate = 40_GiB;
-  EXPECT_EQ(
-      charge({Submitted{.job = JobId(1), .spec = shared(1, 4_GiB)}, UpdateAsked{JobId(1), spec}}),
-      24_GiB);
-}
+TEST_F(Estimate, BelowZeroIsNone) { EXPECT_EQ(charge_when_submitted_with(Bytes(-1)), 24_GiB); }
 
 // ---- Health ----------------------------------------------------------------------------------
 

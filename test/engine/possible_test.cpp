@@ -65,12 +65,6 @@ TEST(Possible, NamesTheNumberOfGpusThatLarge) {
             "job 42: asks 3 GPUs of 40 GiB, the cluster has 2 that large");
 }
 
-TEST(Possible, KnowsThatThereAreNoInstances) {
-  Request request = gpus(1, 4_GiB);
-  request.gpu.profile = 1;
-  EXPECT_EQ(refusal(mixed(), request), "job 42: asks for a MIG instance, the cluster has none");
-}
-
 TEST(Possible, NamesTheCoresAndMemoryOfOneNode) {
   EXPECT_EQ(refusal(nodes_of(2, 8), {.cpu = CpuMilli(8500)}),
             "job 42: asks 8.5 cores, the limit is 8");

@@ -110,11 +110,8 @@ TEST_F(BadPolicy, GivesAGpuOfTheWrongType) {
 TEST_F(BadPolicy, NamesAnUnknownJob) {
   const JobId nobody(99);
   expect_dropped(Start{.job = nobody, .placement = on({0})});
-  expect_dropped(Resume{.job = nobody, .placement = on({0})});
   expect_dropped(Preempt{.job = nobody});
   expect_dropped(Migrate{.job = nobody, .placement = on({0})});
-  expect_dropped(Resize{nobody, 1_gpus});
-  expect_dropped(Tune{nobody, "batch", 1});
   expect_dropped(Reserve{.holds = {Hold{.job = nobody, .ask = {}, .placement = on({0})}}});
   expect_dropped(Classify{nobody});
   expect_dropped(Reject{nobody});
@@ -128,15 +125,6 @@ TEST_F(BadPolicy, PreemptsWhoDoesNotRun) {
   rig_.preempt(id, PreemptHow::Suspend);
   expect_dropped(Preempt{.job = id});
   EXPECT_EQ(rig_.job(id).preemptions, 1);
-}
-
-TEST_F(BadPolicy, ResumesAQueuedJobOrStartsASuspendedOne) {
-  const JobId id = rig_.submit(shared(1, 4_GiB));
-  expect_dropped(Resume{.job = id, .placement = on({0})});
-  rig_.start(id, {0});
-  rig_.preempt(id, PreemptHow::Suspend);
-  rig_.released(id);
-  expect_dropped(Start{.job = id, .placement = on({0})});
 }
 
 TEST_F(BadPolicy, KeepsAPlaceForARunningJob) {
@@ -161,10 +149,6 @@ TEST_F(BadPolicy, RejectsWhoRunsOrIsHeld) {
   expect_dropped(Reject{rig_.run(shared(1, 4_GiB), {0})});
   rig_.tell({Submitted{.job = JobId(9), .spec = shared(1, 4_GiB), .held = true}});
   expect_dropped(Reject{JobId(9)});
-}
-
-TEST_F(BadPolicy, ResizesWhatNobodyCan) {
-  expect_dropped(Resize{rig_.run(shared(1, 4_GiB), {0}), 2_gpus});
 }
 
 TEST_F(BadPolicy, GoodDecisionsStandBesideBadOnes) {

@@ -104,10 +104,13 @@ class Rig {
     return decide({Start{.job = id, .placement = on(cluster(), gpus)}});
   }
   const Effects& resume(JobId id, std::initializer_list<std::uint32_t> gpus) {
-    return decide({Resume{.job = id, .placement = on(cluster(), gpus)}});
+    return start(id, gpus);
   }
+  /// What a shell that can suspend makes of it, or one that cannot.
   const Effects& preempt(JobId id, PreemptHow how) {
-    return decide({Preempt{.job = id, .how = how}});
+    Settings settings = engine_.view().settings();
+    settings.can_suspend = how == PreemptHow::Suspend;
+    return step({Configured{settings}}, {Preempt{.job = id}});
   }
   /// Submitted, granted these GPUs and running.
   JobId run(const JobSpec& spec, std::initializer_list<std::uint32_t> gpus) {

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -68,6 +69,16 @@ class Sampler {
   template <class Tag, class Rep>
   void fill_one(Id<Tag, Rep>& value) {
     value = Id<Tag, Rep>(static_cast<Rep>(next()));
+  }
+  void fill_one(Rate& value) { value = Rate(Rate::kLeast + next()); }
+  template <class First, class Second>
+  void fill_one(std::pair<First, Second>& value) {
+    fill(value.first);
+    fill(value.second);
+  }
+  template <class T>
+  void fill_one(std::set<T>& values) {
+    for (int n = 0; n < 2; ++n) values.insert(make<T>());
   }
   void fill_one(Duration& value) { value = Duration(next()); }
   void fill_one(Instant& value) { value = instant_from_micros(next()); }

@@ -44,19 +44,7 @@ Cluster reordered(const Cluster& from, const std::vector<std::size_t>& order) {
   for (std::uint32_t n = 0; n < order.size(); ++n) node_at[order[n]] = n;
   Cluster cluster;
   cluster.add_switch();
-  for (const std::uint32_t n : node_at) {
-    const NodeSpec& node = from.node(NodeId(n));
-    NodeShape shape{.name = node.name, .gpus = node.gpus, .cpu = node.cpu, .host = node.host};
-    if (node.gpus > 0) {
-      const GpuSpec& gpu = from.gpu(node.first_gpu);
-      shape.vram = gpu.capacity;
-      shape.context = gpu.context;
-      shape.type = from.type_names()[gpu.type];
-      shape.share_mode = gpu.share_mode;
-      shape.slots = gpu.slots;
-    }
-    cluster.add_node(shape);
-  }
+  for (const std::uint32_t n : node_at) cluster.add_node(from.shape_of(NodeId(n)));
   return cluster;
 }
 
@@ -97,7 +85,7 @@ class Fragments {
   void look_at(NodeId id, const Trial& trial) {
     const NodeSpec& node = trial.cluster().node(id);
     FreeOnNode free{.cpu = free_cpu(id, trial).raw(), .shares = {}};
-    for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+    for (const GpuId gpu : node.gpu_ids()) {
       free.shares.push_back(free_share(gpu, trial));
     }
     const Fragmentation& measure = measure_of(node, trial.cluster());

@@ -6,7 +6,17 @@
 #include <string_view>
 
 #include "core/assert.hpp"
+#include "core/bytes.hpp"
 #include "engine/journal.hpp"
+
+namespace {
+
+/// Without the mark of a layout it is read as an older one, and written as one of today.
+bool is_of_today(std::string_view bytes) {
+  return berth::ByteReader(bytes).integer() == -berth::kLayout;
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
@@ -14,17 +24,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (data[0] % 3) {
     case 0:
       if (const auto entry = berth::decode_entry(bytes)) {
-        BERTH_ASSERT(berth::encode(*entry) == bytes);
+        BERTH_ASSERT(!is_of_today(bytes) || berth::encode(*entry) == bytes);
       }
       break;
     case 1:
       if (const auto inputs = berth::decode_inputs(bytes)) {
-        BERTH_ASSERT(berth::encode_inputs(*inputs) == bytes);
+        BERTH_ASSERT(!is_of_today(bytes) || berth::encode_inputs(*inputs) == bytes);
       }
       break;
     default:
       if (const auto decisions = berth::decode_decisions(bytes)) {
-        BERTH_ASSERT(berth::encode_decisions(*decisions) == bytes);
+        BERTH_ASSERT(!is_of_today(bytes) || berth::encode_decisions(*decisions) == bytes);
       }
   }
   return 0;

@@ -12,7 +12,7 @@
 
 #include "trace/formats.hpp"
 #include "trace/gzip.hpp"
-#include "trace/speeds.hpp"
+#include "trace/speed_files.hpp"
 #include "trace/vram.hpp"
 
 namespace {

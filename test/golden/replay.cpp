@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "engine/engine.hpp"
 #include "golden/scenario.hpp"
 #include "policy/registry.hpp"
@@ -20,6 +21,7 @@ struct Truth {
   Instant since;
   Attempt attempt;
   bool runs = false;
+  bool continues = false;  ///< Its latest start went on where it was suspended.
   std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
 };
 
@@ -40,52 +42,6 @@ const char* words(Because because) {
       return "";
     case Because::Backfilled:
       return " (backfilled)";
-  }
-  return "";
-}
-
-const char* words(PreemptHow how) {
-  switch (how) {
-    case PreemptHow::Suspend:
-      return "";
-    case PreemptHow::Requeue:
-      return " (requeued)";
-    case PreemptHow::Kill:
-      return " (killed)";
-  }
-  return "";
-}
-
-const char* words(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::Done:
-      return "end";
-    case Outcome::Failed:
-      return "failed";
-    case Outcome::Oom:
-      return "oom";
-    case Outcome::Cancelled:
-      return "cancelled";
-    case Outcome::Timeout:
-      return "timeout";
-    case Outcome::Lost:
-      return "lost";
-    case Outcome::Rejected:
-      return "rejected";
-  }
-  return "";
-}
-
-const char* words(DurationClass duration_class) {
-  switch (duration_class) {
-    case DurationClass::Short:
-      return "short";
-    case DurationClass::Medium:
-      return "medium";
-    case DurationClass::Long:
-      return "long";
-    case DurationClass::Service:
-      return "service";
   }
   return "";
 }
@@ -177,8 +133,14 @@ class Replay {
   }
 
   // What the shell does.
-  void perform(const Launch& launch) { begin(launch.job, launch.attempt); }
-  void perform(const Continue& resume) { begin(resume.job, resume.attempt); }
+  void perform(const Launch& launch) {
+    truth(launch.job).continues = false;
+    begin(launch.job, launch.attempt);
+  }
+  void perform(const Continue& resume) {
+    truth(resume.job).continues = true;
+    begin(resume.job, resume.attempt);
+  }
   void perform(const Stop& stop) {
     Truth& job = truth(stop.job);
     if (job.runs) pause(job);
@@ -189,11 +151,10 @@ class Replay {
     kept_.erase(finished.job);
     const bool told = !finished.note.empty();
     const std::string note = told ? finished.note.substr(finished.note.find(':')) : "";
-    line(std::string(words(finished.outcome)) + " " + name(finished.job) + note);
+    line(std::string(finished.outcome == Outcome::Done ? "end" : word_for(finished.outcome)) + " " +
+         name(finished.job) + note);
   }
-  void perform(const Adjust&) {}
   void perform(const Hurt&) {}
-  void perform(const Compute&) {}
 
   void begin(JobId id, Attempt attempt) {
     Truth& job = truth(id);
@@ -213,13 +174,10 @@ class Replay {
   void line(const std::string& text) { log_ += seconds_text(now_) + " " + text + "\n"; }
   void note(const Start& start) {
     kept_.erase(start.job);
-    line("start " + name(start.job) + where(start.placement) + words(start.because));
+    line((truth(start.job).continues ? "resume " : "start ") + name(start.job) +
+         where(start.placement) + words(start.because));
   }
-  void note(const Resume& resume) {
-    kept_.erase(resume.job);
-    line("resume " + name(resume.job) + where(resume.placement) + words(resume.because));
-  }
-  void note(const Preempt& preempt) { line("preempt " + name(preempt.job) + words(preempt.how)); }
+  void note(const Preempt& preempt) { line("preempt " + name(preempt.job)); }
   void note(const Migrate& migrate) {
     line("move " + name(migrate.job) + " to" + where(migrate.placement));
   }
@@ -242,10 +200,8 @@ class Replay {
     kept_ = std::move(kept);
   }
   void note(const Reject&) {}  // its end says it
-  void note(const Resize& resize) { line("resize " + name(resize.job)); }
-  void note(const Tune& tune) { line("tune " + name(tune.job) + " " + tune.knob); }
   void note(const Classify& classify) {
-    line("classify " + name(classify.job) + " " + words(classify.duration_class));
+    line("classify " + name(classify.job) + " " + std::string(word_for(classify.duration_class)));
   }
 
   /// ` n0:0,1 n1:0-3`; the node alone for a job without GPUs.

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "core/words.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::golden {
@@ -153,14 +154,9 @@ class Reader {
   void read_until(const Words& words) { scenario_.until = kStart + time(words[1]); }
 
   AdmissionMode admission(std::string_view word) {
-    static const std::map<std::string_view, AdmissionMode> modes = {
-        {"guarantee", AdmissionMode::Guarantee},
-        {"declared", AdmissionMode::Declared},
-        {"free-memory", AdmissionMode::FreeMemory},
-        {"none", AdmissionMode::None}};
-    const auto found = modes.find(word);
-    if (found == modes.end()) object(word, "is no admission");
-    return found == modes.end() ? AdmissionMode::Guarantee : found->second;
+    const auto found = from_word<AdmissionMode>(word);
+    if (!found) object(word, "is no admission");
+    return found.value_or(AdmissionMode::Guarantee);
   }
 
   void read_settings(const Words& words) {
@@ -178,14 +174,9 @@ class Reader {
   }
 
   DurationClass duration_class(std::string_view word) {
-    static const std::map<std::string_view, DurationClass> classes = {
-        {"short", DurationClass::Short},
-        {"medium", DurationClass::Medium},
-        {"long", DurationClass::Long},
-        {"service", DurationClass::Service}};
-    const auto found = classes.find(word);
-    if (found == classes.end()) object(word, "is no class");
-    return found == classes.end() ? DurationClass::Medium : found->second;
+    const auto found = from_word<DurationClass>(word);
+    if (!found) object(word, "is no class");
+    return found.value_or(DurationClass::Medium);
   }
 
   void read_job(const Words& words) {

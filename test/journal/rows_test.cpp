@@ -94,7 +94,6 @@ TEST_F(Rows, ThatAreDamagedStaySoWhateverIsWrittenToThem) {
   sql("UPDATE jobs SET name = 'evil' WHERE id = 4");
   Store store = need_store(path_);
   in_transaction(store, [&] {
-    need(store.set_spec(JobId(4), {.user = UserId(9)}));
     need(store.add_attempt({.job = JobId(4), .attempt = Attempt(1), .gpus = {GpuId(1)}}));
     need(store.set_started(JobId(4), Attempt(1), kStart));
     need(store.end_job(JobId(4), {.at = kStart}));

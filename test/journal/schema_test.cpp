@@ -1,12 +1,17 @@
 // Goal: a file of an older schema becomes one of today with everything in it; a newer one and one
 // of something else are refused and stay as they are.
 //
-// Method: schema1.sql is a file of schema 1 as text, made when 1 was the latest; it never changes.
+// Method: schema1.sql and schema5.sql are files of these schemas as text, made when they were the
+// latest; they never change.
 #include <gmock/gmock.h>
 
+#include "engine/engine.hpp"
+#include "engine/journal.hpp"
 #include "engine/sample.hpp"
 #include "journal/store.hpp"
 #include "journal/support.hpp"
+#include "journal/verify.hpp"
+#include "policy/registry.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
 
@@ -77,7 +82,15 @@ TEST_F(Schema, VersionOneKeepsEverything) {
   EXPECT_EQ(recovered.entries[0].decisions, "decisions 4");
   EXPECT_EQ(recovered.entries[1].decisions, std::nullopt);
 
-  const JobSpec spec = Sampler().make<JobSpec>();
+  // As the sampler made it then, when jobs had a kind and requests a MIG profile.
+  JobSpec spec = Sampler().make<JobSpec>();
+  const JobRow then = need(store->job(JobId(1))).value();
+  EXPECT_EQ(then.spec.request.gpu.types, 9U);
+  EXPECT_EQ(then.spec.request.gpu.max, GpuCount(12));
+  EXPECT_EQ(then.spec.duration_class, DurationClass::Long);
+  EXPECT_EQ(then.spec.command, BlobId(19));
+  EXPECT_EQ(then.spec.group, "");
+  spec = then.spec;
   EXPECT_EQ(need(store->last_job()), JobId(2));
   const JobRow ended = need(store->job(JobId(1))).value();
   EXPECT_EQ(ended.spec, spec);
@@ -110,6 +123,38 @@ TEST_F(Schema, VersionOneKeepsEverything) {
   });
 }
 
+/// Requests, inputs, decisions and the snapshot are in the layout before 6, in which jobs had a kind.
+TEST_F(Schema, WhatAnOlderLayoutSaysIsDecidedOnAsItWas) {
+  Sql(path_).run(read_file(source_dir() / "test" / "journal" / "schema5.sql"));
+  std::optional<Store> store = need_store(path_);
+  const JobRow first = need(store->job(JobId(1))).value();
+  EXPECT_EQ(first.name, "first");
+  EXPECT_EQ(first.spec.request.gpu.count, GpuCount(1));
+  EXPECT_EQ(first.spec.request.gpu.vram, Bytes(std::int64_t{10} << 30));
+  EXPECT_EQ(first.spec.duration_class, DurationClass::Long);
+  EXPECT_EQ(first.spec.time_limit, hours(1));
+  EXPECT_FALSE(first.is_damaged);
+  EXPECT_EQ(need(store->job(JobId(3)))->end->code, 3);
+  EXPECT_EQ(need(store->job(JobId(4)))->end->outcome, Outcome::Cancelled);
+
+  const Recovered recovered = need(store->recover());
+  auto engine = Engine::restore(recovered.snapshot->state,
+                                std::move(*make_policy("gittins-learned", "least-shared")));
+  ASSERT_TRUE(engine.has_value()) << engine.error().message;
+  ASSERT_EQ(recovered.entries.size(), 9U);
+  for (const Entry& entry : recovered.entries) {
+    const Effects& effects = engine->step(entry.now, need(decode_inputs(entry.inputs)));
+    const auto then = need(decode_decisions(entry.decisions.value()));
+    EXPECT_EQ(encode_decisions(effects.decisions), encode_decisions(then)) << entry.number;
+  }
+  EXPECT_EQ(engine->check(), std::nullopt);
+  const JobView job = engine->view().job(JobId(1));
+  EXPECT_EQ(job.attained(), GpuCount(1) * job.ran());
+  EXPECT_EQ(engine->view().finished(), 1U) << "the job that exited with 3";
+  store.reset();
+  EXPECT_EQ(need(verify(path_)).entries, 9);
+}
+
 /// A row's new checksum is over what is there: it must not make good what its old one says is bad.
 TEST_F(Schema, ARequestThatWasDamagedBeforeTheUpgradeStaysSo) {
   make_version_1();
@@ -123,9 +168,9 @@ TEST_F(Schema, AnOlderOneIsNotReadWithoutAnUpgrade) {
   make_version_1();
   const auto opened = Store::open(path_, Access::ReadOnly);
   ASSERT_FALSE(opened.has_value());
-  EXPECT_EQ(opened.error().message,
-            path_ + ": schema 1, this berth reads " + std::to_string(kSchema) +
-                ": the next start of berthd upgrades it");
+  EXPECT_EQ(opened.error().message, path_ + ": schema 1, this berth reads " +
+                                        std::to_string(kSchema) +
+                                        ": the next start of berthd upgrades it");
   EXPECT_EQ(sql("PRAGMA user_version"), "1");
 }
 

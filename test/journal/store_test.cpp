@@ -166,9 +166,6 @@ TEST_F(Stored, AJobsLife) {
     need(store().end_attempt(row.job, Attempt(1), some_end(Outcome::Lost)));
     need(store().add_attempt(second));
     need(store().set_started(row.job, Attempt(2), instant_from_micros(20)));
-    row.spec.priority = 99;
-    row.spec.user = UserId(8);
-    need(store().set_spec(row.job, row.spec));
     need(store().end_job(row.job, some_end(Outcome::Timeout)));
   });
   reopen();
@@ -185,8 +182,8 @@ TEST_F(Stored, AJobsLife) {
   expect_equal(attempts[0].end, some_end(Outcome::Lost));
   EXPECT_EQ(attempts[1].gpus, second.gpus);
   EXPECT_FALSE(attempts[1].end.has_value());
-  EXPECT_EQ(need(store().history({.user = UserId(8)})).size(), 1U);
-  EXPECT_TRUE(need(store().history({.user = UserId(7)})).empty());
+  EXPECT_EQ(need(store().history({.user = row.spec.user})).size(), 1U);
+  EXPECT_TRUE(need(store().history({.user = UserId(99)})).empty());
 }
 
 TEST_F(Stored, ReportsKeepTheLatestValue) {
@@ -332,8 +329,6 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"AnAttemptOfNoJob", [](Store& s) { return s.add_attempt({.job = JobId(2)}); },
               ErrorCode::NotFound},
         Wrong{"AReportOfNoJob", [](Store& s) { return s.set_report(JobId(2), {.key = "k"}); },
-              ErrorCode::NotFound},
-        Wrong{"ASpecOfNoJob", [](Store& s) { return s.set_spec(JobId(2), {}); },
               ErrorCode::NotFound}),
     [](const auto& wrong) { return wrong.param.name; });
 

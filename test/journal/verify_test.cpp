@@ -176,7 +176,7 @@ TEST_F(Changed, AnotherDecision) {
 TEST_F(Changed, ADecisionsDetail) {
   const std::int64_t number = first_start(0);
   auto list = decisions(number);
-  std::get<Start>(list[0]).share_percent = 7;
+  std::get<Start>(list[0]).milli = GpuMilli(7);
   set_decisions(number, list);
   EXPECT_THAT(message(), HasSubstr(", differs in its details"));
 }
@@ -201,7 +201,6 @@ TEST_F(Changed, AnInput) {
 
 TEST_F(Changed, AnInputThatOnlyTheStateShows) {
   auto inputs = need(decode_inputs(entry(20).inputs));
-  inputs.push_back(Estimated{.job = JobId(1), .estimate = seconds(12'345)});
   inputs.push_back(Measured{.gpu = GpuId(0), .foreign = Bytes(4096)});
   set_inputs(20, inputs);
   EXPECT_THAT(message(), HasSubstr("entry 20: "));

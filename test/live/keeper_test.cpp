@@ -301,7 +301,7 @@ TEST_F(KeeperTest, ASnapshotIsWrittenWhenThereIsEnough) {
   step(keeper, 1, of({job()}));
   ASSERT_TRUE(keeper.snapshot_if_due());
   EXPECT_EQ(snapshots(), 1U);
-  step(keeper, 2, of({Computed{1, std::string(17 << 20, 'x')}}));
+  step(keeper, 2, of({Reported{JobId(1), std::string(17 << 20, 'x'), 1}}));
   ASSERT_TRUE(keeper.snapshot_if_due());
   finish_snapshot(keeper);
   EXPECT_EQ(snapshots(), 2U);

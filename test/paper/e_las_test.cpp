@@ -26,7 +26,7 @@ class ELasOrder : public testing::TestWithParam<const char*> {
   /// The queue of a job with this service on one GPU, and these epochs of ten done.
   std::int64_t queue(Duration ran, std::int64_t done) {
     const JobId id = scene_.wait(whole(1, kForever));
-    scene_.job(id).ran = ran;
+    scene_.has_run(id, ran);
     scene_.job(id).progress = {.done = done * kEpoch, .total = 10 * kEpoch};
     return test::order_named(GetParam())->rank(scene_.look(id), scene_.view()).rank.major;
   }
@@ -56,7 +56,7 @@ TEST_P(ELasOrder, CountsHalfAnEpochBeforeTheFirst) {
 TEST_P(ELasOrder, WithoutProgressOrEstimateGoesByService) {
   const JobId id = scene_.wait(whole(1, kForever));
   const auto queue_after = [&](Duration ran) {
-    scene_.job(id).ran = ran;
+    scene_.has_run(id, ran);
     return test::order_named(GetParam())->rank(scene_.look(id), scene_.view()).rank.major;
   };
   EXPECT_EQ(queue_after(seconds(3249)), 0);
@@ -66,7 +66,7 @@ TEST_P(ELasOrder, WithoutProgressOrEstimateGoesByService) {
 
 TEST_P(ELasOrder, WhatAJobReportsGoesBeforeItsEstimate) {
   const JobId id = scene_.wait(whole(1, hours(1)));
-  scene_.job(id).ran = minutes(50);
+  scene_.has_run(id, minutes(50));
   const auto queue_now = [&] {
     return test::order_named(GetParam())->rank(scene_.look(id), scene_.view()).rank.major;
   };

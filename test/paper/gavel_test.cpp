@@ -16,7 +16,7 @@
 #include "support/paths.hpp"
 #include "trace/formats.hpp"
 #include "trace/gzip.hpp"
-#include "trace/speeds.hpp"
+#include "trace/speed_files.hpp"
 
 namespace berth::test {
 namespace {

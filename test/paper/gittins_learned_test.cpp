@@ -20,15 +20,11 @@ namespace {
 
 class GittinsLearned : public testing::Test {
  protected:
-  /// A job that runs for so long on one GPU and ends; the order sees it run, and then no more.
+  /// A job that runs for so long on one GPU and ends; the order sees it run, and then that it ended.
   void past(Order& order, Duration ran) {
     const JobId id = scene_.run(whole(1, kForever), {0});
-    scene_.job(id).ran = ran;
     order.prepare(scene_.view(), {});
-    State& state = scene_.state();
-    state.ledger.take(state.cluster, scene_.job(id).grant);
-    std::erase(state.running, id);
-    state.jobs.erase(id);  // the next one gets its id
+    scene_.end(id, ran);  // the next one gets its id
     order.prepare(scene_.view(), {});
   }
   Rank rank(const Order& order, JobId id) {
@@ -42,7 +38,7 @@ TEST_F(GittinsLearned, IsLasUntilTheHistorySufficesAndTheIndexFromThenOn) {
   const auto order = test::order_named("gittins-learned");
   const auto plain = test::order_named("las");
   const JobId waiting = scene_.wait(whole(1, kForever));
-  scene_.job(waiting).ran = seconds(500);
+  scene_.has_run(waiting, seconds(500));
   std::vector<std::int64_t> history;
   for (std::int64_t i = 0; i < 127; ++i) {
     history.push_back(10 * (i % 100 + 1));

@@ -42,11 +42,7 @@ class History : public testing::Test {
     order_->prepare(scene_.view(), {});
     now_ += time;
     scene_.at(now_);
-    Job& job = scene_.job(id);
-    scene_.state().ledger.take(scene_.state().cluster, job.grant);
-    scene_.state().company.forget(id);
-    scene_.state().running.clear();
-    scene_.state().jobs.erase(id);
+    scene_.end(id, time);
     order_->prepare(scene_.view(), {});
   }
 
@@ -103,8 +99,7 @@ TEST_F(History, SurvivesASaveInTheMiddleOfARun) {
   ASSERT_TRUE(restored->restore(order_->save()));
   order_ = std::move(restored);
   scene_.at(now_ + seconds(300));
-  scene_.state().running.clear();
-  scene_.state().jobs.erase(running);
+  scene_.end(running, seconds(300));
   order_->prepare(scene_.view(), {});
   EXPECT_EQ(service(qssf_job(kAda, 1)), 200);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "core/view.hpp"
 
@@ -32,7 +33,33 @@ class Scene {
     job.state = JobState::Running;
     state_.ledger.put(state_.cluster, job.grant);
     state_.running.push_back(job.id);
+    for (const GpuId gpu : placement.gpus) state_.tenants[gpu.value()].push_back(job.id);
     return job.id;
+  }
+  /// As if it had had so many GPUs as it asks for, for so long.
+  void has_run(JobId id, Duration ran) {
+    Job& job = state_.jobs.at(id);
+    job.ran = ran;
+    job.attained = job.spec.request.gpu.count * ran;
+  }
+  /// A job that runs ends now, after so long.
+  void end(JobId id, Duration ran) {
+    const Job& job = state_.jobs.at(id);
+    const GpuCount gpus = job.spec.request.gpu.count;
+    state_.history.add({.job = id,
+                        .user = job.spec.user,
+                        .what = state_.company.of(id),
+                        .gpus = gpus,
+                        .ran = ran,
+                        .attained = gpus * ran,
+                        .at = now_});
+    state_.ledger.take(state_.cluster, job.grant);
+    for (const Share& share : job.grant.shares) {
+      std::erase(state_.tenants[share.gpu.value()], id);
+    }
+    std::erase(state_.running, id);
+    state_.company.forget(id);
+    state_.jobs.erase(id);
   }
 
   void at(Instant now) { now_ = now; }

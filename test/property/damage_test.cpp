@@ -79,7 +79,7 @@ Frame frame_of(const std::string& bytes) {
 
 std::string bytes_of(const Frame& frame) {
   ByteWriter out;
-  out.integer(5);
+  out.integer(kLayout);
   codec::put(out, frame);
   return out.take();
 }

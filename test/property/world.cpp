@@ -47,6 +47,10 @@ JobSpec World::make_spec() {
     if (rng_.one_in(8)) gpu.types = GpuTypes{1} << rng_.between(0, 1);
     spec.request.cpu = CpuMilli(rng_.one_in(2) ? 1000 * rng_.between(1, 8) : 0);
   }
+  if (options_.elastic && gpu.count > GpuCount(0)) {
+    gpu.min = GpuCount(1);
+    gpu.max = gpu.count + GpuCount(3);
+  }
   return spec;
 }
 
@@ -105,7 +109,7 @@ void World::make_faults() {
         at(when + seconds(300), ReleaseAsked{id});
         break;
       case 5:
-        at(when, Estimated{id, seconds(rng_.between(1, 900)), some});
+        at(when, Reported{id, rng_.one_in(2) ? "done" : "loss", rng_.between(1, 900)});
         break;
       case 6:
         at(when, Exited{id, Attempt(1), Outcome::Failed, 1});

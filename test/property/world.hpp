@@ -21,6 +21,7 @@ struct WorldOptions {
   bool distinct = false;    ///< No two jobs are equal in anything an order may read.
   bool whole_gpus = false;  ///< Only jobs that take whole GPUs.
   bool honest = false;      ///< Every job states its run time as its time limit.
+  bool elastic = false;     ///< Jobs with GPUs run on one GPU to three more than they ask for.
 };
 
 /// One job as the world knows it.
@@ -74,9 +75,7 @@ class World {
   void perform_one(const Continue& resume);
   void perform_one(const Stop& stop);
   void perform_one(const Finished& finished);
-  void perform_one(const Adjust&) {}
   void perform_one(const Hurt&) {}
-  void perform_one(const Compute&) {}
 
   WorldOptions options_;
   Rng rng_;

@@ -196,7 +196,7 @@ TEST(Rates, SwitchingTakesItsPartOfTurns) {
   EXPECT_EQ(Rates(model, trace, cluster).of(0, gpus({0}), tenants).rate, Rate(475'000));
 }
 
-TEST(Rates, SayWhatOtherNumbersOfGpusWouldMake) {
+TEST(Rates, FollowTheNumberOfGpusGranted) {
   trace::Trace trace;
   trace.jobs = {job("a", 0, 10, 2, "vgg16"), job("b", 0, 10, 2, "other")};
   const Cluster cluster = cluster_of(2, 2);
@@ -206,13 +206,6 @@ TEST(Rates, SayWhatOtherNumbersOfGpusWouldMake) {
   }
   model.speeds.add_type("vgg16", 0, "k80", Rate(500'000));
   const Rates rates(model, trace, cluster);
-  EXPECT_EQ(rates.alone(0, {.gpus = 2}), kFullSpeed);
-  EXPECT_EQ(rates.alone(0, {.gpus = 4, .nodes = 2}), Rate(1'500'000));
-  EXPECT_EQ(rates.alone(0, {.gpus = 1, .type = "k80"}), Rate(300'000));
-  EXPECT_EQ(rates.alone(0, {.gpus = 2, .nodes = 2}), Rate(700'000));
-  // Not measured: fewer are as much slower, and more of no use.
-  EXPECT_EQ(rates.alone(1, {.gpus = 1}), Rate(500'000));
-  EXPECT_EQ(rates.alone(1, {.gpus = 4, .nodes = 2}), kFullSpeed);
   // What a job that was given another number would run at.
   const Tenants tenants(cluster);
   EXPECT_EQ(rates.of(0, gpus({0}), tenants).rate, Rate(600'000));

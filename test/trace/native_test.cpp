@@ -10,6 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 Expected<Trace> native(const std::string& text) {
   return read_native({.text = text, .file = "n.csv"});
@@ -83,6 +84,41 @@ TEST(Native, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(again->jobs.at(0).user, "ann");
   EXPECT_THAT(again->jobs.at(0).types, ElementsAre("A100", "H100"));
   EXPECT_EQ(write_native(*again), text);
+}
+
+TEST(Native, KeepsWhatFewJobsSay) {
+  Trace trace;
+  TraceJob plain{.name = "plain", .duration = seconds(1)};
+  plain.spec.request.gpu.count = GpuCount(1);
+  TraceJob elastic = plain;
+  elastic.name = "elastic";
+  elastic.batch = 64;
+  elastic.spec.request.gpu = {.count = GpuCount(2), .min = GpuCount(1), .max = GpuCount(4)};
+  elastic.spec.group = "sweep";
+  trace.jobs = {plain};
+  EXPECT_THAT(write_native(trace), Not(HasSubstr("min_gpus")));
+  trace.jobs = {plain, elastic};
+  const std::string text = write_native(trace);
+  EXPECT_THAT(text, HasSubstr("deadline_seconds,batch,min_gpus,max_gpus,group\n"));
+  const auto again = native(text);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_FALSE(again->jobs.at(0).spec.request.gpu.is_elastic());
+  EXPECT_EQ(again->jobs.at(1).batch, 64);
+  EXPECT_EQ(again->jobs.at(1).spec.request.gpu.min, GpuCount(1));
+  EXPECT_EQ(again->jobs.at(1).spec.request.gpu.max, GpuCount(4));
+  EXPECT_EQ(again->jobs.at(1).spec.group, "sweep");
+}
+
+TEST(Native, ARangeOfGpusIsAroundWhatIsAsked) {
+  const auto read = [](const std::string& range) {
+    return native("job,submit_seconds,duration_seconds,gpus,min_gpus,max_gpus\na,1,60,2," + range +
+                  "\n");
+  };
+  EXPECT_EQ(read("1,")->jobs.at(0).spec.request.gpu.max, GpuCount(2));
+  EXPECT_EQ(read(",8")->jobs.at(0).spec.request.gpu.min, GpuCount(2));
+  EXPECT_THAT(read("3,4").error().message, HasSubstr("column 'min_gpus': '3'"));
+  EXPECT_THAT(read("1,1").error().message,
+              HasSubstr("expected a range of GPUs around those that the job asks for"));
 }
 
 TEST(Native, NamesWhatIsWrong) {

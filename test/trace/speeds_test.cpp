@@ -1,11 +1,10 @@
 // Goal: tables of speeds say what their files say, in every format, and what is wrong is named.
 // Method: small files of each format, and the published ones where they are at hand.
-#include "trace/speeds.hpp"
-
 #include <gtest/gtest.h>
 
 #include "support/paths.hpp"
 #include "trace/gzip.hpp"
+#include "trace/speed_files.hpp"
 
 namespace berth::trace {
 namespace {

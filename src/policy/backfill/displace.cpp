@@ -143,6 +143,7 @@ void Displacement::serve(Returning& returning, const Head& head) {
 void Displacement::add_returning(JobId id, Returning::Stops stops) {
   Job stopped = *view_.find(id);
   stopped.ran = view_.job(id).ran();
+  stopped.attained = view_.job(id).attained();
   stopped.since = view_.now();
   stopped.state = JobState::Queued;
   const JobView job(stopped, view_.now());

@@ -10,9 +10,9 @@ Candidates::Candidates(const Ask& ask, JobId job, const Trial& trial)
       trial_(trial),
       wanted_(static_cast<std::uint32_t>(ask.gpus().raw())),
       nodes_(static_cast<std::uint32_t>(trial.cluster().nodes().size())),
-      by_count_(takes_whole(ask) && ask.request.gpu.types == 0 && ask.request.gpu.profile == 0 &&
-                ask.request.cpu == CpuMilli(0) && ask.request.host == Bytes(0) &&
-                !trial.has_holds() && trial.use().admission().mode == AdmissionMode::Guarantee) {}
+      by_count_(takes_whole(ask) && ask.request.gpu.types == 0 && ask.request.cpu == CpuMilli(0) &&
+                ask.request.host == Bytes(0) && !trial.has_holds() &&
+                trial.use().admission().mode == AdmissionMode::Guarantee) {}
 
 void Candidates::note(Why why) {
   if (why == Why::Reservation || (why == Why::Health && worst_ == Why::Capacity)) worst_ = why;
@@ -44,7 +44,7 @@ std::uint32_t Candidates::fitting(NodeId node) {
   if (by_count_) return trial_.use().node(node).vacant;
   const NodeSpec& spec = trial_.cluster().node(node);
   std::uint32_t count = 0;
-  for (GpuId gpu = spec.first_gpu; gpu < spec.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+  for (const GpuId gpu : spec.gpu_ids()) {
     if (fits(gpu)) ++count;
   }
   while (count > 0 && !host_fits(node, std::min(count, wanted_))) {

@@ -23,11 +23,7 @@ void for_each_left_alone(const ClusterView& view, std::span<const Job* const> jo
 }
 
 void start(const Job& job, Placement placement, Decisions& decisions) {
-  if (job.state == JobState::Suspended) {
-    decisions.list.push_back(Resume{.job = job.id, .placement = std::move(placement)});
-  } else {
-    decisions.list.push_back(Start{.job = job.id, .placement = std::move(placement)});
-  }
+  decisions.list.push_back(Start{.job = job.id, .placement = std::move(placement)});
 }
 
 /// Starts those wanted that wait and fit beside what is there.
@@ -159,8 +155,7 @@ bool only_number_matters(const Job& job) {
   const Request& request = job.spec.request;
   const GpuRequest& gpu = request.gpu;
   return gpu.sharing == Sharing::Alone && gpu.vram == Bytes(0) && gpu.count > GpuCount(0) &&
-         gpu.types == 0 && gpu.profile == 0 && request.cpu == CpuMilli(0) &&
-         request.host == Bytes(0);
+         gpu.types == 0 && request.cpu == CpuMilli(0) && request.host == Bytes(0);
 }
 
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer) {

@@ -47,7 +47,7 @@ inline std::int64_t free_share(GpuId gpu, const Trial& trial) {
 inline std::int64_t free_share(NodeId node, const Trial& trial) {
   const NodeSpec& spec = trial.cluster().node(node);
   std::int64_t sum = 0;
-  for (GpuId gpu = spec.first_gpu; gpu < spec.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+  for (const GpuId gpu : spec.gpu_ids()) {
     sum += free_share(gpu, trial);
   }
   return sum;

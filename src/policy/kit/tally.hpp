@@ -18,8 +18,7 @@ class Tally {
     const UserLimits& limits = view_.settings().limits;
     if (!limits.any()) return true;
     const Taken taken = taken_by(job.user());
-    return (limits.gpus == GpuCount(0) || taken.gpus + job.gpus() <= limits.gpus) &&
-           (limits.jobs == 0 || taken.jobs + 1 <= limits.jobs);
+    return within(limits, taken.gpus, taken.jobs, job.gpus());
   }
   void take(const JobView& job) {
     if (!view_.settings().limits.any()) return;

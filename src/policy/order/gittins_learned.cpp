@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/bytes.hpp"
-#include "core/wide.hpp"
 #include "policy/kit/gittins.hpp"
 #include "policy/policies.hpp"
 
@@ -46,7 +45,7 @@ constexpr About kGittinsLearned{
     .differs =
         "How many jobs make a distribution is our choice. A job that ends while it waits teaches "
         "nothing.",
-    .cost = "O(running) per pass, O(queue log queue) with a new index.",
+    .cost = "O(ended) per pass, O(queue log queue) with a new index.",
     .proof = "None yet.",
     .needs = {.preemption = true},
     .keys = kGittinsLearnedKeys};
@@ -57,21 +56,6 @@ constexpr std::int64_t kMostService = std::int64_t{1} << 40;  ///< GPU-seconds.
 
 std::int64_t gpu_seconds(GpuTime service) {
   return std::min(service.raw() / micros(seconds(1)), kMostService);
-}
-
-/// A job with a berth, as it was when last seen.
-struct Watched {
-  JobId job;
-  Instant seen;
-  GpuTime attained{0};
-  GpuCount gpus{0};
-};
-
-/// In GPU-seconds, with what it got since it was seen. What is restored may be anything.
-std::int64_t service_by(Instant now, const Watched& job) {
-  const Duration since = std::max(Duration::zero(), now - job.seen);
-  const Wide service = Wide{job.attained.raw()} + Wide{job.gpus.raw()} * micros(since);
-  return static_cast<std::int64_t>(std::min<Wide>(service / micros(seconds(1)), kMostService));
 }
 
 class GittinsLearned final : public Order {
@@ -86,19 +70,12 @@ class GittinsLearned final : public Order {
     return index_is_new_ ? DependsOn::Cluster : DependsOn::Job;
   }
 
-  /// Looks at who runs, since events of what was decided do not survive a restore.
   Decisions prepare(const ClusterView& view, std::span<const Event>) override {
     std::vector<std::int64_t> ended;
-    for (const Watched& last : watched_) {
-      if (!view.knows(last.job)) ended.push_back(service_by(view.now(), last));
-    }
+    for (const Ended& job : view.finished_after(seen_)) ended.push_back(gpu_seconds(job.attained));
     std::ranges::sort(ended);  // by service, not by job
     recent_.insert(recent_.end(), ended.begin(), ended.end());
-    watched_.clear();
-    for (const JobId id : view.running()) {
-      const JobView job = view.job(id);
-      watched_.push_back({id, view.now(), job.attained(), job.gpus()});
-    }
+    seen_ = view.finished();
     const std::size_t enough = sample_.empty() ? enough_ : refresh_;
     index_is_new_ = recent_.size() >= enough;
     if (index_is_new_) learn();
@@ -132,7 +109,7 @@ class GittinsLearned final : public Order {
   bool index_is_new_ = false;         ///< Since the last pass.
   std::vector<std::int64_t> sample_;  ///< What the index is of, the oldest first. GPU-seconds.
   std::vector<std::int64_t> recent_;  ///< Learned since.
-  std::vector<Watched> watched_;      ///< Ascending by job.
+  std::uint64_t seen_ = 0;            ///< Jobs that had ended at the last pass.
 };
 
 Snapshot GittinsLearned::save() const {
@@ -141,19 +118,14 @@ Snapshot GittinsLearned::save() const {
     out.integer(std::ssize(*list));
     for (const std::int64_t service : *list) out.integer(service);
   }
-  for (const Watched& job : watched_) {
-    out.integer(static_cast<std::int64_t>(job.job.value()));
-    out.integer(micros(job.seen));
-    out.integer(job.attained.raw());
-    out.integer(job.gpus.raw());
-  }
+  out.integer(static_cast<std::int64_t>(seen_));
   return out.take();
 }
 
 Expected<void> GittinsLearned::restore(const Snapshot& bytes) {
   sample_.clear();
   recent_.clear();
-  watched_.clear();
+  seen_ = 0;
   ByteReader in(bytes);
   bool sane = true;
   for (auto* list : {&sample_, &recent_}) {
@@ -163,15 +135,12 @@ Expected<void> GittinsLearned::restore(const Snapshot& bytes) {
       list->push_back(service);
     }
   }
-  while (sane && !in.at_end()) {
-    Watched job{.job = JobId(static_cast<JobId::rep>(in.integer()))};
-    job.seen = instant_from_micros(in.integer());
-    job.attained = GpuTime(in.integer());
-    job.gpus = GpuCount(in.integer());
-    sane = job.seen >= kStart && job.attained >= GpuTime(0) && job.gpus >= GpuCount(0);
-    watched_.push_back(job);
+  if (!bytes.empty()) {
+    const std::int64_t seen = in.integer();
+    sane = sane && seen >= 0;
+    seen_ = static_cast<std::uint64_t>(seen);
   }
-  if (!sane || in.failed() || sample_.size() > remembered_) {
+  if (!sane || in.failed() || !in.at_end() || sample_.size() > remembered_) {
     return fail(ErrorCode::BadData, "policy memory: not the history of gittins-learned");
   }
   index_ = GittinsIndex(sample_, GittinsForm::Paper);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/bytes.hpp"
@@ -38,9 +38,8 @@ constexpr About kQssf{
         "prediction and 1/10 of the mean of all past runs of the same or two similar names.",
     .differs =
         "The job's estimate stands for the model's prediction. Names that differ in more than "
-        "numbers are not similar. Runs that end while no policy is asked (a daemon's replay) count "
-        "as ended at the next pass. Clusters are scheduled as one, not per virtual cluster.",
-    .cost = "O(running) per pass, O(1) per job.",
+        "numbers are not similar. Clusters are scheduled as one, not per virtual cluster.",
+    .cost = "O(running + ended) per pass, O(1) per job.",
     .proof =
         "No published figure is reproduced. doc/results/helios.md compares: at a load that was "
         "fitted to their FIFO, and with errors as theirs, the mean completion time over that of "
@@ -50,23 +49,16 @@ constexpr About kQssf{
 
 namespace {
 
-/// A job with a berth, as it was when last seen.
-struct WatchedRun {
-  Instant seen;
-  Duration ran{0};
-  RunTraits job;
-};
-
 RunTraits traits_of(const JobView& job, const ClusterView& view) {
   return {.user = static_cast<std::int64_t>(job.user().value()),
           .program = static_cast<std::int64_t>(view.company().of(job.id()).value()),
           .gpus = job.gpus().raw()};
 }
 
-WatchedRun look_at(const JobView& job, const ClusterView& view) {
-  return {.seen = view.now(),
-          .ran = std::min(job.ran(), RunHistory::kLongestRun),
-          .job = traits_of(job, view)};
+RunTraits traits_of(const Ended& job) {
+  return {.user = static_cast<std::int64_t>(job.user.value()),
+          .program = static_cast<std::int64_t>(job.what.value()),
+          .gpus = job.gpus.raw()};
 }
 
 /// What a waiting job was expected to need when it was submitted, and what that was told from.
@@ -81,25 +73,13 @@ class Qssf final : public Order {
  public:
   explicit Qssf(const Keys& keys) : estimate_percent_(keys.number("estimate_percent")) {}
 
-  /// Looks at who runs, since events of what was decided do not survive a restore.
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
-    std::vector<WatchedRun> ended;
-    for (const auto& [id, last] : watched_) {
-      if (view.knows(id)) continue;
-      ended.push_back(last);
-      const Duration since = std::max(Duration::zero(), view.now() - last.seen);
-      ended.back().ran =
-          std::min(last.ran + std::min(since, RunHistory::kLongestRun), RunHistory::kLongestRun);
-    }
-    std::ranges::sort(ended, {}, [](const WatchedRun& job) {  // by what they are, not by their ids
-      return std::tuple(job.job, job.ran);
-    });
-    for (const WatchedRun& job : ended) history_.learn(job.job, job.ran);
-    watched_.clear();
-    for (const JobId id : view.running()) {
-      watched_.emplace(id, look_at(view.job(id), view));
-      expected_.erase(id);
-    }
+    std::vector<std::pair<RunTraits, Duration>> ended;
+    for (const Ended& job : view.finished_after(seen_)) ended.emplace_back(traits_of(job), job.ran);
+    std::ranges::sort(ended);  // by what they are, not by their ids
+    for (const auto& [job, ran] : ended) history_.learn(job, ran);
+    seen_ = view.finished();
+    for (const JobId id : view.running()) expected_.erase(id);
     if (fresh_) look_afresh(view);
     for (const Event& event : events) expect(event.job, view);
     return {};
@@ -156,7 +136,7 @@ class Qssf final : public Order {
 
   std::int64_t estimate_percent_;
   RunHistory history_;
-  std::map<JobId, WatchedRun> watched_;
+  std::uint64_t seen_ = 0;          ///< Jobs that had ended at the last pass.
   std::map<JobId, Need> expected_;  ///< Of waiting jobs.
   bool fresh_ = true;               ///< Nothing seen yet since it was made or restored.
 };
@@ -168,13 +148,7 @@ void put(ByteWriter& out, const std::array<std::int64_t, 3>& fields) {
 Snapshot Qssf::save() const {
   ByteWriter out;
   history_.save(out);
-  out.integer(std::ssize(watched_));
-  for (const auto& [id, job] : watched_) {
-    out.integer(static_cast<std::int64_t>(id.value()));
-    put(out, {job.job.user, job.job.program, job.job.gpus});
-    out.integer(micros(job.seen));
-    out.integer(micros(job.ran));
-  }
+  out.integer(static_cast<std::int64_t>(seen_));
   out.integer(std::ssize(expected_));
   for (const auto& [id, job] : expected_) {
     out.integer(static_cast<std::int64_t>(id.value()));
@@ -186,19 +160,13 @@ Snapshot Qssf::save() const {
 
 Expected<void> Qssf::restore(const Snapshot& bytes) {
   if (bytes.empty()) return {};
-  watched_.clear();
   expected_.clear();
   ByteReader in(bytes);
   fresh_ = true;
   bool sane = history_.restore(in);
-  for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
-    const JobId id(static_cast<JobId::rep>(in.integer()));
-    const RunTraits traits{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
-    const WatchedRun job{
-        .seen = instant_from_micros(in.integer()), .ran = Duration(in.integer()), .job = traits};
-    sane = job.ran >= Duration::zero() && job.ran <= RunHistory::kLongestRun && job.seen >= kStart;
-    watched_.emplace(id, job);
-  }
+  const std::int64_t seen = in.integer();
+  sane = sane && seen >= 0;
+  seen_ = static_cast<std::uint64_t>(seen);
   for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
     const JobId id(static_cast<JobId::rep>(in.integer()));
     Need job{.service = in.integer(), .program = in.integer(), .gpus = in.integer()};

@@ -41,7 +41,7 @@ bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster) {
   if ((a.count == GpuCount(0)) != (b.count == GpuCount(0))) return false;
   if (a.count > b.count || spans_nodes(small, cluster) != spans_nodes(large, cluster)) return false;
   const bool types = a.types == 0 || (b.types != 0 && (b.types & ~a.types) == 0);
-  if (!types || a.profile != b.profile || !needs_no_more_of_a_gpu(a, b)) return false;
+  if (!types || !needs_no_more_of_a_gpu(a, b)) return false;
   const Request& x = small.request;
   const Request& y = large.request;
   return per_gpu(x.cpu.raw(), a.count) <= y.cpu.raw() / std::max<std::int64_t>(1, b.count.raw()) &&
@@ -246,12 +246,8 @@ const Grant& Walk::start(JobId id, const Ask& ask, Placement placement, Because 
   const Grant& grant = started_.back().grant;
   if (context_.order.note_start(job, grant)) group_ranks_.erase(job.user());
   tally_.take(job);
-  if (job.state() == JobState::Suspended) {
-    decisions_.list.push_back(Resume{id, std::move(placement), because});
-  } else {
-    decisions_.list.push_back(
-        Start{.job = id, .placement = std::move(placement), .because = because});
-  }
+  decisions_.list.push_back(
+      Start{.job = id, .placement = std::move(placement), .because = because});
   return grant;
 }
 

@@ -49,7 +49,7 @@ class GpuClustering final : public Placer {
     const NodeSpec& spec = trial.cluster().node(node);
     bool has_own = false;
     bool has_other = false;
-    for (GpuId gpu = spec.first_gpu; gpu < spec.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+    for (const GpuId gpu : spec.gpu_ids()) {
       const GpuUse& use = trial.use().gpu(gpu);
       if (use.tenants > 0) (use.gang == own ? has_own : has_other) = true;
     }

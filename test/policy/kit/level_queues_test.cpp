@@ -48,7 +48,7 @@ TEST_F(LevelQueuesTest, RunningJobsMoveDownInOrderOfArrival) {
 TEST_F(LevelQueuesTest, AWaitingJobThatRanReturnsAndItsTimesCountAnew) {
   update();
   queues_.demote(scene_.view(), [](const JobView&, std::size_t) { return true; });
-  scene_.job(first_).ran = seconds(10);
+  scene_.has_run(first_, seconds(10));
   suspend(first_);
   scene_.job(first_).since = kStart;
   scene_.at(kStart + seconds(30));

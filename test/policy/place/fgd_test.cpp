@@ -112,7 +112,7 @@ class Study {
     const Ask ask{.request = spec.request};
     std::vector<Placement> found;
     std::vector<GpuId> gpus;
-    for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+    for (const GpuId gpu : node.gpu_ids()) {
       if (trial.look(gpu, ask, JobId(1)) == Why::Fits) gpus.push_back(gpu);
     }
     const auto wanted = static_cast<std::size_t>(ask.gpus().raw());
@@ -134,7 +134,7 @@ class Study {
     const std::int64_t cpu = (node.cpu - view.use().node(placement.host).cpu).raw();
     std::vector<std::int64_t> before;
     std::vector<std::int64_t> after;
-    for (GpuId gpu = node.first_gpu; gpu < node.end_gpu(); gpu = GpuId(gpu.value() + 1)) {
+    for (const GpuId gpu : node.gpu_ids()) {
       const GpuUse& use = view.use().gpu(gpu);
       before.push_back(use.alone > 0 ? 0 : 1000 - use.milli.raw());
       const bool taken = std::ranges::find(placement.gpus, gpu) != placement.gpus.end();

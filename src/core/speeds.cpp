@@ -1,8 +1,9 @@
-#include "trace/speeds.hpp"
+#include "core/speeds.hpp"
 
+#include <algorithm>
 #include <array>
 
-namespace berth::trace {
+namespace berth {
 
 void Speeds::add_spread(const std::string& model, std::int64_t gpus, std::int64_t nodes,
                         Rate rate) {
@@ -68,6 +69,26 @@ std::optional<Rate> Speeds::beside(const std::string& model, std::int64_t gpus,
   });
 }
 
+Rate Speeds::scaled(const std::string& model, std::int64_t batch, std::int64_t asked,
+                    std::int64_t given) const {
+  if (given == asked || asked == 0) return kFullSpeed;
+  const auto known = scaling_.speed(model, batch, asked, given);
+  return known.value_or(Rate(std::min(Rate::kWhole, Rate::kWhole * given / asked)));
+}
+
+bool Speeds::is_sane() const {
+  const auto is_mean = [](const auto& entry) {
+    const Mean& mean = entry.second;
+    return mean.count > 0 && mean.sum >= 0;
+  };
+  const auto is_row = [&](const auto& entry) {
+    return !entry.second.empty() && std::ranges::all_of(entry.second, is_mean);
+  };
+  const auto is_table = [&](const auto& table) { return std::ranges::all_of(table, is_row); };
+  return is_table(spreads_) && is_table(types_) && is_table(pairs_) &&
+         std::ranges::all_of(utilisations_, is_mean) && scaling_.is_sane();
+}
+
 ModelFacts Speeds::facts(const std::string& model) const {
   ModelFacts facts;
   for (const std::string& name : {std::string(), model}) {
@@ -82,4 +103,4 @@ ModelFacts Speeds::facts(const std::string& model) const {
   return facts;
 }
 
-}  // namespace berth::trace
+}  // namespace berth

@@ -1,11 +1,11 @@
-#include "trace/scaling.hpp"
+#include "core/scaling.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 #include "core/wide.hpp"
 
-namespace berth::trace {
+namespace berth {
 
 namespace {
 
@@ -69,6 +69,21 @@ std::optional<Rate> Scaling::speed(const std::string& model, std::int64_t batch,
   return Rate(static_cast<std::int64_t>(std::min(ppm, Wide{Rate::kMost})));
 }
 
+bool Scaling::is_sane() const {
+  const auto is_step = [](const auto& entry) {
+    const auto& [part, mean] = entry;
+    return part >= 0 && part <= kMostBatch * kThousandths && mean.count > 0 &&
+           mean.count <= kMostFigures && mean.sum >= mean.count &&
+           mean.sum / mean.count <= kPerStep;
+  };
+  const auto is_row = [&](const auto& entry) {
+    return entry.first > 0 && !entry.second.empty() && std::ranges::all_of(entry.second, is_step);
+  };
+  return std::ranges::all_of(models_, [&](const auto& entry) {
+    return !entry.second.empty() && std::ranges::all_of(entry.second, is_row);
+  });
+}
+
 std::vector<std::string> Scaling::models() const {
   std::vector<std::string> names;
   for (const auto& [name, table] : models_) names.push_back(name);
@@ -83,4 +98,4 @@ std::vector<std::int64_t> Scaling::gpus(const std::string& model) const {
   return numbers;
 }
 
-}  // namespace berth::trace
+}  // namespace berth

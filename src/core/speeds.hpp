@@ -1,5 +1,5 @@
 // How fast models run elsewhere than alone at their best: spread over nodes, on other types of GPU,
-// beside each other. A table of what was measured, read from the files of published artefacts.
+// beside each other. A table of what was measured.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,24 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
-#include "core/error.hpp"
 #include "core/rate.hpp"
+#include "core/scaling.hpp"
 #include "core/time.hpp"
-#include "trace/scaling.hpp"
 
-namespace berth::trace {
+namespace berth {
 
 /// What is known of one model beside its speeds.
 struct ModelFacts {
   std::optional<Rate> utilisation;  ///< Part of the time it keeps a GPU busy when alone there.
   std::optional<Duration> start;    ///< From its launch to its first step.
   std::optional<Duration> restart;  ///< What continuing or beginning again costs beside that.
+
+  bool operator==(const ModelFacts&) const = default;
 };
+inline auto members(ModelFacts& v) { return std::tie(v.utilisation, v.start, v.restart); }
 
 /// A value type. In every table model "" stands for any model, and 0 GPUs for any number of them;
 /// what is said of a model itself goes before what is said of any. Figures given several times for
@@ -38,6 +41,8 @@ class Speeds {
   void add_utilisation(const std::string& model, Rate utilisation);
   void set_start(const std::string& model, Duration cost) { facts_[model].start = cost; }
   void set_restart(const std::string& model, Duration cost) { facts_[model].restart = cost; }
+  /// On more nodes than it needs, where no figure says.
+  void set_unmeasured_spread(Rate rate) { unmeasured_spread_ = rate; }
 
   /// On so many nodes: as measured for the fewest nodes that are as many, else for the most.
   std::optional<Rate> spread(const std::string& model, std::int64_t gpus, std::int64_t nodes) const;
@@ -47,6 +52,11 @@ class Speeds {
   std::optional<Rate> beside(const std::string& model, std::int64_t gpus,
                              const std::string& other) const;
   ModelFacts facts(const std::string& model) const;
+  Rate unmeasured_spread() const { return unmeasured_spread_; }
+  /// With `given` GPUs against that with `asked`: as measured; else fewer GPUs are as much slower
+  /// and more are of no use.
+  Rate scaled(const std::string& model, std::int64_t batch, std::int64_t asked,
+              std::int64_t given) const;
   const Scaling& scaling() const { return scaling_; }
   Scaling& scaling() { return scaling_; }
 
@@ -57,11 +67,21 @@ class Speeds {
   bool rules_out_types() const { return !ruled_out_.empty(); }
   bool has_pairs() const { return !pairs_.empty(); }
 
+  /// Each figure of this table changed by `change`.
+  template <class Change>
+  Speeds changed(Change change) const;
+
+  /// False for a table that no reader makes. Requires of all else here: that it is true.
+  bool is_sane() const;
+  bool operator==(const Speeds&) const = default;
+
  private:
   struct Mean {
     std::int64_t sum = 0;
     std::int64_t count = 0;
 
+    bool operator==(const Mean&) const = default;
+    friend auto members(Mean& v) { return std::tie(v.sum, v.count); }
     void add(Rate rate) {
       sum += rate.ppm();
       ++count;
@@ -80,15 +100,27 @@ class Speeds {
   std::map<std::string, Mean> utilisations_;
   std::map<std::string, ModelFacts> facts_;
   Scaling scaling_;
+  Rate unmeasured_spread_ = kFullSpeed;
+
+  friend auto members(Speeds& v) {
+    return std::tie(v.spreads_, v.types_, v.ruled_out_, v.pairs_, v.utilisations_, v.facts_,
+                    v.scaling_, v.unmeasured_spread_);
+  }
 };
 
-/// Adds what a file says; the format is told by its beginning (doc/simulator.md): berth's own CSV,
-/// Gavel's throughputs, Chronus' model_info, Lucid's pairs or its single runs, ElasticFlow's
-/// throughputs, Sia's profiles, MISO's steps. Gavel's speeds are taken against those on
-/// `reference`, and a job type does not run on a type of GPU on which its throughput is 0; where a
-/// file names no model its own name does, or that of its folder. Errors: BadData naming the file
-/// and what was expected.
-Expected<void> read_speeds(std::string_view text, std::string_view file, std::string_view reference,
-                           Speeds& into);
+template <class Change>
+Speeds Speeds::changed(Change change) const {
+  Speeds other = *this;
+  const auto change_all = [&](auto& table) {
+    for (auto& [name, row] : table) {
+      for (auto& [key, mean] : row) mean = {.sum = change(mean.rate()).ppm(), .count = 1};
+    }
+  };
+  change_all(other.spreads_);
+  change_all(other.types_);
+  change_all(other.pairs_);
+  other.scaling_ = scaling_.changed(change);
+  return other;
+}
 
-}  // namespace berth::trace
+}  // namespace berth

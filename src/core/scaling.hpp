@@ -4,15 +4,18 @@
 // measured is how long a step takes with so many GPUs and so large a part of the batch on each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/rate.hpp"
+#include "core/wide.hpp"
 
-namespace berth::trace {
+namespace berth {
 
 /// A value type, in whole numbers. Figures given several times for one key are averaged.
 class Scaling {
@@ -20,6 +23,7 @@ class Scaling {
   static constexpr std::int64_t kMostBatch = 10'000'000;
   /// Of the batch on each GPU, which may be a fraction of a sample in a table.
   static constexpr std::int64_t kThousandths = 1000;
+  static constexpr std::int64_t kLongestStep = 1'000'000'000'000'000;  ///< Nanoseconds.
 
   /// `part`: thousandths of the batch on each GPU; 0: whatever it is. Requires: a step
   /// above 0 and of eleven days at most.
@@ -34,16 +38,36 @@ class Scaling {
   std::optional<Rate> speed(const std::string& model, std::int64_t batch, std::int64_t asked,
                             std::int64_t given) const;
 
+  /// Each figure changed by `change`, which is given full speed and says how much faster it is.
+  template <class Change>
+  Scaling changed(Change change) const {
+    Scaling other = *this;
+    for (auto& [model, table] : other.models_) {
+      for (auto& [gpus, steps] : table) {
+        for (auto& [part, mean] : steps) {
+          const Wide step = Wide{mean.value()} * Rate::kWhole / change(kFullSpeed).ppm();
+          mean = {.sum = static_cast<std::int64_t>(std::clamp(step, Wide{1}, Wide{kLongestStep})),
+                  .count = 1};
+        }
+      }
+    }
+    return other;
+  }
+
   bool is_empty() const { return models_.empty(); }
   std::vector<std::string> models() const;
   /// Numbers of GPUs that were measured, ascending.
   std::vector<std::int64_t> gpus(const std::string& model) const;
+  bool is_sane() const;
+  bool operator==(const Scaling&) const = default;
 
  private:
   struct Mean {
     std::int64_t sum = 0;
     std::int64_t count = 0;
     std::int64_t value() const { return sum / count; }
+    bool operator==(const Mean&) const = default;
+    friend auto members(Mean& v) { return std::tie(v.sum, v.count); }
   };
   using Steps = std::map<std::int64_t, Mean>;  ///< By part of the batch.
   using ByGpus = std::map<std::int64_t, Steps>;
@@ -54,6 +78,8 @@ class Scaling {
                                                 std::int64_t batch);
 
   std::map<std::string, ByGpus> models_;
+
+  friend auto members(Scaling& v) { return std::tie(v.models_); }
 };
 
-}  // namespace berth::trace
+}  // namespace berth

@@ -1,0 +1,64 @@
+// Jobs that ended with a berth, the latest ones: what policies learn run times from.
+//
+// Kept with the engine's state, so that a policy needs no memory of who ran, and loses nothing of
+// it by a restart. A value type, bounded.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/job.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace berth {
+
+struct Ended {
+  JobId job;
+  UserId user;
+  Fingerprint what;     ///< 0: not known.
+  GpuCount gpus{0};     ///< As it asked.
+  Duration ran{0};      ///< With a berth, all attempts together.
+  GpuTime attained{0};  ///< Granted GPUs x time.
+  Outcome outcome = Outcome::Done;
+  Instant at;
+
+  bool operator==(const Ended&) const = default;
+};
+
+class History {
+ public:
+  static constexpr std::size_t kMost = 1024;
+
+  History() = default;
+  /// As of record() and count(). Requires: at most kMost of them, and no more than `count`.
+  History(std::vector<Ended> latest, std::uint64_t count)
+      : list_(std::move(latest)), count_(count) {}
+
+  void add(const Ended& ended) {
+    if (list_.size() == 2 * kMost) list_.erase(list_.begin(), list_.begin() + kMost);
+    list_.push_back(ended);
+    ++count_;
+  }
+  /// All that ever ended with a berth.
+  std::uint64_t count() const { return count_; }
+  /// The latest ones, at most kMost, the oldest first.
+  std::span<const Ended> record() const {
+    return std::span(list_).last(std::min(list_.size(), kMost));
+  }
+  /// Those after the first `cursor` that ended, the oldest first; only of the latest kMost.
+  std::span<const Ended> after(std::uint64_t cursor) const {
+    const std::span<const Ended> all = record();
+    const std::uint64_t wanted = count_ - std::min(cursor, count_);
+    return all.last(static_cast<std::size_t>(std::min<std::uint64_t>(wanted, all.size())));
+  }
+
+ private:
+  std::vector<Ended> list_;  ///< At most twice kMost, so that dropping the oldest costs little.
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace berth
