@@ -123,7 +123,7 @@ TEST_F(Schema, VersionOneKeepsEverything) {
   });
 }
 
-/// Requests, inputs, decisions and the snapshot are in the layout before 6, in which jobs had a kind.
+/// Requests, inputs, decisions and the snapshot are in the layout before 6; jobs had a kind then.
 TEST_F(Schema, WhatAnOlderLayoutSaysIsDecidedOnAsItWas) {
   Sql(path_).run(read_file(source_dir() / "test" / "journal" / "schema5.sql"));
   std::optional<Store> store = need_store(path_);

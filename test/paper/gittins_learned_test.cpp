@@ -20,7 +20,7 @@ namespace {
 
 class GittinsLearned : public testing::Test {
  protected:
-  /// A job that runs for so long on one GPU and ends; the order sees it run, and then that it ended.
+  /// A job that runs for so long on one GPU and ends; the order sees both.
   void past(Order& order, Duration ran) {
     const JobId id = scene_.run(whole(1, kForever), {0});
     order.prepare(scene_.view(), {});

@@ -1,8 +1,8 @@
 // Properties of grants of any size, leases, shares and roles, which no registered policy makes.
 //
 // Method: a policy that resizes, preempts and leases at random, in 300 random worlds. After every
-// step the invariants hold, and no decision of a policy that looked first was dropped; what each job
-// attained is summed up beside the engine; an engine restored in mid-run decides the same.
+// step the invariants hold, and no decision of a policy that looked first was dropped; what each
+// job attained is summed up beside the engine; an engine restored in mid-run decides the same.
 #include <gtest/gtest.h>
 
 #include "engine/engine.hpp"
