@@ -59,13 +59,11 @@ class Starter {
   Tally tally_;
 };
 
-Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> jobs,
+/// `held` GPUs have tenants among the jobs.
+Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> jobs, GpuCount held,
                           const Placer& placer) {
   Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
-  GpuCount free = view.use().vacant();
-  for (const Job* job : jobs) {
-    if (holds_berth(job->state)) free += job->spec.request.gpu.count;
-  }
+  GpuCount free = view.use().vacant() + held;
   Tally tally(view, Tally::From::Nothing);
   const bool limited = view.settings().limits.any();
   for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
@@ -162,12 +160,15 @@ Repacked repack(const ClusterView& view, std::span<const JobId> list, const Plac
   std::vector<const Job*> jobs;
   jobs.reserve(list.size());
   bool by_number = placer.is_fungible();
+  GpuCount held(0);
   for (const JobId id : list) {
     const Job* const job = view.find(id);
     by_number = by_number && only_number_matters(*job);
+    if (holds_berth(job->state)) held += job->spec.request.gpu.count;
     jobs.push_back(job);
   }
-  return by_number ? repack_by_number(view, jobs, placer) : repack_by_place(view, jobs, placer);
+  return by_number ? repack_by_number(view, jobs, held, placer)
+                   : repack_by_place(view, jobs, placer);
 }
 
 Decisions rearrange(const ClusterView& view, std::span<const JobId> list,

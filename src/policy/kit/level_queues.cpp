@@ -86,22 +86,6 @@ std::span<const JobId> LevelQueues::in_order() {
   return order_;
 }
 
-void LevelQueues::move_back_unless(const std::vector<bool>& wanted) {
-  std::size_t at = 0;
-  for (auto& queue : queues_) {
-    waiting_.clear();
-    std::size_t runs = 0;
-    for (const JobId id : queue) {
-      if (wanted[at++]) {
-        queue[runs++] = id;
-      } else {
-        waiting_.push_back(id);
-      }
-    }
-    std::ranges::copy(waiting_, queue.begin() + static_cast<std::ptrdiff_t>(runs));
-  }
-}
-
 Snapshot LevelQueues::save() const {
   QueuesMemory memory{
       .jobs = jobs_.save(), .updated = updated_, .arrivals = arrivals_, .queues = {}};

@@ -53,8 +53,9 @@ class LevelQueues {
   /// All jobs, queue after queue; until this is called again.
   std::span<const JobId> in_order();
   /// Moves jobs that are not wanted to the tail of their queue; `wanted` is by position in
-  /// in_order().
-  void move_back_unless(const std::vector<bool>& wanted);
+  /// in_order(). Calls visit(job id, level, wanted) for every job. O(jobs).
+  template <class Visit>
+  void move_back_unless(const std::vector<bool>& wanted, Visit visit);
 
   Snapshot save() const;
   /// Errors: BadData, if these are not queues of as many levels; `whose` names the policy.
@@ -92,6 +93,26 @@ void LevelQueues::demote(const ClusterView& view, Reached reached) {
   }
   std::ranges::sort(down);
   for (const auto& [arrival, id] : down) move(id, standings_.at(id).level + 1);
+}
+
+template <class Visit>
+void LevelQueues::move_back_unless(const std::vector<bool>& wanted, Visit visit) {
+  auto next = wanted.begin();
+  for (std::size_t level = 0; level < queues_.size(); ++level) {
+    auto& queue = queues_[level];
+    waiting_.clear();
+    std::size_t runs = 0;
+    for (const JobId id : queue) {
+      const bool is_wanted = *next++;
+      visit(id, level, is_wanted);
+      if (is_wanted) {
+        queue[runs++] = id;
+      } else {
+        waiting_.push_back(id);
+      }
+    }
+    std::ranges::copy(waiting_, queue.begin() + static_cast<std::ptrdiff_t>(runs));
+  }
 }
 
 template <class Patient>

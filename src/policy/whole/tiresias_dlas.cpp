@@ -104,15 +104,14 @@ class TiresiasDlas final : public Policy {
     placer_->prepare(view, events);
     if (queues_.update(view, events, *placer_)) advance(view);
     if (variant_.by_index && index_.is_known()) sort_by_index(view);
-    const std::span<const JobId> order = queues_.in_order();
-    Repacked repacked = repack(view, order, *placer_);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const std::int64_t ahead = next_move(view.job(order[i]), repacked.wanted[i]);
-      if (ahead <= 0) continue;
-      const Instant known = repacked.decisions.wake_at.value_or(kNever);
-      repacked.decisions.wake_at = std::min(known, view.now() + seconds(ahead));
-    }
-    queues_.move_back_unless(repacked.wanted);
+    Repacked repacked = repack(view, queues_.in_order(), *placer_);
+    Instant wake = repacked.decisions.wake_at.value_or(kNever);
+    queues_.move_back_unless(repacked.wanted, [&](JobId id, std::size_t level, bool runs) {
+      if (runs ? level == queues_.last_level() : promote_milli_ == 0) return;
+      const std::int64_t ahead = next_move(view.job(id), level, runs);
+      if (ahead > 0) wake = std::min(wake, view.now() + seconds(ahead));
+    });
+    if (wake != kNever) repacked.decisions.wake_at = wake;
     queues_.reject_impossible(repacked.decisions);
     return std::move(repacked.decisions);
   }
@@ -147,13 +146,10 @@ class TiresiasDlas final : public Policy {
   }
 
   /// Seconds until this job changes its queue, as the peer computes them; zero or less: never.
-  std::int64_t next_move(const JobView& job, bool runs) const {
-    const std::size_t level = queues_.level_of(job);
-    if (runs && level < queues_.last_level()) {
-      return demotion_in(limits_[level], executed(job), job.gpus().raw());
-    }
-    if (runs || promote_milli_ == 0 || level == 0 || executed(job) == 0) return 0;
-    return patience(job) - waited(job);
+  std::int64_t next_move(const JobView& job, std::size_t level, bool runs) const {
+    const std::int64_t so_far = executed(job);
+    if (runs) return demotion_in(limits_[level], so_far, job.gpus().raw());
+    return level == 0 || so_far == 0 ? 0 : patience(job) - waited(job);
   }
 
   std::int64_t demotion_in(std::int64_t limit, std::int64_t executed, std::int64_t gpus) const {

@@ -41,8 +41,12 @@ TEST_F(LevelQueuesTest, RunningJobsMoveDownInOrderOfArrival) {
   EXPECT_EQ(order(), (Jobs{second_, first_, third_}));
   queues_.demote(scene_.view(), [](const JobView&, std::size_t) { return true; });
   EXPECT_EQ(order(), (Jobs{second_, first_, third_})) << "the last queue is the last";
-  queues_.move_back_unless({true, false, true});
+  std::vector<std::pair<JobId, std::size_t>> visited;
+  queues_.move_back_unless({true, false, true}, [&](JobId id, std::size_t level, bool) {
+    visited.emplace_back(id, level);
+  });
   EXPECT_EQ(order(), (Jobs{second_, third_, first_}));
+  EXPECT_EQ(visited, (decltype(visited){{second_, 0}, {first_, 1}, {third_, 1}}));
 }
 
 TEST_F(LevelQueuesTest, AWaitingJobThatRanReturnsAndItsTimesCountAnew) {
