@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "core/words.hpp"
 #include "daemon/json_text.hpp"
 #include "daemon/listing.hpp"
 #include "live/host.hpp"

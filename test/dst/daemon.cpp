@@ -9,8 +9,7 @@ namespace berth::dst {
 namespace {
 
 std::string name_of(const Effect& effect) {
-  constexpr std::array kNames = {"launch", "continue", "stop", "finish",
-                                 "adjust", "compute",  "hurt"};
+  constexpr std::array kNames = {"launch", "continue", "stop", "finish", "hurt"};
   static_assert(kNames.size() == std::variant_size_v<Effect>);
   return kNames[effect.index()];
 }

@@ -13,7 +13,7 @@
 namespace berth::test {
 namespace {
 
-constexpr std::uint64_t kWorlds = 300;
+constexpr std::uint64_t kElasticWorlds = 300;
 
 class Restless final : public Policy {
  public:
@@ -131,7 +131,7 @@ class ElasticRun {
 
 TEST(ElasticGrants, KeepEveryInvariant) {
   std::size_t resized = 0;
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kElasticWorlds; ++seed) {
     SCOPED_TRACE(seed);
     ElasticRun run(seed);
     ASSERT_NO_FATAL_FAILURE(run.run());
