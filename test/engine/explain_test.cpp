@@ -67,7 +67,8 @@ TEST_F(Explain, NamesTheLimit) {
 
 TEST_F(Explain, NamesTheJobThatMustNotBeDelayed) {
   Engine engine(cluster(), {}, *make_policy("easy", "first-fit"));
-  engine.step(kStart, std::vector<Input>{job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 20_GiB)});
+  engine.step(kStart, std::vector<Input>{job(1, 1, 20_GiB), job(2, 2, 20_GiB)});
+  engine.step(kStart + seconds(1), std::vector<Input>{job(3, 1, 20_GiB)});
   const Explanation found = explain(engine.view(), JobId(3));
   EXPECT_EQ(found.why, Why::Reservation);
   EXPECT_EQ(found.behind, std::vector{JobId(2)});

@@ -117,11 +117,27 @@ std::size_t size_of_facts() {
   return out.take().size() + 2;
 }
 
+template <class Value>
+std::string encoded(const Value& value) {
+  ByteWriter out;
+  codec::put(out, value);
+  return out.take();
+}
+
+/// Nine numbers stood among the settings, which are dropped: before format 6.
+void add_former_keys(std::string& bytes) {
+  const std::size_t settings = bytes.find(encoded(Settings{}));
+  ASSERT_NE(settings, std::string::npos);
+  const std::size_t before = encoded(Settings{}.admission).size() + encoded(UserLimits{}).size();
+  bytes.insert(settings + before, 9, '\0');
+}
+
 TEST(Snapshot, OfFormatThreeIsReadWithTheUsualBounds) {
   const Engine engine(Cluster(), {}, fifo());
   std::string bytes = engine.save();
   bytes[0] = 6;  // format 3
   bytes.resize(bytes.size() - size_of_facts() - size_of_bounds());
+  add_former_keys(bytes);
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_TRUE(restored.has_value()) << restored.error().message;
   EXPECT_EQ(restored->save(), engine.save());
@@ -132,6 +148,7 @@ TEST(Snapshot, OfFormatTwoIsReadWithoutCompany) {
   std::string bytes = engine.save();
   bytes[0] = 4;  // format 2
   bytes.resize(bytes.size() - size_of_facts() - size_of_bounds() - kNoCompany);
+  add_former_keys(bytes);
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_TRUE(restored.has_value()) << restored.error().message;
   EXPECT_EQ(restored->save(), engine.save());

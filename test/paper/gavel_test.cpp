@@ -58,7 +58,8 @@ TEST(Gavel, MeetsThePublishedFiguresOfIsolated) {
   add_nodes(cluster, "k80", 3, 8);
   ASSERT_TRUE(accept_types(*trace, cluster).has_value());
   sim::Options options;
-  ASSERT_TRUE(trace::read_speeds(rates.front().text, "rates", "v100", options.rates.speeds).has_value());
+  ASSERT_TRUE(
+      trace::read_speeds(rates.front().text, "rates", "v100", options.rates.speeds).has_value());
   EXPECT_EQ(keep_off_types(*trace, cluster, options.rates.speeds), 1U) << "ResNet-50, off the K80s";
   constexpr int kSeeds = 20;
   double jct = 0;

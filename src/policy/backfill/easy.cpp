@@ -120,8 +120,8 @@ bool EasyPass::serve(const Head& head) {
   return true;
 }
 
-/// Where a job may go that will still be there at the promised start: where it wants to, else beside
-/// the place kept, else where it wants to with the promised job in another place.
+/// Where a job may go that will still be there at the promised start: where it wants to, else
+/// beside the place kept, else where it wants to with the promised job in another place.
 std::optional<Placement> EasyPass::beside_promise(JobId id, const Ask& ask, Placement wanted) {
   const Placer& placer = walk_.placer();
   const Trial::Mark mark = then().mark();

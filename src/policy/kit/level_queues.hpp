@@ -1,5 +1,5 @@
-// Queues of jobs by level, as in a multi-level feedback queue: a job enters the first, moves down as
-// it runs, and may go back to the first after waiting. When it does is the policy's business.
+// Queues of jobs by level, as in a multi-level feedback queue: a job enters the first, moves down
+// as it runs, and may go back to the first after waiting. When it does is the policy's business.
 //
 // Every job that runs or waits stands in one queue. Not thread-safe.
 #pragma once
@@ -21,8 +21,8 @@ class LevelQueues {
  public:
   explicit LevelQueues(std::size_t levels) : queues_(levels) {}
 
-  /// Once per pass: drops jobs that are gone and enqueues new ones that can ever be placed. Returns:
-  /// whether there were any, or time has passed since the last call.
+  /// Once per pass: drops jobs that are gone and enqueues new ones that can ever be placed.
+  /// Returns: whether there were any, or time has passed since the last call.
   bool update(const ClusterView& view, std::span<const Event> events, const Placer& placer);
   void reject_impossible(Decisions& decisions) const { jobs_.reject_impossible(decisions); }
 

@@ -1,7 +1,7 @@
 // What a placement computed of each node, kept for as long as the node's books stay as they were.
 //
-// Never more than a shorter way to the same answer: a placement that scores every node for every job
-// would else compute most scores again and again. Not thread-safe.
+// Never more than a shorter way to the same answer: a placement that scores every node for every
+// job would else compute most scores again and again. Not thread-safe.
 #pragma once
 
 #include <algorithm>

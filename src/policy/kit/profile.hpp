@@ -1,5 +1,5 @@
-// Free capacity over time: the jobs that run, until they are taken to leave, and the bookings of jobs
-// that wait.
+// Free capacity over time: the jobs that run, until they are taken to leave, and the bookings of
+// jobs that wait.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Policies in rounds: time is divided into rounds, and a plan says what part of it each job is owed
 // on each type of GPU, as in Gavel (Narayanan et al., OSDI 2020).
 //
-// A policy of this kind is one function, which makes the plan. The rest is here: a round gives seats
-// to jobs by time received over time owed, type after type in an order drawn for the round; jobs
-// keep their GPUs from round to round where they can; what one plan did not give counts under the
-// next. A job that ends leaves its GPUs idle until the round ends.
+// A policy of this kind is one function, which makes the plan. The rest is here: a round gives
+// seats to jobs by time received over time owed, type after type in an order drawn for the round;
+// jobs keep their GPUs from round to round where they can; what one plan did not give counts under
+// the next. A job that ends leaves its GPUs idle until the round ends.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@
 namespace berth {
 
 /// What each of these jobs is owed: for each of them a share of each type of GPU of the cluster.
-/// Must be a function of the view alone. Jobs without GPUs are in every round, whatever their shares.
+/// Must be a function of the view alone. Jobs without GPUs are in every round, whatever their
+/// shares.
 using Allocate = std::function<std::vector<std::vector<TimeShare>>(const ClusterView& view,
                                                                    std::span<const JobId> jobs)>;
 
@@ -28,8 +29,9 @@ struct RoundTimes {
   Duration plan_lasts;  ///< Jobs that come or go change a plan that is this old, not before.
 };
 
-/// Jobs in order of arrival; one that no single type of GPU holds is rejected. `name` is what errors
-/// call it. Cost: O(GPUs + types x jobs (log jobs + a placement)) per round, O(jobs) per event.
+/// Jobs in order of arrival; one that no single type of GPU holds is rejected. `name` is what
+/// errors call it. Cost: O(GPUs + types x jobs (log jobs + a placement)) per round, O(jobs) per
+/// event.
 std::unique_ptr<Policy> in_rounds(std::string_view name, const RoundTimes& times,
                                   std::unique_ptr<Placer> placer, Allocate allocate);
 

@@ -16,8 +16,8 @@ bool is_usable(const Hold& hold, const ClusterView& view, const Tally& tally);
 /// Requires: what outlasts its start is counted.
 bool can_still_serve(const Hold& hold, const ClusterView& view);
 
-/// By hold, the jobs with a berth on a GPU of its place, or on a node of it, ascending. Requires: 64
-/// holds at most. Cost: O(nodes + running).
+/// By hold, the jobs with a berth on a GPU of its place, or on a node of it, ascending. Requires:
+/// 64 holds at most. Cost: O(nodes + running).
 std::vector<std::vector<JobId>> occupants_of(std::span<const Hold> holds, const ClusterView& view);
 
 /// Counts what will still be there when the hold begins: everything but the grants it awaits and

@@ -1,8 +1,9 @@
 // Order + Backfill + Placer -> Policy: the pass that most policies share.
 //
-// Keeps the waiting jobs in rank order from pass to pass and hands them to the backfill, which walks
-// them (walk.hpp). An ask refused for capacity rules out every larger one, and stays refused until
-// there may be more room, so a pass costs O(lanes that may start + what changed), not O(queue).
+// Keeps the waiting jobs in rank order from pass to pass and hands them to the backfill, which
+// walks them (walk.hpp). An ask refused for capacity rules out every larger one, and stays refused
+// until there may be more room, so a pass costs O(lanes that may start + what changed), not
+// O(queue).
 #pragma once
 
 #include <memory>
