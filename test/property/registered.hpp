@@ -18,9 +18,8 @@ inline std::vector<std::string> registered_policies() {
   for (const PolicyEntry& entry : policies()) all.emplace_back(entry.name);
   all.emplace_back("tiresias/dlas-gpu:promote=0.5");
   all.emplace_back("tiresias/dlas-gpu:promote=8");
-  for (const char* composed :
-       {"wfp3+easy", "wfp3+conservative", "fair-share+easy", "multifactor+conservative",
-        "srtf+easy", "sjf+promise", "fifo+displace"}) {
+  for (const char* composed : {"wfp3+easy", "wfp3+conservative", "fair-share+easy", "srtf+easy",
+                               "sjf+promise", "fifo+displace"}) {
     all.emplace_back(composed);
   }
   return all;
