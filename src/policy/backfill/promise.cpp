@@ -161,7 +161,11 @@ bool Promises::serve(const Head& head, const Ask& ask) {
   }
   const Why why = placed.error().why;
   walk_.rule_out(ask, why);
-  if (why == Why::Limit || view_.job(id).waited() < options_.reserve_after) return false;
+  if (why == Why::Limit) return false;
+  if (const Duration left = options_.reserve_after - view_.job(id).waited(); left > Duration(0)) {
+    if (may_keep_more()) walk_.wake(later(view_.now(), left));  // no rank of its order may say it
+    return false;
+  }
   if (may_keep_more()) keep_place_for(id, ask);
   return is_held(id) && may_keep_more();
 }
