@@ -1,6 +1,7 @@
 #include "policy/pipeline/index.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth {
 
@@ -31,6 +32,7 @@ Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Or
   const Ranked ranked = order.rank(job, view);
   const Position position{.rank = ranked.rank, .job = job.id()};
   lane.jobs.insert(position);
+  if (position == *lane.jobs.begin()) reopen(lane);
   entries_.insert(job.id(), {&lane, position, ranked.valid_until});
   if (ranked.valid_until) expiries_.emplace(*ranked.valid_until, job.id());
   return &lane;
@@ -41,6 +43,7 @@ void PendingIndex::erase(JobId id) {
   if (entry == nullptr) return;
   if (entry->valid_until) expiries_.erase({*entry->valid_until, id});
   Lane* const lane = entry->lane;
+  if (entry->position == *lane->jobs.begin()) reopen(*lane);
   lane->jobs.erase(entry->position);
   entries_.erase(id);
   if (!lane->jobs.empty()) return;
@@ -69,6 +72,12 @@ void PendingIndex::rerank_all(const ClusterView& view, const Order& order) {
   ids.reserve(entries_.size());
   entries_.for_each([&](JobId id, const Entry&) { ids.push_back(id); });
   for (const JobId id : ids) update(id, view, order);
+}
+
+/// A lane is closed by what its first job was refused, and another first job may not be: it may have
+/// waited long enough for what the other has not.
+void PendingIndex::reopen(Lane& lane) {
+  if (std::exchange(lane.closed, false)) open_.push_back(&lane);
 }
 
 void PendingIndex::reopen() {

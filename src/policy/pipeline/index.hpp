@@ -82,7 +82,7 @@ class PendingIndex {
     std::optional<Instant> valid_until;
   };
   Lane* insert(const JobView& job, const ClusterView& view, const Order& order);
-
+  void reopen(Lane& lane);
   void drop_empty_lanes();
 
   Shape shape_;
