@@ -109,7 +109,7 @@ void World::make_faults() {
         at(when + seconds(300), ReleaseAsked{id});
         break;
       case 5:
-        at(when, Reported{id, id.value() % 2 == 0 ? "done" : "loss", rng_.between(1, 900)});
+        at(when, Reported{id, rng_.one_in(2) ? "done" : "loss", rng_.between(1, 900)});
         break;
       case 6:
         at(when, Exited{id, Attempt(1), Outcome::Failed, 1});

@@ -95,7 +95,8 @@ void Conservative::update(Walk& walk) {
     for (const auto& [key, lane] : walk.context().index.lanes()) {
       for (const Position& position : lane.jobs) enter(position.job, walk);
     }
-    is_freed_ = !restored_.empty();
+    is_freed_ =
+        std::ranges::any_of(restored_, [](const auto& entry) { return entry.second.is_made(); });
     restored_.clear();
   }
   for (const Event& event : walk.context().events) {
@@ -142,7 +143,7 @@ void Conservative::sort(Walk& walk) {
   std::map<Standing, Booking> before = std::exchange(queue_, {});
   for (auto& [was, booking] : before) {
     if (walk.context().index.lane_of(booking.job) == nullptr) {
-      is_freed_ = true;
+      is_freed_ = is_freed_ || booking.is_made();
       due_.erase({booking.from, booking.job});
       standings_.erase(booking.job);
       if (profile_) profile_->remove(booking.job);
