@@ -194,22 +194,22 @@ std::string policies_json() {
 std::string policies_markdown() {
   std::string text =
       "# Policies\n\n"
-      "Printed by `berth policies --markdown` from what each policy says about itself in its own\n"
-      "file; a test compares. `berth policies NAME` shows one.\n\n"
+      "Printed by `berth policies --markdown` from the texts in each policy's source file; a test\n"
+      "compares. `berth policies NAME` prints one policy.\n\n"
       "A policy is written "
       "`POLICY[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][@PLACEMENT[:KEY=VALUE..."
       "]]`,\n"
       "on the command line and in berth.toml: `las:quantum=1m`, "
       "`dlas:thresholds=3600:14400@count`,\n"
       "`multifactor+conservative`, `sjf+easy@consolidated`. Any order goes with any backfill.\n\n"
-      "Proof is what an outsider would accept: a peer's own jobs, a published figure, a worked\n"
-      "example of the paper, or an independent restatement of it. Beside that every name has a "
-      "golden\n"
-      "scenario under `test/golden` and is held to the properties under `test/property`, which "
-      "prove\n"
-      "that it does what we meant, not that we meant what was published.\n\n";
+      "A *proof* is what an outsider would accept: a peer's own jobs, a published figure, a "
+      "worked\n"
+      "example of the paper, or an independent restatement of it. Every policy also has a "
+      "scenario\n"
+      "under `test/golden` and passes the tests under `test/property`. Those show that the code\n"
+      "does what we meant, not that we meant what was published.\n\n";
   text += markdown_section("Orders", "order");
-  text += markdown_section("Policies of their own", "whole");
+  text += markdown_section("Whole policies", "whole");
   text += markdown_section("Backfills", "backfill");
   text += markdown_section("Placements", "place");
   while (text.ends_with("\n\n")) text.pop_back();
@@ -224,7 +224,7 @@ std::string policies_manual() {
       "A policy is written\n"
       ".Ar POLICY Ns Op : Ns Ar KEY Ns = Ns Ar VALUE ...\n"
       "with a backfill behind a + and a placement behind an @.\n.Xr berth 1\n.Cm policies Ar NAME\n"
-      "tells the whole of each: rule, source, differences, proof.\n";
+      "prints rule, source, differences and proof of one.\n";
   std::string_view kind = "order";
   text += ".Sh POLICIES\n.Bl -tag -width Ds\n";
   for (const Listed& one : all_listed()) {

@@ -20,16 +20,16 @@ constexpr auto kDlasKeys = std::to_array<Key>({{
 constexpr About kDlas{
     .title = "Discretised least attained service: the 2D-LAS of Tiresias; preemptive.",
     .rule =
-        "queue = number of `thresholds` at or below GPUs x run time so far. Lower queues go first, "
-        "with preemption; inside a queue running jobs go first, then waiting jobs by time of "
-        "submission, so only a job of a lower queue displaces. A job only moves down. Any job that "
-        "fits may pass a job that does not.",
+        "queue = number of `thresholds` at or below GPUs x run time so far. Jobs of a lower queue "
+        "go first and displace jobs of a higher one. Inside a queue running jobs go first, then "
+        "waiting jobs by time of submission, so jobs of one queue do not displace each other. A "
+        "job only moves to higher queues. Any job that fits may pass a job that does not.",
     .reads = "Attained service, GPUs asked for, time of submission, state.",
     .source = "Tiresias (Gu et al., NSDI 2019). The thresholds are those of its simulator.",
     .differs =
-        "A starved job is not promoted, and inside a queue waiting jobs are ordered by submission, "
-        "not by their first start. In the authors' own simulator (`tiresias/dlas-gpu`) a displaced "
-        "job goes to the tail of its queue, and places do not matter.",
+        "A starved job is not promoted, and waiting jobs of a queue are ordered by submission, "
+        "not by their first start. The authors' simulator (`tiresias/dlas-gpu`) puts a displaced "
+        "job at the tail of its queue and ignores places.",
     .cost = "O(log thresholds) per job.",
     .proof = "None yet.",
     .needs = {.preemption = true},

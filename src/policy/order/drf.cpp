@@ -11,18 +11,18 @@ namespace berth {
 constexpr About kDrf{
     .title = "Dominant resource fairness: the user with the smallest dominant share is next.",
     .rule =
-        "dominant share = max(part of GPU memory, of GPU compute, of host cores, of host memory in "
-        "use) / weight. The user with the smallest dominant share has the earliest submitted job "
-        "placed, which raises the share at once; and so on. Any job that fits may pass a user "
-        "whose next job does not.",
+        "dominant share of a user = max over r of (use of r / total of r) / weight, where r is GPU "
+        "memory, GPU compute, host cores, host memory. The earliest job of the user with the "
+        "smallest dominant share is placed, which raises that share at once; then the smallest is "
+        "looked for again. A job that fits may pass a user whose next job does not.",
     .reads =
         "Grants (charges, compute, cores, host memory), accounts (weight), user, time of "
-        "submission. A user with waiting jobs only has used nothing and is first.",
+        "submission. A user without running jobs has share 0 and goes first.",
     .source = "Ghodsi et al., NSDI 2011, Algorithm 1.",
     .differs =
-        "The algorithm stops when the next user's task does not fit; here others may pass, and "
-        "jobs may be gangs. A GPU shared without a stated share of compute counts as a whole one. "
-        "Cores and memory of one node count as those of the cluster.",
+        "The algorithm stops when the next user's task does not fit; here other users' jobs may "
+        "pass, and jobs may be gangs. A shared GPU without a stated share of compute counts as a "
+        "whole one. Totals are over the cluster, not per node.",
     .cost = "O(running + nodes) per pass, O(log users) per start.",
     .proof =
         "The worked example of the paper's Table 1 (section 4.1), start by start "

@@ -34,28 +34,27 @@ constexpr auto kELasKeys = std::to_array<Key>({
 constexpr About kELas{
     .title = "E-LAS: attained service x epochs to go / epochs done, least first; preemptive.",
     .rule =
-        "index = GPUs x run time so far x epochs to go / epochs done: the service still to come, "
-        "at the rate shown so far. queue = number of `thresholds` at or below the index. Lower "
-        "queues go first, with preemption; inside a queue the time of submission decides. Before "
-        "its first epoch a job goes first for `quantum`, and then counts half an epoch. A job that "
-        "reports no progress has done as many of `parts` epochs as its run time is of its "
-        "estimate; without an estimate the index is its service.",
+        "index = GPUs x run time so far x epochs to go / epochs done: the service to come at the "
+        "rate so far. queue = number of `thresholds` at or below the index. Lower queues go first, "
+        "with preemption; inside a queue the earlier submission goes first. A job without a full "
+        "epoch goes first for `quantum`, then counts half an epoch as done. Without reports epochs "
+        "done = `parts` x run time / estimate; without an estimate index = GPUs x run time.",
     .reads = "Attained service, reported progress, estimate, time of submission.",
     .source = "E-LAS (Sultana et al., ICPP 2020).",
     .differs =
-        "The published index is not at hand. This one is built from its two signals, and "
-        "doc/results/e-las.md argues the choice of the index and of twelve queues instead of two.",
+        "We do not have the published index. This one is built from its two signals; "
+        "doc/results/e-las.md argues for it and for twelve queues instead of two.",
     .cost = "O(thresholds) per job.",
     .proof =
-        "None yet. Of the two factors in the abstract, 1.5 over Tiresias is met on Muri's traces "
-        "and missed on the others, and 10 over YARN-CS is missed (doc/results/e-las.md).",
+        "None yet. Of the two factors in the abstract, 1.5 over Tiresias is reached on Muri's "
+        "traces and missed on the others; 10 over YARN-CS is missed (doc/results/e-las.md).",
     .needs = {.preemption = true, .reports = true},
     .keys = kELasKeys};
 
 constexpr About kELasRate =
     like(kELas, {.title = "E-LAS: attained service / sqrt(epochs done), least first; preemptive.",
-                 .rule = "index = GPUs x run time so far / sqrt(epochs done): the order of service "
-                         "over epochs per service. All else is as in `e-las`.",
+                 .rule = "index = GPUs x run time so far / sqrt(epochs done), which orders jobs as "
+                         "service / (epochs done / service) does. The rest is as in `e-las`.",
                  .proof = "None yet; doc/results/e-las.md compares it with `e-las`."});
 
 namespace {

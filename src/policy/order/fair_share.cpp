@@ -6,15 +6,15 @@ namespace berth {
 constexpr About kFairShare{
     .title = "Fair share: users by decayed dominant service.",
     .rule =
-        "The user with the least decayed service / weight goes first; within a user the time of "
-        "submission decides. Service is the integral of the larger of the user's shares of GPU "
-        "memory and of GPUs; it halves with every half-life (`half_life` of berthd, `--half-life` "
-        "of sim). Any job that fits may pass a job that does not.",
+        "The user with the least decayed service / weight goes first; of one user's jobs the "
+        "earliest submitted. service = integral over time of max(share of GPU memory, share of "
+        "GPUs), halved every half-life (`half_life` of berthd, `--half-life` of sim). Any job that "
+        "fits may pass a job that does not.",
     .reads = "Accounts (service, weight), user, time of submission.",
     .source = "Dominant shares as in DRF (Ghodsi et al., NSDI 2011).",
     .differs =
-        "Shares are integrated over time, with decay as in Slurm's fair-share, so a user who "
-        "waited is owed service.",
+        "Shares are integrated over time and decay as in Slurm's fair-share, so a user who waited "
+        "goes first later.",
     .cost = "O(1) per user and per job.",
     .proof = "None yet."};
 

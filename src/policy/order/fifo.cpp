@@ -25,23 +25,22 @@ constexpr About kFifoEasy =
                  .rule = "rank = time of submission, with backfill `easy`.",
                  .reads = "Time of submission, time limit or else estimate, run time.",
                  .source = "Lifka, JSSPP 1995, in the form of Mu'alem and Feitelson, TPDS 2001.",
-                 .differs = "What differs in backfill `easy`.",
-                 .proof = "That of backfill `easy`."});
+                 .differs = "As backfill `easy`.",
+                 .proof = "As backfill `easy`."});
 
 constexpr About kFifoConservative =
     like(kFifo, {.title = "First in, first out with conservative backfilling: `fifo+conservative`.",
                  .rule = "rank = time of submission, with backfill `conservative`.",
                  .reads = "Time of submission, time limit or else estimate, run time.",
                  .source = "Mu'alem and Feitelson, TPDS 2001.",
-                 .differs = "What differs in backfill `conservative`.",
-                 .proof = "That of backfill `conservative`."});
+                 .differs = "As backfill `conservative`.",
+                 .proof = "As backfill `conservative`."});
 
-constexpr About kExclusive =
-    like(kFifo,
-         {.title = "First in, first out, every GPU for one job alone; any job that fits may pass.",
-          .rule = "rank = time of submission. Every job gets its GPUs alone, whatever it asks for. "
-                  "Any job that fits may pass a job that does not.",
-          .proof = "None yet."});
+constexpr About kExclusive = like(
+    kFifo, {.title = "First in, first out, one job per GPU; any job that fits may pass.",
+            .rule = "rank = time of submission. Every job gets its GPUs alone, even if it asks for "
+                    "less. Any job that fits may pass a job that does not.",
+            .proof = "None yet."});
 
 constexpr About kTiresiasFifo = like(
     kFifo, {.title = "Tiresias' simulator: first in, first out; a job that does not fit blocks all "

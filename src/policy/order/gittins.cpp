@@ -11,20 +11,21 @@ namespace berth {
 constexpr auto kGittinsKeys = std::to_array<Key>({kQuantumKey});
 
 constexpr About kGittins{
-    .title = "2D-Gittins of Tiresias, in the paper's form, over a sample of past jobs; preemptive.",
+    .title = "Tiresias' 2D-Gittins, in the paper's form, over a sample of past jobs; preemptive.",
     .rule =
         "rank = (-Gittins index of GPUs x run time so far, time of submission), with preemption. "
-        "The index is taken over a sample of the service of past jobs (`--service`), at the latest "
-        "sample that the job has passed. Without a sample it is `las`. A job keeps its GPUs, and "
-        "its place, for `quantum`.",
+        "The index is computed from a sample of the service of past jobs (`--service`), at the "
+        "largest sample that the job has reached. Without a sample the policy is `las`. A job "
+        "keeps its GPUs, and its place in the queue, for `quantum`.",
     .reads = "Attained service, time of submission, the sample of service.",
     .source = "Tiresias (Gu et al., NSDI 2019).",
     .differs =
-        "The index is not cut into queues, and budgets end at samples, where the best budget lies. "
-        "The authors' simulator computes another index (`tiresias/dlas-gpu-gittins`).",
+        "The index is not divided into queues. Only samples are tried as budgets, because the best "
+        "budget is one. The authors' simulator computes another index "
+        "(`tiresias/dlas-gpu-gittins`).",
     .cost = "O(samples^2) once, O(log samples) per job.",
     .proof =
-        "The index only: distributions whose index is known by theory "
+        "Of the index only: distributions whose index theory gives "
         "(test/policy/gittins_test.cpp).",
     .needs = {.preemption = true, .samples = true},
     .keys = kGittinsKeys};

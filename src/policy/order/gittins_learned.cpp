@@ -16,35 +16,35 @@ constexpr auto kGittinsLearnedKeys = std::to_array<Key>({
      .usual = "128",
      .least = 1,
      .most = 4096,
-     .what = "Before this many jobs have ended it is `las`."},
+     .what = "The policy is `las` until this many jobs have ended."},
     {.name = "remembered",
      .type = KeyType::Count,
      .usual = "512",
      .least = 1,
      .most = 4096,
-     .what = "The index is taken over this many of the latest jobs."},
+     .what = "The index is computed from this many of the latest jobs."},
     {.name = "refresh",
      .type = KeyType::Count,
      .usual = "32",
      .least = 1,
      .most = 4096,
-     .what = "The index is computed again when this many more jobs have ended."},
+     .what = "The index is computed again after this many more jobs have ended."},
 });
 
 constexpr About kGittinsLearned{
-    .title = "Gittins index over a history of its own; least attained service until that suffices.",
+    .title = "Gittins index over the jobs that ended; `las` until enough have; preemptive.",
     .rule =
-        "As `las` until `enough` jobs have ended. From then on rank = (-Gittins index of GPUs x "
-        "run time so far, time of submission) over the service of the last `remembered` jobs, with "
-        "preemption; the index is computed again with every `refresh` jobs that end. A job keeps "
-        "its GPUs, and its place, for `quantum`.",
+        "As `las` until `enough` jobs have ended. Then rank = (-Gittins index of GPUs x run time "
+        "so far, time of submission), with preemption, where the index is computed from the "
+        "service of the last `remembered` jobs, again after every `refresh` jobs that end. A job "
+        "keeps its GPUs, and its place in the queue, for `quantum`.",
     .reads = "Attained service, time of submission, the service of jobs that end.",
     .source =
-        "Tiresias (Gu et al., NSDI 2019), which has 2D-LAS where nothing is known and 2D-Gittins "
-        "where the distribution of service is.",
+        "Tiresias (Gu et al., NSDI 2019), which uses 2D-LAS without a known distribution of "
+        "service and 2D-Gittins with one.",
     .differs =
-        "How many jobs make a distribution is our choice. A job that ends while it waits teaches "
-        "nothing.",
+        "The number of jobs that make a distribution is our choice. A job that ends while it waits "
+        "is not counted.",
     .cost = "O(ended) per pass, O(queue log queue) with a new index.",
     .proof = "None yet.",
     .needs = {.preemption = true},

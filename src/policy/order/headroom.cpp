@@ -26,40 +26,40 @@ constexpr auto kHeadroomKeys = std::to_array<Key>({
      .usual = "1h",
      .least = 0,
      .most = kYear,
-     .what = "What one class is worth in waiting, among the jobs of one user."},
+     .what = "A job of the next class goes first if it was submitted this much earlier."},
     {.name = "reserve_after",
      .type = KeyType::Time,
      .usual = "5m",
      .least = 0,
      .most = kYear,
-     .what = "A job waits this long before a place is kept for it."},
+     .what = "A job waits this long before a place is reserved for it."},
     {.name = "reservations",
      .type = KeyType::Count,
      .usual = "4",
      .least = 1,
      .most = 64,
-     .what = "How many jobs may have a place kept at a time."},
+     .what = "Number of jobs that may have a reserved place at the same time."},
     {.name = "lend",
      .type = KeyType::Time,
      .usual = "15m",
      .least = 0,
      .most = kYear,
-     .what = "While it is not known when a kept place will be free, other jobs may borrow it for "
+     .what = "While it is unknown when a reserved place becomes free, other jobs may borrow it for "
              "this long, or for as long as its job has waited."},
     {.name = "liar_after",
      .type = KeyType::Count,
      .usual = "3",
      .least = 1,
      .most = 8,
-     .what = "Jobs that outlived their class, less those that kept to it, until the class that a "
-             "user states is raised by one."},
+     .what = "The class that a user states is raised by one when the user's jobs that outlived "
+             "their class outnumber the others by this many."},
     {.name = "share_below_percent",
      .type = KeyType::Percent,
      .usual = "75",
      .least = 0,
      .most = 100,
-     .what = "A GPU with tenants that is at least this busy gets another one after `share_after` "
-             "only."},
+     .what = "A GPU with tenants that is at least this busy gets another tenant only after the job "
+             "has waited `share_after`."},
     {.name = "share_after",
      .type = KeyType::Time,
      .usual = "5m",
@@ -83,25 +83,23 @@ Expected<void> check_bounds(const Keys& keys) {
 }  // namespace
 
 constexpr About kHeadroom{
-    .title =
-        "Headroom: equal service for users, short jobs first within a user, and promises that "
-        "hold.",
+    .title = "Headroom: equal service for users, short jobs first within a user, reserved places.",
     .rule =
         "The user with the least decayed dominant service / weight goes first. Within a user rank "
         "= time of submission + ageing x class, where class is 0 (short), 1 (medium) or 2 (long). "
-        "A job that outlives its class joins the next one. A user's class is raised by one at "
-        "submission once that user's jobs outlived their class `liar_after` times more often than "
-        "they kept to it. Any job that fits may pass a job that does not; a job that has waited "
-        "`reserve_after` gets a place kept, by time limits, which are enforced.",
+        "A job that outlives its class joins the next one. A class that a user states is raised by "
+        "one once (jobs of the user that outlived their class) - (jobs that kept to it) = "
+        "`liar_after`. Any job that fits may pass a job that does not. A job that has waited "
+        "`reserve_after` gets a place reserved, from the time limits of the jobs in its way.",
     .reads = "Accounts (service, weight), class, time of submission, run time.",
     .source =
         "berth's own. Its parts: dominant shares (Ghodsi et al., NSDI 2011) over time with decay, "
-        "backfill behind a reservation (EASY, Lifka, JSSPP 1995), and ageing as an offset so that "
+        "backfill behind a reservation (EASY, Lifka, JSSPP 1995), and ageing as an offset, so that "
         "ranks never move.",
-    .differs = "Nothing known: there is no other publication of it.",
+    .differs = "Nothing to compare with: it is not published elsewhere.",
     .cost = "O(running) per pass, O(1) per job.",
     .proof =
-        "None yet by others. What it promises users is tested on simulated days "
+        "None yet. Our own tests check its promises to users on simulated days "
         "(test/property/fairness_test.cpp).",
     .keys = kHeadroomKeys,
     .check = check_bounds};

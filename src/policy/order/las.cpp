@@ -11,13 +11,13 @@ constexpr About kLas{
     .title = "Least attained service; preemptive.",
     .rule =
         "rank = (GPUs x run time so far, time of submission), with preemption. Any job that fits "
-        "may pass a job that does not. Two jobs of equal service would displace each other again "
-        "and again, so a job keeps its GPUs, and its place in the queue, for `quantum`.",
+        "may pass a job that does not. A job keeps its GPUs, and its place in the queue, for "
+        "`quantum`, because two jobs of equal service would displace each other again and again.",
     .reads = "Attained service, time of submission.",
     .source =
         "Foreground-background (Kleinrock, \"Queueing Systems II\", 1976), with GPUs as the "
         "weight.",
-    .differs = "It is continuous: it has no queues as Tiresias has (`dlas`).",
+    .differs = "It has no queues; with the queues of Tiresias it is `dlas`.",
     .cost = "O(1) per job.",
     .proof = "None yet.",
     .needs = {.preemption = true},

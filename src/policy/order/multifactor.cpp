@@ -33,7 +33,7 @@ constexpr auto kMultifactorKeys = std::to_array<Key>({
      .usual = "7d",
      .least = micros(seconds(1)),
      .most = kYear,
-     .what = "Slurm's PriorityMaxAge: the wait from which on age counts no more."},
+     .what = "Slurm's PriorityMaxAge: the wait after which age no longer grows."},
     {.name = "period",
      .type = KeyType::Time,
      .usual = "5m",
@@ -50,20 +50,19 @@ constexpr About kMultifactor{
         "largest first; among equals the earliest submitted. age = min(1, time waited / max_age). "
         "size = GPUs asked for / GPUs of the cluster. fair share = 2^(-U/S): U is the user's part "
         "of the decayed service of all users, S is the user's part of the weights of all users "
-        "with an account or a waiting job. Priorities are computed at every event, and after "
-        "`period` at the latest while jobs wait. The first job that does not fit blocks all jobs "
-        "behind it.",
+        "with an account or a waiting job. While jobs wait, priorities are computed at every event "
+        "and at least every `period`. The first job that does not fit blocks all jobs behind it.",
     .reads = "Time waited, GPUs asked for, accounts (service, weight), users of waiting jobs.",
     .source =
         "Slurm's documentation, priority_multifactor and classic_fair_share: the formulas, the "
         "default times and the weights of its example.",
     .differs =
-        "Partition, QOS, TRES and nice count nothing. Accounts have one level, so effective usage "
-        "is usage. Service is that of dominant shares and decays by the engine's half-life (a "
-        "week, as Slurm's default). There is no backfill, as with Slurm's sched/builtin.",
+        "There are no factors for partition, QOS, TRES and nice. Accounts have one level, so "
+        "effective usage is usage. Usage is service by dominant shares and decays by the engine's "
+        "half-life (a week, Slurm's default). There is no backfill, as in Slurm's sched/builtin.",
     .cost = "O(users x shapes) per pass.",
     .proof =
-        "The fair-share factors that classic_fair_share works out for its five users, to 0.001 "
+        "The fair-share factors of the five users in the example of classic_fair_share, to 0.001 "
         "(test/paper/multifactor_test.cpp).",
     .keys = kMultifactorKeys};
 

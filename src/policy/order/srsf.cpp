@@ -8,12 +8,13 @@ namespace berth {
 constexpr About kSrsf{
     .title = "Shortest remaining service first: SRTF in two dimensions; preemptive.",
     .rule =
-        "rank = (estimated time to go x GPUs, time of submission), with preemption. A job without "
+        "rank = (estimated remaining time x GPUs, time of submission), with preemption. A job "
+        "without "
         "an estimate goes last. Any job that fits may pass a job that does not.",
     .reads = "Remaining time, GPUs asked for, time of submission.",
     .source = "The two-dimensional form that Tiresias (Gu et al., NSDI 2019) compares with.",
     .differs =
-        "Nothing known. The simulator of Tiresias sorts in another way: `tiresias/shortest-gpu`.",
+        "Nothing known. The simulator of Tiresias sorts differently (`tiresias/shortest-gpu`).",
     .cost = "O(1) per job.",
     .proof = "None yet.",
     .needs = {.preemption = true, .estimates = true}};

@@ -13,11 +13,11 @@ constexpr auto kWfp3Keys = std::to_array<Key>({
      .usual = "1m",
      .least = micros(seconds(1)),
      .most = kYear,
-     .what = "While jobs wait, ranks are compared again after this long at the latest."},
+     .what = "While jobs wait, ranks are compared again at least this often."},
 });
 
 constexpr About kWfp3{
-    .title = "WFP3: long waits for short or large requests go first; meant for backfill `easy`.",
+    .title = "WFP3: long waits for short or large requests go first; for backfill `easy`.",
     .rule = "score = (waiting time / requested time)^3 x GPUs, largest first, without preemption.",
     .reads = "Time of submission, time limit or else estimate, GPUs asked for.",
     .source = "Tang, Lan, Desai and Buettner, CLUSTER 2009, for Blue Gene/P.",

@@ -7,11 +7,11 @@
 namespace berth {
 
 constexpr About kBestFit{
-    .title = "Best fit by memory: the place where the least free memory stays behind.",
+    .title = "Best fit by memory: the GPUs with the least free memory.",
     .rule =
-        "Of the GPUs that fit, those with the least free memory, on the node whose chosen GPUs "
-        "leave the least in sum; the first among equals. A job larger than the largest node takes "
-        "the fitting GPUs of the first nodes until it has enough.",
+        "On each node the fitting GPUs with the least free memory; of the nodes the one where "
+        "their free memory adds up to the least, the first among equals. A job larger than the "
+        "largest node takes the fitting GPUs of the first nodes until it has enough.",
     .reads = "Request, free memory per GPU, cores and memory per node.",
     .source =
         "Best fit of bin packing (Johnson, \"Near-Optimal Bin Packing Algorithms\", MIT 1973), for "

@@ -8,12 +8,12 @@
 namespace berth {
 
 constexpr About kBestFitCpuGpu{
-    .title = "Best fit in two dimensions: the node where the least cores and GPUs stay behind.",
+    .title = "Best fit in two dimensions: the node with the fewest cores and GPUs left.",
     .rule =
-        "score = floor(100 x (1 - (cores left / C + GPUs left / G) / 2)): the node with the "
-        "largest score, the first among equals. Left is after placing; C and G are those of the "
-        "largest node. On that node the GPUs with the least to spare. A job larger than the "
-        "largest node takes GPUs of the first nodes.",
+        "score = floor(100 x (1 - (cores left / C + GPUs left / G) / 2)), where left is after "
+        "placing the job, and C and G are the cores and GPUs of the largest node. The node with "
+        "the largest score, the first among equals; on it the GPUs with the least room. A job "
+        "larger than the largest node takes GPUs of the first nodes.",
     .reads = "Request, cores, compute shares and memory per GPU.",
     .source = "The baseline BestFit of Weng et al., ATC 2023, as in their artifact.",
     .differs = "C and G are constants there: 128 cores and 8 GPUs.",

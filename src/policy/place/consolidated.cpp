@@ -11,14 +11,14 @@ constexpr About kConsolidated{
     .title = "Consolidated: as few nodes as possible, and of those the fullest.",
     .rule =
         "A job that fits one node goes to the node with the fewest fitting GPUs that has enough. A "
-        "larger job takes nodes by descending number of fitting GPUs until it has enough; the last "
-        "part goes to the tightest node that still holds it. Switches with room for all of the job "
-        "come first.",
+        "larger job takes nodes by descending number of fitting GPUs; its last part goes to the "
+        "node with the fewest fitting GPUs that has enough for it. A switch with room for the "
+        "whole job is preferred.",
     .reads = "Request, fitting GPUs per node, switches.",
     .source = "Folklore: best fit by GPUs, the fewest nodes.",
     .differs =
-        "Nothing known. `lucid` places alike up to a node; beyond one it takes wholly free nodes "
-        "and one node for the rest.",
+        "Nothing known. `lucid` places jobs of one node the same way, and larger jobs on wholly "
+        "free nodes and one node for the rest.",
     .cost = "O(nodes log nodes); O(GPUs per node) for whole GPUs on one node.",
     .proof = "None yet."};
 

@@ -8,7 +8,7 @@ namespace berth {
 
 constexpr About kCount{
     .title = "Count: only the number of free GPUs in the cluster matters.",
-    .rule = "If enough GPUs anywhere fit, the first of them, in order of node and index.",
+    .rule = "If enough GPUs of the cluster fit, the first of them, in order of node and index.",
     .reads = "Request, free GPUs.",
     .source =
         "The scheme `count` of the simulator of Tiresias (Gu et al., NSDI 2019), which ignores "

@@ -11,9 +11,9 @@ constexpr About kDotProd{
     .title = "Dot product: the node whose free cores and GPUs are least aligned with the request.",
     .rule =
         "score = floor(100 x (1 - (cores free x cores asked / C^2 + GPUs free x GPUs asked / G^2) "
-        "/ 2)): the node with the largest score, the first among equals; C and G are those of the "
-        "largest node. On that node the GPUs with the least to spare. A job larger than the "
-        "largest node takes GPUs of the first nodes.",
+        "/ 2)), where C and G are the cores and GPUs of the largest node. The node with the "
+        "largest score, the first among equals; on it the GPUs with the least room. A job larger "
+        "than the largest node takes GPUs of the first nodes.",
     .reads = "Request, cores, compute shares and memory per GPU.",
     .source =
         "The baseline DotProd of Weng et al., ATC 2023 (`merge`, `max` of their artifact), after "

@@ -27,19 +27,19 @@ constexpr auto kFgdKeys = std::to_array<Key>({{
 constexpr About kFgd{
     .title = "Fragmentation gradient descent: the place where fragmentation grows least.",
     .rule =
-        "score = floor(100 x sigmoid(decrease of fragmentation in GPUs)), over the nodes that hold "
-        "the job, and over the GPUs of each if it takes a part of one; the largest score, the "
-        "first among equals. Fragmentation is what typical jobs cannot use of a node's free GPUs "
-        "(policy/kit/fragmentation.hpp). On a node the GPUs with the least to spare. A job larger "
-        "than the largest node takes GPUs of the first nodes.",
+        "score = floor(100 x sigmoid(decrease of fragmentation in GPUs)) of each node that holds "
+        "the job, and of each of its GPUs if the job takes a part of one. The largest score, the "
+        "first among equals; on a node the GPUs with the least room. Fragmentation is the free GPU "
+        "capacity of a node that typical jobs cannot use (policy/kit/fragmentation.hpp). A job "
+        "larger than the largest node takes GPUs of the first nodes.",
     .reads = "Request, waiting and running jobs, cores, compute shares and memory per GPU.",
     .source = "FGD (Weng et al., ATC 2023).",
     .differs =
-        "The score is cut to whole numbers as in the authors' artifact, but computed in integers. "
-        "The workload is the jobs known now, not the history of a day.",
+        "The score is a whole number as in the authors' artifact, but computed in integers. The "
+        "typical jobs are those known now, not those of a past day.",
     .cost =
-        "O(GPUs) per job, and for each node that changed O(classes log classes) per GPU; all nodes "
-        "after a pass in which jobs came or went.",
+        "O(GPUs) per job, and O(classes log classes) per GPU of each node that changed; of all "
+        "nodes after a pass in which jobs came or went.",
     .proof =
         "The published figures of Weng et al., ATC 2023: 16,608 of 20,800 to 0.01, 30 of 80 runs "
         "in every figure, every mean within the larger of 0.3 points and three standard errors "

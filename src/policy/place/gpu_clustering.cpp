@@ -7,15 +7,13 @@
 namespace berth {
 
 constexpr About kGpuClustering{
-    .title =
-        "GPU clustering: jobs of one kind together, by whether they share a GPU, take one, two, "
-        "and so on.",
+    .title = "GPU clustering: jobs of the same number of GPUs on the same nodes.",
     .rule =
-        "Best is a node where only jobs of the same kind run, then a node with other kinds too, "
-        "then an idle one, then a node of other kinds. Within these the node with the least free "
-        "GPU, to a 25th of the largest node's, the first among equals. On it the GPUs with the "
-        "least to spare. A job without GPUs goes to the first host, one larger than the largest "
-        "node to GPUs of the first nodes.",
+        "kind of a job = its number of GPUs, 0 if it shares one. Nodes are preferred in this "
+        "order: only the job's kind runs there; its kind and others; no job; other kinds only. "
+        "Within these the node with the least free GPU capacity, in steps of a 25th of the largest "
+        "node's, the first among equals; on it the GPUs with the least room. A job without GPUs "
+        "goes to the first host, and one larger than the largest node to GPUs of the first nodes.",
     .reads = "Request, gang sizes, compute shares and memory per GPU.",
     .source = "The baseline GpuClustering of Weng et al., ATC 2023, as in their artifact.",
     .differs = "Nothing known.",

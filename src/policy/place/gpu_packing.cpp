@@ -10,11 +10,10 @@ namespace berth {
 constexpr About kGpuPacking{
     .title = "GPU packing: GPUs in use first, then free GPUs of nodes in use, free nodes last.",
     .rule =
-        "score = 100 - percent free on the GPUs it would take / 10 where GPUs in use suffice; 50 - "
-        "free GPUs it would take on a node in use; 33 - GPUs of the node on a free node. The "
-        "largest score, the first among equals, and on that node the GPUs with the least to spare. "
-        "A job without GPUs goes to the first host, one larger than the largest node to GPUs of "
-        "the first nodes.",
+        "score = 100 - percent free on the GPUs to be taken / 10, if GPUs in use suffice; else 50 "
+        "- free GPUs to be taken, on a node in use; else 33 - GPUs of the node. The largest score, "
+        "the first among equals; on that node the GPUs with the least room. A job without GPUs "
+        "goes to the first host, and one larger than the largest node to GPUs of the first nodes.",
     .reads = "Request, compute shares and memory per GPU.",
     .source = "The baseline GpuPacking of Weng et al., ATC 2023, as in their artifact.",
     .differs = "Nothing known.",

@@ -21,16 +21,16 @@ constexpr About kLeastShared{
     .rule =
         "price of a GPU = (busy, tenants, free memory left), smallest first, over the GPUs that "
         "fit; the node whose chosen GPUs have the smallest sum of prices, the first among equals. "
-        "Busy is a GPU with tenants that is in use for `share_below_percent` of the time or more, "
-        "or with a tenant that is known to slow this job or to be slowed by it. Memory used by "
-        "others beyond the guard band counts as a tenant. Whole GPUs go to the node with the "
-        "fewest free ones that has enough; a job larger than the largest node takes GPUs from the "
-        "first nodes on.",
+        "A GPU with tenants is busy if it is in use for `share_below_percent` of the time or more, "
+        "or if a tenant is known to slow the job down or to be slowed down by it. Foreign memory "
+        "above the guard band counts as a tenant. Whole GPUs are taken on the node with the fewest "
+        "free ones that has enough. A job larger than the largest node takes GPUs of the first "
+        "nodes.",
     .reads =
         "Request, tenants, measured utilisation, learned slowdowns of pairs, free memory per GPU.",
     .source =
         "berth's own. Gandiva (Xiao et al., OSDI 2018) packs by utilisation too, but migrates.",
-    .differs = "Nothing known: there is no other publication of it.",
+    .differs = "Nothing to compare with: it is not published elsewhere.",
     .cost = "O(GPUs log GPUs per node).",
     .proof = "None yet.",
     .keys = kLeastSharedKeys};

@@ -9,19 +9,17 @@
 namespace berth {
 
 constexpr About kLucid{
-    .title =
-        "Lucid's consolidation: the tightest node; beyond a node, wholly free ones and one for the "
-        "rest.",
+    .title = "Lucid's consolidation: the tightest node, or wholly free nodes and one for the rest.",
     .rule =
         "With P GPUs per node, a job of g <= P goes to the node with the fewest fitting GPUs that "
-        "has enough. A larger job takes the first floor(g / P) nodes that are wholly free and, for "
-        "the g mod P left, of the other nodes the one with the most fitting GPUs, if those are "
-        "enough; the first among equals.",
+        "has enough. A larger job takes the first floor(g / P) wholly free nodes and, for the "
+        "other g mod P GPUs, the other node with the most fitting GPUs, if it has enough; the "
+        "first among equals.",
     .reads = "Request, fitting GPUs per node.",
     .source =
         "The consolidation of Lucid (Hu et al., ASPLOS 2023) as in its simulator, for jobs that "
         "share no GPU.",
-    .differs = "P is 8 there and the largest node's GPUs here. It knows no switches.",
+    .differs = "P is 8 there; here it is the GPUs of the largest node. Switches are ignored.",
     .cost = "O(nodes with room) for jobs larger than a node.",
     .proof =
         "An independent restatement of the published rule on random clusters: both choose the same "

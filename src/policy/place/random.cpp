@@ -10,14 +10,13 @@ namespace berth {
 constexpr About kRandom{
     .title = "Random: any node that holds the job is as likely as any other.",
     .rule =
-        "Draws a node of those with enough fitting GPUs, and on it the GPUs to take; a job larger "
-        "than the largest node draws nodes until it has enough. The draw follows from the run's "
-        "seed, the request and the use of every GPU, so that a policy that looks twice decides "
-        "once.",
+        "A node is drawn of the nodes with enough fitting GPUs, and on it the GPUs; for a job "
+        "larger than the largest node, nodes are drawn until it has enough. The draw depends only "
+        "on the run's seed, the request and the use of every GPU, so a policy that asks twice gets "
+        "the same place.",
     .reads = "The run's seed, request, charges, compute shares and tenants of every GPU.",
     .source = "The baseline Random of Weng et al., ATC 2023.",
-    .differs =
-        "Nothing known. Single draws differ: theirs depend on the order in which threads answered.",
+    .differs = "Nothing known. Single draws differ, because theirs depend on the order of threads.",
     .cost = "O(GPUs).",
     .proof =
         "The published means of Weng et al., ATC 2023, within the larger of 0.3 points and three "

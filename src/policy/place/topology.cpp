@@ -12,15 +12,15 @@ namespace berth {
 constexpr About kTopology{
     .title = "Topology: the closest GPUs, and at each distance the tightest place.",
     .rule =
-        "One node if a node holds the job: the node with the fewest fitting GPUs, of those the one "
-        "under the switch with the fewest. Else one switch: the one with the fewest fitting GPUs "
-        "that has enough. Else whole switches from the roomiest on, and the tightest that holds "
-        "the rest. Under a switch nodes are chosen in the same way.",
+        "If a node holds the job, the node with the fewest fitting GPUs, and of equal nodes one "
+        "under the switch with the fewest. Else, if a switch holds it, the switch with the fewest "
+        "fitting GPUs. Else switches by descending number of fitting GPUs, and for the rest the "
+        "switch with the fewest that has enough. Under a switch nodes are chosen in the same way.",
     .reads = "Request, fitting GPUs per node and switch.",
     .source =
         "The best fit by leaf switches of Slurm's topology/tree, with nodes below the leaves.",
     .differs =
-        "Nothing known. The cluster has no links within a node, so its GPUs are equally close.",
+        "Nothing known. Links within a node are not modelled, so its GPUs are equally close.",
     .cost = "O(nodes log nodes).",
     .proof =
         "Exhaustive search on small clusters: no other placement spans fewer switches, nor fewer "

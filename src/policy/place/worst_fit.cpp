@@ -7,11 +7,11 @@
 namespace berth {
 
 constexpr About kWorstFit{
-    .title = "Worst fit by memory: the place where the most free memory stays behind.",
+    .title = "Worst fit by memory: the GPUs with the most free memory.",
     .rule =
-        "Of the GPUs that fit, those with the most free memory, on the node whose chosen GPUs "
-        "leave the most in sum; the first among equals. A job larger than the largest node takes "
-        "the fitting GPUs of the first nodes until it has enough.",
+        "On each node the fitting GPUs with the most free memory; of the nodes the one where "
+        "their free memory adds up to the most, the first among equals. A job larger than the "
+        "largest node takes the fitting GPUs of the first nodes until it has enough.",
     .reads = "Request, free memory per GPU, cores and memory per node.",
     .source =
         "Worst fit of bin packing (Johnson, \"Near-Optimal Bin Packing Algorithms\", MIT 1973), "

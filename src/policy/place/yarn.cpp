@@ -12,15 +12,15 @@ constexpr About kYarn{
         "Yarn: one node if the job fits one, else whole nodes and a remainder under one switch.",
     .rule =
         "With P GPUs per node, a job of g <= P goes to the first node with g fitting GPUs. A "
-        "larger job takes the first floor(g / P) nodes that are wholly free and, for the g mod P "
-        "left, the first other node with as many; all under one switch, switches tried in order.",
+        "larger job takes the first floor(g / P) wholly free nodes and, for the other g mod P "
+        "GPUs, the first other node with enough, all under the first switch that allows it.",
     .reads = "Request, free GPUs per node, switches.",
     .source = "The scheme `yarn` of the simulator of Tiresias (Gu et al., NSDI 2019).",
     .differs = "Nothing known.",
     .cost = "O(nodes) at worst, O(nodes / 64) for whole GPUs.",
     .proof =
-        "Every start and end of that simulator's own runs with `yarn`, under five of its policies, "
-        "whose loss of memory under preemption was mended there "
+        "Every start and end of that simulator's own runs with `yarn`, under five of its policies; "
+        "the runs with preemption are of the simulator with its leak of memory fixed "
         "(test/sim/tiresias_oracle_test.cpp)."};
 
 namespace {

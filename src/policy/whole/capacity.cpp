@@ -14,39 +14,37 @@ constexpr auto kCapacityKeys = std::to_array<Key>({
      .usual = "5m",
      .least = 0,
      .most = kYear,
-     .what =
-         "A job that fits one node waits this long before it is spread over nodes of a switch."},
+     .what = "A job that fits one node waits this long before it may span nodes of one switch."},
     {.name = "switch_delay",
      .type = KeyType::Time,
      .usual = "5m",
      .least = 0,
      .most = kYear,
-     .what = "A job waits `node_delay` and this long before it is spread over switches."},
+     .what = "A job waits `node_delay` and this long before it may span switches."},
 });
 
 constexpr About kCapacity{
     .title =
-        "Capacity scheduler: queues with guaranteed shares, and places further apart the longer it "
-        "takes.",
+        "Capacity scheduler: queues with guaranteed shares; GPUs further apart after longer waits.",
     .rule =
         "A user is a queue (a virtual cluster). rank of a queue = GPUs in use / weight, smallest "
-        "first; a queue may use GPUs that others leave idle. Inside a queue the time of submission "
-        "decides; any job that fits may pass. Places are the closest there are: a job that fits "
-        "one node waits `node_delay` before it is spread over nodes of a switch, and any job waits "
-        "`switch_delay` more before it is spread over switches.",
+        "first; a queue may use GPUs that other queues leave idle. Inside a queue the earliest "
+        "submitted job is first; any job that fits may pass. The closest GPUs are taken. A job "
+        "that fits one node waits `node_delay` before it may span nodes of one switch, and any job "
+        "waits `switch_delay` more before it may span switches.",
     .reads =
-        "Accounts (GPUs held, weight), user, time of submission, time waited. A queue with waiting "
-        "jobs only uses nothing.",
+        "Accounts (GPUs held, weight), user, time of submission, time waited. A queue without "
+        "running jobs uses 0 GPUs.",
     .source = "YARN's capacity scheduler as Philly used it (Jeon et al., ATC 2019).",
     .differs =
-        "Gangs are placed at once, where Philly held the GPUs it had, gave them back and tried "
-        "again; so delays are times and not missed offers, and their values are ours. No queue "
-        "takes running jobs from another (Philly did, beyond 90 % use). There is no hierarchy of "
-        "queues and no limit within one. Quotas are weights (doc/configuration.md, `--weights`).",
+        "A gang is placed at once. Philly held the GPUs it had, gave them back and tried again, so "
+        "its delays count missed offers; ours are times, with values of our own. No queue preempts "
+        "jobs of another (Philly did, above 90 % use). Queues have no hierarchy and no limits. "
+        "Quotas are weights (doc/configuration.md, `--weights`).",
     .cost = "O(log users) per start, O(1) per job.",
     .proof =
-        "The guarantees that YARN's documentation and Jeon et al., section 2.3, describe, one by "
-        "one; no published figure (test/paper/capacity_test.cpp).",
+        "No published figure. The guarantees in YARN's documentation and in Jeon et al., section "
+        "2.3, one by one (test/paper/capacity_test.cpp).",
     .keys = kCapacityKeys};
 
 namespace {

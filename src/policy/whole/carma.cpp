@@ -22,19 +22,18 @@ constexpr auto kCarmaKeys = std::to_array<Key>({
      .usual = "80",
      .least = 0,
      .most = 100,
-     .what = "A GPU with tenants that is at least this busy takes no other."},
+     .what = "A GPU with tenants that is at least this busy gets no further tenant."},
 });
 
 constexpr About kCarma{
     .title = "CARMA: jobs share GPUs by estimates of their memory, in order.",
     .rule =
         "rank = (requeued for lack of GPU memory first, time of submission); a job without a place "
-        "blocks all jobs behind it. An empty GPU is a candidate if the job fits; a GPU with "
-        "tenants, or with memory that others use, is one if estimate + `margin` <= memory "
-        "available there, by charges and as measured, and if it is less than `busy_percent` busy. "
-        "Of the candidates those with the most available memory, on the node that has the most in "
-        "sum, the first among equals; a job larger than the largest node takes candidates of the "
-        "first nodes.",
+        "blocks all jobs behind it. An empty GPU is a candidate if the job fits. A GPU with "
+        "tenants or foreign memory is a candidate if estimate + `margin` <= memory available, by "
+        "charges and as measured, and it is less than `busy_percent` busy. The candidates with the "
+        "most available memory are taken, on the node with the largest sum, the first among "
+        "equals; a job larger than the largest node takes candidates of the first nodes.",
     .reads =
         "Time of submission, times requeued for lack of memory, request (the estimate, where a job "
         "states no memory), available memory and utilisation per GPU, cores and memory per node.",
@@ -42,15 +41,15 @@ constexpr About kCarma{
         "CARMA (Yousefzadeh-Asl-Miandoab et al., arXiv 2508.19073, 2025), policy EST-MAGM of its "
         "server.",
     .differs =
-        "CARMA also asks whether warps or the memory bus are busy, which are not known here; it "
-        "leaves 2 GiB on empty GPUs too, which would lose jobs that fit no other way; it trusts "
-        "measured memory alone; and it gives a job that died a GPU alone, where it comes again "
-        "with a larger request here. The placement is its own, whatever is asked for.",
+        "CARMA also looks at how busy warps and the memory bus are, which is unknown here. It "
+        "leaves 2 GiB free on empty GPUs too; that would reject jobs that need the whole GPU. It "
+        "uses measured memory only. It restarts a job that died on a GPU of its own; here the job "
+        "is requeued with a larger request. `--place` is ignored.",
     .cost = "O(GPUs log GPUs per node) per pass, O(log queue) per job.",
     .proof =
         "The published mapping rule, case by case (test/paper/carma_test.cpp). No published figure "
-        "is reproduced: in doc/results/carma.md the published makespans are met for a utilisation "
-        "of the tasks that we chose, since none is published.",
+        "is reproduced: the published makespans are reached only for a utilisation of the tasks "
+        "that we chose, because none is published (doc/results/carma.md).",
     .keys = kCarmaKeys};
 
 namespace {

@@ -22,34 +22,33 @@ constexpr auto kGavelKeys = std::to_array<Key>({
      .usual = "32m",
      .least = 0,
      .most = kYear,
-     .what = "A plan holds at least this long, whatever jobs come or go."},
+     .what = "A plan is used for at least this long, even if jobs come or go."},
 });
 
 constexpr About kGavelIsolated{
     .title =
-        "Gavel's isolated: every job gets the same part of every type of GPU, by time, in rounds.",
+        "Gavel's isolated: every job gets an equal part of the time on each type of GPU; rounds.",
     .rule =
-        "With m jobs on N GPUs a job of g GPUs is owed c / max(N, m g) of the time on a type of "
-        "which there are c. The plan is made again when jobs came or went, after `plan_lasts` at "
-        "the earliest or when no job of the plan is left. A round takes `round`, or ends with the "
-        "last of its jobs. For each round types are filled one after the other, in an order drawn "
-        "for it; on each type rank = (time received since the plan, and half a round, / time owed; "
-        "time short before the plan, most first; GPUs; arrival), and any job that fits is in, on "
-        "one type. Jobs keep their GPUs from round to round where they can; a job that ends leaves "
-        "its GPUs idle until the round ends. Jobs without GPUs are in every round.",
-    .reads =
-        "Run time, GPUs asked for, request, GPUs per type, arrivals, chance (the order of types).",
+        "With m jobs on N GPUs, a job of g GPUs is owed c / max(N, m g) of the time on a type with "
+        "c GPUs. The shares are computed again when jobs have come or gone, but only after "
+        "`plan_lasts` or when no planned job is left. A round lasts `round`, or until the last of "
+        "its jobs ends. In each round types are filled one after the other, in a drawn order; on a "
+        "type rank = ((time received since the plan + half a round) / time owed; time owed before "
+        "the plan and not received, most first; GPUs; arrival), and any job that fits runs, on one "
+        "type only. A job keeps its GPUs in the next round if it can. GPUs of a job that ends stay "
+        "idle until the round ends. Jobs without GPUs run in every round.",
+    .reads = "Run time, GPUs asked for, request, GPUs per type, arrivals, random order of types.",
     .source =
         "Gavel (Narayanan et al., OSDI 2020): the baseline `isolated` of its artefact, and its "
         "rounds.",
     .differs =
-        "Rounds of the artefact hold whole steps only, and a plan from instant 0 counts as none. A "
-        "job may not span types, so a job that no type holds is rejected.",
+        "Rounds of the artefact consist of whole steps, and it ignores a plan made at time 0. A "
+        "job may not span types, so a job that fits no type is rejected.",
     .cost = "O(GPUs + types x jobs (log jobs + a placement)) per round, O(jobs) per event.",
     .proof =
-        "A run of the authors' artefact on its own trace of 96 jobs: mean completion time, "
-        "makespan and use of GPUs within 1 % in the mean of 20 seeds (doc/results/gavel.md, "
-        "test/paper/gavel_test.cpp). The paper prints no figure of that run.",
+        "A run of the authors' artefact on its own trace of 96 jobs, not a figure of the paper: "
+        "the mean of 20 seeds is within 1 % for mean completion time, makespan and use of GPUs "
+        "(doc/results/gavel.md, test/paper/gavel_test.cpp).",
     .needs = {.preemption = true},
     .keys = kGavelKeys};
 

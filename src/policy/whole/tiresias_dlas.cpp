@@ -25,17 +25,17 @@ constexpr auto kTiresiasDlasKeys = std::to_array<Key>({
      .usual = "0",
      .least = 0,
      .most = 1'000'000,
-     .what = "A waiting job returns to the first queue once it has waited this many times its "
-             "executed time, and both count from there again; 0: never."},
+     .what = "A job that has waited this many times its executed time returns to the first queue, "
+             "and both times restart at 0; 0: never."},
 });
 
 constexpr About kTiresiasDlasGpu{
     .title = "Tiresias' simulator: queues by executed time x GPUs; preemptive.",
     .rule =
         "queue = number of `thresholds` that executed seconds x GPUs has reached. A running job at "
-        "its threshold moves to the tail of the next queue, one level per event. Queues are served "
-        "in order, and any job that fits runs; afterwards waiting jobs move to the tail of their "
-        "queue.",
+        "its threshold moves to the tail of the next queue, one queue per event. At every event "
+        "the cluster is packed again, queue by queue, and any job that fits runs; then waiting "
+        "jobs move to the tail of their queue.",
     .reads = "Run time, time waited, GPUs asked for, arrivals.",
     .source =
         "The simulator of Tiresias (Gu et al., NSDI 2019), artifact 959f9b0. Its `dlas-gpu-K` is "
@@ -63,10 +63,10 @@ constexpr About kTiresiasDlas = like(
 
 constexpr About kTiresiasDlasGpuFixjump = like(
     kTiresiasDlasGpu,
-    {.title = "Tiresias' simulator: dlas-gpu with its late demotions mended; preemptive.",
+    {.title = "Tiresias' simulator: dlas-gpu with its late demotions fixed; preemptive.",
      .rule = "As `tiresias/dlas-gpu`, with the next demotion at ceil(threshold / GPUs) - executed.",
-     .differs = "The simulator's own demotions are late; this is the one line mended.",
-     .proof = "Every start and end of runs of the simulator with that line mended: Y480 and Y480t, "
+     .differs = "The simulator's own demotions are late; that one line is fixed here.",
+     .proof = "Every start and end of runs of the simulator with that line fixed: Y480 and Y480t, "
               "which were derived from its authors' duration samples "
               "(test/sim/tiresias_oracle_test.cpp)."});
 
@@ -74,8 +74,8 @@ constexpr About kTiresiasDlasGpuGittins = [] {
   About about =
       like(kTiresiasDlasGpu,
            {.title = "Tiresias' simulator: dlas-gpu, each queue by Gittins index; preemptive.",
-            .rule = "As `tiresias/dlas-gpu`, with each queue sorted by the Gittins index of "
-                    "executed seconds x GPUs first, over a sample of past jobs (`--service`).",
+            .rule = "As `tiresias/dlas-gpu`, but each queue is first sorted by the Gittins index "
+                    "of executed seconds x GPUs over a sample of past jobs (`--service`).",
             .proof = "Every start and end of the simulator's own run on Y480, which was derived "
                      "from its authors' duration samples (test/sim/tiresias_oracle_test.cpp)."});
   about.needs.samples = true;

@@ -10,13 +10,14 @@ namespace berth {
 constexpr About kTiresiasSjf{
     .title = "Tiresias' simulator: fewest GPUs first, not shortest run time; preemptive.",
     .rule =
-        "One list of all jobs, arrivals at its tail, stably sorted at every event by GPUs asked "
-        "for; the order persists. The cluster is then packed again from nothing in that order, and "
-        "any job that fits runs. Preemption is free.",
+        "One list of all jobs, with arrivals at its tail, is stably sorted at every event by GPUs "
+        "asked for, and the next event sorts the result again. At every event the cluster is "
+        "packed again in that order, and any job that fits runs. Preemption is free.",
     .reads = "GPUs asked for, arrivals.",
     .source =
-        "The simulator of Tiresias (Gu et al., NSDI 2019), artifact 959f9b0, whose word `sjf` is.",
-    .differs = "Its placement `yarn` loses memory when jobs are preempted; that is mended here.",
+        "The simulator of Tiresias (Gu et al., NSDI 2019), artifact 959f9b0, which calls it `sjf`.",
+    .differs =
+        "Its placement `yarn` never gives back the memory of preempted jobs; that is fixed here.",
     .cost = "O(jobs log jobs) per event.",
     .proof =
         "Every start and end of the simulator's own runs with placements `count` and `yarn`: "
