@@ -1,4 +1,4 @@
-// CARMA's mapper against the rule its authors publish.
+// CARMA's mapper against the rule its authors publish; not against a figure.
 //
 // Source: Yousefzadeh-Asl-Miandoab, Karimzadeh, Ibragimov, Ciorba, Tozun, "CARMA", arXiv
 // 2508.19073, 2025, policy EST-MAGM of itu-rad/CARMA: candidates have the estimate and 2 GiB (2,048

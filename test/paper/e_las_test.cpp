@@ -3,10 +3,11 @@
 // Source: Sultana, Chen, Xu and Yuan, "E-LAS: Design and Analysis of Completion-Time Agnostic
 // Scheduling for Distributed Deep Learning Cluster", ICPP 2020, abstract: it favours little service
 // attained and much progress, and its mean completion time is about 1.5 times better than that of
-// Tiresias and 10 times better than that of YARN-CS. The index itself is not at hand.
-// Method: the direction of each signal, on a scene; and the claims, loosely, on the 480 jobs that
-// Tiresias' authors publish (skipped where they are absent). doc/results/e-las.md has all figures.
-// Tolerance: the factors we see are 1.27 and 4.1; 1.2 and 3 are required.
+// Tiresias and 10 times better than that of YARN-CS. We do not have the index itself.
+// Method: the direction of each signal, on a scene; and the direction of the claims on Y480, 480
+// jobs derived from the duration samples of Tiresias' authors (skipped if absent).
+// doc/results/e-las.md has all figures. Tolerance: the factors we see are 1.27 and 4.1; 1.2 and 3
+// are required, so this test does not show that the published factors are met.
 #include <gtest/gtest.h>
 
 #include "paper/tiresias_trace.hpp"
@@ -81,13 +82,13 @@ INSTANTIATE_TEST_SUITE_P(Policies, ELasOrder, testing::Values("e-las", "e-las/ra
                            return std::string(policy.param) == "e-las" ? "ToGo" : "Rate";
                          });
 
-TEST(ELas, EndsJobsSoonerThanTiresiasAndThanFifoOnItsTrace) {
+TEST(ELas, EndsJobsSoonerThanTiresiasAndThanFifoOnY480) {
   std::string absent;
-  const auto published = tiresias_trace(absent);
-  if (!published) GTEST_SKIP() << absent;
-  const double ours = published->mean_completion("e-las");
-  EXPECT_GT(published->mean_completion("tiresias/dlas-gpu", "count"), 1.2 * ours);
-  EXPECT_GT(published->mean_completion("fifo", "yarn"), 3 * ours);
+  const auto y480 = tiresias_trace(absent);
+  if (!y480) GTEST_SKIP() << absent;
+  const double ours = y480->mean_completion("e-las");
+  EXPECT_GT(y480->mean_completion("tiresias/dlas-gpu", "count"), 1.2 * ours);
+  EXPECT_GT(y480->mean_completion("fifo", "yarn"), 3 * ours);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // `gavel/isolated` against the artefact of Gavel (Narayanan et al., OSDI 2020) and its own promise.
 //
-// Source: stanford-futuredata/gavel at c4fa400, simulator, policy `isolated`, trace
-// physical/max_min_fairness (96 jobs), 8 V100, 16 P100, 24 K80, rounds of 360 s, seed 0: mean JCT
-// 19,865.03 s, makespan 78,163 s, 72.7 % of the GPUs in use.
+// Source: a run of the artefact, not figures of the paper: stanford-futuredata/gavel at c4fa400,
+// simulator, policy `isolated`, trace physical/max_min_fairness (96 jobs), 8 V100, 16 P100, 24 K80,
+// rounds of 360 s, seed 0: mean JCT 19,865.03 s, makespan 78,163 s, 72.7 % of the GPUs in use.
 // Method: the trace through our simulator with run times by type from the artefact's throughputs. A
 // round's order of types is drawn, here and there, so ours is the mean of 20 seeds. Tolerance: 1 %
-// (1 in 100 GPUs); single seeds of either are up to 3 % off. Skipped without the published files.
+// (1 in 100 GPUs); single seeds of either are up to 3 % off. Skipped without the artefact's files.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -43,7 +43,7 @@ trace::Trace alike(int count, Duration time) {
   return trace;
 }
 
-TEST(Gavel, MeetsThePublishedFiguresOfIsolated) {
+TEST(Gavel, MeetsTheFiguresOfTheArtefactsRunOfIsolated) {
   if (const auto absent = absent_shared("traces/gavel")) GTEST_SKIP() << *absent;
   const auto folder = shared_dir() / "traces" / "gavel";
   const std::string packed = read_file(folder / "simulation_throughputs.json.gz");

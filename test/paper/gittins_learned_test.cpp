@@ -1,9 +1,9 @@
 // The Gittins index over a history of its own against the two policies it is made of.
 //
 // Source: Gu et al., "Tiresias", NSDI 2019: 2D-LAS without knowledge, 2D-Gittins with the
-// distribution of service; how many jobs make one is left open. Tolerance: none on ranks; on the
-// 480 jobs that the authors publish the learned index must not end jobs later than `las` in the
-// mean (skipped where they are absent).
+// distribution of service; it does not say how many jobs make one. Tolerance: none on ranks; on
+// Y480, 480 jobs derived from the authors' duration samples, the learned index must not end jobs
+// later than `las` in the mean (skipped if the trace is absent).
 // Method: jobs run and end on a scene; ranks are compared with those of `las` and of the index.
 #include <gtest/gtest.h>
 
@@ -85,11 +85,11 @@ TEST_F(GittinsLearned, RefusesAMemoryThatIsNotItsOwn) {
   EXPECT_TRUE(test::order_named("gittins-learned")->restore({}));
 }
 
-TEST_F(GittinsLearned, OnTheAuthorsTraceEndsJobsNoLaterThanLas) {
+TEST_F(GittinsLearned, OnY480EndsJobsNoLaterThanLas) {
   std::string absent;
-  const auto published = tiresias_trace(absent);
-  if (!published) GTEST_SKIP() << absent;
-  EXPECT_LE(published->mean_completion("gittins-learned"), published->mean_completion("las"));
+  const auto y480 = tiresias_trace(absent);
+  if (!y480) GTEST_SKIP() << absent;
+  EXPECT_LE(y480->mean_completion("gittins-learned"), y480->mean_completion("las"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The 480 jobs and 128 GPUs that Tiresias' authors publish, for claims about mean completion times.
+// Y480 on 128 GPUs, for claims about mean completion times. The 480 jobs were derived from the
+// duration samples that the authors of Tiresias published; they did not publish this trace.
 #pragma once
 
 #include <optional>
@@ -27,7 +28,7 @@ struct TiresiasTrace {
   }
 };
 
-/// Nothing, and the words to skip a test with in `absent`, where they are not there.
+/// Y480, or nothing and the message for skipping the test in `absent` if the files are missing.
 inline std::optional<TiresiasTrace> tiresias_trace(std::string& absent) {
   const std::filesystem::path folder = std::filesystem::path("oracles") / "tiresias";
   for (const char* name : {"Y480.csv", "n32g4.csv"}) {

@@ -1,7 +1,9 @@
 // The `tiresias/NAME` policies against what the Tiresias simulator itself produced, job by job.
 //
 // Method: every file of the oracle folder, named CLUSTER_TRACE_PLACEMENT_POLICY.csv, holds the
-// peer's `job_id,start,end`; ours must be the same bytes. Skipped where the oracle is not at hand.
+// peer's `job_id,start,end`; ours must be the same bytes. The traces are 60_job, which the authors
+// published, and Y480 and Y480t, which were derived from their duration samples. Skipped if the
+// folder is absent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
