@@ -10,7 +10,7 @@ namespace berth::cli {
 
 struct Character {
   std::size_t bytes = 1;         ///< What it takes of the text.
-  std::optional<char32_t> code;  ///< Nothing for a byte that is no UTF-8.
+  std::optional<char32_t> code;  ///< Nothing for a byte that is not UTF-8.
 };
 
 /// The first character of a text that is not empty.

@@ -29,7 +29,7 @@ void add_cancel(CLI::App& app, Action& chosen) {
   auto all = std::make_shared<bool>(false);
   CLI::App* const verb = app.add_subcommand("cancel", "End jobs, queued or running.");
   add_each_job(*verb, *arguments);
-  verb->add_flag("--all", *all, "Every job of yours that has not ended.");
+  verb->add_flag("--all", *all, "Cancel all your jobs that have not ended.");
   verb->callback([=, &chosen] {
     chosen = [=] {
       if (*all == !arguments->jobs.empty()) return report_usage("cancel takes jobs, or --all");

@@ -61,10 +61,10 @@ std::string notes_of(const Experiment& experiment) {
   for (const sim::PageRun& run : experiment.runs) {
     const sim::Metrics& m = run.metrics;
     if (m.jobs == m.submitted) continue;
-    text += run.names.label + ": its figures are of " + std::to_string(m.jobs) + " of " +
+    text += run.names.label + ": figures are of " + std::to_string(m.jobs) + " of " +
             std::to_string(m.submitted) + " jobs: " + std::to_string(m.rejected) + " rejected, " +
             std::to_string(m.timed_out) + " stopped by their time limit, " +
-            std::to_string(m.out_of_memory) + " failed for want of memory\n";
+            std::to_string(m.out_of_memory) + " failed for lack of memory\n";
   }
   return text;
 }
@@ -91,7 +91,7 @@ Expected<std::vector<Way>> ways_named(const CompareArguments& arguments) {
       for (const PolicyEntry& entry : policies()) {
         auto way = way_of(std::string(entry.name), arguments.replay);
         if (!way && way.error().code == ErrorCode::InvalidArgument) {
-          std::fprintf(stderr, "berth: all is without %s: %s\n", std::string(entry.name).c_str(),
+          std::fprintf(stderr, "berth: all leaves out %s: %s\n", std::string(entry.name).c_str(),
                        way.error().message.c_str());
           continue;
         }
@@ -137,14 +137,15 @@ void add_compare(CLI::App& app, Action& chosen) {
   add_replay_options(*verb, arguments->replay);
   verb->add_option(
           "--policies", arguments->policies,
-          "The policies, with commas between, each as POLICY or POLICY@PLACE; all: every one.")
+          "Policies, separated by commas, each as POLICY or POLICY@PLACE; `all` runs every policy.")
       ->delimiter(',')
       ->required();
   Outputs& outputs = arguments->outputs;
   add_output(*verb, "--jobs", outputs.jobs, "Write one line per policy and job to this CSV file.");
-  add_output(*verb, "--report", outputs.report, "Write a page with charts, one HTML file.");
+  add_output(*verb, "--report", outputs.report, "Write one HTML file with charts.");
   add_output(*verb, "--summary", outputs.summary, "Write the summaries to this JSON file.");
-  verb->add_option("--cores", arguments->cores, "Runs at a time; as many as there are cores if 0.")
+  verb->add_option("--cores", arguments->cores,
+                   "Number of runs at a time; 0: as many as there are cores.")
       ->check(whole_number(0, kMostCores))
       ->group("Results")
       ->capture_default_str();

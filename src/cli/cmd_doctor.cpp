@@ -69,7 +69,7 @@ int doctor(const CommonOptions& common) {
 void add_doctor(CLI::App& app, Action& chosen) {
   auto common = std::make_shared<CommonOptions>();
   CLI::App* const verb =
-      app.add_subcommand("doctor", "What is and is not enforced on this machine.");
+      app.add_subcommand("doctor", "Say what is and is not enforced on this machine.");
   add_common(*verb, *common);
   verb->callback([=, &chosen] { chosen = [=] { return doctor(*common); }; });
 }

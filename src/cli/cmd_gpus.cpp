@@ -23,7 +23,8 @@ int gpus(const CommonOptions& common) {
 
 void add_gpus(CLI::App& app, Action& chosen) {
   auto common = std::make_shared<CommonOptions>();
-  CLI::App* const verb = app.add_subcommand("gpus", "GPUs, who is on them, and what is free.");
+  CLI::App* const verb =
+      app.add_subcommand("gpus", "List GPUs, the jobs on them, and their free memory.");
   add_common(*verb, *common);
   verb->callback([=, &chosen] { chosen = [=] { return gpus(*common); }; });
 }

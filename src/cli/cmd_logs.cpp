@@ -117,12 +117,12 @@ int logs(const LogsArguments& arguments) {
 
 void add_logs(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<LogsArguments>();
-  CLI::App* const verb = app.add_subcommand("logs", "A job's output, both streams in order.");
+  CLI::App* const verb = app.add_subcommand("logs", "Print a job's output, both streams in order.");
   add_common(*verb, arguments->common);
-  verb->add_flag("-f,--follow", arguments->follow, "Go on until the job has ended.");
+  verb->add_flag("-f,--follow", arguments->follow, "Continue until the job has ended.");
   verb->add_flag("--raw", arguments->raw,
-                 "On a terminal too: every byte as it is, also those that control it.");
-  verb->add_option("JOB", arguments->job, "Its number.")->required();
+                 "Print every byte unchanged, also terminal control codes.");
+  verb->add_option("JOB", arguments->job, "The job's number.")->required();
   verb->callback([=, &chosen] { chosen = [=] { return logs(*arguments); }; });
 }
 

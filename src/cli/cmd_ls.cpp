@@ -143,7 +143,7 @@ void add_ls(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<LsArguments>();
   CLI::App* const verb = app.add_subcommand("ls", "List jobs: running ones, then queued ones.");
   add_common(*verb, arguments->common);
-  verb->add_flag("--all", arguments->all, "Also those that have ended.");
+  verb->add_flag("--all", arguments->all, "List ended jobs too.");
   verb->callback([=, &chosen] { chosen = [=] { return ls(*arguments); }; });
 }
 

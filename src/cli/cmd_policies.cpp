@@ -26,15 +26,16 @@ void add_policies(CLI::App& app, Action& chosen) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* const verb = app.add_subcommand(
-      "policies", "The policies and placements there are: rule, source, proof, keys.");
-  CLI::Option* const name = verb->add_option("name", arguments->name, "Only this one, in full.");
+      "policies", "Describe policies, backfills and placements: rule, source, proof, keys.");
+  CLI::Option* const name = verb->add_option("name", arguments->name, "Print this one in full.");
   CLI::Option* const json =
-      verb->add_flag("--json", arguments->json, "All of them, as a JSON array.")->excludes(name);
+      verb->add_flag("--json", arguments->json, "Print all of them as a JSON array.")
+          ->excludes(name);
   CLI::Option* const markdown =
-      verb->add_flag("--markdown", arguments->markdown, "All of them, as doc/policies.md.")
+      verb->add_flag("--markdown", arguments->markdown, "Print all of them as doc/policies.md.")
           ->excludes(name)
           ->excludes(json);
-  verb->add_flag("--man", arguments->man, "All of them, as a manual page.")
+  verb->add_flag("--man", arguments->man, "Print all of them as a manual page.")
       ->excludes(name)
       ->excludes(json)
       ->excludes(markdown);

@@ -32,12 +32,12 @@ int run_job(const RunArguments& arguments) {
 void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* const verb =
-      app.add_subcommand("run", "Run a job and stay with it: -- COMMAND ARGS...");
+      app.add_subcommand("run", "Run a job and wait until it ends: -- COMMAND ARGS...");
   add_common(*verb, arguments->common);
   add_job_options(*verb, arguments->job);
   verb->footer(
       "Input, output, signals and the exit code pass through. --json prints the job to\n"
-      "standard error when it has ended.");
+      "standard error when the job has ended.");
   verb->callback([=, &chosen, &from_dashes] {
     chosen = [=, &from_dashes] {
       auto words = command_words(verb->remaining(), from_dashes);

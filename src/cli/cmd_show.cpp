@@ -31,9 +31,9 @@ int show(const ShowArguments& arguments) {
 
 void add_show(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* const verb = app.add_subcommand("show", "Everything about one job.");
+  CLI::App* const verb = app.add_subcommand("show", "Print everything about one job.");
   add_common(*verb, arguments->common);
-  verb->add_option("JOB", arguments->job, "Its number.")->required();
+  verb->add_option("JOB", arguments->job, "The job's number.")->required();
   verb->callback([=, &chosen] { chosen = [=] { return show(*arguments); }; });
 }
 

@@ -79,10 +79,10 @@ int verify(const std::string& path, const ReplayArguments& arguments) {
                             {"inputs", done->inputs},
                             {"decisions", done->decisions}}));
   }
-  return print(path + ": " + counted(done->segments, "segment", "segments") + ", " +
-               counted(done->entries, "entry", "entries") + ", " +
-               counted(done->inputs, "input", "inputs") + ", " +
-               counted(done->decisions, "decision", "decisions") + ": all decided again alike\n");
+  return print(
+      path + ": " + counted(done->segments, "segment", "segments") + ", " +
+      counted(done->entries, "entry", "entries") + ", " + counted(done->inputs, "input", "inputs") +
+      ", " + counted(done->decisions, "decision", "decisions") + ": all decided again the same\n");
 }
 
 }  // namespace
@@ -97,10 +97,10 @@ void add_sim(CLI::App& app, Action& chosen) {
   add_output(*verb, "--jobs", outputs.jobs, "Write one line per job to this CSV file.");
   add_output(*verb, "--summary", outputs.summary, "Write the summary to this JSON file.");
   add_output(*verb, "--timeline", outputs.timeline,
-             "Write what ran where as a Trace Event file, for Perfetto.");
-  add_output(*verb, "--report", outputs.report, "Write a page with charts, one HTML file.");
+             "Write a Trace Event file for Perfetto: which job ran on which GPU.");
+  add_output(*verb, "--report", outputs.report, "Write one HTML file with charts.");
   verb->add_option("--verify", arguments->verify,
-                   "Decide this journal again instead, and compare with what it records.")
+                   "Instead of a trace: decide this journal again and compare with its decisions.")
       ->excludes(named.trace)
       ->excludes(named.cluster);
   verb->callback([arguments, verb, &chosen] {

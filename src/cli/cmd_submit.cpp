@@ -54,12 +54,13 @@ int submit(const SubmitArguments& arguments) {
 void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
   auto arguments = std::make_shared<SubmitArguments>();
   CLI::App* const verb =
-      app.add_subcommand("submit", "Queue a job: -- COMMAND ARGS... Prints its number.");
+      app.add_subcommand("submit", "Queue a job and print its number: -- COMMAND ARGS...");
   add_common(*verb, arguments->common);
   add_job_options(*verb, arguments->job);
   verb->add_flag("--dry-run", arguments->dry_run,
-                 "Submit nothing; say whether it would start now, or when and why.");
-  verb->add_flag("--hold", arguments->job.hold, "Keep it from starting until it is released.");
+                 "Submit nothing; say whether the job would start now, else when and why.");
+  verb->add_flag("--hold", arguments->job.hold,
+                 "Keep the job from starting until `berth release`.");
   verb->callback([=, &chosen, &from_dashes] {
     chosen = [=, &from_dashes] {
       auto words = command_words(verb->remaining(), from_dashes);

@@ -147,7 +147,7 @@ Expected<trace::Writer> writer_of(const std::string& name) {
     known += (known.empty() ? "" : ", ") + std::string(format.name);
   }
   return fail(ErrorCode::NotFound,
-              "trace format '" + name + "' is none that berth writes; there are: " + known);
+              "trace format '" + name + "' is not one that berth writes; valid names: " + known);
 }
 
 /// Other formats than berth's have no place for a job without a GPU.
@@ -235,7 +235,7 @@ int speeds(const SpeedsArguments& arguments) {
 Expected<void> generate(const GenerateArguments& arguments) {
   if (arguments.kind != "philly-like") {
     return fail(ErrorCode::NotFound,
-                "nothing generates '" + arguments.kind + "'; there is: philly-like");
+                "trace kind '" + arguments.kind + "' is unknown; valid kinds: philly-like");
   }
   return write_trace(trace::philly_like(arguments.jobs, arguments.seed), arguments.to,
                      arguments.out);
@@ -253,25 +253,26 @@ std::string written_formats() {
 
 void add_info(CLI::App& verb, Action& chosen) {
   auto arguments = std::make_shared<InfoArguments>();
-  CLI::App* const info_verb = verb.add_subcommand("info", "What is in a trace.");
+  CLI::App* const info_verb = verb.add_subcommand("info", "Describe a trace.");
   info_verb->add_option("file", arguments->file, "The trace, or a journal of berthd.")->required();
   add_trace_options(*info_verb, arguments->trace);
-  info_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
+  info_verb->add_option("--seed", arguments->seed, "Seed of all random draws.")
       ->check(whole_number(0, kMostSeed))
       ->capture_default_str();
-  info_verb->add_flag("--json", arguments->json, "As JSON.");
+  info_verb->add_flag("--json", arguments->json, "Print JSON.");
   info_verb->callback([=, &chosen] { chosen = [=] { return info(*arguments); }; });
 }
 
 void add_convert(CLI::App& verb, Action& chosen) {
   auto arguments = std::make_shared<ConvertArguments>();
-  CLI::App* const convert_verb = verb.add_subcommand("convert", "A trace in another format.");
+  CLI::App* const convert_verb = verb.add_subcommand("convert", "Write a trace in another format.");
   convert_verb->add_option("file", arguments->file, "The trace, or a journal of berthd.")
       ->required();
-  convert_verb->add_option("--to", arguments->to, "One of: " + written_formats() + ".")->required();
+  convert_verb->add_option("--to", arguments->to, "Format, one of: " + written_formats() + ".")
+      ->required();
   convert_verb->add_option("--out", arguments->out, "The file to write.")->required();
   add_trace_options(*convert_verb, arguments->trace);
-  convert_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
+  convert_verb->add_option("--seed", arguments->seed, "Seed of all random draws.")
       ->check(whole_number(0, kMostSeed))
       ->capture_default_str();
   convert_verb->callback([=, &chosen] { chosen = [=] { return code_of(convert(*arguments)); }; });
@@ -280,33 +281,34 @@ void add_convert(CLI::App& verb, Action& chosen) {
 void add_speeds(CLI::App& verb, Action& chosen) {
   auto arguments = std::make_shared<SpeedsArguments>();
   CLI::App* const speeds_verb = verb.add_subcommand(
-      "speeds", "How fast models are on other numbers of GPUs, in published tables.");
-  speeds_verb->add_option("files", arguments->files, "As for `berth sim --speeds`.")->required();
-  speeds_verb->add_option("--model", arguments->model, "Only this one.");
+      "speeds", "Print how fast models run on other numbers of GPUs, from published tables.");
+  speeds_verb->add_option("files", arguments->files, "Files as for `berth sim --speeds`.")
+      ->required();
+  speeds_verb->add_option("--model", arguments->model, "Print this model only.");
   speeds_verb
       ->add_option("--batch", arguments->batch,
-                   "Samples of a step on all GPUs together, where tables go by that.")
+                   "Samples per step on all GPUs together, for tables by batch.")
       ->check(whole_number(1, Scaling::kMostBatch));
   speeds_verb
       ->add_option("--asked", arguments->asked,
-                   "The GPUs whose speed is 1; the fewest measured if not given.")
+                   "The number of GPUs whose speed is 1; by default the fewest measured.")
       ->check(whole_number(1, 1'000'000));
-  speeds_verb->add_flag("--json", arguments->json, "As JSON.");
+  speeds_verb->add_flag("--json", arguments->json, "Print JSON.");
   speeds_verb->callback([=, &chosen] { chosen = [=] { return speeds(*arguments); }; });
 }
 
 void add_generate(CLI::App& verb, Action& chosen) {
   auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* const generate_verb =
-      verb.add_subcommand("generate", "A new trace, alike for the same seed.");
+      verb.add_subcommand("generate", "Generate a trace; the same seed gives the same trace.");
   generate_verb->add_option("kind", arguments->kind, "philly-like.")->required();
-  generate_verb->add_option("--jobs", arguments->jobs, "How many.")
+  generate_verb->add_option("--jobs", arguments->jobs, "Number of jobs.")
       ->check(whole_number(1, trace::kMostGenerated))
       ->capture_default_str();
-  generate_verb->add_option("--seed", arguments->seed, "Of whatever is drawn.")
+  generate_verb->add_option("--seed", arguments->seed, "Seed of all random draws.")
       ->check(whole_number(0, kMostSeed))
       ->capture_default_str();
-  generate_verb->add_option("--to", arguments->to, "One of: " + written_formats() + ".")
+  generate_verb->add_option("--to", arguments->to, "Format, one of: " + written_formats() + ".")
       ->capture_default_str();
   generate_verb->add_option("--out", arguments->out, "The file to write.")->required();
   generate_verb->callback([=, &chosen] { chosen = [=] { return code_of(generate(*arguments)); }; });
@@ -316,7 +318,7 @@ void add_generate(CLI::App& verb, Action& chosen) {
 
 void add_trace(CLI::App& app, Action& chosen) {
   CLI::App* const verb =
-      app.add_subcommand("trace", "Look at, convert and generate traces, and tables of speeds.");
+      app.add_subcommand("trace", "Describe, convert and generate traces; print tables of speeds.");
   verb->require_subcommand(1);
   add_info(*verb, chosen);
   add_convert(*verb, chosen);

@@ -39,7 +39,8 @@ int version(const CommonOptions& common) {
 
 void add_version(CLI::App& app, Action& chosen) {
   auto common = std::make_shared<CommonOptions>();
-  CLI::App* const verb = app.add_subcommand("version", "Print the version, and the daemon's.");
+  CLI::App* const verb =
+      app.add_subcommand("version", "Print the version of berth and of the daemon.");
   add_common(*verb, *common);
   verb->callback([=, &chosen] { chosen = [=] { return version(*common); }; });
 }

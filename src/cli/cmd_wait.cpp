@@ -66,7 +66,7 @@ int wait(const EachJob& arguments) {
 void add_wait(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<EachJob>();
   CLI::App* const verb =
-      app.add_subcommand("wait", "Wait for jobs to end; exits with the first code that is not 0.");
+      app.add_subcommand("wait", "Wait for jobs to end; exit with the first code that is not 0.");
   add_each_job(*verb, *arguments);
   verb->callback([=, &chosen] { chosen = [=] { return wait(*arguments); }; });
 }

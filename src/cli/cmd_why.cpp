@@ -37,8 +37,8 @@ int why(const EachJob& arguments) {
 
 void add_why(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<EachJob>();
-  CLI::App* const verb =
-      app.add_subcommand("why", "Why jobs wait, what must end first, and when they start.");
+  CLI::App* const verb = app.add_subcommand(
+      "why", "Say why jobs wait, which jobs must end first, and when they start.");
   add_each_job(*verb, *arguments);
   verb->callback([=, &chosen] { chosen = [=] { return why(*arguments); }; });
 }

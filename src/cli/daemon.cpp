@@ -33,8 +33,8 @@ ErrorCode code_of(int status) {
 }  // namespace
 
 void add_common(CLI::App& verb, CommonOptions& options) {
-  verb.add_flag("--json", options.json, "Print JSON: bytes and seconds, names say so.");
-  verb.add_option("--socket", options.socket, "Where berthd listens; else $BERTH_SOCKET.");
+  verb.add_flag("--json", options.json, "Print JSON; names of members give their units.");
+  verb.add_option("--socket", options.socket, "Socket of berthd; by default $BERTH_SOCKET.");
 }
 
 SocketChoice choose_socket(const CommonOptions& options) {
@@ -86,7 +86,7 @@ Expected<Json> answer_of(const http::Response& response) {
   auto json = parse_json(response.body);
   if (response.status >= 200 && response.status < 300) {
     if (json && json->is_object()) return std::move(*json);
-    return fail(ErrorCode::BadData, "berthd answers with something that is no JSON object");
+    return fail(ErrorCode::BadData, "berthd answers with something that is not a JSON object");
   }
   const std::string said = json ? text_of(*json, "error") : "";
   const std::string plain = "berthd answers with status " + std::to_string(response.status);
@@ -99,7 +99,7 @@ Expected<std::uint64_t> parse_job(std::string_view text) {
   const auto [at, error] = std::from_chars(text.data(), end, job);
   const bool fits = job <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (error == std::errc() && at == end && job > 0 && fits) return job;
-  return fail(ErrorCode::InvalidArgument, std::string(text) + ": is no job number");
+  return fail(ErrorCode::InvalidArgument, std::string(text) + ": is not a job number");
 }
 
 std::string job_target(std::uint64_t job, std::string_view rest) {

@@ -56,7 +56,7 @@ class Daemon {
   }
 
   /// The answer to a request. Errors: the daemon's own words, as Conflict (409), InvalidArgument
-  /// (other 4xx) or Io (5xx); Io when it goes away; BadData for an answer that is no JSON object.
+  /// (other 4xx) or Io (5xx); Io when it goes away; BadData for an answer that is not a JSON object.
   /// NotFound is left to open(): who waits for a daemon must not wait for a job that is not there.
   Expected<Json> get(const std::string& target) { return ask("GET", target, {}); }
   Expected<Json> post(const std::string& target, std::string body = {}) {

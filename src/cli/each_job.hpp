@@ -18,7 +18,7 @@ void add_each_job(CLI::App& verb, EachJob& arguments);
 /// code.
 int post_to_each(const EachJob& arguments, const std::string& rest);
 
-/// Errors: InvalidArgument naming the first that is no job number.
+/// Errors: InvalidArgument naming the first that is not a job number.
 Expected<std::vector<std::uint64_t>> parse_jobs(const std::vector<std::string>& typed);
 
 }  // namespace berth::cli

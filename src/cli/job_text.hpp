@@ -25,7 +25,7 @@ std::string gpu_list(const Json& gpus);
 /// Why an ended job ended where its exit code does not say it: `out of GPU memory`; else "".
 std::string ending(const Json& job);
 
-/// `10 GiB`; "-" for what is no size.
+/// `10 GiB`; "-" for what is not a size.
 std::string size_text(const Json& bytes);
 
 /// `2026-11-20 10:14:41` in local time; "-" for what is no instant.

@@ -11,7 +11,7 @@ namespace berth::cli {
 
 using Json = nlohmann::json;
 
-/// Nothing for text that is no JSON.
+/// Nothing for text that is not JSON.
 std::optional<Json> parse_json(std::string_view text);
 
 /// The member, or null.

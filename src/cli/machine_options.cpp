@@ -138,7 +138,7 @@ Expected<void> read_programs(const MachineArguments& arguments, sim::Options& op
     options.programs = Programs::Name;
   } else if (word != "none") {
     return fail(ErrorCode::InvalidArgument,
-                "--programs: '" + word + "' is not known; there are: model, name, none");
+                "--programs: '" + word + "' is unknown; valid values: model, name, none");
   }
   return {};
 }
@@ -159,52 +159,51 @@ struct TextOption {
 
 constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--share", &MachineArguments::share,
-     "What sharing a GPU costs where no pair was measured: free, timeslice, or timeslice:5% lost "
-     "by switching, mps; exclusive: nobody shares."},
+     "Speed on a shared GPU for pairs that were not measured: free, timeslice, timeslice:5% (lost "
+     "by switching), mps; exclusive: jobs share no GPU."},
     {"--utilisation", &MachineArguments::utilisation,
-     "With mps: how busy a job alone keeps a GPU, where nothing says it."},
+     "With mps: how busy a job alone keeps a GPU, for jobs without a figure or a share."},
     {"--told-speeds", &MachineArguments::told_speeds,
-     "What policies are told of --speeds: exact; +-20%, each figure wrong by so much at most, "
-     "drawn "
-     "by the seed; learned, only what run times tell."},
+     "What policies know of --speeds: exact; +-20%: each figure with an error of 20 % at most, "
+     "drawn by the seed; learned: only what run times show."},
     {"--reference-type", &MachineArguments::reference,
      "The GPU type that run times are for, in Gavel's throughputs."},
     {"--spread-penalty", &MachineArguments::spread_penalty,
-     "Speed lost on more nodes than a job needs, where no table says it."},
+     "Speed lost on more nodes than a job needs, for jobs without a figure in a table."},
     {"--start-latency", &MachineArguments::start_latency,
-     "From a launch to the job's first step: 20s, 1.5m; none if not given."},
+     "Time from a launch to the job's first step: 20s, 1.5m; 0 by default."},
     {"--restart-cost", &MachineArguments::restart_cost,
-     "On top of that when it is not the first start, such as 62s."},
+     "Extra time of every start but the first, such as 62s."},
     {"--stop-latency", &MachineArguments::stop_latency,
-     "From being told to stop until the GPUs are free."},
+     "Time from the order to stop until the GPUs are free."},
     {"--checkpoint-every", &MachineArguments::checkpoint,
-     "What is preempted is ended, and goes on from its last checkpoint, one for every so much "
-     "work, or never; if not given it is suspended with its work kept."},
+     "A preempted job is ended and continues from its last checkpoint, one for every so much "
+     "work, or never; by default it is suspended and keeps its work."},
     {"--preemption-bounds", &MachineArguments::bounds,
-     "With --checkpoint-every never: a job is preempted so often at most, and not once it has run "
-     "for so long in all; or none."},
+     "With --checkpoint-every never: how often a job is preempted at most, and the run time after "
+     "which it is not preempted, as 3,1h; or none."},
     {"--memory-error", &MachineArguments::memory_error,
-     "Jobs need the memory they state times 1 +-N%, drawn by the seed, and die when there is none "
+     "Jobs need the memory they state times 1 +-N%, drawn by the seed, and die when none is "
      "left."},
     {"--memory-ramp", &MachineArguments::memory_ramp,
-     "From a launch until a job holds the memory it needs; 30s with a memory error."},
+     "Time from a launch until a job holds the memory it needs; 30s with a memory error."},
     {"--foreign", &MachineArguments::foreign,
-     "Processes outside berth come to GPUs, take memory and go: every=6h,for=30m,size=2G-20G; mean "
-     "times, GPU by GPU, drawn by the seed."},
+     "Processes outside berth take GPU memory and leave: every=6h,for=30m,size=2G-20G; mean "
+     "times, drawn by the seed for each GPU."},
     {"--faults", &MachineArguments::faults,
      "Nodes, or single GPUs, fail and are repaired: node-mtbf=30d,gpu-mtbf=90d,repair=2h, means, "
      "drawn by the seed; their jobs are submitted again."},
     {"--price", &MachineArguments::price,
-     "Of an hour of a GPU with a tenant: 2.5, or by type v100=2.48,k80=0.45."},
+     "Price of an hour of a GPU with a tenant: 2.5, or by type v100=2.48,k80=0.45."},
     {"--power", &MachineArguments::power,
-     "Watts of a GPU without and with a tenant: 60:300, or by type v100=60:300,k80=30:150; says "
-     "what energy the run took."},
+     "Watts of a GPU without and with a tenant: 60:300, or by type v100=60:300,k80=30:150; prints "
+     "the energy of the run."},
     {"--programs", &MachineArguments::programs,
-     "What tells which jobs run alike, so that policies learn from run times as live: model; name, "
-     "numbers apart; none. If not given: model where --speeds or --share change speeds, else "
+     "Which jobs run the same program, for policies that learn from run times: model; name, "
+     "without digits; none. By default model if --speeds or --share change speeds, else "
      "none."},
     {"--progress-every", &MachineArguments::progress,
-     "Jobs report their progress, with every so much work: 1s at least; if not given, never."},
+     "Jobs report their progress after every so much work, 1s at least; by default never."},
 });
 
 }  // namespace
@@ -217,16 +216,17 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
     if (!text.empty()) added->capture_default_str();
   }
   verb.add_option("--speeds", arguments.speeds,
-                  "Measured speeds by nodes, GPU type or company: Gavel's throughputs, Chronus' "
-                  "model_info, Lucid's pairs, or berth's own; may be given several times.")
+                  "Measured speeds by nodes, GPU type or neighbour: Gavel's throughputs, Chronus' "
+                  "model_info, Lucid's pairs, or berth's own CSV; may be given several times.")
       ->group(group);
-  verb.add_option("--retries", arguments.retries,
-                  "How often a job that ran out of memory comes again with a larger request.")
+  verb.add_option(
+          "--retries", arguments.retries,
+          "How often a job that ran out of memory is submitted again with a larger request.")
       ->check(whole_number(0, 100))
       ->group(group)
       ->capture_default_str();
   verb.add_flag("--dependencies", arguments.dependencies,
-                "Jobs wait for those they come after, where the trace says it.")
+                "Jobs wait for the jobs that they come after in the trace.")
       ->group(group);
 }
 

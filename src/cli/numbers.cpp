@@ -33,7 +33,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
       [=](std::string& text) -> std::string {
         const auto number = whole_text_as<std::uint64_t>(text);
         if (number && *number >= least && *number <= most) return "";
-        return "'" + text + "' is no whole number " + range;
+        return "'" + text + "' is not a whole number " + range;
       },
       range, "whole number");
 }
@@ -44,7 +44,7 @@ CLI::Validator decimal_number(double least, double most) {
       [=](std::string& text) -> std::string {
         const auto number = whole_text_as<double>(text);
         if (number && std::isfinite(*number) && *number >= least && *number <= most) return "";
-        return "'" + text + "' is no number " + range;
+        return "'" + text + "' is not a number " + range;
       },
       range, "number");
 }

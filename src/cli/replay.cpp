@@ -37,8 +37,8 @@ Expected<std::vector<std::int64_t>> service_of(const std::string& path) {
 
 Expected<AdmissionMode> admission_of(const std::string& word) {
   if (const auto mode = from_word<AdmissionMode>(word)) return *mode;
-  return fail(ErrorCode::InvalidArgument,
-              "--admission: '" + word + "' is not known; there are: " + all_words<AdmissionMode>());
+  return fail(ErrorCode::InvalidArgument, "--admission: '" + word + "' is unknown; valid values: " +
+                                              all_words<AdmissionMode>());
 }
 
 Expected<Duration> half_life_of(const std::string& text) {
@@ -103,7 +103,7 @@ Expected<Inputs::Times> limits_of(const std::string& text) {
   if (factor && *factor <= kMostFactor) return Inputs::Times{.by_job = {}, .factor = *factor};
   return fail(ErrorCode::InvalidArgument,
               "--limits: '" + text +
-                  "' is no factor of the run time from 0.001 to 1000, and no file of jobs and "
+                  "' is not a factor of the run time from 0.001 to 1000, and no file of jobs and "
                   "seconds");
 }
 
@@ -194,54 +194,55 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       .cluster = verb.add_option("--cluster", arguments.cluster,
                                  "NODESxGPUS, SWITCHESxNODESxGPUS, or a cluster file.")};
   add_trace_options(verb, arguments.how);
-  verb.add_option("--place", arguments.place,
-                  "The placement, instead of the one each policy is meant to go with.");
-  verb.add_option("--service", arguments.service,
-                  "Service of past jobs in GPU-seconds, one to a line after a header: what the "
-                  "Gittins policies learn from.");
-  verb.add_option("--weights", arguments.weights,
-                  "What users (queues, virtual clusters) weigh: alice=2,bob=0.5, or a CSV of names "
-                  "and weights; everybody else weighs 1.");
+  verb.add_option("--place", arguments.place, "The placement, instead of each policy's default.");
   verb.add_option(
-      "--virtual-clusters", arguments.virtual_clusters,
-      "Users who have nodes and a scheduler of their own each, as virtual clusters do: a "
-      "CSV of names and numbers of nodes.");
-  verb.add_option("--half-life", arguments.half_life,
-                  "How fast past service of users is forgotten, for the policies that share by it; "
-                  "a week if not given.");
+      "--service", arguments.service,
+      "Service of past jobs in GPU-seconds, one per line after a header, from which the "
+      "Gittins policies learn.");
+  verb.add_option("--weights", arguments.weights,
+                  "Weights of users (queues, virtual clusters): alice=2,bob=0.5, or a CSV of names "
+                  "and weights; every other user has weight 1.");
+  verb.add_option("--virtual-clusters", arguments.virtual_clusters,
+                  "Users with nodes and a scheduler of their own, such as virtual clusters: a "
+                  "CSV of names and numbers of nodes.");
+  verb.add_option(
+      "--half-life", arguments.half_life,
+      "Time after which past service of a user counts half, for policies that share by it; "
+      "7d by default.");
   verb.add_option("--admission", arguments.admission,
-                  "How strictly memory is looked after: guarantee, declared, free-memory, none.")
+                  "How jobs are admitted by memory: guarantee, declared, free-memory, none.")
       ->capture_default_str();
   verb.add_option("--estimates", arguments.estimates,
-                  "What policies are told of run times: exact, none, +-N% of the truth, learned "
-                  "from the jobs that ended before, as wrong as the model of helios was, or a CSV "
+                  "What policies know of run times: exact, none, +-N% of the truth, learned "
+                  "(from jobs that ended before), helios (as wrong as its model was), or a CSV "
                   "of jobs and seconds.")
       ->capture_default_str();
   verb.add_option("--limits", arguments.limits,
-                  "Time limits of jobs instead of the trace's: a factor of the run time, such as "
+                  "Time limits instead of the trace's: a factor of the run time, such as "
                   "1.5, or a CSV of jobs and seconds.");
-  verb.add_option("--load", arguments.load, "Arrivals come this many times as fast.")
+  verb.add_option("--load", arguments.load, "Make arrivals this many times as fast.")
       ->check(decimal_number(kLeastLoad, kMostLoad))
       ->capture_default_str();
-  verb.add_option("--measure", arguments.measure,
-                  "FROM:TO after the first submission, such as 1d:8d: only jobs that arrive then "
-                  "count in the figures.");
-  verb.add_option("--seed", arguments.seed, "Of whatever is drawn.")
+  verb.add_option(
+      "--measure", arguments.measure,
+      "FROM:TO after the first submission, such as 1d:8d: only jobs that arrive in that time "
+      "count in the figures.");
+  verb.add_option("--seed", arguments.seed, "Seed of all random draws.")
       ->check(whole_number(0, kMostSeed))
       ->capture_default_str();
-  verb.add_option("--seeds", arguments.seeds,
-                  "Runs each policy with so many seeds from --seed on, or with each of a list such "
-                  "as 1,2,5, and says how sure the figures are.");
-  verb.add_option("--by", arguments.by, "Prints figures by user, by size in GPUs, or both.")
+  verb.add_option(
+      "--seeds", arguments.seeds,
+      "Run each policy with this many seeds from --seed on, or with the seeds of a list such "
+      "as 1,2,5, and print confidence intervals.");
+  verb.add_option("--by", arguments.by, "Print figures by user, by size in GPUs, or both.")
       ->delimiter(',')
       ->check(CLI::IsMember({"user", "size"}))
       ->group(kOutput);
-  verb.add_flag("--json", arguments.json, "Prints the summary as JSON.")->group(kOutput);
-  verb.add_flag("--waits", arguments.waits, "Say why jobs waited: time by reason.");
-  verb.add_option(
-          "--predictions", arguments.predictions,
-          "Ask for so many jobs, when they are submitted, when they will start, and say how "
-          "far off that was; each costs a run of a copy forward.")
+  verb.add_flag("--json", arguments.json, "Print the summary as JSON.")->group(kOutput);
+  verb.add_flag("--waits", arguments.waits, "Print why jobs waited: time by reason.");
+  verb.add_option("--predictions", arguments.predictions,
+                  "Predict the start of this many jobs when they are submitted, and print how "
+                  "far off the predictions were; each one runs a copy of the engine forward.")
       ->check(whole_number(0, kMostPredictions))
       ->capture_default_str();
   add_machine_options(verb, arguments.machine);
@@ -260,7 +261,7 @@ void note_given(const CLI::App& verb, ReplayArguments& arguments) {
     const std::string name = option->get_name();
     if (option->count() == 0) continue;
     for (const std::string& value : option->results()) {
-      if (value.empty()) throw CLI::ValidationError(name, "is given nothing");
+      if (value.empty()) throw CLI::ValidationError(name, "needs a value");
     }
     if (option->get_group() == kOutput) continue;
     if (std::ranges::find(kApart, name) != kApart.end()) continue;

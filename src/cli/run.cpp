@@ -59,11 +59,11 @@ Words split(std::span<char* const> words, const Verb* verb) {
   return parts;
 }
 
-/// `berth: frob: no such verb; there is: run, ...`
+/// `berth: frob: no such verb; valid verbs: run, ...`
 int refuse_verb(const std::string& what) {
   std::string known;
   for (const Verb& verb : kVerbs) known += (known.empty() ? "" : ", ") + std::string(verb.name);
-  return report_usage(what + "; there is: " + known);
+  return report_usage(what + "; valid verbs: " + known);
 }
 
 bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }

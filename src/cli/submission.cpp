@@ -59,7 +59,7 @@ class Body {
 
 Expected<std::string> well_formed(const std::string& text) {
   if (is_utf8(text)) return text;
-  return fail(ErrorCode::InvalidArgument, "is no UTF-8");
+  return fail(ErrorCode::InvalidArgument, "is not UTF-8");
 }
 
 /// `--vram max` is the whole GPU, for nobody else.
@@ -144,8 +144,8 @@ std::string_view name_of(std::string_view variable) {
 }
 
 std::string left_out(std::string_view name) {
-  if (!is_utf8(name)) return "a variable whose name is no UTF-8 is left out";
-  return "the variable " + std::string(name) + " is left out: its value is no UTF-8";
+  if (!is_utf8(name)) return "a variable whose name is not UTF-8 is left out";
+  return "the variable " + std::string(name) + " is left out: its value is not UTF-8";
 }
 
 /// The caller's variables without those that JSON cannot hold, or that are none.
@@ -174,7 +174,7 @@ std::optional<Error> set_typed(std::vector<std::string>& environment, const JobO
   for (const std::string& typed : options.environment) {
     const std::string_view name = name_of(typed);
     if (name.empty()) return refuse("--env", typed, "has no name before its =").error();
-    if (!is_utf8(typed)) return refuse("--env", name, "is no UTF-8").error();
+    if (!is_utf8(typed)) return refuse("--env", name, "is not UTF-8").error();
     if (name.size() < typed.size()) {
       set_variable(environment, typed);
     } else if (std::ranges::find(environment, name, name_of) == environment.end()) {
@@ -187,16 +187,16 @@ std::optional<Error> set_typed(std::vector<std::string>& environment, const JobO
 Expected<std::string> directory_of(const JobOptions& options, const Caller& caller) {
   if (!options.directory) {
     if (is_utf8(caller.directory)) return caller.directory;
-    return fail(ErrorCode::InvalidArgument, "the working directory's name is no UTF-8");
+    return fail(ErrorCode::InvalidArgument, "the working directory's name is not UTF-8");
   }
   const auto path = std::filesystem::path(caller.directory) / *options.directory;
   struct stat status{};
-  if (options.directory->empty()) return refuse("--cwd", "''", "is no folder");
-  if (!is_utf8(path.string())) return refuse("--cwd", "DIR", "is no UTF-8");
+  if (options.directory->empty()) return refuse("--cwd", "''", "is not a folder");
+  if (!is_utf8(path.string())) return refuse("--cwd", "DIR", "is not UTF-8");
   if (stat(path.c_str(), &status) != 0) {
     return refuse("--cwd", *options.directory, std::strerror(errno));
   }
-  if (!S_ISDIR(status.st_mode)) return refuse("--cwd", *options.directory, "is no folder");
+  if (!S_ISDIR(status.st_mode)) return refuse("--cwd", *options.directory, "is not a folder");
   return path.lexically_normal().string();
 }
 
@@ -204,7 +204,7 @@ std::optional<Error> unfit_word(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (is_utf8(command[i])) continue;
     return Error{ErrorCode::InvalidArgument,
-                 "argument " + std::to_string(i + 1) + " of the command is no UTF-8"};
+                 "argument " + std::to_string(i + 1) + " of the command is not UTF-8"};
   }
   return std::nullopt;
 }
@@ -216,32 +216,34 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   const auto option = [&verb](const char* name, auto& value, const char* type, const char* help) {
     return verb.add_option(name, value, help)->type_name(type);
   };
-  option("--vram", options.vram, "SIZE", "GPU memory per GPU, as 10G; max: the whole GPU, alone.");
-  option("--gpus", options.gpus, "N", "GPUs; 0 for none. [1]");
-  option("--min-gpus", options.min_gpus, "N", "The fewest it runs with, under elastic policies.");
-  option("--max-gpus", options.max_gpus, "N", "The most it runs with, under elastic policies.");
+  option("--vram", options.vram, "SIZE", "Memory on each GPU, as 10G; max: the whole GPU, alone.");
+  option("--gpus", options.gpus, "N", "Number of GPUs; 0 for none. [1]");
+  option("--min-gpus", options.min_gpus, "N", "Fewest GPUs, under elastic policies.");
+  option("--max-gpus", options.max_gpus, "N", "Most GPUs, under elastic policies.");
   option("--gpu-type", options.gpu_types, "TYPES",
-         "Types it accepts, with commas; see berth gpus.");
+         "Accepted types, separated by commas; see berth gpus.");
   option("--gpu-milli", options.gpu_milli, "N", "Thousandths of each GPU's compute.");
-  option("--cpus", options.cpus, "CORES", "Cores, as 0.5.");
+  option("--cpus", options.cpus, "CORES", "CPU cores, as 0.5.");
   option("--mem", options.mem, "SIZE", "Host memory, as 16G.");
-  option("--class", options.job_class, "CLASS", "short, medium, long, service. [medium]");
+  option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 15m, 4h, 2d, 1:30:00.");
-  option("--estimate", options.estimate, "DURATION", "How long it may take; nothing ends it then.");
-  option("--deadline", options.deadline, "DURATION", "When it should be done, from now on.");
-  option("--priority", options.priority, "N", "Larger goes first, where the policy reads it. [0]");
-  option("--group", options.group, "NAME", "Jobs of yours that belong together.");
-  option("--model", options.model, "NAME", "What it runs, as the table of speeds names it.");
-  option("--batch", options.batch, "N", "Samples of a step, on all its GPUs together.");
-  option("--retries", options.retries, "N", "Tries with more GPU memory after running out. [0]");
-  option("--name", options.name, "NAME", "A name for lists.");
+  option("--estimate", options.estimate, "DURATION",
+         "Expected run time; the job is not ended then.");
+  option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
+  option("--priority", options.priority, "N",
+         "A larger one goes first, if the policy reads it. [0]");
+  option("--group", options.group, "NAME", "Group of your jobs that belong together.");
+  option("--model", options.model, "NAME", "Model the job runs, as the table of speeds names it.");
+  option("--batch", options.batch, "N", "Samples per step, on all GPUs together.");
+  option("--retries", options.retries, "N", "Restarts with more GPU memory after running out. [0]");
+  option("--name", options.name, "NAME", "Name of the job in lists.");
   // One value each, so that the command's words are not taken for more of them.
-  option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone insists on one.")
+  option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone must be set here.")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  option("--cwd", options.directory, "DIR", "Where it runs. [here]");
-  verb.add_flag("--exclusive", options.exclusive, "Nobody else on its GPUs.");
+  option("--cwd", options.directory, "DIR", "Working directory. [here]");
+  verb.add_flag("--exclusive", options.exclusive, "Share the GPUs with no other job.");
 }
 
 Expected<Caller> this_caller() {

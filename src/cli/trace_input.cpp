@@ -136,14 +136,15 @@ Expected<trace::VramModel> vram_model_of(const std::string& text) {
 }  // namespace
 
 void add_trace_options(CLI::App& verb, TraceArguments& arguments) {
-  verb.add_option("--format,--trace-format", arguments.format,
-                  "The trace's format, if its first line does not tell: " + known_formats() + ".");
-  verb.add_flag("--lenient", arguments.lenient, "Skip bad rows, and say how many.");
+  verb.add_option(
+      "--format,--trace-format", arguments.format,
+      "The trace's format, if its first line does not show it: " + known_formats() + ".");
+  verb.add_flag("--lenient", arguments.lenient, "Skip bad rows and print how many.");
   verb.add_option("--vram-model", arguments.vram_model,
                   "GPU memory of jobs that state none: uniform:2G-20G, or a CSV of quantiles; "
-                  "without it they get whole GPUs.");
+                  "by default they get whole GPUs.");
   verb.add_option("--profiles", arguments.profiles,
-                  "What gives run times to traces without them: Gavel's throughput file, or the "
+                  "Run times for traces without them: Gavel's throughput file, or the "
                   "folder of Sia's or CARMA's tables.");
   verb.add_option("--profile-type", arguments.profile_type,
                   "The GPU type in the profiles; v100 for gavel, aws (T4) for sia.");

@@ -143,7 +143,7 @@ Expected<Bytes> parse_size(std::string_view text) {
   const auto bytes = size_bytes(text);
   if (!bytes || *bytes == 0) {
     return fail(ErrorCode::InvalidArgument,
-                "is no size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
+                "is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
   }
   return Bytes(*bytes);
 }
@@ -151,8 +151,9 @@ Expected<Bytes> parse_size(std::string_view text) {
 Expected<Duration> parse_duration(std::string_view text) {
   const auto time = duration_micros(text);
   if (!time || *time == 0) {
-    return fail(ErrorCode::InvalidArgument,
-                "is no duration such as 90, 90s, 15m, 4h, 2d or 1:30:00, above 0 and up to 3650d");
+    return fail(
+        ErrorCode::InvalidArgument,
+        "is not a duration such as 90, 90s, 15m, 4h, 2d or 1:30:00, above 0 and up to 3650d");
   }
   return Duration(*time);
 }
@@ -162,7 +163,8 @@ bool is_zero_duration(std::string_view text) { return duration_micros(text) == 0
 Expected<std::int64_t> parse_count(std::string_view text, std::int64_t most) {
   const auto count = digits(text);
   if (!count || *count > most) {
-    return fail(ErrorCode::InvalidArgument, "is no whole number from 0 to " + std::to_string(most));
+    return fail(ErrorCode::InvalidArgument,
+                "is not a whole number from 0 to " + std::to_string(most));
   }
   return *count;
 }
@@ -171,13 +173,14 @@ Expected<CpuMilli> parse_cores(std::string_view text) {
   const std::int64_t milli = thousandths(text);
   if (milli > 0) return CpuMilli(milli);
   return fail(ErrorCode::InvalidArgument,
-              "is no number of cores such as 0.5 or 16, from 0.001 to 100000");
+              "is not a number of cores such as 0.5 or 16, from 0.001 to 100000");
 }
 
 Expected<std::int64_t> parse_weight(std::string_view text) {
   const std::int64_t milli = thousandths(text);
   if (milli > 0) return milli;
-  return fail(ErrorCode::InvalidArgument, "is no weight such as 0.5 or 16, from 0.001 to 100000");
+  return fail(ErrorCode::InvalidArgument,
+              "is not a weight such as 0.5 or 16, from 0.001 to 100000");
 }
 
 }  // namespace berth

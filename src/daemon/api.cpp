@@ -109,7 +109,7 @@ class Api {
 
   void wrong_method(const Exchange& exchange) {
     const http::Request& request = exchange->request();
-    refuse(exchange, 405, request.method + " " + request.path + ": not this method");
+    refuse(exchange, 405, request.method + " " + request.path + ": method not allowed here");
   }
 
   Json version() {
@@ -132,7 +132,8 @@ class Api {
     if (!serves(request.peer)) {
       return refuse(exchange, 403,
                     "uid " + std::to_string(request.peer.user) + " asks a daemon of uid " +
-                        std::to_string(::geteuid()) + ", which serves nobody else without root");
+                        std::to_string(::geteuid()) +
+                        ", which serves only its own user, because it is not root");
     }
     if (!request.content_type.empty() && !request.content_type.starts_with("application/json")) {
       return refuse(

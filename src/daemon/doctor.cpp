@@ -55,7 +55,7 @@ Json admission(const Daemon& daemon) {
 }
 
 Json users() {
-  if (::geteuid() == 0) return check("users", "ok", "each job runs as who submitted it");
+  if (::geteuid() == 0) return check("users", "ok", "each job runs as the user who submitted it");
   return check("users", "warn",
                "no root: serves uid " + std::to_string(::geteuid()) +
                    " only; other users' GPU "
@@ -95,11 +95,12 @@ Json processes(const Daemon& daemon) {
 Json memory_rung(const Daemon& daemon) {
   const Settings& settings = daemon.keeper().engine().view().settings();
   if (settings.admission.mode != AdmissionMode::Guarantee) {
-    return check("memory enforcement", "fail", "none: nobody is ended for taking others' memory");
+    return check("memory enforcement", "fail",
+                 "none: no job is ended for taking other jobs' memory");
   }
   const std::string victim = daemon.options().again_after_overrun
-                                 ? "is told whose fault it was, and runs again"
-                                 : "is told whose fault it was";
+                                 ? "is told which job was at fault, and runs again"
+                                 : "is told which job was at fault";
   return check(
       "memory enforcement", "warn",
       "watch: a job that takes more than it asked for is ended as soon as that is seen and "

@@ -51,8 +51,9 @@ std::string variable(const char* name) {
 
 void add_flags(CLI::App& app, Flags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_option("--state", flags.options.state, "Folder for everything that is kept.");
-  app.add_option("--socket", flags.options.socket, "Where to serve.");
+  app.add_option("--state", flags.options.state,
+                 "Folder for the journal, logs and files of berthd.");
+  app.add_option("--socket", flags.options.socket, "Path of the API's socket.");
   app.add_option("--emulate", flags.options.emulate, "Emulated GPUs, such as 2x24GiB.");
   app.add_option("--policy", flags.policy, "The scheduling policy.");
   app.add_option("--place", flags.place, "The placement.");
@@ -62,7 +63,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--unsafe", flags.options.unsafe,
                "Allow an admission other than guarantee on real GPUs.");
   app.add_flag("--accept-loss", flags.accept_loss,
-               "Go on where the journal has lost what was answered; says what.");
+               "Start although the journal has lost answered requests, and print what is lost.");
   app.set_version_flag("--version", "berthd " BERTH_VERSION);
 }
 
@@ -121,7 +122,7 @@ Expected<void> check_owner(const std::string& folder) {
                                                 std::to_string(::geteuid()) + "'s");
   }
   if ((status.st_mode & S_IWOTH) == 0) return {};
-  return fail(ErrorCode::InvalidArgument, folder + ": everybody may write there");
+  return fail(ErrorCode::InvalidArgument, folder + ": every user may write there");
 }
 
 /// A shim that was being started when its daemon was killed has the lock until its exec.

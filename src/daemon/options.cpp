@@ -35,7 +35,7 @@ struct Value {
 
   Expected<void> into(std::string& target) const {
     const auto text = node.value_exact<std::string>();
-    if (!text) return refuse("must be a text");
+    if (!text) return refuse("must be a string");
     target = *text;
     return {};
   }
@@ -325,7 +325,7 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
     } else if (outer.empty() && node.is_table()) {
       done = read_table(options, *node.as_table(), full + ".", file);
     } else {
-      done = fail(ErrorCode::InvalidArgument, where + ": unknown key; there is: " + known_keys());
+      done = fail(ErrorCode::InvalidArgument, where + ": unknown key; valid keys: " + known_keys());
     }
     if (!done) return done;
   }
@@ -336,9 +336,9 @@ Expected<void> read_table(Options& options, const toml::table& table, const std:
 
 Expected<AdmissionMode> parse_admission(std::string_view name) {
   if (const auto mode = from_word<AdmissionMode>(name)) return *mode;
-  return fail(
-      ErrorCode::InvalidArgument,
-      "admission '" + std::string(name) + "' is unknown; there is: " + all_words<AdmissionMode>());
+  return fail(ErrorCode::InvalidArgument,
+              "admission '" + std::string(name) +
+                  "' is unknown; valid values: " + all_words<AdmissionMode>());
 }
 
 std::string default_config(const Surroundings& around) {

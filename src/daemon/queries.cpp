@@ -19,7 +19,7 @@ Expected<Page::Which> which_jobs(const http::Request& request) {
   if (!all) return std::unexpected(all.error());
   const auto only = request.parameter("only");
   if (!only) return *all ? Which::All : Which::Live;
-  if (*all) return fail(ErrorCode::InvalidArgument, "only: beside all; give one of them");
+  if (*all) return fail(ErrorCode::InvalidArgument, "only: given with all; give one of them");
   if (*only == "running") return Which::Running;
   if (*only == "ended") return Which::Ended;
   return fail(ErrorCode::InvalidArgument,
@@ -61,7 +61,7 @@ Expected<Page> parse_page(const http::Request& request) {
     if (!*read) return std::unexpected(read->error());
   }
   if (*before && *after) {
-    return fail(ErrorCode::InvalidArgument, "after: beside before; give one of them");
+    return fail(ErrorCode::InvalidArgument, "after: given with before; give one of them");
   }
   Page page{.which = *which};
   if (*user) page.user = UserId(static_cast<std::uint32_t>(**user));

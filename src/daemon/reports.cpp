@@ -79,12 +79,12 @@ bool is_served(const sockaddr_un& address) {
          0;
 }
 
-/// What is no socket is not ours to remove.
+/// What is not a socket is not ours to remove.
 Expected<void> remove_socket(const std::string& path) {
   struct stat file{};
   if (::lstat(path.c_str(), &file) != 0) return {};  // binding will tell what is wrong there
   if (!S_ISSOCK(file.st_mode)) {
-    return fail(ErrorCode::Io, path + ": is there and is no socket; it is left as it is");
+    return fail(ErrorCode::Io, path + ": exists and is not a socket; it is left as it is");
   }
   ::unlink(path.c_str());
   return {};

@@ -46,7 +46,7 @@ std::string shown(const Json& value) {
 
 /// Why it cannot be an argument, a path or a variable; nothing for a text without NUL.
 std::optional<std::string> fault_of(const Json& value) {
-  if (!value.is_string()) return "must be a text, is " + shown(value);
+  if (!value.is_string()) return "must be a string, is " + shown(value);
   if (value.get_ref<const std::string&>().find('\0') == std::string::npos) return std::nullopt;
   return "holds a NUL byte";
 }
@@ -64,7 +64,7 @@ Expected<void> read(const std::string& key, const Json& value, bool& target) {
 }
 
 Expected<void> read(const std::string& key, Json& value, std::vector<std::string>& target) {
-  if (!value.is_array()) return refuse(key, "must be a list of texts, is " + shown(value));
+  if (!value.is_array()) return refuse(key, "must be a list of strings, is " + shown(value));
   target.reserve(value.size());
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (const auto fault = fault_of(value[i])) {
@@ -106,7 +106,7 @@ template <class Enum>
 Expected<void> read_word(const std::string& key, const Json& value, Enum& target) {
   const auto found =
       value.is_string() ? from_word<Enum>(value.get_ref<const std::string&>()) : std::nullopt;
-  if (!found) return refuse(key, shown(value) + " is unknown; there is: " + all_words<Enum>());
+  if (!found) return refuse(key, shown(value) + " is unknown; valid values: " + all_words<Enum>());
   target = *found;
   return {};
 }
@@ -132,7 +132,7 @@ Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
       if (!number) return std::unexpected(number.error());
       (name == "rows" ? attach.rows : attach.columns) = static_cast<std::uint16_t>(*number);
     } else {
-      return refuse(key, "unknown key; there is: socket, terminal, rows, columns");
+      return refuse(key, "unknown key; valid keys: socket, terminal, rows, columns");
     }
     if (!done) return done;
   }
@@ -301,7 +301,7 @@ class Guard {
       keys_[static_cast<std::size_t>(depth) + 1].clear();
     if (event != Json::parse_event_t::key) return true;
     const auto& key = parsed.get_ref<const std::string&>();
-    if (!known.insert(key).second) fault_ = key.substr(0, 60) + ": stands there twice";
+    if (!known.insert(key).second) fault_ = key.substr(0, 60) + ": is there twice";
     return !fault_;
   }
   const std::optional<std::string>& fault() const { return fault_; }
@@ -357,7 +357,8 @@ Expected<void> accept_types(live::Submission& job, const Cluster& cluster) {
     if (found == known.end()) {
       std::string all;
       for (const std::string& type : known) all += (all.empty() ? "" : ", ") + type;
-      return refuse("gpu_types", "'" + name.substr(0, 60) + "' is no type of GPU here; there is: " +
+      return refuse("gpu_types", "'" + name.substr(0, 60) +
+                                     "' is not a GPU type of this machine; its types: " +
                                      (all.empty() ? "none" : all));
     }
     job.spec.request.gpu.types |= GpuTypes{1} << (found - known.begin());
@@ -371,7 +372,7 @@ Expected<JobId> parse_job_id(std::string_view text) {
   const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
   if (!whole || number == 0 || JobId(number) > kLastJob) {
     return fail(ErrorCode::InvalidArgument, "'" + std::string(text.substr(0, 40)) +
-                                                "' is no job id, which is a number from 1 to " +
+                                                "' is not a job id, which is a number from 1 to " +
                                                 std::to_string(kLastJob.value()));
   }
   return JobId(number);

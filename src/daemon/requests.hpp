@@ -14,7 +14,7 @@
 namespace berth::daemon {
 
 /// POST /v1/jobs. Errors: InvalidArgument naming key, value and limit (`vram_bytes: 0, the least is
-/// 1`); BadData for what is no JSON object of at most a few levels.
+/// 1`); BadData for what is not a JSON object of at most a few levels.
 Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
                                             CpuMilli default_cpu = CpuMilli(0));
 

@@ -135,7 +135,7 @@ bool ForwardRun::find_next() {
     name_the_unplanned();
   } else if (next - first_ > options_.horizon) {
     give_up("it does not start within the next " + std::to_string(options_.horizon / hours(24)) +
-            " days, as far as one can tell");
+            " days, by what is known now");
   } else if (steps_ >= options_.most_steps) {
     give_up("too much happens before it: " + std::to_string(steps_) + " steps were looked at");
   } else {
@@ -230,7 +230,7 @@ void ForwardRun::name_the_unplanned() {
   }
   if (found_.unplanned.empty()) return give_up("nothing is in sight that would let it start");
   const bool one = found_.unplanned.size() == 1;
-  give_up("nobody knows when " + list_of(found_.unplanned) + (one ? " ends" : " end") +
+  give_up("it is not known when " + list_of(found_.unplanned) + (one ? " ends" : " end") +
           ": no time limit, no estimate, and no class that says");
 }
 

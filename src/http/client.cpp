@@ -137,7 +137,7 @@ Expected<Client> Client::open(const std::string& path, Duration patience) {
   if (socket) return Client(std::make_unique<State>(path, patience, std::move(*socket)));
   if (socket.error() == EAGAIN) return fail(ErrorCode::Io, path + ": " + silence(patience));
   const bool nobody = socket.error() == ENOENT || socket.error() == ECONNREFUSED;
-  if (nobody) return fail(ErrorCode::NotFound, path + ": nobody listens there");
+  if (nobody) return fail(ErrorCode::NotFound, path + ": no server listens there");
   return fail(ErrorCode::Io, path + ": " + std::generic_category().message(socket.error()));
 }
 

@@ -105,13 +105,13 @@ class Server {
   virtual ~Server() = default;
 
   /// Listens and serves until destroyed. A socket file nobody answers on is replaced, one that is
-  /// answered is not, and what is no socket stays. The path may be longer than a socket address
+  /// answered is not, and what is not a socket stays. The path may be longer than a socket address
   /// holds, its last part not. Errors: Conflict if a server answers there; Io naming path and
   /// reason.
   static Expected<std::unique_ptr<Server>> open(const ServerOptions& options, Handler handler);
 };
 
-/// Answers that the server gives by itself: 400 for what is no HTTP/1.1 request (no Host, chunked
+/// Answers that the server gives by itself: 400 for what is not an HTTP/1.1 request (no Host, chunked
 /// on HTTP/1.0), 408, 413, 431, 503 above Limits::connections, per_user and unanswered; each with a
 /// JSON body as error_body.
 std::string error_body(std::string_view message);

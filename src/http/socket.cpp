@@ -105,7 +105,7 @@ class StartLock {
       return std::unexpected(error_at(path, errno));
     }
     if (!S_ISREG(ours.st_mode) || ours.st_uid != geteuid()) {
-      return fail(ErrorCode::Io, path + ": is there and is not ours; it is left as it is");
+      return fail(ErrorCode::Io, path + ": exists and is of another user; it is left as it is");
     }
     if (fchmod(file_.number(), 0600) != 0) return std::unexpected(error_at(path, errno));
     if (flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
@@ -133,7 +133,7 @@ Expected<void> make_way(const std::string& path, int folder, const std::string& 
     return std::unexpected(error_at(path, errno));
   }
   if (!S_ISSOCK(file.st_mode)) {
-    return fail(ErrorCode::Io, path + ": is there and is no socket; it is left as it is");
+    return fail(ErrorCode::Io, path + ": exists and is not a socket; it is left as it is");
   }
   const auto probe = connect_to(path, Blocking::No);
   const bool answers = probe || probe.error() == EAGAIN || probe.error() == EPROTOTYPE;

@@ -18,7 +18,7 @@ std::optional<unsigned> hex_digit(char c) {
   return std::nullopt;
 }
 
-/// The byte of `%41`; nothing if that is no escape.
+/// The byte of `%41`; nothing if that is not an escape.
 std::optional<char> escaped_byte(std::string_view text) {
   if (text.size() < 3) return std::nullopt;
   const auto high = hex_digit(text[1]);
@@ -36,7 +36,7 @@ std::expected<std::string, Fault> decoded(std::string_view text, Plus plus) {
       const auto byte = escaped_byte(text.substr(i, 3));
       if (!byte || *byte == '\0') {
         return std::unexpected(
-            Fault{400, "'" + std::string(text.substr(i, 3)) + "' is no escape, as in '%20'"});
+            Fault{400, "'" + std::string(text.substr(i, 3)) + "' is not an escape, as in '%20'"});
       }
       c = *byte;
       i += 2;

@@ -194,7 +194,7 @@ Expected<void> Check::log(const Connection& db, int log) {
   if (mark_ && *there < mark_->reach) {
     if (auto done = lose(what + "; " + beyond(*there, *mark_)); !done) return done;
     const std::string kept = free_name(name);
-    notes_.push_back("it is kept as " + kept);
+    notes_.push_back("it is saved as " + kept);
     return copy(log, kept);
   }
   if (!end->damaged) return {};
@@ -220,7 +220,7 @@ Expected<void> Check::structure(const Connection& db) {
 Expected<void> Check::mend(const Connection& db) {
   if (needs_indices_) {
     if (auto done = db.run("REINDEX"); !done) return done;
-    notes_.push_back(path_ + ": an index did not agree with its table and was made anew");
+    notes_.push_back(path_ + ": an index did not agree with its table and was rebuilt");
   }
   if (!is_small_) return {};
   static const std::string sql = std::string("SELECT id FROM jobs WHERE sum IS NOT ") + kJobSum +

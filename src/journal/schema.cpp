@@ -181,7 +181,7 @@ Expected<void> check_schema(const Connection& db, Access access) {
   if (!mark) return std::unexpected(mark.error());
   if (!version) return std::unexpected(version.error());
   if (*mark != kApplicationId) {
-    return fail(ErrorCode::BadData, db.path() + ": is no journal of berth (application id " +
+    return fail(ErrorCode::BadData, db.path() + ": is not a journal of berth (application id " +
                                         std::to_string(*mark) + ", expected " +
                                         std::to_string(kApplicationId) + ")");
   }

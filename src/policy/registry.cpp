@@ -72,7 +72,7 @@ Expected<const Entry*> find(std::span<const Entry> entries, std::string_view nam
   std::string known;
   for (const Entry& entry : entries) known.append(known.empty() ? "" : ", ").append(entry.name);
   return fail(ErrorCode::NotFound,
-              std::string(what) + " '" + std::string(name) + "' is not known; there are: " + known);
+              std::string(what) + " '" + std::string(name) + "' is unknown; valid names: " + known);
 }
 
 /// Names of earlier releases that are written otherwise now: `fifo-reserve`, and

@@ -35,7 +35,7 @@ Expected<NamedKeys> with_keys(std::string_view name, std::string_view keys, std:
     } else if (equals == std::string_view::npos && !named.keys.empty()) {
       named.keys.back().second.append(":").append(part);
     } else {
-      return refuse(text, "'" + std::string(part) + "' is no KEY=VALUE");
+      return refuse(text, "'" + std::string(part) + "' is not KEY=VALUE");
     }
   }
   return named;

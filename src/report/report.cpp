@@ -159,7 +159,7 @@ std::string counts_text(const Metrics& metrics) {
   };
   add(metrics.rejected, "rejected");
   add(metrics.timed_out, "stopped by their time limit");
-  add(metrics.out_of_memory, "failed for want of memory");
+  add(metrics.out_of_memory, "failed for lack of memory");
   return text;
 }
 

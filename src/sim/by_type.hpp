@@ -46,7 +46,7 @@ Expected<void> check_types(std::string_view option, const std::map<std::string, 
     for (const std::string& name : types) known += (known.empty() ? "" : ", ") + name;
     return fail(ErrorCode::InvalidArgument, std::string(option) +
                                                 ": the cluster has no GPU of type '" + type +
-                                                "'; there are: " + known);
+                                                "'; its types: " + known);
   }
   return {};
 }

@@ -142,7 +142,7 @@ Expected<ShareModel> parse_share(std::string_view text) {
     if (text == name) return model;
   }
   return fail(ErrorCode::InvalidArgument, "--share: '" + std::string(text) +
-                                              "' is not known; there are: free, exclusive, "
+                                              "' is unknown; valid values: free, exclusive, "
                                               "timeslice, mps");
 }
 

@@ -82,7 +82,7 @@ Expected<const Format*> find_format(std::string_view name) {
   const auto* const found = std::ranges::find(kFormats, name, &Format::name);
   if (found != kFormats.end()) return found;
   return fail(ErrorCode::NotFound, "trace format '" + std::string(name) +
-                                       "' is not known; there are: " + known_formats());
+                                       "' is unknown; valid names: " + known_formats());
 }
 
 Expected<const Format*> guess_format(std::string_view text, std::string_view file) {
@@ -92,9 +92,10 @@ Expected<const Format*> guess_format(std::string_view text, std::string_view fil
     return is_marked(line, format.marks) || (format.tells != nullptr && format.tells(line));
   });
   if (found != kFormats.end()) return found;
-  return fail(ErrorCode::BadData,
-              std::string(file) +
-                  ":1: the line is the header of no trace format; there are: " + known_formats());
+  return fail(
+      ErrorCode::BadData,
+      std::string(file) +
+          ":1: the line is not the header of a trace format; valid formats: " + known_formats());
 }
 
 Expected<Trace> read(std::string_view format, std::string_view text, std::string_view file) {
@@ -112,7 +113,7 @@ Expected<Cluster> read_cluster(std::string_view text, std::string_view file) {
   if (file.ends_with(".toml") || file.ends_with(".toml.gz")) return read_toml_cluster(text, file);
   return fail(ErrorCode::BadData,
               std::string(file) +
-                  ":1: the line is the header of no cluster file; there are: the "
+                  ":1: the line is not the header of a cluster file; valid formats: the "
                   "Tiresias simulator's, Philly's machine list, openb's nodes, "
                   "and berth's own NAME.toml");
 }

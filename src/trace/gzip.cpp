@@ -86,7 +86,7 @@ class Inflater {
 Expected<std::string> unpacked(std::string bytes, std::string_view file, std::size_t most) {
   if (bytes.starts_with(kMagic)) return Inflater(bytes, file, most).run();
   if (file.ends_with(".gz")) {
-    return fail(ErrorCode::BadData, std::string(file) + ": is named .gz, but is no gzip data");
+    return fail(ErrorCode::BadData, std::string(file) + ": is named .gz, but is not gzip data");
   }
   if (bytes.size() > most) {
     return fail(ErrorCode::BadData, std::string(file) + ": " + std::to_string(bytes.size()) +

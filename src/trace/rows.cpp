@@ -105,9 +105,8 @@ class NamesSeen {
     const std::size_t before = lines_.size();
     const auto first = lines_.try_emplace(lines_.end(), job.name, csv.line_number());
     if (lines_.size() > before) return std::nullopt;
-    return Error{ErrorCode::BadData, csv.place() + ": job '" + shown(job.name) +
-                                         "' stands in line " + std::to_string(first->second) +
-                                         " already"};
+    return Error{ErrorCode::BadData, csv.place() + ": job '" + shown(job.name) + "' is in line " +
+                                         std::to_string(first->second) + " already"};
   }
 
  private:

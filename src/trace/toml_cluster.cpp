@@ -37,7 +37,7 @@ struct Value {
   Expected<std::string> text() const {
     auto value = node.value_exact<std::string>();
     if (value && !value->empty()) return std::move(*value);
-    return refuse("a text that is not empty");
+    return refuse("a string that is not empty");
   }
   Expected<Bytes> size() const {
     const auto value = node.value_exact<std::string>();
@@ -96,7 +96,7 @@ Expected<NodeKind> kind_of(const toml::table& table, std::string_view file) {
     const std::string where = place_of(node, file) + ": " + shown(name.str());
     const auto* const key = std::ranges::find(kKeys, name.str(), &Key::name);
     if (key == kKeys.end()) {
-      return fail(ErrorCode::BadData, where + ": unknown key; there is: " + known_keys());
+      return fail(ErrorCode::BadData, where + ": unknown key; valid keys: " + known_keys());
     }
     if (auto done = key->set(kind, {node, where}); !done) return std::unexpected(done.error());
   }
@@ -148,7 +148,7 @@ Expected<Cluster> read_toml_cluster(std::string_view text, std::string_view file
   for (const auto& [name, node] : table) {
     if (name.str() == "node") continue;
     return fail(ErrorCode::BadData, place_of(node, file) + ": " + shown(name.str()) +
-                                        ": unknown key; there is: [[node]]");
+                                        ": unknown key; valid keys: [[node]]");
   }
   const toml::array* const nodes = table["node"].as_array();
   if (nodes == nullptr || nodes->empty()) {

@@ -94,7 +94,7 @@ TEST(Counts, HaveALimit) {
   for (const char* text : {"9", "-1", "1.5", "", "eight", "8 "}) {
     const auto count = parse_count(text, 8);
     ASSERT_FALSE(count) << text;
-    EXPECT_EQ(count.error().message, "is no whole number from 0 to 8");
+    EXPECT_EQ(count.error().message, "is not a whole number from 0 to 8");
   }
 }
 

@@ -52,7 +52,7 @@ TEST_F(Compare, SaysHowManyJobsEachPolicyEnded) {
   const Ran ran = compare({"--policies", "fifo,sjf"});
   EXPECT_THAT(ran.out, testing::ContainsRegex("seconds +ended rejected failed "));
   EXPECT_THAT(ran.out, testing::ContainsRegex("\nfifo +3 +1 +0 "));
-  EXPECT_THAT(ran.out, HasSubstr("\nfifo: its figures are of 3 of 4 jobs: 1 rejected, 0 stopped"));
+  EXPECT_THAT(ran.out, HasSubstr("\nfifo: figures are of 3 of 4 jobs: 1 rejected, 0 stopped"));
 }
 
 /// Gavel keeps a job on GPUs of one type, and rejects what no type holds.
@@ -112,7 +112,7 @@ TEST_F(Compare, ShowsCostEnergyAndPredictionsWhereAskedFor) {
 TEST_F(Compare, RefusesAPolicyNobodyKnowsBeforeAnyRuns) {
   const Ran ran = compare({"--policies", "fifo,fastest"});
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("policy 'fastest' is not known; there are: headroom, fifo"));
+  EXPECT_THAT(ran.err, HasSubstr("policy 'fastest' is unknown; valid names: headroom, fifo"));
   EXPECT_EQ(ran.out, "");
 }
 
@@ -139,7 +139,7 @@ TEST_F(Compare, AllIsEveryPolicyThatHasWhatItNeeds) {
   }
   EXPECT_THAT(ran.out, Not(HasSubstr("\ngittins ")));
   for (const char* name : {"gittins", "tiresias/dlas-gpu-gittins"}) {
-    EXPECT_THAT(ran.err, HasSubstr("berth: all is without " + std::string(name) + ": policy " +
+    EXPECT_THAT(ran.err, HasSubstr("berth: all leaves out " + std::string(name) + ": policy " +
                                    name + " learns from past jobs: give it --service FILE\n"));
   }
 }

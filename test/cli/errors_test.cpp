@@ -39,10 +39,10 @@ void expect_refused(std::vector<std::string> words, const std::string& message) 
 
 TEST(CliErrors, AnUnknownVerbIsNamedWithThoseThereAre) {
   for (const auto& [words, begin] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{}, "berth: no verb; there is: run, submit, ls, "},
-           {{"frob"}, "berth: frob: no such verb; there is: run, submit, ls, "},
-           {{""}, "berth: : no such verb; there is: run, "},
-           {{"--frob", "ls"}, "berth: --frob: no such verb; there is: run, "}}) {
+           {{}, "berth: no verb; valid verbs: run, submit, ls, "},
+           {{"frob"}, "berth: frob: no such verb; valid verbs: run, submit, ls, "},
+           {{""}, "berth: : no such verb; valid verbs: run, "},
+           {{"--frob", "ls"}, "berth: --frob: no such verb; valid verbs: run, "}}) {
     const Ran ran = berth(words);
     EXPECT_EQ(ran.exit_code, kBadUsage);
     EXPECT_THAT(ran.err, StartsWith(begin));
@@ -71,7 +71,7 @@ TEST(CliErrors, ASizeThatIsNoneIsNamedWithTheLimits) {
     for (const char* option : {"--vram", "--mem"}) {
       expect_refused({option, size},
                      std::string(option) + " " + size +
-                         ": is no size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
+                         ": is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
     }
   }
 }
@@ -79,18 +79,19 @@ TEST(CliErrors, ASizeThatIsNoneIsNamedWithTheLimits) {
 TEST(CliErrors, ANumberThatIsNoneIsNamedWithItsLimits) {
   for (const char* count : {"-1", "4097", "1.5", "two", "", "99999999999999999999"}) {
     expect_refused({"--gpus", count},
-                   "--gpus " + std::string(count) + ": is no whole number from 0 to 4096");
+                   "--gpus " + std::string(count) + ": is not a whole number from 0 to 4096");
   }
-  expect_refused({"--retries", "101"}, "--retries 101: is no whole number from 0 to 100");
+  expect_refused({"--retries", "101"}, "--retries 101: is not a whole number from 0 to 100");
   for (const char* cores : {"0", "-1", "1e9", "100001", "many"}) {
     expect_refused({"--cpus", cores},
                    "--cpus " + std::string(cores) +
-                       ": is no number of cores such as 0.5 or 16, from 0.001 to 100000");
+                       ": is not a number of cores such as 0.5 or 16, from 0.001 to 100000");
   }
   for (const char* time : {"0", "-1h", "3651d", "1e9", "1:99:00", "soon"}) {
-    expect_refused({"--time", time}, "--time " + std::string(time) +
-                                         ": is no duration such as 90, 90s, 15m, 4h, 2d or 1:30:00,"
-                                         " above 0 and up to 3650d");
+    expect_refused({"--time", time},
+                   "--time " + std::string(time) +
+                       ": is not a duration such as 90, 90s, 15m, 4h, 2d or 1:30:00,"
+                       " above 0 and up to 3650d");
   }
 }
 
@@ -113,7 +114,7 @@ TEST(CliErrors, AVariableThatIsNoneIsNamed) {
   expect_refused({"--env", "=x"}, "--env =x: has no name before its =");
   expect_refused({"--env", "A=1", "--env", "B"},
                  "--env B: is not set here; give it a value as NAME=VALUE");
-  expect_refused({"--env", "A=\xFF"}, "--env A: is no UTF-8");
+  expect_refused({"--env", "A=\xFF"}, "--env A: is not UTF-8");
 }
 
 /// The word behind it is the command's, not a second variable.
@@ -125,8 +126,8 @@ TEST(CliErrors, AVariableIsOneWord) {
 
 TEST(CliErrors, AFolderThatIsNoneIsNamed) {
   expect_refused({"--cwd", "/no/such"}, "--cwd /no/such: No such file or directory");
-  expect_refused({"--cwd", "/dev/null"}, "--cwd /dev/null: is no folder");
-  expect_refused({"--cwd", ""}, "--cwd '': is no folder");
+  expect_refused({"--cwd", "/dev/null"}, "--cwd /dev/null: is not a folder");
+  expect_refused({"--cwd", ""}, "--cwd '': is not a folder");
 }
 
 TEST(CliErrors, AWorkingDirectoryThatIsGoneIsNamed) {
@@ -145,12 +146,12 @@ TEST(CliErrors, AWorkingDirectoryThatIsGoneIsNamed) {
 TEST(CliErrors, BytesThatAreNoUtf8AreRefusedButInTheEnvironmentLeftOut) {
   Ran ran = berth({"submit", "echo", "\xFF"});
   EXPECT_EQ(ran.exit_code, kBadUsage);
-  EXPECT_EQ(ran.err, "berth: argument 2 of the command is no UTF-8\n");
-  expect_refused({"--name", "\xC3"}, "--name \xC3: is no UTF-8");
+  EXPECT_EQ(ran.err, "berth: argument 2 of the command is not UTF-8\n");
+  expect_refused({"--name", "\xC3"}, "--name \xC3: is not UTF-8");
   ran = test::berth({"submit", "true"},
                     {.environment = {"BERTH_SOCKET=/no/such/socket", "X=\xFE", "\xFE=x"}});
-  EXPECT_THAT(ran.err, HasSubstr("berth: the variable X is left out: its value is no UTF-8\n"));
-  EXPECT_THAT(ran.err, HasSubstr("berth: a variable whose name is no UTF-8 is left out\n"));
+  EXPECT_THAT(ran.err, HasSubstr("berth: the variable X is left out: its value is not UTF-8\n"));
+  EXPECT_THAT(ran.err, HasSubstr("berth: a variable whose name is not UTF-8 is left out\n"));
 }
 
 TEST(CliErrors, AJobIsANumber) {
@@ -158,7 +159,7 @@ TEST(CliErrors, AJobIsANumber) {
     for (const char* job : {"0", "x", "", "1.0", "99999999999999999999"}) {
       const Ran ran = berth({verb, job});
       EXPECT_EQ(ran.exit_code, kBadUsage) << verb;
-      EXPECT_EQ(ran.err, "berth: " + std::string(job) + ": is no job number\n");
+      EXPECT_EQ(ran.err, "berth: " + std::string(job) + ": is not a job number\n");
     }
   }
 }

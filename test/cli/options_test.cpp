@@ -114,7 +114,7 @@ TEST_F(Options, CoresAreANumber) {
   for (const char* cores : {"-1", "nan", "4097", "1.5"}) {
     const Ran ran = compare("--cores=" + std::string(cores));
     EXPECT_EQ(ran.exit_code, kBadUsage) << cores;
-    EXPECT_THAT(ran.err, HasSubstr("--cores: '" + std::string(cores) + "' is no whole number"));
+    EXPECT_THAT(ran.err, HasSubstr("--cores: '" + std::string(cores) + "' is not a whole number"));
   }
 }
 

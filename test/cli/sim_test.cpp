@@ -107,13 +107,13 @@ TEST_F(Sim, SaysWhatEnergyItTook) {
   EXPECT_THAT(ran.out, HasSubstr("energy 0.0 kWh: 0.0 busy (0.1 GPU-hours), 0.0 idle"));
   EXPECT_THAT(ran.out, testing::Not(HasSubstr("out of memory")));
   EXPECT_THAT(sim_small({"--power", "k80=1:2"}).err,
-              HasSubstr("--power: the cluster has no GPU of type 'k80'; there are: gpu"));
+              HasSubstr("--power: the cluster has no GPU of type 'k80'; its types: gpu"));
 }
 
 TEST_F(Sim, WhatJobsSayOfThemselvesIsNamed) {
   EXPECT_EQ(sim_small({"--programs", "name", "--progress-every", "10s"}).exit_code, 0);
   EXPECT_THAT(sim_small({"--programs", "user"}).err,
-              HasSubstr("--programs: 'user' is not known; there are: model, name, none"));
+              HasSubstr("--programs: 'user' is unknown; valid values: model, name, none"));
   EXPECT_THAT(sim_small({"--progress-every", "0.5s"}).err,
               HasSubstr("--progress-every: '0.5s' is less than 1s"));
   EXPECT_THAT(sim_small({"--foreign", "size=2G"}).err,
@@ -141,7 +141,7 @@ TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
   EXPECT_THAT(run("free").out, HasSubstr("makespan 60 s"));
   EXPECT_THAT(
       run("fast").err,
-      HasSubstr("--share: 'fast' is not known; there are: free, exclusive, timeslice, mps"));
+      HasSubstr("--share: 'fast' is unknown; valid values: free, exclusive, timeslice, mps"));
 }
 
 TEST_F(Sim, SaysWhyJobsWaited) {
@@ -159,9 +159,9 @@ TEST_F(Sim, WhatIsWrongWithTheMachineIsNamed) {
   EXPECT_THAT(sim_small({"--faults", "30d"}).err, HasSubstr("--faults: '30d' is not node-mtbf="));
   EXPECT_THAT(sim_small({"--faults", "node-mtbf=20s,repair=1s"}).out, HasSubstr("lost to faults"));
   EXPECT_THAT(sim_small({"--restart-cost", "soon"}).err,
-              HasSubstr("--restart-cost soon: is no duration"));
+              HasSubstr("--restart-cost soon: is not a duration"));
   EXPECT_THAT(sim_small({"--checkpoint-every", "0s"}).err,
-              HasSubstr("--checkpoint-every 0s: is no duration"));
+              HasSubstr("--checkpoint-every 0s: is not a duration"));
   EXPECT_THAT(sim_small({"--start-latency", "10s", "--checkpoint-every", "never"}).out,
               HasSubstr("overhead"));
   EXPECT_THAT(sim_small({"--speeds", scratch_.write("x", "a,b\n1,2\n")}).err, HasSubstr("model"));
@@ -322,7 +322,7 @@ TEST_F(Sim, AnEmptyValueIsRefused) {
   for (const char* option : {"--limits", "--jobs", "--place", "--price", "--seeds"}) {
     const Ran ran = sim_small({option, ""});
     EXPECT_EQ(ran.exit_code, kBadUsage) << option;
-    EXPECT_THAT(ran.err, HasSubstr(std::string(option) + ": is given nothing"));
+    EXPECT_THAT(ran.err, HasSubstr(std::string(option) + ": needs a value"));
   }
   EXPECT_THAT(sim_small({"--policy", "fifo@"}).err,
               HasSubstr("the name of the placement behind the @ is missing"));
@@ -418,15 +418,15 @@ TEST_F(Sim, NamesWhatItDoesNotKnow) {
   const Ran policy = sim_small({"--policy", "best"});
   EXPECT_EQ(policy.exit_code, kBadUsage);
   EXPECT_THAT(policy.err,
-              AllOf(StartsWith("berth: policy 'best' is not known; there are: headroom, "),
+              AllOf(StartsWith("berth: policy 'best' is unknown; valid names: headroom, "),
                     HasSubstr("tiresias/dlas-gpu")));
   EXPECT_THAT(policy.out, IsEmpty());
   const Ran place = sim_small({"--place", "best"});
   EXPECT_EQ(place.exit_code, kBadUsage);
-  EXPECT_THAT(place.err, HasSubstr("placement 'best' is not known; there are: count, yarn, "));
+  EXPECT_THAT(place.err, HasSubstr("placement 'best' is unknown; valid names: count, yarn, "));
   const Ran format = sim_small({"--format", "xml"});
   EXPECT_EQ(format.exit_code, kBadUsage);
-  EXPECT_THAT(format.err, HasSubstr("trace format 'xml' is not known; there are: "));
+  EXPECT_THAT(format.err, HasSubstr("trace format 'xml' is unknown; valid names: "));
 }
 
 TEST_F(Sim, NamesTheFileAndTheReason) {

@@ -81,19 +81,19 @@ TEST(Submission, MaxIsTheWholeGpuAlone) {
 
 TEST(Submission, RefusesWithOptionValueAndLimit) {
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.vram = "1e99G"; })),
-            "--vram 1e99G: is no size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
+            "--vram 1e99G: is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpus = "-1"; })),
-            "--gpus -1: is no whole number from 0 to 4096");
+            "--gpus -1: is not a whole number from 0 to 4096");
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpu_milli = "1001"; })),
-            "--gpu-milli 1001: is no whole number from 0 to 1000");
+            "--gpu-milli 1001: is not a whole number from 0 to 1000");
   EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.time = "0"; })),
-              HasSubstr("--time 0: is no duration"));
+              HasSubstr("--time 0: is not a duration"));
   EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.mem = ""; })),
-              HasSubstr("--mem : is no size"));
+              HasSubstr("--mem : is not a size"));
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.directory = "/nowhere"; })),
             "--cwd /nowhere: No such file or directory");
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.directory = "/dev/null"; })),
-            "--cwd /dev/null: is no folder");
+            "--cwd /dev/null: is not a folder");
 }
 
 TEST(Submission, RefusesVariablesThatAreNone) {
@@ -102,7 +102,7 @@ TEST(Submission, RefusesVariablesThatAreNone) {
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"C"}; })),
             "--env C: is not set here; give it a value as NAME=VALUE");
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.environment = {"C=\xFF"}; })),
-            "--env C: is no UTF-8");
+            "--env C: is not UTF-8");
 }
 
 TEST(Submission, LeavesOutWhatIsNoUtf8AndSaysSo) {
@@ -111,10 +111,10 @@ TEST(Submission, LeavesOutWhatIsNoUtf8AndSaysSo) {
   const auto made = submission_of(with([](JobOptions&) {}), caller);
   ASSERT_TRUE(made);
   EXPECT_EQ(made->body["environment"], *parse_json(R"(["B=2"])"));
-  EXPECT_THAT(made->warnings, ElementsAre("the variable A is left out: its value is no UTF-8",
-                                          "a variable whose name is no UTF-8 is left out"));
+  EXPECT_THAT(made->warnings, ElementsAre("the variable A is left out: its value is not UTF-8",
+                                          "a variable whose name is not UTF-8 is left out"));
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.command = {"echo", "\xC3("}; })),
-            "argument 2 of the command is no UTF-8");
+            "argument 2 of the command is not UTF-8");
 }
 
 TEST(Command, BeginsAtTheFirstWordOrAfterTheDashes) {

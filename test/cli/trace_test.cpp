@@ -307,18 +307,18 @@ TEST_F(Trace, ANumberThatIsNoneIsRefused) {
   for (const char* seed : {"-1", "nan", "1.5"}) {
     const Ran ran = trace({"info", philly_, "--seed=" + std::string(seed)});
     EXPECT_EQ(ran.exit_code, kBadUsage) << seed;
-    EXPECT_THAT(ran.err, HasSubstr("--seed: '" + std::string(seed) + "' is no whole number"));
+    EXPECT_THAT(ran.err, HasSubstr("--seed: '" + std::string(seed) + "' is not a whole number"));
   }
 }
 
 TEST_F(Trace, NamesWhatItDoesNotKnow) {
   const Ran kind = trace({"generate", "moon-like", "--out", scratch_ / "x"});
   EXPECT_EQ(kind.exit_code, kBadUsage);
-  EXPECT_EQ(kind.err, "berth: nothing generates 'moon-like'; there is: philly-like\n");
+  EXPECT_EQ(kind.err, "berth: trace kind 'moon-like' is unknown; valid kinds: philly-like\n");
   const Ran to = trace({"convert", philly_, "--to", "muri", "--out", scratch_ / "x"});
   EXPECT_EQ(to.exit_code, kBadUsage);
   EXPECT_EQ(to.err,
-            "berth: trace format 'muri' is none that berth writes; there are: berth, swf, "
+            "berth: trace format 'muri' is not one that berth writes; valid names: berth, swf, "
             "tiresias\n");
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "x"));
   EXPECT_EQ(trace({}).exit_code, kBadUsage);

@@ -68,16 +68,16 @@ TEST_F(Verbs, SubmitPrintsJsonAndTakesACommandWithoutDashes) {
 
 TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"submit", "--vram", "0", "true"}, "berth: --vram 0: is no size"},
-      {{"submit", "--vram", "-5G", "true"}, "berth: --vram -5G: is no size"},
+      {{"submit", "--vram", "0", "true"}, "berth: --vram 0: is not a size"},
+      {{"submit", "--vram", "-5G", "true"}, "berth: --vram -5G: is not a size"},
       {{"submit", "--vrma", "5G", "true"}, "berth: --vrma: no such option\n"},
       {{"submit"}, "berth: no command; give it after --\n"},
-      {{"submit", "echo", "\xFF"}, "berth: argument 2 of the command is no UTF-8\n"},
-      {{"show", "x"}, "berth: x: is no job number\n"},
+      {{"submit", "echo", "\xFF"}, "berth: argument 2 of the command is not UTF-8\n"},
+      {{"show", "x"}, "berth: x: is not a job number\n"},
       {{"wait"}, "berth: no job is named\n"},
       {{"cancel"}, "berth: cancel takes jobs, or --all\n"},
       {{"cancel", "--all", "3"}, "berth: cancel takes jobs, or --all\n"},
-      {{"hold", "0"}, "berth: 0: is no job number\n"},
+      {{"hold", "0"}, "berth: 0: is not a job number\n"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ran ran = berth(arguments);

@@ -31,7 +31,7 @@ TEST_F(SimVerify, SaysWhatItDecidedAgain) {
   const Ran ran = verify();
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, MatchesRegex(path_ + ": 1 segment, 30 entries, [0-9]+ inputs, [0-9]+ "
-                                            "decisions: all decided again alike\n"));
+                                            "decisions: all decided again the same\n"));
   EXPECT_EQ(ran.err, "");
 }
 

@@ -27,7 +27,8 @@ const auto kWaiting = R"({"id":3,"state":"queued","policy":"easy","why":"capacit
               "holders":[]}],
   "must_end":{"jobs":[1],"gpus":[1]},"reservation":{"gpus":[1],"from_at":null},
   "must_not_delay":[],"passing":"nobody behind it starts before it","predicted_start_at":null,
-  "confidence":"unknown","rests_on":"nobody knows when job 1 ends","no_known_end":[1],"before":[],
+  "confidence":"unknown","rests_on":"it is not known when job 1 ends","no_known_end":[1],
+  "before":[],
   "before_count":0})";
 
 class WhyVerb : public testing::Test {
@@ -51,7 +52,7 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
             "must end      job 1\n"
             "kept for it   GPU 1, once free\n"
             "others        nobody behind it starts before it\n"
-            "start         unknown: nobody knows when job 1 ends\n");
+            "start         unknown: it is not known when job 1 ends\n");
 }
 
 TEST_F(WhyVerb, GoesOnAfterARefusalAndPrintsJson) {

@@ -88,16 +88,16 @@ TEST_F(Api, EachPathHasItsMethod) {
   for (const std::string& target :
        {std::string("/v1/gpus"), std::string("/v1/version"), std::string("/v1/doctor"),
         std::string("/v1/events"), path(id), path(id, "/log")}) {
-    expect_refused(post(target), 405, "POST " + target + ": not this method");
+    expect_refused(post(target), 405, "POST " + target + ": method not allowed here");
   }
   for (const std::string& target :
        {std::string("/v1/cancel"), path(id, "/cancel"), path(id, "/hold"), path(id, "/release")}) {
-    expect_refused(get(target), 405, "GET " + target + ": not this method");
+    expect_refused(get(target), 405, "GET " + target + ": method not allowed here");
   }
   for (const char* method : {"PUT", "DELETE", "PATCH", "OPTIONS"}) {
     for (const std::string& target : {std::string("/v1/jobs"), path(id), path(id, "/cancel")}) {
       expect_refused(rig_->request(method, target), 405,
-                     std::string(method) + " " + target + ": not this method");
+                     std::string(method) + " " + target + ": method not allowed here");
     }
   }
   EXPECT_EQ(rig_->job(id)["state"], "held");
@@ -394,8 +394,8 @@ TEST_F(Api, AListIsAskedForInOneWay) {
     return answer.body["error"].get<std::string>();
   };
   EXPECT_EQ(error_of("/v1/jobs?only=queued"), "only: 'queued', must be running or ended");
-  EXPECT_EQ(error_of("/v1/jobs?only=ended&all=1"), "only: beside all; give one of them");
-  EXPECT_EQ(error_of("/v1/jobs?after=1&before=2"), "after: beside before; give one of them");
+  EXPECT_EQ(error_of("/v1/jobs?only=ended&all=1"), "only: given with all; give one of them");
+  EXPECT_EQ(error_of("/v1/jobs?after=1&before=2"), "after: given with before; give one of them");
   EXPECT_EQ(error_of("/v1/jobs?after=-1"), "after: '-1', must be a number up to 1099511627776");
 }
 

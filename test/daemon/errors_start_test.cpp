@@ -36,12 +36,12 @@ TEST(ErrorsStart, AFlagThatIsNoneIsNamed) {
                  "The following argument was not expected: --frob; see berthd --help\n");
   expect_refused({"--policy"}, kBadUsage, "--policy: 1 required TEXT missing; see berthd --help\n");
   expect_refused({"--policy", "luck"}, kBadUsage,
-                 "policy 'luck' is not known; there are: headroom, fifo, ");
+                 "policy 'luck' is unknown; valid names: headroom, fifo, ");
   expect_refused({"--place", "luck"}, kBadUsage,
-                 "placement 'luck' is not known; there are: count, ");
+                 "placement 'luck' is unknown; valid names: count, ");
   expect_refused(
       {"--admission", "maybe"}, kBadUsage,
-      "admission 'maybe' is unknown; there is: guarantee, declared, free-memory, none\n");
+      "admission 'maybe' is unknown; valid values: guarantee, declared, free-memory, none\n");
   expect_refused({"--admission", "none"}, kBadUsage,
                  "admission 'none' lets jobs on real GPUs run out of memory; say --unsafe if that "
                  "is wanted\n");
@@ -64,13 +64,13 @@ TEST(ErrorsStart, AConfigurationThatIsNotThereOrWrongIsNamed) {
   expect_refused({"--config", "/no/such.toml"}, kBadUsage,
                  "/no/such.toml: No such file or directory\n");
   for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
-           {"polcy = 'x'", ":1:9: polcy: unknown key; there is: state, socket, "},
+           {"polcy = 'x'", ":1:9: polcy: unknown key; valid keys: state, socket, "},
            {"\npolicy = ", ":2:10: Error while parsing key-value pair: "},
            {"slots = 0", ":1:9: slots: must be a number from 1 to "},
-           {"probe = '0s'", ":1:9: probe: '0s' is no duration such as 90, 90s, 15m, 4h, "},
+           {"probe = '0s'", ":1:9: probe: '0s' is not a duration such as 90, 90s, 15m, 4h, "},
            {"grace = 5", ":1:9: grace: must be a duration such as \"10s\"\n"},
-           {"log_cap = '9QiB'", ":1:11: log_cap: '9QiB' is no size such as 10G, "},
-           {"log_cap = '2000TiB'", ":1:11: log_cap: '2000TiB' is no size such as 10G, "}}) {
+           {"log_cap = '9QiB'", ":1:11: log_cap: '9QiB' is not a size such as 10G, "},
+           {"log_cap = '2000TiB'", ":1:11: log_cap: '2000TiB' is not a size such as 10G, "}}) {
     const std::string file = folder.write("berth.toml", text);
     expect_refused({"--config", file}, kBadUsage, file + message);
   }
@@ -91,7 +91,7 @@ TEST(ErrorsStart, ASocketThatCannotBeIsNamed) {
                  "/no/such/s.report: No such file or directory\n");
   const std::string file = folder.write("file", "mine");
   expect_refused({"--socket", file}, kFailed,
-                 file + ": is there and is no socket; it is left as it is\n");
+                 file + ": exists and is not a socket; it is left as it is\n");
   const std::string longest = folder / std::string(110, 's');
   expect_refused({"--socket", longest}, kFailed,
                  longest + ".report: " + std::to_string(longest.size() + 7) +

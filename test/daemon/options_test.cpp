@@ -172,7 +172,7 @@ TEST(Options, AnEmptyFileChangesNothing) {
 TEST(Options, AWrongValueIsFoundByLineAndColumn) {
   EXPECT_EQ(config_refusal("\n\n  slots = 0\n"),
             "berth.toml:3:11: slots: must be a number from 1 to 65535");
-  EXPECT_EQ(config_refusal("state = 5"), "berth.toml:1:9: state: must be a text");
+  EXPECT_EQ(config_refusal("state = 5"), "berth.toml:1:9: state: must be a string");
   EXPECT_EQ(config_refusal("user_gpus = -1"),
             "berth.toml:1:13: user_gpus: must be a number from 0 to 1048576");
   EXPECT_EQ(config_refusal("user_jobs = 1.5"),
@@ -191,7 +191,7 @@ TEST(Options, DurationsAreThoseOfTheCommandLine) {
   EXPECT_EQ(config_refusal("grace = 10"),
             "berth.toml:1:9: grace: must be a duration such as \"10s\"");
   constexpr auto kNoDuration =
-      " is no duration such as 90, 90s, 15m, 4h, 2d or 1:30:00, above 0 and up to 3650d";
+      " is not a duration such as 90, 90s, 15m, 4h, 2d or 1:30:00, above 0 and up to 3650d";
   for (const std::string text : {"soon", "-1s", "0s", "1ns", "10w"}) {
     EXPECT_EQ(config_refusal("grace = \"" + text + "\""),
               "berth.toml:1:9: grace: '" + text + "'" + kNoDuration);
@@ -203,7 +203,7 @@ TEST(Options, SizesAreThoseOfTheCommandLine) {
   EXPECT_EQ(read("context = \"512MiB\"").context, Bytes(512 << 20));
   EXPECT_EQ(config_refusal("context = 512"),
             "berth.toml:1:11: context: must be a size such as \"512MiB\"");
-  constexpr auto kNoSize = " is no size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T";
+  constexpr auto kNoSize = " is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T";
   for (const std::string text : {"much", "99999999999999999999G", "1025TiB"}) {
     EXPECT_EQ(config_refusal("guard = \"" + text + "\""),
               "berth.toml:1:9: guard: '" + text + "'" + kNoSize);
@@ -212,7 +212,7 @@ TEST(Options, SizesAreThoseOfTheCommandLine) {
 
 TEST(Options, UnknownKeysAreRefusedWithThoseThereAre) {
   const std::string message = config_refusal("probe = \"1s\"\nprobes = \"1s\"");
-  EXPECT_THAT(message, HasSubstr("probes: unknown key; there is: state, socket, emulate,"));
+  EXPECT_THAT(message, HasSubstr("probes: unknown key; valid keys: state, socket, emulate,"));
   EXPECT_THAT(message, StartsWith("berth.toml:2:"));
   EXPECT_THAT(config_refusal("[daemon]\nstate = \"/x\""), HasSubstr("daemon.state: unknown key"));
 }
@@ -229,7 +229,7 @@ TEST(Options, AdmissionModesAreKnownByTheirWords) {
     EXPECT_EQ(word_for(*parse_admission(word)), word);
   }
   EXPECT_EQ(parse_admission("hope").error().message,
-            "admission 'hope' is unknown; there is: guarantee, declared, free-memory, none");
+            "admission 'hope' is unknown; valid values: guarantee, declared, free-memory, none");
   EXPECT_THAT(config_refusal("admission = \"hope\""),
               StartsWith("berth.toml:1:13: admission: admission 'hope' is unknown"));
 }

@@ -210,7 +210,7 @@ TEST_F(ReportsTest, WhatIsNoSocketIsLeftAlone) {
   const auto reports = Reports::open(
       loop_, path_, 0600, [](JobId, uid_t) { return true; }, [](const std::vector<Input>&) {});
   ASSERT_FALSE(reports);
-  EXPECT_EQ(reports.error().message, path_ + ": is there and is no socket; it is left as it is");
+  EXPECT_EQ(reports.error().message, path_ + ": exists and is not a socket; it is left as it is");
   EXPECT_EQ(test::read_file(path_), "somebody's");
 }
 

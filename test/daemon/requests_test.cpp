@@ -128,7 +128,7 @@ TEST(Requests, EveryClassIsKnownByItsWord) {
     EXPECT_EQ(word_for(taken(with("class", word)).spec.duration_class), word);
   }
   EXPECT_EQ(refusal(with("class", "huge")),
-            "class: \"huge\" is unknown; there is: short, medium, long, service");
+            "class: \"huge\" is unknown; valid values: short, medium, long, service");
 }
 
 TEST(Requests, ARangeOfGpusThatIsHalfSaidEndsAtWhatIsAsked) {
@@ -153,7 +153,7 @@ TEST(Requests, TypesOfGpuAreThoseOfTheCluster) {
   EXPECT_EQ(job.spec.request.gpu.types, GpuTypes{2});
   job.gpu_types = {"k80"};
   EXPECT_EQ(accept_types(job, cluster).error().message,
-            "gpu_types: 'k80' is no type of GPU here; there is: a100, h100");
+            "gpu_types: 'k80' is not a GPU type of this machine; its types: a100, h100");
 }
 
 TEST(Requests, WhoItIsComesFromThePeerOnly) {
@@ -212,14 +212,14 @@ TEST(Requests, NumbersThatNoTypeHoldsAreRefused) {
 }
 
 TEST(Requests, WrongTypesAreNamed) {
-  EXPECT_EQ(refusal(with("command", "ls")), "command: must be a list of texts, is \"ls\"");
-  EXPECT_EQ(refusal(with("command", {"ls", 5})), "command[1]: must be a text, is 5");
+  EXPECT_EQ(refusal(with("command", "ls")), "command: must be a list of strings, is \"ls\"");
+  EXPECT_EQ(refusal(with("command", {"ls", 5})), "command[1]: must be a string, is 5");
   EXPECT_EQ(refusal(with("environment", Json::object())),
-            "environment: must be a list of texts, is {}");
+            "environment: must be a list of strings, is {}");
   EXPECT_EQ(refusal(with("environment", {"A=1", nullptr})),
-            "environment[1]: must be a text, is null");
-  EXPECT_EQ(refusal(with("directory", 1)), "directory: must be a text, is 1");
-  EXPECT_EQ(refusal(with("name", Json::array())), "name: must be a text, is []");
+            "environment[1]: must be a string, is null");
+  EXPECT_EQ(refusal(with("directory", 1)), "directory: must be a string, is 1");
+  EXPECT_EQ(refusal(with("name", Json::array())), "name: must be a string, is []");
   EXPECT_EQ(refusal(with("held", 1)), "held: must be true or false, is 1");
   EXPECT_EQ(refusal(with("exclusive", "yes")), "exclusive: must be true or false, is \"yes\"");
   EXPECT_EQ(refusal(with("cpus", "many")), "cpus: must be a number, is \"many\"");
@@ -237,16 +237,16 @@ TEST(Requests, UnknownKeysAreRefused) {
   EXPECT_THAT(refusal(with("gpu", 1)), HasSubstr("gpu: unknown key"));
   EXPECT_THAT(refusal(with("", 1)), HasSubstr("unknown key"));
   EXPECT_THAT(refusal(with("attach", {{"socket", "/s"}, {"pty", true}})),
-              HasSubstr("attach.pty: unknown key; there is: socket, terminal, rows, columns"));
+              HasSubstr("attach.pty: unknown key; valid keys: socket, terminal, rows, columns"));
 }
 
 TEST(Requests, AKeyStandsOnce) {
   std::string twice = smallest().dump();
   twice.insert(1, "\"gpus\":1,\"gpus\":2,");
-  EXPECT_EQ(refusal(twice), "gpus: stands there twice");
+  EXPECT_EQ(refusal(twice), "gpus: is there twice");
   std::string nested = smallest().dump();
   nested.insert(1, R"("attach":{"socket":"/a","terminal":true,"socket":"/b"},)");
-  EXPECT_EQ(refusal(nested), "socket: stands there twice");
+  EXPECT_EQ(refusal(nested), "socket: is there twice");
   std::string apart = smallest().dump();  // the same word in two objects is no duplicate
   apart.insert(1, R"("attach":{"socket":"/a"},"name":"socket",)");
   EXPECT_EQ(refusal(apart), "taken");
@@ -344,7 +344,7 @@ TEST(Requests, NestingIsBounded) {
   };
   EXPECT_THAT(refusal(nested(9)), HasSubstr("nested deeper than 8 levels"));
   EXPECT_THAT(refusal(nested(1'000'000)), HasSubstr("nested deeper than 8 levels"));
-  EXPECT_THAT(refusal(nested(2)), HasSubstr("name: must be a text"));
+  EXPECT_THAT(refusal(nested(2)), HasSubstr("name: must be a string"));
 }
 
 TEST(Requests, ArgumentsAndEnvironmentHaveALimitTogether) {
@@ -387,7 +387,7 @@ TEST(Requests, AJobIdIsANumber) {
     const auto id = parse_job_id(text);
     ASSERT_FALSE(id) << text;
     EXPECT_EQ(id.error().code, ErrorCode::InvalidArgument);
-    EXPECT_THAT(id.error().message, HasSubstr("'" + std::string(text) + "' is no job id"));
+    EXPECT_THAT(id.error().message, HasSubstr("'" + std::string(text) + "' is not a job id"));
     EXPECT_THAT(id.error().message, HasSubstr("from 1 to 1099511627776"));
   }
   EXPECT_LT(parse_job_id(std::string(100'000, '9')).error().message.size(), 200U);

@@ -92,7 +92,7 @@ class Rig {
 /// Returns: the exit code, what `work` returns; -1 if there was none.
 int as_user(uid_t user, const std::function<int()>& work);
 
-/// One request by a process of another user. The body of an answer that is no JSON is its text.
+/// One request by a process of another user. The body of an answer that is not JSON is its text.
 Rig::Answer request_as(const Rig& rig, uid_t user, const std::string& method,
                        const std::string& target, const Json& body = {});
 

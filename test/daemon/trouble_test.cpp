@@ -186,7 +186,7 @@ TEST(Trouble, AStateThatOthersCanWriteIsRefused) {
   std::filesystem::permissions(state, std::filesystem::perms(0777));
   const auto refused = rig.start_refused({"--state", state});
   EXPECT_EQ(refused.exit_code, 125);
-  EXPECT_THAT(refused.err, HasSubstr(state + ": everybody may write there"));
+  EXPECT_THAT(refused.err, HasSubstr(state + ": every user may write there"));
 }
 
 TEST(Trouble, AStateOfAnotherUserIsRefused) {

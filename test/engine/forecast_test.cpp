@@ -114,7 +114,7 @@ TEST_F(Scene, NamesWhoHasNoKnownEnd) {
   EXPECT_EQ(found.confidence, Confidence::Unknown);
   EXPECT_EQ(found.unplanned, std::vector{JobId(1)});
   EXPECT_EQ(found.text,
-            "nobody knows when job 1 ends: no time limit, no estimate, and no class that says");
+            "it is not known when job 1 ends: no time limit, no estimate, and no class that says");
 }
 
 TEST_F(Scene, NamesWhoBlocksTheJobItWaitsFor) {
@@ -157,7 +157,7 @@ TEST_F(Scene, AJobThatDoesNotExistIsTriedOnTheCopy) {
 TEST_F(Scene, SaysWhyNothingIsPredicted) {
   submit(of(20_GiB, hours(24 * 40)));
   const JobId second = submit(of(20_GiB, seconds(5)));
-  EXPECT_EQ(look(second).text, "it does not start within the next 30 days, as far as one can tell");
+  EXPECT_EQ(look(second).text, "it does not start within the next 30 days, by what is known now");
   EXPECT_EQ(look(second, {.most_steps = 1, .horizon = hours(24 * 90)}).text,
             "too much happens before it: 1 steps were looked at");
   EXPECT_EQ(look(JobId(9)).text, "there is no job 9");

@@ -155,7 +155,7 @@ class Reader {
 
   AdmissionMode admission(std::string_view word) {
     const auto found = from_word<AdmissionMode>(word);
-    if (!found) object(word, "is no admission");
+    if (!found) object(word, "is not an admission");
     return found.value_or(AdmissionMode::Guarantee);
   }
 
@@ -175,7 +175,7 @@ class Reader {
 
   DurationClass duration_class(std::string_view word) {
     const auto found = from_word<DurationClass>(word);
-    if (!found) object(word, "is no class");
+    if (!found) object(word, "is not a class");
     return found.value_or(DurationClass::Medium);
   }
 

@@ -42,7 +42,7 @@ TEST_F(Http, NobodyListens) {
   const auto absent = Client::open(path_);
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().code, ErrorCode::NotFound);
-  EXPECT_EQ(absent.error().message, path_ + ": nobody listens there");
+  EXPECT_EQ(absent.error().message, path_ + ": no server listens there");
   folder_.write("berth.sock", "");
   EXPECT_EQ(Client::open(path_).error().code, ErrorCode::NotFound);
 }

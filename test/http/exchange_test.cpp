@@ -54,7 +54,7 @@ TEST_F(Http, BadEscapesAreRefused) {
     const auto answer = client().request("GET", target);
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(answer->status, 400) << target;
-    EXPECT_NE(answer->body.find("is no escape"), std::string::npos) << answer->body;
+    EXPECT_NE(answer->body.find("is not an escape"), std::string::npos) << answer->body;
   }
 }
 

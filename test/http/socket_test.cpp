@@ -127,7 +127,7 @@ TEST_F(SocketFile, AnotherFileIsLeftAlone) {
   folder_.write("berth.sock", "precious");
   const Error error = refusal(path_);
   EXPECT_EQ(error.code, ErrorCode::Io);
-  EXPECT_EQ(error.message, path_ + ": is there and is no socket; it is left as it is");
+  EXPECT_EQ(error.message, path_ + ": exists and is not a socket; it is left as it is");
   EXPECT_EQ(berth::test::read_file(path_), "precious");
   std::filesystem::remove(path_);
   std::filesystem::create_symlink("nowhere", path_);
@@ -218,7 +218,8 @@ TEST_F(SocketFile, ALockOfAnotherUserIsLeftAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make files of others";
   folder_.write("berth.sock.lock", "");
   ASSERT_EQ(chown((path_ + ".lock").c_str(), 65534, 65534), 0);
-  EXPECT_EQ(refusal(path_).message, path_ + ".lock: is there and is not ours; it is left as it is");
+  EXPECT_EQ(refusal(path_).message,
+            path_ + ".lock: exists and is of another user; it is left as it is");
   EXPECT_TRUE(std::filesystem::exists(path_ + ".lock"));
 }
 

@@ -120,7 +120,7 @@ TEST_F(LossTest, ThatIsAcceptedIsToldAndNoNumberIsUsedAgain) {
     EXPECT_THAT(store.notes()[0],
                 HasSubstr("entry 20 was answered, the last that can be read is "));
     EXPECT_THAT(store.notes()[0], HasSubstr("; goes on without what is lost"));
-    EXPECT_EQ(store.notes()[1], "it is kept as " + log_ + ".lost");
+    EXPECT_EQ(store.notes()[1], "it is saved as " + log_ + ".lost");
     EXPECT_EQ(read("-wal.lost"), log);
     EXPECT_LT(jobs_in(store), 20);
     EXPECT_EQ(store.last_number(), JobId(20));

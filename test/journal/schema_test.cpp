@@ -194,9 +194,9 @@ TEST_F(Schema, ANewerOneIsRefused) {
 
 TEST_F(Schema, AForeignFileIsRefused) {
   Sql(path_).run("CREATE TABLE cookies (name TEXT)");
-  expect_refused("is no journal of berth (application id 0, expected 1651668072)");
+  expect_refused("is not a journal of berth (application id 0, expected 1651668072)");
   Sql(path_).run("PRAGMA application_id = 5");
-  expect_refused("is no journal of berth (application id 5, expected 1651668072)");
+  expect_refused("is not a journal of berth (application id 5, expected 1651668072)");
 }
 
 TEST_F(Schema, AFileThatIsNoDatabaseIsRefused) {
@@ -208,7 +208,7 @@ TEST_F(Schema, AnEmptyFileIsANewJournalButNotToRead) {
   scratch_.write("journal.db", "");
   const auto opened = Store::open(path_, Access::ReadOnly);
   EXPECT_EQ(opened.error().message,
-            path_ + ": is no journal of berth (application id 0, expected 1651668072)");
+            path_ + ": is not a journal of berth (application id 0, expected 1651668072)");
   need_store(path_);
   EXPECT_EQ(sql("PRAGMA user_version"), std::to_string(kSchema));
 }

@@ -45,7 +45,7 @@ TEST(Registry, RefusesAnUnknownPolicyWithTheNamesThereAre) {
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::NotFound);
   EXPECT_THAT(made.error().message,
-              StartsWith("policy 'fcfs' is not known; there are: headroom, fifo, "));
+              StartsWith("policy 'fcfs' is unknown; valid names: headroom, fifo, "));
   for (const PolicyEntry& entry : policies()) {
     EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
   }
@@ -55,7 +55,7 @@ TEST(Registry, RefusesAnUnknownPlacementToo) {
   const auto made = make_policy("fifo", "anywhere");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::NotFound);
-  EXPECT_THAT(made.error().message, StartsWith("placement 'anywhere' is not known; there are: "));
+  EXPECT_THAT(made.error().message, StartsWith("placement 'anywhere' is unknown; valid names: "));
   for (const PlacerEntry& entry : placers()) {
     EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
   }

@@ -75,9 +75,9 @@ TEST(PolicySpec, SlipsAreNamed) {
   EXPECT_THAT(refusal("@yarn"), HasSubstr("the name of the policy is missing"));
   EXPECT_THAT(refusal("las+"), HasSubstr("the name of the backfill behind the + is missing"));
   EXPECT_THAT(refusal("las@a@b"), HasSubstr("more than one @"));
-  EXPECT_EQ(refusal("las:"), "policy 'las:': '' is no KEY=VALUE");
-  EXPECT_THAT(refusal("las:5m"), HasSubstr("'5m' is no KEY=VALUE"));
-  EXPECT_THAT(refusal("las:=5m"), HasSubstr("'=5m' is no KEY=VALUE"));
+  EXPECT_EQ(refusal("las:"), "policy 'las:': '' is not KEY=VALUE");
+  EXPECT_THAT(refusal("las:5m"), HasSubstr("'5m' is not KEY=VALUE"));
+  EXPECT_THAT(refusal("las:=5m"), HasSubstr("'=5m' is not KEY=VALUE"));
   EXPECT_THAT(refusal("las:a=1:a=2"), HasSubstr("the key 'a' is given twice"));
 }
 

@@ -95,7 +95,7 @@ TEST_F(CostsTest, GpusCostWhileTheyHaveATenant) {
   EXPECT_DOUBLE_EQ(*metrics_.machine->cost, 3700 * 0.5 / 3600.0);
   EXPECT_FALSE(parse_prices("k80=1,k80=2"));
   EXPECT_EQ(check_types("--price", *parse_prices("h100=1"), cluster_).error().message,
-            "--price: the cluster has no GPU of type 'h100'; there are: gpu");
+            "--price: the cluster has no GPU of type 'h100'; its types: gpu");
   EXPECT_EQ(
       parse_prices("k80=cheap").error().message,
       "--price: 'k80=cheap' is not a price up to 1000000, or TYPE=PRICE with commas, every type "
@@ -126,7 +126,7 @@ TEST_F(CostsTest, PowerIsReadAsWritten) {
   }
   EXPECT_TRUE(check_types("--power", *parse_power("gpu=1:2,3:4"), cluster_));
   EXPECT_EQ(check_types("--power", *parse_power("gpu=1:2,k80=3:4"), cluster_).error().message,
-            "--power: the cluster has no GPU of type 'k80'; there are: gpu");
+            "--power: the cluster has no GPU of type 'k80'; its types: gpu");
 }
 
 TEST_F(CostsTest, ATimeLimitCountsTheTimeThatCostsTake) {

@@ -1,4 +1,4 @@
-// Goal: who dies for want of GPU memory, why, and that admission under `guarantee` never is why.
+// Goal: who dies for lack of GPU memory, why, and that admission under `guarantee` never is why.
 // Method: one GPU of 16 GiB and jobs worked out by hand; then many drawn ones under every mode.
 #include "sim/memory.hpp"
 

@@ -214,7 +214,7 @@ TEST(Rates, FollowTheNumberOfGpusGranted) {
 TEST(Rates, ShareModelsAreReadAsWritten) {
   EXPECT_EQ(*parse_share("timeslice"), ShareModel::TimeSlice);
   EXPECT_EQ(parse_share("mig").error().message,
-            "--share: 'mig' is not known; there are: free, exclusive, timeslice, mps");
+            "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps");
 }
 
 }  // namespace

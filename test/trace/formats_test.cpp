@@ -56,7 +56,7 @@ TEST(Formats, AnUnknownLineNamesThem) {
     ASSERT_FALSE(format) << text;
     EXPECT_THAT(
         format.error().message,
-        HasSubstr("t.csv:1: the line is the header of no trace format; there are: berth, "));
+        HasSubstr("t.csv:1: the line is not the header of a trace format; valid formats: berth, "));
   }
 }
 
@@ -81,7 +81,7 @@ TEST(Formats, AJobStandsOnce) {
       "job,submit_seconds,duration_seconds,gpus\na,0,1,1\nb,0,1,1\na,5,1,1\n\x01,0,1,1\n";
   const auto refused = read_native({.text = text, .file = "t"});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "t:4: job 'a' stands in line 2 already");
+  EXPECT_EQ(refused.error().message, "t:4: job 'a' is in line 2 already");
   const auto skipped = read_native({.text = text, .file = "t", .bad_rows = BadRows::Skip});
   ASSERT_TRUE(skipped);
   EXPECT_EQ(skipped->jobs.size(), 2U);
@@ -97,7 +97,7 @@ TEST(Formats, AreFoundByName) {
   }
   EXPECT_EQ(find_format("xml").error().code, ErrorCode::NotFound);
   EXPECT_THAT(find_format("xml").error().message,
-              HasSubstr("trace format 'xml' is not known; there are: berth, philly, "));
+              HasSubstr("trace format 'xml' is unknown; valid names: berth, philly, "));
 }
 
 TEST(Formats, NoneReadsNothingOrNoiseAsJobs) {

@@ -53,8 +53,8 @@ TEST(Gzip, ReadsEveryMember) {
 
 TEST(Gzip, NamesWhatIsWrong) {
   const std::string whole = packed(long_text());
-  EXPECT_EQ(gzip_error("job_id\n"), "t.csv.gz: is named .gz, but is no gzip data");
-  EXPECT_EQ(gzip_error(""), "t.csv.gz: is named .gz, but is no gzip data");
+  EXPECT_EQ(gzip_error("job_id\n"), "t.csv.gz: is named .gz, but is not gzip data");
+  EXPECT_EQ(gzip_error(""), "t.csv.gz: is named .gz, but is not gzip data");
   EXPECT_EQ(gzip_error(whole.substr(0, 2)), "t.csv.gz: the gzip data is cut short");
   EXPECT_EQ(gzip_error(whole.substr(0, whole.size() / 2)), "t.csv.gz: the gzip data is cut short");
   EXPECT_EQ(gzip_error(whole.substr(0, whole.size() - 1)), "t.csv.gz: the gzip data is cut short");

@@ -91,7 +91,7 @@ TEST(Tiresias, RefusesABadClusterFile) {
 
 TEST(Formats, AnUnknownOneIsNamed) {
   EXPECT_THAT(read("xml", "", "t").error().message,
-              testing::StartsWith("trace format 'xml' is not known; there are: "));
+              testing::StartsWith("trace format 'xml' is unknown; valid names: "));
 }
 
 TEST(Examples, TheShippedTraceFitsItsCluster) {

@@ -76,9 +76,9 @@ TEST(TomlCluster, NamesLineColumnKeyAndLimit) {
   EXPECT_THAT(error("[[node]]\nmem = \"much\"\n"), HasSubstr("mem: must be a size"));
   EXPECT_THAT(error("[[node]]\ncpu = 0\n"), HasSubstr("cpu: must be a number from 1 to 100000"));
   EXPECT_THAT(error("[[node]]\nslots = 70000\n"), HasSubstr("slots: must be a number from 1 to "));
-  EXPECT_THAT(error("[[node]]\ntype = \"\"\n"), HasSubstr("type: must be a text"));
-  EXPECT_THAT(error("[[node]]\ngpu = 4\n"), HasSubstr("gpu: unknown key; there is: name, count"));
-  EXPECT_THAT(error("nodes = 4\n"), HasSubstr("nodes: unknown key; there is: [[node]]"));
+  EXPECT_THAT(error("[[node]]\ntype = \"\"\n"), HasSubstr("type: must be a string"));
+  EXPECT_THAT(error("[[node]]\ngpu = 4\n"), HasSubstr("gpu: unknown key; valid keys: name, count"));
+  EXPECT_THAT(error("nodes = 4\n"), HasSubstr("nodes: unknown key; valid keys: [[node]]"));
   EXPECT_EQ(error(""), "c.toml: is empty");
   EXPECT_EQ(error("# a comment\n"), "c.toml: no [[node]] table");
   EXPECT_EQ(error("node = 4\n"), "c.toml: no [[node]] table");
@@ -104,7 +104,7 @@ TEST(TomlCluster, HasAtMost63Types) {
 
 TEST(ClusterFiles, AnUnknownOneIsNamed) {
   EXPECT_THAT(read_cluster("a,b\n1,2\n", "c.csv").error().message,
-              HasSubstr("c.csv:1: the line is the header of no cluster file; there are: "));
+              HasSubstr("c.csv:1: the line is not the header of a cluster file; valid formats: "));
 }
 
 }  // namespace
