@@ -1,4 +1,4 @@
-// A conversation with berthd: which socket, one connection, and every failure in words.
+// A connection to berthd: the choice of its socket, and a message for every failure.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class App;
 
 namespace berth::cli {
 
-/// What every verb that speaks to a daemon takes.
+/// The options of every verb that asks a daemon.
 struct CommonOptions {
   std::string socket;
   bool json = false;
@@ -33,7 +33,7 @@ struct SocketChoice {
 /// the last of them.
 SocketChoice choose_socket(const CommonOptions& options);
 
-/// The one line for a socket nobody answers at.
+/// The message for a socket without a daemon.
 std::string nobody_answers(const std::string& path);
 
 /// The waits between attempts to reach a daemon: 50 ms, doubled up to a second.
@@ -56,8 +56,8 @@ class Daemon {
   }
 
   /// The answer to a request. Errors: the daemon's own words, as Conflict (409), InvalidArgument
-  /// (other 4xx) or Io (5xx); Io when it goes away; BadData for an answer that is not a JSON object.
-  /// NotFound is left to open(): who waits for a daemon must not wait for a job that is not there.
+  /// (other 4xx) or Io (5xx); Io when it goes away; BadData for an answer that is no JSON object.
+  /// NotFound comes from open() only: a wait for a daemon must not wait for a missing job.
   Expected<Json> get(const std::string& target) { return ask("GET", target, {}); }
   Expected<Json> post(const std::string& target, std::string body = {}) {
     return ask("POST", target, std::move(body));
@@ -74,7 +74,7 @@ class Daemon {
   http::Client client_;
 };
 
-/// What an answer says, or the error in it; see Daemon::get().
+/// The content of an answer, or the error in it; see Daemon::get().
 Expected<Json> answer_of(const http::Response& response);
 
 /// A job number above 0. Errors: InvalidArgument naming the text.
@@ -85,7 +85,7 @@ std::string job_target(std::uint64_t job, std::string_view rest = {});
 
 /// True for a state that a job never leaves.
 bool has_ended(const Json& job);
-/// The code that stands for how an ended job ended, whether the daemon says it in number or not.
+/// The exit code for the outcome of an ended job, whether the answer has a number or not.
 int exit_code_of(const Json& job);
 
 }  // namespace berth::cli

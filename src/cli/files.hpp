@@ -1,4 +1,4 @@
-// Whole files in and out.
+// Reading and writing whole files.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace berth::cli {
 /// Errors: Io naming the file and the system's reason; BadData for more than `most` bytes.
 Expected<std::string> read_file(const std::string& path, std::size_t most);
 
-/// Its first bytes, `count` at most; none for what is not a plain file, which can be read only once.
+/// Its first bytes, at most `count`; none if it is not a plain file, which can be read only once.
 std::string beginning_of(const std::string& path, std::size_t count);
 
 /// Writes beside the file and renames, so that a reader sees the old text or the new.

@@ -1,4 +1,4 @@
-// HTTP/1.1 on a unix socket: who asks is known from the socket, not from the request.
+// HTTP/1.1 on a unix socket: the user is known from the socket, not from the request.
 //
 // One thread serves all connections; the handler is called on it and must not block: it answers at
 // once or keeps the Exchange and answers from any thread later.
@@ -60,7 +60,7 @@ class Stream {
   /// The end of the answer, after what is queued.
   virtual void close() = 0;
   virtual bool is_open() const = 0;
-  /// Bytes queued and not yet taken by the peer: who reads from disk for it waits for this to fall.
+  /// Bytes queued and not yet taken by the peer; a reader of files waits until this falls.
   virtual std::size_t queued() const = 0;
 };
 
@@ -71,8 +71,8 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual const Request& request() const = 0;
-  /// The body, which request() has no longer: who has made something of it need not keep both until
-  /// the answer. Before the exchange is given to another thread.
+  /// Moves the body out of request(), so that the handler need not hold it until the answer. Before
+  /// the exchange is given to another thread.
   virtual std::string take_body() = 0;
   virtual void respond(Response response) = 0;
   virtual std::shared_ptr<Stream> stream(const std::string& content_type) = 0;
@@ -84,8 +84,8 @@ struct Limits {
   std::size_t header = 16 * 1024;
   std::size_t body = 8 * 1024 * 1024;
   std::size_t backlog = 1024 * 1024;  ///< Of one stream; a longer single write() drops it, too.
-  std::size_t connections = 4096;     ///< Then users with few push out the idlest of who has most.
-  std::size_t per_user = 1024;        ///< Connections of one user, so that nobody takes them all.
+  std::size_t connections = 4096;     ///< Then the idlest of the user with most is closed.
+  std::size_t per_user = 1024;        ///< Connections of one user, so that no user takes all.
   std::size_t unanswered = 256 * 1024 * 1024;  ///< Bytes of one user's requests without an answer.
   /// A connection that sends nothing, or takes nothing of an answer. Streams and requests that the
   /// handler has are not idle.
@@ -104,16 +104,16 @@ class Server {
   /// Stops, joins its thread, removes the socket file if it is still ours. Not from the handler.
   virtual ~Server() = default;
 
-  /// Listens and serves until destroyed. A socket file nobody answers on is replaced, one that is
-  /// answered is not, and what is not a socket stays. The path may be longer than a socket address
-  /// holds, its last part not. Errors: Conflict if a server answers there; Io naming path and
-  /// reason.
+  /// Listens and serves until destroyed. A socket file without a listener is replaced, one with a
+  /// listener is not, and a file that is not a socket stays. The path may be longer than a socket
+  /// address holds, its last part not. Errors: Conflict if a server answers there; Io naming path
+  /// and reason.
   static Expected<std::unique_ptr<Server>> open(const ServerOptions& options, Handler handler);
 };
 
-/// Answers that the server gives by itself: 400 for what is not an HTTP/1.1 request (no Host, chunked
-/// on HTTP/1.0), 408, 413, 431, 503 above Limits::connections, per_user and unanswered; each with a
-/// JSON body as error_body.
+/// Answers that the server gives by itself: 400 for what is not an HTTP/1.1 request (no Host,
+/// chunked on HTTP/1.0), 408, 413, 431, 503 above Limits::connections, per_user and unanswered;
+/// each with a JSON body as error_body.
 std::string error_body(std::string_view message);
 
 }  // namespace berth::http

@@ -330,7 +330,7 @@ TEST_F(LossTest, OfAnIndexIsMadeGood) {
   Sql(path_).run("PRAGMA writable_schema = ON; INSERT INTO sqlite_schema VALUES " + row);
   const Store store = need_store(path_);
   EXPECT_THAT(store.notes(), ElementsAre(path_ + ": an index did not agree with its table and was "
-                                                 "made anew"));
+                                                 "rebuilt"));
   EXPECT_EQ(need(store.history({})).size(), 9U);
 }
 
