@@ -130,7 +130,7 @@ TEST(Options, AWrongKeyOfAPolicyIsNamedWithTheValidOnes) {
                         "such as 5m"));
   EXPECT_THAT(config_refusal("[policy.multifactor]\nage = 1\n"),
               HasSubstr("unknown key 'age'; valid keys: age_weight, fair_share_weight"));
-  EXPECT_THAT(config_refusal("[policy.luck]\n"), HasSubstr("policy 'luck' is not known"));
+  EXPECT_THAT(config_refusal("[policy.luck]\n"), HasSubstr("policy 'luck' is unknown"));
   EXPECT_THAT(config_refusal("[place.fgd]\ntypical_percent = 101\n"),
               HasSubstr("place.fgd: placement fgd: typical_percent=101: must be a percent"));
   EXPECT_THAT(config_refusal("[policy.las]\nquantum = [\"5m\"]\n"),
