@@ -107,6 +107,18 @@ Expected<Keys> keys_of(const About& about, const NamedKeys& named, std::string_v
   return keys;
 }
 
+/// Why this backfill does not go with an order by what users hold; null if it does.
+const char* harm_of_holdings(BackfillKind kind) {
+  switch (kind) {
+    case BackfillKind::Conservative:
+      return "which every booking would change";
+    case BackfillKind::Displace:
+      return "which every start changes, so that jobs would displace each other without end";
+    default:
+      return nullptr;
+  }
+}
+
 /// What the `+` behind an order asks for.
 Expected<void> take_backfill(const PolicyEntry& policy, const Keys& order_keys,
                              const NamedKeys& named, PipelineOptions& options) {
@@ -118,12 +130,11 @@ Expected<void> take_backfill(const PolicyEntry& policy, const Keys& order_keys,
                                                 named.name + "'");
   }
   const bool by_holdings = policy.order(order_keys, {})->depends_on() == DependsOn::Group;
-  if ((*entry)->kind == BackfillKind::Conservative && by_holdings) {
-    return fail(
-        ErrorCode::InvalidArgument,
-        "policy " + std::string(policy.name) +
-            " orders users by what they hold, which every booking would change: it takes no "
-            "backfill 'conservative'");
+  const char* const harm = harm_of_holdings((*entry)->kind);
+  if (by_holdings && harm != nullptr) {
+    return fail(ErrorCode::InvalidArgument, "policy " + std::string(policy.name) +
+                                                " orders users by what they hold, " + harm +
+                                                ": it takes no backfill '" + named.name + "'");
   }
   const auto keys = keys_of(*(*entry)->about, named, "backfill");
   if (!keys) return std::unexpected(keys.error());

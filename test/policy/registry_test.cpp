@@ -135,6 +135,21 @@ TEST(Registry, KeysThatContradictEachOtherAreNamed) {
   EXPECT_TRUE(choose("fair-share+promise:lend=1m"));
 }
 
+TEST(Registry, AnOrderByHoldingsIsRefusedWhereItWouldNeverSettle) {
+  const auto displacing = choose("drf+displace");
+  ASSERT_FALSE(displacing);
+  EXPECT_EQ(displacing.error().message,
+            "policy drf orders users by what they hold, which every start changes, so that jobs "
+            "would displace each other without end: it takes no backfill 'displace'");
+  for (const char* const refused :
+       {"fair-share+displace", "headroom+displace", "drf+conservative"}) {
+    EXPECT_FALSE(choose(refused)) << refused;
+  }
+  for (const char* const taken : {"drf+easy", "multifactor+displace", "las+displace"}) {
+    EXPECT_TRUE(choose(taken)) << taken;
+  }
+}
+
 TEST(Registry, AFormerNameSaysHowItIsWrittenNow) {
   EXPECT_EQ(choose("tiresias/dlas-gpu-8").error().message,
             "policy 'tiresias/dlas-gpu-8' is written tiresias/dlas-gpu:promote=8");
