@@ -1,7 +1,7 @@
-// The memory inequality: when may a GPU take one more tenant. The heart of the promise.
+// The memory inequality: it says when a GPU may take one more tenant.
 //
 // On GPU d with capacity C, foreign use F, charges S already taken and a guard band G, a new charge
-// c is taken only if F + S + c + G <= C. The first tenant needs no guard: nobody else can be hurt.
+// c is taken only if F + S + c + G <= C. The first tenant needs no guard: no other can be hurt.
 // Pure functions of values; doc/problem.md states and proves what follows from them.
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace berth {
 
-/// How strictly memory is looked after. A run setting, never a policy's choice.
+/// How strictly memory is guaranteed. A run setting, never a policy's choice.
 enum class AdmissionMode : std::uint8_t {
   Guarantee,   ///< The inequality above, with charges held from before the start.
   Declared,    ///< Declared sums only: foreign use and measurements are ignored.
   FreeMemory,  ///< What polling tools do: start if the measured free memory suffices right now.
-  None,        ///< Everyone starts.
+  None,        ///< Every job starts.
 };
 
 struct Admission {
@@ -33,15 +33,15 @@ struct Admission {
 /// Tenants are counted in 16 bits; no driver serves so many.
 inline constexpr std::uint16_t kMostTenants = 65'535;
 
-/// A driver need not say how busy a GPU is; unknown is never idle, and gates nothing.
+/// A driver need not report utilisation; an unknown one never counts as idle or as busy.
 inline constexpr std::int16_t kUnknownUtilisation = -1;
 
-/// What is known of one GPU beside its spec.
+/// The state of one GPU, beside its spec.
 struct GpuUse {
   Bytes charged{0};   ///< Sum of the charges of its tenants.
   Bytes foreign{0};   ///< Measured: processes berth did not start.
   Bytes used{0};      ///< Measured: everything, tenants included.
-  GpuMilli milli{0};  ///< Compute shares promised.
+  GpuMilli milli{0};  ///< Sum of the tenants' compute shares.
   std::uint16_t tenants = 0;
   std::uint16_t alone = 0;  ///< Tenants that asked to be alone; more than one only under `none`.
   std::uint32_t gang = 0;   ///< GPUs of the tenant that is alone, here and elsewhere.
@@ -52,10 +52,10 @@ struct GpuUse {
   bool operator==(const GpuUse&) const = default;
 };
 
-/// In health, on a node that is up.
+/// True for a healthy GPU on a node that is up.
 constexpr bool is_usable(const GpuUse& use) { return use.healthy && use.reachable; }
 
-/// True while more is used than was promised to fit: admission there has stopped by itself.
+/// True while foreign use and charges exceed the capacity, so that no grant there is admitted.
 constexpr bool is_under_pressure(const GpuSpec& gpu, const GpuUse& use) {
   return use.foreign + use.charged > gpu.capacity;
 }
@@ -66,17 +66,17 @@ constexpr Bytes guard_band(const Admission& admission, const GpuSpec& gpu) {
   return std::max(admission.guard_floor, Bytes(whole + rest));
 }
 
-/// True for an ask that takes a whole GPU without saying how much of it it will use.
+/// True for an ask for whole GPUs without an amount of memory.
 constexpr bool takes_whole(const Ask& ask) {
   return ask.alone() && ask.request.gpu.vram == Bytes(0);
 }
 
-/// What `ask` would be charged on this GPU now.
+/// The charge of `ask` on this GPU now.
 constexpr Bytes charge_of(const Ask& ask, const GpuSpec& gpu, const GpuUse& use) {
   return takes_whole(ask) ? std::max(Bytes(0), gpu.capacity - use.foreign) : charge_on(ask, gpu);
 }
 
-/// No tenant, in health, and no foreign use beyond the guard band.
+/// True for a healthy GPU without tenants and without foreign use above the guard band.
 constexpr bool is_vacant(const Admission& admission, const GpuSpec& gpu, const GpuUse& use) {
   if (!is_usable(use) || use.tenants != 0) return false;
   if (use.foreign == Bytes(0)) return true;  // nearly always; the band is not worth computing
@@ -91,14 +91,14 @@ constexpr bool memory_holds(const Admission& admission, const GpuSpec& gpu, cons
   return use.foreign + use.charged + charge_on(ask, gpu) + guard <= gpu.capacity;
 }
 
-/// Slots, compute shares and the wish to be alone.
+/// The part about slots, compute shares and jobs that are alone.
 constexpr bool tenancy_holds(const GpuSpec& gpu, const GpuUse& use, const Ask& ask) {
   if (use.tenants == 0) return true;
   return gpu.share_mode != ShareMode::Exclusive && !ask.alone() && use.alone == 0 &&
          use.tenants < gpu.slots && use.milli + ask.request.gpu.milli <= kWholeGpu;
 }
 
-/// True if this GPU may take `ask` as one more tenant. Host resources and user limits are apart.
+/// True if this GPU may take `ask` as one more tenant; without host resources and user limits.
 constexpr bool admits(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
                       const Ask& ask) {
   const GpuTypes wanted = ask.request.gpu.types;

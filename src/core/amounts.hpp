@@ -1,4 +1,4 @@
-// Amounts as people type them. Every error says what is expected; the caller names the thing.
+// Amounts as users type them. Every error says what is expected; the caller names the thing.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ Expected<std::int64_t> parse_count(std::string_view text, std::int64_t most);
 /// `0.5`, `16`: from 0.001 to 100000. Errors: InvalidArgument.
 Expected<CpuMilli> parse_cores(std::string_view text);
 
-/// What a user weighs, in thousandths: `2`, `0.5`, from 0.001 to 100000. Errors: InvalidArgument.
+/// The weight of a user, in thousandths: `2`, `0.5`, from 0.001 to 100000. Errors: InvalidArgument.
 Expected<std::int64_t> parse_weight(std::string_view text);
 
 }  // namespace berth

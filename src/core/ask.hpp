@@ -1,4 +1,4 @@
-// A request made concrete for placing: what will be charged, and for how long it is planned.
+// A request in the form that a placer takes: the charge per GPU, and the planned run time.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@
 namespace berth {
 
 struct Ask {
-  Request request;              ///< `gpu.vram` and `gpu.sharing` are what will be charged.
+  Request request;              ///< `gpu.vram` and `gpu.sharing` are those to be charged.
   Duration planned = kForever;  ///< Run time still to come by limit or estimate; kForever: none.
 
   constexpr GpuCount gpus() const { return request.gpu.count; }
@@ -21,7 +21,7 @@ struct Ask {
   auto operator<=>(const Ask&) const = default;
 };
 
-/// Which GPUs (ascending), or for a job without GPUs which node.
+/// The GPUs of a job (ascending), or the node of a job without GPUs.
 struct Placement {
   std::vector<GpuId> gpus;
   NodeId host;  ///< The node of the first GPU.
@@ -29,19 +29,19 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-/// A berth's hold on one GPU.
+/// The part of a grant on one GPU.
 struct Share {
   GpuId gpu;
   Bytes charge{0};
-  Bytes granted{0};  ///< The charge as it was admitted; the rest is a measured overrun.
+  Bytes granted{0};  ///< The charge as admitted; the rest of `charge` is a measured overrun.
 
   auto operator<=>(const Share&) const = default;
 };
 
-/// Whether a job has a right to its GPUs' compute, or takes what their other tenants leave.
+/// A right to the GPUs' compute, or the use of what others leave; the simulator ignores it.
 enum class Role : std::uint8_t { Owner, Guest };
 
-/// What a job holds: a placement with the charges taken for it.
+/// A placement with the charges taken for it.
 struct Grant {
   std::vector<Share> shares;  ///< Ascending by GPU.
   NodeId host;
@@ -55,7 +55,7 @@ struct Grant {
   bool operator==(const Grant&) const = default;
 };
 
-/// Where a grant is.
+/// The placement of a grant.
 inline Placement placement_of(const Grant& grant) {
   Placement placement{.gpus = {}, .host = grant.host};
   placement.gpus.reserve(grant.shares.size());

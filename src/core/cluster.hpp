@@ -20,9 +20,9 @@ struct GpuSpec {
   NodeId node;
   ShareMode share_mode = ShareMode::TimeSlice;
   std::uint8_t type = 0;    ///< Index into Cluster::type_names().
-  std::uint16_t slots = 4;  ///< Tenants it may have.
-  Bytes capacity{0};        ///< Total minus what the driver reserves.
-  Bytes context{0};         ///< What each process costs beside its allocations.
+  std::uint16_t slots = 4;  ///< Most tenants.
+  Bytes capacity{0};        ///< Total memory less the driver's reserve.
+  Bytes context{0};         ///< Memory of a process beside its allocations.
 
   auto operator<=>(const GpuSpec&) const = default;
 };
@@ -40,7 +40,7 @@ struct NodeSpec {
   bool operator==(const NodeSpec&) const = default;
 };
 
-/// One node to be: what Cluster::add_node takes.
+/// The description of one node, for Cluster::add_node.
 struct NodeShape {
   std::string name;
   std::uint32_t gpus = 0;
@@ -55,7 +55,7 @@ struct NodeShape {
 
 class Cluster {
  public:
-  /// Starts a new switch; the nodes added next stand under it.
+  /// Starts a new switch; the nodes added next belong to it.
   SwitchId add_switch();
   /// Requires: a switch was added; fewer than 64 GPU types in all.
   NodeId add_node(const NodeShape& shape);
@@ -68,7 +68,7 @@ class Cluster {
   IdRange<GpuId> gpu_ids() const {
     return {GpuId(0), GpuId(static_cast<std::uint32_t>(gpus_.size()))};
   }
-  /// What add_node() would take to make this node again.
+  /// The description with which add_node() would make this node again.
   NodeShape shape_of(NodeId id) const;
   const NodeSpec& node(NodeId id) const { return nodes_[id.value()]; }
   const GpuSpec& gpu(GpuId id) const { return gpus_[id.value()]; }
@@ -82,7 +82,7 @@ class Cluster {
   Bytes largest_gpu() const { return largest_gpu_; }            ///< Capacity of the largest GPU.
   GpuCount gpu_count() const { return GpuCount(static_cast<std::int64_t>(gpus_.size())); }
   Bytes total_vram() const { return total_vram_; }
-  /// What one process may use of every GPU: the least capacity less the largest context.
+  /// Memory that one process may use on every GPU: the least capacity less the largest context.
   Bytes least_room() const { return smallest_gpu_ - largest_context_; }
 
   std::span<const std::string> type_names() const { return types_; }

@@ -1,15 +1,15 @@
-// Who runs beside whom, and how fast each then is: learned from run times, so no job need report.
+// The neighbours of each job on its GPUs, and how much they slow each other down, learned from run
+// times, so that no job need report.
 //
-// Jobs are known by fingerprint: those with the same one run alike (same user, program and
-// arguments but for numbers). A job that ended well and was hardly ever beside another tells how
-// long its like takes alone. One that was beside others tells, against that, how fast it was while
-// it was: what is missing of its time alone, over the time together. Means move by a quarter
-// towards each new figure; a figure counts from the second time on, since one run may be odd. Run
-// times of one fingerprint vary for reasons of their own, so this only ever chooses whether and
-// where to share, for as long as a job is asked to wait for better; admission knows nothing of it.
+// Jobs of one fingerprint (same user, program and arguments without digits) count as runs of the
+// same program. A job that succeeded almost without neighbours gives the program's run time alone.
+// A job that had neighbours gives its speed beside them: (run time alone - time without neighbours)
+// / time with them. Means move by a quarter towards each new figure. A figure counts from the
+// second run on, because one run may be an outlier. Run times of one program vary for other reasons
+// too, so these figures only choose whether and where to share; admission ignores them.
 //
 // Differs from published pair tables (Gavel, OSDI 2020; Lucid, ASPLOS 2023): theirs are profiled
-// beforehand or matched by features, this one follows from what ran. A value type, bounded.
+// beforehand or matched by features; this one is learned from past runs. A value type, bounded.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace berth {
 
-/// Time a job had a GPU in common with jobs of one fingerprint.
+/// Time for which a job shared a GPU with jobs of one fingerprint.
 struct Meeting {
   Fingerprint with;
   Duration together{0};
@@ -30,7 +30,7 @@ struct Meeting {
   bool operator==(const Meeting&) const = default;
 };
 
-/// How fast one fingerprint is beside another, parts per million of its speed alone.
+/// The speed of one fingerprint beside another, in parts per million of its speed alone.
 struct PairRate {
   std::int64_t ppm = 1'000'000;
   std::int32_t times = 0;
@@ -40,8 +40,8 @@ struct PairRate {
 
 struct Lesson {
   Duration alone{0};
-  std::int32_t times = 0;    ///< Runs alone it was learned from.
-  std::uint64_t latest = 0;  ///< Of all lessons; the one not renewed for longest is forgotten.
+  std::int32_t times = 0;    ///< Number of runs alone.
+  std::uint64_t latest = 0;  ///< Number of the last update; the least recent lesson is dropped.
   std::map<Fingerprint, PairRate> beside;
 
   bool operator==(const Lesson&) const = default;
@@ -54,7 +54,7 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
-/// All of it as plain data, for snapshots.
+/// The whole state as plain data, for snapshots.
 struct CompanyRecord {
   std::vector<Identity> jobs;  ///< Ascending.
   std::map<JobId, std::vector<Meeting>> meetings;
@@ -68,26 +68,26 @@ class Company {
   static constexpr std::size_t kMostBeside = 64;  ///< Pairs per lesson; later ones are not learned.
 
   Company() = default;
-  /// Requires: the jobs of `record` ascend and are those that are known.
+  /// Requires: the jobs of `record` ascend and are the known jobs.
   explicit Company(CompanyRecord record);
   CompanyRecord record() const;
 
-  /// Nothing is learned of a job without a fingerprint (0).
+  /// Sets a job's fingerprint; nothing is learned of a job without one (0).
   void identify(JobId job, Fingerprint what);
   Fingerprint of(JobId job) const;
-  /// It is over, and its number will not come back.
+  /// Forgets a job that has ended; its number is not used again.
   void forget(JobId job);
 
-  /// Two jobs had a GPU in common for so long.
+  /// Notes that two jobs shared a GPU for this long.
   void met(JobId one, JobId other, Duration together);
-  /// The attempt ended well after `ran`.
+  /// Learns from an attempt that succeeded after `ran`.
   void learn(JobId job, Duration ran);
-  /// The attempt is over, whatever came of it.
+  /// Forgets the meetings of an attempt that is over.
   void part(JobId job) { meetings_.erase(job); }
 
-  /// True if it is known how fast this runs beside anything.
+  /// True if the speed of this fingerprint beside any other is known.
   bool knows_pairs() const { return pairs_ > 0; }
-  /// 1,000,000 until something is known.
+  /// 1,000,000 while unknown.
   std::int64_t rate_ppm(Fingerprint what, Fingerprint beside) const;
 
  private:

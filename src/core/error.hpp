@@ -11,15 +11,15 @@
 namespace berth {
 
 enum class ErrorCode {
-  InvalidArgument,  ///< The caller asked for something that makes no sense.
+  InvalidArgument,  ///< The caller asked for something invalid.
   NotFound,         ///< The named thing does not exist.
   Conflict,         ///< The thing exists, but not in a state that allows this.
   BadData,          ///< A file or message breaks its format.
-  Io,               ///< The operating system said no.
+  Io,               ///< The operating system refused.
 };
 
-/// What went wrong. The message names the thing, the value and the limit:
-/// `job 42: asks 9 GPUs, largest node has 8`.
+/// An error. The message names the thing, the value and the limit: `job 42: asks 9 GPUs, largest
+/// node has 8`.
 struct Error {
   ErrorCode code;
   std::string message;

@@ -1,5 +1,5 @@
-// Why a policy was woken. Hints only: the view is the truth, and a policy that ignores events must
-// still decide correctly.
+// The reasons why a policy runs. They are hints: the view is the truth, and a policy that ignores
+// events must still decide correctly.
 #pragma once
 
 #include <cstdint>

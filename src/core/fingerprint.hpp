@@ -1,4 +1,4 @@
-// What jobs run, told from what their users wrote: jobs alike but for numbers have one fingerprint.
+// The fingerprint of a job's command: jobs whose commands differ in numbers only have the same one.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace berth {
 
-/// `lr=1e-3` is `lr=#`: every run of digits with what numbers are written with between them.
+/// Replaces every number by `#`, as `lr=1e-3` by `lr=#`.
 std::string without_numbers(std::string_view word);
 
-/// A sum over a user and words; the same words of another user, or otherwise parted, have another.
+/// A hash of a user and words; another user or another division of the words gives another.
 class FingerprintSum {
  public:
   explicit FingerprintSum(std::uint64_t user);

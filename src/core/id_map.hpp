@@ -1,5 +1,5 @@
-// Values by an ascending integer id, in books of pages: O(1) look-up, iteration in id order, memory
-// for the living only. Ids are given out in ascending order, so pages of the dead can be dropped
+// Values by an ascending integer id, in pages: O(1) look-up, iteration in id order, memory for
+// present ids only. Ids are given out in ascending order, so pages of erased ids can be dropped
 // whole.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Names of things: one strong integer type per kind, ordered, never mixed up.
+// Identifiers: one ordered integer type per kind of thing; two kinds do not mix.
 #pragma once
 
 #include <compare>
@@ -64,9 +64,9 @@ using NodeId = Id<struct NodeIdTag>;     ///< Dense from 0.
 using GpuId = Id<struct GpuIdTag>;       ///< Dense from 0 across the cluster, node by node.
 using UserId = Id<struct UserIdTag>;     ///< The shell's number for a user (a unix uid live).
 using BlobId =
-    Id<struct BlobIdTag, std::uint64_t>;  ///< Arguments and environment, kept by the shell.
+    Id<struct BlobIdTag, std::uint64_t>;  ///< Arguments and environment, stored by a shell.
 using Fingerprint =
-    Id<struct FingerprintTag, std::uint64_t>;  ///< What a job runs; 0 for what is not known.
+    Id<struct FingerprintTag, std::uint64_t>;  ///< The program of a job; 0 if it is unknown.
 using Attempt = Id<struct AttemptTag>;         ///< From 1; each berth of a job is a new one.
 using SwitchId = Id<struct SwitchIdTag>;       ///< A rack or network switch.
 

@@ -1,4 +1,4 @@
-// What happened: everything the engine is ever told. Shells make these, the journal keeps them.
+// The inputs of the engine. Shells make them, the journal stores them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct ReleaseAsked {
   JobId job;
 };
 
-// From the shell that runs jobs. Inputs for an attempt that is not the job's latest are ignored.
+// From the shell that runs jobs. Inputs about an attempt that is not the job's latest are ignored.
 struct Started {
   JobId job;
   Attempt attempt;
@@ -41,23 +41,23 @@ struct StartFailed {
   JobId job;
   Attempt attempt;
 };
-/// From a shell that learns of an end in the instant it happens.
+/// A process ended; from a shell that learns of ends at once.
 struct Exited {
   JobId job;
   Attempt attempt;
   Outcome outcome = Outcome::Done;
   std::int32_t code = 0;
 };
-/// From a shell that may learn of an end long after it.
+/// A process ended; from a shell that may learn of ends late.
 struct AttemptEnded {
   JobId job;
   Attempt attempt;
   Outcome outcome = Outcome::Done;
   std::int32_t code = 0;
   Instant at;                  ///< When its process ended.
-  bool again_if_hurt = false;  ///< Whether it may run again where a neighbour's overrun ended it.
+  bool again_if_hurt = false;  ///< It may run again if a neighbour's overrun ended it.
 };
-/// The GPUs' memory of this attempt is seen free; its charge may go.
+/// The attempt's GPU memory was measured to be free, so its charge can be released.
 struct Released {
   JobId job;
   Attempt attempt;
@@ -93,24 +93,24 @@ struct Reported {
 struct Configured {
   Settings settings;
 };
-/// What the job runs, so that runs of its like can be compared.
+/// The program that a job runs, so that its runs can be compared.
 struct Identified {
   JobId job;
   Fingerprint what;
 };
-/// What users weigh where they share by weight; who is not named weighs kUsualWeight.
+/// Weights of users; a user who is not named has weight kUsualWeight.
 struct Weighed {
   std::map<UserId, std::int64_t> weights_milli;
 };
-/// How fast models run elsewhere than on what they ask for: replaces what was said before.
+/// The table of speeds; it replaces the table before.
 struct Profiled {
   Speeds speeds;
 };
-/// How much preemption may cost a job from now on.
+/// New bounds on the cost of preemption for a job.
 struct Bounded {
   PreemptionBounds bounds;
 };
-struct Ticked {};  ///< The wake-up asked for, or none: time passed.
+struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
 using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
                            Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,

@@ -1,5 +1,5 @@
-// The charges in force: the engine's book of who holds what. A policy gets trials of it, never
-// itself.
+// The charges in force: the engine's record of the grants. A policy gets trials of it, never the
+// ledger.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class Ledger {
 
   void put(const Cluster& cluster, const Grant& grant);
   void take(const Cluster& cluster, const Grant& grant);
-  /// Replaces one share of a grant by another size (a charge that grew).
+  /// Changes the charge of one share of a grant (a charge that grew).
   void grow(const Cluster& cluster, const Share& from, Bytes to);
   void set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use);
   void set_node(NodeId id, const NodeUse& use);
   void set_admission(const Cluster& cluster, const Admission& admission);
 
-  /// True if no trial left anything behind. O(GPUs); for tests.
+  /// True if no trial left a change. O(GPUs); for tests.
   bool is_in_step() const { return use_ == scratch_.use && scratch_.log.empty(); }
 
   /// Grows whenever more might fit than before.

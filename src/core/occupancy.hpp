@@ -1,6 +1,6 @@
-// Who uses what, summed per GPU and per node, with an index of vacant GPUs. A value type.
+// Use of GPUs and nodes: sums over their tenants, with an index of vacant GPUs. A value type.
 //
-// Not thread-safe. Every change goes through put/take or sense, which keep the index true.
+// Not thread-safe. Every change goes through put/take or sense, which update the index.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace berth {
 
-/// What is known of one node beside its spec.
+/// The state of one node, beside its spec.
 struct NodeUse {
   CpuMilli cpu{0};
   Bytes host{0};
@@ -61,14 +61,14 @@ class Occupancy {
   /// Nodes with exactly `count` vacant GPUs.
   const NodeSet& nodes_with(std::uint32_t count) const { return by_vacant_[count]; }
 
-  /// What `placement` would be charged for `ask` now.
+  /// The charges of `ask` on `placement` now.
   Grant grant_for(const Cluster& cluster, const Ask& ask, const Placement& placement) const;
 
   void put(const Cluster& cluster, const Grant& grant);
   /// Requires: the grant was put before and not taken since.
   void take(const Cluster& cluster, const Grant& grant);
 
-  /// Replaces one GPU's figures whole; for measurements and for undoing.
+  /// Replaces all figures of one GPU; for measurements and for undoing.
   void set_gpu(const Cluster& cluster, GpuId id, const GpuUse& use);
   void set_node(NodeId id, const NodeUse& use);
   void set_admission(const Cluster& cluster, const Admission& admission);

@@ -1,5 +1,5 @@
-// How fast a job makes progress, against its speed alone at its best. Parts per million: what
-// orders and ends jobs is never a floating point number.
+// The speed of a job relative to its best speed alone, in parts per million, because no floating
+// point number may order or end jobs.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a job asks for. A request is a plain value; it is resolved into an Ask (ask.hpp) before
-// placing.
+// The resources that a job asks for. A request is a plain value; it is resolved into an Ask
+// (ask.hpp) before placing.
 #pragma once
 
 #include <compare>
@@ -14,10 +14,10 @@ enum class Sharing : std::uint8_t { Shared, Alone };
 
 /// How a GPU serves several tenants.
 enum class ShareMode : std::uint8_t {
-  Exclusive,  ///< It does not: one tenant at a time.
+  Exclusive,  ///< Not at all: one tenant at a time.
   TimeSlice,  ///< The driver's own: tenants take turns.
   Mps,        ///< Side by side, in one server's context.
-  Mig,        ///< Cut into instances; each instance is a GPU of its own here.
+  Mig,        ///< In instances, each a GPU of its own here.
 };
 
 /// A set of GPU types, one bit each (Cluster::type_bit). Empty means any type.

@@ -1,7 +1,7 @@
-// How fast models run on other numbers of GPUs than they ask for, as published tables have it.
+// The speed of models on other numbers of GPUs than they ask for, from published tables.
 //
-// A job does the same steps whatever it has, each with its own batch, split over its GPUs. What was
-// measured is how long a step takes with so many GPUs and so large a part of the batch on each.
+// A job does the same steps on any number of GPUs, each with the job's batch, split over the GPUs.
+// Tables have the time of a step by number of GPUs and by the part of the batch on each GPU.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The run settings of the engine. Configuration is an input: a change is journaled like anything
-// else.
+// The settings of the engine. Configuration is an input, so a change is journaled like any other
+// input.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ struct UserLimits {
   auto operator<=>(const UserLimits&) const = default;
 };
 
-/// True if a user who holds `gpus` with `jobs` berths may have one more with `more` GPUs.
+/// True if a user with `gpus` GPUs in `jobs` berths may have one more berth of `more` GPUs.
 constexpr bool within(const UserLimits& limits, GpuCount gpus, std::int32_t jobs, GpuCount more) {
   return (limits.gpus == GpuCount(0) || gpus + more <= limits.gpus) &&
          (limits.jobs == 0 || jobs < limits.jobs);
 }
 
-/// How much of one job's work preemption may throw away, where what is preempted begins again
-/// (Settings::can_suspend). Beyond that the job is left alone.
+/// Bounds on the work that preemption may cost a job, if a preempted job begins again
+/// (Settings::can_suspend). Beyond them the job is not preempted.
 struct PreemptionBounds {
-  std::int32_t most = 3;     ///< It is preempted so often at most.
-  Duration lost = hours(1);  ///< One that has run for so long, all attempts together, no more.
+  std::int32_t most = 3;     ///< Most preemptions of a job.
+  Duration lost = hours(1);  ///< Run time, all attempts together, after which there are none.
 
   bool operator==(const PreemptionBounds&) const = default;
 };
@@ -40,9 +40,9 @@ inline constexpr PreemptionBounds kUnbounded{.most = std::numeric_limits<std::in
 struct Settings {
   Admission admission;
   UserLimits limits;
-  Duration service_half_life = hours(24 * 7);  ///< How fast past service is forgotten.
+  Duration service_half_life = hours(24 * 7);  ///< Past service counts half after this.
   std::int32_t max_failed_starts = 3;          ///< After this many a job is `failed`.
-  /// False where a suspended process could not give its GPU memory back: it is requeued instead.
+  /// False if a suspended process cannot free its GPU memory; the job is requeued instead.
   bool can_suspend = true;
 
   bool operator==(const Settings&) const = default;

@@ -1,5 +1,5 @@
-// How fast models run elsewhere than alone at their best: spread over nodes, on other types of GPU,
-// beside each other. A table of what was measured.
+// The table of measured speeds of models: spread over nodes, on other types of GPU, beside each
+// other.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +17,31 @@
 
 namespace berth {
 
-/// What is known of one model beside its speeds.
+/// Figures of one model beside its speeds.
 struct ModelFacts {
-  std::optional<Rate> utilisation;  ///< Part of the time it keeps a GPU busy when alone there.
+  std::optional<Rate> utilisation;  ///< Part of the time in which it alone keeps a GPU busy.
   std::optional<Duration> start;    ///< From its launch to its first step.
-  std::optional<Duration> restart;  ///< What continuing or beginning again costs beside that.
+  std::optional<Duration> restart;  ///< Extra time of continuing or beginning again.
 
   bool operator==(const ModelFacts&) const = default;
 };
 inline auto members(ModelFacts& v) { return std::tie(v.utilisation, v.start, v.restart); }
 
 /// A value type. In every table model "" stands for any model, and 0 GPUs for any number of them;
-/// what is said of a model itself goes before what is said of any. Figures given several times for
-/// one key are averaged. Speeds are against the model alone on one node (or as few as hold it) of
-/// the GPU type its run time is for.
+/// figures of the model itself override those of any model. Figures given several times for one key
+/// are averaged. Speeds are against the model alone on one node (or as few as hold it) of the GPU
+/// type its run time is for.
 class Speeds {
  public:
   void add_spread(const std::string& model, std::int64_t gpus, std::int64_t nodes, Rate rate);
   void add_type(const std::string& model, std::int64_t gpus, const std::string& type, Rate rate);
-  /// It cannot run there, whatever else is said of that type.
+  /// The model cannot run on that type, whatever other figures say.
   void rule_out(const std::string& model, std::int64_t gpus, const std::string& type);
   void add_pair(const std::string& model, std::int64_t gpus, const std::string& beside, Rate rate);
   void add_utilisation(const std::string& model, Rate utilisation);
   void set_start(const std::string& model, Duration cost) { facts_[model].start = cost; }
   void set_restart(const std::string& model, Duration cost) { facts_[model].restart = cost; }
-  /// On more nodes than it needs, where no figure says.
+  /// On more nodes than it needs, without a figure.
   void set_unmeasured_spread(Rate rate) { unmeasured_spread_ = rate; }
 
   /// On so many nodes: as measured for the fewest nodes that are as many, else for the most.

@@ -1,4 +1,4 @@
-// Amounts as people write them.
+// Amounts as text for users.
 #pragma once
 
 #include <string>

@@ -33,7 +33,7 @@ constexpr std::int64_t micros(Duration duration) { return duration.count(); }
 constexpr std::int64_t micros(Instant instant) { return instant.time_since_epoch().count(); }
 constexpr Instant instant_from_micros(std::int64_t count) { return Instant(Duration(count)); }
 
-/// `from + by`, or kNever where either says "no bound" or the sum would overflow.
+/// `from + by`, or kNever if either is "no bound" or the sum would overflow.
 constexpr Instant later(Instant from, Duration by) {
   const bool overflows = by > Duration::zero() && from > Instant::max() - by;
   return from == kNever || by == kForever || overflows ? kNever : from + by;

@@ -1,5 +1,5 @@
-// What a TOML text must be like before it is given to toml++ 3.3, whose tables of blanks leave the
-// letters from U+00A1 to U+0499, and others, to undefined behaviour.
+// A check of a TOML text before toml++ 3.3 reads it, whose tables of white space have undefined
+// behaviour for characters from U+00A1 to U+0499 and some others.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace berth {
 
-/// Bytes beyond ASCII may stand in comments on lines of their own and in lines like `key = "text"`,
-/// in a file without texts of several lines. Errors: BadData as `FILE:LINE:COLUMN: ...` for the
-/// first that stands elsewhere.
+/// Allows bytes beyond ASCII in comments on lines of their own and in lines like `key = "text"`, in
+/// a file without multi-line strings. Errors: BadData as `FILE:LINE:COLUMN: ...` for the first such
+/// byte elsewhere.
 Expected<void> check_toml_bytes(std::string_view text, std::string_view file);
 
 }  // namespace berth

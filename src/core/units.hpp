@@ -48,14 +48,14 @@ using GpuTime = Quantity<struct GpuTimeTag>;    ///< GPUs x time, in GPU-microse
 
 inline constexpr GpuMilli kWholeGpu{1000};
 
-/// The largest service there is where the product has no place: estimates may be absurd.
+/// The product, at most the largest service, because estimates may be absurd.
 constexpr GpuTime operator*(GpuCount gpus, Duration time) {
   std::int64_t product = 0;
   const bool overflows = __builtin_mul_overflow(gpus.raw(), micros(time), &product);
   return GpuTime(overflows ? std::numeric_limits<std::int64_t>::max() : product);
 }
 
-/// The largest service there is where the sum has no place.
+/// The sum, at most the largest service.
 constexpr GpuTime sum_of(GpuTime a, GpuTime b) {
   std::int64_t sum = 0;
   const bool overflows = __builtin_add_overflow(a.raw(), b.raw(), &sum);

@@ -1,4 +1,4 @@
-// What a policy sees: an immutable picture of the cluster at one instant. Lives for one call.
+// An immutable picture of the cluster at one instant, for a policy. Lives for one call.
 //
 // Iteration orders are fixed: jobs and nodes ascend by id.
 #pragma once
@@ -25,17 +25,17 @@
 
 namespace berth {
 
-/// The largest number a job may have: what is kept by number takes memory up to the largest.
+/// The largest job number, because tables by number take memory up to the largest.
 inline constexpr JobId kLastJob{std::uint64_t{1} << 40};
 
-/// Everything the engine knows, as plain data. Only the engine changes it.
+/// The whole state of the engine, as plain data. Only the engine changes it.
 struct State {
   Cluster cluster;
   Settings settings;
   Ledger ledger;
   IdMap<JobId, Job> jobs;
   std::vector<JobId> running;               ///< Every job that holds a berth, ascending.
-  std::vector<std::vector<JobId>> tenants;  ///< Of these, by GPU; ascending.
+  std::vector<std::vector<JobId>> tenants;  ///< The running jobs of each GPU; ascending.
   std::map<UserId, Account> accounts;
   std::vector<Hold> holds;
   Company company;
@@ -53,12 +53,12 @@ struct State {
         tenants(cluster.gpus().size()) {}
 };
 
-/// Where a job runs, or might run.
+/// A place where a job runs, or might run.
 struct Where {
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
-  std::uint8_t type = 0;           ///< Of its GPUs, of the slowest of them: Cluster::type_names().
-  std::vector<JobId> beside = {};  ///< Jobs that have a GPU in common with it.
+  std::uint8_t type = 0;           ///< Of the slowest of its GPUs: Cluster::type_names().
+  std::vector<JobId> beside = {};  ///< Jobs that share a GPU with it.
 };
 
 class ClusterView {
@@ -78,7 +78,7 @@ class ClusterView {
 
   /// Jobs that hold a berth (starting, running, stopping), ascending.
   std::span<const JobId> running() const { return state_->running; }
-  /// Jobs that hold this GPU, or part of it; ascending.
+  /// The tenants of this GPU, ascending.
   std::span<const JobId> tenants_of(GpuId gpu) const { return state_->tenants[gpu.value()]; }
   std::size_t job_count() const { return state_->jobs.size(); }
   /// The next known job from `from` on, or back from it; nothing if there is none. A walk over some
@@ -107,8 +107,8 @@ class ClusterView {
   }
 
   const PreemptionBounds& preemption_bounds() const { return state_->bounds; }
-  /// When this running job will have lost so much to preemption, or would, that it must not give
-  /// way from then on; kNever where nothing is lost.
+  /// The instant from which preemption would cost this running job too much, so that it must not be
+  /// preempted; kNever if preemption costs nothing.
   Instant left_alone_from(const JobView& job) const {
     if (settings().can_suspend) return kNever;
     if (job.preemptions() >= state_->bounds.most) return Instant::min();
@@ -126,28 +126,28 @@ class ClusterView {
   std::uint64_t room_version() const { return state_->ledger.room_version(); }
   Trial trial() const { return state_->ledger.trial(state_->cluster); }
 
-  /// Who runs beside whom, and how fast.
+  /// The neighbours of each job, and how fast jobs run beside each other.
   const Company& company() const { return state_->company; }
 
-  /// Jobs that ended with a berth, those after the first `cursor`, the oldest first; of the latest
-  /// History::kMost. With finished() as the next cursor nothing is seen twice.
+  /// Jobs that ended with a berth after the first `cursor`, the oldest first; of the latest
+  /// History::kMost. With finished() as the next cursor no job comes twice.
   std::span<const Ended> finished_after(std::uint64_t cursor) const {
     return state_->history.after(cursor);
   }
   std::uint64_t finished() const { return state_->history.count(); }
 
-  /// What was said of how fast models run.
+  /// The table of speeds.
   const Speeds& speeds() const { return state_->speeds; }
-  /// How fast this job would run there, against alone on the GPUs it asks for, on as few nodes as
-  /// hold them: the table's figures; where it has none, what was learned of its neighbours, fewer
-  /// GPUs as much slower and more of no use; full speed otherwise.
+  /// The speed of this job there, relative to alone on the GPUs it asks for on the fewest nodes:
+  /// the table's figures; without them the learned slowdown by neighbours, and GPUs / GPUs asked
+  /// for on fewer GPUs, 1 on more; full speed otherwise.
   Rate speed(const JobView& job, const Where& where) const;
-  /// The same for a placement, beside those that are there: as fast as on its slowest GPU.
+  /// The same for a placement, beside its present tenants: the speed on its slowest GPU.
   Rate speed(const JobView& job, const Placement& placement) const;
 
   /// The same numbers for the same (run seed, pass).
   Rng rng() const { return Rng(state_->seed, state_->decisions); }
-  /// The same in every pass of a run: for what must not change its mind from pass to pass.
+  /// The same in every pass of a run, for choices that must not change from pass to pass.
   Rng run_rng() const { return Rng(state_->seed); }
 
  private:
@@ -155,7 +155,7 @@ class ClusterView {
   Instant now_;
 };
 
-/// What placing this job now would ask for. A job that states no memory is charged its estimate,
+/// The ask of this job now, for its placement. A job that states no memory is charged its estimate,
 /// else a whole GPU.
 Ask ask_of(const JobView& job);
 /// The same on so many GPUs, for an elastic job. Requires: it runs with as many.

@@ -1,4 +1,4 @@
-// The words that users type and see for values of enumerations: one table each, both ways.
+// The words that users type and read for values of enumerations: one table each, both ways.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ constexpr std::string_view word_for(Enum value) {
   return words_of(Enum{})[static_cast<std::size_t>(value)];
 }
 
-/// Users know no rejected jobs: what can never start has failed.
+/// Users see no rejected jobs: a job that can never start has failed.
 constexpr std::string_view user_word(Outcome outcome) {
   return word_for(outcome == Outcome::Rejected ? Outcome::Failed : outcome);
 }

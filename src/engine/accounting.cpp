@@ -150,8 +150,8 @@ void Engine::note_company(const Job& job) {
   company.part(job.id);
 }
 
-/// Its user is not charged for the time in which nobody noticed that it had ended: what the user
-/// held since then counts without it.
+/// The user is not charged for the time between the end of a process and its discovery: the user's
+/// holdings since then count without this job.
 void Engine::note_end(Job& job, Instant at) {
   job.ended = std::clamp(at, job.since, now_);
   if (!holds_berth(job.state)) return;

@@ -1,4 +1,4 @@
-// What a shell must do. Effects of one step are performed in order.
+// The effects of a step: orders to a shell, performed in order.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class StopFor : std::uint8_t {
   Migration,
   LeaseEnd,
   TimeLimit,
-  Overrun,  ///< It holds GPU memory that was granted to others: every moment counts.
+  Overrun,  ///< It holds GPU memory that was granted to others: stop at once.
 };
 
 /// Launch the job on these GPUs; answer with Started or StartFailed.
@@ -32,13 +32,13 @@ struct Launch {
   Attempt attempt;
   Grant grant;
 };
-/// Continue a suspended job there, as a new attempt; answer with Started or StartFailed.
+/// Continue a suspended job on these GPUs, as a new attempt; answer with Started or StartFailed.
 struct Continue {
   JobId job;
   Attempt attempt;
   Grant grant;
 };
-/// Stop it; answer with Exited if it ended, and Released when its GPU memory is seen free.
+/// Stop the job; answer with Exited if it ended, and Released when its GPU memory is measured free.
 struct Stop {
   JobId job;
   Attempt attempt;
@@ -53,7 +53,7 @@ struct Finished {
   std::string note;
   Instant at;  ///< When its process ended; when it was decided, for a job without one.
 };
-/// A neighbour's overrun ended this attempt: tell its user.
+/// A neighbour's overrun ended this attempt; its user gets a message.
 struct Hurt {
   JobId job;
   Attempt attempt;

@@ -74,7 +74,7 @@ ForwardRun::Plan ForwardRun::plan_of(const Job& job) const {
     const Duration whole =
         is_estimated ? job.spec.estimate : engine_.class_bound(job.spec.duration_class);
     if (whole == kForever) return plan;
-    // Run times have long tails: who has run for long will run for long (Tsafrir, Etsion and
+    // Run times have long tails: a job that has run for long will run for long (Tsafrir, Etsion and
     // Feitelson, TPDS 2007, raise outlived predictions in steps for the same reason).
     const bool is_over = whole <= view.ran();
     plan.basis = is_over ? Basis::Outlived : is_estimated ? Basis::Estimate : Basis::Class;
@@ -215,7 +215,7 @@ void ForwardRun::give_up(std::string why) {
   found_.text = std::move(why);
 }
 
-/// Nothing more will happen, and it has not started: whoever is left has no known end.
+/// Nothing more will happen, and the job has not started: the other jobs have no known end.
 void ForwardRun::name_the_unplanned() {
   const ClusterView view = engine_.view();
   const auto has_no_plan = [&](JobId id) {
@@ -225,7 +225,7 @@ void ForwardRun::name_the_unplanned() {
   const auto clearing = what_must_end(view, target_);
   if (clearing)
     std::ranges::copy_if(clearing->jobs, std::back_inserter(found_.unplanned), has_no_plan);
-  if (found_.unplanned.empty()) {  // then they are in the way of somebody it has to wait for
+  if (found_.unplanned.empty()) {  // then they block a job that it waits for
     std::ranges::copy_if(view.running(), std::back_inserter(found_.unplanned), has_no_plan);
   }
   if (found_.unplanned.empty()) return give_up("nothing is in sight that would let it start");

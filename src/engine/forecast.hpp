@@ -1,10 +1,10 @@
 // When a waiting job will start: a bounded run of a copy of the engine into the future.
 //
-// The copy is told what a perfect machine would tell it: launches succeed at once, and each running
-// job ends when it is planned to. Nothing new arrives, nothing breaks. The engine itself is never
-// touched; whoever has the time runs the copy on a thread of its own. A copy costs
+// The copy gets the inputs of a perfect machine: launches succeed at once, jobs end when planned
+// (by time, not work, so elastic jobs on other numbers of GPUs are off), no job arrives, no node
+// fails. The engine is not changed; the copy may run on another thread. A copy costs
 // Engine::restore(save()) with a fresh policy of the same name: O(jobs). The run costs one step of
-// the engine for every instant at which something ends or the policy asks to be woken.
+// the engine for every instant at which a job ends or the policy asks to be woken.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@
 
 namespace berth {
 
-/// Why a job is taken to end when it does.
+/// The reason for a job's predicted end.
 enum class Basis : std::uint8_t {
   Limit,     ///< Its time limit, which is enforced.
   Estimate,  ///< Its estimate.
-  Class,     ///< What its duration class means by the policy.
-  Outlived,  ///< It has outlived its estimate or class, and is taken to run as long again.
-  None,      ///< Nothing says when: it is taken never to end.
+  Class,     ///< The policy's bound on its duration class.
+  Outlived,  ///< It has outlived its estimate or class, and is assumed to run as long again.
+  None,      ///< Unknown: it is assumed never to end.
 };
 
-/// The weakest of what a prediction rests on. Even `Bound` is no promise: jobs that arrive later
+/// The weakest basis of a prediction. Even `Bound` is no promise: jobs that arrive later
 /// may go first where the policy says so, and one that ends early may make room for another.
 enum class Confidence : std::uint8_t {
-  Bound,     ///< Whatever ends before it ends by its time limit at the latest.
-  Estimate,  ///< Something is taken to end as estimated, as its class is meant, or as long again.
+  Bound,     ///< Every end before it is by a time limit at the latest.
+  Estimate,  ///< An end before it is by an estimate, a class, or after as long again.
   Unknown,   ///< No start is predicted.
 };
 
@@ -60,24 +60,24 @@ struct Forecast {
   Confidence confidence = Confidence::Unknown;
   std::vector<Milestone> before;  ///< In order; the first few.
   std::size_t before_count = 0;   ///< All of them.
-  std::vector<JobId> guessed;     ///< Those that end before it by no limit; ascending.
-  std::vector<JobId> unplanned;   ///< Unknown start: those in the way that have no known end.
-  std::string text;               ///< What it rests on, or why nothing is known; one line.
+  std::vector<JobId> guessed;     ///< Jobs that end before it without a limit; ascending.
+  std::vector<JobId> unplanned;   ///< If the start is unknown: jobs in the way without a known end.
+  std::string text;               ///< The basis, or why the start is unknown; one line.
 };
 
 /// The run, step by step, for callers that may have to stop in between.
 class ForwardRun {
  public:
-  /// For a job the copy knows, or not: then nothing is known of its start.
+  /// For a job of the copy; the start of an unknown job is unknown.
   ForwardRun(Engine copy, JobId target, const ForecastOptions& options);
   /// For a job that does not exist: it is submitted to the copy, after all others.
   ForwardRun(Engine copy, const Submitted& job, const ForecastOptions& options);
 
   /// One instant. Returns: whether there is more to run.
   bool advance();
-  /// Ends the run: too much time was spent on it. What was seen so far is not known any better.
+  /// Ends the run because it took too long; the start is unknown then.
   void stop_here();
-  /// What is known so far.
+  /// The result so far.
   const Forecast& forecast() const { return found_; }
   const Engine& engine() const { return engine_; }
   /// Where the run began.
@@ -124,7 +124,7 @@ class ForwardRun {
   Forecast found_;
 };
 
-/// The whole run. Requires: `copy` is nobody else's.
+/// The whole run. Requires: `copy` is not used elsewhere.
 Forecast forecast(Engine copy, JobId target, const ForecastOptions& options = {});
 Forecast forecast(Engine copy, const Submitted& job, const ForecastOptions& options = {});
 

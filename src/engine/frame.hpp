@@ -1,4 +1,4 @@
-// What a snapshot holds, as one structure, and whether its parts agree with each other.
+// The contents of a snapshot as one structure, and a check that its parts agree.
 #pragma once
 
 #include <cstdint>

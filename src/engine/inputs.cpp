@@ -210,7 +210,7 @@ void Engine::on(const Weighed& weighed) {
   if (!is_sensible(weighed)) return;
   for (auto& [user, account] : state_.accounts) account.weight_milli = kUsualWeight;
   for (const auto& [user, weight] : weighed.weights_milli) {
-    settle(user);  // who is new has had nothing so far
+    settle(user);  // a new user has had no service so far
     state_.accounts[user].weight_milli = weight;
   }
 }

@@ -1,4 +1,4 @@
-// One step as a journal entry: when, what came in, what was decided. doc/journal-format.md.
+// One step as a journal entry: its instant, inputs and decisions. doc/journal-format.md.
 //
 // The same inputs re-decided by the same build and configuration give the same bytes.
 #pragma once

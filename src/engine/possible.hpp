@@ -1,4 +1,4 @@
-// Requests that make no sense or can never be met on this cluster, and the words to say so.
+// Checks of requests that are invalid or can never be met on this cluster, with error messages.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@
 namespace berth {
 
 /// Returns: nothing if some placement could ever hold the request; else the thing, the value and
-/// the limit, as in `job 42: asks 9 GPUs, the cluster has 8`. Whether the policy's placement finds
-/// one is the policy's to say (Reject).
+/// the limit, as in `job 42: asks 9 GPUs, the cluster has 8`. The policy
+/// rejects a request that its placement can never place (Reject).
 std::optional<std::string> why_impossible(JobId job, const Request& request,
                                           const Cluster& cluster);
 
-/// False for settings that nothing can be computed with. The shell says what is wrong with them.
+/// False for settings out of range. The shell prints the error.
 bool is_sensible(const Settings& settings);
-/// False for weights that are none: 1 to kMostWeight.
+/// False for weights outside 1 to kMostWeight.
 bool is_sensible(const PreemptionBounds& bounds);
 bool is_sensible(const Weighed& weighed);
-/// False for figures that no GPU can have.
+/// False for impossible figures of a GPU.
 bool is_sensible(const Measured& measured);
 
 }  // namespace berth

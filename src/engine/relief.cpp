@@ -1,4 +1,4 @@
-// What happens when GPU memory runs out: who gives way, and with what request they come again.
+// What happens when GPU memory runs out: the jobs that end, and their requests when they run again.
 #include <algorithm>
 
 #include "engine/engine.hpp"
@@ -68,11 +68,11 @@ bool Engine::runs_again(const Job& job) const {
          (job.again_if_hurt || job.retries_used < job.spec.retries);
 }
 
-/// Under pressure, tenants that took more than was granted give way, the largest overrun first:
-/// the others' guarantee holds only as long as everybody stays within their charge. Memory counts
-/// as coming back only from tenants that were killed or have ended, and only for kRelief: a tenant
-/// that was asked to stop may take its whole grace. Foreign use alone is nobody's overrun:
-/// admission has stopped, no more can be done.
+/// Under pressure, tenants beyond their charge are ended, the largest overrun first, because the
+/// others' guarantee holds only while every tenant stays within its charge. Memory counts as coming
+/// back only from tenants that were killed or have ended, and only for kRelief: a tenant that was
+/// asked to stop may take its whole grace. Foreign use alone is no job's overrun: admission has
+/// stopped, and no more can be done.
 void Engine::relieve(GpuId gpu) {
   if (!needs_relief(gpu)) return watch_relief(gpu);
   const GpuUse& use = state_.ledger.use().gpu(gpu);

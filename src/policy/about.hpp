@@ -1,5 +1,5 @@
-// What a policy or a placement says about itself. `berth policies`, its manual page and
-// doc/policies.md print this and nothing else, so the policy's file is the one place to change.
+// The description of a policy or a placement. `berth policies`, its manual page and doc/policies.md
+// print this and nothing else, so the policy's file is the one place to change.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace berth {
 
-/// What a run must offer so that the policy is the one it is named after.
+/// The facts and abilities without which the policy is not the one in its source.
 struct Needs {
-  bool preemption = false;  ///< Jobs that give way while they run.
+  bool preemption = false;  ///< Running jobs that can be stopped.
   bool samples = false;     ///< The service of past jobs (`--service`).
   bool estimates = false;   ///< Estimates of run times, or time limits.
   bool reports = false;     ///< Progress that jobs report.
@@ -19,22 +19,22 @@ struct Needs {
 
 /// Plain English; `Name et al., VENUE YEAR` for a source. Every text ends with a full stop.
 struct About {
-  std::string_view title = {};    ///< One line, unlike every other's.
-  std::string_view rule = {};     ///< What it does; a formula where it is one.
-  std::string_view reads = {};    ///< The facts it decides by.
+  std::string_view title = {};    ///< One line, different from every other.
+  std::string_view rule = {};     ///< How it decides; a formula where possible.
+  std::string_view reads = {};    ///< The facts by which it decides.
   std::string_view source = {};   ///< Where the rule is published.
-  std::string_view differs = {};  ///< From the source, as far as is known.
+  std::string_view differs = {};  ///< Known differences from the source.
   std::string_view cost = {};
-  /// What an outsider would accept: a peer's jobs, a published figure, a worked example of the
-  /// paper, an independent restatement. `None yet.` is an answer; a golden of our own is none.
+  /// Evidence that an outsider would accept: a peer's jobs, a published figure, a worked example of
+  /// the paper, an independent restatement. `None yet.` is an answer; our own golden is not.
   std::string_view proof = {};
   Needs needs = {};
   std::span<const Key> keys = {};
-  /// What keys must hold together. Errors: InvalidArgument, with the key, its value and the limit.
+  /// Checks dependent keys. Errors: InvalidArgument, with the key, its value and the limit.
   Expected<void> (*check)(const Keys&) = nullptr;
 };
 
-/// `base` with every text that `own` has instead of its own, and the keys likewise.
+/// `base` with the texts and keys of `own` where `own` has them.
 constexpr About like(About base, const About& own) {
   for (const auto text : {&About::title, &About::rule, &About::reads, &About::source,
                           &About::differs, &About::cost, &About::proof}) {

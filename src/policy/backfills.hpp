@@ -1,4 +1,4 @@
-// Every backfill by name: what may be written after the `+` of a policy.
+// Every backfill by name, for the part after the `+` of a policy.
 #pragma once
 
 #include <memory>

@@ -34,7 +34,7 @@ struct Key {
 
 inline constexpr std::int64_t kYear = micros(hours(24 * 365));
 
-/// Of orders whose ranks move all the time.
+/// The key of orders whose ranks move all the time.
 inline constexpr Key kQuantumKey{
     .name = "quantum",
     .type = KeyType::Time,

@@ -1,5 +1,5 @@
-// Every policy and placement: its factory and what it says about itself. Each is defined in its own
-// file; registry.cpp gives it its name.
+// Every policy and placement: its factory and its description. Each is defined in its own file;
+// registry.cpp gives it its name.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace berth {
 
-/// Facts from outside that a policy is made with.
+/// Arguments of a policy's factory that are not keys.
 struct Knobs {
   bool rebuild = false;                        ///< See PipelineOptions::rebuild.
   std::span<const std::int64_t> service = {};  ///< Of past jobs, in GPU-seconds; may be empty.
@@ -80,7 +80,7 @@ extern const About kQssf;
 std::unique_ptr<Order> wfp3(const Keys&, const Knobs&);
 extern const About kWfp3;
 
-// ---- Policies of their own ---------------------------------------------------------------------
+// ---- Whole policies ----------------------------------------------------------------------------
 
 std::unique_ptr<Policy> capacity(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kCapacity;

@@ -1,4 +1,4 @@
-// How a policy is written:
+// The text form of a policy:
 //
 //   ORDER[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][@PLACEMENT[:KEY=VALUE...]]
 //
@@ -8,7 +8,7 @@
 //
 // A `:` begins the next key; a part without a `=` belongs to the value before it, so lists and
 // times such as 1:30:00 need no quotes. The text is the same on the command line, in berth.toml and
-// in the journal. What the names and keys mean is registry.hpp's.
+// in the journal. registry.hpp looks up names and keys.
 #pragma once
 
 #include <optional>
@@ -38,8 +38,8 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-/// `names`: registered names, since some contain a `+`. Errors: InvalidArgument, with the part that
-/// is wrong and what it should be.
+/// `names`: registered names, because some contain a `+`. Errors: InvalidArgument, with the wrong
+/// part and the expected form.
 Expected<Spec> parse_spec(std::string_view text, std::span<const std::string_view> names);
 /// `PLACEMENT[:KEY=VALUE...]`. Errors: likewise.
 Expected<NamedKeys> parse_named_keys(std::string_view text);

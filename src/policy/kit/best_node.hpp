@@ -1,5 +1,5 @@
-// The placements that score nodes: the best one that holds the job, and on it the GPUs with the
-// least to spare.
+// For placements that score nodes: the best node that holds the job, and on it the GPUs with the
+// least room.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::optional<NodeId> best_node(const Ask& ask, Candidates& candidates, ScoreOf 
   return best;
 }
 
-/// On the best node by `score_of(node)`, the GPUs with the least to spare; a job larger than the
+/// On the best node by `score_of(node)`, the GPUs with the least room; a job larger than the
 /// largest node takes the fitting GPUs of the first nodes. Cost: O(GPUs).
 template <class ScoreOf>
 Placed place_best(const Ask& ask, const Trial& trial, Candidates& candidates, ScoreOf score_of) {
@@ -56,8 +56,8 @@ Placed place_best(const Ask& ask, const Trial& trial, Candidates& candidates, Sc
   return placement_on(trial.cluster(), std::move(gpus));
 }
 
-/// The placements in two dimensions, by `score(left, asked, most)` of cores and GPUs: what is left
-/// of the node, what the ask takes there, and what the largest node has.
+/// For placements in two dimensions, by `score(left, asked, most)` of cores and GPUs: those left on
+/// the node, those of the ask, and those of the largest node.
 template <class Score>
 Placed place_by_cpu_and_gpu(const Ask& ask, JobId job, const Trial& trial, Score score) {
   Candidates candidates(ask, job, trial);

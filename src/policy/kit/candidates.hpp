@@ -1,4 +1,4 @@
-// What placements are made of: the GPUs that fit, node by node.
+// The GPUs that fit an ask, node by node: the base of most placements.
 //
 // Lives for one place() call. Remembers why GPUs did not fit, so that a refusal names the reason.
 #pragma once
@@ -49,7 +49,7 @@ class Candidates {
   /// For jobs without GPUs: the first node whose cores and memory suffice.
   Placed first_host();
 
-  /// What to answer when nothing was found.
+  /// The refusal if no place was found.
   std::unexpected<Refusal> refusal() const { return std::unexpected(Refusal{.why = worst_}); }
 
  private:

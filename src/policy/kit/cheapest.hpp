@@ -1,4 +1,4 @@
-// The placements that price GPUs one by one: the node whose chosen GPUs cost least.
+// For placements that price single GPUs: the node whose chosen GPUs cost least.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 namespace berth {
 
-/// Where `price_of(gpu)` is least. A job goes to the node whose cheapest fitting GPUs cost least in
-/// sum, the first among equals; one without GPUs to the first host with room, one larger than the
-/// largest node to the fitting GPUs of the first nodes. A price has an order and +=; a
-/// default one is nothing. Cost: O(GPUs log GPUs per node).
+/// The place with the least `price_of(gpu)`. A job goes to the node whose cheapest fitting GPUs
+/// cost least in sum, the first among equals; a job without GPUs to the first host with room, and a
+/// job larger than the largest node to the fitting GPUs of the first nodes. A price has an order
+/// and +=; a default one is nothing. Cost: O(GPUs log GPUs per node).
 template <class PriceOf>
 Placed place_cheapest(const Ask& ask, const Trial& trial, Candidates& candidates,
                       PriceOf price_of) {
@@ -46,7 +46,7 @@ Placed place_cheapest(const Ask& ask, const Trial& trial, Candidates& candidates
   return placement_on(trial.cluster(), std::move(best));
 }
 
-/// Memory of a GPU that no charge and no foreign process takes.
+/// Memory of a GPU without charges and foreign use.
 inline Bytes free_memory(GpuId gpu, const Trial& trial) {
   const GpuUse& use = trial.use().gpu(gpu);
   return trial.cluster().gpu(gpu).capacity - use.foreign - use.charged;

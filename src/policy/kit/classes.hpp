@@ -1,17 +1,17 @@
-// What a duration class says about run times, and when a job has shown that it is of another.
+// The run times that duration classes stand for, and when a job joins another class.
 #pragma once
 
 #include "core/job.hpp"
 
 namespace berth {
 
-/// What the duration classes mean where a policy does not say otherwise.
+/// The default bounds of the duration classes.
 struct ClassBounds {
   Duration short_bound = minutes(15);
   Duration medium_bound = hours(4);
 };
 
-/// A job of this class is said to run no longer; kForever for long ones and services.
+/// The bound on the run time of a class; kForever for long jobs and services.
 constexpr Duration bound_of(DurationClass of, const ClassBounds& bounds) {
   switch (of) {
     case DurationClass::Short:
@@ -25,16 +25,16 @@ constexpr Duration bound_of(DurationClass of, const ClassBounds& bounds) {
   return kForever;
 }
 
-/// The class of a job that was of class `was` and has run for `ran`: the first whose bound it
-/// keeps.
+/// The class of a job that was of class `was` and has run for `ran`: the first class whose bound is
+/// not exceeded.
 constexpr DurationClass class_after(DurationClass was, Duration ran, const ClassBounds& bounds) {
   if (was == DurationClass::Short && ran > bounds.short_bound) was = DurationClass::Medium;
   if (was == DurationClass::Medium && ran > bounds.medium_bound) was = DurationClass::Long;
   return was;
 }
 
-/// Run time to come by the best there is: the limit, an estimate not yet proven wrong, the class.
-/// A prediction unless it is the limit. kForever for a long job without either.
+/// Remaining run time by the limit, else by an estimate that is not yet exceeded, else by the
+/// class. It is a prediction unless it is the limit; kForever for a long job without either.
 inline Duration expected(const JobView& job, const ClassBounds& bounds) {
   if (job.enforced() != kForever) return job.enforced();
   if (job.spec().estimate != kForever && job.remaining() > Duration::zero()) return job.remaining();

@@ -1,4 +1,4 @@
-// Wanted against current: what a policy that states whom it wants to run must do to get there.
+// The decisions that lead from the running jobs to the jobs that a policy wants to run.
 //
 // Policies that repack the cluster list every job they know, best first. repack() gives places in
 // that order as if the cluster were empty, and says which decisions lead there from what is.
@@ -23,16 +23,16 @@ struct Repacked {
   Decisions decisions;
 };
 
-/// Preempts who is not wanted, moves who is wanted elsewhere, starts who is wanted and fits now;
-/// the starts that must wait for memory to be released follow in the pass that the release causes.
-/// Who is left alone (ClusterView) goes before all others. With a fungible placer and whole GPUs
-/// only, whoever runs stays where it is. Requires: every job
-/// of the list is known to the view. Cost: O(list + running) and a placement per start; without a
-/// fungible placer one per job of the list.
+/// Preempts running jobs that are not wanted, moves jobs that are wanted elsewhere, and starts
+/// wanted jobs that fit now; starts that must wait for memory follow in the pass after its release.
+/// Jobs that must not be preempted (ClusterView) go first. With a fungible placer and whole GPUs
+/// only, running jobs stay where they are. Requires: the view knows every job of the list.
+/// Cost: O(list + running) and a placement per start; without a fungible placer one per job of the
+/// list.
 Repacked repack(const ClusterView& view, std::span<const JobId> list, const Placer& placer);
 
-/// What leads from what is to these places, one per job of the list; a job without one is not to
-/// run. As repack() does it, in the order of the list.
+/// The decisions that lead to these places, one per job of the list; a job without a place is not
+/// to run. As in repack(), in the order of the list.
 Decisions rearrange(const ClusterView& view, std::span<const JobId> list,
                     std::span<const std::optional<Placement>> places);
 

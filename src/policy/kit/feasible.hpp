@@ -1,4 +1,4 @@
-// Whether a job could ever be placed: on the cluster with nobody on it and everything in health.
+// Whether a job could ever be placed: on the empty cluster with all GPUs and nodes healthy.
 #pragma once
 
 #include <optional>

@@ -49,7 +49,7 @@ std::vector<TargetWorkload::Class> TargetWorkload::typical(std::int64_t percent)
 }
 
 /// A job's ask may change while it waits, and events are hints: the jobs they name are counted
-/// anew, and all jobs if their number shows that some event is missing.
+/// again, and all jobs if their number shows that some event is missing.
 bool KnownWorkload::follow(const ClusterView& view, std::span<const Event> events) {
   bool changed = false;
   for (const Event& event : events) changed = recount(view, event.job) || changed;

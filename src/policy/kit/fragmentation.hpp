@@ -1,11 +1,11 @@
-// How much of the free GPUs a workload cannot use: the measure of Weng et al., "Beware of
+// The free GPU capacity that a workload cannot use: the measure of Weng et al., "Beware of
 // Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", ATC 2023.
 //
-// A workload is classes of tasks and how popular each is. For one class, a node's fragment is all
-// that is free of its GPUs if the node cannot hold the task, else what is free of those GPUs of
-// which too little is. The node's fragmentation is the mean over the classes, here kept as a whole
-// number: the sum over tasks. A class without GPUs makes all that is free a fragment, as in the
-// authors' artifact.
+// A workload is a set of classes of tasks with their popularity. For one class, a node's fragment
+// is all its free GPU capacity if the node cannot hold the task, else the free capacity of those
+// GPUs that have too little for it. The node's fragmentation is the mean over the classes, here as
+// a whole number: the sum over tasks. For a class without GPUs all free capacity is a fragment, as
+// in the authors' artifact.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace berth {
 
 inline constexpr std::int64_t kTypicalPercent = 95;  ///< As published.
 
-/// Which tasks there are, and how many of each class.
+/// The classes of tasks, and the number of tasks in each.
 class TargetWorkload {
  public:
   struct Class {
@@ -53,10 +53,10 @@ class KnownWorkload {
   bool recount(const ClusterView& view, JobId id);
 
   TargetWorkload workload_;
-  std::map<JobId, Ask> jobs_;  ///< What is in it.
+  std::map<JobId, Ask> jobs_;  ///< The jobs in it.
 };
 
-/// What is free on a node: cores, and of each GPU a share in thousandths.
+/// The free capacity of a node: cores, and a share of each GPU in thousandths.
 struct FreeOnNode {
   std::int64_t cpu = 0;
   std::vector<std::int64_t> shares;  ///< In order of the GPUs' ids.
@@ -85,7 +85,7 @@ class Fragmentation {
   std::vector<Group> groups_;  ///< Of classes with GPUs that this type serves.
 };
 
-/// What is free on a node now.
+/// The free capacity of a node now.
 FreeOnNode free_on(NodeId node, const Trial& trial);
 
 /// The measure for each spec of GPU in a cluster. Requires: the GPUs of a node are of one spec.
@@ -94,7 +94,7 @@ class FragmentationBySpec {
   explicit FragmentationBySpec(std::vector<TargetWorkload::Class> classes = {})
       : classes_(std::move(classes)) {}
 
-  /// Which measure is that of the node's GPUs; makes it if it is the first of its spec.
+  /// The position of the measure for the node's GPUs; makes it if it is the first of its spec.
   std::size_t index_of(NodeId node, const Cluster& cluster);
   const Fragmentation& operator[](std::size_t index) const { return measures_[index]; }
 

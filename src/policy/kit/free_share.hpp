@@ -1,7 +1,7 @@
-// How much of a GPU is free, and how much of one an ask takes, in thousandths: what placements for
-// GPU sharing reckon with.
+// The free share of a GPU, and the share that an ask takes, in thousandths, for placements that
+// share GPUs.
 //
-// Compute and memory both bind: what is free is the lesser of the two shares, what is asked the
+// Compute and memory both bind: the free share is the smaller of the two, the asked share the
 // larger. In traces that state no memory only compute counts.
 #pragma once
 
@@ -22,8 +22,8 @@ constexpr std::int64_t thousandths(Bytes memory, const GpuSpec& gpu, Bytes more 
   return memory.raw() / whole * kWholeShare + rest / whole;
 }
 
-/// What a tenant may still get of this GPU: nothing of one out of health, taken alone or without
-/// slots.
+/// The share that a new tenant may get of this GPU: 0 if it is unhealthy, has a tenant that is
+/// alone or has no slot.
 constexpr std::int64_t free_share(const GpuSpec& gpu, const GpuUse& use) {
   const bool closed =
       use.alone > 0 || gpu.share_mode == ShareMode::Exclusive || use.tenants >= gpu.slots;
@@ -32,7 +32,7 @@ constexpr std::int64_t free_share(const GpuSpec& gpu, const GpuUse& use) {
   return std::clamp<std::int64_t>(std::min(kWholeShare - use.milli.raw(), memory), 0, kWholeShare);
 }
 
-/// What the ask takes of each GPU with this spec; more than a whole one if it cannot have it.
+/// The share that the ask takes of each GPU with this spec; above 1000 if it does not fit.
 constexpr std::int64_t share_of(const Ask& ask, const GpuSpec& gpu) {
   if (ask.alone()) return kWholeShare;
   const std::int64_t memory = thousandths(charge_on(ask, gpu), gpu, gpu.capacity - Bytes(1));
@@ -43,7 +43,7 @@ inline std::int64_t free_share(GpuId gpu, const Trial& trial) {
   return free_share(trial.cluster().gpu(gpu), trial.use().gpu(gpu));
 }
 
-/// What is free of all GPUs of a node.
+/// The sum of the free shares of a node's GPUs.
 inline std::int64_t free_share(NodeId node, const Trial& trial) {
   const NodeSpec& spec = trial.cluster().node(node);
   std::int64_t sum = 0;
@@ -53,12 +53,12 @@ inline std::int64_t free_share(NodeId node, const Trial& trial) {
   return sum;
 }
 
-/// Cores of a node that no job has.
+/// The free cores of a node.
 inline CpuMilli free_cpu(NodeId node, const Trial& trial) {
   return trial.cluster().node(node).cpu - trial.use().node(node).cpu;
 }
 
-/// What placements in two dimensions reckon with: thousandths of cores and of GPUs.
+/// Thousandths of cores and of GPUs, for placements in two dimensions.
 struct CpuGpu {
   std::int64_t cpu = 0;
   std::int64_t gpu = 0;
@@ -78,12 +78,12 @@ inline CpuGpu largest_node(const Cluster& cluster) {
   return capped(cpu.raw(), std::max<std::int64_t>(1, cluster.largest_node() * kWholeShare));
 }
 
-/// What is left of a node.
+/// The free part of a node.
 inline CpuGpu left_of(NodeId node, const Trial& trial) {
   return capped(free_cpu(node, trial).raw(), free_share(node, trial));
 }
 
-/// What the ask takes of a node with GPUs like this node's.
+/// The part that the ask takes of a node with GPUs like this node's.
 inline CpuGpu taken_by(const Ask& ask, NodeId node, const Cluster& cluster) {
   const NodeSpec& spec = cluster.node(node);
   const bool wants_gpus = ask.gpus() > GpuCount(0) && spec.gpus > 0;

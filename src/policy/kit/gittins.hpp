@@ -1,8 +1,8 @@
-// The Gittins index over a sample of past service: who is likely to end soon for what it costs.
+// The Gittins index over a sample of past service: the chance that a job ends soon, per service.
 //
-// Tiresias (Gu et al., NSDI 2019) ranks jobs of unknown length by it: of all budgets of further
-// service, the best ratio of the chance to end within it to the expected service spent. Larger goes
-// first. Two forms: the paper's, and the one that its authors' simulator computes instead.
+// Tiresias (Gu et al., NSDI 2019) ranks jobs of unknown length by it: the largest ratio, over all
+// budgets of further service, of the chance to end within the budget to the expected service spent.
+// A larger index goes first. There are two forms: the paper's, and that of the authors' simulator.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Queues of jobs by level, as in a multi-level feedback queue: a job enters the first, moves down
-// as it runs, and may go back to the first after waiting. When it does is the policy's business.
+// as it runs, and may go back to the first after waiting. The policy decides when.
 //
-// Every job that runs or waits stands in one queue. Not thread-safe.
+// Every running or waiting job is in one queue. Not thread-safe.
 #pragma once
 
 #include <algorithm>

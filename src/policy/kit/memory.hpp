@@ -1,4 +1,4 @@
-// A policy's memory as bytes, from one description of it: whatever core/codec.hpp can write.
+// A policy's memory as bytes, from one description of its members (core/codec.hpp).
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ std::string saved(const State& state) {
   return out.take();
 }
 
-/// Puts what saved() wrote into `state`; no bytes are the state of a policy that has seen nothing.
-/// `is_sane(state)` refuses what the policy could not have saved. Errors: BadData, naming `whose`
-/// memory it was to be; `state` is as it was then.
+/// Reads the bytes of saved() into `state`; no bytes are the state of a policy that has seen
+/// nothing. `is_sane(state)` refuses a state that the policy could not have saved. Errors: BadData,
+/// naming the policy, which is `whose`; `state` is unchanged then.
 template <class State, class IsSane>
 Expected<void> restore_into(State& state, std::string_view bytes, std::string_view whose,
                             IsSane is_sane) {

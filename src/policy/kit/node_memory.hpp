@@ -1,7 +1,7 @@
-// What a placement computed of each node, kept for as long as the node's books stay as they were.
+// A cache of a placement's figures for each node, valid while the use of the node does not change.
 //
-// Never more than a shorter way to the same answer: a placement that scores every node for every
-// job would else compute most scores again and again. Not thread-safe.
+// It only saves time, because a placement that scores every node for every job would compute most
+// scores again and again. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace berth {
 
-/// `Facts` are those of a node alone, a `Score` is that of a node for a request.
+/// `Facts` are figures of a node alone, a `Score` is that of a node for a request.
 template <class Facts, class Score>
 class NodeMemory {
  public:
@@ -21,7 +21,7 @@ class NodeMemory {
     nodes_.clear();
     scores_.clear();
   }
-  /// True if what it knows is of this cluster and this admission.
+  /// True if its figures are of this cluster and this admission.
   bool is_of(const Trial& trial) const {
     return !nodes_.empty() && cluster_ == &trial.cluster() &&
            nodes_.size() == cluster_->nodes().size() && admission_ == trial.use().admission();

@@ -1,4 +1,4 @@
-// The cluster at two times at once.
+// The room that the cluster has at two times.
 #pragma once
 
 #include "core/trial.hpp"

@@ -9,7 +9,7 @@ namespace berth {
 
 namespace {
 
-/// A plan of nothing is taken for this, lest it be looked at all the time.
+/// Shortest booking: a zero-length plan would make the pass spin.
 constexpr Duration kShortest = seconds(1);
 
 Duration booked_for(const JobView& job) { return std::max(counted_on(job), kShortest); }

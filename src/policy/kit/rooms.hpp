@@ -1,4 +1,4 @@
-// Jobs larger than a node: as few nodes as possible, the last part where it fits most tightly.
+// Jobs larger than a node: as few nodes as possible, the last part on the tightest node.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct Room {
   std::uint32_t place;
 };
 
-/// Of these nodes of the cluster those with room, most first, ties by id. O(found + nodes / 64) for
+/// The nodes with room among these, most room first, ties by id. O(found + nodes / 64) for
 /// jobs that take whole GPUs, else O(GPUs).
 std::vector<Room> rooms_of(std::span<const NodeSpec> nodes, const Trial& trial,
                            Candidates& candidates);
 
-/// How many GPUs fit in all of them.
+/// The number of GPUs that fit in all of them.
 std::uint32_t room_in(std::span<const Room> rooms);
 
 /// The first of the rooms with the least room that is enough. Requires: descending rooms, of which

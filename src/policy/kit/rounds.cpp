@@ -48,7 +48,7 @@ bool is_sane(const RoundsMemory& memory) {
          std::ranges::all_of(memory.round, is_seated);
 }
 
-/// The types of GPU in an order drawn anew.
+/// The types of GPU in a drawn order.
 std::vector<std::size_t> draw_types(const ClusterView& view) {
   std::vector<std::size_t> types(view.cluster().type_names().size());
   std::iota(types.begin(), types.end(), std::size_t{0});

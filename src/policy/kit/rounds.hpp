@@ -1,5 +1,5 @@
-// Policies in rounds: time is divided into rounds, and a plan says what part of it each job is owed
-// on each type of GPU, as in Gavel (Narayanan et al., OSDI 2020).
+// Policies in rounds: time is divided into rounds, and a plan gives each job a part of the time on
+// each type of GPU, as in Gavel (Narayanan et al., OSDI 2020).
 //
 // A policy of this kind is one function, which makes the plan. The rest is here: a round gives
 // seats to jobs by time received over time owed, type after type in an order drawn for the round;
@@ -18,9 +18,9 @@
 
 namespace berth {
 
-/// What each of these jobs is owed: for each of them a share of each type of GPU of the cluster.
-/// Must be a function of the view alone. Jobs without GPUs are in every round, whatever their
-/// shares.
+/// The share of the time that each of these jobs is owed on each type of GPU of the cluster. Must
+/// be a function of the view alone. Jobs without GPUs are in every round and need no share of any
+/// type.
 using Allocate = std::function<std::vector<std::vector<TimeShare>>(const ClusterView& view,
                                                                    std::span<const JobId> jobs)>;
 
@@ -29,9 +29,9 @@ struct RoundTimes {
   Duration plan_lasts;  ///< Jobs that come or go change a plan that is this old, not before.
 };
 
-/// Jobs in order of arrival; one that no single type of GPU holds is rejected. `name` is what
-/// errors call it. Cost: O(GPUs + types x jobs (log jobs + a placement)) per round, O(jobs) per
-/// event.
+/// A policy in rounds, over jobs in order of arrival; a job that fits no single type of GPU is
+/// rejected. `name` is the name in errors. Cost: O(GPUs + types x jobs (log jobs + a placement))
+/// per round, O(jobs) per event.
 std::unique_ptr<Policy> in_rounds(std::string_view name, const RoundTimes& times,
                                   std::unique_ptr<Placer> placer, Allocate allocate);
 

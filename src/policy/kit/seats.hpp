@@ -1,4 +1,4 @@
-// Seats: which jobs run where for a while, each on one type of GPU, as if nothing ran now.
+// Seats: places for the jobs of a round, each on one type of GPU, as if no job ran now.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +30,16 @@ struct Seat {
   Placement place;
 };
 
-/// Gives seats job by job. Requires: what it is made of outlives it, and the trial is of an empty
+/// Gives seats job by job. Requires: its arguments outlive it, and the trial is of an empty
 /// cluster.
 class Seating {
  public:
   Seating(const ClusterView& view, const Placer& placer, Trial& trial)
       : view_(view), placer_(placer), trial_(trial), tally_(view, Tally::From::Nothing) {}
 
-  /// Wherever the placer has a place. Returns: whether it has one and the user may have it.
+  /// At the placer's choice. Returns: whether there is a place and the user may have it.
   bool seat(JobId job, const Ask& ask);
-  /// Where the job runs now. Returns: whether it does and that place is still free.
+  /// Where the job runs now. Returns: whether it runs and that place is still free.
   bool keep(JobId job, const Ask& ask);
 
   std::vector<Seat> take() { return std::move(seats_); }

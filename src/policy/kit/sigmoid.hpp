@@ -1,4 +1,4 @@
-// The logistic function in whole numbers, for scores that must not depend on floating point.
+// The logistic function in integers, for scores that must not depend on floating point.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Users' berths against their limits, while a pass hands out more.
+// Users' berths and their limits, while a pass grants more.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace berth {
 
 class Tally {
  public:
-  /// Counts from what users hold now, or from nothing for a policy that repacks.
+  /// Counts from the users' present berths, or from zero for a policy that repacks.
   enum class From : std::uint8_t { Now, Nothing };
   Tally(const ClusterView& view, From from) : view_(view), from_(from) {}
 

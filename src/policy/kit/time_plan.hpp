@@ -1,7 +1,7 @@
-// What jobs are owed of each type of GPU by a plan, in time, and what they received of it.
+// The time that a plan owes each job on each type of GPU, and the time that the job received.
 //
-// A plan divides the time of every type among the jobs there are. What a job received too little of
-// under one plan counts for it under the next. Not thread-safe.
+// A plan divides the time of every type among the present jobs. Time that a job was owed and did
+// not receive under one plan counts under the next. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,9 @@ class TimePlan {
     std::map<JobId, Standing> standings;
   };
 
-  /// Forgets jobs that are gone and gets to know those of `jobs` that are new. O(jobs).
+  /// Forgets jobs that are gone and adds the new ones of `jobs`. O(jobs).
   void follow(const ClusterView& view, std::span<const JobId> jobs);
-  /// The job ran so long on this type.
+  /// Notes that the job ran this long on this type.
   void add(JobId job, std::size_t type, Duration ran);
 
   bool has(JobId job) const { return memory_.standings.at(job).planned; }
@@ -48,7 +48,7 @@ class TimePlan {
   bool is_due(std::span<const JobId> jobs, Instant now, Duration lasts) const;
   Instant made_at() const { return memory_.made_at; }
 
-  /// A new plan: `shares[i][type]` is owed to `jobs[i]`. Requires: follow() knows these jobs.
+  /// Sets a new plan: `shares[i][type]` is owed to `jobs[i]`. Requires: follow() knows these jobs.
   void make(Instant now, std::span<const JobId> jobs,
             std::span<const std::vector<TimeShare>> shares);
 
@@ -65,7 +65,7 @@ class TimePlan {
   Memory memory_;
 };
 
-/// False for what no plan can be.
+/// False for an impossible plan.
 bool is_sane(const TimePlan::Memory& memory);
 
 }  // namespace berth

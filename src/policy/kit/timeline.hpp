@@ -16,8 +16,8 @@ namespace berth {
 
 struct Earliest {
   Placement placement;
-  std::size_t gone = 0;   ///< How many have left by then, of the list it was found with.
-  Instant from = kNever;  ///< When the last of them leaves; kNever where none need leave.
+  std::size_t gone = 0;   ///< Number of occupants of the list that have left by then.
+  Instant from = kNever;  ///< When the last of them leaves; kNever if none need leave.
 };
 
 /// A berth given in this pass, which the view does not show yet.
@@ -27,12 +27,12 @@ struct Fresh {
   JobId job;
 };
 
-/// An occupant and when it is taken to leave.
+/// An occupant and when it is assumed to leave.
 struct Leaving {
   Instant at;
   std::uint64_t grant_number;
   const Grant* grant;
-  bool is_sure = false;  ///< An enforced limit says so.
+  bool is_sure = false;  ///< By an enforced limit.
 };
 
 /// A job that looks for a place.
@@ -47,8 +47,8 @@ inline Instant planned_end(const JobView& job, Instant now) {
 }
 
 /// The earliest departure of `leaving`, in the order in which they leave, after which the job fits
-/// beside `kept` and every occupant that is not listed; nothing if it does not fit even then (a
-/// matter of health). The trial is left as it was. Cost: O(log leaving) placements.
+/// beside `kept` and every occupant that is not listed; nothing if it does not fit even then
+/// (because of health). The trial is unchanged. Cost: O(log leaving) placements.
 std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
                                        std::span<const Leaving> leaving, std::span<const Hold> kept,
                                        Trial& trial);

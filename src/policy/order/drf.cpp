@@ -96,7 +96,7 @@ class Drf final : public Order {
     return static_cast<std::int64_t>(largest);
   }
 
-  std::map<UserId, Amounts> used_;  ///< By those who hold something, in the pass under way.
+  std::map<UserId, Amounts> used_;  ///< By user with grants, in this pass.
   Amounts all_{};
 };
 

@@ -147,7 +147,7 @@ class Multifactor final : public Order {
     return std::min(job.gpus().raw(), all) * kOne / all;
   }
 
-  /// Keeps up with waiting jobs of users who have no account: theirs are weighed too.
+  /// Follows waiting jobs of users without an account, whose weights count too.
   void note_strangers(const ClusterView& view, std::span<const Event> events) {
     const auto note = [&](JobId id) {
       const Job* const job = view.find(id);

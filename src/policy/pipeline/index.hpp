@@ -1,6 +1,6 @@
-// The waiting jobs, in order, kept in lanes of one user and one request shape.
+// The waiting jobs, in order, in lanes of one user and one request shape.
 //
-// All jobs of a lane ask for the same thing, so what one of them is refused all are: a pass looks
+// All jobs of a lane ask for the same, so if one is refused, all are: a pass looks
 // at lanes, not at jobs. A lane that was refused stays closed until there may be more room. Touches
 // only what changed: O(log lane) per changed job.
 #pragma once
@@ -49,9 +49,9 @@ class PendingIndex {
   void clear(Shape shape);
   Shape shape() const { return shape_; }
 
-  /// Brings one job up to date: in, out, or elsewhere. Returns: its lane, or null if it is out.
+  /// Adds, removes or moves one job. Returns: its lane, or null if it is not in the index.
   Lane* update(JobId id, const ClusterView& view, const Order& order);
-  /// Asks again for the ranks whose time is over. Returns: whether there were any.
+  /// Asks again for the ranks that have expired. Returns: whether there were any.
   bool expire(const ClusterView& view, const Order& order);
   void rerank_all(const ClusterView& view, const Order& order);
 
@@ -72,7 +72,7 @@ class PendingIndex {
   /// Lanes that are not closed; some may be empty.
   std::vector<Lane*>& open() { return open_; }
 
-  /// Takes one job out. Requires nothing: an unknown job changes nothing.
+  /// Removes one job; an unknown job changes nothing.
   void erase(JobId id);
 
  private:

@@ -1,4 +1,4 @@
-// The running jobs, from the worst rank on: whom a waiting job may displace.
+// The running jobs, from the worst rank on: the jobs that a waiting job may displace.
 //
 // Ranks that move alike (Ranked::drift) keep their order for ever, so these jobs stand in one
 // sorted set, by what their rank would have been at the origin of time. A pass merges the worst
@@ -30,24 +30,24 @@ class RunningIndex {
   };
   using Alike = std::set<Standing>;
 
-  /// Forgets everybody. From now on a job that got its berth less than `quantum` ago is safe.
+  /// Forgets all jobs. From now on a job that got its berth less than `quantum` ago is safe.
   void clear(Duration quantum);
   Duration quantum() const { return quantum_; }
 
-  /// Brings one job up to date: in, out, or elsewhere.
+  /// Adds, removes or moves one job.
   void update(JobId id, const ClusterView& view, const Order& order);
-  /// Asks again for the ranks whose time is over, and ends the safety of those who had it.
+  /// Asks again for the ranks that have expired, and ends the safety of jobs whose quantum is over.
   void expire(const ClusterView& view, const Order& order);
 
-  /// When a rank, or somebody's safety, ends, so that a waiting job may displace others.
+  /// When a rank or a job's safety ends, so that a waiting job may displace others.
   std::optional<Instant> next_change() const;
 
-  /// Those that stop already.
+  /// The jobs that are stopping.
   const std::set<JobId>& leaving() const { return leaving_; }
-  /// True if nobody holds a berth but those that stop.
+  /// True if only stopping jobs hold a berth.
   bool empty() const { return entries_.size() == leaving_.size(); }
 
-  /// Who may be displaced (who is left alone may not): those whose ranks move by so much every
+  /// The jobs that may be displaced: those whose ranks move by this much every
   /// microsecond,
   const std::map<std::int64_t, Alike>& drifting() const { return drifting_; }
   /// and those whose ranks must be asked for.
@@ -82,14 +82,14 @@ struct Displaceable {
   bool gone = false;   ///< Displaced in this pass.
 };
 
-/// The same in one pass: from the worst on, found as far as they are asked for.
+/// The same in one pass: from the worst rank on, found on demand.
 class WorstFirst {
  public:
   /// Requires: ranks with a drift have no group.
   void begin(const RunningIndex& index, const ClusterView& view);
-  void add(const Displaceable& one);  ///< One of the index's others; all before the first at().
+  void add(const Displaceable& one);  ///< Call it for the index's others before the first at().
 
-  /// Null if there are not so many. Good until the next call.
+  /// Null if there are not so many. Valid until the next call.
   Displaceable* at(std::size_t place);
 
  private:

@@ -58,9 +58,9 @@ void Victims::take_off(std::span<const std::size_t> victims) {
   for (const std::size_t victim : victims) walk_.trial().take(*worst_.at(victim)->grant);
 }
 
-/// With fewer there would be too few GPUs, in all or on any node; nothing if there are with all.
-/// Cheap beside trying: most that look for victims find too few, time and again. Requires: who
-/// leaves is taken off, and there is a victim.
+/// The least number of victims without which enough GPUs are free, in all or on a node; nothing if
+/// all are too few. It is cheap and most searches end here, because they find too few victims.
+/// Requires: leaving jobs are taken off, and there is a victim.
 std::optional<std::size_t> Victims::least(const Ask& ask, Search& search) {
   if (!takes_whole(ask)) return 1;
   const Cluster& cluster = walk_.view().cluster();
@@ -119,9 +119,9 @@ std::optional<std::size_t> Victims::fewest(JobId id, const Ask& ask, Search& sea
   return found ? std::optional(enough) : std::nullopt;
 }
 
-/// Those of the chosen without whom there is no place, best first; whoever is better may stay
-/// first. The placement becomes one that does without the others. Requires: all of them are taken
-/// off, the placement is possible so, and there is none without the last.
+/// The chosen jobs without which there is no place; the better a job's rank, the earlier it is
+/// tried whether it can stay. The placement becomes one beside the jobs that stay. Requires: all of
+/// them are taken off, the placement is possible then, and there is none with the last.
 std::vector<std::size_t> Victims::needed(std::span<const std::size_t> chosen, const Head& head,
                                          const Ask& ask, Placement& placement) {
   const JobId id = head.job();

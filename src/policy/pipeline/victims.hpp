@@ -1,4 +1,4 @@
-// Which running jobs of worse rank must give way so that one waiting job has a place.
+// The running jobs of worse rank that must stop so that one waiting job has a place.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace berth {
 
-/// The running jobs, worst first, in one pass: found as far as one asks.
+/// The running jobs, worst first, in one pass, found on demand.
 class Victims {
  public:
   Victims(Walk& walk, const RunningIndex& running) : walk_(walk), running_(running) {}
@@ -20,12 +20,12 @@ class Victims {
     std::vector<JobId> jobs;
     Placement placement;  ///< Where the waiting job fits without them.
   };
-  /// The fewest of the worst without which the job has a place once `leaving` have left, and of
-  /// them only those that are in its way; nothing if there is no place even without all of them.
-  /// They count as gone from then on. The walk's trial is left as it was.
+  /// The fewest of the worst jobs without which the job has a place once `leaving` have left, less
+  /// those that are not in its way; nothing if there is no place even without all of them.
+  /// They count as gone from then on. The walk's trial is unchanged.
   std::optional<Chosen> choose(const Head& head, const Ask& ask, std::span<const JobId> leaving);
 
-  /// Asks the order for the ranks that move on their own; what time alone may change is waked for.
+  /// Asks the order for the ranks that move without a drift, and wakes when time may change them.
   void rank_others();
   bool are_ranked() const { return ranked_; }
 

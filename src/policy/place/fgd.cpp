@@ -161,7 +161,7 @@ class Fgd final : public Placer {
                                     : candidates.host_fits(node, 0);
   }
 
-  /// So that the refusal names the reason: with remembered scores nobody asked the candidates.
+  /// Finds the reason for the refusal, because remembered scores do not look at the candidates.
   static void count_what_fits(const Ask& ask, Candidates& candidates) {
     for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
       holds(node, ask, candidates);

@@ -84,7 +84,7 @@ struct Price {
   auto operator<=>(const Price&) const = default;
 };
 
-/// Refuses what would fit: so it goes with no policy that preempts, and is nobody else's.
+/// Refuses places that would fit, so it cannot be used by another policy or with preemption.
 class Mapper final : public Placer {
  public:
   explicit Mapper(const Bounds& bounds) : bounds_(bounds) {}
