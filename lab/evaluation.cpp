@@ -36,8 +36,8 @@ struct Case {
   Score simulated;
 };
 
-/// A live run in a process of its own: who asks a daemon as another user changes the identity of
-/// its whole process.
+/// A live run in a process of its own, because asking a daemon as another user changes the identity
+/// of the whole process.
 class LiveChild {
  public:
   static Expected<LiveChild> start(const Stage& stage, const Case& what) {

@@ -10,7 +10,7 @@
 
 namespace berth::lab {
 
-/// How things stand, for who watches.
+/// The state of the run, for the audience.
 struct Moment {
   Duration since_start{0};
   Json jobs;  ///< As GET /v1/jobs?all=true lists them.

@@ -25,7 +25,7 @@ struct Gpus {
 Gpus two_cards();
 
 /// Until every job has ended. A pure function of its arguments.
-/// Errors: NotFound for a policy or admission nobody knows; Conflict if jobs are left after an
+/// Errors: NotFound for an unknown policy or admission; Conflict if jobs are left after an
 /// hour.
 Expected<Run> simulate(const Workload& workload, const Gpus& gpus, const Way& way);
 

@@ -46,8 +46,8 @@ class Berthd {
   Berthd& operator=(Berthd&&) = delete;
   ~Berthd();
 
-  /// As one of the run's users (counted from 0); -1 for who we are. Only root can be others, else
-  /// all are one.
+  /// As one of the run's users (counted from 0); -1 for the caller. Only root can be other users;
+  /// otherwise all are the caller.
   Expected<Json> get(const std::string& target) const;
   Expected<Json> post(const std::string& target, const Json& body, int user) const;
   const std::string& state() const { return state_; }

@@ -9,7 +9,7 @@ namespace berth::lab {
 
 struct Way {
   const char* name;
-  const char* words;  ///< For who watches.
+  const char* words;  ///< For the audience.
   AdmissionMode admission;
   const char* policy;
 };

@@ -1,4 +1,4 @@
-// The jobs of a demonstration or an evaluation: who submits what, when, and what it really needs.
+// The jobs of a demonstration or an evaluation: user, time of submission, and true needs.
 #pragma once
 
 #include <cstdint>

@@ -130,7 +130,7 @@ CudaResult cuGetProcAddress(const char* symbol, void** function, int version, st
   return cuGetProcAddress_v2(symbol, function, version, flags, nullptr);
 }
 
-/// The CUDA runtime asks here for private tables of NVIDIA's driver, which nobody else can offer.
+/// The CUDA runtime asks here for private tables of NVIDIA's driver, which only that has.
 CudaResult cuGetExportTable(const void** table, const void*) {
   static std::once_flag said;
   std::call_once(said, [] {

@@ -13,7 +13,7 @@ namespace {
 
 /// What one nvmlEventSet_t listens to. One waiter at a time, as NVML asks of its callers.
 struct EventSet {
-  std::shared_ptr<Region> region;  // stays mapped while somebody waits
+  std::shared_ptr<Region> region;  // stays mapped while a thread waits
   EventCursor cursor;
   std::mutex mutex;
   std::uint32_t gpus = 0;  // bit i: Xid events of GPU i

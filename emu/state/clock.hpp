@@ -1,9 +1,9 @@
 // The time of one GPU, shared by every process that queues kernels on it.
 //
-// A point of the clock is published by filling a record nobody reads and swapping the word that
-// says which record is current; a reader who finds the word unchanged after copying has a whole
-// point. Everyone computes the present from the last point (fluid.hpp), so nobody has to run at a
-// given moment: a late, stopped or dead process delays nobody, and waiting costs a sleep.
+// A point of the clock is published by filling an unused record and swapping the word that says
+// which record is current; a reader that finds the word unchanged after copying has a whole point.
+// Each process computes the present from the last point (fluid.hpp), so no process has to run at a
+// given moment: a late, stopped or dead process delays no other, and waiting costs a sleep.
 //
 // Thread-safety: lock-free between processes; in one process, calls that queue on the same GPU must
 // not overlap (they share the slot's records).
@@ -42,7 +42,7 @@ class GpuClock {
   WaitEnd wait_until(std::uint64_t target);
 
   /// The real time at which the clock reached `target`, a virtual time in the past; nullopt when
-  /// somebody has queued a kernel since.
+  /// a process has queued a kernel since.
   std::optional<std::uint64_t> past_time_of(std::uint64_t target) const;
 
   /// Drops what the slot has queued, if `owner` still owns it; the past stays as it was.

@@ -1,4 +1,4 @@
-// Making the state file and the environment of those who join.
+// Creates the state file and the environment of processes that join.
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
@@ -122,7 +122,7 @@ Outcome<void> open_or_create(const std::string& path, const Spec& spec) {
   const auto region = Region::open(path);
   if (!region) {
     const auto& error = region.error();
-    // Denied or somebody else's file: not ours to replace.
+    // Denied, or another user's file: not ours to replace.
     if (error.failure == OpenFailure::Denied || error.failure == OpenFailure::NotAState) {
       return std::unexpected(error.message);
     }

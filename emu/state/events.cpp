@@ -24,7 +24,7 @@ std::uint64_t pack(std::uint64_t number, XidEvent event) {
 
 void post_xid(Layout& layout, XidEvent event) {
   auto& gpu = layout.gpus[event.gpu];
-  // First the state, then the news: who hears of it must find it true.
+  // First the state, then the event, so that a listener finds the new state.
   if (event.xid == kXidGpuLost) gpu.lost.store(1);
   wake_all(gpu.signal);
   const auto number = layout.events.next.fetch_add(1);

@@ -11,7 +11,7 @@ namespace berth::emu {
 /// Sleeps while `word` is `seen`, until woken or until CLOCK_MONOTONIC shows `deadline`.
 void wait_on(SharedFutex& word, std::uint32_t seen, std::uint64_t deadline_nanoseconds);
 
-/// Changes the word and wakes everyone who sleeps on it.
+/// Changes the word and wakes every thread that sleeps on it.
 void wake_all(SharedFutex& word);
 
 }  // namespace berth::emu

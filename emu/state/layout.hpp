@@ -84,7 +84,7 @@ struct EventLog {
 struct Layout {
   Header header;
   EventLog events;
-  SharedWord last_patrol;                 // when somebody last looked for the dead, CLOCK_MONOTONIC
+  SharedWord last_patrol;                 // of the last search for dead processes, CLOCK_MONOTONIC
   std::array<SharedWord, kSlots> owners;  // process keys, 0 when free: see process.hpp
   std::array<GpuState, kMaxGpus> gpus;
 };

@@ -1,4 +1,4 @@
-// The memory of one GPU: who holds how many granules, never more in sum than there are.
+// The memory of one GPU: the granules of each process, never more in sum than there are.
 //
 // One word, `GpuState::ledger`, holds the last change: the slot, its new total and a change number.
 // A change is made by one compare-and-swap of that word, and before anyone makes the next one he

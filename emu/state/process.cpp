@@ -106,7 +106,7 @@ std::optional<std::uint32_t> claim_slot(Layout& layout, ProcessKey key) {
   for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
     std::uint64_t free = 0;
     if (layout.owners[slot].load() != 0) continue;
-    // Before the slot is ours: nobody may sum a range that misses it.
+    // Before the slot is ours: no process may sum a range that misses it.
     raise_to(layout.header.slot_high, slot + 1);
     if (layout.owners[slot].compare_exchange_strong(free, key)) return slot;
   }

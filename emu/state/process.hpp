@@ -1,8 +1,8 @@
 // Which process owns which slot, and whether it still lives.
 //
-// A process is named by pid and start time, so that a reused pid is another process. Death is seen
-// by whoever looks (a listing, an allocation that does not fit, a waiter): nobody has to clean up
-// after himself. Processes must share one pid namespace with a readable /proc.
+// A process is named by pid and start time, so that a reused pid is another process. The next
+// listing, allocation that does not fit, or waiter sees a death, so a process need not clean up.
+// Processes must share one pid namespace with a readable /proc.
 // Thread-safety: all functions may race with each other in any number of processes.
 #pragma once
 
@@ -32,8 +32,8 @@ std::optional<std::uint32_t> claim_slot(Layout& layout, ProcessKey key);
 /// Ends the work and returns the memory and the slot of every dead process. Returns how many.
 std::uint32_t reap_dead(Layout& layout);
 
-/// `reap_dead` for those who come by often: of all processes one at a time does it, ten times a
-/// second. `now` is CLOCK_MONOTONIC.
+/// `reap_dead` for frequent callers: one process at a time does it, ten times a second. `now` is
+/// CLOCK_MONOTONIC.
 void patrol(Layout& layout, std::uint64_t now_nanoseconds);
 
 /// Returns what `key` holds. For a process that has just begun: exec leaves pid and start time as

@@ -1,4 +1,4 @@
-// Amounts as people type them (core/amounts.hpp) and as they read them.
+// Amounts as users type them (core/amounts.hpp) and read them.
 #pragma once
 
 #include <string>

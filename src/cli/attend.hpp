@@ -1,4 +1,4 @@
-// Being there while a job runs: the whole of `berth run` once its options are read.
+// Waits while a job runs: all of `berth run` after its options are read.
 //
 // One thread, one poll loop: the shim, standard input and output, the daemon's events and signals.
 // The daemon may go away and come back at any time; the job's output does not pass through it.

@@ -1,4 +1,4 @@
-// Text of others on a terminal: which characters may be shown, and how many columns they take.
+// Text of other users on a terminal: which characters are shown, and how many columns they take.
 #pragma once
 
 #include <cstddef>

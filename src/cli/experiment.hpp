@@ -1,4 +1,4 @@
-// Policies x seeds: what `sim` and `compare` run, and what they write of it.
+// Policies x seeds: the runs of `sim` and `compare`, and their output.
 #pragma once
 
 #include <cstdint>

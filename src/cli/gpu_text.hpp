@@ -1,4 +1,4 @@
-// GPUs in words: what is used, charged, foreign and free, and by whom.
+// GPUs as text: used, charged, foreign and free memory, and the jobs that hold it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A daemon's history as a trace: what was asked, and how long it really took.
+// A daemon's history as a trace: requests and true run times.
 #pragma once
 
 #include <string>

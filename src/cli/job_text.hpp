@@ -1,4 +1,4 @@
-// Jobs in words: the lines of `ls`, the page of `show`, how one ended.
+// Jobs as text: the lines of `ls`, the page of `show`, the outcome of a job.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace berth::cli {
 
-/// Running ones first, then those that wait, then those that have ended; by number inside.
+/// Running jobs first, then waiting ones, then ended ones; each by number.
 void sort_for_reading(std::vector<Json>& jobs);
 
 /// The table of `ls`, to which rows are added; `now` is in seconds since 1970.

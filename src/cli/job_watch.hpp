@@ -32,9 +32,9 @@ class JobWatch {
 
   /// Since when nothing is known any more; nothing while the daemon is there.
   std::optional<Clock::time_point> away_since() const { return away_since_; }
-  /// Nobody listens there at present.
+  /// No daemon listens there at present.
   bool is_unreachable() const { return unreachable_; }
-  /// The daemon's words, if it does not know the job or does not want to say.
+  /// The daemon's message, if it does not know the job or refuses.
   const std::optional<std::string>& refusal() const { return refusal_; }
 
  private:

@@ -1,4 +1,4 @@
-// The options that say what the simulated machine is like: one table, for every verb that replays.
+// The options of the simulated machine: one table, for every verb that replays.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct MachineArguments {
 
 void add_machine_options(CLI::App& verb, MachineArguments& arguments);
 
-/// Reads what the arguments name into `options`; changes the trace where it is the jobs that are
-/// told (`--share exclusive`). Errors: of reading each file; InvalidArgument naming the option.
+/// Reads the arguments into `options`; changes the jobs of the trace if an option concerns them
+/// (`--share exclusive`). Errors: of reading each file; InvalidArgument naming the option.
 Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
                             sim::Options& options);
 

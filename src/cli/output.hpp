@@ -1,4 +1,4 @@
-// What the verbs print: plain where it is piped, with colours and cut lines on a terminal.
+// The output of verbs: plain in a pipe, with colours and cut lines on a terminal.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// For verbs that outlast a daemon's restart: what to do when a conversation broke off.
+// For verbs that outlast a daemon's restart: retries after a broken connection.
 #pragma once
 
 #include "cli/daemon.hpp"
@@ -14,9 +14,9 @@ class Patience {
     backoff_.reset();
   }
 
-  /// Waits a little before the next attempt, and says once on stderr that berthd is away. Errors:
-  /// the outcome's own, where trying again cannot help: the daemon's refusals, and nobody there
-  /// from the start.
+  /// Waits a little before the next attempt, and prints once on stderr that berthd is away. Errors:
+  /// those of the outcome if trying again cannot help: the daemon's refusals, and no daemon at the
+  /// start.
   template <class T>
   Expected<void> wait(const Expected<T>& outcome) {
     return outcome ? pause(nullptr) : pause(&outcome.error());

@@ -1,5 +1,5 @@
-// What `berth policies` shows, as text, JSON, Markdown and a manual page, from what every policy
-// and placement says about itself (policy/about.hpp).
+// The output of `berth policies` as text, JSON, Markdown and a manual page, from the description of
+// each policy and placement (policy/about.hpp).
 #pragma once
 
 #include <optional>

@@ -26,7 +26,7 @@ class PolledRequest {
     std::string body;
   };
 
-  /// Errors: NotFound if nobody listens at `socket` or takes the connection now.
+  /// Errors: NotFound if no server listens at `socket` or accepts the connection now.
   static Expected<PolledRequest> open(const std::string& socket, const Message& message);
 
   pollfd interest() const;

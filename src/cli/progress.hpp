@@ -1,4 +1,4 @@
-// How far a long replay is, on one line of a terminal; nothing where nobody watches.
+// The progress of a long replay, on one line of a terminal; no output elsewhere.
 #pragma once
 
 #include <chrono>

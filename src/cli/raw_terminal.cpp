@@ -11,7 +11,7 @@ RawTerminal::RawTerminal(int descriptor)
 }
 
 RawTerminal::~RawTerminal() {
-  // What was typed ahead belongs to whoever reads next, so it is not flushed.
+  // Characters typed ahead belong to the next reader, so they are not flushed.
   if (known_) tcsetattr(descriptor_, TCSADRAIN, &before_);
 }
 

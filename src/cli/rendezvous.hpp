@@ -1,4 +1,4 @@
-// Where the shim of an attended job finds its `berth run`: a socket in a folder nobody else enters.
+// Where the shim of an attended job finds its `berth run`: a socket in a folder of the user alone.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ class Rendezvous {
 
   const std::string& path() const { return path_; }
   int descriptor() const { return socket_.number(); }
-  /// The next who connected and is this user or root; nobody else is let in.
+  /// The next connection of this user or root; other users are refused.
   std::optional<Descriptor> accept() const;
 
  private:

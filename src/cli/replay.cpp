@@ -48,7 +48,7 @@ Expected<Duration> half_life_of(const std::string& text) {
   return fail(ErrorCode::InvalidArgument, "--half-life: '" + text + "' " + time.error().message);
 }
 
-/// By number of user. Says on standard error who is not in the trace: it may be a slip.
+/// By number of user. Warns of users that the trace does not have, because that may be a mistake.
 Expected<std::map<UserId, std::int64_t>> weights_of(const std::string& argument,
                                                     const trace::Trace& trace) {
   if (argument.empty()) return {};

@@ -1,4 +1,4 @@
-// What the verbs that replay a trace have in common: its options, and reading what they name.
+// The common part of the verbs that replay a trace: their options, and reading the files they name.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct ReplayArguments {
   std::string trace;
   TraceArguments how;
   std::string cluster;
-  std::string place;  ///< Empty: the one each policy is meant to go with.
+  std::string place;  ///< Empty: each policy's default.
   std::string service;
   std::string weights;
   std::string half_life;  ///< Of past service; "": the usual one.
@@ -71,7 +71,7 @@ void note_given(const CLI::App& verb, ReplayArguments& arguments);
 /// Errors: CLI::RequiredError, thrown as the parser's own, without --trace or --cluster.
 void check_replay_is_named(const ReplayArguments& arguments);
 
-/// What a run replays under.
+/// The policy and placement of a run.
 struct Way {
   std::string word;  ///< As it was asked for.
   Chosen chosen;
@@ -84,7 +84,7 @@ Expected<Way> way_named(const std::string& word, const ReplayArguments& argument
 /// `--seeds`, or the one of `--seed`. Errors: InvalidArgument.
 Expected<std::vector<std::uint64_t>> seeds_of(const ReplayArguments& arguments);
 
-/// What the arguments name, read once for all seeds.
+/// The files that the arguments name, read once for all seeds.
 struct Inputs {
   /// Given times; of limits instead a factor of the run time in thousandths, if it is above 0.
   struct Times {
@@ -105,8 +105,8 @@ struct Inputs {
   std::optional<std::pair<Duration, Duration>> measured;  ///< From the first submission on.
 };
 
-/// Says on standard error what may be a slip. Errors: of reading each file, naming it;
-/// InvalidArgument for a word that is none of the known.
+/// Warns on standard error of possible mistakes. Errors: of reading each file, naming it;
+/// InvalidArgument for an unknown word.
 Expected<Inputs> read_inputs(const ReplayArguments& arguments);
 
 /// A trace as a run replays it.
@@ -118,15 +118,15 @@ struct Replay {
   sim::Options options;  ///< All that does not differ from run to run.
 };
 
-/// With what this seed draws. Errors: as read_inputs(), of the machine's options.
+/// Adds the draws of this seed. Errors: as read_inputs(), of the machine's options.
 Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std::uint64_t seed);
 
-/// Runs it one way; of `options` only what to record and whom to tell counts. Errors: those of
+/// Runs it one way; of `options` only recording and progress count. Errors: those of
 /// sim::simulate().
 Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& arguments,
                                  const Way& way, const sim::Options& options);
 
-/// What a run is called: with the placement that it has in the end.
+/// The name of a run, with the placement in use.
 sim::RunNames names_of(const ReplayArguments& arguments, const Way& way, std::uint64_t seed);
 
 }  // namespace berth::cli

@@ -62,7 +62,7 @@ Expected<std::string> well_formed(const std::string& text) {
   return fail(ErrorCode::InvalidArgument, "is not UTF-8");
 }
 
-/// `--vram max` is the whole GPU, for nobody else.
+/// `--vram max` is the whole GPU, alone.
 void take_vram(Body& body, const JobOptions& options) {
   if (options.vram == "max") {
     body.take("--vram", options.vram, well_formed,

@@ -1,4 +1,4 @@
-// What `run` and `submit` ask for: options as typed, and the request body they make.
+// The options of `run` and `submit` as typed, and the request body made of them.
 #pragma once
 
 #include <sys/types.h>
@@ -47,7 +47,7 @@ struct JobOptions {
 /// All of them but `--hold`; the verb then stops reading at the first word that is no option.
 void add_job_options(CLI::App& verb, JobOptions& options);
 
-/// What a job takes over from the process that submits it.
+/// The surroundings of the submitting process, which the job inherits.
 struct Caller {
   std::vector<std::string> environment;  ///< `NAME=value`.
   std::string directory;
@@ -59,7 +59,7 @@ Expected<Caller> this_caller();
 
 struct Submission {
   Json body;                          ///< As doc/openapi.yaml's Submit.
-  std::vector<std::string> warnings;  ///< What of the caller is left out, and why.
+  std::vector<std::string> warnings;  ///< Variables that are left out, and why.
 };
 
 /// Errors: InvalidArgument naming the option, its value and what is allowed.
@@ -70,7 +70,7 @@ Expected<Submission> submission_of(const JobOptions& options, const Caller& call
 Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,
                                                  const std::vector<std::string>& from_dashes);
 
-/// What berthd has to say about a job it took in, on standard error.
+/// Prints berthd's warnings about an accepted job on standard error.
 void report_warnings(const Json& answer);
 
 }  // namespace berth::cli

@@ -1,4 +1,4 @@
-// Traces and clusters as verbs name them: files, packed or plain, and a daemon's journal.
+// Traces and clusters that verbs name: files, gzipped or plain, and a daemon's journal.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace berth::cli {
 
 /// How a trace is read, whatever it is read for.
 struct TraceArguments {
-  std::string format;  ///< "": told by the first line.
+  std::string format;  ///< "": by the first line.
   std::string vram_model;
   std::string profiles;
   std::string profile_type;
@@ -32,7 +32,7 @@ struct TraceInput {
   std::string format;
 };
 
-/// Says on standard error which bad rows were skipped; nothing is drawn. Errors: of reading each
+/// Prints skipped bad rows on standard error; draws nothing. Errors: of reading each
 /// file, naming it; BadData for a trace without jobs.
 Expected<TraceInput> read_trace_file(const std::string& path, const TraceArguments& arguments);
 

@@ -1,4 +1,4 @@
-// Why a job waits and when it starts, in words: the pages of `why` and of `submit --dry-run`.
+// Why a job waits and when it starts, as text: the pages of `why` and of `submit --dry-run`.
 #pragma once
 
 #include <string>

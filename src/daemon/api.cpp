@@ -54,7 +54,7 @@ void answer(const Exchange& exchange, Expected<std::string> json) {
   exchange->respond({.status = 200, .body = std::move(*json)});
 }
 
-/// The daemon's own user and root may act on everybody's jobs.
+/// The daemon's own user and root may act on all jobs.
 bool may_act(const http::Peer& peer, UserId owner) {
   return peer.user == owner.value() || peer.user == 0 || peer.user == ::geteuid();
 }
@@ -336,7 +336,7 @@ class Api {
     std::shared_ptr<Json> ids;  ///< Those cancelled.
   };
 
-  /// A step's worth of them, so that a million do not keep everybody else waiting.
+  /// As many as one step takes, so that a million jobs do not delay other requests.
   void cancel_some(CancelAll all) {
     const ClusterView view = daemon_.keeper().engine().view();
     const UserId user(all.exchange->request().peer.user);

@@ -32,7 +32,7 @@
 
 namespace berth::daemon {
 
-/// What a user asked for: taken in with the next step, answered when that is durable.
+/// A user's request: taken with the next step, answered when that is durable.
 struct Asked {
   std::optional<live::Submission> submission;
   std::vector<Input> inputs;
@@ -45,11 +45,11 @@ struct Asked {
 
 class Daemon {
  public:
-  /// Opens everything, takes over what a daemon before left running. Serves nothing yet.
+  /// Opens everything and takes over jobs of an earlier daemon. Serves nothing yet.
   static Expected<std::unique_ptr<Daemon>> open(const Options& options);
   ~Daemon();
 
-  /// Serves until stop(). Errors: what made it end by itself.
+  /// Serves until stop(). Errors: the failure that ended it.
   Expected<void> run();
   /// From any thread and from signal handlers' threads: run() returns soon; jobs go on.
   void stop() { loop_.stop(); }
@@ -59,7 +59,7 @@ class Daemon {
 
   // For the API. The first two from any thread, the rest on the loop's.
 
-  /// Does what this user asks when it is their turn.
+  /// Carries out a request of this user when it is the user's turn.
   void on_turn_of(uid_t user, Task task) { loop_.ask(user, std::move(task)); }
   /// The same for what takes long: in slices, each as long as has_time().
   void in_slices_for(uid_t user, Slices slices) { loop_.ask_long(user, std::move(slices)); }

@@ -1,4 +1,4 @@
-// What this daemon enforces on this machine, and what it cannot.
+// The report of what this daemon enforces on this machine and what it cannot.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

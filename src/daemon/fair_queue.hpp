@@ -1,5 +1,5 @@
-// What users wait for, taken one user after the other: whoever asks a thousand things at once waits
-// for them, and keeps others waiting for one of them.
+// Requests of users, taken one user after the other: a user with a thousand requests waits for all
+// of them and delays other users by one.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@ class FairQueue {
   /// Before it: what was taken and is not done.
   void push_again(uid_t user, T value) { queue_of(user).push_front(std::move(value)); }
 
-  /// The oldest of the user whose turn it is; the next time it is another's.
+  /// The oldest request of the user whose turn it is; the next call serves another user.
   std::optional<std::pair<uid_t, T>> pop() {
     if (turns_.empty()) return std::nullopt;
     const uid_t user = turns_.front();
@@ -51,7 +51,7 @@ class FairQueue {
     return of_user->second;
   }
 
-  std::map<uid_t, std::deque<T>> waiting_;  ///< Of users who wait for something.
+  std::map<uid_t, std::deque<T>> waiting_;  ///< By user with waiting requests.
   std::deque<uid_t> turns_;                 ///< The same users; the next one first.
 };
 

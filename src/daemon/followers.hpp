@@ -1,4 +1,4 @@
-// Who follows jobs: server-sent events of what changes, and logs that end.
+// Clients that follow jobs: server-sent events of changes, and ends of logs.
 //
 // Belongs to the engine's thread.
 #pragma once

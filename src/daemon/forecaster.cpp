@@ -163,7 +163,7 @@ void add_forecast(Json& json, const Forecast& found) {
   }
 }
 
-/// Every key, so that who reads it need not ask which are there.
+/// Has every key, so that a reader need not check which are there.
 Json blank(std::string_view policy) {
   return {{"policy", policy},
           {"reason", ""},

@@ -41,7 +41,7 @@ class Forecaster {
  public:
   /// `policy` and `place` are what the engine decides with.
   Forecaster(std::string policy, std::string place, const ForecastOptions& options = {});
-  /// Whoever still waits for an answer is told that there will be none.
+  /// Answers every waiting request that there will be no forecast.
   ~Forecaster();
 
   /// On the engine's thread; half a microsecond per job. Errors: Conflict if kMostWaiting others of

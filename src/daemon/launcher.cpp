@@ -327,7 +327,7 @@ live::Trace Launcher::adopt(JobId job, Attempt attempt) {
     }
   }
   const auto last = read_record(key);
-  if (!last && last.error().code == ErrorCode::BadData) {  // whether it ran nobody can tell
+  if (!last && last.error().code == ErrorCode::BadData) {  // whether it ran is unknown
     std::fprintf(stderr, "berthd: %s\n", move_aside(path, last.error().message).c_str());
     loop_.post([this, key] { tell_end(key, {.job = key.first, .attempt = key.second}); });
     return live::Trace::Over;
@@ -340,7 +340,7 @@ live::Trace Launcher::adopt(JobId job, Attempt attempt) {
   return live::Trace::Over;
 }
 
-/// A shim holds the lock from before it has written who it is.
+/// A shim takes the lock before it writes its identity.
 void Launcher::look_for_names() {
   for (const auto& [key, manner] : std::exchange(unnamed_, {})) {
     if (adopt(key.first, key.second) == live::Trace::None) hooks_.failed(key.first, key.second);

@@ -1,7 +1,7 @@
-// Shims: one spare that waits, one for each attempt that runs, and those of a daemon before us.
+// Shims: one spare that waits, one for each running attempt, and those of earlier daemons.
 //
-// Belongs to the engine's thread. What happens to an attempt is told through Hooks, never from
-// within a call. At most one process ever runs an attempt: its file is made anew or not at all.
+// Belongs to the engine's thread. Events of an attempt go through Hooks, never from within a call.
+// At most one process ever runs an attempt, because its file is created exclusively.
 #pragma once
 
 #include <sys/resource.h>
@@ -24,7 +24,7 @@
 
 namespace berth::daemon {
 
-/// What became of an attempt.
+/// The fate of an attempt.
 struct Hooks {
   std::function<void(JobId, Attempt)> started;
   /// Its shim died before anything of it ran.
@@ -68,7 +68,7 @@ class Launcher {
   live::Trace adopt(JobId job, Attempt attempt);
   /// Ends an attempt's process tree; `ended` follows. Unknown attempts are ignored.
   void stop(JobId job, Attempt attempt, live::Manner manner);
-  /// Removes what is left of an attempt that is over.
+  /// Removes the files of an attempt that is over.
   void forget(JobId job, Attempt attempt);
   /// Removes files of attempts that are over, from before a crash. What belongs to jobs after
   /// `last` or to attempts beyond those that are known is moved to `aside`: a machine that stopped
@@ -76,7 +76,7 @@ class Launcher {
   /// what was moved or left, a line each.
   std::vector<std::string> sweep(const live::StandingOf& standing_of, JobId last);
 
-  /// The shims that live, for finding out whose a process is.
+  /// The live shims, for finding the job of a process.
   const ShimTable& shims() const { return shims_; }
   std::string log_path(JobId job) const;
 
@@ -111,10 +111,10 @@ class Launcher {
   Hooks hooks_;
   std::unique_ptr<Spares> spares_;
   std::map<Key, std::unique_ptr<Shim>> live_;
-  std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Told their end, not yet reaped.
-  /// Held by a shim that has not said who it is; with how it shall be stopped then.
+  std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Ended, not yet reaped.
+  /// Held by a shim that has not identified itself; with the manner in which to stop it then.
   std::map<Key, std::optional<live::Manner>> unnamed_;
-  std::map<Key, Told> told_;  ///< To end; nothing of those that took it long ago.
+  std::map<Key, Told> told_;  ///< Orders to end; without those taken long ago.
   ShimTable shims_;
   std::chrono::steady_clock::time_point last_launch_;
   Loop::Alarm refill_alarm_;

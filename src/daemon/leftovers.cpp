@@ -26,7 +26,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kEndingPatience{30};  ///< With processes that were killed.
-constexpr std::chrono::seconds kSign{1};             ///< Of life, to whoever waits for the report.
+constexpr std::chrono::seconds kSign{1};             ///< Between signs of life to the daemon.
 constexpr std::chrono::milliseconds kAgain{5};       ///< One may fork faster than it is killed.
 
 AttemptKey key_of(const Leftover& left) { return {left.record.job, left.record.attempt}; }

@@ -1,4 +1,4 @@
-// Ends what is left of attempts whose shims died. Runs as a process of its own, `berthd
+// Ends the remaining processes of attempts whose shims died. Runs as a process of its own, `berthd
 // --end-leftovers`, which orphans.hpp starts.
 //
 // A job's processes are found by their cgroup, else by the session of the job's own process; those
@@ -29,7 +29,7 @@ struct Leftover {
   std::string cgroup;  ///< Folder of the attempt's cgroup; there may be none.
 };
 
-/// What became of one attempt's processes.
+/// The fate of one attempt's processes.
 struct Ended {
   int processes = 0;       ///< Found one by one and killed.
   bool by_cgroup = false;  ///< Nothing is left of it.
@@ -40,7 +40,7 @@ struct Ended {
 
 using AttemptKey = std::pair<JobId, Attempt>;
 
-/// What a helper is told, and what it answers, line by line.
+/// The order to a helper, and its answer, line by line.
 struct Search {
   std::string mark;  ///< A variable that every job of this daemon has, and no other.
   std::vector<Leftover> left;

@@ -1,5 +1,5 @@
-// A page of jobs, made in slices: while it is made the engine takes its steps, and each row is as
-// things are when it is written.
+// A page of jobs, made in slices: the engine takes steps meanwhile, and each row shows the state at
+// the time it is written.
 //
 // Reads the engine and the journal; belongs to the engine's thread.
 #pragma once

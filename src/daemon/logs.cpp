@@ -134,7 +134,7 @@ void Logs::State::read_events() {
   }
 }
 
-/// Only while somebody follows: busy logs cost nothing otherwise.
+/// Only while a client follows: busy logs cost nothing otherwise.
 void Logs::State::watch_if_needed() {
   const bool needed = std::ranges::any_of(readers, [](const LogReader& r) { return !r.ended; });
   if (needed == (watch >= 0)) return;

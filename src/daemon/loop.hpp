@@ -1,9 +1,9 @@
-// The engine's thread: one queue, timers and descriptors, over Boost.Asio; and what users ask.
+// The engine's thread: one queue, timers and descriptors, over Boost.Asio; and requests of users.
 //
-// It goes in turns, each bounded by time: first what happened (tasks, timers, descriptors), then
-// what users ask, one user after the other, then some of what takes long, one user after the other,
-// then the step. So a start, a limit and the end of a job never wait for a list, and nobody waits
-// for more than one thing of each other user.
+// It works in turns, each bounded by time: first events (tasks, timers, descriptors), then
+// requests, one user after the other, then slices of long requests, one user after the other, then
+// the step. So a start, a limit and the end of a job never wait for a list, and a request waits for
+// at most one request of each other user.
 //
 // Everything but post(), ask() and stop() belongs to the thread that calls run().
 #pragma once
@@ -19,7 +19,7 @@
 namespace berth::daemon {
 
 using Task = std::function<void()>;
-/// Does some of what takes long, for as long as Loop::has_time(). Returns: whether more is left.
+/// Does a slice of a long request, for as long as Loop::has_time(). Returns: whether more is left.
 using Slices = std::function<bool()>;
 
 class Loop {
@@ -29,9 +29,9 @@ class Loop {
 
   /// Queues a task; from any thread. Tasks of one thread keep their order.
   void post(Task task);
-  /// Queues what a user asks; from any thread. What one user asks keeps its order.
+  /// Queues a request of a user; from any thread. Requests of one user keep their order.
   void ask(uid_t user, Task task);
-  /// Queues what a user asks and takes long: while it is not done, others have their turns.
+  /// Queues a long request of a user: other users have their turns while it is not done.
   void ask_long(uid_t user, Slices slices);
   /// True while the slice that runs should go on.
   bool has_time() const { return Clock::now() < slice_ends_; }

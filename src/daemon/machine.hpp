@@ -19,7 +19,7 @@ struct Machine {
   Cluster cluster;
   std::string no_driver;  ///< Why `port` is null.
   bool emulated = false;
-  /// What a job needs in its environment to see the GPUs; LD_LIBRARY_PATH goes before its own.
+  /// Variables with which a job sees the GPUs; LD_LIBRARY_PATH goes before the job's own.
   std::vector<std::pair<std::string, std::string>> environment;
 };
 

@@ -225,7 +225,7 @@ int tell(const Expected<void>& served) {
   return kFailed;
 }
 
-/// Nothing is suspended: whoever gives way loses all that it did.
+/// No job is suspended, so a preempted job loses all its work.
 void tell_what_preemption_costs(const live::Rules& rules) {
   const auto chosen = choose(rules.policy);
   if (!chosen || !chosen->policy->preempts()) return;

@@ -5,7 +5,7 @@
 
 namespace berth::daemon {
 
-/// `READY=1`, `STOPPING=1`. Nothing happens where nobody asked to be told.
+/// `READY=1`, `STOPPING=1`. Nothing happens without `NOTIFY_SOCKET`.
 void notify(std::string_view state);
 
 }  // namespace berth::daemon

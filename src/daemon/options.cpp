@@ -123,7 +123,7 @@ Expected<void> set_weights(Options& options, const Value& value) {
   for (const auto& [name, node] : *table) {
     const Value entry{node, value.where + "." + std::string(name.str())};
     const auto user = number_of_user(name.str());
-    if (!user) {  // who has left must not keep berthd from starting
+    if (!user) {  // a deleted user must not keep berthd from starting
       options.warnings.push_back(entry.where + ": there is no such user; left out");
       continue;
     }

@@ -1,4 +1,4 @@
-// What berthd is told: flags over a TOML file over defaults.
+// The options of berthd: flags override a TOML file, which overrides defaults.
 #pragma once
 
 #include <sys/types.h>
@@ -17,12 +17,12 @@
 namespace berth::daemon {
 
 struct Options {
-  std::string state;    ///< Folder for everything that is kept.
-  std::string socket;   ///< Where the API is served.
+  std::string state;    ///< Folder for the journal, logs and files.
+  std::string socket;   ///< Path of the API's socket.
   std::string emulate;  ///< `2x24GiB`; "" for the machine's own GPUs.
   std::string nvml;     ///< Library to open instead of the system's; "" for that.
   bool unsafe = false;  ///< Allows an admission other than `guarantee` on real GPUs.
-  journal::Loss loss = journal::Loss::Refused;  ///< Of what was answered; see journal/store.hpp.
+  journal::Loss loss = journal::Loss::Refused;  ///< Of answered requests; see journal/store.hpp.
   live::Rules rules;
   /// Keys by name of policy and placement; complete() adds those of the ones in use to `rules`.
   std::map<std::string, NamedKeys> policy_keys = {};
@@ -39,10 +39,10 @@ struct Options {
   std::string shim;                     ///< Path of berth-shim.
   std::string speeds;                   ///< File of how fast models run; "" for none.
   std::string cgroup;                   ///< Folder of a cgroup v2 for jobs; "" for none.
-  std::vector<std::string> warnings;    ///< What of the configuration is left out, and why.
+  std::vector<std::string> warnings;    ///< Ignored parts of the configuration, and why.
 };
 
-/// Who the daemon is and where it stands, for its defaults.
+/// The user, home and runtime folder of the daemon, for its defaults.
 struct Surroundings {
   uid_t user = 0;
   std::string home;
@@ -52,11 +52,11 @@ struct Surroundings {
 /// The configuration file that is read if none is named; "" where there is none to look for.
 std::string default_config(const Surroundings& around);
 
-/// Takes over what a TOML text says. Errors: BadData or InvalidArgument as
+/// Reads a TOML text into the options. Errors: BadData or InvalidArgument as
 /// `FILE:LINE:COLUMN: KEY: value, limit`; unknown keys are errors.
 Expected<void> read_config(Options& options, std::string_view text, const std::string& file);
 
-/// Fills in what was not said, and checks what goes together.
+/// Fills in defaults, and checks options that depend on each other.
 Expected<void> complete(Options& options, const Surroundings& around);
 
 Expected<AdmissionMode> parse_admission(std::string_view name);

@@ -1,4 +1,4 @@
-// What a shim is told to run: the user's command in the environment that a granted job needs.
+// The order to a shim: the user's command in the environment that a granted job needs.
 #pragma once
 
 #include <string>

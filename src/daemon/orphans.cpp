@@ -18,7 +18,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr Duration kHelperSilence = seconds(10);  ///< Of a helper: it waits for somebody's memory.
+constexpr Duration kHelperSilence = seconds(10);  ///< Of a helper that waits to read memory.
 constexpr Duration kStartAgain = seconds(1);
 
 std::string count_of(int number, const char* one, const char* many) {
@@ -174,7 +174,7 @@ void Orphans::on_silence(uid_t user) {
   start();
 }
 
-/// It may take its time to go, as long as whoever it waits for; nobody waits for it.
+/// It may take as long to end as the process it reads; berthd does not wait for it.
 void Orphans::leave_behind(std::unique_ptr<Helper> helper) {
   send_signal(helper->pidfd, SIGKILL);
   helper->speech.reset();

@@ -1,5 +1,5 @@
-// Orphans: attempts whose shims died. What is left of them is ended by helpers (leftovers.hpp), one
-// for each user who has such attempts, so that nobody waits for somebody else's processes.
+// Orphans: attempts whose shims died. Helpers (leftovers.hpp) end their remaining processes, one
+// for each user with orphans, so that no user waits for another user's processes.
 //
 // Belongs to the engine's thread, and never makes it wait.
 #pragma once
@@ -17,11 +17,11 @@ namespace berth::daemon {
 
 class Orphans {
  public:
-  /// `gone` is told, never from within a call, once nothing is left of an attempt or nothing more
-  /// can be done about it; with how it went, in words.
+  /// Calls `gone`, never from within a call, once no process of an attempt is left or can be ended;
+  /// with a message.
   using Gone = std::function<void(const shim::Record&, const std::string& note)>;
   Orphans(Loop& loop, std::string mark, Gone gone);
-  ~Orphans();  ///< Nothing is told any more. A helper that hangs is left behind.
+  ~Orphans();  ///< Calls nothing any more. A helper that hangs is left behind.
 
   void end(Leftover left);
 

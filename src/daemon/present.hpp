@@ -1,4 +1,4 @@
-// What users see: jobs and GPUs as the JSON of doc/openapi.yaml.
+// Jobs and GPUs for users, as the JSON of doc/openapi.yaml.
 //
 // Reads the engine and the journal; belongs to the engine's thread.
 #pragma once

@@ -44,7 +44,7 @@ live::Look Probe::look(State& state, GpuId gpu) {
                   .sample = state.port.sample(gpu.value()),
                   .owners = {}};
   if (!look.sample || !look.sample->processes) return look;
-  const auto shims = state.shims.get();  // after the sample: all who can be in it are known
+  const auto shims = state.shims.get();  // after the sample, so it has all jobs of the sample
   Kinship kinship(*shims);
   for (const GpuProcess& process : *look.sample->processes) {
     look.owners[process.pid] = kinship.of(process.pid);

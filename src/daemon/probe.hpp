@@ -1,4 +1,4 @@
-// The probe thread: asks the driver, which may take long or hang, and says whose the processes are.
+// The probe thread: asks the driver, which may hang, and finds the job of each process.
 #pragma once
 
 #include <condition_variable>

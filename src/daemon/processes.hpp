@@ -1,4 +1,4 @@
-// What /proc says of processes: whose they are.
+// The job of each process, by /proc.
 //
 // Every answer is of a moment ago; a pid is only acted on through a pidfd that was checked after it
 // was opened. Nothing here reads what is in a process's memory (its environment, its command line):
@@ -64,15 +64,15 @@ class Kinship {
 /// another's).
 Expected<Descriptor> open_process(const shim::Process& process);
 
-/// Sends a signal to a process of ours. One that has ended is no error.
+/// Sends a signal to a process of ours. An ended process is no error.
 void send_signal(const Descriptor& pidfd, int signal);
 
-/// Collects a child that has ended. One that is no child of ours needs none.
+/// Reaps an ended child; a no-op for a process that is not our child.
 void reap(const Descriptor& pidfd);
 
 /// How a list names a process: its command name (`python`), "" if it has ended.
 std::string process_name(pid_t pid);
-/// Whose it is; nothing if it has ended.
+/// The user of a process; nothing if it has ended.
 std::optional<uid_t> process_user(pid_t pid);
 /// The user of this name in /etc/passwd, or of this number; nothing if there is none.
 std::optional<uid_t> number_of_user(std::string_view name);

@@ -1,4 +1,4 @@
-// What the query of a request asks for, checked; pure functions of it.
+// The parameters of a request's query, checked; pure functions of it.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ struct Received {
   uid_t user = 0;
 };
 
-/// One datagram with who sent it; nothing if there is none, or no credentials.
+/// One datagram with its sender; nothing if there is none, or it has no credentials.
 std::optional<Received> receive_one(int socket) {
   std::array<char, 512> text{};
   iovec part{text.data(), text.size()};
@@ -72,7 +72,7 @@ std::optional<Received> receive_one(int socket) {
   return Received{std::string(text.data(), static_cast<std::size_t>(got)), sender.uid};
 }
 
-/// True if somebody receives there.
+/// True if a process receives there.
 bool is_served(const sockaddr_un& address) {
   const Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   return ::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==

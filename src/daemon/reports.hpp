@@ -1,8 +1,8 @@
-// What jobs say of themselves: datagrams `JOB KEY VALUE` on the socket that BERTH_REPORT names.
+// Reports of jobs: datagrams `JOB KEY VALUE` on the socket that BERTH_REPORT names.
 //
-// Voluntary, and never trusted further than who sent it: the kernel tells the sender's uid, which
-// must be the job's user. The latest value of a key counts; a job that reports a thousand times a
-// second is journaled four times.
+// Reports are voluntary. The kernel gives the sender's uid, which must be that of the job's user.
+// The latest value of a key counts; a job that reports a thousand times a second is journaled four
+// times.
 #pragma once
 
 #include <sys/types.h>
@@ -32,7 +32,7 @@ class Reports {
   using MayReport = std::function<bool(JobId, uid_t)>;
   using Deliver = std::function<void(std::vector<Input>)>;
 
-  /// Errors: Io naming the path; Conflict if somebody receives there. A socket left there is
+  /// Errors: Io naming the path; Conflict if another process receives there. A stale socket is
   /// replaced.
   static Expected<std::unique_ptr<Reports>> open(Loop& loop, const std::string& path, mode_t mode,
                                                  MayReport may_report, Deliver deliver);

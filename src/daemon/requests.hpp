@@ -1,7 +1,7 @@
-// What users send, checked: a request that is taken in can be run, or the answer says why not.
+// Requests of users, checked: an accepted request can be run; otherwise the answer says why not.
 //
-// Pure functions of the text and of who sent it; the engine's own gate (why_impossible) comes
-// after.
+// Pure functions of the text and its sender. The engine makes its own check (why_impossible)
+// afterwards.
 #pragma once
 
 #include <string_view>

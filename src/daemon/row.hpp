@@ -1,5 +1,5 @@
-// One job as the JSON of doc/openapi.yaml: what the journal has of it, and what the engine knows of
-// it now.
+// One job as the JSON of doc/openapi.yaml, from the journal's row of it and from the engine's
+// present state.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@ int exit_code(Outcome outcome, std::int32_t code);
 /// Of a job that the engine knows, or knew.
 std::string_view state_word(const journal::JobRow& row, const Job* known);
 
-/// Why jobs wait, in words. Those that ask alike wait for the same, so few of a page are explained.
+/// Why jobs wait, as text. Jobs with equal asks wait for the same, so few of a page are explained.
 /// Good until the engine's next step.
 class Reasons {
  public:
@@ -38,7 +38,7 @@ class Reasons {
 
   ClusterView view_;
   std::deque<Known> known_;  ///< The latest first; a few.
-  std::string own_;          ///< Of a job that has a place kept: nobody else's.
+  std::string own_;          ///< Of a job with a reserved place; no other job's.
 };
 
 /// Appends the object of one job. Not thread-safe: names are looked up once and kept.

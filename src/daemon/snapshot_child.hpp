@@ -1,5 +1,5 @@
-// The engine's state, written down by a child process: it has all memory as it was when it was
-// made, whatever the engine does meanwhile, and takes its time.
+// The engine's state, written by a child process: it has the memory of the moment it was forked,
+// whatever the engine does meanwhile.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// Shims that wait for a job, made on a thread of their own: to make one takes half a millisecond,
-// which the engine's thread has other use for between the end of a job and the start of the next.
+// Shims that wait for a job, made on a thread of their own, because making one takes half a
+// millisecond, which the engine's thread needs between the end of a job and the start of the next.
 //
 // One waits at a time. Everything may be called from any thread; a spare that was taken must have
 // its files renamed before the next is asked for.

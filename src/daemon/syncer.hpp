@@ -1,5 +1,5 @@
-// The sync thread: replies wait here until what they promise is on disk. One wait serves all that
-// came meanwhile. A second thread tidies up, which may take a while and must keep nobody waiting.
+// The sync thread: replies wait here until the data they confirm is on disk. One fsync serves all
+// waiting replies. A second thread tidies the log, which may take long and must not delay replies.
 #pragma once
 
 #include <condition_variable>

@@ -21,8 +21,8 @@ struct MachineOptions {
 /// The cluster that this machine is: GpuId i is device i, its capacity total - reserved. One node
 /// if all GPUs are alike (one model, capacities within 1 %: the least counts for all), else one for
 /// each run of equal ones under one switch, with its part of the cores and host memory. A GPU with
-/// a problem counts as one like its neighbours, so that a machine keeps its shape when a GPU dies:
-/// whoever calls this must tell the engine GpuHealth{false} for it.
+/// a problem counts as equal to its neighbours, so that a machine keeps its shape when a GPU dies;
+/// the caller must give the engine GpuHealth{false} for it.
 Cluster describe_machine(std::span<const Device> devices, const MachineOptions& options);
 
 }  // namespace berth

@@ -23,7 +23,7 @@ std::uint32_t milliseconds(Duration timeout) {
 
 /// Memory and processes of one moment, as nearly as NVML allows: it answers them in two calls, so
 /// the memory is read before and after. While it keeps moving the lower reading counts: memory
-/// that a process took in between must not look like memory that nobody owns.
+/// that a process took in between must not look like memory without an owner.
 Expected<Sample> read_sample(const nvml::Api& api, const nvml::Gpu& gpu) {
   Sample sample;
   auto before = nvml::read_memory(api, gpu);

@@ -95,7 +95,7 @@ class GpuPort {
   virtual Expected<Sample> sample(std::uint32_t device) = 0;
 
   /// Blocks until a GPU reports an Xid, or `timeout` is over: then nothing. May return nothing
-  /// earlier. An error can come at once and again: whoever waits in a loop must then pause.
+  /// earlier. An error can come at once and repeatedly: a caller that loops must pause then.
   virtual Expected<std::optional<GpuEvent>> wait_event(Duration timeout) = 0;
 };
 

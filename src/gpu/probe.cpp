@@ -85,7 +85,7 @@ std::optional<Bytes> foreign_of(const Reading& reading, const Split& split, Byte
 }
 
 /// The nearest step, unless the one told last is at most a step away: a GPU is rarely as busy in
-/// one second as in the next, and nobody needs to know it better.
+/// one second as in the next, and no policy needs more precision.
 std::int16_t steadied_utilisation(const Reading& reading) {
   if (!reading.sample.utilisation_percent) return kUnknownUtilisation;
   const auto percent = static_cast<std::int16_t>(*reading.sample.utilisation_percent);

@@ -1,7 +1,7 @@
-// From what a driver says to what the engine is told: who holds how much of one GPU.
+// Turns a driver's figures into the engine's input: the memory of each job on one GPU.
 //
 // Pure functions; instants are given. doc/gpu.md argues the rules. In short: a figure that cannot
-// be known is never invented, memory that nobody owns is foreign, and every rounding errs towards
+// be known is never invented, memory without an owner is foreign, and every rounding errs towards
 // more memory in use.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace berth {
 /// Figures are multiples of this, so that few changes are worth an input.
 inline constexpr Bytes kProbeStep{std::int64_t{64} << 20};
 
-/// How busy a GPU is, in percent, is told in multiples of this.
+/// The step of utilisation figures, in percent.
 inline constexpr std::int16_t kBusyStep = 25;
 
 /// Whose a process is. A caller looks it up after the sample was taken, through the whole process
@@ -39,14 +39,14 @@ struct Reading {
   Instant began;                       ///< Before the first call to the driver.
   std::optional<Instant> changed;      ///< The last start or end of a tenant on this GPU, if any.
   std::uint32_t tenants = 0;           ///< Jobs with a charge on this GPU.
-  const Measured* previous = nullptr;  ///< What the engine was told last, if anything.
+  const Measured* previous = nullptr;  ///< The last input to the engine, if any.
 };
 
-/// Returns: what to tell the engine; nothing if that is what it was told last, or if there is no
-/// foreign figure yet that may be told. A sample not begun after `changed` keeps the previous
-/// foreign figure: a process of a job that ended is nobody's, that of one just started not yet
-/// known. How busy the GPU is changes only by more than a step; not known is told as unknown.
-/// O(processes x log).
+/// Returns: the input for the engine; nothing if it equals the last one, or if there is no valid
+/// foreign figure yet. A sample not begun after `changed` keeps the previous foreign figure,
+/// because a process of an ended job has no owner in it and a process of a new job is not yet
+/// known. Utilisation changes only by more than a step; an unknown one stays unknown. O(processes x
+/// log).
 std::optional<Measured> measure(const Reading& reading, const OwnerOf& owner_of);
 
 /// True if the sample lists a process that is not there any more: sample again at once, and the

@@ -1,4 +1,4 @@
-// Where a daemon listens when nobody says, so that it and the command line agree.
+// The default path of a daemon's socket, shared by the daemon and the command line.
 //
 // Pure: the environment comes as values.
 #pragma once

@@ -21,7 +21,7 @@ std::string silence(Duration patience);
 
 class Client {
  public:
-  /// Errors: NotFound if nobody listens there, Io otherwise; both name the path.
+  /// Errors: NotFound if no server listens there, Io otherwise; both name the path.
   static Expected<Client> open(const std::string& path, Duration patience = kClientPatience);
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;

@@ -17,7 +17,7 @@
 
 namespace berth::http {
 
-enum class KeepAlive { No, Yes, AsAsked };  ///< AsAsked: HTTP/1.0, which expects to be told.
+enum class KeepAlive { No, Yes, AsAsked };  ///< AsAsked: HTTP/1.0, which needs a header.
 
 /// Reads one request after the other. `limits` must outlive it.
 class RequestParser {

@@ -59,11 +59,11 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
     });
   }
 
-  /// Fails where the folder is gone too, or somebody else begins there: then it is tried again.
+  /// Fails if the folder is gone too, or another server begins there; then it is tried again.
   void listen_anew() {
     auto listener = listener_.again();
     if (!listener) return;
-    take_waiting();  // who had connected to the file that was deleted
+    take_waiting();  // clients that had connected to the deleted file
     const Descriptor closed(socket_.release());
     pause_.cancel();
     listener_ = std::move(*listener);

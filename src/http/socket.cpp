@@ -71,9 +71,9 @@ int connect_whole(int socket, const Address& address) {
   return 0;
 }
 
-/// Two that start at once must not remove each other's new file for the old one. What they lock is
-/// a file that nobody else can open: a folder can be locked by whoever may read it. The file is
-/// there for as long as the lock is held.
+/// Two servers that start at once must not remove each other's new file as a stale one. They lock a
+/// file that no other user can open, because every user who may read a folder can lock it. The file
+/// exists as long as the lock is held.
 class StartLock {
  public:
   static Expected<StartLock> take(int folder, const std::string& path,
@@ -112,7 +112,7 @@ class StartLock {
       if (errno == EWOULDBLOCK || errno == EINTR) return false;
       return std::unexpected(error_at(path, errno));
     }
-    // Who held it before has removed it by now, and somebody else may have made the next one.
+    // The holder before has removed it by now, and another server may have made the next one.
     struct stat there = {};
     const bool found = fstatat(folder_, name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
     is_held_ = found && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
@@ -125,7 +125,7 @@ class StartLock {
   bool is_held_ = false;
 };
 
-/// Removes a socket file that nobody answers on; leaves everything else alone.
+/// Removes a socket file without a listener; leaves any other file.
 Expected<void> make_way(const std::string& path, int folder, const std::string& name) {
   struct stat file = {};
   if (fstatat(folder, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -1,4 +1,4 @@
-// Unix sockets by path, however long the path is, and who is at the other end.
+// Unix sockets by path, of any length, and the user at the other end.
 #pragma once
 
 #include <sys/socket.h>
@@ -41,15 +41,15 @@ class Listener {
   Listener& operator=(Listener&&) noexcept = default;
   ~Listener() { remove_file(); }
 
-  /// Whether nothing is at its path any more. What somebody else put there is theirs.
+  /// Whether its path is free. A file that another process put there is not ours.
   bool is_gone() const;
   /// Another one at the same path. Errors: as open(), at once where another begins there.
   Expected<Listener> again() const { return open(path_, mode_, Patience::None); }
 
   /// The socket, to be closed by the caller.
   int release() { return socket_.release(); }
-  /// To be called before the socket closes: while somebody listens nobody replaces the file, so
-  /// what is removed is what was looked at.
+  /// Call it before the socket closes: no server replaces the file while one listens, so the file
+  /// that is removed is the one that was checked.
   void remove_file();
 
  private:

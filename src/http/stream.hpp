@@ -24,7 +24,7 @@ class StreamState final : public Stream, public std::enable_shared_from_this<Str
   bool is_open() const override;
   std::size_t queued() const override;
 
-  // By the connection, on the loop's thread; end() also by who could not begin it.
+  // Called by the connection, on the loop's thread; end() also by one that could not begin.
 
   /// What has been written since the last time.
   std::string take();

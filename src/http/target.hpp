@@ -9,7 +9,7 @@
 
 namespace berth::http {
 
-/// A request the server answers by itself: the status and what is wrong, as the peer is told.
+/// A request that the server refuses by itself: the status and the message to the peer.
 struct Fault {
   int status;
   std::string message;

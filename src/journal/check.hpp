@@ -1,7 +1,7 @@
-// What a file that is about to be written to has lost: nothing of it may go unsaid.
+// Finds losses of a journal before it is written to, so that every loss is reported.
 //
-// In the order of its functions, each before what it looks at could be changed. Belongs to this
-// level's store.cpp.
+// Its functions are called in this order, each before its subject could change. Only this level's
+// store.cpp uses it.
 #pragma once
 
 #include <optional>
@@ -23,15 +23,15 @@ class Check {
   Expected<void> begin();
   /// Finds one that is older than its log. Before a statement is run: the first reads the log.
   Expected<void> file(const Connection& db);
-  /// Finds what stood in the log and cannot be read. Before the log is written.
+  /// Finds entries of the log that cannot be read. Before the log is written.
   Expected<void> log(const Connection& db, int log);
   /// Finds pages that do not belong together, in a file small enough for it. Before it is written.
   Expected<void> structure(const Connection& db);
-  /// What can be made good is, what cannot is named. After the upgrade.
+  /// Repairs what can be repaired and names the rest. After the upgrade.
   Expected<void> mend(const Connection& db);
 
   const std::optional<Mark>& mark() const { return mark_; }
-  /// What is to be told, a line each.
+  /// Messages for the administrator, a line each.
   std::vector<std::string> take_notes() { return std::move(notes_); }
 
  private:

@@ -1,8 +1,8 @@
-// The write-ahead log as it lies on the disk, looked at before SQLite reads it.
+// The frames of the write-ahead log on the disk, examined before SQLite reads it.
 //
-// SQLite reads a log up to the first frame that does not fit its checksum, and forgets what stands
-// behind: that is how a log ends which a crash has torn, and a damaged one, too. So the frames are
-// looked at first, to be able to say where the log ends and why.
+// SQLite reads a log up to the first frame with a wrong checksum and drops the rest, whether a
+// crash has torn the log or a disk has damaged it. The frames are examined first, so that berth can
+// say where the log ends and why.
 // The format: https://www.sqlite.org/fileformat2.html#walformat.
 #pragma once
 

@@ -1,7 +1,7 @@
-// How much of a journal is known to be on the disk: a small file beside it.
+// The mark: a small file beside a journal that says how much of the journal is on the disk.
 //
 // A log that a disk has damaged ends too early, and so does one that a crash has torn. Only
-// somebody else can say whether an answer was given for what stood behind that end. The mark is
+// another file can say whether an answer was given for an entry beyond that end. The mark is
 // written after each wait for the log and before the answers that waited; it is not waited for
 // itself, so after a loss of power it may be some seconds behind. It is never ahead.
 #pragma once
@@ -38,7 +38,7 @@ struct Mark {
 /// `PATH-mark`.
 std::string mark_path(const std::string& journal);
 
-/// Returns: nothing where there is no such file. Errors: Io; BadData for one that nobody wrote so.
+/// Returns: nothing if there is no such file. Errors: Io; BadData for a damaged file.
 Expected<std::optional<Mark>> read_mark(const std::string& path);
 
 /// The file, for one writer.

@@ -2,8 +2,8 @@
 // whatever reads it.
 //
 // A row's sum is made of parts, and a statement that changes some columns takes their old part out
-// and puts the new one in. What it does not change it does not sum anew, so that a column which a
-// disk has damaged stays damaged after an update of another. doc/journal-format.md.
+// and puts the new one in. It does not sum unchanged columns again, so a column that a disk has
+// damaged stays damaged after an update of another. doc/journal-format.md.
 #pragma once
 
 #include "journal/sqlite.hpp"

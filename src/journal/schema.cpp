@@ -143,7 +143,7 @@ Expected<std::int64_t> version_of(const Connection& db) {
   return number(db, "PRAGMA user_version");
 }
 
-/// No table, no mark: nobody has written to it, or the first writer died before its first commit.
+/// No table and no mark: no process has written to it, or the first died before its first commit.
 Expected<bool> is_new(const Connection& db) {
   const auto mark = number(db, "PRAGMA application_id");
   const auto version = version_of(db);

@@ -1,4 +1,4 @@
-// The tables of a journal, and how an older file becomes one of today.
+// The tables of a journal, and the upgrade of older files.
 #pragma once
 
 #include "core/error.hpp"

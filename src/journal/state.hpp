@@ -1,4 +1,4 @@
-// What a Store is made of; only the .cpp files of this level include it.
+// The parts of a Store; only the .cpp files of this level include it.
 #pragma once
 
 #include <unistd.h>
@@ -67,7 +67,7 @@ struct Store::State {
   std::atomic<std::uint64_t> commits = 1;        ///< What was there before counts as one.
   Descriptor log{};                              ///< The write-ahead log; also locks the file.
   bool owes_page = true;                         ///< Under `writing`: see begin().
-  bool has_begun_log = false;                    ///< The last commit has begun the log anew.
+  bool has_begun_log = false;                    ///< The last commit has restarted the log.
   std::atomic<std::int64_t> committed = 0;       ///< `reach`, of transactions that are over.
   std::atomic<std::uint64_t> committed_job = 0;  ///< The same of `last_job`.
   std::mutex marking;                            ///< Held to change and write the mark.
@@ -88,7 +88,7 @@ struct Store::State {
   Expected<void> remember_blobs();
   bool wants_longer_log() const;
   /// One checkpoint on `background`. Returns: how many of the log's pages are in the file now; 0 if
-  /// somebody is in its way.
+  /// another connection blocks it.
   Expected<int> move_log(int how);
   static int count_pages(void* state, sqlite3* db, const char* name, int pages);
 

@@ -121,7 +121,7 @@ Expected<void> write_again(const Descriptor& log, const std::string& path) {
 /// A reader is in the way, or the disk is full: it goes on as it is.
 bool may_wait(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_FULL; }
 
-/// Moves the log into the file, so that the next write begins it anew. Returns: how long it was;
+/// Moves the log into the file, so that the next write restarts the log. Returns: how long it was;
 /// nothing if it could not be moved.
 Expected<std::optional<int>> empty_log(const Connection& db) {
   int frames = 0;
@@ -143,7 +143,7 @@ Expected<void> write_a_page(const Connection& db) {
   return db.run(("PRAGMA user_version = " + std::to_string(version)).c_str());
 }
 
-/// Begins the log anew, so that nothing beyond its end, left by a power loss, can ever be taken for
+/// Restarts the log, so that bytes beyond its end, left by a power loss, can never be taken for
 /// part of it. A log of which no frame is whole keeps its salts when it is written again, and old
 /// frames that go with them; one that was moved into the file gets others. So it gets one first.
 /// Returns: whether the file has everything now.
@@ -399,7 +399,7 @@ std::unexpected<Error> Store::State::keep(Error error) {
 // ----------------------------------------------------------------------------------
 
 Expected<void> Store::sync() const {
-  // Every commit is in the log, or was: SQLite starts the log anew only after a checkpoint has
+  // Every commit is in the log, or was: SQLite restarts the log only after a checkpoint has
   // waited for the log, written its pages to the file and waited for the file. So the log is all
   // there is to wait for, and the commits that are no longer in it are durable already. The log
   // keeps its name and inode while a connection is open, and its name is durable since open().
@@ -411,7 +411,7 @@ Expected<void> Store::sync() const {
   const std::uint64_t wanted = state.commits.load(std::memory_order_acquire);
   const std::lock_guard lock(state.syncing);
   if (state.sync_failed) return std::unexpected(*state.sync_failed);
-  if (state.durable >= wanted) return {};  // whoever had the lock before waited for ours too
+  if (state.durable >= wanted) return {};  // the previous holder of the lock waited for ours too
   const std::uint64_t covered = state.commits.load(std::memory_order_acquire);
   const Reach covers = Reach::of(state.committed);
   const JobId job(state.committed_job);
@@ -434,7 +434,7 @@ Expected<void> Store::checkpoint() const {
   if (!needs_checkpoint()) return {};
   // First nearly all of it, while the owner goes on, and in further rounds what it added meanwhile.
   // The last round keeps the owner from beginning a transaction: only when all has been moved does
-  // the next one start the log anew.
+  // the next one restart the log.
   for (int round = 0; round < kMostRounds; ++round) {
     const auto moved = state.move_log(SQLITE_CHECKPOINT_PASSIVE);
     if (!moved) return std::unexpected(moved.error());
@@ -447,7 +447,7 @@ Expected<void> Store::checkpoint() const {
   state.log_pages = 0;
   state.owes_page = true;
   if (auto done = state.mark_file_changes(*state.background); !done) return done;
-  turn.unlock();  // nobody waits for the wait
+  turn.unlock();  // other commits do not wait for this one
   state.mark_file.settle();
   return {};
 }

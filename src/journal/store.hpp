@@ -1,9 +1,9 @@
 // The daemon's memory on disk: one SQLite file in WAL mode, doc/journal-format.md.
 //
-// Two kinds of things are in it. The journal proper: snapshots of the engine, and every step since
-// as inputs and decisions; it alone says what is true after a crash. And what the engine does not
-// know of a job (its name, command, environment, attempts, reports, end), which is also the
-// history. Both are written in the same transactions, so they never disagree.
+// It has two parts. The journal proper is snapshots of the engine, and every step since as inputs
+// and decisions; it alone is the truth after a crash. The history is the part of a job that the
+// engine does not know: name, command, environment, attempts, reports, end. Both are written in the
+// same transactions, so they never disagree.
 //
 // A commit is a write, not a wait: after it a crash of the daemon loses nothing. sync() then makes
 // every commit before it survive a crash of the machine. sync() and checkpoint() may run on other
@@ -41,7 +41,7 @@ enum class Continuity : std::uint8_t {
   Changed,
 };
 
-/// An engine at one moment: where recovery and verification begin.
+/// The engine at one moment; recovery and verification begin there.
 struct Snapshot {
   std::int64_t after = 0;  ///< The number of the last entry it contains; 0 before the first.
   std::string policy;      ///< As make_policy takes them.
@@ -77,7 +77,7 @@ struct JobRow {
   Instant started = kNever;  ///< The first attempt that ran.
   std::vector<GpuId> gpus;   ///< Of the latest attempt.
   std::optional<End> end;
-  bool is_damaged = false;  ///< On the disk: nothing of it is known but its number.
+  bool is_damaged = false;  ///< On the disk: only its number is known.
 };
 
 /// One berth of a job.
@@ -88,7 +88,7 @@ struct AttemptRow {
   Instant started = kNever;
   std::vector<GpuId> gpus;
   std::optional<End> end;
-  bool is_damaged = false;  ///< On the disk: nothing of it is known but its number.
+  bool is_damaged = false;  ///< On the disk: only its number is known.
 };
 
 /// The latest value a job reported under a key, in millionths.
@@ -96,7 +96,7 @@ struct ReportRow {
   std::string key;
   std::int64_t value = 0;
   Instant at;
-  bool is_damaged = false;  ///< On the disk: nothing of it is known, its key neither.
+  bool is_damaged = false;  ///< On the disk: not even its key is known.
 };
 
 /// Which jobs a page of history holds.
@@ -115,13 +115,13 @@ struct Recovered {
 
 enum class Access : std::uint8_t { ReadWrite, ReadOnly };
 
-/// Of something that was answered and can no longer be read.
+/// What to do if an answered request can no longer be read.
 enum class Loss : std::uint8_t {
   Refused,   ///< The file is not opened.
-  Accepted,  ///< It is opened with what is whole, and what is lost is told.
+  Accepted,  ///< It is opened with its intact part, and the notes name the loss.
 };
 
-/// What Store::reserve() sets aside: twice what the log grows to before it is moved into the file.
+/// The bytes that Store::reserve() reserves: twice the log's size when it is moved into the file.
 inline constexpr Bytes kReserve{std::int64_t{32} << 20};
 
 class Store {
@@ -138,7 +138,7 @@ class Store {
   ~Store();  ///< An open transaction is rolled back.
 
   const std::string& path() const;
-  /// What opening it found that somebody should know, a line each: damage that cost nothing, losses
+  /// Messages of the opening for the administrator, a line each: damage without loss, and losses
   /// that were accepted.
   const std::vector<std::string>& notes() const;
 
@@ -212,7 +212,7 @@ class Store {
   /// every later call repeats it.
   Expected<void> sync() const;
   /// Moves commits from the write-ahead log into the file where enough have gathered, so that the
-  /// log does not grow. To be called now and then, where nobody waits for it: it may take a hundred
+  /// log does not grow. Call it now and then on a thread that may block: it may take a hundred
   /// milliseconds. Thread-safe, beside all other functions. Without it commit() does
   /// the same when the log is eight times that long.
   Expected<void> checkpoint() const;

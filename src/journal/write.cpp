@@ -87,7 +87,7 @@ Expected<void> Store::add_snapshot_of_parts(const Snapshot& snapshot, std::int64
       parts));
 }
 
-/// First the snapshot that is needed no more: from then on nobody looks for the rest.
+/// First the old snapshot's main row: from then on no reader looks for the rest.
 Expected<bool> Store::drop_some() {
   for (const char* const what :
        {"DELETE FROM snapshots"

@@ -1,4 +1,4 @@
-// What a job runs: everything the engine does not need to know, kept as blobs in the journal.
+// The command of a job and its surroundings, which the engine does not need; blobs in the journal.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace berth::live {
 
-/// Who a job runs as: the peer of its submission.
+/// The user, group and groups of a job: those of the peer that submitted it.
 struct Credentials {
   uid_t user = 0;
   gid_t group = 0;

@@ -159,7 +159,7 @@ void Conductor::on_over(const AttemptEnded& ended) {
   leave(ended.job, ended.attempt);
 }
 
-/// Its berth is given back once its GPU memory is seen free; at once where nobody can look.
+/// Its berth is released once its GPU memory is measured free; at once if GPUs cannot be sampled.
 void Conductor::leave(JobId job, Attempt attempt) {
   const Job* const known = current(job, attempt);
   if (known == nullptr) return;

@@ -2,10 +2,10 @@
 //
 // It collects inputs, waits for fresh looks at the GPUs before a step that could start a job, takes
 // the step, performs its effects through ports (ports.hpp) and answers users once the journal is on
-// the disk. After a restart it compares what the journal says with what is there.
+// the disk. After a restart it compares the journal with the attempts that it finds.
 //
-// Belongs to one thread, which calls turn() after whatever happened. The `on_` functions report
-// what happened; they never take a step themselves.
+// Belongs to one thread, which calls turn() after every event. The `on_` functions report events;
+// they never take a step themselves.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@
 
 namespace berth::live {
 
-/// Why a request was not simply done.
+/// Why a request was not carried out normally.
 enum class Setback {
-  NothingChanged,  ///< It could not be written: it may be asked again.
-  LeftToNext,      ///< It is written and not done: the next daemon does it.
+  NothingChanged,  ///< It could not be written; the user may try again.
+  LeftToNext,      ///< It is written and not done; the next daemon does it.
   MayBeLost,       ///< It is done; if the machine stops now, it may not have been.
 };
 
@@ -49,7 +49,7 @@ struct Asked {
   std::function<void(Setback, const Error&)> fail;
 };
 
-/// What a conductor knows from the start.
+/// The configuration of a conductor.
 struct Setup {
   std::vector<std::string> problems;  ///< By GPU: why it cannot be used; "" if it can.
   Duration probe = seconds(1);        ///< Between two looks at all GPUs.
@@ -59,7 +59,7 @@ struct Setup {
 /// The ports, each of which outlives the conductor.
 struct Hands {
   Executor& executor;
-  Eyes* eyes;  ///< Null where nobody can look: then nothing waits for a look.
+  Eyes* eyes;  ///< Null if GPUs cannot be sampled; then no step waits for a look.
   const Clock& clock;
   Alarms& alarms;
   Syncs& syncs;
@@ -71,32 +71,32 @@ class Conductor {
   /// Requires: `keeper` outlives it.
   Conductor(Keeper& keeper, Setup setup, const Hands& hands);
 
-  /// Takes over what the journal says holds a berth; before the first turn. Returns: what was found
-  /// that somebody should know, a line each.
+  /// Takes over the jobs that hold a berth by the journal; before the first turn. Returns: messages
+  /// for the administrator, a line each.
   std::vector<std::string> recover();
-  /// Takes a step with all that has come, unless it has to wait for looks or for the disk.
+  /// Takes a step with all waiting inputs, unless it has to wait for looks or for the disk.
   void turn();
-  /// Why it cannot go on, if so: it takes no more steps, and the daemon must end.
+  /// The error after which it takes no more steps and the daemon must end, if there is one.
   const std::optional<Error>& failure() const { return failure_; }
   /// True while a step waits for a look, which mostly takes less than a wake-up does.
   bool waits_for_look() const { return waits_since_.has_value(); }
 
   /// Queues a request for the next step.
   void ask(Asked asked) { asked_.push_back(std::move(asked)); }
-  /// Queues what happened otherwise.
+  /// Queues another event.
   void tell(std::vector<Input> inputs);
 
   // What the executor reports. Attempts that are not current are ignored.
   void on_started(JobId job, Attempt attempt) { inputs_.emplace_back(Started{job, attempt}); }
-  /// Nothing of it ran.
+  /// No process of the attempt ran.
   void on_failed(JobId job, Attempt attempt, const std::string& why);
   void on_ended(JobId job, Attempt attempt, const Ending& ending);
-  /// Nobody knows how it ended; nothing of it is left.
+  /// The end of the attempt is unknown; no process of it is left.
   void on_lost(JobId job, Attempt attempt, const std::string& why);
-  /// It was told to stop with Manner::Suspend, and its process has given its GPU memory back.
+  /// The attempt was stopped with Manner::Suspend, and its process has freed its GPU memory.
   void on_suspended(JobId job, Attempt attempt) { leave(job, attempt); }
 
-  // What the eyes report, and others who see what becomes of machines.
+  // Looks of the eyes, and other reports about GPUs and nodes.
   void on_look(Look look);
   void on_fault(GpuId gpu, std::string problem);
   void on_node(NodeId node, bool is_reachable) {
@@ -104,7 +104,7 @@ class Conductor {
   }
 
   void on_alarm(Alarm alarm);
-  /// A disk that lost what it was given once is not believed again.
+  /// After one failed fsync the disk is not trusted again.
   void on_sync_failed(const Error& error) { failure_ = error; }
 
   const Watcher& watcher() const { return watcher_; }
@@ -114,7 +114,7 @@ class Conductor {
   void recover(const Job& job);
   Standing standing_of(JobId job, Attempt attempt) const;
 
-  // What comes in.
+  // Inputs.
   const Job* current(JobId job, Attempt attempt) const;
   void on_over(const AttemptEnded& ended);
   void leave(JobId job, Attempt attempt);
@@ -155,9 +155,9 @@ class Conductor {
   std::optional<Instant> waits_since_;           ///< When the next step began to wait for looks.
   std::set<std::pair<JobId, Attempt>> overran_;  ///< Told to end for taking others' memory.
   std::map<JobId, Attempt> current_;             ///< The attempt of each job that holds a berth.
-  FailedStarts failed_starts_;  ///< Told to the engine when they are due: what failed may pass.
+  FailedStarts failed_starts_;  ///< Reported to the engine when due, as errors may pass.
   bool is_retrying_ = false;
-  bool is_snapshot_synced_ = true;  ///< What was written of it last is on the disk.
+  bool is_snapshot_synced_ = true;  ///< Its last written part is on the disk.
   std::optional<Error> failure_;
 };
 

@@ -1,4 +1,4 @@
-// Attempts that could not be started by the machine's fault, and when each is tried again.
+// Attempts that could not be started because of the machine, and the time of each next try.
 //
 // A job of which a start failed keeps its berth until the next try. Tries are a second apart at
 // first, then ever longer, up to half a minute. Belongs to the engine's thread.
@@ -28,7 +28,7 @@ std::string failed_start_text(const std::string& why, std::int32_t failed, Durat
 class FailedStarts {
  public:
   void add(JobId job, Attempt attempt, Instant next) { waiting_[job] = {attempt, next}; }
-  /// Those whose next try is due; they wait no more.
+  /// The jobs whose next try is due; they wait no more.
   std::vector<std::pair<JobId, Attempt>> take_due(Instant now);
   /// The attempt of this job if it waits for its next try; it waits no more.
   std::optional<Attempt> take(JobId job);

@@ -99,7 +99,7 @@ std::string what_changed(const Cluster& before, const Cluster& now) {
          "state was written for";
 }
 
-/// Whether the accounts have these weights, and everybody else the usual one.
+/// Whether the accounts have these weights, and all other users the usual one.
 bool are_in_force(const std::map<UserId, std::int64_t>& weights, const ClusterView& view) {
   const auto as_stated = [&](const auto& entry) {
     const auto stated = weights.find(entry.first);
@@ -157,7 +157,7 @@ Expected<Keeper> Keeper::start(Parts parts, const Cluster& cluster, const Rules&
 }
 
 /// Deciding again brings the policy's own memory back too. Where this build decides otherwise, what
-/// was decided then is applied, and the policy begins anew: hence the snapshot.
+/// was decided then is applied, and the policy starts without memory: hence the snapshot.
 Expected<Keeper> Keeper::recover(Parts parts, const journal::Recovered& recovered) {
   const JobId last_job = parts.store.last_number();
   const journal::Snapshot& snapshot = *recovered.snapshot;

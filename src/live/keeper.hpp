@@ -1,7 +1,7 @@
-// The engine with its journal: nothing happens that is not written first.
+// The engine with its journal: every input and decision is written before it takes effect.
 //
-// A step writes its inputs, lets the engine decide, writes what it decided, and only then hands the
-// effects out: a crash anywhere leaves a journal from which the same engine comes back
+// A step writes its inputs, lets the engine decide, writes the decisions, and only then returns the
+// effects: after a crash at any point the journal restores the same engine
 // (doc/adr/0008). Belongs to the engine's thread, but for sync().
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace berth::live {
 
-/// What decides, as the configuration has it.
+/// The policy and the engine's settings, from the configuration.
 struct Rules {
   std::string policy = "headroom";
   std::string place = "least-shared";
@@ -31,7 +31,7 @@ struct Rules {
   Speeds speeds = {};                           ///< Of models: see Profiled.
 };
 
-/// A job to be: its id is given when it is taken in.
+/// A new job; it gets its id when the step takes it.
 struct Submission {
   JobSpec spec;
   bool held = false;
@@ -41,7 +41,7 @@ struct Submission {
   std::vector<std::string> gpu_types = {};  ///< By name, those it accepts; none: any.
 };
 
-/// What goes into one step: what happened to jobs and GPUs, what users asked, then new jobs.
+/// The inputs of one step: events of jobs and GPUs, requests of users, then new jobs.
 struct Batch {
   std::vector<Input> inputs;
   std::vector<Submission> submissions;
@@ -55,7 +55,7 @@ struct Stepped {
 
 inline std::vector<GpuId> gpus_of(const Grant& grant) { return placement_of(grant).gpus; }
 
-/// How much is written before a snapshot is worth it, and how much of it at once.
+/// The bytes of entries before a snapshot, and the bytes of a snapshot written at once.
 struct SnapshotSizes {
   std::size_t every = std::size_t{16} << 20;  ///< Bytes of entries, at least.
   std::size_t part = std::size_t{256} << 10;  ///< A millisecond or two.
@@ -106,29 +106,29 @@ class Keeper {
   /// Begins a snapshot if there is enough since the last one to be worth it: a copy of the state is
   /// made beside the engine, and work_on_snapshot() brings it into the journal.
   Expected<void> snapshot_if_due();
-  /// The same at once; nothing while there is one under way.
+  /// The same at once; nothing while a snapshot is being written.
   Expected<void> begin_snapshot();
-  /// What there is to do for a snapshot that was begun.
+  /// The state of a snapshot that was begun.
   enum class SnapshotWork {
     None,     ///< Until the next one is due.
     Waiting,  ///< For the copy of the state.
     More,     ///< At once, but for others' turns.
   };
-  /// Does a few milliseconds of it. An error ends the snapshot; the journal goes on without it.
+  /// Works on it for a few milliseconds. An error ends the snapshot; the journal does without it.
   Expected<SnapshotWork> work_on_snapshot();
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
   Expected<void> snapshot_at_end();
 
-  /// Where and how a job's latest attempt ended, kept with the job when it is finished.
+  /// The place and outcome of a job's latest attempt, stored with the job when it is finished.
   void note(JobId job, std::string text) { notes_[job] = std::move(text); }
-  /// What was noted last; "" if nothing was, by this daemon.
+  /// The last note of this daemon; "" if there is none.
   std::string note_of(JobId job) const {
     const auto found = notes_.find(job);
     return found == notes_.end() ? "" : found->second;
   }
 
  private:
-  /// What a keeper is made of before there is an engine.
+  /// The parts of a keeper before there is an engine.
   struct Parts {
     Host& host;
     journal::Store store;

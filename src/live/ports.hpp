@@ -1,8 +1,8 @@
-// What the conductor needs of the world, as narrow ports: processes, GPUs, time, the disk.
+// The ports through which the conductor acts: processes, GPUs, time, the disk.
 //
 // berthd implements them with shims, NVML and Asio, test/dst with a simulated world. All calls come
-// from the conductor's thread. No port calls the conductor back from within a call: what happens is
-// reported later, on that thread (see Conductor).
+// from the conductor's thread. No port calls the conductor back from within a call: events
+// are reported later, on that thread (see Conductor).
 #pragma once
 
 #include <sys/types.h>
@@ -37,20 +37,20 @@ struct Assignment {
   const std::vector<std::string>& environment;  ///< As submitted.
 };
 
-/// An attempt as it is found when a daemon starts.
+/// The state of an attempt when a daemon starts.
 enum class Trace {
   None,   ///< Nothing of it ran: it may be launched (again).
   Lives,  ///< It runs and is ours now; its end will be reported.
   Over,   ///< Its end is about to be reported.
 };
 
-/// What the journal says of an attempt of which something is found.
+/// The journal's state of an attempt whose files or processes are found.
 enum class Standing { Current, Over, Unknown };
 using StandingOf = std::function<Standing(JobId, Attempt)>;
 
 enum class Manner {
   Gently,   ///< With time to comply.
-  AtOnce,   ///< Every moment counts.
+  AtOnce,   ///< At once, without time to comply.
   Suspend,  ///< Its process stays, without GPU memory: on_suspended() follows instead of an end.
 };
 
@@ -62,7 +62,7 @@ struct Ending {
   std::string note;  ///< For its user; often "".
 };
 
-/// Runs attempts. What becomes of one is reported once: on_started(), then on_ended() or on_lost();
+/// Runs attempts. The fate of each is reported once: on_started(), then on_ended() or on_lost();
 /// or on_failed() if nothing of it ran.
 class Executor {
  public:
@@ -70,17 +70,17 @@ class Executor {
   /// An attempt that was launched before is adopted, never started twice. If a suspended attempt of
   /// the same job is there, this one goes on with its process. Errors: nothing of it runs.
   virtual Expected<void> launch(const Assignment& assigned) = 0;
-  /// Takes over what an earlier daemon launched, if it is there.
+  /// Takes over an attempt of an earlier daemon, if it is there.
   virtual Trace adopt(JobId job, Attempt attempt) = 0;
-  /// Ends the whole of an attempt. Unknown ones are ignored. An executor that cannot suspend ends
-  /// it gently instead.
+  /// Ends all processes of an attempt. Unknown attempts are ignored. An executor that cannot
+  /// suspend ends it gently instead.
   virtual void stop(JobId job, Attempt attempt, Manner manner) = 0;
-  /// Removes what is left of an attempt that is over and of earlier ones of its job, be it a
+  /// Removes files and processes of an attempt that is over and of earlier ones of its job, also a
   /// suspended process.
   virtual void forget(JobId job, Attempt attempt) = 0;
-  /// Removes what is left of attempts that are over, from before a crash; of attempts the journal
-  /// does not know, and of jobs beyond `last`, nothing is lost. Returns: what somebody should know,
-  /// a line each.
+  /// Removes files of attempts that ended before a crash; saves those of attempts that the journal
+  /// does not know, and of jobs beyond `last`. Returns: messages for the administrator, a line
+  /// each.
   virtual std::vector<std::string> sweep(const StandingOf& standing_of, JobId last) = 0;
 };
 
@@ -123,7 +123,7 @@ inline constexpr std::size_t kAlarms = 6;
 class Alarms {
  public:
   virtual ~Alarms() = default;
-  /// Calls on_alarm() once, so much later. Whatever was set for the same alarm before is void.
+  /// Calls on_alarm() once, after this time. An earlier setting of the same alarm is void.
   virtual void set(Alarm alarm, Duration from_now) = 0;
   /// Does this on the conductor's thread before the next turn, which follows soon. From any thread.
   virtual void post(std::function<void()> task) = 0;
@@ -141,7 +141,7 @@ class Syncs {
   virtual void after_sync(Promise promise) = 0;
 };
 
-/// The engine's state as it was at one moment, written down while the engine goes on.
+/// A copy of the engine's state at one moment, written while the engine continues.
 class StateCopy {
  public:
   virtual ~StateCopy() = default;  ///< Ends what writes it.
@@ -167,7 +167,7 @@ class Host {
   virtual std::string name_of(UserId user) = 0;
 };
 
-// ---- Those who follow ------------------------------------------------------------------------
+// ---- Followers -------------------------------------------------------------------------------
 
 /// A step that was taken and written down; its effects come next.
 struct StepTaken {

@@ -1,7 +1,7 @@
-// How many jobs each user has that have not ended, so that nobody fills the queue for all.
+// The number of unended jobs of each user, so that no user fills the queue for all.
 //
-// Ends are not followed: a figure is never too small, and is counted anew when it matters, at most
-// once a second. Belongs to the engine's thread.
+// Ends are not followed, so a figure is never too small; it is counted again when it matters, at
+// most once a second. Belongs to the engine's thread.
 #pragma once
 
 #include <cstdint>

@@ -84,8 +84,8 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
   return inputs;
 }
 
-/// Who is leaving and not in this look, begun after their end, holds nothing there any more. A GPU
-/// that cannot be looked at gets no new jobs either, so nobody is harmed by letting them go.
+/// An attempt that is leaving and not in this look, begun after its end, has freed its memory. A
+/// GPU that cannot be sampled gets no new jobs, so releasing its attempts does no harm.
 void Watcher::see_off(GpuId gpu, Instant began, const Look* look) {
   for (Leaving& leaving : leaving_) {
     const bool holds = look != nullptr && holds_anything(*look, leaving.job);
@@ -126,7 +126,7 @@ std::set<GpuId> Watcher::stale(Instant now) const {
   std::set<GpuId> stale;
   for (std::size_t g = 0; g < gpus_.size(); ++g) {
     const Known& known = gpus_[g];
-    if (!known.problem.empty()) continue;  // gets no jobs: nobody need wait for it
+    if (!known.problem.empty()) continue;  // gets no jobs, so no step waits for it
     const Freshness last{.began = known.look ? std::optional(known.look->began) : std::nullopt,
                          .changed = known.changed};
     if (must_sample(last, now, longest_)) stale.insert(GpuId(static_cast<std::uint32_t>(g)));

@@ -1,4 +1,4 @@
-// What is known of each GPU at the moment: samples, how old they are, who is on it.
+// The current state of each GPU: its samples, their age, and the attempts on it.
 //
 // Turns looks of the probe into inputs for the engine and answers when a new look is needed. Pure
 // bookkeeping over gpu/probe.hpp: instants are given. Belongs to the engine's thread.
@@ -17,7 +17,7 @@
 
 namespace berth::live {
 
-/// An attempt that has ended and whose GPU memory may still be there.
+/// An attempt that has ended and whose GPU memory may not be free yet.
 struct Leaving {
   JobId job;
   Attempt attempt;
@@ -37,23 +37,23 @@ class Watcher {
   /// An attempt ended; `released` inputs come from on_look. Without GPUs it is released at once.
   void leaves(JobId job, Attempt attempt, const std::vector<GpuId>& gpus, Instant now);
 
-  /// What a look tells the engine: measurements, health, releases.
+  /// The engine's inputs from a look: measurements, health, releases.
   std::vector<Input> on_look(Look look, const ClusterView& view);
   /// A GPU that gave no answer in time counts as unhealthy until it does.
   std::vector<Input> on_silence(const std::set<GpuId>& gpus, Instant now);
   /// A GPU that must get no new jobs until the daemon starts again.
   std::vector<Input> on_fault(GpuId gpu, std::string problem);
 
-  /// GPUs of which a start now would need a newer look.
+  /// GPUs that need a newer look before a start.
   std::set<GpuId> stale(Instant now) const;
-  /// GPUs that someone is leaving.
+  /// GPUs that an attempt is leaving.
   std::set<GpuId> left() const;
   bool is_leaving(JobId job) const;
   std::vector<Input> take_released();
 
   /// The latest good look; nothing before the first.
   const Look* latest(GpuId gpu) const;
-  /// What the engine was told last; nothing before the first.
+  /// The last input to the engine; nothing before the first.
   const Measured* told(GpuId gpu) const {
     const auto& told = gpus_[gpu.value()].told;
     return told ? &*told : nullptr;

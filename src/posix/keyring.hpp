@@ -1,5 +1,5 @@
-// The session keyring of a process (session-keyring(7)), which passes from parent to child whoever
-// the child becomes: without one of its own, a job could use and change the keys of all the others.
+// The session keyring of a process (session-keyring(7)), which a child inherits even if it changes
+// its user: without its own, a job could use and change the keys of all other jobs.
 #pragma once
 
 #include <linux/keyctl.h>

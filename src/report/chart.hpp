@@ -32,8 +32,8 @@ struct Axes {
 /// straight lines; a step function is given with both points of each step.
 std::string line_chart(const Axes& axes, std::span<const Line> lines);
 
-/// One labelled dot each; those that no other one beats in both x and y (less is better) are
-/// joined: the Pareto front.
+/// A labelled dot each; a line joins the Pareto front, the dots that no other beats in both x and y
+/// (less is better).
 std::string trade_off_chart(const Axes& axes, std::span<const std::pair<std::string, Point>> dots);
 
 /// A dot for each point, and the line on which both values are the same; both axes have one range.
@@ -47,7 +47,7 @@ struct Bar {
 };
 std::string bar_chart(const std::string& title, std::span<const Bar> bars);
 
-/// What ran where: a row per lane, a box each; `group` chooses the colour.
+/// The jobs on each GPU: a row per lane, a box per stretch; `group` chooses the colour.
 struct Box {
   std::size_t lane = 0;
   double from = 0;
@@ -63,7 +63,7 @@ struct Gantt {
 };
 std::string gantt_chart(const Gantt& gantt);
 
-/// With `<`, `&` and quotes as HTML wants them.
+/// With `<`, `&` and quotes escaped for HTML.
 std::string escaped(const std::string& text);
 
 }  // namespace berth::sim

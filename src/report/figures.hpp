@@ -1,4 +1,4 @@
-// The figures by which runs are put side by side, and what seeds say of one. doc/metrics.md.
+// The figures by which runs are compared, and their confidence intervals. doc/metrics.md.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ std::vector<Figure> figures_of(std::span<const Metrics> runs);
 /// `12.50`, or `-` for nothing.
 std::string to_text(const Figure& figure, std::optional<double> value);
 
-/// A mean and how sure it is.
+/// A mean and its confidence interval.
 struct Interval {
   double mean = 0;
   std::optional<double> half;  ///< Of the 95 % confidence interval; nothing for a single value.

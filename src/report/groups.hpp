@@ -1,4 +1,4 @@
-// A run's figures by whose jobs they are and by how many GPUs they ask for.
+// A run's figures by user and by number of GPUs asked for.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

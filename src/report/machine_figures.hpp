@@ -1,4 +1,4 @@
-// What a machine that is not perfect does to a run: where the GPUs' time went. doc/metrics.md.
+// The effects of an imperfect machine on a run: the use of GPU time. doc/metrics.md.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

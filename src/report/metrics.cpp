@@ -8,8 +8,8 @@ namespace berth::sim {
 
 namespace {
 
-/// Jain's index of means: 1 / n for one user who has it all, 1 when all are alike. Jobs of nobody
-/// count for nothing.
+/// Jain's index of means: 1 / n if one of n users has all, 1 if all are equal. Jobs without a user
+/// do not count.
 std::optional<double> fairness_of(const std::map<UserId, std::pair<double, std::size_t>>& sums) {
   double sum = 0;
   double squares = 0;

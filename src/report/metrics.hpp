@@ -19,7 +19,7 @@
 
 namespace berth::sim {
 
-/// How good the estimates were that the engine was told, by run time alone. Shares of all jobs that
+/// How good the engine's estimates were, compared with run times alone. Shares of all jobs that
 /// ran to their end.
 struct EstimateFigures {
   double known = 0;       ///< Those with an estimate:

@@ -85,8 +85,8 @@ constexpr Column kColumns[] = {
      Column::More},
     {"preemptions", [](M m) -> Value { return static_cast<double>(m.preemptions); }, 0}};
 
-/// The best figure of each column, as it is written, of the runs that ended the most jobs: who
-/// differs only in what is not shown is as good.
+/// The best figure of each column, as it is printed, of the runs that ended the most jobs: a run
+/// that differs only beyond the printed digits is as good.
 std::string best_of(const Column& column, std::span<const PageRun> runs) {
   Value best;
   for (const PageRun& run : runs) {

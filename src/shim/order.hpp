@@ -43,7 +43,7 @@ struct Order {
   std::vector<gid_t> groups;
   mode_t umask = 022;
   std::uint64_t log_cap = 0;          ///< Bytes of output kept in the log; 0: no cap.
-  std::int64_t grace_millis = 10000;  ///< Between SIGTERM and SIGKILL when it is told to stop.
+  std::int64_t grace_millis = 10000;  ///< Between SIGTERM and SIGKILL when it must stop.
   std::string cgroup;                 ///< Folder of a cgroup v2 made for the attempt; "" for none.
   std::optional<Attach> attach;
 };
@@ -57,7 +57,7 @@ struct Started {
   Process job;
 };
 /// The job's own process ended and its process tree is gone; the record is written. The shim exits
-/// right after, but nobody need wait for that.
+/// right after, and the daemon need not wait for that.
 struct Ended {
   Exit exit;
   /// `log capped at 64 MiB`, `ended 3 processes left behind`, what failed; `; ` between; often "".

@@ -1,5 +1,5 @@
-// Things that come and go, or fail and are repaired: each is off for a while and on for a while in
-// turn, for times drawn exponentially, one by one from the seed, in integer arithmetic.
+// Alternating on and off states, such as failures and repairs. The length of each state is drawn
+// exponentially, one by one from the seed, in integer arithmetic.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What starting, stopping and being stopped cost a job. Pure functions of values.
+// The time that starting and stopping cost a job. Pure functions of values.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace berth::sim {
 struct Costs {
   Duration start{0};    ///< From a launch to the job's first step, every time.
   Duration restart{0};  ///< On top of that whenever it is not its first start: restoring.
-  Duration stop{0};     ///< From being told to stop until its GPUs are free: saving.
-  /// False: what is stopped is ended and requeued, and goes on from its last checkpoint.
+  Duration stop{0};     ///< From the order to stop until its GPUs are free: saving.
+  /// False: a stopped job is ended and requeued, and continues from its last checkpoint.
   bool can_suspend = true;
   Duration checkpoint = kForever;  ///< Work between checkpoints; kForever: there are none.
 
@@ -28,7 +28,7 @@ inline Duration overhead(const Costs& costs, const ModelFacts& facts, Start star
   return facts.start.value_or(costs.start) + (start == Start::Again ? restart : Duration(0));
 }
 
-/// What is left of so much work done when a job is ended: up to its last checkpoint.
+/// The work that a job keeps when it is ended: up to its last checkpoint.
 constexpr Duration kept(const Costs& costs, Duration done) {
   return costs.checkpoint == kForever ? Duration(0) : done - done % costs.checkpoint;
 }

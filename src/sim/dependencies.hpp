@@ -1,5 +1,5 @@
-// Jobs that come after others (TraceJob::after): none is submitted before those have ended, and its
-// user has thought about that for a while (TraceJob::think).
+// Jobs that come after others (TraceJob::after): a job is submitted when the others have ended and
+// its think time (TraceJob::think) is over.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ class Dependencies {
 
   /// When it may be submitted as far as others go; kNever while that is not known.
   Instant free_at(std::size_t job) const { return open_[job] == 0 ? free_at_[job] : kNever; }
-  /// It is over, however. Returns: the jobs that wait for nobody else now, ascending.
+  /// Notes the end of a job. Returns: the jobs that now wait for no other, ascending.
   std::vector<std::size_t> end(std::size_t job, Instant now);
 
  private:

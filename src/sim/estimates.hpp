@@ -1,4 +1,4 @@
-// What a trace's jobs say of themselves when they are submitted, and how fast they come.
+// The estimates of a trace's jobs at submission, and the rate of arrivals.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class Learner {
   Learner(const trace::Trace& trace, Programs programs)
       : trace_(trace), programs_(programs == Programs::None ? Programs::Model : programs) {}
 
-  /// It is over, and had its GPUs for so long.
+  /// Learns from a job that ended after this time with its GPUs.
   void learn(std::size_t job, Duration ran) { history_.learn(traits_of(job), ran); }
   /// kForever before anything has ended.
   Duration estimate(std::size_t job) const;

@@ -29,10 +29,10 @@ Expected<FaultModel> parse_faults(std::string_view text);
 
 class Faults {
  public:
-  /// Everything is up at `from`.
+  /// All nodes and GPUs are up at `from`.
   Faults(const Cluster& cluster, const FaultModel& model, std::uint64_t seed, Instant from);
 
-  /// As the engine is told.
+  /// The engine's inputs.
   using Change = std::variant<NodeHealth, GpuHealth>;
   /// kNever if nothing fails.
   Instant next() const { return std::min(nodes_.next(), gpus_.next()); }

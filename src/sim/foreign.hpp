@@ -1,4 +1,4 @@
-// Processes outside berth that come to GPUs, take memory there and go, drawn by the seed.
+// Foreign processes that come to GPUs, take memory and leave, drawn by the seed.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ Expected<ForeignModel> parse_foreign(std::string_view text);
 
 class Foreign {
  public:
-  /// Nobody is there at `from`.
+  /// There is no foreign process at `from`.
   Foreign(const Cluster& cluster, const ForeignModel& model, std::uint64_t seed, Instant from);
 
   struct Change {

@@ -19,7 +19,7 @@ using JobTimes = std::map<std::string, Duration, std::less<>>;
 /// Errors: BadData naming file and line, also for a job that comes twice.
 Expected<JobTimes> read_job_times(std::string_view text, std::string_view file);
 
-/// How many names of the file no job has, and how many jobs the file does not name.
+/// The number of names of the file without a job, and of jobs that the file does not name.
 struct Unmatched {
   std::size_t names = 0;
   std::size_t jobs = 0;

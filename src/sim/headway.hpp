@@ -1,5 +1,5 @@
-// Whether a run comes any further: how often in a row the scheduler stopped a job that was no
-// further than it had been before.
+// Whether a run makes progress: it counts how often in a row the scheduler stopped a job that had
+// made no progress.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Headway {
 
   void note_arrival() { ++there_, vain_ = 0; }
   void note_end() { --there_, vain_ = 0; }
-  /// The job was stopped to go on later, with so much of its work done.
+  /// The job was stopped to continue later, with this much of its work done.
   void note_stop(std::size_t job, Duration done) {
     if (done >= furthest_[job] + seconds(1)) {
       furthest_[job] = done;
@@ -30,10 +30,10 @@ class Headway {
     if (latest_.size() > kNamed) latest_.erase(latest_.begin());
   }
 
-  /// Every job has had many attempts in vain since anybody came, ended, or got further.
+  /// True if jobs were stopped in vain too often since a job arrived, ended, or made progress.
   bool is_lost() const { return vain_ > kSomeStops + kStopsPerJob * there_; }
   std::size_t stops_in_vain() const { return vain_; }
-  /// Of those that were stopped in vain the latest few, the last one last.
+  /// The latest few jobs that were stopped in vain, the last one last.
   const std::vector<std::size_t>& latest() const { return latest_; }
 
  private:

@@ -1,9 +1,9 @@
-// The GPU memory that jobs truly use, what a probe would see of it, and who dies when it runs out.
+// The GPU memory that jobs truly use, what a probe would see of it, and which jobs die without it.
 //
 // A job that states its memory holds its contexts from its launch, and its true need from a while
 // later: the truth differs from the request by a drawn error. An allocation that does not fit on
-// the GPU fails, and its job with it; a foreign process that finds no room takes nothing. Who is
-// to blame follows doc/problem.md, section 2.
+// the GPU fails, and its job with it; a foreign process that finds no room takes nothing. The kind
+// of failure follows doc/problem.md, section 2.
 #pragma once
 
 #include <array>
@@ -30,12 +30,12 @@ struct MemoryModel {
   bool operator==(const MemoryModel&) const = default;
 };
 
-/// Why an allocation failed; exactly one is true.
+/// The kind of a failed allocation; exactly one is true.
 enum class OomKind : std::uint8_t {
   OwnOverrun,        ///< Its job took more than it was charged for;
   NeighbourOverrun,  ///< else a tenant beside it had;
   Foreign,           ///< else others used more than when its GPU was last granted;
-  Admission,         ///< else it should not have been let in.
+  Admission,         ///< else it should not have been admitted.
 };
 inline constexpr std::size_t kOomKinds = 4;
 std::string_view word_for(OomKind kind);
@@ -52,7 +52,7 @@ class Memory {
          std::uint64_t seed);
 
   void begin(std::size_t job, const Grant& grant, Instant now);
-  /// It is told to stop: it asks for no more.
+  /// The job stops and allocates no more.
   void freeze(std::size_t job);
   /// Everything it has is freed. Nothing for a job that has nothing.
   void end(std::size_t job);

@@ -1,4 +1,4 @@
-// How a run is to be: what the engine is told and how, what the machine is like, what is kept.
+// The options of a run: what policies know, the machine, and what is recorded.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@
 
 namespace berth::sim {
 
-/// What policies are told of run times.
+/// What policies know of run times.
 enum class Told : std::uint8_t {
   Exact,     ///< The truth.
   AsStated,  ///< The jobs' own estimates (JobSpec::estimate), or that there is none.
-  Learned,   ///< What those that ended before they came tell: Learner.
+  Learned,   ///< From jobs that ended before a submission: Learner.
 };
 
 struct Options {
@@ -53,7 +53,7 @@ struct Options {
   const Placer* placer = nullptr;    ///< For that: how the policy places, if that is known,
   bool alone = false;                ///< and whether it gives every job its GPUs to itself.
   std::size_t predictions = 0;       ///< Ask when so many jobs will start (sim/predictions.hpp).
-  MakePolicy again;                  ///< The run's policy anew; needed for predictions.
+  MakePolicy again;                  ///< Makes the run's policy again; for predictions.
   /// Called now and then with the jobs that are finished; may print.
   std::function<void(std::size_t)> progress;
 

@@ -1,4 +1,4 @@
-// What GPUs draw, by type, and what a run took of it. Figures only: they decide nothing.
+// The power of GPUs by type, and the energy of a run. Figures only: they change no decision.
 //
 // A GPU draws its busy power while it has a tenant, whatever that does there, and its idle power
 // all the other time of the run. doc/metrics.md.
@@ -22,7 +22,7 @@ struct Watts {
   double busy = 0;
 };
 
-/// Of one GPU, by type; that of type "" is for all others. Empty: nobody asked.
+/// The power of one GPU by type; that of type "" is for all others. Empty: not asked for.
 using Power = std::map<std::string, Watts>;
 
 /// `60:300`, or `v100=60:300,k80=30:150`. Errors: InvalidArgument naming the text.

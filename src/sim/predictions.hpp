@@ -1,5 +1,5 @@
-// How good predicted starts are: some jobs' starts are predicted when they are submitted, by the
-// forecast that `berth why` shows (engine/forecast.hpp), and compared with when they started.
+// The quality of predicted starts: the starts of some jobs are predicted at submission, by the
+// forecast that `berth why` shows (engine/forecast.hpp), and compared with the actual starts.
 //
 // Each prediction runs a copy of the engine forward, up to the start or to the forecast's own
 // bounds on steps and days. The run itself is not changed by it.
@@ -31,7 +31,7 @@ struct Prediction {
   std::optional<Instant> start;  ///< Nothing where the forecast knows none.
 };
 
-/// What was asked during a run.
+/// The predictions of a run.
 struct Predictions {
   std::size_t asked = 0;    ///< Jobs.
   std::size_t at_once = 0;  ///< Of those, started when they were submitted: nothing to predict.
@@ -43,7 +43,7 @@ constexpr bool is_asked(std::size_t job, std::size_t jobs, std::size_t most) {
   return most >= jobs || (job + 1) * most / jobs > job * most / jobs;
 }
 
-/// When the engine takes this waiting job to start. O(jobs it knows) and a step for every end to
+/// The predicted start of this waiting job. O(jobs it knows) and a step for every end to
 /// come before.
 std::optional<Instant> predicted_start(const Engine& engine, JobId job, const MakePolicy& policy);
 

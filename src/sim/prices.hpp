@@ -1,4 +1,4 @@
-// What GPU time costs, by type of GPU. Figures only: they decide nothing.
+// The cost of GPU time by type of GPU. Figures only: they change no decision.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace berth::sim {
 
-/// Of an hour of a GPU, by type; that of type "" is for all others. Empty: nobody asked.
+/// The price of a GPU-hour by type; that of type "" is for all others. Empty: not asked for.
 using Prices = std::map<std::string, double>;
 
 /// `2.5`, or `v100=2.48,k80=0.45`. Errors: InvalidArgument naming the text.

@@ -8,7 +8,7 @@
 
 namespace berth::sim {
 
-/// What tells which jobs run alike: only then do policies learn from run times, as live.
+/// How jobs of one program are recognised, so that policies learn from run times, as live.
 enum class Programs : std::uint8_t {
   None,   ///< Nothing: every job is one of its own.
   Model,  ///< The trace's model, to the letter.

@@ -1,9 +1,9 @@
-// How fast a job runs where it is: the one place that says so.
+// The speed of a job at its place: the only code that computes it.
 //
-// rate = scale x spread x the slowest of its GPUs, and of a GPU: type x share. What was measured
-// goes before what is ruled; scale is 1 on as many GPUs as the job asks for.
-// doc/simulator.md has every rule. A pure function of the trace, the placement and who else is on
-// the GPUs.
+// rate = scale x spread x min over its GPUs of (type x share). Measured figures override rules;
+// scale is 1 on as many GPUs as the job asks for. Granted shares and roles are ignored.
+// doc/simulator.md has every rule. A pure function of the trace, the placement and the other
+// tenants of the GPUs.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@
 
 namespace berth::sim {
 
-/// What tenants of one GPU cost each other where no pair was measured.
+/// The speed of tenants of one GPU if a pair was not measured.
 enum class ShareModel : std::uint8_t {
   Free,       ///< Nothing.
   TimeSlice,  ///< Turns of equal length: n tenants run at 1 / n each.
@@ -29,9 +29,9 @@ enum class ShareModel : std::uint8_t {
 struct RateModel {
   Speeds speeds;
   ShareModel share = ShareModel::Free;
-  Rate utilisation = kFullSpeed;  ///< Of a job about which neither trace nor table says it.
-  Rate slices = kFullSpeed;       ///< What switching leaves of a GPU that is taken in turns.
-  Rate spread = kFullSpeed;       ///< On more nodes than it needs, where no table says.
+  Rate utilisation = kFullSpeed;  ///< Of a job without one in the trace or a table.
+  Rate slices = kFullSpeed;       ///< The part of a time-sliced GPU that switching leaves.
+  Rate spread = kFullSpeed;       ///< On more nodes than it needs, without a table.
 
   /// True if every job always runs at full speed.
   bool is_plain() const {
@@ -40,7 +40,7 @@ struct RateModel {
   }
 };
 
-/// What policies are told of these speeds, and how far each figure may be from the truth.
+/// What policies know of these speeds, and the largest error of each figure.
 struct ToldSpeeds {
   bool table = true;  ///< False: only what is learned from run times (core/company.hpp).
   std::int64_t error_percent = 0;
@@ -49,7 +49,7 @@ struct ToldSpeeds {
 };
 /// `exact`, `learned`, or `+-20%`. Errors: InvalidArgument naming the text and the range, 0 to 99.
 Expected<ToldSpeeds> parse_told_speeds(std::string_view text);
-/// The table that policies are told; errors are drawn evenly by the seed, one for each figure.
+/// The table that policies see; errors are drawn evenly by the seed, one for each figure.
 Speeds told_speeds(const RateModel& model, const ToldSpeeds& told, std::uint64_t seed);
 
 /// A job's speed, and where it is from.
@@ -71,7 +71,7 @@ class Rates {
 
  private:
   Rate scale(std::size_t job, std::int64_t gpus) const;
-  /// Nothing where no table says it, and a rule does.
+  /// Nothing if no table has a figure, so that a rule applies.
   std::optional<Rate> spread(std::size_t job, std::int64_t gpus, std::int64_t nodes) const;
   std::optional<Rate> type(std::size_t job, std::string_view name) const;
   Pace share(std::size_t job, std::span<const std::size_t> tenants) const;

@@ -1,8 +1,8 @@
-// The jobs that run: what each has left to do, how fast it goes, and when it ends. What a machine
-// would know and the engine does not.
+// The running jobs: remaining work, speed and end of each, which a machine knows and the engine
+// does not.
 //
-// A job's end is planned at its rate; when who is beside it changes, its rate may, and then its end
-// is planned anew. Jobs are indices in the trace.
+// A job's end is planned at its rate. When its neighbours change, its rate may change, and then its
+// end is planned again. Jobs are indices in the trace.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@
 
 namespace berth::sim {
 
-/// Where a job's time with its GPUs went.
+/// The parts of a job's time with its GPUs.
 struct Spent {
   Duration ran{0};       ///< With its GPUs.
   Duration shared{0};    ///< Of that, with another job on one of them.
   Duration ruled{0};     ///< Of `ran`: at a speed of which some is by rule, not measured.
   Duration overhead{0};  ///< Of `ran`: starting, restoring, saving.
-  Duration lost{0};      ///< Work at full speed that was thrown away.
+  Duration lost{0};      ///< Work at full speed that was lost.
 };
 
 class Running {
@@ -36,11 +36,11 @@ class Running {
   Running(const trace::Trace& trace, const Cluster& cluster, const Options& options);
 
   void begin(std::size_t job, const Grant& grant, Instant now);
-  /// It stops, with its work kept.
+  /// Stops a job, which keeps its work.
   void pause(std::size_t job, Instant now);
-  /// Its work since its last checkpoint is lost. Requires: it does not run.
+  /// Drops a job's work since its last checkpoint. Requires: the job does not run.
   void fall_back(std::size_t job);
-  /// It keeps its GPUs for a while after it stopped. Returns: for how long.
+  /// Returns: for how long a job keeps its GPUs after it stopped.
   Duration linger(std::size_t job);
   bool runs(std::size_t job) const { return truths_[job].runs; }
   /// Of its work, when it last stopped.
@@ -53,7 +53,7 @@ class Running {
   /// is modelled.
   const std::vector<Duration>& busy() const { return busy_; }
 
-  /// Rates follow who is where. After everything that happens at an instant.
+  /// Updates rates by the jobs on each GPU. Call it after all events of an instant.
   void settle(Instant now);
   /// kNever if none runs.
   Instant next_end();
@@ -65,7 +65,7 @@ class Running {
     std::int64_t total = 0;  ///< Likewise, of all its work.
   };
   /// The next report that is due: what it begins with, once it has started, and then with every
-  /// so much more work done. Requires: who is done by `now` was taken.
+  /// so much more work done. Requires: the jobs done by `now` were taken.
   std::optional<Report> take_report(Instant now);
   /// The next one that is done by `now`, stopped. By planned end, then by place in the trace.
   std::optional<std::size_t> take_end(Instant now);
@@ -101,7 +101,7 @@ class Running {
 
   const trace::Trace& trace_;
   const Options& options_;
-  const bool watches_;  ///< Who is where; on a perfect machine nobody asks.
+  const bool watches_;  ///< Follows neighbours; not on a perfect machine.
   const Cluster& cluster_;
   Rates rates_;
   Tenants tenants_;

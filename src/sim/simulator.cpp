@@ -20,7 +20,7 @@ constexpr std::int32_t kMostFaults = 1000;  ///< Of one job, after which it is s
 
 /// What is kept of a job between its attempts.
 struct Known {
-  JobId id;  ///< Its latest one: a job that a fault ended is submitted anew.
+  JobId id;  ///< The latest: a job that a fault ended is submitted again.
   Attempt attempt;
   std::size_t stretch = 0;  ///< Its latest one, where they are kept.
   bool holds = false;       ///< GPUs, or its place on a node.
@@ -138,8 +138,8 @@ class Replay {
     next = std::min(next, wake_at_);
     return min_with_chance(next);
   }
-  /// What comes by chance never ends. It may let somebody start when nothing else would; if all is
-  /// well, or that has not helped for long, nobody waits for it.
+  /// Random events never end. One of them may let a job start when nothing else would; if all is
+  /// healthy, or that has not helped for long, the run does not wait for them.
   Instant min_with_chance(Instant next) {
     const Instant chance = std::min(faults_.next(), foreign_.next());
     const bool is_well = faults_.all_up() && foreign_.all_gone();
@@ -202,7 +202,7 @@ class Replay {
     }
   }
 
-  /// Whoever computes there dies; who stops is gone in its time.
+  /// Jobs that run there die; a job that is stopping ends as planned.
   void lose_jobs_on(const auto& failed) {
     for (const JobId id : engine_.view().running()) {
       const std::size_t job = index_of(id);
@@ -456,7 +456,7 @@ class Replay {
   Usage usage_;
   std::optional<Learner> learner_;
   std::vector<std::size_t> to_predict_;  ///< Submitted at this instant.
-  std::vector<std::size_t> again_;       ///< Jobs submitted anew, by id.
+  std::vector<std::size_t> again_;       ///< Jobs submitted again, by id.
   std::set<std::pair<Instant, std::size_t>> late_;
   Result result_;
   Instant now_ = kStart;

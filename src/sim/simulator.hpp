@@ -1,8 +1,8 @@
 // Replays a trace through the engine: the same engine, policies and inputs as live.
 //
 // Event driven. At one instant: ends, then arrivals, in one step; what the step causes (launches,
-// releases) is reported back at the same instant until nothing more happens. What the machine is
-// like is in the options: doc/simulator.md; without any, jobs progress at full speed while they run
+// releases) is reported back at the same instant until nothing more happens. The options
+// describe the machine (doc/simulator.md); without any, jobs progress at full speed while they run
 // and starting, stopping and moving cost nothing.
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace berth::sim {
 
-/// What became of a job by want of GPU memory.
+/// The failures of a job for lack of GPU memory.
 struct MemoryFate {
   std::array<std::int32_t, kOomKinds> ooms{};  ///< Its attempts that died, by kind.
   std::int32_t overruns = 0;                   ///< Attempts ended because it took too much.
@@ -40,7 +40,7 @@ struct JobResult {
   std::size_t job = 0;     ///< Index in the trace.
   Instant start = kNever;  ///< First start; kNever: it never ran.
   Instant end = kNever;
-  Duration told = kForever;  ///< Its estimate, as the engine was told; kForever: none.
+  Duration told = kForever;  ///< Its estimate in the engine; kForever: none.
   std::int32_t preemptions = 0;
   Spent spent;
   bool timed_out = false;  ///< Ended by its time limit.

@@ -1,4 +1,4 @@
-// How values are spread, and times as figures. Doubles: figures order nothing.
+// The distribution of values, and times as figures. Doubles, because figures order nothing.
 #pragma once
 
 #include <cstddef>

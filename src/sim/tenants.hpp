@@ -1,4 +1,4 @@
-// Who runs on which GPU. A value type; jobs are indices in the trace.
+// The jobs on each GPU. A value type; jobs are indices in the trace.
 #pragma once
 
 #include <algorithm>

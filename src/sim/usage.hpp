@@ -1,4 +1,4 @@
-// How much of the GPUs is granted, summed over a run and over the time in which its jobs arrive.
+// The GPU time granted in a run and in the time in which its jobs arrive.
 #pragma once
 
 #include <cstdint>

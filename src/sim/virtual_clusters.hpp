@@ -15,7 +15,7 @@
 
 namespace berth::sim {
 
-/// What is divided.
+/// The trace and the cluster to divide.
 struct Workplace {
   const trace::Trace& trace;
   const Cluster& cluster;
@@ -36,7 +36,7 @@ using RunPart = std::function<Expected<Result>(const trace::Trace& trace, const 
                                                const Options& options)>;
 
 /// Runs each virtual cluster's jobs on its nodes, dealt in the cluster's order, and puts the runs
-/// together. Jobs of a user who has no virtual cluster are rejected. Requires: neither predictions
+/// together. Jobs of a user without a virtual cluster are rejected. Requires: neither predictions
 /// nor power are asked for. Errors: those of a run, naming the virtual cluster; InvalidArgument if
 /// they need more nodes than there are, or have no job.
 Expected<Result> simulate_apart(const Workplace& whole, std::span<const VirtualCluster> parts,

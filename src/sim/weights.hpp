@@ -1,4 +1,4 @@
-// What users weigh in a run, by their names in the trace; for policies that share by weight.
+// The weights of users in a run, by their names in the trace, for policies that share by weight.
 #pragma once
 
 #include <cstdint>

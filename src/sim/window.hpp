@@ -1,4 +1,4 @@
-// A stretch of a run's time.
+// An interval of a run's time.
 #pragma once
 
 #include "core/time.hpp"

@@ -1,5 +1,5 @@
-// What a job has left to do, in exact integer arithmetic: time at full speed, and how long that
-// takes at another rate.
+// The remaining work of a job, in exact integer arithmetic: time at full speed, and the time that
+// it takes at another rate.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Work {
   Work() = default;
   explicit constexpr Work(Duration at_full_speed) : whole_(micros(at_full_speed)) {}
 
-  /// What `time` at `rate` gets done is off; never below zero.
+  /// Subtracts the work of `time` at `rate`; never below zero.
   constexpr void advance(Duration time, Rate rate) {
     const std::int64_t whole = micros(time) / Rate::kWhole * rate.ppm();
     const std::int64_t rest = micros(time) % Rate::kWhole * rate.ppm();

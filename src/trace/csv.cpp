@@ -121,7 +121,7 @@ Expected<Csv> Csv::open(std::string_view text, std::string_view file, const Layo
   return csv;
 }
 
-/// Which of two columns of one name is meant, nobody can say.
+/// Refuses two columns of one name, because it is unknown which is meant.
 Expected<void> Csv::check_header() const {
   std::vector<std::string_view> names = header_;
   std::ranges::sort(names);

@@ -1,6 +1,6 @@
 // The one list of trace formats: their names, how each is recognised, read and written.
 //
-// doc/traces.md says which columns each reads, in which units, and what is odd about it.
+// doc/traces.md has the columns, units and peculiarities of each.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace berth::trace {
 
-/// What becomes of a row that is not as the format says.
+/// What to do with a row that breaks the format.
 enum class BadRows : std::uint8_t {
   Refuse,  ///< The trace is not read; the error names the row.
   Skip,    ///< It is counted (Trace::skipped).
@@ -75,9 +75,9 @@ bool is_carma(std::string_view line);
 bool is_gavel(std::string_view line);
 bool is_swf(std::string_view line);
 
-/// A cluster file of any kind there is, told by its first line: the Tiresias simulator's, Philly's
-/// machine list, openb's nodes; or by its name, berth's own in TOML. Errors: BadData naming file,
-/// line, column and value.
+/// Reads a cluster file, whose format is known by its first line: the Tiresias simulator's,
+/// Philly's machine list, openb's nodes; or by its name, berth's own in TOML. Errors: BadData
+/// naming file, line, column and value.
 Expected<Cluster> read_cluster(std::string_view text, std::string_view file);
 /// Philly's list of machines: machineId, number of GPUs, and where the list has it their memory.
 Expected<Cluster> read_philly_machines(std::string_view text, std::string_view file);

@@ -2,7 +2,7 @@
 // GPU, several GPUs or none, beside host cores and memory; and the nodes.
 //
 // A pod states no GPU memory. One that asks for a part of a GPU gets so little memory here that the
-// parts alone decide who fits, as in the paper.
+// parts alone decide which jobs fit, as in the paper.
 #include <algorithm>
 #include <array>
 

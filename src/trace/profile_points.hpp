@@ -1,4 +1,4 @@
-// The profiles of Pollux and Sia: how long a step of an application takes, by placement and batch.
+// The profiles of Pollux and Sia: the time of a step of an application, by placement and batch.
 #pragma once
 
 #include <cstdint>

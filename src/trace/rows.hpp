@@ -1,5 +1,5 @@
-// What every reader of a trace does: finds its columns, takes rows one by one, and stops at a bad
-// one or skips it.
+// The common part of all readers of traces: they find columns, read rows one by one, and stop at a
+// bad row or skip it.
 #pragma once
 
 #include <functional>

@@ -22,8 +22,8 @@ struct TraceJob {
   Instant submit;        ///< On the file's own clock.
   Duration duration{0};  ///< True run time, alone on what it asks for.
   JobSpec spec;
-  std::string user = {};   ///< Whose it is, a group where the file has those; "" for not said.
-  std::string model = {};  ///< What it runs; "" for not said.
+  std::string user = {};   ///< Its user, or group if the file has those; "" if unknown.
+  std::string model = {};  ///< Its program; "" if unknown.
   std::int64_t batch = 0;  ///< Samples of a step, on all its GPUs together; 0 for not said.
   Duration think{0};       ///< Between the end of those it comes after and its submission.
   std::vector<std::string> after = {};  ///< Jobs by name that it comes after, where that is said.

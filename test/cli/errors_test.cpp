@@ -173,7 +173,7 @@ TEST(CliErrors, ASocketThatIsNoneIsNamed) {
   }
 }
 
-/// Nobody is kept out as root, so who asks becomes somebody else.
+/// Root is never refused, so the client becomes another user.
 TEST(CliErrors, ASocketOfAnotherIsNamed) {
   const ScratchFolder folder;
   const std::string path = folder.path() / "s";

@@ -82,7 +82,7 @@ TEST_F(Sim, SaysHowFarOffPredictedStartsAre) {
   const Ran ran =
       sim_small({"--policy", "sjf", "--predictions", "3", "--jobs", scratch_ / "jobs.csv",
                  "--summary", scratch_ / "s", "--report", scratch_ / "page.html"});
-  // Job 10 starts at once and job 2 beside it: nobody overtakes job 9.
+  // Job 10 starts at once and job 2 beside it: no job overtakes job 9.
   EXPECT_THAT(ran.out, HasSubstr("of 3 jobs 2 started at once; 1 of the 1 others predicted"));
   EXPECT_THAT(ran.out, HasSubstr("off by: nothing"));
   EXPECT_THAT(test::read_file(scratch_ / "jobs.csv"),

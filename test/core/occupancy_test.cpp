@@ -1,6 +1,6 @@
 // Goal: sums and the index of vacant GPUs stay true whatever comes and goes; a trial leaves nothing
 // behind.
-// Method: random grants, measurements and trials against sums computed anew.
+// Method: random grants, measurements and trials against sums computed again.
 #include "core/occupancy.hpp"
 
 #include <gtest/gtest.h>

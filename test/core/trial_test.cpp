@@ -1,4 +1,4 @@
-// Goal: a hold binds those who would outstay its start, and nobody else.
+// Goal: a hold binds the jobs that would outlast its start, and no others.
 // Method: one GPU, one hold; asks of different plans and sizes.
 #include "core/trial.hpp"
 

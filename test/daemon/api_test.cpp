@@ -1,5 +1,5 @@
 // Goal: every route answers what doc/openapi.yaml says, every wrong request gets its code and a
-// message that names thing, value and limit, and nobody acts on what is another's. Method: one real
+// message that names thing, value and limit, and no user acts on another's job. Method: one real
 // berthd on two emulated GPUs for all requests; children that become another user where that
 // matters.
 #include <fcntl.h>
@@ -492,7 +492,7 @@ TEST_F(Api, EventsOfAllNameEveryJobThatChanges) {
   std::vector<std::string> states;
   http::EventReader reader;
   const auto answer = client->stream("GET", "/v1/events", [&](std::string_view piece) {
-    if (id == 0) id = rig_->submit("true");  // somebody listens now
+    if (id == 0) id = rig_->submit("true");  // a client listens now
     reader.add(piece, [&](const http::ServerEvent& event) {
       const Json job = Json::parse(event.data);
       if (job["id"] == id) states.push_back(job["state"]);
@@ -500,7 +500,7 @@ TEST_F(Api, EventsOfAllNameEveryJobThatChanges) {
     return states.empty() || states.back() != "done";
   });
   EXPECT_EQ(states.back(), "done");
-  EXPECT_EQ(get("/v1/version").status, 200);  // a listener that has gone harms nobody
+  EXPECT_EQ(get("/v1/version").status, 200);  // a listener that has gone does no harm
   rig_->wait_end(rig_->submit("true"));
 }
 

@@ -44,7 +44,7 @@ std::ptrdiff_t descriptors_of(pid_t pid) {
   return std::distance(fs::directory_iterator(proc(pid, "fd")), {});
 }
 
-/// The states of a process's children: `S`, or `Z` for one that nobody collected.
+/// The states of a process's children: `S`, or `Z` for one that was not reaped.
 std::string children_of(pid_t parent) {
   std::string states;
   for (const auto& entry : fs::directory_iterator("/proc")) {

@@ -64,7 +64,7 @@ TEST_F(ErrorsClock, SetUnderADaemonItMovesNothing) {
 }
 
 /// A job's time limit counts time, not what a clock says: as long as one runs, time goes on as it
-/// did. The clock is believed again once nobody runs.
+/// did. The clock is trusted again once no job runs.
 TEST_F(ErrorsClock, SetForwardBetweenTwoDaemonsItEndsNoJob) {
   rig_.start();
   const int id = rig_.submit(kUntilGo, {{"time_limit_seconds", 3600}});

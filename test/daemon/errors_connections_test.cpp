@@ -1,5 +1,5 @@
 // Goal: clients that come in masses, wait for ever, stop reading or never finish a request harm
-// nobody else. Method: raw peers at the socket of a real berthd, beside one that behaves.
+// no other client. Method: raw peers at the socket of a real berthd, beside one that behaves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

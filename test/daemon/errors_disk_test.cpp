@@ -211,7 +211,7 @@ TEST(ErrorsJournal, ADamagedPageIsNamedAndTheJobGoesOn) {
   const auto refused = rig.start_refused();
   EXPECT_EQ(refused.exit_code, 125);
   EXPECT_EQ(refused.err, "berthd: " + rig.journal() + ": database disk image is malformed\n");
-  EXPECT_EQ(slurp(rig.journal()), damaged);  // nothing is made anew over it
+  EXPECT_EQ(slurp(rig.journal()), damaged);  // no new file replaces it
   overwrite(rig.journal(), whole);
   rig.start();
   EXPECT_EQ(rig.job(id)["state"], "running");

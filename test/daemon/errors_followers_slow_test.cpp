@@ -1,4 +1,4 @@
-// Goal: a follower that stops reading piles up no memory and delays nobody. Method: a raw peer that
+// Goal: a follower that stops reading uses no memory and delays no other. Method: a raw peer that
 // asks for events and takes none, while enough happens to fill its backlog.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using http::test::RawPeer;
 using test::Json;
 using test::Rig;
 
-/// Events cannot be read again: who is too far behind is cut off, and can tell.
+/// Events cannot be read again: a reader too far behind is cut off, and can see it.
 TEST(ErrorsFollowers, OneOfEventsThatStopsReadingIsCutOff) {
   Rig rig;
   rig.start();
@@ -28,7 +28,7 @@ TEST(ErrorsFollowers, OneOfEventsThatStopsReadingIsCutOff) {
     rig.request("POST", "/v1/jobs/" + std::to_string(id) + "/cancel");
   }
   EXPECT_EQ(rig.wait_end(rig.submit("true"))["state"], "done");
-  const std::string got = deaf.receive_all();  // its end, though nobody closed the stream
+  const std::string got = deaf.receive_all();  // its end, though the stream was not closed
   EXPECT_LT(got.size(), told);
   EXPECT_THAT(got, testing::Not(testing::EndsWith("0\r\n\r\n")));
 }

@@ -33,7 +33,7 @@ class Jobs : public testing::Test {
 };
 
 TEST_F(Jobs, AtMostTwoOfTenGiBShareAGpuOfTwentyFour) {
-  // Each job counts who is on its GPU with it, by files it makes and removes.
+  // Each job counts the jobs on its GPU, by files it makes and removes.
   const std::string count = "set -- on.$CUDA_VISIBLE_DEVICES.*; echo $#; ";
   const std::string script = "touch on.$CUDA_VISIBLE_DEVICES.$BERTH_JOB_ID; " + count +
                              load("--vram 9G --steps 3 --step-ms 20 --duty 0.2") +

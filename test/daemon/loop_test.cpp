@@ -144,7 +144,7 @@ TEST(LoopOfUsers, WhatTakesLongIsDoneInSlicesInTurn) {
   EXPECT_EQ(order.substr(0, 18), "a.c.a.c.a.c.b.b.b.");
 }
 
-/// Somebody who asks without end keeps neither the step nor the others waiting.
+/// A user who asks without end delays neither the step nor other users.
 TEST(LoopOfUsers, AFloodOfOneLeavesTheOthersTheirTurns) {
   Loop loop;
   int flood = 0;

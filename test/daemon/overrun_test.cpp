@@ -1,5 +1,5 @@
-// Goal: who takes GPU memory that others were granted is ended, whatever else stops on that GPU;
-// whom it hurt is told whose fault it was, and runs again as it was.
+// Goal: a job that takes GPU memory granted to others is ended, even while another stops there;
+// a job that it hurt is told which job was at fault, and runs again with the same request.
 // Method: a real berthd on one emulated GPU of 24 GiB, berth-load as honest and greedy jobs. Where
 // the harm must come before berthd looks, it looks once an hour.
 #include <gmock/gmock.h>

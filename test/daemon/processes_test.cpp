@@ -1,5 +1,5 @@
 // Goal: a process is found to be the job's whose tree it is in, and what is killed of a job whose
-// shim died is that job's and nobody else's. Method: real process trees that tell their pids
+// shim died is that job's and no other's. Method: real process trees that tell their pids
 // through a pipe, with a process of ours as the shim; records made by hand.
 #include "daemon/processes.hpp"
 
@@ -140,7 +140,7 @@ TEST(Kinship, ASessionOfItsOwnHidesNobody) {
   }
 }
 
-/// A shim is a subreaper: who loses its parent becomes the shim's child.
+/// A shim is a subreaper: a process that loses its parent becomes the shim's child.
 TEST(Kinship, AnOrphanIsTheSubreapers) {
   Tree tree;
   std::array<int, 2> gate{};
@@ -277,7 +277,7 @@ TEST(SendSignal, ToOneThatHasEndedIsNoError) {
 
 // ---- What is left of a job -------------------------------------------------------------------
 
-/// The record of a job that runs as whoever runs the tests.
+/// The record of a job that runs as the user of the tests.
 shim::Record record_of(std::optional<shim::Process> go) {
   return {.job = JobId(4'000'000'001), .attempt = Attempt(2), .user = ::getuid(), .go = go};
 }
@@ -328,7 +328,7 @@ TEST(KillLeftBehind, WhoOutlivedTheLeaderGoesToo) {
   wait_gone(member);
 }
 
-/// After a reboot, or when numbers come round, a session of the same number is somebody else's.
+/// After a reboot, or when numbers are reused, a session of the same number is another's.
 TEST(KillLeftBehind, ALaterSessionWithTheSameNumberStays) {
   Tree tree;
   tree.grow([] { ::setsid(); });

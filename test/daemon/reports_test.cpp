@@ -1,5 +1,5 @@
 // Goal: a report is read as it was written or dropped, comes from the job's user or not at all, and
-// a flood of them holds nobody up. Method: texts for the parser; a socket with datagrams of our own
+// a flood of them delays no user. Method: texts for the parser; a socket with datagrams of our own
 // for the rest.
 #include "daemon/reports.hpp"
 

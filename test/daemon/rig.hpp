@@ -57,7 +57,7 @@ class Rig {
     int status = 0;
     Json body;
   };
-  /// One request; fails the test if nobody answers. Waits out a daemon that is being started.
+  /// One request; fails the test without an answer. Waits out a daemon that is being started.
   Answer request(const std::string& method, const std::string& target, const Json& body = {});
   std::string text(const std::string& target);
 

@@ -15,7 +15,7 @@ namespace berth::test {
 
 class SmallDisk {
  public:
-  /// In a mount namespace of this process, so that nobody else sees it; see is_there().
+  /// In a mount namespace of this process, so that no other sees it; see is_there().
   SmallDisk(std::string folder, const std::string& size) : folder_(std::move(folder)) {
     static const bool own = ::unshare(CLONE_NEWNS) == 0 &&
                             ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
@@ -32,7 +32,7 @@ class SmallDisk {
   bool is_there() const { return is_there_; }
   const std::string& folder() const { return folder_; }
 
-  /// To the last byte, by a file of somebody else's.
+  /// To the last byte, by a file of another program.
   void fill() const {
     const Descriptor file(
         ::open(filler().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
@@ -42,7 +42,7 @@ class SmallDisk {
   }
   void make_room() const { ::unlink(filler().c_str()); }
 
-  /// While nobody has a file of it open for writing.
+  /// While no process has a file of it open for writing.
   bool make_read_only() const {
     return ::mount("disk", folder_.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0;
   }

@@ -1,5 +1,5 @@
 // Goal: what a machine does to a daemon - a full disk, a slow driver, shims that die or hang before
-// they begin, another daemon, folders of others - costs nobody a job and runs none twice. Method: a
+// they begin, another daemon, folders of others - loses no job and runs none twice. Method: a
 // real berthd whose files may not grow, whose spare shim is stopped or killed, or which finds
 // something in its way.
 #include <gmock/gmock.h>
@@ -93,7 +93,7 @@ TEST(Trouble, AFullDiskRefusesAndForgetsNothing) {
     const auto cancel = rig.request("POST", path(id, "/cancel"));
     EXPECT_EQ(cancel.status, 507) << cancel.body;
     EXPECT_EQ(rig.job(id)["state"], "running");
-    rig.folder().write("go", "");  // it ends while nobody can write that down
+    rig.folder().write("go", "");  // it ends while no daemon can write that
     eventually("its shim ends", [&] { return !test::is_alive(rig.shim_of(id)); });
     EXPECT_EQ(rig.job(id)["state"], "running");
   }
@@ -116,7 +116,7 @@ TEST(Trouble, AShimThatDiesBeforeItBeginsCostsNoJob) {
   EXPECT_EQ(rig.log(id), "once\n");
 }
 
-/// It holds its order, and will follow it whenever it goes on: nobody else may.
+/// It holds its order, and will follow it when it continues: no other shim may.
 TEST(Trouble, AShimThatHangsBeforeItBeginsIsWaitedFor) {
   Rig rig;
   rig.start();

@@ -43,7 +43,7 @@ class Unanswered {
     over_ = true;
     if (server_.joinable()) server_.join();
     if (is_there_) ::umount2(folder_.c_str(), MNT_DETACH);
-    kernel_ = Descriptor();  // who waited gets an error
+    kernel_ = Descriptor();  // a waiting reader gets an error
   }
   Unanswered(const Unanswered&) = delete;
   Unanswered& operator=(const Unanswered&) = delete;

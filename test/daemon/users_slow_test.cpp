@@ -1,5 +1,5 @@
-// Goal: a process whose memory nobody can look into, because a file system of its user's does not
-// answer, holds up nobody else's jobs, and its own user's not for ever. Method: such a file system
+// Goal: a process whose memory cannot be read, because a file system of its user does not
+// answer, delays no other user's jobs, and its own user's not for ever. Method: such a file system
 // (FUSE), a job that locks its memory by it, and shims that die meanwhile; as three local users.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::string proc(pid_t pid, const std::string& file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
 }
 
-/// Whether to read this file of /proc takes as long as somebody likes.
+/// Whether a user can make a read of this file of /proc take any time.
 bool hangs_on(const std::string& path) {
   const pid_t reader = ::fork();
   if (reader == 0) {
@@ -73,7 +73,7 @@ class UsersHang : public testing::Test {
       GTEST_SKIP() << "this kernel does not let it lock its memory";
     }
   }
-  void TearDown() override { files_.reset(); }  // before the rig looks who is left
+  void TearDown() override { files_.reset(); }  // before the rig looks for remaining processes
 
   pid_t kill_shim_of(int id) {
     const pid_t shim = rig_->shim_of(id);
@@ -96,7 +96,7 @@ TEST_F(UsersHang, ALockedMemoryHoldsUpNobodyElsesEnd) {
   const int bobs = users_->submit(bob_, "exec sleep 1000", "--vram 1G");
   for (const int id : {own, bobs}) rig_->wait_for(id, "running");
   kill_shim_of(own);
-  ::usleep(200'000);  // whoever looks after it is at it by now
+  ::usleep(200'000);  // the helper reads it by now
   kill_shim_of(bobs);
   EXPECT_EQ(rig_->wait_end(bobs)["state"], "lost");
   EXPECT_NE(rig_->job(own)["state"], "lost") << "mallory's was not held up: this tests nothing";

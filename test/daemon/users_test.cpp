@@ -1,4 +1,4 @@
-// Goal: on a machine of several people each job is its user's and nobody else's: its streams, its
+// Goal: on a machine of several users each job belongs to its user alone: its streams, its
 // keys, its signals, its processes, its memory. Method: a berthd of root's on emulated GPUs, three
 // accounts made for the test, and `berth` as they would type it.
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Goal: `why` names who holds what and predicts the start, a dry run changes nothing, and neither
+// Goal: `why` names the holders and predicts the start, a dry run changes nothing, and neither
 // is done on the engine's thread. Method: a real berthd on emulated GPUs with jobs that sleep; the
 // queue of questions by itself, held up by an exchange that does not take its answer.
 #include <gmock/gmock.h>

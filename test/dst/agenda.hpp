@@ -15,7 +15,7 @@ namespace berth::dst {
 
 using Task = std::function<void()>;
 
-/// Whatever waits for somebody who is gone does not happen.
+/// An event for a process that is gone does not happen.
 using Life = std::shared_ptr<const char>;
 inline Life new_life() { return std::make_shared<const char>('\0'); }
 

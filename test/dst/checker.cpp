@@ -174,7 +174,7 @@ void Checker::check(const Step&, const Finished& finished) {
 }
 
 /// Whatever runs has its charge, and keeps it until the memory is seen free -
-/// or nobody can look.
+/// or GPUs cannot be sampled.
 void Checker::check_charges(const Engine& engine) {
   for (std::uint32_t g = 0; g < plan_.cluster.gpus().size(); ++g) {
     if (!is_usable(engine.view().use().gpu(GpuId(g)))) continue;

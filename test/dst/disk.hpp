@@ -45,8 +45,8 @@ class Disk {
   bool is_full() const { return is_full_; }
 
   /// The next wait for the log fails, and the system forgets which pages it did
-  /// not write: only a new write of them will make them stay. It tells that
-  /// once to each who has the log open.
+  /// not write: only a new write of them will make them stay. It reports that
+  /// once to each process that has the log open.
   void fail_sync() { sync_fails_ = true; }
   void spare_sync() { sync_fails_ = false; }
   int failed_syncs() const { return failed_syncs_; }

@@ -137,7 +137,7 @@ void Machines::finish(Key key, Exit exit) {
   report_.tell("  " + to_text(key) + " ends with " + std::to_string(exit.code));
   if (exit.outcome == Outcome::Done) finished_.insert(key.job);
   end_process(run);
-  if (!run.locked) return;  // nobody is left to write it down
+  if (!run.locked) return;  // no shim is left to write it
   run.exit = exit;
   plan(run, soon(), [this](Key over) { unlock(over); });
   tell(key, News::Ended);

@@ -1,5 +1,5 @@
 // The world around a daemon: GPUs and what lies in their memory, nodes that go
-// and come back, shims and the jobs they hold. What is true, whoever knows it.
+// and come back, shims and the jobs they hold. The truth, known or not.
 //
 // It also keeps what only an onlooker can see: no attempt runs twice, no job
 // runs beside itself, and no allocation within a charge fails.
@@ -43,7 +43,7 @@ struct Exit {
   std::int32_t code = 0;
 };
 
-/// What becomes of an attempt, as somebody close by can see it.
+/// The fate of an attempt, as its machine sees it.
 enum class News : std::uint8_t {
   Go,        ///< The job's own process runs.
   Ended,     ///< Its end is in the file.
@@ -77,7 +77,7 @@ class Machines {
  public:
   Machines(const Plan& plan, Agenda& agenda, Report& report, Rng rng);
 
-  /// Told to whoever listens: the daemon that lives.
+  /// Sent to the listener: the daemon that lives.
   std::function<void(Key, News)> listener;
 
   // ---- Shims --------------------------------------------------------------------------------

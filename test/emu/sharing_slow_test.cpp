@@ -78,7 +78,7 @@ TEST(Sharing, FiftyJobsFillTheGpuOnTwoCores) {
     EXPECT_EQ(ended.code, 0) << ended.output;
     sum += rate_of(ended);
   }
-  // A hundred steps a second is all the GPU has; those who come first have it for fewer at first.
+  // A hundred steps a second is all the GPU has; the first processes share it with fewer at first.
   EXPECT_GE(sum, 80);
   EXPECT_LE(sum, 250);
 }

@@ -1,4 +1,4 @@
-// Goal: why a job waits names the right GPUs, bytes and holders, and who must end first.
+// Goal: why a job waits names the right GPUs, bytes and holders, and the jobs that must end.
 // Method: small scenes on two GPUs, answers worked out by hand.
 #include "engine/explain.hpp"
 

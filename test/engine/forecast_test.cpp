@@ -119,7 +119,7 @@ TEST_F(Scene, NamesWhoHasNoKnownEnd) {
 
 TEST_F(Scene, NamesWhoBlocksTheJobItWaitsFor) {
   submit(of(4_GiB));
-  submit(of(22_GiB));  // waits for the first, and fifo lets nobody pass
+  submit(of(22_GiB));  // waits for the first, and under fifo no job passes
   const Forecast found = look(submit(of(4_GiB)));
   EXPECT_EQ(found.start, std::nullopt);
   EXPECT_EQ(found.unplanned, std::vector{JobId(1)});

@@ -29,7 +29,7 @@ class History {
   }
   Instant now() const { return now_; }
 
-  /// What happens next; the same for whoever is asked to go through it.
+  /// The next event; the same for every engine that replays it.
   std::vector<Input> next() {
     now_ += seconds(rng_.between(0, 200));
     std::vector<Input> inputs;

@@ -1,4 +1,4 @@
-// Goal: charges, measurements, foreign use, health and limits decide who may start, in every
+// Goal: charges, measurements, foreign use, health and limits decide which jobs may start, in every
 // admission mode.
 //
 // Method: a scripted policy asks for exactly one start; the engine takes or drops it. The modes are
@@ -90,7 +90,7 @@ TEST_F(Memory, PressureStopsAdmissionUntilItIsOver) {
   measure(0, Bytes(0), {{large, 20_GiB}});
   EXPECT_TRUE(is_under_pressure(rig_.cluster().gpu(GpuId(0)), rig_.gpu(0)));
   EXPECT_FALSE(starts(shared(1, 1_MiB), {0}));
-  EXPECT_EQ(rig_.state(small), JobState::Running);  // nobody is evicted for it
+  EXPECT_EQ(rig_.state(small), JobState::Running);  // no job is evicted for it
   rig_.exited(large);
   EXPECT_FALSE(starts(shared(1, 1_MiB), {0}));
   rig_.released(large);

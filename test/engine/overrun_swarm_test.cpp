@@ -111,7 +111,7 @@ class Mix {
     }
   }
 
-  /// Returns: true if somebody died.
+  /// Returns: true if a job died.
   bool grow_all(std::vector<Input>& news) {
     std::vector<JobId> dead;
     for (auto& [id, process] : processes_) {

@@ -1,5 +1,5 @@
-// Goal: under pressure the tenants that took more than they were granted give way at once, whoever
-// else stops beside them; a job that died of it is told so and comes back as it was.
+// Goal: under pressure the tenants that took more than their grant end at once, even while others
+// stop beside them; a job that died of it is told so and comes back with the same request.
 //
 // Method: one GPU of 24 GiB, tenants placed by hand, measurements told one by one.
 #include <gtest/gtest.h>

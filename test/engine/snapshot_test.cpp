@@ -103,7 +103,7 @@ TEST(Snapshot, HoldsEveryTypeOfGpu) {
   EXPECT_EQ(restored->view().cluster(), engine.view().cluster());
 }
 
-/// What the bounds of preemption take at the end, and what nobody's company does before them.
+/// The bytes of the bounds of preemption at the end, and those of an empty company before them.
 std::size_t size_of_bounds() {
   ByteWriter out;
   codec::put(out, PreemptionBounds{});

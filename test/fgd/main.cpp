@@ -26,7 +26,7 @@ double worked() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-/// Two runs at a time; whoever is free takes the next draw.
+/// Two runs at a time; a free thread takes the next draw.
 class Workers {
  public:
   Workers(const Arguments& arguments, const std::map<std::string, Mix>& mixes) : mixes_(mixes) {

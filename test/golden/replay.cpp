@@ -181,7 +181,7 @@ class Replay {
   void note(const Migrate& migrate) {
     line("move " + name(migrate.job) + " to" + where(migrate.placement));
   }
-  /// Only what changed: a place that is kept anew, elsewhere or for another time, or given up. One
+  /// Only changes: a place that is newly kept, elsewhere or for another time, or given up. One
   /// that ends because its job starts needs no line.
   void note(const Reserve& reserve) {
     std::map<JobId, std::string> kept;

@@ -132,14 +132,14 @@ TEST(Measure, WithoutAListUseIsForeignOnlyWhereThereAreNoTenants) {
 
 TEST(Measure, ASampleFromBeforeAnEndCountsNothingAsForeign) {
   const Measured before = measured_of(sample_of(1_GiB, {{100, 1_GiB}}));
-  // The job of pid 300 has ended: its pid is nobody's now, its memory is still in the sample.
+  // The job of pid 300 has ended: its pid has no owner, its memory is still in the sample.
   const Sample sample = sample_of(6_GiB, {{100, 1_GiB}, {300, 5_GiB}});
   const auto judge = [&](Instant began) {
     return measure(
         {.gpu = GpuId(3), .sample = sample, .began = began, .changed = at(10), .previous = &before},
         owner_of);
   };
-  for (const Instant began : {at(9), at(10)}) {  // the same instant: nobody knows which was first
+  for (const Instant began : {at(9), at(10)}) {  // the same instant: it is unknown which was first
     const auto stale = judge(began);
     ASSERT_TRUE(stale);
     EXPECT_EQ(stale->foreign, 1_GiB);

@@ -1,5 +1,5 @@
 // Goal: what is no proper request, too large, too slow or too much is refused with a reason and a
-// closed connection, and harms nobody else.
+// closed connection, and harms no other client.
 // Method: bytes written by hand to a real socket, with small limits.
 #include <sys/stat.h>
 #include <sys/syscall.h>

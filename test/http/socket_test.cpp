@@ -1,6 +1,6 @@
-// Goal: the socket file is ours alone and has the rights that were asked for, and who asks is who
-// the kernel says.
-// Method: files of all kinds in the socket's way; this process as its own peer.
+// Goal: the socket file is ours alone and has the rights that were asked for, and the peer's user
+// is the one that the kernel gives. Method: files of all kinds in the socket's way; this process as
+// its own peer.
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/file.h>
@@ -193,7 +193,7 @@ TEST_F(SocketFile, OfTwoThatStartAtOnceOneServes) {
   EXPECT_EQ(conflicts, 3);
 }
 
-/// Anybody who may read a folder can lock it.
+/// A user who may read a folder can lock it.
 TEST_F(SocketFile, ALockedFolderIsNoObstacle) {
   const Descriptor folder(open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY));
   ASSERT_EQ(flock(folder.number(), LOCK_EX | LOCK_NB), 0);

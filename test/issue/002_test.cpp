@@ -1,5 +1,5 @@
 // Measured figures are rounded up to 64 MiB, so a job within its charge could look as if it were a
-// little over it; when somebody else's use put the GPU under pressure, that job was ended for it.
+// little over it; when another's use put the GPU under pressure, that job was ended for it.
 #include <gtest/gtest.h>
 
 #include "engine/rig.hpp"

@@ -234,7 +234,7 @@ TEST_F(Crash, ALogTornAtAnySectorHoldsAPrefix) {
   expect_prefixes(torn, 512, 5120);
 }
 
-/// With the same salts a frame written anew could make old ones behind it valid again, and with
+/// With the same salts a new frame could make old ones behind it valid again, and with
 /// them commits that recovery has taken for lost.
 TEST_F(Crash, ALogWithoutAWholeFrameGetsOtherSalts) {
   const std::string log = path_ + "-wal";
@@ -247,7 +247,7 @@ TEST_F(Crash, ALogWithoutAWholeFrameGetsOtherSalts) {
     });
   };
   commit_and_die(1);
-  commit_and_die(2);  // in a log begun anew: a first one has salts drawn by chance
+  commit_and_die(2);  // in a restarted log: a first one has random salts
   const std::string before = salts();
   std::string torn = read_file(log);
   torn[40] = static_cast<char>(~torn[40]);  // in the header of the first frame

@@ -13,7 +13,7 @@ enum class Verdict {
   Same,     ///< Everything is as it was, and nothing was said.
   Told,     ///< What is shown is as it was, what is not is named, and the start says so.
   Refused,  ///< It is not opened, the reason names the file, and no file was changed.
-  Wrong,    ///< Something else is shown, or something is missing and nobody says so.
+  Wrong,    ///< Other content, or content is missing without a message.
 };
 
 struct Damage {

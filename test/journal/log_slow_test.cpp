@@ -1,4 +1,4 @@
-// Goal: the log stays bounded if nobody calls checkpoint(). Method: writes more than the bound.
+// Goal: the log stays bounded without calls of checkpoint(). Method: writes more than the bound.
 #include <filesystem>
 
 #include "journal/store.hpp"

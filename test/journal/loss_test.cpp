@@ -1,5 +1,5 @@
-// Goal: a journal that has lost what was answered is not opened as if nothing were; what nobody was
-// answered may be missing, as after any crash.
+// Goal: a journal that has lost an answered request is not opened as if it were whole; requests
+// without an answer may be missing, as after any crash.
 //
 // Method: a child commits, waits for the disk after each commit but the last ones, and dies; then
 // its files are changed, exchanged for older ones, and removed.
@@ -290,7 +290,7 @@ TEST_F(LossTest, OfTheMarkIsTold) {
 // ---- The file itself
 // -----------------------------------------------------------------------------
 
-/// Pages of an index can be made anew, unused ones do not matter; of entries and snapshots each has
+/// Pages of an index can be rebuilt, unused ones do not matter; of entries and snapshots each has
 /// its checksum, which recovery looks at.
 TEST_F(LossTest, ByPagesThatChangedPlacesIsFound) {
   live(1, 300);

@@ -427,7 +427,7 @@ TEST_F(KeeperTest, OtherSettingsAreTakenOver) {
   {
     const Keeper keeper = open();  // without the limit
     EXPECT_EQ(keeper.engine().view().settings().limits.jobs, 0);
-    EXPECT_EQ(keeper.engine().view().running().size(), 2U);  // to be launched by who opened it
+    EXPECT_EQ(keeper.engine().view().running().size(), 2U);  // to be launched by its opener
     EXPECT_EQ(keeper.store().attempts(JobId(2))->size(), 1U);
   }
   const auto verified = journal::verify(path_);
@@ -534,7 +534,7 @@ TEST_F(KeeperTest, WhatOtherGpusMeanForJobsThatWaitIsWritten) {
   expect_same(keeper, open(crash(), gpus(1)));
 }
 
-/// Attempts are counted anew there: the next one may have the number of one long over.
+/// Attempts are counted again there: the next one may have the number of one long over.
 TEST_F(KeeperTest, AJobThatWasTriedBeforeRunsOnOtherGpus) {
   {
     Keeper keeper = open();
@@ -613,7 +613,7 @@ TEST_F(KeeperTest, AFailedSnapshotIsTriedAgain) {
 }
 
 /// The disk fills up after each possible number of bytes: within the inputs (nothing happened) or
-/// after them (then the journal says more than was done, and who comes next does it).
+/// after them (then the journal says more than was done, and the next daemon does it).
 TEST_F(KeeperTest, TheDiskMayFillUpAtAnyByte) {
   std::set<std::string> seen;
   for (rlim_t room = 0; room < 60'000 && !seen.contains("done"); room += 2048) {

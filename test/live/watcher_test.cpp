@@ -1,5 +1,5 @@
 // Goal: the engine is told of GPUs what is known and no more, starts wait for looks that are fresh,
-// and a berth is given back when its memory is seen free - or when nobody can look. Method: looks
+// and a berth is given back when its memory is seen free, or no GPU can be sampled. Method: looks
 // made by hand at chosen instants, an engine with jobs on two GPUs for the view.
 #include "live/watcher.hpp"
 

@@ -1,6 +1,6 @@
 // `capacity` against what YARN's capacity scheduler is described to guarantee (its documentation,
 // and Jeon et al., ATC 2019, section 2.3): a queue may use what others leave idle; when they come,
-// what is freed goes to whoever is below its guarantee until all have theirs; inside a queue jobs
+// freed GPUs go to the queue below its guarantee until all have theirs; inside a queue jobs
 // start in order; locality is given up level by level.
 //
 // Method: a cluster of 16 GPUs that one queue fills before the other comes; GPUs held per queue

@@ -92,8 +92,8 @@ TEST(Conservative, StartsEveryJobWhenTheDefinitionSays) {
       if (wanted[j] < naive.promised()[j]) ++sooner;
     }
   }
-  EXPECT_GT(passed, 150U);   // traces in which nobody passes prove nothing
-  EXPECT_GT(sooner, 1000U);  // nor do those in which nobody ends early
+  EXPECT_GT(passed, 150U);   // traces in which no job passes prove nothing
+  EXPECT_GT(sooner, 1000U);  // nor do those in which no job ends early
 }
 
 /// a leaves at 20, not at 100; b, promised 100, starts then. c and d were promised 150 and 160, and

@@ -80,7 +80,7 @@ TEST(Easy, StartsEveryJobWhenTheDefinitionSays) {
     ASSERT_EQ(got, NaiveEasy(jobs, gpus).run()) << "seed " << seed;
     if (!std::ranges::is_sorted(got)) ++passed;
   }
-  EXPECT_GT(passed, 500U);  // traces in which nobody passes prove nothing
+  EXPECT_GT(passed, 500U);  // traces in which no job passes prove nothing
 }
 
 TEST(Easy, OnSeveralNodesTheNumberOfGpusIsAllThatCountsToo) {

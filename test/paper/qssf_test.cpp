@@ -1,5 +1,5 @@
 // `qssf` against Helios (Hu et al., SC 2021), section 4.2 and its artefact: priority is GPUs times
-// expected run time; history tells by program and size, then by user, then by everybody; the
+// expected run time; history is of the program and size, then of the user, then of all; the
 // artefact's blend is 1/10 history and 9/10 model.
 //
 // Method: one user's programs run for known times on an engine that answers at once; then the order

@@ -2,7 +2,7 @@
 // Method: 100 seeded jobs on four GPUs with more work than there is room for, run times stated as
 // time limits; each start is predicted from a copy of the engine at the job's submission, and
 // compared with the start it got. The distribution is printed; a share of good ones is required
-// only where the policy serves in order of submission, as then nobody who comes later goes first.
+// only where the policy serves in order of submission, as then no later job goes first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -188,7 +188,7 @@ TEST(HundredJobs, PredictedAgainstActualStarts) {
   for (const std::int64_t slack : {0, 10, 50}) {
     const Summary found = show("fifo", slack);
     const double required = slack == 0 ? 1 : slack == 10 ? 0.9 : 0;
-    EXPECT_GE(found.good_of_all, required);  // nobody who comes later goes first
+    EXPECT_GE(found.good_of_all, required);  // no later job goes first
     for (const char* policy : {"headroom", "easy", "fifo-skip", "sjf"}) show(policy, slack);
   }
 }

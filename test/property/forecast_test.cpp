@@ -73,7 +73,7 @@ TEST_P(Forecasts, ComeTrueWhereNothingElseArrives) {
     }
     predicted += expected.size();
   }
-  EXPECT_GT(predicted, kForeseenWorlds);  // worlds in which nobody waits prove nothing
+  EXPECT_GT(predicted, kForeseenWorlds);  // worlds in which no job waits prove nothing
 }
 
 std::string forecast_test_name(const testing::TestParamInfo<const char*>& policy) {
@@ -83,8 +83,8 @@ std::string forecast_test_name(const testing::TestParamInfo<const char*>& policy
 }
 
 INSTANTIATE_TEST_SUITE_P(Property, Forecasts,
-                         testing::Values("headroom", "fifo", "fifo-skip", "easy",
-                                         "exclusive", "sjf", "smallest-first", "fair-share"),
+                         testing::Values("headroom", "fifo", "fifo-skip", "easy", "exclusive",
+                                         "sjf", "smallest-first", "fair-share"),
                          forecast_test_name);
 
 }  // namespace

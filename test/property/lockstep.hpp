@@ -62,7 +62,7 @@ inline std::string broken_inequality(const Engine& engine, const Effects& effect
   return broken;
 }
 
-/// The guarantee itself: while nobody outgrows a charge and foreign use does not grow, all charges
+/// The guarantee itself: while no job exceeds its charge and foreign use does not grow, all charges
 /// can be used in full at once on every GPU.
 inline std::string overfull_gpu(const Engine& engine) {
   const ClusterView view = engine.view();

@@ -1,9 +1,9 @@
-// Properties of every registered policy that preempts: nobody is preempted in vain.
+// Properties of every registered policy that preempts: no job is preempted in vain.
 //
 // Method: random worlds without faults and delays, so that what a step asks for is done at the same
-// instant. Who is stopped at an instant is not started again in it, nor the other way round, unless
-// the stop was said to be a move. Once nothing more happens at an instant, nobody who was preempted
-// in it could still be where it was. And where one job displaces others, with any one of them left
+// instant. A job that is stopped at an instant is not started again in it, nor the other way round,
+// unless the stop was part of a move. At the end of an instant, no job that was preempted in it
+// could still be where it was. And where one job displaces others, with any one of them left
 // there is no place for it; of several together that is seen where any GPU is as good as another.
 // Where work is lost, bounds hold.
 #include <gtest/gtest.h>
@@ -177,7 +177,7 @@ TEST_P(EveryPreemptivePolicy, DisplacesNobodyWhoIsNotNeeded) {
   }
 }
 
-/// Where any GPU is as good as another, whoever could get another place could as well stay.
+/// Where any GPU is as good as another, a job that could get another place could as well stay.
 TEST_P(EveryPreemptiveOrder, MovesNobodyWhereAnyGpuWillDo) {
   std::size_t preempted = 0;
   for (std::uint64_t seed = 1; seed <= kPreemptedWorlds; ++seed) {

@@ -50,7 +50,7 @@ class Stream {
   Instant promised() const { return promised_; }
   /// What was predicted then.
   Instant from() const { return from_; }
-  /// The last end of those who had a berth when the place was kept.
+  /// The last end of the jobs that had a berth when the place was reserved.
   Instant occupants_gone() const { return occupants_gone_; }
   bool had_hold() const { return had_hold_; }
   std::string broken() const { return engine_.check().value_or(""); }

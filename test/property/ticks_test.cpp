@@ -1,8 +1,8 @@
 // A policy asks to be woken for what time alone changes.
 //
 // Method: random worlds, and between what happens in them an engine that is told every minute that
-// time passed. Such a tick starts and stops nobody: if it did, an engine without ticks would do so
-// later, or never. A policy with a quantum looks at who waits so often and no more often, so there
+// time passed. Such a tick starts and stops no job: if it did, an engine without ticks would do so
+// later, or never. A policy with a quantum examines waiting jobs only that often, so there
 // a tick may only bring forward what the quantum brings. Some published simulators are late, and
 // their policies here with them.
 #include <gtest/gtest.h>

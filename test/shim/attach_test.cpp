@@ -1,5 +1,5 @@
 // Goal: frames come out of a stream as they went in, however it is cut, and nothing else does.
-// Method: frames are read byte by byte and at once; then heads that nobody writes.
+// Method: frames are read byte by byte and at once; then invalid heads.
 #include "shim/attach.hpp"
 
 #include <gtest/gtest.h>

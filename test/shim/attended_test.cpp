@@ -105,7 +105,7 @@ TEST(Attended, AJobHeldBackCanBeKilledAndItsEndIsTold) {
   client.accept();
   daemon.started();
   daemon.signal(kKillSignal);
-  EXPECT_EQ(daemon.ended().exit.number, SIGKILL);  // though nobody has read
+  EXPECT_EQ(daemon.ended().exit.number, SIGKILL);  // though no client has read
   EXPECT_EQ(client.rest().exit, 128 + SIGKILL);
 }
 
@@ -293,7 +293,7 @@ TEST(Terminal, PassesASignalToItsForeground) {
 }
 
 /// A child of this process with that very number, leading a group of its own; nothing where numbers
-/// cannot be chosen, or somebody else has it.
+/// cannot be chosen, or another process has it.
 std::optional<pid_t> process_with_number(pid_t number) {
   std::ofstream last("/proc/sys/kernel/ns_last_pid");
   if (!(last << number - 1 << std::flush)) return std::nullopt;
@@ -310,7 +310,7 @@ std::optional<pid_t> process_with_number(pid_t number) {
   return std::nullopt;
 }
 
-/// The terminal names a group for as long as nobody tells it another, whoever has that number by
+/// The terminal names a group until it gets another, even if another group has that number by
 /// then. The shim may be root's, and its signals come from the user.
 TEST(Terminal, PassesNoSignalToAStrangerWithTheNumberOfItsForeground) {
   if (!is_root()) GTEST_SKIP() << "needs root, to choose the number of a process";

@@ -38,7 +38,7 @@ class Fifo {
  public:
   explicit Fifo(std::string path);
   const std::string& path() const { return path_; }
-  /// The next line that somebody writes, without its newline.
+  /// The next line that a process writes, without its newline.
   std::string line();
   void write(const std::string& text);
 
@@ -58,7 +58,7 @@ class Daemon {
   const ScratchFolder& folder() const { return folder_; }
   pid_t shim() const { return shim_; }
 
-  /// An order for `sh -c SCRIPT` as whoever runs the test.
+  /// An order for `sh -c SCRIPT` as the user of the test.
   Order shell(const std::string& script) const;
   void start(const Order& order);
   void send_bytes(const std::string& bytes);

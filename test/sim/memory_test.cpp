@@ -1,4 +1,4 @@
-// Goal: who dies for lack of GPU memory, why, and that admission under `guarantee` never is why.
+// Goal: which jobs die for lack of GPU memory, and that `guarantee` is never the cause.
 // Method: one GPU of 16 GiB and jobs worked out by hand; then many drawn ones under every mode.
 #include "sim/memory.hpp"
 
@@ -192,7 +192,7 @@ TEST_F(MemoryTest, BesideForeignProcessesGuaranteeLosesJobsToThoseAlone) {
   EXPECT_EQ(ooms(guarantee, OomKind::Admission), 0);
   EXPECT_EQ(ooms(guarantee, OomKind::OwnOverrun), 0);
   const MachineFigures declared = run(AdmissionMode::Declared, {}, cluster);
-  EXPECT_GT(ooms(declared, OomKind::Admission), 0);  // who is there already is not looked at
+  EXPECT_GT(ooms(declared, OomKind::Admission), 0);  // present tenants are ignored
   const MachineFigures polled = run(AdmissionMode::FreeMemory, {}, cluster);
   EXPECT_GT(ooms(polled, OomKind::Admission), 0);
   EXPECT_GT(ooms(polled, OomKind::Admission) + ooms(polled, OomKind::Foreign),

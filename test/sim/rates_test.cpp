@@ -1,4 +1,4 @@
-// Goal: a job's speed is what the tables and rules say for where it is and who is beside it, and
+// Goal: a job's speed is what the tables and rules say for its place and its neighbours, and
 // its end follows when that changes.
 // Method: rates looked up one by one; small runs whose ends are worked out by hand.
 #include "sim/rates.hpp"

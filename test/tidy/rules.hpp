@@ -40,7 +40,7 @@ Levels levels_of(std::span<const Source> tree);
 /// The table of levels in this document has a row for each level, which names what it links.
 Findings level_rows(std::span<const Source> tree, std::string_view path);
 
-/// Headers nobody includes; sources that no CMakeLists.txt takes in.
+/// Headers that are not included; sources that no CMakeLists.txt takes in.
 Findings dead_files(std::span<const Source> tree);
 /// Links in *.md to files that are not there.
 Findings broken_links(std::span<const Source> tree);

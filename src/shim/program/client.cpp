@@ -34,7 +34,7 @@ class ActingAs {
     if (!is_root_) return;
     const bool back = seteuid(0) == 0 && setegid(own_group_) == 0 &&
                       setgroups(own_groups_.size(), own_groups_.data()) == 0;
-    if (!back) _exit(1);  // Half a user is nobody to start a job as.
+    if (!back) _exit(1);  // a job must not start with half of a user's rights
   }
   bool good() const { return !is_root_ || good_; }
 

@@ -36,8 +36,8 @@ class Client {
   FrameReader reader_;
 };
 
-/// Connects as the job's user, so that nobody's socket is reached through berth's rights, and makes
-/// sure that it is this user who listens.
+/// Connects as the job's user, so that no socket is reached through berth's rights, and checks that
+/// the listener is this user.
 Attempted<Client> connect_client(const Order& order);
 
 }  // namespace berth::shim

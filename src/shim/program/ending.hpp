@@ -1,8 +1,8 @@
 // How and when a job's process tree is ended: asked first, killed after.
 //
-// A job can have processes of other users in its tree: what its user starts by sudo and the like.
-// So whoever asks or passes a signal on does it as the job's user. Only the kill at the end is the
-// shim's own, for a place that berth gave away must become free again.
+// A job's tree can have processes of other users, such as those started by sudo. Therefore a
+// process of the job's user asks to end and passes signals on. Only the final SIGKILL is the shim's
+// own, because a place that berth gave away must become free again.
 #pragma once
 
 #include <sys/types.h>
@@ -35,9 +35,9 @@ class Ending {
   /// For poll: until on_time() has something to do; -1: it has not.
   int timeout() const;
   void on_time();
-  /// Processes that were killed long ago and hang in the kernel, where nothing else is left: there
-  /// is nothing more to do, and to wait for them would hold the job's place for as long as somebody
-  /// likes. 0 while there is.
+  /// The number of processes that were killed long ago and hang in the kernel, once no other is
+  /// left; 0 before. There is nothing more to do for them, and to wait would hold the job's place
+  /// for any time.
   int hanging() const { return hanging_; }
 
  private:

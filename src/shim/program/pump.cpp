@@ -55,7 +55,7 @@ Wishes Pump::move(const PollSet& ready) {
 }
 
 void Pump::drain() {
-  // More than any pipe holds. What somebody outside the tree goes on writing is not the job's.
+  // More than any pipe holds. Later output of a process outside the tree is not the job's.
   constexpr std::size_t kMostDrained = 16 * 1024 * 1024;
   std::size_t drained = 0;
   while (drained < kMostDrained) {
@@ -98,7 +98,7 @@ std::size_t Pump::pass_on(Descriptor& from, FrameKind kind) {
 void Pump::feed_job() {
   const Moved fed = write_some(ends_.input.number(), input_);
   input_.erase(0, fed.bytes);
-  if (fed.flow == Flow::Ended) input_.clear(), ends_.input.close();  // nobody reads it
+  if (fed.flow == Flow::Ended) input_.clear(), ends_.input.close();  // it has no reader
   if (input_.empty() && input_ends_) ends_.input.close();
 }
 

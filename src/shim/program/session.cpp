@@ -102,8 +102,8 @@ bool Session::take_signals() {
   return is_left;
 }
 
-/// Collects who has ended. Returns: false if no process is left: whoever lost its parent became
-/// ours, so without a child there is no tree.
+/// Reaps ended processes. Returns: false if no process is left: a process that loses its parent
+/// becomes ours, so without a child there is no tree.
 bool Session::reap() {
   for (;;) {
     int status = 0;

@@ -24,8 +24,8 @@ bool make_pipe(Descriptor& reading, Descriptor& writing, const Descriptor& shims
 std::unexpected<Failure> stream_failed(Step step) { return std::unexpected(Failure{step, errno}); }
 
 /// A job opens its streams by name too (/dev/stderr, its terminal), so they must be its user's. The
-/// two ends of a pipe are one file, but nobody opens the shim's: that way is through a process of
-/// the shim's user.
+/// two ends of a pipe are one file, but the shim's end can be opened only through a process of the
+/// shim's user.
 bool give_to_user(const Descriptor& stream, const Order& order) {
   return geteuid() != 0 || fchown(stream.number(), order.user, static_cast<gid_t>(-1)) == 0;
 }

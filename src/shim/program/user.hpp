@@ -21,10 +21,10 @@ User user_of(const Order& order);
 /// Turns this process into the user's, for good; does nothing unless it is root's.
 Failure become(const User& user);
 
-/// Does something in a process of its own that is the user's, with nothing of ours open but 0, 1
-/// and 2: a signal that it sends reaches only whom the user could signal. Where the shim is not
-/// root's, or the user is root, it is done here and now. Waits for its end, but not for long: the
-/// user may have stopped it.
+/// Runs an action in a new process of the user, with no descriptor of the shim open but 0, 1 and 2,
+/// so that a signal it sends reaches only processes that the user may signal. If the shim does not
+/// run as root, or the user is root, the action runs in this process. Waits for its end, but not
+/// for long: the user may have stopped it.
 void do_as(const User& user, const std::function<void()>& work);
 
 }  // namespace berth::shim

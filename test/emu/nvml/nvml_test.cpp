@@ -185,7 +185,7 @@ TEST(Nvml, XidEventsReachThoseWhoRegistered) {
   EXPECT_EQ(nvml.call("nvmlDeviceRegisterEvents", nvml.device(1), std::uint64_t{8}, set), kNvmlOk);
   EXPECT_EQ(nvml.call("nvmlDeviceRegisterEvents", nvml.device(1), std::uint64_t{1}, set), 3);
   EXPECT_EQ(nvml.call("nvmlEventSetWait_v2", set, &data, 1U), 10);
-  ASSERT_TRUE(inject_xid(machine.state(), 0, 13));  // nobody asked for GPU 0
+  ASSERT_TRUE(inject_xid(machine.state(), 0, 13));  // no one registered for GPU 0
   const std::jthread injector([&] { ASSERT_TRUE(inject_xid(machine.state(), 1, 48)); });
   EXPECT_EQ(nvml.call("nvmlEventSetWait_v2", set, &data, 30000U), kNvmlOk);
   EXPECT_EQ(data.device, nvml.device(1));

@@ -1,5 +1,5 @@
 // Goal: a state file is made whole or not at all, read only by the driver that understands it, and
-// replaced only when nobody uses it.
+// replaced only when no process uses it.
 // Method: files that are missing, damaged, of another version, and in use.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -51,7 +51,7 @@ TEST(Ledger, MemoryOfTheDeadComesBackWhenItIsNeeded) {
   test::in_child(
       {}, [&] { EXPECT_TRUE(Ledger(region.layout(), 0).change(own_slot(region.layout()), 450)); });
   Ledger ledger(region.layout(), 0);
-  EXPECT_EQ(ledger.used_granules(), 450U);  // nobody has looked yet
+  EXPECT_EQ(ledger.used_granules(), 450U);  // not reaped yet
   EXPECT_TRUE(ledger.change(own_slot(region.layout()), 500));
 }
 
