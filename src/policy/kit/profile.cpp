@@ -86,9 +86,7 @@ void Profile::insert(Stays& stays, Stay made) {
   }
   departures_.insert(stay.to, stay.job);
   if (stay.is_guess) guesses_.insert(stay.to);
-  if (stay.gpus == GpuCount(0)) return;
-  changes_.insert(stay.from, stay.gpus);
-  changes_.insert(stay.to, GpuCount(0) - stay.gpus);
+  taken_.add(stay.from, stay.to, stay.gpus);
 }
 
 Profile::Stays::iterator Profile::erase(Stays& stays, Stays::iterator at) {
@@ -100,10 +98,7 @@ Profile::Stays::iterator Profile::erase(Stays& stays, Stays::iterator at) {
   }
   departures_.erase(stay.to, stay.job);
   if (stay.is_guess) guesses_.erase(guesses_.find(stay.to));
-  if (stay.gpus > GpuCount(0)) {
-    changes_.erase(stay.from, stay.gpus);
-    changes_.erase(stay.to, GpuCount(0) - stay.gpus);
-  }
+  taken_.add(stay.from, stay.to, GpuCount(0) - stay.gpus);
   return stays.erase(at);
 }
 
@@ -112,35 +107,12 @@ std::optional<Slot> Profile::earliest(const JobView& job, const Placer& placer, 
   coming_.settle();
   leaving_.settle();
   departures_.settle();
-  changes_.settle();
   return by_ == By::Number ? by_number(job, placer, before) : by_place(job, placer, before, old);
-}
-
-/// The first time from `at` on at which there are so many GPUs for so long: wherever there are too
-/// few, the stay can begin after that at best (the anchor point of the paper).
-Instant Profile::enough_from(Instant at, GpuCount gpus, Duration planned, Count& count) const {
-  const auto changes = changes_.entries();
-  const auto until = [&](std::size_t i) { return i < changes.size() ? changes[i].first : kNever; };
-  for (; until(count.next) <= at && at != kNever; ++count.next) {
-    count.taken += changes[count.next].second;
-  }
-  Instant from = at;
-  GpuCount taken = count.taken;
-  for (std::size_t next = count.next;; ++next) {
-    const Instant change = until(next);
-    if (taken + gpus > all_) {
-      from = change;
-      count = {next, taken};
-    }
-    if (from == kNever || change - from >= planned) return from;
-    taken += changes[next].second;
-  }
 }
 
 std::optional<Slot> Profile::by_number(const JobView& job, const Placer& placer,
                                        Instant before) const {
-  Count count;
-  const Instant from = enough_from(view_->now(), job.gpus(), booked_for(job), count);
+  const Instant from = taken_.first_below(all_ - job.gpus(), booked_for(job), view_->now());
   if (from >= before) return std::nullopt;
   auto place = free_of_running(job, placer, from);
   return place ? std::optional(Slot{from, std::move(*place)}) : std::nullopt;
@@ -167,9 +139,8 @@ std::optional<Slot> Profile::by_place(const JobView& job, const Placer& placer, 
   const Duration planned = booked_for(job);
   const bool needs_vacant =
       takes_whole(ask) && view_->use().admission().mode == AdmissionMode::Guarantee;
-  Count count;
   const auto worth_a_look = [&](Instant from) {
-    return needs_vacant ? enough_from(from, ask.gpus(), planned, count) : from;
+    return needs_vacant ? taken_.first_below(all_ - ask.gpus(), planned, from) : from;
   };
   Scratch scratch{view_->use(), {}};
   std::vector<Coming> put;  // a heap: the first to leave on top

@@ -13,6 +13,7 @@
 
 #include "core/trial.hpp"
 #include "core/view.hpp"
+#include "policy/kit/levels.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
@@ -126,12 +127,6 @@ class Profile {
   GpuCount left_by(const Grant& grant) const;
   void insert(Stays& stays, Stay stay);
   Stays::iterator erase(Stays& stays, Stays::iterator at);
-  /// Walks through time, counting GPUs that are taken.
-  struct Count {
-    std::size_t next = 0;  ///< Of `changes_`.
-    GpuCount taken{0};     ///< Before it.
-  };
-  Instant enough_from(Instant at, GpuCount gpus, Duration planned, Count& count) const;
   std::optional<Slot> by_number(const JobView& job, const Placer& placer, Instant before) const;
   std::optional<Slot> by_place(const JobView& job, const Placer& placer, Instant before,
                                const Slot& old);
@@ -151,7 +146,7 @@ class Profile {
   ByTime<Coming> coming_;
   ByTime<const Stay*> leaving_;     ///< Running jobs, by when they leave.
   ByTime<JobId> departures_;        ///< Of both.
-  ByTime<GpuCount> changes_;        ///< How the number of GPUs taken changes; fewer first.
+  Levels taken_;                    ///< GPUs that nobody else can have.
   std::multiset<Instant> guesses_;  ///< When jobs without a plan are taken to leave.
   GpuCount all_{0};                 ///< GPUs there will be once no job runs.
 };
