@@ -84,31 +84,43 @@ Outlook::Noted Outlook::noted(const ClusterView& view, JobId id) {
   return {id, foreseen_end(job, view.now()), charge_of(job.grant())};
 }
 
-Outlook::Change Outlook::look(const ClusterView& view) const {
-  if (condition_ == 0 || condition_ != condition_of(view)) return Change::Other;
-  Change change = Change::None;
-  auto running = view.running().begin();
-  for (const Noted& was : noted_) {
-    while (running != view.running().end() && *running < was.job) ++running;
-    if (running == view.running().end() || *running != was.job) {
-      if (was.end > view.now()) change = Change::Sooner;
-      continue;
+Outlook::Change Outlook::between(const Noted& was, const Noted& is, Instant now) {
+  const Instant end = std::max(was.end, now);
+  if (is.charge > was.charge || is.end > end) return Change::Other;
+  return is.charge < was.charge || is.end < end ? Change::Sooner : Change::None;
+}
+
+Outlook::Change Outlook::follow(const ClusterView& view) {
+  const std::uint64_t before = std::exchange(condition_, condition_of(view));
+  Change change = before == condition_ ? Change::None : Change::Other;
+  const std::vector<Noted> known = std::exchange(noted_, {});
+  noted_.reserve(view.running().size());
+  auto was = known.begin();
+  const auto pass_those_gone = [&](auto is_gone) {
+    for (; was != known.end() && is_gone(was->job); ++was) {
+      if (was->end > view.now()) change = std::max(change, Change::Sooner);
     }
-    const Noted is = noted(view, was.job);
-    if (is.charge > was.charge || is.end > std::max(was.end, view.now())) return Change::Other;
-    if (is.charge < was.charge || is.end < std::max(was.end, view.now())) change = Change::Sooner;
+  };
+  for (const JobId id : view.running()) {
+    pass_those_gone([&](JobId job) { return job < id; });
+    noted_.push_back(noted(view, id));
+    if (was == known.end() || was->job != id) continue;
+    change = std::max(change, between(*was++, noted_.back(), view.now()));
   }
+  pass_those_gone([](JobId) { return true; });
   return change;
 }
 
-void Outlook::note(const ClusterView& view, std::span<const Fresh> started) {
-  noted_.clear();
-  for (const JobId id : view.running()) noted_.push_back(noted(view, id));
+void Outlook::add(const ClusterView& view, std::span<const Fresh> started) {
   for (const Fresh& fresh : started) {
     noted_.push_back({fresh.job, end_of(fresh, view), charge_of(fresh.grant)});
   }
   if (!started.empty()) std::ranges::sort(noted_, {}, &Noted::job);
-  condition_ = condition_of(view);
+}
+
+void Outlook::note(const ClusterView& view, std::span<const Fresh> started) {
+  follow(view);
+  add(view, started);
 }
 
 void Outlook::save(ByteWriter& writer) const {

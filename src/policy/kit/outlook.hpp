@@ -14,7 +14,8 @@ namespace berth {
 /// A job without a limit or an estimate is taken to run for this long.
 inline constexpr Duration kUnplanned = hours(24) * 365;
 
-inline bool has_plan(const JobView& job) { return job.planned() != kForever; }
+/// It has a time limit or an estimate.
+inline bool has_plan(const JobView& job) { return job.estimate() != kForever; }
 
 /// Run time to come that others count on; zero for one that is over its plan.
 inline Duration counted_on(const JobView& job) {
@@ -56,11 +57,18 @@ class Outlook {
     Other,   ///< Somebody stays longer or has grown, or GPUs are in other condition.
   };
 
-  /// Compares with what was noted last. Nothing noted yet is Other. Cost: O(GPUs + running).
-  Change look(const ClusterView& view) const;
-  /// Notes the jobs that run and those started in this pass.
+  /// Compares with what was noted last, and notes the jobs that run. Nothing noted yet is Other.
+  /// Cost: O(GPUs + running).
+  Change follow(const ClusterView& view);
+  /// Notes the jobs that were started in this pass too. Requires: follow() in this pass.
+  void add(const ClusterView& view, std::span<const Fresh> started);
+
+  /// The first half of follow().
+  Change look(const ClusterView& view) const { return Outlook(*this).follow(view); }
+  /// The second half of it, and add().
   void note(const ClusterView& view, std::span<const Fresh> started);
 
+  bool has_noted() const { return condition_ != 0; }
   void save(ByteWriter& writer) const;
   void restore(ByteReader& reader);
 
@@ -71,6 +79,7 @@ class Outlook {
     Bytes charge;
   };
   static Noted noted(const ClusterView& view, JobId id);
+  static Change between(const Noted& was, const Noted& is, Instant now);
 
   std::vector<Noted> noted_;     ///< Ascending by job.
   std::uint64_t condition_ = 0;  ///< Of the GPUs and nodes; 0: nothing noted.

@@ -1,0 +1,110 @@
+// The jobs that wait, in rank order, and the booking of each: a time and a place in a profile of
+// free capacity.
+//
+// Three things change together here: the order of the jobs, the times at which bookings begin, and
+// what the profile counts as taken. A backfill says when to book jobs that are new, to move
+// bookings forward, or to book all again. Bookings are numbers of GPUs where nothing else matters
+// to any job, else they are places. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/view.hpp"
+#include "policy/kit/profile.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+/// Where a waiting job stands among all; small goes first.
+struct Turn {
+  Rank group;
+  Rank rank;
+  JobId job;
+  auto operator<=>(const Turn&) const = default;
+};
+
+class Bookings {
+ public:
+  // ---- The jobs ----
+
+  bool has(JobId job) const { return turns_.contains(job); }
+  /// A job that waits. It is not booked yet, unless a memory has a booking of it that can be.
+  void add(const Turn& turn, const ClusterView& view);
+  /// Returns: whether it had a booking.
+  bool remove(JobId job);
+  /// Ranks have moved: `turn_of(job)` says where a job stands now, or nothing if it waits no more.
+  /// Returns: whether a booking was given up.
+  template <class TurnOf>
+  bool sort(TurnOf turn_of);
+  /// Forgets bookings of a memory whose jobs were not added. Returns: whether there were any.
+  bool forget_others();
+
+  // ---- Their bookings ----
+
+  enum class How : std::uint8_t {
+    New,      ///< The jobs that were added since the last time.
+    Forward,  ///< First every booking, to the earliest time there is before its own.
+    Again,    ///< All, as if none were booked.
+  };
+  /// Books jobs in rank order, each at the earliest time at which it fits beside those that run and
+  /// those that are booked. Books all again if a booking is late, or if places begin or cease to
+  /// matter. Once in a pass. Cost: O(running), and a search in the profile for each booking that is
+  /// made.
+  void book(const ClusterView& view, const Placer& placer, How how);
+
+  const Booking& of(JobId job) const { return queue_.at(turns_.at(job)); }
+  By by() const { return by_; }
+  bool is_first(JobId job) const { return queue_.begin()->first.job == job; }
+  /// The jobs whose bookings have begun, in rank order.
+  std::vector<JobId> due(Instant now) const;
+  /// When the next booking begins after this time; kNever if none does.
+  Instant next_after(Instant time) const;
+  /// The first bookings, as many as `most`; those that rest on guesses say no time.
+  std::vector<Hold> as_holds(const ClusterView& view, std::size_t most) const;
+
+  // ---- Their memory ----
+
+  Snapshot save() const;
+  /// Starts anew; no bytes are no memory. Errors: BadData, naming `whose` memory it was to be.
+  Expected<void> restore(std::string_view bytes, std::string_view whose);
+
+ private:
+  bool set(Booking& booking, std::optional<Slot> slot);
+  void book_again(const ClusterView& view, const Placer& placer);
+  void book_new(const ClusterView& view, const Placer& placer);
+  void move_forward(const ClusterView& view, const Placer& placer);
+  By measure(const ClusterView& view, const Placer& placer) const;
+
+  std::map<Turn, Booking> queue_;            ///< Every job that waits, booked or not.
+  std::map<JobId, Turn> turns_;              ///< Where each is in it.
+  std::set<std::pair<Instant, JobId>> due_;  ///< The bookings, by when they begin.
+  std::vector<JobId> added_;                 ///< Not booked yet.
+  std::map<JobId, Booking> restored_;        ///< Of a memory; of jobs and GPUs that may be gone.
+  By by_ = By::Place;                        ///< How they were booked.
+  std::optional<Profile> profile_;           ///< With what is booked, if it is there.
+  Instant guessed_ = kNever;                 ///< From then on, times rest on guesses.
+};
+
+template <class TurnOf>
+bool Bookings::sort(TurnOf turn_of) {
+  std::vector<JobId> gone;
+  std::map<Turn, Booking> before = std::exchange(queue_, {});
+  for (auto& [was, booking] : before) {
+    const std::optional<Turn> turn = turn_of(booking.job);
+    if (!turn) gone.push_back(booking.job);
+    queue_.emplace(turn.value_or(was), std::move(booking));
+    if (turn) turns_[was.job] = *turn;
+  }
+  bool gave_up = false;
+  for (const JobId job : gone) gave_up = remove(job) || gave_up;
+  return gave_up;
+}
+
+}  // namespace berth

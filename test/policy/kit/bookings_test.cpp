@@ -1,0 +1,113 @@
+// Goal: jobs are booked in rank order beside each other, move forward when room is given up, and
+// keep their bookings through a memory.
+// Method: one node of four GPUs, and jobs that need some or all of them.
+#include "policy/kit/bookings.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+#include "policy/scene.hpp"
+
+namespace berth {
+namespace {
+
+using How = Bookings::How;
+
+class BookingsTest : public testing::Test {
+ protected:
+  /// A job that waits, of a rank that is the number of those before it.
+  JobId add(std::int64_t gpus, Duration planned) {
+    const JobId job = scene_.wait(test::whole(gpus, planned));
+    bookings_.add({.group = {}, .rank = {.major = next_++}, .job = job}, scene_.view());
+    return job;
+  }
+  void book(How how) { bookings_.book(scene_.view(), *placer_, how); }
+  Duration from(JobId job) const { return bookings_.of(job).from - kStart; }
+
+  test::Scene scene_{test::uniform(1, 4)};
+  std::unique_ptr<Placer> placer_ = first_fit({});
+  Bookings bookings_;
+  std::int64_t next_ = 0;
+  JobId running_ = scene_.run(test::whole(2, seconds(100)), {0, 1});
+};
+
+TEST_F(BookingsTest, EachIsBookedAtTheFirstTimeItFitsForAllOfItsPlan) {
+  const JobId all = add(4, seconds(50));
+  const JobId fits = add(2, seconds(100));
+  const JobId longer = add(2, seconds(101));
+  book(How::New);
+  EXPECT_EQ(from(all), seconds(100));
+  EXPECT_EQ(from(fits), seconds(0));
+  EXPECT_EQ(from(longer), seconds(150)) << "it would be in the way of the first";
+  EXPECT_EQ(bookings_.due(kStart), std::vector{fits});
+  EXPECT_EQ(bookings_.next_after(kStart), kStart + seconds(100));
+  const std::vector<Hold> holds = bookings_.as_holds(scene_.view(), 2);
+  ASSERT_EQ(holds.size(), 2U);
+  EXPECT_EQ(holds.front().job, all);
+  EXPECT_EQ(holds.front().placement.gpus.size(), 4U);
+}
+
+TEST_F(BookingsTest, MoveForwardInRankOrderWhenOneIsGivenUp) {
+  const JobId first = add(4, seconds(50));
+  const JobId second = add(4, seconds(10));
+  const JobId third = add(3, seconds(10));
+  book(How::New);
+  EXPECT_EQ(from(third), seconds(160));
+  EXPECT_TRUE(bookings_.remove(first));
+  EXPECT_FALSE(bookings_.has(first));
+  EXPECT_TRUE(bookings_.is_first(second));
+  book(How::New);
+  EXPECT_EQ(from(second), seconds(150)) << "nothing was new";
+  book(How::Forward);
+  EXPECT_EQ(from(second), seconds(100));
+  EXPECT_EQ(from(third), seconds(110));
+}
+
+TEST_F(BookingsTest, AllAreBookedAgainByTheirNewRanks) {
+  const JobId first = add(4, seconds(50));
+  const JobId second = add(4, seconds(10));
+  const JobId gone = add(1, seconds(10));
+  book(How::New);
+  const auto turn_of = [&](JobId job) -> std::optional<Turn> {
+    if (job == gone) return std::nullopt;
+    return Turn{.group = {}, .rank = {.major = job == first ? 9 : 8}, .job = job};
+  };
+  EXPECT_TRUE(bookings_.sort(turn_of));
+  EXPECT_FALSE(bookings_.has(gone));
+  EXPECT_TRUE(bookings_.is_first(second));
+  book(How::Again);
+  EXPECT_EQ(from(second), seconds(100));
+  EXPECT_EQ(from(first), seconds(110));
+}
+
+TEST_F(BookingsTest, ALateBookingIsMadeAgainWithAllOthers) {
+  const JobId first = add(4, seconds(50));
+  book(How::New);
+  scene_.job(running_).spec.time_limit = seconds(200);
+  scene_.at(kStart + seconds(101));
+  book(How::New);
+  EXPECT_EQ(from(first), seconds(200));
+}
+
+TEST_F(BookingsTest, SurviveAsBytesAsFarAsTheyCanBe) {
+  const JobId first = add(4, seconds(50));
+  const JobId second = add(1, seconds(10));
+  book(How::New);
+  const Snapshot bytes = bookings_.save();
+  Bookings copy;
+  ASSERT_TRUE(copy.restore(bytes, "conservative").has_value());
+  EXPECT_EQ(copy.save(), bytes);
+  copy.add({.group = {}, .rank = {}, .job = first}, scene_.view());
+  EXPECT_EQ(copy.of(first).from, kStart + seconds(100));
+  EXPECT_TRUE(copy.forget_others()) << "the second job was not added";
+  scene_.job(second).spec.request.gpu.count = GpuCount(3);
+  ASSERT_TRUE(copy.restore(bytes, "conservative").has_value());
+  copy.add({.group = {}, .rank = {}, .job = second}, scene_.view());
+  EXPECT_FALSE(copy.of(second).is_made()) << "it asks for more GPUs now";
+  const auto refused = copy.restore(bytes.substr(0, bytes.size() - 1), "conservative");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("conservative"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth
