@@ -36,7 +36,7 @@ constexpr About kConservative{
 
 namespace {
 
-/// How many bookings are shown as places kept.
+/// The number of bookings shown as reserved places.
 constexpr std::size_t kShown = 16;
 
 class Conservative final : public Backfill {
@@ -47,8 +47,8 @@ class Conservative final : public Backfill {
     bookings_.book(walk.view(), walk.placer(), how(walk.view(), change, gave_up));
     start_due(walk);
     outlook_.add(walk.view(), walk.started());
-    // Usually a job ends when a booking begins, but where bookings have moved none may. A job that
-    // waits for one that is over its plan is looked at when that one ends.
+    // Usually a job ends when a booking begins, but not if bookings have moved. A job that waits
+    // for another that is over its plan is examined when that one ends.
     walk.wake(bookings_.next_after(later(walk.view().now(), kMoment)));
     walk.keep(bookings_.as_holds(walk.view(), kShown));
   }
@@ -83,14 +83,14 @@ class Conservative final : public Backfill {
     const Standing standing = walk.standing_of(job);
     return {.group = standing.group, .rank = standing.position.rank, .job = job};
   }
-  /// What moves a user to or from a limit may let any job be booked, or none.
+  /// A change that moves a user to or from a limit may let any job be booked, or none.
   static How how(const ClusterView& view, Outlook::Change change, bool gave_up) {
     if (view.settings().limits.any() || change == Outlook::Change::Other) return How::Again;
     return gave_up || change == Outlook::Change::Sooner ? How::Forward : How::New;
   }
 
   Bookings bookings_;
-  Outlook outlook_;        ///< What they rest on.
+  Outlook outlook_;        ///< What the bookings depend on.
   bool is_unseen_ = true;  ///< No pass yet: look at everything.
 };
 

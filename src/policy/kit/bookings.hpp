@@ -1,10 +1,10 @@
-// The jobs that wait, in rank order, and the booking of each: a time and a place in a profile of
-// free capacity.
+// The waiting jobs, in rank order, and the booking of each: a time and a place in a profile of free
+// capacity.
 //
 // Three things change together here: the order of the jobs, the times at which bookings begin, and
-// what the profile counts as taken. A backfill says when to book jobs that are new, to move
-// bookings forward, or to book all again. Bookings are numbers of GPUs where nothing else matters
-// to any job, else they are places. Not thread-safe.
+// the capacity that the profile counts as taken. A backfill says when to book new jobs, to move
+// bookings forward, or to book all again. Bookings are numbers of GPUs if no job needs more than
+// that, else they are places. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace berth {
 
-/// Where a waiting job stands among all; small goes first.
+/// The position of a waiting job among all; the smallest goes first.
 struct Turn {
   Rank group;
   Rank rank;
@@ -35,11 +35,11 @@ class Bookings {
   // ---- The jobs ----
 
   bool has(JobId job) const { return turns_.contains(job); }
-  /// A job that waits. It is not booked yet, unless a memory has a booking of it that can be.
+  /// Adds a waiting job. It is not booked yet, unless a restored memory has a valid booking of it.
   void add(const Turn& turn, const ClusterView& view);
   /// Returns: whether it had a booking.
   bool remove(JobId job);
-  /// Ranks have moved: `turn_of(job)` says where a job stands now, or nothing if it waits no more.
+  /// Updates ranks: `turn_of(job)` is a job's position now, or nothing if it waits no more.
   /// Returns: whether a booking was given up.
   template <class TurnOf>
   bool sort(TurnOf turn_of);
@@ -66,13 +66,13 @@ class Bookings {
   std::vector<JobId> due(Instant now) const;
   /// When the next booking begins after this time; kNever if none does.
   Instant next_after(Instant time) const;
-  /// The first bookings, as many as `most`; those that rest on guesses say no time.
+  /// The first bookings, at most `most`; those that depend on guesses have no time.
   std::vector<Hold> as_holds(const ClusterView& view, std::size_t most) const;
 
   // ---- Their memory ----
 
   Snapshot save() const;
-  /// Starts anew; no bytes are no memory. Errors: BadData, naming `whose` memory it was to be.
+  /// Starts again; no bytes are no memory. Errors: BadData, naming the policy, which is `whose`.
   Expected<void> restore(std::string_view bytes, std::string_view whose);
 
  private:
@@ -83,13 +83,13 @@ class Bookings {
   By measure(const ClusterView& view, const Placer& placer) const;
 
   std::map<Turn, Booking> queue_;            ///< Every job that waits, booked or not.
-  std::map<JobId, Turn> turns_;              ///< Where each is in it.
+  std::map<JobId, Turn> turns_;              ///< The position of each in it.
   std::set<std::pair<Instant, JobId>> due_;  ///< The bookings, by when they begin.
   std::vector<JobId> added_;                 ///< Not booked yet.
-  std::map<JobId, Booking> restored_;        ///< Of a memory; of jobs and GPUs that may be gone.
+  std::map<JobId, Booking> restored_;        ///< Of a memory; jobs and GPUs may be gone.
   By by_ = By::Place;                        ///< How they were booked.
   std::optional<Profile> profile_;           ///< With what is booked, if it is there.
-  Instant guessed_ = kNever;                 ///< From then on, times rest on guesses.
+  Instant guessed_ = kNever;                 ///< From then on, times depend on guesses.
 };
 
 template <class TurnOf>

@@ -1,7 +1,7 @@
-// How many GPUs are taken, over time: a step function.
+// The number of GPUs taken over time: a step function.
 //
-// Kept as the times at which it steps and the number from each of them on, in two plain arrays:
-// changes are rare, and searches read long stretches of it. A value type; not thread-safe.
+// Stored as the times of its steps and the number from each of them on, in two plain arrays,
+// because changes are rare and searches read long parts of it. A value type; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace berth {
 
 class Levels {
  public:
-  /// So many more from `from` to before `to`; less if `gpus` is below zero. Requires: from <= to.
+  /// Adds `gpus`, which may be below zero, from `from` to before `to`. Requires: from <= to.
   /// O(log steps) to find the place, O(steps behind it) to make room.
   void add(Instant from, Instant to, GpuCount gpus);
 
-  /// How many at that time.
+  /// The number at that time.
   GpuCount at(Instant time) const;
-  /// The first time from `from` on since which there are at most `most` for so long; kNever if
+  /// The first time from `from` on after which there are at most `most` for this long; kNever if
   /// there is none. O(log steps + steps passed).
   Instant first_below(GpuCount most, Duration lasts, Instant from) const;
 
@@ -31,7 +31,7 @@ class Levels {
   std::size_t split(Instant time);
   void join(std::size_t step);
 
-  // No two neighbours are alike, and none are taken before the first.
+  // No two neighbours are equal, and no GPU is taken before the first.
   std::vector<Instant> times_;
   std::vector<std::int64_t> taken_;  ///< From that time on.
 };

@@ -1,5 +1,5 @@
-// Free capacity over time: the jobs that run, until they are taken to leave, and the bookings of
-// jobs that wait.
+// Free capacity over time: running jobs, until they are assumed to leave, and the bookings of
+// waiting jobs.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@
 
 namespace berth {
 
-/// A job that is over its limit is taken to leave in a moment, but not now.
+/// A job that is over its limit is assumed to leave soon, but not now.
 inline constexpr Duration kMoment = Duration(1);
 
 /// A time and a place for a waiting job.
 struct Booking {
   JobId job;
-  Instant from = kNever;  ///< kNever: there is no place as things are.
+  Instant from = kNever;  ///< kNever: there is no place.
   Placement place = {};
 
   bool is_made() const { return from != kNever; }
@@ -96,7 +96,7 @@ class Profile {
   /// only by number.
   void look(const ClusterView& view);
   void add(const Booking& booking);
-  /// Requires nothing: a job without a booking changes nothing.
+  /// A job without a booking changes nothing.
   void remove(JobId job);
 
   /// The first time before `before` from which the job can stay as long as it plans, and where. By
@@ -112,9 +112,9 @@ class Profile {
  private:
   struct Stay {
     JobId job;
-    Instant from;  ///< Long ago for those that run.
+    Instant from;  ///< In the past for running jobs.
     Instant to;
-    bool is_guess = false;  ///< There is no plan.
+    bool is_guess = false;  ///< It has no plan.
     /// By number: of a running job, those that others can have after it. By place: those that it
     /// has alone.
     GpuCount gpus{0};
@@ -146,8 +146,8 @@ class Profile {
   ByTime<Coming> coming_;
   ByTime<const Stay*> leaving_;     ///< Running jobs, by when they leave.
   ByTime<JobId> departures_;        ///< Of both.
-  Levels taken_;                    ///< GPUs that nobody else can have.
-  std::multiset<Instant> guesses_;  ///< When jobs without a plan are taken to leave.
+  Levels taken_;                    ///< GPUs that no other job can have.
+  std::multiset<Instant> guesses_;  ///< When jobs without a plan are assumed to leave.
   GpuCount all_{0};                 ///< GPUs there will be once no job runs.
 };
 
