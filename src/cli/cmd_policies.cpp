@@ -12,7 +12,7 @@ namespace {
 int print_named(const std::string& name) {
   const auto text = policy_text(name);
   if (text) return print(*text);
-  return report_usage("policy '" + name + "' is not known; `berth policies` lists them");
+  return report_usage("policy '" + name + "' is unknown; `berth policies` lists them");
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ Expected<void> refuse_former(std::string_view name) {
   const std::string_view times = name.substr(kStem.size());
   if (times.find_first_not_of("0123456789") != std::string_view::npos) return {};
   return fail(ErrorCode::NotFound, "policy '" + std::string(name) +
-                                       "' is written tiresias/dlas-gpu:promote=" +
+                                       "' is now written tiresias/dlas-gpu:promote=" +
                                        (times == "05" ? "0.5" : std::string(times)));
 }
 

@@ -420,8 +420,8 @@ class Replay {
   Expected<Result> never_ends(std::size_t job) const {
     return fail(ErrorCode::Conflict, "job " + trace_.jobs[job].name + " was lost to faults " +
                                          std::to_string(result_.jobs[job].faults) +
-                                         " times and may never end; does it save its work "
-                                         "(--checkpoint-every)?");
+                                         " times and may never end; save its work with "
+                                         "--checkpoint-every");
   }
 
   Expected<Result> gets_nowhere() const {
@@ -435,11 +435,10 @@ class Replay {
         is_kept    ? "each start costs it as much time as it gets (--start-latency, --restart-cost)"
         : is_saved ? "it gets no further than its last checkpoint (--checkpoint-every)"
                    : "it begins again from nothing each time (--checkpoint-every never)";
-    return fail(ErrorCode::Conflict,
-                "the run never ends: " + std::to_string(headway_.stops_in_vain()) +
-                    " times in a row a job was preempted that had come no "
-                    "further than before, the latest were jobs " +
-                    names + ": " + why);
+    return fail(ErrorCode::Conflict, "the run never ends: jobs were preempted " +
+                                         std::to_string(headway_.stops_in_vain()) +
+                                         " times in a row without progress, the latest were jobs " +
+                                         names + ": " + why);
   }
 
   const trace::Trace& trace_;

@@ -86,7 +86,7 @@ TEST(PoliciesVerb, OneIsShownInFullAndAnUnknownOneIsNamed) {
   EXPECT_THAT(las, HasSubstr("Proof: None yet.\n"));
   const test::Ran unknown = test::run_program("berth", {"policies", "fastest"});
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("policy 'fastest' is not known"));
+  EXPECT_THAT(unknown.err, HasSubstr("policy 'fastest' is unknown"));
 }
 
 TEST(PoliciesVerb, ThePagesInTheTreeAreWhatItPrints) {

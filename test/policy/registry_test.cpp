@@ -152,9 +152,9 @@ TEST(Registry, AnOrderByHoldingsIsRefusedWhereItWouldNeverSettle) {
 
 TEST(Registry, AFormerNameSaysHowItIsWrittenNow) {
   EXPECT_EQ(choose("tiresias/dlas-gpu-8").error().message,
-            "policy 'tiresias/dlas-gpu-8' is written tiresias/dlas-gpu:promote=8");
+            "policy 'tiresias/dlas-gpu-8' is now written tiresias/dlas-gpu:promote=8");
   EXPECT_EQ(choose("tiresias/dlas-gpu-05").error().message,
-            "policy 'tiresias/dlas-gpu-05' is written tiresias/dlas-gpu:promote=0.5");
+            "policy 'tiresias/dlas-gpu-05' is now written tiresias/dlas-gpu:promote=0.5");
   EXPECT_TRUE(choose("tiresias/dlas-gpu:promote=0.5"));
 }
 

@@ -145,8 +145,8 @@ TEST(Faults, AJobThatTheyNeverLetEndIsSaid) {
   const auto result = simulate(trace, *trace::parse_cluster("1x1"),
                                *make_policy("fifo-skip", "first-fit"), options);
   EXPECT_EQ(result.error().message,
-            "job long was lost to faults 1001 times and may never end; does it save its work "
-            "(--checkpoint-every)?");
+            "job long was lost to faults 1001 times and may never end; save its work with "
+            "--checkpoint-every");
 }
 
 TEST(Faults, DoNotKeepARunAliveThatNobodyEnds) {
