@@ -4,7 +4,19 @@
 #include <limits>
 #include <tuple>
 
+#include "policy/pipeline/walk.hpp"
+
 namespace berth {
+
+void RunningIndex::follow(const PassContext& context) {
+  if (context.is_fresh || quantum_ != context.options.quantum) {
+    clear(context.options.quantum);
+    for (const JobId id : context.view.running()) update(id, context.view, context.order);
+  } else {
+    for (const Event& event : context.events) update(event.job, context.view, context.order);
+  }
+  expire(context.view, context.order);
+}
 
 void RunningIndex::clear(Duration quantum) {
   *this = RunningIndex();

@@ -20,6 +20,8 @@
 
 namespace berth {
 
+struct PassContext;
+
 class RunningIndex {
  public:
   struct Standing {
@@ -29,6 +31,9 @@ class RunningIndex {
     auto operator<=>(const Standing&) const = default;
   };
   using Alike = std::set<Standing>;
+
+  /// Brings all up to date: once in a pass, before anything else.
+  void follow(const PassContext& context);
 
   /// Forgets all jobs. From now on a job that got its berth less than `quantum` ago is safe.
   void clear(Duration quantum);
