@@ -15,7 +15,7 @@ constexpr std::size_t kNameColumns = 27;
 
 /// A policy or a placement, as they are shown alike.
 struct Listed {
-  std::string_view kind;  ///< `order`, `whole`, `backfill`, `place`.
+  std::string_view kind;  ///< `order`, `whole`, `backfill`, `gate`, `place`.
   std::string_view name;
   const About* about;
   std::string_view place = {};  ///< The placement it goes with, or has.
@@ -33,6 +33,9 @@ std::vector<Listed> all_listed() {
   }
   for (const BackfillEntry& entry : backfills()) {
     all.push_back({.kind = "backfill", .name = entry.name, .about = entry.about});
+  }
+  for (const GateEntry& entry : gates()) {
+    all.push_back({.kind = "gate", .name = entry.name, .about = entry.about});
   }
   for (const PlacerEntry& entry : placers()) {
     all.push_back({.kind = "place", .name = entry.name, .about = entry.about});
@@ -137,6 +140,7 @@ std::string policies_list() {
   for (const Listed& one : all_listed()) {
     const std::string_view before = std::exchange(kind, one.kind);
     if (kind == "backfill" && before != kind) text += "\nBackfills (--policy ORDER+BACKFILL):\n";
+    if (kind == "gate" && before != kind) text += "\nGates (--policy ORDER+BACKFILL+GATE):\n";
     if (kind == "place" && before != kind) text += "\nPlacements (--place):\n";
     text.append("  ").append(padded(std::string(one.name), kNameColumns - 1)).append(" ");
     text.append(one.about->title).append("\n");
@@ -145,11 +149,12 @@ std::string policies_list() {
 }
 
 std::optional<std::string> policy_text(std::string_view name) {
-  std::string all;  // a policy and a backfill may share a name
+  std::string all;  // a policy and a backfill, or a gate, may share a name
   for (const Listed& one : all_listed()) {
     if (one.name != name) continue;
     std::string text = std::string(one.about->title) + "\n";
     if (one.kind == "backfill") text.insert(0, "Backfill " + std::string(one.name) + ". ");
+    if (one.kind == "gate") text.insert(0, "Gate " + std::string(one.name) + ". ");
     for (const auto& [heading, what] : paragraphs(one)) {
       text.append("  ").append(heading).append(": ").append(what).append("\n");
     }
@@ -197,11 +202,12 @@ std::string policies_markdown() {
       "Printed by `berth policies --markdown` from the texts in each policy's source file; a test\n"
       "compares. `berth policies NAME` prints one policy.\n\n"
       "A policy is written "
-      "`POLICY[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][@PLACEMENT[:KEY=VALUE..."
-      "]]`,\n"
+      "`POLICY[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][+GATE[:KEY=VALUE...]...]"
+      "[@PLACEMENT[:KEY=VALUE...]]`,\n"
       "on the command line and in berth.toml: `las:quantum=1m`, "
       "`dlas:thresholds=3600:14400@count`,\n"
-      "`multifactor+conservative`, `sjf+easy@consolidated`. Any order goes with any backfill.\n\n"
+      "`multifactor+conservative`, `sjf+easy@consolidated`, `las+idle`. Any order goes with any\n"
+      "backfill and any gates.\n\n"
       "A *proof* is what an outsider would accept: a peer's own jobs, a published figure, a "
       "worked\n"
       "example of the paper, or an independent restatement of it. Every policy also has a "
@@ -211,6 +217,7 @@ std::string policies_markdown() {
   text += markdown_section("Orders", "order");
   text += markdown_section("Whole policies", "whole");
   text += markdown_section("Backfills", "backfill");
+  text += markdown_section("Gates", "gate");
   text += markdown_section("Placements", "place");
   while (text.ends_with("\n\n")) text.pop_back();
   return text;
@@ -223,15 +230,20 @@ std::string policies_manual() {
       ".Nd the policies and placements of berth, and their keys\n.Sh DESCRIPTION\n"
       "A policy is written\n"
       ".Ar POLICY Ns Op : Ns Ar KEY Ns = Ns Ar VALUE ...\n"
-      "with a backfill behind a + and a placement behind an @.\n.Xr berth 1\n.Cm policies Ar NAME\n"
+      "with a backfill and gates behind a + each, and a placement behind an @.\n.Xr berth 1\n.Cm "
+      "policies Ar NAME\n"
       "prints rule, source, differences and proof of one.\n";
   std::string_view kind = "order";
   text += ".Sh POLICIES\n.Bl -tag -width Ds\n";
   for (const Listed& one : all_listed()) {
     const std::string_view before = std::exchange(kind, one.kind);
-    if (kind != before && (kind == "backfill" || kind == "place")) {
-      text += ".El\n.Sh " + std::string(kind == "place" ? "PLACEMENTS" : "BACKFILLS") +
-              "\n.Bl -tag -width Ds\n";
+    const std::string_view section = kind == before       ? ""
+                                     : kind == "backfill" ? "BACKFILLS"
+                                     : kind == "gate"     ? "GATES"
+                                     : kind == "place"    ? "PLACEMENTS"
+                                                          : "";
+    if (!section.empty()) {
+      text.append(".El\n.Sh ").append(section).append("\n.Bl -tag -width Ds\n");
     }
     text += ".It Cm " + mdoc(one.name) + "\n" + mdoc(one.about->title) + "\n";
     for (const Key& key : one.about->keys) {

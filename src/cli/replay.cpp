@@ -180,12 +180,6 @@ Expected<std::optional<sim::Window>> measured_of(const Inputs& inputs,
   return fail(ErrorCode::InvalidArgument, "--measure: no job arrives in " + arguments.measure);
 }
 
-/// To explain waits with: one of its own that is not registered is taken for the usual one.
-std::unique_ptr<Placer> placer_of(const Chosen& chosen) {
-  const auto own = std::ranges::find(placers(), chosen.policy->own_place, &PlacerEntry::name);
-  return own != placers().end() ? own->make() : chosen.placer->factory(chosen.place_keys);
-}
-
 }  // namespace
 
 ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
@@ -411,14 +405,11 @@ Expected<sim::Result> run_replay(const Replay& replay, const ReplayArguments& ar
   sim::Options all = replay.options;
   all.record = options.record;
   all.explain_waits = options.record || arguments.waits;
-  all.alone = way.chosen.options.exclusive;
   all.progress = options.progress;
   all.predictions = arguments.predictions;
   all.again = make;
   const auto run = [&](const trace::Trace& trace, const Cluster& cluster,
-                       sim::Options its_own) -> Expected<sim::Result> {
-    const auto placer = placer_of(way.chosen);
-    its_own.placer = placer.get();
+                       const sim::Options& its_own) -> Expected<sim::Result> {
     return sim::simulate(trace, cluster, make(), its_own);
   };
   if (replay.virtual_clusters.empty()) return run(replay.trace, replay.cluster, std::move(all));

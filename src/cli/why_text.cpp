@@ -104,6 +104,7 @@ void add_all(Page& page, const Json& why, double now) {
   page.line("kept for it", reservation_text(why, now));
   page.line("not to delay", job_list(part_of(why, "must_not_delay")));
   page.line("others", printable(text_of(why, "passing")));
+  page.line("not before", moment_text(number_of(why, "not_before_at"), now));
   page.line("start", start_text(why, now));
   page.block("before that", before_lines(why, now));
 }

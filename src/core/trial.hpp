@@ -15,8 +15,17 @@
 
 namespace berth {
 
-/// Why an ask is refused. Only a capacity refusal holds for every larger ask too.
-enum class Why : std::uint8_t { Fits, Capacity, Limit, Reservation, Health };
+/// Why a waiting job has no place. Only a capacity refusal holds for every larger ask too.
+enum class Why : std::uint8_t {
+  Fits,
+  Capacity,     ///< Too few GPUs can take it.
+  Limit,        ///< Its user is at a limit.
+  Reservation,  ///< A place is there, but kept for another job.
+  Health,       ///< It would fit were no GPU out of service.
+  Order,        ///< A place may be there, but jobs ahead of it come first.
+  Patience,     ///< A place is there, but the policy lets the job wait for a better one.
+  Locality,     ///< Enough GPUs can take it, but not together as the placement wants them.
+};
 
 /// GPUs promised to one waiting job from `from` on. Others may use them until then, or beside it.
 struct Hold {

@@ -52,6 +52,12 @@ std::string_view word(Why why) {
       return "reservation";
     case Why::Health:
       return "health";
+    case Why::Order:
+      return "order";
+    case Why::Patience:
+      return "patience";
+    case Why::Locality:
+      return "locality";
   }
   return "fits";
 }
@@ -125,10 +131,12 @@ Json shortage_json(const Shortage& shortage, const ClusterView& view) {
           {"holders", std::move(holders)}};
 }
 
-void add_explanation(Json& json, const ClusterView& view, JobId job, std::string_view policy) {
-  const Explanation found = explain(view, job, kMostShortages);
+void add_explanation(Json& json, const ClusterView& view, JobId job,
+                     const std::optional<Refused>& decided, std::string_view policy) {
+  const Explanation found = explain(view, job, decided, kMostShortages);
   json["reason"] = without_name(found.text);
   json["why"] = word(found.why);
+  json["not_before_at"] = instant_json(found.until);
   json["fitting_gpus"] = found.fitting;
   json["lacking"] = Json::array();
   for (const Shortage& shortage : found.nearest) {
@@ -168,6 +176,7 @@ Json blank(std::string_view policy) {
   return {{"policy", policy},
           {"reason", ""},
           {"why", nullptr},
+          {"not_before_at", nullptr},
           {"fitting_gpus", nullptr},
           {"lacking", Json::array()},
           {"must_not_delay", Json::array()},
@@ -192,13 +201,14 @@ std::string state_reason(JobState state) {
   return "";
 }
 
-Json why_json(const ClusterView& view, JobId id, std::string_view policy) {
+Json why_json(const ClusterView& view, JobId id, const std::optional<Refused>& decided,
+              std::string_view policy) {
   const Job& job = *view.find(id);
   Json json = blank(policy);
   json["id"] = id.value();
   json["state"] = word_for(job.state);
   json["reason"] = state_reason(job.state);
-  if (is_waiting(job.state)) add_explanation(json, view, id, policy);
+  if (is_waiting(job.state)) add_explanation(json, view, id, decided, policy);
   return json;
 }
 
@@ -251,7 +261,9 @@ Expected<void> Forecaster::ask(const Engine& engine, Question question) {
                                            " already; ask again in a moment");
     }
   }
-  Waiting waiting{std::move(question), engine.save()};
+  Waiting waiting{.question = std::move(question), .state = engine.save(), .decided = {}};
+  const auto* const job = std::get_if<JobId>(&waiting.question.about);
+  if (job != nullptr) waiting.decided = engine.refused(*job);
   {
     const std::lock_guard lock(mutex_);
     waiting_.push(user, std::move(waiting));
@@ -278,7 +290,7 @@ http::Response Forecaster::answer(const Waiting& waiting, const std::stop_token&
   if (!engine) return refusal(500, engine.error().message);
   const Question& question = waiting.question;
   const auto* const job = std::get_if<JobId>(&question.about);
-  if (job != nullptr) return why(std::move(*engine), *job, question, stop);
+  if (job != nullptr) return why(std::move(*engine), *job, waiting, stop);
   return dry_run(std::move(*engine), std::get<Wish>(question.about), question.now, stop);
 }
 
@@ -288,9 +300,10 @@ ForecastOptions Forecaster::options_at(Instant now) const {
   return options;
 }
 
-http::Response Forecaster::why(Engine engine, JobId job, const Question& question,
+http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
                                const std::stop_token& stop) const {
-  Json json = why_json(engine.view(), job, policy_);
+  const Question& question = waiting.question;
+  Json json = why_json(engine.view(), job, waiting.decided, policy_);
   const JobState state = engine.view().find(job)->state;
   if (state == JobState::Starting && !question.note.empty()) json["reason"] = question.note;
   if (holds_berth(state)) {
@@ -313,7 +326,7 @@ http::Response Forecaster::dry_run(Engine engine, const Wish& wish, Instant now,
   run.advance();
   const Job* const known = run.engine().view().find(job);
   if (known != nullptr && is_waiting(known->state)) {
-    add_explanation(json, run.engine().view(), job, policy_);
+    add_explanation(json, run.engine().view(), job, run.engine().refused(job), policy_);
   }
   if (!finish(run, stop)) return ending();
   add_forecast(json, run.forecast());

@@ -54,12 +54,13 @@ class Forecaster {
  private:
   struct Waiting {
     Question question;
-    std::string state;  ///< Engine::save().
+    std::string state;               ///< Engine::save().
+    std::optional<Refused> decided;  ///< Engine::refused() of the job asked about.
   };
 
   void work(const std::stop_token& stop);
   http::Response answer(const Waiting& waiting, const std::stop_token& stop) const;
-  http::Response why(Engine engine, JobId job, const Question& question,
+  http::Response why(Engine engine, JobId job, const Waiting& waiting,
                      const std::stop_token& stop) const;
   http::Response dry_run(Engine engine, const Wish& wish, Instant now,
                          const std::stop_token& stop) const;

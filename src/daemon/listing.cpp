@@ -27,7 +27,7 @@ Expected<bool> Listing::advance(const std::function<bool()>& has_time) {
   ended_.clear();
   next_ended_ = 0;
   are_all_ended_here_ = page_.which == Page::Which::Live || page_.which == Page::Which::Running;
-  Reasons reasons(keeper_.engine().view());
+  Reasons reasons(keeper_.engine());
   Expected<bool> more = true;
   while (more && *more) {
     more = add_row(reasons);

@@ -53,7 +53,7 @@ Expected<std::string> Presenter::job(JobId id) {
   const auto found = row(id);
   if (!found) return std::unexpected(found.error());
   std::string text;
-  Reasons reasons(keeper_.engine().view());
+  Reasons reasons(keeper_.engine());
   append_row(text, *found, reasons);
   return text;
 }

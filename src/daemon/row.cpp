@@ -48,8 +48,9 @@ void add_request(JsonObject& json, const JobSpec& spec) {
 }
 
 /// Without `job 42: `: the row says which.
-std::string why_it_waits(const ClusterView& view, JobId job) {
-  std::string text = explain(view, job).text;
+std::string why_it_waits(const ClusterView& view, JobId job,
+                         const std::optional<Refused>& decided) {
+  std::string text = explain(view, job, decided).text;
   const std::size_t colon = text.find(": ");
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
@@ -125,19 +126,22 @@ std::string_view Reasons::of(const Job& job) {
   if (job.state == JobState::Held) return "held by its owner";
   if (job.state == JobState::Stopping) return "its memory is being given back";
   if (!is_waiting(job.state)) return "";
+  const std::optional<Refused> decided = engine_.refused(job.id);
   if (std::ranges::find(view_.holds(), job.id, &Hold::job) != view_.holds().end()) {
-    return own_ = why_it_waits(view_, job.id);
+    return own_ = why_it_waits(view_, job.id, decided);
   }
+  const Why why = decided ? decided->refusal.why : Why::Fits;
   const JobSpec& spec = job.spec;
   const auto asks_alike = [&](const Known& known) {
     return known.user == spec.user && known.request == spec.request &&
-           known.estimate == spec.vram_estimate;
+           known.estimate == spec.vram_estimate && known.decided == why;
   };
   const auto known = std::ranges::find_if(known_, asks_alike);
   if (known != known_.end()) return known->text;
   if (known_.size() == kMostReasons) known_.pop_back();
   return known_
-      .emplace_front(spec.user, spec.request, spec.vram_estimate, why_it_waits(view_, job.id))
+      .emplace_front(spec.user, spec.request, spec.vram_estimate, why,
+                     why_it_waits(view_, job.id, decided))
       .text;
 }
 

@@ -24,7 +24,7 @@ std::string_view state_word(const journal::JobRow& row, const Job* known);
 /// Good until the engine's next step.
 class Reasons {
  public:
-  explicit Reasons(const ClusterView& view) : view_(view) {}
+  explicit Reasons(const Engine& engine) : engine_(engine), view_(engine.view()) {}
   /// "" for one that does not wait.
   std::string_view of(const Job& job);
 
@@ -33,9 +33,11 @@ class Reasons {
     UserId user;
     Request request;
     Bytes estimate{0};
+    Why decided = Why::Fits;
     std::string text;
   };
 
+  const Engine& engine_;
   ClusterView view_;
   std::deque<Known> known_;  ///< The latest first; a few.
   std::string own_;          ///< Of a job with a reserved place; no other job's.

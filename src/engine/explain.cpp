@@ -21,11 +21,6 @@ std::vector<JobId> holders_of(const ClusterView& view, GpuId gpu) {
   return {tenants.begin(), tenants.end()};
 }
 
-bool is_over_limit(const ClusterView& view, const JobView& job) {
-  const Account account = view.account(job.user());
-  return !within(view.settings().limits, account.gpus, account.jobs, job.gpus());
-}
-
 std::string text_of(const Shortage& shortage, const Cluster& cluster) {
   const std::string name = gpu_name(cluster, shortage.gpu);
   if (shortage.why == Why::Health) return name + " is out of service";
@@ -85,6 +80,9 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
             std::to_string(view.cluster().gpu_count().raw()) + " GPUs could take it now";
   }
   if (!found.host.empty()) text += "; " + found.host;
+  if (found.why == Why::Order) text += "; jobs ahead of it come first";
+  if (found.why == Why::Patience) text += "; it waits for a better place";
+  if (found.why == Why::Locality) text += "; the placement wants them closer together";
   for (const Shortage& shortage : found.nearest) text += "; " + text_of(shortage, view.cluster());
   if (found.kept) text += "; " + text_of(*found.kept, view.cluster());
   if (!found.behind.empty()) text += "; must not delay " + list_of(found.behind);
@@ -123,9 +121,10 @@ std::string passing_text(BackfillKind backfill, const Explanation& found) {
   return "others may start before it: no place is kept for it yet";
 }
 
-Explanation explain(const ClusterView& view, JobId id, std::size_t most) {
+Explanation explain(const ClusterView& view, JobId id, const std::optional<Refused>& decided,
+                    std::size_t most) {
   const JobView job = view.job(id);
-  const Ask ask = ask_of(job);
+  const Ask ask = decided ? decided->ask : ask_of(job);
   Explanation found;
   found.host = host_shortage(view, job.request());
   for (std::uint32_t g = 0; g < view.cluster().gpus().size() && job.gpus() > GpuCount(0); ++g) {
@@ -152,13 +151,9 @@ Explanation explain(const ClusterView& view, JobId id, std::size_t most) {
       found.kept = KeptPlace{hold.placement, hold.from};
     }
   }
-  if (is_over_limit(view, job)) {
-    found.why = Why::Limit;
-  } else if (found.fitting < job.gpus().raw() || !found.host.empty()) {
-    found.why = Why::Capacity;
-  } else if (!found.behind.empty()) {
-    found.why = Why::Reservation;
-  }
+  const bool has_room = found.fitting >= job.gpus().raw() && found.host.empty();
+  found.why = reason_for(decided ? std::optional(decided->refusal.why) : std::nullopt, has_room);
+  if (decided) found.until = decided->refusal.until;
   found.text = text_of(found, job, view);
   return found;
 }

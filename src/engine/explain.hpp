@@ -1,4 +1,4 @@
-// Why a job waits, in figures and in words. Reads a view; changes nothing.
+// Why a job waits, in figures and in words: what the policy decided, and what the books say of it.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,9 @@ struct KeptPlace {
 };
 
 struct Explanation {
-  Why why = Why::Fits;       ///< Fits: nothing is in the way but the policy's order.
+  Why why = Why::Fits;  ///< Fits: a place is there, and the policy does not say what is missing.
+  Instant until =
+      kNever;  ///< It has no place before then if nothing else changes; kNever: unknown.
   std::int64_t fitting = 0;  ///< GPUs that could take the job now.
   std::string host;          ///< What of cores or host memory is not free anywhere; "" if they are.
   std::vector<Shortage> nearest;  ///< Those that lack least first; at most `most` of them.
@@ -40,8 +42,29 @@ struct Clearing {
   Placement placement;
 };
 
-/// Requires: the view knows the job. Cost: O(GPUs + running jobs).
-Explanation explain(const ClusterView& view, JobId job, std::size_t most = 4);
+/// `decided`: Engine::refused() of the job. What a policy refuses for lack of room is said in more
+/// detail by the books; a job that it has not come to, or that it does not speak of, lacks room if
+/// the books say so. Requires: the view knows the job. Cost: O(GPUs + running jobs).
+Explanation explain(const ClusterView& view, JobId job, const std::optional<Refused>& decided,
+                    std::size_t most = 4);
+
+/// What is in the way of a job in the end, by what was decided and by whether the books show room.
+constexpr Why reason_for(std::optional<Why> decided, bool has_room) {
+  switch (decided.value_or(Why::Fits)) {
+    case Why::Limit:
+    case Why::Patience:
+    case Why::Locality:
+      return *decided;
+    case Why::Capacity:
+    case Why::Health:
+      return has_room ? Why::Locality : *decided;
+    case Why::Fits:
+    case Why::Reservation:
+    case Why::Order:
+      break;
+  }
+  return has_room ? decided.value_or(Why::Fits) : Why::Capacity;
+}
 
 /// The fewest holders whose end makes room for a job on one placement, found greedily: GPU by GPU
 /// the one that needs the fewest more to leave (of equals those planned to end first), largest

@@ -43,6 +43,65 @@ inline constexpr Key kQuantumKey{
     .most = kYear,
     .what = "A job keeps its GPUs, and its place in the queue, for this long."};
 
+/// Of places kept: those of backfill `promise`, and of `headroom` that goes with it.
+inline constexpr Key kReserveAfterKey{
+    .name = "reserve_after",
+    .type = KeyType::Time,
+    .usual = "5m",
+    .least = 0,
+    .most = kYear,
+    .what = "A job waits this long before a place is reserved for it."};
+inline constexpr Key kReservationsKey{
+    .name = "reservations",
+    .type = KeyType::Count,
+    .usual = "4",
+    .least = 1,
+    .most = 64,
+    .what = "Number of jobs that may have a reserved place at the same time."};
+inline constexpr Key kLendKey{
+    .name = "lend",
+    .type = KeyType::Time,
+    .usual = "15m",
+    .least = 0,
+    .most = kYear,
+    .what =
+        "While it is unknown when a reserved place becomes free, other jobs may borrow it for "
+        "this long, or for as long as its job has waited."};
+
+// Stated by the gates idle and local, and by the policies that have them.
+inline constexpr Key kShareAfterKey{
+    .name = "share_after",
+    .type = KeyType::Time,
+    .usual = "5m",
+    .least = 0,
+    .most = kYear,
+    .what =
+        "A job waits this long before it may share a GPU that is as busy as "
+        "`share_below_percent`."};
+inline constexpr Key kShareBelowKey{
+    .name = "share_below_percent",
+    .type = KeyType::Percent,
+    .usual = "75",
+    .least = 0,
+    .most = 100,
+    .what =
+        "A GPU with tenants that is at least this busy gets another tenant only after the job has "
+        "waited `share_after`."};
+inline constexpr Key kNodeDelayKey{
+    .name = "node_delay",
+    .type = KeyType::Time,
+    .usual = "5m",
+    .least = 0,
+    .most = kYear,
+    .what = "A job that fits one node waits this long before it may span nodes of one switch."};
+inline constexpr Key kSwitchDelayKey{
+    .name = "switch_delay",
+    .type = KeyType::Time,
+    .usual = "5m",
+    .least = 0,
+    .most = kYear,
+    .what = "A job waits `node_delay` and this long before it may span switches."};
+
 /// `1s to 365d`, `0 to 100`.
 std::string range_text(const Key& key);
 /// `duration`, `count`, `percent`, `factor`, `size`, `GPU-seconds`.

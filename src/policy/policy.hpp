@@ -26,6 +26,22 @@ namespace berth {
 /// A policy's memory as bytes; empty for most.
 using Snapshot = std::string;
 
+/// Why a waiting job has no place, as a policy decided.
+struct Refusal {
+  Why why = Why::Capacity;
+  Instant until =
+      kNever;  ///< It has no place before then if nothing else changes; kNever: unknown.
+
+  /// True if the job or its user is what it waits for, and not room.
+  constexpr bool is_personal() const { return why == Why::Limit || why == Why::Patience; }
+};
+
+/// A refusal with the ask that was refused, which may be stricter than the job's own.
+struct Refused {
+  Ask ask;
+  Refusal refusal;
+};
+
 /// What the engine sees.
 class Policy {
  public:
@@ -36,6 +52,10 @@ class Policy {
   /// time alone changes the policy must be woken for: a pass before `wake_at`, with no event since
   /// this one, must start and stop nobody (one with a quantum: nobody earlier than that).
   virtual Decisions decide(const ClusterView& view, std::span<const Event> events) = 0;
+
+  /// Why this job waits, as the last decide() found for it or for the job of its lane that is ahead
+  /// of it; nothing if the policy does not say. Empty after restore(). O(log jobs).
+  virtual std::optional<Refused> refused(JobId) const { return std::nullopt; }
 
   /// How long a job of this class runs at most by what the policy tells users; kForever: no bound.
   virtual Duration class_bound(DurationClass of) const { return bound_of(of, {}); }
@@ -74,6 +94,7 @@ enum class DependsOn : std::uint8_t {
 };
 
 struct PipelineOptions;
+struct Gates;
 
 class Order {
  public:
@@ -81,7 +102,7 @@ class Order {
   virtual DependsOn depends_on() const { return DependsOn::Job; }
 
   /// Once, when the pipeline is made: what the order's keys say about the pipeline around it.
-  virtual void configure(PipelineOptions&) const {}
+  virtual void configure(PipelineOptions&, Gates&) const {}
   /// Once per pass, before any rank. Returns: decisions of its own (classes), and when it must be
   /// asked again, which is how ranks that depend on more than the job follow the time (they have no
   /// `valid_until`); ranks of this pass must already follow them.
@@ -99,11 +120,6 @@ class Order {
 
   virtual Snapshot save() const { return {}; }
   virtual Expected<void> restore(const Snapshot&) { return {}; }
-};
-
-/// Why a job got no place now. Only `capacity` rules out every larger ask in the same pass.
-struct Refusal {
-  Why why = Why::Capacity;
 };
 
 using Placed = std::expected<Placement, Refusal>;
@@ -142,15 +158,7 @@ struct PipelineOptions {
   int reservation_depth = 1;  ///< With Promise: how many waiting jobs may hold a place.
   Duration reserve_after = Duration::zero();  ///< A job waits this long before it holds a place.
   Duration lend = Duration::zero();           ///< See Hold::lend; with Promise.
-  /// A job that has waited less than this does not join tenants on a GPU as busy as this.
-  Duration share_after = Duration::zero();
-  std::int32_t share_below_percent = 100;
-  /// A job that fits one node waits this long before it is spread over several; and any job before
-  /// it is spread over switches. Requires: a placement that chooses the closest GPUs there are.
-  Duration leave_node_after = Duration::zero();
-  Duration leave_switch_after = Duration::zero();
-  ClassBounds classes;     ///< Predict, with Plans::Enforced, when jobs without a limit end.
-  bool exclusive = false;  ///< Every job gets its GPUs alone.
+  ClassBounds classes;                        ///< Predict when jobs without a limit end.
   /// A displaced or displacing job keeps its state this long, and whoever waits is looked at as
   /// often.
   Duration quantum = Duration::zero();

@@ -13,7 +13,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"fifo-skip", kFifoSkip, fifo, BackfillKind::Skip},
     {"easy", kFifoEasy, fifo, BackfillKind::Easy},
     {"conservative", kFifoConservative, fifo, BackfillKind::Conservative},
-    {"exclusive", kExclusive, fifo, PipelineOptions{.exclusive = true}},
+    {"exclusive", kExclusive, fifo, BackfillKind::Skip, exclusive},
     {"smallest-first", kSmallestFirst, smallest_first, BackfillKind::Skip},
     {"sjf", kSjf, sjf, BackfillKind::Skip},
     {"srtf", kSrtf, srtf, BackfillKind::Displace},
@@ -64,13 +64,18 @@ constexpr auto kPlacers = std::to_array<PlacerEntry>({
 
 namespace {
 
+/// `others` are valid in its place too.
 template <class Entry>
 Expected<const Entry*> find(std::span<const Entry> entries, std::string_view name,
-                            std::string_view what) {
+                            std::string_view what, std::span<const GateEntry> others = {}) {
   const auto found = std::ranges::find(entries, name, &Entry::name);
   if (found != entries.end()) return &*found;
   std::string known;
-  for (const Entry& entry : entries) known.append(known.empty() ? "" : ", ").append(entry.name);
+  const auto add = [&](std::string_view one) {
+    known.append(known.empty() ? "" : ", ").append(one);
+  };
+  for (const Entry& entry : entries) add(entry.name);
+  for (const GateEntry& other : others) add(other.name);
   return fail(ErrorCode::NotFound,
               std::string(what) + " '" + std::string(name) + "' is unknown; valid names: " + known);
 }
@@ -119,40 +124,94 @@ const char* harm_of_holdings(BackfillKind kind) {
   }
 }
 
-/// What the `+` behind an order asks for.
-Expected<void> take_backfill(const PolicyEntry& policy, const Keys& order_keys,
-                             const NamedKeys& named, PipelineOptions& options) {
-  const auto entry = find(backfills(), named.name, "backfill");
-  if (!entry) return std::unexpected(entry.error());
-  if (policy.order == nullptr) {
-    return fail(ErrorCode::InvalidArgument, "policy " + std::string(policy.name) +
-                                                " is no order: it takes no backfill '" +
-                                                named.name + "'");
-  }
-  const bool by_holdings = policy.order(order_keys, {})->depends_on() == DependsOn::Group;
-  const char* const harm = harm_of_holdings((*entry)->kind);
+std::unexpected<Error> refuse(const std::string& why) {
+  return fail(ErrorCode::InvalidArgument, why);
+}
+
+/// The keys of a part behind a `+`. None of them may be one that the policy itself has.
+Expected<Keys> part_keys(const About& about, const NamedKeys& part, std::string_view what,
+                         const PolicyEntry& policy) {
+  const Keys own(policy.about->keys);
+  const auto doubled =
+      std::ranges::find_if(part.keys, [&](const auto& key) { return own.has(key.first); });
+  if (doubled == part.keys.end()) return keys_of(about, part, what);
+  return refuse(std::string(what) + " " + part.name + ": '" + doubled->first +
+                "' is a key of policy " + std::string(policy.name) + " itself: write it there");
+}
+
+Expected<void> take_backfill(const BackfillEntry& entry, const NamedKeys& part, Chosen& chosen) {
+  const bool by_holdings = chosen.policy->order(chosen.keys, {})->depends_on() == DependsOn::Group;
+  const char* const harm = harm_of_holdings(entry.kind);
   if (by_holdings && harm != nullptr) {
-    return fail(ErrorCode::InvalidArgument, "policy " + std::string(policy.name) +
-                                                " orders users by what they hold, " + harm +
-                                                ": it takes no backfill '" + named.name + "'");
+    return refuse("policy " + std::string(chosen.policy->name) +
+                  " orders users by what they hold, " + harm + ": it takes no backfill '" +
+                  part.name + "'");
   }
-  const auto keys = keys_of(*(*entry)->about, named, "backfill");
+  const auto keys = part_keys(*entry.about, part, "backfill", *chosen.policy);
   if (!keys) return std::unexpected(keys.error());
-  const auto is_of_policy = [&](const auto& key) {
-    return Keys(policy.about->keys).has(key.first);
-  };
-  const auto doubled = std::ranges::find_if(named.keys, is_of_policy);
-  if (doubled != named.keys.end()) {
-    return fail(ErrorCode::InvalidArgument, "backfill " + named.name + ": '" + doubled->first +
-                                                "' is a key of policy " + std::string(policy.name) +
-                                                " itself: write it there");
+  chosen.options.backfill = entry.kind;
+  if (entry.kind == BackfillKind::Promise) {
+    chosen.options.reserve_after = keys->time(kReserveAfterKey.name);
+    chosen.options.reservation_depth = static_cast<int>(keys->number(kReservationsKey.name));
+    chosen.options.lend = keys->time(kLendKey.name);
   }
-  options.backfill = (*entry)->kind;
-  if ((*entry)->kind == BackfillKind::Promise) {
-    options.reserve_after = keys->time("reserve_after");
-    options.reservation_depth = static_cast<int>(keys->number("reservations"));
-    options.lend = keys->time("lend");
+  return {};
+}
+
+Expected<void> take_gate(const GateEntry& entry, const NamedKeys& part, Chosen& chosen) {
+  auto keys = part_keys(*entry.about, part, "gate", *chosen.policy);
+  if (!keys) return std::unexpected(keys.error());
+  chosen.gates.emplace_back(entry.make, std::move(*keys));
+  return {};
+}
+
+/// What stands behind each `+`: one backfill at most, and any gates.
+Expected<void> take_parts(std::span<const NamedKeys> parts, Chosen& chosen) {
+  const NamedKeys* backfill = nullptr;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const NamedKeys& part = parts[i];
+    const std::string name(chosen.policy->name);
+    if (chosen.policy->order == nullptr) {
+      return refuse("policy " + name + " is no order: it takes no '+" + part.name + "'");
+    }
+    if (std::ranges::count(parts.first(i), part.name, &NamedKeys::name) > 0) {
+      return refuse("policy " + name + ": '+" + part.name + "' is given twice");
+    }
+    const auto gate = std::ranges::find(gates(), part.name, &GateEntry::name);
+    if (gate != gates().end()) {
+      if (auto done = take_gate(*gate, part, chosen); !done) return done;
+      continue;
+    }
+    const auto entry = find(backfills(), part.name, "backfill or gate", gates());
+    if (!entry) return std::unexpected(entry.error());
+    if (backfill != nullptr) {
+      return refuse("policy " + name + ": '+" + part.name + "' is a second backfill beside '+" +
+                    backfill->name + "'");
+    }
+    backfill = &part;
+    if (auto done = take_backfill(**entry, part, chosen); !done) return done;
   }
+  return {};
+}
+
+/// The placement of the spec, else `usual`, else the one that the policy is meant to go with.
+Expected<void> take_place(const Spec& spec, std::string_view usual, Chosen& chosen) {
+  NamedKeys named{.name = std::string(chosen.policy->place), .keys = {}};
+  if (spec.place) {
+    named = *spec.place;
+  } else if (!usual.empty()) {
+    auto read = parse_named_keys(usual);
+    if (!read) return std::unexpected(read.error());
+    named = std::move(*read);
+  }
+  const auto placer = find(placers(), named.name, "placement");
+  if (!placer) return std::unexpected(placer.error());
+  auto keys = keys_of(*(*placer)->about, named, "placement");
+  if (!keys) return std::unexpected(keys.error());
+  const std::string_view own = chosen.policy->own_place;
+  chosen.placer = *placer;
+  chosen.place_keys = std::move(*keys);
+  chosen.place = own.empty() ? to_text(named) : std::string(own);
   return {};
 }
 
@@ -171,8 +230,10 @@ std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
   if (policy->whole != nullptr) return policy->whole(keys, placer->factory(place_keys), knobs);
   PipelineOptions in_pipeline = options;
   in_pipeline.rebuild = knobs.rebuild;
+  Gates made;
+  for (const auto& [gate, gate_keys] : gates) made.list.push_back(gate(gate_keys));
   return std::make_unique<Pipeline>(policy->order(keys, knobs), placer->factory(place_keys),
-                                    in_pipeline);
+                                    in_pipeline, std::move(made));
 }
 
 Expected<Chosen> choose(std::string_view spec, std::string_view place) {
@@ -183,35 +244,17 @@ Expected<Chosen> choose(std::string_view spec, std::string_view place) {
   if (!policy) return std::unexpected(policy.error());
   auto keys = keys_of(*(*policy)->about, read->order, "policy");
   if (!keys) return std::unexpected(keys.error());
-  PipelineOptions options = (*policy)->options;
-  if (keys->has(kQuantumKey.name)) options.quantum = keys->time(kQuantumKey.name);
-  if (read->backfill) {
-    if (auto done = take_backfill(**policy, *keys, *read->backfill, options); !done) {
-      return std::unexpected(done.error());
-    }
-  }
-  NamedKeys placement{.name = std::string((*policy)->place), .keys = {}};
-  if (read->place) {
-    placement = *read->place;
-  } else if (!place.empty()) {
-    auto named = parse_named_keys(place);
-    if (!named) return std::unexpected(named.error());
-    placement = std::move(*named);
-  }
-  const auto placer = find(placers(), placement.name, "placement");
-  if (!placer) return std::unexpected(placer.error());
-  auto place_keys = keys_of(*(*placer)->about, placement, "placement");
-  if (!place_keys) return std::unexpected(place_keys.error());
-  const std::string_view own = (*policy)->own_place;
-  std::string name = to_text(read->order);
-  if (read->backfill) name += "+" + to_text(*read->backfill);
-  return Chosen{.name = std::move(name),
+  Chosen chosen{.name = to_text(read->order),
                 .policy = *policy,
                 .keys = std::move(*keys),
-                .options = options,
-                .placer = *placer,
-                .place_keys = std::move(*place_keys),
-                .place = own.empty() ? to_text(placement) : std::string(own)};
+                .options = (*policy)->options};
+  if (chosen.keys.has(kQuantumKey.name))
+    chosen.options.quantum = chosen.keys.time(kQuantumKey.name);
+  if ((*policy)->gate != nullptr) chosen.gates.emplace_back((*policy)->gate, Keys());
+  if (auto done = take_parts(read->parts, chosen); !done) return std::unexpected(done.error());
+  for (const NamedKeys& part : read->parts) chosen.name += "+" + to_text(part);
+  if (auto done = take_place(*read, place, chosen); !done) return std::unexpected(done.error());
+  return chosen;
 }
 
 Expected<void> check_place(std::string_view spec, std::string_view place) {

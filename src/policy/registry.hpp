@@ -6,9 +6,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "policy/backfills.hpp"
+#include "policy/gates.hpp"
 #include "policy/policies.hpp"
 #include "policy/spec.hpp"
 
@@ -20,18 +23,24 @@ struct PolicyEntry {
   const About* about;
   OrderFactory* order = nullptr;
   PipelineOptions options = {};
+  GateFactory* gate = nullptr;
   PolicyFactory* whole = nullptr;
   std::string_view place = "consolidated";  ///< The placement it is meant to go with.
   /// The placement it has whatever it is asked for; "": as asked.
   std::string_view own_place = {};
 
   constexpr PolicyEntry(std::string_view its_name, const About& says, OrderFactory& make,
-                        const PipelineOptions& in_pipeline,
-                        std::string_view usual_place = "consolidated")
-      : name(its_name), about(&says), order(make), options(in_pipeline), place(usual_place) {}
-  constexpr PolicyEntry(std::string_view its_name, const About& says, OrderFactory& make,
                         BackfillKind backfill, std::string_view usual_place = "consolidated")
-      : PolicyEntry(its_name, says, make, PipelineOptions{.backfill = backfill}, usual_place) {}
+      : name(its_name),
+        about(&says),
+        order(make),
+        options{.backfill = backfill},
+        place(usual_place) {}
+  constexpr PolicyEntry(std::string_view its_name, const About& says, OrderFactory& make,
+                        BackfillKind backfill, GateFactory& its_gate)
+      : PolicyEntry(its_name, says, make, backfill) {
+    gate = its_gate;
+  }
   constexpr PolicyEntry(std::string_view its_name, const About& says, PolicyFactory& make,
                         std::string_view its_own_place = "")
       : name(its_name), about(&says), whole(make), own_place(its_own_place) {}
@@ -55,13 +64,14 @@ std::span<const PlacerEntry> placers();
 
 /// A policy as it was written (spec.hpp), found and checked.
 struct Chosen {
-  std::string name;  ///< With the keys given.
-  const PolicyEntry* policy;
-  Keys keys;
-  PipelineOptions options;    ///< Of an order's pipeline, with the backfill that was asked for.
-  const PlacerEntry* placer;  ///< As asked for; a policy with one of its own ignores it.
-  Keys place_keys;
-  std::string place;  ///< What it places by in the end, with the keys given.
+  std::string name;  ///< With the parts and keys given.
+  const PolicyEntry* policy = nullptr;
+  Keys keys = {};
+  PipelineOptions options = {};  ///< Of an order's pipeline, with the backfill that was asked for.
+  std::vector<std::pair<GateFactory*, Keys>> gates = {};  ///< Beside the order's own.
+  const PlacerEntry* placer = nullptr;  ///< As asked for; a policy with one of its own ignores it.
+  Keys place_keys = {};
+  std::string place = {};  ///< What it places by in the end, with the keys given.
 
   std::unique_ptr<Policy> make(const Knobs& knobs = {}) const;
 };

@@ -81,10 +81,13 @@ Expected<Spec> parse_spec(std::string_view text, std::span<const std::string_vie
   }
   const std::size_t name = name_length(left, names);
   const std::size_t plus = left.find('+', name);
-  if (plus != std::string_view::npos) {
-    auto named = named_keys(left.substr(plus + 1), "backfill behind the +", text);
+  std::string_view parts = plus == std::string_view::npos ? "" : left.substr(plus + 1);
+  std::string_view part;
+  for (bool more = plus != std::string_view::npos; more;) {
+    more = cut(parts, '+', part);
+    auto named = named_keys(part, "backfill or gate behind the +", text);
     if (!named) return std::unexpected(named.error());
-    spec.backfill = std::move(*named);
+    spec.parts.push_back(std::move(*named));
   }
   auto order = named_keys(left.substr(0, plus), "policy", text);
   if (!order) return std::unexpected(order.error());
@@ -101,7 +104,7 @@ std::string to_text(const NamedKeys& named) {
 
 std::string to_text(const Spec& spec) {
   std::string text = to_text(spec.order);
-  if (spec.backfill) text += "+" + to_text(*spec.backfill);
+  for (const NamedKeys& part : spec.parts) text += "+" + to_text(part);
   if (spec.place) text += "@" + to_text(*spec.place);
   return text;
 }

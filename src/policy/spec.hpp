@@ -1,10 +1,11 @@
 // The text form of a policy:
 //
-//   ORDER[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][@PLACEMENT[:KEY=VALUE...]]
+//   ORDER[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][+GATE[:KEY=VALUE...]...][@PLACEMENT[:KEY=VALUE...]]
 //
 //   las:quantum=1m
 //   tiresias/dlas-gpu:promote=8:thresholds=3250:7200
 //   wfp3+easy@consolidated
+//   sjf+easy+idle:share_after=10m
 //
 // A `:` begins the next key; a part without a `=` belongs to the value before it, so lists and
 // times such as 1:30:00 need no quotes. The text is the same on the command line, in berth.toml and
@@ -32,7 +33,7 @@ struct NamedKeys {
 
 struct Spec {
   NamedKeys order;
-  std::optional<NamedKeys> backfill;
+  std::vector<NamedKeys> parts;  ///< Each behind a `+`, in the order they were written.
   std::optional<NamedKeys> place;
 
   bool operator==(const Spec&) const = default;

@@ -50,8 +50,6 @@ struct Options {
   std::optional<Window> arrivals;    ///< When jobs arrive, if it is not the trace that says it.
   bool record = false;               ///< Keep every stretch, for timelines and reports.
   bool explain_waits = false;        ///< Find out why jobs wait.
-  const Placer* placer = nullptr;    ///< For that: how the policy places, if that is known,
-  bool alone = false;                ///< and whether it gives every job its GPUs to itself.
   std::size_t predictions = 0;       ///< Ask when so many jobs will start (sim/predictions.hpp).
   MakePolicy again;                  ///< Makes the run's policy again; for predictions.
   /// Called now and then with the jobs that are finished; may print.

@@ -52,7 +52,7 @@ class Replay {
         foreign_(cluster, options.foreign, options.seed, first_submission(trace)),
         faults_(cluster, options.faults, options.seed, first_submission(trace)),
         dependencies_(options.dependencies ? trace : trace::Trace{}),
-        waits_(cluster, options.placer, options.alone),
+        waits_(cluster),
         usage_(cluster.gpus().size(), first_submission(trace),
                options.arrivals.value_or(arrivals_of(trace, options.measured))) {
     if (options.predictions > 0) result_.predictions.emplace();
@@ -313,7 +313,7 @@ class Replay {
     for (const Effect& effect : effects.list) {
       std::visit([this](const auto& what) { perform(what); }, effect);
     }
-    if (options_.explain_waits) waits_.settle(engine_.view());
+    if (options_.explain_waits) waits_.settle(engine_);
   }
 
   void perform(const Launch& launch) { begin(launch.job, launch.attempt, launch.grant); }

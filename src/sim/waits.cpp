@@ -1,6 +1,9 @@
 #include "sim/waits.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "engine/explain.hpp"
 
 namespace berth::sim {
 
@@ -20,13 +23,6 @@ bool accepts(const Ask& ask, const GpuSpec& gpu) {
 
 Bytes memory_wanted(const Ask& ask, const GpuSpec& gpu) {
   return takes_whole(ask) ? gpu.capacity : charge_on(ask, gpu);
-}
-
-bool is_over_limit(const ClusterView& view, UserId user, GpuCount more) {
-  const UserLimits& limits = view.settings().limits;
-  if (!limits.any()) return false;
-  const Account account = view.account(user);
-  return !within(limits, account.gpus, account.jobs, more);
 }
 
 }  // namespace
@@ -53,22 +49,22 @@ std::string_view word_for(WaitReason reason) {
       return "dependency";
     case WaitReason::Host:
       return "host";
+    case WaitReason::Patience:
+      return "patience";
   }
   return "";
 }
 
-void Waits::settle(const ClusterView& view) {
+void Waits::settle(const Engine& engine) {
+  const ClusterView view = engine.view();
   for (auto& [key, shape] : shapes_) {
     for (const GpuId gpu : gpus_) look(key, shape, gpu, view);
   }
-  for (const JobId job : jobs_) update(job, view);
-  const bool differs = !gpus_.empty() || !jobs_.empty() || holds_ != 0 || !view.holds().empty();
-  holds_ = view.holds().size();
+  for (const JobId job : jobs_) update(job, engine);
   gpus_.clear();
   jobs_.clear();
-  if (!differs) return;
   for (auto& [key, shape] : shapes_) {
-    const WaitReason now = reason(key, shape, view);
+    const WaitReason now = reason(key, shape, engine);
     if (now == shape.reason) continue;
     count(shape, view.now());
     shape.reason = now;
@@ -82,7 +78,8 @@ void Waits::count(Shape& shape, Instant now) {
   shape.since = now;
 }
 
-void Waits::update(JobId id, const ClusterView& view) {
+void Waits::update(JobId id, const Engine& engine) {
+  const ClusterView view = engine.view();
   if (const auto found = waiting_.find(id); found != waiting_.end()) {
     const Shapes::iterator at = found->second;
     count(at->second, view.now());
@@ -92,10 +89,10 @@ void Waits::update(JobId id, const ClusterView& view) {
   }
   const Job* const job = view.find(id);
   if (job == nullptr || !is_waiting(job->state)) return;
+  const auto decided = engine.refused(id);
   Key key{.user = view.settings().limits.any() ? job->spec.user : UserId(),
-          .ask = ask_of(view.job(id))};
+          .ask = decided ? decided->ask : ask_of(view.job(id))};
   key.ask.planned = kForever;
-  if (alone_ && key.ask.gpus() > GpuCount(0)) key.ask.request.gpu.sharing = Sharing::Alone;
   const auto [at, is_new] = shapes_.try_emplace(key);
   Shape& shape = at->second;
   if (is_new) {
@@ -132,7 +129,7 @@ Waits::Seen Waits::seen(const Ask& ask, GpuId id, const ClusterView& view) const
   const GpuSpec& gpu = cluster_.gpu(id);
   const GpuUse& use = view.use().gpu(id);
   Seen seen{.room = room(ask, id, view)};
-  const bool is_taken = alone_ && use.tenants > 0;
+  const bool is_taken = ask.alone() && use.tenants > 0;
   if (seen.room == Room::Unsuitable || is_taken || !is_open(gpu, use)) return seen;
   seen.memory = std::max(Bytes(0), gpu.capacity - use.charged - use.foreign);
   seen.milli = kWholeGpu - use.milli;
@@ -148,13 +145,38 @@ Waits::Room Waits::room(const Ask& ask, GpuId id, const ClusterView& view) const
   return tenancy_holds(gpu, use, ask) && is_open(gpu, use) ? Room::LacksMemory : Room::Taken;
 }
 
-WaitReason Waits::reason(const Key& key, const Shape& shape, const ClusterView& view) const {
+WaitReason Waits::reason(const Key& key, const Shape& shape, const Engine& engine) const {
+  const ClusterView view = engine.view();
+  const auto decided = engine.refused(*shape.jobs.begin());
+  const auto fits = shape.count[static_cast<std::size_t>(Room::Fits)];
+  const bool enough_gpus = fits >= key.ask.gpus().raw();
+  const bool without_host = enough_gpus && lacks_host(key.ask, shape, view);
+  const auto why = decided ? std::optional(decided->refusal.why) : std::nullopt;
+  switch (reason_for(why, enough_gpus && !without_host)) {
+    case Why::Limit:
+      return WaitReason::Limit;
+    case Why::Reservation:
+      return WaitReason::Reservation;
+    case Why::Patience:
+      return WaitReason::Patience;
+    case Why::Locality:
+      return WaitReason::Locality;
+    case Why::Fits:
+    case Why::Order:
+      return WaitReason::Order;
+    case Why::Capacity:
+    case Why::Health:
+      break;
+  }
+  return without_host ? WaitReason::Host : lack(key.ask, shape);
+}
+
+/// What too few GPUs have.
+WaitReason Waits::lack(const Ask& ask, const Shape& shape) const {
   const auto gpus = [&](Room room) { return shape.count[static_cast<std::size_t>(room)]; };
-  const std::int64_t asked = key.ask.gpus().raw();
-  if (is_over_limit(view, key.user, key.ask.gpus())) return WaitReason::Limit;
-  if (gpus(Room::Fits) >= asked) return if_it_fits(key, shape, view);
+  const std::int64_t asked = ask.gpus().raw();
   if (gpus(Room::Fits) + gpus(Room::OutOfService) >= asked) return WaitReason::Health;
-  const GpuMilli share = key.ask.alone() ? kWholeGpu : key.ask.request.gpu.milli;
+  const GpuMilli share = ask.alone() ? kWholeGpu : ask.request.gpu.milli;
   const bool in_pieces = shape.wanted > Bytes(0) && shape.memory >= shape.wanted * asked &&
                          shape.milli >= share * asked;
   if (in_pieces) return WaitReason::Fragmentation;
@@ -162,41 +184,16 @@ WaitReason Waits::reason(const Key& key, const Shape& shape, const ClusterView& 
                                                              : WaitReason::Capacity;
 }
 
-namespace {
-
-/// As strict as a pass may take them: whoever is there now stays beyond the hold's start. Who would
-/// fit beside that was not kept back by it.
-std::vector<Hold> strictest(const ClusterView& view) {
-  std::vector<Hold> holds(view.holds().begin(), view.holds().end());
-  for (Hold& hold : holds) {
-    hold.lent.clear(), hold.lent_tenants.clear(), hold.lent_milli.clear();
-    for (const GpuId gpu : hold.placement.gpus) {
-      const GpuUse& use = view.use().gpu(gpu);
-      hold.lent.push_back(use.charged);
-      hold.lent_tenants.push_back(use.tenants);
-      hold.lent_milli.push_back(use.milli);
+/// Enough GPUs could take it, but not with the cores and memory of their nodes.
+bool Waits::lacks_host(const Ask& ask, const Shape& shape, const ClusterView& view) const {
+  if (ask.request.cpu == CpuMilli(0) && ask.request.host == Bytes(0)) return false;
+  if (ask.gpus() == GpuCount(0)) {
+    const auto nodes = cluster_.nodes().size();
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      if (host_fits(cluster_, view.use(), NodeId(n), ask, 1)) return false;
     }
+    return true;
   }
-  return holds;
-}
-
-}  // namespace
-
-WaitReason Waits::if_it_fits(const Key& key, const Shape& shape, const ClusterView& view) const {
-  if (placer_ == nullptr) return view.holds().empty() ? WaitReason::Order : WaitReason::Reservation;
-  const std::vector<Hold> holds = strictest(view);
-  Trial trial = view.trial();
-  const JobId job = *shape.jobs.begin();
-  if (!placer_->place(key.ask, job, trial)) return why_not_there(key.ask, shape, view);
-  if (holds.empty()) return WaitReason::Order;
-  trial.respect(holds, view.now());
-  return placer_->place(key.ask, job, trial) ? WaitReason::Order : WaitReason::Reservation;
-}
-
-/// Enough GPUs could take it, and yet it has no place.
-WaitReason Waits::why_not_there(const Ask& ask, const Shape& shape, const ClusterView& view) const {
-  if (ask.gpus() == GpuCount(0)) return WaitReason::Host;
-  if (ask.request.cpu == CpuMilli(0) && ask.request.host == Bytes(0)) return WaitReason::Locality;
   std::int64_t with_host = 0;
   for (std::uint32_t g = 0; g < shape.gpus.size(); ++g) {
     const NodeId node = cluster_.node_of(GpuId(g));
@@ -204,7 +201,7 @@ WaitReason Waits::why_not_there(const Ask& ask, const Shape& shape, const Cluste
         shape.gpus[g].room == Room::Fits && host_fits(cluster_, view.use(), node, ask, 1);
     with_host += fits ? 1 : 0;
   }
-  return with_host < ask.gpus().raw() ? WaitReason::Host : WaitReason::Locality;
+  return with_host < ask.gpus().raw();
 }
 
 }  // namespace berth::sim

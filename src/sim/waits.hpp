@@ -1,8 +1,9 @@
 // Why jobs wait, over a run: time by reason, in the words of `berth why`.
 //
-// Jobs that ask alike wait for the same reason, so reasons belong to shapes: one ask, of one user
-// where users have limits. After each step only the GPUs that changed are looked at, for each shape
-// that waits. Reads the engine's view; changes nothing. doc/metrics.md says what each reason is.
+// What the policy decided is the reason; the books say in detail what room is lacking. Jobs that ask
+// alike wait for the same reason, so reasons belong to shapes: one ask, of one user where users have
+// limits; the policy is asked about the first job of a shape. After each step only the GPUs that
+// changed are looked at, for each shape that waits. doc/metrics.md says what each reason is.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 #include <vector>
 
 #include "core/view.hpp"
-#include "policy/policy.hpp"
+#include "engine/engine.hpp"
 
 namespace berth::sim {
 
@@ -29,8 +30,9 @@ enum class WaitReason : std::uint8_t {
   Locality,       ///< Enough GPUs could take it, but not as the placement wants them together.
   Dependency,     ///< A job that it comes after has not ended.
   Host,           ///< Enough GPUs could take it, but their nodes lack cores or memory.
+  Patience,       ///< A place is there: the policy lets it wait for a better one.
 };
-inline constexpr std::size_t kWaitReasons = 10;
+inline constexpr std::size_t kWaitReasons = 11;
 
 std::string_view word_for(WaitReason reason);
 
@@ -39,17 +41,14 @@ using WaitTimes = std::array<Duration, kWaitReasons>;
 
 class Waits {
  public:
-  /// Without a placer there is no locality: enough GPUs are a place. Requires: it outlives this.
-  /// With `alone` the policy gives every job its GPUs to itself, whatever the job asked for.
-  Waits(const Cluster& cluster, const Placer* placer, bool alone = false)
-      : cluster_(cluster), placer_(placer), alone_(alone) {}
+  explicit Waits(const Cluster& cluster) : cluster_(cluster) {}
 
   /// Something may have become of this job, or of who is on this GPU, in the step to be settled.
   void touch(JobId job) { jobs_.insert(job); }
   void touch(GpuId gpu) { gpus_.insert(gpu); }
 
   /// After each step of the engine.
-  void settle(const ClusterView& view);
+  void settle(const Engine& engine);
   /// Waited outside of the engine.
   void add(WaitReason reason, Duration time) { times_[static_cast<std::size_t>(reason)] += time; }
   /// Up to the latest settle().
@@ -84,23 +83,20 @@ class Waits {
   using Shapes = std::map<Key, Shape>;
 
   void count(Shape& shape, Instant now);
-  void update(JobId job, const ClusterView& view);
+  void update(JobId job, const Engine& engine);
   void look(const Key& key, Shape& shape, const ClusterView& view) const;
   void look(const Key& key, Shape& shape, GpuId gpu, const ClusterView& view) const;
   Seen seen(const Ask& ask, GpuId gpu, const ClusterView& view) const;
   Room room(const Ask& ask, GpuId gpu, const ClusterView& view) const;
-  WaitReason reason(const Key& key, const Shape& shape, const ClusterView& view) const;
-  WaitReason if_it_fits(const Key& key, const Shape& shape, const ClusterView& view) const;
-  WaitReason why_not_there(const Ask& ask, const Shape& shape, const ClusterView& view) const;
+  WaitReason reason(const Key& key, const Shape& shape, const Engine& engine) const;
+  WaitReason lack(const Ask& ask, const Shape& shape) const;
+  bool lacks_host(const Ask& ask, const Shape& shape, const ClusterView& view) const;
 
   const Cluster& cluster_;
-  const Placer* placer_;
-  bool alone_;
   Shapes shapes_;
   std::map<JobId, Shapes::iterator> waiting_;
   std::set<JobId> jobs_;
   std::set<GpuId> gpus_;
-  std::size_t holds_ = 0;  ///< Places kept at the latest settle().
   WaitTimes times_{};
 };
 

@@ -35,10 +35,12 @@ std::string file_text(const std::string& path) {
 
 TEST(PoliciesVerb, JsonHasEveryRegisteredName) {
   const auto list = all_policies();
-  ASSERT_EQ(list.size(), policies().size() + backfills().size() + placers().size());
+  ASSERT_EQ(list.size(),
+            policies().size() + backfills().size() + gates().size() + placers().size());
   std::size_t i = 0;
   for (const PolicyEntry& entry : policies()) EXPECT_EQ(list[i++].at("name"), entry.name);
   for (const BackfillEntry& entry : backfills()) EXPECT_EQ(list[i++].at("name"), entry.name);
+  for (const GateEntry& entry : gates()) EXPECT_EQ(list[i++].at("name"), entry.name);
   for (const PlacerEntry& entry : placers()) EXPECT_EQ(list[i++].at("name"), entry.name);
   for (const auto& about : list) {
     for (const char* field : {"kind", "title", "rule", "reads", "source", "proof"}) {

@@ -35,7 +35,7 @@ class Explain : public testing::Test {
 
 TEST_F(Explain, NamesTheGpuTheBytesAndTheHolder) {
   step({job(1, 1, 20_GiB), job(2, 1, 18_GiB), job(3, 1, 8_GiB)});
-  const Explanation found = explain(engine_.view(), JobId(3));
+  const Explanation found = explain(engine_.view(), JobId(3), engine_.refused(JobId(3)));
   EXPECT_EQ(found.why, Why::Capacity);
   EXPECT_EQ(found.fitting, 0);
   ASSERT_EQ(found.nearest.size(), 2U);
@@ -50,7 +50,7 @@ TEST_F(Explain, NamesTheGpuTheBytesAndTheHolder) {
 
 TEST_F(Explain, NamesALostGpu) {
   step({GpuHealth{GpuId(0), false}, job(1, 1, 20_GiB), job(2, 1, 20_GiB)});
-  const Explanation found = explain(engine_.view(), JobId(2));
+  const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
   EXPECT_NE(found.text.find("GPU 0 is out of service"), std::string::npos) << found.text;
 }
 
@@ -58,7 +58,7 @@ TEST_F(Explain, NamesTheLimit) {
   Settings settings;
   settings.limits.jobs = 1;
   step({Configured{settings}, job(1, 1, 4_GiB), job(2, 1, 4_GiB)});
-  const Explanation found = explain(engine_.view(), JobId(2));
+  const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
   EXPECT_EQ(found.why, Why::Limit);
   EXPECT_EQ(
       found.text,
@@ -69,10 +69,44 @@ TEST_F(Explain, NamesTheJobThatMustNotBeDelayed) {
   Engine engine(cluster(), {}, *make_policy("easy", "first-fit"));
   engine.step(kStart, std::vector<Input>{job(1, 1, 20_GiB), job(2, 2, 20_GiB)});
   engine.step(kStart + seconds(1), std::vector<Input>{job(3, 1, 20_GiB)});
-  const Explanation found = explain(engine.view(), JobId(3));
+  const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
   EXPECT_EQ(found.why, Why::Reservation);
   EXPECT_EQ(found.behind, std::vector{JobId(2)});
   EXPECT_EQ(passing_text(BackfillKind::Block, found), "nobody behind it starts before it");
+}
+
+TEST_F(Explain, SaysWhatThePolicyDecided) {
+  const auto why = [&](const char* policy, std::vector<Submitted> jobs) {
+    Engine engine(cluster(), {}, *make_policy(policy, "first-fit"));
+    std::vector<Input> inputs(jobs.begin(), jobs.end());
+    engine.step(kStart, inputs);
+    const JobId last = jobs.back().job;
+    return explain(engine.view(), last, engine.refused(last));
+  };
+  const Explanation blocked =
+      why("fifo", {job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 20_GiB)});
+  EXPECT_EQ(blocked.why, Why::Order);
+  EXPECT_TRUE(blocked.text.ends_with("; jobs ahead of it come first")) << blocked.text;
+  const Explanation alone = why("exclusive", {job(1, 2, 4_GiB), job(2, 1, 4_GiB)});
+  EXPECT_EQ(alone.why, Why::Capacity) << "there is room beside job 1, but not under exclusive";
+  EXPECT_EQ(alone.fitting, 0);
+  Submitted limited = job(1, 1, 20_GiB);
+  limited.spec.time_limit = seconds(90);
+  const Explanation promised = why("easy", {limited, job(2, 2, 20_GiB)});
+  EXPECT_EQ(promised.why, Why::Capacity);
+  EXPECT_EQ(promised.until, kStart + seconds(90));
+}
+
+TEST_F(Explain, SaysThatAGateLetsItWait) {
+  Cluster two = cluster();
+  two.add_node({.name = "n1", .gpus = 2, .vram = 24_GiB});
+  Engine engine(two, {}, *make_policy("fifo-skip+local:node_delay=1m", "worst-fit"));
+  engine.step(kStart, std::vector<Input>{job(1, 1, 20_GiB), job(2, 1, 20_GiB)});
+  engine.step(kStart, std::vector<Input>{job(3, 2, 20_GiB)});
+  const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
+  EXPECT_EQ(found.why, Why::Patience);
+  EXPECT_EQ(found.until, kStart + minutes(1));
+  EXPECT_TRUE(found.text.ends_with("; it waits for a better place")) << found.text;
 }
 
 TEST_F(Explain, NamesThePlaceKept) {
@@ -80,7 +114,7 @@ TEST_F(Explain, NamesThePlaceKept) {
   Submitted limited = job(1, 1, 20_GiB);
   limited.spec.time_limit = seconds(90);
   engine.step(kStart, std::vector<Input>{limited, job(2, 2, 20_GiB)});
-  const Explanation found = explain(engine.view(), JobId(2));
+  const Explanation found = explain(engine.view(), JobId(2), engine.refused(JobId(2)));
   ASSERT_TRUE(found.kept);
   EXPECT_EQ(found.kept->placement.gpus, (std::vector{GpuId(0), GpuId(1)}));
   EXPECT_EQ(found.kept->from, kStart + seconds(90));

@@ -150,6 +150,26 @@ TEST(Registry, AnOrderByHoldingsIsRefusedWhereItWouldNeverSettle) {
   }
 }
 
+TEST(Registry, PartsAreOneBackfillAndAnyGates) {
+  const auto chosen = choose("sjf+idle:share_after=10m+easy+exclusive@count");
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  EXPECT_EQ(chosen->name, "sjf+idle:share_after=10m+easy+exclusive");
+  EXPECT_EQ(chosen->options.backfill, BackfillKind::Easy);
+  ASSERT_EQ(chosen->gates.size(), 2U);
+  EXPECT_EQ(chosen->gates[0].second.time("share_after"), minutes(10));
+  EXPECT_EQ(chosen->place, "count");
+  EXPECT_EQ(choose("sjf+local")->options.backfill, choose("sjf")->options.backfill);
+  const auto message = [](std::string_view spec) { return choose(spec).error().message; };
+  EXPECT_EQ(message("sjf+easy+skip"), "policy sjf: '+skip' is a second backfill beside '+easy'");
+  EXPECT_EQ(message("sjf+idle+idle"), "policy sjf: '+idle' is given twice");
+  EXPECT_EQ(message("carma+idle"), "policy carma is no order: it takes no '+idle'");
+  EXPECT_EQ(message("sjf+tidy"),
+            "backfill or gate 'tidy' is not known; there are: block, skip, displace, easy, "
+            "conservative, promise, exclusive, idle, local");
+  EXPECT_EQ(message("headroom+idle:share_after=1m"),
+            "gate idle: 'share_after' is a key of policy headroom itself: write it there");
+}
+
 TEST(Registry, AFormerNameSaysHowItIsWrittenNow) {
   EXPECT_EQ(choose("tiresias/dlas-gpu-8").error().message,
             "policy 'tiresias/dlas-gpu-8' is now written tiresias/dlas-gpu:promote=8");

@@ -29,7 +29,7 @@ TEST(PolicySpec, ANameStandsAlone) {
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->order.name, "las");
   EXPECT_THAT(spec->order.keys, IsEmpty());
-  EXPECT_FALSE(spec->backfill);
+  EXPECT_TRUE(spec->parts.empty());
   EXPECT_FALSE(spec->place);
 }
 
@@ -38,8 +38,8 @@ TEST(PolicySpec, EveryPartHasKeys) {
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->order.name, "wfp3");
   EXPECT_THAT(spec->order.keys, ElementsAre(Pair("a", "1"), Pair("b", "2m")));
-  EXPECT_EQ(spec->backfill->name, "easy");
-  EXPECT_THAT(spec->backfill->keys, ElementsAre(Pair("depth", "4")));
+  EXPECT_EQ(spec->parts.at(0).name, "easy");
+  EXPECT_THAT(spec->parts.at(0).keys, ElementsAre(Pair("depth", "4")));
   EXPECT_EQ(spec->place->name, "fgd");
   EXPECT_THAT(spec->place->keys, ElementsAre(Pair("typical_percent", "80")));
 }
@@ -55,8 +55,8 @@ TEST(PolicySpec, ARegisteredNameMayHoldAPlus) {
   EXPECT_EQ(parse("tiresias/dlas-gpu+fixjump")->order.name, "tiresias/dlas-gpu+fixjump");
   const auto spec = parse("tiresias/dlas-gpu+fixjump:promote=8+easy");
   EXPECT_EQ(spec->order.name, "tiresias/dlas-gpu+fixjump");
-  EXPECT_EQ(spec->backfill->name, "easy");
-  EXPECT_EQ(parse("tiresias/dlas-gpu+easy")->backfill->name, "easy");
+  EXPECT_EQ(spec->parts.at(0).name, "easy");
+  EXPECT_EQ(parse("tiresias/dlas-gpu+easy")->parts.at(0).name, "easy");
 }
 
 TEST(PolicySpec, WhatIsReadIsWrittenAgain) {
@@ -73,7 +73,8 @@ TEST(PolicySpec, SlipsAreNamed) {
   EXPECT_EQ(refusal(""), "policy '': the name of the policy is missing");
   EXPECT_THAT(refusal("las@"), HasSubstr("the name of the placement behind the @ is missing"));
   EXPECT_THAT(refusal("@yarn"), HasSubstr("the name of the policy is missing"));
-  EXPECT_THAT(refusal("las+"), HasSubstr("the name of the backfill behind the + is missing"));
+  EXPECT_THAT(refusal("las+"),
+              HasSubstr("the name of the backfill or gate behind the + is missing"));
   EXPECT_THAT(refusal("las@a@b"), HasSubstr("more than one @"));
   EXPECT_EQ(refusal("las:"), "policy 'las:': '' is not KEY=VALUE");
   EXPECT_THAT(refusal("las:5m"), HasSubstr("'5m' is not KEY=VALUE"));

@@ -49,10 +49,6 @@ class WaitsTest : public testing::Test {
   void run(std::vector<trace::TraceJob> jobs, const char* policy = "fifo-skip",
            const char* place = "first-fit") {
     trace_.jobs = std::move(jobs);
-    for (const PlacerEntry& entry : placers()) {
-      if (entry.name == place) placer_ = entry.make();
-    }
-    options_.placer = placer_.get();
     const auto result = simulate(trace_, cluster_, *make_policy(policy, place), options_);
     ASSERT_TRUE(result.has_value()) << result.error().message;
     times_ = *result->waits;
@@ -71,15 +67,11 @@ class WaitsTest : public testing::Test {
   trace::Trace trace_;
   Cluster cluster_;
   Options options_;
-  std::unique_ptr<Placer> placer_;
   WaitTimes times_{};
 };
 
 TEST_F(WaitsTest, UnderAPolicyThatSharesNothingAGpuWithATenantIsTaken) {
   cluster(1, 1);
-  run({part(0, 100, 4), part(0, 50, 4)}, "exclusive");
-  EXPECT_EQ(waited(WaitReason::Order), 100) << "there is room beside the first";
-  options_.alone = true;
   run({part(0, 100, 4), part(0, 50, 4)}, "exclusive");
   EXPECT_EQ(waited(WaitReason::Capacity), 100);
 }
@@ -116,6 +108,14 @@ TEST_F(WaitsTest, LocalityIsThePlacementsOwnDemand) {
   EXPECT_EQ(waited(WaitReason::Locality), 40);
   run(jobs, "fifo-skip", "count");  // anywhere will do
   EXPECT_EQ(waited(WaitReason::Locality), 0);
+}
+
+TEST_F(WaitsTest, PatienceIsTheGates) {
+  // From 20 s on one GPU is free on each node, and the last job waits a minute for two of one.
+  cluster(2, 2);
+  run({whole(0, 1000, 1), whole(0, 20, 1), whole(1, 1000, 1), whole(20, 10, 2)},
+      "fifo-skip+local:node_delay=1m", "worst-fit");
+  EXPECT_EQ(waited(WaitReason::Patience), 60);
 }
 
 TEST_F(WaitsTest, AUsersLimit) {

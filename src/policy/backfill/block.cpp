@@ -27,12 +27,13 @@ class Block final : public Backfill {
       if (head->lane->closed) break;
       const Ask ask = walk.ask_of(*head->lane);
       const bool is_allowed = walk.tally().allows(walk.view().job(head->job()));
-      if (Placed placed = walk.place(head->job(), ask)) {
+      Placed placed = walk.place(head->job(), ask);
+      if (placed) {
         walk.start(head->job(), ask, std::move(*placed), Because::ItsTurn);
         walk.pass_on(*head);
         continue;
       }
-      Walk::close(*head);
+      Walk::close(*head, placed.error());
       if (is_allowed) break;
     }
     walk.end();

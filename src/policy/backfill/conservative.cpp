@@ -71,6 +71,10 @@ class Conservative final : public Backfill {
     }
     return bookings_.restore(bookings, "conservative");
   }
+  std::optional<Refusal> refusal(JobId job) const override {
+    if (!bookings_.has(job) || !bookings_.of(job).is_made()) return std::nullopt;
+    return Refusal{.why = Why::Reservation, .until = bookings_.begins_at(job)};
+  }
 
  private:
   using How = Bookings::How;

@@ -43,7 +43,7 @@ class Displacement {
   void run();
 
  private:
-  bool serve(const Head& head, const Ask& ask);
+  std::expected<void, Refusal> serve(const Head& head, const Ask& ask);
   void serve(Returning& returning, const Head& head);
   bool displace_for(const Head& head, const Ask& ask);
   bool keep_promise(const Head& head, const Ask& ask);
@@ -73,10 +73,10 @@ void Displacement::run() {
     const Ask ask = walk_.ask_of(*head->lane);
     if (head->is_guest) {
       serve(returning_.of(head->job()), *head);
-    } else if (serve(*head, ask)) {
+    } else if (const auto served = serve(*head, ask); served) {
       walk_.pass_on(*head);
     } else {
-      Walk::close(*head);
+      Walk::close(*head, served.error());
     }
   }
   walk_.end();
@@ -92,22 +92,23 @@ void Displacement::wake_for_running() {
   if (!running_.empty()) walk_.wake(later(view_.now(), running_.quantum()));
 }
 
-/// Returns: whether the job got a place, now or promised.
-bool Displacement::serve(const Head& head, const Ask& ask) {
-  if (walk_.refused_before(head.job(), ask) != Why::Fits) return false;
-  if (keep_promise(head, ask)) return true;
+/// Returns: nothing if the job got a place, now or promised.
+std::expected<void, Refusal> Displacement::serve(const Head& head, const Ask& ask) {
+  const Why known = walk_.refused_before(head.job(), ask);
+  if (known != Why::Fits) return std::unexpected(Refusal{known});
+  if (keep_promise(head, ask)) return {};
   Placed placed = walk_.find(head.job(), ask);
   if (placed) {
     start(head.job(), ask, std::move(*placed));
-    return true;
+    return {};
   }
   if (auto place = room_.place(head.job(), ask)) {
     promise(head, ask, std::move(*place));
-    return true;
+    return {};
   }
-  if (displace_for(head, ask)) return true;
-  walk_.rule_out(ask, placed.error().why);
-  return false;
+  if (displace_for(head, ask)) return {};
+  walk_.rule_out(ask, placed.error());
+  return std::unexpected(placed.error());
 }
 
 /// As a job that waits, but for this: it cannot start yet, so whatever it gets is promised.
@@ -121,7 +122,7 @@ void Displacement::serve(Returning& returning, const Head& head) {
       promise(head, ask, std::move(*place));
     }
   } else if (!displace_for(head, ask)) {
-    walk_.rule_out(ask, Why::Capacity);
+    walk_.rule_out(ask, Refusal{});
   }
 }
 
@@ -148,6 +149,7 @@ bool Displacement::keep_promise(const Head& head, const Ask& ask) {
 /// One that is stopped in this pass is only moved by it.
 void Displacement::promise(const Head& head, const Ask& ask, Placement placement) {
   room_.promise(head.job(), ask, std::move(placement));
+  Walk::note(head, {.why = Why::Capacity});
   if (head.is_guest) return;  // its user's berth is counted already
   walk_.tally().take(view_.job(head.job()));
   ++placed_;

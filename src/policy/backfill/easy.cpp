@@ -101,17 +101,21 @@ bool EasyPass::serve(const Head& head) {
   const JobId id = head.job();
   const Ask ask = walk_.ask_of(*head.lane);
   if (walk_.is_started(id)) return true;  // in a walk before
-  if (shadow_ && shadow_->job == id) return false;
-  Placed placed = walk_.place(id, ask);
+  const auto is_promised = [&] { return shadow_ && shadow_->job == id; };
+  Placed placed = is_promised() ? std::unexpected(Refusal{}) : walk_.place(id, ask);
   if (!placed) {
-    walk_.rule_out(ask, placed.error().why);
-    if (!shadow_ && placed.error().why != Why::Limit) promise_to(id, ask);
+    Refusal refusal = placed.error();
+    if (!is_promised()) walk_.rule_out(ask, refusal);
+    if (!shadow_ && !refusal.is_personal()) promise_to(id, ask);
+    if (is_promised()) refusal.until = shadow_->start;
+    Walk::note(head, refusal);
     return false;
   }
   const bool stays = shadow_ && outlasts(id);
   auto place = stays ? beside_promise(id, ask, std::move(*placed)) : std::move(*placed);
   if (!place) {
     refused_any_ = true;
+    Walk::note(head, {.why = Why::Reservation, .until = shadow_->start});
     longer_refused_.insert(head.lane);
     return true;
   }

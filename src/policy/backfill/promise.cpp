@@ -12,25 +12,9 @@
 namespace berth {
 
 constexpr auto kPromiseKeys = std::to_array<Key>({
-    {.name = "reserve_after",
-     .type = KeyType::Time,
-     .usual = "5m",
-     .least = 0,
-     .most = kYear,
-     .what = "A job waits this long before a place is kept for it."},
-    {.name = "reservations",
-     .type = KeyType::Count,
-     .usual = "4",
-     .least = 1,
-     .most = 64,
-     .what = "How many jobs may have a place kept at a time."},
-    {.name = "lend",
-     .type = KeyType::Time,
-     .usual = "15m",
-     .least = 0,
-     .most = kYear,
-     .what = "While it is not known when a kept place will be free, other jobs may borrow it for "
-             "this long, or for as long as its job has waited."},
+    kReserveAfterKey,
+    kReservationsKey,
+    kLendKey,
 });
 
 constexpr About kPromise{
@@ -63,17 +47,15 @@ class Promises {
       : walk_(walk), view_(walk.view()), trial_(walk.trial()), options_(walk.options()) {}
 
   void run();
-  /// When a place that is kept will be lent for longer.
-  std::optional<Instant> revisit() const { return revisit_; }
 
  private:
   void load();
   void start_held();
   void serve_all();
-  bool serve(const Head& head, const Ask& ask);
+  std::expected<void, Refusal> serve(const Head& head, const Ask& ask);
   void start(JobId id, const Ask& ask, Placement placement);
   bool may_keep_more() const;
-  bool is_held(JobId id) const;
+  const Hold* hold_of(JobId id) const;
   void keep_place_for(JobId id, const Ask& ask);
   std::optional<Hold> find_place(JobId id, const Ask& ask);
   std::vector<Leaving> leaving_by_limit() const;
@@ -90,7 +72,6 @@ class Promises {
   std::vector<Ask> unkeepable_;   ///< Minimal asks for which there was no place to keep.
   bool another_is_next_ = false;  ///< A job has come that waits for the places kept to be used.
   bool hold_dropped_ = false;
-  std::optional<Instant> revisit_;
 };
 
 void Promises::run() {
@@ -106,7 +87,6 @@ void Promises::run() {
     serve_all();
   }
   walk_.keep(holds_);
-  if (revisit_) walk_.wake(*revisit_);
 }
 
 void Promises::load() {
@@ -140,34 +120,43 @@ void Promises::start_held() {
 void Promises::serve_all() {
   walk_.begin_open();
   while (const auto head = walk_.next()) {
-    if (walk_.is_started(head->job()) || is_held(head->job()) ||
-        serve(*head, walk_.ask_of(*head->lane))) {
+    if (walk_.is_started(head->job())) {
+      walk_.pass_on(*head);
+    } else if (const Hold* const hold = hold_of(head->job()); hold != nullptr) {
+      Walk::note(*head, {.why = Why::Capacity, .until = hold->from});
+      walk_.pass_on(*head);
+    } else if (const auto served = serve(*head, walk_.ask_of(*head->lane)); served) {
       walk_.pass_on(*head);
     } else {
-      Walk::close(*head);
+      Walk::close(*head, served.error());
     }
   }
   walk_.end();
 }
 
-/// Returns: whether the next job of its lane may get a place, or have one kept.
-bool Promises::serve(const Head& head, const Ask& ask) {
+/// Returns: nothing if the next job of its lane may get a place, or have one kept.
+std::expected<void, Refusal> Promises::serve(const Head& head, const Ask& ask) {
   const JobId id = head.job();
-  if (!walk_.tally().allows(view_.job(id))) return false;  // its user's other asks may be smaller
   Placed placed = walk_.place(id, ask);
   if (placed) {
     start(id, ask, std::move(*placed));
-    return true;
+    return {};
   }
-  const Why why = placed.error().why;
-  walk_.rule_out(ask, why);
-  if (why == Why::Limit) return false;
-  if (const Duration left = options_.reserve_after - view_.job(id).waited(); left > Duration(0)) {
-    if (may_keep_more()) walk_.wake(later(view_.now(), left));  // no rank of its order may say it
-    return false;
+  Refusal refusal = placed.error();
+  walk_.rule_out(ask, refusal);
+  if (refusal.is_personal()) return std::unexpected(refusal);
+  const Duration left = options_.reserve_after - view_.job(id).waited();
+  if (left > Duration::zero()) {
+    if (may_keep_more()) walk_.look_again(later(view_.now(), left));
+  } else if (may_keep_more()) {
+    keep_place_for(id, ask);
   }
-  if (may_keep_more()) keep_place_for(id, ask);
-  return is_held(id) && may_keep_more();
+  if (const Hold* const hold = hold_of(id); hold != nullptr) {
+    refusal.until = hold->from;
+    Walk::note(head, refusal);
+    if (may_keep_more()) return {};
+  }
+  return std::unexpected(refusal);
 }
 
 void Promises::start(JobId id, const Ask& ask, Placement placement) {
@@ -185,8 +174,9 @@ bool Promises::may_keep_more() const {
   return !another_is_next_ && std::ssize(holds_) < options_.reservation_depth;
 }
 
-bool Promises::is_held(JobId id) const {
-  return std::ranges::find(holds_, id, &Hold::job) != holds_.end();
+const Hold* Promises::hold_of(JobId id) const {
+  const auto found = std::ranges::find(holds_, id, &Hold::job);
+  return found == holds_.end() ? nullptr : &*found;
 }
 
 void Promises::keep_place_for(JobId id, const Ask& ask) {
@@ -295,8 +285,7 @@ Duration Promises::lend_for(JobId id) {
   const Duration waited = view_.job(id).waited();
   Duration lend = options_.lend;
   while (lend <= waited / 2) lend *= 2;
-  const Instant next = later(view_.now(), 2 * lend - waited);
-  revisit_ = std::min(revisit_.value_or(kNever), next);
+  walk_.look_again(later(view_.now(), 2 * lend - waited));
   return lend;
 }
 
@@ -329,23 +318,14 @@ class Promise final : public Backfill {
  public:
   bool by_plan() const override { return true; }
 
-  /// A job that ends, or plans to end otherwise, may let others in before any release; and a place
-  /// that is lent for longer too.
-  bool looks_again(const ClusterView& view, std::span<const Event> events) const override {
-    return (revisit_ && *revisit_ <= view.now()) ||
-           std::ranges::any_of(events, [](const Event& event) {
-             return event.kind != EventKind::Submitted && event.kind != EventKind::Granted;
-           });
+  /// A job that ends, or plans to end otherwise, may let others in before any release.
+  bool looks_again(const ClusterView&, std::span<const Event> events) const override {
+    return std::ranges::any_of(events, [](const Event& event) {
+      return event.kind != EventKind::Submitted && event.kind != EventKind::Granted;
+    });
   }
 
-  void run(Walk& walk) override {
-    Promises pass(walk);
-    pass.run();
-    revisit_ = pass.revisit();
-  }
-
- private:
-  std::optional<Instant> revisit_;
+  void run(Walk& walk) override { Promises(walk).run(); }
 };
 
 }  // namespace

@@ -27,8 +27,8 @@ class Skip final : public Backfill {
         walk.start(head->job(), ask, std::move(*placed), Because::ItsTurn);
         walk.pass_on(*head);
       } else {
-        walk.rule_out(ask, placed.error().why);
-        Walk::close(*head);
+        walk.rule_out(ask, placed.error());
+        Walk::close(*head, placed.error());
       }
     }
     walk.end();

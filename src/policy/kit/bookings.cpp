@@ -173,7 +173,7 @@ std::vector<Hold> Bookings::as_holds(const ClusterView& view, std::size_t most) 
     holds.push_back({.job = booking.job,
                      .ask = ask_of(view.job(booking.job)),
                      .placement = booking.place,
-                     .from = booking.from < guessed_ ? booking.from : kNever});
+                     .from = begins_at(booking.job)});
   }
   return holds;
 }

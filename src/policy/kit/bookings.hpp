@@ -64,6 +64,11 @@ class Bookings {
   bool is_first(JobId job) const { return queue_.begin()->first.job == job; }
   /// The jobs whose bookings have begun, in rank order.
   std::vector<JobId> due(Instant now) const;
+  /// When the booking of this job begins; kNever if it has none, or if that rests on a guess.
+  Instant begins_at(JobId job) const {
+    const Instant from = of(job).from;
+    return from < guessed_ ? from : kNever;
+  }
   /// When the next booking begins after this time; kNever if none does.
   Instant next_after(Instant time) const;
   /// The first bookings, at most `most`; those that depend on guesses have no time.

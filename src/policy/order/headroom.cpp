@@ -3,7 +3,9 @@
 #include <map>
 
 #include "core/text.hpp"
+#include "policy/gates.hpp"
 #include "policy/kit/classes.hpp"
+#include "policy/pipeline/gate.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {
@@ -27,25 +29,9 @@ constexpr auto kHeadroomKeys = std::to_array<Key>({
      .least = 0,
      .most = kYear,
      .what = "A job of the next class goes first if it was submitted this much earlier."},
-    {.name = "reserve_after",
-     .type = KeyType::Time,
-     .usual = "5m",
-     .least = 0,
-     .most = kYear,
-     .what = "A job waits this long before a place is reserved for it."},
-    {.name = "reservations",
-     .type = KeyType::Count,
-     .usual = "4",
-     .least = 1,
-     .most = 64,
-     .what = "Number of jobs that may have a reserved place at the same time."},
-    {.name = "lend",
-     .type = KeyType::Time,
-     .usual = "15m",
-     .least = 0,
-     .most = kYear,
-     .what = "While it is unknown when a reserved place becomes free, other jobs may borrow it for "
-             "this long, or for as long as its job has waited."},
+    kReserveAfterKey,
+    kReservationsKey,
+    kLendKey,
     {.name = "liar_after",
      .type = KeyType::Count,
      .usual = "3",
@@ -53,20 +39,8 @@ constexpr auto kHeadroomKeys = std::to_array<Key>({
      .most = 8,
      .what = "The class that a user states is raised by one when the user's jobs that outlived "
              "their class outnumber the others by this many."},
-    {.name = "share_below_percent",
-     .type = KeyType::Percent,
-     .usual = "75",
-     .least = 0,
-     .most = 100,
-     .what = "A GPU with tenants that is at least this busy gets another tenant only after the job "
-             "has waited `share_after`."},
-    {.name = "share_after",
-     .type = KeyType::Time,
-     .usual = "5m",
-     .least = 0,
-     .most = kYear,
-     .what = "A job waits this long before it may share a GPU that is as busy as "
-             "`share_below_percent`."},
+    kShareBelowKey,
+    kShareAfterKey,
 });
 
 namespace {
@@ -135,22 +109,17 @@ class Headroom final : public Order {
   explicit Headroom(const Keys& keys)
       : bounds_{.short_bound = keys.time("short_bound"), .medium_bound = keys.time("medium_bound")},
         ageing_(keys.time("ageing")),
-        reserve_after_(keys.time("reserve_after")),
-        share_after_(keys.time("share_after")),
-        lend_(keys.time("lend")),
-        reservations_(keys.number("reservations")),
         liar_after_(keys.number("liar_after")),
-        share_below_percent_(keys.number("share_below_percent")) {}
+        keys_(keys) {}
 
   DependsOn depends_on() const override { return DependsOn::Group; }
 
-  void configure(PipelineOptions& options) const override {
+  void configure(PipelineOptions& options, Gates& gates) const override {
     options.classes = bounds_;
-    options.reservation_depth = static_cast<int>(reservations_);
-    options.reserve_after = reserve_after_;
-    options.lend = lend_;
-    options.share_after = share_after_;
-    options.share_below_percent = static_cast<std::int32_t>(share_below_percent_);
+    options.reservation_depth = static_cast<int>(keys_.number(kReservationsKey.name));
+    options.reserve_after = keys_.time(kReserveAfterKey.name);
+    options.lend = keys_.time(kLendKey.name);
+    gates.list.push_back(idle(keys_));
   }
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
@@ -170,12 +139,11 @@ class Headroom final : public Order {
     return {.major = service.raw() / account.weight_milli, .minor = account.share_ppb};
   }
 
-  Ranked rank(const JobView& job, const ClusterView& view) const override {
+  Ranked rank(const JobView& job, const ClusterView&) const override {
     const auto judged = judged_.find(job.id());
     const DurationClass is = judged == judged_.end() ? job.duration_class() : judged->second;
     const Duration penalty = ageing_ * classes_below(is);
-    return {.rank = {.major = micros(job.submitted() + penalty)},
-            .valid_until = next_right(job, view)};
+    return {.rank = {.major = micros(job.submitted() + penalty)}};
   }
 
  private:
@@ -195,17 +163,6 @@ class Headroom final : public Order {
     judge(job, believed(kept, view.account(job.user()), liar_after_), decisions);
   }
 
-  /// When it has waited long enough to share a busy GPU, or to have a place kept: the rank stays,
-  /// but the pass must look at it again.
-  std::optional<Instant> next_right(const JobView& job, const ClusterView& view) const {
-    std::optional<Instant> next;
-    for (const Duration wait : {share_after_, reserve_after_}) {
-      if (wait <= job.waited()) continue;
-      next = std::min(next.value_or(kNever), later(view.now(), wait - job.waited()));
-    }
-    return next;
-  }
-
   void judge(const JobView& job, DurationClass is, Decisions& decisions) {
     if (is == job.duration_class() || !judged_.emplace(job.id(), is).second) return;
     decisions.list.push_back(Classify{job.id(), is});
@@ -213,12 +170,8 @@ class Headroom final : public Order {
 
   ClassBounds bounds_;
   Duration ageing_;
-  Duration reserve_after_;
-  Duration share_after_;
-  Duration lend_;
-  std::int64_t reservations_;
   std::int64_t liar_after_;
-  std::int64_t share_below_percent_;
+  Keys keys_;
   std::map<JobId, DurationClass> judged_;  ///< In this pass: the view shows it from the next on.
 };
 

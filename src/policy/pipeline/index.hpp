@@ -34,7 +34,8 @@ struct Lane {
   LaneKey key;
   std::set<Position> jobs;
   bool closed = false;
-  std::optional<bool> possible;  ///< Whether its ask could ever be placed; unknown at first.
+  Refusal refusal{.why = Why::Order};  ///< Of the last of its jobs that was looked at.
+  std::optional<bool> possible;        ///< Whether its ask could ever be placed; unknown at first.
 };
 
 class PendingIndex {
@@ -60,7 +61,7 @@ class PendingIndex {
   std::optional<Instant> next_expiry() const;
 
   /// Null for a job that does not wait here.
-  Lane* lane_of(JobId id) {
+  Lane* lane_of(JobId id) const {
     const Entry* const entry = entries_.find(id);
     return entry == nullptr ? nullptr : entry->lane;
   }

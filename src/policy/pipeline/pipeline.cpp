@@ -24,12 +24,13 @@ void append(Decisions more, Decisions& decisions) {
 }  // namespace
 
 Pipeline::Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
-                   const PipelineOptions& options)
+                   const PipelineOptions& options, Gates gates)
     : order_(std::move(order)),
       placer_(std::move(placer)),
       options_(options),
+      gates_(std::move(gates)),
       backfill_(backfill_of(options.backfill).make()) {
-  order_->configure(options_);
+  order_->configure(options_, gates_);
 }
 
 Pipeline::~Pipeline() = default;
@@ -46,6 +47,7 @@ Snapshot Pipeline::save() const {
 
 Expected<void> Pipeline::restore(const Snapshot& bytes) {
   fresh_ = true;
+  look_again_ = kNever;
   ByteReader reader(bytes);
   const Snapshot order(bytes.empty() ? "" : reader.text());
   const Snapshot backfill(bytes.empty() ? "" : reader.text());
@@ -84,9 +86,18 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
     if (order_->depends_on() == DependsOn::Cluster) index_.rerank_all(view, *order_);
   }
   expired_ = index_.expire(view, *order_);
-  const bool may_differ = limited || expired_ || backfill_->looks_again(view, events);
+  const bool is_due = look_again_ <= view.now();
+  if (is_due) look_again_ = kNever;
+  const bool may_differ = limited || expired_ || is_due || backfill_->looks_again(view, events);
   if (view.room_version() != room_version_ || may_differ) index_.reopen();
   room_version_ = view.room_version();
+}
+
+std::optional<Refused> Pipeline::refused(JobId job) const {
+  const Lane* const lane = index_.lane_of(job);
+  if (lane == nullptr) return std::nullopt;
+  return Refused{.ask = gates_.ask(lane->key.ask),
+                 .refusal = backfill_->refusal(job).value_or(lane->refusal)};
 }
 
 Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> events) {
@@ -98,10 +109,13 @@ Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> event
              .order = *order_,
              .placer = *placer_,
              .options = options_,
+             .gates = gates_,
              .index = index_,
              .is_fresh = std::exchange(fresh_, false),
              .ranks_expired = expired_});
   backfill_->run(walk);
+  look_again_ = std::min(look_again_, walk.looks_again_at());
+  walk.wake(look_again_);
   append(std::move(walk.decisions()), decisions);
   for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
   decisions.wake_at = earlier(decisions.wake_at, index_.next_expiry());

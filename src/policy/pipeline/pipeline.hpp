@@ -1,4 +1,4 @@
-// Order + Backfill + Placer -> Policy: the pass that most policies share.
+// Order + Backfill + Gates + Placer -> Policy: the pass that most policies share.
 //
 // Keeps the waiting jobs in rank order from pass to pass and hands them to the backfill, which
 // walks them (walk.hpp). An ask refused for capacity rules out every larger one, and stays refused
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "policy/kit/feasible.hpp"
+#include "policy/pipeline/gate.hpp"
 #include "policy/pipeline/index.hpp"
 #include "policy/policy.hpp"
 
@@ -19,12 +20,13 @@ class Backfill;
 
 class Pipeline final : public Policy {
  public:
-  /// With the backfill that the options name.
+  /// With the backfill that the options name, and the order's own gates beside these.
   Pipeline(std::unique_ptr<Order> order, std::unique_ptr<Placer> placer,
-           const PipelineOptions& options);
+           const PipelineOptions& options, Gates gates = {});
   ~Pipeline() override;
 
   Decisions decide(const ClusterView& view, std::span<const Event> events) override;
+  std::optional<Refused> refused(JobId job) const override;
   Duration class_bound(DurationClass of) const override { return bound_of(of, options_.classes); }
   Snapshot save() const override;
   Expected<void> restore(const Snapshot& bytes) override;
@@ -36,10 +38,12 @@ class Pipeline final : public Policy {
   std::unique_ptr<Order> order_;
   std::unique_ptr<Placer> placer_;
   PipelineOptions options_;
+  Gates gates_;
   std::unique_ptr<Backfill> backfill_;
   PendingIndex index_;
   Feasibility feasibility_;
   std::vector<JobId> impossible_;   ///< Of this pass.
+  Instant look_again_ = kNever;     ///< Walk::look_again() of the passes so far.
   Settings settings_;               ///< Of the view at the last pass: asks and ranks follow them.
   PreemptionBounds bounds_;         ///< Likewise: the jobs that are left alone.
   bool fresh_ = true;               ///< Nothing seen yet: look at everything.

@@ -1,6 +1,7 @@
 #include "policy/pipeline/walk.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 namespace berth {
@@ -63,6 +64,7 @@ void Walk::begin_all() {
   if (context_.index.empty()) return;
   heads_.reserve(context_.index.lanes().size());
   for (auto& [key, lane] : context_.index.lanes()) {
+    if (!lane.closed) lane.refusal = {.why = Why::Order};
     if (!lane.jobs.empty())
       heads_.push_back({group_rank(lane, lane.jobs.begin()->job), lane.jobs.begin(), &lane});
   }
@@ -74,6 +76,7 @@ void Walk::begin_open() {
   if (context_.index.empty()) return;
   heads_.reserve(context_.index.open().size());
   for (Lane* const lane : context_.index.open()) {
+    lane->refusal = {.why = Why::Order};
     if (!lane->jobs.empty())
       heads_.push_back({group_rank(*lane, lane->jobs.begin()->job), lane->jobs.begin(), lane});
   }
@@ -143,12 +146,6 @@ bool Walk::has_fallen_back(Head& head) {
 
 // ---- Places ----------------------------------------------------------------------------------
 
-Ask Walk::ask_of(const Lane& lane) const {
-  Ask ask = lane.key.ask;
-  if (options().exclusive && ask.gpus() > GpuCount(0)) ask.request.gpu.sharing = Sharing::Alone;
-  return ask;
-}
-
 Why Walk::why_ruled_out(const Ask& ask) const {
   const auto covers = [&](const Ask& refused) {
     return is_no_larger(refused, ask, view().cluster());
@@ -161,10 +158,10 @@ Why Walk::why_ruled_out(const Ask& ask) const {
   return std::ranges::any_of(kept_from_, outlasts) ? Why::Reservation : Why::Fits;
 }
 
-void Walk::rule_out(const Ask& ask, Why why) {
-  if (options().rebuild || why == Why::Limit || why_ruled_out(ask) != Why::Fits) return;
+void Walk::rule_out(const Ask& ask, Refusal refusal) {
+  if (options().rebuild || refusal.is_personal() || why_ruled_out(ask) != Why::Fits) return;
   // Health does not change within a pass, so it rules out larger asks just as capacity does.
-  const bool by_hold = why == Why::Reservation;
+  const bool by_hold = refusal.why == Why::Reservation;
   std::vector<Ask>& refused = by_hold ? kept_from_ : ruled_out_;
   std::erase_if(refused, [&](const Ask& old) {
     return (!by_hold || ask.planned <= old.planned) && is_no_larger(ask, old, view().cluster());
@@ -187,57 +184,22 @@ Placed Walk::place(JobId id, const Ask& ask) {
 }
 
 Placed Walk::find(JobId id, const Ask& ask) {
-  avoid_slow_company(id);
+  std::vector<GpuId> avoided;
+  for (const auto& gate : context_.gates.list) {
+    std::ranges::copy(gate->avoided(id, view(), started_), std::back_inserter(avoided));
+  }
+  std::ranges::sort(avoided);
+  trial_.avoid(std::move(avoided));
   Placed placed = placer().place(ask, id, trial_);
-  if (placed && (must_wait_to_share(id, *placed) || must_wait_to_spread(id, *placed))) {
-    return std::unexpected(Refusal{Why::Limit});
+  if (!placed) return placed;
+  Duration left = Duration::zero();
+  for (const auto& gate : context_.gates.list) {
+    left = std::max(left, gate->wait(view().job(id), *placed, trial_));
   }
-  return placed;
-}
-
-/// Marks GPUs with a tenant beside which this job, or which beside it, is known to run too slowly.
-void Walk::avoid_slow_company(JobId id) {
-  const Company& company = view().company();
-  if (!company.knows_pairs() || options().share_after == Duration::zero()) return;
-  const Fingerprint what = company.of(id);
-  const std::int64_t least = std::int64_t{options().share_below_percent} * 10'000;
-  std::vector<GpuId> slow;
-  const auto judge = [&](JobId tenant, const Grant& grant) {
-    const Fingerprint other = company.of(tenant);
-    const std::int64_t rate =
-        std::min(company.rate_ppm(what, other), company.rate_ppm(other, what));
-    if (rate >= least) return;
-    for (const Share& share : grant.shares) slow.push_back(share.gpu);
-  };
-  if (what != Fingerprint(0)) {
-    for (const JobId tenant : view().running()) judge(tenant, view().job(tenant).grant());
-    for (const Fresh& fresh : started_) judge(fresh.job, fresh.grant);
-  }
-  std::ranges::sort(slow);
-  trial_.avoid(std::move(slow));
-}
-
-/// True if it would join tenants on a busy GPU and has not waited long enough for that.
-bool Walk::must_wait_to_share(JobId id, const Placement& placement) const {
-  if (view().job(id).waited() >= options().share_after) return false;
-  return std::ranges::any_of(placement.gpus, [&](GpuId gpu) {
-    const GpuUse& use = trial_.use().gpu(gpu);
-    return use.tenants > 0 &&
-           (use.utilisation >= options().share_below_percent || trial_.is_avoided(gpu));
-  });
-}
-
-/// True if its GPUs are further apart than it need bear yet.
-bool Walk::must_wait_to_spread(JobId id, const Placement& placement) const {
-  if (placement.gpus.empty()) return false;
-  const Cluster& cluster = view().cluster();
-  const JobView job = view().job(id);
-  const NodeSpec& last = cluster.node(cluster.node_of(placement.gpus.back()));
-  const bool fits_one = job.gpus().raw() <= static_cast<std::int64_t>(cluster.largest_node());
-  const bool leaves_node = cluster.node_of(placement.gpus.back()) != placement.host;
-  const bool leaves_switch = last.switch_id != cluster.node(placement.host).switch_id;
-  return (leaves_node && fits_one && job.waited() < options().leave_node_after) ||
-         (leaves_switch && job.waited() < options().leave_switch_after);
+  if (left == Duration::zero()) return placed;
+  const Instant until = later(view().now(), left);
+  look_again(until);
+  return std::unexpected(Refusal{.why = Why::Patience, .until = until});
 }
 
 const Grant& Walk::start(JobId id, const Ask& ask, Placement placement, Because because) {

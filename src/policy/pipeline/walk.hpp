@@ -4,6 +4,7 @@
 // asks whether it has a place, and starts it, passes on or closes the lane.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "core/view.hpp"
 #include "policy/kit/tally.hpp"
 #include "policy/kit/timeline.hpp"
+#include "policy/pipeline/gate.hpp"
 #include "policy/pipeline/index.hpp"
 #include "policy/policy.hpp"
 
@@ -44,6 +46,7 @@ struct PassContext {
   Order& order;
   const Placer& placer;
   const PipelineOptions& options;
+  const Gates& gates;
   PendingIndex& index;
   bool is_fresh = false;       ///< The index was built anew: what was remembered may not hold.
   bool ranks_expired = false;  ///< In this pass, of jobs that no event may name.
@@ -65,8 +68,9 @@ class Walk {
   // ---- The queue ----
 
   /// From the first jobs of all lanes on; a closed lane among them only shows that it is there.
+  /// Until it is looked at, an open lane waits for its turn (Why::Order).
   void begin_all();
-  /// From the first jobs of the open lanes on.
+  /// From the first jobs of the open lanes on, likewise.
   void begin_open();
   /// One more lane, which is not in the index.
   void add(Lane& lane);
@@ -83,8 +87,14 @@ class Walk {
     while (head.at != head.lane->jobs.end() && skip(head.job()));
     if (head.at != head.lane->jobs.end()) push_next_of(head);
   }
-  /// Nothing of this lane is looked at until there may be more room. Effective after end().
-  static void close(const Head& head) { head.lane->closed = true; }
+  /// Why this job waits, and with it those of its lane behind it.
+  static void note(const Head& head, Refusal refusal) { head.lane->refusal = refusal; }
+  /// The same, and nothing of this lane is looked at until there may be more room. Effective after
+  /// end().
+  static void close(const Head& head, Refusal refusal) {
+    note(head, refusal);
+    head.lane->closed = true;
+  }
   /// Lanes that were closed leave the index's open ones.
   void end();
 
@@ -98,7 +108,7 @@ class Walk {
   // ---- Places ----
 
   /// What jobs of this lane are placed by.
-  Ask ask_of(const Lane& lane) const;
+  Ask ask_of(const Lane& lane) const { return context_.gates.ask(lane.key.ask); }
   /// A place for this job on what is free now, or why it gets none: refused_before() and find().
   Placed place(JobId id, const Ask& ask);
   /// Why the job need not be tried: its user's limits, or what was ruled out in this walk. Fits if
@@ -109,7 +119,7 @@ class Walk {
   /// A place by the placement and the gates.
   Placed find(JobId id, const Ask& ask);
   /// No larger ask is tried in this walk, where the reason holds for it too.
-  void rule_out(const Ask& ask, Why why);
+  void rule_out(const Ask& ask, Refusal refusal);
   /// What was refused may fit now.
   void forget_refusals();
 
@@ -125,15 +135,16 @@ class Walk {
   /// Places kept from now on; decided if they are not those that the view shows.
   void keep(std::vector<Hold> holds);
   void wake(Instant at);
+  /// Wakes then, and all lanes are open again: time alone may change what closed ones are refused.
+  /// Unlike wake() it need not be said again in every pass until then.
+  void look_again(Instant at) { look_again_ = std::min(look_again_, at); }
+  Instant looks_again_at() const { return look_again_; }
 
  private:
   Rank group_rank(const Lane& lane, JobId first);
   bool has_fallen_back(Head& head);
   void push_next_of(Head head);
   void push(const Head& head);
-  void avoid_slow_company(JobId id);
-  bool must_wait_to_share(JobId id, const Placement& placement) const;
-  bool must_wait_to_spread(JobId id, const Placement& placement) const;
 
   PassContext context_;
   Trial trial_;
@@ -144,6 +155,7 @@ class Walk {
   std::vector<Ask> kept_from_;  ///< Minimal asks refused for a reservation in this walk.
   std::map<UserId, Rank> group_ranks_;
   std::vector<Fresh> started_;
+  Instant look_again_ = kNever;
 };
 
 /// True if any place for `large` has room for `small` too: less of everything, on as many nodes.

@@ -2,26 +2,15 @@
 // its own (place/closest.cpp): others may choose distant GPUs though close ones are free.
 #include <array>
 #include <map>
+#include <utility>
 
+#include "policy/gates.hpp"
 #include "policy/pipeline/pipeline.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {
 
-constexpr auto kCapacityKeys = std::to_array<Key>({
-    {.name = "node_delay",
-     .type = KeyType::Time,
-     .usual = "5m",
-     .least = 0,
-     .most = kYear,
-     .what = "A job that fits one node waits this long before it may span nodes of one switch."},
-    {.name = "switch_delay",
-     .type = KeyType::Time,
-     .usual = "5m",
-     .least = 0,
-     .most = kYear,
-     .what = "A job waits `node_delay` and this long before it may span switches."},
-});
+constexpr auto kCapacityKeys = std::to_array<Key>({kNodeDelayKey, kSwitchDelayKey});
 
 constexpr About kCapacity{
     .title =
@@ -51,9 +40,6 @@ namespace {
 
 class Capacity final : public Order {
  public:
-  Capacity(Duration leave_node_after, Duration leave_switch_after)
-      : delays_{leave_node_after, leave_switch_after} {}
-
   DependsOn depends_on() const override { return DependsOn::Group; }
 
   Decisions prepare(const ClusterView&, std::span<const Event>) override {
@@ -69,8 +55,8 @@ class Capacity final : public Order {
     return {.major = used.raw() * 1'000'000'000 / account.weight_milli};
   }
 
-  Ranked rank(const JobView& job, const ClusterView& view) const override {
-    return {.rank = {.major = micros(job.submitted())}, .valid_until = next_level(job, view)};
+  Ranked rank(const JobView& job, const ClusterView&) const override {
+    return {.rank = {.major = micros(job.submitted())}};
   }
 
   bool note_start(const JobView& job, const Grant&) override {
@@ -79,26 +65,16 @@ class Capacity final : public Order {
   }
 
  private:
-  /// When it may be placed further apart: the rank stays, but the pass must look at it again.
-  std::optional<Instant> next_level(const JobView& job, const ClusterView& view) const {
-    for (const Duration delay : delays_) {
-      if (job.waited() < delay) return later(view.now(), delay - job.waited());
-    }
-    return std::nullopt;
-  }
-
-  std::array<Duration, 2> delays_;      ///< Before a node and before a switch is left.
   std::map<UserId, GpuCount> started_;  ///< In the pass under way, beyond what accounts show.
 };
 
 }  // namespace
 
 std::unique_ptr<Policy> capacity(const Keys& keys, std::unique_ptr<Placer>, const Knobs& knobs) {
-  const Duration node = keys.time("node_delay");
-  const Duration far = node + keys.time("switch_delay");
-  const PipelineOptions options{
-      .leave_node_after = node, .leave_switch_after = far, .rebuild = knobs.rebuild};
-  return std::make_unique<Pipeline>(std::make_unique<Capacity>(node, far), closest(), options);
+  Gates gates;
+  gates.list.push_back(local(keys));
+  return std::make_unique<Pipeline>(std::make_unique<Capacity>(), closest(),
+                                    PipelineOptions{.rebuild = knobs.rebuild}, std::move(gates));
 }
 
 }  // namespace berth

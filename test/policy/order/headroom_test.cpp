@@ -61,17 +61,6 @@ TEST_F(Headroom, AClassIsWorthAnHour) {
   EXPECT_GT(rank(scene_.wait(of(DurationClass::Short))), rank(medium));
 }
 
-TEST_F(Headroom, AsksToBeAskedAgainWhenAJobMayShareAndReserve) {
-  const JobId job = scene_.wait(of(DurationClass::Medium));
-  order_ = test::order_named("headroom:share_after=3m");
-  const auto valid = [&] { return order_->rank(scene_.look(job), scene_.view()).valid_until; };
-  EXPECT_EQ(valid(), kStart + minutes(3));
-  scene_.at(kStart + minutes(3));
-  EXPECT_EQ(valid(), kStart + minutes(5));
-  scene_.at(kStart + minutes(5));
-  EXPECT_EQ(valid(), std::nullopt);
-}
-
 TEST_F(Headroom, TheUserWithLessServicePerWeightGoesFirst) {
   scene_.state().accounts[UserId(1)].service = ShareSeconds(3'000'000);
   scene_.state().accounts[UserId(2)].service = ShareSeconds(2'000'000);

@@ -1,0 +1,45 @@
+// What a job may not take although it fits: the part of a policy that lets a job wait for a better
+// place.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/trial.hpp"
+#include "core/view.hpp"
+#include "policy/kit/timeline.hpp"
+
+namespace berth {
+
+/// Pure: no memory, and the same answer for the same arguments.
+class Gate {
+ public:
+  virtual ~Gate() = default;
+
+  /// What a job asks for under this gate. Requires: a larger ask stays the larger one.
+  virtual Ask ask(Ask own) const { return own; }
+  /// GPUs that the placement is to choose last for this job, in any order; `started` are the berths
+  /// of this pass, which the view does not show yet.
+  virtual std::vector<GpuId> avoided(JobId, const ClusterView&, std::span<const Fresh>) const {
+    return {};
+  }
+  /// How much longer the job must wait before it may have this place; zero: it may have it now. The
+  /// pipeline looks again when the time is over. Requires: it never grows while the job waits and
+  /// the trial stays as it is.
+  virtual Duration wait(const JobView&, const Placement&, const Trial&) const {
+    return Duration::zero();
+  }
+};
+
+/// All gates of a pipeline; a place must pass each.
+struct Gates {
+  std::vector<std::unique_ptr<const Gate>> list;
+
+  Ask ask(Ask own) const {
+    for (const auto& gate : list) own = gate->ask(own);
+    return own;
+  }
+};
+
+}  // namespace berth

@@ -1,0 +1,66 @@
+// Goal: under the gate idle a job joins a busy GPU when it has waited, and not before; nothing but
+// time need happen.
+// Method: an engine with one GPU and a tenant whose utilisation is reported.
+#include <gtest/gtest.h>
+
+#include "engine/engine.hpp"
+#include "policy/registry.hpp"
+
+namespace berth {
+namespace {
+
+using namespace berth::literals;
+
+class IdleGate : public testing::Test {
+ protected:
+  IdleGate() : engine_(cluster(), {}, *make_policy("fifo-skip+idle:share_after=3m", "first-fit")) {
+    step(kStart, {job(1)});
+  }
+
+  static Cluster cluster() {
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node({.name = "n0", .gpus = 1, .vram = 24_GiB});
+    return cluster;
+  }
+  static Submitted job(std::uint64_t id) {
+    Submitted submitted{.job = JobId(id), .spec = {}};
+    submitted.spec.request.gpu.count = 1_gpus;
+    submitted.spec.request.gpu.vram = 4_GiB;
+    return submitted;
+  }
+  void step(Instant now, std::vector<Input> inputs) { engine_.step(now, inputs); }
+  void utilisation(std::int16_t percent) {
+    step(kStart, {Measured{.gpu = GpuId(0), .utilisation = percent}});
+  }
+  bool has_berth(std::uint64_t id) const {
+    return holds_berth(engine_.view().find(JobId(id))->state);
+  }
+
+  Engine engine_;
+};
+
+TEST_F(IdleGate, AnIdleGpuIsSharedAtOnce) {
+  utilisation(74);
+  step(kStart, {job(2)});
+  EXPECT_TRUE(has_berth(2));
+}
+
+TEST_F(IdleGate, ABusyOneAfterTheWaitThoughNothingHappens) {
+  utilisation(75);
+  step(kStart, {job(2)});
+  EXPECT_FALSE(has_berth(2));
+  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(3));
+  const auto refused = engine_.refused(JobId(2));
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->refusal.why, Why::Patience);
+  EXPECT_EQ(refused->refusal.until, kStart + minutes(3));
+  step(kStart + minutes(1), {job(3)});  // a pass that need not look at the second job again
+  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(3));
+  step(kStart + minutes(3), {});
+  EXPECT_TRUE(has_berth(2));
+  EXPECT_FALSE(has_berth(3));
+}
+
+}  // namespace
+}  // namespace berth
