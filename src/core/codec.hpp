@@ -3,8 +3,9 @@
 // A structure takes part by an overload of members() that ties its fields in order (members.hpp). A
 // reader given bad bytes ends in failed() and never allocates more than the bytes could describe.
 //
-// A structure that had other members in an older layout has a members_before_6() too, and a choice
-// a get_before_6(): a reader of that layout uses those. Nothing is written in an older layout.
+// A structure that had other members in an older layout has a members_before_6() or a
+// members_before_7() too, and a choice a get_before_6(): a reader of that layout uses those.
+// Nothing is written in an older layout.
 #pragma once
 
 #include <map>
@@ -182,6 +183,9 @@ void get_one(ByteReader& in, T& value) {
   if constexpr (requires { members_before_6(value); }) {
     if (in.layout() < 6) return std::apply(get_all, members_before_6(value));
   }
+  if constexpr (requires { members_before_7(value); }) {
+    if (in.layout() < 7) return std::apply(get_all, members_before_7(value));
+  }
   std::apply(get_all, members(value));
 }
 
@@ -202,6 +206,8 @@ void get(ByteReader& in, T& value) {
 
 // ---- What is kept for years ------------------------------------------------------------------
 
+inline constexpr int kFirstMarked = 6;  ///< The first layout that says which it is.
+
 /// The value with the layout in front, as a number below zero. Nothing that was kept before there
 /// were layouts begins with one.
 template <class T>
@@ -218,10 +224,11 @@ bool get_kept(std::string_view bytes, T& value) {
   ByteReader in(bytes);
   ByteReader marked = in;
   if (const std::int64_t mark = marked.integer(); mark < 0) {
-    if (mark != -kLayout) return false;
+    if (mark < -kLayout || mark > -kFirstMarked) return false;
     in = marked;
+    in.set_layout(static_cast<int>(-mark));
   } else {
-    in.set_layout(kLayout - 1);
+    in.set_layout(kFirstMarked - 1);
   }
   get(in, value);
   return !in.failed() && in.at_end();

@@ -86,10 +86,7 @@ inline auto members(PairRate& v) { return std::tie(v.ppm, v.times); }
 inline auto members(Lesson& v) { return std::tie(v.alone, v.times, v.latest, v.beside); }
 inline auto members(Identity& v) { return std::tie(v.job, v.what); }
 inline auto members(CompanyRecord& v) { return std::tie(v.jobs, v.meetings, v.lessons, v.learned); }
-inline auto members(Hold& v) {
-  return std::tie(v.job, v.ask, v.placement, v.from, v.after_grant, v.promised, v.lend, v.awaited,
-                  v.lent, v.lent_tenants, v.lent_milli);
-}
+inline auto members(Hold& v) { return std::tie(v.job, v.ask, v.placement, v.from, v.promised); }
 
 // Inputs.
 inline auto members(Submitted& v) { return std::tie(v.job, v.spec, v.held); }
@@ -127,14 +124,26 @@ inline auto members(Reserve& v) { return std::tie(v.holds, v.because); }
 inline auto members(Classify& v) { return std::tie(v.job, v.duration_class); }
 inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 
+/// A number that is read and dropped.
+struct Dropped {};
+inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
+using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 7 -------------------------------------------------------------------------
+// A place kept had the notes of the policy that kept it: which grants it awaited, for how long it
+// was lent, and what was lent of it.
+
+inline auto members_before_7(Hold& v) {
+  return std::tuple_cat(std::tie(v.job, v.ask, v.placement, v.from), std::make_tuple(Dropped()),
+                        std::tie(v.promised), std::make_tuple(Dropped()),
+                        std::array<DroppedList, 4>{});
+}
+
 // ---- Before layout 6 -------------------------------------------------------------------------
 // Jobs had a kind and no group, model or batch, requests a MIG profile; grants had no role. What a
 // job attained was not kept. Nine keys of one policy stood among the settings. Some inputs and
 // decisions existed that nothing ever made.
 
-/// A number that is read and dropped.
-struct Dropped {};
-inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 /// An alternative that no journal has.
 struct Removed {};
 inline void get_one(ByteReader& in, Removed&) { in.fail(); }

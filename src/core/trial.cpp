@@ -8,9 +8,8 @@ namespace berth {
 namespace {
 
 /// True if a job planned to run `ask.planned` from `now` is gone when the hold may begin.
-bool is_gone_by(const Hold& hold, const Ask& ask, Instant now) {
-  const Instant until = lent_until(hold, now);
-  return until != kNever && later(now, ask.planned) <= until;
+bool is_gone_by(const KeptRoom& room, const Ask& ask, Instant now) {
+  return room.until != kNever && later(now, ask.planned) <= room.until;
 }
 
 /// What is promised of one GPU from some instant on.
@@ -44,14 +43,14 @@ bool memory_fits(Bytes charges, const GpuSpec& gpu, const GpuUse& use, const Adm
 }
 
 /// Room for `ask` beside what is promised and what outlasts the hold's start on its i-th GPU.
-bool fits_beside(const Hold& hold, std::size_t i, Promised promised, const Ask& ask,
+bool fits_beside(const KeptRoom& room, std::size_t i, Promised promised, const Ask& ask,
                  const GpuSpec& gpu, const GpuUse& use, const Admission& admission) {
   if (admission.mode == AdmissionMode::None) return true;
   promised.add(ask, gpu);
   if (promised.alone) return false;
-  if (hold.lent_tenants[i] + promised.tenants > gpu.slots) return false;
-  if (hold.lent_milli[i] + promised.milli > kWholeGpu) return false;
-  return memory_fits(hold.lent[i] + promised.charges, gpu, use, admission);
+  if (room.tenants[i] + promised.tenants > gpu.slots) return false;
+  if (room.milli[i] + promised.milli > kWholeGpu) return false;
+  return memory_fits(room.charged[i] + promised.charges, gpu, use, admission);
 }
 
 /// The position of a GPU among those of a hold.
@@ -67,13 +66,13 @@ std::optional<std::size_t> index_of(const Hold& hold, GpuId gpu) {
 bool Trial::holds_allow(GpuId gpu, const Ask& ask, JobId job) const {
   const GpuSpec& spec = cluster_.gpu(gpu);
   Promised promised;  // to this hold and those before it
-  for (const Hold& hold : holds_) {
-    const auto i = index_of(hold, gpu);
-    if (hold.job == job || !i) continue;
-    promised.add(hold.ask, spec);
-    if (is_gone_by(hold, ask, now_)) continue;
+  for (const KeptRoom& room : kept_) {
+    const auto i = index_of(room.hold, gpu);
+    if (room.hold.job == job || !i) continue;
+    promised.add(room.hold.ask, spec);
+    if (is_gone_by(room, ask, now_)) continue;
     const GpuUse& use = scratch_.gpu(gpu);
-    if (!fits_beside(hold, *i, promised, ask, spec, use, scratch_.admission())) return false;
+    if (!fits_beside(room, *i, promised, ask, spec, use, scratch_.admission())) return false;
   }
   return true;
 }
@@ -85,11 +84,12 @@ Why Trial::host_room(NodeId node, const Ask& ask, std::size_t here, JobId job) c
   const auto all = static_cast<std::size_t>(ask.gpus().raw());
   CpuMilli cpu = scratch_.node(node).cpu + CpuMilli(host_part(ask.request.cpu.raw(), here, all));
   Bytes host = scratch_.node(node).host + Bytes(host_part(ask.request.host.raw(), here, all));
-  for (const Hold& hold : holds_) {  // lent only to those who leave in time
+  for (const KeptRoom& room : kept_) {  // lent only to jobs that leave in time
+    const Hold& hold = room.hold;
     if (hold.job == job || !is_on(hold, node)) continue;
     cpu += CpuMilli(part_on(hold, node, hold.ask.request.cpu.raw()));
     host += Bytes(part_on(hold, node, hold.ask.request.host.raw()));
-    if (is_gone_by(hold, ask, now_)) continue;
+    if (is_gone_by(room, ask, now_)) continue;
     if (cpu > spec.cpu || host > spec.host) return Why::Reservation;
   }
   return Why::Fits;

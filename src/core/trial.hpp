@@ -27,33 +27,27 @@ enum class Why : std::uint8_t {
   Locality,     ///< Enough GPUs can take it, but not together as the placement wants them.
 };
 
-/// GPUs promised to one waiting job from `from` on. Others may use them until then, or beside it.
+/// A place kept for one waiting job from `from` on. Others may use it until then, or beside it.
 struct Hold {
   JobId job;
   Ask ask;
   Placement placement;
-  Instant from = kNever;          ///< When its occupants' plans end; kNever if one has none.
-  std::uint64_t after_grant = 0;  ///< Grants numbered above this one came later.
-  /// By when it starts at the latest, if every occupant it waits for has an enforced limit.
+  Instant from = kNever;  ///< When its occupants' plans end; kNever if one has none.
+  /// By when the job starts at the latest, if every occupant it waits for has an enforced limit.
   Instant promised = kNever;
-  /// Above zero while an occupant it waits for has no limit: others may borrow for this long. A
-  /// pass counts it anew.
-  Duration lend{0};
-  /// Of backfill promise: the grants, by number, that must end before it can begin.
-  std::vector<std::uint64_t> awaited;
-  std::vector<Bytes> lent;  ///< By GPU, counted by a pass, else empty: what outlasts `from`.
-  std::vector<std::uint16_t> lent_tenants;
-  std::vector<GpuMilli> lent_milli;
 
   bool operator==(const Hold&) const = default;
 };
 
-/// Whoever is gone by then may use what the hold keeps; kNever if nobody may.
-constexpr Instant lent_until(const Hold& hold, Instant now) {
-  if (hold.lend == Duration::zero()) return hold.from;
-  const Instant rolling = later(now, hold.lend);
-  return hold.from == kNever ? rolling : std::max(hold.from, rolling);
-}
+/// The room of a place kept, as a trial respects it.
+struct KeptRoom {
+  Hold hold;
+  Instant until = kNever;  ///< A job that is gone by then may use the place; kNever: none may.
+  // By GPU of the place, what is there now and stays beyond `until`.
+  std::vector<Bytes> charged;
+  std::vector<std::uint16_t> tenants;
+  std::vector<GpuMilli> milli;
+};
 
 /// What trials work on: the occupancy they change and undo, and room that is used again.
 struct Scratch {
@@ -78,16 +72,16 @@ class Trial {
   const Cluster& cluster() const { return cluster_; }
   const Occupancy& use() const { return scratch_; }
 
-  /// They bind all asks but their own jobs'. Requires: they outlive this, and `lent` is counted.
-  void respect(std::span<const Hold> holds, Instant now) {
-    holds_ = holds;
+  /// They bind all asks but their own jobs'. Requires: they outlive this; what stays is counted.
+  void respect(std::span<const KeptRoom> rooms, Instant now) {
+    kept_ = rooms;
     now_ = now;
   }
   /// GPUs whose tenants are known to slow the next job down, or to be slowed by it; ascending. They
   /// fit as well as any, and are a last choice.
   void avoid(std::vector<GpuId> gpus) { avoided_ = std::move(gpus); }
   bool is_avoided(GpuId gpu) const { return std::ranges::binary_search(avoided_, gpu); }
-  bool has_holds() const { return !holds_.empty(); }
+  bool has_holds() const { return !kept_.empty(); }
 
   /// May this GPU take `ask` for `job`? Host resources are apart (host_room).
   Why look(GpuId gpu, const Ask& ask, JobId job) const {
@@ -95,7 +89,7 @@ class Trial {
     if (!admits(scratch_.admission(), cluster_.gpu(gpu), use, ask)) {
       return is_usable(use) ? Why::Capacity : Why::Health;
     }
-    return holds_.empty() || holds_allow(gpu, ask, job) ? Why::Fits : Why::Reservation;
+    return kept_.empty() || holds_allow(gpu, ask, job) ? Why::Fits : Why::Reservation;
   }
   /// May this node's cores and memory carry `here` of the ask's GPUs?
   Why host_room(NodeId node, const Ask& ask, std::size_t here, JobId job) const;
@@ -122,7 +116,7 @@ class Trial {
 
   const Cluster& cluster_;
   Occupancy& scratch_;
-  std::span<const Hold> holds_;
+  std::span<const KeptRoom> kept_;
   Instant now_ = kStart;
   std::vector<Scratch::Saved>& log_;
   std::vector<GpuId> avoided_;

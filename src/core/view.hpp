@@ -119,7 +119,7 @@ class ClusterView {
     return runs && left_alone_from(job) <= now_;
   }
 
-  std::span<const Hold> holds() const { return state_->holds; }  ///< `lent` is not counted.
+  std::span<const Hold> holds() const { return state_->holds; }
   std::uint64_t grants() const { return state_->grants; }
 
   /// Grows whenever more might fit than before: a release, better health, less foreign use.

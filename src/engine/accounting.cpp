@@ -84,7 +84,7 @@ bool Engine::is_well_formed(const Placement& placement, const Job& job) const {
 bool Engine::is_valid(std::span<const Hold> holds) const {
   return std::ranges::all_of(holds, [&](const Hold& hold) {
     const Job* const job = state_.jobs.find(hold.job);
-    if (job == nullptr || hold.lend < Duration::zero()) return false;
+    if (job == nullptr) return false;
     const bool will_wait = job->state == JobState::Stopping;  // or end; then it is dropped
     return (is_waiting(job->state) || will_wait) && is_well_formed(hold.placement, *job);
   });

@@ -53,8 +53,8 @@ class Engine {
   /// What the latest step asked for.
   const Effects& effects() const { return effects_; }
   Instant now() const { return now_; }
-  /// Why a job waits, as the policy decided in the latest step. What the policy does not speak of is
-  /// said here if it is a user's limit; else nothing. Requires: the job waits.
+  /// Why a job waits, as the policy decided in the latest step; its user's limit if the policy does
+  /// not say and the limit is why; else nothing. Requires: the job waits.
   std::optional<Refused> refused(JobId job) const;
   /// How long a job of this class runs at most by what the policy says; kForever: no bound.
   Duration class_bound(DurationClass of) const { return policy_->class_bound(of); }

@@ -108,10 +108,10 @@ std::string list_of(const std::vector<JobId>& jobs) {
 std::string passing_text(BackfillKind backfill, const Explanation& found) {
   switch (backfill) {
     case BackfillKind::Block:
-      return "nobody behind it starts before it";
+      return "no job behind it starts before it";
     case BackfillKind::Skip:
     case BackfillKind::Displace:
-      return "whoever fits may start before it: this policy keeps no place";
+      return "any job that fits may start before it: this policy keeps no place";
     case BackfillKind::Easy:
     case BackfillKind::Conservative:
     case BackfillKind::Promise:

@@ -36,7 +36,7 @@ struct Explanation {
   std::string text;               ///< One line: the thing, the value, the limit.
 };
 
-/// A place, and who has to leave before the job fits there. Empty jobs: it fits there now.
+/// A place, and the jobs that have to leave before the job fits there; if none, it fits there now.
 struct Clearing {
   std::vector<JobId> jobs;  ///< Ascending.
   Placement placement;

@@ -15,6 +15,8 @@ constexpr std::int64_t kCompany = 3;  ///< The first with Frame::company.
 constexpr std::int64_t kBounds = 4;   ///< The first with Frame::bounds.
 constexpr std::int64_t kEnds = 5;     ///< The first whose jobs say how they end.
 constexpr std::int64_t kHistory = 6;  ///< The first with Frame::ended and Frame::speeds.
+/// The first whose policies remember what they do in today's form.
+constexpr std::int64_t kMemories = 7;
 
 std::unexpected<Error> disagree(const std::string& what) {
   return fail(ErrorCode::BadData, "snapshot: its parts disagree: " + what);
@@ -93,9 +95,8 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
   Frame frame = get_frame(in, format);
   if (in.failed() || !in.at_end()) return fail(ErrorCode::BadData, "snapshot: cut short");
   if (const auto fault = find_fault(frame)) return disagree(*fault);
-  auto done = policy->restore(frame.policy);
-  if (!done && format < kHistory) done = policy->restore({});  // what it remembered then is lost
-  if (!done) return std::unexpected(done.error());
+  const Snapshot memory = format < kMemories ? Snapshot() : frame.policy;
+  if (auto done = policy->restore(memory); !done) return std::unexpected(done.error());
 
   Engine engine(cluster_of(frame.cluster), {.settings = frame.settings, .seed = frame.seed},
                 std::move(policy));

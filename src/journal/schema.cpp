@@ -116,9 +116,12 @@ constexpr char kVersion5[] = R"(
 // Requests, inputs and decisions say from now on which layout they have (core/codec.hpp), and older
 // berths cannot read today's. What is there stays as it is: it says none, and is read as before.
 constexpr char kVersion6[] = "PRAGMA user_version = 6;";
+// Likewise.
+constexpr char kVersion7[] = "PRAGMA user_version = 7;";
 
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4,
+                               kVersion5, kVersion6, kVersion7};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.

@@ -157,7 +157,7 @@ struct PipelineOptions {
   BackfillKind backfill = BackfillKind::Skip;
   int reservation_depth = 1;  ///< With Promise: how many waiting jobs may hold a place.
   Duration reserve_after = Duration::zero();  ///< A job waits this long before it holds a place.
-  Duration lend = Duration::zero();           ///< See Hold::lend; with Promise.
+  Duration lend = Duration::zero();           ///< With Promise: its key `lend`.
   ClassBounds classes;                        ///< Predict when jobs without a limit end.
   /// A displaced or displacing job keeps its state this long, and whoever waits is looked at as
   /// often.

@@ -1,6 +1,7 @@
 // The text form of a policy:
 //
-//   ORDER[:KEY=VALUE...][+BACKFILL[:KEY=VALUE...]][+GATE[:KEY=VALUE...]...][@PLACEMENT[:KEY=VALUE...]]
+//   ORDER[:KEY=VALUE...] [+BACKFILL[:KEY=VALUE...]] [+GATE[:KEY=VALUE...]...]
+//       [@PLACEMENT[:KEY=VALUE...]], all without blanks
 //
 //   las:quantum=1m
 //   tiresias/dlas-gpu:promote=8:thresholds=3250:7200

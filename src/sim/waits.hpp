@@ -1,9 +1,9 @@
 // Why jobs wait, over a run: time by reason, in the words of `berth why`.
 //
-// What the policy decided is the reason; the books say in detail what room is lacking. Jobs that ask
-// alike wait for the same reason, so reasons belong to shapes: one ask, of one user where users have
-// limits; the policy is asked about the first job of a shape. After each step only the GPUs that
-// changed are looked at, for each shape that waits. doc/metrics.md says what each reason is.
+// What the policy decided is the reason; the books say in detail what room is lacking. Jobs that
+// ask alike wait for the same reason, so reasons belong to shapes: one ask, of one user if users
+// have limits; the policy is asked about the first job of a shape. After each step only the GPUs
+// that changed are looked at, for each shape that waits. doc/metrics.md defines each reason.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class Waits {
  public:
   explicit Waits(const Cluster& cluster) : cluster_(cluster) {}
 
-  /// Something may have become of this job, or of who is on this GPU, in the step to be settled.
+  /// This job, or the tenants of this GPU, may have changed in the step to be settled.
   void touch(JobId job) { jobs_.insert(job); }
   void touch(GpuId gpu) { gpus_.insert(gpu); }
 

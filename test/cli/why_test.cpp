@@ -26,7 +26,7 @@ const auto kWaiting = R"({"id":3,"state":"queued","policy":"easy","why":"capacit
              {"gpu":0,"name":"GPU 0","why":"health","lacking_bytes":0,"foreign_bytes":0,
               "holders":[]}],
   "must_end":{"jobs":[1],"gpus":[1]},"reservation":{"gpus":[1],"from_at":null},
-  "must_not_delay":[],"passing":"nobody behind it starts before it","predicted_start_at":null,
+  "must_not_delay":[],"passing":"no job behind it starts before it","predicted_start_at":null,
   "confidence":"unknown","rests_on":"it is not known when job 1 ends","no_known_end":[1],
   "before":[],
   "before_count":0})";
@@ -51,7 +51,7 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
             "GPU 0         is out of service\n"
             "must end      job 1\n"
             "kept for it   GPU 1, once free\n"
-            "others        nobody behind it starts before it\n"
+            "others        no job behind it starts before it\n"
             "start         unknown: it is not known when job 1 ends\n");
 }
 

@@ -33,16 +33,17 @@ class Holds : public testing::Test {
     return ask;
   }
   /// A hold of 10 GiB for job 1 from 100 s on.
-  static std::vector<Hold> hold_ten() {
-    return {{.job = JobId(1),
-             .ask = ask_for(10_GiB, kForever),
-             .placement = {.gpus = {GpuId(0)}, .host = NodeId(0)},
-             .from = kStart + seconds(100),
-             .lent = {Bytes(0)},
-             .lent_tenants = {0},
-             .lent_milli = {GpuMilli(0)}}};
+  static std::vector<KeptRoom> hold_ten() {
+    return {{.hold = {.job = JobId(1),
+                      .ask = ask_for(10_GiB, kForever),
+                      .placement = {.gpus = {GpuId(0)}, .host = NodeId(0)},
+                      .from = kStart + seconds(100)},
+             .until = kStart + seconds(100),
+             .charged = {Bytes(0)},
+             .tenants = {0},
+             .milli = {GpuMilli(0)}}};
   }
-  Why look(const std::vector<Hold>& holds, const Ask& ask, JobId job = JobId(2)) {
+  Why look(const std::vector<KeptRoom>& holds, const Ask& ask, JobId job = JobId(2)) {
     Trial trial = ledger_.trial(cluster_);
     trial.respect(holds, kStart);
     return trial.look({.gpus = {GpuId(0)}, .host = NodeId(0)}, ask, job);
@@ -70,10 +71,10 @@ TEST_F(Holds, DoNotBindTheirOwnJob) {
 
 TEST_F(Holds, CountWhatWasLentBefore) {
   auto holds = hold_ten();
-  holds[0].lent = {8_GiB};
+  holds[0].charged = {8_GiB};
   EXPECT_EQ(look(holds, ask_for(6_GiB, kForever)), Why::Reservation);
   EXPECT_EQ(look(holds, ask_for(5_GiB, kForever)), Why::Fits);
-  holds[0].lent_tenants = {2};
+  holds[0].tenants = {2};
   EXPECT_EQ(look(holds, ask_for(1_GiB, kForever)), Why::Reservation) << "three slots";
 }
 
@@ -85,7 +86,7 @@ TEST_F(Holds, AreNotSharedWithThoseWhoWantToBeAlone) {
 
 TEST_F(Holds, KeepHostMemoryToo) {
   auto holds = hold_ten();
-  holds[0].ask.request.host = 8_GiB;
+  holds[0].hold.ask.request.host = 8_GiB;
   Ask ask = ask_for(1_GiB, kForever);
   ask.request.host = 2_GiB;
   EXPECT_EQ(look(holds, ask), Why::Reservation);
@@ -97,7 +98,7 @@ TEST_F(Holds, KeepHostMemoryToo) {
 
 TEST_F(Holds, WithoutAKnownStartBindEveryone) {
   auto holds = hold_ten();
-  holds[0].from = kNever;
+  holds[0].until = kNever;
   EXPECT_EQ(look(holds, ask_for(20_GiB, seconds(1))), Why::Reservation);
 }
 

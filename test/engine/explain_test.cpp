@@ -2,6 +2,7 @@
 // Method: small scenes on two GPUs, answers worked out by hand.
 #include "engine/explain.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/engine.hpp"
@@ -11,6 +12,7 @@ namespace berth {
 namespace {
 
 using namespace berth::literals;
+using testing::HasSubstr;
 
 class Explain : public testing::Test {
  protected:
@@ -72,7 +74,7 @@ TEST_F(Explain, NamesTheJobThatMustNotBeDelayed) {
   const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
   EXPECT_EQ(found.why, Why::Reservation);
   EXPECT_EQ(found.behind, std::vector{JobId(2)});
-  EXPECT_EQ(passing_text(BackfillKind::Block, found), "nobody behind it starts before it");
+  EXPECT_EQ(passing_text(BackfillKind::Block, found), "no job behind it starts before it");
 }
 
 TEST_F(Explain, SaysWhatThePolicyDecided) {
@@ -86,7 +88,7 @@ TEST_F(Explain, SaysWhatThePolicyDecided) {
   const Explanation blocked =
       why("fifo", {job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 20_GiB)});
   EXPECT_EQ(blocked.why, Why::Order);
-  EXPECT_TRUE(blocked.text.ends_with("; jobs ahead of it come first")) << blocked.text;
+  EXPECT_THAT(blocked.text, HasSubstr("; jobs ahead of it come first;"));
   const Explanation alone = why("exclusive", {job(1, 2, 4_GiB), job(2, 1, 4_GiB)});
   EXPECT_EQ(alone.why, Why::Capacity) << "there is room beside job 1, but not under exclusive";
   EXPECT_EQ(alone.fitting, 0);
@@ -99,14 +101,14 @@ TEST_F(Explain, SaysWhatThePolicyDecided) {
 
 TEST_F(Explain, SaysThatAGateLetsItWait) {
   Cluster two = cluster();
-  two.add_node({.name = "n1", .gpus = 2, .vram = 24_GiB});
-  Engine engine(two, {}, *make_policy("fifo-skip+local:node_delay=1m", "worst-fit"));
-  engine.step(kStart, std::vector<Input>{job(1, 1, 20_GiB), job(2, 1, 20_GiB)});
+  two.add_node({.name = "n1", .gpus = 1, .vram = 24_GiB});
+  Engine engine(two, {}, *make_policy("fifo-skip+local:node_delay=1m", "count"));
+  engine.step(kStart, std::vector<Input>{job(1, 1, 20_GiB)});
   engine.step(kStart, std::vector<Input>{job(3, 2, 20_GiB)});
   const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
   EXPECT_EQ(found.why, Why::Patience);
   EXPECT_EQ(found.until, kStart + minutes(1));
-  EXPECT_TRUE(found.text.ends_with("; it waits for a better place")) << found.text;
+  EXPECT_THAT(found.text, HasSubstr("; it waits for a better place;"));
 }
 
 TEST_F(Explain, NamesThePlaceKept) {

@@ -23,11 +23,11 @@ class Structure : public testing::Test {};
 
 using Structures =
     testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
-                   GpuSpec, NodeShape, Admission, UserLimits, PreemptionBounds,
-                   Metric, Ended, Settings, Account, GpuUse, Hold, Submitted, CancelAsked,
-                   HoldAsked, ReleaseAsked, Started, StartFailed, Exited, Released, TenantUse,
-                   Measured, GpuHealth, NodeHealth, Reported, Configured, Weighed, Bounded, Ticked,
-                   Start, Preempt, Migrate, Reserve, Classify, Reject>;
+                   GpuSpec, NodeShape, Admission, UserLimits, PreemptionBounds, Metric, Ended,
+                   Settings, Account, GpuUse, Hold, Submitted, CancelAsked, HoldAsked, ReleaseAsked,
+                   Started, StartFailed, Exited, Released, TenantUse, Measured, GpuHealth,
+                   NodeHealth, Reported, Configured, Weighed, Bounded, Ticked, Start, Preempt,
+                   Migrate, Reserve, Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
 /// Members that follow from others and are not written. A GPU's gang follows from the grants, as
@@ -124,6 +124,31 @@ TEST(Journal, ExtremesRoundTrip) {
   const std::string bytes = encode_inputs(inputs);
   ASSERT_TRUE(decode_inputs(bytes).has_value());
   EXPECT_EQ(encode_inputs(*decode_inputs(bytes)), bytes);
+}
+
+TEST(Journal, APlaceKeptOfLayoutSixIsReadWithoutTheNotesOfItsPolicy) {
+  const Hold hold{.job = JobId(7),
+                  .ask = {.request = {}, .planned = seconds(9)},
+                  .placement = {.gpus = {GpuId(2)}, .host = NodeId(1)},
+                  .from = kStart + seconds(5),
+                  .promised = kStart + seconds(6)};
+  ByteWriter out;
+  for (const std::int64_t number : {-6, 1, 3})
+    out.integer(number);  // layout, one decision, Reserve
+  ASSERT_EQ(Decision(Reserve{}).index(), 3U);
+  out.integer(1);  // one place
+  codec::put(out, hold.job);
+  codec::put(out, hold.ask);
+  codec::put(out, hold.placement);
+  codec::put(out, hold.from);
+  out.integer(11);  // a grant after which others came
+  codec::put(out, hold.promised);
+  out.integer(1'000'000);  // lent for a second
+  for (int list = 0; list < 4; ++list) codec::put(out, std::vector<std::int64_t>{4, 5});
+  codec::put(out, Because::Waits);
+  const auto read = decode_decisions(out.bytes());
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(std::get<Reserve>(read->at(0)).holds, std::vector{hold});
 }
 
 // ---- Damage ----------------------------------------------------------------------------------

@@ -132,6 +132,17 @@ void add_former_keys(std::string& bytes) {
   bytes.insert(settings + before, 9, '\0');
 }
 
+TEST(Snapshot, OfFormatSixIsReadWithoutWhatItsPolicyRemembered) {
+  Engine engine(Cluster(), {}, *make_policy("conservative", "first-fit"));
+  engine.step(kStart, {});
+  ASSERT_NE(engine.policy_memory(), "");
+  std::string bytes = engine.save();
+  bytes[0] = 12;  // format 6
+  const auto restored = Engine::restore(bytes, *make_policy("conservative", "first-fit"));
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  EXPECT_EQ(restored->policy_memory(), "");
+}
+
 TEST(Snapshot, OfFormatThreeIsReadWithTheUsualBounds) {
   const Engine engine(Cluster(), {}, fifo());
   std::string bytes = engine.save();
@@ -218,8 +229,10 @@ TEST(SnapshotDamage, AByteTooManyIsRefused) {
 
 TEST(SnapshotDamage, AnotherFormatIsRefused) {
   std::string bytes = rich_snapshot();
-  bytes[0] = 14;
-  EXPECT_EQ(Engine::restore(bytes, fifo()).error().message, "snapshot: format 7, expected 6");
+  bytes[0] = 2 * (kLayout + 1);
+  const auto restored = Engine::restore(bytes, fifo());
+  ASSERT_FALSE(restored.has_value());
+  EXPECT_EQ(restored.error().message, "snapshot: format 8, expected 7");
 }
 
 TEST(SnapshotDamage, ATurnedBitInEveryByteIsRefusedOrSound) {
@@ -282,7 +295,7 @@ Frame small_frame() {
 
 Expected<Engine> restore(const Frame& frame) {
   ByteWriter out;
-  out.integer(6);
+  out.integer(kLayout);
   codec::put(out, frame);
   return Engine::restore(out.bytes(), std::move(*make_policy("easy", "first-fit")));
 }

@@ -118,7 +118,7 @@ class Stream {
     if (had_hold_ || hold == holds.end()) return;
     had_hold_ = true;
     from_ = hold->from;
-    promised_ = hold->awaited.empty() ? from_ : hold->promised;
+    promised_ = hold->from == now_ ? from_ : hold->promised;  // nothing is awaited: it may start
     occupants_gone_ = now_;
     for (const auto& [end, id] : ends_) occupants_gone_ = std::max(occupants_gone_, end);
   }
@@ -153,7 +153,7 @@ TEST(Starvation, AKeptPlaceStartsTheLargeOneByItsBound) {
     stream.run();
     ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
     ASSERT_NE(stream.started(), kNever) << "seed " << seed;
-    ASSERT_LE(stream.started(), stream.promised()) << "seed " << seed;
+    ASSERT_LE(stream.started(), stream.from()) << "seed " << seed;
   }
 }
 

@@ -114,7 +114,7 @@ TEST_F(WaitsTest, PatienceIsTheGates) {
   // From 20 s on one GPU is free on each node, and the last job waits a minute for two of one.
   cluster(2, 2);
   run({whole(0, 1000, 1), whole(0, 20, 1), whole(1, 1000, 1), whole(20, 10, 2)},
-      "fifo-skip+local:node_delay=1m", "worst-fit");
+      "fifo-skip+local:node_delay=1m", "count");
   EXPECT_EQ(waited(WaitReason::Patience), 60);
 }
 

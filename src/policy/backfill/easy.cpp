@@ -5,8 +5,8 @@
 
 #include "policy/backfills.hpp"
 #include "policy/kit/outlook.hpp"
-#include "policy/kit/overlay.hpp"
 #include "policy/pipeline/backfill.hpp"
+#include "policy/pipeline/shadow.hpp"
 
 namespace berth {
 
@@ -14,18 +14,17 @@ constexpr About kEasy{
     .title =
         "EASY backfilling: a job may pass the first that does not fit if it does not delay it.",
     .rule =
-        "The first job in rank order that does not fit is promised a start: the "
-        "earliest time at which it would fit if every running job left as planned and nothing else "
-        "started. A later job may start if it ends before that time or fits beside the first job "
-        "then. The promise is a time and not a place: before a job is refused, the first job is "
-        "placed again around it. A job without a limit or an estimate is taken to run for a year.",
+        "The first job in rank order that does not fit is promised start = the earliest time at "
+        "which it fits if running jobs leave as planned and no other job starts. A later job may "
+        "start if now + its run time <= start or if it fits beside the first job then, for which "
+        "the first job may be placed again. A job without a limit or an estimate runs for a year.",
     .reads = "Time limit or else estimate, run time.",
     .source = "Lifka, JSSPP 1995, in the form of Mu'alem and Feitelson, TPDS 2001.",
     .differs =
-        "Where users are ordered by what they hold, a promise stands until its job starts. "
-        "GPUs are places and not a number: a job that passes takes the place its placement chooses "
-        "first, or else the one it chooses beside the kept place; others are not tried. With "
-        "placement `count` that is exact. The promised job counts against its user's limits.",
+        "GPUs are places: a job that passes takes the first choice of its placement, or else the "
+        "choice beside the promised place; no other is tried (exact with placement `count`). The "
+        "promised job counts against its user's limits. Where users are ordered by their holdings, "
+        "a promise stands until its job starts.",
     .cost = "O(GPUs + running + shapes) per pass, O(running log running) per promise.",
     .proof =
         "An independent restatement of the published definition on 1,000 random traces: every job "
@@ -34,19 +33,10 @@ constexpr About kEasy{
 
 namespace {
 
-/// The first job that does not fit, and what it is promised.
-struct Shadow {
-  JobId job;
-  Ask ask;
-  Instant start = kNever;
-  Placement place;  ///< Where it would fit then; any other place is as good.
-};
-
 /// One pass: walks over the waiting jobs until no more of them can start.
 class EasyPass {
  public:
-  EasyPass(Walk& walk, std::optional<Shadow> known)
-      : walk_(walk), view_(walk.view()), known_(std::move(known)) {}
+  EasyPass(Walk& walk, std::optional<Shadow> known) : walk_(walk), known_(std::move(known)) {}
 
   void run() {
     if (const auto first = promised_before()) serve(*first);
@@ -66,35 +56,24 @@ class EasyPass {
   const std::optional<Shadow>& promised() const { return shadow_; }
 
  private:
-  std::optional<Head> promised_before();
+  /// Where users are ordered by what they hold, a start may put another job first: then a promise
+  /// stands until its job starts.
+  std::optional<Head> promised_before() {
+    const auto holds = walk_.view().holds();
+    if (walk_.order().depends_on() != DependsOn::Group || holds.empty()) return std::nullopt;
+    return walk_.head_of(holds.front().job);
+  }
   bool serve(const Head& head);
-  std::optional<Placement> beside_promise(JobId id, const Ask& ask, Placement wanted);
   void promise_to(JobId id, const Ask& ask);
-  bool outlasts(JobId id) const {
-    return later(view_.now(), counted_on(view_.job(id))) > shadow_->start;
-  }
-  Trial& then() {
-    if (then_) return *then_;
-    at_start_ = occupancy_at(shadow_->start, view_, walk_.trial().use(), walk_.started());
-    return then_.emplace(view_.cluster(), *at_start_);
-  }
+  bool outlasts(JobId id) { return at_start_->is_outlasted_by(id); }
 
   Walk& walk_;
-  const ClusterView& view_;
   std::optional<Shadow> known_;  ///< Of the last pass, if it still holds.
   std::optional<Shadow> shadow_;
-  std::optional<Scratch> at_start_;  ///< The cluster at the promised start, without that job.
-  std::optional<Trial> then_;
+  std::optional<AtStart> at_start_;       ///< If there is a shadow.
   bool refused_any_ = false;              ///< For the promise, in this walk.
   std::set<const Lane*> longer_refused_;  ///< Jobs of these that outlast the start need no look.
 };
-
-/// Where users are ordered by what they hold, a start may put another job first: then a promise
-/// stands until its job starts.
-std::optional<Head> EasyPass::promised_before() {
-  if (walk_.order().depends_on() != DependsOn::Group || view_.holds().empty()) return std::nullopt;
-  return walk_.head_of(view_.holds().front().job);
-}
 
 /// Returns: whether the next job of its lane may start too.
 bool EasyPass::serve(const Head& head) {
@@ -112,61 +91,27 @@ bool EasyPass::serve(const Head& head) {
     return false;
   }
   const bool stays = shadow_ && outlasts(id);
-  auto place = stays ? beside_promise(id, ask, std::move(*placed)) : std::move(*placed);
+  auto place = stays ? at_start_->place_beside(id, ask, std::move(*placed)) : std::move(*placed);
   if (!place) {
     refused_any_ = true;
     Walk::note(head, {.why = Why::Reservation, .until = shadow_->start});
     longer_refused_.insert(head.lane);
     return true;
   }
-  if (stays) then().put(ask, *place);
+  if (stays) at_start_->put(ask, *place);
   walk_.start(id, ask, std::move(*place), shadow_ ? Because::Backfilled : Because::ItsTurn);
   return true;
 }
 
-/// Where a job may go that will still be there at the promised start: where it wants to, else
-/// beside the place kept, else where it wants to with the promised job in another place.
-std::optional<Placement> EasyPass::beside_promise(JobId id, const Ask& ask, Placement wanted) {
-  const Placer& placer = walk_.placer();
-  const Trial::Mark mark = then().mark();
-  then().put(ask, wanted);
-  const bool fits = then().look(shadow_->place, shadow_->ask, shadow_->job) == Why::Fits;
-  then().rollback(mark);
-  if (fits) return wanted;
-
-  then().put(shadow_->ask, shadow_->place);
-  Scratch both = free_at_both(view_.cluster(), walk_.trial().use(), then().use(), shadow_->place);
-  then().rollback(mark);
-  const Trial beside(view_.cluster(), both);
-  if (Placed other = placer.place(ask, id, beside)) return std::move(*other);
-
-  then().put(ask, wanted);
-  Placed moved = placer.place(shadow_->ask, shadow_->job, then());
-  then().rollback(mark);
-  if (!moved) return std::nullopt;
-  shadow_->place = std::move(*moved);
-  return wanted;
-}
-
-/// Promises nothing if the job would not fit even when every job has left, which is a matter of
-/// health. It stays with the place kept since an earlier pass, if it would still fit there.
+/// It stays with the promise of an earlier pass, if that still holds.
 void EasyPass::promise_to(JobId id, const Ask& ask) {
-  if (known_ && walk_.started().empty() && known_->job == id && known_->ask == ask) {
-    shadow_ = std::move(known_);
-  } else {
-    const std::vector<Leaving> leaving = leaving_as_counted(view_, walk_.started());
-    auto earliest = earliest_start({id, ask}, walk_.placer(), leaving, {}, walk_.trial());
-    if (!earliest) return;
-    shadow_ = Shadow{.job = id,
-                     .ask = ask,
-                     .start = earliest->gone == 0 ? view_.now() : earliest->from,
-                     .place = std::move(earliest->placement)};
-    const auto kept = std::ranges::find(view_.holds(), id, &Hold::job);
-    if (kept != view_.holds().end() && then().look(kept->placement, ask, id) == Why::Fits) {
-      shadow_->place = kept->placement;
-    }
-  }
-  walk_.tally().take(view_.job(id));
+  const bool is_known =
+      known_ && walk_.started().empty() && known_->job == id && known_->ask == ask;
+  shadow_ = is_known ? std::move(known_) : shadow_of(walk_, id, ask);
+  if (!shadow_) return;
+  at_start_.emplace(walk_, *shadow_);
+  if (!is_known) at_start_->stay_where_kept();
+  walk_.tally().take(walk_.view().job(id));
 }
 
 class Easy final : public Backfill {
@@ -176,14 +121,7 @@ class Easy final : public Backfill {
     pass.run();
     shadow_ = pass.promised();
     outlook_.note(walk.view(), walk.started());
-    std::vector<Hold> holds;
-    if (shadow_) {
-      holds.push_back({.job = shadow_->job,
-                       .ask = shadow_->ask,
-                       .placement = shadow_->place,
-                       .from = rests_on_plans(walk) ? shadow_->start : kNever});
-    }
-    walk.keep(std::move(holds));
+    walk.keep(shadow_ ? std::vector{hold_of(*shadow_, walk)} : std::vector<Hold>());
   }
   Expected<void> restore(const Snapshot&) override {
     shadow_.reset();
@@ -199,16 +137,6 @@ class Easy final : public Backfill {
     const auto kept = std::ranges::find(view.holds(), shadow_->job, &Hold::job);
     if (kept == view.holds().end() || kept->placement != shadow_->place) return std::nullopt;
     return outlook_.look(view) == Outlook::Change::None ? shadow_ : std::nullopt;
-  }
-  /// False if a job without a plan is among the last to leave before the promised start.
-  bool rests_on_plans(const Walk& walk) const {
-    const ClusterView& view = walk.view();
-    const auto is_guess = [&](JobId id) {
-      const JobView job = view.job(id);
-      return !has_plan(job) && counted_end(job, view.now()) == shadow_->start;
-    };
-    return std::ranges::none_of(view.running(), is_guess) &&
-           std::ranges::none_of(walk.started(), is_guess, &Fresh::job);
   }
 
   std::optional<Shadow> shadow_;  ///< Of the last pass.

@@ -18,8 +18,9 @@ constexpr About kLocal{
     .source =
         "Delay scheduling (Zaharia et al., EuroSys 2010), as in Philly (Jeon et al., ATC 2019).",
     .differs =
-        "Delays are times and not missed offers. Beside a placement that chooses distant GPUs "
-        "though close ones are free, a job waits in vain.",
+        "Delays are times and not missed offers. Most placements never spread a job that fits one "
+        "node, however long it has waited; `count` does, and the placement of `capacity`. Beside a "
+        "placement that chooses distant GPUs though close ones are free, a job waits in vain.",
     .cost = "O(1) per place that is found.",
     .proof =
         "With policy `capacity`: the guarantees that Jeon et al., section 2.3, describe "

@@ -7,12 +7,12 @@
 namespace berth {
 
 std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
-                                       std::span<const Leaving> leaving, std::span<const Hold> kept,
-                                       Trial& trial) {
+                                       std::span<const Leaving> leaving,
+                                       std::span<const KeptRoom> kept, Trial& trial) {
   const auto place_after = [&](std::size_t gone) -> Placed {
     const Trial::Mark mark = trial.mark();
     for (std::size_t i = 0; i < gone; ++i) trial.take(*leaving[i].grant);
-    for (const Hold& hold : kept) trial.put(hold.ask, hold.placement);
+    for (const KeptRoom& room : kept) trial.put(room.hold.ask, room.hold.placement);
     Placed placed = placer.place(seeker.ask, seeker.job, trial);
     trial.rollback(mark);
     return placed;

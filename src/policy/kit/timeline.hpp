@@ -50,7 +50,7 @@ inline Instant planned_end(const JobView& job, Instant now) {
 /// beside `kept` and every occupant that is not listed; nothing if it does not fit even then
 /// (because of health). The trial is unchanged. Cost: O(log leaving) placements.
 std::optional<Earliest> earliest_start(const Seeker& seeker, const Placer& placer,
-                                       std::span<const Leaving> leaving, std::span<const Hold> kept,
-                                       Trial& trial);
+                                       std::span<const Leaving> leaving,
+                                       std::span<const KeptRoom> kept, Trial& trial);
 
 }  // namespace berth

@@ -15,16 +15,18 @@ bool needs_host(const Ask& ask) {
 
 }  // namespace
 
-std::vector<std::vector<JobId>> occupants_of(std::span<const Hold> holds, const ClusterView& view) {
-  std::vector<std::vector<JobId>> occupants(holds.size());
-  if (holds.empty()) return occupants;
-  BERTH_ASSERT(holds.size() <= 64);
+std::vector<std::vector<JobId>> occupants_of(std::span<const KeptRoom> rooms,
+                                             const ClusterView& view) {
+  std::vector<std::vector<JobId>> occupants(rooms.size());
+  if (rooms.empty()) return occupants;
+  BERTH_ASSERT(rooms.size() <= 64);
   const Cluster& cluster = view.cluster();
   std::vector<std::uint64_t> kept(cluster.nodes().size(), 0);
-  for (std::size_t h = 0; h < holds.size(); ++h) {
-    kept[holds[h].placement.host.value()] |= std::uint64_t{1} << h;
-    for (const GpuId gpu : holds[h].placement.gpus) {
-      kept[cluster.node_of(gpu).value()] |= std::uint64_t{1} << h;
+  for (std::size_t r = 0; r < rooms.size(); ++r) {
+    const Placement& place = rooms[r].hold.placement;
+    kept[place.host.value()] |= std::uint64_t{1} << r;
+    for (const GpuId gpu : place.gpus) {
+      kept[cluster.node_of(gpu).value()] |= std::uint64_t{1} << r;
     }
   }
   for (const JobId id : view.running()) {
@@ -38,36 +40,37 @@ std::vector<std::vector<JobId>> occupants_of(std::span<const Hold> holds, const 
   return occupants;
 }
 
-void count_outlasting(Hold& hold, std::span<const JobId> occupants, const ClusterView& view,
-                      std::span<const Fresh> started) {
-  const std::size_t gpus = hold.placement.gpus.size();
-  hold.lent.assign(gpus, Bytes(0));
-  hold.lent_tenants.assign(gpus, 0);
-  hold.lent_milli.assign(gpus, GpuMilli(0));
+void count_staying(KeptRoom& room, std::span<const std::uint64_t> awaited,
+                   std::span<const JobId> occupants, const ClusterView& view,
+                   std::span<const Fresh> started) {
+  const std::size_t gpus = room.hold.placement.gpus.size();
+  room.charged.assign(gpus, Bytes(0));
+  room.tenants.assign(gpus, 0);
+  room.milli.assign(gpus, GpuMilli(0));
   const auto awaits = [&](std::uint64_t number) {
-    return std::ranges::binary_search(hold.awaited, number);
+    return std::ranges::binary_search(awaited, number);
   };
   for (const JobId id : occupants) {
     const JobView job = view.job(id);
     if (job.state() == JobState::Stopping || awaits(job.grant_number())) continue;
-    count_if_outlasting(hold, job.grant(), job.enforced(), view.now());
+    count_if_staying(room, job.grant(), job.enforced(), view.now());
   }
   std::uint64_t number = view.grants();
   for (const Fresh& given : started) {
-    if (!awaits(++number)) count_if_outlasting(hold, given.grant, given.planned, view.now());
+    if (!awaits(++number)) count_if_staying(room, given.grant, given.planned, view.now());
   }
 }
 
-void count_if_outlasting(Hold& hold, const Grant& grant, Duration planned, Instant now) {
-  const Instant until = lent_until(hold, now);
-  if (until != kNever && later(now, planned) <= until) return;
+void count_if_staying(KeptRoom& room, const Grant& grant, Duration planned, Instant now) {
+  if (room.until != kNever && later(now, planned) <= room.until) return;
+  const std::vector<GpuId>& gpus = room.hold.placement.gpus;
   for (const Share& share : grant.shares) {
-    const auto found = std::ranges::lower_bound(hold.placement.gpus, share.gpu);
-    if (found == hold.placement.gpus.end() || *found != share.gpu) continue;
-    const auto i = static_cast<std::size_t>(found - hold.placement.gpus.begin());
-    hold.lent[i] += share.charge;
-    hold.lent_milli[i] += grant.milli;
-    ++hold.lent_tenants[i];
+    const auto found = std::ranges::lower_bound(gpus, share.gpu);
+    if (found == gpus.end() || *found != share.gpu) continue;
+    const auto i = static_cast<std::size_t>(found - gpus.begin());
+    room.charged[i] += share.charge;
+    room.milli[i] += grant.milli;
+    ++room.tenants[i];
   }
 }
 
@@ -81,15 +84,16 @@ bool is_usable(const Hold& hold, const ClusterView& view, const Tally& tally) {
                              [&](GpuId gpu) { return berth::is_usable(view.use().gpu(gpu)); });
 }
 
-bool can_still_serve(const Hold& hold, const ClusterView& view) {
-  for (std::size_t i = 0; i < hold.placement.gpus.size(); ++i) {
-    const GpuSpec& spec = view.cluster().gpu(hold.placement.gpus[i]);
-    GpuUse use = view.use().gpu(hold.placement.gpus[i]);
-    use.charged = hold.lent[i];
-    use.tenants = hold.lent_tenants[i];
-    use.milli = hold.lent_milli[i];
+bool can_still_serve(const KeptRoom& room, const ClusterView& view) {
+  const std::vector<GpuId>& gpus = room.hold.placement.gpus;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    GpuUse use = view.use().gpu(gpus[i]);
+    use.charged = room.charged[i];
+    use.tenants = room.tenants[i];
+    use.milli = room.milli[i];
     if (use.tenants == 0) use.alone = 0;
-    if (!admits(view.settings().admission, spec, use, hold.ask)) return false;
+    const GpuSpec& spec = view.cluster().gpu(gpus[i]);
+    if (!admits(view.settings().admission, spec, use, room.hold.ask)) return false;
   }
   return true;
 }

@@ -74,8 +74,8 @@ void PendingIndex::rerank_all(const ClusterView& view, const Order& order) {
   for (const JobId id : ids) update(id, view, order);
 }
 
-/// A lane is closed by what its first job was refused, and another first job may not be: it may have
-/// waited long enough for what the other has not.
+/// A lane is closed because its first job was refused. Another first job may not be: it may have
+/// waited long enough.
 void PendingIndex::reopen(Lane& lane) {
   if (std::exchange(lane.closed, false)) open_.push_back(&lane);
 }

@@ -38,19 +38,20 @@ Pipeline::~Pipeline() = default;
 Snapshot Pipeline::save() const {
   const Snapshot order = order_->save();
   const Snapshot backfill = backfill_->save();
-  if (order.empty() && backfill.empty()) return {};
+  if (order.empty() && backfill.empty() && look_again_ == kNever) return {};
   ByteWriter writer;
   writer.text(order);
   writer.text(backfill);
+  writer.integer(micros(look_again_));
   return writer.take();
 }
 
 Expected<void> Pipeline::restore(const Snapshot& bytes) {
   fresh_ = true;
-  look_again_ = kNever;
   ByteReader reader(bytes);
   const Snapshot order(bytes.empty() ? "" : reader.text());
   const Snapshot backfill(bytes.empty() ? "" : reader.text());
+  look_again_ = bytes.empty() ? kNever : instant_from_micros(reader.integer());
   if (reader.failed() || !reader.at_end()) {
     return fail(ErrorCode::BadData, "policy memory: not that of an order and a backfill");
   }

@@ -216,11 +216,9 @@ const Grant& Walk::start(JobId id, const Ask& ask, Placement placement, Because 
 void Walk::keep(std::vector<Hold> holds) {
   const auto same = [](const Hold& a, const Hold& b) {
     return a.job == b.job && a.ask.request == b.ask.request && a.placement == b.placement &&
-           a.from == b.from && a.promised == b.promised &&
-           (a.lend > Duration::zero()) == (b.lend > Duration::zero());
+           a.from == b.from && a.promised == b.promised;
   };
   if (std::ranges::equal(holds, view().holds(), same)) return;
-  for (Hold& hold : holds) hold.lent.clear(), hold.lent_tenants.clear(), hold.lent_milli.clear();
   decisions_.list.push_back(Reserve{.holds = std::move(holds)});
 }
 

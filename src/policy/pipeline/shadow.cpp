@@ -1,0 +1,80 @@
+#include "policy/pipeline/shadow.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "policy/kit/outlook.hpp"
+#include "policy/kit/overlay.hpp"
+
+namespace berth {
+
+std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask) {
+  const ClusterView& view = walk.view();
+  const std::vector<Leaving> leaving = leaving_as_counted(view, walk.started());
+  auto earliest = earliest_start({job, ask}, walk.placer(), leaving, {}, walk.trial());
+  if (!earliest) return std::nullopt;
+  return Shadow{.job = job,
+                .ask = ask,
+                .start = earliest->gone == 0 ? view.now() : earliest->from,
+                .place = std::move(earliest->placement)};
+}
+
+Hold hold_of(const Shadow& shadow, const Walk& walk) {
+  const ClusterView& view = walk.view();
+  const auto is_guess = [&](JobId id) {
+    const JobView job = view.job(id);
+    return !has_plan(job) && counted_end(job, view.now()) == shadow.start;
+  };
+  const bool is_known = std::ranges::none_of(view.running(), is_guess) &&
+                        std::ranges::none_of(walk.started(), is_guess, &Fresh::job);
+  return {.job = shadow.job,
+          .ask = shadow.ask,
+          .placement = shadow.place,
+          .from = is_known ? shadow.start : kNever};
+}
+
+Trial& AtStart::then() {
+  if (then_) return *then_;
+  const ClusterView& view = walk_.view();
+  use_ = occupancy_at(shadow_.start, view, walk_.trial().use(), walk_.started());
+  return then_.emplace(view.cluster(), *use_);
+}
+
+void AtStart::stay_where_kept() {
+  const auto holds = walk_.view().holds();
+  const auto kept = std::ranges::find(holds, shadow_.job, &Hold::job);
+  if (kept == holds.end()) return;
+  const bool fits = then().look(kept->placement, shadow_.ask, shadow_.job) == Why::Fits;
+  if (fits) shadow_.place = kept->placement;
+}
+
+bool AtStart::is_outlasted_by(JobId job) const {
+  const ClusterView& view = walk_.view();
+  return later(view.now(), counted_on(view.job(job))) > shadow_.start;
+}
+
+std::optional<Placement> AtStart::place_beside(JobId job, const Ask& ask, Placement wanted) {
+  const Placer& placer = walk_.placer();
+  const Trial::Mark mark = then().mark();
+  then().put(ask, wanted);
+  const bool fits = then().look(shadow_.place, shadow_.ask, shadow_.job) == Why::Fits;
+  then().rollback(mark);
+  if (fits) return wanted;
+
+  then().put(shadow_.ask, shadow_.place);
+  Scratch both =
+      free_at_both(walk_.view().cluster(), walk_.trial().use(), then().use(), shadow_.place);
+  then().rollback(mark);
+  const Trial beside(walk_.view().cluster(), both);
+  if (Placed other = placer.place(ask, job, beside)) return std::move(*other);
+
+  then().put(ask, wanted);
+  Placed moved = placer.place(shadow_.ask, shadow_.job, then());
+  then().rollback(mark);
+  if (!moved) return std::nullopt;
+  shadow_.place = std::move(*moved);
+  return wanted;
+}
+
+}  // namespace berth
