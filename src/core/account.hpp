@@ -19,9 +19,6 @@ using ShareSeconds = Quantity<struct ShareSecondsTag>;
 /// 2^(-elapsed / half_life) as a fraction of 2^62, by table: no floating point.
 std::int64_t decay_q62(Duration elapsed, Duration half_life);
 
-/// So that a user who mends his ways is soon believed again.
-inline constexpr std::int32_t kMostOutlived = 8;
-
 /// In thousandths, as all weights of users: of one of whom nothing is said, and the largest.
 inline constexpr std::int64_t kUsualWeight = 1000;
 inline constexpr std::int64_t kMostWeight = 100'000'000;
@@ -34,10 +31,6 @@ struct Account {
   GpuCount gpus{0};            ///< Held now.
   Bytes charges{0};            ///< Of GPU memory, held now.
   std::int32_t jobs = 0;       ///< With a berth.
-  /// Jobs said to be short, or to be short or medium, that ran longer than that, less those that
-  /// kept to it; at least 0 and at most kMostOutlived.
-  std::int32_t outlived_short = 0;
-  std::int32_t outlived_medium = 0;
 
   /// Service with decay up to `now`. Requires: now >= as_of, half_life > 0.
   ShareSeconds service_at(Instant now, Duration half_life) const;

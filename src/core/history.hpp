@@ -19,10 +19,11 @@ namespace berth {
 struct Ended {
   JobId job;
   UserId user;
-  Fingerprint what;     ///< 0: not known.
-  GpuCount gpus{0};     ///< As it asked.
-  Duration ran{0};      ///< With a berth, all attempts together.
-  GpuTime attained{0};  ///< Granted GPUs x time.
+  Fingerprint what;                                      ///< 0: not known.
+  GpuCount gpus{0};                                      ///< As it asked.
+  DurationClass duration_class = DurationClass::Medium;  ///< As it was in the end.
+  Duration ran{0};                                       ///< With a berth, all attempts together.
+  GpuTime attained{0};                                   ///< Granted GPUs x time.
   Outcome outcome = Outcome::Done;
   Instant at;
 

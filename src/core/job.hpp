@@ -83,7 +83,6 @@ struct Overrun {
 struct Job {
   JobId id;
   JobSpec spec;
-  DurationClass claimed = DurationClass::Medium;  ///< What its user said, whatever it is now.
   JobState state = JobState::Queued;
   JobState after_stop = JobState::Queued;  ///< While stopping by preemption: where it goes next.
   bool ending = false;                     ///< Stopping for good: `outcome` says how.
@@ -143,7 +142,6 @@ class JobView {
   UserId user() const { return job_->spec.user; }
   const JobSpec& spec() const { return job_->spec; }
   DurationClass duration_class() const { return job_->spec.duration_class; }
-  DurationClass claimed() const { return job_->claimed; }
   const Request& request() const { return job_->spec.request; }
   /// GPUs that it holds; those that it asks for while it has no berth.
   GpuCount gpus() const {

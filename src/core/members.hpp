@@ -50,14 +50,15 @@ inline auto members(Progress& v) { return std::tie(v.done, v.total); }
 inline auto members(Metric& v) { return std::tie(v.key, v.value); }
 inline auto members(Overrun& v) { return std::tie(v.job, v.user, v.gpu, v.held, v.granted, v.at); }
 inline auto members(Job& v) {
-  return std::tie(v.id, v.spec, v.claimed, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
+  return std::tie(v.id, v.spec, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
                   v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
                   v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
                   v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
                   v.again_if_hurt, v.hurt_by);
 }
 inline auto members(Ended& v) {
-  return std::tie(v.job, v.user, v.what, v.gpus, v.ran, v.attained, v.outcome, v.at);
+  return std::tie(v.job, v.user, v.what, v.gpus, v.duration_class, v.ran, v.attained, v.outcome,
+                  v.at);
 }
 
 // The cluster and its state.
@@ -74,8 +75,7 @@ inline auto members(Settings& v) {
   return std::tie(v.admission, v.limits, v.service_half_life, v.max_failed_starts, v.can_suspend);
 }
 inline auto members(Account& v) {
-  return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs,
-                  v.outlived_short, v.outlived_medium);
+  return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs);
 }
 inline auto members(GpuUse& v) {
   return std::tie(v.charged, v.foreign, v.used, v.milli, v.tenants, v.alone, v.utilisation,
@@ -141,8 +141,8 @@ inline auto members_before_7(Hold& v) {
 
 // ---- Before layout 6 -------------------------------------------------------------------------
 // Jobs had a kind and no group, model or batch, requests a MIG profile; grants had no role. What a
-// job attained was not kept. Nine keys of one policy stood among the settings. Some inputs and
-// decisions existed that nothing ever made.
+// job attained was not kept. Nine keys of one policy stood among settings, its memory in accounts
+// and jobs. Some inputs and decisions existed that nothing ever made.
 
 /// An alternative that no journal has.
 struct Removed {};
@@ -161,10 +161,17 @@ inline auto members_before_6(JobSpec& v) {
                                  v.retries, v.command));
 }
 inline auto members_before_6(Job& v) {
-  return std::tie(v.id, v.spec, v.claimed, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
-                  v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.waited,
-                  v.grant_number, v.preemptions, v.failed_starts, v.retries_used, v.progress,
-                  v.grant, v.ended, v.leaving, v.ran_out, v.again_if_hurt, v.hurt_by);
+  return std::tuple_cat(
+      std::tie(v.id, v.spec), std::make_tuple(Dropped()),
+      std::tie(v.state, v.after_stop, v.ending, v.migrating, v.outcome, v.exit_code, v.attempt,
+               v.submitted, v.first_start, v.since, v.ran, v.waited, v.grant_number, v.preemptions,
+               v.failed_starts, v.retries_used, v.progress, v.grant, v.ended, v.leaving, v.ran_out,
+               v.again_if_hurt, v.hurt_by));
+}
+inline auto members_before_6(Account& v) {
+  return std::tuple_cat(
+      std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs),
+      std::make_tuple(Dropped(), Dropped()));
 }
 inline auto members_before_6(Settings& v) {
   return std::tuple_cat(std::tie(v.admission, v.limits), std::array<Dropped, 9>{},

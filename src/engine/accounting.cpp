@@ -216,34 +216,13 @@ void Engine::stop_for_good(Job& job, Outcome outcome, StopFor why) {
   emit(EventKind::Ended, job.id);
 }
 
-/// A job whose class is raised while it runs has outlived the one it had.
-void Engine::note_outlived(const Job& job, DurationClass is) {
-  const auto outlived = [&](DurationClass bound, std::int32_t& count) {
-    if (job.spec.duration_class <= bound && is > bound) count = std::min(count + 1, kMostOutlived);
-  };
-  Account& account = state_.accounts[job.spec.user];
-  outlived(DurationClass::Short, account.outlived_short);
-  outlived(DurationClass::Medium, account.outlived_medium);
-}
-
-/// A job that was done within the class its user stated speaks for the next one.
-void Engine::note_kept_word(const Job& job) {
-  const auto account = state_.accounts.find(job.spec.user);
-  if (account == state_.accounts.end()) return;
-  const Duration ran = JobView(job, now_).ran();
-  const auto kept = [&](DurationClass bound, Duration limit, std::int32_t& count) {
-    if (job.claimed <= bound && ran <= limit) count = std::max(count - 1, 0);
-  };
-  kept(DurationClass::Short, class_bound(DurationClass::Short), account->second.outlived_short);
-  kept(DurationClass::Medium, class_bound(DurationClass::Medium), account->second.outlived_medium);
-}
-
 /// Requires: its berth was released just now.
 void Engine::note_history(const Job& job) {
   state_.history.add({.job = job.id,
                       .user = job.spec.user,
                       .what = state_.company.of(job.id),
                       .gpus = job.spec.request.gpu.count,
+                      .duration_class = job.spec.duration_class,
                       .ran = ran_of(job, now_),
                       .attained = job.attained,
                       .outcome = job.outcome,
@@ -265,7 +244,6 @@ void Engine::wait_again(Job& job, JobState state) {
 }
 
 void Engine::end(Job& job, std::string note) {
-  if (job.outcome == Outcome::Done) note_kept_word(job);
   if (holds_berth(job.state)) note_history(job);
   if (job.state == JobState::Suspended) {  // its process is still there, without GPUs
     effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Cancel});

@@ -63,7 +63,6 @@ bool Engine::apply(const Reserve& reserve) {
 bool Engine::apply(const Classify& classify) {
   Job* const job = state_.jobs.find(classify.job);
   if (job == nullptr) return false;
-  if (holds_berth(job->state)) note_outlived(*job, classify.duration_class);
   job->spec.duration_class = classify.duration_class;
   emit(EventKind::Changed, job->id);
   return true;

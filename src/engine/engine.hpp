@@ -126,8 +126,6 @@ class Engine {
   void settle(UserId user);
   void weigh(UserId user);
   std::int64_t share_of(const Account& account) const;
-  void note_outlived(const Job& job, DurationClass is);
-  void note_kept_word(const Job& job);
   void note_company(const Job& job);
   void note_history(const Job& job);
   void note_end(Job& job, Instant at);

@@ -92,8 +92,6 @@ Fault cluster_fault(const Frame& frame) {
 /// The share times the time it was held for must stay far from the ends too.
 Fault account_fault(const Account& account, Instant now) {
   if (!is_time(account.as_of) || account.as_of > now) return "an account";
-  const auto is_count = [](std::int32_t count) { return count >= 0 && count <= kMostOutlived; };
-  if (!is_count(account.outlived_short) || !is_count(account.outlived_medium)) return "an account";
   const bool weighs = account.weight_milli > 0 && account.weight_milli <= kMostWeight;
   Total service;
   const bool sane = weighs && is_amount(account.service) && is_amount(account.share_ppb) &&

@@ -56,10 +56,11 @@ struct Frame : FrameHead {
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
 inline auto members(JobOfFormat4& v) {
   Job& j = v.job;
-  return std::tie(j.id, j.spec, j.claimed, j.state, j.after_stop, j.ending, j.migrating, j.outcome,
-                  j.exit_code, j.attempt, j.submitted, j.first_start, j.since, j.ran, j.waited,
-                  j.grant_number, j.preemptions, j.failed_starts, j.retries_used, j.progress,
-                  j.grant);
+  return std::tuple_cat(
+      std::tie(j.id, j.spec), std::make_tuple(Dropped()),
+      std::tie(j.state, j.after_stop, j.ending, j.migrating, j.outcome, j.exit_code, j.attempt,
+               j.submitted, j.first_start, j.since, j.ran, j.waited, j.grant_number, j.preemptions,
+               j.failed_starts, j.retries_used, j.progress, j.grant));
 }
 inline auto members(FrameHead& v) {
   return std::tie(v.cluster, v.now, v.grants, v.decisions, v.seed, v.dropped, v.settings,

@@ -29,11 +29,9 @@ bool note_metric(Job& job, const Reported& reported) {
 void Engine::on(const Submitted& submitted) {
   if (submitted.job.value() == 0 || submitted.job > kLastJob) return;
   if (state_.jobs.find(submitted.job) != nullptr) return;
-  Job& job = state_.jobs.insert(submitted.job, Job{.id = submitted.job,
-                                                   .spec = submitted.spec,
-                                                   .claimed = submitted.spec.duration_class,
-                                                   .submitted = now_,
-                                                   .since = now_});
+  Job& job = state_.jobs.insert(
+      submitted.job,
+      Job{.id = submitted.job, .spec = submitted.spec, .submitted = now_, .since = now_});
   if (const auto why = impossible(job)) {
     effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, *why, now_});
     state_.jobs.erase(job.id);

@@ -419,41 +419,6 @@ TEST_F(Lifecycle, AClassIsWhatThePolicySays) {
   EXPECT_EQ(rig_.job(id).spec.duration_class, DurationClass::Long);
 }
 
-// ---- What users' words are worth ---------------------------------------------------------------
-
-TEST_F(Lifecycle, AClassRaisedWhileAJobRunsIsRemembered) {
-  JobSpec spec = shared(1, 4_GiB);
-  spec.duration_class = DurationClass::Short;
-  const JobId waiting = rig_.submit(spec);
-  rig_.decide({Classify{waiting, DurationClass::Medium}});  // doubted, not caught
-  EXPECT_EQ(rig_.engine().view().account(UserId(7)).outlived_short, 0);
-  const JobId running = rig_.submit(spec);
-  rig_.start(running, {0});
-  rig_.decide({Classify{running, DurationClass::Medium}});
-  EXPECT_EQ(rig_.engine().view().account(UserId(7)).outlived_short, 1);
-  rig_.decide({Classify{running, DurationClass::Long}});
-  EXPECT_EQ(rig_.engine().view().account(UserId(7)).outlived_short, 1);
-  EXPECT_EQ(rig_.engine().view().account(UserId(7)).outlived_medium, 1);
-  EXPECT_EQ(rig_.job(running).claimed, DurationClass::Short);
-}
-
-TEST_F(Lifecycle, AJobDoneWithinItsClassSpeaksForTheNext) {
-  JobSpec spec = shared(1, 4_GiB);
-  spec.duration_class = DurationClass::Short;
-  const JobId liar = rig_.submit(spec);
-  rig_.start(liar, {0});
-  rig_.decide({Classify{liar, DurationClass::Long}});
-  for (const Outcome outcome : {Outcome::Failed, Outcome::Done, Outcome::Done}) {
-    const JobId id = rig_.submit(spec);
-    rig_.start(id, {1});
-    rig_.tell(
-        {Exited{.job = id, .attempt = Attempt(1), .outcome = outcome}, Released{id, Attempt(1)}});
-    const std::int32_t left = outcome == Outcome::Failed ? 1 : 0;
-    EXPECT_EQ(rig_.engine().view().account(UserId(7)).outlived_short, left);
-    EXPECT_EQ(rig_.engine().view().account(UserId(7)).outlived_medium, left);
-  }
-}
-
 TEST_F(Lifecycle, ARejectedJobIsToldWhatItAsked) {
   const JobId id = rig_.submit(shared(2, 4_GiB));
   const Effects& effects = rig_.decide({Reject{id}});

@@ -322,7 +322,6 @@ const Disagreement kDisagreements[] = {
     {"time", [](Frame& f) { f.now = kNever; }, "the time"},
     {"no_half_life", [](Frame& f) { f.settings.service_half_life = Duration(0); }, "the settings"},
     {"guard", [](Frame& f) { f.settings.admission.guard_ppm = -1; }, "the settings"},
-    {"outlived", [](Frame& f) { f.accounts[UserId(7)].outlived_short = -1; }, "an account"},
     {"weight", [](Frame& f) { f.accounts[UserId(7)].weight_milli = 0; }, "an account"},
     {"account_of_the_future", [](Frame& f) { f.accounts[UserId(7)].as_of = kStart + hours(1); },
      "an account"},

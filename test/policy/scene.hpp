@@ -43,15 +43,17 @@ class Scene {
     job.attained = job.spec.request.gpu.count * ran;
   }
   /// A job that runs ends now, after so long.
-  void end(JobId id, Duration ran) {
+  void end(JobId id, Duration ran, Outcome outcome = Outcome::Done) {
     const Job& job = state_.jobs.at(id);
     const GpuCount gpus = job.spec.request.gpu.count;
     state_.history.add({.job = id,
                         .user = job.spec.user,
                         .what = state_.company.of(id),
                         .gpus = gpus,
+                        .duration_class = job.spec.duration_class,
                         .ran = ran,
                         .attained = gpus * ran,
+                        .outcome = outcome,
                         .at = now_});
     state_.ledger.take(state_.cluster, job.grant);
     for (const Share& share : job.grant.shares) {

@@ -1,10 +1,16 @@
 // Headroom, the default policy. doc/adr/0010 argues its rule and doc/headroom.md its defaults.
+#include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
 
+#include "core/members.hpp"
 #include "core/text.hpp"
 #include "policy/gates.hpp"
 #include "policy/kit/classes.hpp"
+#include "policy/kit/memory.hpp"
 #include "policy/pipeline/gate.hpp"
 #include "policy/policies.hpp"
 
@@ -65,7 +71,9 @@ constexpr About kHeadroom{
         "one once (jobs of the user that outlived their class) - (jobs that kept to it) = "
         "`liar_after`. Any job that fits may pass a job that does not. A job that has waited "
         "`reserve_after` gets a place reserved, from the time limits of the jobs in its way.",
-    .reads = "Accounts (service, weight), class, time of submission, run time.",
+    .reads =
+        "Accounts (service, weight), class, time of submission, run time, jobs that ended "
+        "(run time, class).",
     .source =
         "berth's own. Its parts: dominant shares (Ghodsi et al., NSDI 2011) over time with decay, "
         "backfill behind a reservation (EASY, Lifka, JSSPP 1995), and ageing as an offset, so that "
@@ -93,16 +101,38 @@ std::int64_t classes_below(DurationClass of) {
   return 2;
 }
 
-/// The class a user's word is worth.
-DurationClass believed(DurationClass said, const Account& account, std::int64_t liar_after) {
-  if (said == DurationClass::Short && account.outlived_short >= liar_after) {
-    said = DurationClass::Medium;
-  }
-  if (said == DurationClass::Medium && account.outlived_medium >= liar_after) {
-    said = DurationClass::Long;
-  }
-  return said;
+/// So that eight jobs that keep to their class clear any record.
+constexpr std::int32_t kMostOutlived = 8;
+
+/// Jobs of a user that were said to be short, or to be short or medium, and ran longer than that,
+/// less those that kept to it; from 0 to kMostOutlived.
+struct WordRecord {
+  std::int32_t over_short = 0;
+  std::int32_t over_medium = 0;
+};
+inline auto members(WordRecord& v) { return std::tie(v.over_short, v.over_medium); }
+
+/// What headroom remembers beside what the view shows.
+struct HeadroomMemory {
+  std::map<UserId, WordRecord> words;      ///< Of users with a record.
+  std::map<JobId, DurationClass> claimed;  ///< Of jobs whose class was raised: what was stated.
+  std::uint64_t seen = 0;                  ///< Jobs that had ended at the last pass.
+};
+inline auto members(HeadroomMemory& v) { return std::tie(v.words, v.claimed, v.seen); }
+
+bool is_sane(const HeadroomMemory& memory) {
+  const auto is_count = [](std::int32_t count) { return count >= 0 && count <= kMostOutlived; };
+  return std::ranges::all_of(memory.words, [&](const auto& entry) {
+    return is_count(entry.second.over_short) && is_count(entry.second.over_medium);
+  });
 }
+
+/// A running job whose class is raised.
+struct Outlived {
+  UserId user;
+  DurationClass was;
+  DurationClass is;
+};
 
 class Headroom final : public Order {
  public:
@@ -124,12 +154,15 @@ class Headroom final : public Order {
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
     judged_.clear();
+    look_back(view, events);
+    std::vector<Outlived> outlived;  // counts from the next pass on
     Decisions decisions;
-    for (const JobId id : view.running()) watch(view.job(id), view, decisions);
+    for (const JobId id : view.running()) watch(view.job(id), view, decisions, outlived);
     for (const Event& event : events) {
       const Job* const job = view.find(event.job);
-      if (job != nullptr && is_waiting(job->state)) doubt(view.job(event.job), view, decisions);
+      if (job != nullptr && is_waiting(job->state)) doubt(view.job(event.job), decisions);
     }
+    for (const Outlived& what : outlived) note_outlived(what);
     return decisions;
   }
 
@@ -137,6 +170,12 @@ class Headroom final : public Order {
     const Account account = view.account(user);
     const ShareSeconds service = account.service_at(view.now(), view.settings().service_half_life);
     return {.major = service.raw() / account.weight_milli, .minor = account.share_ppb};
+  }
+
+  Snapshot save() const override { return saved(memory_); }
+  Expected<void> restore(const Snapshot& bytes) override {
+    is_restored_ = true;
+    return restore_into(memory_, bytes, "headroom", is_sane);
   }
 
   Ranked rank(const JobView& job, const ClusterView&) const override {
@@ -148,30 +187,86 @@ class Headroom final : public Order {
 
  private:
   /// Demotes a running job that has outlived its class; else asks to look again when it will have.
-  void watch(const JobView& job, const ClusterView& view, Decisions& decisions) {
+  void watch(const JobView& job, const ClusterView& view, Decisions& decisions,
+             std::vector<Outlived>& outlived) {
     if (job.state() == JobState::Stopping) return;
     const DurationClass is = class_after(job.duration_class(), job.ran(), bounds_);
-    judge(job, is, decisions);
+    if (judge(job, is, decisions)) outlived.push_back({job.user(), job.duration_class(), is});
     const Duration bound = bound_of(is, bounds_);
     if (bound == kForever) return;
     const Instant over = later(view.now(), bound - job.ran() + Duration(1));
     decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), over);
   }
 
-  void doubt(const JobView& job, const ClusterView& view, Decisions& decisions) {
+  void doubt(const JobView& job, Decisions& decisions) {
     const DurationClass kept = class_after(job.duration_class(), job.ran(), bounds_);
-    judge(job, believed(kept, view.account(job.user()), liar_after_), decisions);
+    judge(job, believed(kept, job.user()), decisions);
   }
 
-  void judge(const JobView& job, DurationClass is, Decisions& decisions) {
-    if (is == job.duration_class() || !judged_.emplace(job.id(), is).second) return;
+  /// The class that a user's word is worth.
+  DurationClass believed(DurationClass said, UserId user) const {
+    const auto found = memory_.words.find(user);
+    if (found == memory_.words.end()) return said;
+    if (said == DurationClass::Short && found->second.over_short >= liar_after_) {
+      said = DurationClass::Medium;
+    }
+    if (said == DurationClass::Medium && found->second.over_medium >= liar_after_) {
+      said = DurationClass::Long;
+    }
+    return said;
+  }
+
+  /// Jobs that were done within the class their user stated speak for the next one.
+  void look_back(const ClusterView& view, std::span<const Event> events) {
+    for (const Ended& job : view.finished_after(memory_.seen)) {
+      if (job.outcome == Outcome::Done) note_kept(job);
+      memory_.claimed.erase(job.job);
+    }
+    memory_.seen = view.finished();
+    for (const Event& event : events) {
+      if (event.kind == EventKind::Forgotten) memory_.claimed.erase(event.job);
+    }
+    if (!std::exchange(is_restored_, false)) return;
+    std::erase_if(memory_.claimed, [&](const auto& entry) { return !view.knows(entry.first); });
+  }
+
+  void note_kept(const Ended& job) {
+    const auto found = memory_.words.find(job.user);
+    if (found == memory_.words.end()) return;
+    const auto stated = memory_.claimed.find(job.job);
+    const DurationClass claimed =
+        stated == memory_.claimed.end() ? job.duration_class : stated->second;
+    const auto kept = [&](DurationClass bound, std::int32_t& count) {
+      if (claimed <= bound && job.ran <= bound_of(bound, bounds_)) count = std::max(count - 1, 0);
+    };
+    kept(DurationClass::Short, found->second.over_short);
+    kept(DurationClass::Medium, found->second.over_medium);
+    if (found->second.over_short + found->second.over_medium == 0) memory_.words.erase(found);
+  }
+
+  void note_outlived(const Outlived& what) {
+    WordRecord& record = memory_.words[what.user];
+    const auto over = [&](DurationClass bound, std::int32_t& count) {
+      if (what.was <= bound && what.is > bound) count = std::min(count + 1, kMostOutlived);
+    };
+    over(DurationClass::Short, record.over_short);
+    over(DurationClass::Medium, record.over_medium);
+  }
+
+  /// Returns: whether its class is another from now on.
+  bool judge(const JobView& job, DurationClass is, Decisions& decisions) {
+    if (is == job.duration_class() || !judged_.emplace(job.id(), is).second) return false;
+    memory_.claimed.try_emplace(job.id(), job.duration_class());
     decisions.list.push_back(Classify{job.id(), is});
+    return true;
   }
 
   ClassBounds bounds_;
   Duration ageing_;
   std::int64_t liar_after_;
   Keys keys_;
+  HeadroomMemory memory_;
+  bool is_restored_ = false;               ///< It may name jobs that the view does not know.
   std::map<JobId, DurationClass> judged_;  ///< In this pass: the view shows it from the next on.
 };
 

@@ -44,6 +44,20 @@ class Headroom : public testing::Test {
     return found;
   }
 
+  /// A job of this user that was said to be short runs for so long, is found out and ends.
+  void outlive(UserId user, DurationClass is, Duration ran) {
+    const JobId id = scene_.run(of(DurationClass::Short, user), {0});
+    scene_.has_run(id, ran);
+    EXPECT_THAT(judged(), ElementsAre(Pair(id, is)));
+    scene_.job(id).spec.duration_class = is;  // as the engine does
+    scene_.end(id, ran, Outcome::Failed);
+  }
+  /// A short job of this user ends after a minute.
+  void finish(UserId user, Outcome outcome) {
+    const JobId id = scene_.run(of(DurationClass::Short, user), {0});
+    scene_.end(id, minutes(1), outcome);
+  }
+
   Scene scene_{uniform(2, 4)};
   std::unique_ptr<Order> order_ = test::order_named("headroom");
   std::optional<Instant> wake_at_;
@@ -94,16 +108,43 @@ TEST_F(Headroom, AJobThatStopsIsNotJudged) {
 }
 
 TEST_F(Headroom, ALiarIsNotBelievedAndRankedSoAtOnce) {
-  scene_.state().accounts[UserId(1)].outlived_short = 3;
-  scene_.state().accounts[UserId(2)].outlived_short = 2;
+  for (int i = 0; i < 3; ++i) outlive(UserId(1), DurationClass::Medium, minutes(16));
+  for (int i = 0; i < 2; ++i) outlive(UserId(2), DurationClass::Medium, minutes(16));
   const JobId liar = scene_.wait(of(DurationClass::Short));
   const JobId other = scene_.wait(of(DurationClass::Short, UserId(2)));
   EXPECT_THAT(judged({liar, other, liar}), ElementsAre(Pair(liar, DurationClass::Medium)));
   EXPECT_GT(rank(liar), rank(other));
-  scene_.state().accounts[UserId(1)].outlived_medium = 3;
+  for (int i = 0; i < 3; ++i) outlive(UserId(1), DurationClass::Long, hours(5));
   EXPECT_THAT(judged({liar}), ElementsAre(Pair(liar, DurationClass::Long)));
-  scene_.state().accounts[UserId(1)] = {};
-  EXPECT_THAT(judged({liar}), ElementsAre()) << "believed again";
+}
+
+TEST_F(Headroom, JobsDoneWithinTheirClassSpeakForTheNext) {
+  for (int i = 0; i < 3; ++i) outlive(UserId(1), DurationClass::Long, hours(5));
+  const JobId job = scene_.wait(of(DurationClass::Short));
+  finish(UserId(1), Outcome::Failed);
+  EXPECT_THAT(judged({job}), ElementsAre(Pair(job, DurationClass::Long))) << "it was not done";
+  finish(UserId(1), Outcome::Done);
+  EXPECT_THAT(judged({job}), ElementsAre()) << "two against it are no habit";
+}
+
+TEST_F(Headroom, NoRecordIsLongerThanEightGoodJobs) {
+  for (int i = 0; i < 20; ++i) outlive(UserId(1), DurationClass::Medium, minutes(16));
+  for (int i = 0; i < 6; ++i) finish(UserId(1), Outcome::Done);
+  const JobId job = scene_.wait(of(DurationClass::Short));
+  EXPECT_THAT(judged({job}), ElementsAre());
+}
+
+TEST_F(Headroom, WhatIsRememberedSurvivesAsBytes) {
+  for (int i = 0; i < 3; ++i) outlive(UserId(1), DurationClass::Medium, minutes(16));
+  const Snapshot bytes = order_->save();
+  order_ = test::order_named("headroom:ageing=2h");
+  ASSERT_TRUE(order_->restore(bytes));
+  EXPECT_EQ(order_->save(), bytes);
+  const JobId liar = scene_.wait(of(DurationClass::Short));
+  EXPECT_THAT(judged({liar}), ElementsAre(Pair(liar, DurationClass::Medium)));
+  EXPECT_FALSE(order_->restore("x"));
+  EXPECT_FALSE(order_->restore(bytes + "x"));
+  EXPECT_TRUE(order_->restore({}));
 }
 
 TEST_F(Headroom, ExpectsTheLimitElseTheEstimateElseTheClass) {
