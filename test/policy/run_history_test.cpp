@@ -4,15 +4,22 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "policy/kit/memory.hpp"
+
 namespace berth {
 namespace {
 
 constexpr RunTraits kTrain{.user = 1, .program = 7, .gpus = 2};
 
-std::string bytes_of(const RunHistory& history) {
-  ByteWriter out;
-  history.save(out);
-  return out.take();
+std::string bytes_of(const RunHistory& history) { return saved(history.memory()); }
+
+Expected<void> restore(RunHistory& history, std::string_view bytes) {
+  RunHistory::Memory memory;
+  auto done = restore_into(memory, bytes, "a history of runs", RunHistory::is_sane);
+  if (done) history.remember(std::move(memory));
+  return done;
 }
 
 TEST(RunHistory, AMeanOfAllUpTo32AndThenMovesByA32nd) {
@@ -49,14 +56,15 @@ TEST(RunHistory, SurvivesAsBytesAndRefusesOthers) {
   for (int i = 0; i < 100; ++i) history.learn({i % 3, i % 5, i % 2}, seconds(i));
   const std::string bytes = bytes_of(history);
   RunHistory copy;
-  ByteReader in(bytes);
-  ASSERT_TRUE(copy.restore(in));
+  ASSERT_TRUE(restore(copy, bytes));
   EXPECT_EQ(bytes_of(copy), bytes);
   history.learn(kTrain, seconds(3));
   copy.learn(kTrain, seconds(3));
   EXPECT_EQ(bytes_of(copy), bytes_of(history));
-  ByteReader cut(std::string_view(bytes).substr(0, bytes.size() - 1));
-  EXPECT_FALSE(copy.restore(cut));
+  EXPECT_FALSE(restore(copy, std::string_view(bytes).substr(0, bytes.size() - 1)));
+  RunHistory::Memory none = history.memory();
+  none.means.begin()->second.times = 0;
+  EXPECT_FALSE(restore(copy, saved(none))) << "a mean of nothing";
 }
 
 }  // namespace

@@ -147,11 +147,12 @@ INSTANTIATE_TEST_SUITE_P(Registry, DamagedSnapshots, testing::ValuesIn(registere
 TEST(DamagedMemory, WithANumberThatNoJobHasIsRefused) {
   for (const std::uint64_t number : {std::uint64_t{0}, kLastJob.value() + 1, ~std::uint64_t{0}}) {
     ByteWriter out;
+    out.integer(2);
     out.integer(static_cast<std::int64_t>(number));
     out.integer(7);
     const auto restored = (*make_policy("tiresias/sjf", "yarn"))->restore(out.take());
     ASSERT_FALSE(restored.has_value()) << number;
-    EXPECT_EQ(restored.error().message, "policy memory: no number of a job");
+    EXPECT_EQ(restored.error().message, "policy memory: not that of a list of jobs");
   }
 }
 

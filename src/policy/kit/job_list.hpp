@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "core/bytes.hpp"
 #include "core/view.hpp"
 #include "policy/kit/feasible.hpp"
+#include "policy/kit/memory.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
@@ -43,30 +43,16 @@ class JobList {
     for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
   }
 
-  /// Nothing for one that has seen nothing yet; no job at all is job 0.
-  Snapshot save() const {
-    ByteWriter writer;
-    if (!fresh_ && ids_.empty()) writer.integer(0);
-    for (const JobId id : ids_) writer.integer(static_cast<std::int64_t>(id.value()));
-    return writer.take();
-  }
+  /// Nothing for a list that has seen nothing yet.
+  Snapshot save() const { return fresh_ ? Snapshot() : saved(ids_); }
   Expected<void> restore(const Snapshot& bytes) {
-    ByteReader reader(bytes);
-    ids_.clear();
-    while (!reader.at_end()) {
-      ids_.push_back(JobId(static_cast<JobId::rep>(reader.integer())));
-    }
-    if (ids_.size() == 1 && ids_.front() == JobId(0)) ids_.clear();
     fresh_ = bytes.empty();
     unchecked_ = true;
-    if (reader.failed()) return fail(ErrorCode::BadData, "policy memory: cut short");
-    std::vector<JobId> sorted = ids_;
-    std::ranges::sort(sorted);
-    if (!sorted.empty() && (sorted.front() == JobId(0) || sorted.back() > kLastJob)) {
-      return fail(ErrorCode::BadData, "policy memory: no number of a job");
-    }
-    const bool distinct = std::ranges::adjacent_find(sorted) == sorted.end();
-    return distinct ? Expected<void>() : fail(ErrorCode::BadData, "policy memory: a job twice");
+    return restore_into(ids_, bytes, "a list of jobs", [](std::vector<JobId> ids) {
+      std::ranges::sort(ids);
+      const bool are_jobs = ids.empty() || (ids.front() != JobId(0) && ids.back() <= kLastJob);
+      return are_jobs && std::ranges::adjacent_find(ids) == ids.end();
+    });
   }
 
  private:

@@ -24,58 +24,49 @@ std::array<RunTraits, 6> kinds_of(const RunTraits& job) {
 }  // namespace
 
 void RunHistory::learn(const RunTraits& job, Duration ran) {
-  ++lessons_;
+  ++memory_.lessons;
   const std::array<Kind, 6> kinds = kinds_of(job);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (std::find(kinds.begin(), kinds.begin() + i, kinds[i]) != kinds.begin() + i) continue;
-    Mean& mean = means_[kinds[i]];
+    Mean& mean = memory_.means[kinds[i]];
     mean.times = std::min(mean.times + 1, kWindow);
     mean.run += (std::min(ran, kLongestRun) - mean.run) / mean.times;
     by_age_.erase({mean.latest, kinds[i]});
-    mean.latest = lessons_;
+    mean.latest = memory_.lessons;
     by_age_.insert({mean.latest, kinds[i]});
   }
   forget_the_oldest();
 }
 
 void RunHistory::forget_the_oldest() {
-  while (means_.size() > kMostMeans) {
-    means_.erase(by_age_.begin()->second);
+  while (memory_.means.size() > kMostMeans) {
+    memory_.means.erase(by_age_.begin()->second);
     by_age_.erase(by_age_.begin());
   }
 }
 
 Duration RunHistory::expected(const RunTraits& job) const {
   for (const Kind& kind : kinds_of(job)) {
-    const auto found = means_.find(kind);
-    if (found != means_.end()) return found->second.run;
+    const auto found = memory_.means.find(kind);
+    if (found != memory_.means.end()) return found->second.run;
   }
   return kForever;
 }
 
-void RunHistory::save(ByteWriter& out) const {
-  out.integer(lessons_);
-  out.integer(std::ssize(means_));
-  for (const auto& [kind, mean] : means_) {
-    for (const std::int64_t field :
-         {kind.user, kind.program, kind.gpus, micros(mean.run), mean.times, mean.latest}) {
-      out.integer(field);
-    }
-  }
+bool RunHistory::is_sane(const Memory& memory) {
+  const auto is_mean = [&](const auto& entry) {
+    const Mean& mean = entry.second;
+    return mean.run >= Duration::zero() && mean.run <= kLongestRun && mean.times >= 1 &&
+           mean.times <= kWindow && mean.latest <= memory.lessons;
+  };
+  return memory.lessons >= 0 && memory.lessons <= kMostLessons &&
+         memory.means.size() <= kMostMeans && std::ranges::all_of(memory.means, is_mean);
 }
 
-bool RunHistory::restore(ByteReader& in) {
-  *this = {};
-  lessons_ = in.integer();
-  bool sane = lessons_ >= 0 && lessons_ <= kMostLessons;
-  for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
-    const Kind kind{.user = in.integer(), .program = in.integer(), .gpus = in.integer()};
-    const Mean mean{.run = Duration(in.integer()), .times = in.integer(), .latest = in.integer()};
-    sane = mean.run >= Duration::zero() && mean.run <= kLongestRun && mean.times >= 1 &&
-           mean.times <= kWindow && mean.latest <= lessons_ && means_.size() < kMostMeans;
-    if (means_.emplace(kind, mean).second) by_age_.emplace(mean.latest, kind);
-  }
-  return sane && !in.failed();
+void RunHistory::remember(Memory memory) {
+  memory_ = std::move(memory);
+  by_age_.clear();
+  for (const auto& [kind, mean] : memory_.means) by_age_.emplace(mean.latest, kind);
 }
 
 }  // namespace berth

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
-#include "core/bytes.hpp"
 #include "core/time.hpp"
 
 namespace berth {
@@ -34,11 +34,6 @@ class RunHistory {
   /// What one like this is expected to run for; kForever if nothing has ended yet.
   Duration expected(const RunTraits& job) const;
 
-  void save(ByteWriter& out) const;
-  /// Returns: false if this is not what save() wrote; then it is of no more use.
-  bool restore(ByteReader& in);
-
- private:
   /// Of a user's program, or -1 for any user or any number of GPUs, 0 for any program.
   using Kind = RunTraits;
   struct Mean {
@@ -46,12 +41,27 @@ class RunHistory {
     std::int64_t times = 0;
     std::int64_t latest = 0;  ///< Of all lessons.
   };
+  /// All there is to it, as bytes would have it.
+  struct Memory {
+    std::int64_t lessons = 0;
+    std::map<Kind, Mean> means;
+  };
 
+  const Memory& memory() const { return memory_; }
+  /// Whether a history could be so.
+  static bool is_sane(const Memory& memory);
+  /// Requires: is_sane(memory).
+  void remember(Memory memory);
+
+ private:
   void forget_the_oldest();
 
-  std::map<Kind, Mean> means_;
-  std::set<std::pair<std::int64_t, Kind>> by_age_;  ///< Of `means_`, by their latest lesson.
-  std::int64_t lessons_ = 0;
+  Memory memory_;
+  std::set<std::pair<std::int64_t, Kind>> by_age_;  ///< Of the means, by their latest lesson.
 };
+
+inline auto members(RunTraits& v) { return std::tie(v.user, v.program, v.gpus); }
+inline auto members(RunHistory::Mean& v) { return std::tie(v.run, v.times, v.latest); }
+inline auto members(RunHistory::Memory& v) { return std::tie(v.lessons, v.means); }
 
 }  // namespace berth

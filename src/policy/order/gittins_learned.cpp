@@ -1,10 +1,11 @@
 // The Gittins index over a history of its own, and least attained service until that suffices.
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <vector>
 
-#include "core/bytes.hpp"
 #include "policy/kit/gittins.hpp"
+#include "policy/kit/memory.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {
@@ -52,10 +53,27 @@ constexpr About kGittinsLearned{
 
 namespace {
 
+constexpr std::size_t kMostRemembered = 4096;                 ///< Of any value of the key.
 constexpr std::int64_t kMostService = std::int64_t{1} << 40;  ///< GPU-seconds.
 
 std::int64_t gpu_seconds(GpuTime service) {
   return std::min(service.raw() / micros(seconds(1)), kMostService);
+}
+
+struct LearnedMemory {
+  std::vector<std::int64_t> sample;  ///< What the index is of, the oldest first. GPU-seconds.
+  std::vector<std::int64_t> recent;  ///< Learned since.
+  std::uint64_t seen = 0;            ///< Jobs that had ended at the last pass.
+};
+inline auto members(LearnedMemory& v) { return std::tie(v.sample, v.recent, v.seen); }
+
+bool is_learned(const LearnedMemory& memory) {
+  const auto is_service = [](std::int64_t service) {
+    return service >= 0 && service <= kMostService;
+  };
+  return memory.sample.size() <= kMostRemembered &&
+         std::ranges::all_of(memory.sample, is_service) &&
+         std::ranges::all_of(memory.recent, is_service);
 }
 
 class GittinsLearned final : public Order {
@@ -72,12 +90,13 @@ class GittinsLearned final : public Order {
 
   Decisions prepare(const ClusterView& view, std::span<const Event>) override {
     std::vector<std::int64_t> ended;
-    for (const Ended& job : view.finished_after(seen_)) ended.push_back(gpu_seconds(job.attained));
+    for (const Ended& job : view.finished_after(memory_.seen))
+      ended.push_back(gpu_seconds(job.attained));
     std::ranges::sort(ended);  // by service, not by job
-    recent_.insert(recent_.end(), ended.begin(), ended.end());
-    seen_ = view.finished();
-    const std::size_t enough = sample_.empty() ? enough_ : refresh_;
-    index_is_new_ = recent_.size() >= enough;
+    memory_.recent.insert(memory_.recent.end(), ended.begin(), ended.end());
+    memory_.seen = view.finished();
+    const std::size_t enough = memory_.sample.empty() ? enough_ : refresh_;
+    index_is_new_ = memory_.recent.size() >= enough;
     if (index_is_new_) learn();
     return {};
   }
@@ -89,63 +108,31 @@ class GittinsLearned final : public Order {
             .valid_until = std::nullopt};
   }
 
-  Snapshot save() const override;
-  Expected<void> restore(const Snapshot& bytes) override;
+  Snapshot save() const override { return saved(memory_); }
+  Expected<void> restore(const Snapshot& bytes) override {
+    auto done = restore_into(memory_, bytes, "gittins-learned", is_learned);
+    index_ = GittinsIndex(memory_.sample, GittinsForm::Paper);
+    return done;
+  }
 
  private:
   void learn() {
-    sample_.insert(sample_.end(), recent_.begin(), recent_.end());
-    recent_.clear();
-    if (sample_.size() > remembered_) {
-      sample_.erase(sample_.begin(), sample_.end() - static_cast<std::ptrdiff_t>(remembered_));
+    memory_.sample.insert(memory_.sample.end(), memory_.recent.begin(), memory_.recent.end());
+    memory_.recent.clear();
+    if (memory_.sample.size() > remembered_) {
+      memory_.sample.erase(memory_.sample.begin(),
+                           memory_.sample.end() - static_cast<std::ptrdiff_t>(remembered_));
     }
-    index_ = GittinsIndex(sample_, GittinsForm::Paper);
+    index_ = GittinsIndex(memory_.sample, GittinsForm::Paper);
   }
 
   std::size_t enough_;
   std::size_t remembered_;
   std::size_t refresh_;
   GittinsIndex index_{{}, GittinsForm::Paper};
-  bool index_is_new_ = false;         ///< Since the last pass.
-  std::vector<std::int64_t> sample_;  ///< What the index is of, the oldest first. GPU-seconds.
-  std::vector<std::int64_t> recent_;  ///< Learned since.
-  std::uint64_t seen_ = 0;            ///< Jobs that had ended at the last pass.
+  bool index_is_new_ = false;  ///< Since the last pass.
+  LearnedMemory memory_;
 };
-
-Snapshot GittinsLearned::save() const {
-  ByteWriter out;
-  for (const auto* list : {&sample_, &recent_}) {
-    out.integer(std::ssize(*list));
-    for (const std::int64_t service : *list) out.integer(service);
-  }
-  out.integer(static_cast<std::int64_t>(seen_));
-  return out.take();
-}
-
-Expected<void> GittinsLearned::restore(const Snapshot& bytes) {
-  sample_.clear();
-  recent_.clear();
-  seen_ = 0;
-  ByteReader in(bytes);
-  bool sane = true;
-  for (auto* list : {&sample_, &recent_}) {
-    for (std::int64_t left = bytes.empty() ? 0 : in.integer(); left > 0 && sane; --left) {
-      const std::int64_t service = in.integer();
-      sane = !in.failed() && service >= 0 && service <= kMostService;
-      list->push_back(service);
-    }
-  }
-  if (!bytes.empty()) {
-    const std::int64_t seen = in.integer();
-    sane = sane && seen >= 0;
-    seen_ = static_cast<std::uint64_t>(seen);
-  }
-  if (!sane || in.failed() || !in.at_end() || sample_.size() > remembered_) {
-    return fail(ErrorCode::BadData, "policy memory: not the history of gittins-learned");
-  }
-  index_ = GittinsIndex(sample_, GittinsForm::Paper);
-  return {};
-}
 
 }  // namespace
 

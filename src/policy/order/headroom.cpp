@@ -120,7 +120,7 @@ struct HeadroomMemory {
 };
 inline auto members(HeadroomMemory& v) { return std::tie(v.words, v.claimed, v.seen); }
 
-bool is_sane(const HeadroomMemory& memory) {
+bool is_record(const HeadroomMemory& memory) {
   const auto is_count = [](std::int32_t count) { return count >= 0 && count <= kMostOutlived; };
   return std::ranges::all_of(memory.words, [&](const auto& entry) {
     return is_count(entry.second.over_short) && is_count(entry.second.over_medium);
@@ -175,7 +175,7 @@ class Headroom final : public Order {
   Snapshot save() const override { return saved(memory_); }
   Expected<void> restore(const Snapshot& bytes) override {
     is_restored_ = true;
-    return restore_into(memory_, bytes, "headroom", is_sane);
+    return restore_into(memory_, bytes, "headroom", is_record);
   }
 
   Ranked rank(const JobView& job, const ClusterView&) const override {

@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "core/bytes.hpp"
+#include "policy/kit/memory.hpp"
 #include "policy/kit/run_history.hpp"
 #include "policy/policies.hpp"
 
@@ -68,6 +69,20 @@ struct Need {
   std::int64_t gpus = 0;
 };
 
+inline auto members(Need& v) { return std::tie(v.service, v.program, v.gpus, v.estimate); }
+
+struct QssfMemory {
+  RunHistory::Memory runs;
+  std::uint64_t seen = 0;
+  std::map<JobId, Need> expected;
+};
+inline auto members(QssfMemory& v) { return std::tie(v.runs, v.seen, v.expected); }
+
+bool is_foreseen(const QssfMemory& memory) {
+  const auto is_need = [](const auto& entry) { return entry.second.service >= 0; };
+  return RunHistory::is_sane(memory.runs) && std::ranges::all_of(memory.expected, is_need);
+}
+
 class Qssf final : public Order {
  public:
   explicit Qssf(const Keys& keys) : estimate_percent_(keys.number("estimate_percent")) {}
@@ -92,8 +107,18 @@ class Qssf final : public Order {
             .valid_until = std::nullopt};
   }
 
-  Snapshot save() const override;
-  Expected<void> restore(const Snapshot& bytes) override;
+  Snapshot save() const override {
+    return saved(QssfMemory{.runs = history_.memory(), .seen = seen_, .expected = expected_});
+  }
+  Expected<void> restore(const Snapshot& bytes) override {
+    QssfMemory memory;
+    if (auto done = restore_into(memory, bytes, "qssf", is_foreseen); !done) return done;
+    history_.remember(std::move(memory.runs));
+    seen_ = memory.seen;
+    expected_ = std::move(memory.expected);
+    fresh_ = true;
+    return {};
+  }
 
  private:
   /// Nobody said what became of jobs while no policy was asked: between a snapshot and its end.
@@ -139,43 +164,6 @@ class Qssf final : public Order {
   std::map<JobId, Need> expected_;  ///< Of waiting jobs.
   bool fresh_ = true;               ///< Nothing seen yet since it was made or restored.
 };
-
-void put(ByteWriter& out, const std::array<std::int64_t, 3>& fields) {
-  for (const std::int64_t field : fields) out.integer(field);
-}
-
-Snapshot Qssf::save() const {
-  ByteWriter out;
-  history_.save(out);
-  out.integer(static_cast<std::int64_t>(seen_));
-  out.integer(std::ssize(expected_));
-  for (const auto& [id, job] : expected_) {
-    out.integer(static_cast<std::int64_t>(id.value()));
-    put(out, {job.service, job.program, job.gpus});
-    out.integer(micros(job.estimate));
-  }
-  return out.take();
-}
-
-Expected<void> Qssf::restore(const Snapshot& bytes) {
-  if (bytes.empty()) return {};
-  expected_.clear();
-  ByteReader in(bytes);
-  fresh_ = true;
-  bool sane = history_.restore(in);
-  const std::int64_t seen = in.integer();
-  sane = sane && seen >= 0;
-  seen_ = static_cast<std::uint64_t>(seen);
-  for (std::int64_t left = in.integer(); left > 0 && sane && !in.failed(); --left) {
-    const JobId id(static_cast<JobId::rep>(in.integer()));
-    Need job{.service = in.integer(), .program = in.integer(), .gpus = in.integer()};
-    job.estimate = Duration(in.integer());
-    sane = job.service >= 0;
-    expected_.emplace(id, job);
-  }
-  if (sane && !in.failed() && in.left() == 0) return {};
-  return fail(ErrorCode::BadData, "policy memory: not a qssf state");
-}
 
 }  // namespace
 
