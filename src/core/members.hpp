@@ -131,18 +131,35 @@ using DroppedList = std::vector<Dropped>;
 
 // ---- Before layout 7 -------------------------------------------------------------------------
 // A place kept had the notes of the policy that kept it: which grants it awaited, for how long it
-// was lent, and what was lent of it.
+// was lent, and what was lent of it. Jobs and accounts had the memory of another policy; jobs that
+// had ended did not say their class.
 
 inline auto members_before_7(Hold& v) {
   return std::tuple_cat(std::tie(v.job, v.ask, v.placement, v.from), std::make_tuple(Dropped()),
                         std::tie(v.promised), std::make_tuple(Dropped()),
                         std::array<DroppedList, 4>{});
 }
+inline auto members_before_7(Account& v) {
+  return std::tuple_cat(
+      std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs),
+      std::make_tuple(Dropped(), Dropped()));
+}
+inline auto members_before_7(Job& v) {
+  return std::tuple_cat(
+      std::tie(v.id, v.spec), std::make_tuple(Dropped()),
+      std::tie(v.state, v.after_stop, v.ending, v.migrating, v.outcome, v.exit_code, v.attempt,
+               v.submitted, v.first_start, v.since, v.ran, v.attained, v.waited, v.grant_number,
+               v.preemptions, v.failed_starts, v.retries_used, v.progress, v.metrics, v.grant,
+               v.lease, v.ended, v.leaving, v.ran_out, v.again_if_hurt, v.hurt_by));
+}
+inline auto members_before_7(Ended& v) {
+  return std::tie(v.job, v.user, v.what, v.gpus, v.ran, v.attained, v.outcome, v.at);
+}
 
 // ---- Before layout 6 -------------------------------------------------------------------------
 // Jobs had a kind and no group, model or batch, requests a MIG profile; grants had no role. What a
-// job attained was not kept. Nine keys of one policy stood among settings, its memory in accounts
-// and jobs. Some inputs and decisions existed that nothing ever made.
+// job attained was not kept. Nine keys of one policy stood among settings. Some inputs and decisions
+// existed that nothing ever made.
 
 /// An alternative that no journal has.
 struct Removed {};
@@ -167,11 +184,6 @@ inline auto members_before_6(Job& v) {
                v.submitted, v.first_start, v.since, v.ran, v.waited, v.grant_number, v.preemptions,
                v.failed_starts, v.retries_used, v.progress, v.grant, v.ended, v.leaving, v.ran_out,
                v.again_if_hurt, v.hurt_by));
-}
-inline auto members_before_6(Account& v) {
-  return std::tuple_cat(
-      std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs),
-      std::make_tuple(Dropped(), Dropped()));
 }
 inline auto members_before_6(Settings& v) {
   return std::tuple_cat(std::tie(v.admission, v.limits), std::array<Dropped, 9>{},

@@ -1,16 +1,12 @@
 // Headroom, the default policy. doc/adr/0010 argues its rule and doc/headroom.md its defaults.
-#include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
-#include <utility>
 #include <vector>
 
-#include "core/members.hpp"
 #include "core/text.hpp"
 #include "policy/gates.hpp"
 #include "policy/kit/classes.hpp"
-#include "policy/kit/memory.hpp"
+#include "policy/kit/stated_classes.hpp"
 #include "policy/pipeline/gate.hpp"
 #include "policy/policies.hpp"
 
@@ -101,32 +97,6 @@ std::int64_t classes_below(DurationClass of) {
   return 2;
 }
 
-/// So that eight jobs that keep to their class clear any record.
-constexpr std::int32_t kMostOutlived = 8;
-
-/// Jobs of a user that were said to be short, or to be short or medium, and ran longer than that,
-/// less those that kept to it; from 0 to kMostOutlived.
-struct WordRecord {
-  std::int32_t over_short = 0;
-  std::int32_t over_medium = 0;
-};
-inline auto members(WordRecord& v) { return std::tie(v.over_short, v.over_medium); }
-
-/// What headroom remembers beside what the view shows.
-struct HeadroomMemory {
-  std::map<UserId, WordRecord> words;      ///< Of users with a record.
-  std::map<JobId, DurationClass> claimed;  ///< Of jobs whose class was raised: what was stated.
-  std::uint64_t seen = 0;                  ///< Jobs that had ended at the last pass.
-};
-inline auto members(HeadroomMemory& v) { return std::tie(v.words, v.claimed, v.seen); }
-
-bool is_record(const HeadroomMemory& memory) {
-  const auto is_count = [](std::int32_t count) { return count >= 0 && count <= kMostOutlived; };
-  return std::ranges::all_of(memory.words, [&](const auto& entry) {
-    return is_count(entry.second.over_short) && is_count(entry.second.over_medium);
-  });
-}
-
 /// A running job whose class is raised.
 struct Outlived {
   UserId user;
@@ -139,8 +109,8 @@ class Headroom final : public Order {
   explicit Headroom(const Keys& keys)
       : bounds_{.short_bound = keys.time("short_bound"), .medium_bound = keys.time("medium_bound")},
         ageing_(keys.time("ageing")),
-        liar_after_(keys.number("liar_after")),
-        keys_(keys) {}
+        keys_(keys),
+        stated_(bounds_, keys.number("liar_after")) {}
 
   DependsOn depends_on() const override { return DependsOn::Group; }
 
@@ -154,7 +124,7 @@ class Headroom final : public Order {
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
     judged_.clear();
-    look_back(view, events);
+    stated_.look_back(view, events);
     std::vector<Outlived> outlived;  // counts from the next pass on
     Decisions decisions;
     for (const JobId id : view.running()) watch(view.job(id), view, decisions, outlived);
@@ -162,7 +132,7 @@ class Headroom final : public Order {
       const Job* const job = view.find(event.job);
       if (job != nullptr && is_waiting(job->state)) doubt(view.job(event.job), decisions);
     }
-    for (const Outlived& what : outlived) note_outlived(what);
+    for (const Outlived& what : outlived) stated_.note_outlived(what.user, what.was, what.is);
     return decisions;
   }
 
@@ -172,10 +142,9 @@ class Headroom final : public Order {
     return {.major = service.raw() / account.weight_milli, .minor = account.share_ppb};
   }
 
-  Snapshot save() const override { return saved(memory_); }
+  Snapshot save() const override { return stated_.save(); }
   Expected<void> restore(const Snapshot& bytes) override {
-    is_restored_ = true;
-    return restore_into(memory_, bytes, "headroom", is_record);
+    return stated_.restore(bytes, "headroom");
   }
 
   Ranked rank(const JobView& job, const ClusterView&) const override {
@@ -200,73 +169,21 @@ class Headroom final : public Order {
 
   void doubt(const JobView& job, Decisions& decisions) {
     const DurationClass kept = class_after(job.duration_class(), job.ran(), bounds_);
-    judge(job, believed(kept, job.user()), decisions);
-  }
-
-  /// The class that a user's word is worth.
-  DurationClass believed(DurationClass said, UserId user) const {
-    const auto found = memory_.words.find(user);
-    if (found == memory_.words.end()) return said;
-    if (said == DurationClass::Short && found->second.over_short >= liar_after_) {
-      said = DurationClass::Medium;
-    }
-    if (said == DurationClass::Medium && found->second.over_medium >= liar_after_) {
-      said = DurationClass::Long;
-    }
-    return said;
-  }
-
-  /// Jobs that were done within the class their user stated speak for the next one.
-  void look_back(const ClusterView& view, std::span<const Event> events) {
-    for (const Ended& job : view.finished_after(memory_.seen)) {
-      if (job.outcome == Outcome::Done) note_kept(job);
-      memory_.claimed.erase(job.job);
-    }
-    memory_.seen = view.finished();
-    for (const Event& event : events) {
-      if (event.kind == EventKind::Forgotten) memory_.claimed.erase(event.job);
-    }
-    if (!std::exchange(is_restored_, false)) return;
-    std::erase_if(memory_.claimed, [&](const auto& entry) { return !view.knows(entry.first); });
-  }
-
-  void note_kept(const Ended& job) {
-    const auto found = memory_.words.find(job.user);
-    if (found == memory_.words.end()) return;
-    const auto stated = memory_.claimed.find(job.job);
-    const DurationClass claimed =
-        stated == memory_.claimed.end() ? job.duration_class : stated->second;
-    const auto kept = [&](DurationClass bound, std::int32_t& count) {
-      if (claimed <= bound && job.ran <= bound_of(bound, bounds_)) count = std::max(count - 1, 0);
-    };
-    kept(DurationClass::Short, found->second.over_short);
-    kept(DurationClass::Medium, found->second.over_medium);
-    if (found->second.over_short + found->second.over_medium == 0) memory_.words.erase(found);
-  }
-
-  void note_outlived(const Outlived& what) {
-    WordRecord& record = memory_.words[what.user];
-    const auto over = [&](DurationClass bound, std::int32_t& count) {
-      if (what.was <= bound && what.is > bound) count = std::min(count + 1, kMostOutlived);
-    };
-    over(DurationClass::Short, record.over_short);
-    over(DurationClass::Medium, record.over_medium);
+    judge(job, stated_.believed(kept, job.user()), decisions);
   }
 
   /// Returns: whether its class is another from now on.
   bool judge(const JobView& job, DurationClass is, Decisions& decisions) {
     if (is == job.duration_class() || !judged_.emplace(job.id(), is).second) return false;
-    memory_.claimed.try_emplace(job.id(), job.duration_class());
+    stated_.note_raised(job.id(), job.duration_class());
     decisions.list.push_back(Classify{job.id(), is});
     return true;
   }
 
   ClassBounds bounds_;
   Duration ageing_;
-  std::int64_t liar_after_;
   Keys keys_;
-  HeadroomMemory memory_;
-  bool is_restored_ = false;               ///< It may name jobs that the view does not know.
+  StatedClasses stated_;
   std::map<JobId, DurationClass> judged_;  ///< In this pass: the view shows it from the next on.
 };
 
