@@ -1,7 +1,7 @@
-// Jobs that ended with a berth, the latest ones: what policies learn run times from.
+// The latest jobs that ended with a berth, from which policies learn run times.
 //
-// Kept with the engine's state, so that a policy needs no memory of who ran, and loses nothing of
-// it by a restart. A value type, bounded.
+// The engine's state contains them, so that a policy needs no memory of past jobs and a restart
+// loses nothing. A value type, bounded.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class History {
   std::span<const Ended> record() const {
     return std::span(list_).last(std::min(list_.size(), kMost));
   }
-  /// Those after the first `cursor` that ended, the oldest first; only of the latest kMost.
+  /// The ended jobs after the first `cursor`, the oldest first; only of the latest kMost.
   std::span<const Ended> after(std::uint64_t cursor) const {
     const std::span<const Ended> all = record();
     const std::uint64_t wanted = count_ - std::min(cursor, count_);

@@ -1,6 +1,6 @@
-// The engine: everything that is known, and what follows from it. The only mutable cluster state.
+// The engine: the state of the cluster and its transitions. It is the only mutable cluster state.
 //
-// step() takes what happened and returns what to do; it does no I/O, reads no clock and draws no
+// step() takes inputs and returns effects; it does no I/O, reads no clock and draws no
 // random number, so the same inputs give the same bytes live, simulated and replayed. A policy
 // proposes; the engine checks each decision against its own books and drops one that is not valid.
 // Not thread-safe: one thread owns an engine.
@@ -153,7 +153,7 @@ class Engine {
   std::uint64_t dropped_ = 0;
   std::set<std::pair<Instant, JobId>> time_limits_;  ///< Of jobs with a berth; follows state_.
   std::set<std::pair<Instant, JobId>> leases_;       ///< Likewise.
-  std::map<GpuId, Instant> reliefs_;  ///< When to look again if nobody has left; follows state_.
+  std::map<GpuId, Instant> reliefs_;  ///< When to check again if no job has left; follows state_.
   std::vector<Event> events_;         ///< Since the last decide.
   Effects effects_;
 };

@@ -1,8 +1,8 @@
 // The interfaces of scheduling policies. The same objects run live and simulated.
 //
 // Most published policies are an Order; some are a Placer; Pipeline (pipeline.hpp) supplies the
-// rest. One that does not decompose implements Policy. All are pure functions of the view plus what
-// save/restore carry: no clock, no randomness but what the view draws, no I/O. Not thread-safe.
+// rest. A policy that does not decompose implements Policy. All are pure functions of the view and
+// of their saved memory: no clock, no randomness but the view's, no I/O. Not thread-safe.
 #pragma once
 
 #include <compare>
@@ -79,12 +79,12 @@ struct Drift {
 
 struct Ranked {
   Rank rank;
-  std::optional<Instant> valid_until;  ///< From then on rank() must be asked again.
-  /// Of a running job; without one its rank is asked for in every pass that needs it.
+  std::optional<Instant> valid_until;  ///< Then rank() must be asked again.
+  /// Of a running job; without it rank() is asked in every pass that needs it.
   std::optional<Drift> drift = std::nullopt;
 };
 
-/// Whose change can move a rank, and so what an index must touch.
+/// The changes that can move a rank, and so the jobs that an index must update.
 enum class DependsOn : std::uint8_t {
   Job,    ///< The job alone. A waiting job's rank moves only at its `valid_until`.
   Group,  ///< Also its user: group_rank() comes first, rank() orders within the user.
@@ -114,8 +114,8 @@ class Order {
   virtual std::int64_t lane(const JobView&, const ClusterView&) const { return 0; }
   /// Where depends_on() is Lane: the first of a lane among those of the others.
   virtual Rank lane_rank(const JobView&, const ClusterView&) const { return {}; }
-  /// The pass under way gives a job this, which the view does not show yet. Returns: whether its
-  /// user's group_rank() grew by it, so that others may be next; it never falls within a pass.
+  /// Notes a grant of the current pass, which the view does not show yet. Returns: whether the
+  /// user's group_rank() grew, so that another user may be next; it never falls within a pass.
   virtual bool note_start(const JobView&, const Grant&) { return false; }
 
   virtual Snapshot save() const { return {}; }
@@ -130,11 +130,11 @@ class Placer {
  public:
   virtual ~Placer() = default;
 
-  /// Once per pass, before any place(): what settings, jobs and chance (view.run_rng()) say. One
-  /// that nobody prepared still places; it knows no jobs.
+  /// Called once per pass, before any place(): reads settings, jobs and chance (view.run_rng()).
+  /// Without this call place() works, but knows no jobs.
   virtual void prepare(const ClusterView&, std::span<const Event>) {}
 
-  /// Returns a placement that trial.look() says fits, or why there is none.
+  /// Returns a placement that fits by trial.look(), or the reason why there is none.
   virtual Placed place(const Ask& ask, JobId job, const Trial& trial) const = 0;
 
   /// True if a job that fits one node gets its GPUs on one node or not at all.
@@ -143,14 +143,14 @@ class Placer {
   virtual bool is_fungible() const { return false; }
 };
 
-/// What happens behind a job that does not fit; one file each in backfill/.
+/// The rule behind a job that does not fit; one file each in backfill/.
 enum class BackfillKind : std::uint8_t {
   Block,         ///< No job passes it.
   Skip,          ///< Every job that fits passes it.
   Displace,      ///< The same, and it may displace running jobs of worse rank.
   Easy,          ///< A job that does not delay the first such job passes it.
   Conservative,  ///< A job that delays no job ahead of it passes it.
-  Promise,       ///< Every job that fits passes until it has waited long enough for a place kept.
+  Promise,       ///< Every job that fits passes; a job that waits long gets a reserved place.
 };
 
 struct PipelineOptions {

@@ -80,8 +80,8 @@ struct Chosen {
 Expected<Spec> parse_policy(std::string_view spec);
 
 /// `spec` as in spec.hpp; `place` is the placement if the spec has none, and "" the one the policy
-/// is meant to go with. Errors: NotFound with the known names for a name nobody registered;
-/// InvalidArgument for a slip in the text, and for a key or value with what is valid.
+/// has by default. Errors: NotFound with the known names for an unknown name; InvalidArgument for a
+/// syntax error, and with the valid keys or values for a wrong key or value.
 Expected<Chosen> choose(std::string_view spec, std::string_view place = "");
 
 /// Errors: those of choose(); InvalidArgument if the policy has a placement of its own and another

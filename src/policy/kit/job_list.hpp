@@ -1,4 +1,4 @@
-// A list of every job that runs or waits, in an order its owner keeps; arrivals go to the tail.
+// A list of all running and waiting jobs, in an order that its owner sets; arrivals go to the tail.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace berth {
 
-/// Jobs a repacking policy deals with: those that run, wait, or leave their GPUs to wait again.
+/// The jobs of a repacking policy: jobs that run, wait, or leave their GPUs to wait again.
 inline bool is_live(const Job& job) { return job.state != JobState::Held && !job.ending; }
 
 class JobList {
@@ -21,7 +21,7 @@ class JobList {
   std::vector<JobId>& ids() { return ids_; }
   const std::vector<JobId>& ids() const { return ids_; }
 
-  /// Drops who is gone and appends who is new and can ever be placed. Returns: how many are new.
+  /// Drops jobs that are gone, appends new ones that can ever be placed. Returns: how many are new.
   std::size_t update(const ClusterView& view, std::span<const Event> events, const Placer& placer) {
     impossible_.clear();
     drop_gone(view, events);
@@ -83,7 +83,7 @@ class JobList {
         holds_berth(job->state) || feasibility_.allows(view.job(id), view, placer);
     (possible ? ids_ : impossible_).push_back(id);
   }
-  /// One that ran may have got its berth from another placement, or ask for more memory now.
+  /// A job that ran may have got its berth from another placement, or may ask for more memory now.
   void check_again(const ClusterView& view, JobId id, const Placer& placer) {
     const Job* const job = view.find(id);
     if (job == nullptr || job->state != JobState::Queued) return;

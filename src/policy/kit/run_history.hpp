@@ -1,10 +1,10 @@
-// How long jobs ran before, so how long the next one like them may run: the rolling estimator of
-// Helios (Hu et al., SC 2021), in integers.
+// Expected run times from the run times of past jobs: the rolling estimator of Helios (Hu et al.,
+// SC 2021), in integers.
 //
-// A mean is kept of the runs of every user's program on as many GPUs, of the program, of the user
-// on as many GPUs, of the user, of anybody on as many GPUs, and of all; the first of these that
-// knows a run tells. A mean is over all runs up to 32 and moves by a 32nd of the difference from
-// then on. A value type, bounded: the means not renewed for longest are forgotten.
+// There is a mean over the runs of each of these groups: same program and GPUs, same program, same
+// user and GPUs, same user, same GPUs, all. The first group with a run gives the estimate. A mean
+// is over all runs up to 32 and moves by a 32nd of the difference from then on. A value type,
+// bounded: the means not renewed for longest are forgotten.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace berth {
 
-/// What tells runs apart. Program 0 is one that nobody named.
+/// The group keys of a run. Program 0 is unknown.
 struct RunTraits {
   std::int64_t user = 0;
   std::int64_t program = 0;
