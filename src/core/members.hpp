@@ -158,8 +158,8 @@ inline auto members_before_7(Ended& v) {
 
 // ---- Before layout 6 -------------------------------------------------------------------------
 // Jobs had a kind and no group, model or batch, requests a MIG profile; grants had no role. What a
-// job attained was not kept. Nine keys of one policy stood among settings. Some inputs and decisions
-// existed that nothing ever made.
+// job attained was not kept. Nine keys of one policy stood among settings. Some inputs and
+// decisions existed that nothing ever made.
 
 /// An alternative that no journal has.
 struct Removed {};
