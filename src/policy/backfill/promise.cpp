@@ -28,8 +28,8 @@ constexpr About kPromise{
     .differs = "Nothing known.",
     .cost = "O(lanes that may start) per pass, O(running log running) per place that is chosen.",
     .proof =
-        "The bounds of doc/problem.md, section 3, hold on a thousand random streams "
-        "(test/property/starvation_test.cpp).",
+        "None yet by others. The bounds of doc/problem.md, section 3, hold on a thousand random "
+        "streams (test/property/starvation_test.cpp).",
     .keys = kPromiseKeys};
 
 namespace {
