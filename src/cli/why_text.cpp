@@ -55,6 +55,16 @@ std::string opening_of(const std::string& reason) {
   return printable(reason.substr(0, second));
 }
 
+/// What the policy decided, where there is room; without room the lines of the GPUs say it.
+std::string waits_for(const Json& why) {
+  const std::string decided = text_of(why, "why");
+  if (decided == "order") return "its turn: jobs ahead of it come first";
+  if (decided == "patience") return "a better place: a gate of the policy refuses those there are";
+  if (decided == "locality") return "GPUs closer together, as the placement wants them";
+  if (decided == "reservation") return "a place that is not kept for another job";
+  return "";
+}
+
 std::string moment_text(std::optional<double> at, double now) {
   if (!at) return "";
   if (*at - now < kAtOnce) return "now";
@@ -94,6 +104,7 @@ std::string before_lines(const Json& why, double now) {
 
 void add_all(Page& page, const Json& why, double now) {
   page.line("reason", opening_of(text_of(why, "reason")));
+  page.line("waits for", waits_for(why));
   const Json& lacking = part_of(why, "lacking");
   if (lacking.is_array()) {
     for (const Json& shortage : lacking) {

@@ -55,6 +55,20 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
             "start         unknown: it is not known when job 1 ends\n");
 }
 
+TEST_F(WhyVerb, SaysWhatThePolicyDecidedWhereThereIsRoom) {
+  const std::map<std::string, std::string> lines = {
+      {"order", "waits for     its turn: jobs ahead of it come first\n"},
+      {"patience", "waits for     a better place: a gate of the policy refuses those there are\n"},
+      {"locality", "waits for     GPUs closer together, as the placement wants them\n"},
+      {"reservation", "waits for     a place that is not kept for another job\n"}};
+  for (const auto& [decided, line] : lines) {
+    Json body = Json::parse(kWaiting);
+    body["why"] = decided;
+    daemon_.answer("GET /v1/jobs/3/why", body.dump());
+    EXPECT_THAT(berth({"why", "3"}).out, HasSubstr(line)) << decided;
+  }
+}
+
 TEST_F(WhyVerb, GoesOnAfterARefusalAndPrintsJson) {
   daemon_.answer("GET /v1/jobs/3/why", kWaiting);
   const Ran ran = berth({"why", "--json", "9", "3"});
