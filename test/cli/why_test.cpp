@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "cli/fake_daemon.hpp"
 #include "cli/program.hpp"
 #include "cli/why_text.hpp"
