@@ -32,12 +32,12 @@ namespace {
 /// One pass.
 class Displacement {
  public:
-  Displacement(Walk& walk, const RunningIndex& running)
+  Displacement(Walk& walk, const RunningIndex& running, Vacancy& vacancy)
       : walk_(walk),
         view_(walk.view()),
         running_(running),
-        victims_(walk, running),
-        room_(walk.view(), walk.placer(), walk.trial()),
+        victims_(walk, running, vacancy),
+        room_(walk.view(), walk.placer(), walk.trial(), vacancy),
         returning_(walk) {}
 
   void run();
@@ -82,7 +82,7 @@ void Displacement::run() {
   walk_.end();
   returning_.stop(room_.promised());
   walk_.keep({room_.promised().begin(), room_.promised().end()});
-  if (victims_.are_ranked() || placed_ < walk_.context().index.size()) wake_for_running();
+  if (victims_.were_asked() || placed_ < walk_.context().index.size()) wake_for_running();
 }
 
 /// Time alone may make a running job displaceable that is not now.
@@ -173,11 +173,12 @@ class Displace final : public Backfill {
 
   void run(Walk& walk) override {
     running_.follow(walk.context());
-    Displacement(walk, running_).run();
+    Displacement(walk, running_, vacancy_).run();
   }
 
  private:
   RunningIndex running_;
+  Vacancy vacancy_;
 };
 
 }  // namespace

@@ -9,6 +9,10 @@ namespace berth {
 
 std::optional<Placement> ComingRoom::place(JobId job, const Ask& ask) {
   if (leaving_.empty()) return std::nullopt;
+  if (vacancy_.begin(ask, placer_, trial_)) {
+    for (const JobId id : leaving_) vacancy_.stop(view_.find(id)->grant);
+    if (!vacancy_.may_fit()) return std::nullopt;
+  }
   const Trial::Mark mark = trial_.mark();
   take_off_leaving();
   Placed placed = placer_.place(ask, job, trial_);

@@ -11,15 +11,16 @@
 
 #include "core/trial.hpp"
 #include "core/view.hpp"
+#include "policy/kit/vacancy.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
 
 class ComingRoom {
  public:
-  /// Requires: all three outlive it.
-  ComingRoom(const ClusterView& view, const Placer& placer, Trial& trial)
-      : view_(view), placer_(placer), trial_(trial) {}
+  /// Requires: all four outlive it.
+  ComingRoom(const ClusterView& view, const Placer& placer, Trial& trial, Vacancy& vacancy)
+      : view_(view), placer_(placer), trial_(trial), vacancy_(vacancy) {}
 
   /// A job that stops. Requires: it holds GPUs of the view.
   void add(JobId job) { leaving_.push_back(job); }
@@ -50,6 +51,7 @@ class ComingRoom {
   const ClusterView& view_;
   const Placer& placer_;
   Trial& trial_;
+  Vacancy& vacancy_;
   std::vector<JobId> leaving_;
   std::vector<Hold> promised_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "policy/pipeline/walk.hpp"
 
@@ -85,20 +86,13 @@ std::optional<Instant> RunningIndex::next_change() const {
   return changes_.empty() ? std::nullopt : std::optional(changes_.begin()->first);
 }
 
-void WorstFirst::begin(const RunningIndex& index, const ClusterView& view) {
-  view_ = &view;
-  for (const auto& alike : index.drifting()) push(alike, alike.second.rbegin());
-}
-
 void WorstFirst::push(const std::pair<const std::int64_t, RunningIndex::Alike>& from,
                       RunningIndex::Alike::const_reverse_iterator at) {
   if (at == from.second.rend()) return;
   constexpr Wide kLargest = std::numeric_limits<std::int64_t>::max();
-  const Wide major = at->major_at_origin + Wide{from.first} * micros(view_->now());
+  const Wide major = at->major_at_origin + Wide{from.first} * micros(view_.now());
   const Rank rank{static_cast<std::int64_t>(std::min(major, kLargest)), at->minor};
-  next_.push_back({.job = {{}, rank, at->job, &view_->job(at->job).grant()},
-                   .from = &from,
-                   .after = std::next(at)});
+  next_.push_back({.job = {{}, rank, at->job}, .from = &from, .after = std::next(at)});
   std::ranges::push_heap(next_, is_better);
 }
 
@@ -115,6 +109,9 @@ bool WorstFirst::is_better(const Next& a, const Next& b) {
 }
 
 Displaceable* WorstFirst::at(std::size_t place) {
+  if (!std::exchange(has_begun_, true)) {
+    for (const auto& alike : index_.drifting()) push(alike, alike.second.rbegin());
+  }
   while (found_.size() <= place && !next_.empty()) {
     std::ranges::pop_heap(next_, is_better);
     const Next worst = next_.back();

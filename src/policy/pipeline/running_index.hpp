@@ -9,7 +9,9 @@
 #include <compare>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,6 +57,18 @@ class RunningIndex {
   /// The jobs that may be displaced: those whose ranks move by this much every
   /// microsecond,
   const std::map<std::int64_t, Alike>& drifting() const { return drifting_; }
+  /// of them those that are worse than this rank now, until `visit` returns true; unsorted,
+  template <class Visit>
+  bool any_worse(Rank rank, Instant now, Visit visit) const {
+    for (const auto& [drift, alike] : drifting_) {
+      const Wide bound = Wide{rank.major} - Wide{drift} * micros(now);
+      for (const Standing& at : alike | std::views::reverse) {
+        if (std::tie(at.major_at_origin, at.minor) <= std::tie(bound, rank.minor)) break;
+        if (visit(at.job)) return true;
+      }
+    }
+    return false;
+  }
   /// and those whose ranks must be asked for.
   const std::set<JobId>& others() const { return others_; }
 
@@ -83,19 +97,20 @@ struct Displaceable {
   Rank group;
   Rank rank;
   JobId job;
-  const Grant* grant;  ///< Of the view.
-  bool gone = false;   ///< Displaced in this pass.
+  bool gone = false;  ///< Displaced in this pass.
 };
 
 /// The same in one pass: from the worst rank on, found on demand.
 class WorstFirst {
  public:
-  /// Requires: ranks with a drift have no group.
-  void begin(const RunningIndex& index, const ClusterView& view);
+  /// Requires: both outlive it; ranks with a drift have no group.
+  WorstFirst(const RunningIndex& index, const ClusterView& view) : index_(index), view_(view) {}
   void add(const Displaceable& one);  ///< Call it for the index's others before the first at().
 
   /// Null if there are not so many. Valid until the next call.
   Displaceable* at(std::size_t place);
+  /// What it holds. Requires: at(place).
+  const Grant& grant(std::size_t place) const { return view_.find(found_[place].job)->grant; }
 
  private:
   struct Next {
@@ -107,7 +122,9 @@ class WorstFirst {
   void push(const std::pair<const std::int64_t, RunningIndex::Alike>& from,
             RunningIndex::Alike::const_reverse_iterator at);
 
-  const ClusterView* view_ = nullptr;
+  const RunningIndex& index_;
+  const ClusterView& view_;
+  bool has_begun_ = false;
   std::vector<Displaceable> found_;
   std::vector<Next> next_;  ///< A heap, the worst first.
 };

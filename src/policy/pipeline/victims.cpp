@@ -9,18 +9,22 @@ namespace berth {
 
 std::optional<Victims::Chosen> Victims::choose(const Head& head, const Ask& ask,
                                                std::span<const JobId> leaving) {
+  asked_ = true;
+  if (are_too_few(head, ask, leaving)) return std::nullopt;
   rank_others();
   Search search{.head = head};
   if (!has(search, 1)) return std::nullopt;
+  const auto lowest = least(ask, search, leaving);
+  if (!lowest) return std::nullopt;
   Trial& trial = walk_.trial();
   const Trial::Mark mark = trial.mark();
   for (const JobId id : leaving) trial.take(walk_.view().find(id)->grant);
   std::optional<Chosen> choice;
-  if (const auto count = fewest(head.job(), ask, search)) {
-    const auto chosen = std::span(search.found).first(*count);
-    take_off(chosen);
-    choice = Chosen{.jobs = {}, .placement = *walk_.placer().place(ask, head.job(), trial)};
-    for (const std::size_t victim : needed(chosen, head, ask, choice->placement)) {
+  auto fewest = on_one_node(ask, search, *lowest);
+  if (!fewest) fewest = this->fewest(ask, search, *lowest);
+  if (fewest) {
+    choice = Chosen{.jobs = {}, .placement = std::move(fewest->placement)};
+    for (const std::size_t victim : needed(fewest->victims, head, ask, choice->placement)) {
       worst_.at(victim)->gone = true;
       choice->jobs.push_back(worst_.at(victim)->job);
     }
@@ -32,12 +36,11 @@ std::optional<Victims::Chosen> Victims::choose(const Head& head, const Ask& ask,
 /// Those whose order is not kept from pass to pass.
 void Victims::rank_others() {
   if (std::exchange(ranked_, true)) return;
-  worst_.begin(running_, walk_.view());
   for (const JobId id : running_.others()) {
     const JobView job = walk_.view().job(id);
     const Ranked ranked = walk_.order().rank(job, walk_.view());
     if (ranked.valid_until) walk_.wake(*ranked.valid_until);
-    worst_.add({walk_.group_rank(job.user()), ranked.rank, id, &job.grant()});
+    worst_.add({walk_.group_rank(job.user()), ranked.rank, id});
   }
 }
 
@@ -55,68 +58,96 @@ bool Victims::has(Search& search, std::size_t count) {
 }
 
 void Victims::take_off(std::span<const std::size_t> victims) {
-  for (const std::size_t victim : victims) walk_.trial().take(*worst_.at(victim)->grant);
+  for (const std::size_t victim : victims) walk_.trial().take(worst_.grant(victim));
 }
 
-/// The least number of victims without which enough GPUs are free, in all or on a node; nothing if
-/// all are too few. It is cheap and most searches end here, because they find too few victims.
-/// Requires: leaving jobs are taken off, and there is a victim.
-std::optional<std::size_t> Victims::least(const Ask& ask, Search& search) {
-  if (!takes_whole(ask)) return 1;
-  const Cluster& cluster = walk_.view().cluster();
-  const Occupancy& use = walk_.trial().use();
-  const auto wanted = static_cast<std::uint32_t>(ask.gpus().raw());
-  const bool on_node = walk_.placer().keeps_on_node() && wanted <= cluster.largest_node() &&
-                       use.admission().mode == AdmissionMode::Guarantee;
-  GpuCount gpus = use.vacant();
-  bool fits_node = !on_node;
-  const auto gain = [&](const Grant& grant) {
-    gpus += GpuCount(std::ssize(grant.shares));
-    if (!on_node) return;
-    for_each_node(cluster, grant, [&](NodeId node, std::size_t here) {
-      gained_[node.value()] += static_cast<std::uint32_t>(here);
-      fits_node = fits_node || use.node(node).vacant + gained_[node.value()] >= wanted;
-    });
-  };
-  gained_.resize(cluster.nodes().size());
+/// True if too few GPUs would be vacant, in all or on any one node, without all that are of worse
+/// rank: most jobs ask in vain, and this needs no order among the victims.
+bool Victims::are_too_few(const Head& head, const Ask& ask, std::span<const JobId> leaving) {
+  if (!running_.others().empty()) return false;
+  const bool may_fit = !begin_vacancy(ask, leaving);
+  return !running_.any_worse(head.at->rank, walk_.view().now(), [&](JobId id) {
+    if (!may_fit) vacancy_.leave(walk_.view().find(id)->grant);
+    return may_fit || vacancy_.may_fit();
+  });
+}
+
+/// Returns: whether vacant GPUs decide.
+bool Victims::begin_vacancy(const Ask& ask, std::span<const JobId> leaving) {
+  if (!vacancy_.begin(ask, walk_.placer(), walk_.trial())) return false;
+  for (const JobId id : leaving) vacancy_.stop(walk_.view().find(id)->grant);
+  return true;
+}
+
+/// The least number of victims without which enough GPUs may be vacant once `leaving` have left;
+/// nothing if all are too few. Requires: there is a victim.
+std::optional<std::size_t> Victims::least(const Ask& ask, Search& search,
+                                          std::span<const JobId> leaving) {
+  if (!begin_vacancy(ask, leaving)) return 1;
   std::size_t count = 0;
-  do gain(*worst_.at(search.found[count++])->grant);
-  while ((gpus < ask.gpus() || !fits_node) && has(search, count + 1));
-  for (std::size_t i = 0; i < count; ++i) {
-    for_each_node(cluster, *worst_.at(search.found[i])->grant,
-                  [&](NodeId node, std::size_t) { gained_[node.value()] = 0; });
+  do vacancy_.leave(worst_.grant(search.found[count++]));
+  while (!vacancy_.may_fit() && has(search, count + 1));
+  return vacancy_.may_fit() ? std::optional(count) : std::nullopt;
+}
+
+/// Those of the first `lowest` on the one node that has enough then, because the others can stay.
+/// Takes them off the trial; nothing is changed if that node does not do. Requires: least().
+std::optional<Victims::Fewest> Victims::on_one_node(const Ask& ask, const Search& search,
+                                                    std::size_t lowest) {
+  if (vacancy_.enough().size() != 1) return std::nullopt;
+  const NodeId node = vacancy_.enough().front();
+  Trial& trial = walk_.trial();
+  const Trial::Mark mark = trial.mark();
+  std::vector<std::size_t> victims;
+  for (const std::size_t victim : std::span(search.found).first(lowest)) {
+    const Grant& grant = worst_.grant(victim);
+    const auto is_there = [&](const Share& share) {
+      return trial.cluster().node_of(share.gpu) == node;
+    };
+    if (!std::ranges::any_of(grant.shares, is_there)) continue;
+    victims.push_back(victim);
+    trial.take(grant);
   }
-  return gpus >= ask.gpus() && fits_node ? std::optional(count) : std::nullopt;
+  if (victims.empty()) return std::nullopt;
+  Placed placed = walk_.placer().place(ask, search.head.job(), trial);
+  if (placed) return Fewest{std::move(victims), std::move(*placed)};
+  trial.rollback(mark);
+  return std::nullopt;
 }
 
 /// Twice as many until there is room, then halves in between: costs what the answer is, not how
-/// many there are.
-std::optional<std::size_t> Victims::fewest(JobId id, const Ask& ask, Search& search) {
-  const auto lowest = least(ask, search);
-  if (!lowest) return std::nullopt;
-  const Trial::Mark before = walk_.trial().mark();
-  std::size_t too_few = 0;
-  Trial::Mark without_too_few = before;
+/// many there are. Takes them off the trial. Requires: `lowest` is enough or too few.
+std::optional<Victims::Fewest> Victims::fewest(const Ask& ask, Search& search, std::size_t lowest) {
+  Trial& trial = walk_.trial();
+  std::size_t too_few = lowest - 1;
+  take_off(std::span(search.found).first(too_few));
+  Trial::Mark without_too_few = trial.mark();
+  std::size_t enough = lowest;
+  std::optional<Placement> found;
   const auto suffices = [&](std::size_t count) {
-    walk_.trial().rollback(without_too_few);
+    trial.rollback(without_too_few);
     take_off(std::span(search.found).subspan(too_few, count - too_few));
-    if (walk_.placer().place(ask, id, walk_.trial())) return true;
+    if (Placed placed = walk_.placer().place(ask, search.head.job(), trial)) {
+      enough = count;
+      found = std::move(*placed);
+      return true;
+    }
     too_few = count;
-    without_too_few = walk_.trial().mark();
+    without_too_few = trial.mark();
     return false;
   };
-  std::size_t enough = *lowest;
-  bool found = suffices(enough);
-  while (!found && has(search, enough + 1)) {
-    enough = has(search, 2 * enough) ? 2 * enough : search.found.size();
-    found = suffices(enough);
+  for (std::size_t count = lowest; !suffices(count);) {
+    if (!has(search, count + 1)) return std::nullopt;
+    count = has(search, 2 * count) ? 2 * count : search.found.size();
   }
-  while (found && too_few + 1 < enough) {
-    const std::size_t middle = (too_few + enough) / 2;
-    if (suffices(middle)) enough = middle;
+  bool are_off = true;
+  while (too_few + 1 < enough) are_off = suffices((too_few + enough) / 2);
+  if (!are_off) {
+    trial.rollback(without_too_few);
+    take_off(std::span(search.found).subspan(too_few, enough - too_few));
   }
-  walk_.trial().rollback(before);
-  return found ? std::optional(enough) : std::nullopt;
+  search.found.resize(enough);
+  return Fewest{std::move(search.found), std::move(*found)};
 }
 
 /// The chosen jobs without which there is no place; the better a job's rank, the earlier it is
@@ -128,7 +159,7 @@ std::vector<std::size_t> Victims::needed(std::span<const std::size_t> chosen, co
   std::vector<std::size_t> needed{chosen.back()};
   for (const std::size_t victim : std::views::reverse(chosen.first(chosen.size() - 1))) {
     const Trial::Mark without = walk_.trial().mark();
-    walk_.trial().put(*worst_.at(victim)->grant);
+    walk_.trial().put(worst_.grant(victim));
     if (walk_.trial().look(placement, ask, id) == Why::Fits) continue;
     const bool too_few = needs_vacant(ask) && walk_.trial().use().vacant() < ask.gpus();
     Placed other =

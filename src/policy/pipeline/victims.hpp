@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "policy/kit/vacancy.hpp"
 #include "policy/pipeline/running_index.hpp"
 #include "policy/pipeline/walk.hpp"
 
@@ -14,7 +15,8 @@ namespace berth {
 /// The running jobs, worst first, in one pass, found on demand.
 class Victims {
  public:
-  Victims(Walk& walk, const RunningIndex& running) : walk_(walk), running_(running) {}
+  Victims(Walk& walk, const RunningIndex& running, Vacancy& vacancy)
+      : walk_(walk), running_(running), worst_(running, walk.view()), vacancy_(vacancy) {}
 
   struct Chosen {
     std::vector<JobId> jobs;
@@ -27,7 +29,8 @@ class Victims {
 
   /// Asks the order for the ranks that move without a drift, and wakes when time may change them.
   void rank_others();
-  bool are_ranked() const { return ranked_; }
+  /// True if choose() was called.
+  bool were_asked() const { return asked_; }
 
  private:
   /// Candidates for one waiting job: positions in `worst_`.
@@ -36,10 +39,17 @@ class Victims {
     std::size_t next = 0;  ///< Not looked at yet.
     std::vector<std::size_t> found = {};
   };
+  bool are_too_few(const Head& head, const Ask& ask, std::span<const JobId> leaving);
+  bool begin_vacancy(const Ask& ask, std::span<const JobId> leaving);
   bool has(Search& search, std::size_t count);
   void take_off(std::span<const std::size_t> victims);
-  std::optional<std::size_t> least(const Ask& ask, Search& search);
-  std::optional<std::size_t> fewest(JobId id, const Ask& ask, Search& search);
+  std::optional<std::size_t> least(const Ask& ask, Search& search, std::span<const JobId> leaving);
+  struct Fewest {
+    std::vector<std::size_t> victims;
+    Placement placement;  ///< Without them.
+  };
+  std::optional<Fewest> on_one_node(const Ask& ask, const Search& search, std::size_t lowest);
+  std::optional<Fewest> fewest(const Ask& ask, Search& search, std::size_t lowest);
   std::vector<std::size_t> needed(std::span<const std::size_t> chosen, const Head& head,
                                   const Ask& ask, Placement& placement);
   bool needs_vacant(const Ask& ask) const;
@@ -47,8 +57,9 @@ class Victims {
   Walk& walk_;
   const RunningIndex& running_;
   WorstFirst worst_;
-  std::vector<std::uint32_t> gained_;  ///< By node: scratch of least(), zero between.
-  bool ranked_ = false;                ///< All of `running_` are in `worst_`.
+  Vacancy& vacancy_;
+  bool asked_ = false;
+  bool ranked_ = false;  ///< All of `running_` are in `worst_`.
 };
 
 }  // namespace berth

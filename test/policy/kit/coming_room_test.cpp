@@ -26,7 +26,8 @@ class ComingRoomTest : public testing::Test {
   Trial trial_ = view_.trial();
   std::unique_ptr<Placer> count_ =
       (*std::ranges::find(placers(), "count", &PlacerEntry::name)).make();
-  ComingRoom room_{view_, *count_, trial_};
+  Vacancy vacancy_;
+  ComingRoom room_{view_, *count_, trial_, vacancy_};
 };
 
 TEST_F(ComingRoomTest, IsThereForOneJobOnly) {
