@@ -299,12 +299,15 @@ class Replay {
     if (what != Fingerprint(0)) inputs_.push_back(Identified{id_of(i), what});
   }
 
-  /// Reports of starts change nothing a policy sees, so they ride along with the next step.
-  void step() {
+  void note_memory() {
     for (Measured& measured : memory_.measured()) {
       for (TenantUse& tenant : measured.tenants) tenant.job = known_[tenant.job.value() - 1].id;
       inputs_.push_back(std::move(measured));
     }
+  }
+  /// Reports of starts change nothing a policy sees, so they ride along with the next step.
+  void step() {
+    if (memory_.has_changed()) note_memory();
     if (options_.explain_waits) note_inputs();
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;

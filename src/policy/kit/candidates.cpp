@@ -18,14 +18,19 @@ void Candidates::note(Why why) {
   if (why == Why::Reservation || (why == Why::Health && worst_ == Why::Capacity)) worst_ = why;
 }
 
+/// Most of the time of a pass is spent here.
+inline bool Candidates::looks_fit(GpuId gpu) {
+  const Why why = trial_.look(gpu, ask_, job_);
+  if (why != Why::Fits) note(why);
+  return why == Why::Fits;
+}
+
 bool Candidates::fits(GpuId gpu) {
   if (by_count_) {
     const Occupancy& use = trial_.use();
     return is_vacant(use.admission(), trial_.cluster().gpu(gpu), use.gpu(gpu));
   }
-  const Why why = trial_.look(gpu, ask_, job_);
-  if (why != Why::Fits) note(why);
-  return why == Why::Fits;
+  return looks_fit(gpu);
 }
 
 bool Candidates::host_fits(NodeId node, std::uint32_t gpus) {
@@ -45,7 +50,7 @@ std::uint32_t Candidates::fitting(NodeId node) {
   const NodeSpec& spec = trial_.cluster().node(node);
   std::uint32_t count = 0;
   for (const GpuId gpu : spec.gpu_ids()) {
-    if (fits(gpu)) ++count;
+    if (looks_fit(gpu)) ++count;
   }
   while (count > 0 && !host_fits(node, std::min(count, wanted_))) {
     count = std::min(count, wanted_) - 1;

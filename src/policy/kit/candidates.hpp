@@ -54,6 +54,7 @@ class Candidates {
 
  private:
   bool fits(GpuId gpu);
+  bool looks_fit(GpuId gpu);
   /// Upper bound on fitting(node), O(1).
   std::uint32_t at_most(NodeId node) const;
   void note(Why why);

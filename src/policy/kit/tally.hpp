@@ -20,6 +20,8 @@ class Tally {
     const Taken taken = taken_by(job.user());
     return within(limits, taken.gpus, taken.jobs, job.gpus());
   }
+  /// The same. Without limits it does not look the job up.
+  bool allows(JobId id) const { return !view_.settings().limits.any() || allows(view_.job(id)); }
   void take(const JobView& job) {
     if (!view_.settings().limits.any()) return;
     const Taken before = taken_by(job.user());

@@ -175,7 +175,7 @@ void Walk::forget_refusals() {
 }
 
 Why Walk::refused_before(JobId id, const Ask& ask) const {
-  return tally_.allows(view().job(id)) ? why_ruled_out(ask) : Why::Limit;
+  return tally_.allows(id) ? why_ruled_out(ask) : Why::Limit;
 }
 
 Placed Walk::place(JobId id, const Ask& ask) {
