@@ -68,6 +68,24 @@ inline constexpr Key kLendKey{
         "While it is unknown when a reserved place becomes free, other jobs may borrow it for "
         "this long, or for as long as its job has waited."};
 
+/// Of jobs that are overdue: those of backfill `easy`.
+inline constexpr Key kOverdueFactorKey{
+    .name = "overdue_factor",
+    .type = KeyType::Factor,
+    .usual = "0",
+    .least = 0,
+    .most = 1'000'000,
+    .what =
+        "A job that has waited this many times its run time is overdue: it goes before all jobs "
+        "that are not, the earliest due first. 0: no job is."};
+inline constexpr Key kOverdueMostKey{
+    .name = "overdue_most",
+    .type = KeyType::Time,
+    .usual = "2d",
+    .least = micros(seconds(1)),
+    .most = kYear,
+    .what = "Where jobs can be overdue, each is after this long at the latest."};
+
 // Stated by the gates idle and local, and by the policies that have them.
 inline constexpr Key kShareAfterKey{
     .name = "share_after",

@@ -153,11 +153,18 @@ enum class BackfillKind : std::uint8_t {
   Promise,       ///< Every job that fits passes; a job that waits long gets a reserved place.
 };
 
+/// After how long a waiting job is overdue.
+struct OverdueAfter {
+  std::int64_t milli = 0;  ///< Thousandths of its run time; 0: never.
+  Duration most{0};        ///< But no later than this.
+};
+
 struct PipelineOptions {
   BackfillKind backfill = BackfillKind::Skip;
   int reservation_depth = 1;  ///< With Promise: how many waiting jobs may hold a place.
   Duration reserve_after = Duration::zero();  ///< A job waits this long before it holds a place.
   Duration lend = Duration::zero();           ///< With Promise: its key `lend`.
+  OverdueAfter overdue_after;                 ///< With Easy.
   ClassBounds classes;                        ///< Predict when jobs without a limit end.
   /// A displaced or displacing job keeps its state this long, and whoever waits is looked at as
   /// often.

@@ -155,6 +155,10 @@ Expected<void> take_backfill(const BackfillEntry& entry, const NamedKeys& part, 
     chosen.options.reservation_depth = static_cast<int>(keys->number(kReservationsKey.name));
     chosen.options.lend = keys->time(kLendKey.name);
   }
+  if (entry.kind == BackfillKind::Easy) {
+    chosen.options.overdue_after = {.milli = keys->number(kOverdueFactorKey.name),
+                                    .most = keys->time(kOverdueMostKey.name)};
+  }
   return {};
 }
 

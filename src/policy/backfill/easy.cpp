@@ -1,14 +1,18 @@
 // EASY backfilling, in the form of Mu'alem and Feitelson.
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
 #include "policy/backfills.hpp"
 #include "policy/kit/outlook.hpp"
 #include "policy/pipeline/backfill.hpp"
+#include "policy/pipeline/overdue.hpp"
 #include "policy/pipeline/shadow.hpp"
 
 namespace berth {
+
+constexpr auto kEasyKeys = std::to_array<Key>({kOverdueFactorKey, kOverdueMostKey});
 
 constexpr About kEasy{
     .title =
@@ -17,7 +21,10 @@ constexpr About kEasy{
         "The first job in rank order that does not fit is promised start = the earliest time at "
         "which it fits if running jobs leave as planned and no other job starts. A later job may "
         "start if now + its run time <= start or if it fits beside the first job then, for which "
-        "the first job may be placed again. A job without a limit or an estimate runs for a year.",
+        "the first job may be placed again. A job without a limit or an estimate runs for a year. "
+        "With `overdue_factor`, overdue jobs come first: each is tried, and the first that does "
+        "not fit "
+        "has the promise.",
     .reads = "Time limit or else estimate, run time.",
     .source = "Lifka, JSSPP 1995, in the form of Mu'alem and Feitelson, TPDS 2001.",
     .differs =
@@ -29,17 +36,20 @@ constexpr About kEasy{
     .proof =
         "An independent restatement of the published definition on 1,000 random traces: every job "
         "starts at the same second (test/paper/easy_test.cpp).",
-    .needs = {.estimates = true}};
+    .needs = {.estimates = true},
+    .keys = kEasyKeys};
 
 namespace {
 
 /// One pass: walks over the waiting jobs until no more of them can start.
 class EasyPass {
  public:
-  EasyPass(Walk& walk, std::optional<Shadow> known) : walk_(walk), known_(std::move(known)) {}
+  EasyPass(Walk& walk, const Overdue& overdue, std::optional<Shadow> known)
+      : walk_(walk), overdue_(overdue), known_(std::move(known)) {}
 
   void run() {
     if (const auto first = promised_before()) serve(*first);
+    serve_overdue();
     std::size_t before = 0;
     do {  // a job refused for the promise may be placed otherwise beside those that passed
       before = walk_.started().size();
@@ -63,11 +73,21 @@ class EasyPass {
     if (walk_.order().depends_on() != DependsOn::Group || holds.empty()) return std::nullopt;
     return walk_.head_of(holds.front().job);
   }
+  /// Until one of them has the promise; the others wait for their turn.
+  void serve_overdue() {
+    const Instant now = walk_.view().now();
+    for (const auto& [due, id] : overdue_.jobs()) {
+      if (due > now) return walk_.wake(due);
+      if (shadow_) return;
+      if (const auto head = walk_.head_of(id)) serve(*head);
+    }
+  }
   bool serve(const Head& head);
   void promise_to(JobId id, const Ask& ask);
   bool outlasts(JobId id) { return at_start_->is_outlasted_by(id); }
 
   Walk& walk_;
+  const Overdue& overdue_;
   std::optional<Shadow> known_;  ///< Of the last pass, if it still holds.
   std::optional<Shadow> shadow_;
   std::optional<AtStart> at_start_;       ///< If there is a shadow.
@@ -117,7 +137,8 @@ void EasyPass::promise_to(JobId id, const Ask& ask) {
 class Easy final : public Backfill {
  public:
   void run(Walk& walk) override {
-    EasyPass pass(walk, still_true(walk));
+    overdue_.follow(walk.context());
+    EasyPass pass(walk, overdue_, still_true(walk));
     pass.run();
     shadow_ = pass.promised();
     outlook_.note(walk.view(), walk.started());
@@ -139,6 +160,7 @@ class Easy final : public Backfill {
     return outlook_.look(view) == Outlook::Change::None ? shadow_ : std::nullopt;
   }
 
+  Overdue overdue_;
   std::optional<Shadow> shadow_;  ///< Of the last pass.
   Outlook outlook_;               ///< What it rests on.
 };

@@ -1,0 +1,40 @@
+#include "policy/pipeline/overdue.hpp"
+
+#include <algorithm>
+
+#include "core/wide.hpp"
+#include "policy/pipeline/walk.hpp"
+
+namespace berth {
+
+Instant due_of(const JobView& job, const OverdueAfter& after) {
+  const Wide most = micros(after.most);
+  const Wide times = Wide{micros(job.estimate())} * after.milli / 1000;
+  const auto wait = static_cast<std::int64_t>(std::min(times, most));
+  return later(job.submitted(), job.estimate() == kForever ? after.most : Duration(wait));
+}
+
+void Overdue::follow(const PassContext& context) {
+  if (context.options.overdue_after.milli == 0) return;
+  if (context.is_fresh) {
+    *this = Overdue();
+    context.view.for_each_pending(
+        [&](const JobView& job) { update(job.id(), context.view, context.options); });
+  } else {
+    for (const Event& event : context.events) update(event.job, context.view, context.options);
+  }
+}
+
+void Overdue::update(JobId id, const ClusterView& view, const PipelineOptions& options) {
+  if (const Instant* const was = due_.find(id)) {
+    jobs_.erase({*was, id});
+    due_.erase(id);
+  }
+  const Job* const job = view.find(id);
+  if (job == nullptr || !is_waiting(job->state)) return;
+  const Instant due = due_of(view.job(id), options.overdue_after);
+  jobs_.emplace(due, id);
+  due_.insert(id, due);
+}
+
+}  // namespace berth

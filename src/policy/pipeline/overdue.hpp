@@ -1,0 +1,40 @@
+// Waiting jobs by the time from which they are overdue.
+//
+// It is in proportion to the run time, so that a job of minutes is not made to wait as long as one
+// of days. Touches only what changed: O(log waiting) per changed job.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/id_map.hpp"
+#include "core/view.hpp"
+#include "policy/policy.hpp"
+
+namespace berth {
+
+struct PassContext;
+
+class Overdue {
+ public:
+  using Due = std::pair<Instant, JobId>;
+
+  /// Brings all up to date: once in a pass, before anything else.
+  void follow(const PassContext& context);
+
+  /// Waiting jobs and when they are due, the earliest first; empty if no job ever is.
+  const std::set<Due>& jobs() const { return jobs_; }
+
+ private:
+  void update(JobId id, const ClusterView& view, const PipelineOptions& options);
+
+  std::set<Due> jobs_;
+  IdMap<JobId, Instant> due_;
+};
+
+/// When a job is overdue: a multiple of its run time after it was submitted, `after.most` later at
+/// most. Its run time is its estimate, else its limit; with neither it is due after `after.most`.
+Instant due_of(const JobView& job, const OverdueAfter& after);
+
+}  // namespace berth
