@@ -1,5 +1,5 @@
-// Goal: a job is overdue after a multiple of its run time, at most so long after its submission, and
-// wakes the policy then.
+// Goal: a job is overdue after a multiple of its run time, or so long after its submission at the
+// latest, and the policy is woken then.
 #include "policy/pipeline/overdue.hpp"
 
 #include <gtest/gtest.h>
