@@ -112,16 +112,22 @@ Expected<Keys> keys_of(const About& about, const NamedKeys& named, std::string_v
   return keys;
 }
 
-/// Why this backfill does not go with an order by what users hold; null if it does.
-const char* harm_of_holdings(BackfillKind kind) {
-  switch (kind) {
-    case BackfillKind::Conservative:
-      return "which every booking would change";
-    case BackfillKind::Displace:
-      return "which every start changes, so that jobs would displace each other without end";
-    default:
-      return nullptr;
+/// Why this backfill does not go with an order of this kind; null if it does.
+const char* harm_of(BackfillKind kind, DependsOn order) {
+  const bool by_holdings = order == DependsOn::Group;
+  if (kind == BackfillKind::Conservative && by_holdings) {
+    return "orders users by what they hold, which every booking would change";
   }
+  if (kind != BackfillKind::Displace) return nullptr;
+  if (by_holdings) {
+    return "orders users by what they hold, which every start changes, so that jobs would displace "
+           "each other without end";
+  }
+  if (order == DependsOn::Lane) {
+    return "ranks waiting jobs higher and higher, so that jobs would displace each other without "
+           "end";
+  }
+  return nullptr;
 }
 
 std::unexpected<Error> refuse(const std::string& why) {
@@ -140,12 +146,10 @@ Expected<Keys> part_keys(const About& about, const NamedKeys& part, std::string_
 }
 
 Expected<void> take_backfill(const BackfillEntry& entry, const NamedKeys& part, Chosen& chosen) {
-  const bool by_holdings = chosen.policy->order(chosen.keys, {})->depends_on() == DependsOn::Group;
-  const char* const harm = harm_of_holdings(entry.kind);
-  if (by_holdings && harm != nullptr) {
-    return refuse("policy " + std::string(chosen.policy->name) +
-                  " orders users by what they hold, " + harm + ": it takes no backfill '" +
-                  part.name + "'");
+  const DependsOn order = chosen.policy->order(chosen.keys, {})->depends_on();
+  if (const char* const harm = harm_of(entry.kind, order); harm != nullptr) {
+    return refuse("policy " + std::string(chosen.policy->name) + " " + harm +
+                  ": it takes no backfill '" + part.name + "'");
   }
   const auto keys = part_keys(*entry.about, part, "backfill", *chosen.policy);
   if (!keys) return std::unexpected(keys.error());

@@ -142,6 +142,7 @@ void Simulation::end_cleanly() {
 /// For the next daemon.
 void Simulation::take_other_rules() {
   rules_ = {.rules = other_rules(rules_.rules, world_.rng), .number = rules_.number + 1};
+  world_.report.tell("other rules: " + rules_.rules.policy + "/" + rules_.rules.place);
 }
 
 void Simulation::verify() {

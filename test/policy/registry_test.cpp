@@ -135,17 +135,20 @@ TEST(Registry, KeysThatContradictEachOtherAreNamed) {
   EXPECT_TRUE(choose("fair-share+promise:lend=1m"));
 }
 
-TEST(Registry, AnOrderByHoldingsIsRefusedWhereItWouldNeverSettle) {
+TEST(Registry, AnOrderIsRefusedWhereItWouldNeverSettle) {
   const auto displacing = choose("drf+displace");
   ASSERT_FALSE(displacing);
   EXPECT_EQ(displacing.error().message,
             "policy drf orders users by what they hold, which every start changes, so that jobs "
             "would displace each other without end: it takes no backfill 'displace'");
+  EXPECT_EQ(choose("multifactor+displace").error().message,
+            "policy multifactor ranks waiting jobs higher and higher, so that jobs would displace "
+            "each other without end: it takes no backfill 'displace'");
   for (const char* const refused :
-       {"fair-share+displace", "headroom+displace", "drf+conservative"}) {
+       {"fair-share+displace", "headroom+displace", "wfp3+displace", "drf+conservative"}) {
     EXPECT_FALSE(choose(refused)) << refused;
   }
-  for (const char* const taken : {"drf+easy", "multifactor+displace", "las+displace"}) {
+  for (const char* const taken : {"drf+easy", "multifactor+easy", "las+displace"}) {
     EXPECT_TRUE(choose(taken)) << taken;
   }
 }

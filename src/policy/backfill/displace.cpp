@@ -21,8 +21,9 @@ constexpr About kDisplace{
     .source = "Folklore; the rule of every preemptive order here.",
     .differs =
         "GPU memory is not free the moment a job is told to stop, so the job that displaced it is "
-        "promised the place until it starts there. An order by what users hold (`drf`) is refused, "
-        "because each start would change it, and jobs would displace each other without end.",
+        "promised the place until it starts there. An order by what users hold (`drf`), which each "
+        "start would change, and one in which ranks grow while jobs wait (`multifactor`) are "
+        "refused: jobs would displace each other without end.",
     .cost = "O(lanes + victims) per pass, O(log victims) placements per job that displaces.",
     .proof = "None yet.",
     .needs = {.preemption = true}};
