@@ -1,0 +1,40 @@
+#include "policy/pipeline/start_promise.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace berth {
+
+void StartPromise::make(JobId id, const Ask& ask) {
+  const bool is_known =
+      known_ && walk_.started().empty() && known_->job == id && known_->ask == ask;
+  shadow_ = is_known ? std::move(known_) : shadow_of(walk_, id, ask);
+  if (!shadow_) return;
+  at_start_.emplace(walk_, *shadow_);
+  if (!is_known) at_start_->stay_where_kept();
+  walk_.tally().take(walk_.view().job(id));
+}
+
+std::optional<Placement> StartPromise::place_beside(JobId id, const Ask& ask, Placement wanted) {
+  if (!is_made() || !is_outlasted_by(id)) return wanted;
+  auto place = at_start_->place_beside(id, ask, std::move(wanted));
+  if (place) at_start_->put(ask, *place);
+  return place;
+}
+
+std::optional<Shadow> LastPromise::still_true(const Walk& walk) const {
+  const ClusterView& view = walk.view();
+  if (walk.options().rebuild || !shadow_ || shadow_->start <= view.now()) return std::nullopt;
+  const auto kept = std::ranges::find(view.holds(), shadow_->job, &Hold::job);
+  if (kept == view.holds().end() || kept->placement != shadow_->place) return std::nullopt;
+  return outlook_.look(view) == Outlook::Change::None ? shadow_ : std::nullopt;
+}
+
+void LastPromise::keep(const StartPromise& promise, Walk& walk) {
+  shadow_ = promise.shadow();
+  outlook_.note(walk.view(), walk.started());
+  walk.keep(shadow_ ? std::vector{hold_of(*shadow_, walk)} : std::vector<Hold>());
+}
+
+}  // namespace berth

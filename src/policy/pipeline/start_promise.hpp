@@ -1,0 +1,55 @@
+// The one start that a pass promises, and the same from pass to pass.
+#pragma once
+
+#include <optional>
+
+#include "policy/kit/outlook.hpp"
+#include "policy/pipeline/shadow.hpp"
+#include "policy/pipeline/walk.hpp"
+
+namespace berth {
+
+/// In one pass.
+class StartPromise {
+ public:
+  /// `known` is that of the last pass, if it still holds. Requires: the walk outlives this.
+  StartPromise(Walk& walk, std::optional<Shadow> known) : walk_(walk), known_(std::move(known)) {}
+
+  /// Promises a start to this job; nothing if it would not fit were all others gone. It counts
+  /// against its user's limits from then on. Requires: nothing is promised.
+  void make(JobId id, const Ask& ask);
+
+  bool is_made() const { return shadow_.has_value(); }
+  bool is_to(JobId id) const { return shadow_ && shadow_->job == id; }
+  /// Requires of these: is_made().
+  Instant start() const { return shadow_->start; }
+  bool is_outlasted_by(JobId id) const { return at_start_->is_outlasted_by(id); }
+
+  /// Where another job may start, which wants to go there: AtStart::place_beside() if the job runs
+  /// on at the promised start. It counts as started there.
+  std::optional<Placement> place_beside(JobId id, const Ask& ask, Placement wanted);
+
+  const std::optional<Shadow>& shadow() const { return shadow_; }
+
+ private:
+  Walk& walk_;
+  std::optional<Shadow> known_;
+  std::optional<Shadow> shadow_;
+  std::optional<AtStart> at_start_;  ///< If there is a shadow.
+};
+
+/// From pass to pass.
+class LastPromise {
+ public:
+  /// The promise of the last pass, if every job keeps to the plans it rests on and its place is
+  /// kept.
+  std::optional<Shadow> still_true(const Walk& walk) const;
+  /// At the end of a pass; its place is kept.
+  void keep(const StartPromise& promise, Walk& walk);
+
+ private:
+  std::optional<Shadow> shadow_;
+  Outlook outlook_;  ///< What it rests on.
+};
+
+}  // namespace berth
