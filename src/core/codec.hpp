@@ -21,6 +21,7 @@
 
 #include "core/bytes.hpp"
 #include "core/ids.hpp"
+#include "core/label.hpp"
 #include "core/rate.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
@@ -49,6 +50,7 @@ inline void put_one(ByteWriter& out, const Duration& value) { out.integer(micros
 inline void put_one(ByteWriter& out, const Instant& value) { out.integer(micros(value)); }
 inline void put_one(ByteWriter& out, const Rate& value) { out.integer(value.ppm()); }
 inline void put_one(ByteWriter& out, const std::string& value) { out.text(value); }
+inline void put_one(ByteWriter& out, const Label& value) { out.text(value.text()); }
 template <class T>
 void put_one(ByteWriter& out, const std::vector<T>& values) {
   out.integer(static_cast<std::int64_t>(values.size()));
@@ -123,6 +125,7 @@ inline void get_one(ByteReader& in, Rate& value) {
   if (value.ppm() != ppm) in.fail();
 }
 inline void get_one(ByteReader& in, std::string& value) { value = std::string(in.text()); }
+inline void get_one(ByteReader& in, Label& value) { value = Label(std::string(in.text())); }
 template <class T>
 void get_one(ByteReader& in, std::vector<T>& values) {
   values.clear();

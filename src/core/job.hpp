@@ -10,6 +10,7 @@
 
 #include "core/ask.hpp"
 #include "core/ids.hpp"
+#include "core/label.hpp"
 #include "core/request.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
@@ -42,8 +43,8 @@ struct JobSpec {
   std::int32_t priority = 0;  ///< Larger goes first, where a policy reads it.
   std::int32_t retries = 0;   ///< How often it may be tried again with more GPU memory.
   BlobId command;             ///< Arguments, environment, directory: the shell's.
-  std::string group = {};     ///< Jobs of one user that belong together, as a sweep's; "": none.
-  std::string model = {};     ///< Its row in the table of speeds (speeds.hpp); "": not said.
+  Label group = {};           ///< Jobs of one user that belong together, as a sweep's; "": none.
+  Label model = {};           ///< Its row in the table of speeds (speeds.hpp); "": not said.
   std::int64_t batch = 0;     ///< Samples of a step, on all its GPUs together; 0: not said.
 
   bool operator==(const JobSpec&) const = default;

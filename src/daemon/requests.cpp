@@ -57,6 +57,13 @@ Expected<void> read(const std::string& key, Json& value, std::string& target) {
   return {};
 }
 
+Expected<void> read(const std::string& key, Json& value, Label& target) {
+  std::string text;
+  if (auto done = read(key, value, text); !done) return done;
+  target = std::move(text);
+  return {};
+}
+
 Expected<void> read(const std::string& key, const Json& value, bool& target) {
   if (!value.is_boolean()) return refuse(key, "must be true or false, is " + shown(value));
   target = value.get<bool>();
@@ -257,9 +264,9 @@ Expected<void> check(const live::Submission& job, const std::vector<std::string>
   }
   for (const auto& [key, text] :
        {std::pair("job_group", &job.spec.group), std::pair("model", &job.spec.model)}) {
-    if (text->size() <= kMostLabel) continue;
-    return refuse(
-        key, std::to_string(text->size()) + " bytes, the most is " + std::to_string(kMostLabel));
+    const std::size_t size = text->text().size();
+    if (size <= kMostLabel) continue;
+    return refuse(key, std::to_string(size) + " bytes, the most is " + std::to_string(kMostLabel));
   }
   for (std::size_t i = 0; i < environment.size(); ++i) {
     const std::size_t equals = environment[i].find('=');

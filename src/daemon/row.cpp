@@ -42,8 +42,8 @@ void add_request(JsonObject& json, const JobSpec& spec) {
   if (spec.priority != 0) json.integer("priority", spec.priority);
   if (spec.estimate != kForever) json.seconds("estimate_seconds", spec.estimate);
   if (spec.deadline != kNever) json.seconds("deadline_at", spec.deadline);
-  if (!spec.group.empty()) json.text("job_group", spec.group);
-  if (!spec.model.empty()) json.text("model", spec.model);
+  if (!spec.group.empty()) json.text("job_group", spec.group.text());
+  if (!spec.model.empty()) json.text("model", spec.model.text());
   if (spec.batch > 0) json.integer("batch", spec.batch);
 }
 

@@ -93,7 +93,7 @@ std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   job.types = names_between(row.text(columns.types), '|');
   job.after = names_between(row.text(columns.after), '|');
   job.batch = optional_integer(row, columns.batch, Scaling::kMostBatch);
-  job.spec.group = row.text(columns.group);
+  job.spec.group = std::string(row.text(columns.group));
   read_range(row, columns, job.spec.request.gpu);
   return job;
 }
@@ -118,7 +118,7 @@ constexpr auto kRare = std::to_array<Rare>({
      [](const TraceJob& job) { return number_or_none(job.spec.request.gpu.min.raw()); }},
     {"max_gpus",
      [](const TraceJob& job) { return number_or_none(job.spec.request.gpu.max.raw()); }},
-    {"group", [](const TraceJob& job) { return plain(job.spec.group); }},
+    {"group", [](const TraceJob& job) { return plain(job.spec.group.text()); }},
 });
 
 std::string row_of(const TraceJob& job) {

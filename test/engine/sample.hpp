@@ -83,6 +83,7 @@ class Sampler {
   void fill_one(Duration& value) { value = Duration(next()); }
   void fill_one(Instant& value) { value = instant_from_micros(next()); }
   void fill_one(std::string& value) { value += "text " + std::to_string(next()); }
+  void fill_one(Label& value) { value = "text " + std::to_string(next()); }
   template <class T>
   void fill_one(std::vector<T>& values) {
     values.push_back(make<T>());
