@@ -22,7 +22,7 @@ Expected<std::int64_t> percent(const char* option, std::string_view text, std::i
                                               std::to_string(most));
 }
 
-/// Nobody shares: every job with a GPU has it to itself.
+/// No GPU is shared: every job with a GPU has it to itself.
 void keep_alone(trace::Trace& trace) {
   for (trace::TraceJob& job : trace.jobs) {
     GpuRequest& gpu = job.spec.request.gpu;

@@ -7,7 +7,7 @@ namespace berth::cli {
 
 namespace {
 
-constexpr double kAtOnce = 0.5;  ///< Seconds; sooner than anybody reads it.
+constexpr double kAtOnce = 0.5;  ///< Seconds; sooner than a user reads it.
 
 /// `jobs 4, 9`; "" for none.
 std::string job_list(const Json& jobs) {

@@ -50,7 +50,7 @@ class Policy {
   /// One pass. Decisions take effect in order. Must be correct if `events` is empty or incomplete,
   /// and a second call at the same instant, after the first took effect, must change nothing. What
   /// time alone changes the policy must be woken for: a pass before `wake_at`, with no event since
-  /// this one, must start and stop nobody (one with a quantum: nobody earlier than that).
+  /// this one, must start and stop no job (one with a quantum: none earlier than that).
   virtual Decisions decide(const ClusterView& view, std::span<const Event> events) = 0;
 
   /// Why this job waits, as the last decide() found for it or for the job of its lane that is ahead
@@ -166,7 +166,7 @@ struct PipelineOptions {
   Duration lend = Duration::zero();           ///< With Promise: its key `lend`.
   OverdueAfter overdue_after;                 ///< With Easy.
   ClassBounds classes;                        ///< Predict when jobs without a limit end.
-  /// A displaced or displacing job keeps its state this long, and whoever waits is looked at as
+  /// A displaced or displacing job keeps its state this long, and waiting jobs are looked at as
   /// often.
   Duration quantum = Duration::zero();
   bool rebuild = false;  ///< Forget the index before every pass: the tests' oracle.

@@ -99,7 +99,7 @@ std::string best_of(const Column& column, std::span<const PageRun> runs) {
   return to_text(best, column.digits);
 }
 
-/// Who is not compared, and why.
+/// The policies that are not compared, and why.
 std::string left_out(std::span<const PageRun> runs) {
   std::string html;
   for (const PageRun& run : runs) {

@@ -164,7 +164,7 @@ void Running::plan_report(std::size_t job) {
   reports_.push({later(truth.since, time), job, truth.plan});
 }
 
-/// Whoever is on its GPUs may go faster or slower from now on.
+/// The jobs on its GPUs may go faster or slower from now on.
 void Running::touch(const Truth& truth) {
   for (const GpuId gpu : truth.gpus) {
     for (const std::size_t other : tenants_.on(gpu)) {

@@ -1,8 +1,8 @@
 // GPUs that jobs are leaving, and the places that waiting jobs are promised there.
 //
 // GPU memory is not free the moment a job is told to stop, so a job that gets its place is promised
-// it and starts later. Who leaves stays on the trial, and who is promised a place is put beside it:
-// nothing else is placed where the two meet. Lives for one pass; not thread-safe.
+// it and starts later. A job that leaves stays on the trial, and the job promised its place is put
+// beside it: nothing else is placed where the two meet. Lives for one pass; not thread-safe.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ class ComingRoom {
   void add(JobId job) { leaving_.push_back(job); }
   std::span<const JobId> leaving() const { return leaving_; }
 
-  /// Where the job fits once all that leave have left, beside what is promised; nothing if nobody
+  /// Where the job fits once all that leave have left, beside what is promised; nothing if none
   /// leaves. O(leaving) and a placement.
   std::optional<Placement> place(JobId job, const Ask& ask);
   /// Whether it fits there then.

@@ -21,7 +21,7 @@ class Vacancy {
   bool begin(const Ask& ask, const Placer& placer, const Trial& trial);
 
   /// One more running job is gone. Requires: it was not counted; the trial shows its grant, and
-  /// nobody is promised any of it. O(GPUs).
+  /// no other job is promised any of it. O(GPUs).
   void leave(const Grant& grant);
   /// The same for a job that stops, whose GPUs others may be promised: those stay taken.
   void stop(const Grant& grant);

@@ -37,7 +37,7 @@ constexpr About kDlas{
 
 namespace {
 
-constexpr std::int64_t kAhead = std::numeric_limits<std::int64_t>::min();  ///< Who runs.
+constexpr std::int64_t kAhead = std::numeric_limits<std::int64_t>::min();  ///< Of running jobs.
 
 class Dlas final : public Order {
  public:

@@ -130,7 +130,7 @@ class Multifactor final : public Order {
     return {.major = -priority, .minor = micros(job.submitted())};
   }
 
-  /// Who waits is asked for again.
+  /// The waiting jobs are looked up again.
   Expected<void> restore(const Snapshot&) override {
     is_fresh_ = true;
     return {};

@@ -121,7 +121,7 @@ class Qssf final : public Order {
   }
 
  private:
-  /// Nobody said what became of jobs while no policy was asked: between a snapshot and its end.
+  /// No event told what became of jobs while no policy was asked: between a snapshot and its end.
   void look_afresh(const ClusterView& view) {
     fresh_ = false;
     std::erase_if(expected_, [&](const auto& entry) { return !view.knows(entry.first); });
