@@ -57,7 +57,19 @@ void split_at_blanks(std::string_view line, std::vector<std::string_view>& out) 
   }
 }
 
+/// Nothing beyond a century.
+std::optional<Duration> time_of(std::string_view text, const TimeUnit& unit) {
+  const auto value = decimal(text);
+  const std::int64_t most = seconds(kMaxSeconds) / unit.size;
+  if (!value || value->whole > most || (value->whole == most && value->millionths > 0)) {
+    return std::nullopt;
+  }
+  return value->whole * unit.size + Duration(value->millionths * micros(unit.size) / 1'000'000);
+}
+
 }  // namespace
+
+std::optional<Duration> parse_seconds(std::string_view text) { return time_of(text, kSeconds); }
 
 std::string shown(std::string_view text) {
   std::string safe;
@@ -177,13 +189,9 @@ Expected<std::int64_t> Csv::millionths(std::size_t column, std::int64_t most) co
 }
 
 Expected<Duration> Csv::duration(std::size_t column, const TimeUnit& unit) const {
-  const auto value = decimal(fields_[column]);
-  const std::int64_t most = seconds(kMaxSeconds) / unit.size;
-  if (value && (value->whole < most || (value->whole == most && value->millionths == 0))) {
-    return value->whole * unit.size + Duration(value->millionths * micros(unit.size) / 1'000'000);
-  }
-  return std::unexpected(
-      error(column, std::string(unit.name) + " from 0 to " + std::to_string(most)));
+  if (const auto time = time_of(fields_[column], unit)) return *time;
+  return std::unexpected(error(column, std::string(unit.name) + " from 0 to " +
+                                           std::to_string(seconds(kMaxSeconds) / unit.size)));
 }
 
 }  // namespace berth::trace

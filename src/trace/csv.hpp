@@ -24,6 +24,9 @@ inline constexpr TimeUnit kSeconds{seconds(1), "seconds"};
 inline constexpr TimeUnit kMilliseconds{Duration(1000), "milliseconds"};
 inline constexpr TimeUnit kMinutes{minutes(1), "minutes"};
 
+/// A decimal number of seconds from 0 to a century, to the microsecond; nothing for another text.
+std::optional<Duration> parse_seconds(std::string_view text);
+
 struct Layout {
   char separator = ',';  ///< A blank stands for any run of blanks.
   char comment = '\0';   ///< Lines that begin with it are skipped; 0: there are none.

@@ -6,6 +6,7 @@
 
 #include "core/scaling.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostPriority = 1'000'000'000;
+constexpr std::int64_t kMostRetries = 100;
 
 struct NativeColumns {
   explicit NativeColumns(Columns& columns)
@@ -36,12 +38,17 @@ struct NativeColumns {
         batch(columns.find("batch")),
         min_gpus(columns.find("min_gpus")),
         max_gpus(columns.find("max_gpus")),
-        group(columns.find("group")) {}
+        group(columns.find("group")),
+        duration_class(columns.find("class")),
+        duty(columns.find("duty_milli")),
+        use(columns.find("memory")),
+        retries(columns.find("retries")) {}
 
   std::size_t job, submit, duration, gpus;
   std::optional<std::size_t> vram, milli, alone, cpu, memory, priority, limit, deadline;
   std::optional<std::size_t> user, model, types, after;
   std::optional<std::size_t> batch, min_gpus, max_gpus, group;
+  std::optional<std::size_t> duration_class, duty, use, retries;
 };
 
 /// A number that may be missing, with its column or without.
@@ -78,6 +85,23 @@ void read_range(Row& row, const NativeColumns& columns, GpuRequest& gpu) {
   }
 }
 
+void read_class(Row& row, std::optional<std::size_t> column, JobSpec& spec) {
+  const std::string_view word = row.text(column);
+  if (word.empty()) return;
+  const auto known = from_word<DurationClass>(word);
+  if (!known) return row.refuse(*column, "one of " + all_words<DurationClass>());
+  spec.duration_class = *known;
+}
+
+void read_use(Row& row, std::optional<std::size_t> column, TraceJob& job) {
+  auto curve = parse_use_curve(row.text(column));
+  if (!curve) {
+    return row.refuse(*column, "at most " + std::to_string(UseCurve::kMostPoints) +
+                                   " points SECONDS:MIB, ascending in time");
+  }
+  job.use = std::move(*curve);
+}
+
 std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   TraceJob job = whole_gpu_job(row.name(columns.job), GpuCount(0));
   read_request(row, columns, job.spec.request);
@@ -95,6 +119,11 @@ std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   job.batch = optional_integer(row, columns.batch, Scaling::kMostBatch);
   job.spec.group = std::string(row.text(columns.group));
   read_range(row, columns, job.spec.request.gpu);
+  read_class(row, columns.duration_class, job.spec);
+  job.spec.retries =
+      static_cast<std::int32_t>(optional_integer(row, columns.retries, kMostRetries));
+  if (!row.text(columns.duty).empty()) job.duty = GpuMilli(row.integer(*columns.duty, 0, 1000));
+  read_use(row, columns.use, job);
   return job;
 }
 
@@ -119,6 +148,17 @@ constexpr auto kRare = std::to_array<Rare>({
     {"max_gpus",
      [](const TraceJob& job) { return number_or_none(job.spec.request.gpu.max.raw()); }},
     {"group", [](const TraceJob& job) { return plain(job.spec.group.text()); }},
+    {"class",
+     [](const TraceJob& job) {
+       const DurationClass stated = job.spec.duration_class;
+       return stated == JobSpec{}.duration_class ? "" : std::string(word_for(stated));
+     }},
+    {"duty_milli",
+     [](const TraceJob& job) {
+       return job.duty == kUnstatedDuty ? "" : std::to_string(job.duty.raw());
+     }},
+    {"memory", [](const TraceJob& job) { return to_text(job.use); }},
+    {"retries", [](const TraceJob& job) { return number_or_none(job.spec.retries); }},
 });
 
 std::string row_of(const TraceJob& job) {

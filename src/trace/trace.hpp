@@ -10,12 +10,16 @@
 #include "core/error.hpp"
 #include "core/job.hpp"
 #include "core/time.hpp"
+#include "trace/use_curve.hpp"
 
 namespace berth {
 class Speeds;
 }
 
 namespace berth::trace {
+
+/// The duty of a job that does not state it.
+inline constexpr GpuMilli kUnstatedDuty{-1};
 
 struct TraceJob {
   std::string name;      ///< Its id in the file.
@@ -28,6 +32,9 @@ struct TraceJob {
   Duration think{0};       ///< Between the end of those it comes after and its submission.
   std::vector<std::string> after = {};  ///< Jobs by name that it comes after, where that is said.
   std::vector<std::string> types = {};  ///< GPU types it accepts; none: any. See accept_types().
+  /// The part of its run time alone in which it has a kernel on each of its GPUs; 1000 is all.
+  GpuMilli duty = kUnstatedDuty;
+  UseCurve use = {};  ///< Empty: it uses the GPU memory that it asks for.
 };
 
 /// Jobs by submit time; those of one instant in file order. Users are numbered from 1 in file
