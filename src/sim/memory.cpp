@@ -10,7 +10,10 @@ namespace {
 
 constexpr std::uint64_t kMemoryStream = std::uint64_t{1} << 32;  ///< Apart from those of estimates.
 
-Bytes true_need(Bytes request, std::int64_t error, std::uint64_t seed, std::size_t job) {
+Bytes true_need(const trace::TraceJob& asked, std::int64_t error, std::uint64_t seed,
+                std::size_t job) {
+  if (!asked.use.empty()) return asked.use.peak();
+  const Bytes request = asked.spec.request.gpu.vram;
   if (error == 0) return request;
   Rng rng(seed, kMemoryStream + job);
   const std::int64_t ppm = 1'000'000 + rng.between(-10'000 * error, 10'000 * error);
@@ -36,13 +39,13 @@ std::string_view word_for(OomKind kind) {
 
 Memory::Memory(const trace::Trace& trace, const Cluster& cluster, const MemoryModel& model,
                std::uint64_t seed)
-    : cluster_(cluster), model_(model) {
+    : trace_(trace), cluster_(cluster), model_(model) {
   if (!model.is_on) return;
   held_.resize(trace.jobs.size());
   due_at_.resize(trace.jobs.size(), kNever);
   cards_.resize(cluster.gpus().size());
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-    needs_.push_back(true_need(trace.jobs[i].spec.request.gpu.vram, model.error, seed, i));
+    needs_.push_back(true_need(trace.jobs[i], model.error, seed, i));
   }
 }
 
@@ -57,6 +60,7 @@ void Memory::begin(std::size_t job, const Grant& grant, Instant now) {
     held_[job].push_back({.gpu = share.gpu, .used = context, .charge = share.granted});
     changed_.insert(share.gpu);
   }
+  if (has_curve(job)) return;
   due_at_[job] = later(now, model_.ramp);
   due_.emplace(due_at_[job], job);
 }
@@ -85,27 +89,34 @@ std::vector<Oom> Memory::grow(Instant now) {
     const std::size_t job = due_.begin()->second;
     due_.erase(due_.begin());
     due_at_[job] = kNever;
-    const std::vector<Oom> its = fail_if_full(job);
-    failed.insert(failed.end(), its.begin(), its.end());
+    if (const auto its = resize(job, needs_[job])) failed.push_back(*its);
   }
   return failed;
 }
 
+std::optional<Oom> Memory::follow(std::size_t job, Duration done) {
+  return resize(job, trace_.jobs[job].use.at(done));
+}
+
 /// All or nothing: a gang fails on its first GPU without room.
-std::vector<Oom> Memory::fail_if_full(std::size_t job) {
-  const Bytes more = needs_[job];
+std::optional<Oom> Memory::resize(std::size_t job, Bytes use) {
   for (const Held& held : held_[job]) {
-    if (cards_[held.gpu.value()].used + more <= cluster_.gpu(held.gpu).capacity) continue;
+    const GpuSpec& gpu = cluster_.gpu(held.gpu);
+    const Bytes more = gpu.context + use - held.used;
+    const bool has_room = cards_[held.gpu.value()].used + more <= gpu.capacity;
+    if (more <= Bytes(0) || has_room) continue;
     const Oom oom{job, blame(job, held, more)};
     end(job);
-    return {oom};
+    return oom;
   }
   for (Held& held : held_[job]) {
+    const Bytes more = cluster_.gpu(held.gpu).context + use - held.used;
+    if (more == Bytes(0)) continue;
     held.used += more;
     cards_[held.gpu.value()].used += more;
     changed_.insert(held.gpu);
   }
-  return {};
+  return std::nullopt;
 }
 
 OomKind Memory::blame(std::size_t job, const Held& held, Bytes more) const {

@@ -1,13 +1,15 @@
 // The GPU memory that jobs truly use, what a probe would see of it, and which jobs die without it.
 //
-// A job that states its memory holds its contexts from its launch, and its true need from a while
-// later: the truth differs from the request by a drawn error. An allocation that does not fit on
+// A job with a curve (trace/use_curve.hpp) holds what that says of the work it has done. Another that
+// states its memory holds its contexts from its launch, and its true need from a while later: the
+// truth differs from the request by a drawn error. An allocation that does not fit on
 // the GPU fails, and its job with it; a foreign process that finds no room takes nothing. The kind
 // of failure follows doc/problem.md, section 2.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -54,9 +56,14 @@ class Memory {
   void begin(std::size_t job, const Grant& grant, Instant now);
   /// The job stops and allocates no more.
   void freeze(std::size_t job);
+  /// True if the job has a curve; then it asks for follow().
+  bool has_curve(std::size_t job) const { return model_.is_on && !trace_.jobs[job].use.empty(); }
+  /// A job with a curve has done so much of its work. Returns: its failure, if it did not get what it
+  /// needs now; it is ended then.
+  std::optional<Oom> follow(std::size_t job, Duration done);
   /// Everything it has is freed. Nothing for a job that has nothing.
   void end(std::size_t job);
-  /// When the next job wants its whole need; kNever if none does.
+  /// When the next job without a curve wants its whole need; kNever if none does.
   Instant next() const { return due_.empty() ? kNever : due_.begin()->first; }
   /// Gives what is wanted by `now`, job by job. Returns: those that did not get it, ended.
   std::vector<Oom> grow(Instant now);
@@ -67,7 +74,7 @@ class Memory {
   /// What a probe sees on the GPUs that changed since the last call, ascending.
   std::vector<Measured> measured();
 
-  /// Per GPU, without contexts.
+  /// The most it needs on each GPU, without contexts.
   Bytes need(std::size_t job) const { return needs_[job]; }
 
  private:
@@ -83,10 +90,11 @@ class Memory {
     std::vector<std::size_t> tenants;
   };
 
-  std::vector<Oom> fail_if_full(std::size_t job);
+  std::optional<Oom> resize(std::size_t job, Bytes use);
   OomKind blame(std::size_t job, const Held& held, Bytes more) const;
   bool overruns(std::size_t job, GpuId gpu) const;
 
+  const trace::Trace& trace_;
   const Cluster& cluster_;
   MemoryModel model_;
   std::vector<Bytes> needs_;

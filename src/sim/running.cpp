@@ -75,6 +75,7 @@ void Running::pause(std::size_t job, Instant now) {
   catch_up(truth, now);
   truth.runs = false;
   ++truth.plan;
+  if (!marks_.empty()) marks_[job] = kForever;
   if (!watches_) return;
   tenants_.remove(job, truth.gpus);
   for (const GpuId gpu : truth.gpus) {
@@ -124,6 +125,21 @@ std::optional<Running::Report> Running::take_report(Instant now) {
                 .total = static_cast<std::int64_t>((all * kReportUnit + part - 1) / part)};
 }
 
+void Running::mark(std::size_t job, Duration done) {
+  if (marks_.empty()) marks_.resize(truths_.size(), kForever);
+  marks_[job] = done < trace_.jobs[job].duration ? done : kForever;  // its end says the rest
+  if (marks_[job] != kForever) plan_mark(job);
+}
+
+std::optional<Running::Mark> Running::take_mark(Instant now) {
+  if (next_mark() > now) return std::nullopt;
+  const std::size_t job = marked_.top().job;
+  marked_.pop();
+  marks_[job] = kForever;
+  catch_up(truths_[job], now);
+  return Mark{job, done(job)};
+}
+
 std::optional<std::size_t> Running::take_end(Instant now) {
   if (next_end() > now) return std::nullopt;
   const std::size_t job = ends_.top().job;
@@ -149,6 +165,7 @@ void Running::plan_end(std::size_t job) {
   const Duration left = truth.overhead + truth.work.time_at(truth.pace.rate);
   ends_.push({later(truth.since, left), job, ++truth.plan});
   if (options_.report_every != kForever) plan_report(job);
+  if (!marks_.empty() && marks_[job] != kForever) plan_mark(job);
 }
 
 void Running::plan_report(std::size_t job) {
@@ -162,6 +179,14 @@ void Running::plan_report(std::size_t job) {
     time += truth.work.time_until(all - target, truth.pace.rate);
   }
   reports_.push({later(truth.since, time), job, truth.plan});
+}
+
+void Running::plan_mark(std::size_t job) {
+  const Truth& truth = truths_[job];
+  const Duration left = trace_.jobs[job].duration - marks_[job];
+  Duration time = truth.overhead;
+  if (left < truth.work.left()) time += truth.work.time_until(left, truth.pace.rate);
+  marked_.push({later(truth.since, time), job, truth.plan});
 }
 
 /// The jobs on its GPUs may go faster or slower from now on.

@@ -67,6 +67,17 @@ class Running {
   /// The next report that is due: what it begins with, once it has started, and then with every
   /// so much more work done. Requires: the jobs done by `now` were taken.
   std::optional<Report> take_report(Instant now);
+  /// Asks for a word when this much of the work of a job is done, as long as it runs; if more is
+  /// done, when it makes progress. Replaces what was asked before. Requires: it runs.
+  void mark(std::size_t job, Duration done);
+  /// When the next of them is due; kNever if none is.
+  Instant next_mark() { return next(marked_); }
+  struct Mark {
+    std::size_t job = 0;
+    Duration done{0};  ///< Of its work.
+  };
+  /// The next one that is due. Requires: the jobs done by `now` were taken.
+  std::optional<Mark> take_mark(Instant now);
   /// The next one that is done by `now`, stopped. By planned end, then by place in the trace.
   std::optional<std::size_t> take_end(Instant now);
 
@@ -96,6 +107,7 @@ class Running {
   static void catch_up(Truth& truth, Instant now);
   void plan_end(std::size_t job);
   void plan_report(std::size_t job);
+  void plan_mark(std::size_t job);
   Instant next(Plans& plans) const;
   void touch(const Truth& truth);
 
@@ -111,6 +123,8 @@ class Running {
   std::vector<std::size_t> dirty_;
   Plans ends_;
   Plans reports_;
+  Plans marked_;
+  std::vector<Duration> marks_;  ///< By job; kForever: none. Empty until one is asked for.
 };
 
 }  // namespace berth::sim

@@ -71,7 +71,8 @@ class Replay {
 
   Expected<Result> run() {
     while (finished_ < trace_.jobs.size()) {
-      const Instant next = next_event();
+      const Instant told = next_event();
+      const Instant next = std::min(told, running_.next_mark());
       if (next == kNever) return stuck();
       if (hopeless_) return never_ends(*hopeless_);
       if (headway_.is_lost()) return gets_nowhere();
@@ -84,8 +85,10 @@ class Replay {
       collect_reports();
       collect_late();
       collect_arrivals();
-      do step();
-      while (!inputs_.empty() || memory_.has_changed());
+      if (told == now_ || has_news()) {
+        do step();
+        while (has_news());
+      }
       running_.settle(now_);
       predict();
     }
@@ -169,17 +172,28 @@ class Replay {
   }
 
   void collect_ooms() {
-    for (const Oom& oom : memory_.grow(now_)) {
-      running_.pause(oom.job, now_);
-      running_.fall_back(oom.job);
-      note_end(oom.job);
-      ++result_.jobs[oom.job].memory.ooms[static_cast<std::size_t>(oom.kind)];
-      const JobId id = id_of(oom.job);
-      const Attempt attempt = known_[oom.job].attempt;
-      inputs_.push_back(Exited{.job = id, .attempt = attempt, .outcome = Outcome::Oom});
-      inputs_.push_back(Released{id, attempt});
+    for (const Oom& oom : memory_.grow(now_)) lose(oom);
+    while (const auto mark = running_.take_mark(now_)) {
+      if (const auto oom = memory_.follow(mark->job, mark->done)) {
+        lose(*oom);
+      } else {
+        running_.mark(mark->job, trace_.jobs[mark->job].use.next_step(mark->done));
+      }
     }
   }
+  void lose(const Oom& oom) {
+    running_.pause(oom.job, now_);
+    running_.fall_back(oom.job);
+    note_end(oom.job);
+    ++result_.jobs[oom.job].memory.ooms[static_cast<std::size_t>(oom.kind)];
+    const JobId id = id_of(oom.job);
+    const Attempt attempt = known_[oom.job].attempt;
+    inputs_.push_back(Exited{.job = id, .attempt = attempt, .outcome = Outcome::Oom});
+    inputs_.push_back(Released{id, attempt});
+  }
+
+  /// For the engine.
+  bool has_news() const { return !inputs_.empty() || memory_.has_changed(); }
 
   void collect_foreign() {
     while (const auto change = foreign_.take(now_)) {
@@ -368,6 +382,7 @@ class Replay {
     note_begin(job);
     running_.begin(job, grant, now_);
     memory_.begin(job, grant, now_);
+    if (memory_.has_curve(job)) running_.mark(job, running_.done(job));
     inputs_.push_back(Started{id, attempt});
   }
 
@@ -482,7 +497,14 @@ Window arrivals_of(const trace::Trace& trace, const std::optional<Window>& measu
 
 Expected<Result> simulate(const trace::Trace& trace, const Cluster& cluster,
                           std::unique_ptr<Policy> policy, const Options& options) {
-  return Replay(trace, cluster, std::move(policy), options).run();
+  const bool has_curves =
+      std::ranges::any_of(trace.jobs, [](const trace::TraceJob& job) { return !job.use.empty(); });
+  if (!has_curves || options.memory.is_on) {
+    return Replay(trace, cluster, std::move(policy), options).run();
+  }
+  Options modelled = options;
+  modelled.memory.is_on = true;
+  return Replay(trace, cluster, std::move(policy), modelled).run();
 }
 
 }  // namespace berth::sim

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t kMostMebibytes = std::int64_t{1} << 30;
+constexpr Bytes kLeastStep{64 * kMebibyte};
+constexpr std::int64_t kMostSteps = 32;
 
 std::optional<UsePoint> point_of(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
@@ -33,6 +35,19 @@ Bytes between(const UsePoint& from, const UsePoint& to, Duration at) {
   const Wide rise = to.bytes.raw() - from.bytes.raw();
   const Wide part = rise * micros(at - from.at) / micros(to.at - from.at);
   return from.bytes + Bytes(static_cast<std::int64_t>(part));
+}
+
+std::int64_t steps_between(const UsePoint& from, const UsePoint& to) {
+  const Bytes rise = std::max(from.bytes, to.bytes) - std::min(from.bytes, to.bytes);
+  return std::clamp<std::int64_t>(rise / kLeastStep, 1, kMostSteps);
+}
+
+/// Requires: `done` is between the points, before the second.
+Duration next_step_between(const UsePoint& from, const UsePoint& to, Duration done) {
+  const std::int64_t steps = steps_between(from, to);
+  const std::int64_t length = micros(to.at - from.at);
+  const Wide step = Wide{micros(done - from.at)} * steps / length + 1;
+  return from.at + Duration(static_cast<std::int64_t>((step * length + steps - 1) / steps));
 }
 
 }  // namespace
@@ -54,6 +69,12 @@ Bytes UseCurve::at(Duration done) const {
   if (next == points_->begin()) return next->bytes;
   if (next == points_->end()) return points_->back().bytes;
   return between(*std::prev(next), *next, done);
+}
+
+Duration UseCurve::next_step(Duration done) const {
+  const auto next = std::ranges::upper_bound(*points_, done, {}, &UsePoint::at);
+  if (next == points_->end()) return kForever;
+  return next == points_->begin() ? next->at : next_step_between(*std::prev(next), *next, done);
 }
 
 Bytes UseCurve::peak() const {

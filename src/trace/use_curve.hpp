@@ -39,6 +39,9 @@ class UseCurve {
   std::span<const UsePoint> points() const;
   /// Requires: not empty. O(log points).
   Bytes at(Duration done) const;
+  /// When a replay looks at it next after `done`; kForever if it stays. A line between two points is
+  /// followed in equal steps, of 64 MiB at least and at most 32 of them. O(log points).
+  Duration next_step(Duration done) const;
   /// The most it ever is; 0 where it is empty.
   Bytes peak() const;
 

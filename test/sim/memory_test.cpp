@@ -137,6 +137,60 @@ TEST_F(MemoryTest, AForeignProcessIsToBlameIfItCameAfterTheLastGrant) {
   EXPECT_EQ(memory.measured().at(0).foreign, Bytes(0));
 }
 
+TEST_F(MemoryTest, ACurveIsFollowedByTheWorkThatIsDoneAndNotByTheClock) {
+  trace_.jobs = {job(0, 100, 12_GiB), job(0, 100, 12_GiB)};
+  trace_.jobs[0].use = *trace::parse_use_curve("0:1024|50:1024|60:9216|70:512");
+  trace_.jobs[1].use = *trace::parse_use_curve("0:3072");
+  const Cluster cluster = cluster_of(1);
+  Memory memory(trace_, cluster, {.is_on = true}, 0);
+  EXPECT_EQ(memory.need(0), 9_GiB);
+  for (const std::size_t i : {0U, 1U}) memory.begin(i, grant_of(cluster, trace_.jobs[i]), kStart);
+  EXPECT_EQ(memory.next(), kNever) << "none of them waits for a ramp";
+  EXPECT_EQ(memory.measured().at(0).used, 512_MiB) << "contexts";
+  const auto used = [&](std::size_t i, int done) {
+    EXPECT_FALSE(memory.follow(i, seconds(done)).has_value());
+    return memory.has_changed() ? memory.measured().at(0).used : Bytes(0);
+  };
+  EXPECT_EQ(used(0, 0), 1_GiB + 512_MiB);
+  EXPECT_EQ(used(1, 0), 4_GiB + 512_MiB);
+  EXPECT_EQ(used(1, 50), Bytes(0)) << "nothing has changed";
+  EXPECT_EQ(used(0, 55), 8_GiB + 512_MiB);
+  EXPECT_EQ(used(0, 60), 12_GiB + 512_MiB);
+  EXPECT_EQ(used(0, 99), 4_GiB) << "what it no longer needs is free";
+}
+
+TEST_F(MemoryTest, AJobDiesAtTheStepOfItsCurveForWhichThereIsNoRoom) {
+  // The GPU has 16,384 MiB less two contexts of 256 and the neighbour's 9,216: 6,656. The line goes
+  // up by 320 MiB every 3.125 s, so the 21st step, to 6,720, is the first that does not fit.
+  trace_.jobs = {job(0, 100, 9_GiB), job(0, 100, 10_GiB)};
+  trace_.jobs[0].use = *trace::parse_use_curve("0:9216");
+  trace_.jobs[1].use = *trace::parse_use_curve("0:0|100:10240");
+  const Duration step = seconds(100) / 32;
+  const MachineFigures figures = run(AdmissionMode::None, {.retries = 0}, cluster_of(1));
+  EXPECT_EQ(ooms(figures, OomKind::Admission), 1);
+  EXPECT_EQ(result_.jobs[1].spent.ran, 21 * step);
+  EXPECT_EQ(result_.jobs[0].end, kStart + seconds(100));
+
+  // At half the speed in twice the time, and after the time that a start takes.
+  const Options shared{.settings = {.admission = {.mode = AdmissionMode::None}},
+                       .rates = {.share = ShareModel::TimeSlice},
+                       .costs = {.start = seconds(7)},
+                       .memory = {.retries = 0}};
+  result_ = *simulate(trace_, cluster_of(1), *make_policy("fifo-skip", "first-fit"), shared);
+  EXPECT_TRUE(result_.lacks_memory) << "a curve is enough for memory to be modelled";
+  EXPECT_EQ(result_.jobs[1].spent.ran, seconds(7) + 2 * 21 * step);
+}
+
+TEST_F(MemoryTest, WhatAJobGivesBackLetsItsNeighbourGrow) {
+  trace_.jobs = {job(0, 100, 12_GiB), job(0, 100, 12_GiB)};
+  trace_.jobs[0].use = *trace::parse_use_curve("0:11264|50:11264|51:1024");
+  trace_.jobs[1].use = *trace::parse_use_curve("0:1024|60:1024|61:11264");
+  EXPECT_EQ(run(AdmissionMode::None, {}, cluster_of(1)).ooms,
+            (std::array<std::int64_t, kOomKinds>{}));
+  trace_.jobs[0].use = *trace::parse_use_curve("0:11264|70:11264|71:1024");
+  EXPECT_EQ(ooms(run(AdmissionMode::None, {.retries = 0}, cluster_of(1)), OomKind::Admission), 1);
+}
+
 TEST_F(MemoryTest, ARunUnderNoneLosesAJobByAdmissionAndTriesItAgain) {
   // Both start at 0; at 30 s the second finds 16 - 9.5 GiB. It comes again at once asking 13.5, and
   // dies of the same at 60 s; then for the last time at 90 s: its two tries are over.

@@ -28,6 +28,24 @@ TEST(UseCurve, TheLargestCurveThereIsDoesNotOverflow) {
   EXPECT_EQ(curve->at(seconds(1'581'120'000)), Bytes(std::int64_t{1} << 49));
 }
 
+TEST(UseCurve, ALineIsFollowedInStepsOf64MiBAtLeastAndAtMost32) {
+  const auto steps = [](const UseCurve& curve, Duration done) {
+    std::vector<Duration> all;
+    while ((done = curve.next_step(done)) != kForever) all.push_back(done);
+    return all;
+  };
+  const UseCurve flat({{seconds(5), 100_MiB}, {seconds(9), 100_MiB}});
+  EXPECT_EQ(steps(flat, Duration(0)), (std::vector<Duration>{seconds(5), seconds(9)}));
+  const UseCurve rises({{Duration(0), 0_MiB}, {seconds(10), 200_MiB}});
+  EXPECT_EQ(steps(rises, Duration(0)),
+            (std::vector{Duration(3'333'334), Duration(6'666'667), seconds(10)}));
+  EXPECT_EQ(steps(rises, seconds(5)), (std::vector{Duration(6'666'667), seconds(10)}));
+  const UseCurve falls({{Duration(0), 16_GiB}, {seconds(32), 0_GiB}});
+  EXPECT_EQ(steps(falls, Duration(0)).size(), 32U);
+  const UseCurve sudden({{Duration(0), 0_GiB}, {Duration(3), 16_GiB}});
+  EXPECT_EQ(steps(sudden, Duration(0)), (std::vector{Duration(1), Duration(2), Duration(3)}));
+}
+
 TEST(UseCurve, ACopyIsItsOwn) {
   UseCurve one = *parse_use_curve("0:5");
   const UseCurve other = one;
