@@ -30,19 +30,25 @@ void keep_alone(trace::Trace& trace) {
   }
 }
 
-/// `free`, `timeslice:5%`: a model, and what it loses by switching.
+/// `free`, `timeslice:5%`, `duty:5%`: a model, and what is lost by sharing.
 Expected<void> read_share(std::string_view text, sim::RateModel& rates) {
   const std::string_view name = text.substr(0, text.find(':'));
   const auto share = sim::parse_share(name);
   if (!share) return std::unexpected(share.error());
   rates.share = *share;
   if (name == text) return {};
-  if (*share != sim::ShareModel::TimeSlice) {
+  const bool switches = *share == sim::ShareModel::TimeSlice;
+  if (!switches && *share != sim::ShareModel::Duty) {
     return fail(ErrorCode::InvalidArgument,
-                "--share: '" + std::string(text) + "': only timeslice loses by switching");
+                "--share: '" + std::string(text) + "': only timeslice and duty lose by sharing");
   }
-  const auto loss = percent("--share timeslice", text.substr(name.size() + 1), 99);
+  const std::string option = "--share " + std::string(name);
+  const auto loss = percent(option.c_str(), text.substr(name.size() + 1), switches ? 99 : 100);
   if (!loss) return std::unexpected(loss.error());
+  if (!switches) {
+    rates.interference = *loss;
+    return {};
+  }
   rates.slices = Rate(Rate::kWhole - *loss);
   return {};
 }
@@ -160,9 +166,10 @@ struct TextOption {
 constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--share", &MachineArguments::share,
      "Speed on a shared GPU for pairs that were not measured: free, timeslice, timeslice:5% (lost "
-     "by switching), mps; exclusive: jobs share no GPU."},
+     "by switching), mps, duty, duty:5% (lost by each further kernel); exclusive: jobs share no "
+     "GPU."},
     {"--utilisation", &MachineArguments::utilisation,
-     "With mps: how busy a job alone keeps a GPU, for jobs without a figure or a share."},
+     "With mps and duty: how busy a job alone keeps a GPU, for jobs without a figure or a share."},
     {"--told-speeds", &MachineArguments::told_speeds,
      "What policies know of --speeds: exact; +-20%: each figure with an error of 20 % at most, "
      "drawn by the seed; learned: only what run times show."},

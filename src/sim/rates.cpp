@@ -5,6 +5,7 @@
 
 #include "core/amounts.hpp"
 #include "core/rng.hpp"
+#include "sim/duty.hpp"
 
 namespace berth::sim {
 
@@ -15,19 +16,22 @@ constexpr std::uint64_t kToldStream = std::uint64_t{1} << 41;  ///< Of random nu
 
 std::int64_t gpus_of(const trace::TraceJob& job) { return job.spec.request.gpu.count.raw(); }
 
-Rate utilisation_of(const trace::TraceJob& job, const RateModel& model) {
-  if (const auto known = model.speeds.facts(job.model).utilisation) return *known;
+std::int64_t ppm(GpuMilli part) { return part.raw() * Rate::kWhole / kWholeGpu.raw(); }
+
+/// The part of its time alone in which a job keeps a GPU busy, in parts per million.
+std::int64_t busy_alone(const trace::TraceJob& job, const RateModel& model) {
+  if (job.duty != trace::kUnstatedDuty) return ppm(job.duty);
+  if (const auto known = model.speeds.facts(job.model).utilisation) return known->ppm();
   const GpuMilli asked = job.spec.request.gpu.milli;
-  return asked > GpuMilli(0) ? Rate(asked.raw() * Rate::kWhole / kWholeGpu.raw())
-                             : model.utilisation;
+  return asked > GpuMilli(0) ? ppm(asked) : model.utilisation.ppm();
 }
 
 }  // namespace
 
 Rates::Rates(const RateModel& model, const trace::Trace& trace, const Cluster& cluster)
     : model_(model), trace_(trace), cluster_(cluster) {
-  if (model.share != ShareModel::Mps) return;
-  for (const trace::TraceJob& job : trace.jobs) utilisation_.push_back(utilisation_of(job, model));
+  if (model.share != ShareModel::Mps && model.share != ShareModel::Duty) return;
+  for (const trace::TraceJob& job : trace.jobs) busy_.push_back(busy_alone(job, model));
 }
 
 Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const {
@@ -77,7 +81,7 @@ std::optional<Rate> Rates::type(std::size_t job, std::string_view name) const {
 Pace Rates::share(std::size_t job, std::span<const std::size_t> tenants) const {
   if (tenants.size() < 2) return {};
   if (const auto known = measured(job, tenants)) return {.rate = *known, .shares = true};
-  return {.rate = ruled(tenants), .shares = true, .ruled = true};
+  return {.rate = ruled(job, tenants), .shares = true, .ruled = true};
 }
 
 std::optional<Rate> Rates::measured(std::size_t job, std::span<const std::size_t> tenants) const {
@@ -93,18 +97,32 @@ std::optional<Rate> Rates::measured(std::size_t job, std::span<const std::size_t
   return rate;
 }
 
-Rate Rates::ruled(std::span<const std::size_t> tenants) const {
+Rate Rates::ruled(std::size_t job, std::span<const std::size_t> tenants) const {
   switch (model_.share) {
     case ShareModel::Free:
       return kFullSpeed;
     case ShareModel::TimeSlice:
       return Rate(model_.slices.ppm() / static_cast<std::int64_t>(tenants.size()));
     case ShareModel::Mps:
-      break;
+      return by_sum(tenants);
+    case ShareModel::Duty:
+      return by_duty(job, tenants);
   }
+  return kFullSpeed;
+}
+
+Rate Rates::by_sum(std::span<const std::size_t> tenants) const {
   std::int64_t busy = 0;
-  for (const std::size_t tenant : tenants) busy += utilisation_[tenant].ppm();
+  for (const std::size_t tenant : tenants) busy += busy_[tenant];
   return busy <= Rate::kWhole ? kFullSpeed : Rate(Rate::kWhole * Rate::kWhole / busy);
+}
+
+Rate Rates::by_duty(std::size_t job, std::span<const std::size_t> tenants) const {
+  std::vector<std::int64_t> others;
+  for (const std::size_t tenant : tenants) {
+    if (tenant != job) others.push_back(busy_[tenant]);
+  }
+  return rate_beside(busy_[job], others, model_.interference);
 }
 
 Expected<ToldSpeeds> parse_told_speeds(std::string_view text) {
@@ -136,14 +154,17 @@ Speeds told_speeds(const RateModel& model, const ToldSpeeds& told, std::uint64_t
 }
 
 Expected<ShareModel> parse_share(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, ShareModel>, 3> kModels = {
-      {{"free", ShareModel::Free}, {"timeslice", ShareModel::TimeSlice}, {"mps", ShareModel::Mps}}};
+  constexpr std::array<std::pair<std::string_view, ShareModel>, 4> kModels = {
+      {{"free", ShareModel::Free},
+       {"timeslice", ShareModel::TimeSlice},
+       {"mps", ShareModel::Mps},
+       {"duty", ShareModel::Duty}}};
   for (const auto& [name, model] : kModels) {
     if (text == name) return model;
   }
   return fail(ErrorCode::InvalidArgument, "--share: '" + std::string(text) +
                                               "' is unknown; valid values: free, exclusive, "
-                                              "timeslice, mps");
+                                              "timeslice, mps, duty");
 }
 
 }  // namespace berth::sim

@@ -24,6 +24,7 @@ enum class ShareModel : std::uint8_t {
   Free,       ///< Nothing.
   TimeSlice,  ///< Turns of equal length: n tenants run at 1 / n each.
   Mps,        ///< Side by side: at min(1, 1 / (sum of the tenants' utilisations)).
+  Duty,       ///< Kernels share the GPU, work on the host slows nobody: duty.hpp.
 };
 
 struct RateModel {
@@ -31,6 +32,7 @@ struct RateModel {
   ShareModel share = ShareModel::Free;
   Rate utilisation = kFullSpeed;  ///< Of a job without one in the trace or a table.
   Rate slices = kFullSpeed;       ///< The part of a time-sliced GPU that switching leaves.
+  std::int64_t interference = 0;  ///< With duties: parts per million, see duty.hpp.
   Rate spread = kFullSpeed;       ///< On more nodes than it needs, without a table.
 
   /// True if every job always runs at full speed.
@@ -76,15 +78,17 @@ class Rates {
   std::optional<Rate> type(std::size_t job, std::string_view name) const;
   Pace share(std::size_t job, std::span<const std::size_t> tenants) const;
   std::optional<Rate> measured(std::size_t job, std::span<const std::size_t> tenants) const;
-  Rate ruled(std::span<const std::size_t> tenants) const;
+  Rate ruled(std::size_t job, std::span<const std::size_t> tenants) const;
+  Rate by_sum(std::span<const std::size_t> tenants) const;
+  Rate by_duty(std::size_t job, std::span<const std::size_t> tenants) const;
 
   const RateModel& model_;
   const trace::Trace& trace_;
   const Cluster& cluster_;
-  std::vector<Rate> utilisation_;  ///< By job; empty unless it is asked for.
+  std::vector<std::int64_t> busy_;  ///< By job, parts per million; empty unless it is asked for.
 };
 
-/// `free`, `timeslice`, `mps`. Errors: InvalidArgument naming the text and the words.
+/// `free`, `timeslice`, `mps`, `duty`. Errors: InvalidArgument naming the text and the words.
 Expected<ShareModel> parse_share(std::string_view text);
 
 }  // namespace berth::sim

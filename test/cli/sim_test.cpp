@@ -135,13 +135,17 @@ TEST_F(Sim, JobsThatShareAGpuTakeTurns) {
   EXPECT_THAT(test::read_file(scratch_ / "s"), HasSubstr("\"ruled_gpu_hours\": 0.0666"));
   EXPECT_THAT(run("timeslice:20%").out, HasSubstr("run time over alone: mean 2.500"));
   EXPECT_THAT(run("timeslice:5").err, HasSubstr("--share timeslice: '5' is not N%"));
-  EXPECT_THAT(run("mps:5%").err, HasSubstr("only timeslice loses by switching"));
+  EXPECT_THAT(run("duty").out, HasSubstr("run time over alone: mean 2.000"));
+  EXPECT_THAT(run("duty:25%").out, HasSubstr("run time over alone: mean 2.500"));
+  EXPECT_THAT(run("duty:101%").err,
+              HasSubstr("--share duty: '101%' is not N% with N from 0 to 100"));
+  EXPECT_THAT(run("mps:5%").err, HasSubstr("only timeslice and duty lose by sharing"));
   EXPECT_THAT(run("exclusive").out, HasSubstr("makespan 120 s"));
   EXPECT_THAT(test::read_file(scratch_ / "s"), testing::Not(HasSubstr("machine")));
   EXPECT_THAT(run("free").out, HasSubstr("makespan 60 s"));
   EXPECT_THAT(
       run("fast").err,
-      HasSubstr("--share: 'fast' is unknown; valid values: free, exclusive, timeslice, mps"));
+      HasSubstr("--share: 'fast' is unknown; valid values: free, exclusive, timeslice, mps, duty"));
 }
 
 TEST_F(Sim, SaysWhyJobsWaited) {

@@ -7,6 +7,7 @@
 
 #include "policy/registry.hpp"
 #include "report/metrics.hpp"
+#include "sim/one_gpu_job.hpp"
 #include "sim/simulator.hpp"
 
 namespace berth::sim {
@@ -211,10 +212,28 @@ TEST(Rates, FollowTheNumberOfGpusGranted) {
   EXPECT_EQ(rates.of(0, gpus({0}), tenants).rate, Rate(600'000));
 }
 
+TEST(Rates, ADutyOfTheTraceGoesBeforeTheTableAndWhatIsAsked) {
+  trace::Trace trace;
+  for (const char* name : {"a", "b"}) trace.jobs.push_back(one_gpu_job(name, 0, 1));
+  trace.jobs[0].spec.request.gpu.milli = GpuMilli(900);
+  const Cluster cluster = *trace::parse_cluster("1x1");
+  Tenants tenants(cluster);
+  const std::vector<GpuId> gpu = {GpuId(0)};
+  for (const std::size_t job : {0U, 1U}) tenants.add(job, gpu);
+  const RateModel model{.share = ShareModel::Duty, .utilisation = Rate(500'000)};
+  const auto rate = [&] { return Rates(model, trace, cluster).of(0, gpu, tenants).rate; };
+  EXPECT_EQ(rate(), Rate(1'000'000'000 / 1450)) << "0.9 is asked, 0.5 the general one";
+  trace.jobs[0].duty = GpuMilli(500);
+  EXPECT_EQ(rate(), Rate(800'000));
+  trace.jobs[1].duty = GpuMilli(0);
+  EXPECT_EQ(rate(), kFullSpeed);
+}
+
 TEST(Rates, ShareModelsAreReadAsWritten) {
   EXPECT_EQ(*parse_share("timeslice"), ShareModel::TimeSlice);
+  EXPECT_EQ(*parse_share("duty"), ShareModel::Duty);
   EXPECT_EQ(parse_share("mig").error().message,
-            "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps");
+            "--share: 'mig' is unknown; valid values: free, exclusive, timeslice, mps, duty");
 }
 
 }  // namespace
