@@ -1,10 +1,10 @@
 // The GPU memory that jobs truly use, what a probe would see of it, and which jobs die without it.
 //
-// A job with a curve (trace/use_curve.hpp) holds what that says of the work it has done. Another that
-// states its memory holds its contexts from its launch, and its true need from a while later: the
-// truth differs from the request by a drawn error. An allocation that does not fit on
-// the GPU fails, and its job with it; a foreign process that finds no room takes nothing. The kind
-// of failure follows doc/problem.md, section 2.
+// A job with a curve (trace/use_curve.hpp) holds what that says of the work it has done. Another
+// that states its memory holds its contexts from its launch, and its true need from a while later:
+// the truth differs from the request by a drawn error. An allocation that does not fit on the GPU
+// fails, and its job with it; a foreign process that finds no room takes nothing. The kind of
+// failure follows doc/problem.md, section 2.
 #pragma once
 
 #include <array>
@@ -58,8 +58,8 @@ class Memory {
   void freeze(std::size_t job);
   /// True if the job has a curve; then it asks for follow().
   bool has_curve(std::size_t job) const { return model_.is_on && !trace_.jobs[job].use.empty(); }
-  /// A job with a curve has done so much of its work. Returns: its failure, if it did not get what it
-  /// needs now; it is ended then.
+  /// A job with a curve has done so much of its work. Returns: its failure, if it did not get what
+  /// it needs now; it is ended then.
   std::optional<Oom> follow(std::size_t job, Duration done);
   /// Everything it has is freed. Nothing for a job that has nothing.
   void end(std::size_t job);

@@ -20,8 +20,8 @@ struct UsePoint {
   bool operator==(const UsePoint&) const = default;
 };
 
-/// Before its first point a job uses what it does there, after the last one likewise. The size of a
-/// pointer, because most jobs of a million have none. A value type.
+/// Before its first point a job uses what it does there, after the last one likewise. The size of
+/// a pointer, because most jobs of a million have none. A value type.
 class UseCurve {
  public:
   static constexpr std::size_t kMostPoints = 1000;
@@ -39,8 +39,8 @@ class UseCurve {
   std::span<const UsePoint> points() const;
   /// Requires: not empty. O(log points).
   Bytes at(Duration done) const;
-  /// When a replay looks at it next after `done`; kForever if it stays. A line between two points is
-  /// followed in equal steps, of 64 MiB at least and at most 32 of them. O(log points).
+  /// When a replay looks at it next after `done`; kForever if it stays. A line between two points
+  /// is followed in equal steps, of 64 MiB at least and at most 32 of them. O(log points).
   Duration next_step(Duration done) const;
   /// The most it ever is; 0 where it is empty.
   Bytes peak() const;
@@ -51,8 +51,8 @@ class UseCurve {
   std::unique_ptr<const std::vector<UsePoint>> points_;
 };
 
-/// `SECONDS:MIB`, with blanks or `|` between points: `0:300|20.5:9000`; "" is an empty one. Nothing for
-/// any other text, and for points that do not ascend in time or are too many.
+/// `SECONDS:MIB`, with blanks or `|` between points: `0:300|20.5:9000`; "" is an empty one. Nothing
+/// for any other text, and for points that do not ascend in time or are too many.
 std::optional<UseCurve> parse_use_curve(std::string_view text);
 /// As parse_use_curve() reads it, with `|` between points.
 std::string to_text(const UseCurve& curve);
