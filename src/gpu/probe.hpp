@@ -11,16 +11,11 @@
 #include <variant>
 
 #include "core/input.hpp"
+#include "core/steady.hpp"
 #include "core/time.hpp"
 #include "gpu/port.hpp"
 
 namespace berth {
-
-/// Figures are multiples of this, so that few changes are worth an input.
-inline constexpr Bytes kProbeStep{std::int64_t{64} << 20};
-
-/// The step of utilisation figures, in percent.
-inline constexpr std::int16_t kBusyStep = 25;
 
 /// Whose a process is. A caller looks it up after the sample was taken, through the whole process
 /// tree: a worker forked a moment ago belongs to its job.
@@ -42,11 +37,10 @@ struct Reading {
   const Measured* previous = nullptr;  ///< The last input to the engine, if any.
 };
 
-/// Returns: the input for the engine; nothing if it equals the last one, or if there is no valid
-/// foreign figure yet. A sample not begun after `changed` keeps the previous foreign figure,
+/// Returns: the input for the engine, by core/steady.hpp; nothing if it equals the last one, or if
+/// there is no valid foreign figure yet. A sample not begun after `changed` keeps the previous foreign figure,
 /// because a process of an ended job has no owner in it and a process of a new job is not yet
-/// known. Utilisation changes only by more than a step; an unknown one stays unknown. O(processes x
-/// log).
+/// known. An unknown utilisation stays unknown. O(processes x log).
 std::optional<Measured> measure(const Reading& reading, const OwnerOf& owner_of);
 
 /// True if the sample lists a process that is not there any more: sample again at once, and the
