@@ -156,6 +156,13 @@ Expected<void> read_progress(const MachineArguments& arguments, Duration& every)
               "--progress-every: '" + arguments.progress + "' is less than 1s");
 }
 
+Expected<void> read_probe(const MachineArguments& arguments, Duration& every) {
+  const auto done = read_time("--probe-every", arguments.probe, every);
+  if (!done || every >= Duration(1000)) return done;
+  return fail(ErrorCode::InvalidArgument,
+              "--probe-every: '" + arguments.probe + "' is less than 1ms");
+}
+
 /// An option with a text; what it is by default is shown unless it is nothing.
 struct TextOption {
   const char* name;
@@ -197,6 +204,9 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--foreign", &MachineArguments::foreign,
      "Processes outside berth take GPU memory and leave: every=6h,for=30m,size=2G-20G; mean "
      "times, drawn by the seed for each GPU."},
+    {"--probe-every", &MachineArguments::probe,
+     "GPUs are measured so often, 1ms at least: policies learn of memory then, and how busy GPUs "
+     "are; by default they learn of memory at once."},
     {"--faults", &MachineArguments::faults,
      "Nodes, or single GPUs, fail and are repaired: node-mtbf=30d,gpu-mtbf=90d,repair=2h, means, "
      "drawn by the seed; their jobs are submitted again."},
@@ -254,6 +264,7 @@ Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& tra
     options.faults = *faults;
   }
   if (auto done = read_memory(arguments, options); !done) return done;
+  if (auto done = read_probe(arguments, options.probe_every); !done) return done;
   if (auto done = read_progress(arguments, options.report_every); !done) return done;
   if (auto done = read_rates(arguments, trace, options.rates); !done) return done;
   const auto told = sim::parse_told_speeds(arguments.told_speeds);

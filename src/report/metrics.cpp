@@ -52,6 +52,18 @@ double gpus_asked(const trace::TraceJob& job) {
 
 double share_of_all(double amount, double of) { return of > 0 ? amount / of : 0; }
 
+std::optional<double> busy_of(const Cluster& cluster, const Result& result, const Use& use) {
+  if (!result.knows_loads) return std::nullopt;
+  return share_of_all(use.kernels, static_cast<double>(cluster.gpu_count().raw()) * use.seconds);
+}
+
+std::optional<double> held_of(const Cluster& cluster, const Result& result, const Use& use) {
+  if (!result.lacks_memory) return std::nullopt;
+  double capacity = 0;
+  for (const GpuSpec& gpu : cluster.gpus()) capacity += static_cast<double>(gpu.capacity.raw());
+  return share_of_all(use.held, capacity * use.seconds);
+}
+
 /// Of all jobs, also where only some are measured: what the cluster got done in that time.
 std::optional<WhileArriving> while_arriving(const trace::Trace& trace, const Cluster& cluster,
                                             const Result& result) {
@@ -69,7 +81,9 @@ std::optional<WhileArriving> while_arriving(const trace::Trace& trace, const Clu
                        .jobs_per_hour = jobs / time * 3600,
                        .work_per_hour = work / time,
                        .allocated = share_of_all(result.arriving.allocated, capacity),
-                       .in_use = share_of_all(result.arriving.busy, capacity)};
+                       .in_use = share_of_all(result.arriving.busy, capacity),
+                       .busy = busy_of(cluster, result, result.arriving),
+                       .held = held_of(cluster, result, result.arriving)};
 }
 
 /// Counts one more job with a deadline.
@@ -137,6 +151,8 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   metrics.allocated = share_of_all(result.use.allocated, capacity);
   metrics.in_use = share_of_all(result.use.busy, capacity);
   metrics.tenants = share_of_all(result.use.tenancy, result.use.busy);
+  metrics.busy = busy_of(cluster, result, result.use);
+  metrics.held = held_of(cluster, result, result.use);
   metrics.arriving = while_arriving(trace, cluster, result);
   if (metrics.jobs == 0) return metrics;
   metrics.jct = spread_of(std::move(jcts));

@@ -32,10 +32,12 @@ struct EstimateFigures {
 /// From the first submission to the last: without the end, when only the last long jobs run.
 struct WhileArriving {
   double seconds = 0;
-  double jobs_per_hour = 0;  ///< That ended in that time, whenever they came.
-  double work_per_hour = 0;  ///< GPU-hours of run time alone of those.
-  double allocated = 0;      ///< GPU time granted over GPUs x time; 0 to 1.
-  double in_use = 0;         ///< Likewise, with at least one tenant.
+  double jobs_per_hour = 0;    ///< That ended in that time, whenever they came.
+  double work_per_hour = 0;    ///< GPU-hours of run time alone of those.
+  double allocated = 0;        ///< GPU time granted over GPUs x time; 0 to 1.
+  double in_use = 0;           ///< Likewise, with at least one tenant.
+  std::optional<double> busy;  ///< Likewise, with a kernel; nothing where no job says that.
+  std::optional<double> held;  ///< GPU memory in use over what there is; nothing if not modelled.
 };
 
 /// Of the jobs that have a deadline.
@@ -63,6 +65,9 @@ struct Metrics {
   double allocated = 0;      ///< GPU time granted over GPUs x time of the run; 0 to 1. See Use.
   double in_use = 0;         ///< Likewise, with at least one tenant.
   double tenants = 0;        ///< On a GPU that has one, on average.
+  std::optional<double>
+      busy;  ///< GPU time with a kernel, likewise; nothing where no job says that.
+  std::optional<double> held;  ///< GPU memory in use over what there is; nothing if not modelled.
   std::optional<WhileArriving> arriving;  ///< Nothing if all jobs arrive at one instant.
   std::int64_t preemptions = 0;
   std::int64_t ooms = 0;

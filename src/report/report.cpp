@@ -110,17 +110,26 @@ std::string line(const char* name, const Spread& spread) {
   return all + "\n";
 }
 
+std::string percent_line(const char* name, double share) {
+  char text[80];
+  std::snprintf(text, sizeof text, "%s %.1f %%\n", name, 100 * share);
+  return text;
+}
+
 /// Nothing where no job ended.
 std::optional<double> makespan_of(const Metrics& metrics) {
   return metrics.jobs > 0 ? std::optional(metrics.makespan) : std::nullopt;
 }
 
 nlohmann::ordered_json to_json(const WhileArriving& figures) {
-  return {{"seconds", figures.seconds},
-          {"jobs_per_hour", figures.jobs_per_hour},
-          {"work_gpu_hours_per_hour", figures.work_per_hour},
-          {"gpu_allocation", figures.allocated},
-          {"gpu_in_use", figures.in_use}};
+  nlohmann::ordered_json json = {{"seconds", figures.seconds},
+                                 {"jobs_per_hour", figures.jobs_per_hour},
+                                 {"work_gpu_hours_per_hour", figures.work_per_hour},
+                                 {"gpu_allocation", figures.allocated},
+                                 {"gpu_in_use", figures.in_use}};
+  if (figures.busy) json["gpu_busy"] = *figures.busy;
+  if (figures.held) json["gpu_memory_held"] = *figures.held;
+  return json;
 }
 
 nlohmann::ordered_json to_json(const DeadlineFigures& figures) {
@@ -222,6 +231,8 @@ nlohmann::ordered_json summary_json(const RunNames& names, const Metrics& metric
                {"tenants_per_gpu_in_use", metrics.tenants},
                {"preemptions", metrics.preemptions},
                {"ooms", metrics.ooms}});
+  if (metrics.busy) json["gpu_busy"] = *metrics.busy;
+  if (metrics.held) json["gpu_memory_held"] = *metrics.held;
   if (metrics.arriving) json["while_arriving"] = to_json(*metrics.arriving);
   if (metrics.deadlines) json["deadlines"] = to_json(*metrics.deadlines);
   if (const EstimateFigures& told = metrics.estimates; !told.are_exact) {
@@ -265,6 +276,8 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
                   100 * metrics.in_use, metrics.tenants);
     text += rest;
   }
+  if (metrics.busy) text += percent_line("GPU time with a kernel", *metrics.busy);
+  if (metrics.held) text += percent_line("GPU memory held", *metrics.held);
   if (metrics.deadlines) text += to_text(*metrics.deadlines);
   if (!metrics.estimates.are_exact) text += to_text(metrics.estimates);
   if (metrics.predictions) text += to_text(*metrics.predictions);

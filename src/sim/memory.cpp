@@ -54,11 +54,10 @@ void Memory::begin(std::size_t job, const Grant& grant, Instant now) {
   for (const Share& share : grant.shares) {
     const Bytes context = cluster_.gpu(share.gpu).context;
     Card& card = cards_[share.gpu.value()];
-    card.used += context;
+    use_more(share.gpu, context);
     card.foreign_seen = card.foreign;
     card.tenants.push_back(job);
     held_[job].push_back({.gpu = share.gpu, .used = context, .charge = share.granted});
-    changed_.insert(share.gpu);
   }
   if (has_curve(job)) return;
   due_at_[job] = later(now, model_.ramp);
@@ -68,10 +67,8 @@ void Memory::begin(std::size_t job, const Grant& grant, Instant now) {
 void Memory::end(std::size_t job) {
   if (!model_.is_on) return;
   for (const Held& held : held_[job]) {
-    Card& card = cards_[held.gpu.value()];
-    card.used -= held.used;
-    std::erase(card.tenants, job);
-    changed_.insert(held.gpu);
+    use_more(held.gpu, Bytes(0) - held.used);
+    std::erase(cards_[held.gpu.value()].tenants, job);
   }
   held_[job].clear();
   freeze(job);
@@ -113,8 +110,7 @@ std::optional<Oom> Memory::resize(std::size_t job, Bytes use) {
     const Bytes more = cluster_.gpu(held.gpu).context + use - held.used;
     if (more == Bytes(0)) continue;
     held.used += more;
-    cards_[held.gpu.value()].used += more;
-    changed_.insert(held.gpu);
+    use_more(held.gpu, more);
   }
   return std::nullopt;
 }
@@ -136,32 +132,43 @@ bool Memory::overruns(std::size_t job, GpuId gpu) const {
 void Memory::take_foreign(GpuId gpu, Bytes bytes) {
   Card& card = cards_[gpu.value()];
   if (card.used + bytes > cluster_.gpu(gpu).capacity) return;
-  card.used += bytes;
+  use_more(gpu, bytes);
   card.foreign += bytes;
-  changed_.insert(gpu);
 }
 
 void Memory::free_foreign(GpuId gpu) {
   Card& card = cards_[gpu.value()];
   if (card.foreign == Bytes(0)) return;
-  card.used -= card.foreign;
+  use_more(gpu, Bytes(0) - card.foreign);
   card.foreign = Bytes(0);
-  changed_.insert(gpu);
+}
+
+std::vector<GpuId> Memory::take_changed() {
+  const std::vector<GpuId> changed(changed_.begin(), changed_.end());
+  changed_.clear();
+  return changed;
+}
+
+Measured Memory::measured(GpuId gpu) const {
+  const Card& card = cards_[gpu.value()];
+  Measured measured{.gpu = gpu, .foreign = card.foreign, .used = card.used, .tenants = {}};
+  for (const std::size_t job : card.tenants) {
+    const auto held = std::ranges::find(held_[job], gpu, &Held::gpu);
+    measured.tenants.push_back({JobId(job + 1), held->used});
+  }
+  return measured;
 }
 
 std::vector<Measured> Memory::measured() {
   std::vector<Measured> seen;
-  for (const GpuId gpu : changed_) {
-    const Card& card = cards_[gpu.value()];
-    Measured measured{.gpu = gpu, .foreign = card.foreign, .used = card.used, .tenants = {}};
-    for (const std::size_t job : card.tenants) {
-      const auto held = std::ranges::find(held_[job], gpu, &Held::gpu);
-      measured.tenants.push_back({JobId(job + 1), held->used});
-    }
-    seen.push_back(std::move(measured));
-  }
-  changed_.clear();
+  for (const GpuId gpu : take_changed()) seen.push_back(measured(gpu));
   return seen;
+}
+
+void Memory::use_more(GpuId gpu, Bytes more) {
+  cards_[gpu.value()].used += more;
+  held_in_all_ += more;
+  changed_.insert(gpu);
 }
 
 }  // namespace berth::sim

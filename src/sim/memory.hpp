@@ -71,8 +71,14 @@ class Memory {
   void take_foreign(GpuId gpu, Bytes bytes);
   void free_foreign(GpuId gpu);
   bool has_changed() const { return !changed_.empty(); }
+  /// The GPUs that changed since the last call, ascending.
+  std::vector<GpuId> take_changed();
+  /// What a probe sees on a GPU.
+  Measured measured(GpuId gpu) const;
   /// What a probe sees on the GPUs that changed since the last call, ascending.
   std::vector<Measured> measured();
+  /// On all GPUs together, by tenants and others.
+  Bytes held() const { return held_in_all_; }
 
   /// The most it needs on each GPU, without contexts.
   Bytes need(std::size_t job) const { return needs_[job]; }
@@ -91,6 +97,7 @@ class Memory {
   };
 
   std::optional<Oom> resize(std::size_t job, Bytes use);
+  void use_more(GpuId gpu, Bytes more);
   OomKind blame(std::size_t job, const Held& held, Bytes more) const;
   bool overruns(std::size_t job, GpuId gpu) const;
 
@@ -103,6 +110,7 @@ class Memory {
   std::set<std::pair<Instant, std::size_t>> due_;
   std::vector<Instant> due_at_;  ///< By job; kNever: nothing is due.
   std::set<GpuId> changed_;
+  Bytes held_in_all_{0};
 };
 
 }  // namespace berth::sim

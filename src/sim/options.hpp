@@ -44,6 +44,7 @@ struct Options {
   Prices prices;
   Power power;
   Programs programs = Programs::None;
+  Duration probe_every = kForever;   ///< GPUs are looked at so often (probe.hpp); else at once.
   Duration report_every = kForever;  ///< Work between a job's reports of its progress.
   bool dependencies = false;         ///< Jobs wait for those they come after (TraceJob::after).
   std::optional<Window> measured;    ///< Jobs that arrive then count in figures; none: all do.

@@ -18,8 +18,7 @@ std::int64_t gpus_of(const trace::TraceJob& job) { return job.spec.request.gpu.c
 
 std::int64_t ppm(GpuMilli part) { return part.raw() * Rate::kWhole / kWholeGpu.raw(); }
 
-/// The part of its time alone in which a job keeps a GPU busy, in parts per million.
-std::int64_t busy_alone(const trace::TraceJob& job, const RateModel& model) {
+std::int64_t duty_of(const trace::TraceJob& job, const RateModel& model) {
   if (job.duty != trace::kUnstatedDuty) return ppm(job.duty);
   if (const auto known = model.speeds.facts(job.model).utilisation) return known->ppm();
   const GpuMilli asked = job.spec.request.gpu.milli;
@@ -28,10 +27,16 @@ std::int64_t busy_alone(const trace::TraceJob& job, const RateModel& model) {
 
 }  // namespace
 
+std::vector<std::int64_t> duties_of(const trace::Trace& trace, const RateModel& model) {
+  std::vector<std::int64_t> duties;
+  for (const trace::TraceJob& job : trace.jobs) duties.push_back(duty_of(job, model));
+  return duties;
+}
+
 Rates::Rates(const RateModel& model, const trace::Trace& trace, const Cluster& cluster)
     : model_(model), trace_(trace), cluster_(cluster) {
   if (model.share != ShareModel::Mps && model.share != ShareModel::Duty) return;
-  for (const trace::TraceJob& job : trace.jobs) busy_.push_back(busy_alone(job, model));
+  duties_ = duties_of(trace, model);
 }
 
 Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tenants) const {
@@ -113,16 +118,16 @@ Rate Rates::ruled(std::size_t job, std::span<const std::size_t> tenants) const {
 
 Rate Rates::by_sum(std::span<const std::size_t> tenants) const {
   std::int64_t busy = 0;
-  for (const std::size_t tenant : tenants) busy += busy_[tenant];
+  for (const std::size_t tenant : tenants) busy += duties_[tenant];
   return busy <= Rate::kWhole ? kFullSpeed : Rate(Rate::kWhole * Rate::kWhole / busy);
 }
 
 Rate Rates::by_duty(std::size_t job, std::span<const std::size_t> tenants) const {
   std::vector<std::int64_t> others;
   for (const std::size_t tenant : tenants) {
-    if (tenant != job) others.push_back(busy_[tenant]);
+    if (tenant != job) others.push_back(duties_[tenant]);
   }
-  return rate_beside(busy_[job], others, model_.interference);
+  return rate_beside(duties_[job], others, model_.interference);
 }
 
 Expected<ToldSpeeds> parse_told_speeds(std::string_view text) {

@@ -63,6 +63,10 @@ struct Pace {
   bool operator==(const Pace&) const = default;
 };
 
+/// For which part of its time alone each job has a kernel on its GPUs, in parts per million: as the
+/// trace states, else by the table of its model, the share it asks for, or the general figure.
+std::vector<std::int64_t> duties_of(const trace::Trace& trace, const RateModel& model);
+
 class Rates {
  public:
   /// Requires: all three outlive it.
@@ -85,7 +89,7 @@ class Rates {
   const RateModel& model_;
   const trace::Trace& trace_;
   const Cluster& cluster_;
-  std::vector<std::int64_t> busy_;  ///< By job, parts per million; empty unless it is asked for.
+  std::vector<std::int64_t> duties_;  ///< Empty unless the model of sharing reads them.
 };
 
 /// `free`, `timeslice`, `mps`, `duty`. Errors: InvalidArgument naming the text and the words.

@@ -12,18 +12,28 @@ constexpr std::int64_t kReportUnit = 1'000'000;
 
 bool is_elastic(const trace::TraceJob& job) { return job.spec.request.gpu.is_elastic(); }
 
+bool states_duty(const trace::TraceJob& job) { return job.duty != trace::kUnstatedDuty; }
+
+/// Whether anything says, or asks, for which part of the time GPUs are busy.
+bool wants_loads(const trace::Trace& trace, const Options& options) {
+  return options.rates.share == ShareModel::Mps || options.rates.share == ShareModel::Duty ||
+         options.probe_every != kForever || std::ranges::any_of(trace.jobs, states_duty);
+}
+
 }  // namespace
 
 Running::Running(const trace::Trace& trace, const Cluster& cluster, const Options& options)
     : trace_(trace),
       options_(options),
-      watches_(options.is_modelled() || std::ranges::any_of(trace.jobs, is_elastic)),
+      watches_(options.is_modelled() || wants_loads(trace, options) ||
+               std::ranges::any_of(trace.jobs, is_elastic)),
       cluster_(cluster),
       rates_(options.rates, trace, cluster),
       tenants_(cluster),
       truths_(trace.jobs.size()),
       busy_since_(cluster.gpus().size()),
       busy_(cluster.type_names().size()) {
+  if (wants_loads(trace, options)) duties_ = duties_of(trace, options.rates);
   for (std::size_t i = 0; i < truths_.size(); ++i) truths_[i].work = Work(trace.jobs[i].duration);
 }
 
@@ -61,7 +71,9 @@ void Running::begin(std::size_t job, const Grant& grant, Instant now) {
   tenants_.add(job, truth.gpus);
   touch(truth);
   truth.pace = rates_.of(job, truth.gpus, tenants_);
+  truth.warm = truth.overhead == Duration(0);
   plan_end(job);
+  load_gpus(job);
 }
 
 Duration Running::overhead_of(std::size_t job, Start start) const {
@@ -77,6 +89,7 @@ void Running::pause(std::size_t job, Instant now) {
   ++truth.plan;
   if (!marks_.empty()) marks_[job] = kForever;
   if (!watches_) return;
+  load_gpus(job);
   tenants_.remove(job, truth.gpus);
   for (const GpuId gpu : truth.gpus) {
     if (!tenants_.on(gpu).empty()) continue;
@@ -86,6 +99,7 @@ void Running::pause(std::size_t job, Instant now) {
 }
 
 void Running::settle(Instant now) {
+  warm_up(now);
   for (const std::size_t job : dirty_) {
     Truth& truth = truths_[job];
     truth.dirty = false;
@@ -95,6 +109,7 @@ void Running::settle(Instant now) {
     catch_up(truth, now);
     truth.pace = pace;
     plan_end(job);
+    load_gpus(job);
   }
   dirty_.clear();
 }
@@ -166,6 +181,8 @@ void Running::plan_end(std::size_t job) {
   ends_.push({later(truth.since, left), job, ++truth.plan});
   if (options_.report_every != kForever) plan_report(job);
   if (!marks_.empty() && marks_[job] != kForever) plan_mark(job);
+  if (!duties_.empty() && !truth.warm)
+    warm_.push({later(truth.since, truth.overhead), job, truth.plan});
 }
 
 void Running::plan_report(std::size_t job) {
@@ -187,6 +204,26 @@ void Running::plan_mark(std::size_t job) {
   Duration time = truth.overhead;
   if (left < truth.work.left()) time += truth.work.time_until(left, truth.pace.rate);
   marked_.push({later(truth.since, time), job, truth.plan});
+}
+
+/// What it does to its GPUs from now on.
+void Running::load_gpus(std::size_t job) {
+  if (duties_.empty()) return;
+  Truth& truth = truths_[job];
+  const bool works = truth.runs && truth.warm;
+  const std::int64_t load = works ? duties_[job] * truth.pace.rate.ppm() / Rate::kWhole : 0;
+  const std::int64_t more = load - std::exchange(truth.load, load);
+  if (more == 0) return;
+  for (const GpuId gpu : truth.gpus) load_changes_.push_back({gpu, more});
+}
+
+void Running::warm_up(Instant now) {
+  while (next_warm() <= now) {
+    const std::size_t job = warm_.top().job;
+    warm_.pop();
+    truths_[job].warm = true;
+    load_gpus(job);
+  }
 }
 
 /// The jobs on its GPUs may go faster or slower from now on.

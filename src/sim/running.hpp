@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "core/ask.hpp"
@@ -78,6 +79,17 @@ class Running {
   };
   /// The next one that is due. Requires: the jobs done by `now` were taken.
   std::optional<Mark> take_mark(Instant now);
+  /// When a job that was starting makes progress; kNever if none does. Only where loads are known.
+  Instant next_warm() { return next(warm_); }
+  /// A change of the load of one GPU: the part of the time with a kernel of its tenants on it, in parts
+  /// per million.
+  struct LoadChange {
+    GpuId gpu;
+    std::int64_t more = 0;
+  };
+  /// All that there were at this instant. Requires: settle() was called.
+  std::vector<LoadChange> take_load_changes() { return std::exchange(load_changes_, {}); }
+  bool knows_loads() const { return !duties_.empty(); }
   /// The next one that is done by `now`, stopped. By planned end, then by place in the trace.
   std::optional<std::size_t> take_end(Instant now);
 
@@ -91,8 +103,10 @@ class Running {
     bool runs = false;
     bool dirty = false;      ///< Its company changed since the last settle().
     bool reported = false;   ///< Since it began.
+    bool warm = false;       ///< Makes progress; only where loads are known.
     std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
     std::vector<GpuId> gpus;
+    std::int64_t load = 0;  ///< On each of them, in parts per million.
     Spent spent;
   };
   struct Planned {
@@ -110,6 +124,8 @@ class Running {
   void plan_mark(std::size_t job);
   Instant next(Plans& plans) const;
   void touch(const Truth& truth);
+  void load_gpus(std::size_t job);
+  void warm_up(Instant now);
 
   const trace::Trace& trace_;
   const Options& options_;
@@ -124,6 +140,9 @@ class Running {
   Plans ends_;
   Plans reports_;
   Plans marked_;
+  Plans warm_;
+  std::vector<std::int64_t> duties_;  ///< See duties_of(); empty where nobody asks.
+  std::vector<LoadChange> load_changes_;
   std::vector<Duration> marks_;  ///< By job; kForever: none. Empty until one is asked for.
 };
 

@@ -8,6 +8,7 @@
 #include "sim/dependencies.hpp"
 #include "sim/estimates.hpp"
 #include "sim/headway.hpp"
+#include "sim/probe.hpp"
 #include "sim/running.hpp"
 
 namespace berth::sim {
@@ -50,6 +51,7 @@ class Replay {
         headway_(trace.jobs.size()),
         memory_(trace, cluster, options.memory, options.seed),
         foreign_(cluster, options.foreign, options.seed, first_submission(trace)),
+        probe_(cluster, options.probe_every, first_submission(trace)),
         faults_(cluster, options.faults, options.seed, first_submission(trace)),
         dependencies_(options.dependencies ? trace : trace::Trace{}),
         waits_(cluster),
@@ -72,11 +74,12 @@ class Replay {
   Expected<Result> run() {
     while (finished_ < trace_.jobs.size()) {
       const Instant told = next_event();
-      const Instant next = std::min(told, running_.next_mark());
+      const Instant next = std::min(told, next_inner_event());
       if (next == kNever) return stuck();
       if (hopeless_) return never_ends(*hopeless_);
       if (headway_.is_lost()) return gets_nowhere();
       now_ = next;
+      probe();
       collect_ends();
       collect_releases();
       collect_foreign();
@@ -90,6 +93,7 @@ class Replay {
         while (has_news());
       }
       running_.settle(now_);
+      note_use();
       predict();
     }
     result_.dropped = engine_.dropped();
@@ -104,6 +108,7 @@ class Replay {
     result_.is_modelled = options_.is_modelled();
     result_.is_perfect = options_.is_perfect();
     result_.lacks_memory = options_.memory.is_on;
+    result_.knows_loads = running_.knows_loads();
     result_.has_faults = options_.faults.is_on();
     result_.measured = options_.measured;
     result_.arrivals = options_.arrivals.value_or(arrivals_of(trace_, options_.measured));
@@ -140,6 +145,10 @@ class Replay {
     if (!late_.empty()) next = std::min(next, late_.begin()->first);
     next = std::min(next, wake_at_);
     return min_with_chance(next);
+  }
+  /// Of what the engine may not be told.
+  Instant next_inner_event() {
+    return std::min({running_.next_mark(), running_.next_warm(), next_look_});
   }
   /// Random events never end. One of them may let a job start when nothing else would; if all is
   /// healthy, or that has not helped for long, the run does not wait for them.
@@ -193,7 +202,30 @@ class Replay {
   }
 
   /// For the engine.
-  bool has_news() const { return !inputs_.empty() || memory_.has_changed(); }
+  bool has_news() const { return !inputs_.empty() || (!probe_.is_on() && memory_.has_changed()); }
+
+  /// A look shows what was before anything else happens at its instant.
+  void probe() {
+    if (now_ < next_look_) return;
+    const std::set<GpuId> due = probe_.due();
+    for (const GpuId gpu : due) {
+      if (auto news = probe_.look(with_ids(memory_.measured(gpu)), now_)) {
+        inputs_.push_back(std::move(*news));
+      }
+    }
+  }
+
+  /// What the GPUs hold and do from this instant on.
+  void note_use() {
+    for (const auto& [gpu, more] : running_.take_load_changes()) {
+      usage_.add_load(gpu, more, now_);
+      probe_.add_load(gpu, more, now_);
+    }
+    if (options_.memory.is_on) usage_.hold(memory_.held(), now_);
+    if (!probe_.is_on()) return;
+    for (const GpuId gpu : memory_.take_changed()) probe_.touch(gpu);
+    next_look_ = probe_.next(now_);
+  }
 
   void collect_foreign() {
     while (const auto change = foreign_.take(now_)) {
@@ -313,15 +345,19 @@ class Replay {
     if (what != Fingerprint(0)) inputs_.push_back(Identified{id_of(i), what});
   }
 
+  /// With the jobs' numbers of today.
+  Measured with_ids(Measured measured) const {
+    for (TenantUse& tenant : measured.tenants) tenant.job = known_[tenant.job.value() - 1].id;
+    return measured;
+  }
   void note_memory() {
     for (Measured& measured : memory_.measured()) {
-      for (TenantUse& tenant : measured.tenants) tenant.job = known_[tenant.job.value() - 1].id;
-      inputs_.push_back(std::move(measured));
+      inputs_.push_back(with_ids(std::move(measured)));
     }
   }
   /// Reports of starts change nothing a policy sees, so they ride along with the next step.
   void step() {
-    if (memory_.has_changed()) note_memory();
+    if (!probe_.is_on() && memory_.has_changed()) note_memory();
     if (options_.explain_waits) note_inputs();
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;
@@ -467,6 +503,7 @@ class Replay {
   Headway headway_;
   Memory memory_;
   Foreign foreign_;
+  Probe probe_;
   Faults faults_;
   Dependencies dependencies_;
   Waits waits_;
@@ -478,6 +515,7 @@ class Replay {
   Result result_;
   Instant now_ = kStart;
   Instant wake_at_ = kNever;
+  Instant next_look_ = kNever;
   std::size_t arrived_ = 0;
   std::size_t finished_ = 0;
   std::optional<std::size_t> hopeless_;  ///< A job that faults have ended too often.
@@ -499,7 +537,8 @@ Expected<Result> simulate(const trace::Trace& trace, const Cluster& cluster,
                           std::unique_ptr<Policy> policy, const Options& options) {
   const bool has_curves =
       std::ranges::any_of(trace.jobs, [](const trace::TraceJob& job) { return !job.use.empty(); });
-  if (!has_curves || options.memory.is_on) {
+  const bool sees_memory = has_curves || options.probe_every != kForever;
+  if (!sees_memory || options.memory.is_on) {
     return Replay(trace, cluster, std::move(policy), options).run();
   }
   Options modelled = options;

@@ -70,7 +70,8 @@ struct Result {
   std::uint64_t dropped = 0;       ///< Invalid decisions; a policy's bug.
   bool is_modelled = false;        ///< See Options::is_modelled().
   bool is_perfect = true;          ///< See Options::is_perfect().
-  bool lacks_memory = false;       ///< Jobs could run out of GPU memory.
+  bool lacks_memory = false;       ///< Jobs could run out of GPU memory; its use is known.
+  bool knows_loads = false;        ///< For which part of the time GPUs had a kernel.
   bool has_faults = false;         ///< Machines could fail.
   std::optional<double> cost;      ///< Of the GPUs while they had a tenant, if there are prices.
   std::vector<TypeEnergy> energy;  ///< Of the GPUs, to the last job's end; empty without power.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/rate.hpp"
 #include "sim/spread.hpp"
 
 namespace berth::sim {
@@ -24,13 +25,17 @@ void Usage::Integral::add(const Sums& sums, Duration time) {
   milli += Wide{sums.milli} * micros(time);
   gpus += Wide{sums.gpus} * micros(time);
   tenants += Wide{sums.tenants} * micros(time);
+  load += Wide{sums.load} * micros(time);
+  bytes += Wide{sums.bytes} * micros(time);
 }
 
 Use Usage::Integral::over(Duration time) const {
   return {.seconds = in_seconds(time),
           .allocated = static_cast<double>(milli) / 1e9,
           .busy = static_cast<double>(gpus) / 1e6,
-          .tenancy = static_cast<double>(tenants) / 1e6};
+          .tenancy = static_cast<double>(tenants) / 1e6,
+          .kernels = static_cast<double>(load) / 1e12,
+          .held = static_cast<double>(bytes) / 1e6};
 }
 
 void Usage::advance(Instant now) {
@@ -50,6 +55,19 @@ void Usage::begin(const GpuRequest& asked, std::span<const GpuId> gpus, Instant 
 void Usage::end(const GpuRequest& asked, std::span<const GpuId> gpus, Instant now) {
   advance(now);
   change(gpus, -share_of(asked), -1);
+}
+
+void Usage::add_load(GpuId gpu, std::int64_t more, Instant now) {
+  advance(now);
+  OnGpu& on = on_[gpu.value()];
+  sums_.load -= std::min(on.load, Rate::kWhole);
+  on.load += more;
+  sums_.load += std::min(on.load, Rate::kWhole);
+}
+
+void Usage::hold(Bytes bytes, Instant now) {
+  advance(now);
+  sums_.bytes = bytes.raw();
 }
 
 void Usage::change(std::span<const GpuId> gpus, std::int64_t milli, std::int32_t tenants) {

@@ -8,6 +8,7 @@
 #include "core/ids.hpp"
 #include "core/request.hpp"
 #include "core/time.hpp"
+#include "core/units.hpp"
 #include "core/wide.hpp"
 #include "sim/window.hpp"
 
@@ -20,6 +21,8 @@ struct Use {
   double allocated = 0;  ///< GPU-seconds granted.
   double busy = 0;       ///< GPU-seconds with at least one tenant.
   double tenancy = 0;    ///< Tenants x seconds, over all GPUs.
+  double kernels = 0;    ///< GPU-seconds with a kernel.
+  double held = 0;       ///< GPU memory in use: bytes x seconds, over all GPUs.
 };
 
 class Usage {
@@ -31,6 +34,11 @@ class Usage {
   void begin(const GpuRequest& asked, std::span<const GpuId> gpus, Instant now);
   /// It leaves them.
   void end(const GpuRequest& asked, std::span<const GpuId> gpus, Instant now);
+  /// The part of the time with a kernel on a GPU, in parts per million, is so much more or less; it
+  /// counts up to all of the time.
+  void add_load(GpuId gpu, std::int64_t more, Instant now);
+  /// The GPU memory in use from now on, on all GPUs together.
+  void hold(Bytes bytes, Instant now);
 
   /// Up to `now`.
   Use whole(Instant now);
@@ -42,12 +50,16 @@ class Usage {
     std::int64_t milli = 0;
     std::int64_t gpus = 0;
     std::int64_t tenants = 0;
+    std::int64_t load = 0;
+    std::int64_t bytes = 0;
   };
   /// Sums x microseconds.
   struct Integral {
     Wide milli = 0;
     Wide gpus = 0;
     Wide tenants = 0;
+    Wide load = 0;
+    Wide bytes = 0;
 
     void add(const Sums& sums, Duration time);
     Use over(Duration time) const;
@@ -55,6 +67,7 @@ class Usage {
   struct OnGpu {
     std::int32_t tenants = 0;
     std::int64_t milli = 0;
+    std::int64_t load = 0;
   };
 
   void change(std::span<const GpuId> gpus, std::int64_t milli, std::int32_t tenants);

@@ -45,6 +45,8 @@ void add(Use& sum, const Use& part) {
   sum.allocated += part.allocated;
   sum.busy += part.busy;
   sum.tenancy += part.tenancy;
+  sum.kernels += part.kernels;
+  sum.held += part.held;
 }
 
 /// Puts a part's run where it belongs in the whole one.
@@ -80,6 +82,10 @@ class Merge {
     add(whole_.use, run.use);
     add(whole_.arriving, run.arriving);
     end_ = std::max(end_, later(part.trace.jobs.front().submit, seconds_of(run.use)));
+    whole_.is_modelled = whole_.is_modelled || run.is_modelled;
+    whole_.is_perfect = whole_.is_perfect && run.is_perfect;
+    whole_.lacks_memory = whole_.lacks_memory || run.lacks_memory;
+    whole_.knows_loads = whole_.knows_loads || run.knows_loads;
     whole_.steps += run.steps;
     whole_.dropped += run.dropped;
     if (run.cost) whole_.cost = whole_.cost.value_or(0) + *run.cost;

@@ -116,6 +116,10 @@ TEST_F(Sim, WhatJobsSayOfThemselvesIsNamed) {
               HasSubstr("--programs: 'user' is unknown; valid values: model, name, none"));
   EXPECT_THAT(sim_small({"--progress-every", "0.5s"}).err,
               HasSubstr("--progress-every: '0.5s' is less than 1s"));
+  EXPECT_THAT(sim_small({"--probe-every", "999us"}).err, HasSubstr("--probe-every"));
+  EXPECT_THAT(sim_small({"--probe-every", "0.5ms"}).err,
+              HasSubstr("--probe-every: '0.5ms' is less than 1ms"));
+  EXPECT_THAT(sim_small({"--probe-every", "1s"}).out, HasSubstr("GPU time with a kernel"));
   EXPECT_THAT(sim_small({"--foreign", "size=2G"}).err,
               HasSubstr("--foreign: 'size=2G' is not every=TIME,for=TIME,size=LEAST-MOST"));
   EXPECT_THAT(sim_small({"--foreign", "every=1h,size=2G"}).out, HasSubstr("by foreign 0"));

@@ -1,0 +1,150 @@
+// Goal: a simulated probe tells what berthd's would, when it would, and how busy GPUs are.
+// Method: loads and memory on one GPU by hand; then whole runs.
+#include "sim/probe.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+#include "report/metrics.hpp"
+#include "sim/simulator.hpp"
+
+namespace berth::sim {
+namespace {
+
+using namespace literals;
+
+constexpr GpuId kGpu(0);
+
+Instant at(double second) { return kStart + Duration(static_cast<std::int64_t>(second * 1e6)); }
+
+Cluster gpu_of_16_gib() {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = 1, .vram = 16_GiB, .context = 256_MiB});
+  return cluster;
+}
+
+trace::TraceJob busy_job(int submit, int run, Bytes vram, int duty) {
+  trace::TraceJob job{.name = "j",
+                      .submit = kStart + seconds(submit),
+                      .duration = seconds(run),
+                      .spec = {.user = UserId(1)}};
+  job.spec.request.gpu = {.count = GpuCount(1), .vram = vram};
+  job.duty = GpuMilli(duty);
+  return job;
+}
+
+class ProbeTest : public testing::Test {
+ protected:
+  /// What is told of the utilisation; -1: nothing is told at all.
+  int look(Instant now, Bytes used = 1_GiB) {
+    EXPECT_EQ(next_, now);
+    const auto told = probe_.look({.gpu = kGpu, .used = used, .tenants = {}}, now);
+    next_ = probe_.next(now);
+    return told ? told->utilisation : -1;
+  }
+  void load(std::int64_t percent, Instant now) {
+    probe_.add_load(kGpu, percent * 10'000, now);
+    next_ = probe_.next(now);
+  }
+
+  Cluster cluster_ = gpu_of_16_gib();
+  Probe probe_{cluster_, seconds(10), at(5)};
+  Instant next_ = kNever;
+};
+
+TEST_F(ProbeTest, TellsForWhichPartOfTheTimeSinceTheLookBeforeTheGpuWasBusy) {
+  EXPECT_EQ(probe_.next(at(5)), kNever) << "there is nothing to see";
+  load(100, at(1000));
+  EXPECT_EQ(look(at(1005)), 50) << "half of the ten seconds";
+  EXPECT_EQ(look(at(1015)), 100);
+  EXPECT_EQ(next_, kNever) << "nothing changes any more";
+  load(100, at(2012.5));
+  EXPECT_EQ(look(at(2015)), -1) << "no busier than all the time";
+  load(-140, at(2017.5));
+  EXPECT_EQ(look(at(2025)), 75) << "a quarter at 100 %, three quarters at 60";
+}
+
+TEST_F(ProbeTest, LooksTwiceAfterAChangeAndTellsNothingTwice) {
+  load(30, at(10));
+  EXPECT_EQ(look(at(15)), 25) << "15 %, to the nearest step";
+  EXPECT_EQ(look(at(25)), -1) << "30 % is not more than a step away";
+  EXPECT_EQ(next_, kNever);
+  probe_.touch(kGpu);
+  next_ = probe_.next(at(31));
+  EXPECT_EQ(look(at(35), 2_GiB), 25) << "its memory is told";
+}
+
+TEST_F(ProbeTest, WithoutAPeriodItSeesNothing) {
+  Probe off(cluster_, kForever, kStart);
+  off.add_load(kGpu, 1, at(1));
+  off.touch(kGpu);
+  EXPECT_FALSE(off.is_on());
+  EXPECT_EQ(off.next(at(1)), kNever);
+}
+
+TEST(ProbedRun, AJobJoinsABusyGpuOnlyAfterItsPatience) {
+  const auto second_start = [](int duty, Duration probe_every) {
+    trace::Trace trace;
+    trace.jobs = {busy_job(0, 1000, 4_GiB, duty), busy_job(60, 100, 4_GiB, duty)};
+    const Options options{.rates = {.share = ShareModel::Duty}, .probe_every = probe_every};
+    const auto policy = "fifo-skip+idle:share_below_percent=75:share_after=2m";
+    return simulate(trace, gpu_of_16_gib(), *make_policy(policy, "first-fit"), options)
+        ->jobs[1]
+        .start;
+  };
+  EXPECT_EQ(second_start(900, seconds(1)), kStart + seconds(60 + 120));
+  EXPECT_EQ(second_start(300, seconds(1)), kStart + seconds(60));
+  EXPECT_EQ(second_start(900, kForever), kStart + seconds(60)) << "nobody knows that it is busy";
+}
+
+TEST(ProbedRun, PoliciesLearnOfMemoryWhenTheProbeHasLooked) {
+  // The first holds 10 GiB from 30 s on. What polls at 31 s still sees them free if the last look
+  // was at 0 s, and dies of it.
+  const auto ooms = [](Duration probe_every) {
+    trace::Trace trace;
+    trace.jobs = {busy_job(0, 100, 10_GiB, 100), busy_job(31, 10, 10_GiB, 100)};
+    trace.jobs[0].use = *trace::parse_use_curve("0:0|29:0|30:10240");
+    trace.jobs[1].use = *trace::parse_use_curve("0:10240");
+    const Options options{.settings = {.admission = {.mode = AdmissionMode::FreeMemory}},
+                          .memory = {.retries = 0},
+                          .probe_every = probe_every};
+    const auto result =
+        simulate(trace, gpu_of_16_gib(), *make_policy("fifo-skip", "first-fit"), options);
+    return measure(trace, gpu_of_16_gib(), *result).ooms;
+  };
+  EXPECT_EQ(ooms(kForever), 0);
+  EXPECT_EQ(ooms(seconds(1)), 0);
+  EXPECT_EQ(ooms(minutes(1)), 1);
+}
+
+TEST(ProbedRun, BusyTimeIsThatOfKernelsAndNotOfStarting) {
+  trace::Trace trace;
+  trace.jobs = {busy_job(0, 100, 4_GiB, 500), busy_job(0, 100, 4_GiB, 500)};
+  const Options options{.rates = {.share = ShareModel::Duty}, .costs = {.start = seconds(10)}};
+  const auto result = simulate(trace, gpu_of_16_gib(), *make_policy("fifo", "first-fit"), options);
+  // Both run at 0.8 for 125 s: 100 of the 135 s of the GPU.
+  EXPECT_EQ(result->jobs[0].end, kStart + seconds(135));
+  EXPECT_NEAR(*measure(trace, gpu_of_16_gib(), *result).busy, 100 / 135.0, 1e-6);
+  for (trace::TraceJob& each : trace.jobs) each.duty = trace::kUnstatedDuty;
+  const auto unknown = simulate(trace, gpu_of_16_gib(), *make_policy("fifo", "first-fit"), {});
+  EXPECT_FALSE(measure(trace, gpu_of_16_gib(), *unknown).busy.has_value());
+}
+
+TEST(ProbedRun, AGpuIsNeverBusierThanAllTheTime) {
+  trace::Trace trace;
+  trace.jobs = {busy_job(0, 100, 4_GiB, 800), busy_job(50, 100, 4_GiB, 800)};
+  const auto result = simulate(trace, gpu_of_16_gib(), *make_policy("fifo", "first-fit"), {});
+  EXPECT_NEAR(*measure(trace, gpu_of_16_gib(), *result).busy, (40 + 50 + 40) / 150.0, 1e-6);
+}
+
+TEST(ProbedRun, MemoryHeldIsThatOfTenantsOverAllThereIs) {
+  trace::Trace trace;
+  trace.jobs = {busy_job(0, 100, 8_GiB, 500)};
+  trace.jobs[0].use = *trace::parse_use_curve("0:3840|50:3840|51:7936");  // and 256 for its context
+  const auto result = simulate(trace, gpu_of_16_gib(), *make_policy("fifo", "first-fit"), {});
+  EXPECT_NEAR(*measure(trace, gpu_of_16_gib(), *result).held, (0.25 * 51 + 0.5 * 49) / 100, 0.002);
+}
+
+}  // namespace
+}  // namespace berth::sim
