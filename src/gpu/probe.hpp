@@ -38,9 +38,9 @@ struct Reading {
 };
 
 /// Returns: the input for the engine, by core/steady.hpp; nothing if it equals the last one, or if
-/// there is no valid foreign figure yet. A sample not begun after `changed` keeps the previous foreign figure,
-/// because a process of an ended job has no owner in it and a process of a new job is not yet
-/// known. An unknown utilisation stays unknown. O(processes x log).
+/// there is no valid foreign figure yet. A sample not begun after `changed` keeps the previous
+/// foreign figure, because a process of an ended job has no owner in it and a process of a new job
+/// is not yet known. An unknown utilisation stays unknown. O(processes x log).
 std::optional<Measured> measure(const Reading& reading, const OwnerOf& owner_of);
 
 /// True if the sample lists a process that is not there any more: sample again at once, and the

@@ -81,8 +81,8 @@ class Running {
   std::optional<Mark> take_mark(Instant now);
   /// When a job that was starting makes progress; kNever if none does. Only where loads are known.
   Instant next_warm() { return next(warm_); }
-  /// A change of the load of one GPU: the part of the time with a kernel of its tenants on it, in parts
-  /// per million.
+  /// A change of the load of one GPU: the part of the time with a kernel of its tenants on it, in
+  /// parts per million.
   struct LoadChange {
     GpuId gpu;
     std::int64_t more = 0;
