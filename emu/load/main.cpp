@@ -43,7 +43,7 @@ class Job {
   /// Runs all steps.
   Done run() {
     for (std::uint64_t step = 1; options_.steps == 0 || step <= options_.steps; ++step) {
-      if (auto done = run_step(); !done) return done;
+      if (auto done = run_step((step - 1) * options_.step_nanoseconds); !done) return done;
       if (options_.report_every != 0 && step % options_.report_every == 0) report(step);
     }
     std::printf("done: %llu steps in %.3f s, %.2f steps/s, held at most %s per GPU\n",
@@ -53,11 +53,11 @@ class Job {
   }
 
  private:
-  Done run_step() {
+  Done run_step(std::uint64_t done) {
     const auto gpu_time =
         static_cast<std::uint64_t>(static_cast<double>(options_.step_nanoseconds) * options_.duty);
     for (auto& worker : workers_) {
-      if (auto held = settle_memory(worker); !held) return held;
+      if (auto held = settle_memory(worker, done); !held) return held;
       if (auto launched = worker.launch(gpu_time); !launched) return launched;
     }
     for (auto& worker : workers_) {
@@ -67,11 +67,13 @@ class Job {
     return {};
   }
 
-  Done settle_memory(Worker& worker) {
+  Done settle_memory(Worker& worker, std::uint64_t done) {
     const auto elapsed = nanoseconds_since(start_);
     const bool ramped = elapsed >= options_.ramp_nanoseconds;
-    const bool complete = ramped && options_.grow_bytes_per_second == 0;
-    if (auto held = worker.hold(steady_bytes(options_, elapsed), complete); !held) return held;
+    const bool drawn = options_.curve.empty() || done >= options_.curve.back().nanoseconds;
+    const bool complete = ramped && drawn && options_.grow_bytes_per_second == 0;
+    const auto wanted = steady_bytes(options_, elapsed) + curve_bytes(options_, done);
+    if (auto held = worker.hold(wanted, complete); !held) return held;
     const auto spike = is_spiking(options_, elapsed) ? options_.spike_bytes : 0;
     if (auto spiked = worker.spike(spike); !spiked) return spiked;
     peak_ = std::max(peak_, worker.held_bytes());

@@ -1,5 +1,6 @@
 #include "emu/load/options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -81,6 +82,27 @@ Outcome<void> take_growth(LoadOptions& options, std::string_view flag, std::stri
   return store(options.grow_bytes_per_second, bytes(flag, value.substr(0, value.size() - 2)));
 }
 
+Outcome<void> take_curve(LoadOptions& options, std::string_view flag, std::string_view value) {
+  for (std::string_view rest = value; !rest.empty();) {
+    const auto end = std::min(rest.find('|'), rest.size());
+    const auto point = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const auto colon = point.find(':');
+    if (colon == std::string_view::npos) {
+      return refuse(flag, point, "must be points SECONDS:MIB with | between, as in 0:0|2.5:4000");
+    }
+    const auto at = nanoseconds(flag, point.substr(0, colon));
+    if (!at) return std::unexpected(at.error());
+    const auto mebibytes = number(flag, point.substr(colon + 1), 0, kMostBytes / kMebibyte);
+    if (!mebibytes) return std::unexpected(mebibytes.error());
+    if (!options.curve.empty() && *at <= options.curve.back().nanoseconds) {
+      return refuse(flag, point, "must be later than the point before");
+    }
+    options.curve.push_back({*at, *mebibytes * kMebibyte});
+  }
+  return {};
+}
+
 Outcome<void> take_step(LoadOptions& options, std::string_view flag, std::string_view value) {
   constexpr double kMost = 3600000;
   const auto milliseconds = real(flag, value, kMost, "must be from 0 to 3600000");
@@ -95,6 +117,7 @@ Outcome<void> take(LoadOptions& options, std::string_view flag, std::string_view
   if (flag == "--ramp") return store(options.ramp_nanoseconds, nanoseconds(flag, value));
   if (flag == "--spike") return take_spike(options, flag, value);
   if (flag == "--grow") return take_growth(options, flag, value);
+  if (flag == "--curve") return take_curve(options, flag, value);
   if (flag == "--steps") return store(options.steps, number(flag, value, 0, kMostSteps));
   if (flag == "--step-ms") return take_step(options, flag, value);
   if (flag == "--duty") return store(options.duty, real(flag, value, 1, "must be from 0 to 1"));
@@ -115,6 +138,8 @@ the CUDA driver API, on real cards and emulated ones.
   --ramp TIME      reach it evenly over this time (0: at once)
   --spike SIZE/T   hold this much more for the last fifth of every period T
   --grow SIZE/s    hold more and more, as a key-value cache does
+  --curve POINTS   hold more or less by the steps done: 0:0|2.5:4000|9:1000 is 4000 MiB when 2.5 s
+                   of steps are done, straight lines between; beside what the others say (none)
   --steps N        steps to run, 0: for ever (100)
   --step-ms MS     length of a step on a GPU of its own (10)
   --duty F         share of a step on the GPU, 0 to 1; the rest is host time (0.5)

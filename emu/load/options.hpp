@@ -9,13 +9,21 @@
 
 namespace berth::emu {
 
+/// What is held when so much of the work is done.
+struct CurvePoint {
+  std::uint64_t nanoseconds = 0;  // of steps on a GPU of its own
+  std::uint64_t bytes = 0;
+  bool operator==(const CurvePoint&) const = default;
+};
+
 struct LoadOptions {
   std::uint64_t vram_bytes = 0;
   std::uint64_t ramp_nanoseconds = 0;   // until vram_bytes are reached
   std::uint64_t spike_bytes = 0;        // held for the last fifth of every period
   std::uint64_t spike_nanoseconds = 0;  // the period
   std::uint64_t grow_bytes_per_second = 0;
-  std::uint64_t steps = 100;  // 0: for ever
+  std::vector<CurvePoint> curve;  // ascending in time; none: vram_bytes and what is above
+  std::uint64_t steps = 100;      // 0: for ever
   std::uint64_t step_nanoseconds = 10000000;
   double duty = 0.5;  // share of a step on the GPU
   int exit_code = 0;

@@ -7,8 +7,6 @@
 
 namespace berth::emu {
 
-// Memory is never given back but at the end, so addresses of what is held need not be kept.
-
 std::expected<Worker, Failure> Worker::start(const DriverApi& api, int ordinal) {
   Worker worker(api, ordinal);
   int device = 0;
@@ -71,10 +69,29 @@ std::expected<double, Failure> Worker::time_kernel(void* start, void* end,
 
 Done Worker::hold(std::uint64_t bytes, bool complete) {
   constexpr std::uint64_t kPiece = 16 * kMebibyte;
-  if (bytes <= held_bytes_ || (!complete && bytes - held_bytes_ < kPiece)) return {};
+  if (bytes < held_bytes_) {
+    if (auto freed = give_back(bytes); !freed) return freed;
+    complete = true;  // of the last piece, too much may be gone
+  }
+  if (bytes == held_bytes_ || (!complete && bytes - held_bytes_ < kPiece)) return {};
   const auto missing = bytes - held_bytes_;
-  if (auto allocated = allocate(missing); !allocated) return std::unexpected(allocated.error());
+  const auto allocated = allocate(missing);
+  if (!allocated) return std::unexpected(allocated.error());
+  pieces_.push_back({*allocated, missing});
   held_bytes_ += missing;
+  return {};
+}
+
+/// The latest pieces, until no more than `bytes` are left.
+Done Worker::give_back(std::uint64_t bytes) {
+  if (auto selected = select(); !selected) return selected;
+  while (held_bytes_ > bytes) {
+    const Piece piece = pieces_.back();
+    pieces_.pop_back();
+    held_bytes_ -= piece.bytes;
+    if (auto freed = checked(api_->memory_free(piece.address), "cuMemFree_v2"); !freed)
+      return freed;
+  }
   return {};
 }
 

@@ -23,7 +23,8 @@ class Worker {
   /// Makes a context on GPU `ordinal` and measures the kernel there.
   static std::expected<Worker, Failure> start(const DriverApi& api, int ordinal);
 
-  /// Holds `bytes` for good, allocating what is missing once that is worth an allocation.
+  /// Holds `bytes`: allocates what is missing once that is worth an allocation, frees what is too
+  /// much.
   Done hold(std::uint64_t bytes, bool complete);
   /// Holds the spike, or not.
   Done spike(std::uint64_t bytes);
@@ -40,6 +41,7 @@ class Worker {
   Done measure();
   std::expected<double, Failure> time_kernel(void* start, void* end, std::uint64_t iterations);
   Done run(std::uint64_t nanoseconds, std::uint64_t iterations);
+  Done give_back(std::uint64_t bytes);
   std::expected<std::uint64_t, Failure> allocate(std::uint64_t bytes);
   Done select();
   Done checked(int result, const std::string& call) const;
@@ -49,6 +51,11 @@ class Worker {
   void* context_ = nullptr;
   void* function_ = nullptr;
   double iterations_per_nanosecond_ = 1;
+  struct Piece {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Piece> pieces_;  // what is held but for the spike
   std::uint64_t held_bytes_ = 0;
   std::uint64_t spike_bytes_ = 0;
   std::uint64_t spike_address_ = 0;

@@ -47,6 +47,23 @@ TEST(Load, GrowsUntilTheCardIsFull) {
   EXPECT_EQ(ended.code, 77) << ended.output;
 }
 
+TEST(Load, HoldsWhatItsCurveSaysOfTheStepsDone) {
+  const test::Machine machine;
+  test::Process load({EMU_LOAD, "--curve=0:100|0.2:400|0.201:50", "--steps=0", "--step-ms=2"},
+                     joining(machine));
+  const auto holds = [&](std::uint64_t mebibytes) {
+    return machine.gpu(0).used_bytes == (64 + mebibytes) * kMebibyte;
+  };
+  std::uint64_t most = 0;
+  EXPECT_TRUE(test::eventually([&] {
+    most = std::max(most, machine.gpu(0).used_bytes);
+    return most > 300 * kMebibyte && holds(50);
+  })) << most;
+  EXPECT_LE(most, (64 + 400) * kMebibyte);
+  load.signal(SIGTERM);
+  EXPECT_EQ(load.wait().code, 128 + SIGTERM);
+}
+
 TEST(Load, SpikesComeAndGo) {
   const test::Machine machine;
   test::Process load({EMU_LOAD, "--vram=100M", "--spike=200M/50ms", "--steps=0", "--step-ms=2"},

@@ -33,6 +33,19 @@ TEST(LoadOptions, ReadsEveryFlag) {
   EXPECT_EQ(options->gpus, 2);
 }
 
+TEST(LoadOptions, ReadsACurve) {
+  const auto options = parse_load_options({"--curve", "0:0|2.5:4000|9:1000"});
+  ASSERT_TRUE(options) << options.error();
+  EXPECT_EQ(options->curve,
+            (std::vector<CurvePoint>{
+                {0, 0}, {2500000000, 4000 * kMebibyte}, {9 * kSecond, 1000 * kMebibyte}}));
+  EXPECT_NE(refusal({"--curve", "5"}).find("--curve 5: must be points SECONDS:MIB"),
+            std::string::npos);
+  EXPECT_NE(refusal({"--curve", "1:x"}).find("--curve x: must be a whole number from 0 to"),
+            std::string::npos);
+  EXPECT_EQ(refusal({"--curve", "1:5|1:6"}), "--curve 1:6: must be later than the point before");
+}
+
 TEST(LoadOptions, RefusalsNameFlagValueAndLimit) {
   EXPECT_EQ(refusal({"--duty", "1.5"}), "--duty 1.5: must be from 0 to 1");
   EXPECT_EQ(refusal({"--duty", "nan"}), "--duty nan: must be from 0 to 1");
@@ -55,6 +68,16 @@ TEST(LoadPlan, RampsThenGrows) {
   EXPECT_EQ(steady_bytes(options, kSecond), 510U);
   EXPECT_EQ(steady_bytes(options, 4 * kSecond), 1040U);
   EXPECT_EQ(steady_bytes({.vram_bytes = 7}, 0), 7U);
+}
+
+TEST(LoadPlan, ACurveIsStraightBetweenPointsAndFlatBeyondThem) {
+  const LoadOptions options{.curve = {{kSecond, 100}, {3 * kSecond, 500}, {4 * kSecond, 200}}};
+  EXPECT_EQ(curve_bytes(options, 0), 100U);
+  EXPECT_EQ(curve_bytes(options, 2 * kSecond), 300U);
+  EXPECT_EQ(curve_bytes(options, 3 * kSecond), 500U);
+  EXPECT_EQ(curve_bytes(options, 3 * kSecond + kSecond / 2), 350U);
+  EXPECT_EQ(curve_bytes(options, 9 * kSecond), 200U);
+  EXPECT_EQ(curve_bytes({}, kSecond), 0U);
 }
 
 TEST(LoadPlan, SpikesInTheLastFifth) {
