@@ -16,6 +16,7 @@
 #include "lab/report.hpp"
 #include "lab/view.hpp"
 #include "lab/ways.hpp"
+#include "lab/workload.hpp"
 
 namespace berth::lab {
 
@@ -24,22 +25,22 @@ namespace {
 using namespace literals;
 
 Expected<Scores> run_all_ways(const Stage& stage, const DemoOptions& options) {
-  const Workload workload = mixed_workload(options.seed);
+  const trace::Trace trace = mixed_workload(options.seed);
   std::printf(
-      "%zu jobs of %zu users on %s: long large trainings, medium vision jobs, many short\n"
+      "%zu jobs of three users on %s: long large trainings, medium vision jobs, many short\n"
       "ones. Everyone asks honestly for the memory they take.\n",
-      workload.tasks.size(), workload.users.size(), options.gpus.c_str());
+      trace.jobs.size(), options.gpus.c_str());
   Scores scores;
   for (const Way& way : kDemoWays) {
     View view(std::string(way.name) + ": " + way.words);
-    const auto run = run_live(stage, workload,
+    const auto run = run_live(stage, trace,
                               {.name = way.name,
                                .daemon = {.gpus = options.gpus,
                                           .admission = std::string(word_for(way.admission)),
                                           .policy = way.policy}},
                               [&](const Moment& moment) { view.show(moment); });
     if (!run) return std::unexpected(run.error());
-    scores.emplace_back(way.name, score(workload, *run));
+    scores.emplace_back(way.name, score(trace, *run));
   }
   return scores;
 }
@@ -92,30 +93,31 @@ void tell_attempts(const Json& job) {
   }
 }
 
+/// A job of one GPU, of the first user.
+trace::TraceJob act(const char* name, Duration duration, Bytes asks) {
+  trace::TraceJob job{.name = name, .submit = kStart, .duration = duration, .spec = {}};
+  job.spec.user = UserId(1);
+  job.spec.request.gpu = {.count = GpuCount(1), .vram = asks};
+  return job;
+}
+
 /// Three tenants that keep their word and fill the cards, beside one that does not.
 Expected<bool> ask_too_little(const Stage& stage, const DemoOptions& options) {
   std::printf(
       "\nA job that needs 14 GiB asks for 6, with --retries 3, beside three honest ones:\n");
   const auto daemon = Berthd::start(stage, {.gpus = options.gpus});
   if (!daemon) return std::unexpected(daemon.error());
-  const Task honest{.name = "honest",
-                    .asks = 9_GiB + 256_MiB,
-                    .needs = 9_GiB,
-                    .ramp = seconds(2),
-                    .steps = 200,
-                    .step = Duration(20'000),
-                    .duty = 0.3};
-  Task greedy = honest;
-  greedy.name = "greedy";
-  greedy.user = 1;
-  greedy.asks = 6_GiB;
-  greedy.needs = 14_GiB;
-  greedy.ramp = seconds(1);
-  greedy.steps = 80;
-  greedy.retries = 3;
+  trace::TraceJob honest = act("honest", seconds(4), 9_GiB + 256_MiB);
+  honest.duty = GpuMilli(300);
+  honest.use = trace::UseCurve({{Duration(0), Bytes(0)}, {seconds(2), 9_GiB}});
+  trace::TraceJob greedy = act("greedy", Duration(1'600'000), 6_GiB);
+  greedy.duty = GpuMilli(300);
+  greedy.use = trace::UseCurve({{Duration(0), Bytes(0)}, {seconds(1), 14_GiB}});
+  greedy.spec.user = UserId(2);
+  greedy.spec.retries = 3;
   std::vector<Json> jobs;
-  for (const Task& task : {honest, honest, honest, greedy}) {
-    auto answer = daemon->post("/v1/jobs", submission_of(stage, task), task.user);
+  for (const trace::TraceJob& job : {honest, honest, honest, greedy}) {
+    auto answer = daemon->post("/v1/jobs", submission_of(stage, job), user_of(job));
     if (!answer) return std::unexpected(answer.error());
     jobs.push_back(std::move(*answer));
   }
@@ -147,8 +149,9 @@ Expected<bool> come_from_outside(const Stage& stage, const DemoOptions& options)
               gpu.at("foreign")[0].at("name").get<std::string>().c_str(),
               gpu.at("foreign")[0].at("pid").get<int>(),
               to_text(Bytes(gpu.at("foreign_bytes").get<std::int64_t>())).c_str());
-  const Task large{
-      .name = "large", .asks = 18_GiB, .needs = 17_GiB, .steps = 50, .step = Duration(20'000)};
+  trace::TraceJob large = act("large", seconds(1), 18_GiB);
+  large.duty = GpuMilli(500);
+  large.use = trace::UseCurve({{Duration(0), 17_GiB}});
   std::vector<Json> jobs;
   for (int i = 0; i < 2; ++i) {
     auto answer = daemon->post("/v1/jobs", submission_of(stage, large), i);

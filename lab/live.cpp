@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "core/text.hpp"
+#include "core/words.hpp"
 
 namespace berth::lab {
 
@@ -17,11 +19,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(200);
-constexpr auto kLongestRun = std::chrono::minutes(2);
-
-std::string bytes_text(Bytes bytes) { return std::to_string(bytes.raw()); }
-
-std::string seconds_word(Duration duration) { return seconds_text(duration) + "s"; }
+constexpr Duration kStep(20'000);
 
 Instant instant_of(const Json& seconds) {
   if (!seconds.is_number()) return kNever;
@@ -61,15 +59,15 @@ class UseMeter {
 
 class LiveRun {
  public:
-  LiveRun(const Stage& stage, const Workload& workload, const Berthd& daemon)
-      : stage_(stage), workload_(workload), daemon_(daemon) {}
+  LiveRun(const Stage& stage, const trace::Trace& trace, const Berthd& daemon)
+      : stage_(stage), trace_(trace), daemon_(daemon) {}
 
-  Expected<void> run(const Watch& watch) {
+  Expected<void> run(const Watch& watch, Duration longest) {
     while (!is_over_) {
       if (auto done = submit_due(); !done) return done;
       if (auto done = look(watch); !done) return done;
-      if (since_start() > kLongestRun)
-        return fail(ErrorCode::Io, "jobs still run after two minutes");
+      if (since_start() > longest)
+        return fail(ErrorCode::Io, "jobs still run after " + seconds_text(longest) + " s");
       std::this_thread::sleep_for(kBetweenLooks);
     }
     return {};
@@ -83,11 +81,11 @@ class LiveRun {
   }
 
   Expected<void> submit_due() {
-    while (next_ < workload_.tasks.size() && workload_.tasks[next_].at <= since_start()) {
-      const Task& task = workload_.tasks[next_];
-      const auto answer = daemon_.post("/v1/jobs", submission_of(stage_, task), task.user);
+    while (next_ < trace_.jobs.size() && trace_.jobs[next_].submit - kStart <= since_start()) {
+      const trace::TraceJob& job = trace_.jobs[next_];
+      const auto answer = daemon_.post("/v1/jobs", submission_of(stage_, job), user_of(job));
       if (!answer) return std::unexpected(answer.error());
-      tasks_[answer->at("id").get<std::uint64_t>()] = next_++;
+      places_[answer->at("id").get<std::uint64_t>()] = next_++;
     }
     return {};
   }
@@ -96,26 +94,26 @@ class LiveRun {
     auto jobs = daemon_.get("/v1/jobs?all=true&limit=1000");
     auto gpus = daemon_.get("/v1/gpus");
     if (!jobs || !gpus) return fail(ErrorCode::Io, "berthd went away");
-    fates_.resize(workload_.tasks.size());
+    fates_.resize(trace_.jobs.size());
     std::size_t ended = 0;
     for (const Json& job : jobs->at("jobs")) {
-      const auto task = tasks_.find(job.at("id").get<std::uint64_t>());
-      if (task == tasks_.end()) continue;
-      fates_[task->second] = fate_of(job);
-      if (has_ended(fates_[task->second].state)) ++ended;
+      const auto place = places_.find(job.at("id").get<std::uint64_t>());
+      if (place == places_.end()) continue;
+      fates_[place->second] = fate_of(job);
+      if (has_ended(fates_[place->second].state)) ++ended;
     }
-    meter_.add(*gpus);
+    is_over_ = ended == trace_.jobs.size();
+    if (next_ > 0 && !is_over_) meter_.add(*gpus);
     watch({since_start(), std::move(jobs->at("jobs")), std::move(*gpus)});
-    is_over_ = ended == workload_.tasks.size();
     return {};
   }
 
   const Stage& stage_;
-  const Workload& workload_;
+  const trace::Trace& trace_;
   const Berthd& daemon_;
   Steady::time_point start_ = Steady::now();
   std::size_t next_ = 0;
-  std::map<std::uint64_t, std::size_t> tasks_;
+  std::map<std::uint64_t, std::size_t> places_;  ///< Of the jobs, by number.
   std::vector<Fate> fates_;
   UseMeter meter_;
   bool is_over_ = false;
@@ -128,31 +126,55 @@ bool has_ended(const std::string& state) {
   return std::ranges::find(words, state) != words.end();
 }
 
-Json submission_of(const Stage& stage, const Task& task) {
+int user_of(const trace::TraceJob& job) {
+  return std::max(0, static_cast<int>(job.spec.user.value()) - 1);
+}
+
+Json submission_of(const Stage& stage, const trace::TraceJob& job) {
+  const GpuRequest& gpu = job.spec.request.gpu;
+  const Duration step = std::min(kStep, job.duration);
+  const std::int64_t steps = step > Duration(0) ? job.duration / step : 1;
+  char step_ms[16];
+  std::snprintf(step_ms, sizeof step_ms, "%.3f", static_cast<double>(micros(step)) / 1000);
   char duty[16];
-  std::snprintf(duty, sizeof duty, "%.2f", task.duty);
-  constexpr std::array classes = {"short", "medium", "long", "service"};
-  Json json = {{"command",
-                {stage.program("berth-load"), "--vram", bytes_text(task.needs), "--ramp",
-                 seconds_word(task.ramp), "--steps", std::to_string(task.steps), "--step-ms",
-                 std::to_string(micros(task.step) / 1000), "--duty", duty, "--gpus",
-                 std::to_string(task.gpus.raw()), "--report", "0"}},
+  std::snprintf(duty, sizeof duty, "%.3f", static_cast<double>(job.duty.raw()) / 1000);
+  Json command = {stage.program("berth-load"),
+                  "--steps",
+                  std::to_string(steps),
+                  "--step-ms",
+                  step_ms,
+                  "--duty",
+                  duty,
+                  "--gpus",
+                  std::to_string(gpu.count.raw()),
+                  "--report",
+                  "0"};
+  if (!job.use.empty()) {
+    command.push_back("--curve");
+    command.push_back(to_text(job.use));
+  }
+  Json json = {{"command", command},
                {"directory", stage.folder() + "/work"},
                {"environment", {"PATH=/usr/bin:/bin"}},
-               {"name", task.name},
-               {"gpus", task.gpus.raw()},
-               {"class", classes[static_cast<std::size_t>(task.duration_class)]},
-               {"retries", task.retries}};
-  if (task.asks != Bytes(0)) json["vram_bytes"] = task.asks.raw();
+               {"name", job.name},
+               {"gpus", gpu.count.raw()},
+               {"class", word_for(job.spec.duration_class)},
+               {"retries", job.spec.retries},
+               {"priority", job.spec.priority},
+               {"exclusive", gpu.sharing == Sharing::Alone}};
+  if (gpu.vram != Bytes(0)) json["vram_bytes"] = gpu.vram.raw();
+  if (gpu.milli != GpuMilli(0)) json["gpu_milli"] = gpu.milli.raw();
+  const Duration limit = job.spec.time_limit;
+  if (limit != kForever) json["time_limit_seconds"] = static_cast<double>(micros(limit)) / 1e6;
   return json;
 }
 
-Expected<Run> run_live(const Stage& stage, const Workload& workload, const LiveOptions& options,
+Expected<Run> run_live(const Stage& stage, const trace::Trace& trace, const LiveOptions& options,
                        const Watch& watch) {
   const auto daemon = Berthd::start(stage, options.daemon);
   if (!daemon) return std::unexpected(daemon.error());
-  LiveRun run(stage, workload, *daemon);
-  if (auto done = run.run(watch); !done) return std::unexpected(done.error());
+  LiveRun run(stage, trace, *daemon);
+  if (auto done = run.run(watch, options.longest); !done) return std::unexpected(done.error());
   return Run{.name = options.name, .fates = run.fates(), .use = run.use()};
 }
 

@@ -1,4 +1,4 @@
-// A workload run for real: real processes on emulated or real GPUs, by a berthd of its own.
+// A trace run for real: real processes on emulated or real GPUs, by a berthd of its own.
 #pragma once
 
 #include <functional>
@@ -21,14 +21,18 @@ using Watch = std::function<void(const Moment&)>;
 struct LiveOptions {
   std::string name;
   DaemonOptions daemon;
+  Duration longest = minutes(2);
 };
 
-/// Until every job has ended. Errors: what kept it from running, or two minutes.
-Expected<Run> run_live(const Stage& stage, const Workload& workload, const LiveOptions& options,
+/// Until every job has ended. Requires: the trace is as prepare_for_live() leaves it. Errors: what
+/// kept it from running, or that it takes longer than `longest`.
+Expected<Run> run_live(const Stage& stage, const trace::Trace& trace, const LiveOptions& options,
                        const Watch& watch);
 
-/// POST /v1/jobs for a task.
-Json submission_of(const Stage& stage, const Task& task);
+/// POST /v1/jobs for a job: berth-load with its duty and its memory, for its run time.
+Json submission_of(const Stage& stage, const trace::TraceJob& job);
+/// Counted from 0, as Berthd::post() wants it.
+int user_of(const trace::TraceJob& job);
 /// True for `done`, `failed`, `oom`, ...
 bool has_ended(const std::string& state);
 

@@ -5,6 +5,7 @@
 
 #include "lab/acts.hpp"
 #include "lab/evaluation.hpp"
+#include "lab/scenario.hpp"
 
 namespace berth::lab {
 
@@ -30,6 +31,20 @@ int main(int argc, char** argv) {
   all->add_option("--at-once", evaluation.at_once, "Live runs beside each other.")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
+  ScenarioOptions scenario;
+  CLI::App* const one = app.add_subcommand("scenario", "One trace, live and simulated.");
+  one->add_option("--trace", scenario.trace, "Jobs in berth's own format (doc/traces.md).")
+      ->required();
+  one->add_option("--cluster", scenario.cluster,
+                  "1xGPUS, or a file: one node of equal GPUs, which are emulated.")
+      ->required();
+  one->add_option("--policy", scenario.policy, "As berthd's.")->capture_default_str();
+  one->add_option("--admission", scenario.admission, "As berthd's.")->capture_default_str();
+  WorkloadOptions workload;
+  CLI::App* const jobs =
+      app.add_subcommand("workload", "Writes the jobs of the evaluation as a trace.");
+  jobs->add_option("--seed", workload.seed, "Of the workload.")->capture_default_str();
+  jobs->add_option("--out", workload.out, "The file.")->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -37,7 +52,10 @@ int main(int argc, char** argv) {
     app.exit(error);
     return asked_for_help ? 0 : kBadUsage;
   }
-  return verb->parsed() ? run_demo(demo) : run_evaluation(evaluation);
+  if (verb->parsed()) return run_demo(demo);
+  if (one->parsed()) return run_scenario(scenario);
+  if (jobs->parsed()) return write_workload(workload);
+  return run_evaluation(evaluation);
 }
 
 }  // namespace

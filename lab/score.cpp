@@ -24,7 +24,7 @@ double percentile(std::vector<double> values, std::size_t percent) {
 }
 
 /// Largest over smallest mean; 1 with fewer than two.
-double spread(const std::map<int, std::vector<double>>& groups) {
+double spread(const std::map<UserId, std::vector<double>>& groups) {
   double least = 0;
   double most = 0;
   for (const auto& [group, values] : groups) {
@@ -79,21 +79,22 @@ std::vector<Row> rows_of(const Scores& scores) {
 
 }  // namespace
 
-Score score(const Workload& workload, const Run& run) {
+Score score(const trace::Trace& trace, const Run& run) {
   Score score{.use = run.use};
   std::vector<double> waits;
   std::vector<double> completions;
   std::vector<double> slowdowns;
-  std::map<int, std::vector<double>> by_user;
+  std::map<UserId, std::vector<double>> by_user;
   Instant first = kNever;
   Instant last = kStart;
-  for (std::size_t i = 0; i < workload.tasks.size(); ++i) {
-    const Task& task = workload.tasks[i];
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    const trace::TraceJob& job = trace.jobs[i];
     const Fate& fate = run.fates[i];
     first = std::min(first, fate.submitted);
     if (fate.ended != kNever) last = std::max(last, fate.ended);
     if (fate.state == "oom") {
-      ++(task.needs <= task.asks ? score.oom_by_admission : score.oom_by_overrun);
+      const bool is_honest = job.use.peak() <= job.spec.request.gpu.vram;
+      ++(is_honest ? score.oom_by_admission : score.oom_by_overrun);
       continue;
     }
     if (fate.state != "done") {
@@ -105,8 +106,8 @@ Score score(const Workload& workload, const Run& run) {
     const double completion = in_seconds(fate.ended - fate.submitted);
     waits.push_back(in_seconds(fate.started - fate.submitted));
     completions.push_back(completion);
-    slowdowns.push_back(ran / in_seconds(task.solo()));
-    by_user[task.user].push_back(completion);
+    slowdowns.push_back(ran / in_seconds(job.duration));
+    by_user[job.spec.user].push_back(completion);
   }
   score.mean_wait = mean(waits);
   score.p95_wait = percentile(waits, 95);
@@ -178,6 +179,45 @@ std::string markdown(const Scores& scores) {
     if (!std::exchange(is_header, false)) continue;
     for (std::size_t i = 0; i < row.size(); ++i) text += i == 0 ? "|---" : "|---:";
     text += "|\n";
+  }
+  return text;
+}
+
+namespace {
+
+struct Compared {
+  const char* name;
+  double (*value)(const Score&);
+};
+constexpr Compared kCompared[] = {
+    {"mean wait", [](const Score& score) { return score.mean_wait; }},
+    {"p95 wait", [](const Score& score) { return score.p95_wait; }},
+    {"mean JCT", [](const Score& score) { return score.mean_jct; }},
+    {"run/solo", [](const Score& score) { return score.slowdown; }},
+    {"makespan", [](const Score& score) { return score.makespan; }},
+    {"memory", [](const Score& score) { return score.use.memory; }},
+    {"busy", [](const Score& score) { return score.use.busy; }},
+    {"JCT spread", [](const Score& score) { return score.user_spread; }},
+};
+
+std::string ratio(double one, double other) { return other == 0 ? "-" : cell(one / other, 2); }
+
+}  // namespace
+
+std::string agreement(const Scores& scores) {
+  std::string text = "| live over simulated ";
+  std::string line = "|---";
+  for (const Compared& each : kCompared) {
+    text += std::string("| ") + each.name + " ";
+    line += "|---:";
+  }
+  text += "|\n" + line + "|\n";
+  for (std::size_t i = 0; i + 1 < scores.size(); i += 2) {
+    text += "| " + scores[i].first.substr(0, scores[i].first.find(','));
+    for (const Compared& each : kCompared) {
+      text += " | " + ratio(each.value(scores[i].second), each.value(scores[i + 1].second));
+    }
+    text += " |\n";
   }
   return text;
 }

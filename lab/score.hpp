@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "lab/workload.hpp"
+#include "core/time.hpp"
+#include "trace/trace.hpp"
 
 namespace berth::lab {
 
-/// What became of one task. Instants are of one clock; kNever where it did not happen.
+/// What became of one job. Instants are of one clock; kNever where it did not happen.
 struct Fate {
   std::string state;  ///< As `berth ls` says it.
   Instant submitted = kNever;
@@ -27,7 +28,7 @@ struct Use {
 
 struct Run {
   std::string name;
-  std::vector<Fate> fates;  ///< By task.
+  std::vector<Fate> fates;  ///< By job.
   Use use;
 };
 
@@ -45,7 +46,8 @@ struct Score {
   Use use;
 };
 
-Score score(const Workload& workload, const Run& run);
+/// Requires: the fates are of these jobs.
+Score score(const trace::Trace& trace, const Run& run);
 /// Several runs of one way as one: counts are sums, the rest are means. Requires: not empty.
 Score together(std::span<const Score> scores);
 
@@ -57,5 +59,9 @@ nlohmann::json to_json(const Score& score);
 std::string table(const Scores& scores);
 /// The same for a document.
 std::string markdown(const Scores& scores);
+
+/// How well the model foresees the machine, for a document: a row for each two of `scores`, which
+/// are of one way, live and simulated.
+std::string agreement(const Scores& scores);
 
 }  // namespace berth::lab

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uid_t kFirstUser = 20'001;  ///< Of a run's users; no account is needed.
+constexpr int kMostUsers = 32;        ///< Whose jobs are ended when a run is given up.
 constexpr int kPatience = 100;        ///< Tenths of a second.
 
 std::unexpected<Error> io_error(const std::string& what) {
@@ -132,7 +133,7 @@ void Berthd::end_jobs() const {
     return jobs && !jobs->at("jobs").empty();
   };
   if (!any_left()) return;
-  for (const int user : {0, 1, 2, 3, -1})
+  for (int user = -1; user < kMostUsers; ++user)
     static_cast<void>(post("/v1/cancel", Json::object(), user));
   for (int i = 0; i < kPatience && any_left(); ++i) wait_a_tenth();
 }

@@ -1,7 +1,7 @@
 // A probe that looks at the GPUs every so often, as berthd's does, and tells the engine what has
-// changed: memory, and for which part of the time since the look before a GPU was busy.
+// changed: memory, and for which part of the last second a GPU had a kernel, as NVML counts it.
 //
-// A GPU whose tenants, memory and load stay as they are is not looked at: its figures stay too.
+// A GPU is not looked at while its figures stay as they are.
 #pragma once
 
 #include <cstdint>
@@ -26,32 +26,33 @@ class Probe {
   /// `now` never goes back, here and below.
   void add_load(GpuId gpu, std::int64_t more, Instant now);
   /// Its memory has changed.
-  void touch(GpuId gpu);
+  void touch(GpuId gpu, Instant now);
   /// The next look after `now`; kNever if there is nothing to see.
   Instant next(Instant now) const;
   /// The GPUs to look at then.
   const std::set<GpuId>& due() const { return due_; }
-  /// Looks at one that is due; `seen` is what is there but for the utilisation. Returns: what the
-  /// engine is told, if anything.
+  /// Looks at a GPU; `seen` is what is there but for the utilisation. Returns: what the engine is
+  /// told, by core/steady.hpp, if anything.
   std::optional<Measured> look(Measured seen, Instant now);
 
  private:
+  struct Load {
+    Instant from;
+    std::int64_t ppm = 0;  ///< Of the tenants together; a GPU is busy all the time at the most.
+  };
   struct Card {
-    std::int64_t load = 0;   ///< Of its tenants together; a GPU is busy all the time at the most.
-    Instant since;           ///< `busy` is up to here.
-    std::int64_t busy = 0;   ///< In this period, in microseconds times parts per million.
-    std::int32_t looks = 0;  ///< To come.
+    std::vector<Load> loads;  ///< Of the last second; the last one is that of now.
+    Instant stays;            ///< From when on its figures stay.
     std::optional<Measured> told;
   };
 
-  static void advance(Card& card, Instant period, Instant now);
-  void expect(GpuId gpu);
+  void expect(GpuId gpu, Instant stays);
 
   const Cluster& cluster_;
   Duration every_;
   Instant from_;
   std::vector<Card> cards_;
-  std::set<GpuId> due_;  ///< Those with looks to come.
+  std::set<GpuId> due_;
 };
 
 }  // namespace berth::sim

@@ -204,14 +204,25 @@ class Replay {
   /// For the engine.
   bool has_news() const { return !inputs_.empty() || (!probe_.is_on() && memory_.has_changed()); }
 
-  /// A look shows what was before anything else happens at its instant.
+  /// A look at its time shows what was before anything else happens then.
   void probe() {
     if (now_ < next_look_) return;
     const std::set<GpuId> due = probe_.due();
-    for (const GpuId gpu : due) {
-      if (auto news = probe_.look(with_ids(memory_.measured(gpu)), now_)) {
-        inputs_.push_back(std::move(*news));
-      }
+    for (const GpuId gpu : due) look_at(gpu);
+  }
+  /// As live, no job starts on a GPU that was not looked at since a tenant came or went.
+  void look_afresh() {
+    const bool arrives = std::ranges::any_of(
+        inputs_, [](const Input& input) { return std::holds_alternative<Submitted>(input); });
+    const ClusterView& view = engine_.view();
+    if (!arrives && view.job_count() == view.running().size()) return;
+    const std::set<GpuId> stale = stale_;
+    for (const GpuId gpu : stale) look_at(gpu);
+  }
+  void look_at(GpuId gpu) {
+    stale_.erase(gpu);
+    if (auto news = probe_.look(with_ids(memory_.measured(gpu)), now_)) {
+      inputs_.push_back(std::move(*news));
     }
   }
 
@@ -223,7 +234,7 @@ class Replay {
     }
     if (options_.memory.is_on) usage_.hold(memory_.held(), now_);
     if (!probe_.is_on()) return;
-    for (const GpuId gpu : memory_.take_changed()) probe_.touch(gpu);
+    for (const GpuId gpu : memory_.take_changed()) probe_.touch(gpu, now_);
     next_look_ = probe_.next(now_);
   }
 
@@ -357,6 +368,7 @@ class Replay {
   }
   /// Reports of starts change nothing a policy sees, so they ride along with the next step.
   void step() {
+    if (probe_.is_on()) look_afresh();
     if (!probe_.is_on() && memory_.has_changed()) note_memory();
     if (options_.explain_waits) note_inputs();
     const Effects& effects = engine_.step(now_, inputs_);
@@ -443,6 +455,7 @@ class Replay {
 
   void note_begin(std::size_t job) {
     const std::vector<GpuId>& gpus = result_.jobs[job].gpus;
+    if (probe_.is_on()) stale_.insert(gpus.begin(), gpus.end());
     known_[job].holds = true;
     usage_.begin(trace_.jobs[job].spec.request.gpu, gpus, now_);
     if (options_.explain_waits) {
@@ -455,7 +468,9 @@ class Replay {
   }
   void note_end(std::size_t job) {
     if (!std::exchange(known_[job].holds, false)) return;
-    usage_.end(trace_.jobs[job].spec.request.gpu, result_.jobs[job].gpus, now_);
+    const std::vector<GpuId>& gpus = result_.jobs[job].gpus;
+    if (probe_.is_on()) stale_.insert(gpus.begin(), gpus.end());
+    usage_.end(trace_.jobs[job].spec.request.gpu, gpus, now_);
     if (options_.record) result_.stretches[known_[job].stretch].to = now_;
   }
 
@@ -516,6 +531,7 @@ class Replay {
   Instant now_ = kStart;
   Instant wake_at_ = kNever;
   Instant next_look_ = kNever;
+  std::set<GpuId> stale_;  ///< Where a tenant came or went since the last look.
   std::size_t arrived_ = 0;
   std::size_t finished_ = 0;
   std::optional<std::size_t> hopeless_;  ///< A job that faults have ended too often.

@@ -11,12 +11,15 @@ using namespace literals;
 
 Instant at(int second) { return kStart + seconds(second); }
 
-Workload three_jobs() {
-  Task task{.asks = 8_GiB, .needs = 7_GiB, .steps = 100, .step = Duration(100'000)};
-  Workload workload{.users = {"a", "b"}, .tasks = {task, task, task}};
-  workload.tasks[1].user = 1;
-  workload.tasks[2].needs = 9_GiB;
-  return workload;
+trace::Trace three_jobs() {
+  trace::TraceJob job{.name = "j", .duration = seconds(10), .spec = {.user = UserId(1)}};
+  job.spec.request.gpu = {.count = GpuCount(1), .vram = 8_GiB};
+  job.use = trace::UseCurve({{Duration(0), 7_GiB}});
+  trace::Trace trace;
+  trace.jobs = {job, job, job};
+  trace.jobs[1].spec.user = UserId(2);
+  trace.jobs[2].use = trace::UseCurve({{Duration(0), 9_GiB}});
+  return trace;
 }
 
 TEST(Score, CountsWaitsAndSlowdownOfWhatFinished) {
@@ -53,6 +56,14 @@ TEST(Score, TogetherCountsAreSumsAndTheRestMeans) {
   EXPECT_EQ(all.finished, 8);
   EXPECT_DOUBLE_EQ(all.mean_wait, 1.5);
   EXPECT_DOUBLE_EQ(all.makespan, 20);
+}
+
+TEST(Score, AgreementIsLiveOverSimulatedForEachFigure) {
+  const Scores scores = {{"a, live", {.mean_wait = 3, .makespan = 12, .use = {.busy = 0.5}}},
+                         {"a, simulated", {.mean_wait = 2, .makespan = 12, .use = {.busy = 0.4}}}};
+  EXPECT_NE(agreement(scores).find("| a | 1.50 | - | - | - | 1.00 | - | 1.25 | - |"),
+            std::string::npos)
+      << agreement(scores);
 }
 
 }  // namespace

@@ -37,48 +37,62 @@ trace::TraceJob busy_job(int submit, int run, Bytes vram, int duty) {
 class ProbeTest : public testing::Test {
  protected:
   /// What is told of the utilisation; -1: nothing is told at all.
-  int look(Instant now, Bytes used = 1_GiB) {
-    EXPECT_EQ(next_, now);
-    const auto told = probe_.look({.gpu = kGpu, .used = used, .tenants = {}}, now);
-    next_ = probe_.next(now);
+  int look(double second, Bytes used = 1_GiB) {
+    EXPECT_EQ(next_, at(second));
+    const auto told = probe_.look({.gpu = kGpu, .used = used, .tenants = {}}, at(second));
+    next_ = probe_.next(at(second));
     return told ? told->utilisation : -1;
   }
-  void load(std::int64_t percent, Instant now) {
-    probe_.add_load(kGpu, percent * 10'000, now);
-    next_ = probe_.next(now);
+  void load(std::int64_t percent, double second) {
+    probe_.add_load(kGpu, percent * 10'000, at(second));
+    next_ = probe_.next(at(second));
   }
 
   Cluster cluster_ = gpu_of_16_gib();
-  Probe probe_{cluster_, seconds(10), at(5)};
+  Probe probe_{cluster_, Duration(200'000), at(5)};
   Instant next_ = kNever;
 };
 
-TEST_F(ProbeTest, TellsForWhichPartOfTheTimeSinceTheLookBeforeTheGpuWasBusy) {
+TEST_F(ProbeTest, TellsForWhichPartOfTheLastSecondTheGpuWasBusy) {
   EXPECT_EQ(probe_.next(at(5)), kNever) << "there is nothing to see";
-  load(100, at(1000));
-  EXPECT_EQ(look(at(1005)), 50) << "half of the ten seconds";
-  EXPECT_EQ(look(at(1015)), 100);
-  EXPECT_EQ(next_, kNever) << "nothing changes any more";
-  load(100, at(2012.5));
-  EXPECT_EQ(look(at(2015)), -1) << "no busier than all the time";
-  load(-140, at(2017.5));
-  EXPECT_EQ(look(at(2025)), 75) << "a quarter at 100 %, three quarters at 60";
+  load(100, 1000.5);
+  EXPECT_EQ(look(1000.6), 0) << "10 %, to the nearest step";
+  EXPECT_EQ(look(1000.8), 25) << "30 %";
+  EXPECT_EQ(look(1001.0), -1) << "50 % is not more than a step away";
+  EXPECT_EQ(look(1001.2), 75) << "70 %";
+  load(100, 1001.3);
+  EXPECT_EQ(look(1001.4), -1) << "90 %, for it is no busier than all the time";
+  load(-190, 1001.5);
+  EXPECT_EQ(look(1001.6), -1) << "91 %";
+  EXPECT_EQ(look(1001.8), -1) << "73 %";
+  EXPECT_EQ(look(1002.0), -1) << "55 %";
+  EXPECT_EQ(look(1002.2), 25) << "37 %";
+  EXPECT_EQ(look(1002.4), -1) << "19 %";
+  EXPECT_EQ(look(1002.6), -1) << "10 %";
+  EXPECT_EQ(next_, kNever) << "and so it stays";
 }
 
-TEST_F(ProbeTest, LooksTwiceAfterAChangeAndTellsNothingTwice) {
-  load(30, at(10));
-  EXPECT_EQ(look(at(15)), 25) << "15 %, to the nearest step";
-  EXPECT_EQ(look(at(25)), -1) << "30 % is not more than a step away";
+TEST_F(ProbeTest, LooksOnceMoreAfterMemoryChanged) {
+  probe_.touch(kGpu, at(7.1));
+  next_ = probe_.next(at(7.1));
+  EXPECT_EQ(look(7.2), 0);
   EXPECT_EQ(next_, kNever);
-  probe_.touch(kGpu);
-  next_ = probe_.next(at(31));
-  EXPECT_EQ(look(at(35), 2_GiB), 25) << "its memory is told";
+  probe_.touch(kGpu, at(9.2));
+  next_ = probe_.next(at(9.2));
+  EXPECT_EQ(look(9.4), -1) << "the same memory";
+  EXPECT_EQ(next_, kNever);
+}
+
+TEST_F(ProbeTest, ALookBesideTheOthersIsInPlaceOfNone) {
+  probe_.touch(kGpu, at(7.1));
+  EXPECT_TRUE(probe_.look({.gpu = kGpu, .used = 2_GiB, .tenants = {}}, at(7.15)).has_value());
+  EXPECT_EQ(probe_.next(at(7.15)), at(7.2));
 }
 
 TEST_F(ProbeTest, WithoutAPeriodItSeesNothing) {
   Probe off(cluster_, kForever, kStart);
   off.add_load(kGpu, 1, at(1));
-  off.touch(kGpu);
+  off.touch(kGpu, at(1));
   EXPECT_FALSE(off.is_on());
   EXPECT_EQ(off.next(at(1)), kNever);
 }
@@ -100,12 +114,13 @@ TEST(ProbedRun, AJobJoinsABusyGpuOnlyAfterItsPatience) {
 
 TEST(ProbedRun, PoliciesLearnOfMemoryWhenTheProbeHasLooked) {
   // The first holds 10 GiB from 30 s on. What polls at 31 s still sees them free if the last look
-  // was at 0 s, and dies of it.
-  const auto ooms = [](Duration probe_every) {
+  // was at 10 s, for the second, which asks too much; and dies of it.
+  const auto ooms = [](Duration probe_every, int second) {
     trace::Trace trace;
-    trace.jobs = {busy_job(0, 100, 10_GiB, 100), busy_job(31, 10, 10_GiB, 100)};
+    trace.jobs = {busy_job(0, 100, 10_GiB, 100), busy_job(second, 10, 16_GiB, 100),
+                  busy_job(31, 10, 10_GiB, 100)};
     trace.jobs[0].use = *trace::parse_use_curve("0:0|29:0|30:10240");
-    trace.jobs[1].use = *trace::parse_use_curve("0:10240");
+    trace.jobs[2].use = *trace::parse_use_curve("0:10240");
     const Options options{.settings = {.admission = {.mode = AdmissionMode::FreeMemory}},
                           .memory = {.retries = 0},
                           .probe_every = probe_every};
@@ -113,9 +128,10 @@ TEST(ProbedRun, PoliciesLearnOfMemoryWhenTheProbeHasLooked) {
         simulate(trace, gpu_of_16_gib(), *make_policy("fifo-skip", "first-fit"), options);
     return measure(trace, gpu_of_16_gib(), *result).ooms;
   };
-  EXPECT_EQ(ooms(kForever), 0);
-  EXPECT_EQ(ooms(seconds(1)), 0);
-  EXPECT_EQ(ooms(minutes(1)), 1);
+  EXPECT_EQ(ooms(kForever, 10), 0);
+  EXPECT_EQ(ooms(seconds(1), 10), 0);
+  EXPECT_EQ(ooms(minutes(1), 10), 1);
+  EXPECT_EQ(ooms(minutes(1), 0), 0) << "a look at 31 s, for a tenant has come since the last one";
 }
 
 TEST(ProbedRun, BusyTimeIsThatOfKernelsAndNotOfStarting) {

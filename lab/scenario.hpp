@@ -1,0 +1,28 @@
+// One scenario, a trace and a cluster, live and simulated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace berth::lab {
+
+struct ScenarioOptions {
+  std::string trace;    ///< In berth's own format.
+  std::string cluster;  ///< NODESxGPUS or a file; one node of equal GPUs.
+  std::string policy = "headroom";
+  std::string admission = "guarantee";
+};
+
+/// Runs both and prints their figures, and live over simulated for each. Returns: 0 if both were
+/// run.
+int run_scenario(const ScenarioOptions& options);
+
+struct WorkloadOptions {
+  std::uint64_t seed = 1;
+  std::string out;
+};
+
+/// Writes the jobs of the evaluation as a trace. Returns: 0 if it was written.
+int write_workload(const WorkloadOptions& options);
+
+}  // namespace berth::lab
