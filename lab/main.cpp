@@ -40,6 +40,10 @@ int main(int argc, char** argv) {
       ->required();
   one->add_option("--policy", scenario.policy, "As berthd's.")->capture_default_str();
   one->add_option("--admission", scenario.admission, "As berthd's.")->capture_default_str();
+  one->add_option("--faster", scenario.faster,
+                  "Divides all times of the trace, so that hours take seconds.")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   WorkloadOptions workload;
   CLI::App* const jobs =
       app.add_subcommand("workload", "Writes the jobs of the evaluation as a trace.");

@@ -45,8 +45,9 @@ Expected<Cluster> read_machine(const std::string& cluster) {
 }
 
 Expected<Scores> run_both(const ScenarioOptions& options) {
-  const auto trace = read_jobs(options.trace);
+  auto trace = read_jobs(options.trace);
   if (!trace) return std::unexpected(trace.error());
+  make_faster(*trace, options.faster);
   const auto cluster = read_machine(options.cluster);
   if (!cluster) return std::unexpected(cluster.error());
   const auto gpus = as_emulated(*cluster);

@@ -84,6 +84,21 @@ Expected<void> prepare_for_live(trace::Trace& trace) {
   return {};
 }
 
+void make_faster(trace::Trace& trace, std::int64_t factor) {
+  for (trace::TraceJob& job : trace.jobs) {
+    job.submit = kStart + (job.submit - kStart) / factor;
+    job.duration /= factor;
+    if (job.spec.time_limit != kForever) job.spec.time_limit /= factor;
+    std::vector<trace::UsePoint> points;
+    for (const trace::UsePoint& point : job.use.points()) {
+      const Duration at = point.at / factor;
+      if (!points.empty() && points.back().at == at) points.pop_back();
+      points.push_back({at, point.bytes});
+    }
+    job.use = trace::UseCurve(std::move(points));
+  }
+}
+
 Expected<Cluster> as_emulated(const Cluster& cluster) {
   constexpr std::int64_t kKept = 64;  ///< The driver keeps one part of so many.
   constexpr Bytes kContext = 300_MiB;

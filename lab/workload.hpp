@@ -25,6 +25,10 @@ Cluster two_cards();
 /// have more or fewer GPUs.
 Expected<void> prepare_for_live(trace::Trace& trace);
 
+/// Every time a part: submissions, run times, curves, limits; so that hours are run live in
+/// seconds. Requires: factor > 0.
+void make_faster(trace::Trace& trace, std::int64_t factor);
+
 /// Its GPUs as `berthd --emulate` makes them: less what the driver keeps, with the context that
 /// berthd charges. Errors: InvalidArgument for more than one node.
 Expected<Cluster> as_emulated(const Cluster& cluster);

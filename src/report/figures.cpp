@@ -50,6 +50,7 @@ constexpr auto kFigures = std::to_array<Figure>({
      [](M m) -> Value { return static_cast<double>(m.preemptions); }},
     {"tenants_per_gpu_in_use", "tenants", 8, 2,
      [](M m) { return m.has_shared() ? Value(m.tenants) : Value(); }, Shown::WhereKnown},
+    {"gpu_busy_percent", "busy, %", 8, 1, [](M m) { return percent(m.busy); }, Shown::WhereKnown},
     {"deadlines_met_percent", "met, %", 8, 1,
      [](M m) {
        return m.deadlines ? Value(100 * counted(m.deadlines->met) / counted(m.deadlines->jobs))

@@ -34,6 +34,7 @@ Running::Running(const trace::Trace& trace, const Cluster& cluster, const Option
       busy_since_(cluster.gpus().size()),
       busy_(cluster.type_names().size()) {
   if (wants_loads(trace, options)) duties_ = duties_of(trace, options.rates);
+  loads_.resize(duties_.size());
   for (std::size_t i = 0; i < truths_.size(); ++i) truths_[i].work = Work(trace.jobs[i].duration);
 }
 
@@ -209,10 +210,10 @@ void Running::plan_mark(std::size_t job) {
 /// What it does to its GPUs from now on.
 void Running::load_gpus(std::size_t job) {
   if (duties_.empty()) return;
-  Truth& truth = truths_[job];
+  const Truth& truth = truths_[job];
   const bool works = truth.runs && truth.warm;
   const std::int64_t load = works ? duties_[job] * truth.pace.rate.ppm() / Rate::kWhole : 0;
-  const std::int64_t more = load - std::exchange(truth.load, load);
+  const std::int64_t more = load - std::exchange(loads_[job], load);
   if (more == 0) return;
   for (const GpuId gpu : truth.gpus) load_changes_.push_back({gpu, more});
 }

@@ -106,7 +106,6 @@ class Running {
     bool warm = false;       ///< Makes progress; only where loads are known.
     std::uint32_t plan = 0;  ///< Of its planned end; older plans are void.
     std::vector<GpuId> gpus;
-    std::int64_t load = 0;  ///< On each of them, in parts per million.
     Spent spent;
   };
   struct Planned {
@@ -142,6 +141,7 @@ class Running {
   Plans marked_;
   Plans warm_;
   std::vector<std::int64_t> duties_;  ///< See duties_of(); empty where nobody asks.
+  std::vector<std::int64_t> loads_;   ///< By job, on each of its GPUs; empty as duties_ is.
   std::vector<LoadChange> load_changes_;
   std::vector<Duration> marks_;  ///< By job; kForever: none. Empty until one is asked for.
 };

@@ -94,6 +94,7 @@ void read_class(Row& row, std::optional<std::size_t> column, JobSpec& spec) {
 }
 
 void read_use(Row& row, std::optional<std::size_t> column, TraceJob& job) {
+  if (row.text(column).empty()) return;
   auto curve = parse_use_curve(row.text(column));
   if (!curve) {
     return row.refuse(*column, "at most " + std::to_string(UseCurve::kMostPoints) +

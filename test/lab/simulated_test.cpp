@@ -143,6 +143,19 @@ TEST(Workload, WhatATraceDoesNotSayIsFilledInAndWhatIsNotRunLiveIsRefused) {
   EXPECT_THAT(prepare_for_live(trace).error().message, HasSubstr("job t: comes after others"));
 }
 
+TEST(Workload, AFasterTraceIsTheSameInLessTime) {
+  trace::Trace trace;
+  trace.jobs = {job(4_GiB, 300)};
+  trace.jobs[0].use = *trace::parse_use_curve("0:0|0.000001:5|1:4096");
+  trace.jobs[0].spec.time_limit = seconds(8);
+  make_faster(trace, 4);
+  EXPECT_EQ(trace.jobs[0].submit, kStart + Duration(2'500));
+  EXPECT_EQ(trace.jobs[0].duration, Duration(500'000));
+  EXPECT_EQ(trace.jobs[0].spec.time_limit, seconds(2));
+  EXPECT_EQ(trace.jobs[0].use, *trace::parse_use_curve("0:5|0.25:4096"))
+      << "of points that become one, the last";
+}
+
 TEST(Workload, TheMachineIsAsTheEmulatorMakesIt) {
   const Cluster emulated = *as_emulated(two_cards());
   EXPECT_EQ(emulated.gpu_count(), GpuCount(2));
