@@ -106,6 +106,9 @@ Expected<Cluster> as_emulated(const Cluster& cluster) {
     return fail(ErrorCode::InvalidArgument, "a live run is on one machine, the cluster has " +
                                                 std::to_string(cluster.nodes().size()) + " nodes");
   }
+  if (cluster.gpus().empty()) {
+    return fail(ErrorCode::InvalidArgument, "a live run needs a GPU, the cluster has none");
+  }
   Cluster emulated;
   emulated.add_switch();
   const GpuSpec& gpu = cluster.gpus().front();

@@ -30,9 +30,9 @@ Expected<void> prepare_for_live(trace::Trace& trace);
 void make_faster(trace::Trace& trace, std::int64_t factor);
 
 /// Its GPUs as `berthd --emulate` makes them: less what the driver keeps, with the context that
-/// berthd charges. Errors: InvalidArgument for more than one node.
+/// berthd charges. Errors: InvalidArgument unless it is one node with GPUs.
 Expected<Cluster> as_emulated(const Cluster& cluster);
-/// For `berthd --emulate`: `2x24576M`. Requires: one node.
+/// For `berthd --emulate`: `2x24576M`. Requires: one node with GPUs.
 std::string emulated_gpus(const Cluster& cluster);
 
 }  // namespace berth::lab

@@ -165,6 +165,10 @@ TEST(Workload, TheMachineIsAsTheEmulatorMakesIt) {
   Cluster two_nodes = two_cards();
   two_nodes.add_node({.name = "m", .gpus = 1, .vram = 24_GiB});
   EXPECT_THAT(as_emulated(two_nodes).error().message, HasSubstr("the cluster has 2 nodes"));
+  Cluster no_gpus;
+  no_gpus.add_switch();
+  no_gpus.add_node({.name = "n"});
+  EXPECT_THAT(as_emulated(no_gpus).error().message, HasSubstr("the cluster has none"));
 }
 
 }  // namespace
