@@ -61,6 +61,15 @@ std::optional<Rate> Speeds::on_type(const std::string& model, std::int64_t gpus,
   return first_of(model, gpus, types_, [&](const auto& row) { return row.find(type); });
 }
 
+Rate Speeds::fastest_type(const std::string& model) const {
+  Rate fastest = kFullSpeed;
+  for (const auto& [name, row] : types_) {
+    if (name.first != model && !name.first.empty()) continue;
+    for (const auto& [type, mean] : row) fastest = std::max(fastest, mean.rate());
+  }
+  return fastest;
+}
+
 std::optional<Rate> Speeds::beside(const std::string& model, std::int64_t gpus,
                                    const std::string& other) const {
   return first_of(model, gpus, pairs_, [&](const auto& row) {

@@ -48,6 +48,8 @@ class Speeds {
   std::optional<Rate> spread(const std::string& model, std::int64_t gpus, std::int64_t nodes) const;
   std::optional<Rate> on_type(const std::string& model, std::int64_t gpus,
                               const std::string& type) const;
+  /// On the type on which it is fastest, with any number of GPUs; full speed at least.
+  Rate fastest_type(const std::string& model) const;
   bool runs_on(const std::string& model, std::int64_t gpus, const std::string& type) const;
   std::optional<Rate> beside(const std::string& model, std::int64_t gpus,
                              const std::string& other) const;
