@@ -138,7 +138,9 @@ Expected<Trace> read_jobs(Csv& csv, BadRows bad_rows, const JobOf& job_of) {
     }
   }
   number_users(trace);
-  std::ranges::stable_sort(trace.jobs, {}, &TraceJob::submit);
+  if (!std::ranges::is_sorted(trace.jobs, {}, &TraceJob::submit)) {  // to sort moves every job
+    std::ranges::stable_sort(trace.jobs, {}, &TraceJob::submit);
+  }
   return trace;
 }
 
