@@ -10,12 +10,26 @@ namespace berth::sim {
 
 namespace {
 
-double percentile(const std::vector<double>& sorted, double share) {
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(std::floor(at));
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (sorted[high] - sorted[low]) * (at - static_cast<double>(low));
-}
+/// Percentiles one after the other, ascending: what is below one is not looked at for the next. A
+/// million values are not sorted, because that takes a twentieth of the time of their replay.
+class Percentiles {
+ public:
+  explicit Percentiles(std::vector<double>& values) : values_(values), from_(values.begin()) {}
+
+  double next(double share) {
+    const double at = share * static_cast<double>(values_.size() - 1);
+    const auto low = values_.begin() + static_cast<std::ptrdiff_t>(std::floor(at));
+    std::nth_element(from_, low, values_.end());
+    from_ = low;
+    if (low + 1 == values_.end()) return *low;
+    const double high = *std::min_element(low + 1, values_.end());
+    return *low + (high - *low) * (at - std::floor(at));
+  }
+
+ private:
+  std::vector<double>& values_;
+  std::vector<double>::iterator from_;  ///< None before it is larger than one from here on.
+};
 
 }  // namespace
 
@@ -32,15 +46,15 @@ nlohmann::ordered_json json_of(std::optional<double> figure) {
 
 Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
-  std::ranges::sort(values);
   const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  Percentiles percentiles(values);
   return {.count = values.size(),
           .mean = sum / static_cast<double>(values.size()),
-          .median = percentile(values, 0.5),
-          .p90 = percentile(values, 0.9),
-          .p95 = percentile(values, 0.95),
-          .p99 = percentile(values, 0.99),
-          .max = values.back()};
+          .median = percentiles.next(0.5),
+          .p90 = percentiles.next(0.9),
+          .p95 = percentiles.next(0.95),
+          .p99 = percentiles.next(0.99),
+          .max = percentiles.next(1)};
 }
 
 }  // namespace berth::sim
