@@ -394,7 +394,8 @@ class Replay {
     if (stop.why == StopFor::Overrun) ++result_.jobs[job].memory.overruns;
     if (stop.how != PreemptHow::Kill) headway_.note_stop(job, running_.done(job));
     memory_.freeze(job);
-    if (stop.how == PreemptHow::Requeue) running_.fall_back(job);
+    const bool is_lost = stop.how == PreemptHow::Requeue || stop.why == StopFor::Overrun;
+    if (is_lost) running_.fall_back(job);
     if (linger > Duration(0)) {
       releases_.insert({later(now_, linger), stop.job, stop.attempt});
       return;

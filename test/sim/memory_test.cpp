@@ -233,6 +233,37 @@ TEST_F(MemoryTest, OnlyGuaranteeNeverLosesAJobByAdmission) {
   EXPECT_EQ(exact.overruns, 0);
 }
 
+/// On a machine that only lacks memory, a job runs for its run time and for what it loses.
+TEST_F(MemoryTest, WorkThatDiesForLackOfMemoryIsLost) {
+  Rng rng(5);
+  for (int i = 0; i < 300; ++i) {
+    trace_.jobs.push_back(
+        job(10 * i, static_cast<int>(rng.between(20, 900)), 1_GiB * rng.between(1, 12)));
+  }
+  std::size_t failed = 0;
+  struct {
+    AdmissionMode mode;
+    std::int32_t retries;
+  } const runs[] = {{AdmissionMode::Guarantee, 0},
+                    {AdmissionMode::Guarantee, 2},
+                    {AdmissionMode::FreeMemory, 1},
+                    {AdmissionMode::None, 1}};
+  for (const auto& [mode, retries] : runs) {
+    const MachineFigures figures = run(mode, {.error = 30, .retries = retries}, cluster_of(4));
+    double lost = 0;
+    for (const JobResult& one : result_.jobs) {
+      const bool ended = one.end != kNever;
+      const Duration useful = ended ? trace_.jobs[one.job].duration : Duration(0);
+      ASSERT_EQ(one.spent.lost, one.spent.ran - useful) << "job " << one.job;
+      lost += in_seconds(one.spent.lost) / 3600;
+      failed += mode == AdmissionMode::Guarantee && !ended ? 1 : 0;
+    }
+    EXPECT_GT(lost, 0);
+    EXPECT_NEAR(figures.lost_gpu_hours, lost, 1e-9);
+  }
+  EXPECT_GT(failed, 0U) << "else none was ended for good for its overrun";
+}
+
 TEST_F(MemoryTest, BesideForeignProcessesGuaranteeLosesJobsToThoseAlone) {
   Rng rng(3);
   for (int i = 0; i < 300; ++i) {
