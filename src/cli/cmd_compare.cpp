@@ -55,6 +55,11 @@ std::string notes_of(const Experiment& experiment) {
                   first.arriving->seconds);
     text += line;
   }
+  if (first.short_wait.count + first.large_wait.count > 0) {
+    text += "short jobs run for " + std::to_string(sim::kShortRun / minutes(1)) +
+            " minutes or less when alone, large ones ask for " +
+            std::to_string(sim::kLargeGpus.raw()) + " GPUs or more\n";
+  }
   for (const Failure& failure : experiment.failures) {
     text += failure.label + ": no figures: " + failure.error.message + "\n";
   }

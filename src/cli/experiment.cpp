@@ -105,10 +105,15 @@ void append_csv(std::string& before, const std::string& csv, const Columns& colu
   }
 }
 
-/// Figures by group cost another pass over the jobs.
-bool wants_groups(const Asked& asked) {
-  return !asked.outputs.summary.empty() || !asked.outputs.report.empty() || asked.arguments.json ||
-         !asked.arguments.by.empty();
+/// What a summary and a page have beyond a table.
+bool wants_all(const Asked& asked) {
+  return !asked.outputs.summary.empty() || !asked.outputs.report.empty() || asked.arguments.json;
+}
+/// Figures by group cost another pass over the jobs,
+bool wants_groups(const Asked& asked) { return wants_all(asked) || !asked.arguments.by.empty(); }
+/// and the bound about as much as all others, but once for all policies.
+bool wants_bound(const Asked& asked) {
+  return wants_all(asked) || asked.plan.policies == Policies::Several;
 }
 
 /// Of seeds before, a way that failed has no figures either.
@@ -131,10 +136,12 @@ Expected<void> run_seed(Experiment& experiment, Asked& asked, Replay replay) {
                               {.record = is_first && is_recorded(asked.outputs)});
   drop_failed(experiment, outcomes, asked.plan.ways);
   if (outcomes.empty()) return std::unexpected(experiment.failures.front().error);
+  sim::Bounds bounds(replay.trace, replay.cluster, replay.options);
   for (std::size_t i = 0; i < asked.plan.ways.size(); ++i) {
     const Way& way = asked.plan.ways[i];
     auto& result = *outcomes[i];
-    const sim::Metrics metrics = sim::measure(replay.trace, replay.cluster, *result);
+    sim::Metrics metrics = sim::measure(replay.trace, replay.cluster, *result);
+    if (wants_bound(asked)) metrics.bound = bounds.of(*result);
     if (!asked.outputs.jobs.empty()) {
       const std::string csv = sim::jobs_csv(replay.trace, replay.cluster, *result);
       append_csv(experiment.jobs, csv, run_columns(experiment, asked.plan, way, seed));
@@ -149,7 +156,7 @@ Expected<void> run_seed(Experiment& experiment, Asked& asked, Replay replay) {
       }
       experiment.runs.push_back(std::move(run));
     }
-    experiment.runs[i].seeds.push_back(metrics);
+    experiment.runs[i].seeds.push_back(std::move(metrics));
   }
   if (is_first) experiment.first = std::move(replay);
   return {};
@@ -250,35 +257,72 @@ std::string summary_of(const Experiment& experiment, Policies policies) {
   return sim::json_text(list);
 }
 
+namespace {
+
+/// A name and its cells in a line, each as wide as its column.
+std::string line_of(const std::string& name, const std::vector<std::string>& cells,
+                    const std::vector<std::size_t>& widths) {
+  char label[160];
+  std::snprintf(label, sizeof label, "%-*s", kLabelWidth, name.c_str());
+  std::string text = label;
+  for (std::size_t i = 0; i < cells.size(); ++i) text += " " + padded(cells[i], widths[i]);
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
+/// Cells under these figures, empty without a bound; none if there is no bound at all.
+std::vector<std::string> least_of(const std::vector<sim::Figure>& figures,
+                                  std::span<const sim::Metrics> seeds) {
+  std::vector<std::string> cells;
+  bool knows = false;
+  for (const sim::Figure& figure : figures) {
+    const auto least = sim::least_of(figure, seeds);
+    knows = knows || least;
+    cells.push_back(least ? sim::to_text(figure, least) : "");
+  }
+  return knows ? cells : std::vector<std::string>();
+}
+
+/// Names and cells, line by line.
+using Rows = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+std::string table_of(const std::vector<sim::Figure>& figures, std::string_view head, Rows rows) {
+  std::vector<std::string> heads;
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    heads.emplace_back(figures[i].head);
+    widths.push_back(static_cast<std::size_t>(figures[i].width));
+    for (const auto& [name, cells] : rows) widths[i] = std::max(widths[i], cells[i].size());
+  }
+  rows.emplace(rows.begin(), head, std::move(heads));
+  std::string text;
+  for (const auto& [name, cells] : rows) text += line_of(name, cells, widths);
+  return text;
+}
+
+}  // namespace
+
 std::string table_of(const Experiment& experiment) {
   std::vector<sim::Metrics> all;
   for (const sim::PageRun& run : experiment.runs) {
     all.insert(all.end(), run.seeds.begin(), run.seeds.end());
   }
-  const std::vector<sim::Figure> shown = sim::figures_of(all);
-  std::vector<std::size_t> widths;
-  for (const sim::Figure& figure : shown) {
-    widths.push_back(static_cast<std::size_t>(figure.width));
+  std::string text;
+  for (const sim::Topic topic : sim::kTopics) {
+    const std::vector<sim::Figure> shown = sim::figures_of(all, topic);
+    if (shown.empty()) continue;
+    Rows rows;
     for (const sim::PageRun& run : experiment.runs) {
-      const auto cell = sim::to_text(figure, sim::interval_of(figure, run.seeds));
-      widths.back() = std::max(widths.back(), cell.size());
+      auto& [name, cells] = rows.emplace_back(run.names.label, std::vector<std::string>());
+      for (const sim::Figure& figure : shown) {
+        cells.push_back(sim::to_text(figure, sim::interval_of(figure, run.seeds)));
+      }
     }
+    const std::vector<std::string> least = least_of(shown, sim::fullest(experiment.runs).seeds);
+    if (!least.empty()) rows.emplace_back(sim::kBoundRow, least);
+    text += (text.empty() ? "" : "\n") + table_of(shown, sim::head_of(topic), std::move(rows));
   }
-  char label[160];
-  std::snprintf(label, sizeof label, "%-*s", kLabelWidth, "seconds");
-  std::string text = label;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    text += " " + padded(std::string(shown[i].head), widths[i]);
-  }
-  for (const sim::PageRun& run : experiment.runs) {
-    std::snprintf(label, sizeof label, "\n%-*s", kLabelWidth, run.names.label.c_str());
-    text += label;
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-      text +=
-          " " + padded(sim::to_text(shown[i], sim::interval_of(shown[i], run.seeds)), widths[i]);
-    }
-  }
-  return text + "\n";
+  return text;
 }
 
 std::string seeds_text(const sim::PageRun& run) {

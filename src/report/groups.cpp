@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "report/job_figures.hpp"
+
 namespace berth::sim {
 
 namespace {
@@ -24,10 +26,9 @@ void note(Sums& sums, const trace::TraceJob& asked, const JobResult& job) {
       static_cast<double>(asked.spec.request.gpu.count.raw()) * in_seconds(job.spent.ran) / 3600;
   if (job.end == kNever) return;
   ++sums.figures.jobs;
-  const double jct = in_seconds(job.end - asked.submit);
-  sums.jcts.push_back(jct);
-  sums.waits.push_back(in_seconds(job.end - asked.submit - job.spent.ran));
-  sums.slowdowns.push_back(std::max(1.0, jct / std::max(kLeastRun, in_seconds(asked.duration))));
+  sums.jcts.push_back(jct_of(asked, job));
+  sums.waits.push_back(wait_of(asked, job));
+  sums.slowdowns.push_back(slowdown_of(asked, job));
 }
 
 template <class KeyOf>
@@ -103,6 +104,7 @@ nlohmann::ordered_json to_json(const std::vector<GroupFigures>& groups) {
                     {"p95_jct_seconds", json_of(group.jct.known(&Spread::p95))},
                     {"mean_wait_seconds", json_of(group.wait.known(&Spread::mean))},
                     {"p95_wait_seconds", json_of(group.wait.known(&Spread::p95))},
+                    {"max_wait_seconds", json_of(group.wait.known(&Spread::max))},
                     {"mean_slowdown", json_of(group.slowdown.known(&Spread::mean))}});
   }
   return list;

@@ -1,29 +1,13 @@
 #include "report/metrics.hpp"
 
 #include <algorithm>
-#include <map>
 #include <vector>
+
+#include "report/job_figures.hpp"
 
 namespace berth::sim {
 
 namespace {
-
-/// Jain's index of means: 1 / n if one of n users has all, 1 if all are equal. Jobs without a user
-/// do not count.
-std::optional<double> fairness_of(const std::map<UserId, std::pair<double, std::size_t>>& sums) {
-  double sum = 0;
-  double squares = 0;
-  std::size_t users = 0;
-  for (const auto& [user, entry] : sums) {
-    if (user == UserId(0)) continue;
-    ++users;
-    const double mean = entry.first / static_cast<double>(entry.second);
-    sum += mean;
-    squares += mean * mean;
-  }
-  if (users < 2) return std::nullopt;
-  return squares > 0 ? sum * sum / (static_cast<double>(users) * squares) : 1;
-}
 
 /// Counts one more job.
 void note(EstimateFigures& figures, Duration told, Duration ran) {
@@ -104,9 +88,10 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   Metrics metrics;
   std::vector<double> jcts;
   std::vector<double> waits;
+  std::vector<double> large_waits;
+  std::vector<double> short_waits;
   std::vector<double> slowdowns;
   std::vector<double> over_alone;
-  std::map<UserId, std::pair<double, std::size_t>> by_user;
   DeadlineFigures deadlines;
   if (result.is_modelled) metrics.machine = machine_figures(trace, result);
   if (result.waits && !trace.jobs.empty()) {
@@ -134,15 +119,13 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
     first = std::min(first, asked.submit);
     last = std::max(last, job.end);
     note(metrics.estimates, job.told, asked.duration);
-    jcts.push_back(in_seconds(job.end - asked.submit));
-    waits.push_back(in_seconds(job.end - asked.submit - job.spent.ran));
-    slowdowns.push_back(
-        std::max(1.0, jcts.back() / std::max(kLeastRun, in_seconds(asked.duration))));
+    jcts.push_back(jct_of(asked, job));
+    waits.push_back(wait_of(asked, job));
+    if (asked.spec.request.gpu.count >= kLargeGpus) large_waits.push_back(waits.back());
+    if (asked.duration <= kShortRun) short_waits.push_back(waits.back());
+    slowdowns.push_back(slowdown_of(asked, job));
     over_alone.push_back(std::max(kLeastRun, in_seconds(job.spent.ran)) /
                          std::max(kLeastRun, in_seconds(asked.duration)));
-    auto& [sum, count] = by_user[asked.spec.user];
-    sum += slowdowns.back();
-    ++count;
     work += gpus_asked(asked) * in_seconds(asked.duration);
   }
   if (deadlines.late > 0) deadlines.lateness /= static_cast<double>(deadlines.late);
@@ -157,10 +140,12 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   if (metrics.jobs == 0) return metrics;
   metrics.jct = spread_of(std::move(jcts));
   metrics.wait = spread_of(std::move(waits));
+  metrics.large_wait = spread_of(std::move(large_waits));
+  metrics.short_wait = spread_of(std::move(short_waits));
   metrics.slowdown = spread_of(std::move(slowdowns));
   metrics.run_over_alone = spread_of(std::move(over_alone));
   metrics.estimates = shares_of(metrics.estimates, metrics.jobs);
-  metrics.fairness = fairness_of(by_user);
+  metrics.users = user_figures(trace, cluster, result);
   metrics.makespan = in_seconds(last - first);
   if (metrics.makespan > 0) {
     metrics.jobs_per_hour = static_cast<double>(metrics.jobs) / metrics.makespan * 3600;

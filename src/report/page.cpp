@@ -54,6 +54,7 @@ struct Column {
   std::optional<double> (*value)(const Metrics& metrics);
   int digits;
   enum { Less, More } better = Less;
+  std::optional<double> (*least)(const Bound& bound) = nullptr;  ///< Under any schedule.
 };
 
 double in_hours(double seconds) { return seconds / 3600; }
@@ -70,16 +71,20 @@ Value hours(M metrics) {
 }
 
 constexpr Column kColumns[] = {
-    {"mean JCT, h", hours<&Metrics::jct, &Spread::mean>, 2},
+    {"mean JCT, h", hours<&Metrics::jct, &Spread::mean>, 2, Column::Less,
+     [](const Bound& bound) { return Value(in_hours(bound.jct)); }},
     {"median", hours<&Metrics::jct, &Spread::median>, 2},
     {"p95", hours<&Metrics::jct, &Spread::p95>, 2},
-    {"mean wait, h", hours<&Metrics::wait, &Spread::mean>, 2},
+    {"mean wait, h", hours<&Metrics::wait, &Spread::mean>, 2, Column::Less,
+     [](const Bound& bound) { return in_hours(bound.wait); }},
     {"p95", hours<&Metrics::wait, &Spread::p95>, 2},
     {"slowdown", [](M m) { return m.slowdown.known(&Spread::mean); }, 1},
-    {"fairness", [](M m) -> Value { return m.fairness; }, 3, Column::More},
+    {"fairness", [](M m) -> Value { return m.fairness(); }, 3, Column::More},
     {"makespan, h", [](M m) { return m.jobs > 0 ? Value(in_hours(m.makespan)) : Value(); }, 1},
     {"jobs / h", [](M m) -> Value { return m.jobs_per_hour; }, 2, Column::More},
     {"allocated, %", [](M m) -> Value { return 100 * m.allocated; }, 1, Column::More},
+    {"jobs / h while jobs arrive",
+     [](M m) { return m.arriving ? Value(m.arriving->jobs_per_hour) : Value(); }, 2, Column::More},
     {"allocated while jobs arrive, %",
      [](M m) { return m.arriving ? Value(100 * m.arriving->allocated) : Value(); }, 1,
      Column::More},
@@ -118,11 +123,24 @@ bool is_one_place(std::span<const PageRun> runs) {
   return std::ranges::all_of(runs, [&](const PageRun& run) { return run.names.place == place; });
 }
 
+/// Under the columns of table_of(); the first are the name, perhaps the placement, and the counts.
+std::string bound_row(std::span<const PageRun> runs, std::size_t before) {
+  const auto& bound = fullest(runs).metrics.bound;
+  if (!bound) return "";
+  std::vector<std::string> row(before);
+  row.front() = kBoundRow;
+  for (const Column& column : kColumns) {
+    row.push_back(column.least != nullptr ? to_text(column.least(*bound), column.digits) : "");
+  }
+  return cells(row, "td");
+}
+
 std::string table_of(std::span<const PageRun> runs) {
   const bool is_one = is_one_place(runs);
   std::vector<std::string> heads = {"policy"};
   if (!is_one) heads.emplace_back("placement");
   for (const char* const count : {"ended", "rejected", "failed"}) heads.emplace_back(count);
+  const std::size_t before = heads.size();
   std::vector<std::string> best;
   for (const Column& column : kColumns) {
     heads.emplace_back(column.head);
@@ -143,7 +161,29 @@ std::string table_of(std::span<const PageRun> runs) {
     }
     html += "</tr>\n";
   }
-  return html + "</table>\n" + left_out(runs);
+  return html + bound_row(runs, before) + "</table>\n" + left_out(runs);
+}
+
+std::string topic_table(std::span<const PageRun> runs, Topic topic) {
+  std::vector<Metrics> all;
+  for (const PageRun& run : runs) all.push_back(run.metrics);
+  const std::vector<Figure> shown = figures_of(all, topic);
+  if (shown.empty()) return "";
+  std::vector<std::string> heads = {std::string(head_of(topic))};
+  for (const Figure& figure : shown) heads.emplace_back(figure.head);
+  std::string html = "<table>\n" + cells(heads, "th");
+  for (const PageRun& run : runs) {
+    std::vector<std::string> row = {run.names.label};
+    for (const Figure& figure : shown) row.push_back(to_text(figure, figure.value(run.metrics)));
+    html += cells(row, "td");
+  }
+  return html + "</table>\n";
+}
+
+/// What the first table leaves out.
+std::string topics_of(std::span<const PageRun> runs) {
+  return topic_table(runs, Topic::Waits) + topic_table(runs, Topic::Fairness) +
+         topic_table(runs, Topic::Stability);
 }
 
 /// How each run's figures vary with what the seed draws.
@@ -345,6 +385,11 @@ std::size_t most_ended(std::span<const PageRun> runs) {
   return most;
 }
 
+const PageRun& fullest(std::span<const PageRun> runs) {
+  return *std::ranges::find(runs, most_ended(runs),
+                            [](const PageRun& run) { return run.metrics.jobs; });
+}
+
 std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<const PageRun> runs) {
   const RunNames& names = runs.front().names;
   const std::string title = runs.size() == 1 ? names.label : "Policies compared";
@@ -355,8 +400,8 @@ std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<co
       std::to_string(trace.jobs.size()) + " jobs, on " + escaped(names.cluster) + " (" +
       std::to_string(cluster.gpus().size()) + " GPUs)" +
       (is_one_place(runs) ? ", placement " + escaped(names.place) : "") + ".</p>\n";
-  html += provenance(names) + table_of(runs) + seeds_of(runs) + "<h2>Distributions</h2>\n" +
-          distributions(trace, runs);
+  html += provenance(names) + table_of(runs) + topics_of(runs) + seeds_of(runs) +
+          "<h2>Distributions</h2>\n" + distributions(trace, runs);
   html += waits_of(runs) + deadlines_of(runs) + predictions_of(runs);
   html += "<h2>Over time</h2>\n" + over_time(trace, cluster, runs);
   if (runs.size() > 1) html += trade_offs(cluster, runs);

@@ -26,6 +26,11 @@ struct PageRun {
 /// Of the run that ended the most jobs. One that did not end as many leaves out the hardest: it is
 /// best in nothing.
 std::size_t most_ended(std::span<const PageRun> runs);
+/// The first that ended as many. Requires: there are runs.
+const PageRun& fullest(std::span<const PageRun> runs);
+
+/// The row of a table for what its figures can be at the least.
+inline constexpr const char* kBoundRow = "no schedule can be below";
 
 /// What was run and how, figures, distributions, waits, use over time, users and sizes; for one run
 /// what ran where, if that is 128 GPUs and 4,000 stretches at most, for several their trade-offs.

@@ -23,6 +23,7 @@ PredictionFigures prediction_figures(const Predictions& predictions,
                                      const std::function<Instant(std::size_t)>& start_of) {
   PredictionFigures figures{.asked = predictions.asked, .at_once = predictions.at_once};
   std::vector<double> off;
+  std::vector<double> relative;
   double sum = 0;
   double waits = 0;
   for (const Prediction& one : predictions.waited) {
@@ -36,12 +37,14 @@ PredictionFigures prediction_figures(const Predictions& predictions,
     const double predicted = in_seconds(*one.start - one.at);
     figures.waits.push_back({predicted, actual});
     off.push_back(std::abs(predicted - actual));
+    relative.push_back(off.back() / std::max(kLeastWait, actual));
     sum += predicted - actual;
     waits += actual;
   }
   figures.predicted = off.size();
   if (off.empty()) return figures;
   figures.off = spread_of(std::move(off));
+  figures.relative = spread_of(std::move(relative));
   const auto count = static_cast<double>(figures.predicted);
   figures.bias = sum / count;
   figures.off_over_wait = waits > 0 ? figures.off.mean * count / waits : 0;
@@ -69,12 +72,17 @@ nlohmann::ordered_json to_json(const PredictionFigures& figures) {
             {"median", figures.off.median},
             {"p90", figures.off.p90},
             {"max", figures.off.max}}},
+          {"relative_error",
+           {{"mean", json_of(figures.relative.known(&Spread::mean))},
+            {"median", json_of(figures.relative.known(&Spread::median))},
+            {"p90", json_of(figures.relative.known(&Spread::p90))},
+            {"p99", json_of(figures.relative.known(&Spread::p99))}}},
           {"bias_seconds", figures.bias},
           {"error_over_wait", figures.off_over_wait}};
 }
 
 std::string to_text(const PredictionFigures& figures) {
-  char text[400];
+  char text[500];
   int size = std::snprintf(text, sizeof text,
                            "starts predicted at submission: of %zu jobs %zu started at once; "
                            "%zu of the %zu others predicted (%.1f %%)\n",
@@ -85,9 +93,13 @@ std::string to_text(const PredictionFigures& figures) {
   if (figures.off.max == 0) return all + "off by: nothing, all started when predicted\n";
   size = std::snprintf(text, sizeof text,
                        "off by: median %.0f s, p90 %.0f s, mean %.0f s, which is %.2f of the wait; "
-                       "on average %.0f s too %s\n",
+                       "on average %.0f s too %s\n"
+                       "off by, of each job's wait: median %.1f %%, mean %.1f %%, p90 %.1f %%, "
+                       "p99 %.1f %%\n",
                        figures.off.median, figures.off.p90, figures.off.mean, figures.off_over_wait,
-                       std::abs(figures.bias), figures.bias > 0 ? "late" : "early");
+                       std::abs(figures.bias), figures.bias > 0 ? "late" : "early",
+                       100 * figures.relative.median, 100 * figures.relative.mean,
+                       100 * figures.relative.p90, 100 * figures.relative.p99);
   return all + std::string(text, static_cast<std::size_t>(size));
 }
 

@@ -12,6 +12,10 @@
 
 namespace berth::sim {
 
+/// A wait counts as so many seconds at least, where an error is divided by it: what starts within a
+/// minute has not been waited for, and an error of seconds there is none.
+inline constexpr double kLeastWait = 60;
+
 /// Of the jobs that waited, started and had a prediction; seconds.
 struct PredictionFigures {
   std::size_t asked = 0;
@@ -19,6 +23,7 @@ struct PredictionFigures {
   std::size_t predicted = 0;
   std::size_t unknown = 0;   ///< Waited, and nothing was predicted.
   Spread off;                ///< |predicted - actual start|.
+  Spread relative;           ///< The same over the actual wait until the start.
   double bias = 0;           ///< Mean of predicted - actual: above 0 is later than it came.
   double off_over_wait = 0;  ///< Mean |predicted - actual| over the mean wait until the start.
   std::vector<Point> waits;  ///< Seconds until the start: predicted, actual.
@@ -29,7 +34,7 @@ PredictionFigures prediction_figures(const Predictions& predictions,
                                      const std::function<Instant(std::size_t)>& start_of);
 
 nlohmann::ordered_json to_json(const PredictionFigures& figures);
-/// Two lines.
+/// A few lines.
 std::string to_text(const PredictionFigures& figures);
 /// Minutes until the start, predicted and actual; less than one is drawn as one.
 std::vector<Point> dots_of(const PredictionFigures& figures);

@@ -121,6 +121,19 @@ std::optional<double> makespan_of(const Metrics& metrics) {
   return metrics.jobs > 0 ? std::optional(metrics.makespan) : std::nullopt;
 }
 
+/// Of those jobs only.
+nlohmann::ordered_json with_count(const Spread& spread) {
+  nlohmann::ordered_json json = {{"jobs", spread.count}};
+  json.update(to_json(spread));
+  return json;
+}
+
+nlohmann::ordered_json to_json(const Bound& bound) {
+  return {{"jobs", bound.jobs},
+          {"mean_jct_seconds", bound.jct},
+          {"mean_wait_seconds", json_of(bound.wait)}};
+}
+
 nlohmann::ordered_json to_json(const WhileArriving& figures) {
   nlohmann::ordered_json json = {{"seconds", figures.seconds},
                                  {"jobs_per_hour", figures.jobs_per_hour},
@@ -137,6 +150,30 @@ nlohmann::ordered_json to_json(const DeadlineFigures& figures) {
           {"met", figures.met},
           {"late", figures.late},
           {"mean_lateness_seconds", figures.lateness}};
+}
+
+std::string users_text(const UserFigures& figures) {
+  char text[300];
+  std::snprintf(text, sizeof text,
+                "between %zu users: mean JCTs vary by %.2f of their mean, mean slowdowns by %.2f; "
+                "service over an equal split: Jain's index %s, least %s\n",
+                figures.users, figures.jct.coefficient, figures.slowdown.coefficient,
+                to_text(figures.service, 3).c_str(), to_text(figures.least_service, 2).c_str());
+  return text;
+}
+
+/// Nothing of kinds of job that there are none of.
+std::string special_waits_text(const Metrics& metrics) {
+  std::string text;
+  if (const Spread& wait = metrics.short_wait; wait.count > 0) {
+    text += "wait of " + std::to_string(wait.count) + " short jobs: p95 " + to_text(wait.p95, 2);
+  }
+  if (const Spread& wait = metrics.large_wait; wait.count > 0) {
+    text += (text.empty() ? "wait of " : "; of ") + std::to_string(wait.count) +
+            " large jobs: mean " + to_text(wait.mean, 2) + ", p95 " + to_text(wait.p95, 2) +
+            ", longest " + to_text(wait.max, 2);
+  }
+  return text.empty() ? "" : text + "\n";
 }
 
 std::string to_text(const DeadlineFigures& figures) {
@@ -221,8 +258,10 @@ nlohmann::ordered_json summary_json(const RunNames& names, const Metrics& metric
                {"out_of_memory", metrics.out_of_memory},
                {"jct_seconds", to_json(metrics.jct)},
                {"wait_seconds", to_json(metrics.wait)},
+               {"short_wait_seconds", with_count(metrics.short_wait)},
+               {"large_wait_seconds", with_count(metrics.large_wait)},
                {"slowdown", to_json(metrics.slowdown)},
-               {"fairness", json_of(metrics.fairness)},
+               {"fairness", json_of(metrics.fairness())},
                {"makespan_seconds", json_of(makespan_of(metrics))},
                {"jobs_per_hour", metrics.jobs_per_hour},
                {"work_gpu_hours_per_hour", metrics.work_per_hour},
@@ -233,6 +272,8 @@ nlohmann::ordered_json summary_json(const RunNames& names, const Metrics& metric
                {"ooms", metrics.ooms}});
   if (metrics.busy) json["gpu_busy"] = *metrics.busy;
   if (metrics.held) json["gpu_memory_held"] = *metrics.held;
+  if (metrics.users) json["between_users"] = to_json(*metrics.users);
+  if (metrics.bound) json["no_schedule_below"] = to_json(*metrics.bound);
   if (metrics.arriving) json["while_arriving"] = to_json(*metrics.arriving);
   if (metrics.deadlines) json["deadlines"] = to_json(*metrics.deadlines);
   if (const EstimateFigures& told = metrics.estimates; !told.are_exact) {
@@ -256,12 +297,14 @@ std::string summary_table(const RunNames& names, const Metrics& metrics) {
   std::snprintf(header, sizeof header, "\n%-12s %14s %14s %14s %14s\n", "seconds", "mean", "median",
                 "p95", "max");
   text += header + line("JCT", metrics.jct) + line("wait", metrics.wait);
+  text += special_waits_text(metrics);
   const auto slowdown = [&](double Spread::* part) {
     return to_text(metrics.slowdown.known(part), 2);
   };
   text += "slowdown: mean " + slowdown(&Spread::mean) + ", median " + slowdown(&Spread::median) +
           ", p95 " + slowdown(&Spread::p95) + "; fairness between users " +
-          to_text(metrics.fairness, 3) + "\n";
+          to_text(metrics.fairness(), 3) + "\n";
+  if (metrics.users) text += users_text(*metrics.users);
   char rest[320];
   std::snprintf(rest, sizeof rest,
                 "makespan %s s, GPUs allocated %.1f %%, %lld preemptions\n"

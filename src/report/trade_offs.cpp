@@ -29,7 +29,7 @@ Point speed_against_energy(const Cluster&, const PageRun& run) {
 }
 
 Point efficiency_against_fairness(const Cluster&, const PageRun& run) {
-  return {hours(run.metrics.jct.mean), 1 - run.metrics.fairness.value_or(1)};
+  return {hours(run.metrics.jct.mean), 1 - run.metrics.fairness().value_or(1)};
 }
 
 Point utilisation_against_isolation(const Cluster& cluster, const PageRun& run) {
@@ -81,7 +81,7 @@ std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
         .y = "preemptions per job"},
        waiting_against_interruption}};
   if (std::ranges::all_of(runs,
-                          [](const PageRun& run) { return run.metrics.fairness.has_value(); })) {
+                          [](const PageRun& run) { return run.metrics.fairness().has_value(); })) {
     charts.insert(charts.begin() + 1,
                   {{.title = "Efficiency against fairness", .x = jct, .y = "unfairness (1 - Jain)"},
                    efficiency_against_fairness});

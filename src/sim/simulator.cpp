@@ -412,6 +412,7 @@ class Replay {
     if (options_.explain_waits) waits_.touch(finished.job);
     if (options_.progress && finished_ % kProgressEvery == 0) options_.progress(finished_);
     JobResult& result = result_.jobs[index_of(finished.job)];
+    result.over = now_;
     if (learner_ && result.start != kNever)
       learner_->learn(result.job, running_.spent(result.job).ran);
     if (finished.outcome == Outcome::Rejected) result.refused = finished.note;

@@ -40,6 +40,7 @@ struct JobResult {
   std::size_t job = 0;     ///< Index in the trace.
   Instant start = kNever;  ///< First start; kNever: it never ran.
   Instant end = kNever;
+  Instant over = kNever;     ///< When it left, ended or not.
   Duration told = kForever;  ///< Its estimate in the engine; kForever: none.
   std::int32_t preemptions = 0;
   Spent spent;

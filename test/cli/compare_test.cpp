@@ -109,6 +109,38 @@ TEST_F(Compare, ShowsCostEnergyAndPredictionsWhereAskedFor) {
       testing::AllOf(HasSubstr("Wait until the start, sjf"), HasSubstr("Speed against energy")));
 }
 
+/// Of four GPUs and jobs of 1000 s on 4 and 500 s on 4: no schedule is better than one after the
+/// other, the shorter first.
+TEST_F(Compare, SaysWhatNoScheduleCanBeBelow) {
+  trace_ = scratch_.write("t.csv",
+                          "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+                          "1,4,0,1,a,1000,0\n2,4,0,1,b,500,0\n");
+  const Ran ran = compare({"--policies", "fifo,sjf", "--summary", scratch_ / "s.json", "--report",
+                           scratch_ / "r.html"});
+  EXPECT_THAT(ran.out, testing::ContainsRegex("\nno schedule can be below +1000.0 +250.0\n"));
+  const auto least = nlohmann::json::parse(test::read_file(scratch_ / "s.json"))[0];
+  EXPECT_DOUBLE_EQ(least.at("no_schedule_below").at("mean_jct_seconds"), 1000);
+  EXPECT_DOUBLE_EQ(least.at("no_schedule_below").at("mean_wait_seconds"), 250);
+  EXPECT_THAT(
+      test::read_file(scratch_ / "r.html"),
+      HasSubstr("<td>no schedule can be below</td><td></td><td></td><td></td><td>0.28</td>"));
+}
+
+TEST_F(Compare, ShowsFairnessWhereUsersAreNamedAndStabilityWhereMemoryRunsOut) {
+  EXPECT_THAT(compare({"--policies", "fifo"}).out,
+              testing::AllOf(HasSubstr("\nwaits, seconds "), Not(HasSubstr("between users")),
+                             Not(HasSubstr("stability"))));
+  trace_ = scratch_.write("u.csv",
+                          "job,user,submit_seconds,duration_seconds,gpus,vram_bytes\n"
+                          "1,a,0,100,1,1000000\n2,b,0,100,1,1000000\n");
+  const Ran ran =
+      compare({"--policies", "fifo", "--memory-ramp", "30s", "--report", scratch_ / "r.html"});
+  EXPECT_THAT(ran.out, testing::ContainsRegex("\nbetween users +Jain, slowdown +Jain, service"));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("\nstability +OOM: admission "));
+  EXPECT_THAT(test::read_file(scratch_ / "r.html"),
+              testing::AllOf(HasSubstr("<th>between users</th>"), HasSubstr("<th>stability</th>")));
+}
+
 TEST_F(Compare, RefusesAPolicyNobodyKnowsBeforeAnyRuns) {
   const Ran ran = compare({"--policies", "fifo,fastest"});
   EXPECT_EQ(ran.exit_code, 2);

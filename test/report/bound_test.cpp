@@ -13,19 +13,12 @@
 #include "policy/registry.hpp"
 #include "property/registered.hpp"
 #include "report/metrics.hpp"
+#include "report/whole_job.hpp"
 
 namespace berth::sim {
 namespace {
 
 using namespace literals;
-
-trace::TraceJob job(std::int64_t submit, std::int64_t run, std::int64_t gpus) {
-  trace::TraceJob job{
-      .name = "j", .submit = kStart + seconds(submit), .duration = seconds(run), .spec = {}};
-  job.spec.request.gpu.count = GpuCount(gpus);
-  job.spec.request.gpu.sharing = Sharing::Alone;
-  return job;
-}
 
 trace::TraceJob sharing(trace::TraceJob one, Bytes vram, std::int64_t milli = 0) {
   one.spec.request.gpu.sharing = Sharing::Shared;
@@ -58,7 +51,7 @@ void sort_by_submission(trace::Trace& trace) {
 
 TEST(BoundTest, OneJobTakesItsRunTime) {
   trace::Trace trace;
-  trace.jobs = {job(5, 100, 2)};
+  trace.jobs = {whole_job(5, 100, 2)};
   const Bound bound = bound_of(trace, cluster_of(1, 4));
   EXPECT_EQ(bound.jobs, 1U);
   EXPECT_DOUBLE_EQ(bound.jct, 100);
@@ -71,7 +64,7 @@ TEST(BoundTest, OnOneGpuShortestRemainingTimeFirstReachesIt) {
   for (int round = 0; round < 200; ++round) {
     trace::Trace trace;
     for (int i = 0; i < 8; ++i)
-      trace.jobs.push_back(job(rng.between(0, 60), rng.between(1, 30), 1));
+      trace.jobs.push_back(whole_job(rng.between(0, 60), rng.between(1, 30), 1));
     sort_by_submission(trace);
     const Options options;
     const auto result = simulate(trace, cluster, *make_policy("srtf", "first-fit"), options);
@@ -84,7 +77,7 @@ TEST(BoundTest, OnOneGpuShortestRemainingTimeFirstReachesIt) {
 
 TEST(BoundTest, EqualJobsThatComeAtOnceReachIt) {
   trace::Trace trace;
-  for (int i = 0; i < 12; ++i) trace.jobs.push_back(job(0, 100, 1));
+  for (int i = 0; i < 12; ++i) trace.jobs.push_back(whole_job(0, 100, 1));
   EXPECT_DOUBLE_EQ(bound_of(trace, cluster_of(1, 4)).jct, (100 + 200 + 300) / 3.0);
   for (trace::TraceJob& one : trace.jobs) one.spec.request.gpu.count = GpuCount(2);
   EXPECT_DOUBLE_EQ(bound_of(trace, cluster_of(1, 8)).jct, (100 + 200 + 300) / 3.0);
@@ -92,15 +85,15 @@ TEST(BoundTest, EqualJobsThatComeAtOnceReachIt) {
 
 TEST(BoundTest, AQuietTimeDoesNotHideABusyOne) {
   trace::Trace trace;  // 4 jobs for 2 GPUs at once, and long after them jobs that never meet
-  for (int i = 0; i < 4; ++i) trace.jobs.push_back(job(0, 100, 1));
-  for (int i = 1; i <= 4; ++i) trace.jobs.push_back(job(i * 100'000, 10'000, 1));
+  for (int i = 0; i < 4; ++i) trace.jobs.push_back(whole_job(0, 100, 1));
+  for (int i = 1; i <= 4; ++i) trace.jobs.push_back(whole_job(i * 100'000, 10'000, 1));
   EXPECT_DOUBLE_EQ(bound_of(trace, cluster_of(1, 2)).jct, (2 * 100 + 2 * 200 + 4 * 10'000) / 8.0);
 }
 
 TEST(BoundTest, SharersTakeTheirSlotTheirComputeOrTheirMemory) {
   trace::Trace trace;
   const auto jct_of = [&](Bytes vram, std::int64_t milli, const Options& options = {}) {
-    trace.jobs.assign(8, sharing(job(0, 100, 1), vram, milli));
+    trace.jobs.assign(8, sharing(whole_job(0, 100, 1), vram, milli));
     return bound_of(trace, cluster_of(1, 1), options).jct;
   };
   EXPECT_DOUBLE_EQ(jct_of(1_GiB, 0), 150) << "four at a time, because a GPU has four slots";
@@ -116,7 +109,7 @@ TEST(BoundTest, SharersTakeTheirSlotTheirComputeOrTheirMemory) {
 
 TEST(BoundTest, OnAFasterTypeOfGpuJobsMayBeFaster) {
   trace::Trace trace;
-  trace.jobs = {job(0, 100, 1)};
+  trace.jobs = {whole_job(0, 100, 1)};
   trace.jobs[0].model = "a";
   Options options;
   options.rates.speeds.add_type("a", 1, "fast", Rate(2 * Rate::kWhole));
@@ -129,7 +122,8 @@ TEST(BoundTest, OnAFasterTypeOfGpuJobsMayBeFaster) {
 
 TEST(BoundTest, OnlyJobsThatEndedAndAreMeasuredCount) {
   trace::Trace trace;
-  trace.jobs = {job(0, 100, 1), job(0, 100, 1), job(50, 100, 1), job(60, 70, 9)};
+  trace.jobs = {whole_job(0, 100, 1), whole_job(0, 100, 1), whole_job(50, 100, 1),
+                whole_job(60, 70, 9)};
   Result result;
   for (std::size_t i = 0; i < 4; ++i) {
     result.jobs.push_back({.job = i, .end = i == 3 ? kNever : kStart + seconds(1000)});
@@ -205,7 +199,7 @@ TEST(BoundTest, TheBestOfAllSchedulesIsNotBelowIt) {
     trace::Trace trace;
     const std::int64_t jobs = rng.between(1, 5);
     for (std::int64_t i = 0; i < jobs; ++i) {
-      trace.jobs.push_back(job(rng.between(0, 4), rng.between(1, 5), rng.between(1, gpus)));
+      trace.jobs.push_back(whole_job(rng.between(0, 4), rng.between(1, 5), rng.between(1, gpus)));
     }
     sort_by_submission(trace);
     std::int64_t submitted = 0;
@@ -228,7 +222,7 @@ TEST_P(BoundOfEveryPolicy, NoneIsBelowIt) {
     const bool shares = seed % 2 == 0;
     trace::Trace trace;
     for (int i = 0; i < 20; ++i) {
-      trace.jobs.push_back(job(rng.between(0, 300), rng.between(1, 100), rng.between(1, 4)));
+      trace.jobs.push_back(whole_job(rng.between(0, 300), rng.between(1, 100), rng.between(1, 4)));
       trace.jobs.back().spec.user = UserId(static_cast<std::uint32_t>(rng.between(1, 3)));
       if (!shares || rng.one_in(3)) continue;
       trace.jobs.back() = sharing(trace.jobs.back(), Bytes((1_GiB).raw() * rng.between(1, 12)),

@@ -43,8 +43,34 @@ TEST(Figures, HaveKeysOfTheirOwnAndADashWhereTheyMeanNothing) {
     EXPECT_TRUE(keys.insert(figure.key).second) << figure.key;
     EXPECT_NE(to_text(figure, figure.value(nothing)), "") << figure.key;
   }
+  EXPECT_TRUE(std::ranges::is_sorted(figures(), {}, &Figure::topic)) << "a table each";
   const auto& fairness = *std::ranges::find(figures(), "fairness", &Figure::key);
   EXPECT_EQ(to_text(fairness, fairness.value(nothing)), "-");
+}
+
+TEST(Figures, AreWhatTheTopicOfATableSays) {
+  Metrics alone;
+  EXPECT_TRUE(figures_of(std::span(&alone, 1), Topic::Fairness).empty()) << "no users";
+  EXPECT_TRUE(figures_of(std::span(&alone, 1), Topic::Stability).empty()) << "a perfect machine";
+  alone.users = UserFigures{.users = 2, .service = 0.5};
+  const auto shown = figures_of(std::span(&alone, 1), Topic::Fairness);
+  const auto has = [&](std::string_view key) {
+    return std::ranges::find(shown, key, &Figure::key) != shown.end();
+  };
+  EXPECT_TRUE(has("service_fairness"));
+  EXPECT_FALSE(has("least_service"));
+}
+
+TEST(Figures, HaveTheLeastThatAnyScheduleCanReach) {
+  std::vector<Metrics> seeds(2);
+  const auto& jct = *std::ranges::find(figures(), "jct_seconds_mean", &Figure::key);
+  const auto& wait = *std::ranges::find(figures(), "wait_seconds_mean", &Figure::key);
+  EXPECT_FALSE(least_of(jct, seeds));
+  seeds[0].bound = Bound{.jobs = 1, .jct = 100, .wait = std::nullopt};
+  seeds[1].bound = Bound{.jobs = 1, .jct = 200, .wait = std::nullopt};
+  EXPECT_DOUBLE_EQ(least_of(jct, seeds)->mean, 150);
+  EXPECT_FALSE(least_of(wait, seeds));
+  EXPECT_FALSE(least_of(figures().front(), seeds)) << "no bound says how many jobs end";
 }
 
 }  // namespace

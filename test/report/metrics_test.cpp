@@ -7,23 +7,13 @@
 
 #include "policy/registry.hpp"
 #include "report/groups.hpp"
+#include "report/whole_job.hpp"
 #include "sim/estimates.hpp"
-#include "trace/trace.hpp"
 
 namespace berth::sim {
 namespace {
 
 using namespace literals;
-
-trace::TraceJob job(int submit, int run, int gpus, std::uint32_t user = 0) {
-  trace::TraceJob job{.name = "j",
-                      .submit = kStart + seconds(submit),
-                      .duration = seconds(run),
-                      .spec = {.user = UserId(user)}};
-  job.spec.request.gpu.count = GpuCount(gpus);
-  job.spec.request.gpu.sharing = Sharing::Alone;
-  return job;
-}
 
 struct Measured {
   Result result;
@@ -40,7 +30,7 @@ Measured run(const trace::Trace& trace, const char* shape, const Options& option
 
 TEST(MetricsTest, JobsAreCountedByTheirFate) {
   trace::Trace trace;
-  trace.jobs = {job(0, 100, 1), job(0, 100, 9), job(0, 100, 1)};
+  trace.jobs = {whole_job(0, 100, 1), whole_job(0, 100, 9), whole_job(0, 100, 1)};
   trace.jobs[2].spec.time_limit = seconds(10);
   const Metrics m = run(trace, "1x4").metrics;
   EXPECT_EQ(m.submitted, 3U);
@@ -52,18 +42,18 @@ TEST(MetricsTest, JobsAreCountedByTheirFate) {
 
 TEST(MetricsTest, ThereIsNoFairnessWithoutUsers) {
   trace::Trace trace;
-  trace.jobs = {job(0, 100, 1), job(0, 100, 1)};
-  EXPECT_FALSE(run(trace, "1x1").metrics.fairness);
+  trace.jobs = {whole_job(0, 100, 1), whole_job(0, 100, 1)};
+  EXPECT_FALSE(run(trace, "1x1").metrics.fairness());
   trace.jobs[0].spec.user = UserId(1);
-  EXPECT_FALSE(run(trace, "1x1").metrics.fairness) << "one user has nobody to be compared with";
+  EXPECT_FALSE(run(trace, "1x1").metrics.fairness()) << "one user has nobody to be compared with";
   trace.jobs[1].spec.user = UserId(2);
-  EXPECT_NEAR(run(trace, "1x1").metrics.fairness.value_or(0), 9.0 / (2 * 5), 1e-9);
+  EXPECT_NEAR(run(trace, "1x1").metrics.fairness().value_or(0), 9.0 / (2 * 5), 1e-9);
 }
 
 TEST(MetricsTest, TenantsOfOneGpuAreNotSeveralGpus) {
   trace::Trace trace;
   for (int i = 0; i < 4; ++i) {
-    trace.jobs.push_back(job(0, 100, 1));
+    trace.jobs.push_back(whole_job(0, 100, 1));
     trace.jobs.back().spec.request.gpu.sharing = Sharing::Shared;
     trace.jobs.back().spec.request.gpu.vram = 1_GiB;
   }
@@ -76,7 +66,7 @@ TEST(MetricsTest, TenantsOfOneGpuAreNotSeveralGpus) {
 
 TEST(MetricsTest, WhileJobsArriveTheLastLongOneDoesNotCount) {
   trace::Trace trace;  // one GPU of four is busy for 1000 s after the last submission
-  trace.jobs = {job(0, 50, 4), job(100, 1000, 1)};
+  trace.jobs = {whole_job(0, 50, 4), whole_job(100, 1000, 1)};
   const Metrics m = run(trace, "1x4").metrics;
   EXPECT_DOUBLE_EQ(m.makespan, 1100);
   EXPECT_DOUBLE_EQ(m.allocated, (200 + 1000) / 4400.0);
@@ -91,7 +81,8 @@ TEST(MetricsTest, WhileJobsArriveTheLastLongOneDoesNotCount) {
 
 TEST(MetricsTest, OnlyJobsOfTheMeasuredWindowCount) {
   trace::Trace trace;
-  trace.jobs = {job(0, 100, 1, 1), job(50, 10, 1, 1), job(90, 10, 1, 2), job(200, 10, 1, 2)};
+  trace.jobs = {whole_job(0, 100, 1, 1), whole_job(50, 10, 1, 1), whole_job(90, 10, 1, 2),
+                whole_job(200, 10, 1, 2)};
   const Window window{kStart + seconds(50), kStart + seconds(200)};
   const Measured done = run(trace, "1x1", {.measured = window});
   EXPECT_EQ(done.metrics.submitted, 2U);
@@ -103,9 +94,22 @@ TEST(MetricsTest, OnlyJobsOfTheMeasuredWindowCount) {
   EXPECT_EQ(by_size(trace, done.result).front().submitted, 2U);
 }
 
+TEST(MetricsTest, WaitsOfLargeAndOfShortJobsHaveFiguresOfTheirOwn) {
+  trace::Trace trace;  // one after the other
+  trace.jobs = {whole_job(0, 901, 7), whole_job(0, 900, 8), whole_job(0, 10, 9),
+                whole_job(0, 2000, 7)};
+  const Metrics m = run(trace, "1x9").metrics;
+  EXPECT_EQ(m.large_wait.count, 2U);
+  EXPECT_DOUBLE_EQ(m.large_wait.mean, (901 + 1801) / 2.0);
+  EXPECT_DOUBLE_EQ(m.large_wait.max, 1801);
+  EXPECT_EQ(m.short_wait.count, 2U) << "15 minutes at the most";
+  EXPECT_DOUBLE_EQ(m.short_wait.p95, 901 + 0.95 * 900);
+}
+
 TEST(MetricsTest, DeadlinesAreMetLateOrNeverKept) {
   trace::Trace trace;
-  trace.jobs = {job(0, 100, 1), job(0, 100, 1), job(0, 10, 9), job(0, 10, 1)};
+  trace.jobs = {whole_job(0, 100, 1), whole_job(0, 100, 1), whole_job(0, 10, 9),
+                whole_job(0, 10, 1)};
   trace.jobs[0].spec.deadline = kStart + seconds(100);
   trace.jobs[1].spec.deadline = kStart + seconds(150);
   trace.jobs[2].spec.deadline = kStart + seconds(1000);
@@ -119,7 +123,7 @@ TEST(MetricsTest, DeadlinesAreMetLateOrNeverKept) {
 
 TEST(MetricsTest, DeadlinesMoveWithTheLoad) {
   trace::Trace trace;
-  trace.jobs = {job(0, 1, 1), job(100, 1, 1)};
+  trace.jobs = {whole_job(0, 1, 1), whole_job(100, 1, 1)};
   trace.jobs[1].spec.deadline = kStart + seconds(130);
   apply_load(trace, 2);
   EXPECT_EQ(trace.jobs[1].submit, kStart + seconds(50));
@@ -129,7 +133,7 @@ TEST(MetricsTest, DeadlinesMoveWithTheLoad) {
 
 TEST(GroupsTest, SizesArePowersOfTwo) {
   trace::Trace trace;
-  for (const int gpus : {0, 1, 2, 3, 4, 5, 8, 9}) trace.jobs.push_back(job(0, 10, gpus));
+  for (const int gpus : {0, 1, 2, 3, 4, 5, 8, 9}) trace.jobs.push_back(whole_job(0, 10, gpus));
   std::vector<std::string> names;
   for (const GroupFigures& group : by_size(trace, run(trace, "1x64").result)) {
     names.push_back(group.name);
@@ -139,7 +143,8 @@ TEST(GroupsTest, SizesArePowersOfTwo) {
 
 TEST(GroupsTest, UsersComeByGpuHoursAndNobodyIsADash) {
   trace::Trace trace;
-  trace.jobs = {job(0, 3600, 1, 1), job(0, 3600, 2, 2), job(0, 3600, 1), job(0, 3600, 9, 2)};
+  trace.jobs = {whole_job(0, 3600, 1, 1), whole_job(0, 3600, 2, 2), whole_job(0, 3600, 1),
+                whole_job(0, 3600, 9, 2)};
   trace.jobs[1].user = trace.jobs[3].user = "eve";
   const auto users = by_user(trace, run(trace, "1x4").result);
   ASSERT_EQ(users.size(), 3U);
@@ -149,7 +154,7 @@ TEST(GroupsTest, UsersComeByGpuHoursAndNobodyIsADash) {
   EXPECT_DOUBLE_EQ(users[0].gpu_hours, 2);
   EXPECT_EQ(users[1].name, "-");
   EXPECT_EQ(users[2].name, "1");
-  trace.jobs = {job(0, 10, 1)};
+  trace.jobs = {whole_job(0, 10, 1)};
   EXPECT_TRUE(by_user(trace, run(trace, "1x4").result).empty());
 }
 

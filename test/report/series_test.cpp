@@ -101,7 +101,7 @@ TEST_F(SeriesTest, SlowdownAndFairness) {
   const Metrics metrics = measure(trace_, cluster_, result_);
   EXPECT_DOUBLE_EQ(metrics.slowdown.max, 2);
   EXPECT_NEAR(metrics.slowdown.mean, (1.0 + 2.0 + 2.0) / 3, 1e-9);
-  EXPECT_NEAR(metrics.fairness.value_or(0), 9.0 / (2 * 5), 1e-9) << "means 1 and 2";
+  EXPECT_NEAR(metrics.fairness().value_or(0), 9.0 / (2 * 5), 1e-9) << "means 1 and 2";
 }
 
 TEST_F(SeriesTest, TheTimelineHasASliceForEveryGpuOfEveryStretch) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "policy/registry.hpp"
@@ -60,8 +61,24 @@ TEST_F(PredictionsTest, AreTooEarlyWhereWhoComesLaterGoesFirst) {
   EXPECT_DOUBLE_EQ(figures.off.p90, 45);
   EXPECT_DOUBLE_EQ(figures.bias, -25);
   EXPECT_DOUBLE_EQ(figures.off_over_wait, 50.0 / (1040 + 980));
+  EXPECT_DOUBLE_EQ(figures.relative.mean, 50.0 / 1040 / 2) << "the short one comes as predicted";
+  EXPECT_DOUBLE_EQ(to_json(figures).at("relative_error").at("p90"), 0.9 * 50 / 1040);
   EXPECT_THAT(to_text(figures), HasSubstr("on average 25 s too early"));
   EXPECT_DOUBLE_EQ(to_json(figures).at("predicted_share"), 1);
+}
+
+TEST(PredictionFiguresTest, AWaitOfLessThanAMinuteCountsAsOne) {
+  const Instant at = kStart + seconds(10);
+  const Predictions all{.asked = 3,
+                        .waited = {{.job = 0, .at = at, .start = at + seconds(30)},
+                                   {.job = 1, .at = at, .start = at},
+                                   {.job = 2, .at = at, .start = at + seconds(360)}}};
+  const auto starts = std::to_array({at + seconds(6), at, at + seconds(120)});
+  const PredictionFigures figures =
+      prediction_figures(all, [&](std::size_t job) { return starts[job]; });
+  EXPECT_DOUBLE_EQ(figures.relative.mean, (24.0 / 60 + 0 + 2) / 3);
+  EXPECT_DOUBLE_EQ(figures.relative.median, 0.4);
+  EXPECT_DOUBLE_EQ(figures.relative.max, 2);
 }
 
 TEST_F(PredictionsTest, ThereIsNoneWhereNobodyKnowsWhenJobsEnd) {
