@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include "cli/report.hpp"
 #include "cli/verbs.hpp"
 #include "policy/registry.hpp"
+#include "report/figures.hpp"
 
 namespace berth::cli {
 
@@ -41,7 +43,24 @@ std::string predictions_of(std::span<const sim::PageRun> runs) {
   return text;
 }
 
-/// What the table does not say of itself.
+/// Columns that tell no policy from another; nothing of one policy.
+std::string same_of(const Experiment& experiment) {
+  if (experiment.runs.size() < 2) return "";
+  std::string heads;
+  for (const sim::Figure& figure : sim::figures()) {
+    std::vector<double> means;
+    for (const sim::PageRun& run : experiment.runs) {
+      if (const auto value = sim::interval_of(figure, run.seeds)) means.push_back(value->mean);
+    }
+    if (means.size() < experiment.runs.size() || figure.topic != sim::Topic::Efficiency) continue;
+    const auto [least, most] = std::ranges::minmax(means);
+    if (most <= 0 || most - least > sim::kSame * most) continue;
+    heads += (heads.empty() ? "" : "; ") + std::string(figure.head);
+  }
+  return heads.empty() ? "" : "within 1 % under all policies: " + heads + "\n";
+}
+
+/// What the tables do not say of themselves.
 std::string notes_of(const Experiment& experiment) {
   std::string text;
   const sim::Metrics& first = experiment.runs.front().metrics;
@@ -49,6 +68,7 @@ std::string notes_of(const Experiment& experiment) {
     text += "means of " + std::to_string(experiment.seeds.size()) +
             " seeds, with 95 % confidence intervals\n";
   }
+  text += same_of(experiment);
   if (first.arriving) {
     char line[120];
     std::snprintf(line, sizeof line, "* while jobs arrive: the first %.0f s\n",

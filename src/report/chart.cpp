@@ -235,6 +235,34 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
+bool is_telling(const Axes& axes, std::span<const Line> lines) {
+  Point most;
+  for (const Line& line : lines) {
+    for (const Point& point : line.points) {
+      if (axes.scale_x == Scale::Log && point.x <= 0) continue;
+      most = {std::max(most.x, std::abs(point.x)), std::max(most.y, std::abs(point.y))};
+    }
+  }
+  if (most.y <= 0) return false;
+  const auto are_near = [&](const Point& a, const Point& b) {
+    return std::abs(a.x - b.x) <= kSame * most.x && std::abs(a.y - b.y) <= kSame * most.y;
+  };
+  const auto is_first = [&](const Line& line) {
+    return std::ranges::equal(line.points, lines.front().points, are_near);
+  };
+  return lines.size() < 2 || !std::ranges::all_of(lines, is_first);
+}
+
+bool is_telling(std::span<const std::pair<std::string, Point>> dots) {
+  const auto differ = [&](double Point::* axis) {
+    const auto value = [&](const auto& dot) { return dot.second.*axis; };
+    const auto [least, most] = std::ranges::minmax(dots, {}, value);
+    return value(most) - value(least) >
+           kSame * std::max(std::abs(value(most)), std::abs(value(least)));
+  };
+  return !dots.empty() && differ(&Point::x) && differ(&Point::y);
+}
+
 std::string line_chart(const Axes& axes, std::span<const Line> lines) {
   const Frame frame(axes, lines);
   const bool has_legend = lines.size() > 1;

@@ -8,6 +8,9 @@
 
 namespace berth::sim {
 
+/// Values that differ by no more, as a part of the largest, look the same.
+inline constexpr double kSame = 0.01;
+
 struct Point {
   double x = 0;
   double y = 0;
@@ -28,9 +31,16 @@ struct Axes {
   Scale scale_y = Scale::Linear;
 };
 
+/// False for lines that are zero everywhere, and for several that all look the same: as many points,
+/// none of them further from the first line's than kSame of the largest value on its axis.
+bool is_telling(const Axes& axes, std::span<const Line> lines);
+
 /// Lines over common axes, from zero up, with a legend if there are several. Points are joined by
 /// straight lines; a step function is given with both points of each step.
 std::string line_chart(const Axes& axes, std::span<const Line> lines);
+
+/// False if all dots look the same in x or in y: nothing is traded.
+bool is_telling(std::span<const std::pair<std::string, Point>> dots);
 
 /// A labelled dot each; a line joins the Pareto front, the dots that no other beats in both x and y
 /// (less is better).

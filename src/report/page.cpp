@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "report/chart.hpp"
+#include "report/charts.hpp"
 #include "report/figures.hpp"
 #include "report/series.hpp"
 #include "report/trade_offs.hpp"
@@ -314,37 +314,38 @@ std::string predictions_of(std::span<const PageRun> runs) {
   return html + "</table>\n" + charts;
 }
 
-template <class Points>
-std::string overlay(const Axes& axes, std::span<const PageRun> runs, Points points) {
-  std::vector<Line> lines;
-  for (const PageRun& run : runs) lines.push_back({run.names.label, points(run)});
-  return line_chart(axes, lines);
-}
-
 std::string distributions(const trace::Trace& trace, std::span<const PageRun> runs) {
-  return overlay({.title = "Completion time (JCT)",
-                  .x = "minutes",
-                  .y = "% of jobs",
-                  .scale_x = Scale::Log},
-                 runs, [&](const PageRun& run) { return jct_distribution(trace, run.result); }) +
-         overlay({.title = "Wait", .x = "minutes", .y = "% of jobs", .scale_x = Scale::Log}, runs,
-                 [&](const PageRun& run) { return wait_distribution(trace, run.result); });
+  std::vector<Line> jcts;
+  std::vector<Line> waits;
+  for (const PageRun& run : runs) {
+    jcts.push_back({run.names.label, jct_distribution(trace, run.result)});
+    waits.push_back({run.names.label, wait_distribution(trace, run.result)});
+  }
+  const auto axes = [](const char* title) {
+    return Axes{.title = title, .x = "minutes", .y = "% of jobs", .scale_x = Scale::Log};
+  };
+  Charts charts;
+  charts.add(axes("Completion time (JCT)"), jcts);
+  charts.add(axes("Wait"), waits);
+  return charts.html();
 }
 
 std::string over_time(const trace::Trace& trace, const Cluster& cluster,
                       std::span<const PageRun> runs) {
   std::vector<Series> all;
   for (const PageRun& run : runs) all.push_back(series_of(trace, cluster, run.result));
-  const auto chart = [&](const char* title, const char* unit, auto member) {
+  Charts charts;
+  const auto add = [&](const char* title, const char* unit, auto member) {
     std::vector<Line> lines;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       lines.push_back({runs[i].names.label, all[i].*member});
     }
-    return line_chart({.title = title, .x = "hours", .y = unit}, lines);
+    charts.add({.title = title, .x = "hours", .y = unit}, lines);
   };
-  return chart("GPUs with a tenant", "GPUs", &Series::busy_gpus) +
-         chart("GPU memory granted", "% of all", &Series::held_memory) +
-         chart("Jobs that wait for their first start", "jobs", &Series::waiting_jobs);
+  add("GPUs with a tenant", "GPUs", &Series::busy_gpus);
+  add("GPU memory granted", "% of all", &Series::held_memory);
+  add("Jobs that wait for their first start", "jobs", &Series::waiting_jobs);
+  return charts.html();
 }
 
 std::string where(const trace::Trace& trace, const Cluster& cluster, const Result& result) {

@@ -34,6 +34,7 @@ inline constexpr const char* kBoundRow = "no schedule can be below";
 
 /// What was run and how, figures, distributions, waits, use over time, users and sizes; for one run
 /// what ran where, if that is 128 GPUs and 4,000 stretches at most, for several their trade-offs.
+/// Charts that say nothing are left out, and named.
 /// Requires: all runs are of this trace on this cluster.
 std::string page(const trace::Trace& trace, const Cluster& cluster, std::span<const PageRun> runs);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "report/chart.hpp"
+#include "report/charts.hpp"
 #include "sim/spread.hpp"
 
 namespace berth::sim {
@@ -93,15 +93,16 @@ std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs) {
   std::string html =
       "<h2>Trade-offs</h2>\n<p>Less is better on both axes; the grey line joins what nothing else "
       "beats in both.</p>\n";
+  Charts drawn;
   for (const Chart& chart : charts) {
     std::vector<std::pair<std::string, Point>> dots;
     for (const PageRun& run : runs) {
       if (run.metrics.jobs < most_ended(runs)) continue;
       dots.emplace_back(run.names.label, chart.dot(cluster, run));
     }
-    html += trade_off_chart(chart.axes, dots);
+    drawn.add(chart.axes, dots);
   }
-  return html;
+  return html + drawn.html();
 }
 
 }  // namespace berth::sim

@@ -9,7 +9,7 @@
 
 namespace berth::sim {
 
-/// A heading and four charts, of the runs that ended the most jobs. Requires: the runs have their
+/// A heading and charts, of the runs that ended the most jobs. Requires: the runs have their
 /// stretches.
 std::string trade_offs(const Cluster& cluster, std::span<const PageRun> runs);
 

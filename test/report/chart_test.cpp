@@ -1,12 +1,12 @@
 // Goal: charts show what they are given, whatever it is.
 // Method: charts of known and of degenerate data, looked into as text.
-#include "report/chart.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
+
+#include "report/charts.hpp"
 
 namespace berth::sim {
 namespace {
@@ -64,6 +64,51 @@ TEST(Chart, AgreementHasTheSameRangeOnBothAxes) {
     EXPECT_THAT(agreement_chart({}, points), Not(HasSubstr("nan")));
     EXPECT_THAT(agreement_chart(axes, points), Not(HasSubstr("inf")));
   }
+}
+
+TEST(Chart, LinesThatAreZeroOrAllTheSameTellNothing) {
+  const Axes axes;
+  const Line rising = {.name = "a", .points = {{0, 0}, {1, 100}}};
+  const Line near = {.name = "b", .points = {{0, 1}, {1, 99}}};
+  const Line other = {.name = "c", .points = {{0, 0}, {1, 98}}};
+  const Line longer = {.name = "d", .points = {{0, 0}, {1, 100}, {1, 100}}};
+  const Line zero = {.name = "e", .points = {{0, 0}, {1, 0}}};
+  const auto tell = [&](std::vector<Line> lines) { return is_telling(axes, lines); };
+  EXPECT_TRUE(tell({rising})) << "one has nothing to be the same as";
+  EXPECT_FALSE(tell({rising, near}));
+  EXPECT_FALSE(tell({rising, near, rising}));
+  EXPECT_TRUE(tell({rising, near, other}));
+  EXPECT_TRUE(tell({rising, longer}));
+  EXPECT_TRUE(tell({rising, zero}));
+  EXPECT_FALSE(tell({zero}));
+  EXPECT_FALSE(tell({zero, zero}));
+  EXPECT_FALSE(tell({}));
+  const std::vector<Line> at_zero = {{.name = "f", .points = {{0, 50}, {0, 100}}}};
+  EXPECT_TRUE(is_telling({}, at_zero));
+  EXPECT_FALSE(is_telling({.scale_x = Scale::Log}, at_zero)) << "no point is drawn";
+}
+
+TEST(Chart, DotsThatDifferInOneWayOnlyTradeNothing) {
+  const auto tell = [](std::vector<std::pair<std::string, Point>> dots) {
+    return is_telling(dots);
+  };
+  EXPECT_TRUE(tell({{"a", {1, 2}}, {"b", {2, 1}}}));
+  EXPECT_FALSE(tell({{"a", {1, 100}}, {"b", {2, 99}}}));
+  EXPECT_FALSE(tell({{"a", {1, 0}}, {"b", {2, 0}}}));
+  EXPECT_FALSE(tell({{"a", {5, 1}}, {"b", {5, 2}}}));
+  EXPECT_FALSE(tell({{"a", {1, 2}}})) << "one trades nothing for nothing";
+  EXPECT_FALSE(tell({}));
+}
+
+TEST(Chart, ASectionNamesWhatItDoesNotDraw) {
+  Charts charts;
+  charts.add(Axes{.title = "drawn"}, std::vector<Line>{{.name = "l", .points = {{0, 1}, {1, 2}}}});
+  EXPECT_THAT(charts.html(), Not(HasSubstr("Not drawn")));
+  charts.add(Axes{.title = "A"}, std::vector<Line>{});
+  charts.add(Axes{.title = "B & C"}, std::vector<std::pair<std::string, Point>>{});
+  EXPECT_THAT(charts.html(), HasSubstr("<p>Not drawn, because all values are zero or within 1 % of "
+                                       "each other: A; B &amp; C.</p>"));
+  EXPECT_EQ(charts.html().find("<svg"), charts.html().rfind("<svg"));
 }
 
 TEST(Chart, TheFrontJoinsWhatNothingBeats) {
