@@ -131,7 +131,7 @@ constexpr auto kFigures = std::to_array<Figure>({
      kKnown},
     {Topic::Stability, "ooms_by_own_overrun", "own overrun", 11, 0, ooms<OomKind::OwnOverrun>,
      kKnown},
-    {Topic::Stability, "ooms_by_neighbour_overrun", "neighbour's", 11, 0,
+    {Topic::Stability, "ooms_by_neighbours_overrun", "neighbour's", 11, 0,
      ooms<OomKind::NeighbourOverrun>, kKnown},
     {Topic::Stability, "ooms_by_foreign", "foreign", 7, 0, ooms<OomKind::Foreign>, kKnown},
     {Topic::Stability, "overruns", "ended, overrun", 14, 0,
