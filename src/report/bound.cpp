@@ -6,6 +6,7 @@
 #include <map>
 #include <queue>
 #include <string>
+#include <tuple>
 
 #include "sim/spread.hpp"
 
@@ -22,33 +23,60 @@ struct Piece {
   double work = 0;  ///< Of a machine that has all of the resource.
 };
 
-/// Ends under shortest remaining work first on one machine, ascending. Requires: by submission.
-std::vector<double> ends_on_one_machine(const std::vector<Piece>& pieces) {
-  std::vector<double> ends;
-  ends.reserve(pieces.size());
-  std::priority_queue<double, std::vector<double>, std::greater<>> left;
-  double now = 0;
-  for (std::size_t next = 0; next < pieces.size() || !left.empty();) {
-    if (left.empty()) now = std::max(now, pieces[next].submit);
-    while (next < pieces.size() && pieces[next].submit <= now) left.push(pieces[next++].work);
-    const double until = next < pieces.size() ? pieces[next].submit : kNoEnd;
-    const double shortest = left.top();
-    left.pop();
-    if (now + shortest <= until) {
-      ends.push_back(now += shortest);
-    } else {
-      left.push(shortest - (until - now));
-      now = until;
+/// Time in which the machine works on one job.
+struct Segment {
+  std::size_t piece = 0;
+  double from = 0;
+  double to = 0;
+  bool is_last = false;  ///< It ends then.
+};
+
+/// One machine that always works on the piece of the least `key(piece, work left)`; ties by
+/// submission. Calls `note(segment)` in order of time. Requires: pieces by submission; a key does
+/// not grow as work is done. O(pieces log pieces).
+template <class Key, class Note>
+void on_one_machine(const std::vector<Piece>& pieces, Key key, Note note) {
+  struct Ready {
+    double key;
+    std::size_t piece;
+    double left;
+    bool operator>(const Ready& other) const {
+      return std::tie(key, piece) > std::tie(other.key, other.piece);
     }
+  };
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  double now = 0;
+  for (std::size_t next = 0; next < pieces.size() || !ready.empty();) {
+    if (ready.empty()) now = std::max(now, pieces[next].submit);
+    for (; next < pieces.size() && pieces[next].submit <= now; ++next) {
+      ready.push({key(pieces[next], pieces[next].work), next, pieces[next].work});
+    }
+    const double until = next < pieces.size() ? pieces[next].submit : kNoEnd;
+    Ready one = ready.top();
+    ready.pop();
+    const bool is_last = now + one.left <= until;
+    const double to = is_last ? now + one.left : until;
+    note(Segment{one.piece, now, to, is_last});
+    if (!is_last) {
+      one.left -= to - now;
+      one.key = key(pieces[one.piece], one.left);
+      ready.push(one);
+    }
+    now = to;
   }
-  return ends;
 }
 
 /// The sum of the k-th ends at the earliest, each less the submission of some job.
 double sum_by_counting(const std::vector<Piece>& pieces) {
-  const std::vector<double> shared = ends_on_one_machine(pieces);
+  std::vector<double> shared;
   std::vector<double> alone;
+  shared.reserve(pieces.size());
   alone.reserve(pieces.size());
+  on_one_machine(
+      pieces, [](const Piece&, double left) { return left; },
+      [&](const Segment& segment) {
+        if (segment.is_last) shared.push_back(segment.to);
+      });
   for (const Piece& piece : pieces) alone.push_back(piece.submit + piece.run);
   std::ranges::sort(alone);
   double sum = 0;
@@ -58,67 +86,73 @@ double sum_by_counting(const std::vector<Piece>& pieces) {
   return sum;
 }
 
-/// Time in which the machine is busy with the least works, and what that adds to the run times.
-struct Busy {
-  double end = 0;
-  double gain = 0;  ///< Of all its jobs together.
-  double best = 0;  ///< Of those of its parts of which the bound says the most; 0 of none.
-};
-
-/// Fills the machine's idle time, the least work first: each job as early as it can.
-class Filling {
+/// Sums over the busy times of the jobs up to each amount of work: stretches of segments, none of
+/// more work than that, without idle time. One of more work contains some of less, so they are a
+/// tree, and of each the larger is taken of all its jobs' gains together and of what was taken of
+/// those that it contains; at least 0, for none of its jobs.
+class BusyTimes {
  public:
-  void add(const Piece& piece) {
-    double begin = piece.submit;
-    double at = piece.submit;
-    double left = piece.work;
-    double moment = 0;  // integral of time over its work
-    Busy merged;
-    const auto join = [&](auto busy) {
-      at = busy->second.end;
-      merged.gain += busy->second.gain;
-      merged.best += busy->second.best;
-      return busy_.erase(busy);
-    };
-    auto next = busy_.upper_bound(at);
-    if (next != busy_.begin() && std::prev(next)->second.end > at) {
-      begin = std::prev(next)->first;
-      next = join(std::prev(next));
-    }
-    for (;;) {
-      const double idle = next == busy_.end() ? left : std::min(left, next->first - at);
-      moment += idle * (at + idle / 2);
-      at += idle;
-      left -= idle;
-      if (left <= 0 || next == busy_.end()) break;
-      next = join(next);
-    }
-    merged.end = at;
-    merged.gain += moment / piece.work - piece.submit - piece.run / 2;
-    merged.best = std::max(merged.best, merged.gain);
-    busy_.emplace(begin, merged);
+  /// The next segment in time.
+  void add(double work, double gain) {
+    const Sums before = close_up_to(work);
+    if (open_.empty() || open_.back().work > work) open_.push_back({.work = work, .sums = {}});
+    Sums& sums = open_.back().sums;
+    sums.gain += before.gain + gain;
+    sums.best += before.best;
   }
-
-  /// What the bound adds to the sum of the run times.
-  double best() const {
-    double sum = 0;
-    for (const auto& [begin, busy] : busy_) sum += busy.best;
-    return sum;
+  /// The machine has nothing to do.
+  void idle() { best_ += close_up_to(kNoEnd).best; }
+  /// After the last.
+  double best() {
+    idle();
+    return best_;
   }
 
  private:
-  std::map<double, Busy> busy_;  ///< By begin.
+  struct Sums {
+    double gain = 0;  ///< Of all jobs.
+    double best = 0;  ///< Of what is contained; when closed, with the whole considered.
+  };
+  /// That may go on.
+  struct Open {
+    double work = 0;
+    Sums sums;
+  };
+
+  /// Those that end where a segment of so much work begins; what they come to.
+  Sums close_up_to(double work) {
+    Sums closed;
+    for (; !open_.empty() && open_.back().work < work; open_.pop_back()) {
+      const Sums& sums = open_.back().sums;
+      closed.gain += sums.gain;
+      closed.best = std::max({0.0, closed.gain, closed.best + sums.best});
+    }
+    return closed;
+  }
+
+  std::vector<Open> open_;  ///< Each contains the next; by work, descending.
+  double best_ = 0;         ///< Of all before the last idle time.
 };
 
-double sum_by_averages(std::vector<Piece> pieces) {
+double sum_by_middles(const std::vector<Piece>& pieces) {
+  std::vector<double> moments(pieces.size());  // integrals of time over work
+  BusyTimes busy;
   double sum = 0;
+  double end = 0;
   for (const Piece& piece : pieces) sum += piece.run;
-  std::ranges::stable_sort(pieces, {}, &Piece::work);
-  Filling filling;
-  for (const Piece& piece : pieces) {
-    if (piece.work > 0) filling.add(piece);
-  }
-  return sum + filling.best();
+  on_one_machine(
+      pieces, [](const Piece& piece, double) { return piece.work; },
+      [&](const Segment& segment) {
+        const Piece& piece = pieces[segment.piece];
+        if (piece.work <= 0) return;
+        if (segment.from > end) busy.idle();
+        end = segment.to;
+        double& moment = moments[segment.piece];
+        moment += (segment.to - segment.from) * (segment.from + segment.to) / 2;
+        const double gain = moment / piece.work - piece.submit - piece.run / 2;
+        busy.add(piece.work, segment.is_last ? gain : 0);
+      });
+  return sum + busy.best();
 }
 
 using Resource = double Demand::*;
@@ -196,7 +230,7 @@ std::optional<Bound> Bounds::bound() const {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       pieces[i].work = demands[i].*resource * pieces[i].run / gpus_;
     }
-    sum = std::max({sum, sum_by_counting(pieces), sum_by_averages(pieces)});
+    sum = std::max({sum, sum_by_counting(pieces), sum_by_middles(pieces)});
   }
   const auto jobs = static_cast<double>(pieces.size());
   Bound bound{.jobs = pieces.size(), .jct = sum / jobs};
