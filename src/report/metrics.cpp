@@ -30,8 +30,9 @@ EstimateFigures shares_of(EstimateFigures counts, std::size_t jobs) {
   return counts;
 }
 
-double gpus_asked(const trace::TraceJob& job) {
-  return static_cast<double>(job.spec.request.gpu.count.raw());
+/// GPU-seconds.
+double work_of(const trace::TraceJob& job) {
+  return static_cast<double>(job.spec.request.gpu.count.raw()) * in_seconds(job.duration);
 }
 
 double share_of_all(double amount, double of) { return of > 0 ? amount / of : 0; }
@@ -48,18 +49,11 @@ std::optional<double> held_of(const Cluster& cluster, const Result& result, cons
   return share_of_all(use.held, capacity * use.seconds);
 }
 
-/// Of all jobs, also where only some are measured: what the cluster got done in that time.
-std::optional<WhileArriving> while_arriving(const trace::Trace& trace, const Cluster& cluster,
+/// What the cluster got done in that time: so many jobs, and so many GPU-seconds of work.
+std::optional<WhileArriving> while_arriving(double jobs, double work, const Cluster& cluster,
                                             const Result& result) {
   const double time = result.arriving.seconds;
   if (time <= 0) return std::nullopt;
-  double jobs = 0;
-  double work = 0;
-  for (const JobResult& job : result.jobs) {
-    if (job.end == kNever || !result.arrivals.has(job.end)) continue;
-    ++jobs;
-    work += gpus_asked(trace.jobs[job.job]) * in_seconds(trace.jobs[job.job].duration);
-  }
   const double capacity = static_cast<double>(cluster.gpu_count().raw()) * time;
   return WhileArriving{.seconds = time,
                        .jobs_per_hour = jobs / time * 3600,
@@ -104,9 +98,18 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   Instant first = kNever;
   Instant last = kStart;
   double work = 0;
-  for (const JobResult& job : result.jobs) {
+  double arriving_jobs = 0;  // of all jobs, also where only some are measured
+  double arriving_work = 0;
+  UserSums users(cluster);
+  for (const JobResult& job : result.jobs) {  // once: a million jobs are more than a cache holds
     const trace::TraceJob& asked = trace.jobs[job.job];
-    if (result.measured && !result.measured->has(asked.submit)) continue;
+    const bool counts = !result.measured || result.measured->has(asked.submit);
+    users.add(asked, job, counts);
+    if (job.end != kNever && result.arrivals.has(job.end)) {
+      ++arriving_jobs;
+      arriving_work += work_of(asked);
+    }
+    if (!counts) continue;
     ++metrics.submitted;
     metrics.preemptions += job.preemptions;
     metrics.ooms += job.memory.total();
@@ -126,7 +129,7 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
     slowdowns.push_back(slowdown_of(asked, job));
     over_alone.push_back(std::max(kLeastRun, in_seconds(job.spent.ran)) /
                          std::max(kLeastRun, in_seconds(asked.duration)));
-    work += gpus_asked(asked) * in_seconds(asked.duration);
+    work += work_of(asked);
   }
   if (deadlines.late > 0) deadlines.lateness /= static_cast<double>(deadlines.late);
   if (deadlines.jobs > 0) metrics.deadlines = deadlines;
@@ -136,7 +139,7 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   metrics.tenants = share_of_all(result.use.tenancy, result.use.busy);
   metrics.busy = busy_of(cluster, result, result.use);
   metrics.held = held_of(cluster, result, result.use);
-  metrics.arriving = while_arriving(trace, cluster, result);
+  metrics.arriving = while_arriving(arriving_jobs, arriving_work, cluster, result);
   if (metrics.jobs == 0) return metrics;
   metrics.jct = spread_of(std::move(jcts));
   metrics.wait = spread_of(std::move(waits));
@@ -145,7 +148,7 @@ Metrics measure(const trace::Trace& trace, const Cluster& cluster, const Result&
   metrics.slowdown = spread_of(std::move(slowdowns));
   metrics.run_over_alone = spread_of(std::move(over_alone));
   metrics.estimates = shares_of(metrics.estimates, metrics.jobs);
-  metrics.users = user_figures(trace, cluster, result);
+  metrics.users = users.figures();
   metrics.makespan = in_seconds(last - first);
   if (metrics.makespan > 0) {
     metrics.jobs_per_hour = static_cast<double>(metrics.jobs) / metrics.makespan * 3600;

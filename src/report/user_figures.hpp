@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/cluster.hpp"
+#include "report/demand.hpp"
 #include "sim/simulator.hpp"
 #include "trace/trace.hpp"
 
@@ -37,9 +40,40 @@ Variation variation_of(std::span<const double> values);
 /// DEC TR-301, 1984). Requires: values, none below 0.
 double jain(std::span<const double> values);
 
-/// Nothing if fewer than two named users have a job that ended. O(jobs log jobs).
-std::optional<UserFigures> user_figures(const trace::Trace& trace, const Cluster& cluster,
-                                        const Result& result);
+/// Adds up what the figures are made of, job by job.
+class UserSums {
+ public:
+  explicit UserSums(const Cluster& cluster) : cluster_(cluster), demands_(cluster) {}
+
+  /// Requires: all jobs of a run, in the trace's order; `counts` for those of the figures of jobs.
+  void add(const trace::TraceJob& asked, const JobResult& job, bool counts);
+
+  /// Nothing if fewer than two named users have a job that ended. O(jobs log jobs).
+  std::optional<UserFigures> figures() const;
+
+ private:
+  struct User {
+    double jobs = 0;
+    double jct = 0;
+    double slowdown = 0;
+    double service = 0;  ///< GPU-seconds.
+  };
+  /// A job, from its submission until it left.
+  struct Stay {
+    Instant from;
+    Instant to;
+    std::uint32_t user = 0;
+    std::int64_t demand = 0;
+  };
+
+  std::vector<double> service_over_split() const;
+
+  const Cluster& cluster_;
+  Demands demands_;
+  std::map<UserId, std::uint32_t> numbers_;
+  std::vector<User> users_;  ///< By number.
+  std::vector<Stay> stays_;
+};
 
 nlohmann::ordered_json to_json(const UserFigures& figures);
 

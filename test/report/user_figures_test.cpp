@@ -18,7 +18,9 @@ using namespace literals;
 std::optional<UserFigures> figures_of(const trace::Trace& trace, const Cluster& cluster,
                                       const char* policy = "fifo") {
   const auto result = simulate(trace, cluster, *make_policy(policy, "first-fit"));
-  return user_figures(trace, cluster, *result);
+  UserSums sums(cluster);
+  for (const JobResult& one : result->jobs) sums.add(trace.jobs[one.job], one, true);
+  return sums.figures();
 }
 
 Cluster machine(std::uint32_t gpus) {
