@@ -205,12 +205,12 @@ const std::optional<Bound>& Bounds::of(const Result& result) {
   }
   if (counted != counted_) {
     counted_ = std::move(counted);
-    last_ = bound();
+    last_ = bound(options_.is_perfect() && result.is_perfect);
   }
   return last_;
 }
 
-std::optional<Bound> Bounds::bound() const {
+std::optional<Bound> Bounds::bound(bool is_perfect) const {
   std::vector<Piece> pieces;
   std::vector<Demand> demands;
   Fastest fastest(options_.rates.speeds);
@@ -234,7 +234,7 @@ std::optional<Bound> Bounds::bound() const {
   }
   const auto jobs = static_cast<double>(pieces.size());
   Bound bound{.jobs = pieces.size(), .jct = sum / jobs};
-  if (options_.is_perfect()) bound.wait = (sum - alone) / jobs;
+  if (is_perfect) bound.wait = (sum - alone) / jobs;
   return bound;
 }
 

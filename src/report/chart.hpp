@@ -31,8 +31,8 @@ struct Axes {
   Scale scale_y = Scale::Linear;
 };
 
-/// False for lines that are zero everywhere, and for several that all look the same: as many points,
-/// none of them further from the first line's than kSame of the largest value on its axis.
+/// False for lines that are zero everywhere, and for several that all look the same: as many
+/// points, none of them further from the first line's than kSame of the largest value on its axis.
 bool is_telling(const Axes& axes, std::span<const Line> lines);
 
 /// Lines over common axes, from zero up, with a legend if there are several. Points are joined by

@@ -23,7 +23,8 @@ class Demands {
   explicit Demands(const Cluster& cluster);
 
   /// On GPUs of which it takes the smallest part: in no place does it take less. As admission
-  /// charges it at submission; without an amount of memory it takes its GPUs whole. O(kinds of GPU).
+  /// charges it at submission; without an amount of memory it takes its GPUs whole. O(kinds of
+  /// GPU).
   Demand of(const JobSpec& spec) const;
 
  private:

@@ -58,6 +58,17 @@ TEST(BoundTest, OneJobTakesItsRunTime) {
   EXPECT_DOUBLE_EQ(*bound.wait, 0);
 }
 
+TEST(BoundTest, WaitsHaveNoneWhereTheRunMayHaveLostWork) {
+  trace::Trace trace;
+  trace.jobs = {whole_job(0, 100, 1)};
+  const Cluster cluster = cluster_of(1, 1);
+  const Options options;  // as of a trace with curves of memory, which are simulated unasked
+  Result result{.jobs = {{.job = 0, .end = kStart + seconds(100)}}, .is_perfect = false};
+  const auto bound = Bounds(trace, cluster, options).of(result);
+  EXPECT_DOUBLE_EQ(bound->jct, 100);
+  EXPECT_FALSE(bound->wait);
+}
+
 TEST(BoundTest, OnOneGpuShortestRemainingTimeFirstReachesIt) {
   Rng rng(3);
   const Cluster cluster = cluster_of(1, 1);
