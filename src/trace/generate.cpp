@@ -9,7 +9,6 @@
 #include <numeric>
 #include <span>
 
-#include "core/rng.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -128,15 +127,6 @@ constexpr auto kHourWeights =
                                  31, 29, 27, 27, 37, 28, 33, 30, 42, 38, 47, 42});
 constexpr auto kDayWeights = std::to_array<std::int64_t>({123, 152, 163, 184, 206, 87, 85});
 
-/// The index that a number below the sum of the weights falls to.
-std::size_t pick(std::span<const std::int64_t> weights, Rng& rng) {
-  std::int64_t at =
-      rng.between(0, std::accumulate(weights.begin(), weights.end(), std::int64_t{0}) - 1);
-  std::size_t index = 0;
-  while (at >= weights[index]) at -= weights[index++];
-  return index;
-}
-
 std::span<const Quantile> run_times_of(std::int64_t gpus) {
   if (gpus == 1) return kOneGpu;
   if (gpus <= 4) return kUpToFour;
@@ -151,10 +141,19 @@ Duration draw(std::span<const Quantile> quantiles, Rng& rng) {
   return seconds(low.seconds + more / (above->share - low.share));
 }
 
-/// Submissions in ascending order: as many as jobs, over whole hours from a Monday's first, each
-/// hour with its part.
-std::vector<Instant> arrivals(std::int64_t jobs, Rng rng) {
-  const std::int64_t count = jobs * kMillisPerJob / (1000 * 3600) + 1;
+}  // namespace
+
+std::size_t pick(std::span<const std::int64_t> weights, Rng& rng) {
+  std::int64_t at =
+      rng.between(0, std::accumulate(weights.begin(), weights.end(), std::int64_t{0}) - 1);
+  std::size_t index = 0;
+  while (at >= weights[index]) at -= weights[index++];
+  return index;
+}
+
+Duration philly_run_time(std::int64_t gpus, Rng& rng) { return draw(run_times_of(gpus), rng); }
+
+std::vector<Instant> philly_arrivals(std::int64_t jobs, std::int64_t count, Rng rng) {
   std::vector<std::int64_t> sums;  // of the weights of all hours up to this one
   sums.reserve(static_cast<std::size_t>(count));
   for (std::int64_t hour = 0; hour < count; ++hour) {
@@ -172,17 +171,16 @@ std::vector<Instant> arrivals(std::int64_t jobs, Rng rng) {
   return submits;
 }
 
-}  // namespace
-
 Trace philly_like(std::int64_t jobs, std::uint64_t seed) {
   Trace trace;
   Rng rng(seed, 1);
-  for (const Instant submit : arrivals(jobs, Rng(seed, 0))) {
+  const std::int64_t count = jobs * kMillisPerJob / (1000 * 3600) + 1;
+  for (const Instant submit : philly_arrivals(jobs, count, Rng(seed, 0))) {
     const std::int64_t gpus = kSizes[pick(kSizeWeights, rng)];
     const std::size_t group = pick(kGroupWeights, rng);
     TraceJob job = whole_gpu_job(std::to_string(trace.jobs.size() + 1), GpuCount(gpus));
     job.submit = submit;
-    job.duration = draw(run_times_of(gpus), rng);
+    job.duration = philly_run_time(gpus, rng);
     job.user = (group < 9 ? "vc0" : "vc") + std::to_string(group + 1);
     trace.jobs.push_back(std::move(job));
   }

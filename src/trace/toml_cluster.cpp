@@ -1,12 +1,10 @@
 // berth's own cluster file: TOML, one [[node]] table for each kind of node.
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <map>
 
 #include "core/amounts.hpp"
-#include "core/toml_bytes.hpp"
 #include "trace/rows.hpp"
+#include "trace/toml_value.hpp"
 
 namespace berth::trace {
 
@@ -21,73 +19,44 @@ struct NodeKind {
   std::string switch_name;
 };
 
-/// One value of the file, with where it stands for messages.
-struct Value {
-  const toml::node& node;
-  std::string where;  ///< `FILE:LINE:COLUMN: KEY`
-
-  std::unexpected<Error> refuse(const std::string& wanted) const {
-    return fail(ErrorCode::BadData, where + ": must be " + wanted);
-  }
-  Expected<std::int64_t> number(std::int64_t least, std::int64_t most) const {
-    const auto value = node.value_exact<std::int64_t>();
-    if (value && *value >= least && *value <= most) return *value;
-    return refuse("a number from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-  Expected<std::string> text() const {
-    auto value = node.value_exact<std::string>();
-    if (value && !value->empty()) return std::move(*value);
-    return refuse("a string that is not empty");
-  }
-  Expected<Bytes> size() const {
-    const auto value = node.value_exact<std::string>();
-    const auto bytes = value ? parse_size(*value) : Expected<Bytes>(refuse(""));
-    if (!bytes) return refuse("a size such as \"80G\", up to 1024T");
-    return bytes;
-  }
-};
-
-template <class Into, class From>
-Expected<void> put(Into& into, const Expected<From>& from) {
-  if (!from) return std::unexpected(from.error());
-  into = static_cast<Into>(*from);
-  return {};
+Expected<Bytes> size_of(const TomlValue& value) {
+  const auto text = value.node.value_exact<std::string>();
+  const auto bytes = text ? parse_size(*text) : Expected<Bytes>(value.refuse(""));
+  if (!bytes) return value.refuse("a size such as \"80G\", up to 1024T");
+  return bytes;
 }
 
 struct Key {
   std::string_view name;
-  Expected<void> (*set)(NodeKind&, const Value&);
+  Expected<void> (*set)(NodeKind&, const TomlValue&);
 };
 
 /// Every key of a node: doc/traces.md says what they mean.
 constexpr auto kKeys = std::to_array<Key>({
-    {"name", [](NodeKind& k, const Value& v) { return put(k.shape.name, v.text()); }},
-    {"count", [](NodeKind& k, const Value& v) { return put(k.count, v.number(1, kMostNodes)); }},
-    {"gpus", [](NodeKind& k, const Value& v) { return put(k.shape.gpus, v.number(0, kMostGpus)); }},
-    {"vram", [](NodeKind& k, const Value& v) { return put(k.shape.vram, v.size()); }},
-    {"type", [](NodeKind& k, const Value& v) { return put(k.shape.type, v.text()); }},
+    {"name", [](NodeKind& k, const TomlValue& v) { return put(k.shape.name, v.text()); }},
+    {"count",
+     [](NodeKind& k, const TomlValue& v) { return put(k.count, v.number(1, kMostNodes)); }},
+    {"gpus",
+     [](NodeKind& k, const TomlValue& v) { return put(k.shape.gpus, v.number(0, kMostGpus)); }},
+    {"vram", [](NodeKind& k, const TomlValue& v) { return put(k.shape.vram, size_of(v)); }},
+    {"type", [](NodeKind& k, const TomlValue& v) { return put(k.shape.type, v.text()); }},
     {"slots",
-     [](NodeKind& k, const Value& v) { return put(k.shape.slots, v.number(1, kMostSlots)); }},
+     [](NodeKind& k, const TomlValue& v) { return put(k.shape.slots, v.number(1, kMostSlots)); }},
     {"cpu",
-     [](NodeKind& k, const Value& v) {
+     [](NodeKind& k, const TomlValue& v) {
        const auto cores = v.number(1, 100'000);
        return put(k.shape.cpu, cores ? Expected<CpuMilli>(CpuMilli(*cores * 1000))
                                      : Expected<CpuMilli>(std::unexpected(cores.error())));
      }},
-    {"mem", [](NodeKind& k, const Value& v) { return put(k.shape.host, v.size()); }},
-    {"context", [](NodeKind& k, const Value& v) { return put(k.shape.context, v.size()); }},
-    {"switch", [](NodeKind& k, const Value& v) { return put(k.switch_name, v.text()); }},
+    {"mem", [](NodeKind& k, const TomlValue& v) { return put(k.shape.host, size_of(v)); }},
+    {"context", [](NodeKind& k, const TomlValue& v) { return put(k.shape.context, size_of(v)); }},
+    {"switch", [](NodeKind& k, const TomlValue& v) { return put(k.switch_name, v.text()); }},
 });
 
 std::string known_keys() {
   std::string names;
   for (const Key& key : kKeys) names += (names.empty() ? "" : ", ") + std::string(key.name);
   return names;
-}
-
-std::string place_of(const toml::node& node, std::string_view file) {
-  const toml::source_position at = node.source().begin;
-  return std::string(file) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
 }
 
 Expected<NodeKind> kind_of(const toml::table& table, std::string_view file) {
@@ -136,15 +105,9 @@ Expected<void> add_kind(Cluster& cluster, const NodeKind& kind, std::string_view
 }  // namespace
 
 Expected<Cluster> read_toml_cluster(std::string_view text, std::string_view file) {
-  if (auto fit = check_toml_bytes(text, file); !fit) return std::unexpected(fit.error());
-  const toml::parse_result parsed = toml::parse(text, file);
-  if (!parsed) {
-    const toml::source_position at = parsed.error().source().begin;
-    return fail(ErrorCode::BadData, std::string(file) + ":" + std::to_string(at.line) + ":" +
-                                        std::to_string(at.column) + ": " +
-                                        std::string(parsed.error().description()));
-  }
-  const toml::table& table = parsed.table();
+  const auto parsed = parse_toml(text, file);
+  if (!parsed) return std::unexpected(parsed.error());
+  const toml::table& table = *parsed;
   for (const auto& [name, node] : table) {
     if (name.str() == "node") continue;
     return fail(ErrorCode::BadData, place_of(node, file) + ": " + shown(name.str()) +
