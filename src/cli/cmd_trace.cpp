@@ -6,6 +6,7 @@
 
 #include "cli/files.hpp"
 #include "cli/json.hpp"
+#include "cli/mixes.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
@@ -43,6 +44,7 @@ struct SpeedsArguments {
 
 struct GenerateArguments {
   std::string kind;
+  MixArguments mix;
   std::int64_t jobs = 1000;
   std::uint64_t seed = 0;
   std::string to = "berth";
@@ -232,13 +234,25 @@ int speeds(const SpeedsArguments& arguments) {
   return print(arguments.json ? json_text(*all) : speeds_page(*all));
 }
 
-Expected<void> generate(const GenerateArguments& arguments) {
+Expected<trace::Trace> generated(const GenerateArguments& arguments) {
+  if (arguments.kind == "mix") {
+    return draw_named_mix(arguments.mix, arguments.jobs, arguments.seed);
+  }
   if (arguments.kind != "philly-like") {
     return fail(ErrorCode::NotFound,
-                "trace kind '" + arguments.kind + "' is unknown; valid kinds: philly-like");
+                "trace kind '" + arguments.kind + "' is unknown; valid kinds: philly-like, mix");
   }
-  return write_trace(trace::philly_like(arguments.jobs, arguments.seed), arguments.to,
-                     arguments.out);
+  if (const std::string given = given_mix_options(arguments.mix); !given.empty()) {
+    return fail(ErrorCode::InvalidArgument, given + " goes with the kind mix, not philly-like");
+  }
+  return trace::philly_like(arguments.jobs, arguments.seed);
+}
+
+Expected<void> generate(const GenerateArguments& arguments) {
+  if (auto writer = writer_of(arguments.to); !writer) return std::unexpected(writer.error());
+  auto trace = generated(arguments);
+  if (!trace) return std::unexpected(trace.error());
+  return write_trace(std::move(*trace), arguments.to, arguments.out);
 }
 
 int code_of(const Expected<void>& done) { return done ? 0 : report(done.error()); }
@@ -301,7 +315,8 @@ void add_generate(CLI::App& verb, Action& chosen) {
   auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* const generate_verb =
       verb.add_subcommand("generate", "Generate a trace; the same seed gives the same trace.");
-  generate_verb->add_option("kind", arguments->kind, "philly-like.")->required();
+  generate_verb->add_option("kind", arguments->kind, "philly-like, or mix.")->required();
+  add_mix_options(*generate_verb, arguments->mix);
   generate_verb->add_option("--jobs", arguments->jobs, "Number of jobs.")
       ->check(whole_number(1, trace::kMostGenerated))
       ->capture_default_str();
@@ -323,6 +338,7 @@ void add_trace(CLI::App& app, Action& chosen) {
   add_info(*verb, chosen);
   add_convert(*verb, chosen);
   add_generate(*verb, chosen);
+  add_mixes(*verb, chosen);
   add_speeds(*verb, chosen);
 }
 

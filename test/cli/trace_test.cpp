@@ -303,6 +303,75 @@ TEST_F(Trace, GeneratesTheSameForOneSeed) {
   EXPECT_NE(generated("1"), generated("2"));
 }
 
+TEST_F(Trace, DrawsAMixForACluster) {
+  const std::string out = scratch_ / "m.csv";
+  const auto drawn = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"generate", "mix", "--mix", "even", "--jobs", "40", "--out", out});
+    return trace(more);
+  };
+  const Ran ran = drawn({"--seed", "3"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, testing::MatchesRegex("40 jobs over [0-9.]+ hours; replay them with "
+                                             "--estimates learned\n"));
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(facts({out}).value("with_memory", 0), 40);
+  const double span = facts({out}).value("span_seconds", 0.0);
+  EXPECT_EQ(drawn({"--seed", "3", "--set", "load=2", "--set", "users=3"}).exit_code, 0);
+  EXPECT_NEAR(facts({out}).value("span_seconds", 0.0), span / 2, 1);
+  EXPECT_LE(facts({out}).value("users", 9), 3);
+  const Ran small = drawn({"--cluster", "1x4"});
+  EXPECT_EQ(small.exit_code, 0);
+  EXPECT_THAT(small.err, HasSubstr("jobs ask for more GPUs or GPU memory than this cluster has"));
+}
+
+TEST_F(Trace, DrawsAMixOfOnesOwn) {
+  const std::string workloads = scratch_.write(
+      "w.csv",
+      "name,gpus,vram_mib,memory,duty_milli,duration_seconds,class\na,2,10,0:9,500,60,short\n");
+  const std::string mixes =
+      scratch_.write("m.toml", "[[mix]]\nname = \"mine\"\nlike = \"other\"\n");
+  const auto drawn = [&] {
+    return trace({"generate", "mix", "--mix", "mine", "--jobs", "5", "--workloads", workloads,
+                  "--mixes", mixes, "--out", scratch_ / "o.csv"});
+  };
+  EXPECT_EQ(drawn().err, "berth: " + mixes + ":3:8: like: must be the name of a mix above\n");
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "o.csv"));
+  scratch_.write("m.toml", "[[mix]]\nname = \"mine\"\nestimates = \"guessed\"\n");
+  EXPECT_THAT(drawn().err, HasSubstr("mix 'mine': --estimates: 'guessed' is not"));
+  scratch_.write("m.toml", "[[mix]]\nname = \"mine\"\n");
+  EXPECT_EQ(drawn().exit_code, 0);
+  EXPECT_DOUBLE_EQ(facts({scratch_ / "o.csv"}).value("gpu_hours", 0.0), 5 * 2.0 / 60);
+}
+
+TEST_F(Trace, ListsTheMixes) {
+  const Ran ran = trace({"mixes", "--json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto mixes = nlohmann::json::parse(ran.out, nullptr, false);
+  ASSERT_GE(mixes.size(), 14U);
+  EXPECT_EQ(mixes[0]["name"], "even");
+  EXPECT_EQ(mixes[0]["estimates"], "learned");
+  EXPECT_THAT(trace({"mixes"}).out, HasSubstr("\nliar-limits    table      8      0       1 "));
+}
+
+TEST_F(Trace, NamesWhatAMixLacks) {
+  const std::string out = scratch_ / "m.csv";
+  const auto error = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"generate", "mix", "--out", out});
+    const Ran ran = trace(more);
+    EXPECT_EQ(ran.exit_code, kBadUsage);
+    return ran.err;
+  };
+  EXPECT_THAT(error({}), HasSubstr("--mix is required; valid names: even, "));
+  EXPECT_THAT(error({"--mix", "odd"}), HasSubstr("mix 'odd' is unknown; valid names: even, "));
+  EXPECT_THAT(error({"--mix", "even", "--cluster", "0x1"}), HasSubstr("'0x1'"));
+  const Ran kind = trace({"generate", "philly-like", "--set", "load=1", "--out", out});
+  EXPECT_EQ(kind.err, "berth: --set goes with the kind mix, not philly-like\n");
+  const Ran change = trace({"generate", "mix", "--mix", "even", "--set", "load=0", "--out", out});
+  EXPECT_EQ(change.err, "berth: --set 'load=0': load: must be a number from 0.001 to 100\n");
+  EXPECT_NE(change.exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST_F(Trace, ANumberThatIsNoneIsRefused) {
   for (const char* seed : {"-1", "nan", "1.5"}) {
     const Ran ran = trace({"info", philly_, "--seed=" + std::string(seed)});
@@ -314,7 +383,7 @@ TEST_F(Trace, ANumberThatIsNoneIsRefused) {
 TEST_F(Trace, NamesWhatItDoesNotKnow) {
   const Ran kind = trace({"generate", "moon-like", "--out", scratch_ / "x"});
   EXPECT_EQ(kind.exit_code, kBadUsage);
-  EXPECT_EQ(kind.err, "berth: trace kind 'moon-like' is unknown; valid kinds: philly-like\n");
+  EXPECT_EQ(kind.err, "berth: trace kind 'moon-like' is unknown; valid kinds: philly-like, mix\n");
   const Ran to = trace({"convert", philly_, "--to", "muri", "--out", scratch_ / "x"});
   EXPECT_EQ(to.exit_code, kBadUsage);
   EXPECT_EQ(to.err,
