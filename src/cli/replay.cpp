@@ -208,7 +208,8 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
       ->capture_default_str();
   verb.add_option("--estimates", arguments.estimates,
                   "What policies know of run times: exact, none, +-N% of the truth, learned "
-                  "(from jobs that ended before), helios (as wrong as its model was), or a CSV "
+                  "(from jobs that ended before), helios (as wrong as its model was), "
+                  "adversarial (the longest job's is the shortest run time, and so on), or a CSV "
                   "of jobs and seconds.")
       ->capture_default_str();
   verb.add_option("--limits", arguments.limits,

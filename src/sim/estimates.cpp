@@ -1,9 +1,11 @@
 #include "sim/estimates.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "core/rng.hpp"
 
@@ -41,6 +43,16 @@ std::int64_t error_of(const Estimates& estimates, Rng& rng) {
   return rng.between(-kPercent * estimates.percent, kPercent * estimates.percent);
 }
 
+void reverse_run_times(trace::Trace& trace) {
+  std::vector<trace::TraceJob*> by_run_time;
+  for (trace::TraceJob& job : trace.jobs) by_run_time.push_back(&job);
+  std::ranges::stable_sort(by_run_time, {}, &trace::TraceJob::duration);
+  for (std::size_t i = 0; i < by_run_time.size(); ++i) {
+    by_run_time[i]->spec.estimate =
+        std::max(Duration(1), by_run_time[by_run_time.size() - 1 - i]->duration);
+  }
+}
+
 }  // namespace
 
 Expected<Estimates> parse_estimates(std::string_view text) {
@@ -48,6 +60,7 @@ Expected<Estimates> parse_estimates(std::string_view text) {
   if (text == "none") return Estimates();
   if (text == "learned") return Estimates{Estimates::Kind::Learned};
   if (text == "helios") return Estimates{Estimates::Kind::Helios};
+  if (text == "adversarial") return Estimates{Estimates::Kind::Adversarial};
   std::string_view digits = text;
   if (digits.starts_with("+-")) digits.remove_prefix(2);
   std::int64_t percent = 0;
@@ -58,13 +71,15 @@ Expected<Estimates> parse_estimates(std::string_view text) {
     if (whole && percent >= 0 && percent <= kMostPercent)
       return Estimates{Estimates::Kind::Even, percent};
   }
-  return fail(ErrorCode::InvalidArgument,
-              "--estimates: '" + std::string(text) +
-                  "' is not exact, none, learned, helios, a file, or +-N% with N from 0 to " +
-                  std::to_string(kMostPercent));
+  return fail(
+      ErrorCode::InvalidArgument,
+      "--estimates: '" + std::string(text) +
+          "' is not exact, none, learned, helios, adversarial, a file, or +-N% with N from 0 to " +
+          std::to_string(kMostPercent));
 }
 
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed) {
+  if (estimates.kind == Estimates::Kind::Adversarial) return reverse_run_times(trace);
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     trace::TraceJob& job = trace.jobs[i];
     const bool is_none =

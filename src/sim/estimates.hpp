@@ -15,10 +15,11 @@ namespace berth::sim {
 /// How far a run time estimate may be from the truth.
 struct Estimates {
   enum class Kind : std::uint8_t {
-    None,     ///< There is none.
-    Even,     ///< By at most `percent`, evenly.
-    Helios,   ///< As the model of Helios (Hu et al., SC 2021) was: see apply_estimates().
-    Learned,  ///< From the jobs that ended before: see Learner.
+    None,         ///< There is none.
+    Even,         ///< By at most `percent`, evenly.
+    Helios,       ///< As the model of Helios (Hu et al., SC 2021) was: see apply_estimates().
+    Learned,      ///< From the jobs that ended before: see Learner.
+    Adversarial,  ///< As far from the truth as run times of the trace can be.
   };
   Kind kind = Kind::None;
   std::int64_t percent = 0;
@@ -26,14 +27,16 @@ struct Estimates {
   bool operator==(const Estimates&) const = default;
 };
 
-/// `exact`, `none`, `learned`, `helios`, or `+-30%` (also `30%`). Errors: InvalidArgument naming
-/// the text and the range, 0 to 99.
+/// `exact`, `none`, `learned`, `helios`, `adversarial`, or `+-30%` (also `30%`). Errors:
+/// InvalidArgument naming the text and the range, 0 to 99.
 Expected<Estimates> parse_estimates(std::string_view text);
 
 /// Sets each job's estimate: its run time times a number drawn evenly from 1 - N% to 1 + N%, the
 /// same for a job by seed and place in the trace. For Helios the error is drawn from its artefact's
 /// steps: a tenth of jobs within 10 %, four tenths from there to 50 %, two to 100 %, two to 1000 %
-/// and one to 10,000 %, either way, never below nothing. For Learned there is none yet.
+/// and one to 10,000 %, either way, never below nothing. For Learned there is none yet. For
+/// Adversarial the n-th longest job of the trace has the run time of the n-th shortest; of jobs as
+/// long as each other the first of the trace counts as shorter.
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed);
 
 /// Predicts run times during a run from what has ended by then, as qssf does

@@ -38,9 +38,9 @@ TEST(Estimates, WhatIsNoneOfTheseIsNamed) {
   for (const char* text : {"", "%", "30", "+-100%", "-5%", "1e1%", "learnt"}) {
     const auto parsed = parse_estimates(text);
     ASSERT_FALSE(parsed.has_value()) << text;
-    EXPECT_EQ(parsed.error().message,
-              "--estimates: '" + std::string(text) +
-                  "' is not exact, none, learned, helios, a file, or +-N% with N from 0 to 99");
+    EXPECT_EQ(parsed.error().message, "--estimates: '" + std::string(text) +
+                                          "' is not exact, none, learned, helios, adversarial, a "
+                                          "file, or +-N% with N from 0 to 99");
   }
 }
 
@@ -59,6 +59,17 @@ TEST(Estimates, StayWithinTheirRangeAndFollowTheSeed) {
     differs = differs || one.jobs[i].spec.estimate != other.jobs[i].spec.estimate;
   }
   EXPECT_TRUE(differs);
+}
+
+TEST(Estimates, OfAnAdversaryGiveTheLongestTheShortestRunTime) {
+  EXPECT_EQ(*parse_estimates("adversarial"), Estimates{Estimates::Kind::Adversarial});
+  trace::Trace trace = three_jobs();
+  trace.jobs[0].duration = seconds(50);
+  trace.jobs[2].duration = seconds(7);
+  apply_estimates(trace, *parse_estimates("adversarial"), 1);
+  EXPECT_EQ(trace.jobs[0].spec.estimate, seconds(50));
+  EXPECT_EQ(trace.jobs[1].spec.estimate, seconds(7));
+  EXPECT_EQ(trace.jobs[2].spec.estimate, seconds(1000));
 }
 
 TEST(Estimates, OfHeliosAreAsWrongAsItsModelWas) {
