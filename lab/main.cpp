@@ -6,6 +6,7 @@
 #include "lab/acts.hpp"
 #include "lab/evaluation.hpp"
 #include "lab/scenario.hpp"
+#include "lab/study/study.hpp"
 
 namespace berth::lab {
 
@@ -25,7 +26,7 @@ int main(int argc, char** argv) {
   all->add_option("--seeds", evaluation.seeds, "Of the workloads.")
       ->delimiter(',')
       ->capture_default_str();
-  all->add_option("--folder", evaluation.folder, "Gets evaluation.md and evaluation.json.")
+  all->add_option("--folder", evaluation.folder, "Gets live.json.")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
   all->add_option("--at-once", evaluation.at_once, "Live runs beside each other.")
@@ -44,6 +45,13 @@ int main(int argc, char** argv) {
                   "Divides all times of the trace, so that hours take seconds.")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  StudyOptions study;
+  CLI::App* const compared =
+      app.add_subcommand("study", "Every way of lab/study/study.toml on every scenario.");
+  add_study_options(*compared, study);
+  CLI::App* const written = app.add_subcommand(
+      "report", "Writes evaluation.md and evaluation.html again from evaluation.json.");
+  add_study_options(*written, study);
   WorkloadOptions workload;
   CLI::App* const jobs =
       app.add_subcommand("workload", "Writes the jobs of the evaluation as a trace.");
@@ -57,6 +65,8 @@ int main(int argc, char** argv) {
     return asked_for_help ? 0 : kBadUsage;
   }
   if (verb->parsed()) return run_demo(demo);
+  if (compared->parsed()) return run_study(study);
+  if (written->parsed()) return write_report(study);
   if (one->parsed()) return run_scenario(scenario);
   if (jobs->parsed()) return write_workload(workload);
   return run_evaluation(evaluation);

@@ -153,6 +153,20 @@ nlohmann::json to_json(const Score& score) {
           {"user_jct_spread", score.user_spread}};
 }
 
+Score score_of(const nlohmann::json& json) {
+  return {.finished = json.at("finished"),
+          .oom_by_admission = json.at("oom_by_admission"),
+          .oom_by_overrun = json.at("oom_by_overrun"),
+          .failed_otherwise = json.at("failed_otherwise"),
+          .mean_wait = json.at("mean_wait_seconds"),
+          .p95_wait = json.at("p95_wait_seconds"),
+          .mean_jct = json.at("mean_jct_seconds"),
+          .slowdown = json.at("run_over_solo"),
+          .makespan = json.at("makespan_seconds"),
+          .user_spread = json.at("user_jct_spread"),
+          .use = {.memory = json.at("memory_share"), .busy = json.at("busy_share")}};
+}
+
 std::string table(const Scores& scores) {
   const std::vector<Row> rows = rows_of(scores);
   std::vector<std::size_t> widths(header().size(), 0);

@@ -55,6 +55,8 @@ Score together(std::span<const Score> scores);
 using Scores = std::vector<std::pair<std::string, Score>>;
 
 nlohmann::json to_json(const Score& score);
+/// Errors: those of the library, thrown, for what to_json() did not write.
+Score score_of(const nlohmann::json& json);
 /// One line per run, aligned.
 std::string table(const Scores& scores);
 /// The same for a document.

@@ -1,0 +1,46 @@
+// The study for readers: doc/evaluation.md. A pure function of the results and of the plan.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lab/study/findings.hpp"
+#include "lab/study/plan.hpp"
+#include "lab/study/results.hpp"
+
+namespace berth::lab {
+
+struct StudyDocument {
+  StudyPlan plan;  ///< Its targets and words; results may have fewer scenarios.
+  StudyResults results;
+  std::string reading;  ///< Markdown written by hand, with its own headings.
+  std::string live;     ///< Markdown: live against simulated. "": not run.
+  std::string made;     ///< Day and machine.
+};
+
+/// The way that is judged.
+inline constexpr const char* kJudgedWay = "headroom";
+/// The set of the ways that it is compared with, and that of its parts (study.toml).
+inline constexpr const char* kRivals = "rivals";
+inline constexpr const char* kParts = "parts";
+
+/// Names of the ways of a set, in the plan's order, without the judged one.
+std::vector<std::string> ways_in(const StudyPlan& plan, std::string_view set);
+
+/// `0.31` or `1.2 +-0.1`; `-` for nothing.
+std::string shown(const StudyFigure& figure, const std::optional<sim::Interval>& interval);
+
+/// The means of ratios to the judged way over scenarios, as the exponential of the mean logarithm;
+/// nothing without a scenario where both are above 0.
+std::optional<double> ratio_to_judged(const StudyResults& results, std::string_view way,
+                                      std::string_view figure);
+
+std::string markdown(const StudyDocument& document);
+
+/// Sections of the document.
+std::string targets_section(const std::vector<Judged>& judged);
+std::string losses_section(const std::vector<Balance>& balances);
+std::string causes_section(const StudyResults& results);
+
+}  // namespace berth::lab

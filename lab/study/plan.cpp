@@ -1,0 +1,245 @@
+#include "lab/study/plan.hpp"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace berth::lab {
+
+namespace {
+
+/// One table of the file, of which every key must be known and of its type.
+class Table {
+ public:
+  Table(const toml::table& table, std::string where) : table_(table), where_(std::move(where)) {}
+
+  std::string text(std::string_view key) {
+    seen_.emplace_back(key);
+    const auto* const node = table_.get(key);
+    if (node == nullptr) return "";
+    const auto value = node->value_exact<std::string>();
+    if (!value) refuse(key, "a string");
+    return value.value_or("");
+  }
+  std::vector<std::string> words(std::string_view key) {
+    seen_.emplace_back(key);
+    std::vector<std::string> words;
+    const auto* const node = table_.get(key);
+    if (node == nullptr) return words;
+    if (!node->is_array()) refuse(key, "a list of strings");
+    if (const toml::array* const list = node->as_array()) {
+      for (const toml::node& one : *list) {
+        const auto value = one.value_exact<std::string>();
+        if (!value) refuse(key, "a list of strings");
+        words.push_back(value.value_or(""));
+      }
+    }
+    return words;
+  }
+  std::vector<double> numbers(std::string_view key) {
+    seen_.emplace_back(key);
+    std::vector<double> numbers;
+    const auto* const node = table_.get(key);
+    if (node == nullptr) return numbers;
+    if (!node->is_array()) refuse(key, "a list of numbers");
+    if (const toml::array* const list = node->as_array()) {
+      for (const toml::node& one : *list) numbers.push_back(one.value<double>().value_or(0));
+    }
+    return numbers;
+  }
+  std::optional<double> number(std::string_view key) {
+    seen_.emplace_back(key);
+    const auto* const node = table_.get(key);
+    if (node == nullptr) return std::nullopt;
+    const auto value = node->value<double>();
+    if (!value) refuse(key, "a number");
+    return value;
+  }
+
+  /// The first thing that was wrong, unknown keys included.
+  Expected<void> check() {
+    for (const auto& [key, value] : table_) {
+      if (std::ranges::find(seen_, key.str()) == seen_.end()) refuse(key.str(), "left out");
+    }
+    if (wrong_.empty()) return {};
+    return fail(ErrorCode::BadData, wrong_);
+  }
+
+ private:
+  void refuse(std::string_view key, const char* wanted) {
+    if (wrong_.empty()) wrong_ = where_ + ": " + std::string(key) + " must be " + wanted;
+  }
+
+  const toml::table& table_;
+  std::string where_;
+  std::vector<std::string> seen_;
+  std::string wrong_;
+};
+
+/// Calls `read` for each table of a list of tables.
+template <class Read>
+Expected<void> each(const toml::table& root, std::string_view name, std::string_view file,
+                    Read read) {
+  const toml::array* const list = root[name].as_array();
+  if (list == nullptr) return {};
+  for (const toml::node& node : *list) {
+    const std::string where = std::string(file) + ":" + std::to_string(node.source().begin.line) +
+                              ": " + std::string(name);
+    if (!node.is_table()) return fail(ErrorCode::BadData, where + " must be a table");
+    Table table(*node.as_table(), where);
+    if (Expected<void> done = read(table, where); !done) return done;
+    if (Expected<void> done = table.check(); !done) return done;
+  }
+  return {};
+}
+
+StudyWay way_of(Table& table) {
+  return {.name = table.text("name"),
+          .words = table.text("words"),
+          .sets = table.words("sets"),
+          .arguments = table.text("arguments")};
+}
+
+bool overlap(const std::vector<std::string>& some, const std::vector<std::string>& others) {
+  return std::ranges::any_of(
+      some, [&](const auto& word) { return std::ranges::find(others, word) != others.end(); });
+}
+
+/// What a size of the study says.
+struct Size {
+  std::size_t seeds = 0;
+  std::string jobs;
+};
+
+Expected<Size> size_of(const toml::table& root, std::string_view file, std::string_view size) {
+  const toml::table* const found = root["size"][size].as_table();
+  if (found == nullptr) {
+    return fail(ErrorCode::BadData,
+                std::string(file) + ": there is no [size." + std::string(size) + "]");
+  }
+  Table table(*found, std::string(file) + ": size." + std::string(size));
+  Size read{.seeds = static_cast<std::size_t>(table.number("seeds").value_or(0)),
+            .jobs = std::to_string(static_cast<int>(table.number("jobs").value_or(0)))};
+  if (auto done = table.check(); !done) return std::unexpected(done.error());
+  if (read.seeds > 0) return read;
+  return fail(ErrorCode::BadData,
+              std::string(file) + ": size." + std::string(size) + ": seeds must be 1 or more");
+}
+
+Scenario scenario_of(Table& table, const toml::table& machines, const Size& size,
+                     std::string_view shared) {
+  Scenario scenario{.name = table.text("name"),
+                    .words = table.text("words"),
+                    .group = table.text("group"),
+                    .make = table.text("make"),
+                    .trace = table.text("trace"),
+                    .arguments = table.text("arguments"),
+                    .ways = {},
+                    .seeds = {}};
+  if (const std::string machine = table.text("machine"); !machine.empty()) {
+    scenario.arguments += " " + machines[machine].value_or(std::string("?"));
+  }
+  for (std::string* text : {&scenario.make, &scenario.trace, &scenario.arguments}) {
+    *text = filled(filled(std::move(*text), "{jobs}", size.jobs), "{shared}", shared);
+  }
+  const auto seeds =
+      static_cast<std::size_t>(table.number("seeds").value_or(static_cast<double>(size.seeds)));
+  for (std::size_t i = 1; i <= seeds; ++i) scenario.seeds.push_back(i);
+  return scenario;
+}
+
+Target target_of(Table& table) {
+  return {.name = table.text("name"),
+          .way = table.text("way"),
+          .figures = table.words("figures"),
+          .over = table.words("over"),
+          .at_most = table.number("at_most"),
+          .at_least = table.number("at_least"),
+          .groups = table.words("groups"),
+          .scenarios = table.words("scenarios"),
+          .need = static_cast<std::size_t>(table.number("need").value_or(0))};
+}
+
+Sweep sweep_of(Table& table) {
+  return {.name = table.text("name"),
+          .x = table.text("x"),
+          .scenarios = table.words("scenarios"),
+          .at = table.numbers("at"),
+          .ways = table.words("ways"),
+          .figures = table.words("figures")};
+}
+
+Expected<void> check_scenario(const Scenario& scenario, const std::string& where) {
+  const bool is_whole = !scenario.name.empty() && !scenario.trace.empty() &&
+                        !scenario.ways.empty() && scenario.arguments.find('?') == std::string::npos;
+  if (is_whole) return {};
+  return fail(ErrorCode::BadData, where + " '" + scenario.name +
+                                      "': must have a name, a trace, a known machine and ways");
+}
+
+/// Public traces may not be there; a size may leave a scenario out.
+bool is_wanted(const std::vector<std::string>& sizes, std::string_view size,
+               const Scenario& scenario, std::string_view shared) {
+  if (!sizes.empty() && std::ranges::find(sizes, size) == sizes.end()) return false;
+  return !shared.empty() || !scenario.trace.starts_with("/");
+}
+
+}  // namespace
+
+std::string filled(std::string text, std::string_view name, std::string_view value) {
+  for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += value.size()) {
+    text.replace(at, name.size(), value);
+  }
+  return text;
+}
+
+Expected<StudyPlan> read_plan(std::string_view text, std::string_view file, std::string_view size,
+                              std::string_view shared) {
+  const toml::parse_result parsed = toml::parse(text, file);
+  if (!parsed) {
+    return fail(ErrorCode::BadData, std::string(file) + ":" +
+                                        std::to_string(parsed.error().source().begin.line) + ": " +
+                                        std::string(parsed.error().description()));
+  }
+  const toml::table& root = parsed.table();
+  const auto of_size = size_of(root, file, size);
+  if (!of_size) return std::unexpected(of_size.error());
+  const toml::table no_machines;
+  const toml::table* const found = root["machine"].as_table();
+  const toml::table& machines = found == nullptr ? no_machines : *found;
+  StudyPlan plan{
+      .size = std::string(size), .ways = {}, .scenarios = {}, .targets = {}, .sweeps = {}};
+  auto done = each(root, "way", file, [&](Table& table, const std::string&) -> Expected<void> {
+    plan.ways.push_back(way_of(table));
+    return {};
+  });
+  if (!done) return std::unexpected(done.error());
+  done =
+      each(root, "scenario", file, [&](Table& table, const std::string& where) -> Expected<void> {
+        Scenario scenario = scenario_of(table, machines, *of_size, shared);
+        const auto sets = table.words("sets");
+        for (const StudyWay& way : plan.ways) {
+          if (overlap(way.sets, sets)) scenario.ways.push_back(way.name);
+        }
+        const bool wanted = is_wanted(table.words("sizes"), size, scenario, shared);
+        if (auto whole = check_scenario(scenario, where); !whole) return whole;
+        if (wanted) plan.scenarios.push_back(std::move(scenario));
+        return {};
+      });
+  if (!done) return std::unexpected(done.error());
+  done = each(root, "target", file, [&](Table& table, const std::string&) -> Expected<void> {
+    plan.targets.push_back(target_of(table));
+    return {};
+  });
+  if (!done) return std::unexpected(done.error());
+  done = each(root, "sweep", file, [&](Table& table, const std::string& where) -> Expected<void> {
+    Sweep& sweep = plan.sweeps.emplace_back(sweep_of(table));
+    if (sweep.at.size() == sweep.scenarios.size()) return {};
+    return fail(ErrorCode::BadData, where + ": needs as many numbers in 'at' as scenarios");
+  });
+  if (!done) return std::unexpected(done.error());
+  return plan;
+}
+
+}  // namespace berth::lab

@@ -1,0 +1,190 @@
+// The sections of the document that are findings: targets, losses, causes.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "lab/study/document.hpp"
+#include "lab/study/text.hpp"
+
+namespace berth::lab {
+
+namespace {
+
+std::string bound_of(const Target& target) {
+  std::string text = target.at_most ? "<= " + number(*target.at_most)
+                                    : ">= " + number(target.at_least.value_or(0));
+  if (target.over.empty()) return text;
+  text += target.over.size() == 1 ? " x " : " x the best of ";
+  for (std::size_t i = 0; i < target.over.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + target.over[i];
+  }
+  return text;
+}
+
+double middle_of(const Judged& judged) {
+  std::vector<double> values;
+  for (const Verdict& verdict : judged.verdicts) values.push_back(verdict.value);
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::string target_row(const Judged& judged) {
+  std::string row = "|" + cell(judged.target.name) + cell(bound_of(judged.target));
+  if (judged.verdicts.empty()) return row + " - | - | - | not measured |\n";
+  const Verdict& worst = judged.worst();
+  row += cell(std::to_string(judged.met) + " of " + std::to_string(judged.verdicts.size())) +
+         cell(number(middle_of(judged))) + cell(number(worst.value) + " (" + worst.scenario + ")");
+  if (judged.is_met()) return row + " met |\n";
+  return row + " missed" +
+         (judged.target.need > 0 ? ": needs " + std::to_string(judged.need) : "") + " |\n";
+}
+
+/// Two significant digits at least.
+std::string times(double mine, double best) { return best == 0 ? "from 0" : number(mine / best); }
+
+/// Where head-of-line blocking, memory and places show, and how jobs die.
+constexpr auto kWaysOfCauses = std::to_array<std::string_view>(
+    {"fifo", "fifo-skip", "easy", "exclusive", "shards", "fair-share", "headroom"});
+constexpr auto kLosers = std::to_array<std::string_view>(
+    {"none", "free-memory", "declared", "carma", "shards", "headroom"});
+constexpr auto kCounts =
+    std::to_array<std::string_view>({"oom_admission", "oom_own", "oom_neighbour", "overruns",
+                                     "failed_for_memory", "lost_gpu_hours"});
+
+/// Mean seconds of a job by reason, over all scenarios with this way.
+std::vector<double> reasons_of(const StudyResults& results, std::string_view way,
+                               const std::vector<std::string>& reasons) {
+  std::vector<double> sums(reasons.size(), 0);
+  for (const ScenarioResults& scenario : results.scenarios) {
+    const WayResults* const its = scenario.find(way);
+    if (its == nullptr) continue;
+    double all = 0;
+    for (const auto& reason : reasons) {
+      const auto wait = its->wait(reason);
+      all += wait ? wait->mean : 0;
+    }
+    for (std::size_t i = 0; i < reasons.size() && all > 0; ++i) {
+      const auto wait = its->wait(reasons[i]);
+      sums[i] += wait ? wait->mean / all : 0;
+    }
+  }
+  double all = 0;
+  for (const double sum : sums) all += sum;
+  for (double& sum : sums) sum = all > 0 ? 100 * sum / all : 0;
+  return sums;
+}
+
+/// Reasons for which a job waited somewhere.
+std::vector<std::string> reasons_in(const StudyResults& results) {
+  std::set<std::string> reasons;
+  for (const ScenarioResults& scenario : results.scenarios) {
+    for (const WayResults& way : scenario.ways) {
+      for (const StudyRun& run : way.runs) {
+        for (const auto& [reason, wait] : run.waits) {
+          if (wait > 0) reasons.insert(reason);
+        }
+      }
+    }
+  }
+  return {reasons.begin(), reasons.end()};
+}
+
+std::string waits_table(const StudyResults& results) {
+  const auto reasons = reasons_in(results);
+  std::string text = "| % of the wait |";
+  for (const std::string& reason : reasons) text += cell(reason);
+  text += "\n|---|";
+  for (std::size_t i = 0; i < reasons.size(); ++i) text += "---:|";
+  text += "\n";
+  for (const std::string_view way : kWaysOfCauses) {
+    const auto shares = reasons_of(results, way, reasons);
+    if (std::ranges::all_of(shares, [](double share) { return share == 0; })) continue;
+    text += "|" + cell(std::string(way));
+    for (const double share : shares) text += cell(number(share));
+    text += "\n";
+  }
+  return text;
+}
+
+std::string deaths_table(const StudyResults& results) {
+  std::string text = "| scenario | way |";
+  for (const std::string_view key : kCounts) text += cell(std::string(find_figure(key)->head));
+  text += "\n|---|---|";
+  for (std::size_t i = 0; i < kCounts.size(); ++i) text += "---:|";
+  text += "\n";
+  for (const ScenarioResults& scenario : results.scenarios) {
+    for (const std::string_view way : kLosers) {
+      const WayResults* const its = scenario.find(way);
+      if (its == nullptr || !its->figure("oom_admission")) continue;
+      text += "|" + cell(scenario.name) + cell(std::string(way));
+      for (const std::string_view key : kCounts) {
+        text += cell(shown(*find_figure(key), its->figure(key)));
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string targets_section(const std::vector<Judged>& judged) {
+  std::string text =
+      "## Targets\n\nComputed from `evaluation.json`. A value over another way's is the ratio of "
+      "their means; where a target names\nseveral figures the worst of them counts.\n\n"
+      "| target for `headroom` | bound | scenarios in which it holds | median | worst | |\n"
+      "|---|---|---:|---:|---|---|\n";
+  for (const Judged& target : judged) text += target_row(target);
+  return text;
+}
+
+std::string losses_section(const std::vector<Balance>& balances) {
+  std::string text =
+      "## Where it does not help\n\nEach figure of `headroom` against the best other way (*rivals* "
+      "below) of each scenario. A way that ended fewer jobs\nis no rival but for counts of what "
+      "was lost, and no way is the best at everything: this asks `headroom` to beat\nall of them "
+      "at once.\n\n| figure | scenarios | best | within 10 % | worse | worst | the best there |\n"
+      "|---|---:|---:|---:|---:|---:|---|\n";
+  std::string list =
+      "\nEvery case. *Clear*: the 95 % interval of the difference, seed by seed, does not reach "
+      "0.\n\n| figure | scenario | `headroom` | best | its way | ratio | clear |\n"
+      "|---|---|---:|---:|---|---:|---|\n";
+  bool any = false;
+  for (const Balance& balance : balances) {
+    const StudyFigure& figure = *find_figure(balance.figure);
+    const auto loss = std::ranges::max_element(balance.losses, {}, [&](const Loss& one) {
+      return std::abs(std::log(std::max(one.mine, 1e-9) / std::max(one.best, 1e-9)));
+    });
+    const bool lost = loss != balance.losses.end();
+    any = any || lost;
+    text += "|" + cell(std::string(figure.head)) + cell(std::to_string(balance.scenarios)) +
+            cell(std::to_string(balance.best)) + cell(std::to_string(balance.within)) +
+            cell(std::to_string(balance.losses.size())) +
+            cell(lost ? times(loss->mine, loss->best) + " (" + loss->scenario + ")" : "-") +
+            cell(lost ? loss->best_way : "-") + "\n";
+    for (const Loss& one : balance.losses) {
+      list += "|" + cell(std::string(figure.head)) + cell(one.scenario) +
+              cell(shown(figure, sim::Interval{.mean = one.mine, .half = {}})) +
+              cell(shown(figure, sim::Interval{.mean = one.best, .half = {}})) +
+              cell(one.best_way) + cell(times(one.mine, one.best)) +
+              cell(one.is_clear ? "yes" : "no") + "\n";
+    }
+  }
+  return text + (any ? list : "\nThere is no such case.\n");
+}
+
+std::string causes_section(const StudyResults& results) {
+  return "## Causes of bad ordering and admission\n\nWhy jobs wait ([metrics.md](metrics.md)), as "
+         "the mean over scenarios of the share of a way's waiting time. *Order*\nis time in which "
+         "the job had room, but had to let jobs ahead of it go first.\n\n" +
+         waits_table(results) +
+         "\nWhat died for lack of memory or was ended, attempts by kind and jobs that failed in "
+         "the end; means over seeds.\n*By admission* are attempts that stayed within their "
+         "request beside neighbours within theirs.\n\n" +
+         deaths_table(results);
+}
+
+}  // namespace berth::lab
