@@ -28,6 +28,7 @@ struct Spec {
   std::uint64_t reserved_bytes = kReservedByDefault;   // what the driver keeps of each GPU
   std::uint64_t default_kernel_nanoseconds = 1000000;  // kernels the emulator does not know
   std::uint64_t seed = 0;                              // varies the UUIDs
+  std::uint32_t interference_percent = 0;              // what kernels cost beside others: fluid.hpp
   mode_t mode = 0666;                                  // tenants of other users must write it
 
   static constexpr std::uint64_t kReservedByDefault = ~0ULL;  // a 64th of the GPU
@@ -45,6 +46,12 @@ Outcome<std::uint64_t> parse_nanoseconds(std::string_view text);
 
 /// Parses "2x24GiB" or "2x24GiB,1x80GiB" to one entry per GPU.
 Outcome<std::vector<std::uint64_t>> parse_gpus(std::string_view text);
+
+/// Parses "20%" to 20: a whole number from 0 to 1000.
+Outcome<std::uint32_t> parse_percent(std::string_view text);
+
+/// Parses "2x24GiB", or "2x24GiB,interference=20%".
+Outcome<Spec> parse_machine(std::string_view text);
 
 /// "24 GiB", "300 MiB", "7 B": the largest unit that divides it, else two decimals.
 std::string format_bytes(std::uint64_t bytes);

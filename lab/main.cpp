@@ -45,6 +45,11 @@ int main(int argc, char** argv) {
                   "Divides all times of the trace, so that hours take seconds.")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  one->add_option("--interference", scenario.interference_percent,
+                  "Percent by which kernels that share a GPU slow each other (doc/emulator.md).")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  one->add_flag("--json", scenario.json, "Prints the figures as JSON.");
   StudyOptions study;
   CLI::App* const compared =
       app.add_subcommand("study", "Every way of lab/study/study.toml on every scenario.");

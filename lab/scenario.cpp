@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "core/words.hpp"
 #include "lab/live.hpp"
@@ -60,13 +61,14 @@ Expected<Scores> run_both(const ScenarioOptions& options) {
   }
   const Way way{
       .name = "scenario", .words = "", .admission = *mode, .policy = options.policy.c_str()};
-  const auto simulated = run_simulated(*trace, *gpus, way);
+  const auto simulated = run_simulated(*trace, *gpus, way, options.interference_percent);
   if (!simulated) return std::unexpected(simulated.error());
   const auto stage = Stage::open();
   if (!stage) return std::unexpected(stage.error());
   const auto live = run_live(*stage, *trace,
                              {.name = "live",
-                              .daemon = {.gpus = emulated_gpus(*cluster),
+                              .daemon = {.gpus = emulated_gpus(*cluster) + ",interference=" +
+                                                 std::to_string(options.interference_percent) + "%",
                                          .admission = options.admission,
                                          .policy = options.policy},
                               .longest = kLongest},
@@ -80,6 +82,12 @@ Expected<Scores> run_both(const ScenarioOptions& options) {
 int run_scenario(const ScenarioOptions& options) {
   const auto scores = run_both(options);
   if (!scores) return report(scores.error());
+  if (options.json) {
+    Json all;
+    for (const auto& [name, score] : *scores) all[name] = to_json(score);
+    std::printf("%s\n", all.dump(2).c_str());
+    return 0;
+  }
   std::printf("%s\n%s", table(*scores).c_str(), agreement(*scores).c_str());
   return 0;
 }

@@ -11,7 +11,9 @@ struct ScenarioOptions {
   std::string cluster;  ///< NODESxGPUS or a file; one node of equal GPUs.
   std::string policy = "headroom";
   std::string admission = "guarantee";
-  std::int64_t faster = 1;  ///< How many times as fast as in the trace.
+  std::int64_t faster = 1;                ///< How many times as fast as in the trace.
+  std::int64_t interference_percent = 0;  ///< Of kernels that share a GPU: doc/emulator.md.
+  bool json = false;
 };
 
 /// Runs both and prints their figures, and live over simulated for each. Returns: 0 if both were

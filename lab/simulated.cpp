@@ -13,14 +13,15 @@ namespace {
 constexpr Duration kProbe(200'000);             ///< As stage.cpp configures berthd.
 constexpr const char* kPlace = "least-shared";  ///< berthd's own, whatever the policy.
 
-sim::Options options_of(const Way& way) {
-  sim::Options options{.settings = {.admission = {.mode = way.admission}},
-                       .told = sim::Told::AsStated,
-                       .rates = {.share = sim::ShareModel::Duty},
-                       .costs = {.start = kStartLatency, .can_suspend = false},
-                       .memory = {.is_on = true, .retries = 0},
-                       .programs = sim::Programs::Name,
-                       .probe_every = kProbe};
+sim::Options options_of(const Way& way, std::int64_t interference_percent) {
+  sim::Options options{
+      .settings = {.admission = {.mode = way.admission}},
+      .told = sim::Told::AsStated,
+      .rates = {.share = sim::ShareModel::Duty, .interference = interference_percent * 10'000},
+      .costs = {.start = kStartLatency, .can_suspend = false},
+      .memory = {.is_on = true, .retries = 0},
+      .programs = sim::Programs::Name,
+      .probe_every = kProbe};
   options.record = true;
   return options;
 }
@@ -44,10 +45,12 @@ Use use_of(const sim::Use& use, const Cluster& gpus) {
 
 }  // namespace
 
-Expected<Run> run_simulated(const trace::Trace& trace, const Cluster& gpus, const Way& way) {
+Expected<Run> run_simulated(const trace::Trace& trace, const Cluster& gpus, const Way& way,
+                            std::int64_t interference_percent) {
   auto policy = make_policy(way.policy, kPlace);
   if (!policy) return std::unexpected(policy.error());
-  const auto result = sim::simulate(trace, gpus, std::move(*policy), options_of(way));
+  const auto result =
+      sim::simulate(trace, gpus, std::move(*policy), options_of(way, interference_percent));
   if (!result) return std::unexpected(result.error());
   Run run{.name = way.name, .fates = {}, .use = use_of(result->use, gpus)};
   for (const sim::JobResult& job : result->jobs) {

@@ -5,6 +5,8 @@
 // know is what berthd's know: no run times but those they learn.
 #pragma once
 
+#include <cstdint>
+
 #include "core/error.hpp"
 #include "lab/score.hpp"
 #include "lab/ways.hpp"
@@ -15,8 +17,10 @@ namespace berth::lab {
 /// time of jobs of 0.2 and 2 s alone, less 0.36 ms for every step.
 inline constexpr Duration kStartLatency{5'000};
 
-/// Until every job has ended. A pure function of its arguments. Requires: `gpus` is as
-/// as_emulated() says. Errors: NotFound for an unknown policy; as sim::simulate().
-Expected<Run> run_simulated(const trace::Trace& trace, const Cluster& gpus, const Way& way);
+/// Until every job has ended. A pure function of its arguments. `interference_percent` is that of
+/// the emulated GPUs, `--share duty:N%`. Requires: `gpus` is as as_emulated() says. Errors:
+/// NotFound for an unknown policy; as sim::simulate().
+Expected<Run> run_simulated(const trace::Trace& trace, const Cluster& gpus, const Way& way,
+                            std::int64_t interference_percent = 0);
 
 }  // namespace berth::lab

@@ -67,7 +67,7 @@ WaitEnd GpuClock::wait_until(std::uint64_t target) {
     const auto now = monotonic_nanoseconds();
     const auto last = snapshot();
     if (last.at(now).virtual_nanoseconds >= target) return WaitEnd::Reached;
-    const auto end = real_time_of(last.point.reading, last.finishes, target);
+    const auto end = last.time_of(target);
     const bool cut_short = end > now + kLongestSleep;
     wait_on(gpu_.signal, signal, cut_short ? now + kLongestSleep : end);
     if (cut_short) patrol(layout_, now + kLongestSleep);
@@ -77,7 +77,7 @@ WaitEnd GpuClock::wait_until(std::uint64_t target) {
 std::optional<std::uint64_t> GpuClock::past_time_of(std::uint64_t target) const {
   const auto last = snapshot();
   if (target < last.point.reading.virtual_nanoseconds) return std::nullopt;
-  return real_time_of(last.point.reading, last.finishes, target);
+  return last.time_of(target);
 }
 
 void GpuClock::end_work_of(std::uint32_t slot, ProcessKey owner) {
@@ -110,7 +110,7 @@ GpuClock::Snapshot GpuClock::snapshot() const {
       100;  // against neighbours that publish without pause; then nearly is enough
   Snapshot snapshot;
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    snapshot = {published(), finishes()};
+    snapshot = {published(), finishes(), gpu_.config.interference_percent};
     if (gpu_.clock.load() == snapshot.point.word) break;
   }
   return snapshot;

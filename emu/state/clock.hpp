@@ -67,8 +67,14 @@ class GpuClock {
   struct Snapshot {
     Point point;
     std::vector<std::uint64_t> finishes;
+    std::uint32_t interference_percent = 0;
 
-    ClockReading at(std::uint64_t moment) const { return advance(point.reading, finishes, moment); }
+    ClockReading at(std::uint64_t moment) const {
+      return advance(point.reading, finishes, moment, interference_percent);
+    }
+    std::uint64_t time_of(std::uint64_t target) const {
+      return real_time_of(point.reading, finishes, target, interference_percent);
+    }
   };
 
   Snapshot snapshot() const;

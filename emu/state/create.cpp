@@ -84,7 +84,8 @@ bool matches(const Region& region, const Spec& spec) {
     const auto& config = region.layout().gpus[index].config;
     if (config.total_bytes != spec.gpu_bytes[index] || spec.model != config.name.data() ||
         config.reserved_bytes != reserved_bytes_of(spec, index) ||
-        config.context_bytes != spec.context_bytes) {
+        config.context_bytes != spec.context_bytes ||
+        config.interference_percent != spec.interference_percent) {
       return false;
     }
   }

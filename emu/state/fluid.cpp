@@ -17,8 +17,16 @@ std::vector<std::uint64_t> ahead_of(std::uint64_t virtual_time,
   return ahead;
 }
 
-void run(ClockReading& reading, std::uint64_t virtual_time, std::uint64_t tenants) {
-  const auto real = virtual_time * tenants;
+__extension__ using Product = unsigned __int128;
+
+/// Real time that a unit of virtual time takes, in hundredths.
+Product cost_of(std::uint64_t tenants, std::uint32_t interference_percent) {
+  return Product{tenants} * (100 + Product{tenants - 1} * interference_percent);
+}
+
+/// A part of a nanosecond counts as one: what has run never took less than it did.
+void run(ClockReading& reading, std::uint64_t virtual_time, Product cost) {
+  const auto real = static_cast<std::uint64_t>((virtual_time * cost + 99) / 100);
   reading.virtual_nanoseconds += virtual_time;
   reading.real_nanoseconds += real;
   reading.busy_nanoseconds += real;
@@ -27,14 +35,15 @@ void run(ClockReading& reading, std::uint64_t virtual_time, std::uint64_t tenant
 }  // namespace
 
 ClockReading advance(ClockReading reading, std::span<const std::uint64_t> finishes,
-                     std::uint64_t now) {
+                     std::uint64_t now, std::uint32_t interference_percent) {
   const auto ahead = ahead_of(reading.virtual_nanoseconds, finishes);
   for (std::size_t ended = 0; ended < ahead.size(); ++ended) {
     if (reading.real_nanoseconds >= now) return reading;
-    const auto tenants = ahead.size() - ended;
+    const auto cost = cost_of(ahead.size() - ended, interference_percent);
     const auto step = ahead[ended] - reading.virtual_nanoseconds;
-    const auto possible = (now - reading.real_nanoseconds) / tenants;
-    run(reading, std::min(step, possible), tenants);
+    const auto possible =
+        static_cast<std::uint64_t>(Product{now - reading.real_nanoseconds} * 100 / cost);
+    run(reading, std::min(step, possible), cost);
     if (possible < step) return reading;
   }
   reading.real_nanoseconds =
@@ -43,12 +52,13 @@ ClockReading advance(ClockReading reading, std::span<const std::uint64_t> finish
 }
 
 std::uint64_t real_time_of(ClockReading reading, std::span<const std::uint64_t> finishes,
-                           std::uint64_t target) {
+                           std::uint64_t target, std::uint32_t interference_percent) {
   const auto ahead = ahead_of(reading.virtual_nanoseconds, finishes);
   for (std::size_t ended = 0; ended < ahead.size(); ++ended) {
     if (reading.virtual_nanoseconds >= target) break;
     const auto until = std::min(ahead[ended], target);
-    run(reading, until - reading.virtual_nanoseconds, ahead.size() - ended);
+    run(reading, until - reading.virtual_nanoseconds,
+        cost_of(ahead.size() - ended, interference_percent));
   }
   return reading.real_nanoseconds;
 }

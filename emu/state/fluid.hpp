@@ -4,6 +4,9 @@
 // none it stands still. A kernel of length L queued on an empty queue at virtual time v ends at
 // v + L, so each of the n progresses at 1/n and a lone one at full speed: work-conserving. The
 // queue of a process is one number, the virtual time at which it is empty ("finish").
+//
+// With an interference of p % kernels that share the GPU also slow each other: its virtual time
+// runs at 1 / (n (1 + (n - 1) p / 100)).
 #pragma once
 
 #include <cstdint>
@@ -19,13 +22,14 @@ struct ClockReading {
 };
 
 /// The clock at `now`, if no kernel is queued in between. A remainder below n nanoseconds stays in
-/// `real_nanoseconds` for the next call, so that nothing is lost to rounding. O(n log n).
+/// `real_nanoseconds` for the next call, so that nothing is lost to rounding; with interference a
+/// call may lose one. O(n log n).
 ClockReading advance(ClockReading reading, std::span<const std::uint64_t> finishes,
-                     std::uint64_t now);
+                     std::uint64_t now, std::uint32_t interference_percent = 0);
 
 /// The real time at which the clock reaches the virtual time `target`, if no kernel is queued in
 /// between. Requires: target is no later than the latest finish, or already past.
 std::uint64_t real_time_of(ClockReading reading, std::span<const std::uint64_t> finishes,
-                           std::uint64_t target);
+                           std::uint64_t target, std::uint32_t interference_percent = 0);
 
 }  // namespace berth::emu

@@ -48,7 +48,7 @@ struct GpuConfig {
   std::array<char, 96> name;
   std::array<std::uint8_t, 16> uuid;
   std::uint32_t pci_bus;
-  std::uint32_t padding;
+  std::uint32_t interference_percent;
 };
 
 /// A published point of a GPU's clock (see clock.hpp). Each slot owns two per GPU and writes only

@@ -97,6 +97,33 @@ Outcome<std::vector<std::uint64_t>> parse_gpus(std::string_view text) {
   return gpus;
 }
 
+Outcome<std::uint32_t> parse_percent(std::string_view text) {
+  constexpr std::uint32_t kMost = 1000;
+  std::uint32_t percent = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, percent);
+  if (error == std::errc{} && std::string_view(stop, end) == "%" && percent <= kMost) {
+    return percent;
+  }
+  return std::unexpected("'" + std::string(text) + "' is not a whole percentage from 0% to " +
+                         std::to_string(kMost) + "%");
+}
+
+Outcome<Spec> parse_machine(std::string_view text) {
+  constexpr std::string_view kInterference = ",interference=";
+  Spec spec;
+  const auto at = text.find(kInterference);
+  if (at != std::string_view::npos) {
+    const auto percent = parse_percent(text.substr(at + kInterference.size()));
+    if (!percent) return std::unexpected("interference: " + percent.error());
+    spec.interference_percent = *percent;
+  }
+  auto gpus = parse_gpus(text.substr(0, at));
+  if (!gpus) return std::unexpected(gpus.error());
+  spec.gpu_bytes = std::move(*gpus);
+  return spec;
+}
+
 std::string format_bytes(std::uint64_t bytes) {
   constexpr std::array<Unit, 4> kUnits{
       {{"GiB", 1ULL << 30}, {"MiB", 1ULL << 20}, {"KiB", 1ULL << 10}, {"B", 1}}};

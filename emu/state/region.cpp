@@ -127,6 +127,7 @@ void fill(Layout& layout, const Spec& spec) {
     std::ranges::copy(spec.model, gpu.config.name.begin());
     gpu.config.uuid = uuid_of(spec.seed, index);
     gpu.config.pci_bus = pci_bus_of(index);
+    gpu.config.interference_percent = spec.interference_percent;
     gpu.records[0][0].real_nanoseconds.store(monotonic_nanoseconds());
   }
   header.version = kLayoutVersion;

@@ -26,6 +26,7 @@ options of create:
   --context SIZE    memory one CUDA context takes (300MiB)
   --reserved SIZE   memory the driver keeps (a 64th of the GPU)
   --kernel TIME     length of kernels other than berth-load's (1ms)
+  --interference P  how much kernels beside others slow each other (0%)
   --seed N          varies the UUIDs (0)
   --libraries DIR   folder of the emulated libraries (found beside this program)
 )";
@@ -94,6 +95,7 @@ Outcome<Spec> spec_of(const Arguments& arguments) {
         take(arguments, "--context", spec.context_bytes, parse_bytes),
         take(arguments, "--reserved", spec.reserved_bytes, parse_bytes),
         take(arguments, "--kernel", spec.default_kernel_nanoseconds, parse_nanoseconds),
+        take(arguments, "--interference", spec.interference_percent, parse_percent),
         take(arguments, "--seed", spec.seed, parse_number)}) {
     if (!taken) return std::unexpected(taken.error());
   }
@@ -179,14 +181,14 @@ struct Verb {
 };
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{
-      {"create",
-       {"--gpus", "--model", "--context", "--reserved", "--kernel", "--seed", "--libraries"},
-       create_state},
-      {"show", {}, show},
-      {"xid", {"--gpu", "--xid"}, post},
-      {"restore", {"--gpu"}, restore},
-      {"env", {"--libraries"}, write_env}};
+  static const std::vector<Verb> all{{"create",
+                                      {"--gpus", "--model", "--context", "--reserved", "--kernel",
+                                       "--interference", "--seed", "--libraries"},
+                                      create_state},
+                                     {"show", {}, show},
+                                     {"xid", {"--gpu", "--xid"}, post},
+                                     {"restore", {"--gpu"}, restore},
+                                     {"env", {"--libraries"}, write_env}};
   return all;
 }
 

@@ -25,14 +25,13 @@ std::unexpected<Error> emulation_failed(const Options& options, const std::strin
 
 /// Makes the emulated GPUs, and lets this process see them: its own library is opened by path.
 Expected<std::string> emulate(Machine& machine, const Options& options, Bytes& context) {
-  const auto gpus = emu::parse_gpus(options.emulate);
-  if (!gpus) return emulation_failed(options, gpus.error());
+  auto spec = emu::parse_machine(options.emulate);
+  if (!spec) return emulation_failed(options, spec.error());
   const auto libraries = emu::find_library_directory();
   if (!libraries) return emulation_failed(options, libraries.error());
-  emu::Spec spec{.gpu_bytes = *gpus};
-  if (::geteuid() != 0) spec.mode = 0600;
+  if (::geteuid() != 0) spec->mode = 0600;
   const std::string path = options.state + "/emulated-gpus";
-  if (auto made = emu::open_or_create(path, spec); !made) {
+  if (auto made = emu::open_or_create(path, *spec); !made) {
     return emulation_failed(options, made.error());
   }
   if (auto written = emu::write_environment(path, *libraries); !written) {
@@ -40,7 +39,7 @@ Expected<std::string> emulate(Machine& machine, const Options& options, Bytes& c
   }
   machine.emulated = true;
   machine.environment = emu::environment(path, *libraries);
-  context = Bytes(static_cast<std::int64_t>(spec.context_bytes));
+  context = Bytes(static_cast<std::int64_t>(spec->context_bytes));
   ::setenv("BERTH_EMU_STATE", path.c_str(), 1);
   return *libraries + "/" + kNvmlLibrary;
 }

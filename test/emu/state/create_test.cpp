@@ -101,6 +101,14 @@ TEST(OpenOrCreate, ReplacesAnotherSpecOnlyWhenNobodyUsesIt) {
   EXPECT_EQ(machine.gpu(0).total_bytes, 3 * kGibibyte);
 }
 
+TEST(OpenOrCreate, ReplacesAnotherInterference) {
+  const test::Machine machine(two_gpus());
+  Spec other = two_gpus();
+  other.interference_percent = 20;
+  ASSERT_TRUE(open_or_create(machine.state(), other));
+  EXPECT_EQ(Region::open(machine.state())->layout().gpus[1].config.interference_percent, 20U);
+}
+
 TEST(OpenOrCreate, LeavesAForeignFileAlone) {
   const test::Machine machine;
   const auto path = machine.folder() + "/notes";

@@ -60,6 +60,31 @@ TEST(Fluid, ManySmallStepsEqualOneBigOne) {
   }
 }
 
+TEST(Fluid, InterferenceSlowsKernelsThatShareAndNoneThatIsAlone) {
+  // 100 and 300 at 25 %: each at 1 / (2 x 1.25) until 250, then the longer alone for its other 200.
+  const std::vector<std::uint64_t> finishes{300, 100};
+  EXPECT_EQ(real_time_of({}, finishes, 100, 25), 250U);
+  EXPECT_EQ(real_time_of({}, finishes, 300, 25), 450U);
+  EXPECT_EQ(advance({}, finishes, 1000, 25).busy_nanoseconds, 450U);
+  EXPECT_EQ(advance({}, finishes, 125, 25).virtual_nanoseconds, 50U);
+  // Three at 10 %: 1 / (3 x 1.2).
+  EXPECT_EQ(real_time_of({}, std::vector<std::uint64_t>{1000, 1000, 1000}, 1000, 10), 3600U);
+  EXPECT_EQ(real_time_of({}, std::vector<std::uint64_t>{70}, 70, 500), 70U);
+}
+
+TEST(Fluid, WithInterferenceACallLosesANanosecondAtMost) {
+  const std::vector<std::uint64_t> finishes{100'000, 70'000, 20'000};
+  ClockReading small;
+  std::uint64_t calls = 0;
+  for (std::uint64_t now = 0; now < 300'000; now += 700, ++calls) {
+    small = advance(small, finishes, now, 7);
+    EXPECT_LE(small.real_nanoseconds, std::max<std::uint64_t>(now, 1));
+  }
+  const auto big = advance({}, finishes, 299'600, 7);
+  EXPECT_LE(small.virtual_nanoseconds, big.virtual_nanoseconds);
+  EXPECT_GE(small.virtual_nanoseconds + calls, big.virtual_nanoseconds);
+}
+
 /// Serves one nanosecond at a time, in turn.
 std::uint64_t round_robin_end(std::vector<std::uint64_t> work, std::size_t of) {
   for (std::uint64_t now = 0;;) {

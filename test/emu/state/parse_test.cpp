@@ -44,6 +44,19 @@ TEST(ParseGpus, KnowsGroups) {
   }
 }
 
+TEST(ParseMachine, KnowsGpusAndInterference) {
+  EXPECT_EQ(parse_machine("2x24GiB")->gpu_bytes.size(), 2U);
+  EXPECT_EQ(parse_machine("2x24GiB")->interference_percent, 0U);
+  EXPECT_EQ(parse_machine("1x1G,1x2G,interference=20%")->gpu_bytes.size(), 2U);
+  EXPECT_EQ(parse_machine("1x1G,interference=1000%")->interference_percent, 1000U);
+  EXPECT_EQ(parse_machine("1x1G,interference=20").error(),
+            "interference: '20' is not a whole percentage from 0% to 1000%");
+  for (const char* text : {"", "interference=2%", "1x1G,interference=", "1x1G,interference=1001%",
+                           "1x1G,interference=-1%", "1x1G,interference=2%,1x1G"}) {
+    EXPECT_FALSE(parse_machine(text)) << text;
+  }
+}
+
 TEST(FormatBytes, PicksTheUnit) {
   EXPECT_EQ(format_bytes(24 * kGibibyte), "24 GiB");
   EXPECT_EQ(format_bytes(300 * kMebibyte), "300 MiB");
