@@ -139,6 +139,16 @@ std::vector<Instant> steady_arrivals(std::int64_t jobs, Duration span, Rng rng) 
   return submits;
 }
 
+std::vector<Instant> arrivals_together(std::int64_t jobs, std::int64_t users, Duration span,
+                                       const Rng& rng) {
+  std::vector<Instant> submits;
+  for (const Instant each : steady_arrivals((jobs + users - 1) / users, span, rng)) {
+    const auto left = jobs - static_cast<std::int64_t>(submits.size());
+    submits.insert(submits.end(), static_cast<std::size_t>(std::min(users, left)), each);
+  }
+  return submits;
+}
+
 /// From 0 to exactly the end of the span, where they are not all at one instant.
 void stretch(std::vector<Instant>& submits, Duration span) {
   const Instant first = submits.front();
@@ -152,8 +162,18 @@ void stretch(std::vector<Instant>& submits, Duration span) {
 std::vector<Instant> arrivals_of(const Mix& mix, std::int64_t jobs, Duration span,
                                  std::uint64_t seed) {
   const Rng rng(seed, kArrivalStream);
-  auto submits = mix.arrivals == Arrivals::Daily ? philly_arrivals(jobs, span / hours(1) + 1, rng)
-                                                 : steady_arrivals(jobs, span, rng);
+  std::vector<Instant> submits;
+  switch (mix.arrivals) {
+    case Arrivals::Daily:
+      submits = philly_arrivals(jobs, span / hours(1) + 1, rng);
+      break;
+    case Arrivals::Steady:
+      submits = steady_arrivals(jobs, span, rng);
+      break;
+    case Arrivals::Together:
+      submits = arrivals_together(jobs, mix.users, span, rng);
+      break;
+  }
   stretch(submits, span);
   return submits;
 }

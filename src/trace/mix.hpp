@@ -28,8 +28,9 @@ enum class RunTimes : std::uint8_t {
   Philly,  ///< Philly's for its number of GPUs; curve and class follow.
 };
 enum class Arrivals : std::uint8_t {
-  Daily,   ///< By the hour of the day and the day of the week, as Philly's.
-  Steady,  ///< At any time with the same chance.
+  Daily,     ///< By the hour of the day and the day of the week, as Philly's.
+  Steady,    ///< At any time with the same chance.
+  Together,  ///< As Steady, but as many jobs as there are users at each instant.
 };
 enum class LoadOf : std::uint8_t {
   Gpus,    ///< GPUs x run time, over GPUs x the span of arrivals.

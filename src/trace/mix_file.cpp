@@ -157,8 +157,10 @@ constexpr auto kMixKeys = std::to_array<MixKey>({
      [](Mix& m, const TomlValue& v, Among) {
        return put(m.run_times, word_of<RunTimes>(v, {"table", "philly"}));
      }},
-    {"arrivals", [](Mix& m, const TomlValue& v,
-                    Among) { return put(m.arrivals, word_of<Arrivals>(v, {"daily", "steady"})); }},
+    {"arrivals",
+     [](Mix& m, const TomlValue& v, Among) {
+       return put(m.arrivals, word_of<Arrivals>(v, {"daily", "steady", "together"}));
+     }},
     {"load_of", [](Mix& m, const TomlValue& v,
                    Among) { return put(m.load_of, word_of<LoadOf>(v, {"gpus", "memory"})); }},
     {"load",

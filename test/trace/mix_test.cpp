@@ -237,6 +237,15 @@ TEST_F(Mixes, SteadyArrivalsHaveNoBusyHours) {
   EXPECT_NEAR(daily.at(15), 0.027, 0.01);
 }
 
+TEST_F(Mixes, TogetherAsManyJobsAsUsersArriveAtAnInstant) {
+  const Trace trace = draw(changed("even", {"arrivals=together", "users=5"}), 23);
+  const auto at = shares_by(trace, [](const TraceJob& job) { return job.submit; });
+  ASSERT_EQ(at.size(), 5U);
+  EXPECT_NEAR(at.begin()->second * 23, 5, 1e-9);
+  EXPECT_NEAR(at.rbegin()->second * 23, 3, 1e-9);
+  EXPECT_NEAR(work_of(trace) / (32 * span_of(trace)), 1, 1e-6);
+}
+
 TEST_F(Mixes, ASpanOfMoreThanACenturyIsRefused) {
   const auto drawn = draw_mix(changed("philly", {"load=0.001"}), workloads_,
                               {.jobs = 10'000, .gpus = 1, .memory = kMiB}, 1);
