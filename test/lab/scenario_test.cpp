@@ -19,7 +19,7 @@ constexpr auto kJobs =
     "b,ben,0,0.2,1,4294967296,short,500,0:4000,0\n"
     "c,ben,0.05,0.2,2,2147483648,short,500,0:30000,0\n";
 
-class Scenario : public testing::Test {
+class ScenarioRun : public testing::Test {
  protected:
   test::Ran scenario(std::vector<std::string> more) {
     more.insert(more.begin(), {"scenario", "--trace", trace_});
@@ -29,7 +29,7 @@ class Scenario : public testing::Test {
   std::string trace_ = scratch_.write("jobs.csv", kJobs);
 };
 
-TEST_F(Scenario, RunsTheJobsBothWays) {
+TEST_F(ScenarioRun, RunsTheJobsBothWays) {
   const auto ran =
       scenario({"--cluster", "1x2", "--policy", "fifo-skip", "--interference", "20", "--json"});
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -43,7 +43,7 @@ TEST_F(Scenario, RunsTheJobsBothWays) {
   }
 }
 
-TEST_F(Scenario, WhatIsNotRunLiveIsRefused) {
+TEST_F(ScenarioRun, WhatIsNotRunLiveIsRefused) {
   EXPECT_THAT(scenario({"--cluster", "2x1"}).err, HasSubstr("the cluster has 2 nodes"));
   EXPECT_THAT(scenario({"--cluster", "1x1", "--admission", "hope"}).err,
               HasSubstr("--admission: 'hope' is unknown"));
