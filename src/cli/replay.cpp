@@ -14,6 +14,7 @@
 #include "core/words.hpp"
 #include "policy/registry.hpp"
 #include "sim/by_type.hpp"
+#include "sim/shards.hpp"
 #include "sim/weights.hpp"
 #include "trace/csv.hpp"
 
@@ -215,6 +216,10 @@ ReplayOptions add_replay_options(CLI::App& verb, ReplayArguments& arguments) {
   verb.add_option("--limits", arguments.limits,
                   "Time limits instead of the trace's: a factor of the run time, such as "
                   "1.5, or a CSV of jobs and seconds.");
+  verb.add_option("--shards", arguments.shards,
+                  "Jobs take GPUs by fixed fractions, such as quarters (4): as many as hold the "
+                  "memory they state. Admission is as --admission says.")
+      ->check(whole_number(1, sim::kMostShards));
   verb.add_option("--load", arguments.load, "Make arrivals this many times as fast.")
       ->check(decimal_number(kLeastLoad, kMostLoad))
       ->capture_default_str();
@@ -350,6 +355,10 @@ Expected<Inputs> read_inputs(const ReplayArguments& arguments) {
 Expected<Replay> replay_of(Inputs inputs, const ReplayArguments& arguments, std::uint64_t seed) {
   if (auto done = draw_vram(inputs.trace, arguments.how, seed); !done) {
     return std::unexpected(done.error());
+  }
+  if (arguments.shards > 0) {
+    auto done = sim::give_shards(inputs.trace, inputs.cluster, arguments.shards);
+    if (!done) return std::unexpected(done.error());
   }
   sim::apply_load(inputs.trace, arguments.load);
   const auto measured = measured_of(inputs, arguments);

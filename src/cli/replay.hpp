@@ -40,6 +40,7 @@ struct ReplayArguments {
   std::string admission = "guarantee";
   std::string estimates = "exact";
   std::string limits;
+  std::int64_t shards = 0;  ///< Of a GPU; 0: jobs ask for memory as the trace says.
   double load = 1;
   std::uint64_t seed = 0;
   std::string seeds;    ///< A number of them, or a list; "": `seed` alone.
