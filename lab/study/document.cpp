@@ -33,12 +33,13 @@ std::vector<const StudyFigure*> known_of(const ScenarioResults& scenario) {
   return known;
 }
 
-std::string scenario_table(const ScenarioResults& scenario) {
+std::string scenario_table(const ScenarioResults& scenario, const std::vector<std::string>& ways) {
   const auto figures = known_of(scenario);
   std::string text = "|  |";
   for (const StudyFigure* figure : figures) text += cell(std::string(figure->head));
   text += "\n" + rule(figures.size());
   for (const WayResults& way : scenario.ways) {
+    if (way.way != kJudgedWay && std::ranges::find(ways, way.way) == ways.end()) continue;
     text += "|" + cell(way.way);
     for (const StudyFigure* figure : figures) text += cell(shown(*figure, way.figure(figure->key)));
     text += "\n";
@@ -46,15 +47,42 @@ std::string scenario_table(const ScenarioResults& scenario) {
   return text;
 }
 
-std::string scenarios_section(const StudyResults& results) {
-  std::string text = "## Scenarios\n";
-  for (const ScenarioResults& scenario : results.scenarios) {
-    const std::size_t seeds = scenario.ways.empty() ? 0 : scenario.ways.front().runs.size();
-    text += "\n### " + scenario.name + "\n\n" + scenario.words + " " +
-            (seeds == 1 ? "One run" : std::to_string(seeds) + " seeds") + ".\n\n" +
-            scenario_table(scenario);
+/// Scenarios that have one run each, a row each: mean and p95 wait of each way.
+std::string orders_table(const StudyDocument& document) {
+  std::string text;
+  for (const ScenarioResults& scenario : document.results.scenarios) {
+    if (scenario.group != kOrders) continue;
+    if (text.empty()) {
+      text = "| mean, p95 wait, s |";
+      for (const WayResults& way : scenario.ways) text += cell(way.way);
+      text += " no schedule waits less than |\n" + rule(scenario.ways.size() + 1);
+    }
+    text += "|" + cell(scenario.name);
+    for (const WayResults& way : scenario.ways) {
+      text += cell(shown(*find_figure("wait_mean"), way.figure("wait_mean")) + ", " +
+                   shown(*find_figure("wait_p95"), way.figure("wait_p95")));
+    }
+    const auto bound = scenario.ways.front().figure("bound_wait");
+    text += cell(shown(*find_figure("bound_wait"), bound)) + "\n";
   }
   return text;
+}
+
+std::string scenarios_section(const StudyDocument& document) {
+  std::string text = "## Scenarios\n";
+  const auto rivals = ways_in(document.plan, kRivals);
+  for (const ScenarioResults& scenario : document.results.scenarios) {
+    if (scenario.group == kOrders) continue;
+    text += "\n### " + scenario.name + "\n\n" + scenario.words + " " +
+            std::to_string(scenario.ways.front().runs.size()) + " seeds.\n\n" +
+            scenario_table(scenario, rivals);
+  }
+  const std::string orders = orders_table(document);
+  if (orders.empty()) return text;
+  return text +
+         "\n### The order alone\n\nRun times are known exactly, the machine is perfect, one run "
+         "each; `-limits`: with limits of twice the run time.\n\n" +
+         orders;
 }
 
 std::string ways_section(const StudyPlan& plan) {
@@ -150,7 +178,7 @@ std::string markdown(const StudyDocument& document) {
   if (!document.reading.empty()) text += document.reading + "\n";
   text += losses_section(balance) + "\n" + causes_section(document.results) + "\n";
   if (const std::string parts = parts_section(document); !parts.empty()) text += parts + "\n";
-  text += ways_section(document.plan) + "\n" + scenarios_section(document.results);
+  text += ways_section(document.plan) + "\n" + scenarios_section(document);
   if (!document.live.empty()) text += "\n" + document.live;
   return text;
 }

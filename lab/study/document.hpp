@@ -24,6 +24,8 @@ inline constexpr const char* kJudgedWay = "headroom";
 /// The set of the ways that it is compared with, and that of its parts (study.toml).
 inline constexpr const char* kRivals = "rivals";
 inline constexpr const char* kParts = "parts";
+/// The group of scenarios in which only the order of jobs differs.
+inline constexpr const char* kOrders = "order";
 
 /// Names of the ways of a set, in the plan's order, without the judged one.
 std::vector<std::string> ways_in(const StudyPlan& plan, std::string_view set);

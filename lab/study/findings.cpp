@@ -153,6 +153,7 @@ std::vector<Balance> balances(const StudyResults& results, std::string_view way,
                               const std::vector<std::string>& rivals) {
   std::vector<Balance> all;
   for (const StudyFigure& figure : study_figures()) {
+    if (!figure.judges) continue;
     Balance balance{.figure = std::string(figure.key), .losses = {}};
     for (const ScenarioResults& scenario : results.scenarios) {
       compare(balance, scenario, way, rivals);

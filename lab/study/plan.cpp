@@ -14,9 +14,12 @@ class Table {
  public:
   Table(const toml::table& table, std::string where) : table_(table), where_(std::move(where)) {}
 
+  /// Keys that it lacks are those of `other` from now on.
+  void like(const toml::table* other) { other_ = other; }
+
   std::string text(std::string_view key) {
     seen_.emplace_back(key);
-    const auto* const node = table_.get(key);
+    const toml::node* const node = found(key);
     if (node == nullptr) return "";
     const auto value = node->value_exact<std::string>();
     if (!value) refuse(key, "a string");
@@ -25,7 +28,7 @@ class Table {
   std::vector<std::string> words(std::string_view key) {
     seen_.emplace_back(key);
     std::vector<std::string> words;
-    const auto* const node = table_.get(key);
+    const toml::node* const node = found(key);
     if (node == nullptr) return words;
     if (!node->is_array()) refuse(key, "a list of strings");
     if (const toml::array* const list = node->as_array()) {
@@ -40,7 +43,7 @@ class Table {
   std::vector<double> numbers(std::string_view key) {
     seen_.emplace_back(key);
     std::vector<double> numbers;
-    const auto* const node = table_.get(key);
+    const toml::node* const node = found(key);
     if (node == nullptr) return numbers;
     if (!node->is_array()) refuse(key, "a list of numbers");
     if (const toml::array* const list = node->as_array()) {
@@ -50,7 +53,7 @@ class Table {
   }
   std::optional<double> number(std::string_view key) {
     seen_.emplace_back(key);
-    const auto* const node = table_.get(key);
+    const toml::node* const node = found(key);
     if (node == nullptr) return std::nullopt;
     const auto value = node->value<double>();
     if (!value) refuse(key, "a number");
@@ -67,11 +70,16 @@ class Table {
   }
 
  private:
+  const toml::node* found(std::string_view key) const {
+    const toml::node* const mine = table_.get(key);
+    return mine != nullptr || other_ == nullptr ? mine : other_->get(key);
+  }
   void refuse(std::string_view key, const char* wanted) {
     if (wrong_.empty()) wrong_ = where_ + ": " + std::string(key) + " must be " + wanted;
   }
 
   const toml::table& table_;
+  const toml::table* other_ = nullptr;
   std::string where_;
   std::vector<std::string> seen_;
   std::string wrong_;
@@ -127,8 +135,9 @@ Expected<Size> size_of(const toml::table& root, std::string_view file, std::stri
               std::string(file) + ": size." + std::string(size) + ": seeds must be 1 or more");
 }
 
-Scenario scenario_of(Table& table, const toml::table& machines, const Size& size,
+Scenario scenario_of(Table& table, const toml::table& root, const Size& size,
                      std::string_view shared) {
+  table.like(root["template"][table.text("template")].as_table());
   Scenario scenario{.name = table.text("name"),
                     .words = table.text("words"),
                     .group = table.text("group"),
@@ -137,11 +146,15 @@ Scenario scenario_of(Table& table, const toml::table& machines, const Size& size
                     .arguments = table.text("arguments"),
                     .ways = {},
                     .seeds = {}};
+  if (const std::string more = table.text("more"); !more.empty()) {
+    scenario.arguments += " " + more;
+  }
   if (const std::string machine = table.text("machine"); !machine.empty()) {
-    scenario.arguments += " " + machines[machine].value_or(std::string("?"));
+    scenario.arguments += " " + root["machine"][machine].value_or(std::string("?"));
   }
   for (std::string* text : {&scenario.make, &scenario.trace, &scenario.arguments}) {
     *text = filled(filled(std::move(*text), "{jobs}", size.jobs), "{shared}", shared);
+    *text = filled(std::move(*text), "{name}", scenario.name);
   }
   const auto seeds =
       static_cast<std::size_t>(table.number("seeds").value_or(static_cast<double>(size.seeds)));
@@ -179,10 +192,10 @@ Expected<void> check_scenario(const Scenario& scenario, const std::string& where
 }
 
 /// Public traces may not be there; a size may leave a scenario out.
-bool is_wanted(const std::vector<std::string>& sizes, std::string_view size,
-               const Scenario& scenario, std::string_view shared) {
+bool is_wanted(const std::vector<std::string>& sizes, std::string_view size, bool needs_shared,
+               std::string_view shared) {
   if (!sizes.empty() && std::ranges::find(sizes, size) == sizes.end()) return false;
-  return !shared.empty() || !scenario.trace.starts_with("/");
+  return !shared.empty() || !needs_shared;
 }
 
 }  // namespace
@@ -205,9 +218,6 @@ Expected<StudyPlan> read_plan(std::string_view text, std::string_view file, std:
   const toml::table& root = parsed.table();
   const auto of_size = size_of(root, file, size);
   if (!of_size) return std::unexpected(of_size.error());
-  const toml::table no_machines;
-  const toml::table* const found = root["machine"].as_table();
-  const toml::table& machines = found == nullptr ? no_machines : *found;
   StudyPlan plan{
       .size = std::string(size), .ways = {}, .scenarios = {}, .targets = {}, .sweeps = {}};
   auto done = each(root, "way", file, [&](Table& table, const std::string&) -> Expected<void> {
@@ -217,12 +227,13 @@ Expected<StudyPlan> read_plan(std::string_view text, std::string_view file, std:
   if (!done) return std::unexpected(done.error());
   done =
       each(root, "scenario", file, [&](Table& table, const std::string& where) -> Expected<void> {
-        Scenario scenario = scenario_of(table, machines, *of_size, shared);
+        Scenario scenario = scenario_of(table, root, *of_size, shared);
         const auto sets = table.words("sets");
         for (const StudyWay& way : plan.ways) {
           if (overlap(way.sets, sets)) scenario.ways.push_back(way.name);
         }
-        const bool wanted = is_wanted(table.words("sizes"), size, scenario, shared);
+        const bool needs_shared = table.text("needs") == "shared";
+        const bool wanted = is_wanted(table.words("sizes"), size, needs_shared, shared);
         if (auto whole = check_scenario(scenario, where); !whole) return whole;
         if (wanted) plan.scenarios.push_back(std::move(scenario));
         return {};

@@ -54,9 +54,9 @@ constexpr auto kFigures = std::to_array<StudyFigure>({
      0.01},
     {"start_error_p99", "/predictions/relative_error/p99", "start error, p99", Better::Less, 2,
      0.01},
-    {"predicted", "/predictions/predicted_share", "starts predicted", Better::More, 2, 0.01},
+    {"predicted", "/predictions/predicted_share", "starts predicted", Better::More, 2, 0.01, false},
     {"bound_wait", "/no_schedule_below/mean_wait_seconds", "no schedule waits less than, s",
-     Better::Less, 0, kSecond},
+     Better::Less, 0, kSecond, false},
 });
 
 std::optional<sim::Interval> interval_of(const std::vector<StudyRun>& runs,

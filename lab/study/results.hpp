@@ -29,6 +29,7 @@ struct StudyFigure {
   int digits;
   /// A difference that is less does not matter, in the figure's unit.
   double floor;
+  bool judges = true;  ///< False for what says nothing of how good a way is.
 };
 
 std::span<const StudyFigure> study_figures();
