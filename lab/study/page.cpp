@@ -16,12 +16,11 @@ constexpr const char* kPageStyle = R"(<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>berth: the study</title>
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 1240px; color: #222; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: 13px; display: block;
-        overflow-x: auto; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 13px; }
 th, td { padding: .2rem .45rem; text-align: right; border-bottom: 1px solid #e4e4e4;
-         white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-table.heat td:first-child { font-weight: 600; }
+         vertical-align: top; }
+.text, table.heat td:first-child { text-align: left; }
+table.heat td:first-child { font-weight: 600; white-space: nowrap; }
 svg { width: 590px; max-width: 100%; margin: 0 12px 18px 0; vertical-align: top; }
 svg text { font: 11px system-ui, sans-serif; fill: #555; }
 svg text.title { font-size: 13px; font-weight: 600; fill: #222; }
@@ -40,22 +39,35 @@ constexpr auto kHeats = std::to_array<std::string_view>(
 std::string colour(double over_best) {
   const double far = std::clamp(std::log(std::max(over_best, 1.0)) / std::log(4.0), 0.0, 1.0);
   char text[60];
-  std::snprintf(text, sizeof text, "background:rgb(255,%d,%d)", static_cast<int>(255 - 110 * far),
+  std::snprintf(text, sizeof text, "rgb(255,%d,%d)", static_cast<int>(255 - 110 * far),
                 static_cast<int>(255 - 130 * far));
   return text;
 }
 
 double over(const StudyFigure& figure, double value, double best) {
-  if (value == best) return 1;
+  if (std::abs(value - best) <= figure.floor) return 1;
   const double ratio = figure.better == Better::Less ? value / best : best / value;
   return std::isfinite(ratio) ? ratio : 1e9;
 }
 
-std::string heat_cell(const StudyFigure& figure, const WayResults* way, double best) {
+/// Whether no other way ended more jobs: a way that loses its hardest jobs is best in nothing.
+bool ended_most(const ScenarioResults& scenario, const WayResults& way) {
+  const auto mine = way.figure("ended");
+  return std::ranges::none_of(scenario.ways, [&](const WayResults& other) {
+    const auto its = other.figure("ended");
+    return mine && its && its->mean > mine->mean + find_figure("ended")->floor;
+  });
+}
+
+std::string heat_cell(const StudyFigure& figure, const ScenarioResults& scenario,
+                      const std::string& name, double best) {
+  const WayResults* const way = scenario.find(name);
   const auto interval = way == nullptr ? std::nullopt : way->figure(figure.key);
   if (!interval) return "<td>-</td>";
-  return "<td style=\"" + colour(over(figure, interval->mean, best)) + "\" title=\"" +
-         shown(figure, interval) + "\">" +
+  const std::string style = ended_most(scenario, *way)
+                                ? "background:" + colour(over(figure, interval->mean, best))
+                                : std::string("color:#999");
+  return "<td style=\"" + style + "\" title=\"" + shown(figure, interval) + "\">" +
          shown(figure, sim::Interval{.mean = interval->mean, .half = {}}) + "</td>";
 }
 
@@ -63,7 +75,7 @@ std::optional<double> best_in(const ScenarioResults& scenario, const StudyFigure
   std::optional<double> best;
   for (const WayResults& way : scenario.ways) {
     const auto value = way.figure(figure.key);
-    if (!value) continue;
+    if (!value || !ended_most(scenario, way)) continue;
     const bool is_better =
         figure.better == Better::Less ? !best || value->mean < *best : !best || value->mean > *best;
     if (is_better) best = value->mean;
@@ -85,9 +97,8 @@ std::string heat(const StudyDocument& document, const std::string& group,
     std::string row;
     bool any = false;
     for (const ScenarioResults* scenario : scenarios) {
-      const WayResults* const its = scenario->find(way.name);
-      any = any || its != nullptr;
-      row += heat_cell(figure, its, *best_in(*scenario, figure));
+      any = any || scenario->find(way.name) != nullptr;
+      row += heat_cell(figure, *scenario, way.name, *best_in(*scenario, figure));
     }
     if (any) rows += "<tr><td>" + sim::escaped(way.name) + "</td>" + row + "</tr>\n";
   }
@@ -103,8 +114,10 @@ std::string heats(const StudyDocument& document) {
   }
   std::string html =
       "<h3>Every way in every scenario</h3><p>White is the best of the column, full red four "
-      "times as bad or worse; a pointer over a cell shows its confidence interval. Waits are of "
-      "the jobs that ended, so a way that loses jobs looks better than it is.</p>\n";
+      "times as bad or worse; a pointer over a cell shows its confidence interval. Grey are ways "
+      "that ended fewer jobs than others: figures are of the jobs that ended, so losing the "
+      "hardest "
+      "looks good.</p>\n";
   for (const std::string& group : groups) {
     std::string tables;
     for (const std::string_view key : kHeats) tables += heat(document, group, *find_figure(key));
@@ -142,7 +155,8 @@ std::string sweeps(const StudyDocument& document) {
       any = true;
       charts.add({.title = std::string(figure->head) + " by " + sweep.x,
                   .x = sweep.x,
-                  .y = std::string(figure->head)},
+                  .y = std::string(figure->head),
+                  .scale_x = sweep.is_log ? sim::Scale::Log : sim::Scale::Linear},
                  lines);
     }
     if (any) html += "<h3>" + sim::escaped(sweep.name) + "</h3>\n" + charts.html();
@@ -150,11 +164,34 @@ std::string sweeps(const StudyDocument& document) {
   return html;
 }
 
-std::string trade_offs(const ScenarioResults& scenario) {
+/// The mean of a figure of each of these ways with its interval, and how many jobs it ended if
+/// others ended more.
+std::string bars(const ScenarioResults& scenario, const std::vector<std::string>& ways,
+                 std::string_view key) {
+  const StudyFigure& figure = *find_figure(key);
+  std::vector<sim::Bar> list;
+  for (const WayResults& way : scenario.ways) {
+    const auto value = way.figure(key);
+    if (std::ranges::find(ways, way.way) == ways.end() || !value) continue;
+    std::string words = shown(figure, value);
+    if (!ended_most(scenario, way)) {
+      words += ", ended " + shown(*find_figure("ended"), way.figure("ended"));
+    }
+    list.push_back({.name = way.way, .value = value->mean, .words = std::move(words)});
+  }
+  const bool any = std::ranges::any_of(list, [](const sim::Bar& bar) { return bar.value > 0; });
+  return any ? sim::bar_chart(scenario.name + ": " + std::string(figure.head), list) : "";
+}
+
+std::string trade_offs(const StudyDocument& document, const ScenarioResults& scenario) {
   sim::Charts charts;
+  std::vector<std::string> drawn = ways_in(document.plan, "charts");
+  drawn.emplace_back(kJudgedWay);
   const auto dots = [&](std::string_view x, std::string_view y) {
     std::vector<std::pair<std::string, sim::Point>> list;
     for (const WayResults& way : scenario.ways) {
+      if (std::ranges::find(drawn, way.way) == drawn.end()) continue;
+      if (!ended_most(scenario, way)) continue;
       const auto one = way.figure(x);
       const auto other = way.figure(y);
       if (one && other) list.push_back({way.way, {.x = one->mean, .y = other->mean}});
@@ -170,15 +207,21 @@ std::string trade_offs(const ScenarioResults& scenario) {
                 .y = std::string(find_figure(y)->head)},
                list);
   };
-  add("wait_mean", "run_over_alone");
   add("short_wait_p95", "wait_max");
   return charts.html();
 }
 
 std::string figures_of_page(const StudyDocument& document) {
   std::string html = "<h2>Figures</h2>\n" + sweeps(document) + heats(document) +
-                     "<h3>What is traded</h3><p>Less is better on both axes.</p>\n";
-  for (const ScenarioResults& scenario : document.results.scenarios) html += trade_offs(scenario);
+                     "<h3>Scenario by scenario</h3><p>Bars are means with their 95 % confidence "
+                     "intervals. Dots are ways that ended as many jobs as any; less is better on "
+                     "both axes.</p>\n";
+  std::vector<std::string> ways = ways_in(document.plan, kRivals);
+  ways.emplace_back(kJudgedWay);
+  for (const ScenarioResults& scenario : document.results.scenarios) {
+    if (scenario.group == kOrders) continue;
+    html += bars(scenario, ways, "wait_mean") + trade_offs(document, scenario);
+  }
   return html;
 }
 

@@ -177,6 +177,7 @@ Target target_of(Table& table) {
 Sweep sweep_of(Table& table) {
   return {.name = table.text("name"),
           .x = table.text("x"),
+          .is_log = table.text("scale") == "log",
           .scenarios = table.words("scenarios"),
           .at = table.numbers("at"),
           .ways = table.words("ways"),

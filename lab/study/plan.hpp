@@ -48,6 +48,7 @@ struct Target {
 struct Sweep {
   std::string name;
   std::string x;
+  bool is_log = false;  ///< The axis of x.
   std::vector<std::string> scenarios;
   std::vector<double> at;  ///< As many, ascending.
   std::vector<std::string> ways;

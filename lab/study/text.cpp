@@ -47,14 +47,13 @@ std::string line_of(std::string_view text) {
   return marked(std::move(line), "*", "em");
 }
 
-std::string row_of(std::string_view line, const char* element) {
-  std::string row = "<tr>";
+std::vector<std::string_view> cells_of(std::string_view line) {
+  std::vector<std::string_view> cells;
   std::size_t at = 1;
   for (std::size_t end; (end = line.find('|', at)) != std::string_view::npos; at = end + 1) {
-    row += std::string("<") + element + ">" + line_of(line.substr(at, end - at)) + "</" + element +
-           ">";
+    cells.push_back(line.substr(at, end - at));
   }
-  return row + "</tr>\n";
+  return cells;
 }
 
 /// Opens and closes the blocks that lines belong to.
@@ -85,11 +84,29 @@ class Blocks {
     const std::string element = "h" + std::to_string(depth);
     html_ += "<" + element + ">" + line_of(line.substr(depth + 1)) + "</" + element + ">\n";
   }
+  /// The head is written when the line under it has said which columns are numbers.
   void row(std::string_view line) {
-    if (line.starts_with("|--")) return;
-    const bool is_head = inside_ != "table";
-    into("table");
-    html_ += row_of(line, is_head ? "th" : "td");
+    if (inside_ != "table") {
+      into("table");
+      head_ = line;
+    } else if (line.starts_with("|--")) {
+      numbers_.clear();
+      for (const std::string_view cell : cells_of(line)) numbers_.push_back(cell.ends_with(':'));
+      write_row(head_, "th");
+    } else {
+      write_row(line, "td");
+    }
+  }
+  void write_row(std::string_view line, const std::string& element) {
+    html_ += "<tr>";
+    std::size_t column = 0;
+    for (const std::string_view cell : cells_of(line)) {
+      const bool is_number = column < numbers_.size() && numbers_[column];
+      html_ += "<" + element + (is_number ? ">" : " class=\"text\">") + line_of(cell) + "</" +
+               element + ">";
+      ++column;
+    }
+    html_ += "</tr>\n";
   }
   void into(const std::string& block) {
     if (inside_ == block) return;
@@ -100,6 +117,8 @@ class Blocks {
 
   std::string html_;
   std::string inside_;
+  std::string_view head_;
+  std::vector<bool> numbers_;  ///< By column.
 };
 
 }  // namespace

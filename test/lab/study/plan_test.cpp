@@ -130,10 +130,12 @@ TEST(Commands, GiveTheirOutputOrTheLastLineOfTheirErrors) {
 }
 
 TEST(Html, IsMadeOfHeadingsTablesListsAndCode) {
-  EXPECT_EQ(html_of("# A <b>\n\nOne `x`\ntwo *y*.\n\n- **z**\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"),
-            "<h1>A &lt;b></h1>\n<p>\nOne <code>x</code>\ntwo <em>y</em>.\n</p>\n<ul>\n"
-            "<li><strong>z</strong>\n</ul>\n<table>\n<tr><th> a </th><th> b </th></tr>\n"
-            "<tr><td> 1 </td><td> 2 </td></tr>\n</table>\n");
+  EXPECT_EQ(
+      html_of("# A <b>\n\nOne `x`\ntwo *y*.\n\n- **z**\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n"),
+      "<h1>A &lt;b></h1>\n<p>\nOne <code>x</code>\ntwo <em>y</em>.\n</p>\n<ul>\n"
+      "<li><strong>z</strong>\n</ul>\n<table>\n"
+      "<tr><th class=\"text\"> a </th><th> b </th></tr>\n"
+      "<tr><td class=\"text\"> 1 </td><td> 2 </td></tr>\n</table>\n");
   EXPECT_EQ(html_of("See [a page](a.md) 2 * 3 * 4.\n"), "<p>\nSee a page 2 * 3 * 4.\n</p>\n");
 }
 
