@@ -48,4 +48,15 @@ Rate rate_beside(std::int64_t duty, std::span<const std::int64_t> others,
   return Rate(static_cast<std::int64_t>(without * kWhole * kWhole * kWhole / with));
 }
 
+std::int64_t kernel_cost_beside(std::span<const std::int64_t> others, std::int64_t interference) {
+  const std::vector<Wide> weights = weights_of(others, interference);
+  Wide all = 0;
+  Wide cost = 0;
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    all += weights[k];
+    cost += weights[k] * (kWhole + static_cast<Wide>(k) * interference);
+  }
+  return static_cast<std::int64_t>(cost / all);
+}
+
 }  // namespace berth::sim

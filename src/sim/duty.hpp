@@ -26,4 +26,9 @@ namespace berth::sim {
 Rate rate_beside(std::int64_t duty, std::span<const std::int64_t> others,
                  std::int64_t interference);
 
+/// The GPU time that a kernel beside these others takes, over that of one alone: 1 + e times the
+/// mean number of other kernels beside it. So the parts of the time in which the GPU has a kernel
+/// that a job makes up for, duty x speed x this, add up. In parts per million; rounded down.
+std::int64_t kernel_cost_beside(std::span<const std::int64_t> others, std::int64_t interference);
+
 }  // namespace berth::sim

@@ -47,6 +47,7 @@ Pace Rates::of(std::size_t job, std::span<const GpuId> gpus, const Tenants& tena
     const std::string& name = cluster_.type_names()[cluster_.gpu(gpu).type];
     const auto on_type = type(job, name);
     slowest.rate = std::min(slowest.rate, here.rate * on_type.value_or(kFullSpeed));
+    slowest.kernel_cost = std::max(slowest.kernel_cost, here.kernel_cost);
     slowest.shares = slowest.shares || here.shares;
     slowest.ruled = slowest.ruled || here.ruled || !on_type;
   }
@@ -86,7 +87,11 @@ std::optional<Rate> Rates::type(std::size_t job, std::string_view name) const {
 Pace Rates::share(std::size_t job, std::span<const std::size_t> tenants) const {
   if (tenants.size() < 2) return {};
   if (const auto known = measured(job, tenants)) return {.rate = *known, .shares = true};
-  return {.rate = ruled(job, tenants), .shares = true, .ruled = true};
+  Pace pace{.rate = ruled(job, tenants), .shares = true, .ruled = true};
+  if (model_.share == ShareModel::Duty && model_.interference > 0) {
+    pace.kernel_cost = kernel_cost_beside(duties_beside(job, tenants), model_.interference);
+  }
+  return pace;
 }
 
 std::optional<Rate> Rates::measured(std::size_t job, std::span<const std::size_t> tenants) const {
@@ -111,7 +116,7 @@ Rate Rates::ruled(std::size_t job, std::span<const std::size_t> tenants) const {
     case ShareModel::Mps:
       return by_sum(tenants);
     case ShareModel::Duty:
-      return by_duty(job, tenants);
+      return rate_beside(duties_[job], duties_beside(job, tenants), model_.interference);
   }
   return kFullSpeed;
 }
@@ -122,12 +127,13 @@ Rate Rates::by_sum(std::span<const std::size_t> tenants) const {
   return busy <= Rate::kWhole ? kFullSpeed : Rate(Rate::kWhole * Rate::kWhole / busy);
 }
 
-Rate Rates::by_duty(std::size_t job, std::span<const std::size_t> tenants) const {
+std::vector<std::int64_t> Rates::duties_beside(std::size_t job,
+                                               std::span<const std::size_t> tenants) const {
   std::vector<std::int64_t> others;
   for (const std::size_t tenant : tenants) {
     if (tenant != job) others.push_back(duties_[tenant]);
   }
-  return rate_beside(duties_[job], others, model_.interference);
+  return others;
 }
 
 Expected<ToldSpeeds> parse_told_speeds(std::string_view text) {

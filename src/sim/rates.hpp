@@ -59,6 +59,8 @@ struct Pace {
   Rate rate;
   bool shares = false;  ///< Another job is on one of its GPUs.
   bool ruled = false;   ///< Some of it is by rule: the pair, type or spread was not measured.
+  /// GPU time that its kernels take beside others, over that alone; in parts per million.
+  std::int64_t kernel_cost = Rate::kWhole;
 
   bool operator==(const Pace&) const = default;
 };
@@ -84,7 +86,8 @@ class Rates {
   std::optional<Rate> measured(std::size_t job, std::span<const std::size_t> tenants) const;
   Rate ruled(std::size_t job, std::span<const std::size_t> tenants) const;
   Rate by_sum(std::span<const std::size_t> tenants) const;
-  Rate by_duty(std::size_t job, std::span<const std::size_t> tenants) const;
+  std::vector<std::int64_t> duties_beside(std::size_t job,
+                                          std::span<const std::size_t> tenants) const;
 
   const RateModel& model_;
   const trace::Trace& trace_;

@@ -212,7 +212,9 @@ void Running::load_gpus(std::size_t job) {
   if (duties_.empty()) return;
   const Truth& truth = truths_[job];
   const bool works = truth.runs && truth.warm;
-  const std::int64_t load = works ? duties_[job] * truth.pace.rate.ppm() / Rate::kWhole : 0;
+  const Wide kernels = Wide{duties_[job]} * truth.pace.rate.ppm() * truth.pace.kernel_cost;
+  const auto load =
+      works ? static_cast<std::int64_t>(kernels / (Wide{Rate::kWhole} * Rate::kWhole)) : 0;
   const std::int64_t more = load - std::exchange(loads_[job], load);
   if (more == 0) return;
   for (const GpuId gpu : truth.gpus) load_changes_.push_back({gpu, more});

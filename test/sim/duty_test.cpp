@@ -141,6 +141,26 @@ TEST(Duty, StepsOfOneLengthAreWithin2PercentOnAverageOverTheWaysTheyMeet) {
   }
 }
 
+TEST(Duty, KernelsCostWhatOthersSlowThem) {
+  EXPECT_EQ(kernel_cost_beside({}, 200'000), 1'000'000);
+  EXPECT_EQ(kernel_cost_beside(in_ppm({1, 1}), 0), 1'000'000);
+  EXPECT_EQ(kernel_cost_beside(in_ppm({1}), 200'000), 1'200'000);
+  EXPECT_EQ(kernel_cost_beside(in_ppm({1, 1}), 200'000), 1'400'000);
+  EXPECT_EQ(kernel_cost_beside(in_ppm({0.5}), 200'000), 1'100'000);
+}
+
+TEST(Duty, WhatJobsMakeUpForIsTheTimeInWhichTheGpuHasAKernel) {
+  // That is 1 - P(K = 0), and the weights of K are w(k) times those of independent jobs.
+  const std::vector<double> duties = {0.5, 0.5};
+  const double has_none = 0.25 / (0.25 + 0.5 + 0.25 * 2 * 1.2);
+  double busy = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    busy += duties[i] * rate_of(i, duties, 0.2) *
+            static_cast<double>(kernel_cost_beside(in_ppm({duties[1 - i]}), 200'000)) / 1e6;
+  }
+  EXPECT_NEAR(busy, 1 - has_none, 1e-5);
+}
+
 TEST(Duty, IsInBoundsForManyJobs) {
   const std::vector<double> full(1000, 1.0);
   EXPECT_NEAR(rate_of(0, full), 0.001, 1e-6);
