@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "lab/study/document.hpp"
+#include "lab/study/page.hpp"
 
 namespace berth::lab {
 namespace {
@@ -155,6 +156,32 @@ TEST(Document, SaysWhatWasMissedAndWhereItDoesNotHelp) {
   EXPECT_THAT(text, HasSubstr("| t | <= 1.00 x fifo | 0 of 1 | 1.50 | 1.50 (s) | missed |"));
   EXPECT_THAT(text, HasSubstr("| mean wait, s | 1 | 0 | 0 | 1 | s 1.50 fifo |"));
   EXPECT_THAT(text, HasSubstr("| headroom | 5 | 900 |"));
+}
+
+TEST(Page, HasAChartForEachSweepAndGreysWaysThatLostJobs) {
+  StudyPlan plan{.size = "quick", .ways = {}, .scenarios = {}, .targets = {}, .sweeps = {}};
+  plan.ways = {{.name = "headroom", .words = "", .sets = {"rivals"}, .arguments = ""},
+               {.name = "none", .words = "", .sets = {"rivals"}, .arguments = ""}};
+  plan.sweeps = {{.name = "Load",
+                  .x = "load",
+                  .scenarios = {"s", "t"},
+                  .at = {0.5, 1},
+                  .ways = {"headroom"},
+                  .figures = {"wait_mean"}}};
+  const auto waits = [](const std::string& name, double wait) {
+    return scenario(name, {way("headroom", {{{"ended", 5}, {"wait_mean", wait}}}),
+                           way("none", {{{"ended", 3}, {"wait_mean", 0}}})});
+  };
+  const std::string html =
+      page({.plan = plan,
+            .results = {.size = "quick", .scenarios = {waits("s", 500), waits("t", 900)}},
+            .reading = "",
+            .live = "",
+            .made = "a day"});
+  EXPECT_THAT(html, HasSubstr("mean wait, s by load"));
+  EXPECT_THAT(html, HasSubstr("background:rgb(255,255,255)\" title=\"500\">500</td>"));
+  EXPECT_THAT(html, HasSubstr("color:#999\" title=\"0\">0</td>"));
+  EXPECT_THAT(html, HasSubstr("0, ended 3"));
 }
 
 }  // namespace
