@@ -3,87 +3,12 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <initializer_list>
+
+#include "lab/study/plan_table.hpp"
 
 namespace berth::lab {
 
 namespace {
-
-/// One table of the file, of which every key must be known and of its type.
-class Table {
- public:
-  Table(const toml::table& table, std::string where) : table_(table), where_(std::move(where)) {}
-
-  /// Keys that it lacks are those of `other` from now on.
-  void like(const toml::table* other) { other_ = other; }
-
-  std::string text(std::string_view key) {
-    seen_.emplace_back(key);
-    const toml::node* const node = found(key);
-    if (node == nullptr) return "";
-    const auto value = node->value_exact<std::string>();
-    if (!value) refuse(key, "a string");
-    return value.value_or("");
-  }
-  std::vector<std::string> words(std::string_view key) {
-    seen_.emplace_back(key);
-    std::vector<std::string> words;
-    const toml::node* const node = found(key);
-    if (node == nullptr) return words;
-    if (!node->is_array()) refuse(key, "a list of strings");
-    if (const toml::array* const list = node->as_array()) {
-      for (const toml::node& one : *list) {
-        const auto value = one.value_exact<std::string>();
-        if (!value) refuse(key, "a list of strings");
-        words.push_back(value.value_or(""));
-      }
-    }
-    return words;
-  }
-  std::vector<double> numbers(std::string_view key) {
-    seen_.emplace_back(key);
-    std::vector<double> numbers;
-    const toml::node* const node = found(key);
-    if (node == nullptr) return numbers;
-    if (!node->is_array()) refuse(key, "a list of numbers");
-    if (const toml::array* const list = node->as_array()) {
-      for (const toml::node& one : *list) numbers.push_back(one.value<double>().value_or(0));
-    }
-    return numbers;
-  }
-  std::optional<double> number(std::string_view key) {
-    seen_.emplace_back(key);
-    const toml::node* const node = found(key);
-    if (node == nullptr) return std::nullopt;
-    const auto value = node->value<double>();
-    if (!value) refuse(key, "a number");
-    return value;
-  }
-
-  /// The first thing that was wrong, unknown keys included.
-  Expected<void> check() {
-    for (const auto& [key, value] : table_) {
-      if (std::ranges::find(seen_, key.str()) == seen_.end()) refuse(key.str(), "left out");
-    }
-    if (wrong_.empty()) return {};
-    return fail(ErrorCode::BadData, wrong_);
-  }
-
- private:
-  const toml::node* found(std::string_view key) const {
-    const toml::node* const mine = table_.get(key);
-    return mine != nullptr || other_ == nullptr ? mine : other_->get(key);
-  }
-  void refuse(std::string_view key, const char* wanted) {
-    if (wrong_.empty()) wrong_ = where_ + ": " + std::string(key) + " must be " + wanted;
-  }
-
-  const toml::table& table_;
-  const toml::table* other_ = nullptr;
-  std::string where_;
-  std::vector<std::string> seen_;
-  std::string wrong_;
-};
 
 /// Calls `read` for each table of a list of tables.
 template <class Read>
@@ -95,14 +20,14 @@ Expected<void> each(const toml::table& root, std::string_view name, std::string_
     const std::string where = std::string(file) + ":" + std::to_string(node.source().begin.line) +
                               ": " + std::string(name);
     if (!node.is_table()) return fail(ErrorCode::BadData, where + " must be a table");
-    Table table(*node.as_table(), where);
+    PlanTable table(*node.as_table(), where);
     if (Expected<void> done = read(table, where); !done) return done;
     if (Expected<void> done = table.check(); !done) return done;
   }
   return {};
 }
 
-StudyWay way_of(Table& table) {
+StudyWay way_of(PlanTable& table) {
   return {.name = table.text("name"),
           .words = table.text("words"),
           .sets = table.words("sets"),
@@ -126,7 +51,7 @@ Expected<Size> size_of(const toml::table& root, std::string_view file, std::stri
     return fail(ErrorCode::BadData,
                 std::string(file) + ": there is no [size." + std::string(size) + "]");
   }
-  Table table(*found, std::string(file) + ": size." + std::string(size));
+  PlanTable table(*found, std::string(file) + ": size." + std::string(size));
   Size read{.seeds = static_cast<std::size_t>(table.number("seeds").value_or(0)),
             .jobs = std::to_string(static_cast<int>(table.number("jobs").value_or(0)))};
   if (auto done = table.check(); !done) return std::unexpected(done.error());
@@ -135,7 +60,7 @@ Expected<Size> size_of(const toml::table& root, std::string_view file, std::stri
               std::string(file) + ": size." + std::string(size) + ": seeds must be 1 or more");
 }
 
-Scenario scenario_of(Table& table, const toml::table& root, const Size& size,
+Scenario scenario_of(PlanTable& table, const toml::table& root, const Size& size,
                      std::string_view shared) {
   table.like(root["template"][table.text("template")].as_table());
   Scenario scenario{.name = table.text("name"),
@@ -162,7 +87,7 @@ Scenario scenario_of(Table& table, const toml::table& root, const Size& size,
   return scenario;
 }
 
-Target target_of(Table& table) {
+Target target_of(PlanTable& table) {
   return {.name = table.text("name"),
           .way = table.text("way"),
           .figures = table.words("figures"),
@@ -174,7 +99,7 @@ Target target_of(Table& table) {
           .need = static_cast<std::size_t>(table.number("need").value_or(0))};
 }
 
-Sweep sweep_of(Table& table) {
+Sweep sweep_of(PlanTable& table) {
   return {.name = table.text("name"),
           .x = table.text("x"),
           .is_log = table.text("scale") == "log",
@@ -221,35 +146,36 @@ Expected<StudyPlan> read_plan(std::string_view text, std::string_view file, std:
   if (!of_size) return std::unexpected(of_size.error());
   StudyPlan plan{
       .size = std::string(size), .ways = {}, .scenarios = {}, .targets = {}, .sweeps = {}};
-  auto done = each(root, "way", file, [&](Table& table, const std::string&) -> Expected<void> {
+  auto done = each(root, "way", file, [&](PlanTable& table, const std::string&) -> Expected<void> {
     plan.ways.push_back(way_of(table));
     return {};
   });
   if (!done) return std::unexpected(done.error());
-  done =
-      each(root, "scenario", file, [&](Table& table, const std::string& where) -> Expected<void> {
-        Scenario scenario = scenario_of(table, root, *of_size, shared);
-        const auto sets = table.words("sets");
-        for (const StudyWay& way : plan.ways) {
-          if (overlap(way.sets, sets)) scenario.ways.push_back(way.name);
-        }
-        const bool needs_shared = table.text("needs") == "shared";
-        const bool wanted = is_wanted(table.words("sizes"), size, needs_shared, shared);
-        if (auto whole = check_scenario(scenario, where); !whole) return whole;
-        if (wanted) plan.scenarios.push_back(std::move(scenario));
-        return {};
-      });
+  done = each(root, "scenario", file,
+              [&](PlanTable& table, const std::string& where) -> Expected<void> {
+                Scenario scenario = scenario_of(table, root, *of_size, shared);
+                const auto sets = table.words("sets");
+                for (const StudyWay& way : plan.ways) {
+                  if (overlap(way.sets, sets)) scenario.ways.push_back(way.name);
+                }
+                const bool needs_shared = table.text("needs") == "shared";
+                const bool wanted = is_wanted(table.words("sizes"), size, needs_shared, shared);
+                if (auto whole = check_scenario(scenario, where); !whole) return whole;
+                if (wanted) plan.scenarios.push_back(std::move(scenario));
+                return {};
+              });
   if (!done) return std::unexpected(done.error());
-  done = each(root, "target", file, [&](Table& table, const std::string&) -> Expected<void> {
+  done = each(root, "target", file, [&](PlanTable& table, const std::string&) -> Expected<void> {
     plan.targets.push_back(target_of(table));
     return {};
   });
   if (!done) return std::unexpected(done.error());
-  done = each(root, "sweep", file, [&](Table& table, const std::string& where) -> Expected<void> {
-    Sweep& sweep = plan.sweeps.emplace_back(sweep_of(table));
-    if (sweep.at.size() == sweep.scenarios.size()) return {};
-    return fail(ErrorCode::BadData, where + ": needs as many numbers in 'at' as scenarios");
-  });
+  done =
+      each(root, "sweep", file, [&](PlanTable& table, const std::string& where) -> Expected<void> {
+        Sweep& sweep = plan.sweeps.emplace_back(sweep_of(table));
+        if (sweep.at.size() == sweep.scenarios.size()) return {};
+        return fail(ErrorCode::BadData, where + ": needs as many numbers in 'at' as scenarios");
+      });
   if (!done) return std::unexpected(done.error());
   return plan;
 }

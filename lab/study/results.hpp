@@ -5,36 +5,18 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
+#include "lab/study/scorecard.hpp"
 #include "report/figures.hpp"
 
 namespace berth::lab {
 
 /// In the order in which it is written.
 using StudyJson = nlohmann::ordered_json;
-
-enum class Better { Less, More };
-
-/// A figure of the scorecard (doc/metrics.md).
-struct StudyFigure {
-  std::string_view key;
-  std::string_view at;    ///< Where a summary of `berth sim` has it, as a JSON pointer.
-  std::string_view head;  ///< In tables.
-  Better better;
-  int digits;
-  /// A difference that is less does not matter, in the figure's unit.
-  double floor;
-  bool judges = true;  ///< False for what says nothing of how good a way is.
-};
-
-std::span<const StudyFigure> study_figures();
-/// Null if there is none.
-const StudyFigure* find_figure(std::string_view key);
 
 /// One run of `berth sim`.
 struct StudyRun {
