@@ -61,7 +61,7 @@ Expected<void> make_traces(const StudyResults& results, int at_once) {
   for (const ScenarioResults& scenario : results.scenarios) {
     for (const WayResults& way : scenario.ways) {
       for (const StudyRun& run : way.runs) {
-        if (!run.make.empty()) makes.insert(run.make);
+        if (!run.make.empty() && run.figures.empty()) makes.insert(run.make);
       }
     }
   }
@@ -129,6 +129,22 @@ StudyResults planned(const StudyPlan& plan, const StudyTools& tools) {
   return results;
 }
 
+void keep(StudyResults& results, const StudyResults& earlier, const std::vector<std::string>& but) {
+  for (ScenarioResults& scenario : results.scenarios) {
+    const ScenarioResults* const before = earlier.find(scenario.name);
+    for (WayResults& way : scenario.ways) {
+      const WayResults* const its = before == nullptr ? nullptr : before->find(way.way);
+      if (its == nullptr || std::ranges::find(but, way.way) != but.end()) continue;
+      for (StudyRun& run : way.runs) {
+        const auto same = std::ranges::find_if(its->runs, [&](const StudyRun& other) {
+          return other.command == run.command && other.make == run.make && other.seed == run.seed;
+        });
+        if (same != its->runs.end()) run = *same;
+      }
+    }
+  }
+}
+
 void run_one(StudyRun& run) {
   const auto output = output_of(run.command);
   const auto done = output ? read_summary(*output, run) : std::unexpected(output.error());
@@ -145,13 +161,18 @@ Expected<std::size_t> run_study(StudyResults& results, const StudyTools& tools) 
   };
   std::vector<Task> tasks;
   for (ScenarioResults& scenario : results.scenarios) {
-    for (WayResults& way : scenario.ways) tasks.push_back({&scenario, &way});
+    for (WayResults& way : scenario.ways) {
+      const bool is_done =
+          std::ranges::none_of(way.runs, [](const StudyRun& run) { return run.figures.empty(); });
+      if (!is_done) tasks.push_back({&scenario, &way});
+    }
   }
   Lines lines(tasks.size());
   std::atomic<std::size_t> failed = 0;
   in_parallel(tasks.size(), tools.at_once, [&](std::size_t i) {
     std::string error;
     for (StudyRun& run : tasks[i].way->runs) {
+      if (!run.figures.empty()) continue;
       run_one(run);
       if (run.error.empty()) continue;
       ++failed;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "lab/study/plan.hpp"
@@ -17,8 +18,11 @@ struct StudyTools {
 /// The results to be: every run with its commands, and no figures yet.
 StudyResults planned(const StudyPlan& plan, const StudyTools& tools);
 
-/// Makes the traces, then runs the commands and fills in the figures; says on standard output how
-/// far it is. A run that fails has an error and no figures. Returns: the number of these.
+/// Takes over what `earlier` has of runs with the same commands, but for runs of these ways.
+void keep(StudyResults& results, const StudyResults& earlier, const std::vector<std::string>& but);
+
+/// Makes the traces, then runs the commands that have no figures yet and fills them in; says on
+/// standard output how far it is. A run that fails has an error and no figures. Returns: the number of these.
 /// Errors: of a command that makes a trace.
 Expected<std::size_t> run_study(StudyResults& results, const StudyTools& tools);
 

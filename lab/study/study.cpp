@@ -114,6 +114,13 @@ Expected<int> study(const StudyOptions& options) {
   if (!plan) return std::unexpected(plan.error());
   const StudyTools tools{.at_once = options.at_once};
   StudyResults results = planned(*plan, tools);
+  if (!options.only.empty()) {
+    const auto before = json_in(options.folder + "/evaluation.json");
+    if (!before) return std::unexpected(before.error());
+    const auto earlier = results_of(*before);
+    if (!earlier) return std::unexpected(earlier.error());
+    keep(results, *earlier, options.only);
+  }
   const auto failed = run_study(results, tools);
   if (!failed) return std::unexpected(failed.error());
   StudyJson json = whole(*plan, results);
@@ -156,6 +163,10 @@ void add_study_options(CLI::App& verb, StudyOptions& options) {
                   "Folder with public traces; without it their "
                   "scenarios are left out.")
       ->check(CLI::ExistingDirectory);
+  verb.add_option("--only", options.only,
+                  "Run these ways again; of others evaluation.json of the folder is kept where its "
+                  "commands are the same.")
+      ->delimiter(',');
   verb.add_option("--at-once", options.at_once, "Runs beside each other.")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -16,6 +17,7 @@ struct StudyOptions {
   std::string folder = "build/eval";  ///< Gets evaluation.json, evaluation.md, evaluation.html.
   std::string live;                   ///< live.json of `berth-eval all`; "": there is none.
   std::string shared;                 ///< Folder with public traces; "": there are none.
+  std::vector<std::string> only;      ///< Run again; what evaluation.json has of others is kept.
   int at_once = 2;
 };
 

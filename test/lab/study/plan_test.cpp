@@ -124,6 +124,25 @@ TEST(Results, ASummaryIsReadByTheNamesOfTheScorecard) {
   EXPECT_THAT(read_summary("berth: no", run).error().message, HasSubstr("is no summary"));
 }
 
+TEST(Results, OfEarlierRunsAreKeptIfTheirCommandsAreTheSame) {
+  const auto results_with = [](const std::string& command, std::map<std::string, double> figures) {
+    StudyResults results{.size = "quick", .scenarios = {}};
+    results.scenarios.push_back({.name = "s", .words = "", .group = "", .ways = {}});
+    for (const char* name : {"a", "b"}) {
+      auto& way = results.scenarios[0].ways.emplace_back(WayResults{.way = name, .runs = {}});
+      way.runs.push_back({.seed = 1, .command = command, .figures = figures});
+    }
+    return results;
+  };
+  StudyResults same = results_with("c", {});
+  keep(same, results_with("c", {{"ended", 3}}), {"b"});
+  EXPECT_EQ(same.scenarios[0].ways[0].runs[0].figures.size(), 1U);
+  EXPECT_TRUE(same.scenarios[0].ways[1].runs[0].figures.empty()) << "b is to be run again";
+  StudyResults other = results_with("d", {});
+  keep(other, results_with("c", {{"ended", 3}}), {});
+  EXPECT_TRUE(other.scenarios[0].ways[0].runs[0].figures.empty());
+}
+
 TEST(Commands, GiveTheirOutputOrTheLastLineOfTheirErrors) {
   EXPECT_EQ(*output_of("echo a; echo b >&2"), "a\n");
   EXPECT_EQ(output_of("echo first >&2; echo last >&2; false").error().message, "last");
