@@ -22,8 +22,8 @@ StudyResults planned(const StudyPlan& plan, const StudyTools& tools);
 void keep(StudyResults& results, const StudyResults& earlier, const std::vector<std::string>& but);
 
 /// Makes the traces, then runs the commands that have no figures yet and fills them in; says on
-/// standard output how far it is. A run that fails has an error and no figures. Returns: the number of these.
-/// Errors: of a command that makes a trace.
+/// standard output how far it is. A run that fails has an error and no figures. Returns: the number
+/// of these. Errors: of a command that makes a trace.
 Expected<std::size_t> run_study(StudyResults& results, const StudyTools& tools);
 
 /// Runs one command and fills in its figures or its error.
