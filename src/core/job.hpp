@@ -31,7 +31,8 @@ enum class Outcome : std::uint8_t { Done, Failed, Oom, Cancelled, Timeout, Lost,
 
 enum class DurationClass : std::uint8_t { Short, Medium, Long, Service };
 
-/// What the submitter said. Only the class changes, by a decision, and GPU memory that ran out.
+/// What the submitter said, and what is predicted where nothing was said. Only the class changes,
+/// by a decision, and GPU memory that ran out.
 struct JobSpec {
   UserId user;
   Request request;
@@ -46,6 +47,8 @@ struct JobSpec {
   Label group = {};           ///< Jobs of one user that belong together, as a sweep's; "": none.
   Label model = {};           ///< Its row in the table of speeds (speeds.hpp); "": not said.
   std::int64_t batch = 0;     ///< Samples of a step, on all its GPUs together; 0: not said.
+  /// Past runs that `estimate` was learned from (run_estimate.hpp); 0: the submitter stated it.
+  std::int32_t learned_from = 0;
 
   bool operator==(const JobSpec&) const = default;
 };

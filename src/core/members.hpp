@@ -44,7 +44,8 @@ inline auto members(Grant& v) {
 }
 inline auto members(JobSpec& v) {
   return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,
-                  v.deadline, v.priority, v.retries, v.command, v.group, v.model, v.batch);
+                  v.deadline, v.priority, v.retries, v.command, v.group, v.model, v.batch,
+                  v.learned_from);
 }
 inline auto members(Progress& v) { return std::tie(v.done, v.total); }
 inline auto members(Metric& v) { return std::tie(v.key, v.value); }
@@ -128,6 +129,14 @@ inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 struct Dropped {};
 inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 8 -------------------------------------------------------------------------
+// Estimates were stated by users.
+
+inline auto members_before_8(JobSpec& v) {
+  return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,
+                  v.deadline, v.priority, v.retries, v.command, v.group, v.model, v.batch);
+}
 
 // ---- Before layout 7 -------------------------------------------------------------------------
 // A place kept had the notes of the policy that kept it: which grants it awaited, for how long it

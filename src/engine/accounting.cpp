@@ -269,6 +269,7 @@ std::optional<std::string> Engine::impossible(const Job& job) const {
 void Engine::make_sensible(JobSpec& spec) const {
   spec.time_limit = std::max(Duration::zero(), spec.time_limit);
   spec.estimate = std::max(Duration::zero(), spec.estimate);
+  spec.learned_from = std::max(0, spec.learned_from);
   if (spec.vram_estimate == Bytes(0)) return;
   Request asked = spec.request;
   asked.gpu.vram = spec.vram_estimate;

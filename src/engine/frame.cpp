@@ -105,7 +105,8 @@ bool is_sane(const JobSpec& spec, Bytes context) {
   Total contexts;
   return contexts.add(context.raw(), spec.request.gpu.processes) &&
          is_amount(spec.request.gpu.vram) && is_amount(spec.vram_estimate) &&
-         spec.time_limit >= Duration::zero() && spec.estimate >= Duration::zero();
+         spec.time_limit >= Duration::zero() && spec.estimate >= Duration::zero() &&
+         spec.learned_from >= 0;
 }
 
 bool is_sane(const Overrun& overrun, Instant now) {

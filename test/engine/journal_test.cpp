@@ -151,6 +151,25 @@ TEST(Journal, APlaceKeptOfLayoutSixIsReadWithoutTheNotesOfItsPolicy) {
   EXPECT_EQ(std::get<Reserve>(read->at(0)).holds, std::vector{hold});
 }
 
+TEST(Journal, ARequestOfLayoutSevenHasAnEstimateOfItsUser) {
+  Submitted then{.job = JobId(7), .spec = {.user = UserId(3)}, .held = true};
+  then.spec.estimate = seconds(60);
+  then.spec.model = Label("bert");
+  then.spec.batch = 9;
+  ByteWriter out;
+  for (const std::int64_t number : {-7, 1, 0}) out.integer(number);  // layout, one input, Submitted
+  ASSERT_EQ(Input(Submitted{}).index(), 0U);
+  codec::put(out, then.job);
+  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
+             members_before_8(then.spec));
+  codec::put(out, then.held);
+  const auto read = decode_inputs(out.bytes());
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  const auto& now = std::get<Submitted>(read->at(0));
+  EXPECT_EQ(now.spec, then.spec);
+  EXPECT_TRUE(now.held);
+}
+
 // ---- Damage ----------------------------------------------------------------------------------
 
 /// Reads `bytes` as an entry; if that works, writing it again must give the same bytes. What has

@@ -232,7 +232,8 @@ TEST(SnapshotDamage, AnotherFormatIsRefused) {
   bytes[0] = 2 * (kLayout + 1);
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_FALSE(restored.has_value());
-  EXPECT_EQ(restored.error().message, "snapshot: format 8, expected 7");
+  EXPECT_EQ(restored.error().message, "snapshot: format " + std::to_string(kLayout + 1) +
+                                          ", expected " + std::to_string(kLayout));
 }
 
 TEST(SnapshotDamage, ATurnedBitInEveryByteIsRefusedOrSound) {
