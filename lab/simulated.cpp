@@ -16,7 +16,7 @@ constexpr const char* kPlace = "least-shared";  ///< berthd's own, whatever the 
 sim::Options options_of(const Way& way, std::int64_t interference_percent) {
   sim::Options options{
       .settings = {.admission = {.mode = way.admission}},
-      .told = sim::Told::AsStated,
+      .told = sim::Told::Learned,
       .rates = {.share = sim::ShareModel::Duty, .interference = interference_percent * 10'000},
       .costs = {.start = kStartLatency, .can_suspend = false},
       .memory = {.is_on = true, .retries = 0},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "core/run_estimate.hpp"
 
 namespace berth::sim {
 
@@ -94,15 +95,17 @@ void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint6
   }
 }
 
-Duration Learner::estimate(std::size_t job) const {
-  return std::max(Duration(1), history_.expected(traits_of(job)));
+void Learner::learn(std::size_t job, Duration ran, Outcome outcome) {
+  const trace::TraceJob& asked = trace_.jobs[job];
+  history_.add({.user = asked.spec.user,
+                .what = fingerprint_of(asked, programs_),
+                .gpus = asked.spec.request.gpu.count,
+                .ran = ran,
+                .outcome = outcome});
 }
 
-RunTraits Learner::traits_of(std::size_t job) const {
-  const trace::TraceJob& asked = trace_.jobs[job];
-  return {.user = static_cast<std::int64_t>(asked.spec.user.value()),
-          .program = static_cast<std::int64_t>(fingerprint_of(asked, programs_).value()),
-          .gpus = asked.spec.request.gpu.count.raw()};
+void Learner::estimate(std::size_t job, JobSpec& spec) const {
+  learn_estimate(spec, fingerprint_of(trace_.jobs[job], programs_), history_.record());
 }
 
 void apply_load(trace::Trace& trace, double load) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "policy/kit/run_history.hpp"
+#include "core/history.hpp"
 #include "sim/programs.hpp"
 #include "trace/trace.hpp"
 
@@ -39,8 +39,8 @@ Expected<Estimates> parse_estimates(std::string_view text);
 /// long as each other the first of the trace counts as shorter.
 void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint64_t seed);
 
-/// Predicts run times during a run from what has ended by then, as qssf does
-/// (policy/kit/run_history.hpp). Jobs are indices in the trace.
+/// Predicts run times during a run from what has ended by then, as berthd does
+/// (core/run_estimate.hpp). Jobs are indices in the trace.
 class Learner {
  public:
   /// With Programs::None jobs are still known by their model. Requires: the trace outlives it.
@@ -48,16 +48,14 @@ class Learner {
       : trace_(trace), programs_(programs == Programs::None ? Programs::Model : programs) {}
 
   /// Learns from a job that ended after this time with its GPUs.
-  void learn(std::size_t job, Duration ran) { history_.learn(traits_of(job), ran); }
-  /// kForever before anything has ended.
-  Duration estimate(std::size_t job) const;
+  void learn(std::size_t job, Duration ran, Outcome outcome);
+  /// Of a job that states none: see learn_estimate().
+  void estimate(std::size_t job, JobSpec& spec) const;
 
  private:
-  RunTraits traits_of(std::size_t job) const;
-
   const trace::Trace& trace_;
   const Programs programs_;
-  RunHistory history_;
+  History history_;
 };
 
 /// Submissions `load` times as close together, from the first one on; each job has as long until

@@ -26,7 +26,7 @@ namespace berth::sim {
 enum class Told : std::uint8_t {
   Exact,     ///< The truth.
   AsStated,  ///< The jobs' own estimates (JobSpec::estimate), or that there is none.
-  Learned,   ///< From jobs that ended before a submission: Learner.
+  Learned,   ///< As berthd: as stated, else from jobs that ended before a submission: Learner.
 };
 
 struct Options {

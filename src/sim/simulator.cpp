@@ -344,7 +344,7 @@ class Replay {
     const trace::TraceJob& job = trace_.jobs[i];
     Submitted submitted{.job = id_of(i), .spec = job.spec};
     if (options_.told == Told::Exact) submitted.spec.estimate = job.duration;
-    if (learner_) submitted.spec.estimate = learner_->estimate(i);
+    if (learner_) learner_->estimate(i, submitted.spec);
     result_.jobs[i].told = submitted.spec.estimate;
     submitted.spec.model = job.model;
     submitted.spec.batch = job.batch;
@@ -414,7 +414,7 @@ class Replay {
     JobResult& result = result_.jobs[index_of(finished.job)];
     result.over = now_;
     if (learner_ && result.start != kNever)
-      learner_->learn(result.job, running_.spent(result.job).ran);
+      learner_->learn(result.job, running_.spent(result.job).ran, finished.outcome);
     if (finished.outcome == Outcome::Rejected) result.refused = finished.note;
     if (finished.outcome == Outcome::Timeout) result.timed_out = true;
     if (finished.outcome == Outcome::Oom) result.memory.failed = true;

@@ -109,6 +109,12 @@ trace::TraceJob run_of(const char* model, int submit, int run, int gpus = 1) {
   return job;
 }
 
+Duration told(const Learner& learner, const trace::Trace& trace, std::size_t job) {
+  JobSpec spec = trace.jobs[job].spec;
+  learner.estimate(job, spec);
+  return spec.estimate;
+}
+
 TEST(Estimates, AreLearnedFromTheLikeliestRunsBefore) {
   trace::Trace trace;
   trace.jobs = {run_of("a", 0, 0), run_of("b", 0, 0), run_of("a", 0, 0, 2), run_of("", 0, 0),
@@ -116,15 +122,17 @@ TEST(Estimates, AreLearnedFromTheLikeliestRunsBefore) {
   trace.jobs.push_back(trace.jobs[4]);
   trace.jobs[5].spec.user = UserId(2);
   Learner learner(trace, Programs::None);
-  EXPECT_EQ(learner.estimate(0), kForever) << "nothing has ended";
-  learner.learn(0, seconds(100));
-  learner.learn(1, seconds(300));
-  EXPECT_EQ(learner.estimate(0), seconds(100));
-  EXPECT_EQ(learner.estimate(2), seconds(100)) << "the model, on any number of GPUs";
-  EXPECT_EQ(learner.estimate(3), seconds(200)) << "the user, on as many GPUs";
-  learner.learn(4, seconds(0));
-  EXPECT_EQ(learner.estimate(4), Duration(1)) << "an estimate is never nothing";
-  EXPECT_EQ(learner.estimate(5), Duration(1)) << "anybody, on as many GPUs";
+  EXPECT_EQ(told(learner, trace, 0), kForever) << "nothing has ended";
+  learner.learn(0, seconds(100), Outcome::Done);
+  learner.learn(1, seconds(300), Outcome::Timeout);
+  EXPECT_EQ(told(learner, trace, 0), seconds(100));
+  EXPECT_EQ(told(learner, trace, 2), seconds(100)) << "the model, on any number of GPUs";
+  EXPECT_EQ(told(learner, trace, 3), seconds(100)) << "the user, on as many GPUs";
+  learner.learn(4, seconds(0), Outcome::Done);
+  EXPECT_EQ(told(learner, trace, 4), Duration(1)) << "an estimate is never nothing";
+  EXPECT_EQ(told(learner, trace, 5), Duration(1)) << "anybody, on as many GPUs";
+  trace.jobs[0].spec.estimate = seconds(7);
+  EXPECT_EQ(told(learner, trace, 0), seconds(7)) << "what a job states stands";
 }
 
 TEST(Estimates, AreLearnedByNameWhereThatTells) {
@@ -134,9 +142,9 @@ TEST(Estimates, AreLearnedByNameWhereThatTells) {
   trace.jobs[1].name = "eval-1";
   trace.jobs[2].name = "train-2";
   Learner learner(trace, Programs::Name);
-  learner.learn(0, seconds(100));
-  learner.learn(1, seconds(10));
-  EXPECT_EQ(learner.estimate(2), seconds(100));
+  learner.learn(0, seconds(100), Outcome::Done);
+  learner.learn(1, seconds(10), Outcome::Done);
+  EXPECT_EQ(told(learner, trace, 2), seconds(100));
 }
 
 TEST(Estimates, AreLearnedDuringARunFromWhatEndedOnly) {
