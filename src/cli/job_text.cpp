@@ -87,6 +87,14 @@ std::string seconds_or_dash(std::optional<double> seconds) {
   return seconds ? elapsed_text(*seconds) : "-";
 }
 
+/// `1 h 10 m (learned from 12 runs)`.
+std::string estimate_text(const Json& job) {
+  const std::string text = seconds_or_dash(number_of(job, "estimate_seconds"));
+  const auto runs = integer_of(job, "estimate_learned_from");
+  if (!runs) return text;
+  return text + " (learned from " + std::to_string(*runs) + (*runs == 1 ? " run)" : " runs)");
+}
+
 /// Words as a shell would take them.
 std::string command_text(const Json& command) {
   if (!command.is_array()) return "-";
@@ -165,7 +173,7 @@ void add_request(Page& page, const Json& job) {
     if (is_there(job, key)) page.line(name, printable(text_of(job, key)));
   }
   if (is_there(job, "estimate_seconds")) {
-    page.line("estimate", seconds_or_dash(number_of(job, "estimate_seconds")));
+    page.line("estimate", estimate_text(job));
   }
   if (is_there(job, "deadline_at")) {
     page.line("deadline", instant_text(number_of(job, "deadline_at")));

@@ -228,7 +228,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 15m, 4h, 2d, 1:30:00.");
   option("--estimate", options.estimate, "DURATION",
-         "Expected run time; the job is not ended then.");
+         "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
   option("--priority", options.priority, "N",
          "A larger one goes first, if the policy reads it. [0]");

@@ -151,7 +151,10 @@ class Api {
       if (auto why = why_impossible(JobId(0), job.spec.request, cluster)) {
         return refuse(exchange, 422, why->substr(why->find(": ") + 2));
       }
-      if (is_dry) return look_ahead(exchange, Wish{job.spec, job.held});
+      if (is_dry) {
+        const JobSpec spec = daemon_.keeper().with_estimate(job.spec, job.command);
+        return look_ahead(exchange, Wish{spec, job.held});
+      }
       const auto taken = daemon_.user_queues().take(daemon_.keeper().engine().view(), job.spec.user,
                                                     daemon_.now());
       if (!taken) return refuse(exchange, 429, taken.error().message);

@@ -294,6 +294,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"probe", [](Options& o, const Value& v) { return v.into(o.probe); }},
     {"grace", [](Options& o, const Value& v) { return v.into(o.grace); }},
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
+    {"learn_run_times", [](Options& o, const Value& v) { return v.into(o.rules.learn_run_times); }},
     {"speeds", [](Options& o, const Value& v) { return v.into(o.speeds); }},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},

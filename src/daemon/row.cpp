@@ -41,6 +41,7 @@ void add_request(JsonObject& json, const JobSpec& spec) {
   if (gpu.milli > GpuMilli(0)) json.integer("gpu_milli", gpu.milli.raw());
   if (spec.priority != 0) json.integer("priority", spec.priority);
   if (spec.estimate != kForever) json.seconds("estimate_seconds", spec.estimate);
+  if (spec.learned_from > 0) json.integer("estimate_learned_from", spec.learned_from);
   if (spec.deadline != kNever) json.seconds("deadline_at", spec.deadline);
   if (!spec.group.empty()) json.text("job_group", spec.group.text());
   if (!spec.model.empty()) json.text("model", spec.model.text());

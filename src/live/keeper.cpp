@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/run_estimate.hpp"
 #include "core/text.hpp"
 #include "engine/journal.hpp"
 #include "policy/registry.hpp"
@@ -229,6 +230,7 @@ Expected<void> Keeper::apply_again(const std::vector<journal::Entry>& entries) {
 }
 
 Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
+  rules_.learn_run_times = rules.learn_run_times;
   const bool same_policy = rules.policy == rules_.policy && rules.place == rules_.place;
   const bool same_cluster = cluster == engine_.view().cluster();
   const bool same_settings = rules.settings == engine_.view().settings();
@@ -288,6 +290,13 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
 
 // ---- Going on --------------------------------------------------------------------------------
 
+/// An estimate that is learned is journaled with the job, so that it is the same ever after.
+JobSpec Keeper::with_estimate(JobSpec spec, const Command& command) const {
+  if (!rules_.learn_run_times) return spec;
+  learn_estimate(spec, fingerprint_of(command), engine_.view().finished_after(0));
+  return spec;
+}
+
 Expected<Submitted> Keeper::add_job(Instant now, const Submission& submission) {
   const auto environment = store_.add_blob(submission.environment);
   if (!environment) return std::unexpected(environment.error());
@@ -296,7 +305,7 @@ Expected<Submitted> Keeper::add_job(Instant now, const Submission& submission) {
   const auto blob = store_.add_blob(encode(command));
   if (!blob) return std::unexpected(blob.error());
   last_job_ = JobId(last_job_.value() + 1);
-  JobSpec spec = submission.spec;
+  JobSpec spec = with_estimate(submission.spec, command);
   spec.command = *blob;
   const auto added = store_.add_job({.job = last_job_,
                                      .spec = spec,

@@ -29,6 +29,7 @@ struct Rules {
   PreemptionBounds bounds = {};
   std::map<UserId, std::int64_t> weights = {};  ///< Of users, in thousandths: see Weighed.
   Speeds speeds = {};                           ///< Of models: see Profiled.
+  bool learn_run_times = true;  ///< Of jobs whose users state none: see learn_estimate().
 };
 
 /// A new job; it gets its id when the step takes it.
@@ -118,6 +119,10 @@ class Keeper {
   Expected<SnapshotWork> work_on_snapshot();
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
   Expected<void> snapshot_at_end();
+
+  /// With the run time that is learned now for this command, if the user states none and run times
+  /// are learned.
+  JobSpec with_estimate(JobSpec spec, const Command& command) const;
 
   /// The place and outcome of a job's latest attempt, stored with the job when it is finished.
   void note(JobId job, std::string text) { notes_[job] = std::move(text); }

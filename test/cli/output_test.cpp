@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/amounts.hpp"
 #include "cli/characters.hpp"
 #include "cli/gpu_text.hpp"
 #include "cli/job_text.hpp"
@@ -175,6 +176,18 @@ TEST(JobPage, HasAttemptsAndReports) {
                           HasSubstr("used          512 MiB on GPU 1\n"),
                           HasSubstr("charged       2 GiB\n"), HasSubstr("lost (9)"),
                           HasSubstr("  loss 0.25\n  step 120\n"), Not(HasSubstr("exit code"))));
+}
+
+TEST(JobPage, SaysWhereAnEstimateIsFrom) {
+  const auto page = [](const std::string& more) {
+    const std::string text = R"({"id":42,"state":"queued","estimate_seconds":4200)" + more + "}";
+    return job_page(job(text.c_str()), 10, kPiped);
+  };
+  const std::string text = elapsed_text(4200);
+  EXPECT_THAT(page(""), HasSubstr("estimate      " + text + "\n"));
+  EXPECT_THAT(page(R"(,"estimate_learned_from":12)"),
+              HasSubstr("estimate      " + text + " (learned from 12 runs)\n"));
+  EXPECT_THAT(page(R"(,"estimate_learned_from":1)"), HasSubstr(" (learned from 1 run)\n"));
 }
 
 TEST(GpuPage, NamesTenantsAndForeignProcesses) {

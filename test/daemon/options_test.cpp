@@ -164,6 +164,13 @@ TEST(Options, WhetherJobsRunAgainIsTrueOrFalse) {
             "berth.toml:1:23: again_after_overrun: must be true or false");
 }
 
+TEST(Options, WhetherRunTimesAreLearnedIsTrueOrFalse) {
+  EXPECT_TRUE(read("").rules.learn_run_times);
+  EXPECT_FALSE(read("learn_run_times = false").rules.learn_run_times);
+  EXPECT_EQ(config_refusal("learn_run_times = 1"),
+            "berth.toml:1:19: learn_run_times: must be true or false");
+}
+
 TEST(Options, AnEmptyFileChangesNothing) {
   EXPECT_EQ(read("").probe, Options().probe);
   EXPECT_EQ(read("# only a comment\n").rules.policy, Options().rules.policy);

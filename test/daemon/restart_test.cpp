@@ -103,6 +103,30 @@ TEST(Restart, TheQueueComesBack) {
   EXPECT_EQ(rig.wait_end(held)["state"], "done");
 }
 
+/// The second would be a number of its own, as another seed is.
+TEST(Restart, ARunTimeThatWasLearnedStays) {
+  Rig rig;
+  rig.start();
+  const int first = rig.submit("exit 0 # 1");
+  EXPECT_FALSE(rig.job(first).contains("estimate_seconds"));
+  const Json ran = rig.wait_end(first);
+  const int second = rig.submit("exit 0 # 2", {{"held", true}});
+  const Json told = rig.job(second);
+  EXPECT_EQ(told["estimate_learned_from"], 1);
+  EXPECT_NEAR(told["estimate_seconds"],
+              double(ran["ended_at"]) - double(ran["attempts"][0]["granted_at"]), 1e-3);
+  EXPECT_TRUE(told["time_limit_seconds"].is_null());
+  rig.kill();
+  rig.start();
+  EXPECT_EQ(rig.job(second)["estimate_seconds"], told["estimate_seconds"]);
+  EXPECT_EQ(rig.job(second)["estimate_learned_from"], 1);
+  const int third = rig.submit("exit 0 # 3", {{"held", true}});
+  EXPECT_EQ(rig.job(third)["estimate_seconds"], told["estimate_seconds"]) << "known from before";
+  const int stated = rig.submit("exit 0 # 4", {{"held", true}, {"estimate_seconds", 9}});
+  EXPECT_EQ(rig.job(stated)["estimate_seconds"], 9.0);
+  EXPECT_FALSE(rig.job(stated).contains("estimate_learned_from"));
+}
+
 TEST(Restart, AnAdoptedJobCanBeCancelled) {
   Rig rig;
   rig.start();

@@ -196,6 +196,63 @@ TEST_F(KeeperTest, WhatNoLongerAppliesDoesNoHarm) {
   EXPECT_EQ(submit(keeper, 4, job()), JobId(2));
 }
 
+// ---- Run times that are learned --------------------------------------------------------------
+
+/// Ran for 100 s under this name; then the same is asked for again.
+TEST_F(KeeperTest, ARunTimeIsLearnedOfTheSameProgramAndStaysWithTheJob) {
+  Keeper keeper = open();
+  const JobId first = submit(keeper, 10, job(2, "train 1"));
+  EXPECT_EQ(row(keeper, first).spec.estimate, kForever) << "nothing is known yet";
+  const Attempt attempt = keeper.engine().view().find(first)->attempt;
+  step(keeper, 10, of({Started{first, attempt}}));
+  step(keeper, 110, of({Exited{first, attempt, Outcome::Done, 0}, Released{first, attempt}}));
+
+  const JobId second = submit(keeper, 200, job(2, "train 2"));
+  const JobSpec spec = keeper.engine().view().find(second)->spec;
+  EXPECT_EQ(spec.estimate, seconds(100));
+  EXPECT_EQ(spec.learned_from, 1);
+  EXPECT_EQ(spec.time_limit, kForever) << "nothing ends it then";
+  EXPECT_EQ(row(keeper, second).spec, spec);
+  Submission limited = job(2, "train 3");
+  limited.spec.time_limit = seconds(30);
+  const JobId third = submit(keeper, 200, limited);
+  EXPECT_EQ(keeper.engine().view().find(third)->spec.estimate, seconds(30));
+  Submission stated = job(2, "train 4");
+  stated.spec.estimate = seconds(7);
+  const JobId fourth = submit(keeper, 200, stated);
+  EXPECT_EQ(keeper.engine().view().find(fourth)->spec.estimate, seconds(7));
+  EXPECT_EQ(keeper.engine().view().find(fourth)->spec.learned_from, 0);
+
+  // What is known and what was told outlives a kill; every decision is the same again.
+  const std::string copy = crash();
+  {
+    Keeper again = open(copy);
+    expect_same(again, keeper);
+    EXPECT_EQ(again.engine().view().find(second)->spec, spec);
+    const JobId fifth = submit(again, 300, job(1, "train 5"));
+    EXPECT_EQ(again.engine().view().find(fifth)->spec.estimate, seconds(100));
+  }
+  const auto verified = journal::verify(copy);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
+TEST_F(KeeperTest, NoRunTimeIsLearnedWhereThatIsOff) {
+  const Rules rules{.learn_run_times = false};
+  {
+    Keeper keeper = open(path_, gpus(2), rules);
+    finish(keeper, 110, submit(keeper, 10, job(1, "a")));
+    const JobId second = submit(keeper, 200, job(1, "a"));
+    EXPECT_EQ(keeper.engine().view().find(second)->spec.estimate, kForever);
+    finish(keeper, 210, second);
+  }
+  Keeper on = open();  // what ended meanwhile is known
+  const JobId third = submit(on, 300, job(1, "a"));
+  EXPECT_EQ(on.engine().view().find(third)->spec.learned_from, 2);
+  Keeper off = open(crash(), gpus(2), rules);
+  const JobId fourth = submit(off, 400, job(1, "a"));
+  EXPECT_EQ(off.engine().view().find(fourth)->spec.learned_from, 0);
+}
+
 // ---- Coming back -----------------------------------------------------------------------------
 
 TEST_F(KeeperTest, ANewFileIsAnEmptyEngine) {
