@@ -83,7 +83,11 @@ std::string start_text(const Json& why, double now) {
   const std::string rests_on = printable(text_of(why, "rests_on"));
   const std::string at = moment_text(number_of(why, "predicted_start_at"), now);
   if (at.empty()) return rests_on.empty() ? "" : "unknown: " + rests_on;
-  return at + " (" + printable(text_of(why, "confidence")) + ": " + rests_on + ")";
+  const std::string confidence = printable(text_of(why, "confidence"));
+  const std::string by_limits = moment_text(number_of(why, "start_by_limits_at"), now);
+  const bool is_later = confidence != "bound" && !by_limits.empty();
+  return at + " (" + confidence + ": " + rests_on + ")" +
+         (is_later ? "; if each job ran to its limit: " + by_limits : "");
 }
 
 std::string before_lines(const Json& why, double now) {

@@ -92,6 +92,8 @@ Json word_json(Basis basis) {
       return "time limit";
     case Basis::Estimate:
       return "estimate";
+    case Basis::Learned:
+      return "learned run times";
     case Basis::Class:
       return "class";
     case Basis::Outlived:
@@ -159,6 +161,8 @@ void add_explanation(Json& json, const ClusterView& view, JobId job,
 void add_forecast(Json& json, const Forecast& found) {
   json["predicted_start_at"] = instant_json(found.start);
   json["confidence"] = word(found.confidence);
+  json["start_by_limits_at"] =
+      instant_json(found.confidence == Confidence::Bound ? found.start : std::nullopt);
   json["rests_on"] = found.text;
   json["no_known_end"] = ids_json(found.unplanned);
   json["before_count"] = found.before_count;
@@ -214,9 +218,10 @@ Json why_json(const ClusterView& view, JobId id, const std::optional<Refused>& d
 
 http::Response ending() { return refusal(kUnavailable, "berthd is ending; ask the next one"); }
 
+using Deadline = std::chrono::steady_clock::time_point;
+
 /// Runs to the end, as far as patience goes. Returns: false if the daemon ends meanwhile.
-bool finish(ForwardRun& run, const std::stop_token& stop) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+bool finish(ForwardRun& run, const std::stop_token& stop, Deadline until) {
   while (run.advance()) {
     if (stop.stop_requested()) return false;
     if (std::chrono::steady_clock::now() > until) run.stop_here();
@@ -284,20 +289,47 @@ void Forecaster::work(const std::stop_token& stop) {
 }
 
 http::Response Forecaster::answer(const Waiting& waiting, const std::stop_token& stop) const {
-  auto policy = make_policy(policy_, place_);
-  if (!policy) return refusal(500, policy.error().message);
-  auto engine = Engine::restore(waiting.state, std::move(*policy));
+  auto engine = engine_of(waiting);
   if (!engine) return refusal(500, engine.error().message);
-  const Question& question = waiting.question;
-  const auto* const job = std::get_if<JobId>(&question.about);
+  const auto* const job = std::get_if<JobId>(&waiting.question.about);
   if (job != nullptr) return why(std::move(*engine), *job, waiting, stop);
-  return dry_run(std::move(*engine), std::get<Wish>(question.about), question.now, stop);
+  return dry_run(std::move(*engine), waiting, stop);
 }
 
-ForecastOptions Forecaster::options_at(Instant now) const {
+Expected<Engine> Forecaster::engine_of(const Waiting& waiting) const {
+  auto policy = make_policy(policy_, place_);
+  if (!policy) return std::unexpected(policy.error());
+  return Engine::restore(waiting.state, std::move(*policy));
+}
+
+ForwardRun Forecaster::run_of(Engine engine, const Question& question, Ends ends) const {
   ForecastOptions options = options_;
-  options.now = now;
-  return options;
+  options.now = question.now;
+  options.ends = ends;
+  if (const auto* const job = std::get_if<JobId>(&question.about)) {
+    return ForwardRun(std::move(engine), *job, options);
+  }
+  const Wish& wish = std::get<Wish>(question.about);
+  const Submitted submitted{.job = next_job(engine.view()), .spec = wish.spec, .held = wish.held};
+  return ForwardRun(std::move(engine), submitted, options);
+}
+
+/// Runs to the end and tells what came of it; once more where limits might tell a bound. Returns:
+/// false if the daemon ends meanwhile.
+bool Forecaster::look_ahead(Json& json, ForwardRun& run, const Waiting& waiting,
+                            const std::stop_token& stop) const {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  if (!finish(run, stop, until)) return false;
+  add_forecast(json, run.forecast());
+  if (run.forecast().confidence != Confidence::Estimate) return true;
+  auto engine = engine_of(waiting);
+  if (!engine) return true;
+  ForwardRun at_limits = run_of(std::move(*engine), waiting.question, Ends::AtLimits);
+  if (!finish(at_limits, stop, until)) return false;
+  if (at_limits.forecast().confidence == Confidence::Bound) {
+    json["start_by_limits_at"] = instant_json(at_limits.forecast().start);
+  }
+  return true;
 }
 
 http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
@@ -310,26 +342,23 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
     add_forecast(json, {});
     return {.status = 200, .body = to_body(json)};
   }
-  ForwardRun run(std::move(engine), job, options_at(question.now));
-  if (!finish(run, stop)) return ending();
-  add_forecast(json, run.forecast());
+  ForwardRun run = run_of(std::move(engine), question, Ends::AsPredicted);
+  if (!look_ahead(json, run, waiting, stop)) return ending();
   return {.status = 200, .body = to_body(json)};
 }
 
 /// Why it does not start at once is explained after the first step, when it waits in the copy.
-http::Response Forecaster::dry_run(Engine engine, const Wish& wish, Instant now,
+http::Response Forecaster::dry_run(Engine engine, const Waiting& waiting,
                                    const std::stop_token& stop) const {
   Json json = blank(policy_);
   const JobId job = next_job(engine.view());
-  ForwardRun run(std::move(engine), Submitted{.job = job, .spec = wish.spec, .held = wish.held},
-                 options_at(now));
+  ForwardRun run = run_of(std::move(engine), waiting.question, Ends::AsPredicted);
   run.advance();
   const Job* const known = run.engine().view().find(job);
   if (known != nullptr && is_waiting(known->state)) {
     add_explanation(json, run.engine().view(), job, run.engine().refused(job), policy_);
   }
-  if (!finish(run, stop)) return ending();
-  add_forecast(json, run.forecast());
+  if (!look_ahead(json, run, waiting, stop)) return ending();
   add_dry_run(json, run.forecast(), run.first());
   return {.status = 200, .body = to_body(json)};
 }

@@ -62,9 +62,11 @@ class Forecaster {
   http::Response answer(const Waiting& waiting, const std::stop_token& stop) const;
   http::Response why(Engine engine, JobId job, const Waiting& waiting,
                      const std::stop_token& stop) const;
-  http::Response dry_run(Engine engine, const Wish& wish, Instant now,
-                         const std::stop_token& stop) const;
-  ForecastOptions options_at(Instant now) const;
+  http::Response dry_run(Engine engine, const Waiting& waiting, const std::stop_token& stop) const;
+  bool look_ahead(nlohmann::json& json, ForwardRun& run, const Waiting& waiting,
+                  const std::stop_token& stop) const;
+  Expected<Engine> engine_of(const Waiting& waiting) const;
+  ForwardRun run_of(Engine engine, const Question& question, Ends ends) const;
 
   std::string policy_;
   std::string place_;

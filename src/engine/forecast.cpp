@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "core/run_estimate.hpp"
 #include "core/text.hpp"
 #include "engine/explain.hpp"
 #include "policy/kit/classes.hpp"
@@ -13,11 +14,14 @@ namespace {
 
 std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
 
+std::vector<Ended> ended_in(const Engine& engine) {
+  const auto ended = engine.view().finished_after(0);
+  return {ended.begin(), ended.end()};
+}
+
 std::string text_of(const Forecast& found, bool has_outlived) {
   if (!found.guessed.empty()) {
-    return list_of(found.guessed) +
-           (found.guessed.size() == 1 ? " has no time limit and is"
-                                      : " have no time limit and are") +
+    return list_of(found.guessed) + (found.guessed.size() == 1 ? " is" : " are") +
            " taken to end as estimated or as the class says" +
            (has_outlived ? ", and where that is past to run as long again" : "");
   }
@@ -35,6 +39,7 @@ JobId next_job(const ClusterView& view) {
 ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options)
     : engine_(std::move(copy)),
       target_(target),
+      ended_(ended_in(engine_)),
       options_(options),
       now_(std::max(options.now, engine_.now())),
       first_(now_) {
@@ -53,6 +58,7 @@ ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options
 ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions& options)
     : engine_(std::move(copy)),
       target_(job.job),
+      ended_(ended_in(engine_)),
       options_(options),
       now_(std::max(options.now, engine_.now())),
       first_(now_) {
@@ -63,23 +69,40 @@ ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions&
 
 // ---- When jobs end -----------------------------------------------------------------------------
 
+/// Of a job whose run time is learned, what jobs like it ran for that ran longer than it has.
+std::optional<Duration> ForwardRun::learned_whole(const JobView& job) const {
+  if (job.spec().learned_from == 0) return std::nullopt;
+  const auto runs = runs_like(job.spec(), engine_.view().company().of(job.id()), ended_, job.ran());
+  return runs.empty() ? std::nullopt : std::optional(median_of(runs));
+}
+
+/// By what is predicted of its run time; a limit is no prediction.
+ForwardRun::Plan ForwardRun::prediction_of(const JobView& job) const {
+  const bool is_estimated = job.spec().estimate != kForever;
+  if (const auto learned = learned_whole(job)) {
+    return {.end = later(now_, *learned - job.ran()), .basis = Basis::Learned};
+  }
+  const Duration whole =
+      is_estimated ? job.spec().estimate : engine_.class_bound(job.duration_class());
+  if (whole == kForever) return {};
+  // Run times have long tails: a job that has run for long will run for long (Tsafrir, Etsion and
+  // Feitelson, TPDS 2007, raise outlived predictions in steps for the same reason).
+  const bool is_over = whole <= job.ran();
+  return {.end = later(now_, (is_over ? 2 * job.ran() : whole) - job.ran()),
+          .basis = is_over        ? Basis::Outlived
+                   : is_estimated ? Basis::Estimate
+                                  : Basis::Class};
+}
+
+/// A class says less than a limit does.
 ForwardRun::Plan ForwardRun::plan_of(const Job& job) const {
   const JobView view(job, engine_.now());
-  Plan plan{.attempt = job.attempt};
-  if (job.spec.time_limit != kForever) {
-    plan.basis = Basis::Limit;
-    plan.end = later(now_, view.planned());
-  } else {
-    const bool is_estimated = job.spec.estimate != kForever;
-    const Duration whole =
-        is_estimated ? job.spec.estimate : engine_.class_bound(job.spec.duration_class);
-    if (whole == kForever) return plan;
-    // Run times have long tails: a job that has run for long will run for long (Tsafrir, Etsion and
-    // Feitelson, TPDS 2007, raise outlived predictions in steps for the same reason).
-    const bool is_over = whole <= view.ran();
-    plan.basis = is_over ? Basis::Outlived : is_estimated ? Basis::Estimate : Basis::Class;
-    plan.end = later(now_, (is_over ? 2 * view.ran() : whole) - view.ran());
-  }
+  const bool has_limit = job.spec.time_limit != kForever;
+  const Plan limit{.end = later(now_, view.enforced()), .basis = Basis::Limit};
+  const bool by_limit = options_.ends == Ends::AtLimits || job.spec.estimate == kForever;
+  Plan plan = has_limit && by_limit ? limit : prediction_of(view);
+  if (has_limit && limit.end <= plan.end) plan = limit;
+  plan.attempt = job.attempt;
   return plan;
 }
 

@@ -23,6 +23,7 @@ namespace berth {
 enum class Basis : std::uint8_t {
   Limit,     ///< Its time limit, which is enforced.
   Estimate,  ///< Its estimate.
+  Learned,   ///< The run times of jobs like it, of those that ran longer than it has.
   Class,     ///< The policy's bound on its duration class.
   Outlived,  ///< It has outlived its estimate or class, and is assumed to run as long again.
   None,      ///< Unknown: it is assumed never to end.
@@ -36,10 +37,17 @@ enum class Confidence : std::uint8_t {
   Unknown,   ///< No start is predicted.
 };
 
+/// When jobs with a time limit end.
+enum class Ends : std::uint8_t {
+  AsPredicted,  ///< By their estimates where there are any, at their limits at the latest.
+  AtLimits,     ///< For the latest start, if every job before it has a limit.
+};
+
 struct ForecastOptions {
   Instant now = kStart;  ///< Where the run begins; the engine's time if that is later.
   std::size_t most_steps = 20'000;
   Duration horizon = hours(24 * 30);
+  Ends ends = Ends::AsPredicted;
   std::size_t most_listed = 8;  ///< Of Forecast::before.
 };
 
@@ -91,6 +99,8 @@ class ForwardRun {
   };
 
   Plan plan_of(const Job& job) const;
+  Plan prediction_of(const JobView& job) const;
+  std::optional<Duration> learned_whole(const JobView& job) const;
   void schedule(JobId id);
   void unschedule(JobId id);
   void answer_what_is_under_way();
@@ -110,6 +120,7 @@ class ForwardRun {
 
   Engine engine_;
   JobId target_;
+  std::vector<Ended> ended_;  ///< Before the run began: those of the run itself are made up.
   ForecastOptions options_;
   Instant now_;
   Instant first_;

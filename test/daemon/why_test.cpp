@@ -79,6 +79,20 @@ TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
   EXPECT_EQ(rig_.submit("true"), first + 1);
 }
 
+TEST_F(Why, APredictionRestsOnWhatWasLearned) {
+  rig_.wait_end(rig_.submit("sleep 0.3 # 1"));
+  const int running = rig_.submit("sleep 60 # 2", {{"vram_bytes", 20 * kGiB}});
+  const Json job = rig_.wait_for(running, "running");
+  ASSERT_EQ(job["estimate_learned_from"], 1);
+  EXPECT_GT(job["estimate_seconds"], 0.2);
+  const auto later = dry_run();
+  EXPECT_EQ(later.body["admitted_now"], false);
+  EXPECT_EQ(later.body["confidence"], "estimate");
+  EXPECT_THAT(std::string(later.body["before"][0]["by"]),
+              testing::AnyOf("learned run times", "as long again"));
+  EXPECT_FALSE(later.body["predicted_start_at"].is_null());
+}
+
 TEST_F(Why, RefusesWhatMakesNoSense) {
   EXPECT_EQ(rig_.request("GET", "/v1/jobs/9/why").status, 404);
   EXPECT_EQ(rig_.request("POST", "/v1/jobs/9/why").status, 405);

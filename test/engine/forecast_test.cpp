@@ -80,8 +80,23 @@ TEST_F(Scene, AnEstimateIsAnEstimate) {
   EXPECT_EQ(found.start, kStart + seconds(60));
   EXPECT_EQ(found.confidence, Confidence::Estimate);
   EXPECT_EQ(found.guessed, std::vector{first});
-  EXPECT_EQ(found.text,
-            "job 1 has no time limit and is taken to end as estimated or as the class says");
+  EXPECT_EQ(found.text, "job 1 is taken to end as estimated or as the class says");
+}
+
+TEST_F(Scene, AnEstimateComesBeforeTheLimit) {
+  JobSpec both = of(20_GiB, seconds(100));
+  both.estimate = seconds(60);
+  submit(both);
+  const JobId second = submit(of(20_GiB));
+  const Forecast found = look(second);
+  EXPECT_EQ(found.start, kStart + seconds(60));
+  EXPECT_EQ(found.confidence, Confidence::Estimate);
+  const Forecast at_limits = look(second, {.ends = Ends::AtLimits});
+  EXPECT_EQ(at_limits.start, kStart + seconds(100));
+  EXPECT_EQ(at_limits.confidence, Confidence::Bound);
+  const Forecast outlived = look(second, {.now = kStart + seconds(70)});
+  EXPECT_EQ(outlived.start, kStart + seconds(100)) << "not as long again: the limit is sooner";
+  EXPECT_EQ(outlived.confidence, Confidence::Bound);
 }
 
 TEST_F(Scene, TheClassCountsWhileItHolds) {
@@ -103,8 +118,35 @@ TEST_F(Scene, WhoHasOutlivedWhatWasSaidIsTakenToRunAsLongAgain) {
   ASSERT_EQ(found.before.size(), 1U);
   EXPECT_EQ(found.before[0].basis, Basis::Outlived);
   EXPECT_EQ(found.text,
-            "job 1 has no time limit and is taken to end as estimated or as the class says, and "
+            "job 1 is taken to end as estimated or as the class says, and "
             "where that is past to run as long again");
+}
+
+/// Three jobs of its user ran for 10, 20 and 90 s before.
+TEST_F(Scene, ALearnedRunTimeIsThatOfJobsThatRanLongerThanItHas) {
+  for (const int ran : {10, 90, 20}) {
+    const JobId id = submit(of(20_GiB), engine_->now());
+    const Attempt attempt = engine_->view().find(id)->attempt;
+    const Instant end = engine_->now() + seconds(ran);
+    engine_->step(end,
+                  std::vector<Input>{Exited{id, attempt, Outcome::Done, 0}, Released{id, attempt}});
+  }
+  const Instant begin = engine_->now();
+  JobSpec learned = of_class(20_GiB, DurationClass::Medium);
+  learned.estimate = seconds(20);
+  learned.learned_from = 3;
+  const JobId running = submit(learned, begin);
+  const JobId waiting = submit(learned, begin);
+  const JobId last = submit(of(20_GiB), begin);
+  EXPECT_EQ(look(waiting, {.now = begin + seconds(5)}).start, begin + seconds(20));
+  EXPECT_EQ(look(waiting, {.now = begin + seconds(30)}).start, begin + seconds(90));
+  const Forecast outlived = look(waiting, {.now = begin + seconds(100)});
+  EXPECT_EQ(outlived.start, begin + seconds(200)) << "none ran as long";
+  EXPECT_EQ(outlived.before[0].basis, Basis::Outlived);
+  const Forecast found = look(last, {.now = begin + seconds(30)});
+  EXPECT_EQ(found.start, begin + seconds(110)) << "what ends in the forecast teaches nothing";
+  EXPECT_EQ(found.before[0], (Milestone{begin + seconds(90), running, What::Ends, Basis::Learned}));
+  EXPECT_EQ(found.confidence, Confidence::Estimate);
 }
 
 TEST_F(Scene, NamesWhoHasNoKnownEnd) {
