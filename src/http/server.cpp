@@ -36,6 +36,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   }
 
   void close() {
+    is_closed_ = true;
     listener_.remove_file();
     const Descriptor closed(socket_.release());
     pause_.cancel();
@@ -43,9 +44,11 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   }
 
  private:
+  // What had become ready before close() is still called, without an error: it must not begin anew.
+
   void wait() {
     socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const auto& error) {
-      if (!error) self->accept_some();
+      if (!error && !self->is_closed_) self->accept_some();
     });
   }
 
@@ -53,7 +56,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   void look_for_file() {
     look_.expires_after(kLookForFile);
     look_.async_wait([self = shared_from_this()](const auto& error) {
-      if (error) return;
+      if (error || self->is_closed_) return;
       if (self->listener_.is_gone()) self->listen_anew();
       self->look_for_file();
     });
@@ -94,7 +97,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   void pause() {
     pause_.expires_after(std::chrono::milliseconds(100));
     pause_.async_wait([self = shared_from_this()](const auto& error) {
-      if (!error) self->accept_some();
+      if (!error && !self->is_closed_) self->accept_some();
     });
   }
 
@@ -114,6 +117,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::steady_timer pause_;
   boost::asio::steady_timer look_;
+  bool is_closed_ = false;
 };
 
 /// The process's signals are for its other threads: one started meanwhile gets none.

@@ -61,6 +61,19 @@ void leave_stale_socket(const std::string& path) {
   ASSERT_EQ(bind(socket.number(), generic, sizeof(address)), 0);
 }
 
+TEST_F(SocketFile, AServerThatIsClosedAsItLooksForItsFileEnds) {
+  std::atomic<bool> is_busy = false;
+  serve([&](const std::shared_ptr<Exchange>&) {
+    is_busy = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // the next look is due by then
+  });
+  RawPeer peer(path_);
+  peer.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(eventually([&] { return is_busy.load(); }));
+  server_.reset();  // without end where the look found the file gone and listened anew
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
 TEST_F(SocketFile, ThePeerIsThisProcess) {
   const Peer peer = peer_seen();
   EXPECT_EQ(peer.pid, getpid());
