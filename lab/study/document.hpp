@@ -38,6 +38,11 @@ std::string shown(const StudyFigure& figure, const std::optional<sim::Interval>&
 std::optional<double> ratio_to_judged(const StudyResults& results, std::string_view way,
                                       std::string_view figure);
 
+/// The text with a mean for each `{{SCENARIO WAY FIGURE}}`, so that what is written by hand has the
+/// figures of the results; `not run` for a scenario or way that these results lack. Errors: BadData
+/// for anything else in such braces, an unknown figure included.
+Expected<std::string> with_figures(const std::string& text, const StudyResults& results);
+
 std::string markdown(const StudyDocument& document);
 
 /// Sections of the document.

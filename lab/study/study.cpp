@@ -83,9 +83,13 @@ Expected<void> write_documents(const StudyOptions& options, const StudyPlan& pla
   if (!results) return std::unexpected(results.error());
   const auto reading = text_of(options.reading);
   if (!reading) return std::unexpected(reading.error());
+  auto filled_in = with_figures(*reading, *results);
+  if (!filled_in) {
+    return fail(filled_in.error().code, options.reading + ": " + filled_in.error().message);
+  }
   StudyDocument document{.plan = plan,
                          .results = std::move(*results),
-                         .reading = *reading,
+                         .reading = std::move(*filled_in),
                          .live = "",
                          .made = json.value("date", "") + ", " + json.value("machine", "")};
   if (json.contains("live")) {

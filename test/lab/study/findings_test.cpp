@@ -158,6 +158,15 @@ TEST(Document, SaysWhatWasMissedAndWhereItDoesNotHelp) {
   EXPECT_THAT(text, HasSubstr("| headroom | 5 | 900 |"));
 }
 
+TEST(Document, WhatIsWrittenByHandHasTheFiguresOfTheResults) {
+  const StudyResults results{.size = "quick",
+                             .scenarios = {scenario("s", {way("fifo", {{{"wait_mean", 600.4}}})})}};
+  EXPECT_EQ(*with_figures("It waits {{s fifo wait_mean}} s.", results), "It waits 600 s.");
+  EXPECT_EQ(*with_figures("{{t fifo wait_mean}}", results), "not run");
+  EXPECT_THAT(with_figures("{{s fifo wait}}", results).error().message,
+              HasSubstr("'{{s fifo wait}}' is not {{SCENARIO WAY FIGURE}}"));
+}
+
 TEST(Page, HasAChartForEachSweepAndGreysWaysThatLostJobs) {
   StudyPlan plan{.size = "quick", .ways = {}, .scenarios = {}, .targets = {}, .sweeps = {}};
   plan.ways = {{.name = "headroom", .words = "", .sets = {"rivals"}, .arguments = ""},
