@@ -201,22 +201,10 @@ Expected<void> set_place(Options& options, const Value& value) {
   return set_named(options.rules.place, options.place_keys, value, check_placement);
 }
 
-/// As earlier releases had it: one key was of two parts.
-Expected<void> set_headroom(Options& options, const Value& value) {
-  auto named = named_keys_of("headroom", value);
-  if (!named) return std::unexpected(named.error());
-  if (const auto chosen = check_policy(*named); !chosen) {
-    return value.refuse(chosen.error().message);
-  }
-  for (const auto& [key, text] : named->keys) {
-    if (key != "share_below_percent") continue;
-    options.place_keys["least-shared"] = {.name = "least-shared", .keys = {{key, text}}};
-  }
-  options.policy_keys["headroom"] = std::move(*named);
-  options.warnings.push_back(value.where +
-                             ": is written [policy.headroom] now, and share_below_percent in "
-                             "[place.least-shared] too");
-  return {};
+/// As earlier releases had it.
+Expected<void> refuse_headroom(Options&, const Value& value) {
+  return value.refuse("is written [policy.headroom] now, and share_below_percent in "
+                      "[place.least-shared] too");
 }
 
 /// What the tables of keys add to what is written with a name.
@@ -276,7 +264,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"nvml", [](Options& o, const Value& v) { return v.into(o.nvml); }},
     {"policy", set_policy},
     {"place", set_place},
-    {"headroom", set_headroom},
+    {"headroom", refuse_headroom},
     {"admission", set_admission},
     {"slots", set_slots},
     {"cores", set_cores<&Options::cores>},

@@ -66,12 +66,22 @@ class Engine {
   std::string save() const;
   /// An engine that goes on as the saved one would. The policy is a fresh one of the same name.
   /// Errors: BadData for bytes that save() did not write.
-  static Expected<Engine> restore(std::string_view bytes, std::unique_ptr<Policy> policy);
+  static Expected<Engine> restore(std::string_view bytes, std::unique_ptr<Policy> policy) {
+    return restore(bytes, std::move(policy), Recall::All);
+  }
+  /// The same with any policy, which begins without memory.
+  static Expected<Engine> restore_state(std::string_view bytes, std::unique_ptr<Policy> policy) {
+    return restore(bytes, std::move(policy), Recall::StateOnly);
+  }
 
   /// The first broken invariant in words; nothing if all hold. O(jobs + GPUs); for tests.
   std::optional<std::string> check() const;
 
  private:
+  enum class Recall : std::uint8_t { All, StateOnly };
+  static Expected<Engine> restore(std::string_view bytes, std::unique_ptr<Policy> policy,
+                                  Recall recall);
+
   // Inputs, one function each (inputs.cpp).
   void on(const Submitted&);
   void on(const CancelAsked&);

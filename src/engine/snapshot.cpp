@@ -85,7 +85,8 @@ std::string Engine::save() const {
   return out.take();
 }
 
-Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy> policy) {
+Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy> policy,
+                                 Recall recall) {
   ByteReader in(bytes);
   const std::int64_t format = in.integer();
   if (in.failed() || format < kOldest || format > kFormat) {
@@ -95,7 +96,8 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
   Frame frame = get_frame(in, format);
   if (in.failed() || !in.at_end()) return fail(ErrorCode::BadData, "snapshot: cut short");
   if (const auto fault = find_fault(frame)) return disagree(*fault);
-  const Snapshot memory = format < kMemories ? Snapshot() : frame.policy;
+  const bool recalls = recall == Recall::All && format >= kMemories;
+  const Snapshot memory = recalls ? frame.policy : Snapshot();
   if (auto done = policy->restore(memory); !done) return std::unexpected(done.error());
 
   Engine engine(cluster_of(frame.cluster), {.settings = frame.settings, .seed = frame.seed},

@@ -40,10 +40,18 @@ std::vector<JobId> touched_by(std::span<const Input> inputs, const Effects& effe
   return jobs;
 }
 
+/// Where the policy of that name remembers other things in this build, it begins without memory;
+/// where there is none of that name or with those keys, the usual one stands in for it until the
+/// rules of this start are taken over.
 Expected<Engine> engine_of(const journal::Snapshot& snapshot) {
   auto policy = make_policy(snapshot.policy, snapshot.place);
-  if (!policy) return std::unexpected(policy.error());
-  return Engine::restore(snapshot.state, std::move(*policy));
+  if (policy) {
+    auto engine = Engine::restore(snapshot.state, std::move(*policy));
+    if (engine) return engine;
+    policy = make_policy(snapshot.policy, snapshot.place);  // the first may have read a part
+  }
+  if (!policy) policy = make_policy(Rules().policy, Rules().place);
+  return Engine::restore_state(snapshot.state, std::move(*policy));
 }
 
 /// The policy of `rules`, with the memory of the one before if only keys differ.

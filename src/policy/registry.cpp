@@ -8,7 +8,8 @@
 namespace berth {
 
 constexpr auto kPolicies = std::to_array<PolicyEntry>({
-    {"headroom", kHeadroom, headroom, BackfillKind::Promise, "least-shared"},
+    {"headroom", kHeadroom, headroom, BackfillKind::Easy, "least-shared"},
+    {"headroom/places", kHeadroomPlaces, headroom_places, BackfillKind::Promise, "least-shared"},
     {"fifo", kFifo, fifo, BackfillKind::Block},
     {"fifo-skip", kFifoSkip, fifo, BackfillKind::Skip},
     {"easy", kFifoEasy, fifo, BackfillKind::Easy},
@@ -80,12 +81,20 @@ Expected<const Entry*> find(std::span<const Entry> entries, std::string_view nam
               std::string(what) + " '" + std::string(name) + "' is unknown; valid names: " + known);
 }
 
-/// Names of earlier releases that are written otherwise now: `fifo-reserve`, and
+/// What earlier releases wrote otherwise: `fifo-reserve`, keys of what is headroom/places now, and
 /// `tiresias/dlas-gpu-8`, `-05` for a half.
-Expected<void> refuse_former(std::string_view name) {
+Expected<void> refuse_former(const NamedKeys& order) {
+  const std::string_view name = order.name;
   if (name == "fifo-reserve") {
     return fail(ErrorCode::NotFound,
                 "policy 'fifo-reserve' is gone; fifo+easy promises a start as it did, and exactly");
+  }
+  for (const auto& [key, value] : order.keys) {
+    if (name != "headroom" || Keys(kHeadroom.keys).has(key)) continue;
+    if (!Keys(kHeadroomPlaces.keys).has(key)) continue;
+    return fail(ErrorCode::NotFound, "policy headroom: it has no key '" + key +
+                                         "' any more; the policy that has it is called "
+                                         "headroom/places now");
   }
   constexpr std::string_view kStem = "tiresias/dlas-gpu-";
   if (!name.starts_with(kStem)) return {};
@@ -247,7 +256,7 @@ std::unique_ptr<Policy> Chosen::make(const Knobs& knobs) const {
 Expected<Chosen> choose(std::string_view spec, std::string_view place) {
   const auto read = parse_policy(spec);
   if (!read) return std::unexpected(read.error());
-  if (auto done = refuse_former(read->order.name); !done) return std::unexpected(done.error());
+  if (auto done = refuse_former(read->order); !done) return std::unexpected(done.error());
   const auto policy = find(policies(), read->order.name, "policy");
   if (!policy) return std::unexpected(policy.error());
   auto keys = keys_of(*(*policy)->about, read->order, "policy");

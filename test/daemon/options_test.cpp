@@ -108,7 +108,7 @@ name = "dlas"
 [policy.dlas]
 thresholds = [3600, 14400]
 [policy.headroom]
-ageing = "0s"
+stretch = 20
 [place.least-shared]
 share_below_percent = 50
 )"),
@@ -118,10 +118,10 @@ share_below_percent = 50
 }
 
 TEST(Options, WhatStandsBehindTheNameGoesBeforeTheTable) {
-  Options options = read("[policy.headroom]\nageing = \"2h\"\nreservations = 2\n");
-  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:ageing=2h:reservations=2");
-  options.rules.policy = "headroom:ageing=3h";
-  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:ageing=3h:reservations=2");
+  Options options = read("[policy.headroom]\nstretch = 20\nliar_after = 2\n");
+  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:liar_after=2:stretch=20");
+  options.rules.policy = "headroom:stretch=3";
+  EXPECT_EQ(completed(options, kUser).rules.policy, "headroom:stretch=3:liar_after=2");
 }
 
 TEST(Options, AWrongKeyOfAPolicyIsNamedWithTheValidOnes) {
@@ -137,13 +137,12 @@ TEST(Options, AWrongKeyOfAPolicyIsNamedWithTheValidOnes) {
               HasSubstr("policy.las.quantum: must be a string, a number or a list of numbers"));
 }
 
-TEST(Options, TheTableOfEarlierReleasesIsTakenWithAWarning) {
-  const Options options =
-      completed(read("[headroom]\nageing = \"0s\"\nshare_below_percent = 50\n"), kUser);
-  EXPECT_EQ(options.rules.policy, "headroom:ageing=0s:share_below_percent=50");
-  EXPECT_EQ(options.rules.place, "least-shared:share_below_percent=50");
-  EXPECT_THAT(options.warnings,
-              testing::ElementsAre(HasSubstr("is written [policy.headroom] now")));
+TEST(Options, WhatEarlierReleasesWroteIsRefusedWithWhatToWrite) {
+  EXPECT_THAT(config_refusal("[headroom]\nshare_below_percent = 50\n"),
+              HasSubstr("headroom: is written [policy.headroom] now"));
+  EXPECT_THAT(config_refusal("[policy.headroom]\nageing = \"1h\"\n"),
+              HasSubstr("policy headroom: it has no key 'ageing' any more; the policy that has it "
+                        "is called headroom/places now"));
 }
 
 TEST(Options, CoresAreAmounts) {

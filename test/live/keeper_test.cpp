@@ -473,6 +473,33 @@ TEST_F(KeeperTest, AnotherPolicyGoesOnWithTheSameJobs) {
   EXPECT_TRUE(verified) << verified.error().message;
 }
 
+/// As an earlier release wrote it: keys that the policy no longer has, and a memory that it cannot
+/// read.
+TEST_F(KeeperTest, APolicyThatWasAnotherBeginsWithoutMemory) {
+  const Rules places{.policy = "headroom/places", .place = "first-fit", .settings = {}};
+  {
+    Keeper keeper = open(path_, gpus(2), places);
+    step(keeper, 1, of({job(2), job(2), job(1)}));
+  }
+  for (const char* const was : {"headroom", "headroom:ageing=2h", "gone"}) {
+    {
+      auto store = journal::Store::open(path_, journal::Access::ReadWrite);
+      auto recovered = store->recover();
+      Keeper keeper = open(crash(), gpus(2), places);
+      recovered->snapshot->policy = was;
+      const auto& entries = recovered->entries;
+      if (!entries.empty()) recovered->snapshot->after = entries.back().number;
+      recovered->snapshot->state = keeper.engine().save();
+      ASSERT_TRUE(store->begin());
+      ASSERT_TRUE(store->add_snapshot(*recovered->snapshot));
+      ASSERT_TRUE(store->commit());
+    }
+    Keeper keeper = open(path_, gpus(2), {.policy = "headroom", .place = "first-fit"});
+    EXPECT_EQ(keeper.engine().view().job_count(), 3U) << was;
+    EXPECT_EQ(keeper.store().snapshots()->back().policy, "headroom") << was;
+  }
+}
+
 TEST_F(KeeperTest, OtherSettingsAreTakenOver) {
   Rules limited;
   limited.settings.limits.jobs = 1;

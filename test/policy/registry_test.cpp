@@ -44,8 +44,9 @@ TEST(Registry, RefusesAnUnknownPolicyWithTheNamesThereAre) {
   const auto made = make_policy("fcfs", "count");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::NotFound);
-  EXPECT_THAT(made.error().message,
-              StartsWith("policy 'fcfs' is unknown; valid names: headroom, fifo, "));
+  EXPECT_THAT(
+      made.error().message,
+      StartsWith("policy 'fcfs' is unknown; valid names: headroom, headroom/places, fifo, "));
   for (const PolicyEntry& entry : policies()) {
     EXPECT_THAT(made.error().message, HasSubstr(std::string(entry.name)));
   }
@@ -130,8 +131,8 @@ TEST(Registry, KeysThatContradictEachOtherAreNamed) {
   EXPECT_EQ(choose("headroom:short_bound=9h").error().message,
             "policy headroom: short_bound=32400s: must be at most medium_bound, which is 14400s");
   EXPECT_TRUE(choose("headroom:short_bound=9h:medium_bound=10h"));
-  EXPECT_EQ(choose("headroom+promise:lend=1m").error().message,
-            "backfill promise: 'lend' is a key of policy headroom itself: write it there");
+  EXPECT_EQ(choose("headroom/places+promise:lend=1m").error().message,
+            "backfill promise: 'lend' is a key of policy headroom/places itself: write it there");
   EXPECT_TRUE(choose("fair-share+promise:lend=1m"));
 }
 
@@ -145,7 +146,7 @@ TEST(Registry, AnOrderIsRefusedWhereItWouldNeverSettle) {
             "policy multifactor ranks waiting jobs higher and higher, so that jobs would displace "
             "each other without end: it takes no backfill 'displace'");
   for (const char* const refused :
-       {"fair-share+displace", "headroom+displace", "wfp3+displace", "drf+conservative"}) {
+       {"fair-share+displace", "headroom/places+displace", "wfp3+displace", "drf+conservative"}) {
     EXPECT_FALSE(choose(refused)) << refused;
   }
   for (const char* const taken : {"drf+easy", "multifactor+easy", "las+displace"}) {

@@ -1,5 +1,7 @@
-// Goal: two users who both have work waiting get equal service, whatever they call it: one floods
-// the machine with jobs of class short, the other has a few medium and long ones. Method: a
+// Goal: of two users who both have work waiting, one floods the machine with jobs of class short,
+// the other has a few medium and long ones. Under headroom/places they get equal service, whatever
+// they call their jobs; under headroom, which makes jobs overdue after 1.5 times the time of an
+// equal share, the other gets more than a quarter of the machine if run times are known. Method: a
 // simulated day, contended throughout, on a machine that answers at once. Service is summed from
 // each user's dominant share in the engine's accounts, without decay, over the time in which both
 // have jobs waiting. The same day under `fifo-skip` shows that the test can fail.
@@ -23,8 +25,10 @@ constexpr std::array kUsers{kFlooder, kOther};
 
 class Day {
  public:
-  Day(std::uint64_t seed, const char* policy)
-      : rng_(seed), engine_(machine(), {}, *make_policy(policy, "least-shared")) {}
+  Day(std::uint64_t seed, const char* policy, bool run_times_known = false)
+      : rng_(seed),
+        run_times_known_(run_times_known),
+        engine_(machine(), {}, *make_policy(policy, "least-shared")) {}
 
   void run() {
     std::vector<Input> first;
@@ -65,6 +69,7 @@ class Day {
       lengths_[id] = minutes(rng_.between(20, 180));
     }
     if (rng_.one_in(2)) spec.time_limit = lengths_[id] + minutes(rng_.between(0, 20));
+    if (run_times_known_) spec.estimate = lengths_[id];
     ++waiting_[user];
     return Submitted{.job = id, .spec = spec};
   }
@@ -107,6 +112,7 @@ class Day {
   }
 
   Rng rng_;
+  bool run_times_known_;
   Engine engine_;
   Instant now_ = kStart;
   Instant wake_at_ = kNever;
@@ -120,7 +126,7 @@ class Day {
 
 TEST(Fairness, AFloodOfShortJobsGetsNoMoreThanItsHalf) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Day day(seed, "headroom");
+    Day day(seed, "headroom/places");
     day.run();
     ASSERT_EQ(day.broken(), "") << "seed " << seed;
     ASSERT_GT(day.contended(), 0.99) << "seed " << seed;
@@ -130,11 +136,24 @@ TEST(Fairness, AFloodOfShortJobsGetsNoMoreThanItsHalf) {
   }
 }
 
-TEST(Fairness, WithoutItTheFlooderTakesMore) {
-  Day day(1, "fifo-skip");
-  day.run();
-  const double ratio = day.service(kFlooder) / day.service(kOther);
+TEST(Fairness, BesideAFloodAQuarterIsLeft) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Day day(seed, "headroom", true);
+    day.run();
+    ASSERT_EQ(day.broken(), "") << "seed " << seed;
+    ASSERT_GT(day.contended(), 0.99) << "seed " << seed;
+    EXPECT_LT(day.service(kFlooder) / day.service(kOther), 3) << "seed " << seed;
+  }
+}
+
+TEST(Fairness, WithoutThemTheFlooderTakesMore) {
+  Day skip(1, "fifo-skip");
+  skip.run();
+  const double ratio = skip.service(kFlooder) / skip.service(kOther);
   EXPECT_TRUE(ratio < 0.8 || ratio > 1.25) << ratio;
+  Day sjf(1, "sjf+easy", true);
+  sjf.run();
+  EXPECT_GT(sjf.service(kFlooder) / sjf.service(kOther), 3);
 }
 
 }  // namespace

@@ -1,190 +1,208 @@
-// Headroom, the default policy. doc/adr/0010 argues its rule and doc/headroom.md its defaults.
+// Headroom, the default policy. doc/adr/0013 argues its rule and doc/headroom.md its defaults.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
-#include <vector>
+#include <optional>
+#include <utility>
 
-#include "core/text.hpp"
+#include "core/bytes.hpp"
 #include "policy/gates.hpp"
-#include "policy/kit/classes.hpp"
-#include "policy/kit/stated_classes.hpp"
+#include "policy/kit/backlog.hpp"
+#include "policy/kit/class_judge.hpp"
+#include "policy/kit/memory.hpp"
 #include "policy/pipeline/gate.hpp"
 #include "policy/policies.hpp"
 
 namespace berth {
 
 constexpr auto kHeadroomKeys = std::to_array<Key>({
-    {.name = "short_bound",
-     .type = KeyType::Time,
-     .usual = "15m",
-     .least = micros(seconds(1)),
-     .most = kYear,
-     .what = "A job of class short runs no longer than this; it is at most `medium_bound`."},
-    {.name = "medium_bound",
-     .type = KeyType::Time,
-     .usual = "4h",
-     .least = micros(seconds(1)),
-     .most = kYear,
-     .what = "A job of class medium runs no longer than this; a long one has no bound."},
-    {.name = "ageing",
-     .type = KeyType::Time,
-     .usual = "1h",
+    kShortBoundKey,
+    kMediumBoundKey,
+    {.name = "stretch",
+     .type = KeyType::Factor,
+     .usual = "10",
      .least = 0,
-     .most = kYear,
-     .what = "A job of the next class goes first if it was submitted this much earlier."},
-    kReserveAfterKey,
-    kReservationsKey,
-    kLendKey,
-    {.name = "liar_after",
-     .type = KeyType::Count,
-     .usual = "3",
-     .least = 1,
-     .most = 8,
-     .what = "The class that a user states is raised by one when the user's jobs that outlived "
-             "their class outnumber the others by this many."},
+     .most = 1'000'000,
+     .what =
+         "An hour of run time counts as this many hours of later submission, for a user with the "
+         "mean of service. 0: first come, first served."},
+    {.name = "overdue_after",
+     .type = KeyType::Factor,
+     .usual = "1.5",
+     .least = 0,
+     .most = 1'000'000,
+     .what =
+         "A job is overdue after this many times the time in which an equal share of the cluster "
+         "would have done it. 0: no job is."},
+    kLiarAfterKey,
     kShareBelowKey,
     kShareAfterKey,
 });
 
-namespace {
-
-Expected<void> check_bounds(const Keys& keys) {
-  const Duration medium = keys.time("medium_bound");
-  const Duration given = keys.time("short_bound");
-  if (given <= medium) return {};
-  return fail(ErrorCode::InvalidArgument, "short_bound=" + seconds_text(given) +
-                                              "s: must be at most medium_bound, which is " +
-                                              seconds_text(medium) + "s");
-}
-
-}  // namespace
-
 constexpr About kHeadroom{
-    .title = "Headroom: equal service for users, short jobs first within a user, reserved places.",
+    .title = "Headroom: short jobs first, and no job long after its turn by an equal share.",
     .rule =
-        "The user with the least decayed dominant service / weight goes first. Within a user rank "
-        "= time of submission + ageing x class, where class is 0 (short), 1 (medium) or 2 (long). "
-        "A job that outlives its class joins the next one. A class that a user states is raised by "
-        "one once (jobs of the user that outlived their class) - (jobs that kept to it) = "
-        "`liar_after`. Any job that fits may pass a job that does not. A job that has waited "
-        "`reserve_after` gets a place reserved, from the time limits of the jobs in its way.",
+        "rank = time of submission + `stretch` x run time x sqrt(f), least first, where f = "
+        "(service "
+        "+ waiting work of the user) / weight, over the mean of that of all users, from 0.1 to 10. "
+        "The run time is the estimate, else the time limit, else the bound of the class (a day for "
+        "long). A job is due `overdue_after` x A after it began to wait, where A = the time that "
+        "the "
+        "cluster needs for all that runs and, of each user, for the work that is done before this "
+        "user's is if users share the cluster by weight. Overdue jobs go before all others, the "
+        "earliest due first. Both times are fixed when the job begins to wait. A job that outlives "
+        "its class joins the next one. A class that a user states is raised by one once (jobs of "
+        "the user that outlived their class) - (jobs that kept to it) = `liar_after`. Backfill is "
+        "EASY.",
     .reads =
-        "Accounts (service, weight), class, time of submission, run time, jobs that ended "
-        "(run time, class).",
+        "Estimate, time limit, class, time of submission, GPUs and memory asked for, accounts "
+        "(service, weight), run time, jobs that ended (run time, class).",
     .source =
-        "berth's own. Its parts: dominant shares (Ghodsi et al., NSDI 2011) over time with decay, "
-        "backfill behind a reservation (EASY, Lifka, JSSPP 1995), and ageing as an offset, so that "
-        "ranks never move.",
+        "berth's own. Its parts: short jobs first with ageing; due times as in the fair sojourn "
+        "protocol (Friedman and Henderson, SIGMETRICS 2003), between users as in fair queueing "
+        "(Demers, Keshav and Shenker, SIGCOMM 1989); EASY backfilling (Lifka, JSSPP 1995).",
     .differs = "Nothing to compare with: it is not published elsewhere.",
-    .cost = "O(running) per pass, O(1) per job.",
+    .cost = "O(running) per pass, O(users + running) per submission.",
     .proof =
         "None yet. Our own tests check its promises to users on simulated days "
-        "(test/property/fairness_test.cpp).",
+        "(test/property/fairness_test.cpp, test/property/starvation_test.cpp).",
     .keys = kHeadroomKeys,
-    .check = check_bounds};
+    .check = check_class_bounds};
 
 namespace {
 
-std::int64_t classes_below(DurationClass of) {
-  switch (of) {
-    case DurationClass::Short:
-      return 0;
-    case DurationClass::Medium:
-      return 1;
-    case DurationClass::Long:
-    case DurationClass::Service:
-      return 2;
-  }
-  return 2;
+/// A long job of which nothing more is known.
+constexpr Duration kUsualLongRun = hours(24);
+
+constexpr double kLeastBurden = 0.1;
+constexpr double kMostBurden = 10;
+
+double thousandths(std::int64_t milli) { return static_cast<double>(milli) / 1000; }
+
+/// Square roots and products of doubles are the same on every machine that berth runs on.
+Duration times(Duration time, double factor) {
+  constexpr auto kMost = static_cast<double>(kYear) * 1000;
+  return Duration(
+      static_cast<std::int64_t>(std::min(kMost, static_cast<double>(micros(time)) * factor)));
 }
 
-/// A running job whose class is raised.
-struct Outlived {
-  UserId user;
-  DurationClass was;
-  DurationClass is;
+/// When it is the turn of a job.
+struct Turn {
+  Duration run{0};  ///< The run time that both rest on.
+  Instant rank;     ///< The earlier goes first.
+  Instant due;      ///< From then on it goes before all that are not overdue.
 };
+inline auto members(Turn& v) { return std::tie(v.run, v.rank, v.due); }
+
+using Turns = std::map<JobId, Turn>;
 
 class Headroom final : public Order {
  public:
   explicit Headroom(const Keys& keys)
-      : bounds_{.short_bound = keys.time("short_bound"), .medium_bound = keys.time("medium_bound")},
-        ageing_(keys.time("ageing")),
-        keys_(keys),
-        stated_(bounds_, keys.number("liar_after")) {}
-
-  DependsOn depends_on() const override { return DependsOn::Group; }
+      : judge_(keys),
+        stretch_milli_(keys.number("stretch")),
+        overdue_milli_(keys.number("overdue_after")),
+        keys_(keys) {}
 
   void configure(PipelineOptions& options, Gates& gates) const override {
-    options.classes = bounds_;
-    options.reservation_depth = static_cast<int>(keys_.number(kReservationsKey.name));
-    options.reserve_after = keys_.time(kReserveAfterKey.name);
-    options.lend = keys_.time(kLendKey.name);
+    options.classes = judge_.bounds();
     gates.list.push_back(idle(keys_));
   }
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
-    judged_.clear();
-    stated_.look_back(view, events);
-    std::vector<Outlived> outlived;  // counts from the next pass on
-    Decisions decisions;
-    for (const JobId id : view.running()) watch(view.job(id), view, decisions, outlived);
-    for (const Event& event : events) {
-      const Job* const job = view.find(event.job);
-      if (job != nullptr && is_waiting(job->state)) doubt(view.job(event.job), decisions);
+    Decisions decisions = judge_.judge(view, events);
+    running_work_.reset();
+    if (std::exchange(is_fresh_, false)) {
+      std::erase_if(turns_, [&](const auto& turn) { return !view.knows(turn.first); });
+      backlog_.clear();
+      view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
     }
-    for (const Outlived& what : outlived) stated_.note_outlived(what.user, what.was, what.is);
+    for (const Event& event : events) note(event.job, view);
     return decisions;
   }
 
-  Rank group_rank(UserId user, const ClusterView& view) const override {
-    const Account account = view.account(user);
-    const ShareSeconds service = account.service_at(view.now(), view.settings().service_half_life);
-    return {.major = service.raw() / account.weight_milli, .minor = account.share_ppb};
+  Ranked rank(const JobView& job, const ClusterView& view) const override {
+    const auto found = turns_.find(job.id());
+    if (found == turns_.end()) return {.rank = {.major = micros(job.submitted())}};
+    const Turn& turn = found->second;
+    if (turn.due <= view.now()) {
+      return {.rank = {.major = micros(Instant::min()), .minor = micros(turn.due)}};
+    }
+    return {.rank = {.major = micros(turn.rank)}, .valid_until = turn.due};
   }
 
-  Snapshot save() const override { return stated_.save(); }
+  Snapshot save() const override {
+    ByteWriter writer;
+    writer.text(judge_.save());
+    writer.text(saved(turns_));
+    return writer.take();
+  }
   Expected<void> restore(const Snapshot& bytes) override {
-    return stated_.restore(bytes, "headroom");
-  }
-
-  Ranked rank(const JobView& job, const ClusterView&) const override {
-    const auto judged = judged_.find(job.id());
-    const DurationClass is = judged == judged_.end() ? job.duration_class() : judged->second;
-    const Duration penalty = ageing_ * classes_below(is);
-    return {.rank = {.major = micros(job.submitted() + penalty)}};
+    is_fresh_ = true;
+    ByteReader reader(bytes);
+    const Snapshot judge(bytes.empty() ? "" : reader.text());
+    const Snapshot turns(bytes.empty() ? "" : reader.text());
+    if (reader.failed() || !reader.at_end()) {
+      return fail(ErrorCode::BadData, "policy memory: not that of headroom");
+    }
+    if (auto done = judge_.restore(judge, "headroom"); !done) return done;
+    return restore_into(turns_, turns, "headroom", [](const Turns&) { return true; });
   }
 
  private:
-  /// Demotes a running job that has outlived its class; else asks to look again when it will have.
-  void watch(const JobView& job, const ClusterView& view, Decisions& decisions,
-             std::vector<Outlived>& outlived) {
-    if (job.state() == JobState::Stopping) return;
-    const DurationClass is = class_after(job.duration_class(), job.ran(), bounds_);
-    if (judge(job, is, decisions)) outlived.push_back({job.user(), job.duration_class(), is});
-    const Duration bound = bound_of(is, bounds_);
-    if (bound == kForever) return;
-    const Instant over = later(view.now(), bound - job.ran() + Duration(1));
-    decisions.wake_at = std::min(decisions.wake_at.value_or(kNever), over);
+  void note(JobId id, const ClusterView& view) {
+    const Job* const job = view.find(id);
+    if (job == nullptr) turns_.erase(id);
+    backlog_.remove(id);
+    if (job == nullptr || !is_waiting(job->state)) return;
+    const JobView waiting = view.job(id);
+    const Duration run = run_time(waiting);
+    backlog_.add(id, waiting.user(), part_of(ask_of(waiting), view.cluster()) * Work{micros(run)});
+    const auto found = turns_.find(id);
+    if (found == turns_.end() || found->second.run != run) turns_[id] = turn_of(waiting, run, view);
   }
 
-  void doubt(const JobView& job, Decisions& decisions) {
-    const DurationClass kept = class_after(job.duration_class(), job.ran(), bounds_);
-    judge(job, stated_.believed(kept, job.user()), decisions);
+  Duration run_time(const JobView& job) const {
+    if (job.estimate() != kForever) return job.estimate();
+    const Duration bound = bound_of(judge_.class_of(job), judge_.bounds());
+    return bound == kForever ? kUsualLongRun : bound;
   }
 
-  /// Returns: whether its class is another from now on.
-  bool judge(const JobView& job, DurationClass is, Decisions& decisions) {
-    if (is == job.duration_class() || !judged_.emplace(job.id(), is).second) return false;
-    stated_.note_raised(job.id(), job.duration_class());
-    decisions.list.push_back(Classify{job.id(), is});
-    return true;
+  double burden_of(const JobView& job, const ClusterView& view) const {
+    return std::clamp(backlog_.burden(job.user(), view), kLeastBurden, kMostBurden);
   }
 
-  ClassBounds bounds_;
-  Duration ageing_;
+  Turn turn_of(const JobView& job, Duration run, const ClusterView& view) {
+    const double stretch = std::sqrt(burden_of(job, view)) * thousandths(stretch_milli_);
+    const Duration ahead = backlog_.until_done(job.user(), running_work(view), view);
+    return {.run = run,
+            .rank = later(job.submitted(), times(run, stretch)),
+            .due = overdue_milli_ == 0
+                       ? kNever
+                       : later(view.now(), times(ahead, thousandths(overdue_milli_)))};
+  }
+
+  /// What is left to do of the jobs that run; looked up once in a pass.
+  Work running_work(const ClusterView& view) {
+    if (running_work_) return *running_work_;
+    Work sum = 0;
+    for (const JobId id : view.running()) {
+      const JobView job = view.job(id);
+      const Duration left = std::max(run_time(job) - job.ran(), Duration::zero());
+      sum += part_of(ask_of(job), view.cluster()) * Work{micros(left)};
+    }
+    return running_work_.emplace(sum);
+  }
+
+  ClassJudge judge_;
+  std::int64_t stretch_milli_;
+  std::int64_t overdue_milli_;
   Keys keys_;
-  StatedClasses stated_;
-  std::map<JobId, DurationClass> judged_;  ///< In this pass: the view shows it from the next on.
+  Turns turns_;
+  Backlog backlog_;
+  bool is_fresh_ = true;              ///< The waiting jobs were not looked at yet.
+  std::optional<Work> running_work_;  ///< In this pass.
 };
 
 }  // namespace

@@ -1,12 +1,10 @@
-// Goal: headroom ranks users by service and jobs by class and age, judges classes as its file says,
-// and asks to be asked again in time.
-// Method: a few jobs on one scene, the order alone; decisions and ranks compared.
+// Goal: headroom ranks jobs by submission, run time and their user's burden, and makes each overdue
+// when its file says; both stay what they were when the job began to wait, after a restart too.
+// Method: a few jobs on one scene, the order alone; ranks compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/kit/classes.hpp"
 #include "policy/order_named.hpp"
-#include "policy/registry.hpp"
 #include "policy/scene.hpp"
 
 namespace berth {
@@ -16,155 +14,155 @@ namespace {
 using test::Scene;
 using test::uniform;
 using test::whole;
-using testing::ElementsAre;
-using testing::Pair;
 
 class Headroom : public testing::Test {
  protected:
-  static JobSpec of(DurationClass is, UserId user = UserId(1)) {
-    JobSpec spec = whole(1, kForever);
-    spec.duration_class = is;
+  static JobSpec of(Duration run, UserId user = UserId(1), std::int64_t gpus = 1) {
+    JobSpec spec = whole(gpus, run);
     spec.user = user;
     return spec;
   }
-
-  Rank rank(JobId id) { return order_->rank(scene_.look(id), scene_.view()).rank; }
-
-  /// What the order decides about classes now, woken for these jobs.
-  std::vector<std::pair<JobId, DurationClass>> judged(std::initializer_list<JobId> jobs = {}) {
-    std::vector<Event> events;
-    for (const JobId job : jobs) events.push_back({EventKind::Submitted, job});
-    const Decisions decisions = order_->prepare(scene_.view(), events);
-    wake_at_ = decisions.wake_at;
-    std::vector<std::pair<JobId, DurationClass>> found;
-    for (const Decision& decision : decisions.list) {
-      const auto& classify = std::get<Classify>(decision);
-      found.emplace_back(classify.job, classify.duration_class);
-    }
-    return found;
+  /// A job that begins to wait now, and that the order learns of.
+  JobId wait(const JobSpec& spec) {
+    const JobId id = scene_.wait(spec);
+    tell(id);
+    return id;
   }
-
-  /// A job of this user that was said to be short runs for so long, is found out and ends.
-  void outlive(UserId user, DurationClass is, Duration ran) {
-    const JobId id = scene_.run(of(DurationClass::Short, user), {0});
-    scene_.has_run(id, ran);
-    EXPECT_THAT(judged(), ElementsAre(Pair(id, is)));
-    scene_.job(id).spec.duration_class = is;  // as the engine does
-    scene_.end(id, ran, Outcome::Failed);
+  void tell(JobId id) {
+    const Event event{EventKind::Submitted, id};
+    order_->prepare(scene_.view(), std::span(&event, 1));
   }
-  /// A short job of this user ends after a minute.
-  void finish(UserId user, Outcome outcome) {
-    const JobId id = scene_.run(of(DurationClass::Short, user), {0});
-    scene_.end(id, minutes(1), outcome);
-  }
+  Ranked ranked(JobId id) { return order_->rank(scene_.look(id), scene_.view()); }
+  Rank rank(JobId id) { return ranked(id).rank; }
+  bool is_overdue(JobId id) { return !ranked(id).valid_until.has_value(); }
+  Duration due_after(JobId id) { return ranked(id).valid_until.value_or(kNever) - kStart; }
 
-  Scene scene_{uniform(2, 4)};
-  std::unique_ptr<Order> order_ = test::order_named("headroom");
-  std::optional<Instant> wake_at_;
+  Scene scene_{uniform(1, 4)};
+  std::unique_ptr<Order> order_ = test::order_named("headroom:stretch=10:overdue_after=2");
 };
 
-TEST_F(Headroom, AClassIsWorthAnHour) {
-  const JobId medium = scene_.wait(of(DurationClass::Medium));
-  const JobId long_one = scene_.wait(of(DurationClass::Long));
-  const JobId service = scene_.wait(of(DurationClass::Service));
-  EXPECT_LT(rank(medium), rank(long_one));
-  EXPECT_EQ(rank(long_one), rank(service));
-  scene_.at(kStart + minutes(59));
-  EXPECT_LT(rank(scene_.wait(of(DurationClass::Short))), rank(medium));
-  scene_.at(kStart + minutes(61));
-  EXPECT_GT(rank(scene_.wait(of(DurationClass::Short))), rank(medium));
+TEST_F(Headroom, AnHourOfRunTimeIsWorthTenOfSubmission) {
+  order_ = test::order_named("headroom:stretch=10:overdue_after=0");
+  const JobId hour = wait(of(hours(1)));
+  scene_.at(kStart + hours(9));
+  EXPECT_GT(rank(hour), rank(wait(of(minutes(1)))));
+  scene_.at(kStart + hours(11));
+  EXPECT_LT(rank(hour), rank(wait(of(minutes(1)))));
 }
 
-TEST_F(Headroom, TheUserWithLessServicePerWeightGoesFirst) {
-  scene_.state().accounts[UserId(1)].service = ShareSeconds(3'000'000);
-  scene_.state().accounts[UserId(2)].service = ShareSeconds(2'000'000);
-  const auto rank_of = [&](std::uint32_t user) {
-    return order_->group_rank(UserId(user), scene_.view());
-  };
-  EXPECT_LT(rank_of(2), rank_of(1));
-  EXPECT_LT(rank_of(3), rank_of(2)) << "who has had nothing yet";
-  scene_.state().accounts[UserId(1)].weight_milli = 2000;
-  EXPECT_LT(rank_of(1), rank_of(2));
+TEST_F(Headroom, TheRunTimeIsTheEstimateElseTheLimitElseTheClass) {
+  JobSpec limited = of(kForever);
+  limited.time_limit = minutes(30);
+  JobSpec both = limited;
+  both.estimate = minutes(10);
+  JobSpec medium = of(kForever);
+  medium.duration_class = DurationClass::Medium;
+  JobSpec long_one = of(kForever);
+  long_one.duration_class = DurationClass::Long;
+  order_ = test::order_named("headroom:stretch=1:overdue_after=0");
+  const JobId first = wait(both);
+  const auto run = [&](JobId id) { return rank(id).major - micros(scene_.look(id).submitted()); };
+  EXPECT_EQ(run(first), micros(minutes(10)));  // the only user: a burden of one
+  EXPECT_EQ(run(wait(limited)), micros(minutes(30)));
+  EXPECT_EQ(run(wait(medium)), micros(hours(4)));
+  EXPECT_EQ(run(wait(long_one)), micros(hours(24)));
 }
 
-TEST_F(Headroom, AJobIsDemotedOnceItHasOutlivedItsClassAndNotBefore) {
-  const JobId job = scene_.run(of(DurationClass::Short), {0});
-  scene_.at(kStart + minutes(15));
-  EXPECT_THAT(judged(), ElementsAre());
-  EXPECT_EQ(wake_at_, kStart + minutes(15) + Duration(1));
-  scene_.at(kStart + minutes(15) + Duration(1));
-  EXPECT_THAT(judged(), ElementsAre(Pair(job, DurationClass::Medium)));
-  EXPECT_EQ(wake_at_, kStart + hours(4) + Duration(1));
-  scene_.at(kStart + hours(5));
-  EXPECT_THAT(judged(), ElementsAre(Pair(job, DurationClass::Long)));
-  EXPECT_EQ(wake_at_, std::nullopt);
+TEST_F(Headroom, AUserWithLessServiceGoesSooner) {
+  for (const int user : {1, 2}) scene_.state().accounts[UserId(user)].as_of = kStart;
+  scene_.state().accounts[UserId(1)].service =
+      ShareSeconds(std::int64_t{1'000'000} * 1'000'000'000);
+  const JobId had_much = wait(of(hours(1), UserId(1)));
+  const JobId had_little = wait(of(hours(1), UserId(2)));
+  EXPECT_LT(rank(had_little), rank(had_much));
+  const auto stretch = [&](JobId id) { return rank(id).major - micros(kStart); };
+  EXPECT_NEAR(static_cast<double>(stretch(had_much)) / micros(hours(1)), 10 * std::sqrt(2), 0.01);
+  EXPECT_NEAR(static_cast<double>(stretch(had_little)) / micros(hours(1)), 10 * std::sqrt(0.1),
+              0.01);
 }
 
-TEST_F(Headroom, AJobThatStopsIsNotJudged) {
-  const JobId job = scene_.run(of(DurationClass::Short), {0});
-  scene_.job(job).state = JobState::Stopping;
+TEST_F(Headroom, ItIsDueAfterAMultipleOfAnEqualShare) {
+  const JobId running = scene_.run(of(hours(2), UserId(3), 2), {0, 1});
+  scene_.has_run(running, hours(1));  // one hour on half of the cluster is left
+  const JobId first = wait(of(hours(1), UserId(1)));
+  EXPECT_EQ(due_after(first), 2 * minutes(30 + 15));
+  for (int i = 0; i < 100; ++i) wait(of(hours(1), UserId(2)));
+  const JobId beside_a_flood = wait(of(hours(1), UserId(4), 4));
+  // Its own hour, 15 minutes of the first, and of the flood as much as of its own.
+  EXPECT_EQ(due_after(beside_a_flood), 2 * minutes(30 + 60 + 15 + 60));
+  const JobId of_the_flood = wait(of(hours(1), UserId(2)));
+  EXPECT_EQ(due_after(of_the_flood), 2 * minutes(30 + 101 * 15 + 15 + 60));
+}
+
+TEST_F(Headroom, OverdueJobsGoFirstTheEarliestDueBeforeOthers) {
+  const JobId small = wait(of(minutes(10), UserId(1)));
+  const JobId large = wait(of(hours(4), UserId(2), 4));
   scene_.at(kStart + hours(1));
-  EXPECT_THAT(judged(), ElementsAre());
+  ASSERT_TRUE(is_overdue(small));
+  ASSERT_FALSE(is_overdue(large));
+  EXPECT_LT(rank(small), rank(large));
+  scene_.at(kStart + hours(20));
+  ASSERT_TRUE(is_overdue(large));
+  EXPECT_LT(rank(small), rank(large));
+  EXPECT_LT(rank(large), rank(wait(of(minutes(1), UserId(3)))));
 }
 
-TEST_F(Headroom, ALiarIsNotBelievedAndRankedSoAtOnce) {
-  for (int i = 0; i < 3; ++i) outlive(UserId(1), DurationClass::Medium, minutes(16));
-  for (int i = 0; i < 2; ++i) outlive(UserId(2), DurationClass::Medium, minutes(16));
-  const JobId liar = scene_.wait(of(DurationClass::Short));
-  const JobId other = scene_.wait(of(DurationClass::Short, UserId(2)));
-  EXPECT_THAT(judged({liar, other, liar}), ElementsAre(Pair(liar, DurationClass::Medium)));
-  EXPECT_GT(rank(liar), rank(other));
-  for (int i = 0; i < 3; ++i) outlive(UserId(1), DurationClass::Long, hours(5));
-  EXPECT_THAT(judged({liar}), ElementsAre(Pair(liar, DurationClass::Long)));
+TEST_F(Headroom, WithoutDueTimesNothingIsOverdue) {
+  order_ = test::order_named("headroom:overdue_after=0");
+  const JobId job = wait(of(minutes(1)));
+  scene_.at(kStart + hours(24 * 365));
+  EXPECT_LT(rank(wait(of(minutes(1), UserId(2)))).major, kNever.time_since_epoch().count());
+  EXPECT_EQ(ranked(job).valid_until, kNever);
 }
 
-TEST_F(Headroom, JobsDoneWithinTheirClassSpeakForTheNext) {
-  for (int i = 0; i < 3; ++i) outlive(UserId(1), DurationClass::Long, hours(5));
-  const JobId job = scene_.wait(of(DurationClass::Short));
-  finish(UserId(1), Outcome::Failed);
-  EXPECT_THAT(judged({job}), ElementsAre(Pair(job, DurationClass::Long))) << "it was not done";
-  finish(UserId(1), Outcome::Done);
-  EXPECT_THAT(judged({job}), ElementsAre()) << "two against it are no habit";
+TEST_F(Headroom, WhatComesLaterMovesNeitherRankNorDueTime) {
+  const JobId job = wait(of(hours(1), UserId(1)));
+  const Ranked before = ranked(job);
+  for (int i = 0; i < 10; ++i) wait(of(hours(1), UserId(1)));
+  tell(job);
+  EXPECT_EQ(ranked(job).rank, before.rank);
+  EXPECT_EQ(ranked(job).valid_until, before.valid_until);
 }
 
-TEST_F(Headroom, NoRecordIsLongerThanEightGoodJobs) {
-  for (int i = 0; i < 20; ++i) outlive(UserId(1), DurationClass::Medium, minutes(16));
-  for (int i = 0; i < 6; ++i) finish(UserId(1), Outcome::Done);
-  const JobId job = scene_.wait(of(DurationClass::Short));
-  EXPECT_THAT(judged({job}), ElementsAre());
+TEST_F(Headroom, AnotherEstimateGivesAnotherTurn) {
+  const JobId job = wait(of(hours(1)));
+  const Rank before = rank(job);
+  scene_.job(job).spec.estimate = hours(2);
+  tell(job);
+  EXPECT_GT(rank(job), before);
 }
 
-TEST_F(Headroom, WhatIsRememberedSurvivesAsBytes) {
-  for (int i = 0; i < 3; ++i) outlive(UserId(1), DurationClass::Medium, minutes(16));
-  const Snapshot bytes = order_->save();
-  order_ = test::order_named("headroom:ageing=2h");
-  ASSERT_TRUE(order_->restore(bytes));
-  EXPECT_EQ(order_->save(), bytes);
-  const JobId liar = scene_.wait(of(DurationClass::Short));
-  EXPECT_THAT(judged({liar}), ElementsAre(Pair(liar, DurationClass::Medium)));
-  EXPECT_FALSE(order_->restore("x"));
-  EXPECT_FALSE(order_->restore(bytes + "x"));
-  EXPECT_TRUE(order_->restore({}));
+TEST_F(Headroom, ARestartKeepsTheTurns) {
+  const JobId job = wait(of(hours(1)));
+  wait(of(hours(1), UserId(2)));
+  const Ranked before = ranked(job);
+  const Snapshot memory = order_->save();
+  order_ = test::order_named("headroom:stretch=10:overdue_after=2");
+  ASSERT_TRUE(order_->restore(memory));
+  scene_.at(kStart + minutes(1));
+  order_->prepare(scene_.view(), {});
+  EXPECT_EQ(ranked(job).rank, before.rank);
+  EXPECT_EQ(ranked(job).valid_until, before.valid_until);
+  EXPECT_EQ(order_->save(), memory);
 }
 
-TEST_F(Headroom, ExpectsTheLimitElseTheEstimateElseTheClass) {
-  const ClassBounds bounds;
-  JobSpec spec = of(DurationClass::Medium);
-  const JobId by_class = scene_.run(spec, {0});
-  spec.estimate = minutes(30);
-  const JobId by_estimate = scene_.run(spec, {1});
-  spec.time_limit = hours(9);
-  const JobId by_limit = scene_.run(spec, {2});
-  const auto left = [&](JobId job) { return expected(scene_.look(job), bounds); };
-  scene_.at(kStart + minutes(20));
-  EXPECT_EQ(left(by_class), hours(4) - minutes(20));
-  EXPECT_EQ(left(by_estimate), minutes(10));
-  EXPECT_EQ(left(by_limit), hours(9) - minutes(20));
-  scene_.at(kStart + minutes(30));
-  EXPECT_EQ(left(by_estimate), hours(4) - minutes(30)) << "the estimate was wrong";
-  scene_.at(kStart + hours(4) + Duration(1));
-  EXPECT_EQ(left(by_class), kForever);
+TEST_F(Headroom, AMemoryOfAnotherPolicyIsRefused) {
+  const auto places = test::order_named("headroom/places");
+  const auto done = order_->restore(places->save());
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "policy memory: not that of headroom");
+}
+
+TEST_F(Headroom, AJobThatIsGoneIsForgotten) {
+  const Snapshot nothing = order_->save();
+  const JobId job = wait(of(hours(1)));
+  EXPECT_NE(order_->save(), nothing);
+  scene_.state().jobs.erase(job);
+  const Event event{EventKind::Forgotten, job};
+  order_->prepare(scene_.view(), std::span(&event, 1));
+  EXPECT_EQ(order_->save(), nothing);
 }
 
 }  // namespace
+
 }  // namespace berth
