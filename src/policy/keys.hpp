@@ -43,7 +43,7 @@ inline constexpr Key kQuantumKey{
     .most = kYear,
     .what = "A job keeps its GPUs, and its place in the queue, for this long."};
 
-/// Of places kept: those of backfill `promise`, and of `headroom` that goes with it.
+/// Of places kept: those of backfill `promise`, and of `headroom/places` that goes with it.
 inline constexpr Key kReserveAfterKey{
     .name = "reserve_after",
     .type = KeyType::Time,

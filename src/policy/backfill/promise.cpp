@@ -24,7 +24,7 @@ constexpr About kPromise{
         "job may borrow the place if its limit ends it before the predicted time, or within "
         "max(`lend`, the time the job has waited).",
     .reads = "Waiting time, time limits, estimates, classes.",
-    .source = "berth's own, for `headroom` (doc/adr/0010-headroom.md).",
+    .source = "berth's own, for `headroom/places` (doc/adr/0010-headroom.md).",
     .differs = "Nothing known.",
     .cost = "O(lanes that may start) per pass, O(running log running) per place that is chosen.",
     .proof =
