@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "policy/kit/classes.hpp"
+#include "policy/keys.hpp"
 #include "policy/kit/stated_classes.hpp"
-#include "policy/policies.hpp"
 
 namespace berth {
 
