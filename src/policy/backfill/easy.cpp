@@ -55,9 +55,11 @@ class EasyPass {
       walk_.begin_all();
       while (const auto head = walk_.next()) {
         if (!serve(*head)) continue;
-        const bool no_longer_ones = longer_refused_.contains(head->lane);
-        walk_.pass_on(*head,
-                      [&](JobId id) { return no_longer_ones && promise_.is_outlasted_by(id); });
+        if (longer_refused_.contains(head->lane)) {
+          walk_.pass_on_within(*head, promise_.start() - walk_.view().now());
+        } else {
+          walk_.pass_on(*head);
+        }
       }
     } while (refused_any_ && walk_.started().size() > before);
   }
@@ -114,6 +116,7 @@ bool EasyPass::serve(const Head& head) {
 
 class Easy final : public Backfill {
  public:
+  bool by_run() const override { return true; }
   void run(Walk& walk) override {
     overdue_.follow(walk.context());
     StartPromise promise(walk, last_.still_true(walk));

@@ -16,6 +16,8 @@ class Backfill {
 
   /// True if jobs of one lane must have the same enforced run time to come.
   virtual bool by_plan() const { return false; }
+  /// True if it calls Walk::pass_on_within().
+  virtual bool by_run() const { return false; }
   /// True if a lane that was closed may have a place now though there is no more room: these events
   /// say so. For what time says there is Walk::look_again().
   virtual bool looks_again(const ClusterView&, std::span<const Event>) const { return false; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/kit/outlook.hpp"
+
 namespace berth {
 
 void PendingIndex::clear(Shape shape) {
@@ -33,7 +35,9 @@ Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Or
   const Position position{.rank = ranked.rank, .job = job.id()};
   lane.jobs.insert(position);
   if (position == *lane.jobs.begin()) reopen(lane);
-  entries_.insert(job.id(), {&lane, position, ranked.valid_until});
+  const Duration run = counted_on(job);
+  if (shape_.by_run) lane.by_run.emplace(run, job.id());
+  entries_.insert(job.id(), {&lane, position, run, ranked.valid_until});
   if (ranked.valid_until) expiries_.emplace(*ranked.valid_until, job.id());
   return &lane;
 }
@@ -45,6 +49,7 @@ void PendingIndex::erase(JobId id) {
   Lane* const lane = entry->lane;
   if (entry->position == *lane->jobs.begin()) reopen(*lane);
   lane->jobs.erase(entry->position);
+  lane->by_run.erase({entry->run, id});
   entries_.erase(id);
   if (!lane->jobs.empty()) return;
   ++empty_;

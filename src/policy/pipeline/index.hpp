@@ -33,6 +33,7 @@ struct Position {
 struct Lane {
   LaneKey key;
   std::set<Position> jobs;
+  std::set<std::pair<Duration, JobId>> by_run;  ///< The same by counted_on(), if the shape says so.
   bool closed = false;
   Refusal refusal{.why = Why::Order};  ///< Of the last of its jobs that was looked at.
   std::optional<bool> possible;        ///< Whether its ask could ever be placed; unknown at first.
@@ -43,6 +44,7 @@ class PendingIndex {
   struct Shape {
     bool by_user = false;
     bool by_plan = false;  ///< By the enforced run time to come.
+    bool by_run = false;   ///< Lane::by_run is there.
   };
 
   bool empty() const { return entries_.size() == 0; }
@@ -80,6 +82,7 @@ class PendingIndex {
   struct Entry {
     Lane* lane;
     Position position;
+    Duration run;  ///< In Lane::by_run.
     std::optional<Instant> valid_until;
   };
   Lane* insert(const JobView& job, const ClusterView& view, const Order& order);

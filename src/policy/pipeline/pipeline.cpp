@@ -73,7 +73,8 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
   const bool limited = view.settings().limits.any();
   const PendingIndex::Shape shape{.by_user = order_->depends_on() == DependsOn::Group ||
                                              order_->depends_on() == DependsOn::Lane || limited,
-                                  .by_plan = backfill_->by_plan()};
+                                  .by_plan = backfill_->by_plan(),
+                                  .by_run = backfill_->by_run()};
   impossible_.clear();
   const bool other_rules = settings_ != view.settings() || bounds_ != view.preemption_bounds();
   settings_ = view.settings();

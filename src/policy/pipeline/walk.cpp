@@ -4,6 +4,8 @@
 #include <iterator>
 #include <tuple>
 
+#include "policy/kit/outlook.hpp"
+
 namespace berth {
 
 namespace {
@@ -92,9 +94,26 @@ void Walk::push(const Head& head) {
   std::ranges::push_heap(heads_, later_first);
 }
 
-void Walk::push_next_of(Head head) {
+void Walk::push(Head head, std::set<Position>::const_iterator at) {
+  if (at == head.lane->jobs.end()) return;
+  head.at = at;
   head.group = group_rank(*head.lane, head.job());
   push(head);
+}
+
+void Walk::pass_on(const Head& head) { push(head, std::next(head.at)); }
+
+void Walk::pass_on_within(const Head& head, Duration longest) {
+  const Lane& lane = *head.lane;
+  std::optional<Position> best;  // of the brief jobs looked at
+  auto brief = lane.by_run.begin();
+  for (auto at = std::next(head.at); at != lane.jobs.end(); ++at) {
+    if (counted_on(view().job(at->job)) <= longest) return push(head, at);
+    if (brief == lane.by_run.end() || brief->first > longest) break;
+    const Position& position = context_.index.position_of((brief++)->second);
+    if (position > *head.at && (!best || position < *best)) best = position;
+  }
+  if (best) push(head, lane.jobs.find(*best));
 }
 
 std::optional<Head> Walk::next() {

@@ -77,16 +77,11 @@ class Walk {
   /// The first in rank order of what is left of the queue; nothing at its end.
   std::optional<Head> next();
   /// Puts the next job of the lane in the queue.
-  void pass_on(Head head) {
-    pass_on(head, [](JobId) { return false; });
-  }
-  /// The same, without those that `skip` says.
-  template <class Skip>
-  void pass_on(Head head, Skip skip) {
-    do ++head.at;
-    while (head.at != head.lane->jobs.end() && skip(head.job()));
-    if (head.at != head.lane->jobs.end()) push_next_of(head);
-  }
+  void pass_on(const Head& head);
+  /// The same, without jobs that are assumed to run for longer than this. Requires: the index has
+  /// its lanes by run time. Costs O(log lane) for each job up to the next by rank or, if they are
+  /// fewer, for each that is short enough.
+  void pass_on_within(const Head& head, Duration longest);
   /// Why this job waits, and with it those of its lane behind it.
   static void note(const Head& head, Refusal refusal) { head.lane->refusal = refusal; }
   /// The same, and nothing of this lane is looked at until there may be more room. Effective after
@@ -143,8 +138,8 @@ class Walk {
  private:
   Rank group_rank(const Lane& lane, JobId first);
   bool has_fallen_back(Head& head);
-  void push_next_of(Head head);
   void push(const Head& head);
+  void push(Head head, std::set<Position>::const_iterator at);
 
   PassContext context_;
   Trial trial_;
