@@ -62,12 +62,7 @@ std::optional<Placement> AtStart::place_beside(JobId job, const Ask& ask, Placem
   then().rollback(mark);
   if (fits) return wanted;
 
-  then().put(shadow_.ask, shadow_.place);
-  Scratch both =
-      free_at_both(walk_.view().cluster(), walk_.trial().use(), then().use(), shadow_.place);
-  then().rollback(mark);
-  const Trial beside(walk_.view().cluster(), both);
-  if (Placed other = placer.place(ask, job, beside)) return std::move(*other);
+  if (auto beside = room_beside(job, ask)) return beside;
 
   then().put(ask, wanted);
   Placed moved = placer.place(shadow_.ask, shadow_.job, then());
@@ -75,6 +70,20 @@ std::optional<Placement> AtStart::place_beside(JobId job, const Ask& ask, Placem
   if (!moved) return std::nullopt;
   shadow_.place = std::move(*moved);
   return wanted;
+}
+
+std::optional<Placement> AtStart::room_beside(JobId job, const Ask& ask) {
+  const Cluster& cluster = walk_.view().cluster();
+  const auto covers = [&](const Ask& refused) { return is_no_larger(refused, ask, cluster); };
+  if (std::ranges::any_of(no_room_beside_, covers)) return std::nullopt;
+  const Trial::Mark mark = then().mark();
+  then().put(shadow_.ask, shadow_.place);
+  Scratch both = free_at_both(cluster, walk_.trial().use(), then().use(), shadow_.place);
+  then().rollback(mark);
+  const Trial beside(cluster, both);
+  if (Placed place = walk_.placer().place(ask, job, beside)) return std::move(*place);
+  no_room_beside_.push_back(ask);
+  return std::nullopt;
 }
 
 }  // namespace berth

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "policy/pipeline/walk.hpp"
 
@@ -41,15 +42,21 @@ class AtStart {
   /// then on. Nothing if there is no such place. Cost: at most two placements.
   std::optional<Placement> place_beside(JobId job, const Ask& ask, Placement wanted);
   /// Such a job starts there.
-  void put(const Ask& ask, const Placement& place) { then().put(ask, place); }
+  void put(const Ask& ask, const Placement& place) {
+    then().put(ask, place);
+    no_room_beside_.clear();
+  }
 
  private:
   Trial& then();
+  /// Beside the promised place, now and then.
+  std::optional<Placement> room_beside(JobId job, const Ask& ask);
 
   Walk& walk_;
   Shadow& shadow_;
   std::optional<Scratch> use_;
   std::optional<Trial> then_;
+  std::vector<Ask> no_room_beside_;  ///< No larger ask has room either, until something starts.
 };
 
 }  // namespace berth
