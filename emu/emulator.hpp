@@ -29,7 +29,8 @@ struct Spec {
   std::uint64_t default_kernel_nanoseconds = 1000000;  // kernels the emulator does not know
   std::uint64_t seed = 0;                              // varies the UUIDs
   std::uint32_t interference_percent = 0;              // what kernels cost beside others: fluid.hpp
-  mode_t mode = 0666;                                  // tenants of other users must write it
+  bool has_checkpoints = true;  // the driver can suspend processes: checkpoint.hpp
+  mode_t mode = 0666;           // tenants of other users must write it
 
   static constexpr std::uint64_t kReservedByDefault = ~0ULL;  // a 64th of the GPU
 };
@@ -50,7 +51,7 @@ Outcome<std::vector<std::uint64_t>> parse_gpus(std::string_view text);
 /// Parses "20%" to 20: a whole number from 0 to 1000.
 Outcome<std::uint32_t> parse_percent(std::string_view text);
 
-/// Parses "2x24GiB", or "2x24GiB,interference=20%".
+/// Parses "2x24GiB", or "2x24GiB,interference=20%", or "2x24GiB,checkpoints=no".
 Outcome<Spec> parse_machine(std::string_view text);
 
 /// "24 GiB", "300 MiB", "7 B": the largest unit that divides it, else two decimals.
@@ -95,6 +96,24 @@ Outcome<std::vector<GpuReport>> report(const std::string& path);
 
 /// Injects an Xid event. 79 (the GPU fell off the bus) also loses the GPU: see `restore_gpu`.
 Outcome<void> inject_xid(const std::string& path, std::uint32_t gpu, std::uint32_t xid);
+
+/// The driver's calls about checkpoints, and what goes wrong with one of them.
+enum class CheckpointCall : std::uint8_t { State, Lock, Checkpoint, Restore, Unlock, Thread };
+struct CheckpointFault {
+  CheckpointCall call = CheckpointCall::State;
+  std::uint16_t error = 0;         // a CUresult; 0: it succeeds
+  std::uint32_t delay_millis = 0;  // before it does anything
+  std::uint16_t times = 1;         // how many calls; 0: none any more
+  bool is_late = false;            // it does its work, and then returns the error
+  static constexpr std::uint32_t kHangs = (1U << 24) - 1;   // as a delay: for ever
+  static constexpr std::uint16_t kAlways = (1U << 15) - 1;  // as a number of times
+};
+
+/// "state", "lock", "checkpoint", "restore", "unlock" or "thread".
+Outcome<CheckpointCall> parse_checkpoint_call(std::string_view name);
+
+/// Makes the next calls of one kind slow, hang or fail, whoever makes them.
+Outcome<void> inject_checkpoint_fault(const std::string& path, const CheckpointFault& fault);
 
 /// Brings a lost GPU back, as a reset would.
 Outcome<void> restore_gpu(const std::string& path, std::uint32_t gpu);

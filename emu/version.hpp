@@ -3,8 +3,8 @@
 
 namespace berth::emu {
 
-inline constexpr const char* kDriverVersion = "570.00";
-inline constexpr const char* kNvmlVersion = "12.570.00";
-inline constexpr int kCudaVersion = 12080;  // CUDA 12.8
+inline constexpr const char* kDriverVersion = "580.00";
+inline constexpr const char* kNvmlVersion = "13.580.00";
+inline constexpr int kCudaVersion = 13000;  // CUDA 13.0
 
 }  // namespace berth::emu

@@ -25,6 +25,7 @@ enum class CudaResult : int {
   FileNotFound = 301,
   OperatingSystem = 304,
   InvalidHandle = 400,
+  IllegalState = 401,
   NotFound = 500,
   NotReady = 600,
   IllegalAddress = 700,
@@ -60,6 +61,25 @@ struct CudaLaunchConfig {
   Stream* stream;
   void* attributes;
   unsigned attribute_count;
+};
+
+// Arguments of the checkpoint calls: 64 bytes each; what is reserved must be 0.
+struct CudaLockArgs {
+  unsigned timeout_millis;  // 0: none
+  unsigned reserved0;
+  std::uint64_t reserved1[7];
+};
+struct CudaReservedArgs {  // of a checkpoint and of an unlock
+  std::uint64_t reserved[8];
+};
+struct CudaGpuPair {
+  CudaUuid old_uuid;
+  CudaUuid new_uuid;
+};
+struct CudaRestoreArgs {  // until CUDA 13.0 all of it was reserved
+  const CudaGpuPair* gpu_pairs;
+  unsigned gpu_pairs_count;
+  char reserved[52];
 };
 
 enum class CudaLookup : int { Found = 0, SymbolNotFound = 1, VersionNotSufficient = 2 };

@@ -33,10 +33,9 @@ std::uint64_t between(const ClockReading& before, const ClockReading& after, std
 
 Device::Device(Layout& layout, std::uint32_t gpu, CudaDevice ordinal)
     : layout_(layout),
+      first_gpu_(gpu),
       gpu_(gpu),
       ordinal_(ordinal),
-      ledger_(layout, gpu),
-      clock_(layout, gpu),
       addresses_(kFirstAddress + gpu * kAddressesPerDevice,
                  kFirstAddress + (gpu + 1) * kAddressesPerDevice) {}
 
@@ -49,7 +48,7 @@ std::uint64_t Device::held_granules() const {
 bool Device::settle(std::uint64_t before) {
   const auto now = held_granules();
   if (now == before) return true;
-  return ledger_.change(slot_, static_cast<std::int64_t>(now) - static_cast<std::int64_t>(before));
+  return ledger().change(slot_, static_cast<std::int64_t>(now) - static_cast<std::int64_t>(before));
 }
 
 CudaResult Device::add_context() {
@@ -116,10 +115,10 @@ bool Device::holds(CudaAddress address, std::uint64_t bytes) const {
 
 std::uint64_t Device::free_bytes() const {
   reap_dead(layout_);
-  return total_bytes() - ledger_.used_granules() * kGranule;
+  return total_bytes() - ledger().used_granules() * kGranule;
 }
 
-std::uint64_t Device::total_bytes() const { return ledger_.capacity_granules() * kGranule; }
+std::uint64_t Device::total_bytes() const { return ledger().capacity_granules() * kGranule; }
 
 std::uint64_t Device::allocated_bytes() const {
   return large_granules_ * kGranule + rounded_up(small_bytes_, kGranule);
@@ -127,15 +126,16 @@ std::uint64_t Device::allocated_bytes() const {
 
 std::uint64_t Device::enqueue(std::uint64_t nanoseconds) {
   observe();
-  return clock_.enqueue(slot_, nanoseconds);
+  return clock().enqueue(slot_, nanoseconds);
 }
 
 bool Device::has_reached(std::uint64_t target) const {
-  return clock_.read().virtual_nanoseconds >= target;
+  return clock().read().virtual_nanoseconds >= target;
 }
 
-CudaResult Device::wait(std::uint64_t target) {
-  return clock_.wait_until(target) == WaitEnd::Reached ? CudaResult::Success : CudaResult::Unknown;
+CudaResult Device::wait(std::uint32_t gpu, std::uint64_t target) {
+  return GpuClock(layout_, gpu).wait_until(target) == WaitEnd::Reached ? CudaResult::Success
+                                                                       : CudaResult::Unknown;
 }
 
 void Device::watch(Event* event) {
@@ -145,10 +145,10 @@ void Device::watch(Event* event) {
 }
 
 void Device::observe() {
-  const auto now = clock_.read();
+  const auto now = clock().read();
   for (auto* event : watched_) {
     if (event->target > now.virtual_nanoseconds) continue;
-    const auto exact = clock_.past_time_of(event->target);
+    const auto exact = clock().past_time_of(event->target);
     event->reached_nanoseconds = exact ? *exact : between(last_seen_, now, event->target);
   }
   std::erase_if(watched_, [](const Event* event) { return event->reached_nanoseconds != 0; });

@@ -22,6 +22,11 @@ class Device {
   Device(Layout& layout, std::uint32_t gpu, CudaDevice ordinal);
 
   CudaDevice ordinal() const { return ordinal_; }
+  /// The GPU that it is, and the one that it was first: a restore may put it on another.
+  std::uint32_t gpu() const { return gpu_; }
+  std::uint32_t first_gpu() const { return first_gpu_; }
+  /// Requires: nothing of this process is queued there, and its memory is accounted for already.
+  void move_to(std::uint32_t gpu) { gpu_ = gpu; }
   const GpuConfig& config() const { return layout_.gpus[gpu_].config; }
   bool is_lost() const { return layout_.gpus[gpu_].lost.load() != 0; }
 
@@ -50,10 +55,10 @@ class Device {
   /// Queues a kernel; returns the virtual time of its end.
   std::uint64_t enqueue(std::uint64_t nanoseconds);
   /// The end of everything this process has queued.
-  std::uint64_t queue_end() const { return clock_.finish_of(slot_); }
+  std::uint64_t queue_end() const { return clock().finish_of(slot_); }
   bool has_reached(std::uint64_t target) const;
-  /// Sleeps until then. Unknown when the GPU is lost.
-  CudaResult wait(std::uint64_t target);
+  /// Sleeps until then by the clock of a GPU that it is or was. Unknown when that is lost.
+  CudaResult wait(std::uint32_t gpu, std::uint64_t target);
 
   /// Watches an event until the time at which the clock reached its target is known.
   void watch(Event* event);
@@ -62,15 +67,16 @@ class Device {
   void observe();
 
  private:
+  Ledger ledger() const { return Ledger(layout_, gpu_); }
+  GpuClock clock() const { return GpuClock(layout_, gpu_); }
   std::uint64_t held_granules() const;
   bool settle(std::uint64_t before);
 
   Layout& layout_;
+  const std::uint32_t first_gpu_;
   std::uint32_t gpu_;
   CudaDevice ordinal_;
   std::uint32_t slot_ = 0;
-  Ledger ledger_;
-  GpuClock clock_;
   AddressSpace addresses_;
   SparseBytes bytes_;
   std::uint64_t contexts_ = 0;

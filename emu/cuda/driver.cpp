@@ -99,8 +99,32 @@ CudaResult Driver::attach() {
     return CudaResult::DeviceUnavailable;
   }
   for (auto& device : devices_) device.attach(*slot);
+  slot_ = *slot;
   is_attached_ = true;
+  gate_.guard(region_->layout().checkpoints[*slot]);
   return CudaResult::Success;
+}
+
+void Driver::follow_moves() {
+  if (!is_attached_) return;
+  const auto& own = region_->layout().checkpoints[slot_];
+  const auto moves = own.moves.load();
+  if (moves == moves_seen_) return;
+  moves_seen_ = moves;
+  for (auto& device : devices_) {
+    const auto home = own.home[device.first_gpu()].load();
+    const auto gpu = home == 0 ? device.first_gpu() : static_cast<std::uint32_t>(home - 1);
+    if (gpu == device.gpu() || gpu >= region_->gpu_count()) continue;
+    // All its work had ended when it was checkpointed, by the clock of the GPU that it leaves.
+    device.observe();
+    device.move_to(gpu);
+    streams_.for_each([&](Stream& stream) {
+      if (stream.context->device == &device) stream.target = 0;
+    });
+    events_.for_each([&](Event& event) {
+      if (event.context->device == &device) event.target = 0;
+    });
+  }
 }
 
 Device* Driver::device(CudaDevice ordinal) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "emu/cuda/abi.hpp"
+#include "emu/cuda/call_gate.hpp"
 #include "emu/cuda/device.hpp"
 #include "emu/cuda/handles.hpp"
 #include "emu/cuda/objects.hpp"
@@ -26,6 +27,7 @@ namespace berth::emu {
 struct Pending {
   Device* device = nullptr;
   std::uint64_t target = 0;
+  std::uint32_t gpu = 0;  ///< Whose clock the target is of: a restore may move the device.
 };
 
 class Driver {
@@ -64,6 +66,9 @@ class Driver {
   bool is_function(const Function* function) const;
 
   std::mutex& mutex() { return mutex_; }
+  CallGate& gate() { return gate_; }
+  /// After a restore on other GPUs: the devices go there.
+  void follow_moves();
   /// False in a child made by fork from a process that had called cuInit.
   bool is_own_process() const;
 
@@ -79,6 +84,9 @@ class Driver {
   CudaResult attach();
 
   std::mutex mutex_;
+  CallGate gate_;
+  std::uint32_t slot_ = 0;
+  std::uint32_t moves_seen_ = 0;
   State state_ = State::New;
   CudaResult failure_ = CudaResult::NotInitialized;
   std::atomic<pid_t> process_ = 0;  // read without the lock, which a fork may leave locked
@@ -101,8 +109,10 @@ template <class Body>
 CudaResult with_driver(const Body& body) {
   auto& driver = Driver::instance();
   if (!driver.is_own_process()) return CudaResult::NotInitialized;
+  const CallGate::Pass pass(driver.gate());
   const std::lock_guard lock(driver.mutex());
   if (!driver.is_usable()) return CudaResult::NotInitialized;
+  driver.follow_moves();
   return body(driver);
 }
 
@@ -131,10 +141,13 @@ CudaResult with_context(const Body& body) {
 template <class Find>
 CudaResult wait_for(const Find& find) {
   Pending pending;
-  const auto found = with_context(
-      [&](Driver& driver, Context& context) { return find(driver, context, pending); });
+  const auto found = with_context([&](Driver& driver, Context& context) {
+    const auto result = find(driver, context, pending);
+    if (result == CudaResult::Success) pending.gpu = pending.device->gpu();
+    return result;
+  });
   if (found != CudaResult::Success) return found;
-  const auto waited = pending.device->wait(pending.target);
+  const auto waited = pending.device->wait(pending.gpu, pending.target);
   if (waited != CudaResult::Success) return waited;
   return with_driver([&](Driver&) {
     pending.device->observe();

@@ -32,6 +32,10 @@ class Handles {
     }
   }
 
+  void for_each(auto use) {
+    for (auto& [handle, object] : live_) use(*object);
+  }
+
   bool any(auto matches) const {
     return std::ranges::any_of(live_, [&](const auto& entry) { return matches(*entry.second); });
   }

@@ -8,14 +8,6 @@ extern "C" {
 
 CudaResult cuBerthNotSupported() { return CudaResult::NotSupported; }
 
-// Checkpoint and restore of a process.
-CudaResult cuCheckpointProcessCheckpoint() __attribute__((alias("cuBerthNotSupported")));
-CudaResult cuCheckpointProcessGetRestoreThreadId() __attribute__((alias("cuBerthNotSupported")));
-CudaResult cuCheckpointProcessGetState() __attribute__((alias("cuBerthNotSupported")));
-CudaResult cuCheckpointProcessLock() __attribute__((alias("cuBerthNotSupported")));
-CudaResult cuCheckpointProcessRestore() __attribute__((alias("cuBerthNotSupported")));
-CudaResult cuCheckpointProcessUnlock() __attribute__((alias("cuBerthNotSupported")));
-
 // Interfaces before CUDA 3.2, with 32-bit addresses.
 CudaResult cuDeviceGetProperties() __attribute__((alias("cuBerthNotSupported")));
 CudaResult cuDeviceTotalMem() __attribute__((alias("cuBerthNotSupported")));

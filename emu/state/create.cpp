@@ -85,7 +85,8 @@ bool matches(const Region& region, const Spec& spec) {
     if (config.total_bytes != spec.gpu_bytes[index] || spec.model != config.name.data() ||
         config.reserved_bytes != reserved_bytes_of(spec, index) ||
         config.context_bytes != spec.context_bytes ||
-        config.interference_percent != spec.interference_percent) {
+        config.interference_percent != spec.interference_percent ||
+        (header.has_checkpoints != 0) != spec.has_checkpoints) {
       return false;
     }
   }

@@ -17,7 +17,7 @@
 namespace berth::emu {
 
 inline constexpr std::uint64_t kMagic = 0x554d454854524542;  // "BERTHEMU" in little-endian bytes
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 inline constexpr std::uint32_t kMaxGpus = 16;
 inline constexpr std::uint32_t kSlots = 1024;
 inline constexpr std::uint32_t kEventRing = 256;
@@ -37,8 +37,10 @@ struct Header {
   std::uint64_t file_bytes;  // size of Layout when the file was made
   std::uint64_t default_kernel_nanoseconds;
   std::uint64_t seed;
-  std::array<char, 40> boot_id;  // process start times mean nothing after a reboot
-  SharedWord slot_high;          // one more than the highest slot ever taken
+  std::array<char, 40> boot_id;   // process start times mean nothing after a reboot
+  std::uint32_t has_checkpoints;  // whether the driver can checkpoint processes
+  std::uint32_t padding;
+  SharedWord slot_high;  // one more than the highest slot ever taken
 };
 
 struct GpuConfig {
@@ -74,6 +76,16 @@ struct GpuState {
   std::array<std::array<ClockRecord, 2>, kSlots> records;
 };
 
+/// How a process stands with the driver's checkpoints: see checkpoint.hpp.
+struct CheckpointSlot {
+  SharedFutex state;                       // a ProcessState
+  SharedFutex signal;                      // futex that calls wait on while the process is locked
+  SharedFutex calls;                       // driver calls in progress
+  SharedFutex moves;                       // times that a restore put it on other GPUs
+  std::array<SharedWord, kMaxGpus> saved;  // granules of each GPU that are in host memory
+  std::array<SharedWord, kMaxGpus> home;   // GPU + 1 that stands for this one; 0: itself
+};
+
 struct EventLog {
   SharedFutex signal;  // futex that event waiters sleep on
   std::uint32_t padding;
@@ -86,6 +98,8 @@ struct Layout {
   EventLog events;
   SharedWord last_patrol;                 // of the last search for dead processes, CLOCK_MONOTONIC
   std::array<SharedWord, kSlots> owners;  // process keys, 0 when free: see process.hpp
+  std::array<CheckpointSlot, kSlots> checkpoints;
+  std::array<SharedWord, 8> checkpoint_faults;  // by CheckpointCall, packed
   std::array<GpuState, kMaxGpus> gpus;
 };
 

@@ -111,7 +111,12 @@ Outcome<std::uint32_t> parse_percent(std::string_view text) {
 
 Outcome<Spec> parse_machine(std::string_view text) {
   constexpr std::string_view kInterference = ",interference=";
+  constexpr std::string_view kNoCheckpoints = ",checkpoints=no";
   Spec spec;
+  if (text.ends_with(kNoCheckpoints)) {
+    text.remove_suffix(kNoCheckpoints.size());
+    spec.has_checkpoints = false;
+  }
   const auto at = text.find(kInterference);
   if (at != std::string_view::npos) {
     const auto percent = parse_percent(text.substr(at + kInterference.size()));

@@ -69,6 +69,15 @@ bool has_exited(const Stat& stat) {
   return stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1);
 }
 
+/// Only its new owner calls this: what the one before left must not be taken for the new one's.
+void reset(CheckpointSlot& slot) {
+  slot.calls.store(0);
+  for (auto& granules : slot.saved) granules.store(0);
+  for (auto& gpu : slot.home) gpu.store(0);
+  slot.moves.store(0);
+  slot.state.store(0);
+}
+
 void raise_to(SharedWord& word, std::uint64_t value) {
   auto seen = word.load();
   while (seen < value && !word.compare_exchange_weak(seen, value)) {
@@ -101,6 +110,11 @@ bool is_alive(ProcessKey key) {
   return ::kill(pid, 0) == 0 || errno == EPERM;
 }
 
+bool is_stopped(pid_t pid) {
+  const auto stat = read_stat(pid);
+  return stat && stat->state == 'T';
+}
+
 std::optional<std::uint32_t> claim_slot(Layout& layout, ProcessKey key) {
   reap_dead(layout);
   for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
@@ -108,7 +122,9 @@ std::optional<std::uint32_t> claim_slot(Layout& layout, ProcessKey key) {
     if (layout.owners[slot].load() != 0) continue;
     // Before the slot is ours: no process may sum a range that misses it.
     raise_to(layout.header.slot_high, slot + 1);
-    if (layout.owners[slot].compare_exchange_strong(free, key)) return slot;
+    if (!layout.owners[slot].compare_exchange_strong(free, key)) continue;
+    reset(layout.checkpoints[slot]);
+    return slot;
   }
   return std::nullopt;
 }

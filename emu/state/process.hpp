@@ -26,6 +26,9 @@ inline pid_t pid_of(ProcessKey key) { return static_cast<pid_t>(key >> 32); }
 /// False once the process has exited, even while its parent has not collected it yet.
 bool is_alive(ProcessKey key);
 
+/// True while a signal keeps the process stopped.
+bool is_stopped(pid_t pid);
+
 /// Takes a free slot for `key`, after returning those of the dead. nullopt: all are in use.
 std::optional<std::uint32_t> claim_slot(Layout& layout, ProcessKey key);
 

@@ -118,6 +118,7 @@ void fill(Layout& layout, const Spec& spec) {
   header.file_bytes = sizeof(Layout);
   header.default_kernel_nanoseconds = spec.default_kernel_nanoseconds;
   header.seed = spec.seed;
+  header.has_checkpoints = spec.has_checkpoints ? 1 : 0;
   std::ranges::copy(boot_id(), header.boot_id.begin());
   for (std::uint32_t index = 0; index < header.gpu_count; ++index) {
     auto& gpu = layout.gpus[index];

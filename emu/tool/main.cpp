@@ -19,7 +19,14 @@ constexpr const char* kHelp =
        berth-emu show PATH                                 print GPUs and processes
        berth-emu xid PATH --gpu N --xid N                  inject an Xid event; 79 loses the GPU
        berth-emu restore PATH --gpu N                      bring a lost GPU back
+       berth-emu fault PATH --call CALL [option...]        make the next checkpoint calls go wrong
        berth-emu env PATH                                  write emu.env again and print its path
+
+options of fault (CALL is state, lock, checkpoint, restore, unlock or thread):
+  --error N         the CUresult to return instead (0: none)
+  --after N         the CUresult to return after the work is done
+  --delay TIME      wait so long first; `forever` hangs
+  --times N         so many calls (1), `always`, or 0 to end it
 
 options of create:
   --model NAME      name of the GPUs (Berth Emulated GPU)
@@ -28,6 +35,7 @@ options of create:
   --kernel TIME     length of kernels other than berth-load's (1ms)
   --interference P  how much kernels beside others slow each other (0%)
   --seed N          varies the UUIDs (0)
+  --checkpoints YN  whether processes can be checkpointed (yes)
   --libraries DIR   folder of the emulated libraries (found beside this program)
 )";
 
@@ -73,6 +81,11 @@ Outcome<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
+Outcome<bool> parse_yes(std::string_view text) {
+  if (text == "yes" || text == "no") return text == "yes";
+  return std::unexpected("'" + std::string(text) + "' is not yes or no");
+}
+
 /// Sets `target` from the option if it is there; the message names the option.
 template <class Value, class Parse>
 Outcome<void> take(const Arguments& arguments, std::string_view option, Value& target,
@@ -96,7 +109,8 @@ Outcome<Spec> spec_of(const Arguments& arguments) {
         take(arguments, "--reserved", spec.reserved_bytes, parse_bytes),
         take(arguments, "--kernel", spec.default_kernel_nanoseconds, parse_nanoseconds),
         take(arguments, "--interference", spec.interference_percent, parse_percent),
-        take(arguments, "--seed", spec.seed, parse_number)}) {
+        take(arguments, "--seed", spec.seed, parse_number),
+        take(arguments, "--checkpoints", spec.has_checkpoints, parse_yes)}) {
     if (!taken) return std::unexpected(taken.error());
   }
   return spec;
@@ -174,6 +188,38 @@ int restore(const Arguments& arguments) {
   return done ? 0 : fail(done.error());
 }
 
+Outcome<CheckpointFault> fault_of(const Arguments& arguments) {
+  CheckpointFault fault;
+  if (!arguments.options.contains("--call")) return std::unexpected("--call is missing");
+  std::uint64_t late = 0;
+  const auto millis = [](std::string_view text) -> Outcome<std::uint64_t> {
+    if (text == "forever") return CheckpointFault::kHangs;
+    const auto nanoseconds = parse_nanoseconds(text);
+    if (!nanoseconds) return nanoseconds;
+    return std::min<std::uint64_t>(*nanoseconds / 1000000, CheckpointFault::kHangs - 1);
+  };
+  const auto count = [](std::string_view text) -> Outcome<std::uint64_t> {
+    return text == "always" ? Outcome<std::uint64_t>(CheckpointFault::kAlways) : parse_number(text);
+  };
+  for (const auto& taken : {take(arguments, "--call", fault.call, parse_checkpoint_call),
+                            take(arguments, "--error", fault.error, parse_number),
+                            take(arguments, "--after", late, parse_number),
+                            take(arguments, "--delay", fault.delay_millis, millis),
+                            take(arguments, "--times", fault.times, count)}) {
+    if (!taken) return std::unexpected(taken.error());
+  }
+  fault.is_late = late != 0;
+  if (fault.is_late) fault.error = static_cast<std::uint16_t>(late);
+  return fault;
+}
+
+int disturb(const Arguments& arguments) {
+  const auto fault = fault_of(arguments);
+  if (!fault) return fail(fault.error(), kBadUsage);
+  const auto done = inject_checkpoint_fault(arguments.path, *fault);
+  return done ? 0 : fail(done.error());
+}
+
 struct Verb {
   std::string_view name;
   std::vector<std::string_view> options;
@@ -181,14 +227,16 @@ struct Verb {
 };
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{{"create",
-                                      {"--gpus", "--model", "--context", "--reserved", "--kernel",
-                                       "--interference", "--seed", "--libraries"},
-                                      create_state},
-                                     {"show", {}, show},
-                                     {"xid", {"--gpu", "--xid"}, post},
-                                     {"restore", {"--gpu"}, restore},
-                                     {"env", {"--libraries"}, write_env}};
+  static const std::vector<Verb> all{
+      {"create",
+       {"--gpus", "--model", "--context", "--reserved", "--kernel", "--interference", "--seed",
+        "--checkpoints", "--libraries"},
+       create_state},
+      {"show", {}, show},
+      {"xid", {"--gpu", "--xid"}, post},
+      {"restore", {"--gpu"}, restore},
+      {"fault", {"--call", "--error", "--after", "--delay", "--times"}, disturb},
+      {"env", {"--libraries"}, write_env}};
   return all;
 }
 

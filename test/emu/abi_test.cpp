@@ -46,6 +46,13 @@ static_assert(offsetof(CudaLaunchConfig, shared_bytes) == 24 &&
               offsetof(CudaLaunchConfig, attributes) == 40 &&
               offsetof(CudaLaunchConfig, attribute_count) == 48);
 
+static_assert(sizeof(CudaLockArgs) == 64 && offsetof(CudaLockArgs, reserved0) == 4 &&
+              offsetof(CudaLockArgs, reserved1) == 8);
+static_assert(sizeof(CudaReservedArgs) == 64);
+static_assert(sizeof(CudaGpuPair) == 32 && offsetof(CudaGpuPair, new_uuid) == 16);
+static_assert(sizeof(CudaRestoreArgs) == 64 && offsetof(CudaRestoreArgs, gpu_pairs_count) == 8 &&
+              offsetof(CudaRestoreArgs, reserved) == 12);
+
 TEST(Abi, IsCheckedWhenCompiled) { SUCCEED(); }
 
 }  // namespace berth::emu
