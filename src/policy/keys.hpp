@@ -86,16 +86,22 @@ inline constexpr Key kOverdueMostKey{
     .most = kYear,
     .what = "Where jobs can be overdue, each is after this long at the latest."};
 
-// Stated by the gates idle and local, and by the policies that have them.
-inline constexpr Key kShareAfterKey{
-    .name = "share_after",
-    .type = KeyType::Time,
-    .usual = "5m",
+// Stated by the gate idle, and by the policies that have it.
+inline constexpr Key kSharePatienceKey{
+    .name = "share_patience",
+    .type = KeyType::Factor,
+    .usual = "0.25",
     .least = 0,
-    .most = kYear,
+    .most = 1'000'000,
     .what =
-        "A job waits this long before it may share a GPU that is as busy as "
-        "`share_below_percent`."};
+        "A job waits this many times its run time, but no longer than `share_after`, before it may "
+        "share a GPU that is as busy as `share_below_percent`."};
+inline constexpr Key kShareAfterKey{.name = "share_after",
+                                    .type = KeyType::Time,
+                                    .usual = "24h",
+                                    .least = 0,
+                                    .most = kYear,
+                                    .what = "A job that has waited this long may share any GPU."};
 inline constexpr Key kShareBelowKey{
     .name = "share_below_percent",
     .type = KeyType::Percent,

@@ -166,6 +166,8 @@ struct PipelineOptions {
   Duration lend = Duration::zero();           ///< With Promise: its key `lend`.
   OverdueAfter overdue_after;                 ///< With Easy.
   ClassBounds classes;                        ///< Predict when jobs without a limit end.
+  bool plan_by_class = false;  ///< With Easy: `classes` are the plans of jobs without a limit or an
+                               ///< estimate.
   /// A displaced or displacing job keeps its state this long, and waiting jobs are looked at as
   /// often.
   Duration quantum = Duration::zero();

@@ -1,5 +1,6 @@
 // EASY backfilling, in the form of Mu'alem and Feitelson.
 #include <array>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -54,11 +55,14 @@ class EasyPass {
       longer_refused_.clear();
       walk_.begin_all();
       while (const auto head = walk_.next()) {
-        if (!serve(*head)) continue;
-        if (longer_refused_.contains(head->lane)) {
-          walk_.pass_on_within(*head, promise_.start() - walk_.view().now());
-        } else {
-          walk_.pass_on(*head);
+        switch (serve(*head)) {
+          case Next::None:
+            break;
+          case Next::Briefer:
+            walk_.pass_on_within(*head, walk_.counted_on(head->job()) - Duration(1));
+            break;
+          case Next::Any:
+            pass_on(*head);
         }
       }
     } while (refused_any_ && walk_.started().size() > before);
@@ -80,7 +84,13 @@ class EasyPass {
       if (const auto head = walk_.head_of(id)) serve(*head);
     }
   }
-  bool serve(const Head& head);
+  enum class Next : std::uint8_t {
+    Any,      ///< The next job of the lane may start too,
+    Briefer,  ///< the next that runs for a shorter time, or
+    None,     ///< none.
+  };
+  Next serve(const Head& head);
+  void pass_on(const Head& head);
 
   Walk& walk_;
   StartPromise& promise_;
@@ -88,11 +98,15 @@ class EasyPass {
   std::set<const Lane*> longer_refused_;  ///< Jobs of these that outlast the start need no look.
 };
 
-/// Returns: whether the next job of its lane may start too.
-bool EasyPass::serve(const Head& head) {
+void EasyPass::pass_on(const Head& head) {
+  if (!longer_refused_.contains(head.lane)) return walk_.pass_on(head);
+  walk_.pass_on_within(head, promise_.start() - walk_.view().now());
+}
+
+EasyPass::Next EasyPass::serve(const Head& head) {
   const JobId id = head.job();
   const Ask ask = walk_.ask_of(*head.lane);
-  if (walk_.is_started(id)) return true;  // in a walk before
+  if (walk_.is_started(id)) return Next::Any;  // in a walk before
   Placed placed = promise_.is_to(id) ? std::unexpected(Refusal{}) : walk_.place(id, ask);
   if (!placed) {
     Refusal refusal = placed.error();
@@ -100,18 +114,18 @@ bool EasyPass::serve(const Head& head) {
     if (!promise_.is_made() && !refusal.is_personal()) promise_.make(id, ask);
     if (promise_.is_to(id)) refusal.until = promise_.start();
     Walk::note(head, refusal);
-    return false;
+    return refusal.why == Why::Patience ? Next::Briefer : Next::None;
   }
   auto place = promise_.place_beside(id, ask, std::move(*placed));
   if (!place) {
     refused_any_ = true;
     Walk::note(head, {.why = Why::Reservation, .until = promise_.start()});
     longer_refused_.insert(head.lane);
-    return true;
+    return Next::Any;
   }
   walk_.start(id, ask, std::move(*place),
               promise_.is_made() ? Because::Backfilled : Because::ItsTurn);
-  return true;
+  return Next::Any;
 }
 
 class Easy final : public Backfill {

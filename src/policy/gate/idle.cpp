@@ -3,22 +3,33 @@
 #include <array>
 #include <utility>
 
+#include "core/wide.hpp"
 #include "policy/gates.hpp"
+#include "policy/kit/classes.hpp"
 #include "policy/pipeline/gate.hpp"
 
 namespace berth {
 
-constexpr auto kIdleKeys = std::to_array<Key>({kShareBelowKey, kShareAfterKey});
+constexpr auto kIdleKeys = std::to_array<Key>({kShareBelowKey, kSharePatienceKey, kShareAfterKey});
 
 constexpr About kIdle{
     .title = "Sharing when idle enough: a job does not join a busy GPU until it has waited.",
     .rule =
-        "A job that has waited less than `share_after` joins no tenants on a GPU with utilisation "
-        ">= `share_below_percent`, and none beside which it, or they, are known to run at less "
-        "than `share_below_percent` of full speed. GPUs of the second kind are chosen last.",
-    .reads = "Utilisation of GPUs, time waited, speeds of pairs that were measured.",
-    .source = "berth's own, for `headroom`; CARMA and Gandiva share by utilisation likewise.",
-    .differs = "Nothing known.",
+        "A job that has waited less than `share_patience` x its run time, and less than "
+        "`share_after`, joins no tenants on a GPU with utilisation >= `share_below_percent`, and "
+        "none beside which it, or they, are known to run at less than `share_below_percent` of "
+        "full speed. GPUs of the second kind are chosen last. The run time is the estimate, else "
+        "the time limit, else the bound of the class (a day for long).",
+    .reads =
+        "Utilisation of GPUs, time waited, estimate, time limit, class, speeds of pairs that were "
+        "measured.",
+    .source =
+        "berth's own, for `headroom`; CARMA and Gandiva share by utilisation likewise. Waiting in "
+        "proportion to what joining would cost is the rule for renting or buying (Karlin et al., "
+        "Algorithmica 1988).",
+    .differs =
+        "Nothing known. Behind other backfills than `easy`, a job waits with the first of those "
+        "that ask for as much, though its own patience is over.",
     .cost =
         "O(running) per place that is sought, where speeds of pairs are known; else O(GPUs asked).",
     .proof = "None yet.",
@@ -28,21 +39,20 @@ namespace {
 
 class Idle final : public Gate {
  public:
-  explicit Idle(const Keys& keys)
-      : after_(keys.time(kShareAfterKey.name)), below_percent_(keys.number(kShareBelowKey.name)) {}
+  explicit Idle(const IdleRule& rule) : rule_(rule) {}
 
   /// GPUs with a tenant beside which this job, or which beside it, is known to run too slowly.
   std::vector<GpuId> avoided(JobId job, const ClusterView& view,
                              std::span<const Fresh> started) const override {
     const Company& company = view.company();
     const Fingerprint what = company.of(job);
-    if (after_ == Duration::zero() || !company.knows_pairs() || what == Fingerprint(0)) return {};
+    if (!is_on() || !company.knows_pairs() || what == Fingerprint(0)) return {};
     std::vector<GpuId> slow;
     const auto judge = [&](JobId tenant, const Grant& grant) {
       const Fingerprint other = company.of(tenant);
       const std::int64_t rate =
           std::min(company.rate_ppm(what, other), company.rate_ppm(other, what));
-      if (rate >= below_percent_ * 10'000) return;
+      if (rate >= rule_.below_percent * 10'000) return;
       for (const Share& share : grant.shares) slow.push_back(share.gpu);
     };
     for (const JobId tenant : view.running()) judge(tenant, view.job(tenant).grant());
@@ -51,22 +61,36 @@ class Idle final : public Gate {
   }
 
   Duration wait(const JobView& job, const Placement& place, const Trial& trial) const override {
-    const Duration left = after_ - job.waited();
+    const Duration left = patience_of(job) - job.waited();
     if (left <= Duration::zero()) return Duration::zero();
     const bool joins = std::ranges::any_of(place.gpus, [&](GpuId gpu) {
       const GpuUse& use = trial.use().gpu(gpu);
-      return use.tenants > 0 && (use.utilisation >= below_percent_ || trial.is_avoided(gpu));
+      return use.tenants > 0 && (use.utilisation >= rule_.below_percent || trial.is_avoided(gpu));
     });
     return joins ? left : Duration::zero();
   }
 
  private:
-  Duration after_;
-  std::int64_t below_percent_;
+  bool is_on() const { return rule_.after > Duration::zero() && rule_.patience_milli != 0; }
+  /// What a job costs its neighbours, and they it, grows with its run time.
+  Duration patience_of(const JobView& job) const {
+    if (rule_.patience_milli < 0) return rule_.after;
+    const Duration run = supposed_run(job, job.duration_class(), rule_.classes);
+    const Wide patience = Wide{micros(run)} * rule_.patience_milli / 1000;
+    return Duration(static_cast<std::int64_t>(std::min<Wide>(patience, micros(rule_.after))));
+  }
+
+  IdleRule rule_;
 };
 
 }  // namespace
 
-std::unique_ptr<const Gate> idle(const Keys& keys) { return std::make_unique<Idle>(keys); }
+std::unique_ptr<const Gate> idle_by(const IdleRule& rule) { return std::make_unique<Idle>(rule); }
+
+std::unique_ptr<const Gate> idle(const Keys& keys) {
+  return idle_by({.below_percent = keys.number(kShareBelowKey.name),
+                  .after = keys.time(kShareAfterKey.name),
+                  .patience_milli = keys.number(kSharePatienceKey.name)});
+}
 
 }  // namespace berth

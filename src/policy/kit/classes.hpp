@@ -33,6 +33,17 @@ constexpr DurationClass class_after(DurationClass was, Duration ran, const Class
   return was;
 }
 
+/// The run time of a long job of which nothing more is known.
+inline constexpr Duration kUsualLongRun = hours(24);
+
+/// The whole run time of a job of this class: by its limit or estimate, else the bound of the
+/// class, else a day.
+inline Duration supposed_run(const JobView& job, DurationClass of, const ClassBounds& bounds) {
+  if (job.estimate() != kForever) return job.estimate();
+  const Duration bound = bound_of(of, bounds);
+  return bound == kForever ? kUsualLongRun : bound;
+}
+
 /// Remaining run time by the limit, else by an estimate that is not yet exceeded, else by the
 /// class. It is a prediction unless it is the limit; kForever for a long job without either.
 inline Duration expected(const JobView& job, const ClassBounds& bounds) {

@@ -36,52 +36,69 @@ Bytes charge_of(const Grant& grant) {
 }
 
 /// Of a job started in this pass.
-Instant end_of(const Fresh& fresh, const ClusterView& view) {
-  return later(view.now(), counted_on(view.job(fresh.job)));
+Instant end_of(const Fresh& fresh, const ClusterView& view, const Plans& plans) {
+  return later(view.now(), plans.counted_on(view.job(fresh.job)));
+}
+
+/// What such a job is assumed to run in all: doubled until it is more than it has run.
+Duration raised(Duration whole, Duration ran) {
+  while (whole <= ran) whole *= 2;
+  return whole;
 }
 
 }  // namespace
 
-std::vector<Leaving> leaving_as_counted(const ClusterView& view, std::span<const Fresh> started) {
+Duration Plans::counted_on(const JobView& job) const {
+  constexpr Duration kYearLong = hours(24) * 365;
+  if (has_plan(job)) return job.planned();
+  Duration whole = kYearLong;
+  if (classes) {
+    whole = bound_of(class_after(job.duration_class(), job.ran(), *classes), *classes);
+    if (whole == kForever) whole = raised(kUsualLongRun, job.ran());
+  }
+  return std::max(whole - job.ran(), Duration::zero());
+}
+
+std::vector<Leaving> leaving_as_counted(const ClusterView& view, std::span<const Fresh> started,
+                                        const Plans& plans) {
   std::vector<Leaving> leaving;
   leaving.reserve(view.running().size() + started.size());
   for (const JobId id : view.running()) {
     const JobView job = view.job(id);
-    leaving.push_back({.at = counted_end(job, view.now()),
+    leaving.push_back({.at = plans.counted_end(job, view.now()),
                        .grant_number = job.grant_number(),
                        .grant = &job.grant()});
   }
   std::uint64_t number = view.grants();
   for (const Fresh& fresh : started) {
-    leaving.push_back({.at = end_of(fresh, view), .grant_number = ++number, .grant = &fresh.grant});
+    leaving.push_back(
+        {.at = end_of(fresh, view, plans), .grant_number = ++number, .grant = &fresh.grant});
   }
   std::ranges::sort(leaving, {}, [](const Leaving& l) { return std::pair(l.at, l.grant_number); });
   return leaving;
 }
 
 Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,
-                     std::span<const Fresh> started) {
+                     std::span<const Fresh> started, const Plans& plans) {
   Scratch scratch{now, {}};
   for (const JobId id : view.running()) {
     const JobView job = view.job(id);
-    if (counted_end(job, view.now()) <= then) scratch.use.take(view.cluster(), job.grant());
+    if (plans.counted_end(job, view.now()) <= then) scratch.use.take(view.cluster(), job.grant());
   }
   for (const Fresh& fresh : started) {
-    if (end_of(fresh, view) <= then) scratch.use.take(view.cluster(), fresh.grant);
+    if (end_of(fresh, view, plans) <= then) scratch.use.take(view.cluster(), fresh.grant);
   }
   return scratch;
 }
 
-Instant foreseen_end(const JobView& job, Instant now) {
+Instant Plans::foreseen_end(const JobView& job, Instant now) const {
   if (!has_outlived(job)) return counted_end(job, now);
-  Duration whole = std::max(job.estimate(), Duration(1));
-  while (whole <= job.ran()) whole *= 2;
-  return later(now, whole - job.ran());
+  return later(now, raised(std::max(job.estimate(), Duration(1)), job.ran()) - job.ran());
 }
 
-Outlook::Noted Outlook::noted(const ClusterView& view, JobId id) {
+Outlook::Noted Outlook::noted(const ClusterView& view, JobId id, const Plans& plans) {
   const JobView job = view.job(id);
-  return {id, foreseen_end(job, view.now()), charge_of(job.grant())};
+  return {id, plans.foreseen_end(job, view.now()), charge_of(job.grant())};
 }
 
 Outlook::Change Outlook::between(const Noted& was, const Noted& is, Instant now) {
@@ -90,7 +107,7 @@ Outlook::Change Outlook::between(const Noted& was, const Noted& is, Instant now)
   return is.charge < was.charge || is.end < end ? Change::Sooner : Change::None;
 }
 
-Outlook::Change Outlook::follow(const ClusterView& view) {
+Outlook::Change Outlook::follow(const ClusterView& view, const Plans& plans) {
   const std::uint64_t before = std::exchange(condition_, condition_of(view));
   Change change = before == condition_ ? Change::None : Change::Other;
   const std::vector<Noted> known = std::exchange(noted_, {});
@@ -103,7 +120,7 @@ Outlook::Change Outlook::follow(const ClusterView& view) {
   };
   for (const JobId id : view.running()) {
     pass_those_gone([&](JobId job) { return job < id; });
-    noted_.push_back(noted(view, id));
+    noted_.push_back(noted(view, id, plans));
     if (was == known.end() || was->job != id) continue;
     change = std::max(change, between(*was++, noted_.back(), view.now()));
   }
@@ -111,16 +128,16 @@ Outlook::Change Outlook::follow(const ClusterView& view) {
   return change;
 }
 
-void Outlook::add(const ClusterView& view, std::span<const Fresh> started) {
+void Outlook::add(const ClusterView& view, std::span<const Fresh> started, const Plans& plans) {
   for (const Fresh& fresh : started) {
-    noted_.push_back({fresh.job, end_of(fresh, view), charge_of(fresh.grant)});
+    noted_.push_back({fresh.job, end_of(fresh, view, plans), charge_of(fresh.grant)});
   }
   if (!started.empty()) std::ranges::sort(noted_, {}, &Noted::job);
 }
 
-void Outlook::note(const ClusterView& view, std::span<const Fresh> started) {
-  follow(view);
-  add(view, started);
+void Outlook::note(const ClusterView& view, std::span<const Fresh> started, const Plans& plans) {
+  follow(view, plans);
+  add(view, started, plans);
 }
 
 void Outlook::save(ByteWriter& writer) const {

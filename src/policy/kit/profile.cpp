@@ -12,7 +12,7 @@ namespace {
 /// Shortest booking: a zero-length plan would make the pass spin.
 constexpr Duration kShortest = seconds(1);
 
-Duration booked_for(const JobView& job) { return std::max(counted_on(job), kShortest); }
+Duration booked_for(const JobView& job) { return std::max(Plans{}.counted_on(job), kShortest); }
 
 /// GPUs that no other job can share with this grant.
 GpuCount alone_on(const Grant& grant) {
@@ -43,7 +43,7 @@ Profile::Stay Profile::stay_of(const JobView& running) const {
   const Instant now = view_->now();
   return {.job = running.id(),
           .from = Instant::min(),
-          .to = std::max({foreseen_end(running, now), later(now, kMoment),
+          .to = std::max({Plans{}.foreseen_end(running, now), later(now, kMoment),
                           later(running.granted_at(), kShortest)}),
           .is_guess = !has_plan(running) || has_outlived(running),
           .gpus = by_ == By::Number ? left_by(running.grant()) : alone_on(running.grant())};

@@ -37,6 +37,7 @@ constexpr auto kHeadroomKeys = std::to_array<Key>({
          "would have done it. 0: no job is."},
     kLiarAfterKey,
     kShareBelowKey,
+    kSharePatienceKey,
     kShareAfterKey,
 });
 
@@ -72,9 +73,6 @@ constexpr About kHeadroom{
 
 namespace {
 
-/// A long job of which nothing more is known.
-constexpr Duration kUsualLongRun = hours(24);
-
 constexpr double kLeastBurden = 0.1;
 constexpr double kMostBurden = 10;
 
@@ -107,7 +105,11 @@ class Headroom final : public Order {
 
   void configure(PipelineOptions& options, Gates& gates) const override {
     options.classes = judge_.bounds();
-    gates.list.push_back(idle(keys_));
+    options.plan_by_class = true;
+    gates.list.push_back(idle_by({.below_percent = keys_.number(kShareBelowKey.name),
+                                  .after = keys_.time(kShareAfterKey.name),
+                                  .patience_milli = keys_.number(kSharePatienceKey.name),
+                                  .classes = judge_.bounds()}));
   }
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
@@ -164,9 +166,7 @@ class Headroom final : public Order {
   }
 
   Duration run_time(const JobView& job) const {
-    if (job.estimate() != kForever) return job.estimate();
-    const Duration bound = bound_of(judge_.class_of(job), judge_.bounds());
-    return bound == kForever ? kUsualLongRun : bound;
+    return supposed_run(job, judge_.class_of(job), judge_.bounds());
   }
 
   double burden_of(const JobView& job, const ClusterView& view) const {

@@ -8,6 +8,16 @@
 
 namespace berth {
 
+constexpr Key kShareAfterMinutesKey{
+    .name = "share_after",
+    .type = KeyType::Time,
+    .usual = "5m",
+    .least = 0,
+    .most = kYear,
+    .what =
+        "A job waits this long before it may share a GPU that is as busy as "
+        "`share_below_percent`."};
+
 constexpr auto kHeadroomPlacesKeys = std::to_array<Key>({
     kShortBoundKey,
     kMediumBoundKey,
@@ -22,7 +32,7 @@ constexpr auto kHeadroomPlacesKeys = std::to_array<Key>({
     kLendKey,
     kLiarAfterKey,
     kShareBelowKey,
-    kShareAfterKey,
+    kShareAfterMinutesKey,
 });
 
 constexpr About kHeadroomPlaces{
@@ -76,7 +86,8 @@ class HeadroomPlaces final : public Order {
     options.reservation_depth = static_cast<int>(keys_.number(kReservationsKey.name));
     options.reserve_after = keys_.time(kReserveAfterKey.name);
     options.lend = keys_.time(kLendKey.name);
-    gates.list.push_back(idle(keys_));
+    gates.list.push_back(idle_by({.below_percent = keys_.number(kShareBelowKey.name),
+                                  .after = keys_.time(kShareAfterMinutesKey.name)}));
   }
 
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {

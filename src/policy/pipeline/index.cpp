@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "policy/kit/outlook.hpp"
-
 namespace berth {
 
 void PendingIndex::clear(Shape shape) {
@@ -35,7 +33,7 @@ Lane* PendingIndex::insert(const JobView& job, const ClusterView& view, const Or
   const Position position{.rank = ranked.rank, .job = job.id()};
   lane.jobs.insert(position);
   if (position == *lane.jobs.begin()) reopen(lane);
-  const Duration run = counted_on(job);
+  const Duration run = shape_.plans.counted_on(job);
   if (shape_.by_run) lane.by_run.emplace(run, job.id());
   entries_.insert(job.id(), {&lane, position, run, ranked.valid_until});
   if (ranked.valid_until) expiries_.emplace(*ranked.valid_until, job.id());

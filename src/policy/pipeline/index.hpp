@@ -13,6 +13,7 @@
 
 #include "core/id_map.hpp"
 #include "core/view.hpp"
+#include "policy/kit/outlook.hpp"
 #include "policy/policy.hpp"
 
 namespace berth {
@@ -33,7 +34,8 @@ struct Position {
 struct Lane {
   LaneKey key;
   std::set<Position> jobs;
-  std::set<std::pair<Duration, JobId>> by_run;  ///< The same by counted_on(), if the shape says so.
+  std::set<std::pair<Duration, JobId>>
+      by_run;  ///< The same by Plans::counted_on(), if the shape says so.
   bool closed = false;
   Refusal refusal{.why = Why::Order};  ///< Of the last of its jobs that was looked at.
   std::optional<bool> possible;        ///< Whether its ask could ever be placed; unknown at first.
@@ -44,7 +46,8 @@ class PendingIndex {
   struct Shape {
     bool by_user = false;
     bool by_plan = false;  ///< By the enforced run time to come.
-    bool by_run = false;   ///< Lane::by_run is there.
+    bool by_run = false;   ///< Lane::by_run is there,
+    Plans plans = {};      ///< by what these say.
   };
 
   bool empty() const { return entries_.size() == 0; }

@@ -74,7 +74,8 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
   const PendingIndex::Shape shape{.by_user = order_->depends_on() == DependsOn::Group ||
                                              order_->depends_on() == DependsOn::Lane || limited,
                                   .by_plan = backfill_->by_plan(),
-                                  .by_run = backfill_->by_run()};
+                                  .by_run = backfill_->by_run(),
+                                  .plans = plans_of(options_)};
   impossible_.clear();
   const bool other_rules = settings_ != view.settings() || bounds_ != view.preemption_bounds();
   settings_ = view.settings();

@@ -11,7 +11,7 @@ namespace berth {
 
 std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask) {
   const ClusterView& view = walk.view();
-  const std::vector<Leaving> leaving = leaving_as_counted(view, walk.started());
+  const std::vector<Leaving> leaving = leaving_as_counted(view, walk.started(), walk.plans());
   auto earliest = earliest_start({job, ask}, walk.placer(), leaving, {}, walk.trial());
   if (!earliest) return std::nullopt;
   return Shadow{.job = job,
@@ -22,9 +22,10 @@ std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask) {
 
 Hold hold_of(const Shadow& shadow, const Walk& walk) {
   const ClusterView& view = walk.view();
+  const Plans plans = walk.plans();
   const auto is_guess = [&](JobId id) {
     const JobView job = view.job(id);
-    return !has_plan(job) && counted_end(job, view.now()) == shadow.start;
+    return !has_plan(job) && plans.counted_end(job, view.now()) == shadow.start;
   };
   const bool is_known = std::ranges::none_of(view.running(), is_guess) &&
                         std::ranges::none_of(walk.started(), is_guess, &Fresh::job);
@@ -37,7 +38,7 @@ Hold hold_of(const Shadow& shadow, const Walk& walk) {
 Trial& AtStart::then() {
   if (then_) return *then_;
   const ClusterView& view = walk_.view();
-  use_ = occupancy_at(shadow_.start, view, walk_.trial().use(), walk_.started());
+  use_ = occupancy_at(shadow_.start, view, walk_.trial().use(), walk_.started(), walk_.plans());
   return then_.emplace(view.cluster(), *use_);
 }
 
@@ -50,8 +51,7 @@ void AtStart::stay_where_kept() {
 }
 
 bool AtStart::is_outlasted_by(JobId job) const {
-  const ClusterView& view = walk_.view();
-  return later(view.now(), counted_on(view.job(job))) > shadow_.start;
+  return later(walk_.view().now(), walk_.counted_on(job)) > shadow_.start;
 }
 
 std::optional<Placement> AtStart::place_beside(JobId job, const Ask& ask, Placement wanted) {

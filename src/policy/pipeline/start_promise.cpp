@@ -28,12 +28,12 @@ std::optional<Shadow> LastPromise::still_true(const Walk& walk) const {
   if (walk.options().rebuild || !shadow_ || shadow_->start <= view.now()) return std::nullopt;
   const auto kept = std::ranges::find(view.holds(), shadow_->job, &Hold::job);
   if (kept == view.holds().end() || kept->placement != shadow_->place) return std::nullopt;
-  return outlook_.look(view) == Outlook::Change::None ? shadow_ : std::nullopt;
+  return outlook_.look(view, walk.plans()) == Outlook::Change::None ? shadow_ : std::nullopt;
 }
 
 void LastPromise::keep(const StartPromise& promise, Walk& walk) {
   shadow_ = promise.shadow();
-  outlook_.note(walk.view(), walk.started());
+  outlook_.note(walk.view(), walk.started(), walk.plans());
   walk.keep(shadow_ ? std::vector{hold_of(*shadow_, walk)} : std::vector<Hold>());
 }
 

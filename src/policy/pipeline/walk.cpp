@@ -4,8 +4,6 @@
 #include <iterator>
 #include <tuple>
 
-#include "policy/kit/outlook.hpp"
-
 namespace berth {
 
 namespace {
@@ -108,7 +106,7 @@ void Walk::pass_on_within(const Head& head, Duration longest) {
   std::optional<Position> best;  // of the brief jobs looked at
   auto brief = lane.by_run.begin();
   for (auto at = std::next(head.at); at != lane.jobs.end(); ++at) {
-    if (counted_on(view().job(at->job)) <= longest) return push(head, at);
+    if (counted_on(at->job) <= longest) return push(head, at);
     if (brief == lane.by_run.end() || brief->first > longest) break;
     const Position& position = context_.index.position_of((brief++)->second);
     if (position > *head.at && (!best || position < *best)) best = position;

@@ -39,6 +39,10 @@ struct Standing {
   auto operator<=>(const Standing&) const = default;
 };
 
+inline Plans plans_of(const PipelineOptions& options) {
+  return {.classes = options.plan_by_class ? std::optional(options.classes) : std::nullopt};
+}
+
 /// What a walk works with; all of it outlives the walk.
 struct PassContext {
   const ClusterView& view;
@@ -61,6 +65,9 @@ class Walk {
   const Placer& placer() const { return context_.placer; }
   const PipelineOptions& options() const { return context_.options; }
   const PassContext& context() const { return context_; }
+  Plans plans() const { return plans_of(options()); }
+  /// Run time of a waiting job that plans assume.
+  Duration counted_on(JobId job) const { return plans().counted_on(view().job(job)); }
   /// What has been given out in this pass is in it.
   Trial& trial() { return trial_; }
   Tally& tally() { return tally_; }
