@@ -1,6 +1,6 @@
 // Properties of every registered policy under `guarantee`.
 //
-// Method: 1,000 random workloads each (fewer under sanitizers), with faults and delays; after every
+// Method: 300 random workloads each (BERTH_WORLDS: others), with faults and delays; after every
 // step the invariants are computed again, independently of the engine's own arithmetic, and engines
 // that came to it from scratch, from a snapshot and from the journal must decide the same. Which
 // placement a policy meets in a world follows from its name and the seed (support/choice.hpp), and
@@ -13,6 +13,7 @@
 
 #include "property/lockstep.hpp"
 #include "property/registered.hpp"
+#include "support/environment.hpp"
 
 namespace berth::test {
 namespace {
@@ -20,10 +21,13 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t kWorlds = 60;
 #elif defined(NDEBUG)
-constexpr std::uint64_t kWorlds = 1000;
+constexpr std::uint64_t kWorlds = 300;
 #else
 constexpr std::uint64_t kWorlds = 100;
 #endif
+
+/// ./check --full asks for more.
+std::uint64_t worlds() { return number_of("BERTH_WORLDS", kWorlds); }
 
 class EveryPolicy : public testing::TestWithParam<std::string> {
  protected:
@@ -34,7 +38,7 @@ class EveryPolicy : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(EveryPolicy, KeepsTheInvariantsAndDecidesTheSameHoweverItGotThere) {
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= worlds(); ++seed) {
     SCOPED_TRACE(where(seed));
     Lockstep(GetParam(), seed).run();
     if (HasFatalFailure()) return;
@@ -53,7 +57,7 @@ TEST(Compositions, DecideTheSameInWorldsThatOnceShowedADefect) {
 }
 
 TEST_P(EveryPolicy, DecidesNothingTwice) {
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= worlds(); ++seed) {
     World world(rough(seed));
     Engine engine(world.cluster(), world.engine_options(), policy_for(GetParam(), seed));
     while (world.next()) {
@@ -65,7 +69,7 @@ TEST_P(EveryPolicy, DecidesNothingTwice) {
 }
 
 TEST_P(EveryPolicy, DoesNotCareForLabels) {
-  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= worlds(); ++seed) {
     const WorldOptions options{.seed = seed, .jobs = 20, .distinct = true};
     World plain(options);
     World renamed(options);

@@ -46,8 +46,8 @@ class ToldOfPrograms : public testing::Test {
 
   double start_of_last(Programs programs) {
     options_.programs = programs;
-    const auto result =
-        simulate(trace_, one_gpu(), *make_policy("headroom", "first-fit"), options_);
+    const auto result = simulate(trace_, one_gpu(),
+                                 *make_policy("headroom:share_patience=1", "first-fit"), options_);
     EXPECT_EQ(result->jobs[2].end, kStart + seconds(650));  // beside y-2, at two fifths
     return in_seconds(result->jobs.back().start - kStart);
   }
