@@ -73,11 +73,25 @@ class Job {
     const bool drawn = options_.curve.empty() || done >= options_.curve.back().nanoseconds;
     const bool complete = ramped && drawn && options_.grow_bytes_per_second == 0;
     const auto wanted = steady_bytes(options_, elapsed) + curve_bytes(options_, done);
-    if (auto held = worker.hold(wanted, complete); !held) return held;
+    if (auto held = take(worker, wanted, complete); !held) return held;
     const auto spike = is_spiking(options_, elapsed) ? options_.spike_bytes : 0;
     if (auto spiked = worker.spike(spike); !spiked) return spiked;
     peak_ = std::max(peak_, worker.held_bytes());
     return {};
+  }
+
+  /// A job that keeps what it gets takes the largest part that there is.
+  Done take(Worker& worker, std::uint64_t wanted, bool complete) const {
+    constexpr std::uint64_t kLeast = 2 * kMebibyte;
+    for (;;) {
+      auto held = worker.hold(wanted, complete);
+      const bool is_out = !held && held.error().result == kDriverOutOfMemory;
+      if (!is_out || !options_.keeps) return held;
+      const auto missing = wanted - worker.steady_bytes();
+      if (missing <= kLeast) return {};
+      wanted -= missing / 2;
+      complete = true;
+    }
   }
 
   void report(std::uint64_t step) const {

@@ -32,6 +32,8 @@ class Worker {
   Done launch(std::uint64_t nanoseconds);
   Done synchronise();
 
+  /// Without the spike.
+  std::uint64_t steady_bytes() const { return held_bytes_; }
   std::uint64_t held_bytes() const { return held_bytes_ + spike_bytes_; }
 
  private:

@@ -168,8 +168,10 @@ Expected<void> Daemon::sync() {
 
 void Daemon::open_conductor() {
   executor_ = std::make_unique<ShimExecutor>(*launcher_, options_, machine_);
-  live::Setup setup{
-      .problems = {}, .probe = options_.probe, .again_after_overrun = options_.again_after_overrun};
+  live::Setup setup{.problems = {},
+                    .probe = options_.probe,
+                    .fast = options_.probe_fast,
+                    .again_after_overrun = options_.again_after_overrun};
   for (const Device& device : machine_.devices.list) setup.problems.push_back(device.problem);
   followers_ = std::make_unique<Followers>(keeper_, *logs_,
                                            [this](JobId job) { return presenter_->job(job); });

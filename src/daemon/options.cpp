@@ -203,8 +203,9 @@ Expected<void> set_place(Options& options, const Value& value) {
 
 /// As earlier releases had it.
 Expected<void> refuse_headroom(Options&, const Value& value) {
-  return value.refuse("is written [policy.headroom] now, and share_below_percent in "
-                      "[place.least-shared] too");
+  return value.refuse(
+      "is written [policy.headroom] now, and share_below_percent in "
+      "[place.least-shared] too");
 }
 
 /// What the tables of keys add to what is written with a name.
@@ -244,6 +245,16 @@ Expected<void> set_cores(Options& options, const Value& value) {
   return {};
 }
 
+/// A look takes up to a few milliseconds on real cards.
+Expected<void> set_fast(Options& options, const Value& value) {
+  constexpr Duration kLeast = Duration(1'000);
+  Duration fast{};
+  if (auto done = value.into(fast); !done) return done;
+  if (fast < kLeast) return value.refuse("must be at least 1ms");
+  options.probe_fast = fast;
+  return {};
+}
+
 Expected<void> set_most_preemptions(Options& options, const Value& value) {
   const auto number = value.number(0, 1 << 20);
   if (!number) return std::unexpected(number.error());
@@ -280,6 +291,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"half_life",
      [](Options& o, const Value& v) { return v.into(o.rules.settings.service_half_life); }},
     {"probe", [](Options& o, const Value& v) { return v.into(o.probe); }},
+    {"probe_fast", set_fast},
     {"grace", [](Options& o, const Value& v) { return v.into(o.grace); }},
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
     {"learn_run_times", [](Options& o, const Value& v) { return v.into(o.rules.learn_run_times); }},

@@ -30,6 +30,7 @@ struct Options {
   std::uint16_t slots = 4;                 ///< Tenants per GPU.
   Bytes context{std::int64_t{512} << 20};  ///< What a process costs on a real GPU.
   Duration probe = seconds(1);             ///< Between two looks at a GPU.
+  Duration probe_fast = Duration(10'000);  ///< Where memory may be taken: live/pace.hpp.
   Duration grace = seconds(10);            ///< Between SIGTERM and SIGKILL.
   Bytes log_cap{std::int64_t{1} << 30};
   std::int64_t user_queue = 2'000'000;  ///< Jobs of one user that wait or run; 0: no limit.

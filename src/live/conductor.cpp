@@ -35,7 +35,9 @@ Conductor::Conductor(Keeper& keeper, Setup setup, const Hands& hands)
     : keeper_(keeper),
       setup_(std::move(setup)),
       hands_(hands),
-      watcher_(keeper.engine().view().cluster().gpus().size(), setup_.probe * 5 / 2) {}
+      watcher_(keeper.engine().view().cluster().gpus().size(), setup_.probe * 5 / 2),
+      pacer_(keeper.engine().view().cluster().gpus().size(),
+             {.usual = setup_.probe, .fast = setup_.fast}) {}
 
 // ---- Recovery --------------------------------------------------------------------------------
 
@@ -73,7 +75,7 @@ void Conductor::recover(const Job& job) {
   const Trace trace = hands_.executor.adopt(job.id, job.attempt);
   if (trace == Trace::Over) return;  // its end is about to be reported
   if (trace == Trace::Lives) {
-    watcher_.changed(gpus_of(job.grant), hands_.clock.now());
+    changed(job.grant);
     if (job.state == JobState::Stopping) {
       hands_.executor.stop(job.id, job.attempt, manner_of(job));
     }
@@ -170,6 +172,8 @@ void Conductor::leave(JobId job, Attempt attempt) {
 
 void Conductor::on_look(Look look) {
   looking_.erase(look.gpu);
+  pacer_.saw(look, keeper_.engine().view(), hands_.clock.now());
+  set_watch();
   tell(watcher_.on_look(std::move(look), keeper_.engine().view()));
   if (!watcher_.left().empty() && looking_.empty()) hands_.alarms.set(Alarm::Leaving, kLookAgain);
 }
@@ -197,10 +201,31 @@ void Conductor::look_at_all() {
   look_at(all);
 }
 
+void Conductor::look_at_due() {
+  look_at(pacer_.due(hands_.clock.now()));
+  set_watch();
+}
+
+void Conductor::set_watch() {
+  if (hands_.eyes == nullptr) return;
+  if (const auto wait = pacer_.next(hands_.clock.now())) hands_.alarms.set(Alarm::Watch, *wait);
+}
+
+/// A tenant starts there now, or was found there.
+void Conductor::changed(const Grant& grant) {
+  const Instant now = hands_.clock.now();
+  watcher_.changed(gpus_of(grant), now);
+  pacer_.changed(gpus_of(grant), now);
+  set_watch();
+}
+
 void Conductor::look_at(const std::set<GpuId>& gpus) {
   if (hands_.eyes == nullptr || gpus.empty()) return;
   if (looking_.empty()) hands_.alarms.set(Alarm::Silence, kSilence);
-  for (const GpuId gpu : gpus) looking_.emplace(gpu, hands_.clock.now());
+  for (const GpuId gpu : gpus) {
+    looking_.emplace(gpu, hands_.clock.now());
+    pacer_.asked(gpu);
+  }
   hands_.eyes->look_at(gpus);
 }
 
@@ -212,6 +237,8 @@ void Conductor::on_alarm(Alarm alarm) {
     case Alarm::Probe:
       look_at_all();
       return hands_.alarms.set(Alarm::Probe, setup_.probe);
+    case Alarm::Watch:
+      return look_at_due();
     case Alarm::Silence:
       return on_silence();
     case Alarm::Leaving:
@@ -365,7 +392,7 @@ void Conductor::perform(const Continue& wanted) { start(wanted.job, wanted.attem
 void Conductor::start(JobId job, Attempt attempt, const Grant& grant) {
   current_[job] = attempt;
   keeper_.note(job, "");  // what is said of this attempt comes now
-  watcher_.changed(gpus_of(grant), hands_.clock.now());
+  changed(grant);
   const auto launched = launch(job, attempt, grant);
   if (!launched) on_failed_start(job, attempt, launched.error().message);
 }

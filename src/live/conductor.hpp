@@ -22,6 +22,7 @@
 #include "engine/effect.hpp"
 #include "live/failed_starts.hpp"
 #include "live/keeper.hpp"
+#include "live/pace.hpp"
 #include "live/ports.hpp"
 #include "live/watcher.hpp"
 
@@ -53,6 +54,7 @@ struct Asked {
 struct Setup {
   std::vector<std::string> problems;  ///< By GPU: why it cannot be used; "" if it can.
   Duration probe = seconds(1);        ///< Between two looks at all GPUs.
+  Duration fast = Rhythm().fast;      ///< Between two looks where memory may be taken: Rhythm.
   bool again_after_overrun = true;    ///< Whether a job runs again that another's overrun ended.
 };
 
@@ -122,6 +124,9 @@ class Conductor {
   void start_again();
   void on_silence();
   void look_at_all();
+  void look_at_due();
+  void set_watch();
+  void changed(const Grant& grant);
   void look_at(const std::set<GpuId>& gpus);
 
   // A step.
@@ -148,6 +153,7 @@ class Conductor {
   const Setup setup_;
   const Hands hands_;
   Watcher watcher_;
+  Pacer pacer_;
 
   std::vector<Input> inputs_;
   std::vector<Asked> asked_;

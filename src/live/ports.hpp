@@ -113,12 +113,13 @@ class Clock {
 enum class Alarm : std::uint8_t {
   WakeUp,      ///< For the engine.
   Probe,       ///< To look at all GPUs.
+  Watch,       ///< To look at GPUs on which somebody may be hurt before that.
   Silence,     ///< To see which looks take too long.
   Leaving,     ///< To look again at GPUs that are being left.
   Retry,       ///< Of a step that could not be written.
   StartAgain,  ///< To try jobs again that could not be started.
 };
-inline constexpr std::size_t kAlarms = 6;
+inline constexpr std::size_t kAlarms = 7;
 
 class Alarms {
  public:

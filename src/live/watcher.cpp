@@ -32,6 +32,16 @@ bool holds_anything(const Look& look, JobId job) {
   });
 }
 
+/// True if no tenant is told to hold more than it was charged for at its start.
+bool is_within_grants(const Measured& measured, const ClusterView& view) {
+  return std::ranges::all_of(measured.tenants, [&](const TenantUse& tenant) {
+    const Job* const job = view.find(tenant.job);
+    if (job == nullptr) return false;
+    const auto share = std::ranges::find(job->grant.shares, measured.gpu, &Share::gpu);
+    return share != job->grant.shares.end() && tenant.bytes <= share->granted;
+  });
+}
+
 /// True if its job gives its berth back and runs again.
 bool requeues(const Input& input, const ClusterView& view) {
   const auto* const released = std::get_if<Released>(&input);
@@ -75,13 +85,28 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
                                  .tenants = view.use().gpu(look.gpu).tenants,
                                  .previous = known.told ? &*known.told : nullptr},
                                 owner_of(look, view));
-  if (measured) {
+  if (!measured) {
+    known.told_of = look.began;
+  } else if (!can_wait(known, look, *measured, view)) {
+    known.told_of = look.began;
     known.told = measured;
     inputs.emplace_back(*measured);
   }
   see_off(look.gpu, look.began, &look);
   known.look = std::move(look);
   return inputs;
+}
+
+/// Growth within charges changes nothing that the engine decides, and looks may come by the
+/// hundred.
+bool Watcher::can_wait(const Known& known, const Look& look, const Measured& measured,
+                       const ClusterView& view) const {
+  const Duration usual = longest_ / 3;
+  if (view.settings().admission.mode != AdmissionMode::Guarantee) return false;
+  if (!known.told || !known.told_of || look.began - *known.told_of >= usual) return false;
+  if (known.changed && *known.told_of <= *known.changed) return false;
+  return measured.foreign == known.told->foreign && is_within_grants(*known.told, view) &&
+         is_within_grants(measured, view);
 }
 
 /// An attempt that is leaving and not in this look, begun after its end, has freed its memory. A

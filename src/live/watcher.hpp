@@ -37,7 +37,9 @@ class Watcher {
   /// An attempt ended; `released` inputs come from on_look. Without GPUs it is released at once.
   void leaves(JobId job, Attempt attempt, const std::vector<GpuId>& gpus, Instant now);
 
-  /// The engine's inputs from a look: measurements, health, releases.
+  /// The engine's inputs from a look: measurements, health, releases. Between two usual looks a
+  /// measurement is told only if it matters at once: a start or an end since the last one, other
+  /// foreign use, a tenant beyond its charge or back within it.
   std::vector<Input> on_look(Look look, const ClusterView& view);
   /// A GPU that gave no answer in time counts as unhealthy until it does.
   std::vector<Input> on_silence(const std::set<GpuId>& gpus, Instant now);
@@ -65,10 +67,13 @@ class Watcher {
     std::optional<Look> look;
     std::optional<Instant> changed;
     std::optional<Measured> told;
-    std::string problem;  ///< Why it is unhealthy; "" if it is not.
-    bool faulty = false;  ///< For good.
+    std::optional<Instant> told_of;  ///< The beginning of the last look that was not held back.
+    std::string problem;             ///< Why it is unhealthy; "" if it is not.
+    bool faulty = false;             ///< For good.
   };
 
+  bool can_wait(const Known& known, const Look& look, const Measured& measured,
+                const ClusterView& view) const;
   std::vector<Input> set_problem(GpuId gpu, std::string problem);
   void see_off(GpuId gpu, Instant began, const Look* look);
 

@@ -193,6 +193,7 @@ TEST(Options, DurationsAreThoseOfTheCommandLine) {
   EXPECT_EQ(read("grace = \"1.5m\"").grace, seconds(90));
   EXPECT_EQ(read("grace = \"1:30\"").grace, seconds(90));
   EXPECT_EQ(read("probe = \"250ms\"").probe, Duration(250'000));
+  EXPECT_EQ(read("probe_fast = \"5ms\"").probe_fast, Duration(5'000));
   EXPECT_EQ(read("half_life = \"7d\"").rules.settings.service_half_life, hours(168));
   EXPECT_EQ(config_refusal("grace = 10"),
             "berth.toml:1:9: grace: must be a duration such as \"10s\"");
@@ -224,6 +225,7 @@ TEST(Options, UnknownKeysAreRefusedWithThoseThereAre) {
 }
 
 TEST(Options, WhatIsNoTomlIsFoundByLineAndColumn) {
+  EXPECT_THAT(config_refusal("probe_fast = \"999us\""), HasSubstr("must be at least 1ms"));
   EXPECT_THAT(config_refusal("slots = 4\nprobe = \n"), StartsWith("berth.toml:2:"));
   EXPECT_THAT(config_refusal("slots = 4\nslots = 5\n"), StartsWith("berth.toml:2:"));
   EXPECT_THAT(config_refusal("a = \"\xff\""), StartsWith("berth.toml:1:"));

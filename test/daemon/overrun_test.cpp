@@ -52,7 +52,8 @@ class Hurt : public testing::Test {
  protected:
   void start(const std::string& more = "") {
     rig_ = std::make_unique<Rig>(
-        test::RigOptions{.gpus = "1x24GiB", .config = "probe = \"1h\"\ngrace = \"1s\"\n" + more});
+        test::RigOptions{.gpus = "1x24GiB",
+                         .config = "probe = \"1h\"\nprobe_fast = \"1h\"\ngrace = \"1s\"\n" + more});
     rig_->start();
   }
   /// Returns: the victim, once it has died.

@@ -41,7 +41,7 @@ class Record : public Executor,
 
   void look_at(const std::set<GpuId>&) override { done.push_back("look"); }
   Instant now() const override { return time; }
-  void set(Alarm, Duration) override {}
+  void set(Alarm alarm, Duration from_now) override { alarms[alarm] = from_now; }
   void post(std::function<void()> task) override { posted.push_back(std::move(task)); }
   void after_sync(Promise promise) override { promises.push_back(std::move(promise)); }
   void on_changed(const std::vector<JobId>&) override { done.push_back("changed"); }
@@ -57,6 +57,7 @@ class Record : public Executor,
   std::vector<std::string> done;
   std::vector<std::function<void()>> posted;
   std::vector<Promise> promises;
+  std::map<Alarm, Duration> alarms;
   Instant time = kStart + seconds(100);
   Trace found = Trace::None;
   bool fails_to_launch = false;
@@ -137,6 +138,20 @@ TEST_F(ConductorTest, LooksThenStartsAndAnswersWhenTheDiskHasIt) {
   EXPECT_THAT(record_.take(), ElementsAre("answer", "launch train", "changed"));
   record_.sync({});
   EXPECT_THAT(record_.take(), ElementsAre("send"));
+}
+
+TEST_F(ConductorTest, LooksSoonAfterAStartAndNotWhereNobodyIs) {
+  look();
+  conductor_->turn();
+  EXPECT_FALSE(record_.alarms.contains(Alarm::Watch)) << "a quiet machine";
+  submit("train");
+  conductor_->turn();
+  ASSERT_TRUE(record_.alarms.contains(Alarm::Watch));
+  EXPECT_EQ(record_.alarms[Alarm::Watch], Duration(50'000));
+  record_.take();
+  record_.time += Duration(50'000);
+  conductor_->on_alarm(Alarm::Watch);
+  EXPECT_THAT(record_.take(), ElementsAre("look"));
 }
 
 TEST_F(ConductorTest, WithoutEyesStartsAndGivesBackAtOnce) {

@@ -17,6 +17,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr Bytes kOneGib{std::int64_t{1} << 30};
+constexpr Bytes kHalf{std::int64_t{1} << 29};
+constexpr Bytes kQuarter{std::int64_t{1} << 28};
 constexpr Duration kLongest = seconds(2);
 constexpr GpuId kFirst{0};
 constexpr GpuId kSecond{1};
@@ -283,6 +285,46 @@ TEST_F(WatcherTest, WhoGivesABerthBackToRunAgainWaits) {
   spec.request.gpu = {.count = GpuCount(2), .vram = kOneGib, .sharing = Sharing::Alone};
   engine_.step(when(4), std::vector<Input>{Submitted{JobId(3), spec}});
   EXPECT_TRUE(somebody_waits(engine_.view(), {}));
+}
+
+// ---- Between two usual looks -----------------------------------------------------------------
+
+class ManyLooks : public WatcherTest {
+ protected:
+  /// A look so many milliseconds after one at 10 s that was told.
+  std::optional<Measured> after(int millis, const std::vector<On>& processes) {
+    Look seen = look(kFirst, 10, processes);
+    seen.began += Duration(millis * 1000);
+    return measured(watcher_.on_look(std::move(seen), engine_.view()));
+  }
+  void SetUp() override {
+    ASSERT_TRUE(after(0, {{10, kQuarter, OfJob{JobId(1)}}}));
+    const auto& shares = engine_.view().find(JobId(1))->grant.shares;
+    ASSERT_EQ(shares.front().granted, kOneGib);
+  }
+};
+
+TEST_F(ManyLooks, GrowthWithinTheChargeWaitsForTheNextUsualLook) {
+  EXPECT_FALSE(after(20, {{10, kHalf, OfJob{JobId(1)}}}));
+  EXPECT_EQ(watcher_.latest(kFirst)->sample->used, kHalf) << "but it is known";
+  const auto told = after(900, {{10, kHalf, OfJob{JobId(1)}}});
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->tenants[0].bytes, kHalf);
+}
+
+TEST_F(ManyLooks, AnOverrunAndItsEndAreToldAtOnce) {
+  EXPECT_TRUE(after(20, {{10, kOneGib * 2, OfJob{JobId(1)}}}));
+  EXPECT_TRUE(after(40, {{10, kHalf, OfJob{JobId(1)}}}));
+  EXPECT_FALSE(after(60, {{10, kQuarter, OfJob{JobId(1)}}}));
+}
+
+TEST_F(ManyLooks, ForeignUseIsToldAtOnce) {
+  EXPECT_TRUE(after(20, {{10, kQuarter, OfJob{JobId(1)}}, {11, kOneGib, OfStranger{}}}));
+}
+
+TEST_F(ManyLooks, TheFirstLookAfterAChangeIsTold) {
+  watcher_.changed({kFirst}, when(10) + Duration(10'000));
+  EXPECT_TRUE(after(20, {{10, kHalf, OfJob{JobId(1)}}}));
 }
 
 }  // namespace

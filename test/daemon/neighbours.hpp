@@ -1,0 +1,40 @@
+// Mixes of honest and lying jobs on a real berthd with emulated GPUs: how many honest ones are hurt.
+//
+// A mix fills one GPU of 24 GiB: two honest jobs that grow to what they asked for, and one that
+// asks for 1 GiB and takes all it can get, at a set rate, and keeps what it got. Sizes, delays and
+// speeds come from a seed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/rig.hpp"
+
+namespace berth::test {
+
+/// GiB a second; all at once if it is 0.
+struct Growth {
+  double gib_per_second = 0;
+};
+
+struct Hurt {
+  int honest = 0;
+  int hurt = 0;  ///< Ran out of GPU memory.
+  int liars = 0;
+  int ended = 0;  ///< Liars that did not get through.
+
+  Hurt& operator+=(const Hurt& more);
+};
+
+/// Plays as many mixes as berthd has GPUs, at once, and waits for their ends.
+/// Requires: `rig` runs, is idle, and places by `first-fit`; a job that was hurt does not run again.
+Hurt play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed);
+
+/// A rig for mixes on so many GPUs. `config` is added to what they need.
+RigOptions options_for_mixes(int gpus, const std::string& config, const std::string& emulate = "");
+
+/// `16 GiB/s`, `all at once`.
+std::string to_text(const Growth& growth);
+
+}  // namespace berth::test

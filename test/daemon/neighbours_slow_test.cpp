@@ -1,0 +1,61 @@
+// Goal: how many neighbours a job hurts that takes more than it asked for, by the rate at which it
+// takes it, and that looking fast lowers that. The table of doc/memory-limits.md is made here.
+//
+// Method: seeded mixes (neighbours.hpp) on eight emulated GPUs, the same with and without fast
+// looks. BERTH_MIXES sets the number of mixes of each rate, 16 if it is not set; the tables are
+// printed.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "daemon/neighbours.hpp"
+
+namespace berth {
+namespace {
+
+using test::Growth;
+using test::Hurt;
+using test::Rig;
+
+constexpr int kGpus = 8;
+constexpr auto kRates = std::to_array<Growth>({{0}, {16}, {8}, {4}, {2}, {1}});
+
+int rounds() {
+  const char* const mixes = std::getenv("BERTH_MIXES");
+  const int wanted = mixes == nullptr ? 2 * kGpus : std::atoi(mixes);
+  return std::max(1, (wanted + kGpus - 1) / kGpus);
+}
+
+/// By rate.
+std::array<Hurt, kRates.size()> play_all(const std::string& name, const std::string& config) {
+  Rig rig(test::options_for_mixes(kGpus, config));
+  rig.start();
+  std::array<Hurt, kRates.size()> all;
+  for (std::size_t r = 0; r < kRates.size(); ++r) {
+    for (int round = 0; round < rounds(); ++round) {
+      const auto seed = static_cast<std::uint64_t>(round) * kRates.size() + r + 1;
+      all[r] += test::play_mixes(rig, kGpus, kRates[r], seed);
+    }
+    std::printf("%-12s %-12s %3d of %3d neighbours hurt, %3d of %3d liars ended\n", name.c_str(),
+                to_text(kRates[r]).c_str(), all[r].hurt, all[r].honest, all[r].ended, all[r].liars);
+    std::fflush(stdout);
+  }
+  return all;
+}
+
+TEST(Neighbours, AreHurtLessOftenWhereRampsAreLookedAtOften) {
+  const auto seldom = play_all("every second", "probe_fast = \"1h\"\n");
+  const auto often = play_all("fast", "");
+  Hurt before;
+  Hurt after;
+  for (std::size_t r = 0; r < kRates.size(); ++r) {
+    before += seldom[r];
+    after += often[r];
+  }
+  EXPECT_LT(after.hurt * 2, before.hurt) << "of " << before.honest;
+}
+
+}  // namespace
+}  // namespace berth
