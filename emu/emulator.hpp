@@ -30,6 +30,8 @@ struct Spec {
   std::uint64_t seed = 0;                              // varies the UUIDs
   std::uint32_t interference_percent = 0;              // what kernels cost beside others: fluid.hpp
   bool has_checkpoints = true;  // the driver can suspend processes: checkpoint.hpp
+  std::uint32_t driver = 580;   // the driver's release
+  bool hides_memory = false;    // NVML does not tell the GPUs' memory, as on boards that share it
   mode_t mode = 0666;           // tenants of other users must write it
 
   static constexpr std::uint64_t kReservedByDefault = ~0ULL;  // a 64th of the GPU
@@ -51,7 +53,17 @@ Outcome<std::vector<std::uint64_t>> parse_gpus(std::string_view text);
 /// Parses "20%" to 20: a whole number from 0 to 1000.
 Outcome<std::uint32_t> parse_percent(std::string_view text);
 
-/// Parses "2x24GiB", or "2x24GiB,interference=20%", or "2x24GiB,checkpoints=no".
+/// Parses "615": a driver release from 450 to 999.
+Outcome<std::uint32_t> parse_driver(std::string_view text);
+
+/// Parses "yes" or "no"; true: yes.
+Outcome<bool> parse_yes(std::string_view text);
+
+/// Parses "shown" or "hidden"; true: hidden.
+Outcome<bool> parse_memory(std::string_view text);
+
+/// Parses "2x24GiB", with any of ",interference=20%", ",driver=615", ",memory=hidden" and
+/// ",checkpoints=no" behind.
 Outcome<Spec> parse_machine(std::string_view text);
 
 /// "24 GiB", "300 MiB", "7 B": the largest unit that divides it, else two decimals.
@@ -78,6 +90,14 @@ std::vector<std::pair<std::string, std::string>> environment(const std::string& 
 Outcome<std::string> write_environment(const std::string& path,
                                        const std::string& library_directory);
 
+/// What a cgroup may have of a GPU, in bytes.
+struct LimitReport {
+  std::uint64_t group = 0;  // group_of() in state/limits.hpp
+  std::uint64_t soft_bytes = 0;
+  std::uint64_t hard_bytes = 0;  // ~0: no bound
+  std::uint64_t used_bytes = 0;
+};
+
 /// One GPU as `berth-emu show` prints it.
 struct GpuReport {
   std::string uuid;
@@ -89,6 +109,7 @@ struct GpuReport {
   unsigned utilisation_percent = 0;
   bool lost = false;
   std::vector<std::pair<pid_t, std::uint64_t>> processes;  // live ones that hold memory, by pid
+  std::vector<LimitReport> limits;
 };
 
 /// Reads the state at one moment per GPU; memory of dead processes is returned first.

@@ -1,10 +1,14 @@
-// The driver release whose interface the two libraries present.
+// The driver release whose interface the two libraries present: the state file says which.
 #pragma once
+
+#include <cstdint>
+#include <string>
 
 namespace berth::emu {
 
-inline constexpr const char* kDriverVersion = "580.00";
-inline constexpr const char* kNvmlVersion = "13.580.00";
-inline constexpr int kCudaVersion = 13000;  // CUDA 13.0
+inline constexpr int kCudaVersion = 13000;  // CUDA 13.0, whatever the release
+
+inline std::string driver_version(std::uint64_t release) { return std::to_string(release) + ".00"; }
+inline std::string nvml_version(std::uint64_t release) { return "13." + driver_version(release); }
 
 }  // namespace berth::emu

@@ -1,6 +1,9 @@
 #include "emu/cuda/device.hpp"
 
+#include <algorithm>
+
 #include "emu/cuda/objects.hpp"
+#include "emu/state/limits.hpp"
 
 namespace berth::emu {
 namespace {
@@ -115,10 +118,14 @@ bool Device::holds(CudaAddress address, std::uint64_t bytes) const {
 
 std::uint64_t Device::free_bytes() const {
   reap_dead(layout_);
-  return total_bytes() - ledger().used_granules() * kGranule;
+  return ledger().free_granules(slot_) * kGranule;
 }
 
-std::uint64_t Device::total_bytes() const { return ledger().capacity_granules() * kGranule; }
+/// A limit of the process's own cgroup is all there is for it; of one above it nobody tells.
+std::uint64_t Device::total_bytes() const {
+  const auto bounds = bounds_of(layout_, leaf_of(layout_, slot_), gpu_);
+  return std::min(ledger().capacity_granules(), bounds.hard.value_or(~0ULL)) * kGranule;
+}
 
 std::uint64_t Device::allocated_bytes() const {
   return large_granules_ * kGranule + rounded_up(small_bytes_, kGranule);

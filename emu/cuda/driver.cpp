@@ -9,6 +9,7 @@
 
 #include "emu/cuda/visible.hpp"
 #include "emu/state/identity.hpp"
+#include "emu/state/limits.hpp"
 
 namespace berth::emu {
 namespace {
@@ -98,6 +99,7 @@ CudaResult Driver::attach() {
         key ? "1024 processes use these GPUs already, the limit" : "/proc is not readable");
     return CudaResult::DeviceUnavailable;
   }
+  enter(region_->layout(), *slot, own_cgroup());
   for (auto& device : devices_) device.attach(*slot);
   slot_ = *slot;
   is_attached_ = true;

@@ -115,6 +115,22 @@ struct NvmlBar1Memory {
   std::uint64_t used;
 };
 
+/// Of drivers from r615 on. By NVIDIA's pages and by readers of its header; not compared with the
+/// header itself. The limits are bytes.
+struct NvmlSetMemoryLimits {
+  const char* name_space;  // folder of a cgroup v2
+  unsigned long long soft_limit;
+  unsigned long long hard_limit;
+};
+struct NvmlGetMemoryLimits {
+  const char* name_space;
+  unsigned long long soft_limit;
+  unsigned long long hard_limit;
+  unsigned long long current_used;
+};
+inline constexpr unsigned long long kNvmlMemoryLimitMax = ~0ULL;  // "as much as there is"
+inline constexpr std::uint64_t kFirstWithLimits = 615;
+
 inline constexpr std::uint32_t kNvmlNoInstance = 0xffffffff;  // MIG ids where MIG is off
 inline constexpr std::uint64_t kNvmlEventXid = 0x8;
 

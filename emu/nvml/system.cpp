@@ -65,8 +65,11 @@ const char* text_of(NvmlResult result) {
   return "Unknown Error";
 }
 
-NvmlResult if_open(const char* text, char* buffer, std::uint32_t size) {
-  return session() ? copy_text(text, buffer, size) : NvmlResult::Uninitialized;
+/// `version(release)` of the opened state.
+NvmlResult if_open(std::string (*version)(std::uint64_t), char* buffer, std::uint32_t size) {
+  const auto region = session();
+  if (!region) return NvmlResult::Uninitialized;
+  return copy_text(version(region->layout().header.driver), buffer, size);
 }
 
 }  // namespace
@@ -81,11 +84,11 @@ NvmlResult nvmlShutdown() { return close_session(); }
 const char* nvmlErrorString(NvmlResult result) { return text_of(result); }
 
 NvmlResult nvmlSystemGetDriverVersion(char* version, std::uint32_t length) {
-  return if_open(kDriverVersion, version, length);
+  return if_open(driver_version, version, length);
 }
 
 NvmlResult nvmlSystemGetNVMLVersion(char* version, std::uint32_t length) {
-  return if_open(kNvmlVersion, version, length);
+  return if_open(nvml_version, version, length);
 }
 
 NvmlResult nvmlSystemGetCudaDriverVersion(int* version) {

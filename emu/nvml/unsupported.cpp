@@ -46,10 +46,6 @@ NvmlResult nvmlGpuInstanceGetComputeInstanceById() __attribute__((alias("nvmlBer
 NvmlResult nvmlComputeInstanceGetInfo_v2() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetAttributes_v2() __attribute__((alias("nvmlBerthNotSupported")));
 
-// Memory limits of a cgroup (driver r615 and later).
-NvmlResult nvmlDeviceSetMemoryLimits_v1() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetMemoryLimits_v1() __attribute__((alias("nvmlBerthNotSupported")));
-
 // Accounting of ended processes.
 NvmlResult nvmlDeviceGetAccountingMode() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceSetAccountingMode() __attribute__((alias("nvmlBerthNotSupported")));

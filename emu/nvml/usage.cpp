@@ -106,10 +106,13 @@ std::uint32_t share_since_last_call(const GpuCall& call, const Holder& holder) {
 extern "C" {
 
 NvmlResult nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* memory) {
-  return answer(device, memory, [](const GpuCall& call) {
+  return on_device(device, [&](const GpuCall& call) {
+    if (call.gpu.config.hides_memory != 0) return NvmlResult::NotSupported;
+    if (memory == nullptr) return NvmlResult::InvalidArgument;
     const auto now = memory_of(call);
     // The first version has no `reserved`: it counts as used.
-    return NvmlMemory{.total = now.total, .free = now.free, .used = now.used + now.reserved};
+    *memory = {.total = now.total, .free = now.free, .used = now.used + now.reserved};
+    return NvmlResult::Success;
   });
 }
 
@@ -117,7 +120,12 @@ NvmlResult nvmlDeviceGetMemoryInfo_v2(NvmlDevice device, NvmlMemoryV2* memory) {
   if (memory != nullptr && memory->version != kNvmlMemoryV2Tag) {
     return NvmlResult::ArgumentVersionMismatch;
   }
-  return answer(device, memory, memory_of);
+  return on_device(device, [&](const GpuCall& call) {
+    if (call.gpu.config.hides_memory != 0) return NvmlResult::NotSupported;
+    if (memory == nullptr) return NvmlResult::InvalidArgument;
+    *memory = memory_of(call);
+    return NvmlResult::Success;
+  });
 }
 
 NvmlResult nvmlDeviceGetBAR1MemoryInfo(NvmlDevice device, NvmlBar1Memory* memory) {

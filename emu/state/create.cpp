@@ -77,6 +77,7 @@ Outcome<void> make(const std::string& path, const Spec& spec, IfPresent present)
 bool matches(const Region& region, const Spec& spec) {
   const auto& header = region.layout().header;
   if (region.gpu_count() != spec.gpu_bytes.size() || header.seed != spec.seed ||
+      header.driver != spec.driver ||
       header.default_kernel_nanoseconds != spec.default_kernel_nanoseconds) {
     return false;
   }
@@ -86,6 +87,7 @@ bool matches(const Region& region, const Spec& spec) {
         config.reserved_bytes != reserved_bytes_of(spec, index) ||
         config.context_bytes != spec.context_bytes ||
         config.interference_percent != spec.interference_percent ||
+        (config.hides_memory != 0) != spec.hides_memory ||
         (header.has_checkpoints != 0) != spec.has_checkpoints) {
       return false;
     }

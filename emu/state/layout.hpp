@@ -17,11 +17,13 @@
 namespace berth::emu {
 
 inline constexpr std::uint64_t kMagic = 0x554d454854524542;  // "BERTHEMU" in little-endian bytes
-inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kLayoutVersion = 3;
 inline constexpr std::uint32_t kMaxGpus = 16;
 inline constexpr std::uint32_t kSlots = 1024;
 inline constexpr std::uint32_t kEventRing = 256;
 inline constexpr std::uint32_t kBusySamples = 8;
+inline constexpr std::uint32_t kLimits = 1024;  // cgroups with a limit
+inline constexpr std::uint32_t kDepth = 16;     // levels of cgroups that count
 /// Memory moves between processes and a GPU in pieces of this size, as it does on real ones.
 inline constexpr std::uint64_t kGranule = 2ULL << 20;
 
@@ -37,6 +39,7 @@ struct Header {
   std::uint64_t file_bytes;  // size of Layout when the file was made
   std::uint64_t default_kernel_nanoseconds;
   std::uint64_t seed;
+  std::uint64_t driver;           // the driver's release, as 580
   std::array<char, 40> boot_id;   // process start times mean nothing after a reboot
   std::uint32_t has_checkpoints;  // whether the driver can checkpoint processes
   std::uint32_t padding;
@@ -51,6 +54,8 @@ struct GpuConfig {
   std::array<std::uint8_t, 16> uuid;
   std::uint32_t pci_bus;
   std::uint32_t interference_percent;
+  std::uint32_t hides_memory;  // 1: NVML does not tell the GPU's memory
+  std::uint32_t padding;
 };
 
 /// A published point of a GPU's clock (see clock.hpp). Each slot owns two per GPU and writes only
@@ -93,13 +98,22 @@ struct EventLog {
   std::array<SharedWord, kEventRing> entries;  // number + 1, GPU and Xid of one event, packed
 };
 
+/// What one cgroup may have: see limits.hpp. A free entry has only zeros.
+struct Limit {
+  SharedWord group;
+  std::array<SharedWord, kMaxGpus> soft;  // granules
+  std::array<SharedWord, kMaxGpus> hard;  // granules + 1; 0: none
+};
+
 struct Layout {
   Header header;
   EventLog events;
   SharedWord last_patrol;                 // of the last search for dead processes, CLOCK_MONOTONIC
   std::array<SharedWord, kSlots> owners;  // process keys, 0 when free: see process.hpp
   std::array<CheckpointSlot, kSlots> checkpoints;
-  std::array<SharedWord, 8> checkpoint_faults;  // by CheckpointCall, packed
+  std::array<SharedWord, 8> checkpoint_faults;                // by CheckpointCall, packed
+  std::array<std::array<SharedWord, kDepth>, kSlots> groups;  // cgroups of a slot, from the root on
+  std::array<Limit, kLimits> limits;
   std::array<GpuState, kMaxGpus> gpus;
 };
 

@@ -1,5 +1,9 @@
 #include "emu/state/ledger.hpp"
 
+#include <algorithm>
+
+#include "emu/state/limits.hpp"
+
 namespace berth::emu {
 namespace {
 
@@ -52,13 +56,25 @@ bool Ledger::change(std::uint32_t slot, std::int64_t granules) {
 }
 
 bool Ledger::try_change(std::uint32_t slot, std::int64_t granules) {
+  const auto more = static_cast<std::uint64_t>(granules);
+  if (granules <= 0)
+    return update(slot, [&](std::uint64_t held) { return std::optional(held + more); });
+  const Restraint restraint(layout_, gpu_index_, slot);
+  const auto held_by = [&](std::uint32_t each) { return granules_in(gpu_.usage[each].load()); };
   return update(slot, [&](std::uint64_t held) -> std::optional<std::uint64_t> {
-    const auto wanted = held + static_cast<std::uint64_t>(granules);
-    if (granules > 0 && sum() + static_cast<std::uint64_t>(granules) > capacity_granules()) {
-      return std::nullopt;
-    }
-    return wanted;
+    const auto used = sum();
+    const auto capacity = capacity_granules();
+    if (used + more > capacity) return std::nullopt;
+    if (!restraint.allows(more, capacity - used, held_by)) return std::nullopt;
+    return held + more;
   });
+}
+
+std::uint64_t Ledger::free_granules(std::uint32_t slot) const {
+  const auto held_by = [&](std::uint32_t each) { return granules_of(each); };
+  const Restraint restraint(layout_, gpu_index_, slot);
+  const auto left = capacity_granules() - std::min(capacity_granules(), used_granules());
+  return restraint.most(left, held_by);
 }
 
 void Ledger::clear(std::uint32_t slot, ProcessKey dead) {

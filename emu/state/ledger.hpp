@@ -26,7 +26,8 @@ inline std::uint32_t used_slots(const Layout& layout) {
 class Ledger {
  public:
   /// Requires: gpu < kMaxGpus.
-  Ledger(Layout& layout, std::uint32_t gpu) : layout_(layout), gpu_(layout.gpus[gpu]) {}
+  Ledger(Layout& layout, std::uint32_t gpu)
+      : layout_(layout), gpu_(layout.gpus[gpu]), gpu_index_(gpu) {}
 
   /// What processes may hold together.
   std::uint64_t capacity_granules() const;
@@ -34,11 +35,16 @@ class Ledger {
   /// What all processes hold together, at one moment.
   std::uint64_t used_granules() const;
 
+  /// What is left of the GPU for this process: its cgroup's limit and what others were guaranteed
+  /// (limits.hpp) are counted in.
+  std::uint64_t free_granules(std::uint32_t slot) const;
+
   /// What one process holds.
   std::uint64_t granules_of(std::uint32_t slot) const;
 
   /// Adds to (or, negative, takes from) what the slot holds. False, and nothing changed, when the
-  /// sum would exceed the capacity even after the memory of dead processes has come back.
+  /// sum would exceed the capacity, or that of its cgroup its limit, even after the memory of dead
+  /// processes has come back.
   /// Requires: the slot holds at least what is taken.
   bool change(std::uint32_t slot, std::int64_t granules);
 
@@ -54,6 +60,7 @@ class Ledger {
 
   Layout& layout_;
   GpuState& gpu_;
+  std::uint32_t gpu_index_;
 };
 
 }  // namespace berth::emu

@@ -109,19 +109,69 @@ Outcome<std::uint32_t> parse_percent(std::string_view text) {
                          std::to_string(kMost) + "%");
 }
 
+Outcome<std::uint32_t> parse_driver(std::string_view text) {
+  constexpr std::uint32_t kLeast = 450;
+  constexpr std::uint32_t kMost = 999;
+  std::uint32_t release = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, release);
+  if (error == std::errc{} && stop == end && release >= kLeast && release <= kMost) return release;
+  return std::unexpected("'" + std::string(text) + "' is not a release from " +
+                         std::to_string(kLeast) + " to " + std::to_string(kMost));
+}
+
+Outcome<bool> parse_yes(std::string_view text) {
+  if (text == "yes" || text == "no") return text == "yes";
+  return std::unexpected("'" + std::string(text) + "' is not yes or no");
+}
+
+Outcome<bool> parse_memory(std::string_view text) {
+  if (text == "shown" || text == "hidden") return text == "hidden";
+  return std::unexpected("'" + std::string(text) + "' is not shown or hidden");
+}
+
+namespace {
+
+template <class Value>
+Outcome<void> store(auto& target, std::string_view name, const Outcome<Value>& value) {
+  if (!value) return std::unexpected(std::string(name) + ": " + value.error());
+  target = *value;
+  return {};
+}
+
+/// `name=value` behind the sizes.
+Outcome<void> take_option(Spec& spec, std::string_view option) {
+  const auto equals = option.find('=');
+  const auto name = option.substr(0, equals);
+  const auto value = option.substr(equals + 1);
+  if (name == "interference") return store(spec.interference_percent, name, parse_percent(value));
+  if (name == "driver") return store(spec.driver, name, parse_driver(value));
+  if (name == "memory") return store(spec.hides_memory, name, parse_memory(value));
+  if (name == "checkpoints") return store(spec.has_checkpoints, name, parse_yes(value));
+  return std::unexpected("unknown option '" + std::string(name) +
+                         "'; valid options: interference, driver, memory, checkpoints");
+}
+
+/// Where the first option begins, after a comma; the length of the text if there is none.
+std::size_t options_of(std::string_view text) {
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos) return text.size();
+  const auto comma = text.rfind(',', equals);
+  return comma == std::string_view::npos ? 0 : comma;
+}
+
+}  // namespace
+
 Outcome<Spec> parse_machine(std::string_view text) {
-  constexpr std::string_view kInterference = ",interference=";
-  constexpr std::string_view kNoCheckpoints = ",checkpoints=no";
   Spec spec;
-  if (text.ends_with(kNoCheckpoints)) {
-    text.remove_suffix(kNoCheckpoints.size());
-    spec.has_checkpoints = false;
-  }
-  const auto at = text.find(kInterference);
-  if (at != std::string_view::npos) {
-    const auto percent = parse_percent(text.substr(at + kInterference.size()));
-    if (!percent) return std::unexpected("interference: " + percent.error());
-    spec.interference_percent = *percent;
+  const auto at = options_of(text);
+  for (auto rest = text.substr(at); !rest.empty();) {
+    if (rest.front() == ',') rest.remove_prefix(1);
+    const auto end = std::min(rest.find(','), rest.size());
+    if (auto taken = take_option(spec, rest.substr(0, end)); !taken) {
+      return std::unexpected(taken.error());
+    }
+    rest.remove_prefix(end);
   }
   auto gpus = parse_gpus(text.substr(0, at));
   if (!gpus) return std::unexpected(gpus.error());

@@ -119,6 +119,7 @@ void fill(Layout& layout, const Spec& spec) {
   header.default_kernel_nanoseconds = spec.default_kernel_nanoseconds;
   header.seed = spec.seed;
   header.has_checkpoints = spec.has_checkpoints ? 1 : 0;
+  header.driver = spec.driver;
   std::ranges::copy(boot_id(), header.boot_id.begin());
   for (std::uint32_t index = 0; index < header.gpu_count; ++index) {
     auto& gpu = layout.gpus[index];
@@ -129,6 +130,7 @@ void fill(Layout& layout, const Spec& spec) {
     gpu.config.uuid = uuid_of(spec.seed, index);
     gpu.config.pci_bus = pci_bus_of(index);
     gpu.config.interference_percent = spec.interference_percent;
+    gpu.config.hides_memory = spec.hides_memory ? 1 : 0;
     gpu.records[0][0].real_nanoseconds.store(monotonic_nanoseconds());
   }
   header.version = kLayoutVersion;

@@ -6,6 +6,7 @@
 #include "emu/state/events.hpp"
 #include "emu/state/identity.hpp"
 #include "emu/state/ledger.hpp"
+#include "emu/state/limits.hpp"
 #include "emu/state/region.hpp"
 
 namespace berth::emu {
@@ -22,7 +23,8 @@ GpuReport report_of(Layout& layout, std::uint32_t index) {
                    .used_bytes = ledger.used_granules() * kGranule,
                    .utilisation_percent = GpuClock(layout, index).utilisation_percent(),
                    .lost = gpu.lost.load() != 0,
-                   .processes = {}};
+                   .processes = {},
+                   .limits = {}};
   for (std::uint32_t slot = 0; slot < used_slots(layout); ++slot) {
     const auto owner = layout.owners[slot].load();
     const auto granules = ledger.granules_of(slot);
@@ -31,6 +33,13 @@ GpuReport report_of(Layout& layout, std::uint32_t index) {
     }
   }
   std::ranges::sort(report.processes);
+  const auto held = [&](std::uint32_t slot) { return ledger.granules_of(slot); };
+  for (const auto& [group, bounds] : limits_on(layout, index)) {
+    report.limits.push_back({.group = group,
+                             .soft_bytes = bounds.soft * kGranule,
+                             .hard_bytes = bounds.hard ? *bounds.hard * kGranule : ~0ULL,
+                             .used_bytes = sum_in(layout, group, held) * kGranule});
+  }
   return report;
 }
 

@@ -33,6 +33,8 @@ options of create:
   --context SIZE    memory one CUDA context takes (300MiB)
   --reserved SIZE   memory the driver keeps (a 64th of the GPU)
   --kernel TIME     length of kernels other than berth-load's (1ms)
+  --driver N        release of the driver (580); cgroups have memory limits from 615 on
+  --memory WHAT     shown, or hidden: NVML does not tell the GPUs' memory (shown)
   --interference P  how much kernels beside others slow each other (0%)
   --seed N          varies the UUIDs (0)
   --checkpoints YN  whether processes can be checkpointed (yes)
@@ -81,11 +83,6 @@ Outcome<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
-Outcome<bool> parse_yes(std::string_view text) {
-  if (text == "yes" || text == "no") return text == "yes";
-  return std::unexpected("'" + std::string(text) + "' is not yes or no");
-}
-
 /// Sets `target` from the option if it is there; the message names the option.
 template <class Value, class Parse>
 Outcome<void> take(const Arguments& arguments, std::string_view option, Value& target,
@@ -109,6 +106,8 @@ Outcome<Spec> spec_of(const Arguments& arguments) {
         take(arguments, "--reserved", spec.reserved_bytes, parse_bytes),
         take(arguments, "--kernel", spec.default_kernel_nanoseconds, parse_nanoseconds),
         take(arguments, "--interference", spec.interference_percent, parse_percent),
+        take(arguments, "--driver", spec.driver, parse_driver),
+        take(arguments, "--memory", spec.hides_memory, parse_memory),
         take(arguments, "--seed", spec.seed, parse_number),
         take(arguments, "--checkpoints", spec.has_checkpoints, parse_yes)}) {
     if (!taken) return std::unexpected(taken.error());
@@ -146,6 +145,13 @@ void print(std::size_t index, const GpuReport& gpu) {
               gpu.lost ? "  LOST" : "");
   for (const auto& [pid, bytes] : gpu.processes) {
     std::printf("  process %d  %s\n", static_cast<int>(pid), format_bytes(bytes).c_str());
+  }
+  for (const auto& limit : gpu.limits) {
+    std::printf("  limit of cgroup %016llx  %s guaranteed, %s at most, %s used\n",
+                static_cast<unsigned long long>(limit.group),
+                format_bytes(limit.soft_bytes).c_str(),
+                limit.hard_bytes == ~0ULL ? "all" : format_bytes(limit.hard_bytes).c_str(),
+                format_bytes(limit.used_bytes).c_str());
   }
 }
 
@@ -229,8 +235,8 @@ struct Verb {
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{
       {"create",
-       {"--gpus", "--model", "--context", "--reserved", "--kernel", "--interference", "--seed",
-        "--checkpoints", "--libraries"},
+       {"--gpus", "--model", "--context", "--reserved", "--kernel", "--interference", "--driver",
+        "--memory", "--seed", "--checkpoints", "--libraries"},
        create_state},
       {"show", {}, show},
       {"xid", {"--gpu", "--xid"}, post},

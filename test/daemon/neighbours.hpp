@@ -1,4 +1,5 @@
-// Mixes of honest and lying jobs on a real berthd with emulated GPUs: how many honest ones are hurt.
+// Mixes of honest and lying jobs on a real berthd with emulated GPUs: how many honest ones are
+// hurt.
 //
 // A mix fills one GPU of 24 GiB: two honest jobs that grow to what they asked for, and one that
 // asks for 1 GiB and takes all it can get, at a set rate, and keeps what it got. Sizes, delays and
@@ -28,7 +29,7 @@ struct Hurt {
 };
 
 /// Plays as many mixes as berthd has GPUs, at once, and waits for their ends.
-/// Requires: `rig` runs, is idle, and places by `first-fit`; a job that was hurt does not run again.
+/// Requires: `rig` runs, is idle, and places by `first-fit`; what was hurt does not run again.
 Hurt play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed);
 
 /// A rig for mixes on so many GPUs. `config` is added to what they need.

@@ -36,6 +36,10 @@ static_assert(offsetof(NvmlEventData, event_type) == 8 &&
               offsetof(NvmlEventData, event_data) == 16 &&
               offsetof(NvmlEventData, gpu_instance_id) == 24);
 static_assert(sizeof(NvmlBar1Memory) == 24);
+static_assert(sizeof(NvmlSetMemoryLimits) == 24 && offsetof(NvmlSetMemoryLimits, soft_limit) == 8 &&
+              offsetof(NvmlSetMemoryLimits, hard_limit) == 16);
+static_assert(sizeof(NvmlGetMemoryLimits) == 32 &&
+              offsetof(NvmlGetMemoryLimits, current_used) == 24);
 
 static_assert(sizeof(CudaResult) == 4);
 static_assert(sizeof(CudaDevice) == 4 && sizeof(CudaAddress) == 8);

@@ -125,7 +125,9 @@ TEST(Open, SaysWhyNot) {
   const auto other = Region::open(path);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().failure, OpenFailure::OtherVersion);
-  EXPECT_NE(other.error().message.find("layout version 2, this driver reads 1"), std::string::npos);
+  const auto words = "layout version " + std::to_string(kLayoutVersion + 1) +
+                     ", this driver reads " + std::to_string(kLayoutVersion);
+  EXPECT_NE(other.error().message.find(words), std::string::npos) << other.error().message;
   overwrite(path, 0, 0);
   EXPECT_EQ(Region::open(path).error().failure, OpenFailure::NotAState);
 }

@@ -57,6 +57,17 @@ TEST(ParseMachine, KnowsGpusAndInterference) {
   }
 }
 
+TEST(ParseMachine, KnowsTheDriverAndWhetherMemoryIsTold) {
+  EXPECT_EQ(parse_machine("1x1G")->driver, 580U);
+  EXPECT_EQ(parse_machine("1x1G,driver=615,interference=2%")->driver, 615U);
+  EXPECT_FALSE(parse_machine("1x1G")->hides_memory);
+  EXPECT_TRUE(parse_machine("1x1G,memory=hidden")->hides_memory);
+  EXPECT_EQ(parse_machine("1x1G,driver=1").error(), "driver: '1' is not a release from 450 to 999");
+  EXPECT_EQ(parse_machine("1x1G,memory=").error(), "memory: '' is not shown or hidden");
+  EXPECT_EQ(parse_machine("1x1G,drivers=615").error(),
+            "unknown option 'drivers'; valid options: interference, driver, memory, checkpoints");
+}
+
 TEST(FormatBytes, PicksTheUnit) {
   EXPECT_EQ(format_bytes(24 * kGibibyte), "24 GiB");
   EXPECT_EQ(format_bytes(300 * kMebibyte), "300 MiB");
