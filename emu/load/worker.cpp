@@ -69,12 +69,14 @@ std::expected<double, Failure> Worker::time_kernel(void* start, void* end,
 
 Done Worker::hold(std::uint64_t bytes, bool complete) {
   constexpr std::uint64_t kPiece = 16 * kMebibyte;
+  constexpr std::uint64_t kGranule = 2 * kMebibyte;
   if (bytes < held_bytes_) {
     if (auto freed = give_back(bytes); !freed) return freed;
     complete = true;  // of the last piece, too much may be gone
   }
   if (bytes == held_bytes_ || (!complete && bytes - held_bytes_ < kPiece)) return {};
-  const auto missing = bytes - held_bytes_;
+  // Cards give whole granules: a ramp of odd pieces would take more than was asked for.
+  const auto missing = complete ? bytes - held_bytes_ : (bytes - held_bytes_) / kGranule * kGranule;
   const auto allocated = allocate(missing);
   if (!allocated) return std::unexpected(allocated.error());
   pieces_.push_back({*allocated, missing});

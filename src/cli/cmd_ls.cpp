@@ -17,6 +17,7 @@ namespace {
 struct LsArguments {
   CommonOptions common;
   bool all = false;
+  bool wide = false;
 };
 
 enum class Format { Table, Json };
@@ -24,11 +25,11 @@ enum class Format { Table, Json };
 /// Writes jobs in the order they are given. Functions return 0, or the code to end with.
 class Listing {
  public:
-  explicit Listing(Format format) : format_(format) {}
+  Listing(Format format, Width width) : format_(format), width_(width) {}
 
   int add(const std::vector<Json>& jobs) {
     if (format_ == Format::Json) return print(json_of(jobs));
-    for (const Json& job : jobs) add_row(table_, job, now_);
+    for (const Json& job : jobs) add_row(table_, job, now_, width_);
     return print(table_.text(look_));
   }
 
@@ -51,8 +52,9 @@ class Listing {
   }
 
   Format format_;
+  Width width_;
   bool begun_ = false;
-  Table table_ = job_table();
+  Table table_ = job_table(width_);
   Look look_ = look_of(STDOUT_FILENO);
   double now_ = wall_now();
 };
@@ -130,7 +132,8 @@ class Lister {
 int ls(const LsArguments& arguments) {
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
-  Listing listing(arguments.common.json ? Format::Json : Format::Table);
+  Listing listing(arguments.common.json ? Format::Json : Format::Table,
+                  arguments.wide ? Width::Wide : Width::Usual);
   Lister lister(*daemon, listing);
   int done = lister.live();
   if (done == 0 && arguments.all) done = lister.ended();
@@ -144,6 +147,7 @@ void add_ls(CLI::App& app, Action& chosen) {
   CLI::App* const verb = app.add_subcommand("ls", "List jobs: running ones, then queued ones.");
   add_common(*verb, arguments->common);
   verb->add_flag("--all", arguments->all, "List ended jobs too.");
+  verb->add_flag("--wide", arguments->wide, "Add what keeps each job to its GPU memory.");
   verb->callback([=, &chosen] { chosen = [=] { return ls(*arguments); }; });
 }
 

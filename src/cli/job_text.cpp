@@ -158,6 +158,7 @@ void add_request(Page& page, const Json& job) {
   if (is_set(job, "exclusive")) page.line("exclusive", "yes");
   page.line("charged", size_text(part_of(job, "charge_bytes")));
   page.line("used", used_text(part_of(job, "used_bytes")));
+  page.line("memory limit", printable(text_of(job, "memory_limit_line")));
   if (number_of(job, "cpus") > 0.0) page.line("cpus", number_text(part_of(job, "cpus")));
   if (integer_of(job, "mem_bytes") > 0) page.line("mem", size_text(part_of(job, "mem_bytes")));
   page.line("class", printable(text_of(job, "class")));
@@ -196,28 +197,32 @@ void sort_for_reading(std::vector<Json>& jobs) {
   std::ranges::stable_sort(jobs, {}, key);
 }
 
-Table job_table() {
-  return Table({{"ID", Align::Right},
-                {"NAME"},
-                {"USER"},
-                {"STATE"},
-                {"GPUS"},
-                {"VRAM", Align::Right},
-                {"CLASS"},
-                {"TIME", Align::Right},
-                {"REASON"}});
+Table job_table(Width width) {
+  std::vector<Table::Column> columns = {{"ID", Align::Right},
+                                        {"NAME"},
+                                        {"USER"},
+                                        {"STATE"},
+                                        {"GPUS"},
+                                        {"VRAM", Align::Right},
+                                        {"CLASS"},
+                                        {"TIME", Align::Right}};
+  if (width == Width::Wide) columns.push_back({"LIMIT"});
+  columns.push_back({"REASON"});
+  return Table(std::move(columns));
 }
 
-void add_row(Table& table, const Json& job, double now) {
-  table.add({{number_text(part_of(job, "id"))},
-             {label_of(job)},
-             {user_of(job)},
-             {or_dash(printable(text_of(job, "state"))), colour_of(job)},
-             {gpus_of(job)},
-             {vram_of(job)},
-             {or_dash(printable(text_of(job, "class")))},
-             {time_of(job, now)},
-             {why_of(job), Colour::Dim}});
+void add_row(Table& table, const Json& job, double now, Width width) {
+  std::vector<Cell> cells = {{number_text(part_of(job, "id"))},
+                             {label_of(job)},
+                             {user_of(job)},
+                             {or_dash(printable(text_of(job, "state"))), colour_of(job)},
+                             {gpus_of(job)},
+                             {vram_of(job)},
+                             {or_dash(printable(text_of(job, "class")))},
+                             {time_of(job, now)}};
+  if (width == Width::Wide) cells.push_back({or_dash(printable(text_of(job, "memory_limit")))});
+  cells.push_back({why_of(job), Colour::Dim});
+  table.add(std::move(cells));
 }
 
 std::string job_page(const Json& job, double now, const Look& look) {

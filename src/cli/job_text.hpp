@@ -13,9 +13,12 @@ namespace berth::cli {
 /// Running jobs first, then waiting ones, then ended ones; each by number.
 void sort_for_reading(std::vector<Json>& jobs);
 
+/// Wide tables have what keeps each job to its memory, too.
+enum class Width { Usual, Wide };
+
 /// The table of `ls`, to which rows are added; `now` is in seconds since 1970.
-Table job_table();
-void add_row(Table& table, const Json& job, double now);
+Table job_table(Width width = Width::Usual);
+void add_row(Table& table, const Json& job, double now, Width width = Width::Usual);
 
 std::string job_page(const Json& job, double now, const Look& look);
 

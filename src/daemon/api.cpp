@@ -182,9 +182,13 @@ class Api {
   void look_ahead(const Exchange& exchange, std::variant<JobId, Wish> about) {
     const auto* const job = std::get_if<JobId>(&about);
     const std::string note = job == nullptr ? "" : daemon_.keeper().note_of(*job);
-    const auto asked = daemon_.forecaster().ask(
-        daemon_.keeper().engine(),
-        {.about = std::move(about), .now = daemon_.now(), .exchange = exchange, .note = note});
+    std::string limit = job == nullptr ? "" : daemon_.presenter().rung_line(*job);
+    const auto asked =
+        daemon_.forecaster().ask(daemon_.keeper().engine(), {.about = std::move(about),
+                                                             .now = daemon_.now(),
+                                                             .exchange = exchange,
+                                                             .note = note,
+                                                             .memory_limit = std::move(limit)});
     if (!asked) refuse(exchange, 503, asked.error().message);
   }
 

@@ -85,12 +85,17 @@ Daemon::~Daemon() = default;
 bool Daemon::leave_driver() {
   const bool probe_ended = !probe_ || probe_->stop();
   const bool faults_ended = !faults_ || faults_->stop();
-  return probe_ended && faults_ended;
+  const bool limits_ended = !limits_ || limits_->stop();
+  return probe_ended && faults_ended && limits_ended;
 }
 
 Expected<void> Daemon::open_launcher() {
   const Hooks hooks{
-      .started = [this](JobId job, Attempt attempt) { conductor_->on_started(job, attempt); },
+      .started =
+          [this](JobId job, Attempt attempt) {
+            limits_->check(job, attempt);
+            conductor_->on_started(job, attempt);
+          },
       .failed =
           [this](JobId job, Attempt attempt) {
             conductor_->on_failed(job, attempt, "its shim died before it began");
@@ -133,6 +138,9 @@ Expected<void> Daemon::open_reports() {
 }
 
 void Daemon::open_driver() {
+  limits_ =
+      std::make_unique<Limits>(machine_.port.get(), machine_.devices.list.size(),
+                               LimitOptions{.cgroup = options_.cgroup, .allowed = options_.limits});
   if (!machine_.port) return;
   probe_ =
       std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](live::Look look) {
@@ -167,7 +175,7 @@ Expected<void> Daemon::sync() {
 }
 
 void Daemon::open_conductor() {
-  executor_ = std::make_unique<ShimExecutor>(*launcher_, options_, machine_);
+  executor_ = std::make_unique<ShimExecutor>(*launcher_, *limits_, keeper_, options_, machine_);
   live::Setup setup{.problems = {},
                     .probe = options_.probe,
                     .fast = options_.probe_fast,
@@ -175,14 +183,15 @@ void Daemon::open_conductor() {
   for (const Device& device : machine_.devices.list) setup.problems.push_back(device.problem);
   followers_ = std::make_unique<Followers>(keeper_, *logs_,
                                            [this](JobId job) { return presenter_->job(job); });
+  limit_follower_ = std::make_unique<LimitFollower>(keeper_, *limits_, *followers_);
   conductor_ = std::make_unique<live::Conductor>(keeper_, std::move(setup),
                                                  live::Hands{.executor = *executor_,
                                                              .eyes = probe_.get(),
                                                              .clock = clock_,
                                                              .alarms = alarms_,
                                                              .syncs = *syncer_,
-                                                             .audience = *followers_});
-  presenter_ = std::make_unique<Presenter>(keeper_, machine_, conductor_->watcher());
+                                                             .audience = *limit_follower_});
+  presenter_ = std::make_unique<Presenter>(keeper_, machine_, conductor_->watcher(), limits_.get());
   tell(conductor_->recover());
   reports_->come_back();
 }

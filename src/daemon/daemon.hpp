@@ -18,6 +18,8 @@
 #include "daemon/forecaster.hpp"
 #include "daemon/host.hpp"
 #include "daemon/launcher.hpp"
+#include "daemon/limit_follower.hpp"
+#include "daemon/limits.hpp"
 #include "daemon/logs.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/machine.hpp"
@@ -70,6 +72,7 @@ class Daemon {
   const Machine& machine() const { return machine_; }
   const Options& options() const { return options_; }
   Logs& logs() { return *logs_; }
+  const Limits& limits() const { return *limits_; }
   Forecaster& forecaster() { return forecaster_; }
   Followers& followers() { return *followers_; }
   live::UserQueues& user_queues() { return user_queues_; }
@@ -98,7 +101,9 @@ class Daemon {
   live::UserQueues user_queues_{options_.user_queue};
   std::unique_ptr<live::Conductor> conductor_;
   std::unique_ptr<Presenter> presenter_;
+  std::unique_ptr<Limits> limits_;
   std::unique_ptr<Followers> followers_;
+  std::unique_ptr<LimitFollower> limit_follower_;
   std::unique_ptr<ShimExecutor> executor_;
 
   // What reports to the conductor, and so ends before it.

@@ -92,21 +92,42 @@ Json processes(const Daemon& daemon) {
                "by cgroup");
 }
 
+/// Why not all jobs are limited by the driver; the same words for several GPUs once. "": they are.
+std::string why_no_limits(const Daemon& daemon) {
+  std::string text;
+  std::string last;
+  for (const Device& device : daemon.machine().devices.list) {
+    const std::string& why = daemon.limits().why_not(GpuId(device.index));
+    if (why.empty() || why == last) continue;
+    last = why;
+    text += (text.empty() ? "" : "; ") + why;
+  }
+  return text;
+}
+
 Json memory_rung(const Daemon& daemon) {
   const Settings& settings = daemon.keeper().engine().view().settings();
   if (settings.admission.mode != AdmissionMode::Guarantee) {
     return check("memory enforcement", "fail",
                  "none: no job is ended for taking other jobs' memory");
   }
+  const std::string why_not = why_no_limits(daemon);
+  if (why_not.empty() && !daemon.machine().devices.list.empty()) {
+    return check("memory enforcement", "ok",
+                 "driver: what a job allocates beyond its charge and a margin fails at the call; "
+                 "not caught: managed memory, processes that leave the job's cgroup");
+  }
   const std::string victim = daemon.options().again_after_overrun
                                  ? "is told which job was at fault, and runs again"
                                  : "is told which job was at fault";
-  return check(
-      "memory enforcement", "warn",
-      "watch: a job that takes more than it asked for is ended as soon as that is seen and "
-      "others were granted the memory; until then, up to " +
-          seconds_text(daemon.options().probe) + " s, an allocation of theirs can fail: that job " +
-          victim);
+  return check("memory enforcement", "warn",
+               "watch: a job that takes more than it asked for is ended as soon as a look shows "
+               "it and others were granted the memory; not caught: two looks are up to " +
+                   seconds_text(daemon.options().probe) + " s apart, " +
+                   seconds_text(daemon.options().probe_fast) +
+                   " s where a job grows, and an allocation of another's can fail meanwhile: that "
+                   "job " +
+                   victim + " (driver limits: " + why_not + ")");
 }
 
 Json disk(const Daemon& daemon) {

@@ -1,6 +1,6 @@
 #include "daemon/executor.hpp"
 
-#include <unistd.h>
+#include <set>
 
 #include "daemon/oom.hpp"
 #include "daemon/order.hpp"
@@ -27,13 +27,32 @@ live::Ending ending_of(const shim::Exit& exit, const std::string& note, const st
 }
 
 Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
-  return launcher_.launch(order_of(assigned, options_, machine_));
+  shim::Order order = order_of(assigned, options_, machine_);
+  order.keeps_cgroup =
+      limits_.begin(keeper_.engine().view(), order.job, order.attempt, order.cgroup);
+  return launcher_.launch(order);
+}
+
+live::Trace ShimExecutor::adopt(JobId job, Attempt attempt) {
+  const live::Trace trace = launcher_.adopt(job, attempt);
+  if (trace == live::Trace::Lives) {
+    limits_.adopt(keeper_.engine().view(), job, attempt,
+                  cgroup_path(options_.cgroup, job, attempt));
+  }
+  return trace;
+}
+
+std::vector<std::string> ShimExecutor::sweep(const live::StandingOf& standing_of, JobId last) {
+  std::set<std::string> current;
+  keeper_.engine().view().for_each_job(
+      [&](const Job& job) { current.insert(cgroup_path(options_.cgroup, job.id, job.attempt)); });
+  limits_.sweep(current);
+  return launcher_.sweep(standing_of, last);
 }
 
 void ShimExecutor::forget(JobId job, Attempt attempt) {
   launcher_.forget(job, attempt);
-  if (options_.cgroup.empty()) return;
-  ::rmdir(cgroup_path(options_.cgroup, job, attempt).c_str());  // one that no shim came to remove
+  limits_.forget(job, attempt, cgroup_path(options_.cgroup, job, attempt));
 }
 
 }  // namespace berth::daemon

@@ -339,6 +339,7 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   const JobState state = engine.view().find(job)->state;
   if (state == JobState::Starting && !question.note.empty()) json["reason"] = question.note;
   if (holds_berth(state)) {
+    json["memory_limit_line"] = question.memory_limit;
     add_forecast(json, {});
     return {.status = 200, .body = to_body(json)};
   }

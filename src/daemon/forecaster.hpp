@@ -35,6 +35,7 @@ struct Question {
   Instant now;
   std::shared_ptr<http::Exchange> exchange;  ///< Gets the answer.
   std::string note = "";                     ///< Of a job that starts: why it could not so far.
+  std::string memory_limit = "";             ///< Of one with a berth: what keeps it to its memory.
 };
 
 class Forecaster {

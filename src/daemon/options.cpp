@@ -255,6 +255,24 @@ Expected<void> set_fast(Options& options, const Value& value) {
   return {};
 }
 
+/// A list of rungs. Watching is part of `guarantee`, so it is in every list.
+Expected<void> set_limits(Options& options, const Value& value) {
+  const toml::array* const list = value.node.as_array();
+  if (list == nullptr) return value.refuse("must be a list, such as [\"driver\", \"watch\"]");
+  std::vector<Rung> rungs;
+  for (const toml::node& node : *list) {
+    const auto name = node.value_exact<std::string>();
+    const auto rung = name ? rung_of(*name) : std::nullopt;
+    if (!rung) return value.refuse("must have driver and watch, or watch alone");
+    rungs.push_back(*rung);
+  }
+  const bool is_ladder =
+      rungs == std::vector{Rung::Driver, Rung::Watch} || rungs == std::vector{Rung::Watch};
+  if (!is_ladder) return value.refuse("must have driver and watch, in this order, or watch alone");
+  options.limits = std::move(rungs);
+  return {};
+}
+
 Expected<void> set_most_preemptions(Options& options, const Value& value) {
   const auto number = value.number(0, 1 << 20);
   if (!number) return std::unexpected(number.error());
@@ -296,6 +314,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
     {"learn_run_times", [](Options& o, const Value& v) { return v.into(o.rules.learn_run_times); }},
     {"speeds", [](Options& o, const Value& v) { return v.into(o.speeds); }},
+    {"limits", set_limits},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},
     {"preemption.most", set_most_preemptions},

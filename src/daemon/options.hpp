@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/settings.hpp"
 #include "core/time.hpp"
+#include "daemon/rung.hpp"
 #include "live/keeper.hpp"
 #include "policy/spec.hpp"
 
@@ -39,8 +40,10 @@ struct Options {
   bool again_after_overrun = true;      ///< Whether a job runs again that another's overrun ended.
   std::string shim;                     ///< Path of berth-shim.
   std::string speeds;                   ///< File of how fast models run; "" for none.
-  std::string cgroup;                   ///< Folder of a cgroup v2 for jobs; "" for none.
-  std::vector<std::string> warnings;    ///< Ignored parts of the configuration, and why.
+  /// What may keep jobs to their charges.
+  std::vector<Rung> limits = {Rung::Driver, Rung::Watch};
+  std::string cgroup;                 ///< Folder of a cgroup v2 for jobs; "" for none.
+  std::vector<std::string> warnings;  ///< Ignored parts of the configuration, and why.
 };
 
 /// The user, home and runtime folder of the daemon, for its defaults.

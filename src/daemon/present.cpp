@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/admission.hpp"
+#include "core/text.hpp"
 #include "core/words.hpp"
 #include "daemon/row.hpp"
 
@@ -65,9 +66,47 @@ Json Presenter::brief(JobId id) const {
   return {{"id", id.value()}, {"state", found ? state_word(*found, nullptr) : "lost"}};
 }
 
+// ---- What keeps a job to its memory ----------------------------------------------------------
+
+std::optional<Rung> Presenter::rung_of(JobId id) const {
+  const Job* const job = keeper_.engine().view().find(id);
+  if (job == nullptr || !holds_berth(job->state) || job->grant.shares.empty()) return std::nullopt;
+  if (limits_ != nullptr && limits_->is_limited(id)) return Rung::Driver;
+  const AdmissionMode mode = keeper_.engine().view().settings().admission.mode;
+  return mode == AdmissionMode::Guarantee ? Rung::Watch : Rung::None;
+}
+
+void Presenter::add_rung(std::string& object, JobId id) const {
+  const auto rung = rung_of(id);
+  if (!rung) return;
+  object.back() = ',';
+  object += "\"memory_limit\":\"" + std::string(word_for(*rung)) + "\"}";
+}
+
+std::string Presenter::rung_line(JobId id) const {
+  const auto rung = rung_of(id);
+  if (!rung) return "";
+  switch (*rung) {
+    case Rung::Watch:
+      return "watch: it is ended when a look shows that it took what others were granted; not "
+             "caught: what happens between two looks";
+    case Rung::None:
+      return "none: nothing is done about memory that it takes from others";
+    case Rung::Driver:
+      break;
+  }
+  std::string most;
+  for (const auto& [gpu, limits] : limits_->limits_of(id)) {
+    most += (most.empty() ? "" : ", ") + to_text(limits.most.value_or(Bytes(0))) + " on GPU " +
+            std::to_string(gpu.value());
+  }
+  return "driver: an allocation beyond " + most + " fails; not caught: managed memory";
+}
+
 void Presenter::add_measured(Json& json, const Job& job) {
   json["charge_bytes"] = job.grant.shares.empty() ? 0 : job.grant.shares.front().charge.raw();
   json["used_bytes"] = Json::object();
+  json["memory_limit_line"] = rung_line(job.id);
   for (const Share& share : job.grant.shares) {
     const Measured* const told = watcher_.told(share.gpu);
     if (told == nullptr) continue;

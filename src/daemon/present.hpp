@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "daemon/limits.hpp"
 #include "daemon/machine.hpp"
 #include "daemon/processes.hpp"
 #include "daemon/row.hpp"
@@ -22,8 +23,10 @@ std::string to_body(const Json& json);
 
 class Presenter {
  public:
-  Presenter(const live::Keeper& keeper, const Machine& machine, const live::Watcher& watcher)
-      : keeper_(keeper), machine_(machine), watcher_(watcher) {}
+  /// Without `limits` no job is limited by the driver.
+  Presenter(const live::Keeper& keeper, const Machine& machine, const live::Watcher& watcher,
+            const Limits* limits = nullptr)
+      : keeper_(keeper), machine_(machine), watcher_(watcher), limits_(limits) {}
 
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
   /// ever had.
@@ -34,7 +37,11 @@ class Presenter {
   /// Appends what job() gives. `reasons` are of this step.
   void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons) {
     daemon::append_row(out, row, reasons, names_, keeper_);
+    add_rung(out, row.job);
   }
+  /// What keeps a job to its memory, and what that does not catch, in one line; "" for a job
+  /// without GPUs.
+  std::string rung_line(JobId id) const;
   Json gpus();
 
  private:
@@ -42,11 +49,14 @@ class Presenter {
   Json tenants(GpuId gpu);
   Json strangers(GpuId gpu);
   Json gpu(GpuId gpu);
+  std::optional<Rung> rung_of(JobId id) const;
+  void add_rung(std::string& object, JobId id) const;
   void add_measured(Json& json, const Job& job);
 
   const live::Keeper& keeper_;
   const Machine& machine_;
   const live::Watcher& watcher_;
+  const Limits* limits_;
   UserNames names_;
 };
 

@@ -23,6 +23,9 @@ class Nvml final : public GpuPort {
 
   Expected<Devices> devices() override;
   Expected<Sample> sample(std::uint32_t device) override;
+  Expected<void> set_limits(std::uint32_t device, const std::string& cgroup,
+                            const MemoryLimits& limits) override;
+  Expected<LimitsInForce> limits(std::uint32_t device, const std::string& cgroup) override;
   Expected<std::optional<GpuEvent>> wait_event(Duration timeout) override;
 
  private:

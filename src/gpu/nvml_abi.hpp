@@ -12,6 +12,7 @@ enum class Result : int {
   InvalidArgument = 2,
   NotSupported = 3,
   NoPermission = 4,
+  NotFound = 6,
   InsufficientSize = 7,
   Timeout = 10,
   FunctionNotFound = 13,
@@ -68,6 +69,21 @@ struct ProcessV2 {
   std::uint32_t gpu_instance;
   std::uint32_t compute_instance;
 };
+
+/// Of drivers from r615 on. By NVIDIA's pages and by readers of its header; not compared with the
+/// header itself. Sizes are bytes.
+struct SetLimits {
+  const char* cgroup;  ///< NVIDIA's `nameSpace`: the folder of a cgroup v2.
+  unsigned long long soft;
+  unsigned long long hard;
+};
+struct GetLimits {
+  const char* cgroup;
+  unsigned long long soft;
+  unsigned long long hard;
+  unsigned long long used;
+};
+inline constexpr unsigned long long kNoLimit = ~0ULL;  ///< NVML_DEVICE_MEMORY_LIMIT_MAX.
 
 /// Of _v2; what came before is its beginning.
 struct EventData {

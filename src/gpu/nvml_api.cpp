@@ -55,6 +55,8 @@ void find_use(const Symbols& symbols, Api& api) {
   symbols.find(api.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
   symbols.find(api.memory_v1, {"nvmlDeviceGetMemoryInfo"});
   symbols.find(api.utilisation, {"nvmlDeviceGetUtilizationRates"});
+  symbols.find(api.set_limits, {"nvmlDeviceSetMemoryLimits_v1"});
+  symbols.find(api.get_limits, {"nvmlDeviceGetMemoryLimits_v1"});
   symbols.find_list(api.compute_processes, {"nvmlDeviceGetComputeRunningProcesses_v3",
                                             "nvmlDeviceGetComputeRunningProcesses_v2",
                                             "nvmlDeviceGetComputeRunningProcesses"});

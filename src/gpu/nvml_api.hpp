@@ -44,6 +44,8 @@ struct Api {
   Function<Handle, MemoryV1*> memory_v1;
   Function<Handle, Utilisation*> utilisation;
   Function<Handle, std::uint32_t*, std::uint32_t*> mig_mode;  ///< Current, then after a reset.
+  Function<Handle, SetLimits*> set_limits;
+  Function<Handle, GetLimits*> get_limits;
   ListFunction compute_processes;
   ListFunction graphics_processes;
   ListFunction mps_processes;

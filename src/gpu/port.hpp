@@ -79,6 +79,20 @@ struct GpuEvent {
   bool operator==(const GpuEvent&) const = default;
 };
 
+/// What the processes of a cgroup may hold of one GPU together, contexts included.
+struct MemoryLimits {
+  Bytes guaranteed{0};        ///< NVIDIA's soft limit.
+  std::optional<Bytes> most;  ///< NVIDIA's hard limit; none: all there is.
+
+  bool operator==(const MemoryLimits&) const = default;
+};
+
+/// The limits of a cgroup as the driver has them, and what it holds.
+struct LimitsInForce {
+  MemoryLimits limits;
+  Bytes used{0};
+};
+
 /// Thread-safety: every function may be called from any thread at any time, but only one thread
 /// may wait for events, and none may be in a call when the port is destroyed.
 class GpuPort {
@@ -93,6 +107,14 @@ class GpuPort {
 
   /// One GPU now. An error says that nothing is known of it, not that it is idle.
   virtual Expected<Sample> sample(std::uint32_t device) = 0;
+
+  /// Sets the limits of a cgroup v2, named by its folder; {} takes them away, which must be done
+  /// before the folder is removed. Only root may. Errors: NotFound if the driver has no limits, Io
+  /// with its words.
+  virtual Expected<void> set_limits(std::uint32_t device, const std::string& cgroup,
+                                    const MemoryLimits& limits);
+  /// The limits of a cgroup. Errors: as of set_limits.
+  virtual Expected<LimitsInForce> limits(std::uint32_t device, const std::string& cgroup);
 
   /// Blocks until a GPU reports an Xid, or `timeout` is over: then nothing. May return nothing
   /// earlier. An error can come at once and repeatedly: a caller that loops must pause then.

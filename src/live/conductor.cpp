@@ -172,7 +172,11 @@ void Conductor::leave(JobId job, Attempt attempt) {
 
 void Conductor::on_look(Look look) {
   looking_.erase(look.gpu);
-  pacer_.saw(look, keeper_.engine().view(), hands_.clock.now());
+  std::set<JobId> limited;
+  for (const JobId job : keeper_.engine().view().tenants_of(look.gpu)) {
+    if (hands_.executor.is_limited(job)) limited.insert(job);
+  }
+  pacer_.saw(look, keeper_.engine().view(), hands_.clock.now(), limited);
   set_watch();
   tell(watcher_.on_look(std::move(look), keeper_.engine().view()));
   if (!watcher_.left().empty() && looking_.empty()) hands_.alarms.set(Alarm::Leaving, kLookAgain);

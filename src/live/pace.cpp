@@ -39,9 +39,7 @@ Bytes charge_on(const Job& job, GpuId gpu) {
 }  // namespace
 
 std::optional<Duration> pause_of(const Scene& scene, Instant now, const Rhythm& rhythm) {
-  // Charges are whole steps, so a tenant that has all it asked for may lack one.
-  const Bytes filled = kProbeStep * static_cast<std::int64_t>(scene.tenants);
-  const bool can_hurt = scene.tenants > 1 && scene.watched > 0 && scene.unfilled > filled;
+  const bool can_hurt = scene.tenants > 1 && scene.watched > 0 && scene.unfilled > Bytes(0);
   if (!can_hurt) return std::nullopt;
   const bool ramps = is_recent(scene.grew, now, kRamp);
   const bool began = is_recent(scene.changed, now, kBegan);
@@ -74,7 +72,8 @@ void Pacer::saw(const Look& look, const ClusterView& view, Instant now,
   for (const JobId id : tenants) {
     if (!limited.contains(id)) ++scene.watched;
     const Bytes charge = charge_on(*view.find(id), look.gpu);
-    scene.unfilled += std::max(Bytes(0), charge - held_by(look, id));
+    const Bytes lacks = charge - held_by(look, id);
+    if (lacks > kProbeStep) scene.unfilled += lacks;  // charges are whole steps
   }
   const Bytes used = look.sample->used;
   scene.free = look.sample->total - look.sample->reserved - used;

@@ -27,7 +27,7 @@ struct Scene {
   std::size_t watched = 0;         ///< Tenants that only looking keeps to their charge.
   std::size_t tenants = 0;         ///< All of them.
   Bytes free{0};                   ///< Capacity that no process holds.
-  Bytes unfilled{0};               ///< Charged to tenants and not held by them.
+  Bytes unfilled{0};               ///< Charged to tenants and not held, but for a step.
   Duration took{0};                ///< What the last look took.
   std::optional<Instant> began;    ///< The beginning of the last look; none yet.
   std::optional<Instant> grew;     ///< When use was last seen to grow.

@@ -75,6 +75,8 @@ class Executor {
   /// Ends all processes of an attempt. Unknown attempts are ignored. An executor that cannot
   /// suspend ends it gently instead.
   virtual void stop(JobId job, Attempt attempt, Manner manner) = 0;
+  /// True if something other than looks keeps this job to its charges, wherever it has any.
+  virtual bool is_limited(JobId) const { return false; }
   /// Removes files and processes of an attempt that is over and of earlier ones of its job, also a
   /// suspended process.
   virtual void forget(JobId job, Attempt attempt) = 0;

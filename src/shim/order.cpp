@@ -24,7 +24,7 @@ static auto members(Ended& v) { return std::tie(v.exit, v.note); }
 static auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v.columns); }
 static auto members(Order& v) {
   return std::tie(v.job, v.attempt, v.arguments, v.environment, v.directory, v.user, v.group,
-                  v.groups, v.umask, v.log_cap, v.grace_millis, v.cgroup, v.attach);
+                  v.groups, v.umask, v.log_cap, v.grace_millis, v.cgroup, v.keeps_cgroup, v.attach);
 }
 
 namespace {

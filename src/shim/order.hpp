@@ -18,7 +18,7 @@
 namespace berth::shim {
 
 /// Version of order and events; a daemon only orders shims of its own build, so it must be equal.
-inline constexpr int kOrderFormat = 1;
+inline constexpr int kOrderFormat = 2;
 
 /// Where the input and output of an attended job go: `berth run` listens there.
 struct Attach {
@@ -45,6 +45,7 @@ struct Order {
   std::uint64_t log_cap = 0;          ///< Bytes of output kept in the log; 0: no cap.
   std::int64_t grace_millis = 10000;  ///< Between SIGTERM and SIGKILL when it must stop.
   std::string cgroup;                 ///< Folder of a cgroup v2 made for the attempt; "" for none.
+  bool keeps_cgroup = false;          ///< The daemon removes the cgroup, not the shim.
   std::optional<Attach> attach;
 };
 

@@ -44,15 +44,16 @@ Json asks(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}, {"cpus", 0.01}
 
 }  // namespace
 
-Hurt& Hurt::operator+=(const Hurt& more) {
+Harm& Harm::operator+=(const Harm& more) {
   honest += more.honest;
   hurt += more.hurt;
   liars += more.liars;
   ended += more.ended;
+  if (!more.last_words.empty()) last_words = more.last_words;
   return *this;
 }
 
-Hurt play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed) {
+Harm play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed) {
   Rng rng(seed);
   std::vector<int> honest_ones;
   std::vector<int> liars;
@@ -63,11 +64,14 @@ Hurt play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed) {
     honest_ones.push_back(rig.submit(honest(rng, second), asks(second)));
     liars.push_back(rig.submit(liar(rng, growth), asks(1)));
   }
-  Hurt result{.honest = static_cast<int>(honest_ones.size()),
+  Harm result{.honest = static_cast<int>(honest_ones.size()),
               .liars = static_cast<int>(liars.size())};
   for (const int id : honest_ones) {
     const Json end = rig.wait_end(id);
-    if (end["state"] == "oom") ++result.hurt;
+    if (end["state"] == "oom") {
+      ++result.hurt;
+      result.last_words = std::string(end["note"]) + "\n" + rig.log(id);
+    }
     EXPECT_TRUE(end["state"] == "oom" || end["state"] == "done") << end.dump() << rig.log(id);
   }
   for (const int id : liars) {

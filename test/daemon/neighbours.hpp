@@ -19,18 +19,19 @@ struct Growth {
   double gib_per_second = 0;
 };
 
-struct Hurt {
+struct Harm {
   int honest = 0;
-  int hurt = 0;  ///< Ran out of GPU memory.
+  int hurt = 0;            ///< Ran out of GPU memory.
+  std::string last_words;  ///< Note and output of one that was hurt.
   int liars = 0;
   int ended = 0;  ///< Liars that did not get through.
 
-  Hurt& operator+=(const Hurt& more);
+  Harm& operator+=(const Harm& more);
 };
 
 /// Plays as many mixes as berthd has GPUs, at once, and waits for their ends.
 /// Requires: `rig` runs, is idle, and places by `first-fit`; what was hurt does not run again.
-Hurt play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed);
+Harm play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed);
 
 /// A rig for mixes on so many GPUs. `config` is added to what they need.
 RigOptions options_for_mixes(int gpus, const std::string& config, const std::string& emulate = "");

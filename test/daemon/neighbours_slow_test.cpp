@@ -1,22 +1,25 @@
 // Goal: how many neighbours a job hurts that takes more than it asked for, by the rate at which it
-// takes it, and that looking fast lowers that. The table of doc/memory-limits.md is made here.
+// takes it, that looking fast lowers that, and that the driver's limits let none be hurt. The tables
+// of doc/memory-limits.md are made here.
 //
 // Method: seeded mixes (neighbours.hpp) on eight emulated GPUs, the same with and without fast
 // looks. BERTH_MIXES sets the number of mixes of each rate, 16 if it is not set; the tables are
 // printed.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 
+#include "daemon/cgroup.hpp"
 #include "daemon/neighbours.hpp"
 
 namespace berth {
 namespace {
 
 using test::Growth;
-using test::Hurt;
+using test::Harm;
 using test::Rig;
 
 constexpr int kGpus = 8;
@@ -29,10 +32,10 @@ int rounds() {
 }
 
 /// By rate.
-std::array<Hurt, kRates.size()> play_all(const std::string& name, const std::string& config) {
+std::array<Harm, kRates.size()> play_all(const std::string& name, const std::string& config) {
   Rig rig(test::options_for_mixes(kGpus, config));
   rig.start();
-  std::array<Hurt, kRates.size()> all;
+  std::array<Harm, kRates.size()> all;
   for (std::size_t r = 0; r < kRates.size(); ++r) {
     for (int round = 0; round < rounds(); ++round) {
       const auto seed = static_cast<std::uint64_t>(round) * kRates.size() + r + 1;
@@ -48,13 +51,31 @@ std::array<Hurt, kRates.size()> play_all(const std::string& name, const std::str
 TEST(Neighbours, AreHurtLessOftenWhereRampsAreLookedAtOften) {
   const auto seldom = play_all("every second", "probe_fast = \"1h\"\n");
   const auto often = play_all("fast", "");
-  Hurt before;
-  Hurt after;
+  Harm before;
+  Harm after;
   for (std::size_t r = 0; r < kRates.size(); ++r) {
     before += seldom[r];
     after += often[r];
   }
   EXPECT_LT(after.hurt * 2, before.hurt) << "of " << before.honest;
+}
+
+/// Without any fast look, so that nothing but the driver keeps the liars to their memory.
+TEST(Neighbours, NoneIsHurtWhereTheDriverLimits) {
+  const test::Cgroup cgroup;
+  if (::geteuid() != 0 || cgroup.path().empty()) GTEST_SKIP() << "no cgroup can be made here";
+  constexpr int kMixes = 200;
+  Rig rig(test::options_for_mixes(
+      kGpus, "probe_fast = \"1h\"\ncgroup = \"" + cgroup.path() + "\"\n", ",driver=615"));
+  rig.start();
+  Harm all;
+  for (int round = 0; round * kGpus < kMixes; ++round) {
+    const Growth growth = kRates[static_cast<std::size_t>(round) % kRates.size()];
+    all += test::play_mixes(rig, kGpus, growth, 1000 + static_cast<std::uint64_t>(round));
+  }
+  std::printf("driver       %d of %d neighbours hurt by %d liars\n", all.hurt, all.honest,
+              all.liars);
+  EXPECT_EQ(all.hurt, 0) << all.last_words;
 }
 
 }  // namespace

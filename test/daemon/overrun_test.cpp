@@ -48,7 +48,7 @@ TEST(Overrun, IsEndedWhileAnotherTenantTakesItsTimeToStop) {
 }
 
 /// A job that dies of another's overrun before berthd has seen it.
-class Hurt : public testing::Test {
+class Harmed : public testing::Test {
  protected:
   void start(const std::string& more = "") {
     rig_ = std::make_unique<Rig>(
@@ -72,7 +72,7 @@ class Hurt : public testing::Test {
   int greedy_ = 0;
 };
 
-TEST_F(Hurt, IsToldWhoseFaultItWasAndRunsAgain) {
+TEST_F(Harmed, IsToldWhoseFaultItWasAndRunsAgain) {
   start();
   const int victim = hurt({{"retries", 2}});
   const Json job = rig_->wait_end(victim);
@@ -87,7 +87,7 @@ TEST_F(Hurt, IsToldWhoseFaultItWasAndRunsAgain) {
   EXPECT_EQ(rig_->wait_end(greedy_)["state"], "oom");
 }
 
-TEST_F(Hurt, EndsWhereJobsDoNotRunAgain) {
+TEST_F(Harmed, EndsWhereJobsDoNotRunAgain) {
   start("again_after_overrun = false\n");
   const Json job = rig_->wait_end(hurt(Json::object()));
   EXPECT_EQ(job["state"], "oom");

@@ -26,6 +26,10 @@ TEST(NvmlAbi, IsThePublishedOne) {
   EXPECT_EQ(offsetof(ProcessV2, bytes), 8U);
   EXPECT_EQ(sizeof(EventData), 32U);
   EXPECT_EQ(offsetof(EventData, data), 16U);
+  EXPECT_EQ(sizeof(SetLimits), 24U);
+  EXPECT_EQ(offsetof(SetLimits, hard), 16U);
+  EXPECT_EQ(sizeof(GetLimits), 32U);
+  EXPECT_EQ(offsetof(GetLimits, used), 24U);
 }
 
 TEST(NvmlAbi, IsTheEmulatedOne) {
@@ -36,6 +40,9 @@ TEST(NvmlAbi, IsTheEmulatedOne) {
   EXPECT_EQ(sizeof(ProcessV1), sizeof(emu::NvmlProcessInfoV1));
   EXPECT_EQ(sizeof(ProcessV2), sizeof(emu::NvmlProcessInfo));
   EXPECT_EQ(sizeof(EventData), sizeof(emu::NvmlEventData));
+  EXPECT_EQ(sizeof(SetLimits), sizeof(emu::NvmlSetMemoryLimits));
+  EXPECT_EQ(sizeof(GetLimits), sizeof(emu::NvmlGetMemoryLimits));
+  EXPECT_EQ(kNoLimit, emu::kNvmlMemoryLimitMax);
   EXPECT_EQ(kEventXid, emu::kNvmlEventXid);
   EXPECT_EQ(static_cast<int>(Result::GpuIsLost), static_cast<int>(emu::NvmlResult::GpuIsLost));
   EXPECT_EQ(static_cast<int>(Result::InsufficientSize),

@@ -3,7 +3,9 @@
 // processes on the emulated CUDA driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "gpu/probe.hpp"
@@ -191,6 +193,32 @@ TEST(NvmlEmulated, NoState) {
   ASSERT_FALSE(nvml);
   EXPECT_EQ(nvml.error().code, ErrorCode::Io);
   EXPECT_EQ(nvml.error().message, "nvmlInit_v2: Driver Not Loaded");
+}
+
+TEST(NvmlEmulated, LimitsOfACgroup) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root sets limits";
+  const Machine machine({.gpu_bytes = {emu::kGibibyte}, .driver = 615});
+  ::setenv("BERTH_EMU_CGROUP", machine.folder().c_str(), 1);  // any folder is a cgroup
+  const auto nvml = open_emulated(machine);
+  const std::string group = machine.folder();
+  EXPECT_EQ(nvml->limits(0, group)->limits, MemoryLimits{}) << "none was set";
+  ASSERT_TRUE(nvml->set_limits(0, group, {.guaranteed = 64_MiB, .most = 128_MiB}));
+  EXPECT_EQ(nvml->limits(0, group)->limits, (MemoryLimits{64_MiB, 128_MiB}));
+  EXPECT_EQ(nvml->limits(0, group)->used, 0_MiB);
+  ASSERT_TRUE(nvml->set_limits(0, group, {}));
+  EXPECT_EQ(nvml->limits(0, group)->limits, MemoryLimits{});
+  EXPECT_THAT(nvml->set_limits(0, group + "/none", {}).error().message,
+              HasSubstr("nvmlDeviceSetMemoryLimits_v1 on GPU 0: Not Found: no cgroup v2"));
+  ::unsetenv("BERTH_EMU_CGROUP");
+}
+
+TEST(NvmlEmulated, AnOldDriverHasNoLimits) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  const auto got = nvml->limits(0, machine.folder());
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, ErrorCode::NotFound);
+  EXPECT_EQ(got.error().message, "nvmlDeviceGetMemoryLimits_v1 on GPU 0: Not Supported");
 }
 
 }  // namespace

@@ -68,10 +68,10 @@ TEST(Pause, NobodyIsWatchedWhereNobodyCanBeHurt) {
       << "alone";
   EXPECT_EQ(pause_with([&](Scene& s) {
               ramps(s);
-              s.unfilled = 128_MiB;
+              s.unfilled = Bytes(0);
             }),
             std::nullopt)
-      << "all have what they asked for, but for the rounding";
+      << "all have what they asked for";
   EXPECT_EQ(pause_with([&](Scene& s) {
               ramps(s);
               s.watched = 0;
@@ -155,7 +155,7 @@ TEST_F(PacerTest, SlowGrowthIsSeenThoughNoTwoLooksShowIt) {
 TEST_F(PacerTest, WhoHasAllThatWasGrantedCannotBeHurt) {
   see(kNow, 4_GiB, 1_GiB);
   EXPECT_EQ(pacer_.next(kNow), kFast);
-  see(kNow + kFast, 4_GiB, 4_GiB);
+  see(kNow + kFast, 4_GiB, 4_GiB - 64_MiB);  // that may be the rounding of its charge
   EXPECT_EQ(pacer_.next(kNow + kFast), std::nullopt);
   see(kNow + kFast * 2, 9_GiB, 1_GiB);
   EXPECT_EQ(pacer_.next(kNow + kFast * 2), kFast) << "one's surplus fills no other's charge";

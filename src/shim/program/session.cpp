@@ -69,7 +69,7 @@ Failure Session::start_with(std::optional<Client> client) {
   launched_ = *launched;
   ending_.emplace(launched->pid(), order_);
   // One that stayed behind empty would say that the job can be ended by it.
-  if (launched->cgroup_error() != 0) rmdir(order_.cgroup.c_str());
+  if (launched->cgroup_error() != 0 && !order_.keeps_cgroup) rmdir(order_.cgroup.c_str());
   const auto stat = stat_of(launched->pid());
   send_event(spare_.daemon, Started{{launched->pid(), stat ? stat->start : 0}});
   drop_words(order_);
@@ -141,7 +141,7 @@ void Session::conclude() {
   if (failure_.step != Step::None) report_failure();
   report();
   if (pump_) pump_->finish(shell_code(*exit_));
-  if (!order_.cgroup.empty()) rmdir(order_.cgroup.c_str());
+  if (!order_.cgroup.empty() && !order_.keeps_cgroup) rmdir(order_.cgroup.c_str());
 }
 
 void Session::report_failure() {

@@ -1,0 +1,194 @@
+#include "daemon/limits.hpp"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace berth::daemon {
+
+namespace {
+
+bool allows(const LimitOptions& options, Rung rung) {
+  return std::ranges::find(options.allowed, rung) != options.allowed.end();
+}
+
+bool has_processes(const std::string& cgroup) {
+  std::ifstream file(cgroup + "/cgroup.events");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return text.find("populated 1") != std::string::npos;
+}
+
+/// Folders of attempts' cgroups.
+std::vector<std::string> groups_in(const std::string& parent) {
+  std::vector<std::string> groups;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(parent.c_str()), ::closedir);
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (name.starts_with("berth-")) groups.push_back(parent + "/" + std::string(name));
+  }
+  return groups;
+}
+
+/// Kernels from 6.14 on count GPU memory themselves, in groups that have their controller.
+void share_memory_controller(const std::string& cgroup) {
+  std::string names;
+  std::getline(std::ifstream(cgroup + "/cgroup.controllers"), names);
+  if ((" " + names + " ").find(" dmem ") == std::string::npos) return;
+  std::ofstream(cgroup + "/cgroup.subtree_control") << "+dmem";
+}
+
+}  // namespace
+
+Limits::Limits(GpuPort* port, std::size_t gpus, const LimitOptions& options)
+    : port_(port), options_(options), why_not_(gpus) {
+  std::string reason;
+  const std::string trial = options.cgroup + "/berth-trial-" + std::to_string(::getpid());
+  if (port == nullptr) {
+    reason = "there is no driver";
+  } else if (options.cgroup.empty()) {
+    reason = "`cgroup` is not set in berth.toml, and the driver limits cgroups";
+  } else if (::geteuid() != 0) {
+    reason = "only root sets them, and berthd runs as uid " + std::to_string(::geteuid());
+  } else if (::mkdir(trial.c_str(), 0755) != 0 && errno != EEXIST) {
+    reason = trial + ": " + std::strerror(errno);
+  }
+  const bool can_try = reason.empty();
+  if (can_try) share_memory_controller(options.cgroup);
+  for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+    why_not_[gpu] = can_try ? try_out(*port, gpu, trial) : reason;
+    if (why_not_[gpu].empty()) can_.insert(GpuId(gpu));
+    if (!allows(options, Rung::Driver)) why_not_[gpu] = "`limits` in berth.toml leaves driver out";
+  }
+  if (can_try) ::rmdir(trial.c_str());
+}
+
+/// Sets what is there anyway, so nothing changes but for the errors of a driver that cannot.
+std::string Limits::try_out(GpuPort& port, std::uint32_t gpu, const std::string& cgroup) const {
+  const auto done = port.set_limits(gpu, cgroup, {});
+  if (!done) return done.error().message;
+  const auto read = port.limits(gpu, cgroup);
+  return read ? "" : read.error().message;
+}
+
+void Limits::set(Group& group, GpuId gpu, const MemoryLimits& limits) {
+  const auto known = group.set.find(gpu);
+  if (known != group.set.end() && known->second == limits) return;
+  group.set[gpu] = limits;
+  thread_.post([port = port_, gpu, limits, cgroup = group.cgroup, failures = group.failures] {
+    const auto done = port->set_limits(gpu.value(), cgroup, limits);
+    if (done) return;
+    ++*failures;
+    std::fprintf(stderr, "berthd: %s: %s\n", cgroup.c_str(), done.error().message.c_str());
+  });
+}
+
+void Limits::clear(Group& group) {
+  for (const auto& [gpu, limits] : std::map(group.set)) set(group, gpu, {});
+  group.set.clear();
+}
+
+bool Limits::begin(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup) {
+  const Grant& grant = view.find(job)->grant;
+  if (cgroup.empty() || grant.shares.empty()) return false;
+  for (const Share& share : grant.shares) {
+    if (!why_not(share.gpu).empty()) return false;
+  }
+  follow(view);  // those who were there before give way first
+  Group& group = groups_[job] = {.attempt = attempt, .cgroup = cgroup};
+  for (const Share& share : grant.shares) {
+    for (const PlannedLimit& plan : plan_limits(view, share.gpu)) {
+      if (plan.job == job) set(group, share.gpu, plan.limits);
+    }
+  }
+  const bool is_set = thread_.wait(kPatience) && *group.failures == 0;
+  if (!is_set) {
+    std::fprintf(stderr, "berthd: job %llu: the driver set no memory limit in %lld ms; watched\n",
+                 static_cast<unsigned long long>(job.value()),
+                 static_cast<long long>(micros(kPatience) / 1000));
+    clear(group);
+    groups_.erase(job);
+  }
+  return is_set;
+}
+
+/// A shim that could not move its job's process into the cgroup runs it all the same.
+void Limits::check(JobId job, Attempt attempt) {
+  const auto found = groups_.find(job);
+  if (found == groups_.end() || found->second.attempt != attempt) return;
+  if (has_processes(found->second.cgroup)) return;
+  const std::string cgroup = found->second.cgroup;
+  forget(job, attempt, cgroup);
+}
+
+void Limits::follow(const ClusterView& view) {
+  for (auto entry = groups_.begin(); entry != groups_.end();) {
+    auto& [id, group] = *entry;
+    const Job* const job = view.find(id);
+    const bool is_there =
+        job != nullptr && job->attempt == group.attempt && holds_berth(job->state);
+    if (!is_there) clear(group);
+    entry = is_there ? std::next(entry) : groups_.erase(entry);
+  }
+  std::set<GpuId> gpus;
+  for (const auto& [id, group] : groups_) {
+    for (const auto& [gpu, limits] : group.set) gpus.insert(gpu);
+  }
+  for (const GpuId gpu : gpus) {
+    for (const PlannedLimit& plan : plan_limits(view, gpu)) {
+      const auto found = groups_.find(plan.job);
+      if (found != groups_.end()) set(found->second, gpu, plan.limits);
+    }
+  }
+}
+
+void Limits::forget(JobId job, Attempt attempt, const std::string& cgroup) {
+  const auto found = groups_.find(job);
+  if (found != groups_.end() && found->second.attempt == attempt) {
+    clear(found->second);
+    groups_.erase(found);
+  }
+  if (!cgroup.empty()) thread_.post([cgroup] { ::rmdir(cgroup.c_str()); });
+}
+
+bool Limits::adopt(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup) {
+  if (cgroup.empty() || !has_processes(cgroup)) return false;
+  const bool is_limited = begin(view, job, attempt, cgroup);
+  if (!is_limited) release(cgroup);
+  return is_limited;
+}
+
+void Limits::release(const std::string& cgroup) {
+  for (const GpuId gpu : can_) {
+    thread_.post([port = port_, gpu, cgroup] {
+      static_cast<void>(port->set_limits(gpu.value(), cgroup, {}));  // gone with the cgroup then
+    });
+  }
+}
+
+void Limits::sweep(const std::set<std::string>& current) {
+  for (const std::string& cgroup : groups_in(options_.cgroup)) {
+    if (current.contains(cgroup)) continue;
+    release(cgroup);
+    thread_.post([cgroup] { ::rmdir(cgroup.c_str()); });
+  }
+}
+
+bool Limits::is_limited(JobId job) const {
+  const auto found = groups_.find(job);
+  if (found == groups_.end() || *found->second.failures > 0) return false;
+  return std::ranges::all_of(found->second.set,
+                             [](const auto& entry) { return entry.second.most.has_value(); });
+}
+
+std::map<GpuId, MemoryLimits> Limits::limits_of(JobId job) const {
+  return is_limited(job) ? groups_.at(job).set : std::map<GpuId, MemoryLimits>();
+}
+
+}  // namespace berth::daemon

@@ -1,0 +1,255 @@
+// Goal: where the driver can limit cgroups, a job that takes more than it asked for fails at the
+// call and hurts nobody; limits are there before the first process, follow charges, survive
+// berthd, and are gone before their cgroup is; where the driver cannot, the next rung is in force
+// and is named.
+//
+// Method: a real berthd on emulated GPUs of driver 615, with a real cgroup v2 folder; berth-load as
+// jobs. Skipped where no cgroup can be made. The plan of limits is tested with an engine alone.
+#include "daemon/limits.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/text.hpp"
+#include "daemon/cgroup.hpp"
+#include "daemon/neighbours.hpp"
+#include "daemon/rig.hpp"
+#include "emu/emulator.hpp"
+#include "engine/engine.hpp"
+#include "policy/registry.hpp"
+#include "support/process.hpp"
+
+namespace berth::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace berth::literals;
+using test::Cgroup;
+using test::eventually;
+using test::Json;
+using test::kGiB;
+using test::load;
+using test::Rig;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// ---- The plan --------------------------------------------------------------------------------
+
+class Plan : public testing::Test {
+ protected:
+  static Cluster one_gpu() {
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node({.name = "n", .gpus = 1, .vram = 24_GiB});
+    return cluster;
+  }
+  void submit(std::uint64_t id, Bytes vram, Sharing sharing = Sharing::Shared) {
+    JobSpec spec;
+    spec.request.gpu = {.count = GpuCount(1), .vram = vram, .sharing = sharing};
+    engine_.step(kStart, {{Submitted{JobId(id), spec}}});
+  }
+  void measure(Bytes foreign, const std::vector<TenantUse>& tenants) {
+    Measured seen{.gpu = GpuId(0), .foreign = foreign, .used = foreign, .tenants = tenants};
+    for (const TenantUse& tenant : tenants) seen.used += tenant.bytes;
+    engine_.step(kStart, {{seen}});
+  }
+  std::vector<MemoryLimits> plan() const {
+    std::vector<MemoryLimits> limits;
+    for (const PlannedLimit& each : plan_limits(engine_.view(), GpuId(0))) {
+      limits.push_back(each.limits);
+    }
+    return limits;
+  }
+  Bytes sum_of_most() const {
+    Bytes sum(0);
+    for (const MemoryLimits& limits : plan()) sum += limits.most.value_or(Bytes(0));
+    return sum;
+  }
+
+  Engine engine_{one_gpu(), {}, *make_policy("fifo", "first-fit")};
+};
+
+TEST_F(Plan, GuaranteesTheChargeAndAllowsAPartOfTheGuardBand) {
+  submit(1, 4_GiB);
+  submit(2, 8_GiB);
+  // The guard band is 512 MiB, for four slots.
+  EXPECT_THAT(plan(), testing::ElementsAre(MemoryLimits{4_GiB, 4_GiB + 128_MiB},
+                                           MemoryLimits{8_GiB, 8_GiB + 128_MiB}));
+}
+
+TEST_F(Plan, NeverAllowsMoreInAllThanThereIs) {
+  submit(1, 10_GiB);
+  submit(2, 8_GiB);
+  submit(3, 5_GiB);
+  ASSERT_EQ(plan().size(), 3U);
+  for (const Bytes foreign : {0_MiB, 500_MiB, 900_MiB, 1000_MiB}) {
+    measure(foreign, {});
+    EXPECT_LE(sum_of_most() + foreign, 24_GiB) << to_text(foreign);
+  }
+  measure(2_GiB, {});  // more than there is: nobody gets a margin
+  EXPECT_EQ(sum_of_most(), 23_GiB);
+}
+
+TEST_F(Plan, FollowsAChargeThatGrew) {
+  submit(1, 4_GiB);
+  measure(0_GiB, {{JobId(1), 4_GiB + 128_MiB}});
+  EXPECT_THAT(plan(), testing::ElementsAre(MemoryLimits{4_GiB + 128_MiB, 4_GiB + 256_MiB}));
+}
+
+TEST_F(Plan, HasNoLimitForAJobThatIsAlone) {
+  submit(1, 4_GiB, Sharing::Alone);
+  EXPECT_THAT(plan(), testing::ElementsAre(MemoryLimits{}));
+}
+
+// ---- The thread ------------------------------------------------------------------------------
+
+TEST(DriverThread, WaitsForWhatWasPostedAndNotForEver) {
+  DriverThread thread;
+  int done = 0;
+  for (int i = 0; i < 100; ++i) thread.post([&] { ++done; });
+  EXPECT_TRUE(thread.wait(seconds(20)));
+  EXPECT_EQ(done, 100);
+  auto gate = std::make_shared<std::atomic<bool>>(false);
+  thread.post([gate] {
+    while (!*gate) ::usleep(100);
+  });
+  EXPECT_FALSE(thread.wait(Duration(1000)));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE(thread.wait(seconds(3600))) << "nobody waits again for what hangs";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
+  *gate = true;
+  eventually("it is as before", [&] { return thread.wait(seconds(1)); });
+}
+
+// ---- berthd ----------------------------------------------------------------------------------
+
+class DriverLimits : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0 || cgroup_.path().empty()) GTEST_SKIP() << "no cgroup can be made here";
+  }
+  void start(const std::string& gpus = "1x24GiB,driver=615", const std::string& more = "") {
+    rig_ = std::make_unique<Rig>(test::RigOptions{
+        .gpus = gpus,
+        .config = "probe = \"100ms\"\ngrace = \"500ms\"\nagain_after_overrun = false\ncgroup = \"" +
+                  cgroup_.path() + "\"\n" + more});
+    rig_->start();
+  }
+  std::vector<emu::LimitReport> limits() const {
+    return (*emu::report(rig_->state() + "/emulated-gpus"))[0].limits;
+  }
+  std::string enforcement() {
+    const Json doctor = rig_->request("GET", "/v1/doctor").body;
+    for (const Json& check : doctor["checks"]) {
+      if (check["name"] == "memory enforcement") return check["detail"];
+    }
+    return "";
+  }
+
+  Cgroup cgroup_;
+  std::unique_ptr<Rig> rig_;
+};
+
+Json vram(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}}; }
+
+TEST_F(DriverLimits, StopAnAllocationAtTheCall) {
+  start();
+  const int honest = rig_->submit(load("--vram 12G --steps 0 --report 1"), vram(12));
+  eventually("it holds all",
+             [&] { return rig_->log(honest).find("holding 12 GiB") != std::string::npos; });
+  const int greedy = rig_->submit(load("--vram 6G --steps 1"), vram(2));
+  const Json end = rig_->wait_end(greedy);
+  EXPECT_EQ(end["state"], "oom");
+  EXPECT_EQ(end["note"], "ran out of GPU memory, asked 2 GiB") << "there was room on the GPU";
+  EXPECT_EQ(rig_->job(honest)["memory_limit"], "driver");
+  EXPECT_THAT(std::string(rig_->job(honest)["memory_limit_line"]),
+              HasSubstr("beyond 12.4 GiB on GPU 0 fails; not caught: managed memory"));
+  EXPECT_THAT(
+      std::string(rig_->request("GET", test::path(honest, "/why")).body["memory_limit_line"]),
+      HasSubstr("driver: "));
+  EXPECT_THAT(enforcement(), HasSubstr("driver: "));
+}
+
+TEST_F(DriverLimits, LetAJobHaveWhatItAskedForWithItsContext) {
+  start();
+  const int job = rig_->submit(load("--vram 2G --steps 1"), vram(2));
+  EXPECT_EQ(rig_->wait_end(job)["state"], "done") << rig_->log(job);
+}
+
+TEST_F(DriverLimits, AreGoneWithTheJobAndSoIsItsCgroup) {
+  start();
+  const int job = rig_->submit(load("--vram 2G --steps 0"), vram(2));
+  rig_->wait_for(job, "running");
+  ASSERT_EQ(limits().size(), 1U);
+  EXPECT_GE(limits()[0].soft_bytes, 2U << 30);
+  rig_->request("POST", test::path(job, "/cancel"));
+  rig_->wait_end(job);
+  eventually("no limit is left", [&] { return limits().empty(); });
+  eventually("no cgroup is left", [&] { return cgroup_.groups().empty(); });
+}
+
+TEST_F(DriverLimits, FollowAChargeThatGrows) {
+  start();
+  const int job =
+      rig_->submit(load("--vram 2G --grow 512M/s --on-oom keep --steps 0 --step-ms 2"), vram(2));
+  rig_->wait_for(job, "running");
+  const auto first = limits().at(0).hard_bytes;
+  eventually("the margin became charge, and the limit followed",
+             [&] { return limits().at(0).hard_bytes > first; });
+  EXPECT_EQ(rig_->job(job)["memory_limit"], "driver");
+}
+
+TEST_F(DriverLimits, GoOnUnderTheNextBerthd) {
+  start();
+  const int job = rig_->submit(load("--vram 2G --steps 0"), vram(2));
+  const int over = rig_->submit(load("--vram 1G --steps 0"), vram(1));
+  rig_->wait_for(job, "running");
+  rig_->wait_for(over, "running");
+  rig_->kill();
+  const std::string strange = cgroup_.path() + "/berth-999.1";
+  ASSERT_EQ(::mkdir(strange.c_str(), 0755), 0);
+  rig_->start();
+  EXPECT_EQ(rig_->job(job)["memory_limit"], "driver");
+  eventually("what no job has is gone", [&] { return !fs::exists(strange); });
+  rig_->request("POST", test::path(over, "/cancel"));
+  rig_->wait_end(over);
+  eventually("the limit of one is left", [&] { return limits().size() == 1; });
+}
+
+TEST_F(DriverLimits, OfAnEarlierConfigurationAreTakenAway) {
+  start();
+  const int job = rig_->submit(load("--vram 2G --steps 0"), vram(2));
+  rig_->wait_for(job, "running");
+  EXPECT_EQ(limits().size(), 1U);
+  rig_->stop();
+  rig_->folder().write("berth.toml", "limits = [\"watch\"]\ncgroup = \"" + cgroup_.path() + "\"\n");
+  rig_->start();
+  EXPECT_EQ(rig_->job(job)["memory_limit"], "watch");
+  eventually("it has no limit", [&] { return limits().empty(); });
+  EXPECT_THAT(enforcement(), HasSubstr("`limits` in berth.toml leaves driver out"));
+}
+
+TEST_F(DriverLimits, AreNotThereUnderAnOldDriver) {
+  start("1x24GiB,driver=610");
+  const int job = rig_->submit(load("--vram 2G --steps 0"), vram(2));
+  rig_->wait_for(job, "running");
+  EXPECT_EQ(rig_->job(job)["memory_limit"], "watch");
+  EXPECT_THAT(enforcement(), HasSubstr("nvmlDeviceSetMemoryLimits_v1 on GPU 0: Not Supported"));
+}
+
+TEST_F(DriverLimits, HurtNoNeighbour) {
+  rig_ = std::make_unique<Rig>(test::options_for_mixes(
+      2, "cgroup = \"" + cgroup_.path() + "\"\nprobe_fast = \"1h\"\n", ",driver=615"));
+  rig_->start();
+  test::Harm all;
+  for (const double rate : {0.0, 8.0}) all += test::play_mixes(*rig_, 2, {rate}, 7);
+  EXPECT_EQ(all.honest, 8);
+  EXPECT_EQ(all.hurt, 0) << all.last_words << test::slurp(rig_->folder() / "daemon.log");
+}
+
+}  // namespace
+}  // namespace berth::daemon
