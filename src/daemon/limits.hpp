@@ -1,4 +1,4 @@
-// The driver's own limits of GPU memory, one cgroup per attempt: an allocation beyond a job's charge
+// The driver's own limits of GPU memory, a cgroup per attempt: an allocation beyond a job's charge
 // and margin fails at the call, and no neighbour notices. doc/memory-limits.md.
 //
 // Limits are set before the first process of an attempt, follow its charges, and are taken away

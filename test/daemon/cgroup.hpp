@@ -10,7 +10,7 @@
 
 namespace berth::test {
 
-/// A folder for the cgroups of a daemon's attempts, removed at the end; path() is "" where none can
+/// A folder for the cgroups of a daemon's attempts, removed at the end. path() is "" where none can
 /// be made.
 class Cgroup {
  public:

@@ -1,10 +1,10 @@
 // Goal: how many neighbours a job hurts that takes more than it asked for, by the rate at which it
-// takes it, that looking fast lowers that, and that the driver's limits let none be hurt. The tables
-// of doc/memory-limits.md are made here.
+// takes it; that looking fast lowers that, and that the driver's limits let none be hurt. The
+// tables of doc/memory-limits.md are made here.
 //
 // Method: seeded mixes (neighbours.hpp) on eight emulated GPUs, the same with and without fast
-// looks. BERTH_MIXES sets the number of mixes of each rate, 16 if it is not set; the tables are
-// printed.
+// looks, then with limits. BERTH_MIXES sets the number of mixes of each rate without limits, 16 if
+// it is not set; the tables are printed.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
