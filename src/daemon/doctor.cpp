@@ -42,7 +42,17 @@ Json gpus(const Daemon& daemon) {
     problems += (problems.empty() ? "GPU " : "; GPU ") + std::to_string(device.index) + ": " +
                 device.problem;
   }
-  return problems.empty() ? check("gpus", "ok", "all usable") : check("gpus", "fail", problems);
+  if (!problems.empty()) return check("gpus", "fail", problems);
+  std::string shared;
+  for (const Device& device : daemon.machine().devices.list) {
+    if (device.shares_memory) shared += (shared.empty() ? "" : ", ") + std::to_string(device.index);
+  }
+  if (shared.empty()) return check("gpus", "ok", "all usable");
+  return check("gpus", "warn",
+               "GPU " + shared +
+                   ": the driver does not tell its memory (NOT_SUPPORTED): the host's memory and "
+                   "the sum of the processes' stand for it; what other programs use of the host's "
+                   "memory counts as foreign");
 }
 
 Json admission(const Daemon& daemon) {

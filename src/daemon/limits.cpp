@@ -11,6 +11,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "daemon/launcher.hpp"
+
 namespace berth::daemon {
 
 namespace {
@@ -94,7 +96,7 @@ void Limits::clear(Group& group) {
   group.set.clear();
 }
 
-bool Limits::begin(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup) {
+bool Limits::limit(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup) {
   const Grant& grant = view.find(job)->grant;
   if (cgroup.empty() || grant.shares.empty()) return false;
   for (const Share& share : grant.shares) {
@@ -118,13 +120,20 @@ bool Limits::begin(const ClusterView& view, JobId job, Attempt attempt, const st
   return is_set;
 }
 
-/// A shim that could not move its job's process into the cgroup runs it all the same.
+bool Limits::begin(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup) {
+  limit(view, job, attempt, cgroup);
+  return !can_.empty() && !cgroup.empty();
+}
+
+/// A shim that could not move its job's process into the cgroup runs it all the same. One that
+/// stayed behind empty would say that the job can be ended by it.
 void Limits::check(JobId job, Attempt attempt) {
+  if (can_.empty()) return;
   const auto found = groups_.find(job);
-  if (found == groups_.end() || found->second.attempt != attempt) return;
-  if (has_processes(found->second.cgroup)) return;
-  const std::string cgroup = found->second.cgroup;
-  forget(job, attempt, cgroup);
+  const bool is_known = found != groups_.end() && found->second.attempt == attempt;
+  const std::string cgroup =
+      is_known ? found->second.cgroup : cgroup_path(options_.cgroup, job, attempt);
+  if (!has_processes(cgroup)) forget(job, attempt, cgroup);
 }
 
 void Limits::follow(const ClusterView& view) {
@@ -159,7 +168,7 @@ void Limits::forget(JobId job, Attempt attempt, const std::string& cgroup) {
 
 bool Limits::adopt(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup) {
   if (cgroup.empty() || !has_processes(cgroup)) return false;
-  const bool is_limited = begin(view, job, attempt, cgroup);
+  const bool is_limited = limit(view, job, attempt, cgroup);
   if (!is_limited) release(cgroup);
   return is_limited;
 }

@@ -39,16 +39,17 @@ class Limits {
   const std::string& why_not(GpuId gpu) const { return why_not_[gpu.value()]; }
 
   /// Before the first process of an attempt: limits for it and, first, for the tenants it joins.
-  /// `cgroup` is its folder, "" if it has none. Returns: whether it is limited everywhere.
+  /// `cgroup` is its folder, "" if it has none. Returns: whether the cgroup is left to forget(),
+  /// because it is limited, or may be by the next daemon.
   bool begin(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup);
-  /// Its first process runs: whether it is in its cgroup. If not, it is not limited.
+  /// Its first process runs. If it is not in its cgroup, it is not limited, and the cgroup goes.
   void check(JobId job, Attempt attempt);
   /// Moves limits to charges that changed, and takes those away whose charge is gone.
   void follow(const ClusterView& view);
   /// An attempt is over: its limits and its cgroup go.
   void forget(JobId job, Attempt attempt, const std::string& cgroup);
   /// As begin(), for an attempt of a daemon before us that runs in this cgroup. One that is not to
-  /// be limited any more loses what that daemon set.
+  /// be limited any more loses what that daemon set. Returns: whether it is limited.
   bool adopt(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup);
   /// Takes limits and cgroups away that attempts left which are over, but for those in `current`.
   void sweep(const std::set<std::string>& current);
@@ -69,6 +70,7 @@ class Limits {
   };
 
   std::string try_out(GpuPort& port, std::uint32_t gpu, const std::string& cgroup) const;
+  bool limit(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup);
   void set(Group& group, GpuId gpu, const MemoryLimits& limits);
   void clear(Group& group);
   void release(const std::string& cgroup);

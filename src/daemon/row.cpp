@@ -85,9 +85,10 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
   json.close();
 }
 
-/// `note`: what was noted of its latest attempt. Of one that starts: that it could not so far.
+/// `note`: what was noted of its latest attempt. Of one that starts: that it could not so far; of
+/// one that runs: that a GPU of its has failed.
 std::string reason_of(const Job& job, Reasons& reasons, const std::string& note) {
-  if (job.state == JobState::Starting) return note;
+  if (job.state == JobState::Starting || job.state == JobState::Running) return note;
   const std::string reason(reasons.of(job));
   return is_waiting(job.state) && !note.empty() ? reason + "; " + note : reason;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "gpu/host_memory.hpp"
 #include "gpu/nvml_links.hpp"
 
 namespace berth {
@@ -40,6 +41,22 @@ Expected<Sample> read_sample(const nvml::Api& api, const nvml::Gpu& gpu) {
     before = after;
   }
   if (!before) return std::unexpected(before.error());
+  sample.utilisation_percent = nvml::read_utilisation(api, gpu);
+  return sample;
+}
+
+/// Where the driver tells of processes only: the host's memory, of which everything else is in use.
+/// Processes may hold more than Linux counts as used for a moment.
+Expected<Sample> read_shared_sample(const nvml::Api& api, const nvml::Gpu& gpu) {
+  const auto host = read_host_memory();
+  if (!host) return std::unexpected(host.error());
+  Sample sample{.total = host->total, .used = host->used};
+  auto processes = nvml::read_processes(api, gpu, host->total);
+  if (!processes) return std::unexpected(processes.error());
+  Bytes listed(0);
+  for (const GpuProcess& process : *processes) listed += process.bytes.value_or(Bytes(0));
+  sample.used = std::min(sample.total, std::max(sample.used, listed));
+  sample.processes = std::move(*processes);
   sample.utilisation_percent = nvml::read_utilisation(api, gpu);
   return sample;
 }
@@ -127,7 +144,9 @@ Expected<Devices> Nvml::devices() {
 Expected<Sample> Nvml::sample(std::uint32_t device) {
   const auto found = gpu(device);
   if (!found) return std::unexpected(found.error());
-  return read_sample(api_, *found);
+  auto sample = read_sample(api_, *found);
+  if (!sample && nvml::hides_memory(api_, *found)) return read_shared_sample(api_, *found);
+  return sample;
 }
 
 Expected<std::optional<GpuEvent>> Nvml::wait_event(Duration timeout) {

@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "gpu/host_memory.hpp"
+
 namespace berth::nvml {
 
 namespace {
@@ -58,6 +60,12 @@ Expected<Memory> checked(const char* call, const Gpu& gpu, const MemoryV2& memor
   return Memory{.total = bytes_of(memory.total),
                 .reserved = bytes_of(memory.reserved),
                 .used = bytes_of(memory.used)};
+}
+
+Expected<Memory> memory_of_host() {
+  const auto host = read_host_memory();
+  if (!host) return std::unexpected(host.error());
+  return Memory{.total = host->total, .reserved = Bytes(0), .used = host->used};
 }
 
 Expected<Memory> read_memory_v1(const Api& api, const Gpu& gpu) {
@@ -161,7 +169,8 @@ Device read_device(const Api& api, const Gpu& gpu) {
       read_text([&](char* text, std::uint32_t room) { return api.uuid(gpu.handle, text, room); });
   device.bus_id = read_bus_id(api, gpu);
   device.mig = read_mig(api, gpu);
-  const auto memory = read_memory(api, gpu);
+  device.shares_memory = hides_memory(api, gpu);
+  const auto memory = device.shares_memory ? memory_of_host() : read_memory(api, gpu);
   if (memory) {
     device.total = memory->total;
     device.reserved = memory->reserved;
@@ -170,6 +179,13 @@ Device read_device(const Api& api, const Gpu& gpu) {
   }
   if (device.mig == true) device.problem = "MIG is on; its instances are not supported yet";
   return device;
+}
+
+bool hides_memory(const Api& api, const Gpu& gpu) {
+  MemoryV2 second{.version = kMemoryV2Tag};
+  MemoryV1 first{};
+  return api.memory_v2(gpu.handle, &second) == Result::NotSupported &&
+         api.memory_v1(gpu.handle, &first) == Result::NotSupported;
 }
 
 Expected<Memory> read_memory(const Api& api, const Gpu& gpu) {

@@ -42,6 +42,10 @@ struct Memory {
   bool operator==(const Memory&) const = default;
 };
 
+/// True if both versions of the call answer NOT_SUPPORTED, as on boards whose GPU uses the host's
+/// memory.
+bool hides_memory(const Api& api, const Gpu& gpu);
+
 /// By v2, or else v1 with `reserved` 0. Sizes that cannot be are an error.
 Expected<Memory> read_memory(const Api& api, const Gpu& gpu);
 

@@ -25,9 +25,10 @@ struct Device {
   std::string uuid;
   std::string bus_id;
   Bytes total{0};
-  Bytes reserved{0};        ///< Kept by the driver; 0 where it only counts it as used.
-  std::optional<bool> mig;  ///< Whether it is split into MIG instances.
-  std::string problem;      ///< Why it cannot be used; "" if it can.
+  Bytes reserved{0};           ///< Kept by the driver; 0 where it only counts it as used.
+  bool shares_memory = false;  ///< The driver tells no memory: it is the host's (host_memory.hpp).
+  std::optional<bool> mig;     ///< Whether it is split into MIG instances.
+  std::string problem;         ///< Why it cannot be used; "" if it can.
 };
 
 /// What lies between two GPUs on the bus; smaller is nearer.

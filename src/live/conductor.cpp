@@ -141,7 +141,9 @@ void Conductor::on_ended(JobId job, Attempt attempt, const Ending& ending) {
     ended.outcome = Outcome::Oom;  // as its note says already
     return on_over(ended);
   }
-  std::string words = ending.note;
+  const Job* const known = current(job, attempt);
+  std::string words = known == nullptr ? "" : failed_gpus(*known);
+  words += (words.empty() || ending.note.empty() ? "" : "; ") + ending.note;
   if (ending.outcome == Outcome::Oom) {
     words += words.empty() ? "" : "; ";
     words += "ran out of GPU memory, " + request_words(keeper_.engine().view().find(job));
@@ -194,8 +196,26 @@ void Conductor::on_silence() {
   hands_.alarms.set(Alarm::Silence, kSilence);  // one that answers may fall silent again
 }
 
+/// Its jobs are told and go on: many a program does not notice, or saves what it has.
 void Conductor::on_fault(GpuId gpu, std::string problem) {
   tell(watcher_.on_fault(gpu, std::move(problem)));
+  for (const JobId id : keeper_.engine().view().tenants_of(gpu)) {
+    const Job& job = *keeper_.engine().view().find(id);
+    const std::string before = keeper_.note_of(id);
+    const bool is_told = before.find(failed_gpus(job)) != std::string::npos;
+    if (!is_told) keeper_.note(id, failed_gpus(job) + (before.empty() ? "" : "; " + before));
+  }
+}
+
+/// `GPU 1 failed: Xid 79`, of those that a job has; "" if none failed.
+std::string Conductor::failed_gpus(const Job& job) const {
+  std::string text;
+  for (const GpuId gpu : gpus_of(job.grant)) {
+    const std::string fault = watcher_.fault(gpu);
+    if (fault.empty()) continue;
+    text += (text.empty() ? "GPU " : "; GPU ") + std::to_string(gpu.value()) + " failed: " + fault;
+  }
+  return text;
 }
 
 void Conductor::look_at_all() {

@@ -148,6 +148,7 @@ class Conductor {
   void start(JobId job, Attempt attempt, const Grant& grant);
   Expected<void> launch(JobId job, Attempt attempt, const Grant& grant);
   void note_overrun(JobId job);
+  std::string failed_gpus(const Job& job) const;
 
   Keeper& keeper_;
   const Setup setup_;

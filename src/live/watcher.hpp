@@ -60,6 +60,11 @@ class Watcher {
     const auto& told = gpus_[gpu.value()].told;
     return told ? &*told : nullptr;
   }
+  /// Why it must get no jobs until the daemon starts again; "" if it may.
+  std::string fault(GpuId gpu) const {
+    const Known& known = gpus_[gpu.value()];
+    return known.faulty ? known.problem : "";
+  }
   const std::string& problem(GpuId gpu) const { return gpus_[gpu.value()].problem; }
 
  private:

@@ -19,6 +19,7 @@ using test::gpu_of;
 using test::Json;
 using test::kNoGpus;
 using test::kUntilGo;
+using test::load;
 using test::path;
 using test::Rig;
 using testing::HasSubstr;
@@ -88,6 +89,19 @@ TEST_F(ErrorsDriver, AGpuThatIsLostAtTheStartKeepsItsPlace) {
   EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["gpus"], Json::array({0}));
 }
 
+/// The machine's own memory stands for it, so a small job has room on any.
+TEST(ErrorsHidden, AGpuWhoseMemoryIsNotToldIsServedAndSaidSo) {
+  Rig rig({.gpus = "1x24GiB,memory=hidden"});
+  rig.start();
+  EXPECT_THAT(check_of(rig, "gpus"), HasSubstr("the driver does not tell its memory"));
+  const int id = rig.submit(load("--vram 64M --steps 0"), {{"vram_bytes", 64 << 20}});
+  rig.wait_for(id, "running");
+  eventually("what its process holds is charged to it and not foreign", [&] {
+    const Json used = rig.job(id)["used_bytes"];
+    return used.is_object() && used.contains("0") && used["0"] >= 364 << 20;
+  });
+}
+
 // ---- A GPU that falls off the bus ------------------------------------------------------------
 
 class ErrorsXid : public testing::Test {
@@ -113,6 +127,8 @@ TEST_F(ErrorsXid, AGpuLostUnderAJobTakesNoOther) {
   lose(gpu);
   EXPECT_EQ(gpu_of(rig_, static_cast<std::size_t>(gpu))["problem"], "Xid 79");
   EXPECT_EQ(rig_.job(runs)["state"], "running");
+  const std::string failed = "GPU " + std::to_string(gpu) + " failed: Xid 79";
+  EXPECT_EQ(rig_.job(runs)["reason"], failed);
   const int gang = rig_.submit("true", {{"gpus", 2}});
   const int next = rig_.submit("true", {{"class", "short"}});
   EXPECT_EQ(rig_.wait_end(next)["gpus"], Json::array({1 - gpu}));
@@ -120,6 +136,7 @@ TEST_F(ErrorsXid, AGpuLostUnderAJobTakesNoOther) {
   EXPECT_THAT(rig_.job(gang)["reason"].get<std::string>(), HasSubstr("is out of service"));
   rig_.folder().write("go", "");
   EXPECT_EQ(rig_.wait_end(runs)["exit_code"], 3);
+  EXPECT_EQ(rig_.job(runs)["note"], failed);
   EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["gpus"], Json::array({1 - gpu}));
   EXPECT_EQ(rig_.job(gang)["state"], "queued");
 }

@@ -12,7 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include "core/text.hpp"
 #include "daemon/cgroup.hpp"
@@ -123,6 +126,70 @@ TEST(DriverThread, WaitsForWhatWasPostedAndNotForEver) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
   *gate = true;
   eventually("it is as before", [&] { return thread.wait(seconds(1)); });
+}
+
+// ---- A driver that hangs or refuses ----------------------------------------------------------
+
+/// Sets limits as long as it is told to.
+class WilfulPort : public GpuPort {
+ public:
+  enum class Mood { Obeys, Hangs, Refuses };
+
+  Expected<Devices> devices() override { return Devices{}; }
+  Expected<Sample> sample(std::uint32_t) override { return Sample{}; }
+  Expected<std::optional<GpuEvent>> wait_event(Duration) override { return std::nullopt; }
+  Expected<void> set_limits(std::uint32_t, const std::string&, const MemoryLimits&) override {
+    while (mood == Mood::Hangs) ::usleep(100);
+    if (mood == Mood::Refuses) return fail(ErrorCode::Io, "it refuses");
+    return {};
+  }
+  Expected<LimitsInForce> limits(std::uint32_t, const std::string&) override {
+    return LimitsInForce{};
+  }
+
+  std::atomic<Mood> mood = Mood::Obeys;
+};
+
+class WilfulLimits : public Plan {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0 || cgroup_.path().empty()) GTEST_SKIP() << "no cgroup can be made here";
+    limits_.emplace(&port_, 1U,
+                    LimitOptions{.cgroup = cgroup_.path(), .allowed = {Rung::Driver, Rung::Watch}});
+    ASSERT_EQ(limits_->why_not(GpuId(0)), "");
+    submit(1, 4_GiB);
+    submit(2, 4_GiB);
+  }
+  void TearDown() override { port_.mood = WilfulPort::Mood::Obeys; }
+  bool begin(std::uint64_t job) {
+    limits_->begin(engine_.view(), JobId(job), Attempt(1), cgroup_.path());
+    return limits_->is_limited(JobId(job));
+  }
+
+  Cgroup cgroup_;
+  WilfulPort port_;
+  std::optional<Limits> limits_;
+};
+
+TEST_F(WilfulLimits, AreWaitedForAWhileAndNotTwice) {
+  EXPECT_TRUE(begin(1));
+  port_.mood = WilfulPort::Mood::Hangs;
+  EXPECT_FALSE(begin(2)) << "it starts, watched";
+  const auto before = std::chrono::steady_clock::now();
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(begin(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, Limits::kPatience * 500);
+  port_.mood = WilfulPort::Mood::Obeys;
+  eventually("the driver is believed again", [&] { return begin(2); });
+}
+
+TEST_F(WilfulLimits, ThatAreRefusedAreNotInForce) {
+  EXPECT_TRUE(begin(1));
+  port_.mood = WilfulPort::Mood::Refuses;
+  EXPECT_FALSE(begin(2));
+  measure(0_GiB, {{JobId(1), 4_GiB + 128_MiB}});
+  limits_->follow(engine_.view());
+  eventually("the one that could not be moved is watched",
+             [&] { return !limits_->is_limited(JobId(1)); });
 }
 
 // ---- berthd ----------------------------------------------------------------------------------

@@ -21,12 +21,15 @@ constexpr int kFailed = 1;
 constexpr int kBadFlag = 2;
 
 constexpr const char* kHelp = R"(usage: berth-gpu-list [option...]
-One line per fact: driver, gpu, process, measured, link, event. Sizes are bytes; ? is unknown.
+One line per fact: driver, gpu, process, measured, limits, link, event. Sizes are bytes; ? is
+unknown.
   --library FILE      the driver's library (libnvidia-ml.so.1)
   --tenant PID=JOB    take this process for that job's; may be given often
   --repeat N          sample N times and print the last (1)
+  --limits FOLDER     what the driver lets this cgroup v2 hold
+  --set-limits S:H    first guarantee it S MiB and let it hold H MiB, or take both away: none
   --wait-event MS     then wait that long for an Xid
-exit: 0, 1 without a driver or when a GPU cannot be sampled, 2 for a bad flag
+exit: 0, 1 without a driver or when a GPU cannot be sampled or limited, 2 for a bad flag
 )";
 
 struct Options {
@@ -34,6 +37,8 @@ struct Options {
   std::map<pid_t, JobId> tenants;
   std::int64_t repeat = 1;
   std::int64_t wait_milliseconds = 0;
+  std::string cgroup;
+  std::optional<MemoryLimits> limits;  ///< To be set on it.
   bool help = false;
 };
 
@@ -63,11 +68,33 @@ Expected<void> set_tenant(Options& options, std::string_view value) {
   return {};
 }
 
+Expected<void> take_limits(Options& options, std::string_view value) {
+  options.limits = MemoryLimits{};
+  if (value == "none") return {};
+  const std::size_t colon = value.find(':');
+  if (colon == std::string_view::npos) {
+    return fail(ErrorCode::InvalidArgument,
+                "--set-limits " + std::string(value) + ": must be none or like 1024:2048");
+  }
+  const auto soft = number("--set-limits", value.substr(0, colon));
+  if (!soft) return std::unexpected(soft.error());
+  const auto hard = number("--set-limits", value.substr(colon + 1));
+  if (!hard) return std::unexpected(hard.error());
+  constexpr Bytes kMebibyte{1 << 20};
+  *options.limits = {.guaranteed = kMebibyte * *soft, .most = kMebibyte * *hard};
+  return {};
+}
+
 Expected<void> set(Options& options, std::string_view flag, std::string_view value) {
   if (flag == "--library") {
     options.library = value;
     return {};
   }
+  if (flag == "--limits") {
+    options.cgroup = value;
+    return {};
+  }
+  if (flag == "--set-limits") return take_limits(options, value);
   if (flag == "--tenant") return set_tenant(options, value);
   const bool repeats = flag == "--repeat";
   if (!repeats && flag != "--wait-event") {
@@ -189,6 +216,23 @@ bool show(GpuPort& gpus, const Options& options, const Device& device) {
   return sample.has_value();
 }
 
+/// Returns: whether they could be set and read.
+bool limit(GpuPort& gpus, const Options& options, std::uint32_t index) {
+  if (options.cgroup.empty()) return true;
+  auto done =
+      options.limits ? gpus.set_limits(index, options.cgroup, *options.limits) : Expected<void>();
+  const auto now = done ? gpus.limits(index, options.cgroup) : std::unexpected(done.error());
+  if (!now) {
+    std::printf("limits %u unknown: %s\n", index, now.error().message.c_str());
+    return false;
+  }
+  const auto& most = now->limits.most;
+  std::printf("limits %u guaranteed %lld most %s used %lld\n", index,
+              static_cast<long long>(now->limits.guaranteed.raw()),
+              most ? bytes_of(most).c_str() : "all", static_cast<long long>(now->used.raw()));
+  return true;
+}
+
 void wait(GpuPort& gpus, std::int64_t milliseconds) {
   const auto event = gpus.wait_event(std::chrono::milliseconds(milliseconds));
   if (!event) {
@@ -218,6 +262,7 @@ int run(const Options& options) {
   bool all_sampled = true;
   for (const Device& device : devices->list) {
     all_sampled = show(**gpus, options, device) && all_sampled;
+    all_sampled = limit(**gpus, options, device.index) && all_sampled;
   }
   for (const Link& link : devices->links) {
     std::printf("link %u %u %s nvlinks %u\n", link.one, link.other, text_of(link.nearness),
