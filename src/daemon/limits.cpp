@@ -163,7 +163,7 @@ void Limits::forget(JobId job, Attempt attempt, const std::string& cgroup) {
     clear(found->second);
     groups_.erase(found);
   }
-  if (!cgroup.empty()) thread_.post([cgroup] { ::rmdir(cgroup.c_str()); });
+  if (!cgroup.empty()) remove(cgroup);
 }
 
 bool Limits::adopt(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup) {
@@ -181,11 +181,17 @@ void Limits::release(const std::string& cgroup) {
   }
 }
 
+/// After what the driver was asked before.
+void Limits::remove(const std::string& cgroup) {
+  thread_.post(
+      [remover = remover_, cgroup] { remover->post([cgroup] { ::rmdir(cgroup.c_str()); }); });
+}
+
 void Limits::sweep(const std::set<std::string>& current) {
   for (const std::string& cgroup : groups_in(options_.cgroup)) {
     if (current.contains(cgroup)) continue;
     release(cgroup);
-    thread_.post([cgroup] { ::rmdir(cgroup.c_str()); });
+    remove(cgroup);
   }
 }
 

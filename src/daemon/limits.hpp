@@ -58,7 +58,7 @@ class Limits {
   /// What is set for a job now, by GPU; empty if it is not limited.
   std::map<GpuId, MemoryLimits> limits_of(JobId job) const;
 
-  bool stop() { return thread_.stop(); }
+  bool stop() { return thread_.stop() && remover_->stop(); }
 
  private:
   struct Group {
@@ -74,12 +74,15 @@ class Limits {
   void set(Group& group, GpuId gpu, const MemoryLimits& limits);
   void clear(Group& group);
   void release(const std::string& cgroup);
+  void remove(const std::string& cgroup);
 
   GpuPort* port_;
   LimitOptions options_;
   std::vector<std::string> why_not_;
   std::set<GpuId> can_;  ///< Also those that are not to be limited.
   std::map<JobId, Group> groups_;
+  /// Removes cgroups, which takes Linux tens of milliseconds; no start waits for it.
+  std::shared_ptr<DriverThread> remover_ = std::make_shared<DriverThread>();
   DriverThread thread_;
 };
 

@@ -130,6 +130,21 @@ std::string table_of(const std::vector<Json>& jobs, double now) {
   return table.text(kPiped);
 }
 
+TEST(JobTable, OfWhatIsWideSaysWhatKeepsJobsToTheirMemory) {
+  Table table = job_table(Width::Wide);
+  add_row(table, job(R"({"id":2,"state":"running","user":1,"name":"b","gpu_count":1,"gpus":[0],
+                         "vram_bytes":1073741824,"class":"long","memory_limit":"driver",
+                         "submitted_at":1,"started_at":700})"),
+          1000, Width::Wide);
+  add_row(table, job(R"({"id":3,"state":"queued","user":1,"name":"c","gpu_count":0,"gpus":[],
+                         "class":"long","submitted_at":940,"started_at":null,"reason":"why"})"),
+          1000, Width::Wide);
+  EXPECT_EQ(table.text(kPiped),
+            "ID  NAME  USER  STATE    GPUS   VRAM  CLASS   TIME  LIMIT   REASON\n"
+            " 2  b     1     running  0     1 GiB  long   5m00s  driver\n"
+            " 3  c     1     queued   -         -  long   1m00s  -       why\n");
+}
+
 TEST(JobTable, HasRunningOnesFirst) {
   std::vector<Json> jobs = {
       job(R"({"id":5,"state":"done","exit_code":0,"user_name":"ann","name":"e","gpu_count":1,

@@ -300,6 +300,15 @@ TEST_F(DriverLimits, OfAnEarlierConfigurationAreTakenAway) {
   EXPECT_THAT(enforcement(), HasSubstr("`limits` in berth.toml leaves driver out"));
 }
 
+TEST(Rungs, AreNoneWhereJobsAreNotWatched) {
+  Rig rig({.gpus = "1x24GiB"});
+  rig.start({"--admission", "declared"});
+  const int job = rig.submit(load("--vram 2G --steps 0"), vram(2));
+  rig.wait_for(job, "running");
+  EXPECT_EQ(rig.job(job)["memory_limit"], "none");
+  EXPECT_FALSE(rig.job(rig.submit("true", test::kNoGpus)).contains("memory_limit"));
+}
+
 TEST_F(DriverLimits, AreNotThereUnderAnOldDriver) {
   start("1x24GiB,driver=610");
   const int job = rig_->submit(load("--vram 2G --steps 0"), vram(2));
@@ -308,12 +317,12 @@ TEST_F(DriverLimits, AreNotThereUnderAnOldDriver) {
   EXPECT_THAT(enforcement(), HasSubstr("nvmlDeviceSetMemoryLimits_v1 on GPU 0: Not Supported"));
 }
 
+/// A short pass of what Neighbours.NoneIsHurtWhereTheDriverLimits does at length.
 TEST_F(DriverLimits, HurtNoNeighbour) {
   rig_ = std::make_unique<Rig>(test::options_for_mixes(
-      2, "cgroup = \"" + cgroup_.path() + "\"\nprobe_fast = \"1h\"\n", ",driver=615"));
+      4, "cgroup = \"" + cgroup_.path() + "\"\nprobe_fast = \"1h\"\n", ",driver=615"));
   rig_->start();
-  test::Harm all;
-  for (const double rate : {0.0, 8.0}) all += test::play_mixes(*rig_, 2, {rate}, 7);
+  const test::Harm all = test::play_mixes(*rig_, 4, {0}, 7);
   EXPECT_EQ(all.honest, 8);
   EXPECT_EQ(all.hurt, 0) << all.last_words << test::slurp(rig_->folder() / "daemon.log");
 }

@@ -84,6 +84,21 @@ lost = "90s"
   EXPECT_EQ(options.cgroup, "/sys/fs/cgroup/berth");
 }
 
+TEST(Options, TheLadderEndsWithWatching) {
+  EXPECT_EQ(read("").limits, (std::vector{Rung::Driver, Rung::Watch}));
+  EXPECT_EQ(read("limits = [\"watch\"]").limits, std::vector{Rung::Watch});
+  EXPECT_EQ(read("limits = [\"driver\", \"watch\"]").limits,
+            (std::vector{Rung::Driver, Rung::Watch}));
+  EXPECT_EQ(config_refusal("limits = \"watch\""),
+            "berth.toml:1:10: limits: must be a list, such as [\"driver\", \"watch\"]");
+  for (const std::string list : {"[]", "[\"driver\"]", "[\"watch\", \"driver\"]"}) {
+    EXPECT_EQ(config_refusal("limits = " + list),
+              "berth.toml:1:10: limits: must have driver and watch, in this order, or watch alone");
+  }
+  EXPECT_EQ(config_refusal("limits = [\"mig\"]"),
+            "berth.toml:1:10: limits: must have driver and watch, or watch alone");
+}
+
 TEST(Options, WeightsAreOfUsersByNameOrNumber) {
   const auto weights = read("[weights]\nroot = 2\n4711 = 0.25\n").rules.weights;
   EXPECT_EQ(weights, (std::map<UserId, std::int64_t>{{UserId(0), 2000}, {UserId(4711), 250}}));
