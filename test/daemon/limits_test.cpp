@@ -206,8 +206,8 @@ class DriverLimits : public testing::Test {
                   cgroup_.path() + "\"\n" + more});
     rig_->start();
   }
-  std::vector<emu::LimitReport> limits() const {
-    return (*emu::report(rig_->state() + "/emulated-gpus"))[0].limits;
+  std::vector<emu::LimitReport> limits(std::size_t gpu = 0) const {
+    return (*emu::report(rig_->state() + "/emulated-gpus"))[gpu].limits;
   }
   std::string enforcement() {
     const Json doctor = rig_->request("GET", "/v1/doctor").body;
@@ -257,6 +257,17 @@ TEST_F(DriverLimits, AreGoneWithTheJobAndSoIsItsCgroup) {
   rig_->wait_end(job);
   eventually("no limit is left", [&] { return limits().empty(); });
   eventually("no cgroup is left", [&] { return cgroup_.groups().empty(); });
+}
+
+TEST_F(DriverLimits, AreOnEveryGpuOfAGang) {
+  start("2x24GiB,driver=615");
+  Json asked = vram(2);
+  asked["gpus"] = 2;
+  const int job = rig_->submit(load("--vram 2G --gpus 2 --steps 0"), asked);
+  rig_->wait_for(job, "running");
+  EXPECT_EQ(limits(0).size(), 1U);
+  EXPECT_EQ(limits(1).size(), 1U);
+  EXPECT_THAT(std::string(rig_->job(job)["memory_limit_line"]), HasSubstr("on GPU 1"));
 }
 
 TEST_F(DriverLimits, FollowAChargeThatGrows) {
