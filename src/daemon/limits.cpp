@@ -64,11 +64,19 @@ Limits::Limits(GpuPort* port, std::size_t gpus, const LimitOptions& options)
   const bool can_try = reason.empty();
   if (can_try) share_memory_controller(options.cgroup);
   for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
-    why_not_[gpu] = can_try ? try_out(*port, gpu, trial) : reason;
+    const std::string lacks = port == nullptr ? "" : what_it_lacks(*port, gpu);
+    why_not_[gpu] = !lacks.empty() ? lacks : can_try ? try_out(*port, gpu, trial) : reason;
     if (why_not_[gpu].empty()) can_.insert(GpuId(gpu));
     if (!allows(options, Rung::Driver)) why_not_[gpu] = "`limits` in berth.toml leaves driver out";
   }
   if (can_try) ::rmdir(trial.c_str());
+}
+
+/// Read of any cgroup: a driver without limits says so whatever else is missing here.
+std::string Limits::what_it_lacks(GpuPort& port, std::uint32_t gpu) const {
+  const auto read = port.limits(gpu, "/sys/fs/cgroup");
+  const bool has_none = !read && read.error().code == ErrorCode::NotFound;
+  return has_none ? read.error().message + ": drivers from r615 on have memory limits" : "";
 }
 
 /// Sets what is there anyway, so nothing changes but for the errors of a driver that cannot.

@@ -69,6 +69,7 @@ class Limits {
     std::shared_ptr<std::atomic<int>> failures = std::make_shared<std::atomic<int>>(0);
   };
 
+  std::string what_it_lacks(GpuPort& port, std::uint32_t gpu) const;
   std::string try_out(GpuPort& port, std::uint32_t gpu, const std::string& cgroup) const;
   bool limit(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup);
   void set(Group& group, GpuId gpu, const MemoryLimits& limits);

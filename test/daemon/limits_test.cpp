@@ -325,7 +325,8 @@ TEST_F(DriverLimits, AreNotThereUnderAnOldDriver) {
   const int job = rig_->submit(load("--vram 2G --steps 0"), vram(2));
   rig_->wait_for(job, "running");
   EXPECT_EQ(rig_->job(job)["memory_limit"], "watch");
-  EXPECT_THAT(enforcement(), HasSubstr("nvmlDeviceSetMemoryLimits_v1 on GPU 0: Not Supported"));
+  EXPECT_THAT(enforcement(), HasSubstr("nvmlDeviceGetMemoryLimits_v1 on GPU 0: Not Supported: "
+                                       "drivers from r615 on have memory limits"));
 }
 
 /// A short pass of what Neighbours.NoneIsHurtWhereTheDriverLimits does at length.
