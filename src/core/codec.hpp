@@ -3,7 +3,7 @@
 // A structure takes part by an overload of members() that ties its fields in order (members.hpp). A
 // reader given bad bytes ends in failed() and never allocates more than the bytes could describe.
 //
-// A structure that had other members in an older layout has a members_before_6(), _7() or _8() too,
+// A structure that had other members in an older layout has a members_before_6() to _9() too,
 // and a choice a get_before_6(): a reader of that layout uses those.
 // Nothing is written in an older layout.
 #pragma once
@@ -191,6 +191,9 @@ void get_one(ByteReader& in, T& value) {
   }
   if constexpr (requires { members_before_8(value); }) {
     if (in.layout() < 8) return std::apply(get_all, members_before_8(value));
+  }
+  if constexpr (requires { members_before_9(value); }) {
+    if (in.layout() < 9) return std::apply(get_all, members_before_9(value));
   }
   std::apply(get_all, members(value));
 }

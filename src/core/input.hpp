@@ -28,7 +28,12 @@ struct CancelAsked {
 struct HoldAsked {
   JobId job;
 };
+/// A held job may start, or one that its user suspended may go on.
 struct ReleaseAsked {
+  JobId job;
+};
+/// A running job is suspended, and waits for its owner's release.
+struct SuspendAsked {
   JobId job;
 };
 
@@ -56,6 +61,17 @@ struct AttemptEnded {
   std::int32_t code = 0;
   Instant at;                  ///< When its process ended.
   bool again_if_hurt = false;  ///< It may run again if a neighbour's overrun ended it.
+};
+/// The attempt could not be suspended and runs on; it is not to be preempted before `stays_until`.
+struct SuspendFailed {
+  JobId job;
+  Attempt attempt;
+  Instant stays_until;
+};
+/// The attempt could not go on from where its job was suspended; its process waits as before.
+struct ResumeFailed {
+  JobId job;
+  Attempt attempt;
 };
 /// The attempt's GPU memory was measured to be free, so its charge can be released.
 struct Released {
@@ -114,6 +130,7 @@ struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
 using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
                            Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
-                           Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked>;
+                           Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked,
+                           SuspendAsked, SuspendFailed, ResumeFailed>;
 
 }  // namespace berth

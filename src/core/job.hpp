@@ -88,9 +88,11 @@ struct Job {
   JobId id;
   JobSpec spec;
   JobState state = JobState::Queued;
-  JobState after_stop = JobState::Queued;  ///< While stopping by preemption: where it goes next.
-  bool ending = false;                     ///< Stopping for good: `outcome` says how.
-  bool migrating = false;                  ///< Stopping only to move; not a preemption.
+  /// While stopping by preemption: where it goes next; Held where its user suspends it. Suspended
+  /// while it is held: its process is there.
+  JobState after_stop = JobState::Queued;
+  bool ending = false;     ///< Stopping for good: `outcome` says how.
+  bool migrating = false;  ///< Stopping only to move; not a preemption.
   Outcome outcome = Outcome::Done;
   std::int32_t exit_code = 0;
   Attempt attempt;  ///< Of the latest berth; 0 before the first.
@@ -115,6 +117,7 @@ struct Job {
   bool ran_out = false;  ///< Stopping for lack of GPU memory; what follows is not decided yet.
   bool again_if_hurt = false;      ///< Then it runs again if that was a neighbour's fault.
   std::optional<Overrun> hurt_by;  ///< The latest overrun at its expense; while it holds a berth.
+  Instant stays_until;             ///< It could not be suspended, and is not preempted before.
 
   bool operator==(const Job&) const = default;
 };
@@ -124,6 +127,12 @@ constexpr bool holds_berth(JobState state) {
 }
 constexpr bool is_waiting(JobState state) {
   return state == JobState::Queued || state == JobState::Suspended;
+}
+
+/// True if its process is there without GPUs: the scheduler or its user suspended it.
+inline bool has_idle_process(const Job& job) {
+  const bool by_user = job.state == JobState::Held && job.after_stop == JobState::Suspended;
+  return by_user || job.state == JobState::Suspended;
 }
 
 /// Time with a berth up to `now`, all attempts together; of each up to the end of its process.
@@ -163,6 +172,7 @@ class JobView {
   const Grant& grant() const { return job_->grant; }
   std::uint64_t grant_number() const { return job_->grant_number; }
   std::int32_t preemptions() const { return job_->preemptions; }
+  Instant stays_until() const { return job_->stays_until; }
 
   /// When its berth was taken. Requires: it holds one.
   Instant granted_at() const { return job_->since; }

@@ -55,7 +55,7 @@ inline auto members(Job& v) {
                   v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
                   v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
                   v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
-                  v.again_if_hurt, v.hurt_by);
+                  v.again_if_hurt, v.hurt_by, v.stays_until);
 }
 inline auto members(Ended& v) {
   return std::tie(v.job, v.user, v.what, v.gpus, v.duration_class, v.ran, v.attained, v.outcome,
@@ -94,6 +94,9 @@ inline auto members(Submitted& v) { return std::tie(v.job, v.spec, v.held); }
 inline auto members(CancelAsked& v) { return std::tie(v.job); }
 inline auto members(HoldAsked& v) { return std::tie(v.job); }
 inline auto members(ReleaseAsked& v) { return std::tie(v.job); }
+inline auto members(SuspendAsked& v) { return std::tie(v.job); }
+inline auto members(SuspendFailed& v) { return std::tie(v.job, v.attempt, v.stays_until); }
+inline auto members(ResumeFailed& v) { return std::tie(v.job, v.attempt); }
 inline auto members(Started& v) { return std::tie(v.job, v.attempt); }
 inline auto members(StartFailed& v) { return std::tie(v.job, v.attempt); }
 inline auto members(Exited& v) { return std::tie(v.job, v.attempt, v.outcome, v.code); }
@@ -129,6 +132,17 @@ inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 struct Dropped {};
 inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 9 -------------------------------------------------------------------------
+// No job could be suspended on a machine, so none stayed because that had failed.
+
+inline auto members_before_9(Job& v) {
+  return std::tie(v.id, v.spec, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
+                  v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
+                  v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
+                  v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
+                  v.again_if_hurt, v.hurt_by);
+}
 
 // ---- Before layout 8 -------------------------------------------------------------------------
 // Estimates were stated by users.

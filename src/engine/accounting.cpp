@@ -237,7 +237,12 @@ void Engine::wait_again(Job& job, JobState state) {
   job.leaving.reset();
   job.ran_out = false;
   job.hurt_by.reset();
-  if (job.ran < job.spec.time_limit) return emit(EventKind::Requeued, job.id);
+  if (state == JobState::Held) {  // by its user, who suspended it
+    job.after_stop = JobState::Suspended;
+    drop_holds(job.id);
+  }
+  const auto what = state == JobState::Held ? EventKind::Withdrawn : EventKind::Requeued;
+  if (job.ran < job.spec.time_limit) return emit(what, job.id);
   job.outcome = Outcome::Timeout;
   note_history(job);
   end(job);
@@ -245,7 +250,7 @@ void Engine::wait_again(Job& job, JobState state) {
 
 void Engine::end(Job& job, std::string note) {
   if (holds_berth(job.state)) note_history(job);
-  if (job.state == JobState::Suspended) {  // its process is still there, without GPUs
+  if (has_idle_process(job)) {  // its process is still there, without GPUs
     effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Cancel});
   }
   effects_.list.push_back(

@@ -20,6 +20,7 @@ enum class PreemptHow : std::uint8_t { Suspend, Requeue, Kill };
 enum class StopFor : std::uint8_t {
   Cancel,
   Preemption,
+  Suspension,  ///< Its user asked for that.
   Migration,
   LeaseEnd,
   TimeLimit,

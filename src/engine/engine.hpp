@@ -97,6 +97,9 @@ class Engine {
   void on(const Reported&);
   void on(const Configured&);
   void on(const Ticked&);
+  void on(const SuspendAsked& asked);
+  void on(const SuspendFailed& failed);
+  void on(const ResumeFailed& failed);
   void on(const Identified&);
   void on(const Profiled&);
   void on(const Weighed&);

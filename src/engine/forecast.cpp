@@ -47,7 +47,9 @@ ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options
   if (job == nullptr) {
     give_up("there is no " + name_of(target));
   } else if (job->ending || job->state == JobState::Held) {
-    give_up(job->ending ? "it is being ended" : "it is held by its owner");
+    give_up(job->ending              ? "it is being ended"
+            : has_idle_process(*job) ? "it is suspended by its owner"
+                                     : "it is held by its owner");
   } else if (job->state == JobState::Starting || job->state == JobState::Running) {
     predict(*job);
   } else {

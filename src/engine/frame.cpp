@@ -125,10 +125,12 @@ bool is_sane(const Job& job, Instant now) {
   const bool times = is_time(job.submitted) && is_time(job.since) && job.submitted <= now &&
                      job.since <= now && is_age(job.ran) && is_age(job.waited) &&
                      job.attained >= GpuTime(0) && (job.lease == kNever || is_time(job.lease)) &&
-                     (job.first_start == kNever || is_time(job.first_start));
+                     (job.first_start == kNever || is_time(job.first_start)) &&
+                     (job.stays_until == kNever || is_time(job.stays_until));
   const bool counts = job.preemptions >= 0 && job.preemptions <= kMostCount &&
                       job.failed_starts >= 0 && job.failed_starts <= kMostCount;
-  const bool next = job.after_stop == JobState::Queued || job.after_stop == JobState::Suspended;
+  const bool next = job.after_stop == JobState::Queued || job.after_stop == JobState::Suspended ||
+                    (job.after_stop == JobState::Held && job.state == JobState::Stopping);
   const auto is_past = [&](const std::optional<Instant>& at) {
     return !at || (is_time(*at) && *at <= now);
   };

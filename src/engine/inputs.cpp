@@ -53,15 +53,34 @@ void Engine::on(const CancelAsked& asked) {
 void Engine::on(const HoldAsked& asked) {
   Job* const job = state_.jobs.find(asked.job);
   if (job == nullptr || job->state != JobState::Queued) return;
+  job->after_stop = JobState::Queued;  // it has no process
   set_state(*job, JobState::Held);
   drop_holds(job->id);
   emit(EventKind::Withdrawn, job->id);
 }
 
+/// A job that waits suspended already keeps its process and waits for its owner.
+void Engine::on(const SuspendAsked& asked) {
+  Job* const job = state_.jobs.find(asked.job);
+  if (job == nullptr || job->ending) return;
+  if (job->state == JobState::Suspended) return wait_again(*job, JobState::Held);
+  const bool is_suspended =
+      job->state == JobState::Stopping && !job->ended && job->after_stop == JobState::Suspended;
+  if (is_suspended) job->after_stop = JobState::Held;
+  if (job->state != JobState::Running) return;
+  job->after_stop = JobState::Held;
+  set_state(*job, JobState::Stopping);
+  effects_.list.push_back(Stop{job->id, job->attempt, PreemptHow::Suspend, StopFor::Suspension});
+  emit(EventKind::Preempted, job->id);
+}
+
 void Engine::on(const ReleaseAsked& asked) {
   Job* const job = state_.jobs.find(asked.job);
-  if (job == nullptr || job->state != JobState::Held) return;
-  set_state(*job, JobState::Queued);
+  if (job == nullptr || job->ending) return;
+  const bool is_being_held = job->state == JobState::Stopping && job->after_stop == JobState::Held;
+  if (is_being_held) job->after_stop = JobState::Suspended;
+  if (job->state != JobState::Held) return;
+  set_state(*job, has_idle_process(*job) ? JobState::Suspended : JobState::Queued);
   emit(EventKind::Submitted, job->id);
 }
 
@@ -90,6 +109,37 @@ void Engine::on(const StartFailed& failed) {
   end(*job);
 }
 
+/// It runs on where it was. Its time limit and its lease may have passed meanwhile.
+void Engine::on(const SuspendFailed& failed) {
+  Job* const job = attempt(failed.job, failed.attempt);
+  const bool was_asked = job != nullptr && job->state == JobState::Stopping && !job->ending &&
+                         !job->ended && job->after_stop != JobState::Queued;
+  if (!was_asked) return;
+  job->after_stop = JobState::Queued;
+  job->migrating = false;
+  job->stays_until = std::max(job->stays_until, failed.stays_until);
+  set_state(*job, JobState::Running);
+  watch_time_limit(*job);
+  if (job->lease != kNever) renew(*job, std::max(job->lease, job->stays_until));
+  emit(EventKind::Granted, job->id);
+}
+
+void Engine::on(const ResumeFailed& failed) {
+  Job* const job = attempt(failed.job, failed.attempt);
+  if (job == nullptr || job->state != JobState::Starting) return;
+  const bool is_last = ++job->failed_starts >= state_.settings.max_failed_starts;
+  note_end(*job, job->since);  // it did not run, which counts as nothing
+  const std::vector<Share> left = job->grant.shares;
+  release(*job);
+  relieve(left);
+  if (!is_last) return wait_again(*job, JobState::Suspended);
+  job->outcome = Outcome::Failed;
+  note_history(*job);
+  set_state(*job, JobState::Suspended);  // its process is still there
+  job->ended.reset();
+  end(*job);
+}
+
 void Engine::on(const Exited& exited) {
   on(AttemptEnded{.job = exited.job,
                   .attempt = exited.attempt,
@@ -100,7 +150,7 @@ void Engine::on(const Exited& exited) {
 
 void Engine::on(const AttemptEnded& ended) {
   Job* const job = attempt(ended.job, ended.attempt);
-  if (job == nullptr || !(holds_berth(job->state) || job->state == JobState::Suspended)) return;
+  if (job == nullptr || !(holds_berth(job->state) || has_idle_process(*job))) return;
   if (job->ended) return;  // told before
   note_end(*job, ended.at);
   relieve(job->grant.shares);
@@ -113,7 +163,7 @@ void Engine::on(const AttemptEnded& ended) {
   const bool ended_in_time = job->outcome == Outcome::Timeout && *job->ended < limit;
   if (job->ending && !ended_in_time) return;  // cancelled or out of time: that stands
   job->outcome = ended.outcome;
-  if (job->state == JobState::Suspended) {
+  if (has_idle_process(*job)) {
     set_state(*job, JobState::Queued);  // no process is left to end
     return end(*job);
   }

@@ -25,7 +25,7 @@ std::string request_words(const Job* job) {
 /// How a job that is being stopped is told again.
 Manner manner_of(const Job& job) {
   if (job.leaving) return Manner::AtOnce;
-  const bool is_suspended = !job.ending && job.after_stop == JobState::Suspended;
+  const bool is_suspended = !job.ending && job.after_stop != JobState::Queued;
   return is_suspended ? Manner::Suspend : Manner::Gently;
 }
 
@@ -45,7 +45,7 @@ Conductor::Conductor(Keeper& keeper, Setup setup, const Hands& hands)
 std::vector<std::string> Conductor::recover() {
   const ClusterView view = keeper_.engine().view();
   view.for_each_job([&](const Job& job) {
-    const bool has_process = holds_berth(job.state) || job.state == JobState::Suspended;
+    const bool has_process = holds_berth(job.state) || has_idle_process(job);
     if (has_process) current_[job.id] = job.attempt;
   });
   std::vector<std::string> found = keeper_.store().notes();
@@ -79,6 +79,8 @@ void Conductor::recover(const Job& job) {
     if (job.state == JobState::Stopping) {
       hands_.executor.stop(job.id, job.attempt, manner_of(job));
     }
+    const bool runs = job.state == JobState::Starting || job.state == JobState::Running;
+    if (runs) hands_.executor.go_on(job.id, job.attempt, job.grant);
     return;
   }
   if (job.state == JobState::Starting) return start(job.id, job.attempt, job.grant);
@@ -108,12 +110,41 @@ void Conductor::on_failed(JobId job, Attempt attempt, const std::string& why) {
 void Conductor::on_failed_start(JobId job, Attempt attempt, const std::string& why) {
   const Job* const known = current(job, attempt);
   if (known == nullptr) return;
-  const std::int32_t failed = known->failed_starts + 1;
+  const Duration wait = try_later(*known);
+  keeper_.note(job, failed_start_text(why, known->failed_starts + 1, wait));
+  start_again();
+}
+
+/// Returns: how long it waits for the next try.
+Duration Conductor::try_later(const Job& job) {
   // Its time limit goes on meanwhile; a start that failed counts as no time at all.
-  const Duration wait = std::min(wait_after(failed), (known->spec.time_limit - known->ran) / 2);
-  keeper_.note(job, failed_start_text(why, failed, wait));
-  const bool is_stopping = known->state == JobState::Stopping;
-  failed_starts_.add(job, attempt, hands_.clock.now() + (is_stopping ? Duration(0) : wait));
+  const Duration wait =
+      std::min(wait_after(job.failed_starts + 1), (job.spec.time_limit - job.ran) / 2);
+  const bool is_stopping = job.state == JobState::Stopping;
+  failed_starts_.add(job.id, job.attempt, hands_.clock.now() + (is_stopping ? Duration(0) : wait));
+  return wait;
+}
+
+void Conductor::on_suspended(JobId job, Attempt attempt, const std::string& note) {
+  if (current(job, attempt) == nullptr) return;
+  if (!note.empty()) keeper_.note(job, note);
+  leave(job, attempt);
+}
+
+void Conductor::on_suspend_failed(JobId job, Attempt attempt, const std::string& why,
+                                  Duration again) {
+  if (current(job, attempt) == nullptr) return;
+  keeper_.note(job, why);
+  const Instant until = again == kForever ? kNever : hands_.clock.now() + again;
+  inputs_.emplace_back(SuspendFailed{.job = job, .attempt = attempt, .stays_until = until});
+}
+
+void Conductor::on_resume_failed(JobId job, Attempt attempt, const std::string& why) {
+  const Job* const known = current(job, attempt);
+  if (known == nullptr || known->state != JobState::Starting) return;
+  const Duration wait = try_later(*known);
+  failed_resumes_.insert({job, attempt});
+  keeper_.note(job, failed_start_text(why, known->failed_starts + 1, wait));
   start_again();
 }
 
@@ -125,7 +156,9 @@ void Conductor::start_again() {
   if (*next > now) return hands_.alarms.set(Alarm::StartAgain, *next - now);
   if (!keeper_.check_room()) return hands_.alarms.set(Alarm::StartAgain, kRetry);
   for (const auto& [job, attempt] : failed_starts_.take_due(now)) {
-    inputs_.emplace_back(StartFailed{job, attempt});
+    const bool is_kept = failed_resumes_.erase({job, attempt}) > 0;
+    inputs_.push_back(is_kept ? Input(ResumeFailed{job, attempt})
+                              : Input(StartFailed{job, attempt}));
   }
   start_again();
 }
@@ -440,7 +473,9 @@ Expected<void> Conductor::launch(JobId job, Attempt attempt, const Grant& grant)
 }
 
 void Conductor::perform(const Stop& wanted) {
-  if (const auto attempt = failed_starts_.take(wanted.job)) {  // nothing of it runs
+  const auto attempt = failed_starts_.take(wanted.job);
+  const bool is_kept = attempt && failed_resumes_.erase({wanted.job, *attempt}) > 0;
+  if (attempt && !is_kept) {  // nothing of it runs
     hands_.alarms.post(
         [this, failed = StartFailed{wanted.job, *attempt}] { inputs_.emplace_back(failed); });
   }

@@ -96,7 +96,11 @@ class Conductor {
   /// The end of the attempt is unknown; no process of it is left.
   void on_lost(JobId job, Attempt attempt, const std::string& why);
   /// The attempt was stopped with Manner::Suspend, and its process has freed its GPU memory.
-  void on_suspended(JobId job, Attempt attempt) { leave(job, attempt); }
+  void on_suspended(JobId job, Attempt attempt, const std::string& note = "");
+  /// It was to be suspended and runs as before; it is worth another try after `again`.
+  void on_suspend_failed(JobId job, Attempt attempt, const std::string& why, Duration again);
+  /// It was to go on from where it was suspended; its process waits as before.
+  void on_resume_failed(JobId job, Attempt attempt, const std::string& why);
 
   // Looks of the eyes, and other reports about GPUs and nodes.
   void on_look(Look look);
@@ -121,6 +125,7 @@ class Conductor {
   void on_over(const AttemptEnded& ended);
   void leave(JobId job, Attempt attempt);
   void on_failed_start(JobId job, Attempt attempt, const std::string& why);
+  Duration try_later(const Job& job);
   void start_again();
   void on_silence();
   void look_at_all();
@@ -163,6 +168,7 @@ class Conductor {
   std::set<std::pair<JobId, Attempt>> overran_;  ///< Told to end for taking others' memory.
   std::map<JobId, Attempt> current_;             ///< The attempt of each job that holds a berth.
   FailedStarts failed_starts_;  ///< Reported to the engine when due, as errors may pass.
+  std::set<std::pair<JobId, Attempt>> failed_resumes_;  ///< Of those, with a suspended process.
   bool is_retrying_ = false;
   bool is_snapshot_synced_ = true;  ///< Its last written part is on the disk.
   std::optional<Error> failure_;

@@ -67,6 +67,12 @@ Expected<std::unique_ptr<Policy>> policy_after(const std::string& before, const 
 
 bool has_berths(const Engine& engine) { return !engine.view().running().empty(); }
 
+std::size_t count_suspended(const ClusterView& view) {
+  std::size_t count = 0;
+  view.for_each_job([&](const Job& job) { count += has_idle_process(job) ? 1 : 0; });
+  return count;
+}
+
 std::string memory_list(const Cluster& cluster) {
   std::string list;
   for (const GpuSpec& gpu : cluster.gpus()) {
@@ -278,6 +284,12 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
                 what_changed(view.cluster(), cluster) + ", and " +
                     std::to_string(view.running().size()) +
                     " jobs still hold places there: start berthd as before, end them, then change");
+  }
+  if (const std::size_t idle = count_suspended(view); idle > 0) {
+    return fail(ErrorCode::Conflict, what_changed(view.cluster(), cluster) + ", and " +
+                                         std::to_string(idle) +
+                                         " jobs are suspended from there: start berthd as before, "
+                                         "end them or let them go on, then change");
   }
   auto policy = make_policy(rules.policy, rules.place);
   if (!policy) return std::unexpected(policy.error());

@@ -51,7 +51,9 @@ using StandingOf = std::function<Standing(JobId, Attempt)>;
 enum class Manner {
   Gently,   ///< With time to comply.
   AtOnce,   ///< At once, without time to comply.
-  Suspend,  ///< Its process stays, without GPU memory: on_suspended() follows instead of an end.
+  /// Its process stays, without GPU memory: on_suspended() follows instead of an end, or
+  /// on_suspend_failed() where that cannot be.
+  Suspend,
 };
 
 /// How an attempt ended.
@@ -72,6 +74,9 @@ class Executor {
   virtual Expected<void> launch(const Assignment& assigned) = 0;
   /// Takes over an attempt of an earlier daemon, if it is there.
   virtual Trace adopt(JobId job, Attempt attempt) = 0;
+  /// Lets an adopted attempt go on that an earlier daemon was about to continue on these GPUs, if
+  /// its process is still suspended.
+  virtual void go_on(JobId, Attempt, const Grant&) {}
   /// Ends all processes of an attempt. Unknown attempts are ignored. An executor that cannot
   /// suspend ends it gently instead.
   virtual void stop(JobId job, Attempt attempt, Manner manner) = 0;

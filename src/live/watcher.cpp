@@ -46,8 +46,11 @@ bool is_within_grants(const Measured& measured, const ClusterView& view) {
 bool requeues(const Input& input, const ClusterView& view) {
   const auto* const released = std::get_if<Released>(&input);
   const auto* const failed = std::get_if<StartFailed>(&input);
-  if (released == nullptr && failed == nullptr) return false;
-  const Job* const job = view.find(released != nullptr ? released->job : failed->job);
+  const auto* const kept = std::get_if<ResumeFailed>(&input);
+  if (released == nullptr && failed == nullptr && kept == nullptr) return false;
+  const Job* const job = view.find(released != nullptr ? released->job
+                                   : failed != nullptr ? failed->job
+                                                       : kept->job);
   return job != nullptr && !job->ending;
 }
 

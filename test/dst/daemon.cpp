@@ -83,7 +83,11 @@ Daemon::Daemon(World& world, std::unique_ptr<Host> host, live::Keeper keeper)
                [this](Key key) { conductor_.on_failed(key.job, key.attempt, "its shim died"); },
            .ended = [this](Key key, Exit exit) { on_ended(key, exit); },
            .lost = [this](Key key) { conductor_.on_lost(key.job, key.attempt, "lost"); },
-           .suspended = [this](Key key) { conductor_.on_suspended(key.job, key.attempt); }}),
+           .suspended = [this](Key key) { conductor_.on_suspended(key.job, key.attempt); },
+           .suspend_failed =
+               [this](Key key) {
+                 conductor_.on_suspend_failed(key.job, key.attempt, "not suspended", seconds(30));
+               }}),
       eyes_(world, executor_, clock_,
             [this](live::Look look) { conductor_.on_look(std::move(look)); }),
       conductor_(keeper_,

@@ -75,6 +75,16 @@ void Executor::stop(JobId job, Attempt attempt, live::Manner manner) {
 }
 
 void Executor::suspend(Key key) {
+  const Run* const before = world_.machines.find(key);
+  const bool may_fail =
+      before != nullptr && before->locked && before->process && !before->suspended;
+  if (may_fail && !world_.is_calm && world_.rng.one_in(4)) {
+    ++world_.seen["failed suspension"];
+    world_.agenda.after(world_.delay(), life_, [this, key] {
+      if (live_.contains(key)) hooks_.suspend_failed(key);
+    });
+    return;
+  }
   world_.machines.suspend(key);
   const Run* const run = world_.machines.find(key);
   if (run == nullptr || !run->suspended) return;

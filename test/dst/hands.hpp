@@ -25,6 +25,7 @@ struct Hooks {
   std::function<void(Key, Exit)> ended;
   std::function<void(Key)> lost;
   std::function<void(Key)> suspended;
+  std::function<void(Key)> suspend_failed;
 };
 
 class Executor : public live::Executor {

@@ -26,7 +26,8 @@ TEST(Swarm, KeepsItsPromises) {
   for (const char* what :
        {"kill", "power loss", "restart", "refused step", "failed sync", "lost node", "broken GPU",
         "silent GPU", "foreign use", "failed start", "failed launch", "old news", "cancel",
-        "launch", "stop", "finish", "no room", "part of a snapshot", "failed snapshot"}) {
+        "launch", "stop", "finish", "no room", "part of a snapshot", "failed snapshot",
+        "failed suspension"}) {
     EXPECT_GT(seen[what], 0) << what << " came up in no seed";
   }
 }

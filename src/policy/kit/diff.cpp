@@ -15,7 +15,6 @@ bool is_running(const Job& job) {
 /// Calls keep(position, job) for those that must not give way, and so go before all others.
 template <class Keep>
 void for_each_left_alone(const ClusterView& view, std::span<const Job* const> jobs, Keep keep) {
-  if (view.settings().can_suspend) return;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const JobView job = view.job(jobs[i]->id);
     if (view.is_left_alone(job)) keep(i, job);

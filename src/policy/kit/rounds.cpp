@@ -174,7 +174,6 @@ class Rounds final : public Policy {
   /// Jobs that must not give way are in the round, whatever they are owed.
   std::set<JobId> keep_left_alone(const ClusterView& view, Seating& seating) const {
     std::set<JobId> kept;
-    if (view.settings().can_suspend) return kept;
     for (const JobId id : jobs_.ids()) {
       const JobView job = view.job(id);
       if (job.grant().shares.empty() || !view.is_left_alone(job)) continue;

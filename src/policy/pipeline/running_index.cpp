@@ -43,6 +43,8 @@ void RunningIndex::stand(const JobView& job, const ClusterView& view, const Orde
   Instant again = alone_from;
   if (alone_from <= view.now()) {
     again = kNever;
+    const Instant until = view.left_alone_until(job);
+    if (until != kNever) entry.change = until;
   } else if (safe_until > view.now()) {
     entry.change = safe_until;
   } else if (const Ranked ranked = order.rank(job, view);

@@ -1,0 +1,200 @@
+// Goal: what a user and a shell say about suspensions does to a job exactly what it should: it
+// waits for its owner, runs on, or waits suspended as before, and nothing is lost or counted twice.
+// Method: an engine whose policy says what the test tells it to.
+#include <gtest/gtest.h>
+
+#include "engine/rig.hpp"
+
+namespace berth {
+namespace {
+
+using test::nodes_of;
+using test::only;
+using test::Rig;
+using test::shared;
+
+constexpr Bytes kVram{std::int64_t{4} << 30};
+
+class Suspension : public testing::Test {
+ protected:
+  JobId suspended_by_owner() {
+    const JobId id = rig_.run(shared(1, kVram), {0});
+    rig_.tell({SuspendAsked{id}});
+    rig_.released(id);
+    return id;
+  }
+
+  Rig rig_{nodes_of(1, 4)};
+};
+
+TEST_F(Suspension, ByItsOwnerWaitsForTheOwner) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  const auto* const stop = only<Stop>(rig_.tell({SuspendAsked{id}}));
+  ASSERT_NE(stop, nullptr);
+  EXPECT_EQ(stop->how, PreemptHow::Suspend);
+  EXPECT_EQ(stop->why, StopFor::Suspension);
+  rig_.released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Held);
+  EXPECT_TRUE(has_idle_process(rig_.job(id)));
+  EXPECT_EQ(rig_.gpu(0).charged, Bytes(0));
+  EXPECT_EQ(rig_.job(id).preemptions, 0);
+  EXPECT_TRUE(rig_.resume(id, {1}).list.empty()) << "it is not the policy's to start";
+  rig_.tell({ReleaseAsked{id}});
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+  ASSERT_NE(only<Continue>(rig_.resume(id, {1})), nullptr);
+}
+
+TEST_F(Suspension, ByItsOwnerNeedsNoSettingOfTheScheduler) {
+  Rig rig(nodes_of(1, 1), {.can_suspend = false});
+  const JobId id = rig.run(shared(1, kVram), {0});
+  EXPECT_EQ(only<Stop>(rig.tell({SuspendAsked{id}}))->how, PreemptHow::Suspend);
+}
+
+TEST_F(Suspension, OnlyARunningJobIsSuspended) {
+  const JobId queued = rig_.submit(shared(1, kVram));
+  EXPECT_TRUE(rig_.tell({SuspendAsked{queued}}).list.empty());
+  EXPECT_EQ(rig_.state(queued), JobState::Queued);
+  rig_.tell({HoldAsked{queued}});
+  EXPECT_FALSE(has_idle_process(rig_.job(queued)));
+  rig_.tell({ReleaseAsked{queued}});
+  EXPECT_EQ(rig_.state(queued), JobState::Queued);
+  EXPECT_TRUE(rig_.tell({SuspendAsked{JobId(99)}}).list.empty());
+}
+
+TEST_F(Suspension, AnOwnerKeepsAJobThatTheSchedulerSuspends) {
+  const JobId before = rig_.run(shared(1, kVram), {0});
+  rig_.preempt(before, PreemptHow::Suspend);
+  rig_.tell({SuspendAsked{before}});
+  rig_.released(before);
+  EXPECT_EQ(rig_.state(before), JobState::Held);
+  const JobId after = rig_.run(shared(1, kVram), {1});
+  rig_.preempt(after, PreemptHow::Suspend);
+  rig_.released(after);
+  rig_.tell({SuspendAsked{after}});
+  EXPECT_EQ(rig_.state(after), JobState::Held);
+  for (const JobId id : {before, after}) EXPECT_TRUE(has_idle_process(rig_.job(id)));
+}
+
+TEST_F(Suspension, AnOwnerWhoChangesTheirMindMeanwhileIsHeard) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  rig_.tell({SuspendAsked{id}});
+  rig_.tell({ReleaseAsked{id}});
+  rig_.released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+}
+
+TEST_F(Suspension, ACancelledOneTakesItsProcessAlong) {
+  const JobId id = suspended_by_owner();
+  const Effects& effects = rig_.tell({CancelAsked{id}});
+  const auto* const stop = only<Stop>(effects);
+  ASSERT_NE(stop, nullptr);
+  EXPECT_EQ(stop->how, PreemptHow::Kill);
+  test::expect_finished(rig_, effects, id, Outcome::Cancelled);
+}
+
+TEST_F(Suspension, OneThatDiesIsOverAtOnce) {
+  const JobId id = suspended_by_owner();
+  const Effects& effects = rig_.exited(id, Outcome::Failed, 137);
+  EXPECT_EQ(effects.list.size(), 1U) << "no process is left to end";
+  test::expect_finished(rig_, effects, id, Outcome::Failed);
+}
+
+TEST_F(Suspension, ThatFailsLeavesTheJobRunningAndAloneForATime) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  rig_.at(10).preempt(id, PreemptHow::Suspend);
+  rig_.tell({SuspendFailed{id, Attempt(1), kStart + seconds(100)}});
+  EXPECT_EQ(rig_.state(id), JobState::Running);
+  EXPECT_EQ(rig_.gpu(0).charged, kVram);
+  rig_.at(20).tell({});
+  const ClusterView view = rig_.engine().view();
+  EXPECT_TRUE(view.is_left_alone(view.job(id)));
+  EXPECT_EQ(view.left_alone_until(view.job(id)), kStart + seconds(100));
+  rig_.at(100).tell({});
+  EXPECT_FALSE(rig_.engine().view().is_left_alone(rig_.engine().view().job(id)));
+  EXPECT_EQ(rig_.job(id).ran, Duration::zero());
+  EXPECT_EQ(rig_.engine().view().job(id).ran(), seconds(100)) << "it ran all the while";
+}
+
+TEST_F(Suspension, ThatFailsLateOrTwiceChangesNothing) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  rig_.tell({SuspendFailed{id, Attempt(1), kNever}});
+  EXPECT_EQ(rig_.state(id), JobState::Running);
+  EXPECT_EQ(rig_.job(id).stays_until, Instant());
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.released(id);
+  rig_.tell({SuspendFailed{id, Attempt(1), kNever}});
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+  rig_.resume(id, {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.tell({SuspendFailed{id, Attempt(1), kNever}});
+  EXPECT_EQ(rig_.state(id), JobState::Stopping) << "that was the attempt before";
+}
+
+TEST_F(Suspension, ThatFailsDoesNotSaveACancelledJob) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.tell({CancelAsked{id}});
+  rig_.tell({SuspendFailed{id, Attempt(1), kNever}});
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+}
+
+TEST_F(Suspension, ThatFailsAfterTheTimeLimitEndsTheJob) {
+  JobSpec spec = shared(1, kVram);
+  spec.time_limit = seconds(60);
+  const JobId id = rig_.run(spec, {0});
+  rig_.at(50).preempt(id, PreemptHow::Suspend);
+  rig_.at(70).tell({});
+  EXPECT_EQ(rig_.state(id), JobState::Stopping);
+  const auto* const stop = only<Stop>(rig_.at(71).tell({SuspendFailed{id, Attempt(1), kNever}}));
+  ASSERT_NE(stop, nullptr);
+  EXPECT_EQ(stop->why, StopFor::TimeLimit);
+}
+
+TEST_F(Suspension, AResumptionThatFailsLeavesItSuspended) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.released(id);
+  rig_.resume(id, {1});
+  rig_.tell({ResumeFailed{id, Attempt(1)}});
+  EXPECT_EQ(rig_.state(id), JobState::Starting) << "that was the attempt before";
+  rig_.tell({ResumeFailed{id, Attempt(2)}});
+  EXPECT_EQ(rig_.state(id), JobState::Suspended);
+  EXPECT_EQ(rig_.gpu(1).charged, Bytes(0));
+  EXPECT_EQ(rig_.account().jobs, 0);
+  EXPECT_EQ(only<Continue>(rig_.resume(id, {2}))->attempt, Attempt(3));
+}
+
+TEST_F(Suspension, AResumptionThatFailsTooOftenIsTheEndOfItsProcess) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  rig_.preempt(id, PreemptHow::Suspend);
+  rig_.released(id);
+  const std::int32_t most = rig_.engine().view().settings().max_failed_starts;
+  for (std::int32_t tries = 1; tries < most; ++tries) {
+    rig_.resume(id, {1});
+    rig_.tell({ResumeFailed{id, rig_.attempt(id)}});
+  }
+  rig_.resume(id, {1});
+  const Effects& effects = rig_.tell({ResumeFailed{id, rig_.attempt(id)}});
+  EXPECT_EQ(only<Stop>(effects)->how, PreemptHow::Kill);
+  test::expect_finished(rig_, effects, id, Outcome::Failed);
+}
+
+TEST(SuspensionSnapshot, KeepsAJobOfItsOwnerAndOneThatStays) {
+  Rig rig(nodes_of(1, 4));
+  const JobId held = rig.run(shared(1, kVram), {0});
+  rig.tell({SuspendAsked{held}});
+  rig.released(held);
+  const JobId stays = rig.run(shared(1, kVram), {1});
+  rig.preempt(stays, PreemptHow::Suspend);
+  rig.tell({SuspendFailed{stays, Attempt(1), kNever}});
+  const JobId going = rig.run(shared(1, kVram), {2});
+  rig.tell({SuspendAsked{going}});
+  const auto restored = Engine::restore(rig.engine().save(), std::make_unique<test::Script>());
+  ASSERT_TRUE(restored) << restored.error().message;
+  for (const JobId id : {held, stays, going}) {
+    EXPECT_EQ(*restored->view().find(id), rig.job(id));
+  }
+}
+
+}  // namespace
+}  // namespace berth
