@@ -1,4 +1,4 @@
-// The verbs that change one job after the other: cancel, hold, release.
+// The verbs that change one job after the other: cancel, hold, release, suspend, resume.
 #pragma once
 
 #include <string>

@@ -14,7 +14,9 @@ namespace berth::cli {
 
 namespace {
 
-bool waits(const std::string& state) { return state == "queued" || state == "held"; }
+bool waits(const std::string& state) {
+  return state == "queued" || state == "held" || state == "suspended";
+}
 
 int group_of(const Json& job) {
   if (has_ended(job)) return 2;

@@ -35,6 +35,8 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"cancel", plain<add_cancel>},
     {"hold", plain<add_hold>},
     {"release", plain<add_release>},
+    {"suspend", plain<add_suspend>},
+    {"resume", plain<add_resume>},
     {"gpus", plain<add_gpus>},
     {"doctor", plain<add_doctor>},
     {"sim", plain<add_sim>},

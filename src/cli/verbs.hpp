@@ -33,6 +33,8 @@ void add_wait(CLI::App& app, Action& chosen);
 void add_cancel(CLI::App& app, Action& chosen);
 void add_hold(CLI::App& app, Action& chosen);
 void add_release(CLI::App& app, Action& chosen);
+void add_suspend(CLI::App& app, Action& chosen);
+void add_resume(CLI::App& app, Action& chosen);
 void add_gpus(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
 void add_sim(CLI::App& app, Action& chosen);

@@ -234,7 +234,8 @@ class Api {
     const auto id = parse_job_id(rest.substr(0, slash));
     if (!id) return refuse(exchange, id.error());
     const std::string verb(slash == std::string_view::npos ? "" : rest.substr(slash + 1));
-    const bool changes = verb == "cancel" || verb == "hold" || verb == "release";
+    const bool changes = verb == "cancel" || verb == "hold" || verb == "release" ||
+                         verb == "suspend" || verb == "resume";
     if (!changes && verb != "log" && verb != "why" && !verb.empty()) {
       return refuse(exchange, 404, exchange->request().path + ": no such path");
     }
@@ -304,7 +305,7 @@ class Api {
     const std::string name = "job " + std::to_string(id.value());
     if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
     if (job->ending && verb == "cancel") return refuse(exchange, 409, name + ": is ending already");
-    const std::string state(word_for(job->state));
+    const std::string state(word_for(shown_state(*job)));
     std::vector<Input> inputs;
     if (verb == "cancel") {
       inputs.emplace_back(CancelAsked{id});
@@ -313,10 +314,17 @@ class Api {
         return refuse(exchange, 409, name + ": is " + state + ", only a queued job can be held");
       }
       inputs.emplace_back(HoldAsked{id});
-    } else {
-      if (job->state != JobState::Held) {
-        return refuse(exchange, 409, name + ": is " + state + ", only a held job can be released");
+    } else if (verb == "suspend") {
+      if (const std::string why = why_not_suspended(*job); !why.empty()) {
+        return refuse(exchange, 409, name + ": " + why);
       }
+      inputs.emplace_back(SuspendAsked{id});
+    } else {
+      const std::string why = verb == "resume" ? why_not_resumed(*job)
+                              : job->state != JobState::Held || has_idle_process(*job)
+                                  ? "is " + state + ", only a held job can be released"
+                                  : "";
+      if (!why.empty()) return refuse(exchange, 409, name + ": " + why);
       inputs.emplace_back(ReleaseAsked{id});
     }
     daemon_.ask({.submission = std::nullopt,
@@ -326,6 +334,29 @@ class Api {
                    return http::Response{.status = 200,
                                          .body = to_body(daemon_.presenter().brief(id))};
                  }});
+  }
+
+  /// "" for a job that can be.
+  std::string why_not_suspended(const Job& job) const {
+    const std::string& no = daemon_.machine().no_suspension;
+    if (!no.empty()) return "cannot be suspended: " + no;
+    const bool is_preempted = !job.ending && job.after_stop == JobState::Suspended &&
+                              (job.state == JobState::Stopping || is_waiting(job.state));
+    if (job.state == JobState::Running || is_preempted) return "";
+    const std::string state(word_for(shown_state(job)));
+    if (has_idle_process(job)) return "is " + state + " already";
+    return "is " + state + ", only a running job can be suspended";
+  }
+
+  /// "" for a job that can be.
+  static std::string why_not_resumed(const Job& job) {
+    const bool is_being_suspended =
+        job.state == JobState::Stopping && !job.ending && job.after_stop == JobState::Held;
+    if (is_being_suspended) return "";
+    const std::string state(word_for(shown_state(job)));
+    if (!has_idle_process(job)) return "is " + state + ", only a suspended job can be resumed";
+    if (job.state == JobState::Held) return "";
+    return "was suspended by the scheduler and goes on when it is its turn";
   }
 
   void cancel_all(const Exchange& exchange) {

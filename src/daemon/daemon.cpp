@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/text.hpp"
 #include "daemon/order.hpp"
+#include "policy/registry.hpp"
 
 namespace berth::daemon {
 
@@ -46,13 +48,37 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
   return {.status = kInternalError, .body = http::error_body(error.message)};
 }
 
+/// What preemption is on this machine. Errors: InvalidArgument for a policy that preempts where
+/// that would lose work that nobody agreed to lose.
+Expected<void> settle_preemption(Options& options, const Machine& machine) {
+  Settings& settings = options.rules.settings;
+  settings.can_suspend = machine.no_suspension.empty() && options.preempt_by == PreemptBy::Suspend;
+  constexpr std::int64_t kEnough = std::int64_t{1} << 40;  // what is emulated takes none
+  if (options.suspend_memory == Bytes(0) && machine.emulated)
+    options.suspend_memory = Bytes(kEnough);
+  if (options.suspend_memory == Bytes(0))
+    options.suspend_memory = Bytes(available_memory().raw() / 2);
+  if (settings.can_suspend || options.preempt_by == PreemptBy::Restart) return {};
+  const auto chosen = choose(options.rules.policy, options.rules.place);
+  if (!chosen || !chosen->policy->preempts()) return {};
+  return fail(ErrorCode::InvalidArgument,
+              "policy " + options.rules.policy +
+                  " preempts, and this machine cannot suspend jobs: " + machine.no_suspension +
+                  "; say --preempt-by restart, or preempt_by = \"restart\" in berth.toml, if a "
+                  "preempted job may begin again from nothing, or choose a policy that does not "
+                  "preempt (berth policies)");
+}
+
 }  // namespace
 
 // ---- Opening ---------------------------------------------------------------------------------
 
-Expected<std::unique_ptr<Daemon>> Daemon::open(const Options& options) {
+Expected<std::unique_ptr<Daemon>> Daemon::open(Options options) {
   auto machine = open_machine(options);
   if (!machine) return std::unexpected(machine.error());
+  if (auto settled = settle_preemption(options, *machine); !settled) {
+    return std::unexpected(settled.error());
+  }
   const live::Opening opening{
       .path = options.state + "/journal.db",
       .last_job = last_named(
@@ -94,18 +120,25 @@ Expected<void> Daemon::open_launcher() {
       .started =
           [this](JobId job, Attempt attempt) {
             limits_->check(job, attempt);
-            conductor_->on_started(job, attempt);
+            if (executor_->on_started(job, attempt)) conductor_->on_started(job, attempt);
           },
       .failed =
           [this](JobId job, Attempt attempt) {
+            executor_->on_ended(job);
             conductor_->on_failed(job, attempt, "its shim died before it began");
           },
       .ended =
           [this](JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
-            conductor_->on_ended(job, attempt, ending_of(exit, note, log_path(job), clock_));
+            const std::string broken = executor_->on_ended(job);
+            conductor_->on_ended(
+                job, attempt,
+                ending_of(exit, broken.empty() ? note : broken, log_path(job), clock_));
           },
-      .lost = [this](JobId job, Attempt attempt,
-                     const std::string& note) { conductor_->on_lost(job, attempt, note); },
+      .lost =
+          [this](JobId job, Attempt attempt, const std::string& note) {
+            const std::string broken = executor_->on_ended(job);
+            conductor_->on_lost(job, attempt, broken.empty() ? note : broken);
+          },
   };
   auto launcher = Launcher::open(loop_,
                                  {.shim = options_.shim,
@@ -174,8 +207,32 @@ Expected<void> Daemon::sync() {
   return synced;
 }
 
+SuspenderHooks Daemon::suspender_hooks() {
+  return {
+      .suspended = [this](
+                       JobId job, Attempt attempt,
+                       const std::string& note) { conductor_->on_suspended(job, attempt, note); },
+      .suspend_failed =
+          [this](JobId job, Attempt attempt, const std::string& why, Duration again) {
+            conductor_->on_suspend_failed(job, attempt, why, again);
+          },
+      .resumed = [this](JobId job, Attempt attempt) { conductor_->on_started(job, attempt); },
+      .resume_failed =
+          [this](JobId job, Attempt attempt, const std::string& why) {
+            conductor_->on_resume_failed(job, attempt, why);
+          },
+      .broken = {},
+  };
+}
+
 void Daemon::open_conductor() {
-  executor_ = std::make_unique<ShimExecutor>(*launcher_, *limits_, keeper_, options_, machine_);
+  executor_ = std::make_unique<ShimExecutor>(ShimExecutor::Parts{.loop = loop_,
+                                                                 .launcher = *launcher_,
+                                                                 .limits = *limits_,
+                                                                 .keeper = keeper_,
+                                                                 .options = options_,
+                                                                 .machine = machine_},
+                                             suspender_hooks());
   live::Setup setup{.problems = {},
                     .probe = options_.probe,
                     .fast = options_.probe_fast,
@@ -193,6 +250,11 @@ void Daemon::open_conductor() {
                                                              .audience = *limit_follower_});
   presenter_ = std::make_unique<Presenter>(keeper_, machine_, conductor_->watcher(), limits_.get());
   tell(conductor_->recover());
+  keeper_.engine().view().for_each_job([this](const Job& job) {
+    if (!has_idle_process(job)) return;
+    const Bytes bytes = executor_->suspender().bytes_of(job.id);
+    keeper_.note(job.id, "its " + to_text(bytes) + " are in host memory");
+  });
   reports_->come_back();
 }
 

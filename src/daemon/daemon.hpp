@@ -48,7 +48,7 @@ struct Asked {
 class Daemon {
  public:
   /// Opens everything and takes over jobs of an earlier daemon. Serves nothing yet.
-  static Expected<std::unique_ptr<Daemon>> open(const Options& options);
+  static Expected<std::unique_ptr<Daemon>> open(Options options);
   ~Daemon();
 
   /// Serves until stop(). Errors: the failure that ended it.
@@ -77,6 +77,7 @@ class Daemon {
   Followers& followers() { return *followers_; }
   live::UserQueues& user_queues() { return user_queues_; }
   Instant now() const { return clock_.now(); }
+  const Suspender& suspender() const { return executor_->suspender(); }
   std::string log_path(JobId job) const { return launcher_->log_path(job); }
 
  private:
@@ -86,6 +87,7 @@ class Daemon {
   void open_driver();
   void open_syncer();
   void open_conductor();
+  SuspenderHooks suspender_hooks();
   void turn();
   void on_alarm(live::Alarm alarm);
   Expected<void> sync();

@@ -141,6 +141,24 @@ Json memory_rung(const Daemon& daemon) {
           victim + " (driver limits: " + why_not + ")");
 }
 
+Json suspension(const Daemon& daemon) {
+  const std::string& no = daemon.machine().no_suspension;
+  const std::string otherwise = "a preempted job begins again from nothing";
+  if (!no.empty()) {
+    return check("suspension", "warn", "jobs cannot be suspended: " + no + "; " + otherwise);
+  }
+  const Suspender& suspender = daemon.suspender();
+  const std::string how = "berth suspend takes a job's memory off its GPUs; " +
+                          to_text(suspender.used()) + " of " + to_text(suspender.room()) +
+                          " of host memory taken; processes are frozen by " +
+                          (daemon.options().cgroup.empty() ? "signals" : "cgroup");
+  const bool by_restart = daemon.options().preempt_by == PreemptBy::Restart;
+  return check(
+      "suspension", by_restart ? "warn" : "ok",
+      how + "; " +
+          (by_restart ? "preempt_by is restart: " + otherwise : "a preempted job is suspended"));
+}
+
 Json disk(const Daemon& daemon) {
   struct statvfs status{};
   if (::statvfs(daemon.options().state.c_str(), &status) != 0) {
@@ -169,7 +187,8 @@ Json policy(const Daemon& daemon) {
 Json examine(const Daemon& daemon) {
   return {{"checks",
            {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
-            pid_namespace(), processes(daemon), memory_rung(daemon), disk(daemon)}}};
+            pid_namespace(), processes(daemon), memory_rung(daemon), suspension(daemon),
+            disk(daemon)}}};
 }
 
 }  // namespace berth::daemon

@@ -1,5 +1,7 @@
 #include "daemon/executor.hpp"
 
+#include <unistd.h>
+
 #include <set>
 
 #include "daemon/oom.hpp"
@@ -16,6 +18,15 @@ Outcome outcome_of(const shim::Exit& exit, const std::string& log) {
   return shim::shell_code(exit) == 0 ? Outcome::Done : Outcome::Failed;
 }
 
+SuspenderOptions suspender_options(const Options& options, const Machine& machine) {
+  return {.folder = options.state + "/suspended",
+          .cuda = machine.cuda,
+          .nvml = machine.nvml,
+          .environment = machine.environment,
+          .room = options.suspend_memory,
+          .patience = options.suspend_patience};
+}
+
 }  // namespace
 
 live::Ending ending_of(const shim::Exit& exit, const std::string& note, const std::string& log,
@@ -26,33 +37,120 @@ live::Ending ending_of(const shim::Exit& exit, const std::string& note, const st
           .note = note};
 }
 
+ShimExecutor::ShimExecutor(Parts parts, SuspenderHooks hooks)
+    : parts_(std::move(parts)),
+      hooks_(with_broken(std::move(hooks))),
+      suspender_(parts_.loop, suspender_options(parts_.options, parts_.machine), hooks_) {}
+
+/// A job whose processes cannot go on is ended; why is told with its end.
+SuspenderHooks ShimExecutor::with_broken(SuspenderHooks hooks) {
+  hooks.broken = [this](JobId job, Attempt attempt, const std::string& why) {
+    broken_[job] = why;
+    launcher().stop(job, attempt, live::Manner::AtOnce);
+  };
+  return hooks;
+}
+
 Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
-  shim::Order order = order_of(assigned, options_, machine_);
-  order.keeps_cgroup =
-      limits_.begin(keeper_.engine().view(), order.job, order.attempt, order.cgroup);
-  return launcher_.launch(order);
+  const JobId job = assigned.job.id;
+  if (!suspender_.knows(job)) {
+    shim::Order order = order_of(assigned, parts_.options, parts_.machine);
+    order.keeps_cgroup = parts_.limits.begin(view(), job, order.attempt, order.cgroup);
+    return launcher().launch(order);
+  }
+  if (auto taken = launcher().take_over(job, assigned.attempt); !taken) return taken;
+  limit(job, assigned.attempt);
+  suspender_.resume(target_of(job, assigned.attempt, assigned.grant));
+  return {};
 }
 
 live::Trace ShimExecutor::adopt(JobId job, Attempt attempt) {
-  const live::Trace trace = launcher_.adopt(job, attempt);
-  if (trace == live::Trace::Lives) {
-    limits_.adopt(keeper_.engine().view(), job, attempt,
-                  cgroup_path(options_.cgroup, job, attempt));
-  }
+  const live::Trace trace = launcher().adopt(job, attempt);
+  if (trace == live::Trace::Lives) limit(job, attempt);
   return trace;
+}
+
+/// An attempt that runs already, in the cgroup that was made for it.
+void ShimExecutor::limit(JobId job, Attempt attempt) {
+  parts_.limits.adopt(view(), job, attempt, launcher().cgroup_of(job, attempt));
 }
 
 std::vector<std::string> ShimExecutor::sweep(const live::StandingOf& standing_of, JobId last) {
   std::set<std::string> current;
-  keeper_.engine().view().for_each_job(
-      [&](const Job& job) { current.insert(cgroup_path(options_.cgroup, job.id, job.attempt)); });
-  limits_.sweep(current);
-  return launcher_.sweep(standing_of, last);
+  view().for_each_job([&](const Job& job) {
+    current.insert(cgroup_path(parts_.options.cgroup, job.id, job.attempt));
+    current.insert(launcher().cgroup_of(job.id, job.attempt));  // of an attempt before, taken over
+  });
+  parts_.limits.sweep(current);
+  return launcher().sweep(standing_of, last);
+}
+
+void ShimExecutor::go_on(JobId job, Attempt attempt, const Grant& grant) {
+  if (suspender_.knows(job)) suspender_.resume(target_of(job, attempt, grant));
+}
+
+void ShimExecutor::stop(JobId job, Attempt attempt, live::Manner manner) {
+  if (manner == live::Manner::Suspend) return suspend(job, attempt);
+  suspends_then_.erase({job, attempt});
+  // A process that is locked cannot comply, however long it is given.
+  const bool is_idle = suspender_.knows(job);
+  suspender_.forget(job);
+  launcher().stop(job, attempt, is_idle ? live::Manner::AtOnce : manner);
+}
+
+SuspendTarget ShimExecutor::target_of(JobId job, Attempt attempt, const Grant& grant) const {
+  SuspendTarget target{.job = job,
+                       .attempt = attempt,
+                       .shim = parts_.launcher.shim_of(job, attempt).value_or(0),
+                       .cgroup = parts_.launcher.cgroup_of(job, attempt),
+                       .gpus = {}};
+  if (::access((target.cgroup + "/cgroup.freeze").c_str(), W_OK) != 0) target.cgroup.clear();
+  for (const GpuId gpu : live::gpus_of(grant)) {
+    target.gpus.push_back(parts_.machine.devices.list[gpu.value()].uuid);
+  }
+  return target;
+}
+
+/// One whose process is not there yet would begin while it counts as suspended.
+void ShimExecutor::suspend(JobId job, Attempt attempt) {
+  const Job* const known = view().find(job);
+  if (known == nullptr) return;
+  if (!launcher().shim_of(job, attempt)) {
+    suspends_then_.insert({job, attempt});
+    return;
+  }
+  const bool is_elastic = known->spec.request.gpu.is_elastic();
+  const std::string why =
+      is_elastic ? "its number of GPUs may change, and that of a suspended process cannot"
+                 : parts_.machine.no_suspension;
+  if (!why.empty() && !suspender_.knows(job)) {
+    parts_.loop.post([this, job, attempt, why] {
+      hooks_.suspend_failed(job, attempt, "was not suspended: " + why, kForever);
+    });
+    return;
+  }
+  suspender_.suspend(target_of(job, attempt, known->grant));
+}
+
+bool ShimExecutor::on_started(JobId job, Attempt attempt) {
+  const bool is_news = !suspender_.knows(job);
+  if (suspends_then_.erase({job, attempt}) > 0) suspend(job, attempt);
+  return is_news;
+}
+
+std::string ShimExecutor::on_ended(JobId job) {
+  suspender_.forget(job);
+  std::erase_if(suspends_then_, [&](const auto& key) { return key.first == job; });
+  const auto found = broken_.extract(job);
+  return found ? found.mapped() : "";
 }
 
 void ShimExecutor::forget(JobId job, Attempt attempt) {
-  launcher_.forget(job, attempt);
-  limits_.forget(job, attempt, cgroup_path(options_.cgroup, job, attempt));
+  if (suspender_.knows(job)) stop(job, attempt, live::Manner::AtOnce);
+  const std::string cgroup = launcher().cgroup_of(job, attempt);
+  launcher().forget(job, attempt);
+  parts_.limits.forget(job, attempt,
+                       cgroup.empty() ? cgroup_path(parts_.options.cgroup, job, attempt) : cgroup);
 }
 
 }  // namespace berth::daemon

@@ -3,7 +3,11 @@
 // Belongs to the engine's thread.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/clock.hpp"
@@ -11,6 +15,7 @@
 #include "daemon/limits.hpp"
 #include "daemon/machine.hpp"
 #include "daemon/options.hpp"
+#include "daemon/suspender.hpp"
 #include "live/ports.hpp"
 
 namespace berth::daemon {
@@ -21,30 +26,46 @@ live::Ending ending_of(const shim::Exit& exit, const std::string& note, const st
 
 class ShimExecutor : public live::Executor {
  public:
-  /// Requires: all of them outlive it.
-  ShimExecutor(Launcher& launcher, Limits& limits, const live::Keeper& keeper,
-               const Options& options, const Machine& machine)
-      : launcher_(launcher),
-        limits_(limits),
-        keeper_(keeper),
-        options_(options),
-        machine_(machine) {}
+  struct Parts {
+    Loop& loop;
+    Launcher& launcher;
+    Limits& limits;
+    const live::Keeper& keeper;
+    const Options& options;
+    const Machine& machine;
+  };
+  /// Requires: all of them outlive it. What suspensions come to is reported through `hooks`.
+  ShimExecutor(Parts parts, SuspenderHooks hooks);
 
   Expected<void> launch(const live::Assignment& assigned) override;
   live::Trace adopt(JobId job, Attempt attempt) override;
-  void stop(JobId job, Attempt attempt, live::Manner manner) override {
-    launcher_.stop(job, attempt, manner);
-  }
-  bool is_limited(JobId job) const override { return limits_.is_limited(job); }
+  bool is_limited(JobId job) const override { return parts_.limits.is_limited(job); }
+  void go_on(JobId job, Attempt attempt, const Grant& grant) override;
+  void stop(JobId job, Attempt attempt, live::Manner manner) override;
   void forget(JobId job, Attempt attempt) override;
   std::vector<std::string> sweep(const live::StandingOf& standing_of, JobId last) override;
 
+  /// Of what the launcher tells. Returns: whether the start is news: a suspended attempt that is
+  /// adopted is there, and does not run.
+  bool on_started(JobId job, Attempt attempt);
+  /// Returns: why berthd ended it, where it was a suspension that could not be undone; else "".
+  std::string on_ended(JobId job);
+
+  const Suspender& suspender() const { return suspender_; }
+
  private:
-  Launcher& launcher_;
-  Limits& limits_;
-  const live::Keeper& keeper_;
-  const Options& options_;
-  const Machine& machine_;
+  Launcher& launcher() { return parts_.launcher; }
+  ClusterView view() const { return parts_.keeper.engine().view(); }
+  void limit(JobId job, Attempt attempt);
+  SuspenderHooks with_broken(SuspenderHooks hooks);
+  void suspend(JobId job, Attempt attempt);
+  SuspendTarget target_of(JobId job, Attempt attempt, const Grant& grant) const;
+
+  const Parts parts_;
+  const SuspenderHooks hooks_;
+  Suspender suspender_;
+  std::set<std::pair<JobId, Attempt>> suspends_then_;  ///< Once their processes are there.
+  std::map<JobId, std::string> broken_;                ///< Being ended, and why.
 };
 
 }  // namespace berth::daemon

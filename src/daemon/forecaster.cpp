@@ -210,7 +210,7 @@ Json why_json(const ClusterView& view, JobId id, const std::optional<Refused>& d
   const Job& job = *view.find(id);
   Json json = blank(policy);
   json["id"] = id.value();
-  json["state"] = word_for(job.state);
+  json["state"] = word_for(shown_state(job));
   json["reason"] = state_reason(job.state);
   if (is_waiting(job.state)) add_explanation(json, view, id, decided, policy);
   return json;
@@ -338,6 +338,10 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   Json json = why_json(engine.view(), job, waiting.decided, policy_);
   const JobState state = engine.view().find(job)->state;
   if (state == JobState::Starting && !question.note.empty()) json["reason"] = question.note;
+  if (const std::string by = suspended_text(*engine.view().find(job), question.note); !by.empty()) {
+    const std::string waits = state == JobState::Held ? "" : json["reason"].get<std::string>();
+    json["reason"] = waits.empty() ? by : by + "; " + waits;
+  }
   if (holds_berth(state)) {
     json["memory_limit_line"] = question.memory_limit;
     add_forecast(json, {});

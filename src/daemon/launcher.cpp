@@ -114,7 +114,7 @@ Launcher::Launcher(Loop& loop, LauncherOptions options, Hooks hooks)
       go_alarm_(loop, [this] { look_for_go(); }),
       deaf_alarm_(loop, [this] { end_deaf(); }),
       orphans_(loop, options_.mark, [this](const shim::Record& record, const std::string& note) {
-        hooks_.lost(record.job, record.attempt, note);
+        tell_lost(record, note);
       }) {}
 
 Launcher::~Launcher() = default;
@@ -293,15 +293,32 @@ void Launcher::on_exit(Key key) {
 /// Ends what is left of an attempt whose shim is gone, and tells how it was.
 void Launcher::tell_end(Key key, const shim::Record& record) {
   if (record.exit) return hooks_.ended(key.first, key.second, *record.exit, "");
-  orphans_.end({.record = record, .cgroup = cgroup_path(options_.cgroup, key.first, key.second)});
+  // What its processes carry is the number of the attempt that they were started for.
+  shim::Record first = record;
+  if (const auto header = read_header(record_path(key))) first.attempt = header->attempt;
+  taken_over_[{first.job, first.attempt}] = key;
+  orphans_.end({.record = first, .cgroup = cgroup_path(options_.cgroup, first.job, first.attempt)});
+}
+
+void Launcher::tell_lost(const shim::Record& record, const std::string& note) {
+  const auto found = taken_over_.extract({record.job, record.attempt});
+  const Key key = found ? found.mapped() : Key(record.job, record.attempt);
+  hooks_.lost(key.first, key.second, note);
 }
 
 // ---- Attempts of a daemon before us ----------------------------------------------------------
 
-Expected<shim::Record> Launcher::read_record(Key key) const {
-  const auto text = read_whole(record_path(key));
-  if (!text) return fail(ErrorCode::NotFound, record_path(key) + ": cannot be read");
+Expected<shim::Record> Launcher::read_header(const std::string& path) {
+  const auto text = read_whole(path);
+  if (!text) return fail(ErrorCode::NotFound, path + ": cannot be read");
   return shim::parse_record(*text);
+}
+
+/// Of the attempt that it is now: one that was suspended goes on as another.
+Expected<shim::Record> Launcher::read_record(Key key) const {
+  auto record = read_header(record_path(key));
+  if (record) record->attempt = key.second;
+  return record;
 }
 
 live::Trace Launcher::adopt(JobId job, Attempt attempt) {
@@ -375,6 +392,49 @@ void Launcher::stop(JobId job, Attempt attempt, live::Manner manner) {
   send_signal(found->second->pidfd, signal);
   if (told_.empty()) deaf_alarm_.set(kDeaf);
   told_[{job, attempt}] = {.signal = signal, .at = std::chrono::steady_clock::now()};
+}
+
+// ---- Suspended attempts ----------------------------------------------------------------------
+
+std::optional<pid_t> Launcher::shim_of(JobId job, Attempt attempt) const {
+  const auto found = live_.find({job, attempt});
+  const bool runs = found != live_.end() && found->second->has_go;
+  return runs ? std::optional(found->second->pid) : std::nullopt;
+}
+
+/// Its name has the number of the attempt for which its shim was started, as the record's header.
+std::string Launcher::cgroup_of(JobId job, Attempt attempt) const {
+  const auto record = read_header(record_path({job, attempt}));
+  return record ? cgroup_path(options_.cgroup, job, record->attempt) : "";
+}
+
+Expected<void> Launcher::take_over(JobId job, Attempt attempt) {
+  const Key to{job, attempt};
+  if (live_.contains(to)) return {};
+  std::optional<Key> from;
+  for_each_name(options_.attempts, [&](std::string_view name) {
+    const auto key = key_of(name);
+    const bool is_earlier = key && key->first == job && key->second < attempt;
+    if (is_earlier && is_locked(record_path(*key))) from = key;
+  });
+  if (!from) {
+    return fail(ErrorCode::NotFound, "its suspended process is gone");
+  }
+  const std::string path = record_path(to);
+  if (::renameat2(AT_FDCWD, record_path(*from).c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) !=
+      0) {
+    return io_error(path);
+  }
+  const auto found = live_.find(*from);
+  if (found == live_.end()) {  // of a daemon before us
+    if (adopt(job, attempt) == live::Trace::Lives) return {};
+    return fail(ErrorCode::NotFound, "its suspended process is gone");
+  }
+  auto shim = std::move(live_.extract(found).mapped());
+  shim->messages.reset();
+  shim->exit.reset();
+  watch(to, keep(to, std::move(shim)));
+  return {};
 }
 
 /// A shim waits while its job's process enters a folder or reads a program, which takes as long as

@@ -68,6 +68,12 @@ class Launcher {
   live::Trace adopt(JobId job, Attempt attempt);
   /// Ends an attempt's process tree; `ended` follows. Unknown attempts are ignored.
   void stop(JobId job, Attempt attempt, live::Manner manner);
+  /// The shim of an attempt whose job's process was reported to be there.
+  std::optional<pid_t> shim_of(JobId job, Attempt attempt) const;
+  /// The folder of its cgroup; "" for one that has none, or is ended otherwise.
+  std::string cgroup_of(JobId job, Attempt attempt) const;
+  /// Makes an attempt of the same job that lives this one. Errors: NotFound if there is none; Io.
+  Expected<void> take_over(JobId job, Attempt attempt);
   /// Removes the files of an attempt that is over.
   void forget(JobId job, Attempt attempt);
   /// Removes files of attempts that are over, from before a crash. What belongs to jobs after
@@ -93,6 +99,7 @@ class Launcher {
   Expected<void> name_record(const Spare& spare, const shim::Order& order);
   Expected<void> name_log(Spare& spare, JobId job);
   std::string move_aside(const std::string& path, const std::string& why) const;
+  static Expected<shim::Record> read_header(const std::string& path);
   Expected<shim::Record> read_record(Key key) const;
   Shim& keep(Key key, std::unique_ptr<Shim> shim);
   void watch(Key key, Shim& shim);
@@ -102,6 +109,7 @@ class Launcher {
   void dismiss(Spare spare);
   void end_deaf();
   void tell_end(Key key, const shim::Record& record);
+  void tell_lost(const shim::Record& record, const std::string& note);
   void look_for_names();
   void look_for_go();
   void publish();
@@ -114,7 +122,8 @@ class Launcher {
   std::map<pid_t, std::unique_ptr<Shim>> leaving_;  ///< Ended, not yet reaped.
   /// Held by a shim that has not identified itself; with the manner in which to stop it then.
   std::map<Key, std::optional<live::Manner>> unnamed_;
-  std::map<Key, Told> told_;  ///< Orders to end; without those taken long ago.
+  std::map<Key, Told> told_;       ///< Orders to end; without those taken long ago.
+  std::map<Key, Key> taken_over_;  ///< Being ended: the attempt it is now, by what it began as.
   ShimTable shims_;
   std::chrono::steady_clock::time_point last_launch_;
   Loop::Alarm refill_alarm_;

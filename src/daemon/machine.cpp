@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 
+#include "daemon/suspender.hpp"
 #include "emu/emulator.hpp"
+#include "gpu/checkpoint.hpp"
 #include "gpu/machine.hpp"
 #include "gpu/nvml.hpp"
 #include "gpu/probe.hpp"
@@ -21,6 +24,25 @@ Bytes round_up(Bytes bytes) {
 
 std::unexpected<Error> emulation_failed(const Options& options, const std::string& why) {
   return fail(ErrorCode::InvalidArgument, "--emulate " + options.emulate + ": " + why);
+}
+
+/// The folder of the library that was named has the other one beside it.
+std::string beside(const std::string& library, const std::string& other) {
+  const std::size_t slash = library.rfind('/');
+  return slash == std::string::npos ? other : library.substr(0, slash + 1) + other;
+}
+
+/// In a process of its own: a driver can hang.
+std::string why_no_suspension_here(const Machine& machine) {
+  if (!machine.port) return "no GPUs: " + machine.no_driver;
+  constexpr Duration kMost = seconds(10);
+  const auto version = probe_checkpoints({.folder = "",
+                                          .cuda = machine.cuda,
+                                          .nvml = machine.nvml,
+                                          .environment = machine.environment,
+                                          .room = Bytes(0)},
+                                         kMost);
+  return version ? why_no_suspension(machine.devices.list, *version) : version.error().message;
 }
 
 /// Makes the emulated GPUs, and lets this process see them: its own library is opened by path.
@@ -83,6 +105,9 @@ Expected<Machine> open_machine(const Options& options) {
   } else {
     machine.no_driver = port.error().message;
   }
+  machine.nvml = library;
+  machine.cuda = machine.emulated ? beside(library, kCudaLibrary) : kCudaLibrary;
+  machine.no_suspension = why_no_suspension_here(machine);
   // Charges and measurements go in the same steps, or a tenant within its request would look as if
   // it held more than its charge.
   machine.cluster = describe_machine(machine.devices.list, {.name = host_name(),
@@ -91,6 +116,16 @@ Expected<Machine> open_machine(const Options& options) {
                                                             .cpu = cores(options),
                                                             .host = host_memory()});
   return machine;
+}
+
+Bytes available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  std::int64_t kibibytes = 0;
+  for (std::string unit; file >> key >> kibibytes; std::getline(file, unit)) {
+    if (key == "MemAvailable:") return Bytes(kibibytes * 1024);
+  }
+  return host_memory();
 }
 
 }  // namespace berth::daemon

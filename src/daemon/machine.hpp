@@ -19,6 +19,9 @@ struct Machine {
   Cluster cluster;
   std::string no_driver;  ///< Why `port` is null.
   bool emulated = false;
+  std::string nvml;           ///< Library that was opened.
+  std::string cuda;           ///< Library of the CUDA driver, for helpers to open.
+  std::string no_suspension;  ///< Why jobs cannot be suspended; "" if they can.
   /// Variables with which a job sees the GPUs; LD_LIBRARY_PATH goes before the job's own.
   std::vector<std::pair<std::string, std::string>> environment;
 };
@@ -26,5 +29,8 @@ struct Machine {
 /// Errors: what is wrong with `emulate`, or with the library that was named. A machine without
 /// NVIDIA's library is no error: it runs jobs that need no GPU.
 Expected<Machine> open_machine(const Options& options);
+
+/// Host memory that programs can have without swapping: MemAvailable of /proc/meminfo.
+Bytes available_memory();
 
 }  // namespace berth::daemon

@@ -22,6 +22,7 @@
 #include "daemon/daemon.hpp"
 #include "daemon/leftovers.hpp"
 #include "daemon/notify.hpp"
+#include "daemon/suspend_helper.hpp"
 #include "http/server.hpp"
 #include "policy/registry.hpp"
 #include "posix/error.hpp"
@@ -42,6 +43,7 @@ struct Flags {
   std::string admission;
   std::string policy;
   std::string place;
+  std::string preempt_by;
 };
 
 std::string variable(const char* name) {
@@ -59,6 +61,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--place", flags.place, "The placement.");
   app.add_option("--admission", flags.admission,
                  "guarantee (default), declared, free-memory or none.");
+  app.add_option("--preempt-by", flags.preempt_by,
+                 "What becomes of a preempted job: suspend (default), or restart.");
   app.add_option("--config", flags.config, "TOML file with these and more settings.");
   app.add_flag("--unsafe", flags.options.unsafe,
                "Allow an admission other than guarantee on real GPUs.");
@@ -95,6 +99,11 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around) {
     const auto mode = parse_admission(flags.admission);
     if (!mode) return std::unexpected(mode.error());
     options.rules.settings.admission.mode = *mode;
+  }
+  if (!flags.preempt_by.empty()) {
+    const auto by = parse_preempt_by(flags.preempt_by);
+    if (!by) return std::unexpected(by.error());
+    options.preempt_by = *by;
   }
   if (auto done = complete(options, around); !done) return std::unexpected(done.error());
   if (!options.speeds.empty()) {
@@ -225,8 +234,9 @@ int tell(const Expected<void>& served) {
   return kFailed;
 }
 
-/// No job is suspended, so a preempted job loses all its work.
-void tell_what_preemption_costs(const live::Rules& rules) {
+/// Where jobs are not suspended a preempted job loses all its work.
+void tell_what_preemption_costs(const live::Rules& rules, const Settings& settings) {
+  if (settings.can_suspend) return;
   const auto chosen = choose(rules.policy);
   if (!chosen || !chosen->policy->preempts()) return;
   std::fprintf(
@@ -247,7 +257,7 @@ Expected<void> serve(const Options& options) {
       http::Server::open({.path = options.socket, .mode = mode, .limits = {}}, make_api(**daemon));
   if (!server) return std::unexpected(server.error());
   signals.are_for(daemon->get());
-  tell_what_preemption_costs(options.rules);
+  tell_what_preemption_costs(options.rules, (*daemon)->options().rules.settings);
   std::fprintf(stderr, "berthd: %zu GPUs, policy %s, state %s, listening at %s\n",
                (*daemon)->machine().devices.list.size(), options.rules.policy.c_str(),
                options.state.c_str(), options.socket.c_str());
@@ -262,6 +272,7 @@ Expected<void> serve(const Options& options) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == kEndLeftovers) return end_leftovers();
+  if (argc == 2 && std::string_view(argv[1]) == kSuspendHelper) return suspend_helper();
   CLI::App app("Gives GPU jobs places where their memory is guaranteed.", "berthd");
   Flags flags;
   add_flags(app, flags);

@@ -88,6 +88,15 @@ Expected<void> set_admission(Options& options, const Value& value) {
   return {};
 }
 
+Expected<void> set_preempt_by(Options& options, const Value& value) {
+  std::string name;
+  if (auto done = value.into(name); !done) return done;
+  const auto by = parse_preempt_by(name);
+  if (!by) return value.refuse(by.error().message);
+  options.preempt_by = *by;
+  return {};
+}
+
 Expected<void> set_slots(Options& options, const Value& value) {
   const auto slots = value.number(1, kMostTenants);
   if (!slots) return std::unexpected(slots.error());
@@ -317,6 +326,9 @@ constexpr auto kKeys = std::to_array<Key>({
     {"limits", set_limits},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},
+    {"preempt_by", set_preempt_by},
+    {"suspend_host_memory", [](Options& o, const Value& v) { return v.into(o.suspend_memory); }},
+    {"suspend_patience", [](Options& o, const Value& v) { return v.into(o.suspend_patience); }},
     {"preemption.most", set_most_preemptions},
     {"preemption.lost", [](Options& o, const Value& v) { return v.into(o.rules.bounds.lost); }},
 });
@@ -361,6 +373,13 @@ Expected<AdmissionMode> parse_admission(std::string_view name) {
                   "' is unknown; valid values: " + all_words<AdmissionMode>());
 }
 
+Expected<PreemptBy> parse_preempt_by(std::string_view name) {
+  if (name == "suspend") return PreemptBy::Suspend;
+  if (name == "restart") return PreemptBy::Restart;
+  return fail(ErrorCode::InvalidArgument,
+              "preempt_by '" + std::string(name) + "' is unknown; valid values: suspend, restart");
+}
+
 std::string default_config(const Surroundings& around) {
   if (around.user == 0) return "/etc/berth/berth.toml";
   return around.home.empty() ? "" : around.home + "/.config/berth/berth.toml";
@@ -401,7 +420,6 @@ Expected<void> complete(Options& options, const Surroundings& around) {
                 "the ranges");
   }
   options.rules.settings.max_failed_starts = live::kMostFailedStarts;
-  options.rules.settings.can_suspend = false;  // a stopped process keeps its GPU memory
   return {};
 }
 

@@ -17,6 +17,9 @@
 
 namespace berth::daemon {
 
+/// What becomes of a job that gives way: it keeps its work in host memory, or begins again.
+enum class PreemptBy : std::uint8_t { Suspend, Restart };
+
 struct Options {
   std::string state;    ///< Folder for the journal, logs and files.
   std::string socket;   ///< Path of the API's socket.
@@ -38,8 +41,11 @@ struct Options {
   CpuMilli cores{0};                    ///< That jobs may have together; 0: the machine's.
   CpuMilli default_cpu{1000};           ///< Of a job without GPUs that does not say; 0: none.
   bool again_after_overrun = true;      ///< Whether a job runs again that another's overrun ended.
-  std::string shim;                     ///< Path of berth-shim.
-  std::string speeds;                   ///< File of how fast models run; "" for none.
+  PreemptBy preempt_by = PreemptBy::Suspend;
+  Bytes suspend_memory{0};  ///< Host memory for what suspended jobs held on GPUs; 0: half of it.
+  Duration suspend_patience = seconds(30);  ///< For one call of the driver that suspends.
+  std::string shim;                         ///< Path of berth-shim.
+  std::string speeds;                       ///< File of how fast models run; "" for none.
   /// What may keep jobs to their charges.
   std::vector<Rung> limits = {Rung::Driver, Rung::Watch};
   std::string cgroup;                 ///< Folder of a cgroup v2 for jobs; "" for none.
@@ -64,5 +70,6 @@ Expected<void> read_config(Options& options, std::string_view text, const std::s
 Expected<void> complete(Options& options, const Surroundings& around);
 
 Expected<AdmissionMode> parse_admission(std::string_view name);
+Expected<PreemptBy> parse_preempt_by(std::string_view name);
 
 }  // namespace berth::daemon

@@ -61,7 +61,7 @@ Expected<std::string> Presenter::job(JobId id) {
 
 Json Presenter::brief(JobId id) const {
   const Job* const known = keeper_.engine().view().find(id);
-  if (known != nullptr) return {{"id", id.value()}, {"state", word_for(known->state)}};
+  if (known != nullptr) return {{"id", id.value()}, {"state", word_for(shown_state(*known))}};
   const auto found = row(id);
   return {{"id", id.value()}, {"state", found ? state_word(*found, nullptr) : "lost"}};
 }
@@ -142,6 +142,8 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
       damaged.push_back("its attempt " + std::to_string(attempt.attempt.value()));
       continue;
     }
+    // One that was suspended has no end: the same process went on as the next.
+    const bool went_on = !end && &attempt != &attempts->back();
     list.push_back({{"attempt", attempt.attempt.value()},
                     {"granted_at", seconds_json(attempt.granted)},
                     {"started_at", started_json(attempt.started, end)},
@@ -149,7 +151,9 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
                     {"gpus", gpus_json(attempt.gpus)},
                     {"outcome", end ? Json(user_word(end->outcome)) : Json()},
                     {"exit_code", end ? Json(end->code) : Json()},
-                    {"note", end ? end->note : ""}});
+                    {"note", end       ? end->note
+                             : went_on ? "was suspended"
+                                       : ""}});
   }
   json["attempts"] = std::move(list);
   json["reports"] = Json::object();

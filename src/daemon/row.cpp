@@ -63,7 +63,7 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(id.value()))
       .text("name", "")
-      .text("state", job != nullptr ? word_for(job->state) : word_for(Outcome::Lost))
+      .text("state", job != nullptr ? word_for(shown_state(*job)) : word_for(Outcome::Lost))
       .text("reason", job != nullptr ? reasons.of(*job) : "")
       .text("user_name", job != nullptr ? names.of(job->spec.user.value()) : "")
       .text("command_line", "")
@@ -86,9 +86,13 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
 }
 
 /// `note`: what was noted of its latest attempt. Of one that starts: that it could not so far; of
-/// one that runs: that a GPU of its has failed.
+/// one that runs: that a GPU of its has failed, or that it could not be suspended.
 std::string reason_of(const Job& job, Reasons& reasons, const std::string& note) {
   if (job.state == JobState::Starting || job.state == JobState::Running) return note;
+  if (const std::string by = suspended_text(job, note); !by.empty()) {
+    const std::string waits = job.state == JobState::Held ? "" : std::string(reasons.of(job));
+    return waits.empty() ? by : by + "; " + waits;
+  }
   const std::string reason(reasons.of(job));
   return is_waiting(job.state) && !note.empty() ? reason + "; " + note : reason;
 }
@@ -119,8 +123,18 @@ int exit_code(Outcome outcome, std::int32_t code) {
   return kLostCode;
 }
 
+std::string suspended_text(const Job& job, const std::string& note) {
+  if (!has_idle_process(job)) return "";
+  const std::string by = job.state == JobState::Held ? "its owner" : "the scheduler";
+  return "suspended by " + by + (note.empty() ? "" : ", " + note);
+}
+
+JobState shown_state(const Job& job) {
+  return has_idle_process(job) ? JobState::Suspended : job.state;
+}
+
 std::string_view state_word(const journal::JobRow& row, const Job* known) {
-  if (known != nullptr) return word_for(known->state);
+  if (known != nullptr) return word_for(shown_state(*known));
   return row.end ? user_word(row.end->outcome) : "lost";
 }
 

@@ -20,6 +20,12 @@ int exit_code(Outcome outcome, std::int32_t code);
 /// Of a job that the engine knows, or knew.
 std::string_view state_word(const journal::JobRow& row, const Job* known);
 
+/// The state that users see: a job that its owner suspended is suspended, not held.
+JobState shown_state(const Job& job);
+
+/// Who suspended it, and where its memory is by the note of its latest attempt; "" for others.
+std::string suspended_text(const Job& job, const std::string& note);
+
 /// Why jobs wait, as text. Jobs with equal asks wait for the same, so few of a page are explained.
 /// Good until the engine's next step.
 class Reasons {

@@ -312,8 +312,21 @@ TEST(Options, APolicyThatIsNoneIsRefusedAtOnce) {
   EXPECT_THAT(incomplete(options), HasSubstr("anywhere"));
 }
 
-TEST(Options, NothingIsSuspendedOnAMachine) {
-  EXPECT_FALSE(completed({}, kUser).rules.settings.can_suspend);
+TEST(Options, WhatBecomesOfAPreemptedJobIsSuspendOrRestart) {
+  Options options;
+  EXPECT_EQ(options.preempt_by, PreemptBy::Suspend);
+  ASSERT_TRUE(read_config(options,
+                          "preempt_by = \"restart\"\nsuspend_host_memory = \"64GiB\"\n"
+                          "suspend_patience = \"5s\"\n",
+                          "berth.toml"));
+  EXPECT_EQ(options.preempt_by, PreemptBy::Restart);
+  EXPECT_EQ(options.suspend_memory, Bytes(std::int64_t{64} << 30));
+  EXPECT_EQ(options.suspend_patience, seconds(5));
+  const auto refused = read_config(options, "preempt_by = \"magic\"\n", "berth.toml");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "berth.toml:1:14: preempt_by: preempt_by 'magic' is unknown; valid values: suspend, "
+            "restart");
 }
 
 }  // namespace

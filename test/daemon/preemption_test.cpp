@@ -33,8 +33,9 @@ constexpr const char* kUntilThere = "until [ -e $0 ]; do sleep 0.05; done";
 
 TEST(LivePreemption, IsBoundedAndItsCostIsSaid) {
   Rig rig({.gpus = "1x24GiB",
-           .config = "policy = \"srtf\"\nprobe = \"100ms\"\ngrace = \"500ms\"\n"
-                     "[preemption]\nmost = 1\nlost = \"30m\"\n"});
+           .config =
+               "policy = \"srtf\"\npreempt_by = \"restart\"\nprobe = \"100ms\"\ngrace = \"500ms\"\n"
+               "[preemption]\nmost = 1\nlost = \"30m\"\n"});
   rig.start();
   EXPECT_THAT(said(rig),
               HasSubstr("berthd: policy srtf preempts: a job that gives way begins again "
