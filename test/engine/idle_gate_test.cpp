@@ -23,8 +23,8 @@ class IdleGate : public testing::Test {
     cluster.add_node({.name = "n0", .gpus = 1, .vram = 24_GiB});
     return cluster;
   }
-  static Submitted job(std::uint64_t id) {
-    Submitted submitted{.job = JobId(id), .spec = {}};
+  static Submitted job(std::uint64_t id, Duration estimate = kForever, Duration limit = kForever) {
+    Submitted submitted{.job = JobId(id), .spec = {.time_limit = limit, .estimate = estimate}};
     submitted.spec.request.gpu.count = 1_gpus;
     submitted.spec.request.gpu.vram = 4_GiB;
     return submitted;
@@ -60,6 +60,36 @@ TEST_F(IdleGate, ABusyOneAfterTheWaitThoughNothingHappens) {
   step(kStart + minutes(3), {});
   EXPECT_TRUE(has_berth(2));
   EXPECT_FALSE(has_berth(3));
+}
+
+TEST_F(IdleGate, ABusyOneSoonerTheShorterTheJob) {
+  utilisation(75);
+  step(kStart, {job(2, minutes(4))});
+  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(1));
+  step(kStart + minutes(1), {});
+  EXPECT_TRUE(has_berth(2));
+}
+
+TEST_F(IdleGate, WaitsLongerWhereSharingWouldBreakALimit) {
+  utilisation(75);
+  step(kStart, {job(2, minutes(2), minutes(3))});  // four minutes beside the first
+  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(2));
+}
+
+TEST_F(IdleGate, WaitsLongerWhereItWouldBreakATenantsLimit) {
+  step(kStart, {job(2, minutes(2), minutes(5))});  // it may share with one, not with two
+  ASSERT_TRUE(has_berth(2));
+  utilisation(75);
+  step(kStart, {job(3, minutes(2))});
+  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(2));
+}
+
+TEST_F(IdleGate, LetsJobsTogetherWhoseLimitsAreLongEnough) {
+  step(kStart, {job(2, minutes(2), minutes(6))});
+  ASSERT_TRUE(has_berth(2));
+  utilisation(75);
+  step(kStart, {job(3, minutes(2), minutes(6))});
+  EXPECT_EQ(engine_.effects().wake_at, kStart + seconds(30));
 }
 
 }  // namespace

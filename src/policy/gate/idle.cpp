@@ -18,8 +18,11 @@ constexpr About kIdle{
         "A job that has waited less than `share_patience` x its run time, and less than "
         "`share_after`, joins no tenants on a GPU with utilisation >= `share_below_percent`, and "
         "none beside which it, or they, are known to run at less than `share_below_percent` of "
-        "full speed. GPUs of the second kind are chosen last. The run time is the estimate, else "
-        "the time limit, else the bound of the class (a day for long).",
+        "full speed. GPUs of the second kind are chosen last. Where n jobs would be together on a "
+        "busy GPU and, n times slower, one of them would be stopped by its time limit, it waits "
+        "four times as long (a job without an estimate is taken to run for half of its limit "
+        "there). The run time is the estimate, else the time limit, else the bound of the class (a "
+        "day for long).",
     .reads =
         "Utilisation of GPUs, time waited, estimate, time limit, class, speeds of pairs that were "
         "measured.",
@@ -36,6 +39,9 @@ constexpr About kIdle{
     .keys = kIdleKeys};
 
 namespace {
+
+/// How much longer a job waits where sharing would cost a job its work.
+constexpr std::int64_t kLatePatience = 4;
 
 class Idle final : public Gate {
  public:
@@ -60,24 +66,40 @@ class Idle final : public Gate {
     return slow;
   }
 
-  Duration wait(const JobView& job, const Placement& place, const Trial& trial) const override {
-    const Duration left = patience_of(job) - job.waited();
-    if (left <= Duration::zero()) return Duration::zero();
-    const bool joins = std::ranges::any_of(place.gpus, [&](GpuId gpu) {
+  Duration wait(const JobView& job, const Placement& place, const Trial& trial,
+                const ClusterView& view) const override {
+    const auto is_busy = [&](GpuId gpu) {
       const GpuUse& use = trial.use().gpu(gpu);
       return use.tenants > 0 && (use.utilisation >= rule_.below_percent || trial.is_avoided(gpu));
-    });
-    return joins ? left : Duration::zero();
+    };
+    const auto ends_too_late = [&](GpuId gpu) {
+      const std::int64_t together = trial.use().gpu(gpu).tenants + 1;
+      const auto is_stopped = [&](JobId id) { return is_over_limit(view.job(id), together); };
+      return is_busy(gpu) && (is_over_limit(job, together) ||
+                              std::ranges::any_of(view.tenants_of(gpu), is_stopped));
+    };
+    if (!is_on() || std::ranges::none_of(place.gpus, is_busy)) return Duration::zero();
+    const bool is_late = std::ranges::any_of(place.gpus, ends_too_late);
+    const Duration patience = patience_of(job, is_late ? kLatePatience : 1);
+    return std::max(patience - job.waited(), Duration::zero());
   }
 
  private:
   bool is_on() const { return rule_.after > Duration::zero() && rule_.patience_milli != 0; }
   /// What a job costs its neighbours, and they it, grows with its run time.
-  Duration patience_of(const JobView& job) const {
+  Duration patience_of(const JobView& job, std::int64_t times) const {
     if (rule_.patience_milli < 0) return rule_.after;
     const Duration run = supposed_run(job, job.duration_class(), rule_.classes);
-    const Wide patience = Wide{micros(run)} * rule_.patience_milli / 1000;
+    const Wide patience = Wide{micros(run)} * rule_.patience_milli * times / 1000;
     return Duration(static_cast<std::int64_t>(std::min<Wide>(patience, micros(rule_.after))));
+  }
+
+  /// True if its limit would end this job were it to run so many times slower than alone.
+  static bool is_over_limit(const JobView& job, std::int64_t slower) {
+    const Duration limit = job.spec().time_limit;
+    if (limit == kForever) return false;
+    const Duration run = job.spec().estimate == kForever ? limit / 2 : job.spec().estimate;
+    return Wide{micros(run)} * slower > micros(limit);
   }
 
   IdleRule rule_;

@@ -35,7 +35,8 @@ class Local final : public Gate {
       : leave_node_after_(keys.time(kNodeDelayKey.name)),
         leave_switch_after_(leave_node_after_ + keys.time(kSwitchDelayKey.name)) {}
 
-  Duration wait(const JobView& job, const Placement& place, const Trial& trial) const override {
+  Duration wait(const JobView& job, const Placement& place, const Trial& trial,
+                const ClusterView&) const override {
     if (place.gpus.empty()) return Duration::zero();
     const Cluster& cluster = trial.cluster();
     const NodeId last = cluster.node_of(place.gpus.back());

@@ -25,9 +25,9 @@ class Gate {
     return {};
   }
   /// How much longer the job must wait before it may have this place; zero: it may have it now. The
-  /// pipeline looks again when the time is over. Requires: it never grows while the job waits and
-  /// the trial stays as it is.
-  virtual Duration wait(const JobView&, const Placement&, const Trial&) const {
+  /// pipeline looks again when the time is over, or when there is more room. Requires: it never
+  /// grows while the job waits and the cluster stays as it is.
+  virtual Duration wait(const JobView&, const Placement&, const Trial&, const ClusterView&) const {
     return Duration::zero();
   }
 };

@@ -211,7 +211,7 @@ Placed Walk::find(JobId id, const Ask& ask) {
   if (!placed) return placed;
   Duration left = Duration::zero();
   for (const auto& gate : context_.gates.list) {
-    left = std::max(left, gate->wait(view().job(id), *placed, trial_));
+    left = std::max(left, gate->wait(view().job(id), *placed, trial_, view()));
   }
   if (left == Duration::zero()) return placed;
   const Instant until = later(view().now(), left);
