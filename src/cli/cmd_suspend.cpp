@@ -32,25 +32,8 @@ Expected<Json> suspend_one(Daemon& daemon, std::uint64_t job) {
   return asked ? wait_until_suspended(daemon, job) : asked;
 }
 
-int suspend_each(const EachJob& arguments) {
-  const auto jobs = parse_jobs(arguments.jobs);
-  if (!jobs) return report_usage(jobs.error().message);
-  auto daemon = Daemon::open(arguments.common);
-  if (!daemon) return report_failure(daemon.error().message);
-  int code = 0;
-  Json answers = Json::array();
-  std::string text;
-  for (const std::uint64_t job : *jobs) {
-    const auto answer = suspend_one(*daemon, job);
-    if (!answer) {
-      code = report_failure(answer.error().message);
-      continue;
-    }
-    text += "job " + std::to_string(job) + " " + printable(text_of(*answer, "reason")) + "\n";
-    answers.push_back(*answer);
-  }
-  const int printed = print(arguments.common.json ? json_text({{"jobs", answers}}) : text);
-  return code != 0 ? code : printed;
+std::string line_of(const Json& answer, std::uint64_t job) {
+  return "job " + std::to_string(job) + " " + printable(text_of(answer, "reason")) + "\n";
 }
 
 }  // namespace
@@ -60,7 +43,8 @@ void add_suspend(CLI::App& app, Action& chosen) {
   CLI::App* const verb =
       app.add_subcommand("suspend", "Take running jobs off their GPUs, with what they did so far.");
   add_each_job(*verb, *arguments);
-  verb->callback([=, &chosen] { chosen = [=] { return suspend_each(*arguments); }; });
+  verb->callback(
+      [=, &chosen] { chosen = [=] { return change_each(*arguments, suspend_one, line_of); }; });
 }
 
 void add_resume(CLI::App& app, Action& chosen) {

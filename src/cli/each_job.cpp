@@ -31,7 +31,7 @@ Expected<std::vector<std::uint64_t>> parse_jobs(const std::vector<std::string>& 
   return jobs;
 }
 
-int post_to_each(const EachJob& arguments, const std::string& rest) {
+int change_each(const EachJob& arguments, const Change& change, const LineOf& line_of) {
   const auto jobs = parse_jobs(arguments.jobs);
   if (!jobs) return report_usage(jobs.error().message);
   auto daemon = Daemon::open(arguments.common);
@@ -40,9 +40,9 @@ int post_to_each(const EachJob& arguments, const std::string& rest) {
   Json answers = Json::array();
   std::string text;
   for (const std::uint64_t job : *jobs) {
-    const auto answer = daemon->post(job_target(job, rest));
+    const auto answer = change(*daemon, job);
     if (answer) {
-      text += changed_text(*answer, job);
+      text += line_of(*answer, job);
       answers.push_back(*answer);
     } else {
       code = report_failure(answer.error().message);
@@ -50,6 +50,13 @@ int post_to_each(const EachJob& arguments, const std::string& rest) {
   }
   const int printed = print(arguments.common.json ? json_text({{"jobs", answers}}) : text);
   return code != 0 ? code : printed;
+}
+
+int post_to_each(const EachJob& arguments, const std::string& rest) {
+  const auto post = [&](Daemon& daemon, std::uint64_t job) {
+    return daemon.post(job_target(job, rest));
+  };
+  return change_each(arguments, post, changed_text);
 }
 
 }  // namespace berth::cli
