@@ -1,16 +1,12 @@
 #include "daemon/orphans.hpp"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <csignal>
 #include <utility>
 
+#include "daemon/helper.hpp"
 #include "daemon/processes.hpp"
 #include "posix/error.hpp"
 
@@ -62,9 +58,7 @@ Expected<Descriptor> in_memory(const std::string& text) {
 
 struct Orphans::Helper {
   std::vector<Leftover> left;
-  pid_t pid = 0;
-  Descriptor pidfd;
-  Descriptor output;
+  HelperProcess process;
   std::string said;
   std::unique_ptr<Loop::Watch> speech;
   std::unique_ptr<Loop::Watch> exit;
@@ -78,7 +72,7 @@ Orphans::Orphans(Loop& loop, std::string mark, Gone gone)
       start_again_(loop, [this] { start(); }) {}
 
 Orphans::~Orphans() {
-  for (const auto& [user, helper] : at_work_) send_signal(helper->pidfd, SIGKILL);
+  for (const auto& [user, helper] : at_work_) send_signal(helper->process.pidfd, SIGKILL);
 }
 
 void Orphans::end(Leftover left) {
@@ -105,47 +99,18 @@ void Orphans::start() {
 Expected<std::unique_ptr<Orphans::Helper>> Orphans::spawn(const Search& search) {
   const auto input = in_memory(encode(search));
   if (!input) return std::unexpected(input.error());
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return io_error("a pipe for a helper");
+  auto process = start_helper(kEndLeftovers, *input);
+  if (!process) return std::unexpected(process.error());
   auto helper = std::make_unique<Helper>();
-  helper->output = Descriptor(ends[0]);
-  const Descriptor theirs(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, input->number(), STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, theirs.number(), STDOUT_FILENO);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t defaults;
-  ::sigemptyset(&none);
-  ::sigfillset(&defaults);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::string name = "berthd";
-  std::string flag = kEndLeftovers;
-  std::array<char*, 3> arguments = {name.data(), flag.data(), nullptr};
-  std::array<char*, 1> environment = {nullptr};
-  const int failed = ::posix_spawn(&helper->pid, "/proc/self/exe", &actions, &attributes,
-                                   arguments.data(), environment.data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  if (failed != 0) {
-    errno = failed;
-    return io_error("a helper");
-  }
-  helper->pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, helper->pid, 0)));
-  if (!helper->pidfd.is_open()) return io_error("pidfd_open");
+  helper->process = std::move(*process);
   return helper;
 }
 
 void Orphans::watch(uid_t user, Helper& helper) {
-  helper.speech = std::make_unique<Loop::Watch>(loop_, helper.output.number(),
+  helper.speech = std::make_unique<Loop::Watch>(loop_, helper.process.output.number(),
                                                 [this, user] { on_report(user); });
-  helper.exit =
-      std::make_unique<Loop::Watch>(loop_, helper.pidfd.number(), [this, user] { on_exit(user); });
+  helper.exit = std::make_unique<Loop::Watch>(loop_, helper.process.pidfd.number(),
+                                              [this, user] { on_exit(user); });
   helper.silence = std::make_unique<Loop::Alarm>(loop_, [this, user] { on_silence(user); });
   helper.silence->set(kHelperSilence);
 }
@@ -153,7 +118,7 @@ void Orphans::watch(uid_t user, Helper& helper) {
 void Orphans::on_report(uid_t user) {
   Helper& helper = *at_work_.at(user);
   char buffer[4096];
-  const ssize_t got = ::read(helper.output.number(), buffer, sizeof buffer);
+  const ssize_t got = ::read(helper.process.output.number(), buffer, sizeof buffer);
   if (got <= 0) return helper.speech.reset();  // its end is told by the pidfd
   helper.said.append(buffer, static_cast<std::size_t>(got));
   helper.silence->set(kHelperSilence);
@@ -162,7 +127,7 @@ void Orphans::on_report(uid_t user) {
 void Orphans::on_exit(uid_t user) {
   while (at_work_.at(user)->speech) on_report(user);  // to its last word
   const std::unique_ptr<Helper> helper = std::move(at_work_.extract(user).mapped());
-  reap(helper->pidfd);
+  reap(helper->process.pidfd);
   tell(*helper);
   start();
 }
@@ -176,14 +141,14 @@ void Orphans::on_silence(uid_t user) {
 
 /// It may take as long to end as the process it reads; berthd does not wait for it.
 void Orphans::leave_behind(std::unique_ptr<Helper> helper) {
-  send_signal(helper->pidfd, SIGKILL);
+  send_signal(helper->process.pidfd, SIGKILL);
   helper->speech.reset();
   helper->silence.reset();
   helper->exit.reset();  // a descriptor has one watch at a time
-  const pid_t pid = helper->pid;
+  const pid_t pid = helper->process.pid;
   Helper& leaves = *(left_behind_[pid] = std::move(helper));
-  leaves.exit = std::make_unique<Loop::Watch>(loop_, leaves.pidfd.number(), [this, pid] {
-    reap(left_behind_.at(pid)->pidfd);
+  leaves.exit = std::make_unique<Loop::Watch>(loop_, leaves.process.pidfd.number(), [this, pid] {
+    reap(left_behind_.at(pid)->process.pidfd);
     left_behind_.erase(pid);
   });
 }

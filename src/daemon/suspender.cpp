@@ -3,15 +3,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -19,6 +16,7 @@
 #include <iterator>
 
 #include "core/text.hpp"
+#include "daemon/helper.hpp"
 #include "daemon/processes.hpp"
 #include "posix/error.hpp"
 
@@ -30,57 +28,19 @@ constexpr std::int64_t kBytesPerSecond = std::int64_t{256}
                                          << 20;  ///< The slowest that is waited for.
 constexpr Duration kNoRoomFor = minutes(1);
 
-/// A helper, with what berthd says to it and hears from it.
-struct Spawned {
-  pid_t pid = 0;
-  Descriptor pidfd;
-  Descriptor input;
-  Descriptor output;
+/// A helper that is told what to do as it goes on.
+struct Spawned : HelperProcess {
+  Descriptor input;  ///< Of its standard input.
 };
 
 Expected<Spawned> spawn_helper(const std::vector<std::pair<std::string, std::string>>& variables) {
   std::array<int, 2> in{};
-  std::array<int, 2> out{};
   if (::pipe2(in.data(), O_CLOEXEC) != 0) return io_error("a pipe for a helper");
-  const Descriptor theirs_in(in[0]);
-  Spawned made;
-  made.input = Descriptor(in[1]);
-  if (::pipe2(out.data(), O_CLOEXEC) != 0) return io_error("a pipe for a helper");
-  made.output = Descriptor(out[0]);
-  const Descriptor theirs_out(out[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, theirs_in.number(), STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, theirs_out.number(), STDOUT_FILENO);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t defaults;
-  ::sigemptyset(&none);
-  ::sigfillset(&defaults);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::string name = "berthd";
-  std::string flag = kSuspendHelper;
-  std::array<char*, 3> arguments = {name.data(), flag.data(), nullptr};
-  std::vector<std::string> texts;
-  for (const auto& [key, value] : variables) texts.push_back(key + "=" + value);
-  std::vector<char*> environment;
-  for (std::string& text : texts) environment.push_back(text.data());
-  environment.push_back(nullptr);
-  const int failed = ::posix_spawn(&made.pid, "/proc/self/exe", &actions, &attributes,
-                                   arguments.data(), environment.data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  if (failed != 0) {
-    errno = failed;
-    return io_error("a helper");
-  }
-  made.pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, made.pid, 0)));
-  if (!made.pidfd.is_open()) return io_error("pidfd_open");
-  return made;
+  const Descriptor theirs(in[0]);
+  Descriptor ours(in[1]);
+  auto process = start_helper(kSuspendHelper, theirs, variables);
+  if (!process) return std::unexpected(process.error());
+  return Spawned{{std::move(*process)}, std::move(ours)};
 }
 
 /// An order is far smaller than what a pipe takes at once.
