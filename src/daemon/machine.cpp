@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "daemon/suspender.hpp"
+#include "daemon/suspend_helpers.hpp"
 #include "emu/emulator.hpp"
 #include "gpu/checkpoint.hpp"
 #include "gpu/machine.hpp"
@@ -36,12 +36,7 @@ std::string beside(const std::string& library, const std::string& other) {
 std::string why_no_suspension_here(const Machine& machine) {
   if (!machine.port) return "no GPUs: " + machine.no_driver;
   constexpr Duration kMost = seconds(10);
-  const auto version = probe_checkpoints({.folder = "",
-                                          .cuda = machine.cuda,
-                                          .nvml = machine.nvml,
-                                          .environment = machine.environment,
-                                          .room = Bytes(0)},
-                                         kMost);
+  const auto version = probe_checkpoints(machine.environment, machine.cuda, kMost);
   return version ? why_no_suspension(machine.devices.list, *version) : version.error().message;
 }
 

@@ -1,6 +1,6 @@
 // Suspends the processes of one job and lets them go on. Runs as a process of its own, `berthd
-// --suspend-helper`, which suspender.hpp starts: a call into the driver can hang, and this process
-// can be killed then.
+// --suspend-helper`, which suspend_helpers.hpp starts: a call into the driver can hang, and this
+// process can be killed then.
 //
 // Both errands begin by asking the driver for the state of every process and do what is left to
 // do, so each may be cut off anywhere and done again, by this daemon or by the next. The order of
@@ -8,71 +8,12 @@
 // processes, which a frozen one has not. To go on: thaw, restore all, unlock all.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/error.hpp"
-#include "core/ids.hpp"
-#include "core/time.hpp"
-#include "core/units.hpp"
-#include "shim/record.hpp"
+#include "daemon/suspend_errand.hpp"
 
 namespace berth::daemon {
 
 /// The one argument of the process.
 inline constexpr const char* kSuspendHelper = "--suspend-helper";
-
-/// A process with memory on GPUs, and where that was or is.
-struct Holder {
-  shim::Process process;
-  Bytes bytes{0};
-  std::vector<std::string> gpus;  ///< By UUID, in the order of the job's grant.
-
-  bool operator==(const Holder&) const = default;
-};
-
-struct Errand {
-  enum class What : std::uint8_t {
-    Probe,  ///< Says which version the driver has, or why there are no checkpoints.
-    Suspend,
-    Resume,
-  };
-  What what = What::Probe;
-  std::string cuda;               ///< Library.
-  std::string nvml;               ///< Library.
-  JobId job;                      ///< From here on not for Probe.
-  pid_t shim = 0;                 ///< The job's processes are below it.
-  std::string cgroup;             ///< The folder of its cgroup; "": they are stopped by signals.
-  std::vector<std::string> gpus;  ///< Those that it has, or is to go on with; by UUID.
-  Duration lock_timeout = seconds(10);
-  std::vector<Holder> holders;  ///< Known from a suspension before.
-
-  bool operator==(const Errand&) const = default;
-};
-
-std::string encode(const Errand& errand);
-/// Errors: BadData for text that is none.
-Expected<Errand> decode_errand(std::string_view text);
-
-/// What the helper has said so far; lines that are none, and a torn one, are passed over.
-struct Told {
-  std::optional<int> version;
-  std::vector<Holder> holders;  ///< Those that a suspension is about to lock.
-  bool asks = false;            ///< It waits for kGo, and has touched nothing.
-  bool has_begun = false;       ///< It has done something to a process.
-  bool is_done = false;
-  std::vector<pid_t> restored;       ///< Of these the memory is on the errand's GPUs now.
-  std::optional<std::string> error;  ///< Why it is not.
-  Duration again = kForever;         ///< When the same errand may succeed.
-};
-Told decode_told(std::string_view text);
-/// What lets a suspension begin, once what it will do is written down.
-inline constexpr std::string_view kGo = "go\n";
 
 /// The process itself: reads its errand from standard input, up to an empty line, and tells on
 /// standard output. It dies with its daemon. Returns: an exit code.

@@ -1,19 +1,18 @@
 // Suspensions on this machine: which jobs are suspended, what is under way, and what becomes of it.
 //
-// The work itself is done by helpers (suspend_helper.hpp), one for each job at work, each with a
-// limit after which it is killed. A suspension that fails is undone: the job goes on. One that
-// cannot be undone is the end of the job, and so is a job that can neither go on nor be suspended
-// again. What is known of a job is in a file from before its first process is touched until it runs
-// again, so that the next daemon can go on after a crash at any point.
+// The work itself is done by helpers (suspend_helpers.hpp). A suspension that fails is undone: the
+// job goes on. One that cannot be undone is the end of the job, and so is a job that can neither go
+// on nor be suspended again. The next daemon goes on after a crash at any point, by files
+// (suspend_files.hpp).
 //
 // Belongs to the engine's thread, and never makes it wait. Hooks are never called from within a
 // call.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,7 +20,8 @@
 
 #include "core/ids.hpp"
 #include "daemon/loop.hpp"
-#include "daemon/suspend_helper.hpp"
+#include "daemon/suspend_files.hpp"
+#include "daemon/suspend_helpers.hpp"
 
 namespace berth::daemon {
 
@@ -57,7 +57,6 @@ struct SuspendTarget {
 class Suspender {
  public:
   Suspender(Loop& loop, SuspenderOptions options, SuspenderHooks hooks);
-  ~Suspender();  ///< Helpers are ended; the next daemon goes on.
 
   /// suspended() follows, or suspend_failed(), or broken(). One after the other.
   void suspend(const SuspendTarget& target);
@@ -74,7 +73,6 @@ class Suspender {
 
  private:
   enum class Phase { Waiting, Suspending, PuttingBack, Suspended, Resuming, PuttingDown };
-  struct Helper;
   struct Entry {
     SuspendTarget target;
     Phase phase = Phase::Suspended;
@@ -85,24 +83,17 @@ class Suspender {
     bool has_begun = false;      ///< The helper has done something; else nothing is to be undone.
     bool suspends_then = false;  ///< As soon as it runs again.
     std::chrono::steady_clock::time_point since;
-    std::unique_ptr<Helper> helper;
   };
 
-  void load();
-  std::string path_of(JobId job) const;
   bool write_down(const Entry& entry) const;
   void begin(Entry& entry, Phase phase);
   void begin_next();
-  Expected<std::unique_ptr<Helper>> spawn(const Errand& errand);
-  void on_output(JobId job);
-  void on_question(Entry& entry, const Told& told);
-  void on_exit(JobId job);
-  void on_limit(JobId job);
+  void on_question(JobId job, const Told& told);
+  void on_silence(JobId job, const Told& told, const std::string& last);
   void note_progress(Entry& entry, const Told& told);
   void conclude(JobId job, const Told& told);
   void is_down(JobId job);
   void fail(JobId job, const std::string& why, Duration again);
-  void leave_behind(std::unique_ptr<Helper> helper);
   void drop(JobId job);
   Duration limit_of(const Entry& entry) const;
 
@@ -110,12 +101,9 @@ class Suspender {
   SuspenderOptions options_;
   SuspenderHooks hooks_;
   std::map<JobId, Entry> entries_;
-  std::deque<JobId> waiting_;                             ///< For their suspension, in this order.
-  std::map<pid_t, std::unique_ptr<Helper>> left_behind_;  ///< Killed, not yet gone.
+  std::deque<JobId> waiting_;  ///< For their suspension, in this order.
+  SuspendFiles files_;
+  SuspendHelpers helpers_;
 };
-
-/// Asks the driver in a helper of its own, for at most so long. Returns: its version. Errors: why
-/// there are no checkpoints.
-Expected<int> probe_checkpoints(const SuspenderOptions& options, Duration most);
 
 }  // namespace berth::daemon

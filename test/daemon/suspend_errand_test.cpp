@@ -1,6 +1,6 @@
 // Goal: what berthd and its suspend helper say to each other is understood whole, and what is torn
 // or strange is passed over. Method: there and back, and cut off at every byte.
-#include "daemon/suspend_helper.hpp"
+#include "daemon/suspend_errand.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,20 +20,20 @@ Errand an_errand() {
                       {.process = {10, 11}, .bytes = Bytes(0), .gpus = {}}}};
 }
 
-TEST(SuspendHelper, AnErrandIsReadAsItWasWritten) {
+TEST(SuspendErrand, AnErrandIsReadAsItWasWritten) {
   const auto read = decode_errand(encode(an_errand()));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, an_errand());
 }
 
-TEST(SuspendHelper, WhatIsNoErrandIsRefused) {
+TEST(SuspendErrand, WhatIsNoErrandIsRefused) {
   for (const char* text : {"", "\n", "errand 9 1 1 1\n\n", "cuda x\n\n",
                            "errand 1 1 1 1\nholder x\n\n", "errand 1 1 1 1\nsing\n\n"}) {
     EXPECT_FALSE(decode_errand(text)) << text;
   }
 }
 
-TEST(SuspendHelper, WhatItTellsCountsLineByLine) {
+TEST(SuspendErrand, WhatItTellsCountsLineByLine) {
   const std::string text =
       "holds 7 8 9 GPU-1\nasks\ndid locked 7\nsings\ndid restored 7\n"
       "failed 60 cuCheckpointProcessLock of process 7: CUDA_ERROR_NOT_READY\n";
@@ -49,7 +49,7 @@ TEST(SuspendHelper, WhatItTellsCountsLineByLine) {
   EXPECT_EQ(decode_told("version 13000\ndone\n").version, 13000);
 }
 
-TEST(SuspendHelper, ATornLineIsNotThere) {
+TEST(SuspendErrand, ATornLineIsNotThere) {
   EXPECT_TRUE(decode_told("done\n").is_done);
   EXPECT_FALSE(decode_told("done").is_done);
   EXPECT_TRUE(decode_told("holds 7 8 9 GPU-1\nhol").holders.size() == 1);

@@ -1,0 +1,51 @@
+// A berthd whose jobs are suspended, and jobs that show whether a step was lost or made twice.
+#pragma once
+
+#include <string>
+
+#include "daemon/rig.hpp"
+#include "emu/emulator.hpp"
+
+namespace berth::test {
+
+inline const std::string kRoom =
+    "probe = \"100ms\"\ngrace = \"500ms\"\nsuspend_host_memory = \"100GiB\"\n"
+    "suspend_patience = \"1s\"\n";
+
+/// Steps that take longer than it takes to cut off a call, or for others to come.
+inline constexpr int kMany = 500;
+inline constexpr int kSteps = 250;  ///< Of a job that is suspended as soon as it makes some.
+
+/// Wishes for so much GPU memory, and for a time limit in seconds unless it is 0.
+Json vram(std::int64_t gib, int time_limit = 0);
+
+struct SuspendRigOptions {
+  std::string gpus = "1x24GiB";
+  std::string config = kRoom;
+};
+
+/// Started from the beginning.
+class SuspendRig : public Rig {
+ public:
+  explicit SuspendRig(const SuspendRigOptions& options = {});
+
+  /// A job that makes steps when this returns, and counts them in its log.
+  int submit_load(std::int64_t gib = 20, int all_steps = kSteps, int time_limit = 0);
+  /// The same, suspended by its owner.
+  int submit_suspended(std::int64_t gib = 20, int all_steps = kSteps);
+  Answer ask(int id, const std::string& verb);
+  void suspend(int id);
+  void resume(int id);
+  /// Waits for its end: it made each of its steps once.
+  void expect_complete(int id, int all_steps = kSteps);
+  /// It was to be suspended, and runs on. Returns: why.
+  std::string wait_until_put_back(int id);
+
+  std::int64_t used(int gpu = 0);
+  void wait_until_free();
+  void inject(const emu::CheckpointFault& fault);
+  /// Lets each call take a while.
+  void make_slow();
+};
+
+}  // namespace berth::test
