@@ -41,6 +41,7 @@ Outcome<DriverApi> open_driver() {
   symbols.find("cuMemFree_v2", api.memory_free);
   symbols.find("cuMemGetInfo_v2", api.memory_get_info);
   symbols.find("cuMemsetD8_v2", api.memory_set);
+  symbols.find("cuMemcpyDtoH_v2", api.memory_read);
   symbols.find("cuModuleLoadData", api.module_load_data);
   symbols.find("cuModuleGetFunction", api.module_get_function);
   symbols.find("cuLaunchKernel", api.launch_kernel);

@@ -22,6 +22,7 @@ struct DriverApi {
   int (*memory_free)(std::uint64_t address) = nullptr;
   int (*memory_get_info)(std::size_t* free, std::size_t* total) = nullptr;
   int (*memory_set)(std::uint64_t address, unsigned char value, std::size_t bytes) = nullptr;
+  int (*memory_read)(void* target, std::uint64_t address, std::size_t bytes) = nullptr;
   int (*module_load_data)(void** module, const void* image) = nullptr;
   int (*module_get_function)(void** function, void* module, const char* name) = nullptr;
   int (*launch_kernel)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,

@@ -38,7 +38,11 @@ std::uint64_t nanoseconds_since(Clock::time_point start) {
 class Job {
  public:
   Job(const LoadOptions& options, std::vector<Worker> workers)
-      : options_(options), workers_(std::move(workers)), start_(Clock::now()) {}
+      : options_(options), workers_(std::move(workers)), start_(Clock::now()) {
+    for (Worker& worker : workers_) {
+      if (options.checks) worker.write_pattern();
+    }
+  }
 
   /// Runs all steps.
   Done run() {
@@ -46,6 +50,7 @@ class Job {
       if (auto done = run_step((step - 1) * options_.step_nanoseconds); !done) return done;
       if (options_.report_every != 0 && step % options_.report_every == 0) report(step);
     }
+    if (auto checked = check(); !checked) return checked;
     std::printf("done: %llu steps in %.3f s, %.2f steps/s, held at most %s per GPU\n",
                 static_cast<unsigned long long>(options_.steps), seconds(),
                 static_cast<double>(options_.steps) / seconds(), format_bytes(peak_).c_str());
@@ -53,6 +58,18 @@ class Job {
   }
 
  private:
+  Done check() const {
+    if (!options_.checks) return {};
+    std::uint64_t blocks = 0;
+    for (const Worker& worker : workers_) {
+      const auto intact = worker.check_pattern();
+      if (!intact) return std::unexpected(intact.error());
+      blocks += *intact;
+    }
+    std::printf("memory intact: %llu blocks\n", static_cast<unsigned long long>(blocks));
+    return {};
+  }
+
   Done run_step(std::uint64_t done) {
     const auto gpu_time =
         static_cast<std::uint64_t>(static_cast<double>(options_.step_nanoseconds) * options_.duty);

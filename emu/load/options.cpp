@@ -117,6 +117,12 @@ Outcome<void> take_on_oom(LoadOptions& options, std::string_view flag, std::stri
   return {};
 }
 
+Outcome<void> take_check(LoadOptions& options, std::string_view flag, std::string_view value) {
+  if (value != "yes" && value != "no") return refuse(flag, value, "must be yes or no");
+  options.checks = value == "yes";
+  return {};
+}
+
 Outcome<void> take(LoadOptions& options, std::string_view flag, std::string_view value) {
   constexpr std::uint64_t kMostSteps = 1000000000000;
   if (flag == "--vram") return store(options.vram_bytes, bytes(flag, value));
@@ -129,6 +135,7 @@ Outcome<void> take(LoadOptions& options, std::string_view flag, std::string_view
   if (flag == "--duty") return store(options.duty, real(flag, value, 1, "must be from 0 to 1"));
   if (flag == "--exit") return store(options.exit_code, number(flag, value, 0, 255));
   if (flag == "--on-oom") return take_on_oom(options, flag, value);
+  if (flag == "--check") return take_check(options, flag, value);
   if (flag == "--gpus") return store(options.gpus, number(flag, value, 1, 64));
   if (flag == "--report") return store(options.report_every, number(flag, value, 0, kMostSteps));
   return std::unexpected("unknown flag " + std::string(flag) + "; see --help");
@@ -151,6 +158,7 @@ the CUDA driver API, on real cards and emulated ones.
   --step-ms MS     length of a step on a GPU of its own (10)
   --duty F         share of a step on the GPU, 0 to 1; the rest is host time (0.5)
   --on-oom WHAT    out of device memory: end, or keep what there is and go on (end)
+  --check yes|no   write a pattern to what --vram holds, and compare it at the end (no)
   --gpus N         how many of the visible GPUs to use (1)
   --exit N         exit status at the end (0)
   --report N       print a line every N steps, 0: none (50)

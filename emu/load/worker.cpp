@@ -7,6 +7,19 @@
 
 namespace berth::emu {
 
+namespace {
+
+/// Few enough that the emulator keeps them all.
+constexpr std::uint64_t kBlock = 4096;
+constexpr std::uint64_t kStride = 64 * kMebibyte;
+
+/// Never 0, which is what memory that nobody wrote to reads as.
+constexpr unsigned char value_at(std::uint64_t at) {
+  return static_cast<unsigned char>(1 + at / kStride % 251);
+}
+
+}  // namespace
+
 std::expected<Worker, Failure> Worker::start(const DriverApi& api, int ordinal) {
   Worker worker(api, ordinal);
   int device = 0;
@@ -81,7 +94,40 @@ Done Worker::hold(std::uint64_t bytes, bool complete) {
   if (!allocated) return std::unexpected(allocated.error());
   pieces_.push_back({*allocated, missing});
   held_bytes_ += missing;
+  return writes_pattern_ ? write(pieces_.back()) : Done();
+}
+
+Done Worker::write(const Piece& piece) const {
+  for (std::uint64_t at = 0; at + kBlock <= piece.bytes; at += kStride) {
+    const auto done =
+        checked(api_->memory_set(piece.address + at, value_at(at), kBlock), "cuMemsetD8_v2");
+    if (!done) return done;
+  }
   return {};
+}
+
+std::expected<std::uint64_t, Failure> Worker::check_pattern() const {
+  if (auto selected = checked(api_->context_set_current(context_), "cuCtxSetCurrent"); !selected) {
+    return std::unexpected(selected.error());
+  }
+  std::uint64_t blocks = 0;
+  std::vector<unsigned char> block(kBlock);
+  for (const Piece& piece : pieces_) {
+    for (std::uint64_t at = 0; at + kBlock <= piece.bytes; at += kStride, ++blocks) {
+      const auto read =
+          checked(api_->memory_read(block.data(), piece.address + at, kBlock), "cuMemcpyDtoH_v2");
+      if (!read) return std::unexpected(read.error());
+      const bool same =
+          std::ranges::all_of(block, [&](unsigned char byte) { return byte == value_at(at); });
+      if (!same) {
+        return std::unexpected(
+            Failure{kDriverSuccess, "GPU " + std::to_string(ordinal_) + ": the memory at byte " +
+                                        std::to_string(at) + " of an allocation of " +
+                                        format_bytes(piece.bytes) + " has changed"});
+      }
+    }
+  }
+  return blocks;
 }
 
 /// The latest pieces, until no more than `bytes` are left.

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/checkpoint.hpp"
+#include "gpu/list/suspend.hpp"
 #include "gpu/nvml.hpp"
 #include "gpu/probe.hpp"
 
@@ -29,7 +31,11 @@ unknown.
   --limits FOLDER     what the driver lets this cgroup v2 hold
   --set-limits S:H    first guarantee it S MiB and let it hold H MiB, or take both away: none
   --wait-event MS     then wait that long for an Xid
-exit: 0, 1 without a driver or when a GPU cannot be sampled or limited, 2 for a bad flag
+  --suspend PID       instead: take that process's memory off its GPUs, by the driver's checkpoints
+  --resume PID        instead: put it back
+  --cuda FILE         the driver's library for these two (libcuda.so.1)
+exit: 0, 1 without a driver or when a GPU cannot be sampled or limited or a process cannot be moved,
+2 for a bad flag
 )";
 
 struct Options {
@@ -39,6 +45,9 @@ struct Options {
   std::int64_t wait_milliseconds = 0;
   std::string cgroup;
   std::optional<MemoryLimits> limits;  ///< To be set on it.
+  std::string cuda = kCudaLibrary;
+  std::optional<pid_t> moved;  ///< The process to suspend or resume.
+  Direction direction = Direction::Suspend;
   bool help = false;
 };
 
@@ -85,6 +94,14 @@ Expected<void> take_limits(Options& options, std::string_view value) {
   return {};
 }
 
+Expected<void> take_moved(Options& options, std::string_view flag, std::string_view value) {
+  const auto pid = number(flag, value);
+  if (!pid) return std::unexpected(pid.error());
+  options.moved = static_cast<pid_t>(*pid);
+  options.direction = flag == "--suspend" ? Direction::Suspend : Direction::Resume;
+  return {};
+}
+
 Expected<void> set(Options& options, std::string_view flag, std::string_view value) {
   if (flag == "--library") {
     options.library = value;
@@ -94,6 +111,11 @@ Expected<void> set(Options& options, std::string_view flag, std::string_view val
     options.cgroup = value;
     return {};
   }
+  if (flag == "--cuda") {
+    options.cuda = value;
+    return {};
+  }
+  if (flag == "--suspend" || flag == "--resume") return take_moved(options, flag, value);
   if (flag == "--set-limits") return take_limits(options, value);
   if (flag == "--tenant") return set_tenant(options, value);
   const bool repeats = flag == "--repeat";
@@ -252,6 +274,10 @@ int fail_with(const Error& error, int code) {
 }
 
 int run(const Options& options) {
+  if (options.moved) {
+    const auto done = move_process(options.cuda, *options.moved, options.direction);
+    return done ? 0 : fail_with(done.error(), kFailed);
+  }
   const auto gpus = Nvml::open(options.library);
   if (!gpus) return fail_with(gpus.error(), kFailed);
   const auto devices = (*gpus)->devices();

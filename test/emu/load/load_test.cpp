@@ -26,6 +26,14 @@ TEST(Load, RunsItsStepsAndExitsAsTold) {
   EXPECT_EQ(machine.gpu(0).used_bytes, 0U);
 }
 
+TEST(Load, ReadsBackWhatItWrote) {
+  const test::Machine machine;
+  const auto ended =
+      run({EMU_LOAD, "--vram=300M", "--steps=5", "--step-ms=2", "--check=yes"}, joining(machine));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(contains(ended.output, "memory intact: 5 blocks")) << ended.output;
+}
+
 TEST(Load, OutOfMemoryIs77InTheDriversWords) {
   const test::Machine machine;
   const auto ended = run({EMU_LOAD, "--vram", "2G"}, joining(machine));
