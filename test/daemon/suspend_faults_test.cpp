@@ -1,6 +1,6 @@
 // Goal: whatever call of the driver fails or hangs while a job is suspended or goes on, and
-// wherever berthd is killed, the job loses nothing; a job that cannot go on ends and says why. Method: a
-// real berthd, berth-load on emulated GPUs, and faults of their driver.
+// wherever berthd is killed, the job loses nothing; a job that cannot go on ends and says why.
+// Method: a real berthd, berth-load on emulated GPUs, and faults of their driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
