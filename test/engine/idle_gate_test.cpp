@@ -30,8 +30,8 @@ class IdleGate : public testing::Test {
     return submitted;
   }
   void step(Instant now, std::vector<Input> inputs) { engine_.step(now, inputs); }
-  void utilisation(std::int16_t percent) {
-    step(kStart, {Measured{.gpu = GpuId(0), .utilisation = percent}});
+  void utilisation(std::int16_t percent, Instant at = kStart) {
+    step(at, {Measured{.gpu = GpuId(0), .utilisation = percent}});
   }
   bool has_berth(std::uint64_t id) const {
     return holds_berth(engine_.view().find(JobId(id))->state);
@@ -41,9 +41,34 @@ class IdleGate : public testing::Test {
 };
 
 TEST_F(IdleGate, AnIdleGpuIsSharedAtOnce) {
-  utilisation(74);
-  step(kStart, {job(2)});
+  const Instant later = kStart + minutes(2);
+  utilisation(74, later);
+  step(later, {job(2)});
   EXPECT_TRUE(has_berth(2));
+}
+
+TEST_F(IdleGate, NothingIsKnownOfAJobThatHasJustBegun) {
+  utilisation(0);
+  step(kStart, {job(2)});
+  EXPECT_FALSE(has_berth(2));
+  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(2));
+  step(kStart + minutes(2), {});
+  EXPECT_TRUE(has_berth(2));
+}
+
+TEST_F(IdleGate, NorOfOneThatBeginsInTheSamePass) {
+  const Instant later = kStart + minutes(2);
+  utilisation(0, later);
+  step(later, {job(2), job(3)});
+  EXPECT_TRUE(has_berth(2));
+  EXPECT_FALSE(has_berth(3));
+  EXPECT_EQ(engine_.effects().wake_at, later + minutes(2));
+}
+
+TEST_F(IdleGate, AShortJobDoesNotWaitUntilThatIsKnown) {
+  utilisation(0);
+  step(kStart, {job(2, minutes(4))});
+  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(1));
 }
 
 TEST_F(IdleGate, ABusyOneAfterTheWaitThoughNothingHappens) {

@@ -100,17 +100,17 @@ TEST_F(ProbeTest, WithoutAPeriodItSeesNothing) {
 TEST(ProbedRun, AJobJoinsABusyGpuOnlyAfterItsPatience) {
   const auto second_start = [](int duty, Duration probe_every, const char* after = "2m") {
     trace::Trace trace;
-    trace.jobs = {busy_job(0, 1000, 4_GiB, duty), busy_job(60, 100, 4_GiB, duty)};
+    trace.jobs = {busy_job(0, 1000, 4_GiB, duty), busy_job(180, 100, 4_GiB, duty)};
     const Options options{.rates = {.share = ShareModel::Duty}, .probe_every = probe_every};
     const auto policy = std::string("fifo-skip+idle:share_below_percent=75:share_after=") + after;
     return simulate(trace, gpu_of_16_gib(), *make_policy(policy, "first-fit"), options)
         ->jobs[1]
         .start;
   };
-  EXPECT_EQ(second_start(900, seconds(1)), kStart + seconds(60 + 100 / 4));
-  EXPECT_EQ(second_start(900, seconds(1), "10s"), kStart + seconds(60 + 10));
-  EXPECT_EQ(second_start(300, seconds(1)), kStart + seconds(60));
-  EXPECT_EQ(second_start(900, kForever), kStart + seconds(60)) << "nobody knows that it is busy";
+  EXPECT_EQ(second_start(900, seconds(1)), kStart + seconds(180 + 100 / 4));
+  EXPECT_EQ(second_start(900, seconds(1), "10s"), kStart + seconds(180 + 10));
+  EXPECT_EQ(second_start(300, seconds(1)), kStart + seconds(180));
+  EXPECT_EQ(second_start(900, kForever), kStart + seconds(180)) << "nobody knows that it is busy";
 }
 
 TEST(ProbedRun, PoliciesLearnOfMemoryWhenTheProbeHasLooked) {

@@ -18,7 +18,9 @@ constexpr About kIdle{
         "A job that has waited less than `share_patience` x its run time, and less than "
         "`share_after`, joins no tenants on a GPU with utilisation >= `share_below_percent`, and "
         "none beside which it, or they, are known to run at less than `share_below_percent` of "
-        "full speed. GPUs of the second kind are chosen last. Where n jobs would be together on a "
+        "full speed. GPUs of the second kind are chosen last. A GPU on which a job began less than "
+        "two minutes ago counts as busy: what was measured says nothing of that job. Where n jobs "
+        "would be together on a "
         "busy GPU and, n times slower, one of them would be stopped by its time limit, it waits "
         "four times as long (a job without an estimate is taken to run for half of its limit "
         "there). The run time is the estimate, else the time limit, else the bound of the class (a "
@@ -40,6 +42,8 @@ constexpr About kIdle{
 
 namespace {
 
+/// A job loads its program and data first, and only then keeps its GPU busy or leaves it idle.
+constexpr Duration kSettling = minutes(2);
 /// How much longer a job waits where sharing would cost a job its work.
 constexpr std::int64_t kLatePatience = 4;
 
@@ -68,23 +72,38 @@ class Idle final : public Gate {
 
   Duration wait(const JobView& job, const Placement& place, const Trial& trial,
                 const ClusterView& view) const override {
-    const auto is_busy = [&](GpuId gpu) {
-      const GpuUse& use = trial.use().gpu(gpu);
-      return use.tenants > 0 && (use.utilisation >= rule_.below_percent || trial.is_avoided(gpu));
-    };
-    const auto ends_too_late = [&](GpuId gpu) {
+    if (!is_on()) return Duration::zero();
+    Duration busy{0};
+    bool is_late = false;
+    for (const GpuId gpu : place.gpus) {
+      const Duration longer = busy_for(gpu, trial, view);
+      if (longer == Duration::zero()) continue;
+      busy = std::max(busy, longer);
       const std::int64_t together = trial.use().gpu(gpu).tenants + 1;
       const auto is_stopped = [&](JobId id) { return is_over_limit(view.job(id), together); };
-      return is_busy(gpu) && (is_over_limit(job, together) ||
-                              std::ranges::any_of(view.tenants_of(gpu), is_stopped));
-    };
-    if (!is_on() || std::ranges::none_of(place.gpus, is_busy)) return Duration::zero();
-    const bool is_late = std::ranges::any_of(place.gpus, ends_too_late);
+      is_late = is_late || is_over_limit(job, together) ||
+                std::ranges::any_of(view.tenants_of(gpu), is_stopped);
+    }
+    if (busy == Duration::zero()) return busy;
     const Duration patience = patience_of(job, is_late ? kLatePatience : 1);
-    return std::max(patience - job.waited(), Duration::zero());
+    return std::min(busy, std::max(patience - job.waited(), Duration::zero()));
   }
 
  private:
+  /// How long the GPU counts as busy, if nothing more is measured: not at all, until what is
+  /// measured is the use of those that are there, or for ever.
+  Duration busy_for(GpuId gpu, const Trial& trial, const ClusterView& view) const {
+    const GpuUse& use = trial.use().gpu(gpu);
+    if (use.tenants == 0) return Duration::zero();
+    if (use.utilisation >= rule_.below_percent || trial.is_avoided(gpu)) return kForever;
+    if (use.utilisation == kUnknownUtilisation) return Duration::zero();
+    const auto tenants = view.tenants_of(gpu);
+    if (use.tenants > tenants.size()) return kSettling;  // one began in this pass
+    Duration left{0};
+    for (const JobId id : tenants)
+      left = std::max(left, view.job(id).granted_at() + kSettling - view.now());
+    return left;
+  }
   bool is_on() const { return rule_.after > Duration::zero() && rule_.patience_milli != 0; }
   /// What a job costs its neighbours, and they it, grows with its run time.
   Duration patience_of(const JobView& job, std::int64_t times) const {
