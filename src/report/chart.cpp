@@ -268,7 +268,8 @@ std::string line_chart(const Axes& axes, std::span<const Line> lines) {
   const bool has_legend = lines.size() > 1;
   const double below = has_legend ? legend_height(lines.size()) : 0;
   std::string svg = opened(kWidth, kHeight + below, axes.title) + axes_of(axes, frame);
-  for (std::size_t i = 0; i < lines.size(); ++i) svg += polyline(lines[i], frame, stroke(i));
+  // The first, which the others are compared with, is drawn over them.
+  for (std::size_t i = lines.size(); i-- > 0;) svg += polyline(lines[i], frame, stroke(i));
   if (has_legend) svg += legend(lines);
   return svg + "</svg>\n";
 }
