@@ -13,8 +13,10 @@
 #include <span>
 
 #include "cli/amounts.hpp"
+#include "cli/foreign_flags.hpp"
 #include "cli/json.hpp"
 #include "cli/output.hpp"
+#include "cli/script.hpp"
 #include "cli/verbs.hpp"
 #include "core/words.hpp"
 
@@ -226,7 +228,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--cpus", options.cpus, "CORES", "CPU cores, as 0.5.");
   option("--mem", options.mem, "SIZE", "Host memory, as 16G.");
   option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
-  option("--time", options.time, "DURATION", "Time limit, as 90s, 15m, 4h, 2d, 1:30:00.");
+  option("--time", options.time, "DURATION", "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00.");
   option("--estimate", options.estimate, "DURATION",
          "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
@@ -261,8 +263,12 @@ Expected<Caller> this_caller() {
   return caller;
 }
 
-Expected<Submission> submission_of(const JobOptions& options, const Caller& caller) {
+Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller) {
   Submission made{.body = Json::object()};
+  JobOptions options = typed;
+  auto left_out = read_script(options, caller);
+  if (!left_out) return std::unexpected(left_out.error());
+  made.warnings = std::move(*left_out);
   if (auto unfit = unfit_word(options.command)) return std::unexpected(*unfit);
   const auto directory = directory_of(options, caller);
   if (!directory) return std::unexpected(directory.error());
@@ -278,10 +284,15 @@ Expected<Submission> submission_of(const JobOptions& options, const Caller& call
   return made;
 }
 
+std::string unknown_option(std::string_view word) {
+  const std::string hint = hint_for(word);
+  return std::string(word) + ": no such option" + (hint.empty() ? "" : "; " + hint);
+}
+
 Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,
                                                  const std::vector<std::string>& from_dashes) {
   if (!left_over.empty() && left_over.front().starts_with('-')) {
-    return fail(ErrorCode::InvalidArgument, left_over.front() + ": no such option");
+    return fail(ErrorCode::InvalidArgument, unknown_option(left_over.front()));
   }
   std::vector<std::string> words = left_over;
   // A `--` behind the command's first word is the command's own.

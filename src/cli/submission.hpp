@@ -3,8 +3,10 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/json.hpp"
@@ -44,6 +46,14 @@ struct JobOptions {
   std::vector<std::string> command;
 };
 
+/// Those with one value.
+inline constexpr auto kJobTexts = std::to_array<std::optional<std::string> JobOptions::*>(
+    {&JobOptions::vram, &JobOptions::gpus, &JobOptions::cpus, &JobOptions::mem,
+     &JobOptions::min_gpus, &JobOptions::max_gpus, &JobOptions::gpu_types, &JobOptions::gpu_milli,
+     &JobOptions::priority, &JobOptions::estimate, &JobOptions::deadline, &JobOptions::group,
+     &JobOptions::model, &JobOptions::batch, &JobOptions::job_class, &JobOptions::time,
+     &JobOptions::retries, &JobOptions::name, &JobOptions::directory});
+
 /// All of them but `--hold`; the verb then stops reading at the first word that is no option.
 void add_job_options(CLI::App& verb, JobOptions& options);
 
@@ -59,16 +69,20 @@ Expected<Caller> this_caller();
 
 struct Submission {
   Json body;                          ///< As doc/openapi.yaml's Submit.
-  std::vector<std::string> warnings;  ///< Variables that are left out, and why.
+  std::vector<std::string> warnings;  ///< Variables and options left out, and why.
 };
 
-/// Errors: InvalidArgument naming the option, its value and what is allowed.
+/// With what the command's script says, if it is one (script.hpp). Errors: InvalidArgument naming
+/// the option, its value and what is allowed.
 Expected<Submission> submission_of(const JobOptions& options, const Caller& caller);
 
 /// The command: what CLI11 left over before the command line's first `--`, and what stands from
 /// there on. Errors: InvalidArgument for an option that is not known, or no word at all.
 Expected<std::vector<std::string>> command_words(const std::vector<std::string>& left_over,
                                                  const std::vector<std::string>& from_dashes);
+
+/// `--gres: no such option; say --gpus N ...`.
+std::string unknown_option(std::string_view word);
 
 /// Prints berthd's warnings about an accepted job on standard error.
 void report_warnings(const Json& answer);

@@ -51,84 +51,138 @@ std::optional<Decimal> decimal(std::string_view text) {
   return Decimal{*whole, *billionths};
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// The text before the first letter, and the rest in small letters.
+/// Takes what it begins with of these off the text.
+template <class Is>
+std::string_view take_while(std::string_view& text, Is is) {
+  const auto end = std::ranges::find_if_not(text, is);
+  const std::string_view taken = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  text.remove_prefix(taken.size());
+  return taken;
+}
+
+/// A number, blanks or none, and the unit in small letters.
 struct Measured {
   std::string_view number;
   std::string unit;
 };
 
-Measured measured(std::string_view text) {
-  const auto letter =
-      std::ranges::find_if(text, [](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; });
-  const auto at = static_cast<std::size_t>(letter - text.begin());
-  Measured parts{text.substr(0, at), std::string(text.substr(at))};
+/// Takes one off the text; what cannot be read of it stays there.
+Measured take_measured(std::string_view& text) {
+  Measured parts;
+  parts.number = take_while(text, [](char c) { return is_digit(c) || c == '.'; });
+  take_while(text, [](char c) { return c == ' '; });
+  parts.unit = take_while(text, is_letter);
   std::ranges::transform(parts.unit, parts.unit.begin(), lower);
   return parts;
 }
 
-struct Unit {
-  std::string_view name;
-  std::int64_t size;  ///< Bytes, or microseconds.
-};
-
+/// `k`, `kb` and `kib` are all 1024.
 std::optional<std::int64_t> size_unit(std::string_view name) {
   if (name.empty() || name == "b") return 1;
-  if (name.size() > 1 && name.substr(1) != "ib") return std::nullopt;
+  const std::string_view tail = name.substr(1);
+  if (!tail.empty() && tail != "b" && tail != "ib") return std::nullopt;
   const std::size_t power = std::string_view("kmgt").find(name.front());
   if (power == std::string_view::npos) return std::nullopt;
   return std::int64_t{1024} << (10 * power);
 }
 
+constexpr std::int64_t kSecond = 1'000'000;
+
+struct TimeUnit {
+  std::int64_t size;  ///< In microseconds.
+  std::string_view names;
+};
+
 std::optional<std::int64_t> time_unit(std::string_view name) {
-  constexpr std::int64_t second = 1'000'000;
-  constexpr auto units = std::to_array<Unit>({{"", second},
-                                              {"us", 1},
-                                              {"ms", 1000},
-                                              {"s", second},
-                                              {"m", 60 * second},
-                                              {"h", 3600 * second},
-                                              {"d", 86400 * second}});
-  const auto found = std::ranges::find(units, name, &Unit::name);
+  constexpr auto units = std::to_array<TimeUnit>({
+      {1, " us "},
+      {1000, " ms "},
+      {kSecond, " s sec secs second seconds "},
+      {60 * kSecond, " m min mins minute minutes "},
+      {3600 * kSecond, " h hr hrs hour hours "},
+      {86400 * kSecond, " d day days "},
+      {7 * 86400 * kSecond, " w week weeks "},
+  });
+  if (name.empty()) return std::nullopt;
+  const std::string word = " " + std::string(name) + " ";
+  const auto found =
+      std::ranges::find_if(units, [&](const TimeUnit& unit) { return unit.names.contains(word); });
   return found == units.end() ? std::nullopt : std::optional(found->size);
 }
 
-/// `1:30:00` and `15:00`, in seconds.
-std::optional<std::int64_t> clock_seconds(std::string_view text) {
+/// The seconds of `1:30:00` and `15:00`; with days before it the first field is of hours.
+std::optional<std::int64_t> clock_seconds(std::string_view text, std::optional<std::int64_t> days) {
   std::int64_t total = 0;
   std::size_t fields = 0;
   for (bool more = true; more; ++fields) {
     const std::size_t colon = text.find(':');
     const auto field = digits(text.substr(0, colon));
-    if (!field || *field > kMostSeconds || (fields > 0 && *field > 59)) return std::nullopt;
+    const bool is_first = fields == 0;
+    if (!field || *field > (is_first ? kMostSeconds : 59)) return std::nullopt;
+    if (is_first && days && *field > 23) return std::nullopt;
     total = total * 60 + *field;
     more = colon != std::string_view::npos;
     if (more) text.remove_prefix(colon + 1);
   }
-  if (fields < 2 || fields > 3 || total > kMostSeconds) return std::nullopt;
-  return total;
+  if (fields > 3 || total > kMostSeconds) return std::nullopt;
+  if (!days) return fields < 2 ? std::nullopt : std::optional(total);
+  for (; fields < 3; ++fields) total *= 60;
+  return *days * 86400 + total;
 }
 
-std::optional<std::int64_t> duration_micros(std::string_view text) {
-  constexpr std::int64_t second = 1'000'000;
-  if (text.find(':') != std::string_view::npos) {
-    const auto whole = clock_seconds(text);
-    return whole ? std::optional(*whole * second) : std::nullopt;
+/// `1:30:00`, `15:00`, and `1-12`, `1-12:30`, `1-12:30:00`, which begin with days.
+std::optional<std::int64_t> clock_micros(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  std::optional<std::int64_t> days;
+  if (dash != std::string_view::npos) {
+    days = digits(text.substr(0, dash));
+    if (!days || *days > kMostSeconds / 86400) return std::nullopt;
+    text.remove_prefix(dash + 1);
   }
-  const auto [number, name] = measured(text);
-  const auto value = decimal(number);
-  const auto unit = time_unit(name);
-  if (!value || !unit) return std::nullopt;
-  return value->times(*unit, kMostSeconds * second);
+  const auto whole = clock_seconds(text, days);
+  if (!whole || *whole > kMostSeconds) return std::nullopt;
+  return *whole * kSecond;
 }
 
-std::optional<std::int64_t> size_bytes(std::string_view text) {
-  const auto [number, name] = measured(text);
+/// `90`, and parts from the largest unit to the smallest: `1.5h`, `1h30m`, `2d 4h`.
+std::optional<std::int64_t> duration_micros(std::string_view text) {
+  if (text.find_first_of(":-") != std::string_view::npos) return clock_micros(text);
+  constexpr std::int64_t most = kMostSeconds * kSecond;
+  if (const auto plain = decimal(text)) return plain->times(kSecond, most);
+  std::int64_t total = 0;
+  std::int64_t before = most;
+  while (!text.empty()) {
+    const auto [number, name] = take_measured(text);
+    const auto value = decimal(number);
+    const auto unit = time_unit(name);
+    if (!value || !unit || *unit >= before) return std::nullopt;
+    const auto part = value->times(*unit, most);
+    if (!part || *part > most - total) return std::nullopt;
+    total += *part;
+    before = *unit;
+    const bool has_gap = !take_while(text, [](char c) { return c == ' '; }).empty();
+    if (has_gap && text.empty()) return std::nullopt;
+  }
+  return before == most ? std::nullopt : std::optional(total);
+}
+
+struct Size {
+  std::int64_t bytes = 0;
+  bool has_unit = false;
+};
+
+std::optional<Size> size_of(std::string_view text) {
+  const auto [number, name] = take_measured(text);
   const auto value = decimal(number);
   const auto unit = size_unit(name);
-  if (!value || !unit || (*unit == 1 && value->billionths != 0)) return std::nullopt;
-  return value->times(*unit, kMostBytes);
+  if (!value || !unit || !text.empty() || (*unit == 1 && value->billionths != 0))
+    return std::nullopt;
+  const auto bytes = value->times(*unit, kMostBytes);
+  return bytes ? std::optional(Size{*bytes, !name.empty()}) : std::nullopt;
 }
 
 /// From 0.001 to 100000; 0 for what is not.
@@ -140,12 +194,20 @@ std::int64_t thousandths(std::string_view text) {
 }  // namespace
 
 Expected<Bytes> parse_size(std::string_view text) {
-  const auto bytes = size_bytes(text);
-  if (!bytes || *bytes == 0) {
+  const auto size = size_of(text);
+  if (!size || size->bytes == 0) {
     return fail(ErrorCode::InvalidArgument,
                 "is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
   }
-  return Bytes(*bytes);
+  // Nobody means a few bytes: who leaves the unit out means another.
+  if (!size->has_unit && Bytes(size->bytes) < kLeastPlain) {
+    const bool is_small = size->bytes < 1024;
+    return fail(ErrorCode::InvalidArgument,
+                "is " + std::to_string(size->bytes) + " bytes; say " + std::to_string(size->bytes) +
+                    (is_small ? "G or " : "M or ") + std::to_string(size->bytes) +
+                    (is_small ? "M" : "K"));
+  }
+  return Bytes(size->bytes);
 }
 
 Expected<Duration> parse_duration(std::string_view text) {
@@ -153,7 +215,8 @@ Expected<Duration> parse_duration(std::string_view text) {
   if (!time || *time == 0) {
     return fail(
         ErrorCode::InvalidArgument,
-        "is not a duration such as 90, 90s, 15m, 4h, 2d or 1:30:00, above 0 and up to 3650d");
+        "is not a duration such as 90s, 30min, 1h30m, 2d, 1:30:00 or 1-12:00:00, above 0 and "
+        "up to 3650d");
   }
   return Duration(*time);
 }

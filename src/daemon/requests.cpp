@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/amounts.hpp"
 #include "core/words.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
@@ -148,12 +149,33 @@ Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
   return {};
 }
 
+/// A size or a duration may be a text as on the command line. Returns: the number.
+Expected<Json> plain_amount(const std::string& key, const Json& value) {
+  if (!value.is_string()) return value;
+  const auto& text = value.get_ref<const std::string&>();
+  const auto wrong = [&](const Error& error) {
+    return refuse(key, "'" + text.substr(0, 60) + "' " + error.message);
+  };
+  if (key.ends_with("_bytes")) {
+    const auto size = parse_size(text);
+    return size ? Expected<Json>(size->raw()) : wrong(size.error());
+  }
+  if (key.ends_with("_seconds")) {
+    const auto time = parse_duration(text);
+    return time ? Expected<Json>(static_cast<double>(micros(*time)) / 1e6) : wrong(time.error());
+  }
+  return value;
+}
+
 /// The text's own keys, one by one.
 struct FieldReader {
   live::Submission& job;
   std::vector<std::string> environment;
 
-  Expected<void> number(const std::string& key, const Json& value) {
+  Expected<void> number(const std::string& key, const Json& given) {
+    const auto plain = plain_amount(key, given);
+    if (!plain) return std::unexpected(plain.error());
+    const Json& value = *plain;
     GpuRequest& gpu = job.spec.request.gpu;
     if (key == "cpus") {
       const auto cpus = real(key, value, kMostCpus);
@@ -187,7 +209,7 @@ struct FieldReader {
                        : key == "priority"  ? integer(key, value, 0, kMostPriority)
                        : key == "gpu_milli" ? integer(key, value, 1, kWholeGpu.raw())
                        : key == "batch"     ? integer(key, value, 1, Scaling::kMostBatch)
-                                            : integer(key, value, 1, kMostMemory);
+                                            : integer(key, value, kLeastPlain.raw(), kMostMemory);
     if (!whole) return std::unexpected(whole.error());
     if (key == "gpus") gpu.count = GpuCount(*whole);
     if (key == "min_gpus") gpu.min = GpuCount(*whole);

@@ -14,13 +14,15 @@ using testing::HasSubstr;
 
 TEST(Size, IsInPowersOf1024) {
   const std::vector<std::pair<std::string, std::int64_t>> sizes = {
-      {"1", 1},
-      {"4096", 4096},
+      {"1b", 1},
+      {"1048576", 1048576},
       {"17b", 17},
       {"3K", 3 << 10},
       {"512M", std::int64_t{512} << 20},
       {"10G", std::int64_t{10} << 30},
       {"10GiB", std::int64_t{10} << 30},
+      {"10GB", std::int64_t{10} << 30},
+      {"7.5 GiB", std::int64_t{15} << 29},
       {"10gib", std::int64_t{10} << 30},
       {"1.5g", std::int64_t{3} << 29},
       {"0.001G", 1073741},
@@ -43,14 +45,17 @@ TEST(Size, RefusesNonsense) {
                            "-5G",
                            "+5G",
                            " 5G",
-                           "5 G",
+                           "5 G ",
                            "1e99G",
                            "G",
                            ".5G",
                            "1.G",
                            "1..5G",
-                           "5GB",
+                           "5Bi",
+                           "5GBs",
                            "5GiBs",
+                           "5G5",
+                           "5G 5M",
                            "5P",
                            "1.5",
                            "1025T",
@@ -67,12 +72,50 @@ TEST(Size, RefusesNonsense) {
   }
 }
 
+TEST(Size, WithoutAUnitIsAtLeastAMebibyte) {
+  const std::vector<std::pair<std::string, std::string>> hints = {
+      {"10", "is 10 bytes; say 10G or 10M"},
+      {"80", "is 80 bytes; say 80G or 80M"},
+      {"16384", "is 16384 bytes; say 16384M or 16384K"},
+      {"1048575", "is 1048575 bytes; say 1048575M or 1048575K"},
+  };
+  for (const auto& [text, hint] : hints) {
+    const auto size = parse_size(text);
+    ASSERT_FALSE(size) << text;
+    EXPECT_EQ(size.error().message, hint);
+  }
+}
+
 TEST(Durations, TakeUnitsAndClockTimes) {
   const std::vector<std::pair<std::string, double>> durations = {
-      {"90", 90},       {"90s", 90},    {"1.5m", 90},         {"15m", 900},
-      {"4h", 14400},    {"2d", 172800}, {"1:30:00", 5400},    {"15:00", 900},
-      {"100:00", 6000}, {"0.5", 0.5},   {"3650d", 315360000}, {"0.000001s", 0.000001},
+      {"90", 90},
+      {"90s", 90},
+      {"1.5m", 90},
+      {"15m", 900},
+      {"4h", 14400},
+      {"2d", 172800},
+      {"1:30:00", 5400},
+      {"15:00", 900},
+      {"100:00", 6000},
+      {"0.5", 0.5},
+      {"3650d", 315360000},
+      {"0.000001s", 0.000001},
       {"4H", 14400},
+      {"30min", 1800},
+      {"1h30m", 5400},
+      {"12m05s", 725},
+      {"2d04h", 187200},
+      {"2d 4h", 187200},
+      {"1 hour 30 minutes", 5400},
+      {"2:30", 150},
+      {"1-00:00:00", 86400},
+      {"1-12", 129600},
+      {"0-1:30", 5400},
+      {"1-0:0:1", 86401},
+      {"1w", 604800},
+      {"1.5h30s", 5430},
+      {"250ms", 0.25},
+      {"3650-0", 315360000},
   };
   for (const auto& [text, seconds] : durations) {
     const auto duration = parse_duration(text);
@@ -82,8 +125,14 @@ TEST(Durations, TakeUnitsAndClockTimes) {
 }
 
 TEST(Durations, RefuseNonsense) {
-  for (const char* text : {"", "0", "0:00", "-1", "1:60", "1:2:3:4", ":30", "1:", "1h30", "1w",
-                           "3651d", "1e3", "0.0000001s", "99999999999999999999d", "1:-1"}) {
+  for (const char* text : {"",          "0",       "0:00",       "-1",
+                           "1:60",      "1:2:3:4", ":30",        "1:",
+                           "1h30",      "1y",      "3651d",      "30m1h",
+                           "1h1h",      "1h ",     " 1h",        "h",
+                           "1-",        "-1:00",   "1-24",       "1-2:60",
+                           "1-2:3:4:5", "3651-0",  "3650d1s",    "3650-00:00:01",
+                           "1-1d",      "1e3",     "0.0000001s", "99999999999999999999d",
+                           "1:-1"}) {
     EXPECT_FALSE(parse_duration(text)) << text;
   }
 }

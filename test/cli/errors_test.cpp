@@ -90,7 +90,7 @@ TEST(CliErrors, ANumberThatIsNoneIsNamedWithItsLimits) {
   for (const char* time : {"0", "-1h", "3651d", "1e9", "1:99:00", "soon"}) {
     expect_refused({"--time", time},
                    "--time " + std::string(time) +
-                       ": is not a duration such as 90, 90s, 15m, 4h, 2d or 1:30:00,"
+                       ": is not a duration such as 90s, 30min, 1h30m, 2d, 1:30:00 or 1-12:00:00,"
                        " above 0 and up to 3650d");
   }
 }

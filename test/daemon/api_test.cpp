@@ -286,7 +286,7 @@ TEST_F(Api, AJobHasEveryFieldOfTheContract) {
   const int id = held({{"name", "whole"},
                        {"gpus", 2},
                        {"cpus", 0.5},
-                       {"mem_bytes", 4096},
+                       {"mem_bytes", 4194304},
                        {"class", "long"},
                        {"priority", 3},
                        {"time_limit_seconds", 60.5}});
@@ -301,7 +301,7 @@ TEST_F(Api, AJobHasEveryFieldOfTheContract) {
   EXPECT_EQ(job["vram_bytes"], std::int64_t{1} << 30);
   EXPECT_EQ(job["exclusive"], false);
   EXPECT_EQ(job["cpus"], 0.5);
-  EXPECT_EQ(job["mem_bytes"], 4096);
+  EXPECT_EQ(job["mem_bytes"], 4194304);
   EXPECT_EQ(job["class"], "long");
   EXPECT_EQ(job["priority"], 3);
   EXPECT_EQ(job["time_limit_seconds"], 60.5);

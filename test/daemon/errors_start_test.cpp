@@ -67,7 +67,7 @@ TEST(ErrorsStart, AConfigurationThatIsNotThereOrWrongIsNamed) {
            {"polcy = 'x'", ":1:9: polcy: unknown key; valid keys: state, socket, "},
            {"\npolicy = ", ":2:10: Error while parsing key-value pair: "},
            {"slots = 0", ":1:9: slots: must be a number from 1 to "},
-           {"probe = '0s'", ":1:9: probe: '0s' is not a duration such as 90, 90s, 15m, 4h, "},
+           {"probe = '0s'", ":1:9: probe: '0s' is not a duration such as 90s, 30min, 1h30m, "},
            {"grace = 5", ":1:9: grace: must be a duration such as \"10s\"\n"},
            {"log_cap = '9QiB'", ":1:11: log_cap: '9QiB' is not a size such as 10G, "},
            {"log_cap = '2000TiB'", ":1:11: log_cap: '2000TiB' is not a size such as 10G, "}}) {

@@ -77,7 +77,7 @@ TEST(Requests, EveryKeyArrives) {
       {"vram_bytes", std::int64_t{20} << 30},
       {"exclusive", true},
       {"cpus", 1.5},
-      {"mem_bytes", 4096},
+      {"mem_bytes", 4 << 20},
       {"class", "short"},
       {"min_gpus", 1},
       {"max_gpus", 4},
@@ -102,7 +102,7 @@ TEST(Requests, EveryKeyArrives) {
   EXPECT_EQ(job.spec.request.gpu.vram, Bytes(std::int64_t{20} << 30));
   EXPECT_EQ(job.spec.request.gpu.sharing, Sharing::Alone);
   EXPECT_EQ(job.spec.request.cpu, CpuMilli(1500));
-  EXPECT_EQ(job.spec.request.host, Bytes(4096));
+  EXPECT_EQ(job.spec.request.host, Bytes(4 << 20));
   EXPECT_EQ(job.spec.duration_class, DurationClass::Short);
   EXPECT_EQ(job.spec.request.gpu.min, GpuCount(1));
   EXPECT_EQ(job.spec.request.gpu.max, GpuCount(4));
@@ -166,7 +166,7 @@ TEST(Requests, WhoItIsComesFromThePeerOnly) {
 }
 
 TEST(Requests, MemoryIsChargedInTheStepsOfTheProbe) {
-  EXPECT_EQ(taken(with("vram_bytes", 1)).spec.request.gpu.vram, kProbeStep);
+  EXPECT_EQ(taken(with("vram_bytes", 1 << 20)).spec.request.gpu.vram, kProbeStep);
   EXPECT_EQ(taken(with("vram_bytes", kProbeStep.raw())).spec.request.gpu.vram, kProbeStep);
   EXPECT_EQ(taken(with("vram_bytes", kProbeStep.raw() + 1)).spec.request.gpu.vram, kProbeStep * 2);
 }
@@ -175,10 +175,10 @@ TEST(Requests, NumbersHaveLimits) {
   EXPECT_EQ(refusal(with("gpus", -1)), "gpus: -1, the least is 0");
   EXPECT_EQ(refusal(with("gpus", 1048577)), "gpus: 1048577, the most is 1048576");
   EXPECT_EQ(taken(with("gpus", 1048576)).spec.request.gpu.count, GpuCount(1048576));
-  EXPECT_EQ(refusal(with("vram_bytes", 0)), "vram_bytes: 0, the least is 1");
+  EXPECT_EQ(refusal(with("vram_bytes", 10)), "vram_bytes: 10, the least is 1048576");
   EXPECT_EQ(refusal(with("vram_bytes", (std::int64_t{1} << 50) + 1)),
             "vram_bytes: 1125899906842625, the most is 1125899906842624");
-  EXPECT_EQ(refusal(with("mem_bytes", 0)), "mem_bytes: 0, the least is 1");
+  EXPECT_EQ(refusal(with("mem_bytes", 0)), "mem_bytes: 0, the least is 1048576");
   EXPECT_EQ(refusal(with("umask", 0777 + 1)), "umask: 512, the most is 511");
   EXPECT_EQ(refusal(with("cpus", 0)), "cpus: 0, must be more than 0");
   EXPECT_EQ(refusal(with("cpus", -0.5)), "cpus: -0.5, must be more than 0");
@@ -187,6 +187,15 @@ TEST(Requests, NumbersHaveLimits) {
             "time_limit_seconds: 10000000000.0, the most is 1000000000");
   EXPECT_EQ(taken(with("time_limit_seconds", 1e-12)).spec.time_limit, Duration(1));
   EXPECT_EQ(taken(with("cpus", 1e-9)).spec.request.cpu, CpuMilli(1));
+}
+
+TEST(Requests, AmountsMayBeTextsAsOnTheCommandLine) {
+  EXPECT_EQ(taken(with("vram_bytes", "10GB")).spec.request.gpu.vram, Bytes(std::int64_t{10} << 30));
+  EXPECT_EQ(taken(with("time_limit_seconds", "1h30m")).spec.time_limit, seconds(5400));
+  EXPECT_EQ(taken(with("estimate_seconds", "1-00:00:00")).spec.estimate, hours(24));
+  EXPECT_EQ(refusal(with("vram_bytes", "10")), "vram_bytes: '10' is 10 bytes; say 10G or 10M");
+  EXPECT_THAT(refusal(with("time_limit_seconds", "soon")),
+              HasSubstr("time_limit_seconds: 'soon' is not a duration such as "));
 }
 
 TEST(Requests, AWholeNumberIsWrittenAsOne) {
@@ -288,7 +297,7 @@ TEST(Requests, AJobWithoutGpusAsksForNoGpuMemory) {
   Json json = with("gpus", 0);
   json["exclusive"] = true;  // there is nothing to have alone
   EXPECT_EQ(taken(json).spec.request.gpu.sharing, Sharing::Shared);
-  json["vram_bytes"] = 1;
+  json["vram_bytes"] = 1 << 20;
   EXPECT_THAT(refusal(json), HasSubstr("vram_bytes: 67108864 with 0 GPUs, must be absent"));
 }
 

@@ -1,0 +1,188 @@
+#include "cli/foreign_flags.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace berth::cli {
+
+namespace {
+
+/// How the value of an #SBATCH option reads here.
+enum class Reads : std::uint8_t {
+  No,         ///< It has no equal: the line is left out, with a warning.
+  Nothing,    ///< What it asks for is so anyway.
+  Flag,       ///< As the option `here`, without a value.
+  Same,       ///< As the option `here`, with the same value.
+  Minutes,    ///< The same, but a plain number is of minutes.
+  Mebibytes,  ///< The same, but a plain number is of MiB.
+  Gpus,       ///< `2`, `a100:2`.
+  Gres,       ///< `gpu`, `gpu:2`, `gpu:a100:2`.
+  One,        ///< Nothing where it is 1; else left out.
+};
+
+struct Foreign {
+  std::string_view name;    ///< `--job-name`.
+  std::string_view letter;  ///< `-J`; "" for none.
+  std::string_view hint;
+  Reads reads = Reads::No;
+  std::string_view here = "";
+};
+
+constexpr std::string_view kOneMachine = "a job is one command on one machine; leave it out";
+constexpr std::string_view kGpuMemory = "say --vram SIZE, as 10G: memory on each GPU";
+constexpr std::string_view kEvents = "berth wait JOB returns when the job has ended";
+constexpr std::string_view kUsers = "users share by weights, which berthd's configuration has";
+
+constexpr auto kForeign = std::to_array<Foreign>({
+    // sbatch
+    {"--job-name", "-J", "say --name NAME", Reads::Same, "--name"},
+    {"--time", "-t", "say --time DURATION; a number alone is of seconds here, as 90 or 90min",
+     Reads::Minutes, "--time"},
+    {"--gres", "", "say --gpus N and --vram SIZE, the memory on each GPU", Reads::Gres},
+    {"--gpus", "-G", "say --gpus N", Reads::Gpus},
+    {"--gpus-per-node", "", "say --gpus N", Reads::Gpus},
+    {"--gpus-per-task", "", "say --gpus N", Reads::Gpus},
+    {"--mem-per-gpu", "", "say --vram SIZE for GPU memory, --mem SIZE for host memory"},
+    {"--mem-per-cpu", "", "say --mem SIZE: host memory of the whole job"},
+    {"--mem", "", "say --mem SIZE", Reads::Mebibytes, "--mem"},
+    {"--cpus-per-task", "-c", "say --cpus CORES", Reads::Same, "--cpus"},
+    {"--ntasks", "-n", kOneMachine, Reads::One},
+    {"--tasks-per-node", "", kOneMachine, Reads::One},
+    {"--ntasks-per-node", "", kOneMachine, Reads::One},
+    {"--nodes", "-N", kOneMachine, Reads::One},
+    {"--partition", "-p", "there are no partitions; --class and --gpu-type say what a job needs"},
+    {"--qos", "-q", "say --class short, medium, long or service"},
+    {"--account", "-A", kUsers},
+    {"--chdir", "-D", "say --cwd DIR", Reads::Same, "--cwd"},
+    {"--workdir", "", "say --cwd DIR", Reads::Same, "--cwd"},
+    {"--hold", "-H", "say --hold", Reads::Flag, "--hold"},
+    {"--exclusive", "", "say --exclusive", Reads::Flag, "--exclusive"},
+    {"--export", "", "the whole environment goes along; --env NAME=VALUE adds to it",
+     Reads::Nothing},
+    {"--get-user-env", "", "the whole environment goes along", Reads::Nothing},
+    {"--constraint", "-C", "say --gpu-type TYPE"},
+    {"--wrap", "", "say -- bash -c 'COMMAND'"},
+    {"--output", "-o", "berth logs JOB prints what a job wrote", Reads::No},
+    {"--error", "-e", "berth logs JOB prints what a job wrote, both streams in order", Reads::No},
+    {"--mail-type", "", kEvents},
+    {"--mail-user", "", kEvents},
+    {"--requeue", "", "say --retries N for more tries after running out of GPU memory"},
+    {"--no-requeue", "", "jobs are not started again unless they ask for it", Reads::Nothing},
+    {"--nice", "", "say --priority N"},
+    {"--comment", "", "say --name NAME"},
+    {"--parsable", "", "berth submit prints the number alone where it writes to no terminal",
+     Reads::Nothing},
+    {"--test-only", "", "say --dry-run"},
+    {"--wait", "-W", "say berth run, or berth wait JOB"},
+    {"--verbose", "-v", "berth why JOB says more"},
+    {"--quiet", "-Q", "leave it out"},
+    {"--reservation", "", "leave it out"},
+    {"--nodelist", "-w", kOneMachine},
+    {"--exclude", "-x", kOneMachine},
+    {"--gpu-bind", "", "a job sees its own GPUs only, as 0, 1, ..."},
+    {"--input", "-i", "say -- bash -c 'COMMAND <FILE'"},
+    {"--array", "-a", "submit the jobs one by one"},
+    {"--dependency", "-d", "berth wait JOB returns when the job has ended"},
+    {"--begin", "-b", "say --hold, and berth release JOB later"},
+    // gflow, pueue, task-spooler, docker
+    {"--gpu-memory", "", kGpuMemory},
+    {"--gpu-mem", "", kGpuMemory},
+    {"--gpumem", "", kGpuMemory},
+    {"--mem-gpu", "", kGpuMemory},
+    {"--memory", "-m", "say --vram SIZE for GPU memory, --mem SIZE for host memory"},
+    {"--gpu", "-g", "say --gpus N for how many, --gpu-type TYPE for which"},
+    {"--shared", "", "jobs share GPUs unless they say --exclusive or no --vram"},
+    {"--conda-env", "", "activate it before submitting: the environment goes along"},
+    {"--depends-on", "", kEvents},
+    {"--delay", "", "say --hold, and berth release JOB later"},
+    {"--label", "-L", "say --name NAME"},
+    {"--stashed", "-s", "say --hold"},
+    {"--working-directory", "", "say --cwd DIR"},
+    {"--user", "-u", "a job is of the user who submits it"},
+    {"--timeout", "", "say --time DURATION"},
+});
+
+/// The part before `=`.
+std::string_view option_of(std::string_view word) { return word.substr(0, word.find('=')); }
+
+const Foreign* find_foreign(std::string_view word) {
+  const std::string_view option = option_of(word);
+  const auto is_it = [&](const Foreign& foreign) {
+    if (foreign.name == option) return true;
+    return !foreign.letter.empty() && !word.starts_with("--") && word.starts_with(foreign.letter);
+  };
+  const auto* const found = std::ranges::find_if(kForeign, is_it);
+  return found == kForeign.end() ? nullptr : found;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// `2` or `a100:2` or `a100`.
+SbatchMeaning gpus_of(std::string_view value) {
+  SbatchMeaning meaning;
+  const std::size_t colon = value.rfind(':');
+  const bool has_count = is_number(value.substr(colon + 1));  // npos + 1 is 0
+  const std::string_view count = has_count ? value.substr(colon + 1) : "1";
+  const std::string_view type = !has_count                        ? value
+                                : colon == std::string_view::npos ? ""
+                                                                  : value.substr(0, colon);
+  meaning.words = {"--gpus", std::string(count)};
+  if (!type.empty()) meaning.words.insert(meaning.words.end(), {"--gpu-type", std::string(type)});
+  return meaning;
+}
+
+SbatchMeaning gres_of(std::string_view value, std::string_view hint) {
+  if (value == "gpu") return gpus_of("1");
+  if (value.starts_with("gpu:") && !value.contains(',')) return gpus_of(value.substr(4));
+  return {.words = {}, .left_out = std::string(hint)};
+}
+
+}  // namespace
+
+std::string hint_for(std::string_view word) {
+  const Foreign* const known = find_foreign(word);
+  return known == nullptr ? "" : std::string(known->hint);
+}
+
+bool is_sbatch_flag(std::string_view option) {
+  const Foreign* const known = find_foreign(option);
+  if (known == nullptr) return false;
+  return known->reads == Reads::Flag || known->reads == Reads::Nothing;
+}
+
+SbatchMeaning meaning_of_sbatch(std::string_view option, std::string_view value) {
+  const Foreign* const known = find_foreign(option);
+  if (known == nullptr) return {.words = {}, .left_out = "berth does not know it"};
+  const auto with = [&](std::string_view unit) -> SbatchMeaning {
+    return {.words = {std::string(known->here), std::string(value) + std::string(unit)},
+            .left_out = ""};
+  };
+  switch (known->reads) {
+    case Reads::No:
+      break;
+    case Reads::Nothing:
+      return {};
+    case Reads::Flag:
+      return {.words = {std::string(known->here)}, .left_out = ""};
+    case Reads::Same:
+      return with("");
+    case Reads::Minutes:
+      return with(is_number(value) ? "min" : "");
+    case Reads::Mebibytes:
+      return with(is_number(value) ? "M" : "");
+    case Reads::Gpus:
+      return gpus_of(value);
+    case Reads::Gres:
+      return gres_of(value, known->hint);
+    case Reads::One:
+      if (value == "1") return {};
+      break;
+  }
+  return {.words = {}, .left_out = std::string(known->hint)};
+}
+
+}  // namespace berth::cli

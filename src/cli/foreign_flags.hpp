@@ -1,0 +1,26 @@
+// The options of other queues (sbatch, gflow, pueue, task-spooler) that people type out of habit:
+// what to say here instead, and what an #SBATCH line with one of them means. One table.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::cli {
+
+/// `--gres=gpu:1` or `-Jname`: `say --gpus N and ...`; "" for an option that nobody has.
+std::string hint_for(std::string_view word);
+
+/// What an option of an #SBATCH line means here.
+struct SbatchMeaning {
+  std::vector<std::string> words;  ///< The same as options of `submit`; none if there are none.
+  std::string left_out;            ///< Why it is left out; "" if it is not.
+};
+
+/// `value` is what follows the option in its line or word; "" if nothing does.
+SbatchMeaning meaning_of_sbatch(std::string_view option, std::string_view value);
+
+/// True for an #SBATCH option that stands without a value.
+bool is_sbatch_flag(std::string_view option);
+
+}  // namespace berth::cli
