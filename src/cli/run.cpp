@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "cli/completion.hpp"
+#include "cli/output.hpp"
 #include "cli/verbs.hpp"
 
 namespace berth::cli {
@@ -43,6 +45,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"compare", plain<add_compare>},
     {"policies", plain<add_policies>},
     {"trace", plain<add_trace>},
+    {"completion", plain<add_completion>},
     {"version", plain<add_version>},
 });
 
@@ -77,6 +80,20 @@ void add_verbs(CLI::App& app, Action& chosen, const Verb* only, const FromDashes
   }
 }
 
+/// `berth complete WORD...`, which the scripts of `berth completion` call.
+int complete(std::span<char* const> typed) {
+  std::vector<std::string> words(typed.begin(), typed.end());
+  if (words.empty()) words.emplace_back();
+  CLI::App app;
+  Action chosen;
+  const auto* const called = std::ranges::find(kVerbs, words.front(), &Verb::name);
+  const Verb* const only = words.size() > 1 && called != kVerbs.end() ? called : nullptr;
+  add_verbs(app, chosen, only, {});
+  std::string lines;
+  for (const std::string& word : completions(app, words)) lines += word + "\n";
+  return print(lines);
+}
+
 }  // namespace
 
 int report_failure(const std::string& message) {
@@ -92,6 +109,7 @@ int report_usage(const std::string& message) {
 int run(int argc, char** argv) {
   const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty()) return refuse_verb("no verb");
+  if (words.front() == std::string_view("complete")) return complete(words.subspan(1));
   const auto* const called = std::ranges::find(kVerbs, words.front(), &Verb::name);
   const Verb* const verb = called == kVerbs.end() ? nullptr : called;
   const bool is_known = verb != nullptr || asks_for_help(words.front());

@@ -1,0 +1,45 @@
+# `cmake --install`, and what tools/package makes of it: a Debian package and a tarball.
+include(GNUInstallDirs)
+
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # what is installed is built by name, without the tests
+
+install(TARGETS berth berthd berth-shim berth-emu berth-load RUNTIME)
+install(TARGETS berth_emu_nvml berth_emu_cuda LIBRARY NAMELINK_SKIP
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/berth/emu)
+foreach(section 1 7 8)
+  file(GLOB pages CONFIGURE_DEPENDS doc/man/*.${section})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+install(FILES README.md CHANGELOG.md LICENSE TYPE DOC)
+install(DIRECTORY examples/scenarios examples/traces DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES examples/small.csv DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+
+# What tools/package writes into build/package/made: scripts, units and the configuration.
+set(made ${CMAKE_BINARY_DIR}/made)
+install(FILES ${made}/berth.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME berth)
+install(FILES ${made}/_berth DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${made}/berth.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${made}/system/berth.service DESTINATION lib/systemd/system)
+install(FILES ${made}/user/berth.service DESTINATION lib/systemd/user)
+install(FILES ${made}/berth.toml DESTINATION /etc/berth)
+
+set(CPACK_PACKAGE_NAME berth)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "places on GPUs where a job's memory is guaranteed")
+set(CPACK_PACKAGE_DESCRIPTION
+  "berth starts a GPU job when and where its memory is free, and says why it waits
+and until when. It runs any command unmodified, for all users of one machine,
+and replays traces under published scheduling policies.")
+set(CPACK_PACKAGE_CONTACT "The berth authors <berth@localhost>")
+set(CPACK_PACKAGE_VENDOR berth)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
+  ${CMAKE_SOURCE_DIR}/packaging/conffiles ${CMAKE_SOURCE_DIR}/packaging/postinst
+  ${CMAKE_SOURCE_DIR}/packaging/prerm ${CMAKE_SOURCE_DIR}/packaging/postrm)
+include(CPack)
