@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,7 @@ struct Spec {
   std::uint32_t interference_percent = 0;              // what kernels cost beside others: fluid.hpp
   bool has_checkpoints = true;  // the driver can suspend processes: checkpoint.hpp
   std::uint32_t driver = 580;   // the driver's release
+  std::string mig;              // "h100:3g.40gb+1g.10gb": every GPU is split so; "": MIG is off
   bool hides_memory = false;    // NVML does not tell the GPUs' memory, as on boards that share it
   mode_t mode = 0666;           // tenants of other users must write it
 
@@ -62,8 +64,11 @@ Outcome<bool> parse_yes(std::string_view text);
 /// Parses "shown" or "hidden"; true: hidden.
 Outcome<bool> parse_memory(std::string_view text);
 
-/// Parses "2x24GiB", with any of ",interference=20%", ",driver=615", ",memory=hidden" and
-/// ",checkpoints=no" behind.
+/// Parses "h100:3g.40gb+1g.10gb": a model with MIG and profiles of it that fit together.
+Outcome<std::string> parse_mig_text(std::string_view text);
+
+/// Parses "2x24GiB", with any of ",interference=20%", ",driver=615", ",memory=hidden",
+/// ",mig=h100:3g.40gb+1g.10gb" and ",checkpoints=no" behind.
 Outcome<Spec> parse_machine(std::string_view text);
 
 /// "24 GiB", "300 MiB", "7 B": the largest unit that divides it, else two decimals.
@@ -108,6 +113,7 @@ struct GpuReport {
   std::uint64_t used_bytes = 0;  // of processes, contexts included
   unsigned utilisation_percent = 0;
   bool lost = false;
+  std::optional<std::uint32_t> parent;  // of a MIG instance: the GPU it is part of
   std::vector<std::pair<pid_t, std::uint64_t>> processes;  // live ones that hold memory, by pid
   std::vector<LimitReport> limits;
 };

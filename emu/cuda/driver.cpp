@@ -10,6 +10,7 @@
 #include "emu/cuda/visible.hpp"
 #include "emu/state/identity.hpp"
 #include "emu/state/limits.hpp"
+#include "emu/state/mig.hpp"
 
 namespace berth::emu {
 namespace {
@@ -33,14 +34,30 @@ CudaResult result_of(OpenFailure failure) {
   std::abort();
 }
 
-std::vector<std::uint32_t> visible_in(const Region& region) {
+/// Programs cannot use a GPU that is split, only its instances.
+std::vector<Candidate> candidates_in(const Region& region) {
+  const auto& layout = region.layout();
+  const bool is_split = !mig_profiles(layout).empty();
   std::vector<Candidate> candidates;
   for (std::uint32_t gpu = 0; gpu < region.gpu_count(); ++gpu) {
-    const auto& config = region.layout().gpus[gpu].config;
-    candidates.push_back({format_uuid(config.uuid), config.total_bytes});
+    const auto& config = layout.gpus[gpu].config;
+    if (!is_split) candidates.push_back({format_uuid(config.uuid), config.total_bytes, gpu});
+    for (const auto& instance : instances_of(layout, gpu)) {
+      if (!instance.has_compute) continue;
+      candidates.push_back({uuid_of_instance(layout, instance.entry),
+                            layout.gpus[instance.entry].config.total_bytes, instance.entry});
+    }
   }
-  return visible_gpus(candidates, variable("CUDA_VISIBLE_DEVICES"),
-                      parse_order(variable("CUDA_DEVICE_ORDER")));
+  return candidates;
+}
+
+/// Entries of Layout::gpus.
+std::vector<std::uint32_t> visible_in(const Region& region) {
+  const auto candidates = candidates_in(region);
+  auto visible = visible_gpus(candidates, variable("CUDA_VISIBLE_DEVICES"),
+                              parse_order(variable("CUDA_DEVICE_ORDER")));
+  for (auto& index : visible) index = candidates[index].entry;
+  return visible;
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ CudaResult on_process(int pid, CheckpointCall call, const Body& body) {
   Checkpoints checkpoints(*state);
   const auto slot = checkpoints.slot_of(pid);
   if (!slot) return CudaResult::NotInitialized;
+  if (state->header.mig_model != 0) return CudaResult::NotSupported;  // not of MIG instances
   const auto result = body(checkpoints, *slot);
   if (injected.error == 0) return result;
   note_failure(*state, *slot, call, injected);

@@ -10,6 +10,11 @@ namespace {
 std::vector<std::uint32_t> ordered(const std::vector<Candidate>& candidates, DeviceOrder order) {
   std::vector<std::uint32_t> indices(candidates.size());
   std::iota(indices.begin(), indices.end(), 0U);
+  const bool has_whole = std::ranges::any_of(
+      candidates, [](const Candidate& candidate) { return !candidate.is_instance(); });
+  if (has_whole) {
+    std::erase_if(indices, [&](std::uint32_t index) { return candidates[index].is_instance(); });
+  }
   if (order == DeviceOrder::FastestFirst) {
     std::ranges::sort(indices, [&](std::uint32_t one, std::uint32_t other) {
       const auto one_bytes = candidates[one].total_bytes;
@@ -46,6 +51,15 @@ std::optional<std::uint32_t> by_ordinal(const std::vector<std::uint32_t>& order,
   return order[ordinal];
 }
 
+/// Of MIG instances only the first counts, and then nothing else does.
+std::vector<std::uint32_t> without_second_instance(const std::vector<Candidate>& candidates,
+                                                   const std::vector<std::uint32_t>& chosen) {
+  const auto instance = std::ranges::find_if(
+      chosen, [&](std::uint32_t index) { return candidates[index].is_instance(); });
+  if (instance == chosen.end()) return chosen;
+  return {*instance};
+}
+
 }  // namespace
 
 DeviceOrder parse_order(std::optional<std::string_view> variable) {
@@ -56,17 +70,18 @@ std::vector<std::uint32_t> visible_gpus(const std::vector<Candidate>& candidates
                                         std::optional<std::string_view> visible,
                                         DeviceOrder order) {
   const auto all = ordered(candidates, order);
-  if (!visible) return all;
+  if (!visible) return without_second_instance(candidates, all);
   std::vector<std::uint32_t> chosen;
   for (std::string_view rest = *visible;;) {
     const auto comma = rest.find(',');
     const auto entry = trimmed(rest.substr(0, comma));
-    const auto gpu =
-        entry.starts_with("GPU-") ? by_uuid(candidates, entry) : by_ordinal(all, entry);
-    if (!gpu) return chosen;
+    const auto gpu = entry.starts_with("GPU-") || entry.starts_with("MIG-")
+                         ? by_uuid(candidates, entry)
+                         : by_ordinal(all, entry);
+    if (!gpu) return without_second_instance(candidates, chosen);
     if (std::ranges::find(chosen, *gpu) != chosen.end()) return {};
     chosen.push_back(*gpu);
-    if (comma == std::string_view::npos) return chosen;
+    if (comma == std::string_view::npos) return without_second_instance(candidates, chosen);
     rest = rest.substr(comma + 1);
   }
 }

@@ -31,6 +31,7 @@ enum class NvmlResult : int {
   InUse = 19,
   Memory = 20,
   NoData = 21,
+  InsufficientResources = 23,
   ArgumentVersionMismatch = 25,
   Unknown = 999,
 };
@@ -133,6 +134,70 @@ inline constexpr std::uint64_t kFirstWithLimits = 615;
 
 inline constexpr std::uint32_t kNvmlNoInstance = 0xffffffff;  // MIG ids where MIG is off
 inline constexpr std::uint64_t kNvmlEventXid = 0x8;
+
+// Of MIG, as nvml.h of API version 13 has them.
+
+struct NvmlGpuInstanceHandle;
+using NvmlGpuInstance = NvmlGpuInstanceHandle*;
+struct NvmlComputeInstanceHandle;
+using NvmlComputeInstance = NvmlComputeInstanceHandle*;
+
+struct NvmlPlacement {
+  std::uint32_t start;
+  std::uint32_t size;
+};
+
+struct NvmlGpuInstanceProfile {
+  std::uint32_t id;
+  std::uint32_t is_p2p_supported;
+  std::uint32_t slice_count;
+  std::uint32_t instance_count;
+  std::uint32_t multiprocessor_count;
+  std::uint32_t copy_engine_count;
+  std::uint32_t decoder_count;
+  std::uint32_t encoder_count;
+  std::uint32_t jpeg_count;
+  std::uint32_t ofa_count;
+  unsigned long long memory_mebibytes;
+};
+
+struct NvmlGpuInstanceProfileV2 {
+  std::uint32_t version;
+  std::uint32_t id;
+  std::uint32_t is_p2p_supported;
+  std::uint32_t slice_count;
+  std::uint32_t instance_count;
+  std::uint32_t multiprocessor_count;
+  std::uint32_t copy_engine_count;
+  std::uint32_t decoder_count;
+  std::uint32_t encoder_count;
+  std::uint32_t jpeg_count;
+  std::uint32_t ofa_count;
+  unsigned long long memory_mebibytes;
+  char name[96];
+};
+inline constexpr std::uint32_t kNvmlProfileV2Tag = sizeof(NvmlGpuInstanceProfileV2) | (2U << 24);
+
+struct NvmlGpuInstanceInfo {
+  NvmlDevice device;
+  std::uint32_t id;
+  std::uint32_t profile_id;
+  NvmlPlacement placement;
+};
+
+struct NvmlComputeInstanceProfile {
+  std::uint32_t id;
+  std::uint32_t slice_count;
+  std::uint32_t instance_count;
+  std::uint32_t multiprocessor_count;
+  std::uint32_t shared_copy_engine_count;
+  std::uint32_t shared_decoder_count;
+  std::uint32_t shared_encoder_count;
+  std::uint32_t shared_jpeg_count;
+  std::uint32_t shared_ofa_count;
+};
+
+inline constexpr std::uint32_t kNvmlProfiles = 0x12;  // NVML_GPU_INSTANCE_PROFILE_COUNT
 
 enum class NvmlTopology : int {
   Internal = 0,

@@ -27,6 +27,20 @@ NvmlResult find(NvmlDevice* device, auto matches) {
   return NvmlResult::NotFound;
 }
 
+NvmlResult find_instance(NvmlDevice* device, std::string_view uuid) {
+  const auto region = session();
+  if (!region) return NvmlResult::Uninitialized;
+  if (device == nullptr) return NvmlResult::InvalidArgument;
+  const auto& layout = region->layout();
+  for (auto entry = region->gpu_count(); entry < entries_of(layout); ++entry) {
+    const auto instance = instance_at(layout, entry);
+    if (!instance || !instance->has_compute || uuid_of_instance(layout, entry) != uuid) continue;
+    *device = handle_of(entry);
+    return NvmlResult::Success;
+  }
+  return NvmlResult::NotFound;
+}
+
 /// GPUs 2n and 2n + 1 share a switch, four in a row a memory node, as in common servers.
 NvmlTopology distance(std::uint32_t one, std::uint32_t other) {
   if (one == other) return NvmlTopology::Internal;
@@ -70,6 +84,7 @@ NvmlResult nvmlDeviceGetHandleByIndex(std::uint32_t index, NvmlDevice* device) {
 
 NvmlResult nvmlDeviceGetHandleByUUID(const char* uuid, NvmlDevice* device) {
   if (uuid == nullptr) return NvmlResult::InvalidArgument;
+  if (std::string_view(uuid).starts_with("MIG-")) return find_instance(device, uuid);
   return find(device, [&](const GpuConfig& config, std::uint32_t) {
     return format_uuid(config.uuid) == uuid;
   });
@@ -94,7 +109,9 @@ NvmlResult nvmlDeviceGetName(NvmlDevice device, char* name, std::uint32_t length
 
 NvmlResult nvmlDeviceGetUUID(NvmlDevice device, char* uuid, std::uint32_t length) {
   return on_device(device, [&](const GpuCall& call) {
-    return copy_text(format_uuid(call.gpu.config.uuid), uuid, length);
+    return copy_text(is_instance(call) ? uuid_of_instance(call.layout, call.index)
+                                       : format_uuid(call.gpu.config.uuid),
+                     uuid, length);
   });
 }
 

@@ -83,7 +83,7 @@ NvmlResult nvmlDeviceRegisterEvents(NvmlDevice device, std::uint64_t types, Nvml
   return on_device(device, [&](const GpuCall& call) {
     const auto set = find(handle);
     if (!set) return NvmlResult::InvalidArgument;
-    if ((types & ~kNvmlEventXid) != 0) return NvmlResult::NotSupported;
+    if (is_instance(call) || (types & ~kNvmlEventXid) != 0) return NvmlResult::NotSupported;
     const std::lock_guard lock(set->mutex);
     if (types != 0) set->gpus |= 1U << call.index;
     return NvmlResult::Success;

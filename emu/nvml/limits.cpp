@@ -36,6 +36,7 @@ enum class Who { Anyone, Root };
 template <class Limits, class Body>
 NvmlResult on_group(NvmlDevice device, const Limits* limits, Who who, const Body& body) {
   return on_device(device, [&](const GpuCall& call) {
+    if (!mig_profiles(call.layout).empty()) return NvmlResult::NotSupported;
     if (call.layout.header.driver < kFirstWithLimits) return NvmlResult::NotSupported;
     if (who == Who::Root && ::geteuid() != 0) return NvmlResult::NoPermission;
     if (limits == nullptr || limits->name_space == nullptr) return NvmlResult::InvalidArgument;

@@ -11,6 +11,7 @@
 
 #include "emu/nvml/abi.hpp"
 #include "emu/state/ledger.hpp"
+#include "emu/state/mig.hpp"
 #include "emu/state/region.hpp"
 
 namespace berth::emu {
@@ -38,14 +39,20 @@ struct GpuCall {
   std::uint32_t gpu_count;
 };
 
-/// Runs `body` on the GPU of the handle, after the checks every device function makes.
+inline bool is_instance(const GpuCall& call) { return call.index >= call.gpu_count; }
+
+/// Runs `body` on the GPU or MIG instance of the handle, after the checks every device function
+/// makes.
 template <class Body>
 NvmlResult on_device(NvmlDevice handle, const Body& body) {
   const auto region = session();
   if (!region) return NvmlResult::Uninitialized;
   const auto index = gpu_of(handle);
-  if (index >= region->gpu_count()) return NvmlResult::InvalidArgument;
   auto& layout = region->layout();
+  if (index >= region->gpu_count()) {
+    const auto instance = instance_at(layout, index);
+    if (!instance || !instance->has_compute) return NvmlResult::InvalidArgument;
+  }
   auto& gpu = layout.gpus[index];
   if (gpu.lost.load() != 0) return NvmlResult::GpuIsLost;
   return body(GpuCall{layout, gpu, index, region->gpu_count()});

@@ -57,6 +57,8 @@ const char* text_of(NvmlResult result) {
       return "Insufficient Memory";
     case NvmlResult::NoData:
       return "No data";
+    case NvmlResult::InsufficientResources:
+      return "Insufficient Resources";
     case NvmlResult::ArgumentVersionMismatch:
       return "Argument version mismatch";
     case NvmlResult::Unknown:

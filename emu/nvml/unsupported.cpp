@@ -9,39 +9,11 @@ extern "C" {
 NvmlResult nvmlBerthNotSupported() { return NvmlResult::NotSupported; }
 
 // MIG.
-NvmlResult nvmlDeviceGetMigMode() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceSetMigMode() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetMaxMigDeviceCount() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetMigDeviceHandleByIndex() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetDeviceHandleFromMigDeviceHandle()
-    __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceIsMigDeviceHandle() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetGpuInstanceId() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetComputeInstanceId() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetGpuInstanceProfileInfo() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetGpuInstanceProfileInfoV() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetGpuInstancePossiblePlacements()
-    __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetGpuInstancePossiblePlacements_v2()
-    __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetGpuInstanceRemainingCapacity()
-    __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceCreateGpuInstance() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceCreateGpuInstanceWithPlacement()
-    __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlGpuInstanceDestroy() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetGpuInstances() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetGpuInstanceById() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlGpuInstanceGetInfo() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlGpuInstanceGetComputeInstanceProfileInfo()
-    __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlGpuInstanceGetComputeInstanceProfileInfoV()
     __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlGpuInstanceGetComputeInstanceRemainingCapacity()
     __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlGpuInstanceCreateComputeInstance() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlComputeInstanceDestroy() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlGpuInstanceGetComputeInstances() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlGpuInstanceGetComputeInstanceById() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlComputeInstanceGetInfo_v2() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetAttributes_v2() __attribute__((alias("nvmlBerthNotSupported")));

@@ -14,18 +14,32 @@ struct Holder {
   std::uint32_t slot;
   std::uint32_t pid;
   std::uint64_t bytes;
+  std::uint32_t instance = kNvmlNoInstance;  // of a GPU that is split
 };
 
-/// Live processes with memory on the GPU.
-std::vector<Holder> holders_of(const GpuCall& call) {
-  reap_dead(call.layout);
-  const Ledger ledger(call.layout, call.index);
+/// Live processes with memory in one entry: a GPU or a MIG instance.
+std::vector<Holder> holders_in(const GpuCall& call, std::uint32_t entry) {
+  const Ledger ledger(call.layout, entry);
+  const auto instance = entry < call.gpu_count ? kNvmlNoInstance : entry;
   std::vector<Holder> holders;
   for (std::uint32_t slot = 0; slot < used_slots(call.layout); ++slot) {
     const auto owner = call.layout.owners[slot].load();
     const auto granules = ledger.granules_of(slot);
     if (owner == 0 || granules == 0) continue;
-    holders.push_back({slot, static_cast<std::uint32_t>(pid_of(owner)), granules * kGranule});
+    holders.push_back(
+        {slot, static_cast<std::uint32_t>(pid_of(owner)), granules * kGranule, instance});
+  }
+  return holders;
+}
+
+/// Live processes with memory on the GPU, on its instances too.
+std::vector<Holder> holders_of(const GpuCall& call) {
+  reap_dead(call.layout);
+  auto holders = holders_in(call, call.index);
+  if (is_instance(call)) return holders;
+  for (const auto& instance : instances_of(call.layout, call.index)) {
+    const auto more = holders_in(call, instance.entry);
+    holders.insert(holders.end(), more.begin(), more.end());
   }
   return holders;
 }
@@ -53,8 +67,8 @@ template <>
 NvmlProcessInfo entry_of(const Holder& holder) {
   return {.pid = holder.pid,
           .used_gpu_memory = holder.bytes,
-          .gpu_instance_id = kNvmlNoInstance,
-          .compute_instance_id = kNvmlNoInstance};
+          .gpu_instance_id = holder.instance,
+          .compute_instance_id = holder.instance == kNvmlNoInstance ? kNvmlNoInstance : 0};
 }
 
 /// The NVML way of returning a list: `*count` is the room on entry, the number needed on return.
@@ -136,9 +150,12 @@ NvmlResult nvmlDeviceGetBAR1MemoryInfo(NvmlDevice device, NvmlBar1Memory* memory
 }
 
 NvmlResult nvmlDeviceGetUtilizationRates(NvmlDevice device, NvmlUtilization* utilization) {
-  return answer(device, utilization, [](const GpuCall& call) {
+  return on_device(device, [&](const GpuCall& call) {
+    if (is_instance(call) || !mig_profiles(call.layout).empty()) return NvmlResult::NotSupported;
+    if (utilization == nullptr) return NvmlResult::InvalidArgument;
     const auto percent = GpuClock(call.layout, call.index).utilisation_percent();
-    return NvmlUtilization{.gpu = percent, .memory = percent / 2};
+    *utilization = {.gpu = percent, .memory = percent / 2};
+    return NvmlResult::Success;
   });
 }
 

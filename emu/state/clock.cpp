@@ -46,6 +46,10 @@ std::uint64_t monotonic_nanoseconds() {
 ClockReading GpuClock::read() const { return snapshot().at(monotonic_nanoseconds()); }
 
 std::uint64_t GpuClock::enqueue(std::uint32_t slot, std::uint64_t nanoseconds) {
+  constexpr std::uint64_t kSlices = 7;
+  if (gpu_.config.compute_slices > 0) {
+    nanoseconds = nanoseconds * kSlices / gpu_.config.compute_slices;
+  }
   Point point;
   do {
     const auto last = snapshot();

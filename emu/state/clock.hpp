@@ -32,7 +32,8 @@ class GpuClock {
   /// The clock at this moment.
   ClockReading read() const;
 
-  /// Queues kernel time behind what the slot has queued. Returns the virtual time of its end.
+  /// Queues kernel time behind what the slot has queued; on a MIG instance, which has some of a
+  /// GPU's multiprocessors, it takes longer. Returns the virtual time of its end.
   std::uint64_t enqueue(std::uint32_t slot, std::uint64_t nanoseconds);
 
   /// Virtual time at which everything the slot has queued has ended.

@@ -77,7 +77,7 @@ Outcome<void> make(const std::string& path, const Spec& spec, IfPresent present)
 bool matches(const Region& region, const Spec& spec) {
   const auto& header = region.layout().header;
   if (region.gpu_count() != spec.gpu_bytes.size() || header.seed != spec.seed ||
-      header.driver != spec.driver ||
+      header.driver != spec.driver || spec.mig != header.mig.data() ||
       header.default_kernel_nanoseconds != spec.default_kernel_nanoseconds) {
     return false;
   }

@@ -4,6 +4,7 @@
 
 #include "emu/state/clock.hpp"
 #include "emu/state/futex.hpp"
+#include "emu/state/mig.hpp"
 
 namespace berth::emu {
 namespace {
@@ -22,10 +23,18 @@ std::uint64_t pack(std::uint64_t number, XidEvent event) {
 
 }  // namespace
 
+void set_lost(Layout& layout, std::uint32_t gpu, std::uint32_t lost) {
+  layout.gpus[gpu].lost.store(lost);
+  for (const auto& instance : instances_of(layout, gpu)) {
+    layout.gpus[instance.entry].lost.store(lost);
+    wake_all(layout.gpus[instance.entry].signal);
+  }
+}
+
 void post_xid(Layout& layout, XidEvent event) {
   auto& gpu = layout.gpus[event.gpu];
   // First the state, then the event, so that a listener finds the new state.
-  if (event.xid == kXidGpuLost) gpu.lost.store(1);
+  if (event.xid == kXidGpuLost) set_lost(layout, event.gpu, 1);
   wake_all(gpu.signal);
   const auto number = layout.events.next.fetch_add(1);
   layout.events.entries[number % kEventRing].store(pack(number, event));

@@ -22,6 +22,9 @@ struct XidEvent {
 /// Appends and wakes the waiters; Xid 79 also marks the GPU lost. Requires: gpu < kMaxGpus.
 void post_xid(Layout& layout, XidEvent event);
 
+/// Marks a GPU, and its MIG instances with it, as lost or not: 1 or 0. Requires: gpu < kMaxGpus.
+void set_lost(Layout& layout, std::uint32_t gpu, std::uint32_t lost);
+
 /// Reads events from a position of one's own.
 class EventCursor {
  public:

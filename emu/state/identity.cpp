@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "emu/state/mig.hpp"
+
 namespace berth::emu {
 namespace {
 
@@ -23,6 +25,28 @@ std::string fault_of_gpu(const Spec& spec, std::uint32_t index) {
   if (bytes > kLargest) return name + ", largest is " + format_bytes(kLargest);
   if (reserved_bytes_of(spec, index) >= bytes) {
     return name + ", of which " + format_bytes(reserved_bytes_of(spec, index)) + " reserved";
+  }
+  return {};
+}
+
+std::string fault_of_mig(const Spec& spec) {
+  if (spec.mig.empty()) return {};
+  const auto split = parse_mig(spec.mig);
+  if (!split) return "mig: " + split.error();
+  if (spec.mig.size() >= sizeof(Header::mig)) {
+    return "mig: " + std::to_string(spec.mig.size()) + " characters, " +
+           std::to_string(sizeof(Header::mig) - 1) + " are possible";
+  }
+  const auto entries = spec.gpu_bytes.size() * (1 + split->profiles.size());
+  if (entries > kMaxGpus) {
+    return "mig: " + std::to_string(entries) + " GPUs and instances together, largest number is " +
+           std::to_string(kMaxGpus);
+  }
+  const auto whole = mig_profiles(split->model).back().mebibytes * kMebibyte;
+  for (std::size_t index = 0; index < spec.gpu_bytes.size(); ++index) {
+    if (spec.gpu_bytes[index] >= whole) continue;
+    return "GPU " + std::to_string(index) + ": memory " + format_bytes(spec.gpu_bytes[index]) +
+           ", " + std::string(split->model) + " has " + format_bytes(whole);
   }
   return {};
 }
@@ -91,6 +115,7 @@ std::string fault_of(const Spec& spec) {
     return "model: " + std::to_string(spec.model.size()) + " characters, 1 to " +
            std::to_string(sizeof(GpuConfig::name) - 1) + " are possible";
   }
+  if (auto fault = fault_of_mig(spec); !fault.empty()) return fault;
   for (std::uint32_t index = 0; index < spec.gpu_bytes.size(); ++index) {
     if (auto fault = fault_of_gpu(spec, index); !fault.empty()) return fault;
   }

@@ -1,9 +1,10 @@
 // What lies in the emulator's shared-memory file.
 //
 // Invariants: fields of `Header` and `GpuConfig` never change after creation, except `slot_high`,
-// which only grows. Everything else is a lock-free 64-bit word or smaller, zero in a fresh file,
-// written so that a process may die or be stopped between any two instructions: no other process
-// waits for it, and what it leaves is a state the others read as if it had never begun or as done.
+// which only grows, and the configuration of a MIG instance, which is made with it. Everything else
+// is a lock-free 64-bit word or smaller, zero in a fresh file, written so that a process may die or
+// be stopped between any two instructions: no other process waits for it, and what it leaves is a
+// state the others read as if it had never begun or as done.
 // There is no lock in the file: a tenant stopped by SIGSTOP would hold it for minutes.
 //
 // A slot is one process. Index i of every per-slot array belongs to the process in `owners[i]`.
@@ -17,7 +18,7 @@
 namespace berth::emu {
 
 inline constexpr std::uint64_t kMagic = 0x554d454854524542;  // "BERTHEMU" in little-endian bytes
-inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kLayoutVersion = 4;
 inline constexpr std::uint32_t kMaxGpus = 16;
 inline constexpr std::uint32_t kSlots = 1024;
 inline constexpr std::uint32_t kEventRing = 256;
@@ -42,8 +43,9 @@ struct Header {
   std::uint64_t driver;           // the driver's release, as 580
   std::array<char, 40> boot_id;   // process start times mean nothing after a reboot
   std::uint32_t has_checkpoints;  // whether the driver can checkpoint processes
-  std::uint32_t padding;
-  SharedWord slot_high;  // one more than the highest slot ever taken
+  std::uint32_t mig_model;        // 0: MIG is off; else which one's profiles: mig.hpp
+  std::array<char, 96> mig;       // how the GPUs were split when the file was made
+  SharedWord slot_high;           // one more than the highest slot ever taken
 };
 
 struct GpuConfig {
@@ -54,8 +56,8 @@ struct GpuConfig {
   std::array<std::uint8_t, 16> uuid;
   std::uint32_t pci_bus;
   std::uint32_t interference_percent;
-  std::uint32_t hides_memory;  // 1: NVML does not tell the GPU's memory
-  std::uint32_t padding;
+  std::uint32_t hides_memory;    // 1: NVML does not tell the GPU's memory
+  std::uint32_t compute_slices;  // of seven that a MIG instance has; 0: it is a whole GPU
 };
 
 /// A published point of a GPU's clock (see clock.hpp). Each slot owns two per GPU and writes only
@@ -71,6 +73,7 @@ struct ClockRecord {
 
 struct GpuState {
   GpuConfig config;
+  SharedWord instance;                       // of an entry for a MIG instance: see mig.hpp
   SharedFutex lost;                          // 1 after Xid 79
   SharedFutex signal;                        // futex that waiters for this GPU sleep on
   SharedWord ledger;                         // the last memory change: see ledger.hpp

@@ -6,6 +6,7 @@
 
 #include "emu/emulator.hpp"
 #include "emu/state/layout.hpp"
+#include "emu/state/mig.hpp"
 
 namespace berth::emu {
 namespace {
@@ -130,6 +131,12 @@ Outcome<bool> parse_memory(std::string_view text) {
   return std::unexpected("'" + std::string(text) + "' is not shown or hidden");
 }
 
+Outcome<std::string> parse_mig_text(std::string_view text) {
+  const auto split = parse_mig(text);
+  if (!split) return std::unexpected(split.error());
+  return std::string(text);
+}
+
 namespace {
 
 template <class Value>
@@ -147,9 +154,10 @@ Outcome<void> take_option(Spec& spec, std::string_view option) {
   if (name == "interference") return store(spec.interference_percent, name, parse_percent(value));
   if (name == "driver") return store(spec.driver, name, parse_driver(value));
   if (name == "memory") return store(spec.hides_memory, name, parse_memory(value));
+  if (name == "mig") return store(spec.mig, name, parse_mig_text(value));
   if (name == "checkpoints") return store(spec.has_checkpoints, name, parse_yes(value));
   return std::unexpected("unknown option '" + std::string(name) +
-                         "'; valid options: interference, driver, memory, checkpoints");
+                         "'; valid options: interference, driver, memory, mig, checkpoints");
 }
 
 /// Where the first option begins, after a comma; the length of the text if there is none.

@@ -11,6 +11,7 @@
 
 #include "emu/state/clock.hpp"
 #include "emu/state/ledger.hpp"
+#include "emu/state/mig.hpp"
 
 namespace berth::emu {
 namespace {
@@ -86,7 +87,7 @@ void raise_to(SharedWord& word, std::uint64_t value) {
 
 /// Work first: a slot must hold nothing before another process can own it.
 void release(Layout& layout, std::uint32_t slot, ProcessKey dead) {
-  for (std::uint32_t gpu = 0; gpu < layout.header.gpu_count && gpu < kMaxGpus; ++gpu) {
+  for (std::uint32_t gpu = 0; gpu < entries_of(layout); ++gpu) {
     GpuClock(layout, gpu).end_work_of(slot, dead);
     Ledger(layout, gpu).clear(slot, dead);
   }

@@ -12,6 +12,7 @@
 
 #include "emu/state/clock.hpp"
 #include "emu/state/identity.hpp"
+#include "emu/state/mig.hpp"
 
 namespace berth::emu {
 namespace {
@@ -112,6 +113,25 @@ std::string boot_id() {
   return {text, sizeof text};
 }
 
+namespace {
+
+/// Requires: fault_of() found nothing wrong with it.
+void split(Layout& layout, const std::string& mig) {
+  layout.header.mig_model = mig_model_number(mig);
+  std::ranges::copy(mig, layout.header.mig.begin());
+  const auto wanted = parse_mig(mig);
+  const auto starts = places_for(wanted->profiles);
+  for (std::uint32_t gpu = 0; gpu < layout.header.gpu_count; ++gpu) {
+    for (std::size_t i = 0; i < wanted->profiles.size(); ++i) {
+      std::uint32_t entry = 0;
+      make_instance(layout, gpu, *wanted->profiles[i], (*starts)[i], &entry);
+      set_compute(layout, entry, true);
+    }
+  }
+}
+
+}  // namespace
+
 void fill(Layout& layout, const Spec& spec) {
   auto& header = layout.header;
   header.gpu_count = static_cast<std::uint32_t>(spec.gpu_bytes.size());
@@ -133,6 +153,7 @@ void fill(Layout& layout, const Spec& spec) {
     gpu.config.hides_memory = spec.hides_memory ? 1 : 0;
     gpu.records[0][0].real_nanoseconds.store(monotonic_nanoseconds());
   }
+  if (!spec.mig.empty()) split(layout, spec.mig);
   header.version = kLayoutVersion;
   header.magic = kMagic;
 }

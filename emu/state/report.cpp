@@ -7,6 +7,7 @@
 #include "emu/state/identity.hpp"
 #include "emu/state/ledger.hpp"
 #include "emu/state/limits.hpp"
+#include "emu/state/mig.hpp"
 #include "emu/state/region.hpp"
 
 namespace berth::emu {
@@ -60,8 +61,13 @@ Outcome<std::vector<GpuReport>> report(const std::string& path) {
   if (!region) return std::unexpected(region.error());
   reap_dead(region->layout());
   std::vector<GpuReport> reports;
-  for (std::uint32_t index = 0; index < region->gpu_count(); ++index) {
+  for (std::uint32_t index = 0; index < entries_of(region->layout()); ++index) {
+    const auto instance = instance_at(region->layout(), index);
+    if (index >= region->gpu_count() && !instance) continue;
     reports.push_back(report_of(region->layout(), index));
+    if (!instance) continue;
+    reports.back().uuid = uuid_of_instance(region->layout(), index);
+    reports.back().parent = instance->parent;
   }
   return reports;
 }
@@ -76,7 +82,7 @@ Outcome<void> inject_xid(const std::string& path, std::uint32_t gpu, std::uint32
 Outcome<void> restore_gpu(const std::string& path, std::uint32_t gpu) {
   const auto region = open_for_gpu(path, gpu);
   if (!region) return std::unexpected(region.error());
-  region->layout().gpus[gpu].lost.store(0);
+  set_lost(region->layout(), gpu, 0);
   return {};
 }
 

@@ -35,6 +35,8 @@ options of create:
   --kernel TIME     length of kernels other than berth-load's (1ms)
   --driver N        release of the driver (580); cgroups have memory limits from 615 on
   --memory WHAT     shown, or hidden: NVML does not tell the GPUs' memory (shown)
+  --mig SPLIT       MIG is on and every GPU is split, as in h100:3g.40gb+1g.10gb; models: a100-40,
+                    a100, h100, h200, b200 (MIG is off)
   --interference P  how much kernels beside others slow each other (0%)
   --seed N          varies the UUIDs (0)
   --checkpoints YN  whether processes can be checkpointed (yes)
@@ -108,6 +110,7 @@ Outcome<Spec> spec_of(const Arguments& arguments) {
         take(arguments, "--interference", spec.interference_percent, parse_percent),
         take(arguments, "--driver", spec.driver, parse_driver),
         take(arguments, "--memory", spec.hides_memory, parse_memory),
+        take(arguments, "--mig", spec.mig, parse_mig_text),
         take(arguments, "--seed", spec.seed, parse_number),
         take(arguments, "--checkpoints", spec.has_checkpoints, parse_yes)}) {
     if (!taken) return std::unexpected(taken.error());
@@ -236,7 +239,7 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{
       {"create",
        {"--gpus", "--model", "--context", "--reserved", "--kernel", "--interference", "--driver",
-        "--memory", "--seed", "--checkpoints", "--libraries"},
+        "--memory", "--mig", "--seed", "--checkpoints", "--libraries"},
        create_state},
       {"show", {}, show},
       {"xid", {"--gpu", "--xid"}, post},

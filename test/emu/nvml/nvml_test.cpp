@@ -239,10 +239,13 @@ TEST(Nvml, TopologyHasPairsAndNodes) {
 TEST(Nvml, MigAndLimitsAreNotSupported) {
   const test::Machine machine;
   const Nvml nvml(machine);
-  for (const char* name : {"nvmlDeviceGetMigMode", "nvmlDeviceGetMaxMigDeviceCount",
-                           "nvmlDeviceSetMemoryLimits_v1", "nvmlDeviceGetAccountingMode"}) {
+  for (const char* name :
+       {"nvmlDeviceGetMigMode", "nvmlDeviceSetMemoryLimits_v1", "nvmlDeviceGetAccountingMode"}) {
     EXPECT_EQ(nvml.call(name, nvml.device(0)), 3) << name;
   }
+  unsigned most = 9;
+  EXPECT_EQ(nvml.call("nvmlDeviceGetMaxMigDeviceCount", nvml.device(0), &most), kNvmlOk);
+  EXPECT_EQ(most, 0U);
 }
 
 TEST(Nvml, UtilisationFollowsTheWork) {

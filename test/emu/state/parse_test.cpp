@@ -65,7 +65,8 @@ TEST(ParseMachine, KnowsTheDriverAndWhetherMemoryIsTold) {
   EXPECT_EQ(parse_machine("1x1G,driver=1").error(), "driver: '1' is not a release from 450 to 999");
   EXPECT_EQ(parse_machine("1x1G,memory=").error(), "memory: '' is not shown or hidden");
   EXPECT_EQ(parse_machine("1x1G,drivers=615").error(),
-            "unknown option 'drivers'; valid options: interference, driver, memory, checkpoints");
+            "unknown option 'drivers'; valid options: interference, driver, memory, mig, "
+            "checkpoints");
 }
 
 TEST(FormatBytes, PicksTheUnit) {
