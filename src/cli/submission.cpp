@@ -97,6 +97,7 @@ void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
   take_count("--batch", options.batch, "batch", kMostBatch);
   take_text("--group", options.group, "job_group");
   take_text("--model", options.model, "model");
+  take_text("--share", options.share, "share");
   body.take("--gpu-type", options.gpu_types, well_formed, [](Json& to, std::string_view names) {
     Json& list = to["gpu_types"] = Json::array();
     for (std::size_t at = 0; at <= names.size();) {
@@ -224,6 +225,8 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--max-gpus", options.max_gpus, "N", "Most GPUs, under elastic policies.");
   option("--gpu-type", options.gpu_types, "TYPES",
          "Accepted types, separated by commas; see berth gpus.");
+  option("--share", options.share, "MODE",
+         "exclusive, timeslice, or mig:PROFILE: an instance like mig:3g.40gb.");
   option("--gpu-milli", options.gpu_milli, "N", "Thousandths of each GPU's compute.");
   option("--cpus", options.cpus, "CORES", "CPU cores, as 0.5.");
   option("--mem", options.mem, "SIZE", "Host memory, as 16G.");

@@ -76,6 +76,7 @@ Expected<void> settle_preemption(Options& options, const Machine& machine) {
 Expected<std::unique_ptr<Daemon>> Daemon::open(Options options) {
   auto machine = open_machine(options);
   if (!machine) return std::unexpected(machine.error());
+  tell(machine->mig_notes);
   if (auto settled = settle_preemption(options, *machine); !settled) {
     return std::unexpected(settled.error());
   }

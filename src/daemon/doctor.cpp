@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -107,6 +108,7 @@ std::string why_no_limits(const Daemon& daemon) {
   std::string text;
   std::string last;
   for (const Device& device : daemon.machine().devices.list) {
+    if (!device.mig_profile.empty()) continue;  // apart without
     const std::string& why = daemon.limits().why_not(GpuId(device.index));
     if (why.empty() || why == last) continue;
     last = why;
@@ -121,19 +123,35 @@ Json memory_rung(const Daemon& daemon) {
     return check("memory enforcement", "fail",
                  "none: no job is ended for taking other jobs' memory");
   }
+  const auto& devices = daemon.machine().devices.list;
+  const auto instances = std::ranges::count_if(
+      devices, [](const Device& device) { return !device.mig_profile.empty(); });
+  const std::string mig =
+      instances == 0
+          ? ""
+          : "mig on " + std::to_string(instances) + " of " + std::to_string(devices.size()) +
+                " GPUs: each is an instance that one job has at a time; not caught "
+                "there: processes that are no job's";
+  if (instances > 0 && instances == std::ssize(devices)) {
+    return check("memory enforcement", "ok", mig);
+  }
+  const std::string before = mig.empty() ? "" : mig + "; on the others ";
   const std::string why_not = why_no_limits(daemon);
-  if (why_not.empty() && !daemon.machine().devices.list.empty()) {
-    return check("memory enforcement", "ok",
-                 "driver: what a job allocates beyond its charge and a margin fails at the call; "
-                 "not caught: managed memory, processes that leave the job's cgroup");
+  if (why_not.empty() && !devices.empty()) {
+    return check(
+        "memory enforcement", "ok",
+        before +
+            "driver: what a job allocates beyond its charge and a margin fails at the call; "
+            "not caught: managed memory, processes that leave the job's cgroup");
   }
   const std::string victim = daemon.options().again_after_overrun
                                  ? "is told which job was at fault, and runs again"
                                  : "is told which job was at fault";
   return check(
       "memory enforcement", "warn",
-      "watch: a job that takes more than it asked for is ended as soon as a look shows "
-      "it and others were granted the memory; not caught: two looks are up to " +
+      before +
+          "watch: a job that takes more than it asked for is ended as soon as a look shows "
+          "it and others were granted the memory; not caught: two looks are up to " +
           seconds_text(daemon.options().probe) + " s apart, " +
           seconds_text(daemon.options().probe_fast) +
           " s where a job grows, and an allocation of another's can fail meanwhile (measured on "

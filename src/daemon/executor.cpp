@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "daemon/oom.hpp"
@@ -68,6 +69,15 @@ live::Trace ShimExecutor::adopt(JobId job, Attempt attempt) {
   const live::Trace trace = launcher().adopt(job, attempt);
   if (trace == live::Trace::Lives) limit(job, attempt);
   return trace;
+}
+
+bool ShimExecutor::is_limited(JobId job) const {
+  if (parts_.limits.is_limited(job)) return true;
+  const Job* const known = view().find(job);
+  if (known == nullptr || known->grant.shares.empty()) return false;
+  return std::ranges::all_of(known->grant.shares, [&](const Share& share) {
+    return view().cluster().gpu(share.gpu).share_mode == ShareMode::Mig;
+  });
 }
 
 /// An attempt that runs already, in the cgroup that was made for it.

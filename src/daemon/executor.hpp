@@ -39,7 +39,8 @@ class ShimExecutor : public live::Executor {
 
   Expected<void> launch(const live::Assignment& assigned) override;
   live::Trace adopt(JobId job, Attempt attempt) override;
-  bool is_limited(JobId job) const override { return parts_.limits.is_limited(job); }
+  /// By the driver, or by the walls of MIG instances.
+  bool is_limited(JobId job) const override;
   void go_on(JobId job, Attempt attempt, const Grant& grant) override;
   void stop(JobId job, Attempt attempt, live::Manner manner) override;
   void forget(JobId job, Attempt attempt) override;

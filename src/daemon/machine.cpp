@@ -3,13 +3,17 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "daemon/suspend_helpers.hpp"
 #include "emu/emulator.hpp"
 #include "gpu/checkpoint.hpp"
 #include "gpu/machine.hpp"
+#include "gpu/mig_cut.hpp"
 #include "gpu/nvml.hpp"
 #include "gpu/probe.hpp"
 
@@ -61,6 +65,32 @@ Expected<std::string> emulate(Machine& machine, const Options& options, Bytes& c
   return *libraries + "/" + kNvmlLibrary;
 }
 
+/// True if an attempt of a daemon before may be running: it holds its instance before it has taken
+/// any memory.
+bool has_attempts(const Options& options) {
+  std::error_code ignored;
+  const std::filesystem::directory_iterator files(options.state + "/attempts", ignored);
+  return std::ranges::any_of(files, [](const auto& file) {
+    return std::isdigit(static_cast<unsigned char>(file.path().filename().string().front())) != 0;
+  });
+}
+
+/// Cuts idle GPUs as configured. Returns: what is worth telling, a line each.
+std::vector<std::string> cut(const Options& options, const std::string& library) {
+  if (has_attempts(options)) return {"mig: jobs are there, so nothing is cut"};
+  const auto cuts = cut_mig(library, options.mig_profiles);
+  if (!cuts) return {"mig: " + cuts.error().message};
+  std::vector<std::string> notes;
+  for (const MigCut& one : *cuts) {
+    const std::string gpu = "mig: GPU " + std::to_string(one.board);
+    if (one.what == MigCut::What::Cut) notes.push_back(gpu + " was cut as configured");
+    if (one.what == MigCut::What::InUse) notes.push_back(gpu + " is left as it is: " + one.why);
+    if (one.what == MigCut::What::Failed) notes.push_back(gpu + " could not be cut: " + one.why);
+    if (one.what == MigCut::What::Off) notes.push_back(gpu + " is left as it is: MIG is off");
+  }
+  return notes;
+}
+
 Bytes host_memory() {
   struct sysinfo info{};
   if (::sysinfo(&info) != 0) return NodeShape{}.host;
@@ -89,6 +119,7 @@ Expected<Machine> open_machine(const Options& options) {
     if (!emulated) return std::unexpected(emulated.error());
     library = *emulated;
   }
+  if (!options.mig_profiles.empty()) machine.mig_notes = cut(options, library);
   auto port = Nvml::open(library);
   const bool was_named = !options.emulate.empty() || !options.nvml.empty();
   if (!port && was_named) return std::unexpected(port.error());

@@ -19,9 +19,10 @@ struct Machine {
   Cluster cluster;
   std::string no_driver;  ///< Why `port` is null.
   bool emulated = false;
-  std::string nvml;           ///< Library that was opened.
-  std::string cuda;           ///< Library of the CUDA driver, for helpers to open.
-  std::string no_suspension;  ///< Why jobs cannot be suspended; "" if they can.
+  std::string nvml;                    ///< Library that was opened.
+  std::string cuda;                    ///< Library of the CUDA driver, for helpers to open.
+  std::vector<std::string> mig_notes;  ///< What came of cutting instances, for the log.
+  std::string no_suspension;           ///< Why jobs cannot be suspended; "" if they can.
   /// Variables with which a job sees the GPUs; LD_LIBRARY_PATH goes before the job's own.
   std::vector<std::pair<std::string, std::string>> environment;
 };

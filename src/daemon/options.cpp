@@ -282,6 +282,25 @@ Expected<void> set_limits(Options& options, const Value& value) {
   return {};
 }
 
+/// `mig = "keep"`, or `mig = ["3g.40gb", "2g.20gb"]`: what to cut.
+Expected<void> set_mig(Options& options, const Value& value) {
+  constexpr std::size_t kMost = 7;
+  const toml::array* const list = value.node.as_array();
+  const bool keeps = value.node.value_exact<std::string>() == "keep";
+  std::vector<std::string> profiles;
+  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const auto name = (*list)[i].value_exact<std::string>();
+    if (name) profiles.push_back(*name);
+  }
+  const bool is_list = list != nullptr && profiles.size() == list->size() && !profiles.empty();
+  if (!keeps && (!is_list || profiles.size() > kMost)) {
+    return value.refuse("must be \"keep\", or a list of 1 to " + std::to_string(kMost) +
+                        " profiles to cut each GPU with MIG on into, as [\"3g.40gb\"]");
+  }
+  options.mig_profiles = std::move(profiles);
+  return {};
+}
+
 Expected<void> set_most_preemptions(Options& options, const Value& value) {
   const auto number = value.number(0, 1 << 20);
   if (!number) return std::unexpected(number.error());
@@ -324,6 +343,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"learn_run_times", [](Options& o, const Value& v) { return v.into(o.rules.learn_run_times); }},
     {"speeds", [](Options& o, const Value& v) { return v.into(o.speeds); }},
     {"limits", set_limits},
+    {"mig", set_mig},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},
     {"preempt_by", set_preempt_by},

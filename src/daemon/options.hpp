@@ -48,6 +48,8 @@ struct Options {
   std::string speeds;                       ///< File of how fast models run; "" for none.
   /// What may keep jobs to their charges.
   std::vector<Rung> limits = {Rung::Driver, Rung::Watch};
+  /// Instances that GPUs with MIG on are cut into at the start; none: they are left as they are.
+  std::vector<std::string> mig_profiles;
   std::string cgroup;                 ///< Folder of a cgroup v2 for jobs; "" for none.
   std::vector<std::string> warnings;  ///< Ignored parts of the configuration, and why.
 };

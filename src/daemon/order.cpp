@@ -16,10 +16,18 @@ namespace berth::daemon {
 
 namespace {
 
-/// `0,2`: as CUDA_VISIBLE_DEVICES takes them.
-std::string visible_list(const std::vector<GpuId>& gpus) {
+/// `0,2`, as CUDA_VISIBLE_DEVICES takes them; UUIDs where a GPU is split by MIG, because instances
+/// have no number and leave their GPU none.
+std::string visible_list(const std::vector<GpuId>& gpus, const Machine& machine) {
+  const auto& devices = machine.devices.list;
+  const bool has_mig =
+      std::ranges::any_of(devices, [](const Device& device) { return device.mig.value_or(false); });
   std::string list;
-  for (const GpuId gpu : gpus) list += (list.empty() ? "" : ",") + std::to_string(gpu.value());
+  for (const GpuId gpu : gpus) {
+    const std::string& uuid = devices[gpu.value()].uuid;
+    list += list.empty() ? "" : ",";
+    list += has_mig && !uuid.empty() ? uuid : std::to_string(gpu.value());
+  }
   return list;
 }
 
@@ -97,7 +105,7 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
     }
   }
   environment.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-  environment.set("CUDA_VISIBLE_DEVICES", visible_list(live::gpus_of(assigned.grant)));
+  environment.set("CUDA_VISIBLE_DEVICES", visible_list(live::gpus_of(assigned.grant), machine));
   environment.set("BERTH_JOB_ID", std::to_string(assigned.job.id.value()));
   environment.set("BERTH_ATTEMPT", std::to_string(assigned.attempt.value()));
   environment.set("BERTH_REPORT", report_path(options));

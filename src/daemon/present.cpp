@@ -71,6 +71,11 @@ Json Presenter::brief(JobId id) const {
 std::optional<Rung> Presenter::rung_of(JobId id) const {
   const Job* const job = keeper_.engine().view().find(id);
   if (job == nullptr || !holds_berth(job->state) || job->grant.shares.empty()) return std::nullopt;
+  const auto& cluster = keeper_.engine().view().cluster();
+  const bool is_apart = std::ranges::all_of(job->grant.shares, [&](const Share& share) {
+    return cluster.gpu(share.gpu).share_mode == ShareMode::Mig;
+  });
+  if (is_apart) return Rung::Mig;
   if (limits_ != nullptr && limits_->is_limited(id)) return Rung::Driver;
   const AdmissionMode mode = keeper_.engine().view().settings().admission.mode;
   return mode == AdmissionMode::Guarantee ? Rung::Watch : Rung::None;
@@ -87,6 +92,12 @@ std::string Presenter::rung_line(JobId id) const {
   const auto rung = rung_of(id);
   if (!rung) return "";
   switch (*rung) {
+    case Rung::Mig: {
+      const GpuId gpu = keeper_.engine().view().find(id)->grant.shares.front().gpu;
+      return "mig: it has a " + machine_.devices.list[gpu.value()].mig_profile +
+             " instance to itself, which has no more memory than that; not caught: processes that "
+             "are no job's on the same instance";
+    }
     case Rung::Watch:
       return "watch: it is ended when a look shows that it took what others were granted; not "
              "caught: what happens between two looks";

@@ -224,6 +224,19 @@ struct FieldReader {
     return {};
   }
 
+  Expected<void> read_share(Json& value) {
+    if (auto done = read("share", value, job.share); !done) return done;
+    const std::string& share = job.share;
+    const bool is_known = share == "exclusive" || share == "timeslice" ||
+                          (share.starts_with("mig:") && share.size() > 4);
+    if (!is_known) {
+      return refuse("share", "'" + share.substr(0, 60) +
+                                 "', must be exclusive, timeslice or mig:PROFILE as mig:3g.40gb");
+    }
+    if (share == "exclusive") job.spec.request.gpu.sharing = Sharing::Alone;
+    return {};
+  }
+
   /// Texts are moved out of the value: an environment is most of a request.
   Expected<void> operator()(const std::string& key, Json& value) {
     if (key == "command") return read(key, value, job.command.arguments);
@@ -235,6 +248,7 @@ struct FieldReader {
     if (key == "job_group") return read(key, value, job.spec.group);
     if (key == "model") return read(key, value, job.spec.model);
     if (key == "gpu_types") return read(key, value, job.gpu_types);
+    if (key == "share") return read_share(value);
     if (key == "attach") return read_attach(value, job.command.attach);
     if (key == "exclusive") {
       bool exclusive = false;
@@ -379,6 +393,61 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   return job;
 }
 
+namespace {
+
+/// The types that accept this way to share. A type is MIG instances or whole GPUs, never both.
+GpuTypes types_for(std::string_view share, const Cluster& cluster) {
+  const auto names = cluster.type_names();
+  GpuTypes types = 0;
+  for (const GpuId id : cluster.gpu_ids()) {
+    const bool is_instance = cluster.gpu(id).share_mode == ShareMode::Mig;
+    const std::string& name = names[cluster.gpu(id).type];
+    const bool fits = share == "timeslice"
+                          ? !is_instance
+                          : is_instance && name.ends_with(" MIG " + std::string(share.substr(4)));
+    if (fits) types |= cluster.type_bit(id);
+  }
+  return types;
+}
+
+Expected<void> keep_to_share(live::Submission& job, const Cluster& cluster) {
+  if (job.share.empty() || job.share == "exclusive") return {};
+  GpuTypes& types = job.spec.request.gpu.types;
+  const GpuTypes fitting = types_for(job.share, cluster);
+  const GpuTypes left = types == 0 ? fitting : types & fitting;
+  if (left == 0) {
+    std::string all;
+    for (const std::string& type : cluster.type_names()) all += (all.empty() ? "" : ", ") + type;
+    return refuse("share", "'" + job.share.substr(0, 60) +
+                               "': no GPU that the job accepts is like that; the types here: " +
+                               (all.empty() ? "none" : all));
+  }
+  types = left;
+  return {};
+}
+
+/// Programs use one MIG instance at most, so a job of several GPUs keeps off them.
+Expected<void> keep_to_one_instance(GpuRequest& gpu, const Cluster& cluster) {
+  GpuTypes whole = 0;
+  bool has_instances = false;
+  for (const GpuId id : cluster.gpu_ids()) {
+    const bool is_instance = cluster.gpu(id).share_mode == ShareMode::Mig;
+    has_instances = has_instances || is_instance;
+    if (!is_instance) whole |= cluster.type_bit(id);
+  }
+  if (!has_instances || gpu.most() <= GpuCount(1)) return {};
+  const GpuTypes left = gpu.types == 0 ? whole : gpu.types & whole;
+  if (left == 0) {
+    return refuse("gpus", std::to_string(gpu.most().raw()) +
+                              ", and a program can use one MIG instance, the GPUs it may have "
+                              "here; the most is 1");
+  }
+  gpu.types = left;
+  return {};
+}
+
+}  // namespace
+
 Expected<void> accept_types(live::Submission& job, const Cluster& cluster) {
   const auto known = cluster.type_names();
   for (const std::string& name : job.gpu_types) {
@@ -392,7 +461,8 @@ Expected<void> accept_types(live::Submission& job, const Cluster& cluster) {
     }
     job.spec.request.gpu.types |= GpuTypes{1} << (found - known.begin());
   }
-  return {};
+  if (auto done = keep_to_share(job, cluster); !done) return done;
+  return keep_to_one_instance(job.spec.request.gpu, cluster);
 }
 
 Expected<JobId> parse_job_id(std::string_view text) {

@@ -9,6 +9,7 @@ namespace berth::daemon {
 
 enum class Rung : std::uint8_t {
   Driver,  ///< An allocation beyond fails at the call.
+  Mig,     ///< It has a MIG instance to itself, and there is no more memory in that.
   Watch,   ///< It is ended when a look shows it, if others were granted what it took.
   None,
 };
@@ -18,6 +19,8 @@ constexpr std::string_view word_for(Rung rung) {
   switch (rung) {
     case Rung::Driver:
       return "driver";
+    case Rung::Mig:
+      return "mig";
     case Rung::Watch:
       return "watch";
     case Rung::None:

@@ -179,7 +179,7 @@ std::string why_no_suspension(std::span<const Device> devices, int version) {
   if (devices.empty()) return "there is no GPU";
   for (const Device& device : devices) {
     if (device.mig.value_or(false)) {
-      return "GPU " + std::to_string(device.index) +
+      return "GPU " + std::to_string(device.board) +
              " is split into MIG instances, of which no process can be checkpointed";
     }
   }

@@ -12,6 +12,7 @@ namespace {
 struct Run {
   std::uint32_t gpus = 0;
   std::string name;            ///< "" while none is known.
+  bool is_mig = false;         ///< MIG instances.
   std::optional<Bytes> least;  ///< Capacities of those without a problem.
   std::optional<Bytes> largest;
 };
@@ -22,6 +23,7 @@ Bytes capacity_of(const Device& device) { return device.total - device.reserved;
 /// Equal cards differ a little: retired pages, a display.
 bool is_alike(const Run& run, const Device& device) {
   const bool same_name = run.name.empty() || device.name.empty() || run.name == device.name;
+  if (run.gpus > 0 && run.is_mig != !device.mig_profile.empty()) return false;
   if (!same_name || !is_usable(device) || !run.least) return same_name;
   const Bytes least = std::min(*run.least, capacity_of(device));
   const Bytes largest = std::max(*run.largest, capacity_of(device));
@@ -31,6 +33,7 @@ bool is_alike(const Run& run, const Device& device) {
 void add(Run& run, const Device& device) {
   ++run.gpus;
   if (run.name.empty()) run.name = device.name;
+  run.is_mig = run.is_mig || !device.mig_profile.empty();
   if (!is_usable(device)) return;
   const Bytes capacity = capacity_of(device);
   run.least = std::min(run.least.value_or(capacity), capacity);
@@ -64,7 +67,8 @@ Cluster describe_machine(std::span<const Device> devices, const MachineOptions& 
                       .vram = run.least.value_or(Bytes(0)),
                       .context = options.context,
                       .type = run.name.empty() ? "gpu" : run.name,
-                      .slots = options.slots,
+                      .share_mode = run.is_mig ? ShareMode::Mig : ShareMode::TimeSlice,
+                      .slots = run.is_mig ? std::uint16_t{1} : options.slots,
                       .cpu = part(options.cpu),
                       .host = part(options.host)});
   }

@@ -22,7 +22,8 @@ struct MachineOptions {
 /// if all GPUs are alike (one model, capacities within 1 %: the least counts for all), else one for
 /// each run of equal ones under one switch, with its part of the cores and host memory. A GPU with
 /// a problem counts as equal to its neighbours, so that a machine keeps its shape when a GPU dies;
-/// the caller must give the engine GpuHealth{false} for it.
+/// the caller must give the engine GpuHealth{false} for it. A MIG instance takes one job at a time:
+/// what keeps it apart from others is the hardware, and inside it there would be nothing.
 Cluster describe_machine(std::span<const Device> devices, const MachineOptions& options);
 
 }  // namespace berth

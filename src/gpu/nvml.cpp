@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "gpu/host_memory.hpp"
@@ -91,10 +92,26 @@ Expected<void> Nvml::find_gpus() {
                                         std::to_string(count) + " GPUs, the most is " +
                                         std::to_string(kMostGpus));
   }
-  for (std::uint32_t index = 0; index < count; ++index) {
-    gpus_.push_back(nvml::read_handle(api_, index));
+  for (std::uint32_t board = 0; board < count; ++board) {
+    const auto whole = nvml::read_handle(api_, board);
+    if (whole) {
+      add(*whole);
+    } else {
+      units_.push_back({.gpu = std::unexpected(whole.error()), .board = board});
+    }
   }
   return {};
+}
+
+/// The GPU, or its instances if it is split.
+void Nvml::add(const nvml::Gpu& whole) {
+  std::vector<nvml::Gpu> parts;
+  if (nvml::read_mig(api_, whole) == true) parts = nvml::read_instances(api_, whole);
+  if (parts.empty()) parts.push_back(whole);
+  for (nvml::Gpu part : parts) {
+    part.index = static_cast<std::uint32_t>(units_.size());
+    units_.push_back({.gpu = part, .board = whole.board});
+  }
 }
 
 /// One set for all GPUs. A GPU that cannot register is heard of by sampling alone.
@@ -104,9 +121,12 @@ void Nvml::listen() {
     no_events_ = nvml::error_of(api_, api_.event_set_create.name, made);
     return;
   }
-  for (const auto& gpu : gpus_) {
+  std::set<nvml::Handle> asked;  // instances are heard of through their GPU
+  for (const auto& [gpu, board] : units_) {
     if (!gpu) continue;
-    const Result result = api_.register_events(gpu->handle, nvml::kEventXid, events);
+    const nvml::Handle whole = gpu->is_instance() ? gpu->whole : gpu->handle;
+    if (!asked.insert(whole).second) continue;
+    const Result result = api_.register_events(whole, nvml::kEventXid, events);
     if (result == Result::Success) {
       events_ = events;
     } else {
@@ -118,23 +138,27 @@ void Nvml::listen() {
 
 /// A GPU that was refused when we opened may have come back.
 Expected<nvml::Gpu> Nvml::gpu(std::uint32_t device) const {
-  if (device >= gpus_.size()) {
+  if (device >= units_.size()) {
     return fail(ErrorCode::InvalidArgument,
-                "GPU " + std::to_string(device) + ": there are " + std::to_string(gpus_.size()));
+                "GPU " + std::to_string(device) + ": there are " + std::to_string(units_.size()));
   }
-  return gpus_[device] ? gpus_[device] : nvml::read_handle(api_, device);
+  if (units_[device].gpu) return units_[device].gpu;
+  auto again = nvml::read_handle(api_, units_[device].board);
+  if (again) again->index = device;
+  return again;
 }
 
 Expected<Devices> Nvml::devices() {
   Devices devices{.driver_version = nvml::read_driver_version(api_)};
   std::vector<nvml::Gpu> usable;
-  for (std::uint32_t index = 0; index < gpus_.size(); ++index) {
+  for (std::uint32_t index = 0; index < units_.size(); ++index) {
     const auto found = gpu(index);
     if (found) {
       devices.list.push_back(nvml::read_device(api_, *found));
-      usable.push_back(*found);
+      if (!found->is_instance()) usable.push_back(*found);
     } else {
-      devices.list.push_back({.index = index, .problem = found.error().message});
+      devices.list.push_back(
+          {.index = index, .board = units_[index].board, .problem = found.error().message});
     }
   }
   devices.links = nvml::read_links(api_, usable);
@@ -151,16 +175,26 @@ Expected<Sample> Nvml::sample(std::uint32_t device) {
 
 Expected<std::optional<GpuEvent>> Nvml::wait_event(Duration timeout) {
   if (events_ == nullptr) return std::unexpected(no_events_);
+  if (auto next = take_heard()) return next;
   nvml::EventData data{};
   const Result result = api_.event_set_wait(events_, &data, milliseconds(timeout));
   if (result == Result::Timeout) return std::nullopt;
   if (result != Result::Success) {
     return std::unexpected(nvml::error_of(api_, api_.event_set_wait.name, result));
   }
-  const auto from = std::ranges::find_if(
-      gpus_, [&](const auto& gpu) { return gpu && gpu->handle == data.device; });
-  if (data.type != nvml::kEventXid || from == gpus_.end()) return std::nullopt;
-  return GpuEvent{.device = (*from)->index, .xid = data.data};
+  if (data.type != nvml::kEventXid) return std::nullopt;
+  for (const auto& [gpu, board] : units_) {
+    if (!gpu || (gpu->handle != data.device && gpu->whole != data.device)) continue;
+    heard_.push_back({.device = gpu->index, .xid = data.data});
+  }
+  return take_heard();
+}
+
+std::optional<GpuEvent> Nvml::take_heard() {
+  if (heard_.empty()) return std::nullopt;
+  const GpuEvent event = heard_.front();
+  heard_.pop_front();
+  return event;
 }
 
 }  // namespace berth

@@ -3,6 +3,7 @@
 // Thread-safety: as GpuPort says; NVML itself is safe for threads.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,11 +33,18 @@ class Nvml final : public GpuPort {
   explicit Nvml(const nvml::Api& api) : api_(api) {}
 
   Expected<void> find_gpus();
+  void add(const nvml::Gpu& whole);
   void listen();
   Expected<nvml::Gpu> gpu(std::uint32_t device) const;
+  std::optional<GpuEvent> take_heard();
 
   nvml::Api api_;
-  std::vector<Expected<nvml::Gpu>> gpus_;  ///< By index; an error where the driver refused it.
+  struct Unit {
+    Expected<nvml::Gpu> gpu;  ///< An error where the driver refused it.
+    std::uint32_t board = 0;
+  };
+  std::vector<Unit> units_;     ///< By index: whole GPUs, and instances instead of those split.
+  std::deque<GpuEvent> heard_;  ///< Of a GPU that is split, one for each instance.
   nvml::EventSet events_ = nullptr;
   Error no_events_{ErrorCode::NotFound, "no GPU to hear events of"};  ///< Why events_ is null.
 };

@@ -17,6 +17,8 @@ enum class Result : int {
   Timeout = 10,
   FunctionNotFound = 13,
   GpuIsLost = 15,
+  InUse = 19,
+  InsufficientResources = 23,
 };
 
 struct DeviceHandle;  // opaque
@@ -70,8 +72,8 @@ struct ProcessV2 {
   std::uint32_t compute_instance;
 };
 
-/// Of drivers from r615 on. By NVIDIA's pages and by readers of its header; not compared with the
-/// header itself. Sizes are bytes.
+/// Of drivers from r615 on. By NVIDIA's pages, and as others give the nvml.h of CUDA 13.4; not
+/// compared with the header itself. Sizes are bytes.
 struct SetLimits {
   const char* cgroup;  ///< NVIDIA's `nameSpace`: the folder of a cgroup v2.
   unsigned long long soft;
@@ -84,6 +86,47 @@ struct GetLimits {
   unsigned long long used;
 };
 inline constexpr unsigned long long kNoLimit = ~0ULL;  ///< NVML_DEVICE_MEMORY_LIMIT_MAX.
+
+// Of MIG: nvml.h of API version 13.
+
+struct GpuInstanceHandle;
+using GpuInstance = GpuInstanceHandle*;
+struct ComputeInstanceHandle;
+using ComputeInstance = ComputeInstanceHandle*;
+
+struct Placement {
+  std::uint32_t start;  ///< In memory slices, as `size`.
+  std::uint32_t size;
+};
+
+struct GpuInstanceProfileV2 {
+  std::uint32_t version;
+  std::uint32_t id;
+  std::uint32_t is_p2p_supported;
+  std::uint32_t slices;
+  std::uint32_t instances;
+  std::uint32_t multiprocessors;
+  std::uint32_t copy_engines;
+  std::uint32_t decoders;
+  std::uint32_t encoders;
+  std::uint32_t jpeg_engines;
+  std::uint32_t optical_flow_engines;
+  unsigned long long mebibytes;
+  char name[96];
+};
+inline constexpr std::uint32_t kProfileV2Tag = sizeof(GpuInstanceProfileV2) | (2U << 24);
+
+struct ComputeInstanceProfile {
+  std::uint32_t id;
+  std::uint32_t slices;
+  std::uint32_t instances;
+  std::uint32_t multiprocessors;
+  std::uint32_t shared_copy_engines;
+  std::uint32_t shared_decoders;
+  std::uint32_t shared_encoders;
+  std::uint32_t shared_jpeg_engines;
+  std::uint32_t shared_optical_flow_engines;
+};
 
 /// Of _v2; what came before is its beginning.
 struct EventData {

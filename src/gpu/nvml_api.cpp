@@ -49,6 +49,17 @@ void find_devices(const Symbols& symbols, Api& api) {
   symbols.find(api.pci,
                {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"});
   symbols.find(api.mig_mode, {"nvmlDeviceGetMigMode"});
+  symbols.find(api.profile_info, {"nvmlDeviceGetGpuInstanceProfileInfoV"});
+  symbols.find(api.placements, {"nvmlDeviceGetGpuInstancePossiblePlacements_v2"});
+  symbols.find(api.gpu_instances, {"nvmlDeviceGetGpuInstances"});
+  symbols.find(api.create_gpu_instance, {"nvmlDeviceCreateGpuInstanceWithPlacement"});
+  symbols.find(api.destroy_gpu_instance, {"nvmlGpuInstanceDestroy"});
+  symbols.find(api.compute_profile_info, {"nvmlGpuInstanceGetComputeInstanceProfileInfo"});
+  symbols.find(api.compute_instances, {"nvmlGpuInstanceGetComputeInstances"});
+  symbols.find(api.create_compute_instance, {"nvmlGpuInstanceCreateComputeInstance"});
+  symbols.find(api.destroy_compute_instance, {"nvmlComputeInstanceDestroy"});
+  symbols.find(api.most_instances, {"nvmlDeviceGetMaxMigDeviceCount"});
+  symbols.find(api.instance_by_index, {"nvmlDeviceGetMigDeviceHandleByIndex"});
 }
 
 void find_use(const Symbols& symbols, Api& api) {

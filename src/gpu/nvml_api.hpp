@@ -44,6 +44,17 @@ struct Api {
   Function<Handle, MemoryV1*> memory_v1;
   Function<Handle, Utilisation*> utilisation;
   Function<Handle, std::uint32_t*, std::uint32_t*> mig_mode;  ///< Current, then after a reset.
+  Function<Handle, std::uint32_t*> most_instances;
+  Function<Handle, std::uint32_t, Handle*> instance_by_index;
+  Function<Handle, std::uint32_t, GpuInstanceProfileV2*> profile_info;
+  Function<Handle, std::uint32_t, Placement*, std::uint32_t*> placements;
+  Function<Handle, std::uint32_t, GpuInstance*, std::uint32_t*> gpu_instances;
+  Function<Handle, std::uint32_t, const Placement*, GpuInstance*> create_gpu_instance;
+  Function<GpuInstance> destroy_gpu_instance;
+  Function<GpuInstance, std::uint32_t, std::uint32_t, ComputeInstanceProfile*> compute_profile_info;
+  Function<GpuInstance, std::uint32_t, ComputeInstance*, std::uint32_t*> compute_instances;
+  Function<GpuInstance, std::uint32_t, ComputeInstance*> create_compute_instance;
+  Function<ComputeInstance> destroy_compute_instance;
   Function<Handle, SetLimits*> set_limits;
   Function<Handle, GetLimits*> get_limits;
   ListFunction compute_processes;

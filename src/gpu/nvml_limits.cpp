@@ -15,6 +15,9 @@ Error refusal_of(const nvml::Api& api, const char* call, std::uint32_t gpu, Resu
   return error;
 }
 
+/// The driver refuses instances: their memory is their own as it is.
+constexpr const char* kNotUnderMig = "a MIG instance: the driver's memory limits are not for these";
+
 unsigned long long count_of(Bytes bytes) { return static_cast<unsigned long long>(bytes.raw()); }
 
 }  // namespace
@@ -31,6 +34,7 @@ Expected<void> Nvml::set_limits(std::uint32_t device, const std::string& cgroup,
                                 const MemoryLimits& limits) {
   const auto found = gpu(device);
   if (!found) return std::unexpected(found.error());
+  if (found->is_instance()) return fail(ErrorCode::InvalidArgument, kNotUnderMig);
   nvml::SetLimits wanted{.cgroup = cgroup.c_str(),
                          .soft = count_of(limits.guaranteed),
                          .hard = limits.most ? count_of(*limits.most) : nvml::kNoLimit};
@@ -42,6 +46,7 @@ Expected<void> Nvml::set_limits(std::uint32_t device, const std::string& cgroup,
 Expected<LimitsInForce> Nvml::limits(std::uint32_t device, const std::string& cgroup) {
   const auto found = gpu(device);
   if (!found) return std::unexpected(found.error());
+  if (found->is_instance()) return fail(ErrorCode::InvalidArgument, kNotUnderMig);
   nvml::GetLimits got{.cgroup = cgroup.c_str(), .soft = 0, .hard = nvml::kNoLimit, .used = 0};
   const Result result = api_.get_limits(found->handle, &got);
   if (result != Result::Success) {

@@ -16,12 +16,20 @@ constexpr std::uint64_t kLargestGpu = 1ULL << 50;  // a pebibyte: above it a siz
 constexpr std::size_t kFirstRoom = 64;             // processes a list has room for at first
 constexpr std::size_t kMostProcesses = 1U << 16;
 constexpr int kMostTries = 8;
+constexpr std::uint32_t kMostInstances = 64;  // seven today
 
 std::string text_of(const char* text, std::size_t room) { return {text, strnlen(text, room)}; }
 
 Bytes bytes_of(std::uint64_t count) { return Bytes(static_cast<std::int64_t>(count)); }
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+/// `3g.40gb` of `NVIDIA H100 80GB HBM3 MIG 3g.40gb`.
+std::string profile_in(const std::string& name) {
+  constexpr std::string_view kMark = " MIG ";
+  const std::size_t at = name.rfind(kMark);
+  return at == std::string::npos ? "" : name.substr(at + kMark.size());
+}
 
 /// The answer of a call that fills a buffer with text; "" if it has none.
 template <class Call>
@@ -31,21 +39,12 @@ std::string read_text(const Call& call) {
   return result == Result::Success ? text_of(buffer.data(), buffer.size()) : std::string();
 }
 
-std::string read_bus_id(const Api& api, const Gpu& gpu) {
+std::string read_bus_id(const Api& api, Handle handle) {
   Pci pci{};
-  if (api.pci(gpu.handle, &pci) != Result::Success) return {};
+  if (api.pci(handle, &pci) != Result::Success) return {};
   const bool has_long = std::string_view(api.pci.name).ends_with("_v3");
   return has_long ? text_of(pci.bus_id, sizeof pci.bus_id)
                   : text_of(pci.bus_id_legacy, sizeof pci.bus_id_legacy);
-}
-
-std::optional<bool> read_mig(const Api& api, const Gpu& gpu) {
-  std::uint32_t current = 0;
-  std::uint32_t pending = 0;
-  const Result result = api.mig_mode(gpu.handle, &current, &pending);
-  if (result == Result::NotSupported) return false;  // a model without MIG
-  if (result != Result::Success) return std::nullopt;
-  return current == kMigEnabled;
 }
 
 Expected<Memory> checked(const char* call, const Gpu& gpu, const MemoryV2& memory) {
@@ -154,21 +153,44 @@ std::string read_driver_version(const Api& api) {
   return read_text([&](char* text, std::uint32_t room) { return api.driver_version(text, room); });
 }
 
-Expected<Gpu> read_handle(const Api& api, std::uint32_t index) {
-  Gpu gpu{.index = index};
-  const Result result = api.handle_by_index(index, &gpu.handle);
+Expected<Gpu> read_handle(const Api& api, std::uint32_t board) {
+  Gpu gpu{.index = board, .board = board};
+  const Result result = api.handle_by_index(board, &gpu.handle);
   if (result == Result::Success) return gpu;
-  return std::unexpected(error_of(api, api.handle_by_index.name, index, result));
+  return std::unexpected(error_of(api, api.handle_by_index.name, board, result));
+}
+
+std::optional<bool> read_mig(const Api& api, const Gpu& gpu) {
+  std::uint32_t current = 0;
+  std::uint32_t pending = 0;
+  const Result result = api.mig_mode(gpu.handle, &current, &pending);
+  if (result == Result::NotSupported) return false;  // a model without MIG
+  if (result != Result::Success) return std::nullopt;
+  return current == kMigEnabled;
+}
+
+/// Places may be empty in between.
+std::vector<Gpu> read_instances(const Api& api, const Gpu& whole) {
+  std::uint32_t most = 0;
+  if (api.most_instances(whole.handle, &most) != Result::Success) return {};
+  std::vector<Gpu> instances;
+  for (std::uint32_t at = 0; at < std::min(most, kMostInstances); ++at) {
+    Gpu instance{.board = whole.board, .whole = whole.handle};
+    const Result result = api.instance_by_index(whole.handle, at, &instance.handle);
+    if (result == Result::Success) instances.push_back(instance);
+  }
+  return instances;
 }
 
 Device read_device(const Api& api, const Gpu& gpu) {
-  Device device{.index = gpu.index};
+  Device device{.index = gpu.index, .board = gpu.board};
   device.name =
       read_text([&](char* text, std::uint32_t room) { return api.name(gpu.handle, text, room); });
   device.uuid =
       read_text([&](char* text, std::uint32_t room) { return api.uuid(gpu.handle, text, room); });
-  device.bus_id = read_bus_id(api, gpu);
-  device.mig = read_mig(api, gpu);
+  device.bus_id = read_bus_id(api, gpu.is_instance() ? gpu.whole : gpu.handle);
+  device.mig = gpu.is_instance() ? true : read_mig(api, gpu);
+  if (gpu.is_instance()) device.mig_profile = profile_in(device.name);
   device.shares_memory = hides_memory(api, gpu);
   const auto memory = device.shares_memory ? memory_of_host() : read_memory(api, gpu);
   if (memory) {
@@ -177,7 +199,9 @@ Device read_device(const Api& api, const Gpu& gpu) {
   } else {
     device.problem = memory.error().message;
   }
-  if (device.mig == true) device.problem = "MIG is on; its instances are not supported yet";
+  if (device.mig == true && !gpu.is_instance()) {
+    device.problem = "MIG is on and it has no instance: cut some, or turn MIG off";
+  }
   return device;
 }
 

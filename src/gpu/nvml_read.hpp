@@ -14,10 +14,14 @@
 
 namespace berth::nvml {
 
-/// A GPU as the calls take it and as messages name it.
+/// A GPU or a MIG instance as the calls take it and as messages name it.
 struct Gpu {
   Handle handle = nullptr;
   std::uint32_t index = 0;
+  std::uint32_t board = 0;  ///< Of the GPU that it is, or is part of, in the driver's order.
+  Handle whole = nullptr;   ///< Of an instance: the GPU that it is part of.
+
+  bool is_instance() const { return whole != nullptr; }
 };
 
 /// `nvmlDeviceGetName on GPU 3: Insufficient Permissions`.
@@ -28,7 +32,13 @@ Error error_of(const Api& api, const char* call, Result result);
 /// "" if unknown.
 std::string read_driver_version(const Api& api);
 
-Expected<Gpu> read_handle(const Api& api, std::uint32_t index);
+Expected<Gpu> read_handle(const Api& api, std::uint32_t board);
+
+/// Whether it is split into MIG instances; nothing where the driver does not say.
+std::optional<bool> read_mig(const Api& api, const Gpu& gpu);
+
+/// The instances of a GPU that programs can use, by place; their indices are not set yet.
+std::vector<Gpu> read_instances(const Api& api, const Gpu& whole);
 
 /// Name, UUID, bus, MIG and memory; what is unknown stays empty. What makes it unusable is in
 /// `problem`.

@@ -18,7 +18,9 @@
 
 namespace berth {
 
-/// One GPU as it is. `index` counts in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID does.
+/// One GPU as it is, or one MIG instance of a GPU that is split: that is a GPU of its own here.
+/// `index` counts in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID does where nothing is split;
+/// the instances of one GPU by their place.
 struct Device {
   std::uint32_t index = 0;
   std::string name;  ///< The model, in the driver's words.
@@ -27,7 +29,9 @@ struct Device {
   Bytes total{0};
   Bytes reserved{0};           ///< Kept by the driver; 0 where it only counts it as used.
   bool shares_memory = false;  ///< The driver tells no memory: it is the host's (host_memory.hpp).
-  std::optional<bool> mig;     ///< Whether it is split into MIG instances.
+  std::optional<bool> mig;     ///< Whether it is split into MIG instances, or one of them.
+  std::string mig_profile;     ///< Of an instance: "3g.40gb"; "" for a whole GPU.
+  std::uint32_t board = 0;     ///< The GPU that it is, or is part of, in the driver's order.
   std::string problem;         ///< Why it cannot be used; "" if it can.
 };
 
@@ -51,7 +55,7 @@ struct Link {
 
 struct Devices {
   std::string driver_version;  ///< "" if unknown.
-  std::vector<Device> list;    ///< Every GPU, unusable ones too; list[i].index == i.
+  std::vector<Device> list;    ///< All, unusable ones too; list[i].index == i.
   std::vector<Link> links;     ///< Pairs of which something is known.
 };
 

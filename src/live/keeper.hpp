@@ -40,6 +40,7 @@ struct Submission {
   Command command;
   std::string environment;                  ///< encode_environment().
   std::vector<std::string> gpu_types = {};  ///< By name, those it accepts; none: any.
+  std::string share = "";                   ///< How it shares GPUs, as its user said it.
 };
 
 /// The inputs of one step: events of jobs and GPUs, requests of users, then new jobs.

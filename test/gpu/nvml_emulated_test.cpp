@@ -62,6 +62,52 @@ TEST(NvmlEmulated, Devices) {
   EXPECT_EQ(devices->links[0].nvlinks, 0U);
 }
 
+TEST(NvmlEmulated, TheInstancesOfASplitGpuStandForIt) {
+  const Machine machine(
+      {.gpu_bytes = {80 * emu::kGibibyte, 80 * emu::kGibibyte}, .mig = "h100:3g.40gb+1g.10gb"});
+  const auto nvml = open_emulated(machine);
+  const auto devices = nvml->devices();
+  ASSERT_TRUE(devices) << devices.error().message;
+  ASSERT_EQ(devices->list.size(), 4U);
+  for (std::uint32_t index = 0; index < 4; ++index) {
+    const Device& device = devices->list[index];
+    EXPECT_EQ(device.index, index);
+    EXPECT_EQ(device.board, index / 2);
+    EXPECT_EQ(device.bus_id, machine.gpu(index / 2).bus_id);
+    EXPECT_EQ(device.mig, true);
+    EXPECT_EQ(device.mig_profile, index % 2 == 0 ? "3g.40gb" : "1g.10gb");
+    EXPECT_TRUE(device.uuid.starts_with("MIG-")) << device.uuid;
+    EXPECT_EQ(device.problem, "");
+  }
+  EXPECT_EQ(devices->list[1].total, 9984_MiB);
+  EXPECT_THAT(devices->links, IsEmpty());
+  const auto sample = nvml->sample(3);
+  ASSERT_TRUE(sample) << sample.error().message;
+  EXPECT_EQ(sample->total, 9984_MiB);
+  EXPECT_FALSE(sample->utilisation_percent) << "NVML does not tell it of instances";
+  EXPECT_EQ(nvml->set_limits(3, "/sys/fs/cgroup", {}).error().message,
+            "a MIG instance: the driver's memory limits are not for these");
+}
+
+TEST(NvmlEmulated, AnXidOfASplitGpuIsOneOfEachInstance) {
+  const Machine machine({.gpu_bytes = {80 * emu::kGibibyte}, .mig = "h100:3g.40gb+1g.10gb"});
+  const auto nvml = open_emulated(machine);
+  ASSERT_TRUE(emu::inject_xid(machine.state(), 0, 48));
+  for (std::uint32_t index = 0; index < 2; ++index) {
+    const auto event = nvml->wait_event(seconds(10));
+    ASSERT_TRUE(event && *event);
+    EXPECT_EQ(**event, (GpuEvent{.device = index, .xid = 48}));
+  }
+}
+
+TEST(NvmlEmulated, ASplitGpuWithoutInstancesIsAProblem) {
+  const Machine machine({.gpu_bytes = {80 * emu::kGibibyte}, .mig = "a100"});
+  const auto devices = open_emulated(machine)->devices();
+  ASSERT_EQ(devices->list.size(), 1U);
+  EXPECT_EQ(devices->list[0].problem,
+            "MIG is on and it has no instance: cut some, or turn MIG off");
+}
+
 TEST(NvmlEmulated, AnIdleGpu) {
   const Machine machine;
   const auto nvml = open_emulated(machine);
