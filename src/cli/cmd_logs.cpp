@@ -6,7 +6,9 @@
 #include <cstring>
 
 #include "cli/characters.hpp"
-#include "cli/daemon.hpp"
+#include "cli/each_job.hpp"
+#include "cli/job_pages.hpp"
+#include "cli/job_text.hpp"
 #include "cli/output.hpp"
 #include "cli/patience.hpp"
 #include "cli/verbs.hpp"
@@ -16,8 +18,7 @@ namespace berth::cli {
 namespace {
 
 struct LogsArguments {
-  CommonOptions common;
-  std::string job;
+  EachJob each;
   bool follow = false;
   bool raw = false;
 };
@@ -96,33 +97,81 @@ int follow(const std::string& socket, std::uint64_t job, Sink& sink) {
   }
 }
 
-int print_log(const std::string& socket, std::uint64_t job, Sink& sink) {
-  auto daemon = Daemon::open(socket);
-  if (!daemon) return report_failure(daemon.error().message);
-  const auto copied = copy(*daemon, job, Follow::No, sink);
+/// Says on standard error why there is no output: the job waits, or never began.
+void explain_nothing(Daemon& daemon, std::uint64_t job) {
+  const auto state = daemon.get(job_target(job));
+  if (!state || integer_of(*state, "log_bytes").value_or(1) > 0) return;
+  const std::string name = "job " + std::to_string(job);
+  if (has_ended(*state)) {
+    const bool began = number_of(*state, "started_at").has_value();
+    if (!began) report_failure(name + " never started: " + outcome_text(*state));
+    return;
+  }
+  if (!waits(*state)) return;
+  Json one = *state;
+  Starts::ask(daemon).add_to(one);
+  const std::string start = start_text(one, wall_now());
+  const std::string reason = printable(text_of(one, "reason_brief"));
+  report_failure(name + " is " + printable(text_of(one, "state")) + ", it has no output yet" +
+                 (reason.empty() ? "" : ": " + reason) + (start.empty() ? "" : ", " + start));
+}
+
+Sink sink_for(const LogsArguments& arguments) {
+  const bool is_safe = isatty(STDOUT_FILENO) != 0 && !arguments.raw;
+  return Sink(is_safe ? Show::Safe : Show::Raw);
+}
+
+int print_log(const LogsArguments& arguments, Daemon& daemon, std::uint64_t job) {
+  Sink sink = sink_for(arguments);
+  const auto copied = copy(daemon, job, Follow::No, sink);
   if (!sink.finish()) return report_failure(sink.failure());
-  return copied ? 0 : report_failure(copied.error().message);
+  if (!copied) return report_failure(copied.error().message);
+  if (sink.offset() == 0) explain_nothing(daemon, job);
+  return 0;
+}
+
+/// Of several jobs, each below its number.
+int print_logs(const LogsArguments& arguments, Daemon& daemon,
+               const std::vector<std::uint64_t>& jobs) {
+  int code = 0;
+  for (const std::uint64_t job : jobs) {
+    const std::string title =
+        std::string(job == jobs.front() ? "" : "\n") + "==> job " + std::to_string(job) + " <==\n";
+    if (jobs.size() > 1 && print(title) != 0) return kFailed;
+    if (const int done = print_log(arguments, daemon, job); done != 0) code = done;
+  }
+  return code;
 }
 
 int logs(const LogsArguments& arguments) {
-  const auto job = parse_job(arguments.job);
-  if (!job) return report_usage(job.error().message);
-  const std::string socket = choose_socket(arguments.common).path;
-  const bool is_safe = isatty(STDOUT_FILENO) != 0 && !arguments.raw;
-  Sink sink(is_safe ? Show::Safe : Show::Raw);
-  return arguments.follow ? follow(socket, *job, sink) : print_log(socket, *job, sink);
+  const EachJob& each = arguments.each;
+  if (const auto fine = check_choice(each.choice); !fine) {
+    return report_usage(fine.error().message);
+  }
+  const std::string socket = choose_socket(each.common).path;
+  auto daemon = Daemon::open(socket);
+  if (!daemon) return report_failure(daemon.error().message);
+  const auto jobs = chosen_jobs(*daemon, each.choice, Among::All);
+  if (!jobs) return jobs.error();
+  if (!arguments.follow) return print_logs(arguments, *daemon, *jobs);
+  if (jobs->size() != 1) {
+    return report_usage("--follow takes one job, these are " + std::to_string(jobs->size()));
+  }
+  explain_nothing(*daemon, jobs->front());
+  Sink sink = sink_for(arguments);
+  return follow(socket, jobs->front(), sink);
 }
 
 }  // namespace
 
 void add_logs(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<LogsArguments>();
-  CLI::App* const verb = app.add_subcommand("logs", "Print a job's output, both streams in order.");
-  add_common(*verb, arguments->common);
+  CLI::App* const verb =
+      app.add_subcommand("logs", "Print the output of jobs, both streams in order.");
+  add_each_job(*verb, arguments->each);
   verb->add_flag("-f,--follow", arguments->follow, "Continue until the job has ended.");
   verb->add_flag("--raw", arguments->raw,
                  "Print every byte unchanged, also terminal control codes.");
-  verb->add_option("JOB", arguments->job, "The job's number.")->required();
   verb->callback([=, &chosen] { chosen = [=] { return logs(*arguments); }; });
 }
 

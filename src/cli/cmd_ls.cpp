@@ -1,13 +1,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <functional>
-#include <sstream>
-#include <unordered_set>
+#include <cmath>
 
-#include "cli/daemon.hpp"
-#include "cli/job_text.hpp"
-#include "cli/output.hpp"
+#include "cli/gpu_text.hpp"
+#include "cli/job_pages.hpp"
+#include "cli/list_writers.hpp"
+#include "cli/screen.hpp"
 #include "cli/verbs.hpp"
 
 namespace berth::cli {
@@ -18,135 +17,161 @@ struct LsArguments {
   CommonOptions common;
   bool all = false;
   bool wide = false;
+  bool mine = false;
+  bool each = false;
+  bool fold = false;
+  std::vector<std::string> users;
+  std::vector<std::string> states;
+  std::vector<std::string> names;
+  std::size_t most = 0;  ///< 0: all.
+  std::string sort;
+  std::string format;
+  CLI::Option* watch = nullptr;
+  double watch_seconds = 2.0;
+
+  bool watches() const { return watch != nullptr && watch->count() > 0; }
 };
 
-enum class Format { Table, Json };
-
-/// Writes jobs in the order they are given. Functions return 0, or the code to end with.
-class Listing {
- public:
-  Listing(Format format, Width width) : format_(format), width_(width) {}
-
-  int add(const std::vector<Json>& jobs) {
-    if (format_ == Format::Json) return print(json_of(jobs));
-    for (const Json& job : jobs) add_row(table_, job, now_, width_);
-    return print(table_.text(look_));
+Expected<JobFilter> filter_of(const LsArguments& arguments) {
+  JobFilter filter;
+  filter.names = arguments.names;
+  if (arguments.mine) filter.users.insert(geteuid());
+  for (const std::string& name : arguments.users) {
+    const auto user = user_number(name);
+    if (!user) return std::unexpected(user.error());
+    filter.users.insert(*user);
   }
+  if (auto done = add_states(filter, arguments.states); !done) return std::unexpected(done.error());
+  return filter;
+}
 
-  int finish() const {
-    if (format_ == Format::Table) return 0;
-    return print(begun_ ? "\n  ]\n}\n" : "{\n  \"jobs\": []\n}\n");
+/// Totals end what is for people.
+bool has_totals(const LsArguments& arguments, const Look& look) {
+  const bool is_table = !arguments.common.json && arguments.format.empty();
+  return is_table && (look.terminal || arguments.fold);
+}
+
+Expected<std::unique_ptr<ListWriter>> writer_of(const LsArguments& arguments, const Look& look,
+                                                const ListWriter::Out& out) {
+  Expected<std::unique_ptr<ListWriter>> writer;
+  if (arguments.common.json) {
+    writer = json_writer(out);
+  } else if (!arguments.format.empty()) {
+    writer = format_writer(out, arguments.format);
+  } else {
+    const bool folds = arguments.fold || (look.terminal && !arguments.each);
+    writer = table_writer(out,
+                          {.look = look,
+                           .width = arguments.wide ? Width::Wide : Width::Usual,
+                           .folds = folds && arguments.sort.empty(),
+                           .has_totals = has_totals(arguments, look)},
+                          wall_now());
   }
+  if (!writer || arguments.sort.empty()) return writer;
+  return sorting_writer(std::move(*writer), arguments.sort);
+}
 
- private:
-  /// As json_text() would write them in one object.
-  std::string json_of(const std::vector<Json>& jobs) {
-    std::string text;
-    for (const Json& job : jobs) {
-      text += begun_ ? "," : "{\n  \"jobs\": [";
-      begun_ = true;
-      std::istringstream lines(json_text(job));
-      for (std::string line; std::getline(lines, line);) text += "\n    " + line;
-    }
-    return text;
-  }
+/// What the number of jobs that are listed leaves out; "" for nothing.
+std::string cut_text(const LsArguments& arguments, std::size_t listed, const JobPages& pages) {
+  const auto& count = pages.live_count();
+  if (!count || arguments.most == 0 || listed < arguments.most) return "";
+  const std::int64_t waiting = count->jobs - count->running;
+  return "the first " + std::to_string(listed) + " are listed; in all " +
+         std::to_string(count->running) + " hold GPUs and " + std::to_string(waiting) + " wait\n";
+}
 
-  Format format_;
-  Width width_;
-  bool begun_ = false;
-  Table table_ = job_table(width_);
-  Look look_ = look_of(STDOUT_FILENO);
-  double now_ = wall_now();
-};
-
-/// Fetches running jobs, then those that wait, then those that have ended; each once, though they
-/// change meanwhile. A queue may have a million jobs, so they are written as they come, the first
-/// ones after a short page, and nothing is kept of them but their numbers.
-class Lister {
- public:
-  Lister(Daemon& daemon, Listing& listing) : daemon_(daemon), listing_(listing) {}
-
-  int live() {
-    std::vector<Json> first;
-    const auto keep = [&](const std::vector<Json>& jobs) {
-      first.insert(first.end(), jobs.begin(), jobs.end());
-      return 0;
-    };
-    auto next = page("/v1/jobs?limit=100", 0, keep);
-    if (next && *next) {
-      const int done = pages("/v1/jobs?only=running&limit=1000", 0, keep);
-      if (done != 0) return done;
-    }
-    if (!next) return report_failure(next.error().message);
-    sort_for_reading(first);
-    const int done = add(first);
-    if (done != 0 || !*next) return done;
-    return pages("/v1/jobs?limit=1000", **next, [this](const auto& jobs) { return add(jobs); });
-  }
-
-  int ended() {
-    return pages("/v1/jobs?only=ended&limit=1000", 0,
-                 [this](const auto& jobs) { return add(jobs); });
-  }
-
- private:
-  using Use = std::function<int(const std::vector<Json>&)>;
-
-  /// Returns: where the next page begins. One that does not lead further is the last, whatever the
-  /// daemon says.
-  Expected<std::optional<std::int64_t>> page(const std::string& target, std::int64_t after,
-                                             const Use& use) {
-    const auto page = daemon_.get(target + "&after=" + std::to_string(after));
-    if (!page) return std::unexpected(page.error());
-    const Json& list = part_of(*page, "jobs");
-    if (!list.is_array()) return fail(ErrorCode::BadData, "berthd answers without a list of jobs");
-    code_ = use(list.get_ref<const Json::array_t&>());
-    const auto next = integer_of(*page, "next_after");
-    return next && *next > after && code_ == 0 ? next : std::nullopt;
-  }
-
-  int pages(const std::string& target, std::int64_t after, const Use& use) {
-    for (std::optional<std::int64_t> next = after; next;) {
-      const auto found = page(target, *next, use);
-      if (!found) return report_failure(found.error().message);
-      next = *found;
-    }
-    return code_;
-  }
-
-  int add(const std::vector<Json>& jobs) {
-    std::vector<Json> fresh;
-    for (const Json& job : jobs) {
-      const auto id = integer_of(job, "id");
-      if (!id || written_.insert(*id).second) fresh.push_back(job);
-    }
-    return listing_.add(fresh);
-  }
-
-  Daemon& daemon_;
-  Listing& listing_;
-  std::unordered_set<std::int64_t> written_;
-  int code_ = 0;  ///< Of the last page that was used.
-};
-
-int ls(const LsArguments& arguments) {
+/// Lists jobs once. Returns: the code to end with.
+int list(const LsArguments& arguments, const JobFilter& filter, const Look& look,
+         const ListWriter::Out& out) {
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
-  Listing listing(arguments.common.json ? Format::Json : Format::Table,
-                  arguments.wide ? Width::Wide : Width::Usual);
-  Lister lister(*daemon, listing);
-  int done = lister.live();
-  if (done == 0 && arguments.all) done = lister.ended();
-  return done == 0 ? listing.finish() : done;
+  auto writer = writer_of(arguments, look, out);
+  if (!writer) return report_usage(writer.error().message);
+  const bool wants_ended = arguments.all || !arguments.states.empty();
+  const bool wants_live = filter.wants_live();
+  const Starts starts = wants_live ? Starts::ask(*daemon) : Starts();
+  std::size_t listed = 0;
+  int code = 0;
+  JobPages pages(*daemon, filter, [&](std::vector<Json> jobs) {
+    if (arguments.most > 0 && jobs.size() > arguments.most - listed) {
+      jobs.resize(arguments.most - listed);
+    }
+    listed += jobs.size();
+    for (Json& job : jobs) starts.add_to(job);
+    code = (*writer)->add(jobs);
+    return code == 0 && (arguments.most == 0 || listed < arguments.most);
+  });
+  if (wants_live) {
+    if (const auto done = pages.live(); !done) return report_failure(done.error().message);
+  }
+  const std::string cut = cut_text(arguments, listed, pages);
+  listed = 0;
+  if (code == 0 && wants_ended && filter.wants_ended()) {
+    const auto done = arguments.most > 0 ? pages.latest_ended(arguments.most) : pages.ended();
+    if (!done) return report_failure(done.error().message);
+  }
+  if (code == 0) code = (*writer)->finish();
+  if (code != 0 || !has_totals(arguments, look)) return code;
+  const auto gpus = daemon->get("/v1/gpus");
+  const std::string line = gpus ? gpu_totals(*gpus) : "";
+  return out(cut + (line.empty() ? "" : painted(line + "\n", Colour::Dim, look)));
+}
+
+int watch(const LsArguments& arguments, const JobFilter& filter) {
+  if (arguments.common.json || !arguments.format.empty()) {
+    return report_usage("--watch shows a table; leave out --json and --format");
+  }
+  if (look_of(STDOUT_FILENO).terminal == false) {
+    return report_usage("--watch needs a terminal; standard output is none");
+  }
+  if (!(arguments.watch_seconds >= 0.1 && arguments.watch_seconds <= 86400.0)) {
+    return report_usage("--watch: must be 0.1 to 86400 seconds");
+  }
+  return redraw_every(arguments.watch_seconds, [&](const Look& look, std::string& page) {
+    return list(arguments, filter, look, [&](std::string_view text) {
+      page += text;
+      return 0;
+    });
+  });
+}
+
+int ls(const LsArguments& arguments) {
+  const auto filter = filter_of(arguments);
+  if (!filter) return report_usage(filter.error().message);
+  if (arguments.watches()) return watch(arguments, *filter);
+  return list(arguments, *filter, look_of(STDOUT_FILENO),
+              [](std::string_view text) { return print(text); });
 }
 
 }  // namespace
 
 void add_ls(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<LsArguments>();
-  CLI::App* const verb = app.add_subcommand("ls", "List jobs: running ones, then queued ones.");
+  CLI::App* const verb = app.add_subcommand(
+      "ls", "List jobs: running ones, then queued ones with the reason, and when they start.");
   add_common(*verb, arguments->common);
-  verb->add_flag("--all", arguments->all, "List ended jobs too.");
+  verb->add_flag("-a,--all", arguments->all, "List ended jobs too.");
+  verb->add_option("-u,--user", arguments->users, "Only jobs of this user, by name or number.");
+  verb->add_flag("--mine", arguments->mine, "Only your own jobs.");
+  verb->add_option("-s,--state", arguments->states,
+                   "Only jobs in this state, or in one of several: queued,held; waiting; ended.");
+  verb->add_option("--name", arguments->names, "Only jobs with a name like this: train-*.");
+  verb->add_option("-n", arguments->most, "List so many at most; of ended jobs the latest.")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--sort", arguments->sort,
+                   "Order by id, name, user, state, gpus, vram, peak, submitted, started, ended, "
+                   "start or priority; -KEY for the reverse.");
+  verb->add_option("--format", arguments->format,
+                   "Print these members of --json, between tabs: id,state,reason; or a text with "
+                   "{id}.");
+  arguments->watch = verb->add_option("-w,--watch", arguments->watch_seconds,
+                                      "Show the list again every 2, or so many, seconds.")
+                         ->expected(0, 1);
+  verb->add_flag(
+      "--each", arguments->each,
+      "One row for each job, also on a terminal, where jobs that wait alike are folded.");
+  verb->add_flag("--fold", arguments->fold, "Fold them, and print totals, also in a pipe.")
+      ->excludes("--each");
   verb->add_flag("--wide", arguments->wide, "Add what keeps each job to its GPU memory.");
   verb->callback([=, &chosen] { chosen = [=] { return ls(*arguments); }; });
 }

@@ -38,22 +38,28 @@ Expected<Json> wait_for(const std::string& socket, std::uint64_t job, Patience& 
   }
 }
 
-void say_ending(std::uint64_t job, const Json& ended) {
-  const std::string words = ending(ended);
-  if (!words.empty()) report_failure("job " + std::to_string(job) + ": " + words);
+/// `job 7 failed: exit 3`, `job 8 done`.
+std::string end_line(std::uint64_t job, const Json& ended) {
+  return "job " + std::to_string(job) + " " + outcome_text(ended) + "\n";
 }
 
 int wait(const EachJob& arguments) {
-  const auto jobs = parse_jobs(arguments.jobs);
-  if (!jobs) return report_usage(jobs.error().message);
+  if (const auto fine = check_choice(arguments.choice); !fine) {
+    return report_usage(fine.error().message);
+  }
   const std::string socket = choose_socket(arguments.common).path;
+  auto daemon = Daemon::open(socket);
+  if (!daemon) return report_failure(daemon.error().message);
+  const auto jobs = chosen_jobs(*daemon, arguments.choice, Among::All);
+  if (!jobs) return jobs.error();
+  int code = 0;
   Patience patience;
   Json all = Json::array();
-  int code = 0;
   for (const std::uint64_t job : *jobs) {
     const auto ended = wait_for(socket, job, patience);
     if (!ended) return report_failure(ended.error().message);
-    say_ending(job, *ended);
+    const int printed = arguments.common.json ? 0 : print(end_line(job, *ended));
+    if (printed != 0) return printed;
     all.push_back(*ended);
     if (code == 0) code = exit_code_of(*ended);
   }
@@ -65,8 +71,9 @@ int wait(const EachJob& arguments) {
 
 void add_wait(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<EachJob>();
-  CLI::App* const verb =
-      app.add_subcommand("wait", "Wait for jobs to end; exit with the first code that is not 0.");
+  CLI::App* const verb = app.add_subcommand(
+      "wait",
+      "Wait for jobs to end, print a line for each, exit with the first code that is not 0.");
   add_each_job(*verb, *arguments);
   verb->callback([=, &chosen] { chosen = [=] { return wait(*arguments); }; });
 }

@@ -13,10 +13,13 @@ namespace berth::cli {
 namespace {
 
 int why(const EachJob& arguments) {
-  const auto jobs = parse_jobs(arguments.jobs);
-  if (!jobs) return report_usage(jobs.error().message);
+  if (const auto fine = check_choice(arguments.choice); !fine) {
+    return report_usage(fine.error().message);
+  }
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
+  const auto jobs = chosen_jobs(*daemon, arguments.choice, Among::All);
+  if (!jobs) return jobs.error();
   int code = 0;
   Json answers = Json::array();
   std::string text;

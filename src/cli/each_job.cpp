@@ -17,25 +17,27 @@ std::string changed_text(const Json& answer, std::uint64_t job) {
 
 void add_each_job(CLI::App& verb, EachJob& arguments) {
   add_common(verb, arguments.common);
-  verb.add_option("JOB", arguments.jobs, "Job numbers.");
+  add_job_choice(verb, arguments.choice);
 }
 
-Expected<std::vector<std::uint64_t>> parse_jobs(const std::vector<std::string>& typed) {
-  std::vector<std::uint64_t> jobs;
-  for (const std::string& text : typed) {
-    const auto job = parse_job(text);
-    if (!job) return std::unexpected(job.error());
-    jobs.push_back(*job);
+std::expected<std::vector<std::uint64_t>, int> chosen_jobs(Daemon& daemon, const JobChoice& choice,
+                                                           Among among) {
+  auto jobs = choose_jobs(daemon, choice, among);
+  if (jobs) return std::move(*jobs);
+  const std::string& message = jobs.error().message;
+  const bool is_usage = jobs.error().code == ErrorCode::InvalidArgument;
+  return std::unexpected(is_usage ? report_usage(message) : report_failure(message));
+}
+
+int change_each(const EachJob& arguments, const Change& change, const LineOf& line_of,
+                Among among) {
+  if (const auto fine = check_choice(arguments.choice); !fine) {
+    return report_usage(fine.error().message);
   }
-  if (jobs.empty()) return fail(ErrorCode::InvalidArgument, "no job is named");
-  return jobs;
-}
-
-int change_each(const EachJob& arguments, const Change& change, const LineOf& line_of) {
-  const auto jobs = parse_jobs(arguments.jobs);
-  if (!jobs) return report_usage(jobs.error().message);
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
+  const auto jobs = chosen_jobs(*daemon, arguments.choice, among);
+  if (!jobs) return jobs.error();
   int code = 0;
   Json answers = Json::array();
   std::string text;

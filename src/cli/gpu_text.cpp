@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/job_text.hpp"
+#include "core/text.hpp"
 
 namespace berth::cli {
 
@@ -98,6 +99,23 @@ std::string memory_bar(const Memory& memory, std::size_t cells, const Look& look
   bar += part(std::max<std::int64_t>(memory.charged - memory.used, 0), '=', Colour::Blue);
   bar += part(memory.foreign, 'x', Colour::Magenta);
   return "[" + bar + std::string(left, '.') + "]";
+}
+
+std::string gpu_totals(const Json& answer) {
+  const Json& gpus = part_of(answer, "gpus");
+  if (!gpus.is_array() || gpus.empty()) return "";
+  std::int64_t capacity = 0;
+  std::int64_t charged = 0;
+  std::int64_t foreign = 0;
+  for (const Json& gpu : gpus) {
+    capacity += amount(gpu, "capacity_bytes");
+    charged += amount(gpu, "charged_bytes");
+    foreign += amount(gpu, "foreign_bytes");
+  }
+  std::string text = std::to_string(gpus.size()) + (gpus.size() == 1 ? " GPU: " : " GPUs: ") +
+                     to_text(Bytes(charged)) + " of " + to_text(Bytes(capacity)) + " granted";
+  if (foreign > 0) text += ", " + to_text(Bytes(foreign)) + " non-berth";
+  return text;
 }
 
 std::string gpu_page(const Json& answer, const Look& look) {

@@ -11,6 +11,9 @@ namespace berth::cli {
 
 std::string gpu_page(const Json& answer, const Look& look);
 
+/// All of them in one line: `2 GPUs: 25.6 of 47.2 GiB granted, 8.39 GiB non-berth`; "" for none.
+std::string gpu_totals(const Json& answer);
+
 /// A GPU's memory; what is charged but not used is not free for others.
 struct Memory {
   std::int64_t capacity = 0;

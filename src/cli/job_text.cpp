@@ -14,20 +14,16 @@ namespace berth::cli {
 
 namespace {
 
-bool waits(const std::string& state) {
-  return state == "queued" || state == "held" || state == "suspended";
-}
-
 int group_of(const Json& job) {
   if (has_ended(job)) return 2;
-  return waits(text_of(job, "state")) ? 1 : 0;
+  return waits(job) ? 1 : 0;
 }
 
 Colour colour_of(const Json& job) {
   const std::string state = text_of(job, "state");
   if (state == "done") return Colour::Dim;
   if (has_ended(job)) return Colour::Red;
-  return waits(state) ? Colour::Yellow : Colour::Green;
+  return waits(job) ? Colour::Yellow : Colour::Green;
 }
 
 std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
@@ -57,14 +53,22 @@ std::string index_list(const Json& gpus, const char* between) {
 std::string gpus_of(const Json& job) {
   const auto count = integer_of(job, "gpu_count").value_or(0);
   const std::string list = index_list(part_of(job, "gpus"), ",");
-  if (!list.empty() && !waits(text_of(job, "state"))) return list;
+  if (!list.empty() && !waits(job)) return list;
   return count > 0 ? "x" + std::to_string(count) : "-";
+}
+
+/// `7.5G`: as users type it, and one word.
+std::string short_size(const Json& bytes) {
+  std::string text = size_text(bytes);
+  const std::size_t gap = text.find(' ');
+  if (gap == std::string::npos) return text;
+  return text.substr(0, gap) + (text[gap + 1] == 'B' ? "" : text.substr(gap + 1, 1));
 }
 
 std::string vram_of(const Json& job) {
   if (integer_of(job, "gpu_count") == 0) return "-";
   if (part_of(job, "vram_bytes").is_null()) return "whole";
-  return size_text(part_of(job, "vram_bytes"));
+  return short_size(part_of(job, "vram_bytes"));
 }
 
 /// How long it waits, or how long it ran.
@@ -76,11 +80,17 @@ std::string time_of(const Json& job, double now) {
   return started ? elapsed_text(ended.value_or(now) - *started) : "-";
 }
 
-std::string why_of(const Json& job) {
-  const std::string reason = text_of(job, "reason");
+std::string why_of(const Json& job, double now) {
+  const std::string brief = text_of(job, "reason_brief");
+  const std::string reason = brief.empty() ? text_of(job, "reason") : brief;
   const std::string note = text_of(job, "note");
   const auto code = integer_of(job, "exit_code");
-  if (!has_ended(job)) return printable(reason);
+  if (!has_ended(job)) {
+    const std::string start = start_text(job, now);
+    return printable(reason) + (reason.empty() || start.empty() ? "" : ", ") + start;
+  }
+  const std::string state = text_of(job, "state");
+  if (state != "failed" && state != "done") return ending(job);
   const std::string exit = code && *code != 0 ? "exit " + std::to_string(*code) : "";
   return printable(exit + (exit.empty() || note.empty() ? "" : ": ") + note);
 }
@@ -123,7 +133,8 @@ std::string attempt_lines(const Json& attempts, const Look& look) {
   for (const Json& attempt : attempts) {
     const auto code = part_of(attempt, "exit_code");
     std::string outcome = printable(text_of(attempt, "outcome"));
-    if (code.is_number_integer() && code != 0) outcome += " (" + code.dump() + ")";
+    const bool says_it = outcome == "preempted" || outcome == "timeout" || outcome == "cancelled";
+    if (code.is_number_integer() && code != 0 && !says_it) outcome += " (" + code.dump() + ")";
     table.add({{number_text(part_of(attempt, "attempt"))},
                {or_dash(index_list(part_of(attempt, "gpus"), ","))},
                {instant_text(number_of(attempt, "started_at"))},
@@ -156,7 +167,8 @@ bool is_there(const Json& job, const char* key) { return !part_of(job, key).is_n
 
 void add_request(Page& page, const Json& job) {
   page.line("gpus", gpus_of(job));
-  page.line("vram per GPU", vram_of(job));
+  const bool is_whole = vram_of(job) == "whole";
+  page.line("vram per GPU", is_whole ? "whole" : size_text(part_of(job, "vram_bytes")));
   if (is_set(job, "exclusive")) page.line("exclusive", "yes");
   page.line("charged", size_text(part_of(job, "charge_bytes")));
   page.line("used", used_text(part_of(job, "used_bytes")));
@@ -192,6 +204,38 @@ void add_times(Page& page, const Json& job, double now) {
 
 }  // namespace
 
+bool waits(const Json& job) {
+  const std::string state = text_of(job, "state");
+  return state == "queued" || state == "held" || state == "suspended";
+}
+
+std::string clock_text(double instant, double now) {
+  if (!(instant >= 0 && instant <= 1e11)) return "-";
+  const auto at = static_cast<std::time_t>(instant);
+  const auto today = static_cast<std::time_t>(now);
+  std::tm parts{};
+  std::tm now_parts{};
+  localtime_r(&at, &parts);
+  localtime_r(&today, &now_parts);
+  constexpr double kWeek = 6.0 * 86400;
+  const bool is_today = parts.tm_yday == now_parts.tm_yday && parts.tm_year == now_parts.tm_year;
+  const bool is_near = instant - now < kWeek && now - instant < kWeek;
+  std::array<char, 64> text{};
+  std::strftime(text.data(), text.size(),
+                is_today  ? "%H:%M"
+                : is_near ? "%a %H:%M"
+                          : "%d %b",
+                &parts);
+  return text.data();
+}
+
+std::string start_text(const Json& job, double now) {
+  const auto at = number_of(job, "predicted_start_at");
+  if (!at) return "";
+  const bool is_bound = text_of(job, "predicted_start_confidence") == "bound";
+  return (is_bound ? "by " : "~") + clock_text(*at, now);
+}
+
 void sort_for_reading(std::vector<Json>& jobs) {
   const auto key = [](const Json& job) {
     return std::pair(group_of(job), integer_of(job, "id").value_or(0));
@@ -200,15 +244,13 @@ void sort_for_reading(std::vector<Json>& jobs) {
 }
 
 Table job_table(Width width) {
-  std::vector<Table::Column> columns = {{"ID", Align::Right},
-                                        {"NAME"},
-                                        {"USER"},
-                                        {"STATE"},
-                                        {"GPUS"},
-                                        {"VRAM", Align::Right},
-                                        {"CLASS"},
-                                        {"TIME", Align::Right}};
-  if (width == Width::Wide) columns.push_back({"LIMIT"});
+  // Above 5, a column goes before others are narrowed.
+  std::vector<Table::Column> columns = {
+      {"ID", Align::Right},          {.title = "NAME", .least = 10},
+      {.title = "USER", .least = 8}, {"STATE"},
+      {.title = "GPUS", .drop = 1},  {.title = "VRAM", .align = Align::Right, .drop = 2},
+      {.title = "CLASS", .drop = 9}, {.title = "TIME", .align = Align::Right, .drop = 3}};
+  if (width == Width::Wide) columns.push_back({.title = "LIMIT", .drop = 4});
   columns.push_back({"REASON"});
   return Table(std::move(columns));
 }
@@ -223,7 +265,7 @@ void add_row(Table& table, const Json& job, double now, Width width) {
                              {or_dash(printable(text_of(job, "class")))},
                              {time_of(job, now)}};
   if (width == Width::Wide) cells.push_back({or_dash(printable(text_of(job, "memory_limit")))});
-  cells.push_back({why_of(job), Colour::Dim});
+  cells.push_back({why_of(job, now), waits(job) ? Colour::None : Colour::Dim});
   table.add(std::move(cells));
 }
 
@@ -237,7 +279,9 @@ std::string job_page(const Json& job, double now, const Look& look) {
   page.line("state", printable(text_of(job, "state")), colour_of(job));
   page.line("exit code", number_text(part_of(job, "exit_code")));
   page.line("reason", has_ended(job) ? "" : printable(text_of(job, "reason")));
-  page.line("note", printable(text_of(job, "note")));
+  page.line("start", start_text(job, now));
+  page.line("note",
+            text_of(job, "state") == "timeout" ? ending(job) : printable(text_of(job, "note")));
   add_request(page, job);
   add_times(page, job, now);
   page.line("output", size_text(part_of(job, "log_bytes")));
@@ -252,18 +296,41 @@ std::string gpu_list(const Json& gpus) {
   return (gpus.size() == 1 ? "GPU " : "GPUs ") + list;
 }
 
+namespace {
+
+/// What the note says beside the state: `out of GPU memory: ran out of GPU memory, asked 4 GiB` says
+/// it twice.
+std::string note_beside_state(const Json& job) {
+  std::string note = printable(text_of(job, "note"));
+  constexpr std::string_view kSame = "ran out of GPU memory, ";
+  const bool is_same = text_of(job, "state") == "oom" && note.starts_with(kSame);
+  return is_same ? note.substr(kSame.size()) : note;
+}
+
+std::string limit_text(const Json& job) {
+  const auto limit = number_of(job, "time_limit_seconds");
+  return "reached its time limit" + (limit ? " of " + elapsed_text(*limit) : "");
+}
+
+}  // namespace
+
 std::string ending(const Json& job) {
-  constexpr auto words =
-      std::to_array<std::pair<const char*, const char*>>({{"oom", "out of GPU memory"},
-                                                          {"timeout", "its time limit is over"},
-                                                          {"cancelled", "cancelled"},
-                                                          {"lost", "lost"}});
   const std::string state = text_of(job, "state");
-  const auto* const found =
-      std::ranges::find(words, state, [](const auto& pair) { return std::string(pair.first); });
-  if (found == words.end()) return "";
-  const std::string note = printable(text_of(job, "note"));
-  return std::string(found->second) + (note.empty() ? "" : ": " + note);
+  const std::string words = state == "oom"         ? "out of GPU memory"
+                            : state == "timeout"   ? limit_text(job)
+                            : state == "cancelled" ? "cancelled"
+                            : state == "lost"      ? "lost"
+                                                   : "";
+  if (words.empty()) return "";
+  const std::string note = note_beside_state(job);
+  return words + (note.empty() ? "" : ": " + note);
+}
+
+std::string outcome_text(const Json& job) {
+  const std::string words = ending(job);
+  if (!words.empty()) return words;
+  const std::string why = why_of(job, 0);
+  return printable(text_of(job, "state")) + (why.empty() ? "" : ": " + why);
 }
 
 std::string size_text(const Json& bytes) {

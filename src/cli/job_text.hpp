@@ -20,6 +20,16 @@ enum class Width { Usual, Wide };
 Table job_table(Width width = Width::Usual);
 void add_row(Table& table, const Json& job, double now, Width width = Width::Usual);
 
+/// True for a job that is queued, held or suspended.
+bool waits(const Json& job);
+
+/// When it starts, as `~17:43`, or `by 17:43` where limits that are enforced bound it; "" where
+/// that is not known.
+std::string start_text(const Json& job, double now);
+
+/// An instant near `now` in local time: `17:43`, `Tue 17:43`, `12 Dec`.
+std::string clock_text(double instant, double now);
+
 std::string job_page(const Json& job, double now, const Look& look);
 
 /// `GPU 0`, `GPUs 0, 1`, or "" for none.
@@ -27,6 +37,9 @@ std::string gpu_list(const Json& gpus);
 
 /// Why an ended job ended where its exit code does not say it: `out of GPU memory`; else "".
 std::string ending(const Json& job);
+
+/// How a job ended, in full: `done`, `failed: exit 3`, `reached its time limit of 1s`.
+std::string outcome_text(const Json& job);
 
 /// `10 GiB`; "-" for what is not a size.
 std::string size_text(const Json& bytes);

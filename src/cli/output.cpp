@@ -104,39 +104,143 @@ std::string cut(std::string_view text, std::size_t columns) {
   return std::string(text.substr(0, at)) + "…";
 }
 
+namespace {
+
+/// The bytes of the longest beginning of `text` that takes at most so many columns; at least one
+/// character.
+std::size_t bytes_within(std::string_view text, std::size_t columns) {
+  std::size_t at = 0;
+  for (std::size_t used = 0; at < text.size();) {
+    const Character next = first_character(text.substr(at));
+    used += next.code ? columns_of(*next.code) : 1;
+    if (used > columns && at > 0) break;
+    at += next.bytes;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
+  std::vector<std::string> lines;
+  while (columns_of(text) > columns) {
+    std::size_t end = bytes_within(text, columns);
+    const bool at_gap = text[end] == ' ';
+    if (const std::size_t gap = text.substr(0, end).rfind(' ');
+        !at_gap && gap != std::string_view::npos && gap > 0) {
+      end = gap;
+    }
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+    while (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
 void Table::widen() {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    for (const auto& row : rows_) widths_[i] = std::max(widths_[i], columns_of(row[i].text));
+    for (const auto& row : rows_) {
+      if (row.cells.empty()) continue;
+      widths_[i] = std::max(widths_[i], columns_of(row.cells[i].text));
+    }
+    if (most_[i] > 0) widths_[i] = std::min(widths_[i], most_[i]);
   }
 }
 
-std::string Table::line_of(const std::vector<Cell>& row, const Look& look) const {
-  std::string line;
-  std::size_t before = 0;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    const bool last = i + 1 == row.size();
-    std::string cell = row[i].text;
-    if (last && look.width) cell = cut(cell, *look.width > before ? *look.width - before : 0);
-    const bool pads = !last || columns_[i].align == Align::Right;
-    line += painted(pads ? padded(cell, widths_[i], columns_[i].align) : cell, row[i].colour, look);
-    if (!last) line += "  ";
-    before += widths_[i] + 2;
+std::size_t Table::width_before_last() const {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i + 1 < columns_.size(); ++i) width += shown_[i] ? widths_[i] + 2 : 0;
+  return width;
+}
+
+/// Columns that may go go first, then others are narrowed, until the last one has room to be read.
+void Table::fit(std::size_t width) {
+  constexpr std::size_t kReadable = 24;
+  std::size_t wanted = std::min(widths_.back(), std::max(kReadable, width * 2 / 5));
+  const auto excess = [&] {
+    const std::size_t needed = width_before_last() + wanted;
+    return needed > width ? needed - width : 0;
+  };
+  const auto drop_above = [&](int least_rank) {
+    while (excess() > 0) {
+      std::size_t victim = columns_.size();
+      for (std::size_t i = 0; i + 1 < columns_.size(); ++i) {
+        const bool may = shown_[i] && columns_[i].drop >= least_rank;
+        if (may && (victim == columns_.size() || columns_[i].drop > columns_[victim].drop)) {
+          victim = i;
+        }
+      }
+      if (victim == columns_.size()) return;
+      shown_[victim] = false;
+    }
+  };
+  constexpr int kBeforeNarrowing = 5;
+  drop_above(kBeforeNarrowing);
+  for (std::size_t i = 0; i + 1 < columns_.size(); ++i) {
+    const std::size_t least = columns_[i].least;
+    if (least == 0 || widths_[i] <= least) continue;
+    most_[i] = widths_[i] - std::min(widths_[i] - least, excess());
+    widths_[i] = most_[i];
   }
-  trim_end(line);
-  return line + "\n";
+  wanted = std::min(wanted, kReadable);
+  drop_above(1);
+}
+
+std::string Table::line_of(const std::vector<Cell>& row, const Look& look) const {
+  constexpr std::size_t kNarrowest = 10;
+  std::string line;
+  for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+    if (!shown_[i]) continue;
+    const std::string cell = most_[i] > 0 ? cut(row[i].text, most_[i]) : row[i].text;
+    line += painted(padded(cell, widths_[i], columns_[i].align), row[i].colour, look) + "  ";
+  }
+  const std::size_t before = width_before_last();
+  const Cell& last = row.back();
+  const bool is_right = columns_.back().align == Align::Right;
+  const std::size_t left = look.width && *look.width > before ? *look.width - before : 0;
+  std::vector<std::string> parts = {last.text};
+  if (look.width) parts = wrapped(last.text, std::max(left, std::min(kNarrowest, *look.width)));
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::string whole = i == 0 ? line : std::string(before, ' ');
+    const std::string part = is_right ? padded(parts[i], widths_.back(), Align::Right) : parts[i];
+    whole += painted(part, last.colour, look);
+    trim_end(whole);
+    text += whole + "\n";
+  }
+  return text;
 }
 
 std::string Table::text(const Look& look) {
   std::string text;
   const bool is_first = widths_.empty();
-  for (const Column& column : columns_) {
-    if (is_first) widths_.push_back(columns_of(column.title));
+  if (is_first) {
+    for (const Column& column : columns_) widths_.push_back(columns_of(column.title));
+    shown_.assign(columns_.size(), true);
+    most_.assign(columns_.size(), 0);
   }
   widen();
+  if (is_first && look.width) fit(*look.width);
   std::vector<Cell> titles;
   for (const Column& column : columns_) titles.push_back({column.title, Colour::Bold});
   if (is_first) text = line_of(titles, look);
-  for (const auto& row : rows_) text += line_of(row, look);
+  for (const Row& row : rows_) {
+    if (!row.cells.empty()) {
+      text += line_of(row.cells, look);
+      continue;
+    }
+    const std::size_t indent = row.line.text.find_first_not_of(' ');
+    const std::string margin(indent == std::string::npos ? 0 : indent, ' ');
+    const std::size_t left =
+        look.width ? *look.width - std::min(*look.width / 2, margin.size()) : 0;
+    std::vector<std::string> parts = {row.line.text.substr(margin.size())};
+    if (look.width) parts = wrapped(parts.front(), left);
+    for (std::string line : parts) {
+      trim_end(line);
+      text += painted(margin + line, row.line.colour, look) + "\n";
+    }
+  }
   rows_.clear();
   return text;
 }

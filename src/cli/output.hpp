@@ -38,31 +38,50 @@ struct Cell {
 
 enum class Align { Left, Right };
 
-/// Aligned columns, two spaces between them. The last is cut to the terminal's width. A long one
-/// can be written in parts.
+/// Aligned columns, two spaces between them. Where they are wider than the terminal, columns are
+/// narrowed or left out as they allow, and the last one is broken into lines: none of its text is
+/// lost. A long table can be written in parts.
 class Table {
  public:
   struct Column {
     std::string title;
     Align align = Align::Left;
+    std::size_t least = 0;  ///< It may be cut to this many columns; 0: never.
+    int drop = 0;           ///< It may be left out, of several the largest first; 0: never.
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   /// Requires: as many cells as columns.
-  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  void add(std::vector<Cell> row) { rows_.push_back({std::move(row), {}}); }
+  /// A line of its own between rows.
+  void add_line(Cell line) { rows_.push_back({{}, std::move(line)}); }
   bool empty() const { return rows_.empty(); }
-  /// The rows since the last call; the first time below the titles. Columns never get narrower.
+  std::size_t size() const { return rows_.size(); }
+  /// The rows since the last call; the first time below the titles. What is left out is decided at
+  /// the first call, and columns never get narrower after it.
   std::string text(const Look& look);
 
  private:
+  struct Row {
+    std::vector<Cell> cells;  ///< None: a line.
+    Cell line;
+  };
+
   void widen();
+  void fit(std::size_t width);
+  std::size_t width_before_last() const;
   std::string line_of(const std::vector<Cell>& row, const Look& look) const;
 
   std::vector<Column> columns_;
   std::vector<std::size_t> widths_;  ///< None before the first call.
-  std::vector<std::vector<Cell>> rows_;
+  std::vector<bool> shown_;
+  std::vector<std::size_t> most_;  ///< Of columns that were narrowed.
+  std::vector<Row> rows_;
 };
+
+/// The text in lines of at most so many columns, broken between words where that is possible.
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns);
 
 /// `key   value` lines; those without a value are not shown.
 class Page {

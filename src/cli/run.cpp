@@ -4,19 +4,30 @@
 #include <cstdio>
 #include <new>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/completion.hpp"
 #include "cli/output.hpp"
+#include "cli/suggest.hpp"
 #include "cli/verbs.hpp"
 
 namespace berth::cli {
 
 namespace {
 
+/// Groups of verbs, in the order in which help lists them.
+constexpr const char* kJobs = "Jobs";
+constexpr const char* kSeeing = "What happens";
+constexpr const char* kChanging = "Jobs that wait or run";
+constexpr const char* kPlanning = "Policies and simulation";
+constexpr const char* kOther = "Other";
+
 struct Verb {
   std::string_view name;
   void (*add)(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+  const char* group;
   bool has_command = false;  ///< What follows `--` is a command, not the verb's own.
 };
 
@@ -27,27 +38,41 @@ void plain(CLI::App& app, Action& chosen, const FromDashes&) {
 }
 
 constexpr auto kVerbs = std::to_array<Verb>({
-    {"run", add_run, true},
-    {"submit", add_submit, true},
-    {"ls", plain<add_ls>},
-    {"show", plain<add_show>},
-    {"logs", plain<add_logs>},
-    {"why", plain<add_why>},
-    {"wait", plain<add_wait>},
-    {"cancel", plain<add_cancel>},
-    {"hold", plain<add_hold>},
-    {"release", plain<add_release>},
-    {"suspend", plain<add_suspend>},
-    {"resume", plain<add_resume>},
-    {"gpus", plain<add_gpus>},
-    {"doctor", plain<add_doctor>},
-    {"sim", plain<add_sim>},
-    {"compare", plain<add_compare>},
-    {"policies", plain<add_policies>},
-    {"trace", plain<add_trace>},
-    {"completion", plain<add_completion>},
-    {"version", plain<add_version>},
+    {"run", add_run, kJobs, true},
+    {"submit", add_submit, kJobs, true},
+    {"ls", plain<add_ls>, kSeeing},
+    {"show", plain<add_show>, kSeeing},
+    {"logs", plain<add_logs>, kSeeing},
+    {"why", plain<add_why>, kSeeing},
+    {"gpus", plain<add_gpus>, kSeeing},
+    {"wait", plain<add_wait>, kChanging},
+    {"cancel", plain<add_cancel>, kChanging},
+    {"hold", plain<add_hold>, kChanging},
+    {"release", plain<add_release>, kChanging},
+    {"suspend", plain<add_suspend>, kChanging},
+    {"resume", plain<add_resume>, kChanging},
+    {"sim", plain<add_sim>, kPlanning},
+    {"compare", plain<add_compare>, kPlanning},
+    {"policies", plain<add_policies>, kPlanning},
+    {"trace", plain<add_trace>, kPlanning},
+    {"doctor", plain<add_doctor>, kOther},
+    {"completion", plain<add_completion>, kOther},
+    {"version", plain<add_version>, kOther},
 });
+
+constexpr const char* kOverview =
+    R"(berth gives every GPU job a place where its memory is guaranteed.
+
+  berth run --vram 10G -- python train.py      run a job here, and wait for it
+  berth submit --vram 10G -- python train.py   queue a job, and print its number
+  berth ls                                     jobs, why they wait, when they start
+  berth why 7                                  why job 7 waits, in full
+  berth logs -f 7                              its output
+  berth cancel 7                               end it
+  berth gpus                                   GPUs, who is there, what is free
+
+berth help lists all verbs, berth help VERB the options of one.
+)";
 
 /// The words of the command line without the program's name, split for CLI11.
 struct Words {
@@ -64,11 +89,46 @@ Words split(std::span<char* const> words, const Verb* verb) {
   return parts;
 }
 
-/// `berth: frob: no such verb; valid verbs: run, ...`
-int refuse_verb(const std::string& what) {
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names = {"help"};
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  return names;
+}
+
+/// `frob: no such verb; did you mean run?; valid verbs: ...`
+int refuse_verb(const std::string& typed) {
   std::string known;
   for (const Verb& verb : kVerbs) known += (known.empty() ? "" : ", ") + std::string(verb.name);
-  return report_usage(what + "; valid verbs: " + known);
+  return report_usage(typed + ": no such verb" + did_you_mean(typed, verb_names()) +
+                      "; valid verbs: " + known);
+}
+
+const Verb* find_verb(std::string_view name) {
+  const auto* const found = std::ranges::find(kVerbs, name, &Verb::name);
+  return found == kVerbs.end() ? nullptr : found;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+/// What CLI11 says in a text that lists words in the wrong order: which word a verb does not take.
+std::string unexpected_text(const CLI::App& verb) {
+  const std::vector<std::string> left = verb.remaining(true);
+  const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
+  const auto option = std::ranges::find_if(left, is_option);
+  const std::string name = "berth " + verb.get_name();
+  if (option != left.end()) {
+    const std::string typed = option->substr(0, option->find('='));
+    return typed + ": " + name + " has no such option" + did_you_mean(typed, options_of(verb));
+  }
+  return (left.empty() ? std::string("too many words")
+                       : left.front() + ": one word too many for " + name);
 }
 
 bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
@@ -76,7 +136,9 @@ bool asks_for_help(std::string_view word) { return word == "--help" || word == "
 /// Only the verb that is called is built: the others' options cost more than a request.
 void add_verbs(CLI::App& app, Action& chosen, const Verb* only, const FromDashes& from_dashes) {
   for (const Verb& verb : kVerbs) {
-    if (only == nullptr || only == &verb) verb.add(app, chosen, from_dashes);
+    if (only != nullptr && only != &verb) continue;
+    verb.add(app, chosen, from_dashes);
+    app.get_subcommand(std::string(verb.name))->group(verb.group);
   }
 }
 
@@ -106,32 +168,58 @@ int report_usage(const std::string& message) {
   return kBadUsage;
 }
 
-int run(int argc, char** argv) {
-  const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
-  if (words.empty()) return refuse_verb("no verb");
-  if (words.front() == std::string_view("complete")) return complete(words.subspan(1));
-  const auto* const called = std::ranges::find(kVerbs, words.front(), &Verb::name);
-  const Verb* const verb = called == kVerbs.end() ? nullptr : called;
-  const bool is_known = verb != nullptr || asks_for_help(words.front());
-  if (!is_known) return refuse_verb(words.front() + std::string(": no such verb"));
-  auto [reversed, from_dashes] = split(words, verb);
+namespace {
 
+int run_verb(std::span<char* const> words, const Verb* verb) {
+  auto [reversed, from_dashes] = split(words, verb);
   CLI::App app("berth gives every GPU job a place where its memory is guaranteed.", "berth");
   app.require_subcommand(1);
+  app.footer("berth help VERB, or berth VERB --help, lists the options of one.");
   Action chosen;
   add_verbs(app, chosen, verb, from_dashes);
+  const std::string name = verb == nullptr ? "" : " " + std::string(verb->name);
+  const std::string see = "; see berth" + name + " --help";
   try {
     app.parse(std::move(reversed));
+  } catch (const CLI::ExtrasError&) {
+    const auto parsed = app.get_subcommands();
+    return report_usage(unexpected_text(parsed.empty() ? app : *parsed.front()) + see);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
-    const std::string name = verb == nullptr ? "" : " " + std::string(verb->name);
-    return report_usage(std::string(error.what()) + "; see berth" + name + " --help");
+    return report_usage(error.what() + see);
   }
   try {
     return chosen();
   } catch (const std::bad_alloc&) {  // of a trace or a cluster too large for this machine
     return report_failure("out of memory");
   }
+}
+
+/// `berth help VERB` is `berth VERB --help`.
+int help(std::span<char* const> words) {
+  std::string option = "--help";
+  if (words.empty()) {
+    std::array<char*, 1> all = {option.data()};
+    return run_verb(all, nullptr);
+  }
+  const Verb* const verb = find_verb(words.front());
+  if (verb == nullptr) return refuse_verb(words.front());
+  std::array<char*, 2> one = {words.front(), option.data()};
+  return run_verb(one, verb);
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) return print(kOverview);
+  const std::string_view first = words.front();
+  if (first == "help") return help(words.subspan(1));
+  if (first == "complete") return complete(words.subspan(1));
+  if (asks_for_help(first)) return run_verb(words.first(1), nullptr);
+  if (first == "--version" || first == "-V") return print("berth " BERTH_VERSION "\n");
+  const Verb* const verb = find_verb(first);
+  return verb == nullptr ? refuse_verb(std::string(first)) : run_verb(words, verb);
 }
 
 }  // namespace berth::cli

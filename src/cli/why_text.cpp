@@ -9,12 +9,19 @@ namespace {
 
 constexpr double kAtOnce = 0.5;  ///< Seconds; sooner than a user reads it.
 
-/// `jobs 4, 9`; "" for none.
+/// `jobs 4, 9`, `249 jobs, the first are 4, 9, 12`; "" for none.
 std::string job_list(const Json& jobs) {
   std::string text;
   if (!jobs.is_array()) return text;
-  for (const Json& job : jobs) text += (text.empty() ? "" : ", ") + printable(job.dump());
+  constexpr std::size_t kMostListed = 8;
+  constexpr std::size_t kFewListed = 3;
+  const bool are_many = jobs.size() > kMostListed;
+  for (const Json& job : jobs) {
+    if (are_many && &job - &jobs[0] >= static_cast<std::ptrdiff_t>(kFewListed)) break;
+    text += (text.empty() ? "" : ", ") + printable(job.dump());
+  }
   if (text.empty()) return text;
+  if (are_many) return std::to_string(jobs.size()) + " jobs, the first are " + text;
   return (jobs.size() == 1 ? "job " : "jobs ") + text;
 }
 

@@ -78,11 +78,13 @@ class Api {
     if (rest == "jobs" && is_post) return submit(exchange);
     if (rest == "cancel" && is_post) return cancel_all(exchange);
     const bool is_known = rest == "jobs" || rest == "gpus" || rest == "doctor" ||
-                          rest == "events" || rest == "version" || rest == "cancel";
+                          rest == "events" || rest == "version" || rest == "cancel" ||
+                          rest == "starts";
     if (!is_known) return refuse(exchange, 404, request.path + ": no such path");
     if (!is_read(request.method) || rest == "cancel") return wrong_method(exchange);
     if (rest == "jobs") return list(exchange);
     if (rest == "events") return events(exchange);
+    if (rest == "starts") return starts(exchange);
     in_slices(exchange, [this, what = std::string(rest)](const Exchange& asked) {
       if (what == "gpus") return answer(asked, daemon_.presenter().gpus());
       if (what == "doctor") return answer(asked, examine(daemon_));
@@ -179,7 +181,7 @@ class Api {
     answer(exchange, json);
   }
 
-  void look_ahead(const Exchange& exchange, std::variant<JobId, Wish> about) {
+  void look_ahead(const Exchange& exchange, Subject about) {
     const auto* const job = std::get_if<JobId>(&about);
     const std::string note = job == nullptr ? "" : daemon_.keeper().note_of(*job);
     std::string limit = job == nullptr ? "" : daemon_.presenter().rung_line(*job);
@@ -190,6 +192,15 @@ class Api {
                                                              .note = note,
                                                              .memory_limit = std::move(limit)});
     if (!asked) refuse(exchange, 503, asked.error().message);
+  }
+
+  void starts(const Exchange& exchange) {
+    in_slices(exchange, [this](const Exchange& asked) {
+      const auto done = daemon_.forecaster().ask_each(
+          daemon_.keeper().engine(),
+          {.about = EachStart{}, .now = daemon_.now(), .exchange = asked});
+      if (!done) refuse(asked, 503, done.error().message);
+    });
   }
 
   void list(const Exchange& exchange) {
@@ -359,16 +370,27 @@ class Api {
     return "was suspended by the scheduler and goes on when it is its turn";
   }
 
+  /// Of the peer, or of a user whose jobs the peer may end.
   void cancel_all(const Exchange& exchange) {
-    on_loop(exchange, [this](const Exchange& asked) {
+    const http::Peer& peer = exchange->request().peer;
+    const auto asked_for = query_number(exchange->request(), "user", 0xFFFFFFFF);
+    if (!asked_for) return refuse(exchange, asked_for.error());
+    const UserId user(static_cast<std::uint32_t>(asked_for->value_or(peer.user)));
+    if (!may_act(peer, user)) {
+      return refuse(exchange, 403,
+                    "jobs of uid " + std::to_string(user.value()) + ": you are uid " +
+                        std::to_string(peer.user) + ", and only root ends others' jobs");
+    }
+    on_loop(exchange, [this, user](const Exchange& asked) {
       const auto last = daemon_.keeper().engine().view().job_back_from(kLastJob);
       cancel_some(
-          {asked, JobId(0), last.value_or(JobId(0)), std::make_shared<Json>(Json::array())});
+          {asked, user, JobId(0), last.value_or(JobId(0)), std::make_shared<Json>(Json::array())});
     });
   }
 
   struct CancelAll {
     Exchange exchange;
+    UserId user;  ///< Whose.
     JobId from;
     JobId last;                 ///< Jobs submitted meanwhile are left alone.
     std::shared_ptr<Json> ids;  ///< Those cancelled.
@@ -377,7 +399,6 @@ class Api {
   /// As many as one step takes, so that a million jobs do not delay other requests.
   void cancel_some(CancelAll all) {
     const ClusterView view = daemon_.keeper().engine().view();
-    const UserId user(all.exchange->request().peer.user);
     const std::size_t before = all.ids->size();
     std::vector<Input> inputs;
     auto next = view.job_from(all.from);
@@ -385,13 +406,13 @@ class Api {
       if (inputs.size() == kMostCancels || ++looked > kMostLookedFor) break;
       const Job& job = *view.find(*next);
       all.from = JobId(next->value() + 1);
-      if (job.spec.user != user || job.ending) continue;
+      if (job.spec.user != all.user || job.ending) continue;
       inputs.emplace_back(CancelAsked{job.id});
       all.ids->push_back(job.id.value());
     }
     const bool is_over = !next || *next > all.last;
-    const auto go_on = [this, all, user = user.value()] {
-      daemon_.on_turn_of(user, [this, all] { cancel_some(all); });
+    const auto go_on = [this, all] {
+      daemon_.on_turn_of(all.exchange->request().peer.user, [this, all] { cancel_some(all); });
     };
     if (inputs.empty() && !is_over) return go_on();
     daemon_.ask(

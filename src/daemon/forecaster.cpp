@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t kMostShortages = 16;
 constexpr int kUnavailable = 503;
 constexpr std::chrono::seconds kPatience{2};  ///< With one question; the others wait meanwhile.
+constexpr std::chrono::milliseconds kPatienceWithAll{400};  ///< With all starts: a list waits.
+constexpr Duration kFresh = seconds(2);                     ///< How long an answer serves again.
 
 http::Response refusal(int status, std::string_view message) {
   return {.status = status, .body = http::error_body(message)};
@@ -175,6 +177,16 @@ void add_forecast(Json& json, const Forecast& found) {
   }
 }
 
+Json starts_json(const std::vector<PredictedStart>& starts) {
+  Json list = Json::array();
+  for (const PredictedStart& start : starts) {
+    list.push_back({{"job", start.job.value()},
+                    {"at", instant_json(start.at)},
+                    {"confidence", word(start.confidence)}});
+  }
+  return list;
+}
+
 /// Has every key, so that a reader need not check which are there.
 Json blank(std::string_view policy) {
   return {{"policy", policy},
@@ -266,7 +278,10 @@ Expected<void> Forecaster::ask(const Engine& engine, Question question) {
                                            " already; ask again in a moment");
     }
   }
-  Waiting waiting{.question = std::move(question), .state = engine.save(), .decided = {}};
+  Waiting waiting{.question = std::move(question),
+                  .version = version_of(engine),
+                  .state = engine.save(),
+                  .decided = {}};
   const auto* const job = std::get_if<JobId>(&waiting.question.about);
   if (job != nullptr) waiting.decided = engine.refused(*job);
   {
@@ -274,6 +289,28 @@ Expected<void> Forecaster::ask(const Engine& engine, Question question) {
     waiting_.push(user, std::move(waiting));
   }
   changed_.notify_one();
+  return {};
+}
+
+Forecaster::Version Forecaster::version_of(const Engine& engine) {
+  const ClusterView view = engine.view();
+  return {.jobs = view.job_count(),
+          .grants = view.grants(),
+          .finished = view.finished(),
+          .room = view.room_version(),
+          .last = view.job_back_from(kLastJob).value_or(JobId(0))};
+}
+
+Expected<void> Forecaster::ask_each(const Engine& engine, Question question) {
+  std::string body;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool serves =
+        told_ && question.now - told_->at < kFresh && told_->version == version_of(engine);
+    if (serves) body = told_->body;
+  }
+  if (body.empty()) return ask(engine, std::move(question));
+  question.exchange->respond({.status = 200, .body = std::move(body)});
   return {};
 }
 
@@ -288,9 +325,12 @@ void Forecaster::work(const std::stop_token& stop) {
   }
 }
 
-http::Response Forecaster::answer(const Waiting& waiting, const std::stop_token& stop) const {
+http::Response Forecaster::answer(const Waiting& waiting, const std::stop_token& stop) {
   auto engine = engine_of(waiting);
   if (!engine) return refusal(500, engine.error().message);
+  if (std::holds_alternative<EachStart>(waiting.question.about)) {
+    return each_start(std::move(*engine), waiting, stop);
+  }
   const auto* const job = std::get_if<JobId>(&waiting.question.about);
   if (job != nullptr) return why(std::move(*engine), *job, waiting, stop);
   return dry_run(std::move(*engine), waiting, stop);
@@ -350,6 +390,23 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   ForwardRun run = run_of(std::move(engine), question, Ends::AsPredicted);
   if (!look_ahead(json, run, waiting, stop)) return ending();
   return {.status = 200, .body = to_body(json)};
+}
+
+http::Response Forecaster::each_start(Engine engine, const Waiting& waiting,
+                                      const std::stop_token& stop) {
+  ForecastOptions options = options_;
+  options.now = waiting.question.now;
+  ForwardRun run(std::move(engine), options);
+  const auto until = std::chrono::steady_clock::now() + kPatienceWithAll;
+  while (run.advance() && std::chrono::steady_clock::now() < until) {
+    if (stop.stop_requested()) return ending();
+  }
+  Told told{.version = waiting.version,
+            .at = waiting.question.now,
+            .body = to_body({{"starts", starts_json(run.starts())}})};
+  const std::lock_guard lock(mutex_);
+  told_ = told;
+  return {.status = 200, .body = std::move(told.body)};
 }
 
 /// Why it does not start at once is explained after the first step, when it waits in the copy.

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <variant>
@@ -30,8 +31,14 @@ struct Wish {
   bool held = false;
 };
 
+/// All jobs that wait.
+struct EachStart {};
+
+/// A job must be known to the engine.
+using Subject = std::variant<JobId, Wish, EachStart>;
+
 struct Question {
-  std::variant<JobId, Wish> about;  ///< A job must be known to the engine.
+  Subject about;
   Instant now;
   std::shared_ptr<http::Exchange> exchange;  ///< Gets the answer.
   std::string note = "";                     ///< Of a job that starts: why it could not so far.
@@ -48,22 +55,44 @@ class Forecaster {
   /// On the engine's thread; half a microsecond per job. Errors: Conflict if kMostWaiting others of
   /// this user wait, or if there are so many jobs that the copy would delay the engine; ask again.
   Expected<void> ask(const Engine& engine, Question question);
+  /// When each job that waits will start, as far as that is known soon: many ask for it, some of
+  /// them all the time, so an answer is given again while nothing has changed. Errors: as ask().
+  Expected<void> ask_each(const Engine& engine, Question question);
 
   static constexpr std::size_t kMostWaiting = 8;  ///< Of one user.
   static constexpr std::size_t kMostJobs = 20'000;
 
  private:
+  /// What an engine's picture of the future follows from, as far as users see it.
+  struct Version {
+    std::size_t jobs = 0;
+    std::uint64_t grants = 0;
+    std::uint64_t finished = 0;
+    std::uint64_t room = 0;
+    JobId last;
+
+    bool operator==(const Version&) const = default;
+  };
+  struct Told {
+    Version version;
+    Instant at = kStart;
+    std::string body;
+  };
+
   struct Waiting {
     Question question;
+    Version version = {};            ///< Of what `state` was made.
     std::string state;               ///< Engine::save().
     std::optional<Refused> decided;  ///< Engine::refused() of the job asked about.
   };
 
   void work(const std::stop_token& stop);
-  http::Response answer(const Waiting& waiting, const std::stop_token& stop) const;
+  http::Response answer(const Waiting& waiting, const std::stop_token& stop);
   http::Response why(Engine engine, JobId job, const Waiting& waiting,
                      const std::stop_token& stop) const;
   http::Response dry_run(Engine engine, const Waiting& waiting, const std::stop_token& stop) const;
+  http::Response each_start(Engine engine, const Waiting& waiting, const std::stop_token& stop);
+  static Version version_of(const Engine& engine);
   bool look_ahead(nlohmann::json& json, ForwardRun& run, const Waiting& waiting,
                   const std::stop_token& stop) const;
   Expected<Engine> engine_of(const Waiting& waiting) const;
@@ -75,6 +104,7 @@ class Forecaster {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   FairQueue<Waiting> waiting_;
+  std::optional<Told> told_;  ///< The latest answer to ask_each(); under the mutex, as `waiting_`.
   std::jthread thread_;
 };
 

@@ -27,7 +27,7 @@ Expected<bool> Listing::advance(const std::function<bool()>& has_time) {
   ended_.clear();
   next_ended_ = 0;
   are_all_ended_here_ = page_.which == Page::Which::Live || page_.which == Page::Which::Running;
-  Reasons reasons(keeper_.engine());
+  Reasons reasons = presenter_.reasons();
   Expected<bool> more = true;
   while (more && *more) {
     more = add_row(reasons);
@@ -64,7 +64,10 @@ void Listing::write(const journal::JobRow& row, Reasons& reasons) {
 
 bool Listing::end_at(std::optional<JobId> last) {
   text_ += page_.order == Page::Order::OldestFirst ? "],\"next_after\":" : "],\"next_before\":";
-  text_ += (last ? std::to_string(last->value()) : "null") + "}";
+  text_ += last ? std::to_string(last->value()) : "null";
+  const ClusterView view = keeper_.engine().view();
+  text_ += ",\"live_jobs\":" + std::to_string(view.job_count()) +
+           ",\"running_jobs\":" + std::to_string(view.running().size()) + "}";
   return false;
 }
 

@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "core/words.hpp"
 #include "daemon/row.hpp"
+#include "live/conductor.hpp"
 
 namespace berth::daemon {
 
@@ -27,6 +28,11 @@ Json gpus_json(const std::vector<GpuId>& gpus) {
   Json list = Json::array();
   for (const GpuId gpu : gpus) list.push_back(gpu.value());
   return list;
+}
+
+/// A job goes on after a preemption, so no job has this outcome, only attempts.
+std::string_view outcome_word(const journal::End& end) {
+  return end.note.starts_with(live::kPreempted) ? live::kPreempted : user_word(end.outcome);
 }
 
 /// Integers stay integers.
@@ -54,8 +60,8 @@ Expected<std::string> Presenter::job(JobId id) {
   const auto found = row(id);
   if (!found) return std::unexpected(found.error());
   std::string text;
-  Reasons reasons(keeper_.engine());
-  append_row(text, *found, reasons);
+  Reasons now = reasons();
+  append_row(text, *found, now);
   return text;
 }
 
@@ -160,7 +166,7 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
                     {"started_at", started_json(attempt.started, end)},
                     {"ended_at", end ? seconds_json(end->at) : Json()},
                     {"gpus", gpus_json(attempt.gpus)},
-                    {"outcome", end ? Json(user_word(end->outcome)) : Json()},
+                    {"outcome", end ? Json(outcome_word(*end)) : Json()},
                     {"exit_code", end ? Json(end->code) : Json()},
                     {"note", end       ? end->note
                              : went_on ? "was suspended"
@@ -230,6 +236,30 @@ Json Presenter::strangers(GpuId gpu) {
                     {"bytes", process.bytes ? Json(process.bytes->raw()) : Json()}});
   }
   return list;
+}
+
+/// The largest one by name, and how many others there are.
+std::string Presenter::foreign_text(GpuId gpu) {
+  const Json list = strangers(gpu);
+  const Json* most = nullptr;
+  const auto bytes_of = [](const Json& process) { return process.value("bytes", std::int64_t{0}); };
+  std::int64_t sum = 0;
+  for (const Json& process : list) {
+    if (process["bytes"].is_null()) continue;
+    sum += bytes_of(process);
+    if (most == nullptr || bytes_of(process) > bytes_of(*most)) most = &process;
+  }
+  if (most == nullptr) return "";
+  const std::string name = (*most)["name"].get<std::string>();
+  const std::string user = (*most)["user_name"].get<std::string>();
+  std::string text = name.empty() ? "process" : name;
+  if (!user.empty()) text += " of " + user;
+  if (list.size() > 1) text += " and " + std::to_string(list.size() - 1) + " more";
+  return text + ", " + to_text(Bytes(sum));
+}
+
+Reasons Presenter::reasons() {
+  return Reasons(keeper_.engine(), [this](GpuId gpu) { return foreign_text(gpu); });
 }
 
 Json Presenter::gpu(GpuId id) {

@@ -42,12 +42,15 @@ class Presenter {
   /// What keeps a job to its memory, and what that does not catch, in one line; "" for a job
   /// without GPUs.
   std::string rung_line(JobId id) const;
+  /// Why jobs wait at this step, naming non-berth processes.
+  Reasons reasons();
   Json gpus();
 
  private:
   Expected<journal::JobRow> row(JobId id) const;
   Json tenants(GpuId gpu);
   Json strangers(GpuId gpu);
+  std::string foreign_text(GpuId gpu);
   Json gpu(GpuId gpu);
   std::optional<Rung> rung_of(JobId id) const;
   void add_rung(std::string& object, JobId id) const;

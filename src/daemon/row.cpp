@@ -49,9 +49,7 @@ void add_request(JsonObject& json, const JobSpec& spec) {
 }
 
 /// Without `job 42: `: the row says which.
-std::string why_it_waits(const ClusterView& view, JobId job,
-                         const std::optional<Refused>& decided) {
-  std::string text = explain(view, job, decided).text;
+std::string without_name(const std::string& text) {
   const std::size_t colon = text.find(": ");
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
@@ -64,7 +62,7 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
   json.integer("id", static_cast<std::int64_t>(id.value()))
       .text("name", "")
       .text("state", job != nullptr ? word_for(shown_state(*job)) : word_for(Outcome::Lost))
-      .text("reason", job != nullptr ? reasons.of(*job) : "")
+      .text("reason", job != nullptr ? reasons.of(*job).full : "")
       .text("user_name", job != nullptr ? names.of(job->spec.user.value()) : "")
       .text("command_line", "")
       .raw("gpus", job != nullptr ? list_of(live::gpus_of(job->grant)) : "[]")
@@ -87,14 +85,19 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
 
 /// `note`: what was noted of its latest attempt. Of one that starts: that it could not so far; of
 /// one that runs: that a GPU of its has failed, or that it could not be suspended.
-std::string reason_of(const Job& job, Reasons& reasons, const std::string& note) {
-  if (job.state == JobState::Starting || job.state == JobState::Running) return note;
+Reasons::Text reason_of(const Job& job, Reasons& reasons, const std::string& note) {
+  if (job.state == JobState::Starting || job.state == JobState::Running) return {note, note};
+  const auto joined = [](const std::string& first, const std::string& second) {
+    return first.empty() || second.empty() ? first + second : first + "; " + second;
+  };
   if (const std::string by = suspended_text(job, note); !by.empty()) {
-    const std::string waits = job.state == JobState::Held ? "" : std::string(reasons.of(job));
-    return waits.empty() ? by : by + "; " + waits;
+    if (job.state == JobState::Held) return {by, suspended_text(job, "")};
+    const Reasons::Text& waits = reasons.of(job);
+    return {joined(by, waits.full), joined(suspended_text(job, ""), waits.brief)};
   }
-  const std::string reason(reasons.of(job));
-  return is_waiting(job.state) && !note.empty() ? reason + "; " + note : reason;
+  const Reasons::Text& reason = reasons.of(job);
+  if (!is_waiting(job.state)) return reason;
+  return {joined(reason.full, note), joined(reason.brief, note)};
 }
 
 /// A start may be noticed after the end, which is told when it was.
@@ -138,13 +141,23 @@ std::string_view state_word(const journal::JobRow& row, const Job* known) {
   return row.end ? user_word(row.end->outcome) : "lost";
 }
 
-std::string_view Reasons::of(const Job& job) {
-  if (job.state == JobState::Held) return "held by its owner";
-  if (job.state == JobState::Stopping) return "its memory is being given back";
-  if (!is_waiting(job.state)) return "";
+Reasons::Text Reasons::why_it_waits(JobId job, const std::optional<Refused>& decided) const {
+  const Explanation found = explain(view_, job, decided);
+  return {without_name(found.text), brief_text(found, view_.job(job), view_, foreign_)};
+}
+
+const Reasons::Text& Reasons::of(const Job& job) {
+  if (job.state == JobState::Held) {
+    const std::string number = std::to_string(job.id.value());
+    return own_ = {"held by its owner", "held; to let it start: berth release " + number};
+  }
+  if (job.state == JobState::Stopping) {
+    return own_ = {"its memory is being given back", "gives its memory back"};
+  }
+  if (!is_waiting(job.state)) return own_ = {};
   const std::optional<Refused> decided = engine_.refused(job.id);
   if (std::ranges::find(view_.holds(), job.id, &Hold::job) != view_.holds().end()) {
-    return own_ = why_it_waits(view_, job.id, decided);
+    return own_ = why_it_waits(job.id, decided);
   }
   const Why why = decided ? decided->refusal.why : Why::Fits;
   const JobSpec& spec = job.spec;
@@ -157,7 +170,7 @@ std::string_view Reasons::of(const Job& job) {
   if (known_.size() == kMostReasons) known_.pop_back();
   return known_
       .emplace_front(spec.user, spec.request, spec.vram_estimate, why,
-                     why_it_waits(view_, job.id, decided))
+                     why_it_waits(job.id, decided))
       .text;
 }
 
@@ -166,11 +179,14 @@ void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, 
   const Job* const job = keeper.engine().view().find(row.job);
   if (row.is_damaged) return append_damaged(out, row.job, reasons, names, job);
   const auto& end = row.end;
+  const Reasons::Text reason =
+      job != nullptr ? reason_of(*job, reasons, keeper.note_of(row.job)) : Reasons::Text{};
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(row.job.value()))
       .text("name", row.name)
       .text("state", state_word(row, job))
-      .text("reason", job != nullptr ? reason_of(*job, reasons, keeper.note_of(row.job)) : "")
+      .text("reason", reason.full)
+      .text("reason_brief", reason.brief)
       .integer("user", row.spec.user.value())
       .text("user_name", names.of(row.spec.user.value()))
       .text("command_line", row.command)

@@ -8,6 +8,7 @@
 
 #include "core/view.hpp"
 #include "daemon/processes.hpp"
+#include "engine/brief.hpp"
 #include "journal/store.hpp"
 #include "live/keeper.hpp"
 
@@ -30,9 +31,16 @@ std::string suspended_text(const Job& job, const std::string& note);
 /// Good until the engine's next step.
 class Reasons {
  public:
-  explicit Reasons(const Engine& engine) : engine_(engine), view_(engine.view()) {}
-  /// "" for one that does not wait.
-  std::string_view of(const Job& job);
+  /// In full, and in few words.
+  struct Text {
+    std::string full;
+    std::string brief;
+  };
+
+  explicit Reasons(const Engine& engine, ForeignUse foreign = {})
+      : engine_(engine), view_(engine.view()), foreign_(std::move(foreign)) {}
+  /// Both are "" for one that does not wait. Good until the next call.
+  const Text& of(const Job& job);
 
  private:
   struct Known {
@@ -40,13 +48,16 @@ class Reasons {
     Request request;
     Bytes estimate{0};
     Why decided = Why::Fits;
-    std::string text;
+    Text text;
   };
+
+  Text why_it_waits(JobId job, const std::optional<Refused>& decided) const;
 
   const Engine& engine_;
   ClusterView view_;
+  ForeignUse foreign_;
   std::deque<Known> known_;  ///< The latest first; a few.
-  std::string own_;          ///< Of a job with a reserved place; no other job's.
+  Text own_;                 ///< Of a job with a reserved place; no other job's.
 };
 
 /// Appends the object of one job. Not thread-safe: names are looked up once and kept.

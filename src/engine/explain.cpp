@@ -9,6 +9,9 @@ namespace berth {
 
 namespace {
 
+constexpr std::size_t kMostListed = 8;  ///< More jobs than that are counted,
+constexpr std::size_t kFewListed = 3;   ///< and so many of them named.
+
 /// What the inequality lacks on this GPU; zero if memory is not what is in the way.
 Bytes lacking(const Admission& admission, const GpuSpec& gpu, const GpuUse& use, const Ask& ask) {
   const Bytes guard = use.tenants == 0 ? Bytes(0) : guard_band(admission, gpu);
@@ -98,8 +101,11 @@ std::string gpu_name(const Cluster& cluster, GpuId gpu) {
 }
 
 std::string list_of(const std::vector<JobId>& jobs) {
-  std::string text = jobs.size() == 1 ? "job " : "jobs ";
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
+  const bool are_many = jobs.size() > kMostListed;
+  std::string text = are_many           ? std::to_string(jobs.size()) + " jobs, the first are "
+                     : jobs.size() == 1 ? "job "
+                                        : "jobs ";
+  for (std::size_t i = 0; i < (are_many ? kFewListed : jobs.size()); ++i) {
     text += (i == 0 ? "" : ", ") + std::to_string(jobs[i].value());
   }
   return text;

@@ -79,7 +79,7 @@ std::string passing_text(BackfillKind backfill, const Explanation& found);
 
 /// `GPU 0` where there is one node, `NODE:0` else.
 std::string gpu_name(const Cluster& cluster, GpuId gpu);
-/// `job 4`, `jobs 4, 9`.
+/// `job 4`, `jobs 4, 9`, `249 jobs, the first are 4, 9, 12`.
 std::string list_of(const std::vector<JobId>& jobs);
 
 }  // namespace berth

@@ -69,6 +69,17 @@ ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions&
   if (job.held) give_up("it is held by its owner");
 }
 
+ForwardRun::ForwardRun(Engine copy, const ForecastOptions& options)
+    : engine_(std::move(copy)),
+      ended_(ended_in(engine_)),
+      options_(options),
+      now_(std::max(options.now, engine_.now())),
+      first_(now_) {
+  engine_.view().for_each_pending([this](const JobView& job) { awaited_.insert(job.id()); });
+  if (awaited_.empty()) done_ = true;
+  answer_what_is_under_way();
+}
+
 // ---- When jobs end -----------------------------------------------------------------------------
 
 /// Of a job whose run time is learned, what jobs like it ran for that ran longer than it has.
@@ -156,7 +167,9 @@ void ForwardRun::stop_here() {
 
 bool ForwardRun::find_next() {
   const Instant next = std::min(ends_.empty() ? kNever : ends_.begin()->first, wake_at_);
-  if (next == kNever) {
+  if (next == kNever && target_ == JobId(0)) {
+    done_ = true;
+  } else if (next == kNever) {
     name_the_unplanned();
   } else if (next - first_ > options_.horizon) {
     give_up("it does not start within the next " + std::to_string(options_.horizon / hours(24)) +
@@ -205,6 +218,10 @@ void ForwardRun::begin(JobId id) {
   const Job& job = *engine_.view().find(id);
   if (id == target_) return predict(job);
   note(id, Milestone::What::Starts, Basis::None);
+  if (awaited_.erase(id) > 0) {
+    starts_.push_back({.job = id, .at = job.since, .confidence = confidence()});
+    if (awaited_.empty()) done_ = true;
+  }
   inputs_.emplace_back(Started{id, job.attempt});
   schedule(id);
 }
@@ -223,6 +240,7 @@ void ForwardRun::perform(const Stop& stop) {
 
 void ForwardRun::perform(const Finished& finished) {
   if (finished.job == target_) give_up(finished.note);
+  if (awaited_.erase(finished.job) > 0 && awaited_.empty()) done_ = true;
 }
 
 // ---- What came of it ---------------------------------------------------------------------------
@@ -231,8 +249,12 @@ void ForwardRun::predict(const Job& job) {
   done_ = true;
   found_.start = job.since;
   found_.placement = placement_of(job.grant);
-  found_.confidence = found_.guessed.empty() ? Confidence::Bound : Confidence::Estimate;
+  found_.confidence = confidence();
   found_.text = text_of(found_, has_outlived_);
+}
+
+Confidence ForwardRun::confidence() const {
+  return found_.guessed.empty() ? Confidence::Bound : Confidence::Estimate;
 }
 
 void ForwardRun::give_up(std::string why) {

@@ -73,9 +73,20 @@ struct Forecast {
   std::string text;               ///< The basis, or why the start is unknown; one line.
 };
 
+/// A start of one of many jobs.
+struct PredictedStart {
+  JobId job;
+  Instant at;
+  Confidence confidence = Confidence::Bound;
+
+  bool operator==(const PredictedStart&) const = default;
+};
+
 /// The run, step by step, for callers that may have to stop in between.
 class ForwardRun {
  public:
+  /// For every job of the copy that waits: see starts(). The forecast says nothing.
+  ForwardRun(Engine copy, const ForecastOptions& options);
   /// For a job of the copy; the start of an unknown job is unknown.
   ForwardRun(Engine copy, JobId target, const ForecastOptions& options);
   /// For a job that does not exist: it is submitted to the copy, after all others.
@@ -87,6 +98,8 @@ class ForwardRun {
   void stop_here();
   /// The result so far.
   const Forecast& forecast() const { return found_; }
+  /// Of a run for every job: those that started so far, in order, each once.
+  const std::vector<PredictedStart>& starts() const { return starts_; }
   const Engine& engine() const { return engine_; }
   /// Where the run began.
   Instant first() const { return first_; }
@@ -115,11 +128,14 @@ class ForwardRun {
   void perform(const Hurt&) {}
   void begin(JobId id);
   void predict(const Job& job);
+  Confidence confidence() const;
   void give_up(std::string why);
   void name_the_unplanned();
 
   Engine engine_;
-  JobId target_;
+  JobId target_;             ///< 0: all that wait.
+  std::set<JobId> awaited_;  ///< Of those, the ones that have not started.
+  std::vector<PredictedStart> starts_;
   std::vector<Ended> ended_;  ///< Before the run began: those of the run itself are made up.
   ForecastOptions options_;
   Instant now_;

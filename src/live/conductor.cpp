@@ -485,7 +485,23 @@ void Conductor::perform(const Stop& wanted) {
     return hands_.executor.stop(wanted.job, wanted.attempt, Manner::AtOnce);
   }
   const bool is_suspended = wanted.how == PreemptHow::Suspend;
+  if (wanted.why == StopFor::Preemption && !is_suspended) note_preemption(wanted.job);
   hands_.executor.stop(wanted.job, wanted.attempt, is_suspended ? Manner::Suspend : Manner::Gently);
+}
+
+/// By the job that gets its place: it is held for that one until it is free.
+void Conductor::note_preemption(JobId job) {
+  const ClusterView view = keeper_.engine().view();
+  const Job* const known = view.find(job);
+  if (known == nullptr) return;
+  const std::vector<GpuId> gpus = gpus_of(known->grant);
+  std::string by;
+  for (const Hold& hold : view.holds()) {
+    const bool is_there = std::ranges::any_of(
+        hold.placement.gpus, [&](GpuId gpu) { return std::ranges::find(gpus, gpu) != gpus.end(); });
+    if (is_there && by.empty()) by = " by job " + std::to_string(hold.job.value());
+  }
+  keeper_.note(job, std::string(kPreempted) + by + ", starts again");
 }
 
 void Conductor::note_overrun(JobId job) {

@@ -68,6 +68,9 @@ struct Hands {
   Audience& audience;
 };
 
+/// How the note begins of an attempt that was ended so that another job gets its place.
+inline constexpr std::string_view kPreempted = "preempted";
+
 class Conductor {
  public:
   /// Requires: `keeper` outlives it.
@@ -153,6 +156,7 @@ class Conductor {
   void start(JobId job, Attempt attempt, const Grant& grant);
   Expected<void> launch(JobId job, Attempt attempt, const Grant& grant);
   void note_overrun(JobId job);
+  void note_preemption(JobId job);
   std::string failed_gpus(const Job& job) const;
 
   Keeper& keeper_;

@@ -40,10 +40,54 @@ TEST(Tables, GoOnBelowWhatIsWritten) {
   EXPECT_EQ(table.text(kPiped), "");
 }
 
-TEST(Tables, CutTheLastColumnToTheTerminal) {
+TEST(Tables, BreakTheLastColumnAtTheTerminalsEdge) {
   Table table({{"ID"}, {"WHY"}});
   table.add({{"1"}, {"a reason that goes on"}});
-  EXPECT_EQ(table.text({.terminal = true, .width = 12}), "ID  WHY\n1   a reaso…\n");
+  EXPECT_EQ(table.text({.terminal = true, .width = 14}),
+            "ID  WHY\n"
+            "1   a reason\n"
+            "    that goes\n"
+            "    on\n");
+}
+
+TEST(Tables, NarrowAndDropColumnsBeforeTheLastOneIsLost) {
+  const auto text_at = [](std::size_t width) {
+    Table table({{.title = "NAME", .least = 6},
+                 {.title = "CLASS", .drop = 9},
+                 {.title = "TIME", .drop = 1},
+                 {"WHY"}});
+    table.add({{"a-long-name-of-a-job"}, {"medium"}, {"1m00s"}, {"needs 7.5 GiB more on GPU 0"}});
+    return table.text({.terminal = true, .width = width});
+  };
+  EXPECT_EQ(text_at(70),
+            "NAME                  CLASS   TIME   WHY\n"
+            "a-long-name-of-a-job  medium  1m00s  needs 7.5 GiB more on GPU 0\n");
+  EXPECT_EQ(text_at(60),
+            "NAME                  TIME   WHY\n"
+            "a-long-name-of-a-job  1m00s  needs 7.5 GiB more on GPU 0\n");
+  EXPECT_EQ(text_at(50),
+            "NAME               TIME   WHY\n"
+            "a-long-name-of-a…  1m00s  needs 7.5 GiB more on\n"
+            "                          GPU 0\n")
+      << "wide enough to be read";
+  EXPECT_EQ(text_at(36),
+            "NAME    WHY\n"
+            "a-lon…  needs 7.5 GiB more on GPU 0\n");
+}
+
+TEST(Tables, HaveLinesBetweenRows) {
+  Table table({{"ID"}, {"WHY"}});
+  table.add({{"1"}, {"x"}});
+  table.add_line({"    41 more wait likewise"});
+  table.add({{"99"}, {"y"}});
+  EXPECT_EQ(table.text(kPiped), "ID  WHY\n1   x\n    41 more wait likewise\n99  y\n");
+}
+
+TEST(Wrapped, BreaksBetweenWordsAndInLongOnes) {
+  EXPECT_EQ(wrapped("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(wrapped("abcdefghij", 4), (std::vector<std::string>{"abcd", "efgh", "ij"}));
+  EXPECT_EQ(wrapped("", 4), std::vector<std::string>{""});
+  EXPECT_EQ(wrapped("日本語", 4), (std::vector<std::string>{"日本", "語"}));
 }
 
 TEST(Tables, PaintOnlyWhereColoursAreWelcome) {
@@ -140,9 +184,9 @@ TEST(JobTable, OfWhatIsWideSaysWhatKeepsJobsToTheirMemory) {
                          "class":"long","submitted_at":940,"started_at":null,"reason":"why"})"),
           1000, Width::Wide);
   EXPECT_EQ(table.text(kPiped),
-            "ID  NAME  USER  STATE    GPUS   VRAM  CLASS   TIME  LIMIT   REASON\n"
-            " 2  b     1     running  0     1 GiB  long   5m00s  driver\n"
-            " 3  c     1     queued   -         -  long   1m00s  -       why\n");
+            "ID  NAME  USER  STATE    GPUS  VRAM  CLASS   TIME  LIMIT   REASON\n"
+            " 2  b     1     running  0       1G  long   5m00s  driver\n"
+            " 3  c     1     queued   -        -  long   1m00s  -       why\n");
 }
 
 TEST(JobTable, HasRunningOnesFirst) {
@@ -161,11 +205,45 @@ TEST(JobTable, HasRunningOnesFirst) {
   };
   sort_for_reading(jobs);
   EXPECT_EQ(table_of(jobs, 1000),
-            "ID  NAME         USER  STATE    GPUS    VRAM  CLASS    TIME  REASON\n"
-            " 2  b            1000  running  0,1   10 GiB  long    5m00s\n"
-            " 3  python t.py  bob   queued   x2     whole  medium  1m00s  GPU 0 is full\n"
-            " 4  d            ann   failed   -          -  short      1s  exit 3: log capped\n"
-            " 5  e            ann   done     0      1 GiB  short   1m30s\n");
+            "ID  NAME         USER  STATE    GPUS   VRAM  CLASS    TIME  REASON\n"
+            " 2  b            1000  running  0,1     10G  long    5m00s\n"
+            " 3  python t.py  bob   queued   x2    whole  medium  1m00s  GPU 0 is full\n"
+            " 4  d            ann   failed   -         -  short      1s  exit 3: log capped\n"
+            " 5  e            ann   done     0        1G  short   1m30s\n");
+}
+
+TEST(JobTable, SaysBrieflyWhyAndWhenAJobStarts) {
+  const std::vector<Json> jobs = {
+      job(R"-({"id":3,"state":"queued","user_name":"bob","name":"c","gpu_count":1,"gpus":[],
+              "vram_bytes":8053063680,"class":"long","submitted_at":940,"reason":"in full",
+              "reason_brief":"needs 7.5 GiB more on GPU 0 (job 2)","predicted_start_at":4600,
+              "predicted_start_confidence":"estimate"})-"),
+      job(R"({"id":4,"state":"timeout","exit_code":124,"user_name":"bob","name":"d","gpu_count":1,
+              "gpus":[0],"vram_bytes":1,"class":"long","submitted_at":1,"started_at":1,
+              "ended_at":91,"time_limit_seconds":90})")};
+  EXPECT_THAT(table_of(jobs, 1000),
+              AllOf(HasSubstr("  needs 7.5 GiB more on GPU 0 (job 2), ~" + clock_text(4600, 1000)),
+                    HasSubstr("  reached its time limit of 1m30s\n"), HasSubstr("  7.5G  ")));
+}
+
+TEST(ClockText, SaysNoMoreThanIsNeeded) {
+  setenv("TZ", "UTC", 1);
+  tzset();
+  constexpr double kNoon = 1'700'049'600;  // Wed 2023-11-15 12:00
+  EXPECT_EQ(clock_text(kNoon + 3600, kNoon), "13:00");
+  EXPECT_EQ(clock_text(kNoon + 86400, kNoon), "Thu 12:00");
+  EXPECT_EQ(clock_text(kNoon + 30 * 86400.0, kNoon), "15 Dec");
+  EXPECT_EQ(clock_text(1e300, kNoon), "-");
+}
+
+TEST(OutcomeText, SaysEachThingOnce) {
+  EXPECT_EQ(outcome_text(job(R"({"state":"done","exit_code":0})")), "done");
+  EXPECT_EQ(outcome_text(job(R"({"state":"failed","exit_code":3,"note":"n"})")),
+            "failed: exit 3: n");
+  EXPECT_EQ(outcome_text(job(R"({"state":"oom","note":"ran out of GPU memory, asked 4 GiB"})")),
+            "out of GPU memory: asked 4 GiB");
+  EXPECT_EQ(outcome_text(job(R"({"state":"timeout","time_limit_seconds":1})")),
+            "reached its time limit of 1s");
 }
 
 TEST(JobTable, TakesAnyNonsense) {

@@ -131,7 +131,7 @@ TEST_F(Run, TakesTheDaemonsWordForHowItEnded) {
       {R"({"id":42,"state":"oom","exit_code":77,"note":"used 3 GiB of 2 GiB"})", 77,
        "berth: job 42: out of GPU memory: used 3 GiB of 2 GiB\n"},
       {R"({"id":42,"state":"timeout","exit_code":124})", 124,
-       "berth: job 42: its time limit is over\n"},
+       "berth: job 42: reached its time limit\n"},
       {R"({"id":42,"state":"cancelled","exit_code":137})", 137, "berth: job 42: cancelled\n"},
       {R"({"id":42,"state":"lost"})", 125, "berth: job 42: lost\n"},
       {R"({"id":42,"state":"failed","exit_code":1})", 143, ""},

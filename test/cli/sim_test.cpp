@@ -467,7 +467,6 @@ TEST_F(Sim, TellsBadUsageFromFailure) {
   EXPECT_EQ(sim({"--cluster", "1x4"}).exit_code, kBadUsage);
   EXPECT_THAT(sim({"--cluster", "1x4"}).err, HasSubstr("--trace is required"));
   EXPECT_EQ(sim_small({"--polciy", "fifo"}).exit_code, kBadUsage);
-  EXPECT_EQ(test::run_program("berth", {}).exit_code, kBadUsage);
   EXPECT_EQ(test::run_program("berth", {"nonesuch"}).exit_code, kBadUsage);
 }
 

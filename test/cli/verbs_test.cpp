@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "cli/fake_daemon.hpp"
@@ -73,10 +74,9 @@ TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
       {{"submit", "--vrma", "5G", "true"}, "berth: --vrma: no such option\n"},
       {{"submit"}, "berth: no command; give it after --\n"},
       {{"submit", "echo", "\xFF"}, "berth: argument 2 of the command is not UTF-8\n"},
-      {{"show", "x"}, "berth: x: is not a job number\n"},
       {{"wait"}, "berth: no job is named\n"},
-      {{"cancel"}, "berth: cancel takes jobs, or --all\n"},
-      {{"cancel", "--all", "3"}, "berth: cancel takes jobs, or --all\n"},
+      {{"cancel"}, "berth: cancel takes jobs, or --user, or --all\n"},
+      {{"cancel", "--all", "3"}, "berth: cancel takes jobs, or --user, or --all\n"},
       {{"hold", "0"}, "berth: 0: is not a job number\n"},
   };
   for (const auto& [arguments, message] : cases) {
@@ -168,6 +168,76 @@ TEST_F(Verbs, ShowPrintsThePage) {
   EXPECT_EQ(unknown.err, "berth: /v1/jobs/43: no such job\n");
 }
 
+TEST_F(Verbs, ShowTakesSeveral) {
+  daemon_.answer("GET /v1/jobs/3", R"({"id":3,"state":"done","exit_code":0})");
+  daemon_.answer("GET /v1/jobs/4", R"({"id":4,"state":"failed","exit_code":1})");
+  const Ran ran = berth({"show", "3", "4"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(StartsWith("job           3\n"), HasSubstr("\n\njob           4\n")));
+  EXPECT_EQ(Json::parse(berth({"show", "--json", "3"}).out).at("id"), 3) << "one is itself";
+  EXPECT_EQ(Json::parse(berth({"show", "--json", "3", "4"}).out).at("jobs").size(), 2U);
+}
+
+TEST_F(Verbs, LogsOfAJobThatWaitsSayWhy) {
+  daemon_.answer("GET /v1/jobs/7/log", {{.body = "", .content_type = "text/plain"}});
+  daemon_.answer("GET /v1/jobs/7", R"-({"id":7,"state":"queued","log_bytes":0,
+      "reason_brief":"needs 7.5 GiB more on GPU 0 (job 3)"})-");
+  daemon_.answer("GET /v1/starts", R"({"starts":[]})");
+  const Ran ran = berth({"logs", "7"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err,
+            "berth: job 7 is queued, it has no output yet: needs 7.5 GiB more on GPU 0 (job 3)\n");
+}
+
+TEST_F(Verbs, LogsOfSeveralStandBelowTheirNumbers) {
+  for (const char* const job : {"1", "2"}) {
+    daemon_.answer("GET /v1/jobs/" + std::string(job) + "/log",
+                   {{.body = std::string("of ") + job + "\n", .content_type = "text/plain"}});
+  }
+  EXPECT_EQ(berth({"logs", "1", "2"}).out, "==> job 1 <==\nof 1\n\n==> job 2 <==\nof 2\n");
+  EXPECT_EQ(berth({"logs", "-f", "1", "2"}).err, "berth: --follow takes one job, these are 2\n");
+}
+
+TEST_F(Verbs, LsFiltersAndSaysWhenJobsStart) {
+  daemon_.answer("GET /v1/starts", R"({"starts":[{"job":2,"at":1e9,"confidence":"estimate"}]})");
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[
+      {"id":1,"state":"running","user":7,"name":"a"},{"id":2,"state":"queued","user":7,"name":"b"},
+      {"id":3,"state":"queued","user":8,"name":"b"}],"live_jobs":3,"running_jobs":1})");
+  EXPECT_EQ(
+      berth({"ls", "--user", "7", "--state", "queued", "--format", "id,predicted_start_at"}).out,
+      "2\t1000000000.0\n");
+  EXPECT_EQ(berth({"ls", "--name", "b", "--format", "{id}"}).out, "2\n3\n");
+  EXPECT_EQ(berth({"ls", "-n", "1", "--format", "{id}"}).out, "1\n");
+  EXPECT_THAT(berth({"ls", "--state", "gone"}).err, HasSubstr("--state gone: no such state"));
+  EXPECT_EQ(berth({"ls", "--watch"}).err,
+            "berth: --watch needs a terminal; standard output is none\n");
+  daemon_.take("GET /v1/jobs");
+}
+
+TEST_F(Verbs, LsWatchesOnATerminalUntilItIsInterrupted) {
+  daemon_.answer("GET /v1/starts", R"({"starts":[]})");
+  daemon_.answer("GET /v1/jobs",
+                 R"({"jobs":[{"id":1,"state":"running","user":7,"name":"first"}]})");
+  test::StartOptions terminal = options();
+  terminal.screen = test::Screen::Terminal;
+  Program watch({"ls", "--watch", "0.1"}, terminal);
+  watch.await_out("first");
+  daemon_.answer("GET /v1/jobs",
+                 R"({"jobs":[{"id":2,"state":"running","user":7,"name":"second"}]})");
+  watch.await_out("second");
+  watch.signal(SIGINT);
+  const Ran ran = watch.wait();
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.out, AllOf(StartsWith("\x1b[?1049h"), testing::EndsWith("\x1b[?1049l")));
+}
+
+TEST_F(Verbs, CancelOfAUserIsOneRequest) {
+  daemon_.answer("POST /v1/cancel", R"({"cancelled":[4]})");
+  EXPECT_EQ(berth({"cancel", "--user", "77777"}).out, "job 4 cancelled\n");
+  EXPECT_EQ(daemon_.take("POST /v1/cancel").parameter("user"), "77777");
+}
+
 TEST_F(Verbs, LogsAreTheBytes) {
   const std::string bytes("a\0\xFF\x1b[1m", 7);
   daemon_.answer("GET /v1/jobs/1/log", {{.body = bytes, .content_type = "text/plain"}});
@@ -191,6 +261,7 @@ TEST_F(Verbs, LogsOnATerminalAreHarmless) {
 TEST_F(Verbs, FollowedLogsGoOnAfterARestart) {
   daemon_.answer_in_pieces("GET /v1/jobs/1/log");
   daemon_.answer("GET /v1/jobs/1", {{.body = R"({"id":1,"state":"running"})"},
+                                    {.body = R"({"id":1,"state":"running"})"},
                                     {.body = R"({"id":1,"state":"done"})"}});
   Program logs({"logs", "-f", "1"}, options());
   const auto first = daemon_.take_stream("GET /v1/jobs/1/log");  // let go, it would end in order
@@ -232,8 +303,8 @@ TEST_F(Verbs, WaitExitsWithTheFirstCodeThatIsNot0) {
   }
   const Ran ran = wait.wait();
   EXPECT_EQ(ran.exit_code, 77);
-  EXPECT_EQ(ran.err, "berth: job 2: out of GPU memory: n\n");
-  EXPECT_THAT(ran.out, IsEmpty());
+  EXPECT_EQ(ran.out, "job 1 done\njob 2 out of GPU memory: n\njob 3 failed: exit 5\n");
+  EXPECT_THAT(ran.err, IsEmpty());
 }
 
 TEST_F(Verbs, WaitOutlastsARestart) {

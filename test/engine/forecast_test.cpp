@@ -83,6 +83,33 @@ TEST_F(Scene, AnEstimateIsAnEstimate) {
   EXPECT_EQ(found.text, "job 1 is taken to end as estimated or as the class says");
 }
 
+TEST_F(Scene, OneRunTellsAllStarts) {
+  submit(of(20_GiB, seconds(100)));
+  const JobId second = submit(of(20_GiB, seconds(50)));
+  const JobId third = submit(of_class(20_GiB, DurationClass::Short));
+  const JobId fourth = submit(of(20_GiB));
+  ForwardRun run(copy(), ForecastOptions{});
+  while (run.advance()) {
+  }
+  const Instant after_class = kStart + seconds(150) + minutes(15);
+  EXPECT_EQ(run.starts(),
+            (std::vector<PredictedStart>{{second, kStart + seconds(100), Confidence::Bound},
+                                         {third, kStart + seconds(150), Confidence::Bound},
+                                         {fourth, after_class, Confidence::Estimate}}));
+  for (const PredictedStart& start : run.starts()) {
+    EXPECT_EQ(look(start.job).start, start.at) << "as asked for one by one";
+  }
+}
+
+TEST_F(Scene, AllStartsEndWhereNothingIsKnown) {
+  submit(of(20_GiB));
+  submit(of(20_GiB));
+  ForwardRun run(copy(), ForecastOptions{});
+  while (run.advance()) {
+  }
+  EXPECT_TRUE(run.starts().empty());
+}
+
 TEST_F(Scene, AnEstimateComesBeforeTheLimit) {
   JobSpec both = of(20_GiB, seconds(100));
   both.estimate = seconds(60);

@@ -1,0 +1,110 @@
+#include "cli/job_pages.hpp"
+
+#include <algorithm>
+
+#include "cli/job_text.hpp"
+
+namespace berth::cli {
+
+Starts Starts::ask(Daemon& daemon) {
+  Starts found;
+  const auto answer = daemon.get("/v1/starts");
+  if (!answer) return found;
+  const Json& list = part_of(*answer, "starts");
+  if (!list.is_array()) return found;
+  for (const Json& start : list) {
+    if (const auto job = integer_of(start, "job")) found.starts_.emplace(*job, start);
+  }
+  return found;
+}
+
+void Starts::add_to(Json& job) const {
+  const auto id = integer_of(job, "id");
+  const auto found = id ? starts_.find(*id) : starts_.end();
+  const std::string state = text_of(job, "state");
+  if (found == starts_.end() || (state != "queued" && state != "suspended")) return;
+  job["predicted_start_at"] = part_of(found->second, "at");
+  job["predicted_start_confidence"] = text_of(found->second, "confidence");
+}
+
+std::string JobPages::query(const std::string& more) const {
+  const auto user = filter_.only_user();
+  return "/v1/jobs?" + more + (user ? "&user=" + std::to_string(*user) : "");
+}
+
+/// Returns: where the next page begins. One that does not lead further is the last, whatever the
+/// daemon says.
+Expected<std::optional<std::int64_t>> JobPages::page(const std::string& target, std::int64_t beyond,
+                                                     const Page& use) {
+  const auto page = daemon_.get(target + std::to_string(beyond));
+  if (!page) return std::unexpected(page.error());
+  const Json& list = part_of(*page, "jobs");
+  if (!list.is_array()) return fail(ErrorCode::BadData, "berthd answers without a list of jobs");
+  const auto live = integer_of(*page, "live_jobs");
+  const auto running = integer_of(*page, "running_jobs");
+  if (live && running) live_count_ = LiveCount{.jobs = *live, .running = *running};
+  goes_on_ = use(list.get_ref<const Json::array_t&>());
+  const bool rises = target.ends_with("after=");
+  const auto next = integer_of(*page, rises ? "next_after" : "next_before");
+  if (!next || !goes_on_) return std::nullopt;
+  return (rises ? *next > beyond : *next < beyond) ? next : std::nullopt;
+}
+
+Expected<void> JobPages::pages(const std::string& target, std::int64_t after, const Page& use) {
+  for (std::optional<std::int64_t> next = after; next;) {
+    const auto found = page(target, *next, use);
+    if (!found) return std::unexpected(found.error());
+    next = *found;
+  }
+  return {};
+}
+
+Expected<void> JobPages::live() {
+  std::vector<Json> first;
+  const auto keep = [&](const std::vector<Json>& jobs) {
+    first.insert(first.end(), jobs.begin(), jobs.end());
+    return true;
+  };
+  const auto next = page(query("limit=100&after="), 0, keep);
+  if (!next) return std::unexpected(next.error());
+  if (*next) {
+    const auto done = pages(query("only=running&limit=1000&after="), 0, keep);
+    if (!done) return done;
+  }
+  sort_for_reading(first);
+  goes_on_ = add(first);
+  if (!*next || !goes_on_) return {};
+  return pages(query("limit=1000&after="), **next, [this](const auto& jobs) { return add(jobs); });
+}
+
+Expected<void> JobPages::ended() {
+  return pages(query("only=ended&limit=1000&after="), 0,
+               [this](const auto& jobs) { return add(jobs); });
+}
+
+Expected<void> JobPages::latest_ended(std::size_t most) {
+  constexpr std::int64_t kBeyondAll = std::int64_t{1} << 40;
+  std::vector<Json> latest;
+  const auto keep = [&](const std::vector<Json>& jobs) {
+    for (const Json& job : jobs) {
+      if (latest.size() < most && filter_.takes(job)) latest.push_back(job);
+    }
+    return latest.size() < most;
+  };
+  const auto done = pages(query("only=ended&limit=1000&before="), kBeyondAll, keep);
+  if (!done) return done;
+  std::ranges::reverse(latest);
+  add(latest);
+  return {};
+}
+
+bool JobPages::add(const std::vector<Json>& jobs) {
+  std::vector<Json> fresh;
+  for (const Json& job : jobs) {
+    const auto id = integer_of(job, "id");
+    if ((!id || used_.insert(*id).second) && filter_.takes(job)) fresh.push_back(job);
+  }
+  return use_(std::move(fresh));
+}
+
+}  // namespace berth::cli

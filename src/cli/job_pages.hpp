@@ -1,0 +1,70 @@
+// Jobs from a daemon, page by page.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "cli/daemon.hpp"
+#include "cli/job_filter.hpp"
+
+namespace berth::cli {
+
+/// When waiting jobs start, as the daemon predicts it.
+class Starts {
+ public:
+  /// Empty where the daemon does not tell: it has too many jobs, or is of an older release.
+  static Starts ask(Daemon& daemon);
+  /// Gives a job that waits `predicted_start_at` and `predicted_start_confidence`.
+  void add_to(Json& job) const;
+
+ private:
+  std::map<std::int64_t, Json> starts_;
+};
+
+/// How many jobs a daemon knows that have not ended.
+struct LiveCount {
+  std::int64_t jobs = 0;
+  std::int64_t running = 0;
+};
+
+/// Fetches running jobs, then those that wait, then those that have ended; each once, though they
+/// change meanwhile. A queue may have a million jobs, so they are used as they come, the first ones
+/// after a short page, and nothing is kept of them but their numbers.
+class JobPages {
+ public:
+  /// Returns: whether to go on.
+  using Use = std::function<bool(std::vector<Json> jobs)>;
+
+  JobPages(Daemon& daemon, const JobFilter& filter, Use use)
+      : daemon_(daemon), filter_(filter), use_(std::move(use)) {}
+
+  Expected<void> live();
+  Expected<void> ended();
+  /// The latest `most` that have ended, the oldest of them first.
+  Expected<void> latest_ended(std::size_t most);
+  /// Of all jobs, whatever the filter; nothing if the daemon does not say, or was not asked.
+  const std::optional<LiveCount>& live_count() const { return live_count_; }
+
+ private:
+  using Page = std::function<bool(const std::vector<Json>&)>;
+
+  Expected<std::optional<std::int64_t>> page(const std::string& target, std::int64_t beyond,
+                                             const Page& use);
+  Expected<void> pages(const std::string& target, std::int64_t after, const Page& use);
+  std::string query(const std::string& more) const;
+  bool add(const std::vector<Json>& jobs);
+
+  Daemon& daemon_;
+  const JobFilter& filter_;
+  Use use_;
+  std::unordered_set<std::int64_t> used_;
+  std::optional<LiveCount> live_count_;
+  bool goes_on_ = true;
+};
+
+}  // namespace berth::cli

@@ -1,0 +1,129 @@
+#include "engine/brief.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/text.hpp"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kMostNamed = 3;  ///< More jobs than that are counted.
+
+std::string count_text(std::int64_t count, std::string_view thing) {
+  return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+}
+
+std::string jobs_text(const std::vector<JobId>& jobs) {
+  if (jobs.size() <= kMostNamed) return list_of(jobs);
+  return count_text(static_cast<std::int64_t>(jobs.size()), "job");
+}
+
+/// ` (job 3, non-berth python of eve, 8.3 GiB)`; "" if nothing is known to be there.
+std::string holders_text(const Shortage& shortage, const ClusterView& view,
+                         const ForeignUse& foreign) {
+  std::string text = shortage.holders.empty() ? "" : jobs_text(shortage.holders);
+  const Bytes use = view.use().gpu(shortage.gpu).foreign;
+  if (use > Bytes(0)) {
+    const std::string whose = foreign ? foreign(shortage.gpu) : "";
+    text += (text.empty() ? "" : "; ") + std::string("non-berth ") +
+            (whose.empty() ? "processes, " + to_text(use) : whose);
+  }
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+/// What keeps the job off a GPU whose memory suffices.
+std::string tenancy_text(const GpuSpec& gpu, const GpuUse& use) {
+  if (use.alone > 0) return " is taken whole";
+  if (use.tenants >= gpu.slots) return " has all " + std::to_string(gpu.slots) + " slots taken";
+  return " cannot be shared with it";
+}
+
+std::string shortage_text(const Shortage& shortage, const JobView& job, const ClusterView& view,
+                          const ForeignUse& foreign) {
+  const std::string name = gpu_name(view.cluster(), shortage.gpu);
+  if (shortage.why == Why::Health) return name + " is out of service";
+  const std::string holders = holders_text(shortage, view, foreign);
+  const GpuUse& use = view.use().gpu(shortage.gpu);
+  const bool wants_alone = takes_whole(ask_of(job)) || job.request().gpu.sharing == Sharing::Alone;
+  const bool is_one = job.gpus() == GpuCount(1);
+  if (wants_alone && use.tenants + use.foreign.raw() > 0) {
+    return (is_one ? "needs " + name + " alone" : name + " is in use") + holders;
+  }
+  if (shortage.lacking > Bytes(0)) {
+    const std::string amount = to_text(shortage.lacking);
+    return (is_one ? "needs " + amount + " more on " + name : name + " lacks " + amount) + holders;
+  }
+  return name + tenancy_text(view.cluster().gpu(shortage.gpu), use) + holders;
+}
+
+/// Of a gang: how many it has, and what the nearest of the others lacks.
+std::string capacity_text(const Explanation& found, const JobView& job, const ClusterView& view,
+                          const ForeignUse& foreign) {
+  if (!found.host.empty() && found.fitting >= job.gpus().raw()) return found.host;
+  if (found.nearest.empty()) return "needs more than is free";
+  constexpr std::int64_t kMostShown = 2;
+  const std::int64_t missing = std::max<std::int64_t>(1, job.gpus().raw() - found.fitting);
+  std::string nearest;
+  for (const Shortage& shortage : found.nearest) {
+    if (nearest.empty() || &shortage - found.nearest.data() < std::min(missing, kMostShown)) {
+      nearest += (nearest.empty() ? "" : ", ") + shortage_text(shortage, job, view, foreign);
+    }
+  }
+  if (job.gpus() <= GpuCount(1)) return nearest;
+  const std::string fitting = found.fitting == 0   ? "none has"
+                              : found.fitting == 1 ? "1 has"
+                                                   : std::to_string(found.fitting) + " have";
+  return "needs " + std::to_string(job.gpus().raw()) + " GPUs, " + fitting + " room: " + nearest;
+}
+
+std::string limit_text(const JobView& job, const ClusterView& view) {
+  const UserLimits& limits = view.settings().limits;
+  const Account account = view.account(job.user());
+  const auto reached = [](std::int64_t has, std::int64_t most, std::string_view what) {
+    return "user limit reached: " + std::to_string(has) + " of " + std::to_string(most) + " " +
+           std::string(what);
+  };
+  if (limits.jobs > 0 && account.jobs >= limits.jobs) {
+    return reached(account.jobs, limits.jobs, "running jobs");
+  }
+  return reached(account.gpus.raw(), limits.gpus.raw(), "GPUs");
+}
+
+std::string kept_text(const KeptPlace& kept, const ClusterView& view) {
+  std::string names;
+  for (const GpuId gpu : kept.placement.gpus) {
+    names += (names.empty() ? "" : ", ") + gpu_name(view.cluster(), gpu);
+  }
+  return names.empty() ? "a place is reserved for it" : names + " reserved for it";
+}
+
+}  // namespace
+
+std::string brief_text(const Explanation& found, const JobView& job, const ClusterView& view,
+                       const ForeignUse& foreign) {
+  switch (found.why) {
+    case Why::Limit:
+      return limit_text(job, view);
+    case Why::Order:
+      return "waits its turn: jobs ahead go first";
+    case Why::Patience:
+      return "waits for a better place than those free now";
+    case Why::Locality:
+      return "waits for GPUs closer together";
+    case Why::Reservation:
+      if (found.behind.empty()) return "waits for a place that is reserved";
+      return "would delay the reserved start of " + jobs_text(found.behind);
+    case Why::Capacity:
+    case Why::Health: {
+      const std::string text = capacity_text(found, job, view, foreign);
+      return found.kept ? text + "; " + kept_text(*found.kept, view) : text;
+    }
+    case Why::Fits:
+      break;
+  }
+  return found.kept ? kept_text(*found.kept, view) : "waits for the scheduler's next pass";
+}
+
+}  // namespace berth

@@ -1,0 +1,100 @@
+// Goal: the few words of a list say what is missing, where and who has it.
+// Method: small scenes on two GPUs, words by hand.
+#include "engine/brief.hpp"
+
+#include <gtest/gtest.h>
+
+#include "engine/engine.hpp"
+#include "policy/registry.hpp"
+
+namespace berth {
+namespace {
+
+using namespace berth::literals;
+
+class Brief : public testing::Test {
+ protected:
+  Brief() { use("fifo-skip"); }
+
+  void use(const std::string& policy, const Settings& settings = {}) {
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node({.name = "n0", .gpus = 2, .vram = 24_GiB});
+    engine_.emplace(cluster, EngineOptions{.settings = settings, .bounds = {}},
+                    *make_policy(policy, "first-fit"));
+  }
+  static Submitted job(std::uint64_t id, std::int64_t gpus, Bytes vram) {
+    Submitted submitted{.job = JobId(id), .spec = {}};
+    submitted.spec.request.gpu.count = GpuCount(gpus);
+    submitted.spec.request.gpu.vram = vram;
+    return submitted;
+  }
+  void step(const std::vector<Input>& inputs) { engine_->step(kStart, inputs); }
+  std::string of(std::uint64_t id, const ForeignUse& foreign = {}) const {
+    const ClusterView view = engine_->view();
+    const JobId job(id);
+    return brief_text(explain(view, job, engine_->refused(job)), view.job(job), view, foreign);
+  }
+
+  std::optional<Engine> engine_;
+};
+
+TEST_F(Brief, NamesTheBytesTheGpuAndTheHolder) {
+  step({job(1, 1, 20_GiB), job(2, 1, 18_GiB), job(3, 1, 8_GiB)});
+  EXPECT_EQ(of(3), "needs 2.5 GiB more on GPU 1 (job 2)");
+}
+
+TEST_F(Brief, NamesNonBerthProcesses) {
+  step({Measured{.gpu = GpuId(0), .foreign = 20_GiB, .used = 20_GiB, .tenants = {}},
+        job(1, 1, 22_GiB), job(2, 1, 8_GiB)});
+  EXPECT_EQ(of(2), "needs 4 GiB more on GPU 0 (non-berth processes, 20 GiB)");
+  EXPECT_EQ(of(2, [](GpuId) { return "python of eve, 20 GiB"; }),
+            "needs 4 GiB more on GPU 0 (non-berth python of eve, 20 GiB)");
+}
+
+TEST_F(Brief, OfAGangSaysHowManyHaveRoom) {
+  step({job(1, 1, 20_GiB), job(2, 2, 20_GiB)});
+  EXPECT_EQ(of(2), "needs 2 GPUs, 1 has room: GPU 0 lacks 16.5 GiB (job 1)");
+}
+
+TEST_F(Brief, OfAWholeGpuSaysWhoIsThere) {
+  Submitted whole = job(3, 1, Bytes(0));
+  whole.spec.request.gpu.sharing = Sharing::Alone;
+  step({job(1, 1, 4_GiB), job(2, 1, 22_GiB), whole});
+  EXPECT_EQ(of(3), "needs GPU 0 alone (job 1)");
+}
+
+TEST_F(Brief, CountsManyHolders) {
+  std::vector<Input> inputs;
+  for (std::uint64_t id = 1; id <= 8; ++id) inputs.emplace_back(job(id, 1, 5_GiB));
+  inputs.emplace_back(job(9, 1, 10_GiB));
+  step(inputs);
+  EXPECT_EQ(of(9), "needs 6.5 GiB more on GPU 0 (4 jobs)");
+}
+
+TEST_F(Brief, NamesALimitByTheOneThatIsReached) {
+  Settings settings;
+  settings.limits.jobs = 2;
+  use("fifo-skip", settings);
+  step({job(1, 1, 4_GiB), job(2, 1, 4_GiB), job(3, 1, 4_GiB)});
+  EXPECT_EQ(of(3), "user limit reached: 2 of 2 running jobs");
+  settings.limits.jobs = 0;
+  settings.limits.gpus = GpuCount(2);
+  use("fifo-skip", settings);
+  step({job(1, 2, 4_GiB), job(3, 1, 4_GiB)});
+  EXPECT_EQ(of(3), "user limit reached: 2 of 2 GPUs");
+}
+
+TEST_F(Brief, SaysWhoGoesFirst) {
+  use("fifo");
+  step({job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 4_GiB)});
+  EXPECT_EQ(of(3), "waits its turn: jobs ahead go first");
+}
+
+TEST_F(Brief, NamesAGpuThatIsOut) {
+  step({GpuHealth{GpuId(0), false}, GpuHealth{GpuId(1), false}, job(1, 1, 4_GiB)});
+  EXPECT_EQ(of(1), "GPU 0 is out of service");
+}
+
+}  // namespace
+}  // namespace berth
