@@ -298,8 +298,8 @@ std::string gpu_list(const Json& gpus) {
 
 namespace {
 
-/// What the note says beside the state: `out of GPU memory: ran out of GPU memory, asked 4 GiB` says
-/// it twice.
+/// What the note says beside the state: `out of GPU memory: ran out of GPU memory, asked 4 GiB`
+/// says it twice.
 std::string note_beside_state(const Json& job) {
   std::string note = printable(text_of(job, "note"));
   constexpr std::string_view kSame = "ran out of GPU memory, ";

@@ -50,7 +50,8 @@ std::unique_ptr<ListWriter> table_writer(ListWriter::Out out, const TableForm& f
 /// One JSON object.
 std::unique_ptr<ListWriter> json_writer(ListWriter::Out out);
 /// A line for each job: the members named in `format` (`id,state`), between tabs; or `format` with
-/// each `{member}` replaced. Errors: InvalidArgument for an empty name or a brace without its other.
+/// each `{member}` replaced. Errors: InvalidArgument for an empty name, or a brace without its
+/// other.
 Expected<std::unique_ptr<ListWriter>> format_writer(ListWriter::Out out, const std::string& format);
 /// Passes jobs on to `next` in the order of this key, at the end; `-KEY` turns it around. Errors:
 /// InvalidArgument naming the key and the valid ones.
