@@ -1,9 +1,12 @@
-// The one kernel both sides know: berth-load brings it, the emulator reads its first parameter.
+// The two kernels both sides know: berth-load brings them; of the first the emulator reads the
+// first parameter.
 #pragma once
 
 namespace berth::emu {
 
 inline constexpr const char* kSpinEntry = "berth_spin";
+/// A kernel that traps: a fatal fault.
+inline constexpr const char* kTrapEntry = "berth_trap";
 
 /// Keeps one thread busy. A real GPU runs `iterations` turns of the loop and does not look at
 /// `nanoseconds`; the emulator takes `nanoseconds` as the kernel's length and runs nothing.
@@ -31,6 +34,12 @@ turn:
   sub.u64 %left, %left, 1;
   bra turn;
 finish:
+  ret;
+}
+
+.visible .entry berth_trap()
+{
+  trap;
   ret;
 }
 )";

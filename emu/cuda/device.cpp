@@ -133,6 +133,8 @@ std::uint64_t Device::allocated_bytes() const {
 
 std::uint64_t Device::enqueue(std::uint64_t nanoseconds) {
   observe();
+  const auto percentage = layout_.mps[slot_].percentage.load();  // of the threads of the GPU
+  if (percentage > 0) nanoseconds = nanoseconds * 100 / percentage;
   return clock().enqueue(slot_, nanoseconds);
 }
 

@@ -11,6 +11,7 @@
 #include "emu/state/identity.hpp"
 #include "emu/state/limits.hpp"
 #include "emu/state/mig.hpp"
+#include "emu/state/mps.hpp"
 
 namespace berth::emu {
 namespace {
@@ -119,9 +120,34 @@ CudaResult Driver::attach() {
   enter(region_->layout(), *slot, own_cgroup());
   for (auto& device : devices_) device.attach(*slot);
   slot_ = *slot;
+  join_mps();
   is_attached_ = true;
   gate_.guard(region_->layout().checkpoints[*slot]);
   return CudaResult::Success;
+}
+
+/// If the folder of pipes has a control daemon; else this process runs without MPS.
+void Driver::join_mps() {
+  const std::string folder(variable("CUDA_MPS_PIPE_DIRECTORY").value_or("/tmp/nvidia-mps"));
+  if (!control_of(folder)) return;
+  MpsTerms terms{.server = server_of(folder), .limits = {}};
+  const auto limits = parse_pinned_limits(variable("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT").value_or(""),
+                                          devices_.size());
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (limits[i] > 0) terms.limits.emplace_back(devices_[i].gpu(), limits[i]);
+  }
+  const std::string percentage(variable("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE").value_or("100"));
+  terms.thread_percentage =
+      static_cast<std::uint32_t>(std::clamp(std::atoi(percentage.c_str()), 1, 100));
+  enter_mps(region_->layout(), slot_, terms);
+}
+
+bool Driver::has_faulted() const {
+  return is_attached_ && emu::has_faulted(region_->layout(), slot_);
+}
+
+void Driver::trap() {
+  if (is_attached_) fault(region_->layout(), slot_);
 }
 
 void Driver::follow_moves() {

@@ -69,6 +69,10 @@ class Driver {
   CallGate& gate() { return gate_; }
   /// After a restore on other GPUs: the devices go there.
   void follow_moves();
+  /// True after a kernel of this process trapped, or one of another client of its MPS server.
+  bool has_faulted() const;
+  /// A kernel of this process traps.
+  void trap();
   /// False in a child made by fork from a process that had called cuInit.
   bool is_own_process() const;
 
@@ -82,6 +86,7 @@ class Driver {
 
   CudaResult open_state();
   CudaResult attach();
+  void join_mps();
 
   std::mutex mutex_;
   CallGate gate_;
@@ -133,6 +138,7 @@ CudaResult with_context(const Body& body) {
     if (stack.empty() || stack.back() == nullptr) return CudaResult::InvalidContext;
     if (!driver.is_live(stack.back())) return CudaResult::ContextIsDestroyed;
     if (stack.back()->device->is_lost()) return CudaResult::Unknown;
+    if (driver.has_faulted()) return CudaResult::LaunchFailed;
     return body(driver, *stack.back());
   });
 }

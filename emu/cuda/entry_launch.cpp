@@ -92,6 +92,10 @@ CudaResult launch(const Function* function, const Shape& shape, Stream* stream,
     if (arguments.parameters != nullptr && arguments.extra != nullptr) {
       return CudaResult::InvalidValue;
     }
+    if (function->name == kTrapEntry) {
+      driver.trap();
+      return CudaResult::Success;  // the next call tells
+    }
     const auto duration = duration_of(driver, *function, arguments);
     if (!duration) return CudaResult::InvalidValue;
     auto& device = is_object ? *stream->context->device : *context.device;

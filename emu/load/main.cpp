@@ -47,6 +47,9 @@ class Job {
   /// Runs all steps.
   Done run() {
     for (std::uint64_t step = 1; options_.steps == 0 || step <= options_.steps; ++step) {
+      if (step == options_.fault_at) {
+        if (auto trapped = workers_.front().trap(); !trapped) return trapped;
+      }
       if (auto done = run_step((step - 1) * options_.step_nanoseconds); !done) return done;
       if (options_.report_every != 0 && step % options_.report_every == 0) report(step);
     }

@@ -135,6 +135,7 @@ Outcome<void> take(LoadOptions& options, std::string_view flag, std::string_view
   if (flag == "--duty") return store(options.duty, real(flag, value, 1, "must be from 0 to 1"));
   if (flag == "--exit") return store(options.exit_code, number(flag, value, 0, 255));
   if (flag == "--on-oom") return take_on_oom(options, flag, value);
+  if (flag == "--fault-at") return store(options.fault_at, number(flag, value, 1, kMostSteps));
   if (flag == "--check") return take_check(options, flag, value);
   if (flag == "--gpus") return store(options.gpus, number(flag, value, 1, 64));
   if (flag == "--report") return store(options.report_every, number(flag, value, 0, kMostSteps));
@@ -158,6 +159,7 @@ the CUDA driver API, on real cards and emulated ones.
   --step-ms MS     length of a step on a GPU of its own (10)
   --duty F         share of a step on the GPU, 0 to 1; the rest is host time (0.5)
   --on-oom WHAT    out of device memory: end, or keep what there is and go on (end)
+  --fault-at N     step whose kernel traps, a fatal fault (none)
   --check yes|no   write a pattern to what --vram holds, and compare it at the end (no)
   --gpus N         how many of the visible GPUs to use (1)
   --exit N         exit status at the end (0)

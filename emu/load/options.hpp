@@ -27,8 +27,9 @@ struct LoadOptions {
   std::uint64_t step_nanoseconds = 10000000;
   double duty = 0.5;  // share of a step on the GPU
   int exit_code = 0;
-  bool checks = false;  // at the end: that the memory has what was written to it
-  bool keeps = false;   // when out of memory: takes what there is and goes on
+  std::uint64_t fault_at = 0;  // step whose kernel traps; 0: none
+  bool checks = false;         // at the end: that the memory has what was written to it
+  bool keeps = false;          // when out of memory: takes what there is and goes on
   int gpus = 1;
   std::uint64_t report_every = 50;  // steps per line; 0: none
   bool help = false;

@@ -41,6 +41,11 @@ Done Worker::load_kernel() {
       !loaded) {
     return loaded;
   }
+  if (auto found =
+          checked(api_->module_get_function(&trap_, module, kTrapEntry), "cuModuleGetFunction");
+      !found) {
+    return found;
+  }
   return checked(api_->module_get_function(&function_, module, kSpinEntry), "cuModuleGetFunction");
 }
 
@@ -167,6 +172,12 @@ Done Worker::launch(std::uint64_t nanoseconds) {
 Done Worker::run(std::uint64_t nanoseconds, std::uint64_t iterations) {
   void* parameters[] = {&nanoseconds, &iterations};
   return checked(api_->launch_kernel(function_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr),
+                 "cuLaunchKernel");
+}
+
+Done Worker::trap() {
+  if (auto selected = select(); !selected) return selected;
+  return checked(api_->launch_kernel(trap_, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
                  "cuLaunchKernel");
 }
 

@@ -35,6 +35,8 @@ class Worker {
   Done spike(std::uint64_t bytes);
   /// Starts a kernel that takes this long on a GPU of its own.
   Done launch(std::uint64_t nanoseconds);
+  /// Starts a kernel that traps.
+  Done trap();
   Done synchronise();
 
   /// Without the spike.
@@ -63,6 +65,7 @@ class Worker {
   int ordinal_;
   void* context_ = nullptr;
   void* function_ = nullptr;
+  void* trap_ = nullptr;
   double iterations_per_nanosecond_ = 1;
   std::vector<Piece> pieces_;  // what is held but for the spike
   bool writes_pattern_ = false;

@@ -72,11 +72,19 @@ NvmlProcessInfo entry_of(const Holder& holder) {
 }
 
 /// The NVML way of returning a list: `*count` is the room on entry, the number needed on return.
+enum class Of { All, MpsClients };
+
 template <class Entry>
-NvmlResult list_processes(NvmlDevice device, std::uint32_t* count, Entry* entries) {
+NvmlResult list_processes(NvmlDevice device, std::uint32_t* count, Entry* entries,
+                          Of which = Of::All) {
   return on_device(device, [&](const GpuCall& call) {
     if (count == nullptr) return NvmlResult::InvalidArgument;
-    const auto holders = holders_of(call);
+    auto holders = holders_of(call);
+    if (which == Of::MpsClients) {
+      std::erase_if(holders, [&](const Holder& holder) {
+        return call.layout.mps[holder.slot].server.load() == 0;
+      });
+    }
     const auto room = *count;
     *count = static_cast<std::uint32_t>(holders.size());
     if (holders.empty()) return NvmlResult::Success;
@@ -190,18 +198,18 @@ NvmlResult nvmlDeviceGetGraphicsRunningProcesses(NvmlDevice device, std::uint32_
 }
 
 NvmlResult nvmlDeviceGetMPSComputeRunningProcesses_v3(NvmlDevice device, std::uint32_t* count,
-                                                      NvmlProcessInfo*) {
-  return list_nothing(device, count);
+                                                      NvmlProcessInfo* infos) {
+  return list_processes(device, count, infos, Of::MpsClients);
 }
 
 NvmlResult nvmlDeviceGetMPSComputeRunningProcesses_v2(NvmlDevice device, std::uint32_t* count,
-                                                      NvmlProcessInfo*) {
-  return list_nothing(device, count);
+                                                      NvmlProcessInfo* infos) {
+  return list_processes(device, count, infos, Of::MpsClients);
 }
 
 NvmlResult nvmlDeviceGetMPSComputeRunningProcesses(NvmlDevice device, std::uint32_t* count,
-                                                   NvmlProcessInfoV1*) {
-  return list_nothing(device, count);
+                                                   NvmlProcessInfoV1* infos) {
+  return list_processes(device, count, infos, Of::MpsClients);
 }
 
 /// One sample per process: its share since this library was last asked.

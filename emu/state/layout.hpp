@@ -18,7 +18,7 @@
 namespace berth::emu {
 
 inline constexpr std::uint64_t kMagic = 0x554d454854524542;  // "BERTHEMU" in little-endian bytes
-inline constexpr std::uint32_t kLayoutVersion = 4;
+inline constexpr std::uint32_t kLayoutVersion = 5;
 inline constexpr std::uint32_t kMaxGpus = 16;
 inline constexpr std::uint32_t kSlots = 1024;
 inline constexpr std::uint32_t kEventRing = 256;
@@ -94,6 +94,14 @@ struct CheckpointSlot {
   std::array<SharedWord, kMaxGpus> home;   // GPU + 1 that stands for this one; 0: itself
 };
 
+/// A client of an MPS server: see mps.hpp. Of a process without MPS only `fault` is used.
+struct MpsSlot {
+  SharedWord server;                        // 0: none
+  std::array<SharedWord, kMaxGpus> limits;  // granules + 1 of an entry; 0: none
+  SharedFutex percentage;                   // of a GPU's threads; 0: all
+  SharedFutex fault;                        // 1 after a fatal fault
+};
+
 struct EventLog {
   SharedFutex signal;  // futex that event waiters sleep on
   std::uint32_t padding;
@@ -114,6 +122,7 @@ struct Layout {
   SharedWord last_patrol;                 // of the last search for dead processes, CLOCK_MONOTONIC
   std::array<SharedWord, kSlots> owners;  // process keys, 0 when free: see process.hpp
   std::array<CheckpointSlot, kSlots> checkpoints;
+  std::array<MpsSlot, kSlots> mps;
   std::array<SharedWord, 8> checkpoint_faults;                // by CheckpointCall, packed
   std::array<std::array<SharedWord, kDepth>, kSlots> groups;  // cgroups of a slot, from the root on
   std::array<Limit, kLimits> limits;

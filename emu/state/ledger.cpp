@@ -61,10 +61,11 @@ bool Ledger::try_change(std::uint32_t slot, std::int64_t granules) {
     return update(slot, [&](std::uint64_t held) { return std::optional(held + more); });
   const Restraint restraint(layout_, gpu_index_, slot);
   const auto held_by = [&](std::uint32_t each) { return granules_in(gpu_.usage[each].load()); };
+  const auto pinned = pinned_limit(slot);
   return update(slot, [&](std::uint64_t held) -> std::optional<std::uint64_t> {
     const auto used = sum();
     const auto capacity = capacity_granules();
-    if (used + more > capacity) return std::nullopt;
+    if (used + more > capacity || held + more > pinned) return std::nullopt;
     if (!restraint.allows(more, capacity - used, held_by)) return std::nullopt;
     return held + more;
   });
@@ -74,7 +75,16 @@ std::uint64_t Ledger::free_granules(std::uint32_t slot) const {
   const auto held_by = [&](std::uint32_t each) { return granules_of(each); };
   const Restraint restraint(layout_, gpu_index_, slot);
   const auto left = capacity_granules() - std::min(capacity_granules(), used_granules());
-  return restraint.most(left, held_by);
+  const auto held = granules_of(slot);
+  const auto pinned = pinned_limit(slot);
+  return std::min(restraint.most(left, held_by), pinned - std::min(pinned, held));
+}
+
+/// What an MPS client may hold here, by its environment.
+std::uint64_t Ledger::pinned_limit(std::uint32_t slot) const {
+  const auto& own = layout_.mps[slot];
+  const auto limit = own.limits[gpu_index_].load();
+  return own.server.load() == 0 || limit == 0 ? ~0ULL : limit - 1;
 }
 
 void Ledger::clear(std::uint32_t slot, ProcessKey dead) {

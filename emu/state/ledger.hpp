@@ -55,6 +55,7 @@ class Ledger {
   template <class Decide>
   bool update(std::uint32_t slot, const Decide& decide);
   bool try_change(std::uint32_t slot, std::int64_t granules);
+  std::uint64_t pinned_limit(std::uint32_t slot) const;
   void apply(std::uint64_t change) const;
   std::uint64_t sum() const;
 

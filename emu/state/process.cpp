@@ -12,6 +12,7 @@
 #include "emu/state/clock.hpp"
 #include "emu/state/ledger.hpp"
 #include "emu/state/mig.hpp"
+#include "emu/state/mps.hpp"
 
 namespace berth::emu {
 namespace {
@@ -125,6 +126,7 @@ std::optional<std::uint32_t> claim_slot(Layout& layout, ProcessKey key) {
     raise_to(layout.header.slot_high, slot + 1);
     if (!layout.owners[slot].compare_exchange_strong(free, key)) continue;
     reset(layout.checkpoints[slot]);
+    leave_mps(layout, slot);
     return slot;
   }
   return std::nullopt;

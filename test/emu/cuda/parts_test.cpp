@@ -65,9 +65,11 @@ TEST(Ptx, FindsEntriesAndParameters) {
 TEST(Ptx, OurOwnKernelIsRead) {
   const auto entries = parse_ptx(kSpinPtx);
   ASSERT_TRUE(entries);
-  ASSERT_EQ(entries->size(), 1U);
+  ASSERT_EQ(entries->size(), 2U);
   EXPECT_EQ(entries->front().name, kSpinEntry);
   EXPECT_EQ(entries->front().parameter_bytes, (std::vector<std::size_t>{8, 8}));
+  EXPECT_EQ(entries->back().name, kTrapEntry);
+  EXPECT_TRUE(entries->back().parameter_bytes.empty());
 }
 
 TEST(Ptx, RefusesOtherThings) {
