@@ -226,7 +226,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--gpu-type", options.gpu_types, "TYPES",
          "Accepted types, separated by commas; see berth gpus.");
   option("--share", options.share, "MODE",
-         "exclusive, timeslice, or mig:PROFILE: an instance like mig:3g.40gb.");
+         "exclusive, timeslice, mps, or mig:PROFILE: an instance like mig:3g.40gb.");
   option("--gpu-milli", options.gpu_milli, "N", "Thousandths of each GPU's compute.");
   option("--cpus", options.cpus, "CORES", "CPU cores, as 0.5.");
   option("--mem", options.mem, "SIZE", "Host memory, as 16G.");

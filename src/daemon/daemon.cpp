@@ -175,6 +175,9 @@ void Daemon::open_driver() {
   limits_ =
       std::make_unique<Limits>(machine_.port.get(), machine_.devices.list.size(),
                                LimitOptions{.cgroup = options_.cgroup, .allowed = options_.limits});
+  mps_ = std::make_unique<Mps>(MpsOptions{.folder = options_.state + "/mps",
+                                          .control = machine_.port ? machine_.mps_control : "",
+                                          .environment = machine_.environment});
   if (!machine_.port) return;
   probe_ =
       std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](live::Look look) {
@@ -230,6 +233,7 @@ void Daemon::open_conductor() {
   executor_ = std::make_unique<ShimExecutor>(ShimExecutor::Parts{.loop = loop_,
                                                                  .launcher = *launcher_,
                                                                  .limits = *limits_,
+                                                                 .mps = *mps_,
                                                                  .keeper = keeper_,
                                                                  .options = options_,
                                                                  .machine = machine_},
@@ -249,7 +253,8 @@ void Daemon::open_conductor() {
                                                              .alarms = alarms_,
                                                              .syncs = *syncer_,
                                                              .audience = *limit_follower_});
-  presenter_ = std::make_unique<Presenter>(keeper_, machine_, conductor_->watcher(), limits_.get());
+  presenter_ = std::make_unique<Presenter>(keeper_, machine_, conductor_->watcher(),
+                                           Enforcers{limits_.get(), mps_.get()});
   tell(conductor_->recover());
   keeper_.engine().view().for_each_job([this](const Job& job) {
     if (!has_idle_process(job)) return;

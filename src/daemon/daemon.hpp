@@ -23,6 +23,7 @@
 #include "daemon/logs.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/machine.hpp"
+#include "daemon/mps.hpp"
 #include "daemon/options.hpp"
 #include "daemon/present.hpp"
 #include "daemon/probe.hpp"
@@ -73,6 +74,7 @@ class Daemon {
   const Options& options() const { return options_; }
   Logs& logs() { return *logs_; }
   const Limits& limits() const { return *limits_; }
+  const Mps& mps() const { return *mps_; }
   Forecaster& forecaster() { return forecaster_; }
   Followers& followers() { return *followers_; }
   live::UserQueues& user_queues() { return user_queues_; }
@@ -104,6 +106,7 @@ class Daemon {
   std::unique_ptr<live::Conductor> conductor_;
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Limits> limits_;
+  std::unique_ptr<Mps> mps_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<LimitFollower> limit_follower_;
   std::unique_ptr<ShimExecutor> executor_;

@@ -159,6 +159,15 @@ Json memory_rung(const Daemon& daemon) {
           victim + " (driver limits: " + why_not + ")");
 }
 
+Json mps(const Daemon& daemon) {
+  const std::string& why_not = daemon.mps().why_not();
+  if (!why_not.empty()) return check("mps", "ok", "none: " + why_not + "; --share mps is refused");
+  return check(
+      "mps", "ok",
+      "a server for each user and GPU with jobs that ask for --share mps; a fatal fault of "
+      "one job ends the others of its user there, and nobody else's");
+}
+
 Json suspension(const Daemon& daemon) {
   const std::string& no = daemon.machine().no_suspension;
   const std::string otherwise = "a preempted job begins again from nothing";
@@ -205,8 +214,8 @@ Json policy(const Daemon& daemon) {
 Json examine(const Daemon& daemon) {
   return {{"checks",
            {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
-            pid_namespace(), processes(daemon), memory_rung(daemon), suspension(daemon),
-            disk(daemon)}}};
+            pid_namespace(), processes(daemon), memory_rung(daemon), mps(daemon),
+            suspension(daemon), disk(daemon)}}};
 }
 
 }  // namespace berth::daemon

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 
 #include "daemon/oom.hpp"
@@ -56,6 +57,7 @@ Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
   const JobId job = assigned.job.id;
   if (!suspender_.knows(job)) {
     shim::Order order = order_of(assigned, parts_.options, parts_.machine);
+    join_mps(assigned, order);
     order.keeps_cgroup = parts_.limits.begin(view(), job, order.attempt, order.cgroup);
     return launcher().launch(order);
   }
@@ -63,6 +65,28 @@ Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
   limit(job, assigned.attempt);
   suspender_.resume(target_of(job, assigned.attempt, assigned.grant));
   return {};
+}
+
+/// A job that asked for MPS and cannot have it runs without, and is watched.
+void ShimExecutor::join_mps(const live::Assignment& assigned, shim::Order& order) {
+  const auto& asked = assigned.environment;
+  const auto& shares = assigned.grant.shares;
+  const bool wants = std::ranges::find(asked, kShareByMps) != asked.end();
+  if (!wants || shares.size() != 1) return;
+  const Share& share = shares.front();
+  const GpuRequest& gpu = assigned.job.spec.request.gpu;
+  const bool is_alone = gpu.sharing == Sharing::Alone;
+  const auto joined = parts_.mps.begin(
+      {.job = order.job,
+       .user = order.user,
+       .group = order.group,
+       .groups = order.groups,
+       .gpu = share.gpu,
+       .uuid = parts_.machine.devices.list[share.gpu.value()].uuid,
+       .most = is_alone ? Bytes(0) : Bytes(share.charge.raw() / std::max(1, gpu.processes))});
+  if (joined) return set_variables(order, *joined);
+  std::fprintf(stderr, "berthd: job %llu runs without MPS: %s\n",
+               static_cast<unsigned long long>(order.job.value()), joined.error().message.c_str());
 }
 
 live::Trace ShimExecutor::adopt(JobId job, Attempt attempt) {
@@ -92,6 +116,10 @@ std::vector<std::string> ShimExecutor::sweep(const live::StandingOf& standing_of
     current.insert(launcher().cgroup_of(job.id, job.attempt));  // of an attempt before, taken over
   });
   parts_.limits.sweep(current);
+  parts_.mps.sweep([&](JobId job) {
+    const Job* const known = view().find(job);
+    return known != nullptr && holds_berth(known->state);
+  });
   return launcher().sweep(standing_of, last);
 }
 
@@ -131,8 +159,10 @@ void ShimExecutor::suspend(JobId job, Attempt attempt) {
   }
   const bool is_elastic = known->spec.request.gpu.is_elastic();
   const std::string why =
-      is_elastic ? "its number of GPUs may change, and that of a suspended process cannot"
-                 : parts_.machine.no_suspension;
+      parts_.mps.serves(job)
+          ? "it is a client of an MPS server, and these are not checkpointed one by one"
+      : is_elastic ? "its number of GPUs may change, and that of a suspended process cannot"
+                   : parts_.machine.no_suspension;
   if (!why.empty() && !suspender_.knows(job)) {
     parts_.loop.post([this, job, attempt, why] {
       hooks_.suspend_failed(job, attempt, "was not suspended: " + why, kForever);
@@ -158,6 +188,7 @@ std::string ShimExecutor::on_ended(JobId job) {
 void ShimExecutor::forget(JobId job, Attempt attempt) {
   if (suspender_.knows(job)) stop(job, attempt, live::Manner::AtOnce);
   const std::string cgroup = launcher().cgroup_of(job, attempt);
+  parts_.mps.forget(job);
   launcher().forget(job, attempt);
   parts_.limits.forget(job, attempt,
                        cgroup.empty() ? cgroup_path(parts_.options.cgroup, job, attempt) : cgroup);

@@ -14,9 +14,11 @@
 #include "daemon/launcher.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/machine.hpp"
+#include "daemon/mps.hpp"
 #include "daemon/options.hpp"
 #include "daemon/suspender.hpp"
 #include "live/ports.hpp"
+#include "shim/order.hpp"
 
 namespace berth::daemon {
 
@@ -30,6 +32,7 @@ class ShimExecutor : public live::Executor {
     Loop& loop;
     Launcher& launcher;
     Limits& limits;
+    Mps& mps;
     const live::Keeper& keeper;
     const Options& options;
     const Machine& machine;
@@ -58,6 +61,7 @@ class ShimExecutor : public live::Executor {
   Launcher& launcher() { return parts_.launcher; }
   ClusterView view() const { return parts_.keeper.engine().view(); }
   void limit(JobId job, Attempt attempt);
+  void join_mps(const live::Assignment& assigned, shim::Order& order);
   SuspenderHooks with_broken(SuspenderHooks hooks);
   void suspend(JobId job, Attempt attempt);
   SuspendTarget target_of(JobId job, Attempt attempt, const Grant& grant) const;

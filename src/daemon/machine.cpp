@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "daemon/mps.hpp"
 #include "daemon/suspend_helpers.hpp"
 #include "emu/emulator.hpp"
 #include "gpu/checkpoint.hpp"
@@ -20,6 +21,8 @@
 namespace berth::daemon {
 
 namespace {
+
+constexpr const char* kMpsControl = "nvidia-cuda-mps-control";
 
 Bytes round_up(Bytes bytes) {
   const std::int64_t steps = (bytes.raw() + kProbeStep.raw() - 1) / kProbeStep.raw();
@@ -132,6 +135,9 @@ Expected<Machine> open_machine(const Options& options) {
     machine.no_driver = port.error().message;
   }
   machine.nvml = library;
+  const char* const path = std::getenv("PATH");
+  machine.mps_control = machine.emulated ? beside(library, kMpsControl)
+                                         : find_program(kMpsControl, path == nullptr ? "" : path);
   machine.cuda = machine.emulated ? beside(library, kCudaLibrary) : kCudaLibrary;
   machine.no_suspension = why_no_suspension_here(machine);
   // Charges and measurements go in the same steps, or a tenant within its request would look as if

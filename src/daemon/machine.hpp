@@ -20,6 +20,7 @@ struct Machine {
   std::string no_driver;  ///< Why `port` is null.
   bool emulated = false;
   std::string nvml;                    ///< Library that was opened.
+  std::string mps_control;             ///< Program; "" where there is none.
   std::string cuda;                    ///< Library of the CUDA driver, for helpers to open.
   std::vector<std::string> mig_notes;  ///< What came of cutting instances, for the log.
   std::string no_suspension;           ///< Why jobs cannot be suspended; "" if they can.

@@ -125,6 +125,12 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
 
 }  // namespace
 
+void set_variables(shim::Order& order, const Variables& variables) {
+  Environment environment(order.environment);
+  for (const auto& [name, value] : variables) environment.set(name, value);
+  order.environment = environment.take();
+}
+
 std::string report_path(const Options& options) { return options.socket + ".report"; }
 
 shim::Order order_of(const live::Assignment& assigned, const Options& options,

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "daemon/hints.hpp"
 #include "daemon/machine.hpp"
 #include "daemon/options.hpp"
 #include "live/ports.hpp"
@@ -16,5 +17,11 @@ std::string report_path(const Options& options);
 /// Makes the attempt's cgroup where `options` names a folder for them.
 shim::Order order_of(const live::Assignment& assigned, const Options& options,
                      const Machine& machine);
+
+/// Sets variables of the job's environment, whatever they were.
+void set_variables(shim::Order& order, const Variables& variables);
+
+/// The variable with which a job asks to be a client of an MPS server, in what was submitted.
+inline constexpr const char* kShareByMps = "BERTH_SHARE=mps";
 
 }  // namespace berth::daemon

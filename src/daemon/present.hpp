@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/machine.hpp"
+#include "daemon/mps.hpp"
 #include "daemon/processes.hpp"
 #include "daemon/row.hpp"
 #include "live/keeper.hpp"
@@ -21,12 +22,21 @@ using Json = nlohmann::json;
 /// JSON text; bytes that are no UTF-8 are replaced.
 std::string to_body(const Json& json);
 
+/// What may keep jobs to their memory; null where there is none of a kind.
+struct Enforcers {
+  const Limits* limits = nullptr;
+  const Mps* mps = nullptr;
+};
+
 class Presenter {
  public:
-  /// Without `limits` no job is limited by the driver.
   Presenter(const live::Keeper& keeper, const Machine& machine, const live::Watcher& watcher,
-            const Limits* limits = nullptr)
-      : keeper_(keeper), machine_(machine), watcher_(watcher), limits_(limits) {}
+            Enforcers enforcers = {})
+      : keeper_(keeper),
+        machine_(machine),
+        watcher_(watcher),
+        limits_(enforcers.limits),
+        mps_(enforcers.mps) {}
 
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
   /// ever had.
@@ -53,6 +63,7 @@ class Presenter {
   std::string foreign_text(GpuId gpu);
   Json gpu(GpuId gpu);
   std::optional<Rung> rung_of(JobId id) const;
+  bool is_mps_client(const Job& job) const;
   void add_rung(std::string& object, JobId id) const;
   void add_measured(Json& json, const Job& job);
 
@@ -60,6 +71,7 @@ class Presenter {
   const Machine& machine_;
   const live::Watcher& watcher_;
   const Limits* limits_;
+  const Mps* mps_;
   UserNames names_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "core/amounts.hpp"
 #include "core/words.hpp"
+#include "daemon/order.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
 
@@ -171,6 +172,7 @@ Expected<Json> plain_amount(const std::string& key, const Json& value) {
 struct FieldReader {
   live::Submission& job;
   std::vector<std::string> environment;
+  bool by_mps = false;
 
   Expected<void> number(const std::string& key, const Json& given) {
     const auto plain = plain_amount(key, given);
@@ -227,12 +229,14 @@ struct FieldReader {
   Expected<void> read_share(Json& value) {
     if (auto done = read("share", value, job.share); !done) return done;
     const std::string& share = job.share;
-    const bool is_known = share == "exclusive" || share == "timeslice" ||
+    const bool is_known = share == "exclusive" || share == "timeslice" || share == "mps" ||
                           (share.starts_with("mig:") && share.size() > 4);
     if (!is_known) {
-      return refuse("share", "'" + share.substr(0, 60) +
-                                 "', must be exclusive, timeslice or mig:PROFILE as mig:3g.40gb");
+      return refuse("share",
+                    "'" + share.substr(0, 60) +
+                        "', must be exclusive, timeslice, mps or mig:PROFILE as mig:3g.40gb");
     }
+    if (share == "mps") by_mps = true;
     if (share == "exclusive") job.spec.request.gpu.sharing = Sharing::Alone;
     return {};
   }
@@ -389,6 +393,15 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   }
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
+  std::erase_if(reader.environment,
+                [](const std::string& variable) { return variable.starts_with("BERTH_SHARE="); });
+  if (reader.by_mps) {
+    if (gpu.most() != GpuCount(1)) {
+      return refuse("share",
+                    "'mps' with " + std::to_string(gpu.most().raw()) + " GPUs, a server has 1");
+    }
+    reader.environment.emplace_back(kShareByMps);
+  }
   job.environment = live::encode_environment(reader.environment);
   return job;
 }
@@ -402,7 +415,7 @@ GpuTypes types_for(std::string_view share, const Cluster& cluster) {
   for (const GpuId id : cluster.gpu_ids()) {
     const bool is_instance = cluster.gpu(id).share_mode == ShareMode::Mig;
     const std::string& name = names[cluster.gpu(id).type];
-    const bool fits = share == "timeslice"
+    const bool fits = share == "timeslice" || share == "mps"
                           ? !is_instance
                           : is_instance && name.ends_with(" MIG " + std::string(share.substr(4)));
     if (fits) types |= cluster.type_bit(id);

@@ -10,6 +10,7 @@ namespace berth::daemon {
 enum class Rung : std::uint8_t {
   Driver,  ///< An allocation beyond fails at the call.
   Mig,     ///< It has a MIG instance to itself, and there is no more memory in that.
+  Mps,     ///< Its MPS server lets each of its processes have so much.
   Watch,   ///< It is ended when a look shows it, if others were granted what it took.
   None,
 };
@@ -21,6 +22,8 @@ constexpr std::string_view word_for(Rung rung) {
       return "driver";
     case Rung::Mig:
       return "mig";
+    case Rung::Mps:
+      return "mps";
     case Rung::Watch:
       return "watch";
     case Rung::None:

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "core/text.hpp"
+#include "posix/descriptor.hpp"
 
 namespace berth::daemon {
 

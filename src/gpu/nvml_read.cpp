@@ -225,12 +225,17 @@ Expected<Memory> read_memory(const Api& api, const Gpu& gpu) {
 Expected<std::vector<GpuProcess>> read_processes(const Api& api, const Gpu& gpu, Bytes total) {
   auto holdings = read_holdings(api, api.compute_processes, gpu, total);
   if (!holdings) return std::unexpected(holdings.error());
-  for (const ListFunction* list : {&api.graphics_processes, &api.mps_processes}) {
-    // Servers' drivers may not list these; what such a process holds is then unattributed.
-    if (const auto more = read_holdings(api, *list, gpu, total)) merge(*holdings, *more);
+  // Servers' drivers may not list these; what such a process holds is then unattributed.
+  if (const auto more = read_holdings(api, api.graphics_processes, gpu, total)) {
+    merge(*holdings, *more);
   }
+  const auto clients = read_holdings(api, api.mps_processes, gpu, total);
+  if (clients) merge(*holdings, *clients);
   std::vector<GpuProcess> processes;
-  for (const auto& [pid, figure] : *holdings) processes.push_back({.pid = pid, .bytes = figure});
+  for (const auto& [pid, figure] : *holdings) {
+    processes.push_back(
+        {.pid = pid, .bytes = figure, .is_mps_client = clients && clients->contains(pid)});
+  }
   return processes;
 }
 

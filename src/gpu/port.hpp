@@ -63,6 +63,7 @@ struct Devices {
 struct GpuProcess {
   pid_t pid = 0;
   std::optional<Bytes> bytes;  ///< All it holds, contexts included.
+  bool is_mps_client = false;
 
   bool operator==(const GpuProcess&) const = default;
 };

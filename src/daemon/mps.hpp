@@ -1,0 +1,86 @@
+// Servers of NVIDIA's MPS: one for each user and GPU with jobs that asked for it (`--share mps`).
+//
+// A server's folder, FOLDER/UID-GPU, is its user's and holds its pipes; beside it,
+// FOLDER/UID-GPU.jobs has a file for each job, with its limit. So the next daemon finds the servers
+// that run and the jobs that are theirs; a server goes with its last job. Jobs of two users never
+// share a server: a fatal fault of one client ends all clients of its server.
+//
+// A start of the first job waits for its server for kPatience at most. Belongs to the engine's
+// thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+#include "daemon/hints.hpp"
+#include "posix/descriptor.hpp"
+
+namespace berth::daemon {
+
+struct MpsOptions {
+  std::string folder;
+  std::string control;    ///< Path of nvidia-cuda-mps-control; "": there is none.
+  Variables environment;  ///< With which it sees the GPUs.
+};
+
+/// A job that is about to run as a client.
+struct MpsClient {
+  JobId job;
+  uid_t user = 0;
+  gid_t group = 0;
+  std::vector<gid_t> groups;
+  GpuId gpu;
+  std::string uuid;  ///< Of that GPU.
+  Bytes most{0};     ///< What each of its processes may hold; 0: all there is.
+};
+
+class Mps {
+ public:
+  static constexpr Duration kPatience = seconds(1);
+
+  explicit Mps(MpsOptions options);
+
+  /// Why no job can have it; "" if jobs can.
+  const std::string& why_not() const { return why_not_; }
+  /// Starts the client's server, if it is not there. Returns: the variables that make a process its
+  /// client. Errors: Io; there is no server then.
+  Expected<Variables> begin(const MpsClient& client);
+  /// True for a job that began as a client.
+  bool serves(JobId job) const { return clients_.contains(job); }
+  /// What each process of a client may hold; 0 for what is none.
+  Bytes most_of(JobId job) const;
+  /// Its job is over: the server goes with its last.
+  void forget(JobId job);
+  /// Forgets those of an earlier daemon that are over, and ends servers without jobs.
+  void sweep(const std::function<bool(JobId)>& is_current);
+
+ private:
+  struct Client {
+    std::string server;  ///< UID-GPU
+    Bytes most{0};
+  };
+  std::string folder_of(const std::string& server) const { return options_.folder + "/" + server; }
+  std::string jobs_of(const std::string& server) const { return folder_of(server) + ".jobs"; }
+  Expected<void> start(const std::string& server, const MpsClient& client);
+  void end_if_idle(const std::string& server);
+  void reap_leaving();
+
+  MpsOptions options_;
+  std::string why_not_;
+  std::map<JobId, Client> clients_;
+  std::vector<Descriptor> leaving_;  ///< Programs that tell a server to quit.
+};
+
+/// The program of this name in the folders of PATH; "" if there is none.
+std::string find_program(const std::string& name, const std::string& path);
+
+}  // namespace berth::daemon
