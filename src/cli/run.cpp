@@ -56,6 +56,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"policies", plain<add_policies>, kPlanning},
     {"trace", plain<add_trace>, kPlanning},
     {"doctor", plain<add_doctor>, kOther},
+    {"mcp", plain<add_mcp>, kOther},
     {"completion", plain<add_completion>, kOther},
     {"version", plain<add_version>, kOther},
 });

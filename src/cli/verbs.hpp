@@ -38,6 +38,7 @@ void add_resume(CLI::App& app, Action& chosen);
 void add_gpus(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
 void add_completion(CLI::App& app, Action& chosen);
+void add_mcp(CLI::App& app, Action& chosen);
 void add_sim(CLI::App& app, Action& chosen);
 void add_compare(CLI::App& app, Action& chosen);
 void add_policies(CLI::App& app, Action& chosen);

@@ -1,0 +1,185 @@
+"""A client of berth in one file: submit commands as GPU jobs, wait for them as for futures.
+
+    import berth
+    jobs = [berth.submit(["python", "train.py", str(seed)], vram="10G") for seed in range(8)]
+    for job in berth.as_completed(jobs):
+        print(job.id, job.result(), job.log()[-200:])
+
+Needs Python 3.8 and nothing else. Talks to berthd's socket as `berth` does, with your rights
+(doc/openapi.yaml); a restart of berthd is waited out.
+"""
+import http.client
+import json
+import os
+import re
+import socket
+import time
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_ENDED = {"done", "failed", "cancelled", "timeout", "oom", "lost", "rejected"}
+
+
+class Error(Exception):
+    """berthd refused, in its own words."""
+
+
+class JobFailed(Error):
+    """The job ended otherwise than by exit code 0; `job` has everything about it."""
+
+    def __init__(self, job):
+        super().__init__("job %d: %s %s" % (job["id"], job["state"], job.get("note") or ""))
+        self.job = job
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost")
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(self.path)
+
+
+def socket_path():
+    """$BERTH_SOCKET, else the user's own daemon's, else the machine's."""
+    if os.environ.get("BERTH_SOCKET"):
+        return os.environ["BERTH_SOCKET"]
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    own = [os.path.join(runtime, "berth.sock")] if runtime else []
+    own.append(os.path.expanduser("~/.local/state/berth/berth.sock"))
+    return next((path for path in own if os.path.exists(path)), "/run/berth.sock")
+
+
+def request(method, target, body=None, patience=30.0):
+    """The answer to one request of doc/openapi.yaml. A request that changes something is sent once."""
+    until = time.monotonic() + patience
+    while True:
+        connection = _Connection(socket_path())
+        sent = False
+        try:
+            connection.connect()
+            sent = True
+            connection.request(method, target, None if body is None else json.dumps(body))
+            answer = connection.getresponse()
+            text = answer.read()
+            break
+        except OSError as error:
+            if (sent and method != "GET") or time.monotonic() > until:
+                raise Error("berthd at %s: %s" % (socket_path(), error)) from error
+            time.sleep(0.1)
+        finally:
+            connection.close()
+    if target.split("?")[0].endswith("/log") and answer.status == 200:
+        return text.decode(errors="replace")
+    parsed = json.loads(text)
+    if answer.status >= 300:
+        raise Error(parsed.get("error", text.decode(errors="replace")))
+    return parsed
+
+
+def _bytes(text):
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)([KMGT]?)(i?B)?", text)
+    if not match or (match[2] == "" and float(match[1]) < 1 << 20):
+        raise Error("%s: is no size such as 10G or 512M" % text)
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def submit(command, vram=None, gpus=1, directory=None, environment=None, **more):
+    """Queues a list of words, or a line for bash. `more` is as in doc/openapi.yaml's Submit: name,
+    class_ (short, medium, long, service), time_limit_seconds, retries, exclusive, held."""
+    words = ["bash", "-c", command] if isinstance(command, str) else list(command)
+    surroundings = dict(os.environ if environment is None else environment)
+    body = {
+        "command": words,
+        "directory": directory or os.getcwd(),
+        "environment": ["%s=%s" % item for item in surroundings.items()],
+        "gpus": gpus,
+    }
+    if vram is not None:
+        body["vram_bytes"] = _bytes(vram) if isinstance(vram, str) else vram
+    body.update({key.rstrip("_"): value for key, value in more.items()})
+    return Job(request("POST", "/v1/jobs", body)["id"])
+
+
+class Job:
+    """Like a concurrent.futures.Future, of a job that lives on without this process."""
+
+    def __init__(self, id):
+        self.id = id
+
+    def show(self):
+        return request("GET", "/v1/jobs/%d" % self.id)
+
+    def state(self):
+        return self.show()["state"]
+
+    def done(self):
+        return self.state() in _ENDED
+
+    def running(self):
+        return self.state() == "running"
+
+    def why(self):
+        return request("GET", "/v1/jobs/%d/why" % self.id)
+
+    def log(self):
+        return request("GET", "/v1/jobs/%d/log" % self.id)
+
+    def cancel(self):
+        """False if it had ended."""
+        try:
+            request("POST", "/v1/jobs/%d/cancel" % self.id)
+        except Error:
+            if not self.done():
+                raise
+            return False
+        return True
+
+    def wait(self, timeout=None):
+        """Everything about the job once it has ended. Raises TimeoutError."""
+        until = None if timeout is None else time.monotonic() + timeout
+        pause = 0.02
+        while True:
+            job = self.show()
+            if job["state"] in _ENDED:
+                return job
+            if until is not None and time.monotonic() > until:
+                raise TimeoutError("job %d: %s" % (self.id, job["state"]))
+            time.sleep(pause)
+            pause = min(1.0, pause * 1.5)
+
+    def exception(self, timeout=None):
+        """None of a job that ended well."""
+        job = self.wait(timeout)
+        return None if job["state"] == "done" else JobFailed(job)
+
+    def result(self, timeout=None):
+        """The exit code, 0. Raises JobFailed, TimeoutError."""
+        failure = self.exception(timeout)
+        if failure is not None:
+            raise failure
+        return 0
+
+
+def jobs():
+    """The running and waiting jobs, newest first."""
+    return request("GET", "/v1/jobs?limit=1000")["jobs"]
+
+
+def gpus():
+    return request("GET", "/v1/gpus")["gpus"]
+
+
+def as_completed(list_of_jobs, timeout=None):
+    """Yields jobs as they end."""
+    until = None if timeout is None else time.monotonic() + timeout
+    left = list(list_of_jobs)
+    while left:
+        for job in [job for job in left if job.done()]:
+            left.remove(job)
+            yield job
+        if left and until is not None and time.monotonic() > until:
+            raise TimeoutError("%d jobs have not ended" % len(left))
+        if left:
+            time.sleep(0.05)

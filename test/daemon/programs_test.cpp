@@ -1,0 +1,116 @@
+// Goal: programs use berth as people do: by the Model Context Protocol and by the client in Python.
+// Method: their example programs, against a real daemon on two emulated GPUs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "daemon/rig.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::Json;
+using test::Rig;
+using testing::HasSubstr;
+
+constexpr const char* kWrongCalls = R"(
+{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+ "params": {"name": "submit", "arguments": {"command": ["true"], "vram": "99G"}}}
+{"jsonrpc": "2.0", "id": "two", "method": "tools/call",
+ "params": {"name": "why", "arguments": {"job": 77}}}
+{"jsonrpc": "2.0", "id": 3, "method": "tools/call",
+ "params": {"name": "submit", "arguments": {"command": "true"}}}
+{"jsonrpc": "2.0", "method": "notifications/cancelled"}
+{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "frob"}}
+)";
+
+constexpr const char* kFutures = R"(
+import berth
+good = berth.submit("echo $WORD from $BERTH_JOB_ID", vram="2G",
+                    environment={"WORD": "hello", "PATH": "/bin:/usr/bin"})
+bad = berth.submit(["sh", "-c", "exit 3"], vram="2GiB", name="bad")
+ended = {job.id for job in berth.as_completed([good, bad], timeout=60)}
+assert ended == {good.id, bad.id}
+assert good.result() == 0 and good.log() == "hello from %d\n" % good.id, good.log()
+try:
+    bad.result()
+    assert False
+except berth.JobFailed as failed:
+    assert failed.job["exit_code"] == 3, failed.job
+held = berth.submit(["true"], gpus=0, held=True)
+assert held.state() == "held" and not held.done()
+assert held.cancel() and not held.cancel()
+for wrong in ({"gpus": 9}, {"vram": "10"}, {"vram": "ten"}, {"vram": "1G2"}):
+    try:
+        berth.submit(["true"], **wrong)
+        assert False, wrong
+    except berth.Error as error:
+        print(error)
+print(len(berth.gpus()), len(berth.jobs()))
+)";
+
+class Programs : public testing::Test {
+ protected:
+  Programs() { rig_.start(); }
+
+  /// A line of bash in the rig's folder, which finds berth, its daemon and the examples.
+  test::Ran ran(const std::string& line) {
+    const std::string script = rig_.folder().write(
+        "script", "export BERTH_SOCKET=" + rig_.socket() + " PYTHONDONTWRITEBYTECODE=1\n" +
+                      "export PYTHONPATH=" + (test::source_dir() / "examples/python").string() +
+                      " PATH=" + test::program("berth").parent_path().string() + ":$PATH\n" +
+                      "cd " + rig_.folder().path().string() + "\n" + line + "\n");
+    return test::run_program("/bin/bash", {script});
+  }
+
+  Rig rig_;
+};
+
+TEST_F(Programs, AnMcpClientKeepsTwoGpusFullWithoutOneOutOfMemory) {
+  const auto fill = ran("python3 $PYTHONPATH/mcp_fill.py 24 8 -- berth mcp");
+  ASSERT_EQ(fill.exit_code, 0) << fill.err;
+  const Json answer = Json::parse(fill.out);
+  EXPECT_EQ(answer["outcomes"], (Json{{"done", 24}}));
+  EXPECT_GE(answer["most_on_a_gpu"], 2);
+}
+
+TEST_F(Programs, AnMcpClientGetsErrorsOfToolsAsTheirResults) {
+  std::string calls;
+  for (const char* at = kWrongCalls; *at != '\0'; ++at) {  // one line each
+    const bool is_end = at[0] == '\n' && at[1] == '{';
+    if (*at != '\n' || is_end) calls += *at;
+  }
+  rig_.folder().write("calls", calls + "\n");
+  const auto done = ran("berth mcp <calls");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  std::vector<Json> answers;
+  std::istringstream lines(done.out);
+  for (std::string line; std::getline(lines, line);) answers.push_back(Json::parse(line));
+  ASSERT_EQ(answers.size(), 4U) << done.out;
+  const auto text = [&](std::size_t i) {
+    EXPECT_EQ(answers[i]["result"]["isError"], true);
+    return answers[i]["result"]["content"][0]["text"].get<std::string>();
+  };
+  EXPECT_THAT(text(0), HasSubstr("the largest grantable is"));
+  EXPECT_EQ(answers[1]["id"], "two");
+  EXPECT_EQ(text(1), "job 77: no such job");
+  EXPECT_THAT(text(2), HasSubstr("command: \"true\", must be a list of words"));
+  EXPECT_EQ(answers[3]["error"]["message"], "frob: no such tool");
+}
+
+TEST_F(Programs, ThePythonClientSubmitsAndWaitsAsForFutures) {
+  rig_.folder().write("futures.py", kFutures);
+  const auto done = ran("python3 futures.py");
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(done.out,
+            "asks 9 GPUs, the cluster has 2\n"
+            "10: is no size such as 10G or 512M\n"
+            "ten: is no size such as 10G or 512M\n"
+            "1G2: is no size such as 10G or 512M\n"
+            "2 0\n");
+}
+
+}  // namespace
+}  // namespace berth
