@@ -60,10 +60,11 @@ class Watcher {
     const auto& told = gpus_[gpu.value()].told;
     return told ? &*told : nullptr;
   }
-  /// Why it must get no jobs until the daemon starts again; "" if it may.
-  std::string fault(GpuId gpu) const {
+  /// What is wrong with the GPU itself: a fault, or that the driver says it is lost. "" if nothing
+  /// is, or the driver is merely silent.
+  std::string failure(GpuId gpu) const {
     const Known& known = gpus_[gpu.value()];
-    return known.faulty ? known.problem : "";
+    return known.faulty ? known.problem : known.lost;
   }
   const std::string& problem(GpuId gpu) const { return gpus_[gpu.value()].problem; }
 
@@ -74,6 +75,7 @@ class Watcher {
     std::optional<Measured> told;
     std::optional<Instant> told_of;  ///< The beginning of the last look that was not held back.
     std::string problem;             ///< Why it is unhealthy; "" if it is not.
+    std::string lost;                ///< The driver's words for a GPU that is gone; "" else.
     bool faulty = false;             ///< For good.
   };
 

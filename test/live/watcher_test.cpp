@@ -240,6 +240,19 @@ TEST_F(WatcherTest, AFailedLookIsToldOnceAndSoIsTheRecovery) {
   EXPECT_EQ(health(see(kFirst, 4, {})), std::nullopt);
 }
 
+TEST_F(WatcherTest, AGpuThatIsLostHasFailedAndOneThatIsSilentHasNot) {
+  fail_to_see(kFirst, 1, "nvmlDeviceGetMemoryInfo_v2 on GPU 0: GPU is lost");
+  EXPECT_EQ(watcher_.failure(kFirst), "nvmlDeviceGetMemoryInfo_v2 on GPU 0: GPU is lost");
+  see(kFirst, 2, {});
+  EXPECT_EQ(watcher_.failure(kFirst), "") << "it came back";
+  fail_to_see(kFirst, 3, "nvmlDeviceGetMemoryInfo_v2 on GPU 0: Timeout");
+  EXPECT_EQ(watcher_.failure(kFirst), "");
+  watcher_.on_silence({kFirst}, when(4));
+  EXPECT_EQ(watcher_.failure(kFirst), "");
+  watcher_.on_fault(kFirst, "Xid 48");
+  EXPECT_EQ(watcher_.failure(kFirst), "Xid 48");
+}
+
 TEST_F(WatcherTest, SilenceIsAProblemUntilTheDriverAnswers) {
   EXPECT_EQ(health(watcher_.on_silence({kFirst}, when(3))), false);
   EXPECT_EQ(watcher_.problem(kFirst), "the driver does not answer");
