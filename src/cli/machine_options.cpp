@@ -130,7 +130,11 @@ Expected<void> read_memory(const MachineArguments& arguments, sim::Options& opti
     if (!error) return std::unexpected(error.error());
     memory.error = *error / 10'000;
   }
-  return read_time("--memory-ramp", arguments.memory_ramp, memory.ramp);
+  if (auto done = read_time("--memory-ramp", arguments.memory_ramp, memory.ramp); !done)
+    return done;
+  if (arguments.vram_shrink.empty()) return {};
+  options.shrink.emplace();
+  return read_time("--vram-shrink", arguments.vram_shrink, options.shrink->warm_up);
 }
 
 Expected<void> read_programs(const MachineArguments& arguments, sim::Options& options) {
@@ -201,6 +205,9 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
      "left."},
     {"--memory-ramp", &MachineArguments::memory_ramp,
      "Time from a launch until a job holds the memory it needs; 30s with a memory error."},
+    {"--vram-shrink", &MachineArguments::vram_shrink,
+     "So long after its start a job is charged what it held most so far and a tenth of that, at "
+     "least 512 MiB, more, if that is less than before: 10m. Needs a memory that jobs truly use."},
     {"--foreign", &MachineArguments::foreign,
      "Processes outside berth take GPU memory and leave: every=6h,for=30m,size=2G-20G; mean "
      "times, drawn by the seed for each GPU."},

@@ -31,6 +31,7 @@ struct MachineArguments {
   std::string memory_ramp;
   std::int32_t retries = 2;
   std::string foreign;
+  std::string vram_shrink;
   std::string probe;
   std::string faults;
   std::string price;

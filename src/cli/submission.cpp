@@ -220,6 +220,9 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
     return verb.add_option(name, value, help)->type_name(type);
   };
   option("--vram", options.vram, "SIZE", "Memory on each GPU, as 10G; max: the whole GPU, alone.");
+  option("--vram-shrink", options.vram_shrink, "yes|no",
+         "After a warm-up, charge what the job held most and a margin.")
+      ->check(CLI::IsMember({"yes", "no"}));
   option("--gpus", options.gpus, "N", "Number of GPUs; 0 for none. [1]");
   option("--min-gpus", options.min_gpus, "N", "Fewest GPUs, under elastic policies.");
   option("--max-gpus", options.max_gpus, "N", "Most GPUs, under elastic policies.");
@@ -283,6 +286,7 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   made.body["environment"] = std::move(environment);
   made.body["umask"] = caller.umask & 0777;
   if (options.exclusive) made.body["exclusive"] = true;
+  if (options.vram_shrink) made.body["vram_shrink"] = *options.vram_shrink == "yes";
   if (options.hold) made.body["held"] = true;
   return made;
 }

@@ -34,6 +34,7 @@ struct JobOptions {
   std::optional<std::string> deadline;
   std::optional<std::string> group;
   std::optional<std::string> share;
+  std::optional<std::string> vram_shrink;
   std::optional<std::string> model;
   std::optional<std::string> batch;
   std::optional<std::string> job_class;

@@ -79,6 +79,15 @@ struct Released {
   Attempt attempt;
 };
 
+/// The attempt is charged so much on this GPU from here on, if that is less than before: its user
+/// allows it. It holds no more now.
+struct Shrunk {
+  JobId job;
+  Attempt attempt;
+  GpuId gpu;
+  Bytes charge{0};
+};
+
 // From probes.
 struct TenantUse {
   JobId job;
@@ -131,6 +140,6 @@ struct Ticked {};  ///< Time passed: a wake-up, or no input.
 using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
                            Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
                            Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked,
-                           SuspendAsked, SuspendFailed, ResumeFailed>;
+                           SuspendAsked, SuspendFailed, ResumeFailed, Shrunk>;
 
 }  // namespace berth

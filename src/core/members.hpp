@@ -96,6 +96,7 @@ inline auto members(HoldAsked& v) { return std::tie(v.job); }
 inline auto members(ReleaseAsked& v) { return std::tie(v.job); }
 inline auto members(SuspendAsked& v) { return std::tie(v.job); }
 inline auto members(SuspendFailed& v) { return std::tie(v.job, v.attempt, v.stays_until); }
+inline auto members(Shrunk& v) { return std::tie(v.job, v.attempt, v.gpu, v.charge); }
 inline auto members(ResumeFailed& v) { return std::tie(v.job, v.attempt); }
 inline auto members(Started& v) { return std::tie(v.job, v.attempt); }
 inline auto members(StartFailed& v) { return std::tie(v.job, v.attempt); }

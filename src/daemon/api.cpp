@@ -144,7 +144,9 @@ class Api {
     }
     const auto is_dry = query_flag(request, "dry_run");
     if (!is_dry) return refuse(exchange, is_dry.error());
-    auto job = parse_submission(exchange->take_body(), request.peer, daemon_.options().default_cpu);
+    auto job = parse_submission(
+        exchange->take_body(), request.peer,
+        {.cpu = daemon_.options().default_cpu, .shrinks = daemon_.options().shrinks});
     if (!job) return refuse(exchange, job.error());
     const uid_t user = request.peer.user;
     daemon_.on_turn_of(user, [this, exchange, is_dry = *is_dry, job = std::move(*job)]() mutable {

@@ -241,6 +241,7 @@ void Daemon::open_conductor() {
   live::Setup setup{.problems = {},
                     .probe = options_.probe,
                     .fast = options_.probe_fast,
+                    .shrink = {.warm_up = options_.shrink_after},
                     .again_after_overrun = options_.again_after_overrun};
   for (const Device& device : machine_.devices.list) setup.problems.push_back(device.problem);
   followers_ = std::make_unique<Followers>(keeper_, *logs_,

@@ -18,7 +18,8 @@ class LimitFollower : public live::Audience {
 
   void on_step(const live::StepTaken& step) override {
     const bool moves_charges = std::ranges::any_of(step.inputs, [](const Input& input) {
-      return std::holds_alternative<Measured>(input) || std::holds_alternative<Released>(input);
+      return std::holds_alternative<Measured>(input) || std::holds_alternative<Released>(input) ||
+             std::holds_alternative<Shrunk>(input);
     });
     if (moves_charges || !step.effects.list.empty()) limits_.follow(keeper_.engine().view());
     others_.on_step(step);

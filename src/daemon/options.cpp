@@ -145,6 +145,23 @@ Expected<void> set_weights(Options& options, const Value& value) {
   return {};
 }
 
+/// `vram_shrink = ["alice", "bob"]`.
+Expected<void> set_shrinks(Options& options, const Value& value) {
+  const toml::array* const list = value.node.as_array();
+  if (list == nullptr) return value.refuse("must be a list of users, such as [\"alice\"]");
+  for (const toml::node& node : *list) {
+    const auto name = node.value_exact<std::string>();
+    if (!name) return value.refuse("must be a list of users, such as [\"alice\"]");
+    const auto user = number_of_user(*name);
+    if (user) {
+      options.shrinks.insert(UserId(*user));
+    } else {  // a deleted user must not keep berthd from starting
+      options.warnings.push_back(value.where + ": there is no user " + *name + "; left out");
+    }
+  }
+  return {};
+}
+
 /// What stands behind a key of a policy, as a text would have it: a list has colons between.
 std::optional<std::string> key_text(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return *text;
@@ -346,6 +363,8 @@ constexpr auto kKeys = std::to_array<Key>({
     {"mig", set_mig},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},
+    {"vram_shrink", set_shrinks},
+    {"vram_shrink_after", [](Options& o, const Value& v) { return v.into(o.shrink_after); }},
     {"preempt_by", set_preempt_by},
     {"suspend_host_memory", [](Options& o, const Value& v) { return v.into(o.suspend_memory); }},
     {"suspend_patience", [](Options& o, const Value& v) { return v.into(o.suspend_patience); }},

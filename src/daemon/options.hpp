@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct Options {
   std::int64_t user_queue = 2'000'000;  ///< Jobs of one user that wait or run; 0: no limit.
   CpuMilli cores{0};                    ///< That jobs may have together; 0: the machine's.
   CpuMilli default_cpu{1000};           ///< Of a job without GPUs that does not say; 0: none.
+  Duration shrink_after = minutes(10);  ///< Since its start, where a job's charge may fall.
+  std::set<UserId> shrinks;             ///< Users whose jobs allow it unless they say otherwise.
   bool again_after_overrun = true;      ///< Whether a job runs again that another's overrun ended.
   PreemptBy preempt_by = PreemptBy::Suspend;
   Bytes suspend_memory{0};  ///< Host memory for what suspended jobs held on GPUs; 0: half of it.

@@ -253,6 +253,12 @@ struct FieldReader {
     if (key == "model") return read(key, value, job.spec.model);
     if (key == "gpu_types") return read(key, value, job.gpu_types);
     if (key == "share") return read_share(value);
+    if (key == "vram_shrink") {
+      bool allowed = false;
+      auto done = read(key, value, allowed);
+      job.vram_shrink = allowed;
+      return done;
+    }
     if (key == "attach") return read_attach(value, job.command.attach);
     if (key == "exclusive") {
       bool exclusive = false;
@@ -373,7 +379,7 @@ Expected<Json> parse(std::string_view body) {
 }  // namespace
 
 Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
-                                            CpuMilli default_cpu) {
+                                            const JobDefaults& defaults) {
   auto json = parse(body);
   if (!json) return std::unexpected(json.error());
   live::Submission job;
@@ -389,12 +395,17 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   if (gpu.min > GpuCount(0) && gpu.max == GpuCount(0)) gpu.max = gpu.count;
   if (job.spec.request.gpu.count == GpuCount(0)) {
     job.spec.request.gpu.sharing = Sharing::Shared;
-    if (!json->contains("cpus")) job.spec.request.cpu = default_cpu;
+    if (!json->contains("cpus")) job.spec.request.cpu = defaults.cpu;
   }
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
-  std::erase_if(reader.environment,
-                [](const std::string& variable) { return variable.starts_with("BERTH_SHARE="); });
+  std::erase_if(reader.environment, [](const std::string& variable) {
+    return variable.starts_with("BERTH_SHARE=") || variable.starts_with("BERTH_VRAM_SHRINK=");
+  });
+  const bool allowed_by_default = defaults.shrinks.contains(job.spec.user);
+  if (job.vram_shrink.value_or(allowed_by_default)) {
+    reader.environment.emplace_back(live::kShrinkAllowed);
+  }
   if (reader.by_mps) {
     if (gpu.most() != GpuCount(1)) {
       return refuse("share",

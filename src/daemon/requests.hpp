@@ -4,6 +4,7 @@
 // afterwards.
 #pragma once
 
+#include <set>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -13,10 +14,16 @@
 
 namespace berth::daemon {
 
+/// What a job gets whose submission does not say.
+struct JobDefaults {
+  CpuMilli cpu{0};           ///< Of a job without GPUs.
+  std::set<UserId> shrinks;  ///< Users whose jobs' charges may fall to what they hold.
+};
+
 /// POST /v1/jobs. Errors: InvalidArgument naming key, value and limit (`vram_bytes: 0, the least is
 /// 1`); BadData for what is not a JSON object of at most a few levels.
 Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
-                                            CpuMilli default_cpu = CpuMilli(0));
+                                            const JobDefaults& defaults = {});
 
 /// Turns the names of GPU types into the cluster's. Errors: InvalidArgument naming one that the
 /// cluster does not have, and those that it has.

@@ -100,6 +100,7 @@ class Engine {
   void on(const SuspendAsked& asked);
   void on(const SuspendFailed& failed);
   void on(const ResumeFailed& failed);
+  void on(const Shrunk& shrunk);
   void on(const Identified&);
   void on(const Profiled&);
   void on(const Weighed&);

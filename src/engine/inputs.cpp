@@ -211,6 +211,22 @@ void Engine::on(const Measured& measured) {
   relieve(measured.gpu);
 }
 
+/// What was admitted becomes less, so what it takes beyond is an overrun from here on.
+void Engine::on(const Shrunk& shrunk) {
+  Job* const job = state_.jobs.find(shrunk.job);
+  const bool is_current =
+      job != nullptr && job->attempt == shrunk.attempt && job->state == JobState::Running;
+  if (!is_current || shrunk.charge <= Bytes(0)) return;
+  const auto share = std::ranges::find(job->grant.shares, shrunk.gpu, &Share::gpu);
+  if (share == job->grant.shares.end() || shrunk.charge >= share->charge) return;
+  settle(job->spec.user);
+  state_.accounts[job->spec.user].charges -= share->charge - shrunk.charge;
+  state_.ledger.grow(state_.cluster, *share, shrunk.charge);
+  share->charge = shrunk.charge;
+  share->granted = shrunk.charge;
+  weigh(job->spec.user);
+}
+
 void Engine::on(const GpuHealth& health) {
   if (health.gpu.value() >= state_.cluster.gpus().size()) return;
   GpuUse use = state_.ledger.use().gpu(health.gpu);

@@ -42,6 +42,9 @@ std::string encode_environment(const std::vector<std::string>& variables);
 Expected<Command> decode_command(std::string_view bytes);
 Expected<std::vector<std::string>> decode_environment(std::string_view bytes);
 
+/// The variable with which a job allows its charge to fall, in what was submitted.
+inline constexpr const char* kShrinkAllowed = "BERTH_VRAM_SHRINK=1";
+
 /// The same for commands of one user that differ only in numbers, and in the folders of paths:
 /// another seed or learning rate is the same program. Never 0. Environment and directory do not
 /// count.

@@ -37,7 +37,8 @@ Conductor::Conductor(Keeper& keeper, Setup setup, const Hands& hands)
       hands_(hands),
       watcher_(keeper.engine().view().cluster().gpus().size(), setup_.probe * 5 / 2),
       pacer_(keeper.engine().view().cluster().gpus().size(),
-             {.usual = setup_.probe, .fast = setup_.fast}) {}
+             {.usual = setup_.probe, .fast = setup_.fast}),
+      shrinker_(setup_.shrink, [this](const Job& job) { return allows_shrink(job); }) {}
 
 // ---- Recovery --------------------------------------------------------------------------------
 
@@ -211,9 +212,13 @@ void Conductor::on_look(Look look) {
   for (const JobId job : keeper_.engine().view().tenants_of(look.gpu)) {
     if (hands_.executor.is_limited(job)) limited.insert(job);
   }
+  tell(shrinker_.on_look(look, keeper_.engine().view()));
   pacer_.saw(look, keeper_.engine().view(), hands_.clock.now(), limited);
   set_watch();
+  const GpuId gpu = look.gpu;
+  const auto told = failures_told(gpu);
   tell(watcher_.on_look(std::move(look), keeper_.engine().view()));
+  mark_jobs_on(gpu, told);
   if (!watcher_.left().empty() && looking_.empty()) hands_.alarms.set(Alarm::Leaving, kLookAgain);
 }
 
@@ -229,22 +234,57 @@ void Conductor::on_silence() {
   hands_.alarms.set(Alarm::Silence, kSilence);  // one that answers may fall silent again
 }
 
-/// Its jobs are told and go on: many a program does not notice, or saves what it has.
 void Conductor::on_fault(GpuId gpu, std::string problem) {
+  const auto told = failures_told(gpu);
   tell(watcher_.on_fault(gpu, std::move(problem)));
+  mark_jobs_on(gpu, told);
+}
+
+/// What is said already to the jobs of a GPU that failed; nothing while it is well.
+std::map<JobId, std::string> Conductor::failures_told(GpuId gpu) const {
+  std::map<JobId, std::string> told;
+  if (watcher_.failure(gpu).empty()) return told;
   for (const JobId id : keeper_.engine().view().tenants_of(gpu)) {
-    const Job& job = *keeper_.engine().view().find(id);
-    const std::string before = keeper_.note_of(id);
-    const bool is_told = before.find(failed_gpus(job)) != std::string::npos;
-    if (!is_told) keeper_.note(id, failed_gpus(job) + (before.empty() ? "" : "; " + before));
+    told[id] = failed_gpus(*keeper_.engine().view().find(id));
   }
+  return told;
+}
+
+/// Jobs on a GPU that failed are told and go on: many a program does not notice, or saves what it
+/// has. An Xid takes the place of what a look said of the same loss.
+void Conductor::mark_jobs_on(GpuId gpu, const std::map<JobId, std::string>& told) {
+  if (watcher_.failure(gpu).empty()) return;
+  for (const JobId id : keeper_.engine().view().tenants_of(gpu)) {
+    const std::string now = failed_gpus(*keeper_.engine().view().find(id));
+    std::string note = keeper_.note_of(id);
+    if (note.find(now) != std::string::npos) continue;
+    const auto before = told.find(id);
+    const std::size_t at = before == told.end() ? std::string::npos : note.find(before->second);
+    if (at == std::string::npos) {
+      note = now + (note.empty() ? "" : "; " + note);
+    } else {
+      note.replace(at, before->second.size(), now);
+    }
+    keeper_.note(id, note);
+  }
+}
+
+/// By what was submitted; a job that cannot be read keeps its charge.
+bool Conductor::allows_shrink(const Job& job) const {
+  const auto blob = keeper_.store().blob(job.spec.command);
+  const auto command = blob ? decode_command(*blob) : std::unexpected(blob.error());
+  if (!command) return false;
+  const auto variables = keeper_.store().blob(command->environment);
+  const auto environment =
+      variables ? decode_environment(*variables) : std::unexpected(variables.error());
+  return environment && std::ranges::find(*environment, kShrinkAllowed) != environment->end();
 }
 
 /// `GPU 1 failed: Xid 79`, of those that a job has; "" if none failed.
 std::string Conductor::failed_gpus(const Job& job) const {
   std::string text;
   for (const GpuId gpu : gpus_of(job.grant)) {
-    const std::string fault = watcher_.fault(gpu);
+    const std::string fault = watcher_.failure(gpu);
     if (fault.empty()) continue;
     text += (text.empty() ? "GPU " : "; GPU ") + std::to_string(gpu.value()) + " failed: " + fault;
   }

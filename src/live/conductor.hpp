@@ -24,6 +24,7 @@
 #include "live/keeper.hpp"
 #include "live/pace.hpp"
 #include "live/ports.hpp"
+#include "live/shrinker.hpp"
 #include "live/watcher.hpp"
 
 namespace berth::live {
@@ -55,6 +56,7 @@ struct Setup {
   std::vector<std::string> problems;  ///< By GPU: why it cannot be used; "" if it can.
   Duration probe = seconds(1);        ///< Between two looks at all GPUs.
   Duration fast = Rhythm().fast;      ///< Between two looks where memory may be taken: Rhythm.
+  ShrinkRule shrink = {};             ///< For jobs whose users allow their charges to fall.
   bool again_after_overrun = true;    ///< Whether a job runs again that another's overrun ended.
 };
 
@@ -158,12 +160,16 @@ class Conductor {
   void note_overrun(JobId job);
   void note_preemption(JobId job);
   std::string failed_gpus(const Job& job) const;
+  bool allows_shrink(const Job& job) const;
+  std::map<JobId, std::string> failures_told(GpuId gpu) const;
+  void mark_jobs_on(GpuId gpu, const std::map<JobId, std::string>& told);
 
   Keeper& keeper_;
   const Setup setup_;
   const Hands hands_;
   Watcher watcher_;
   Pacer pacer_;
+  Shrinker shrinker_;
 
   std::vector<Input> inputs_;
   std::vector<Asked> asked_;

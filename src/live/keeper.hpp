@@ -40,6 +40,7 @@ struct Submission {
   Command command;
   std::string environment;                  ///< encode_environment().
   std::vector<std::string> gpu_types = {};  ///< By name, those it accepts; none: any.
+  std::optional<bool> vram_shrink = {};     ///< Whether its charge may fall, if it was said.
   std::string share = "";                   ///< How it shares GPUs, as its user said it.
 };
 

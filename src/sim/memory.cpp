@@ -57,7 +57,8 @@ void Memory::begin(std::size_t job, const Grant& grant, Instant now) {
     use_more(share.gpu, context);
     card.foreign_seen = card.foreign;
     card.tenants.push_back(job);
-    held_[job].push_back({.gpu = share.gpu, .used = context, .charge = share.granted});
+    held_[job].push_back(
+        {.gpu = share.gpu, .used = context, .charge = share.granted, .most = context});
   }
   if (has_curve(job)) return;
   due_at_[job] = later(now, model_.ramp);
@@ -110,6 +111,7 @@ std::optional<Oom> Memory::resize(std::size_t job, Bytes use) {
     const Bytes more = cluster_.gpu(held.gpu).context + use - held.used;
     if (more == Bytes(0)) continue;
     held.used += more;
+    held.most = std::max(held.most, held.used);
     use_more(held.gpu, more);
   }
   return std::nullopt;
@@ -141,6 +143,17 @@ void Memory::free_foreign(GpuId gpu) {
   if (card.foreign == Bytes(0)) return;
   use_more(gpu, Bytes(0) - card.foreign);
   card.foreign = Bytes(0);
+}
+
+std::vector<TenantPeak> Memory::peaks_of(std::size_t job) const {
+  std::vector<TenantPeak> peaks;
+  for (const Held& held : held_[job]) peaks.push_back({held.gpu, held.most});
+  return peaks;
+}
+
+void Memory::recharge(std::size_t job, GpuId gpu, Bytes charge) {
+  const auto held = std::ranges::find(held_[job], gpu, &Held::gpu);
+  if (held != held_[job].end()) held->charge = std::min(held->charge, charge);
 }
 
 std::vector<GpuId> Memory::take_changed() {

@@ -47,6 +47,11 @@ struct Oom {
   OomKind kind = OomKind::Admission;
 };
 
+struct TenantPeak {
+  GpuId gpu;
+  Bytes bytes{0};
+};
+
 class Memory {
  public:
   /// Requires: trace and cluster outlive it.
@@ -77,6 +82,10 @@ class Memory {
   Measured measured(GpuId gpu) const;
   /// What a probe sees on the GPUs that changed since the last call, ascending.
   std::vector<Measured> measured();
+  /// What a job held most on each of its GPUs since its start, contexts included.
+  std::vector<TenantPeak> peaks_of(std::size_t job) const;
+  /// From here on it overruns beyond that.
+  void recharge(std::size_t job, GpuId gpu, Bytes charge);
   /// On all GPUs together, by tenants and others.
   Bytes held() const { return held_in_all_; }
 
@@ -88,6 +97,7 @@ class Memory {
     GpuId gpu;
     Bytes used{0};
     Bytes charge{0};
+    Bytes most{0};  ///< Used since its start.
   };
   struct Card {
     Bytes used{0};          ///< By tenants and others.

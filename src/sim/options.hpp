@@ -8,6 +8,7 @@
 
 #include "core/ids.hpp"
 #include "core/settings.hpp"
+#include "core/shrink.hpp"
 #include "policy/policy.hpp"
 #include "sim/costs.hpp"
 #include "sim/faults.hpp"
@@ -39,7 +40,8 @@ struct Options {
   Costs costs;                   ///< Its `can_suspend` stands for that of the settings.
   PreemptionBounds bounds = {};  ///< Only where nothing of a preempted job's work is kept.
   MemoryModel memory;
-  ForeignModel foreign;  ///< Only where memory is modelled.
+  ForeignModel foreign;              ///< Only where memory is modelled.
+  std::optional<ShrinkRule> shrink;  ///< Charges follow use; only where memory is modelled.
   FaultModel faults;
   Prices prices;
   Power power;

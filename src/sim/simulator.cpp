@@ -84,6 +84,7 @@ class Replay {
       collect_releases();
       collect_foreign();
       collect_ooms();
+      collect_shrinks();
       collect_faults();
       collect_reports();
       collect_late();
@@ -140,6 +141,7 @@ class Replay {
     Instant next = running_.next_end();
     next = std::min(next, running_.next_report());
     next = std::min(next, memory_.next());
+    if (!shrinks_.empty()) next = std::min(next, shrinks_.begin()->first);
     if (!releases_.empty()) next = std::min(next, releases_.begin()->at);
     if (arrived_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[arrived_].submit);
     if (!late_.empty()) next = std::min(next, late_.begin()->first);
@@ -199,6 +201,19 @@ class Replay {
     const Attempt attempt = known_[oom.job].attempt;
     inputs_.push_back(Exited{.job = id, .attempt = attempt, .outcome = Outcome::Oom});
     inputs_.push_back(Released{id, attempt});
+  }
+
+  /// Attempts that have shown what they hold.
+  void collect_shrinks() {
+    while (!shrinks_.empty() && shrinks_.begin()->first <= now_) {
+      const auto [job, attempt] = shrinks_.extract(shrinks_.begin()).value().second;
+      if (known_[job].attempt != attempt || !running_.runs(job)) continue;
+      for (const TenantPeak& peak : memory_.peaks_of(job)) {
+        const Bytes charge = shrunk_charge(peak.bytes, *options_.shrink);
+        memory_.recharge(job, peak.gpu, charge);
+        inputs_.push_back(Shrunk{id_of(job), attempt, peak.gpu, charge});
+      }
+    }
   }
 
   /// For the engine.
@@ -434,6 +449,9 @@ class Replay {
     memory_.begin(job, grant, now_);
     if (memory_.has_curve(job)) running_.mark(job, running_.done(job));
     inputs_.push_back(Started{id, attempt});
+    if (options_.shrink && options_.memory.is_on) {
+      shrinks_.insert({later(now_, options_.shrink->warm_up), {job, attempt}});
+    }
   }
 
   /// What the engine is about to be told.
@@ -529,6 +547,8 @@ class Replay {
   std::vector<std::size_t> to_predict_;  ///< Submitted at this instant.
   std::vector<std::size_t> again_;       ///< Jobs submitted again, by id.
   std::set<std::pair<Instant, std::size_t>> late_;
+  /// Attempts that have shown by then what they hold.
+  std::set<std::pair<Instant, std::pair<std::size_t, Attempt>>> shrinks_;
   Result result_;
   Instant now_ = kStart;
   Instant wake_at_ = kNever;

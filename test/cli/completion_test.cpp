@@ -46,7 +46,7 @@ TEST(Completion, OffersVerbsAndThoseOfAVerb) {
 TEST(Completion, OffersOptionsOfTheVerb) {
   EXPECT_THAT(offered({"submit", "--vr"}), Contains("--vram"));
   EXPECT_THAT(offered({"submit", "--vram", "10G", "--cla"}), ElementsAre("--class"));
-  EXPECT_THAT(offered({"sim", "--vr"}), Each(StartsWith("--vram-model")));
+  EXPECT_THAT(offered({"sim", "--vram-m"}), ElementsAre("--vram-model"));
 }
 
 TEST(Completion, OffersNamesOfPoliciesAndPlacements) {

@@ -303,7 +303,7 @@ TEST(Requests, AJobWithoutGpusAsksForNoGpuMemory) {
 
 TEST(Requests, AJobWithoutGpusTakesCoresUnlessItSays) {
   const auto cores = [](const Json& json) {
-    const auto job = parse_submission(json.dump(), kPeer, CpuMilli(1500));
+    const auto job = parse_submission(json.dump(), kPeer, {.cpu = CpuMilli(1500)});
     return job ? job->spec.request.cpu : CpuMilli(-1);
   };
   Json json = with("gpus", 0);
