@@ -200,10 +200,11 @@ class DriverLimits : public testing::Test {
     if (::geteuid() != 0 || cgroup_.path().empty()) GTEST_SKIP() << "no cgroup can be made here";
   }
   void start(const std::string& gpus = "1x24GiB,driver=615", const std::string& more = "") {
-    rig_ = std::make_unique<Rig>(test::RigOptions{
-        .gpus = gpus,
-        .config = "probe = \"100ms\"\ngrace = \"500ms\"\nagain_after_overrun = false\ncgroup = \"" +
-                  cgroup_.path() + "\"\n" + more});
+    rig_ = std::make_unique<Rig>(
+        test::RigOptions{.gpus = gpus,
+                         .config = "policy = \"fifo-skip\"\nprobe = \"100ms\"\ngrace = \"500ms\"\n"
+                                   "again_after_overrun = false\ncgroup = \"" +
+                                   cgroup_.path() + "\"\n" + more});
     rig_->start();
   }
   std::vector<emu::LimitReport> limits(std::size_t gpu = 0) const {

@@ -22,6 +22,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
+/// The default policy keeps a job off a GPU where another began a moment ago.
+const std::string kJoinsAtOnce = "policy = \"fifo-skip\"\n";
+
 Json vram(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}}; }
 
 /// Waits for a file, then takes and holds memory.
@@ -30,7 +33,7 @@ std::string load_after(const std::string& file, const std::string& arguments) {
 }
 
 TEST(Overrun, IsEndedWhileAnotherTenantTakesItsTimeToStop) {
-  Rig rig({.gpus = "1x24GiB", .config = "probe = \"100ms\"\ngrace = \"1h\"\n"});
+  Rig rig({.gpus = "1x24GiB", .config = kJoinsAtOnce + "probe = \"100ms\"\ngrace = \"1h\"\n"});
   rig.start();
   const int honest = rig.submit(load("--vram 4G --steps 0"), vram(12));
   const int stubborn = rig.submit("trap '' TERM; echo on; while :; do sleep 0.1; done", vram(1));
@@ -51,9 +54,9 @@ TEST(Overrun, IsEndedWhileAnotherTenantTakesItsTimeToStop) {
 class Harmed : public testing::Test {
  protected:
   void start(const std::string& more = "") {
-    rig_ = std::make_unique<Rig>(
-        test::RigOptions{.gpus = "1x24GiB",
-                         .config = "probe = \"1h\"\nprobe_fast = \"1h\"\ngrace = \"1s\"\n" + more});
+    rig_ = std::make_unique<Rig>(test::RigOptions{
+        .gpus = "1x24GiB",
+        .config = kJoinsAtOnce + "probe = \"1h\"\nprobe_fast = \"1h\"\ngrace = \"1s\"\n" + more});
     rig_->start();
   }
   /// Returns: the victim, once it has died.
@@ -98,7 +101,7 @@ TEST_F(Harmed, EndsWhereJobsDoNotRunAgain) {
 }
 
 TEST(OwnFault, IsNobodyElses) {
-  Rig rig({.gpus = "1x24GiB"});
+  Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip"}});
   rig.start();
   const int beside = rig.submit(load("--vram 2G --steps 0"), vram(4));
   rig.wait_for(beside, "running");
