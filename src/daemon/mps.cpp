@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -44,13 +43,15 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// In the child: only what a process with other threads may call between fork and exec.
+/// In the child: only what a process with other threads may call between fork and exec. The C
+/// library's own calls that change the user speak to threads that are not there.
 [[noreturn]] void become_and_run(const Run& run, int input, char* const* arguments,
                                  char* const* environment) {
   const bool is_root = ::geteuid() == 0;
-  const bool good = !is_root || (::setgroups(run.groups.size(), run.groups.data()) == 0 &&
-                                 ::setresgid(run.group, run.group, run.group) == 0 &&
-                                 ::setresuid(run.user, run.user, run.user) == 0);
+  const bool good =
+      !is_root || (::syscall(SYS_setgroups, run.groups.size(), run.groups.data()) == 0 &&
+                   ::syscall(SYS_setresgid, run.group, run.group, run.group) == 0 &&
+                   ::syscall(SYS_setresuid, run.user, run.user, run.user) == 0);
   const int nothing = ::open("/dev/null", O_RDWR);
   ::dup2(input, STDIN_FILENO);
   ::dup2(nothing, STDOUT_FILENO);

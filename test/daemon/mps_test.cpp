@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "daemon/neighbours.hpp"
 #include "daemon/rig.hpp"
 
 namespace berth {
@@ -113,6 +114,15 @@ TEST(Mps, AFatalFaultOfOneUserDoesNotTouchAnother) {
   const auto size = rig.log(theirs).size();
   eventually("it makes more steps", [&] { return rig.log(theirs).size() > size + 200; });
   EXPECT_EQ(rig.job(theirs)["state"], "running");
+}
+
+/// A short pass of what Neighbours.NoneIsHurtWhereMpsLimits does at length.
+TEST(Mps, HurtsNoNeighbour) {
+  Rig rig(test::options_for_mixes(4, "probe_fast = \"1h\"\n"));
+  rig.start();
+  const test::Harm all = test::play_mixes(rig, 4, {.share = "mps"}, 7);
+  EXPECT_EQ(all.honest, 8);
+  EXPECT_EQ(all.hurt, 0) << all.last_words;
 }
 
 TEST(Mps, AClientIsNotSuspended) {

@@ -40,7 +40,11 @@ std::string liar(Rng& rng, const Growth& growth) {
                    " --on-oom keep --steps 200");
 }
 
-Json asks(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}, {"cpus", 0.01}}; }
+Json asks(std::int64_t gib, const Growth& growth) {
+  Json wish{{"vram_bytes", gib * kGiB}, {"cpus", 0.01}};
+  if (!growth.share.empty()) wish["share"] = growth.share;
+  return wish;
+}
 
 }  // namespace
 
@@ -60,9 +64,9 @@ Harm play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed) {
   for (int gpu = 0; gpu < gpus; ++gpu) {
     const std::int64_t first = rng.between(4, kHonestTogether - 4);
     const std::int64_t second = kHonestTogether - first;
-    honest_ones.push_back(rig.submit(honest(rng, first), asks(first)));
-    honest_ones.push_back(rig.submit(honest(rng, second), asks(second)));
-    liars.push_back(rig.submit(liar(rng, growth), asks(1)));
+    honest_ones.push_back(rig.submit(honest(rng, first), asks(first, growth)));
+    honest_ones.push_back(rig.submit(honest(rng, second), asks(second, growth)));
+    liars.push_back(rig.submit(liar(rng, growth), asks(1, growth)));
   }
   Harm result{.honest = static_cast<int>(honest_ones.size()),
               .liars = static_cast<int>(liars.size())};

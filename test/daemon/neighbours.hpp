@@ -17,6 +17,7 @@ namespace berth::test {
 /// GiB a second; all at once if it is 0.
 struct Growth {
   double gib_per_second = 0;
+  std::string share = {};  ///< As all jobs of the mix share their GPU; "": as ever.
 };
 
 struct Harm {

@@ -1,6 +1,6 @@
 // Goal: how many neighbours a job hurts that takes more than it asked for, by the rate at which it
-// takes it; that looking fast lowers that, and that the driver's limits let none be hurt. The
-// tables of doc/memory-limits.md are made here.
+// takes it; that looking fast lowers that, and that the driver's limits and MPS let none be hurt.
+// The tables of doc/memory-limits.md are made here.
 //
 // Method: seeded mixes (neighbours.hpp) on eight emulated GPUs, the same with and without fast
 // looks, then with limits. BERTH_MIXES sets the number of mixes of each rate without limits, 16 if
@@ -23,7 +23,8 @@ using test::Harm;
 using test::Rig;
 
 constexpr int kGpus = 8;
-constexpr auto kRates = std::to_array<Growth>({{0}, {16}, {8}, {4}, {2}, {1}});
+constexpr std::size_t kRateCount = 6;
+const std::array<Growth, kRateCount> kRates{{{0}, {16}, {8}, {4}, {2}, {1}}};
 
 int rounds() {
   const char* const mixes = std::getenv("BERTH_MIXES");
@@ -32,10 +33,10 @@ int rounds() {
 }
 
 /// By rate.
-std::array<Harm, kRates.size()> play_all(const std::string& name, const std::string& config) {
+std::array<Harm, kRateCount> play_all(const std::string& name, const std::string& config) {
   Rig rig(test::options_for_mixes(kGpus, config));
   rig.start();
-  std::array<Harm, kRates.size()> all;
+  std::array<Harm, kRateCount> all;
   for (std::size_t r = 0; r < kRates.size(); ++r) {
     for (int round = 0; round < rounds(); ++round) {
       const auto seed = static_cast<std::uint64_t>(round) * kRates.size() + r + 1;
@@ -74,6 +75,22 @@ TEST(Neighbours, NoneIsHurtWhereTheDriverLimits) {
     all += test::play_mixes(rig, kGpus, growth, 1000 + static_cast<std::uint64_t>(round));
   }
   std::printf("driver       %d of %d neighbours hurt by %d liars\n", all.hurt, all.honest,
+              all.liars);
+  EXPECT_EQ(all.hurt, 0) << all.last_words;
+}
+
+/// The same with a server of MPS for each GPU.
+TEST(Neighbours, NoneIsHurtWhereMpsLimits) {
+  constexpr int kMixes = 200;
+  Rig rig(test::options_for_mixes(kGpus, "probe_fast = \"1h\"\n"));
+  rig.start();
+  Harm all;
+  for (int round = 0; round * kGpus < kMixes; ++round) {
+    Growth growth = kRates[static_cast<std::size_t>(round) % kRates.size()];
+    growth.share = "mps";
+    all += test::play_mixes(rig, kGpus, growth, 1000 + static_cast<std::uint64_t>(round));
+  }
+  std::printf("mps          %d of %d neighbours hurt by %d liars\n", all.hurt, all.honest,
               all.liars);
   EXPECT_EQ(all.hurt, 0) << all.last_words;
 }

@@ -57,6 +57,19 @@ static_assert(sizeof(CudaGpuPair) == 32 && offsetof(CudaGpuPair, new_uuid) == 16
 static_assert(sizeof(CudaRestoreArgs) == 64 && offsetof(CudaRestoreArgs, gpu_pairs_count) == 8 &&
               offsetof(CudaRestoreArgs, reserved) == 12);
 
+// MIG, as the compiler lays out NVIDIA's nvml.h of API version 13.
+static_assert(sizeof(NvmlPlacement) == 8);
+static_assert(sizeof(NvmlGpuInstanceProfile) == 48 &&
+              offsetof(NvmlGpuInstanceProfile, memory_mebibytes) == 40);
+static_assert(sizeof(NvmlGpuInstanceProfileV2) == 152 && kNvmlProfileV2Tag == 0x2000098 &&
+              offsetof(NvmlGpuInstanceProfileV2, memory_mebibytes) == 48 &&
+              offsetof(NvmlGpuInstanceProfileV2, name) == 56);
+static_assert(sizeof(NvmlGpuInstanceInfo) == 24 && offsetof(NvmlGpuInstanceInfo, placement) == 16);
+static_assert(sizeof(NvmlComputeInstanceProfile) == 36 &&
+              offsetof(NvmlComputeInstanceProfile, multiprocessor_count) == 12);
+static_assert(static_cast<int>(NvmlResult::InUse) == 19 &&
+              static_cast<int>(NvmlResult::InsufficientResources) == 23 && kNvmlProfiles == 18);
+
 TEST(Abi, IsCheckedWhenCompiled) { SUCCEED(); }
 
 }  // namespace berth::emu

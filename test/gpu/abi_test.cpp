@@ -43,6 +43,11 @@ TEST(NvmlAbi, IsTheEmulatedOne) {
   EXPECT_EQ(sizeof(SetLimits), sizeof(emu::NvmlSetMemoryLimits));
   EXPECT_EQ(sizeof(GetLimits), sizeof(emu::NvmlGetMemoryLimits));
   EXPECT_EQ(kNoLimit, emu::kNvmlMemoryLimitMax);
+  EXPECT_EQ(sizeof(Placement), sizeof(emu::NvmlPlacement));
+  EXPECT_EQ(sizeof(GpuInstanceProfileV2), sizeof(emu::NvmlGpuInstanceProfileV2));
+  EXPECT_EQ(offsetof(GpuInstanceProfileV2, name), offsetof(emu::NvmlGpuInstanceProfileV2, name));
+  EXPECT_EQ(kProfileV2Tag, emu::kNvmlProfileV2Tag);
+  EXPECT_EQ(sizeof(ComputeInstanceProfile), sizeof(emu::NvmlComputeInstanceProfile));
   EXPECT_EQ(kEventXid, emu::kNvmlEventXid);
   EXPECT_EQ(static_cast<int>(Result::GpuIsLost), static_cast<int>(emu::NvmlResult::GpuIsLost));
   EXPECT_EQ(static_cast<int>(Result::InsufficientSize),
