@@ -225,7 +225,7 @@ class Attendance {
 
   void on_change(const Json& job) {
     const std::string state = text_of(job, "state");
-    if (state == "queued" || state == "held") {
+    if (state == "queued" || state == "held" || state == "deferred") {
       exit_code_.reset();  // of an attempt that was not the last
       const std::string reason = printable(text_of(job, "reason"));
       narrator_.progress(state + (reason.empty() ? "" : ": " + reason));

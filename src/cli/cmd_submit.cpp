@@ -2,8 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
+#include <optional>
 
 #include "cli/daemon.hpp"
+#include "cli/dag.hpp"
+#include "cli/files.hpp"
 #include "cli/job_text.hpp"
 #include "cli/output.hpp"
 #include "cli/submission.hpp"
@@ -14,16 +18,24 @@ namespace berth::cli {
 
 namespace {
 
+constexpr std::size_t kMostFile = std::size_t{4} << 20;
+
 struct SubmitArguments {
   CommonOptions common;
   JobOptions job;
   bool dry_run = false;
+  std::string file;
 };
 
 std::string submitted_text(const Json& answer) {
-  const auto id = std::to_string(integer_of(answer, "id").value_or(0));
-  if (isatty(STDOUT_FILENO) == 0) return id + "\n";
-  return "job " + id + " " + printable(text_of(answer, "state")) + "\n";
+  const std::int64_t id = integer_of(answer, "id").value_or(0);
+  const std::int64_t jobs = integer_of(answer, "jobs").value_or(1);
+  if (isatty(STDOUT_FILENO) == 0) return std::to_string(id) + "\n";
+  if (jobs > 1) {
+    return "jobs " + std::to_string(id) + "-" + std::to_string(id + jobs - 1) + ", array " +
+           std::to_string(id) + "\n";
+  }
+  return "job " + std::to_string(id) + " " + printable(text_of(answer, "state")) + "\n";
 }
 
 int try_out(const SubmitArguments& arguments, Daemon& daemon, const Json& body) {
@@ -46,7 +58,86 @@ int submit(const SubmitArguments& arguments) {
   if (!answer) return report_failure(answer.error().message);
   if (!integer_of(*answer, "id")) return report_failure("berthd gives the new job no number");
   report_warnings(*answer);
+  if (const std::string key = text_of(*answer, "already"); !part_of(*answer, "already").is_null()) {
+    report_failure("job " + std::to_string(*integer_of(*answer, "id")) + " has the key '" +
+                   printable(key) + "' already; nothing is submitted");
+  }
   return print(arguments.common.json ? json_text(*answer) : submitted_text(*answer));
+}
+
+/// Cancels what a file's earlier jobs became, so that all of them run or none does.
+void take_back(Daemon& daemon, const std::map<std::string, std::int64_t>& numbers) {
+  for (const auto& [name, number] : numbers) {
+    const auto gone = daemon.post(job_target(static_cast<std::uint64_t>(number), "/cancel"));
+    if (!gone) report_failure(gone.error().message);
+  }
+}
+
+/// The option's value with numbers for names.
+std::optional<std::string> numbered(const DagJob& job, std::string_view option,
+                                    const std::map<std::string, std::int64_t>& numbers) {
+  std::string list;
+  for (const DagAfter& after : job.after) {
+    if (after.option != option) continue;
+    for (const std::string& name : after.names) {
+      const auto found = numbers.find(name);
+      list += (list.empty() ? "" : ",") +
+              (found == numbers.end() ? name : std::to_string(found->second));
+    }
+  }
+  return list.empty() ? std::nullopt : std::optional(list);
+}
+
+/// Every job's body as it will be sent, but for the numbers of the jobs that it waits for. All are
+/// made before the first is sent, so that a wrong one changes nothing.
+Expected<Submission> body_of(const DagJob& job, const Caller& caller,
+                             const std::map<std::string, std::int64_t>& numbers) {
+  JobOptions options = job.options;
+  options.after = numbered(job, "after", numbers);
+  options.after_ok = numbered(job, "after-ok", numbers);
+  options.after_any = numbered(job, "after-any", numbers);
+  options.after_notok = numbered(job, "after-notok", numbers);
+  auto made = submission_of(options, caller);
+  if (made) return made;
+  return fail(made.error().code, job.where + ": jobs." + job.name + ": " + made.error().message);
+}
+
+int submit_file(const SubmitArguments& arguments) {
+  const auto caller = this_caller();
+  if (!caller) return report_failure(caller.error().message);
+  const auto text = read_file(arguments.file, kMostFile);
+  if (!text) return report_failure(text.error().message);
+  const auto jobs = read_dag(*text, arguments.file);
+  if (!jobs) return report_usage(jobs.error().message);
+  std::map<std::string, std::int64_t> numbers;
+  for (const DagJob& job : *jobs) numbers[job.name] = 1;
+  for (const DagJob& job : *jobs) {
+    const auto made = body_of(job, *caller, numbers);
+    if (!made) return report_usage(made.error().message);
+    for (const std::string& warning : made->warnings) report_failure(warning);
+  }
+  auto daemon = Daemon::open(arguments.common);
+  if (!daemon) return report_failure(daemon.error().message);
+  numbers.clear();
+  Json answers = Json::array();
+  std::string lines;
+  for (const DagJob& job : *jobs) {
+    const auto made = body_of(job, *caller, numbers);
+    const auto answer =
+        made ? daemon->post("/v1/jobs", made->body.dump()) : std::unexpected(made.error());
+    const auto number = answer ? integer_of(*answer, "id") : std::nullopt;
+    if (!number) {
+      const std::string why = answer ? "berthd gives it no number" : answer.error().message;
+      report_failure(job.where + ": jobs." + job.name + ": " + why +
+                     "; the jobs before it are cancelled");
+      take_back(*daemon, numbers);
+      return kFailed;
+    }
+    numbers[job.name] = *number;
+    answers.push_back(*answer);
+    lines += printable(job.name) + " " + std::to_string(*number) + "\n";
+  }
+  return print(arguments.common.json ? json_text({{"jobs", answers}}) : lines);
 }
 
 }  // namespace
@@ -59,10 +150,15 @@ void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
   add_job_options(*verb, arguments->job);
   verb->add_flag("--dry-run", arguments->dry_run,
                  "Submit nothing; say whether the job would start now, else when and why.");
-  verb->add_flag("--hold", arguments->job.hold,
-                 "Keep the job from starting until `berth release`.");
+  add_submit_options(*verb, arguments->job);
+  verb->add_option("--file", arguments->file, "Submit the jobs of this TOML file: berth(1), FILES.")
+      ->type_name("FILE");
   verb->callback([=, &chosen, &from_dashes] {
     chosen = [=, &from_dashes] {
+      if (!arguments->file.empty()) {
+        if (verb->remaining().empty() && from_dashes.empty()) return submit_file(*arguments);
+        return report_usage("--file: a command stands beside it; give one of them");
+      }
       auto words = command_words(verb->remaining(), from_dashes);
       if (!words) return report_usage(words.error().message);
       arguments->job.command = std::move(*words);

@@ -11,15 +11,16 @@ namespace {
 
 /// How the value of an #SBATCH option reads here.
 enum class Reads : std::uint8_t {
-  No,         ///< It has no equal: the line is left out, with a warning.
-  Nothing,    ///< What it asks for is so anyway.
-  Flag,       ///< As the option `here`, without a value.
-  Same,       ///< As the option `here`, with the same value.
-  Minutes,    ///< The same, but a plain number is of minutes.
-  Mebibytes,  ///< The same, but a plain number is of MiB.
-  Gpus,       ///< `2`, `a100:2`.
-  Gres,       ///< `gpu`, `gpu:2`, `gpu:a100:2`.
-  One,        ///< Nothing where it is 1; else left out.
+  No,          ///< It has no equal: the line is left out, with a warning.
+  Nothing,     ///< What it asks for is so anyway.
+  Flag,        ///< As the option `here`, without a value.
+  Same,        ///< As the option `here`, with the same value.
+  Minutes,     ///< The same, but a plain number is of minutes.
+  Mebibytes,   ///< The same, but a plain number is of MiB.
+  Gpus,        ///< `2`, `a100:2`.
+  Gres,        ///< `gpu`, `gpu:2`, `gpu:a100:2`.
+  Dependency,  ///< `afterok:7:8,afterany:9`.
+  One,         ///< Nothing where it is 1; else left out.
 };
 
 struct Foreign {
@@ -64,11 +65,12 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--get-user-env", "", "the whole environment goes along", Reads::Nothing},
     {"--constraint", "-C", "say --gpu-type TYPE"},
     {"--wrap", "", "say -- bash -c 'COMMAND'"},
-    {"--output", "-o", "berth logs JOB prints what a job wrote", Reads::No},
+    {"--output", "-o", "say --output FILE; berth logs JOB prints what a job wrote", Reads::Same,
+     "--output"},
     {"--error", "-e", "berth logs JOB prints what a job wrote, both streams in order", Reads::No},
     {"--mail-type", "", kEvents},
     {"--mail-user", "", kEvents},
-    {"--requeue", "", "say --retries N for more tries after running out of GPU memory"},
+    {"--requeue", "", "say --requeue-on exit:75, and --retries N for running out of GPU memory"},
     {"--no-requeue", "", "jobs are not started again unless they ask for it", Reads::Nothing},
     {"--nice", "", "say --priority N"},
     {"--comment", "", "say --name NAME"},
@@ -83,9 +85,9 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--exclude", "-x", kOneMachine},
     {"--gpu-bind", "", "a job sees its own GPUs only, as 0, 1, ..."},
     {"--input", "-i", "say -- bash -c 'COMMAND <FILE'"},
-    {"--array", "-a", "submit the jobs one by one"},
-    {"--dependency", "-d", "berth wait JOB returns when the job has ended"},
-    {"--begin", "-b", "say --hold, and berth release JOB later"},
+    {"--array", "-a", "say --array 1-100%8", Reads::Same, "--array"},
+    {"--dependency", "-d", "say --after-ok, --after-any or --after-notok JOBS", Reads::Dependency},
+    {"--begin", "-b", "say --begin TIME, as +2h", Reads::Same, "--begin"},
     // gflow, pueue, task-spooler, docker
     {"--gpu-memory", "", kGpuMemory},
     {"--gpu-mem", "", kGpuMemory},
@@ -95,8 +97,10 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--gpu", "-g", "say --gpus N for how many, --gpu-type TYPE for which"},
     {"--shared", "", "jobs share GPUs unless they say --exclusive or no --vram"},
     {"--conda-env", "", "activate it before submitting: the environment goes along"},
-    {"--depends-on", "", kEvents},
-    {"--delay", "", "say --hold, and berth release JOB later"},
+    {"--depends-on", "", "say --after JOBS"},
+    {"--delay", "", "say --begin +DURATION"},
+    {"--max-concurrent", "", "say --array 1-100%8 for at most 8 at once"},
+    {"--param", "", "say --array 1-100; the command sees BERTH_ARRAY_TASK_ID"},
     {"--label", "-L", "say --name NAME"},
     {"--stashed", "-s", "say --hold"},
     {"--working-directory", "", "say --cwd DIR"},
@@ -141,6 +145,28 @@ SbatchMeaning gres_of(std::string_view value, std::string_view hint) {
   return {.words = {}, .left_out = std::string(hint)};
 }
 
+/// Slurm takes every task of an array where its number stands; so does berth.
+SbatchMeaning dependencies_of(std::string_view value, std::string_view hint) {
+  SbatchMeaning meaning;
+  const SbatchMeaning no = {.words = {}, .left_out = std::string(hint)};
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t comma = std::min(value.find_first_of(",?", at), value.size());
+    const std::string_view part = value.substr(at, comma - at);
+    if (comma < value.size() && value[comma] == '?') return no;  // one of several is enough
+    at = comma + 1;
+    const std::size_t colon = part.find(':');
+    const std::string_view kind = part.substr(0, colon);
+    const bool is_known = kind == "afterok" || kind == "afterany" || kind == "afternotok";
+    if (!is_known || colon == std::string_view::npos) return no;
+    std::string jobs(part.substr(colon + 1));
+    std::ranges::replace(jobs, ':', ',');
+    const std::string option = "--after-" + std::string(kind.substr(5));
+    if (std::ranges::find(meaning.words, option) != meaning.words.end()) return no;
+    meaning.words.insert(meaning.words.end(), {option, jobs});
+  }
+  return meaning;
+}
+
 }  // namespace
 
 std::string hint_for(std::string_view word) {
@@ -178,6 +204,8 @@ SbatchMeaning meaning_of_sbatch(std::string_view option, std::string_view value)
       return gpus_of(value);
     case Reads::Gres:
       return gres_of(value, known->hint);
+    case Reads::Dependency:
+      return dependencies_of(value, known->hint);
     case Reads::One:
       if (value == "1") return {};
       break;

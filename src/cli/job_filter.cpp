@@ -10,7 +10,7 @@ namespace berth::cli {
 
 namespace {
 
-constexpr std::array kWaiting = {"queued", "held", "suspended"};
+constexpr std::array kWaiting = {"queued", "held", "deferred", "suspended"};
 constexpr std::array kOnGpus = {"starting", "running", "stopping"};
 constexpr std::array kEnded = {"done", "failed", "oom", "cancelled", "timeout", "lost"};
 

@@ -163,6 +163,17 @@ std::string used_text(const Json& used) {
   return text;
 }
 
+/// `7 (after-ok), 9 (after-any)`.
+std::string after_text(const Json& after) {
+  std::string text;
+  if (!after.is_array()) return text;
+  for (const Json& one : after) {
+    text += (text.empty() ? "" : ", ") + number_text(part_of(one, "job")) + " (" +
+            printable(text_of(one, "when")) + ")";
+  }
+  return text;
+}
+
 bool is_there(const Json& job, const char* key) { return !part_of(job, key).is_null(); }
 
 void add_request(Page& page, const Json& job) {
@@ -187,6 +198,16 @@ void add_request(Page& page, const Json& job) {
   for (const auto& [key, name] : {std::pair("job_group", "group"), {"model", "model"}}) {
     if (is_there(job, key)) page.line(name, printable(text_of(job, key)));
   }
+  page.line("after", after_text(part_of(job, "after")));
+  if (is_there(job, "begin_at")) page.line("begins", instant_text(number_of(job, "begin_at")));
+  if (is_there(job, "array")) {
+    page.line("array", number_text(part_of(job, "array")) + ", task " +
+                           number_text(part_of(job, "array_task")) + " of " +
+                           number_text(part_of(job, "array_tasks")));
+  }
+  if (is_there(job, "unique")) page.line("key", printable(text_of(job, "unique")));
+  page.line("requeue on", index_list(part_of(job, "requeue_on"), ", "));
+  if (is_there(job, "output")) page.line("output file", printable(text_of(job, "output")));
   if (is_there(job, "estimate_seconds")) {
     page.line("estimate", estimate_text(job));
   }
@@ -206,7 +227,7 @@ void add_times(Page& page, const Json& job, double now) {
 
 bool waits(const Json& job) {
   const std::string state = text_of(job, "state");
-  return state == "queued" || state == "held" || state == "suspended";
+  return state == "queued" || state == "held" || state == "deferred" || state == "suspended";
 }
 
 std::string clock_text(double instant, double now) {

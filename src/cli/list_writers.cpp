@@ -285,9 +285,9 @@ void ListTotals::add(const Json& job) {
 }
 
 std::string ListTotals::text() const {
-  constexpr std::array kOrder = {"running", "starting", "stopping",  "suspended",
-                                 "queued",  "held",     "done",      "failed",
-                                 "oom",     "timeout",  "cancelled", "lost"};
+  constexpr std::array kOrder = {"running", "starting",  "stopping", "suspended", "queued",
+                                 "held",    "deferred",  "done",     "failed",    "oom",
+                                 "timeout", "cancelled", "lost"};
   std::string states;
   for (const char* const state : kOrder) {
     const auto found = states_.find(state);

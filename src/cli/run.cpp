@@ -49,6 +49,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"cancel", plain<add_cancel>, kChanging},
     {"hold", plain<add_hold>, kChanging},
     {"release", plain<add_release>, kChanging},
+    {"update", plain<add_update>, kChanging},
     {"suspend", plain<add_suspend>, kChanging},
     {"resume", plain<add_resume>, kChanging},
     {"sim", plain<add_sim>, kPlanning},

@@ -115,33 +115,6 @@ void fill(std::optional<Value>& into, std::optional<Value> from) {
   if (!into) into = std::move(from);
 }
 
-/// What was typed later, or stands nearer to the command line, stays.
-void fill_in(JobOptions& into, JobOptions from) {
-  for (const auto option : kJobTexts) fill(into.*option, std::move(from.*option));
-  into.environment.insert(into.environment.begin(), from.environment.begin(),
-                          from.environment.end());
-  into.exclusive = into.exclusive || from.exclusive;
-  into.hold = into.hold || from.hold;
-}
-
-/// The options of one line.
-Expected<JobOptions> options_of_words(std::vector<std::string> words, const std::string& where) {
-  JobOptions options;
-  CLI::App app("", "berth");
-  app.set_help_flag();
-  add_job_options(app, options);
-  app.add_flag("--hold", options.hold);
-  std::ranges::reverse(words);
-  try {
-    app.parse(std::move(words));
-  } catch (const CLI::ParseError& error) {
-    return fail(ErrorCode::InvalidArgument, where + error.what());
-  }
-  const auto rest = app.remaining();
-  if (rest.empty()) return options;
-  return fail(ErrorCode::InvalidArgument, where + unknown_option(rest.front()));
-}
-
 /// As `submit` would have it; what it has no equal for goes to the warnings.
 std::vector<std::string> translated(const Directive& line, std::vector<std::string>& warnings) {
   std::vector<std::string> words;
@@ -209,6 +182,31 @@ std::optional<Error> whole_line(const std::vector<std::string>& command, const s
 }
 
 }  // namespace
+
+void fill_in(JobOptions& into, JobOptions from) {
+  for (const auto option : kJobTexts) fill(into.*option, std::move(from.*option));
+  into.environment.insert(into.environment.begin(), from.environment.begin(),
+                          from.environment.end());
+  into.exclusive = into.exclusive || from.exclusive;
+  into.hold = into.hold || from.hold;
+}
+
+Expected<JobOptions> options_of_words(std::vector<std::string> words, const std::string& where) {
+  JobOptions options;
+  CLI::App app("", "berth");
+  app.set_help_flag();
+  add_job_options(app, options);
+  add_submit_options(app, options);
+  std::ranges::reverse(words);
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorCode::InvalidArgument, where + error.what());
+  }
+  const auto rest = app.remaining();
+  if (rest.empty()) return options;
+  return fail(ErrorCode::InvalidArgument, where + unknown_option(rest.front()));
+}
 
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller) {
   if (options.command.empty()) return {};

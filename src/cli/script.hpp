@@ -17,4 +17,10 @@ namespace berth::cli {
 /// out. Errors: InvalidArgument as `FILE:LINE: ...`; for a whole command line in one word.
 Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller& caller);
 
+/// Fills in the options that are not there yet; variables come before those that are.
+void fill_in(JobOptions& into, JobOptions from);
+
+/// The options that these words are, as behind `submit`. Errors: InvalidArgument, `where` first.
+Expected<JobOptions> options_of_words(std::vector<std::string> words, const std::string& where);
+
 }  // namespace berth::cli

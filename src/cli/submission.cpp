@@ -13,11 +13,14 @@
 #include <span>
 
 #include "cli/amounts.hpp"
+#include "cli/begin_time.hpp"
 #include "cli/foreign_flags.hpp"
 #include "cli/json.hpp"
 #include "cli/output.hpp"
 #include "cli/script.hpp"
 #include "cli/verbs.hpp"
+#include "core/array_text.hpp"
+#include "core/conditions.hpp"
 #include "core/words.hpp"
 
 namespace berth::cli {
@@ -28,6 +31,7 @@ constexpr std::int64_t kMostGpus = 4096;
 constexpr std::int64_t kMostRetries = 100;
 constexpr std::int64_t kMostPriority = 1'000'000'000;
 constexpr std::int64_t kMostBatch = 10'000'000;
+constexpr std::int64_t kMostJob = std::int64_t{1} << 40;
 
 std::unexpected<Error> refuse(std::string_view option, std::string_view value,
                               std::string_view why) {
@@ -75,6 +79,56 @@ void take_vram(Body& body, const JobOptions& options) {
             [](Json& json, Bytes size) { json["vram_bytes"] = size.raw(); });
 }
 
+/// `7`, `7,9-12`, `7_3` (task 3 of array 7), into `{job, when}`.
+Expected<Json> jobs_after(std::string_view typed, const char* when) {
+  Json list = Json::array();
+  const auto number = [](std::string_view text) {
+    const auto found = parse_count(text, kMostJob);
+    return found && *found > 0 ? std::optional(*found) : std::nullopt;
+  };
+  for (std::size_t at = 0; at <= typed.size();) {
+    const std::size_t comma = std::min(typed.find(',', at), typed.size());
+    const std::string_view part = typed.substr(at, comma - at);
+    at = comma + 1;
+    const std::size_t dash = part.find('-');
+    const std::size_t task_at = part.find('_');
+    const auto first = number(part.substr(0, std::min(dash, task_at)));
+    const auto last = dash == part.npos ? first : number(part.substr(dash + 1));
+    const auto task = task_at == part.npos ? Expected<std::int64_t>(0)
+                                           : parse_count(part.substr(task_at + 1), kMostJob);
+    const bool is_range = dash != part.npos && task_at != part.npos;
+    if (!first || !last || !task || is_range || *last < *first ||
+        *last - *first >= std::int64_t{kMostDependencies}) {
+      return fail(ErrorCode::InvalidArgument,
+                  "is not a list of jobs such as 7, 7,9-12 or 7_3 (a task of an array)");
+    }
+    for (std::int64_t job = *first; job <= *last; ++job) {
+      Json one = {{"job", job}, {"when", when}};
+      if (task_at != part.npos) one["task"] = *task;
+      list.push_back(std::move(one));
+    }
+  }
+  return list;
+}
+
+/// `exit:75`, `75,exit:76`.
+Expected<Json> exit_codes(std::string_view typed) {
+  Json list = Json::array();
+  for (std::size_t at = 0; at <= typed.size();) {
+    const std::size_t comma = std::min(typed.find(',', at), typed.size());
+    std::string_view part = typed.substr(at, comma - at);
+    at = comma + 1;
+    if (part.starts_with("exit:")) part.remove_prefix(5);
+    const auto code = parse_count(part, 255);
+    if (!code || *code == 0) {
+      return fail(ErrorCode::InvalidArgument,
+                  "is not a list of exit codes from 1 to 255 such as exit:75 or exit:75,exit:76");
+    }
+    list.push_back(*code);
+  }
+  return list;
+}
+
 double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
 
 /// What policies read and nothing enforces.
@@ -113,9 +167,42 @@ void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
   });
 }
 
+/// What it waits for beside a place.
+void take_conditions(Body& body, const JobOptions& options, const Caller& caller) {
+  for (const auto& [option, typed, when] :
+       {std::tuple("--after", &options.after, "after-ok"),
+        {"--after-ok", &options.after_ok, "after-ok"},
+        {"--after-any", &options.after_any, "after-any"},
+        {"--after-notok", &options.after_notok, "after-notok"}}) {
+    body.take(
+        option, *typed, [when](const std::string& text) { return jobs_after(text, when); },
+        [](Json& to, const Json& jobs) {
+          for (const Json& job : jobs) to["after"].push_back(job);
+        });
+  }
+  body.take(
+      "--begin", options.begin,
+      [&](const std::string& text) { return parse_begin(text, caller.now); },
+      [](Json& to, Instant at) { to["begin_at"] = in_seconds(at - kStart); });
+  body.take(
+      "--array", options.array,
+      [](const std::string& text) -> Expected<std::string> {
+        if (const auto array = parse_array(text); !array) return std::unexpected(array.error());
+        return text;
+      },
+      [](Json& to, const std::string& text) { to["array"] = text; });
+  body.take("--unique", options.unique, well_formed,
+            [](Json& to, const std::string& key) { to["unique"] = key; });
+  body.take("--requeue-on", options.requeue_on, exit_codes,
+            [](Json& to, const Json& codes) { to["requeue_on"] = codes; });
+  body.take("--output", options.output, well_formed,
+            [](Json& to, const std::string& path) { to["output"] = path; });
+}
+
 std::optional<Error> take_amounts(Json& json, const JobOptions& options, const Caller& caller) {
   Body body(json);
   take_hints(body, options, caller);
+  take_conditions(body, options, caller);
   take_vram(body, options);
   body.take(
       "--gpus", options.gpus, [](const std::string& text) { return parse_count(text, kMostGpus); },
@@ -245,6 +332,11 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--batch", options.batch, "N", "Samples per step, on all GPUs together.");
   option("--retries", options.retries, "N", "Restarts with more GPU memory after running out. [0]");
   option("--name", options.name, "NAME", "Name of the job in lists.");
+  option("--after", options.after, "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
+  option("--after-ok", options.after_ok, "JOBS", "The same.");
+  option("--after-any", options.after_any, "JOBS", "Start once these have ended.");
+  option("--after-notok", options.after_notok, "JOBS", "Start once these have not ended well.");
+  option("--requeue-on", options.requeue_on, "CODES", "Run again after these, as exit:75.");
   // One value each, so that the command's words are not taken for more of them.
   option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone must be set here.")
       ->expected(1)
@@ -252,6 +344,38 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
       ->allow_extra_args(false);
   option("--cwd", options.directory, "DIR", "Working directory. [here]");
   verb.add_flag("--exclusive", options.exclusive, "Share the GPUs with no other job.");
+}
+
+void add_submit_options(CLI::App& verb, JobOptions& options) {
+  const auto option = [&verb](const char* name, auto& value, const char* type, const char* help) {
+    verb.add_option(name, value, help)->type_name(type);
+  };
+  option("--begin", options.begin, "TIME", "Not before: +2h, 22:00, 2026-11-24T22:00.");
+  option("--array", options.array, "TASKS",
+         "One job for each: 1-100, 0,3,7-9, 1-100%8 (8 at once).");
+  option("-o,--output", options.output, "FILE",
+         "Write output there, too; %j job, %A array, %a task.");
+  option("--unique", options.unique, "KEY", "Not if a job of yours with this key waits or runs.");
+  verb.add_flag("--hold", options.hold, "Keep the job from starting until `berth release`.");
+}
+
+Expected<Json> change_of(const JobOptions& options) {
+  Json json = Json::object();
+  Body body(json);
+  body.take("--vram", options.vram, parse_size,
+            [](Json& to, Bytes size) { to["vram_bytes"] = size.raw(); });
+  body.take("--time", options.time, parse_duration,
+            [](Json& to, Duration time) { to["time_limit_seconds"] = in_seconds(time); });
+  body.take("--name", options.name, well_formed,
+            [](Json& to, const std::string& name) { to["name"] = name; });
+  body.take(
+      "--priority", options.priority,
+      [](const std::string& text) { return parse_count(text, kMostPriority); },
+      [](Json& to, std::int64_t priority) { to["priority"] = priority; });
+  if (body.failed()) return std::unexpected(*body.failed());
+  if (!json.empty()) return json;
+  return fail(ErrorCode::InvalidArgument,
+              "nothing is to be changed; give --vram, --time, --name or --priority");
 }
 
 Expected<Caller> this_caller() {

@@ -42,6 +42,15 @@ struct JobOptions {
   std::optional<std::string> retries;
   std::optional<std::string> name;
   std::optional<std::string> directory;
+  std::optional<std::string> after;  ///< As after_ok.
+  std::optional<std::string> after_ok;
+  std::optional<std::string> after_any;
+  std::optional<std::string> after_notok;
+  std::optional<std::string> begin;
+  std::optional<std::string> array;
+  std::optional<std::string> unique;
+  std::optional<std::string> requeue_on;
+  std::optional<std::string> output;
   std::vector<std::string> environment;
   bool exclusive = false;
   bool hold = false;
@@ -50,14 +59,23 @@ struct JobOptions {
 
 /// Those with one value.
 inline constexpr auto kJobTexts = std::to_array<std::optional<std::string> JobOptions::*>(
-    {&JobOptions::vram, &JobOptions::gpus, &JobOptions::cpus, &JobOptions::mem,
-     &JobOptions::min_gpus, &JobOptions::max_gpus, &JobOptions::gpu_types, &JobOptions::gpu_milli,
-     &JobOptions::priority, &JobOptions::estimate, &JobOptions::deadline, &JobOptions::group,
-     &JobOptions::model, &JobOptions::batch, &JobOptions::job_class, &JobOptions::time,
-     &JobOptions::retries, &JobOptions::name, &JobOptions::directory});
+    {&JobOptions::vram,      &JobOptions::gpus,        &JobOptions::cpus,
+     &JobOptions::mem,       &JobOptions::min_gpus,    &JobOptions::max_gpus,
+     &JobOptions::gpu_types, &JobOptions::gpu_milli,   &JobOptions::priority,
+     &JobOptions::estimate,  &JobOptions::deadline,    &JobOptions::group,
+     &JobOptions::model,     &JobOptions::batch,       &JobOptions::job_class,
+     &JobOptions::time,      &JobOptions::retries,     &JobOptions::name,
+     &JobOptions::directory, &JobOptions::after,       &JobOptions::after_ok,
+     &JobOptions::after_any, &JobOptions::after_notok, &JobOptions::begin,
+     &JobOptions::array,     &JobOptions::unique,      &JobOptions::requeue_on,
+     &JobOptions::output,    &JobOptions::share});
 
-/// All of them but `--hold`; the verb then stops reading at the first word that is no option.
+/// All of them but those of `submit` alone; the verb then stops reading at the first word that is
+/// no option.
 void add_job_options(CLI::App& verb, JobOptions& options);
+
+/// Those of jobs that nobody waits for: a time to begin, an array, a file for the output, a hold.
+void add_submit_options(CLI::App& verb, JobOptions& options);
 
 /// The surroundings of the submitting process, which the job inherits.
 struct Caller {
@@ -77,6 +95,10 @@ struct Submission {
 /// With what the command's script says, if it is one (script.hpp). Errors: InvalidArgument naming
 /// the option, its value and what is allowed.
 Expected<Submission> submission_of(const JobOptions& options, const Caller& caller);
+
+/// The body of POST /v1/jobs/ID/update: GPU memory, time limit, name and priority as typed. Errors:
+/// as submission_of(), and if nothing is to be changed.
+Expected<Json> change_of(const JobOptions& options);
 
 /// The command: what CLI11 left over before the command line's first `--`, and what stands from
 /// there on. Errors: InvalidArgument for an option that is not known, or no word at all.

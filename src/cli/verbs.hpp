@@ -33,6 +33,7 @@ void add_wait(CLI::App& app, Action& chosen);
 void add_cancel(CLI::App& app, Action& chosen);
 void add_hold(CLI::App& app, Action& chosen);
 void add_release(CLI::App& app, Action& chosen);
+void add_update(CLI::App& app, Action& chosen);
 void add_suspend(CLI::App& app, Action& chosen);
 void add_resume(CLI::App& app, Action& chosen);
 void add_gpus(CLI::App& app, Action& chosen);

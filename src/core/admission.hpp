@@ -46,6 +46,7 @@ struct GpuUse {
   std::uint16_t alone = 0;  ///< Tenants that asked to be alone; more than one only under `none`.
   std::uint32_t gang = 0;   ///< GPUs of the tenant that is alone, here and elsewhere.
   std::int16_t utilisation = kUnknownUtilisation;  ///< Measured: percent, in coarse steps.
+  bool drained = false;                            ///< It takes no more jobs, as somebody asked.
   bool healthy = true;                             ///< The GPU itself.
   bool reachable = true;                           ///< Its node is up.
 
@@ -53,7 +54,7 @@ struct GpuUse {
 };
 
 /// True for a healthy GPU on a node that is up.
-constexpr bool is_usable(const GpuUse& use) { return use.healthy && use.reachable; }
+constexpr bool is_usable(const GpuUse& use) { return use.healthy && use.reachable && !use.drained; }
 
 /// True while foreign use and charges exceed the capacity, so that no grant there is admitted.
 constexpr bool is_under_pressure(const GpuSpec& gpu, const GpuUse& use) {

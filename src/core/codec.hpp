@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/boxed.hpp"
 #include "core/bytes.hpp"
 #include "core/ids.hpp"
 #include "core/label.hpp"
@@ -81,6 +82,11 @@ void put_one(ByteWriter& out, const std::variant<T...>& value) {
   std::visit([&](const auto& held) { put(out, held); }, value);
 }
 template <class T>
+void put_one(ByteWriter& out, const Boxed<T>& value) {
+  put(out, !value.is_default());
+  if (!value.is_default()) put(out, *value);
+}
+template <class T>
   requires requires(T& value) { members(value); }
 void put_one(ByteWriter& out, const T& value) {
   std::apply([&](const auto&... field) { (put(out, field), ...); }, members(const_cast<T&>(value)));
@@ -140,6 +146,15 @@ void get_one(ByteReader& in, std::optional<T>& value) {
   value.reset();
   if (present && !in.failed()) get(in, value.emplace());
 }
+template <class T>
+void get_one(ByteReader& in, Boxed<T>& value) {
+  bool present = false;
+  get(in, present);
+  T held{};
+  if (present && !in.failed()) get(in, held);
+  if (present && held == T{}) in.fail();  // one value has one form
+  value = std::move(held);
+}
 template <class K, class V>
 void get_one(ByteReader& in, std::map<K, V>& values) {
   values.clear();
@@ -194,6 +209,9 @@ void get_one(ByteReader& in, T& value) {
   }
   if constexpr (requires { members_before_9(value); }) {
     if (in.layout() < 9) return std::apply(get_all, members_before_9(value));
+  }
+  if constexpr (requires { members_before_10(value); }) {
+    if (in.layout() < 10) return std::apply(get_all, members_before_10(value));
   }
   std::apply(get_all, members(value));
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -135,11 +136,22 @@ struct Profiled {
 struct Bounded {
   PreemptionBounds bounds;
 };
+/// What its user changed of a job that waits and has no process: request, time limit, priority.
+struct Updated {
+  JobId job;
+  JobSpec spec;
+  std::optional<std::string> name = std::nullopt;  ///< Which the engine does not need.
+};
+/// A GPU takes no more jobs, or does again.
+struct Drained {
+  GpuId gpu;
+  std::optional<Drain> drain;
+};
 struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
 using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
                            Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
                            Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked,
-                           SuspendAsked, SuspendFailed, ResumeFailed, Shrunk>;
+                           SuspendAsked, SuspendFailed, ResumeFailed, Shrunk, Updated, Drained>;
 
 }  // namespace berth

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "core/ask.hpp"
+#include "core/boxed.hpp"
+#include "core/conditions.hpp"
 #include "core/ids.hpp"
 #include "core/label.hpp"
+#include "core/outcome.hpp"
 #include "core/request.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
@@ -24,10 +27,8 @@ enum class JobState : std::uint8_t {
   Running,
   Suspended,  ///< Stopped by the scheduler with its work kept; waits like a queued job.
   Stopping,   ///< Ends or is preempted; the charge stays until the memory is seen free.
+  Deferred,   ///< Waits for the end of another job, a time or its turn; for no place yet.
 };
-
-/// How a job ended. The states above and these words are the ones users see.
-enum class Outcome : std::uint8_t { Done, Failed, Oom, Cancelled, Timeout, Lost, Rejected };
 
 enum class DurationClass : std::uint8_t { Short, Medium, Long, Service };
 
@@ -49,6 +50,7 @@ struct JobSpec {
   std::int64_t batch = 0;     ///< Samples of a step, on all its GPUs together; 0: not said.
   /// Past runs that `estimate` was learned from (run_estimate.hpp); 0: the submitter stated it.
   std::int32_t learned_from = 0;
+  Boxed<Conditions> conditions = {};  ///< What few jobs ask for.
 
   bool operator==(const JobSpec&) const = default;
 };

@@ -25,7 +25,8 @@ namespace berth {
 constexpr Sharing last_of(Sharing) { return Sharing::Alone; }
 constexpr ShareMode last_of(ShareMode) { return ShareMode::Mig; }
 constexpr AdmissionMode last_of(AdmissionMode) { return AdmissionMode::None; }
-constexpr JobState last_of(JobState) { return JobState::Stopping; }
+constexpr JobState last_of(JobState) { return JobState::Deferred; }
+constexpr After last_of(After) { return After::NotOk; }
 constexpr Outcome last_of(Outcome) { return Outcome::Rejected; }
 constexpr DurationClass last_of(DurationClass) { return DurationClass::Service; }
 constexpr Because last_of(Because) { return Because::Impossible; }
@@ -42,10 +43,15 @@ inline auto members(Share& v) { return std::tie(v.gpu, v.charge, v.granted); }
 inline auto members(Grant& v) {
   return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing, v.role);
 }
+inline auto members(Dependency& v) { return std::tie(v.job, v.when, v.ended); }
+inline auto members(ArrayPlace& v) { return std::tie(v.first, v.task, v.tasks, v.at_once); }
+inline auto members(Conditions& v) {
+  return std::tie(v.after, v.begin, v.array, v.unique, v.requeue_on, v.requeues);
+}
 inline auto members(JobSpec& v) {
   return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,
                   v.deadline, v.priority, v.retries, v.command, v.group, v.model, v.batch,
-                  v.learned_from);
+                  v.learned_from, v.conditions);
 }
 inline auto members(Progress& v) { return std::tie(v.done, v.total); }
 inline auto members(Metric& v) { return std::tie(v.key, v.value); }
@@ -73,8 +79,10 @@ inline auto members(Admission& v) { return std::tie(v.mode, v.guard_floor, v.gua
 inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
 inline auto members(PreemptionBounds& v) { return std::tie(v.most, v.lost); }
 inline auto members(Settings& v) {
-  return std::tie(v.admission, v.limits, v.service_half_life, v.max_failed_starts, v.can_suspend);
+  return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
+                  v.can_suspend);
 }
+inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason); }
 inline auto members(Account& v) {
   return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs);
 }
@@ -115,6 +123,8 @@ inline auto members(Profiled& v) { return std::tie(v.speeds); }
 inline auto members(Identified& v) { return std::tie(v.job, v.what); }
 inline auto members(Weighed& v) { return std::tie(v.weights_milli); }
 inline auto members(Bounded& v) { return std::tie(v.bounds); }
+inline auto members(Updated& v) { return std::tie(v.job, v.spec, v.name); }
+inline auto members(Drained& v) { return std::tie(v.gpu, v.drain); }
 inline auto members(AttemptEnded& v) {
   return std::tie(v.job, v.attempt, v.outcome, v.code, v.at, v.again_if_hurt);
 }
@@ -133,6 +143,18 @@ inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 struct Dropped {};
 inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 10 ------------------------------------------------------------------------
+// Jobs had no conditions, and users no limits of their own.
+
+inline auto members_before_10(JobSpec& v) {
+  return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,
+                  v.deadline, v.priority, v.retries, v.command, v.group, v.model, v.batch,
+                  v.learned_from);
+}
+inline auto members_before_10(Settings& v) {
+  return std::tie(v.admission, v.limits, v.service_half_life, v.max_failed_starts, v.can_suspend);
+}
 
 // ---- Before layout 9 -------------------------------------------------------------------------
 // No job could be suspended on a machine, so none stayed because that had failed.

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "core/admission.hpp"
+#include "core/ids.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
 
@@ -37,13 +40,30 @@ struct PreemptionBounds {
 inline constexpr PreemptionBounds kUnbounded{.most = std::numeric_limits<std::int32_t>::max(),
                                              .lost = kForever};
 
+/// Why a GPU takes no more jobs.
+struct Drain {
+  Instant until = kNever;
+  UserId by;
+  std::string reason;
+
+  bool operator==(const Drain&) const = default;
+};
+
 struct Settings {
   Admission admission;
-  UserLimits limits;
+  UserLimits limits;  ///< Of a user who is not in the next.
+  std::map<UserId, UserLimits> user_limits = {};
   Duration service_half_life = hours(24 * 7);  ///< Past service counts half after this.
   std::int32_t max_failed_starts = 3;          ///< After this many a job is `failed`.
   /// False if a suspended process cannot free its GPU memory; the job is requeued instead.
   bool can_suspend = true;
+
+  const UserLimits& limits_of(UserId user) const {
+    const auto found = user_limits.find(user);
+    return found == user_limits.end() ? limits : found->second;
+  }
+  /// False if no user has a limit.
+  bool has_limits() const { return limits.any() || !user_limits.empty(); }
 
   bool operator==(const Settings&) const = default;
 };

@@ -45,6 +45,7 @@ struct State {
   std::uint64_t decisions = 0;  ///< Passes made so far.
   std::uint64_t seed = 0;
   PreemptionBounds bounds;
+  std::map<GpuId, Drain> drains;
 
   State(Cluster its_cluster, const Settings& its_settings)
       : cluster(std::move(its_cluster)),
@@ -106,6 +107,8 @@ class ClusterView {
     return found == state_->accounts.end() ? Account{} : found->second;
   }
 
+  /// GPUs that take no more jobs, and why.
+  const std::map<GpuId, Drain>& drains() const { return state_->drains; }
   const PreemptionBounds& preemption_bounds() const { return state_->bounds; }
   /// The instant from which preemption would cost this running job too much, so that it must not be
   /// preempted; kNever if preemption costs nothing. Suspension may have failed.

@@ -18,11 +18,14 @@ constexpr auto words_of(AdmissionMode) {
 }
 constexpr auto words_of(JobState) {
   return std::to_array<std::string_view>(
-      {"queued", "held", "starting", "running", "suspended", "stopping"});
+      {"queued", "held", "starting", "running", "suspended", "stopping", "deferred"});
 }
 constexpr auto words_of(Outcome) {
   return std::to_array<std::string_view>(
       {"done", "failed", "oom", "cancelled", "timeout", "lost", "rejected"});
+}
+constexpr auto words_of(After) {
+  return std::to_array<std::string_view>({"after-any", "after-ok", "after-notok"});
 }
 constexpr auto words_of(DurationClass) {
   return std::to_array<std::string_view>({"short", "medium", "long", "service"});

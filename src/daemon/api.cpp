@@ -155,22 +155,34 @@ class Api {
       if (const std::string& why = daemon_.mps().why_not(); job.share == "mps" && !why.empty()) {
         return refuse(exchange, 422, "share: 'mps': " + why);
       }
+      const live::Keeper& keeper = daemon_.keeper();
+      if (auto done = resolve_after(job, keeper); !done) return refuse(exchange, done.error());
+      const std::string& key = job.spec.conditions->unique;
+      if (const auto same = keeper.engine().job_with_key(job.spec.user, key);
+          !key.empty() && same) {
+        Json json = daemon_.presenter().brief(*same);
+        json["already"] = key;
+        return answer(exchange, json);
+      }
       if (auto why = why_impossible(JobId(0), job.spec.request, cluster)) {
         return refuse(exchange, 422, why->substr(why->find(": ") + 2));
       }
       if (is_dry) {
-        const JobSpec spec = daemon_.keeper().with_estimate(job.spec, job.command);
+        JobSpec spec = daemon_.keeper().with_estimate(job.spec, job.command);
+        if (auto done = keeper.note_ended(spec); !done) return refuse(exchange, done.error());
         return look_ahead(exchange, Wish{spec, job.held});
       }
-      const auto taken = daemon_.user_queues().take(daemon_.keeper().engine().view(), job.spec.user,
-                                                    daemon_.now());
+      const auto jobs = std::max<std::int64_t>(1, std::ssize(job.tasks));
+      const auto taken =
+          daemon_.user_queues().take(keeper.engine().view(), job.spec.user, daemon_.now(), jobs);
       if (!taken) return refuse(exchange, 429, taken.error().message);
       auto warnings = memory_warnings(job.command.arguments);
       daemon_.ask({.submission = std::move(job),
                    .inputs = {},
                    .exchange = exchange,
-                   .answer = [this, warnings = std::move(warnings)](JobId id) {
+                   .answer = [this, warnings = std::move(warnings), jobs](JobId id) {
                      Json json = daemon_.presenter().brief(id);
+                     if (jobs > 1) json["jobs"] = jobs;
                      json["warnings"] = warnings;
                      return http::Response{.status = 201, .body = to_body(json)};
                    }});
@@ -251,13 +263,14 @@ class Api {
     if (!id) return refuse(exchange, id.error());
     const std::string verb(slash == std::string_view::npos ? "" : rest.substr(slash + 1));
     const bool changes = verb == "cancel" || verb == "hold" || verb == "release" ||
-                         verb == "suspend" || verb == "resume";
+                         verb == "suspend" || verb == "resume" || verb == "update";
     if (!changes && verb != "log" && verb != "why" && !verb.empty()) {
       return refuse(exchange, 404, exchange->request().path + ": no such path");
     }
     const std::string& method = exchange->request().method;
     if (changes ? method != "POST" : !is_read(method)) return wrong_method(exchange);
     if (verb == "log") return log(exchange, *id);
+    if (verb == "update") return update(exchange, *id);
     on_loop(exchange, [this, id = *id, verb](const Exchange& asked) {
       if (verb.empty()) {
         return answer(asked, daemon_.presenter().detail(id, log_size(id)));
@@ -326,8 +339,9 @@ class Api {
     if (verb == "cancel") {
       inputs.emplace_back(CancelAsked{id});
     } else if (verb == "hold") {
-      if (job->state != JobState::Queued) {
-        return refuse(exchange, 409, name + ": is " + state + ", only a queued job can be held");
+      if (job->state != JobState::Queued && job->state != JobState::Deferred) {
+        return refuse(exchange, 409,
+                      name + ": is " + state + ", only a job that waits can be held");
       }
       inputs.emplace_back(HoldAsked{id});
     } else if (verb == "suspend") {
@@ -345,6 +359,49 @@ class Api {
     }
     daemon_.ask({.submission = std::nullopt,
                  .inputs = std::move(inputs),
+                 .exchange = exchange,
+                 .answer = [this, id](JobId) {
+                   return http::Response{.status = 200,
+                                         .body = to_body(daemon_.presenter().brief(id))};
+                 }});
+  }
+
+  void update(const Exchange& exchange, JobId id) {
+    const auto change = parse_change(exchange->take_body());
+    if (!change) return refuse(exchange, change.error());
+    on_loop(exchange, [this, id, change = *change](const Exchange& asked) {
+      if (is_own(asked, id)) update(asked, id, change);
+    });
+  }
+
+  void update(const Exchange& exchange, JobId id, const Change& change) {
+    const ClusterView view = daemon_.keeper().engine().view();
+    const Job* const job = view.find(id);
+    const std::string name = "job " + std::to_string(id.value());
+    if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
+    const bool waits = job->state == JobState::Queued || job->state == JobState::Deferred ||
+                       job->state == JobState::Held;
+    if (!waits || has_idle_process(*job)) {
+      return refuse(exchange, 409,
+                    name + ": is " + std::string(word_for(shown_state(*job))) +
+                        ", only a job that waits to start can be changed");
+    }
+    Updated updated{.job = id, .spec = job->spec, .name = change.name};
+    GpuRequest& gpu = updated.spec.request.gpu;
+    if (change.vram && gpu.count == GpuCount(0)) {
+      return refuse(exchange, 422, name + ": vram_bytes: it asks for no GPU");
+    }
+    if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
+    if (change.time_limit) updated.spec.time_limit = *change.time_limit;
+    if (change.priority) updated.spec.priority = *change.priority;
+    if (updated.spec.time_limit <= job->ran) {
+      return refuse(exchange, 422, name + ": time_limit_seconds: it has run that long already");
+    }
+    if (const auto why = why_impossible(id, updated.spec.request, view.cluster())) {
+      return refuse(exchange, 422, *why);
+    }
+    daemon_.ask({.submission = std::nullopt,
+                 .inputs = {std::move(updated)},
                  .exchange = exchange,
                  .answer = [this, id](JobId) {
                    return http::Response{.status = 200,

@@ -211,6 +211,7 @@ std::string state_reason(JobState state) {
     case JobState::Stopping:
       return "its memory is being given back";
     case JobState::Queued:
+    case JobState::Deferred:
     case JobState::Suspended:
       break;
   }
@@ -378,6 +379,9 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   Json json = why_json(engine.view(), job, waiting.decided, policy_);
   const JobState state = engine.view().find(job)->state;
   if (state == JobState::Starting && !question.note.empty()) json["reason"] = question.note;
+  if (state == JobState::Deferred) {
+    json["reason"] = deferred_text(*engine.view().find(job), engine.now());
+  }
   if (const std::string by = suspended_text(*engine.view().find(job), question.note); !by.empty()) {
     const std::string waits = state == JobState::Held ? "" : json["reason"].get<std::string>();
     json["reason"] = waits.empty() ? by : by + "; " + waits;

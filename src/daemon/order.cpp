@@ -109,6 +109,16 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
   environment.set("BERTH_JOB_ID", std::to_string(assigned.job.id.value()));
   environment.set("BERTH_ATTEMPT", std::to_string(assigned.attempt.value()));
   environment.set("BERTH_REPORT", report_path(options));
+  if (const ArrayPlace& array = assigned.job.spec.conditions->array; array.tasks > 0) {
+    const std::string first = std::to_string(array.first.value());
+    const std::string task = std::to_string(array.task);
+    environment.set("BERTH_ARRAY_JOB_ID", first);
+    environment.set("BERTH_ARRAY_TASK_ID", task);
+    environment.set("BERTH_ARRAY_TASK_COUNT", std::to_string(array.tasks));
+    environment.set("SLURM_ARRAY_JOB_ID", first);  // scripts that are moved here read these
+    environment.set("SLURM_ARRAY_TASK_ID", task);
+    environment.set("SLURM_ARRAY_TASK_COUNT", std::to_string(array.tasks));
+  }
   const Bytes vram = assigned.job.spec.request.gpu.vram;
   if (vram != Bytes(0)) environment.set("BERTH_VRAM_BYTES", std::to_string(vram.raw()));
   // What a server of MPS holds its clients to; nothing reads them where there is none.
@@ -121,6 +131,40 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
     environment.set_unless_there(name, value);
   }
   return environment.take();
+}
+
+/// With the job's numbers in it: %j, %A (of the array; the job's own without one), %a (the task),
+/// %u (the user) and %%.
+std::string output_path(const live::Assignment& assigned) {
+  const ArrayPlace& array = assigned.job.spec.conditions->array;
+  const std::string id = std::to_string(assigned.job.id.value());
+  const std::string& pattern = assigned.command.output;
+  std::string path;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    switch (next) {
+      case 'j':
+        path += id;
+        break;
+      case 'A':
+        path += array.tasks > 0 ? std::to_string(array.first.value()) : id;
+        break;
+      case 'a':
+        path += std::to_string(array.task);
+        break;
+      case 'u':
+        path += std::to_string(assigned.command.owner.user);
+        break;
+      case '%':
+        path += '%';
+        break;
+      default:
+        path += pattern[i];
+        continue;
+    }
+    ++i;
+  }
+  return path;
 }
 
 }  // namespace
@@ -149,6 +193,7 @@ shim::Order order_of(const live::Assignment& assigned, const Options& options,
   order.log_cap = static_cast<std::uint64_t>(options.log_cap.raw());
   order.grace_millis = micros(options.grace) / 1000;
   order.attach = command.attach;
+  order.output = output_path(assigned);
   order.cgroup = make_cgroup(options.cgroup, order.job, order.attempt);
   return order;
 }

@@ -168,6 +168,7 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
   if (command) {
     json["command"] = command->arguments;
     json["directory"] = command->directory;
+    if (!command->output.empty()) json["output"] = command->output;
   } else {
     damaged.push_back("its command");
   }

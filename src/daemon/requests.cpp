@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/amounts.hpp"
+#include "core/array_text.hpp"
 #include "core/words.hpp"
 #include "daemon/order.hpp"
 #include "engine/engine.hpp"
@@ -35,6 +36,10 @@ constexpr double kMostCpus = 1 << 20;
 constexpr std::int64_t kMostPriority = 1'000'000'000;
 constexpr double kMostInstant = 1e10;  ///< Seconds since 1970: the year 2286.
 constexpr std::size_t kMostLabel = 64;
+constexpr std::size_t kMostUnique = 128;
+constexpr std::size_t kMostCodes = 16;
+constexpr std::int32_t kRequeues = 100;  ///< After the exit codes that a job names.
+constexpr std::int64_t kMostTask = 1'000'000'000;
 
 std::unexpected<Error> refuse(const std::string& key, const std::string& what) {
   return fail(ErrorCode::InvalidArgument, key + ": " + what);
@@ -150,6 +155,61 @@ Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
   return {};
 }
 
+/// `{job, when}`, with `task` for one job of an array.
+Expected<live::AfterTask> read_dependency(const std::string& key, const Json& value) {
+  if (!value.is_object()) return refuse(key, "must be an object, is " + shown(value));
+  live::AfterTask after;
+  for (const auto& [name, part] : value.items()) {
+    const std::string full = key + "." + name;
+    if (name == "when") {
+      if (auto done = read_word(full, part, after.on.when); !done) {
+        return std::unexpected(done.error());
+      }
+      continue;
+    }
+    if (name != "job" && name != "task") {
+      return refuse(full, "unknown key; valid keys: job, when, task");
+    }
+    const bool is_job = name == "job";
+    const auto number = is_job ? integer(full, part, 1, static_cast<std::int64_t>(kLastJob.value()))
+                               : integer(full, part, 0, kMostTask);
+    if (!number) return std::unexpected(number.error());
+    if (is_job) after.on.job = JobId(static_cast<std::uint64_t>(*number));
+    if (!is_job) after.task = *number;
+  }
+  if (after.on.job == JobId(0)) return refuse(key + ".job", "is missing");
+  return after;
+}
+
+Expected<void> read_after(Json& value, std::vector<live::AfterTask>& target) {
+  if (!value.is_array()) return refuse("after", "must be a list, is " + shown(value));
+  if (value.size() > kMostDependencies) {
+    return refuse("after", std::to_string(value.size()) + " jobs, the most is " +
+                               std::to_string(kMostDependencies));
+  }
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const auto after = read_dependency("after[" + std::to_string(i) + "]", value[i]);
+    if (!after) return std::unexpected(after.error());
+    target.push_back(*after);
+  }
+  return {};
+}
+
+Expected<void> read_codes(const Json& value, Conditions& target) {
+  if (!value.is_array() || value.empty() || value.size() > kMostCodes) {
+    return refuse("requeue_on", "must be a list of 1 to " + std::to_string(kMostCodes) +
+                                    " exit codes, is " + shown(value));
+  }
+  for (const Json& code : value) {
+    const auto number = integer("requeue_on", code, 1, 255);
+    if (!number) return std::unexpected(number.error());
+    target.requeue_on.push_back(static_cast<std::int32_t>(*number));
+  }
+  std::ranges::sort(target.requeue_on);
+  target.requeues = kRequeues;
+  return {};
+}
+
 /// A size or a duration may be a text as on the command line. Returns: the number.
 Expected<Json> plain_amount(const std::string& key, const Json& value) {
   if (!value.is_string()) return value;
@@ -173,6 +233,17 @@ struct FieldReader {
   live::Submission& job;
   std::vector<std::string> environment;
   bool by_mps = false;
+  Conditions conditions = {};
+
+  Expected<void> read_array(const Json& value) {
+    if (!value.is_string()) return refuse("array", "must be a string, is " + shown(value));
+    const auto& text = value.get_ref<const std::string&>();
+    auto array = parse_array(text);
+    if (!array) return refuse("array", "'" + text.substr(0, 60) + "' " + array.error().message);
+    job.tasks = std::move(array->tasks);
+    conditions.array.at_once = array->at_once;
+    return {};
+  }
 
   Expected<void> number(const std::string& key, const Json& given) {
     const auto plain = plain_amount(key, given);
@@ -260,6 +331,17 @@ struct FieldReader {
       return done;
     }
     if (key == "attach") return read_attach(value, job.command.attach);
+    if (key == "output") return read(key, value, job.command.output);
+    if (key == "after") return read_after(value, job.after);
+    if (key == "requeue_on") return read_codes(value, conditions);
+    if (key == "unique") return read(key, value, conditions.unique);
+    if (key == "array") return read_array(value);
+    if (key == "begin_at") {
+      const auto at = real(key, value, kMostInstant);
+      if (!at) return std::unexpected(at.error());
+      conditions.begin = instant_from_micros(std::llround(*at * 1e6));
+      return {};
+    }
     if (key == "exclusive") {
       bool exclusive = false;
       auto done = read(key, value, exclusive);
@@ -340,6 +422,30 @@ Expected<void> check(const live::Submission& job, const std::vector<std::string>
   return {};
 }
 
+Expected<void> check(const live::Submission& job, const Conditions& asked) {
+  if (asked.unique.size() > kMostUnique) {
+    return refuse("unique", std::to_string(asked.unique.size()) + " bytes, the most is " +
+                                std::to_string(kMostUnique));
+  }
+  if (job.command.output.size() > kMostPath) {
+    return refuse("output", std::to_string(job.command.output.size()) + " bytes, the most is " +
+                                std::to_string(kMostPath));
+  }
+  if (!job.tasks.empty() && !asked.unique.empty()) {
+    return refuse("unique", "with array, whose jobs would all have the same key");
+  }
+  if (job.command.attach && !job.tasks.empty()) {
+    return refuse("array", "with attach, which is of one job");
+  }
+  if (job.command.attach && !asked.unique.empty()) {
+    return refuse("unique", "with attach: there would be nothing to attend");
+  }
+  if (job.command.attach && !job.command.output.empty()) {
+    return refuse("output", "with attach: whoever attends the job has its output");
+  }
+  return {};
+}
+
 /// Watches a text being parsed. Copying or printing values that are too deep would exhaust the
 /// stack; a key that stands twice means one thing to one reader and another to the next.
 class Guard {
@@ -390,6 +496,8 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   }
   if (!json->contains("environment")) return refuse("environment", "is missing");
   if (auto done = check(job, reader.environment); !done) return std::unexpected(done.error());
+  if (auto done = check(job, reader.conditions); !done) return std::unexpected(done.error());
+  job.spec.conditions = std::move(reader.conditions);
   GpuRequest& gpu = job.spec.request.gpu;
   if (gpu.max > GpuCount(0) && gpu.min == GpuCount(0)) gpu.min = gpu.count;
   if (gpu.min > GpuCount(0) && gpu.max == GpuCount(0)) gpu.max = gpu.count;
@@ -487,6 +595,69 @@ Expected<void> accept_types(live::Submission& job, const Cluster& cluster) {
   }
   if (auto done = keep_to_share(job, cluster); !done) return done;
   return keep_to_one_instance(job.spec.request.gpu, cluster);
+}
+
+Expected<void> resolve_after(live::Submission& job, const live::Keeper& keeper) {
+  std::vector<Dependency>& all = job.spec.conditions.edit().after;
+  for (const live::AfterTask& after : job.after) {
+    const auto row = keeper.store().job(after.on.job);
+    if (!row) return std::unexpected(row.error());
+    if (!*row)
+      return refuse("after", "job " + std::to_string(after.on.job.value()) + ": no such job");
+    const ArrayPlace& array = (*row)->spec.conditions->array;
+    const bool is_array = array.tasks > 0 && array.first == after.on.job;
+    if (after.task && !is_array) {
+      return refuse("after", "job " + std::to_string(after.on.job.value()) + ": is no array");
+    }
+    bool is_found = !after.task;
+    const std::int32_t tasks = is_array ? array.tasks : 1;
+    for (std::int32_t i = 0; i < tasks; ++i) {
+      const JobId id(after.on.job.value() + static_cast<std::uint64_t>(i));
+      if (after.task) {
+        const auto one = keeper.store().job(id);
+        if (!one) return std::unexpected(one.error());
+        if (!*one || (*one)->spec.conditions->array.task != *after.task) continue;
+        is_found = true;
+      }
+      all.push_back({.job = id, .when = after.on.when});
+    }
+    if (!is_found) {
+      return refuse("after", "array " + std::to_string(after.on.job.value()) + ": has no task " +
+                                 std::to_string(*after.task));
+    }
+  }
+  if (all.size() <= kMostDependencies) return {};
+  return refuse("after", std::to_string(all.size()) + " jobs, the most is " +
+                             std::to_string(kMostDependencies));
+}
+
+Expected<Change> parse_change(std::string_view body) {
+  auto json = parse(body);
+  if (!json) return std::unexpected(json.error());
+  live::Submission given;
+  given.spec.request.gpu.vram = Bytes(0);
+  FieldReader reader{.job = given, .environment = {}};
+  Change change;
+  for (auto& [key, value] : json->items()) {
+    const bool is_known =
+        key == "vram_bytes" || key == "time_limit_seconds" || key == "name" || key == "priority";
+    if (!is_known) {
+      return refuse(key,
+                    "cannot be changed; valid keys: vram_bytes, time_limit_seconds, name, "
+                    "priority");
+    }
+    if (auto done = reader(key, value); !done) return std::unexpected(done.error());
+    if (key == "vram_bytes") change.vram = given.spec.request.gpu.vram;
+    if (key == "time_limit_seconds") change.time_limit = given.spec.time_limit;
+    if (key == "priority") change.priority = given.spec.priority;
+    if (key == "name") change.name = given.name;
+  }
+  if (given.name.size() > kMostName) {
+    return refuse("name", std::to_string(given.name.size()) + " bytes, the most is " +
+                              std::to_string(kMostName));
+  }
+  if (json->empty()) return fail(ErrorCode::InvalidArgument, "nothing is to be changed");
+  return change;
 }
 
 Expected<JobId> parse_job_id(std::string_view text) {

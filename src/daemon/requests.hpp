@@ -5,6 +5,8 @@
 #pragma once
 
 #include <set>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -28,6 +30,20 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
 /// Turns the names of GPU types into the cluster's. Errors: InvalidArgument naming one that the
 /// cluster does not have, and those that it has.
 Expected<void> accept_types(live::Submission& job, const Cluster& cluster);
+
+/// Finds the jobs that it is to wait for; an array stands for all its jobs. Errors: InvalidArgument
+/// naming the one that there is not.
+Expected<void> resolve_after(live::Submission& job, const live::Keeper& keeper);
+
+/// What is to be changed of a job that waits.
+struct Change {
+  std::optional<Bytes> vram;
+  std::optional<Duration> time_limit;
+  std::optional<std::int32_t> priority;
+  std::optional<std::string> name;
+};
+/// POST /v1/jobs/ID/update. Errors: as parse_submission().
+Expected<Change> parse_change(std::string_view body);
 
 /// Decimal digits of an id. Errors: InvalidArgument naming the text.
 Expected<JobId> parse_job_id(std::string_view text);

@@ -1,6 +1,8 @@
 #include "daemon/row.hpp"
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 
 #include "core/words.hpp"
 #include "daemon/json_text.hpp"
@@ -17,11 +19,55 @@ constexpr int kTimeoutCode = 124;
 constexpr int kLostCode = 125;
 constexpr int kCancelledCode = 137;
 constexpr std::size_t kMostReasons = 16;
+constexpr std::size_t kMostNamed = 8;  ///< Jobs that a reason names.
+
+/// `14:01:44`, with the day where it is another: in the machine's zone.
+std::string local_text(Instant at, Instant now) {
+  const auto seconds_of = [](Instant when) { return micros(when) / 1'000'000; };
+  const std::time_t then = seconds_of(at);
+  const std::time_t today = seconds_of(now);
+  std::tm parts{};
+  std::tm parts_now{};
+  ::localtime_r(&then, &parts);
+  ::localtime_r(&today, &parts_now);
+  const bool is_today = parts.tm_yday == parts_now.tm_yday && parts.tm_year == parts_now.tm_year;
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), is_today ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
 
 std::string list_of(const std::vector<GpuId>& gpus) {
   std::string list = "[";
   for (const GpuId gpu : gpus) list += (list.size() > 1 ? "," : "") + std::to_string(gpu.value());
   return list + "]";
+}
+
+/// Of a job that the engine knows: what it still waits for.
+void add_conditions(JsonObject& json, const Conditions& asked) {
+  if (!asked.after.empty()) {
+    std::string list;
+    for (const Dependency& on : asked.after) {
+      JsonObject one(list.empty() ? list += "[" : list += ",");
+      one.integer("job", static_cast<std::int64_t>(on.job.value())).text("when", word_for(on.when));
+      one.close();
+    }
+    json.raw("after", list + "]");
+  }
+  if (asked.begin > kStart) json.seconds("begin_at", asked.begin);
+  if (asked.array.tasks > 0) {
+    json.integer("array", static_cast<std::int64_t>(asked.array.first.value()))
+        .integer("array_task", asked.array.task)
+        .integer("array_tasks", asked.array.tasks);
+    if (asked.array.at_once > 0) json.integer("array_at_once", asked.array.at_once);
+  }
+  if (!asked.unique.empty()) json.text("unique", asked.unique);
+  if (!asked.requeue_on.empty()) {
+    std::string list;
+    for (const std::int32_t code : asked.requeue_on) {
+      list += (list.empty() ? "[" : ",") + std::to_string(code);
+    }
+    json.raw("requeue_on", list + "]");
+  }
 }
 
 void add_request(JsonObject& json, const JobSpec& spec) {
@@ -46,6 +92,7 @@ void add_request(JsonObject& json, const JobSpec& spec) {
   if (!spec.group.empty()) json.text("job_group", spec.group.text());
   if (!spec.model.empty()) json.text("model", spec.model.text());
   if (spec.batch > 0) json.integer("batch", spec.batch);
+  if (!spec.conditions.is_default()) add_conditions(json, *spec.conditions);
 }
 
 /// Without `job 42: `: the row says which.
@@ -141,6 +188,29 @@ std::string_view state_word(const journal::JobRow& row, const Job* known) {
   return row.end ? user_word(row.end->outcome) : "lost";
 }
 
+std::string deferred_text(const Job& job, Instant now) {
+  const Conditions& asked = *job.spec.conditions;
+  std::string text;
+  for (const After when : {After::Ok, After::Any, After::NotOk}) {
+    std::string list;
+    std::size_t jobs = 0;
+    for (const Dependency& on : asked.after) {
+      if (on.when != when) continue;
+      if (++jobs <= kMostNamed) list += (jobs > 1 ? ", " : "") + std::to_string(on.job.value());
+    }
+    if (jobs == 0) continue;
+    if (jobs > kMostNamed) list += " and " + std::to_string(jobs - kMostNamed) + " more";
+    text += (text.empty() ? "waits for job" : "; for job") + std::string(jobs > 1 ? "s " : " ") +
+            list + " (" + std::string(word_for(when)) + ")";
+  }
+  if (asked.begin > now) {
+    text += (text.empty() ? "waits until " : "; until ") + local_text(asked.begin, now);
+  }
+  if (!text.empty()) return text;
+  return "waits for its turn: at most " + std::to_string(asked.array.at_once) + " of array " +
+         std::to_string(asked.array.first.value()) + " at once";
+}
+
 Reasons::Text Reasons::why_it_waits(JobId job, const std::optional<Refused>& decided) const {
   const Explanation found = explain(view_, job, decided);
   return {without_name(found.text), brief_text(found, view_.job(job), view_, foreign_)};
@@ -150,6 +220,10 @@ const Reasons::Text& Reasons::of(const Job& job) {
   if (job.state == JobState::Held) {
     const std::string number = std::to_string(job.id.value());
     return own_ = {"held by its owner", "held; to let it start: berth release " + number};
+  }
+  if (job.state == JobState::Deferred) {
+    const std::string text = deferred_text(job, view_.now());
+    return own_ = {text, text};
   }
   if (job.state == JobState::Stopping) {
     return own_ = {"its memory is being given back", "gives its memory back"};

@@ -27,6 +27,9 @@ JobState shown_state(const Job& job);
 /// Who suspended it, and where its memory is by the note of its latest attempt; "" for others.
 std::string suspended_text(const Job& job, const std::string& note);
 
+/// `waits for job 7 (after-ok)`: of a deferred job.
+std::string deferred_text(const Job& job, Instant now);
+
 /// Why jobs wait, as text. Jobs with equal asks wait for the same, so few of a page are explained.
 /// Good until the engine's next step.
 class Reasons {

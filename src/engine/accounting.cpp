@@ -91,7 +91,7 @@ bool Engine::is_valid(std::span<const Hold> holds) const {
 }
 
 bool Engine::is_within_limits(const Job& job, GpuCount gpus) const {
-  const UserLimits& limits = state_.settings.limits;
+  const UserLimits& limits = state_.settings.limits_of(job.spec.user);
   if (!limits.any()) return true;
   const auto found = state_.accounts.find(job.spec.user);
   const Account account = found == state_.accounts.end() ? Account{} : found->second;
@@ -255,6 +255,7 @@ void Engine::end(Job& job, std::string note) {
   }
   effects_.list.push_back(
       Finished{job.id, job.outcome, job.exit_code, std::move(note), job.ended.value_or(now_)});
+  note_gone(job);
   emit(EventKind::Forgotten, job.id);
   drop_holds(job.id);
   state_.company.forget(job.id);

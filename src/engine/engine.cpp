@@ -16,6 +16,7 @@ void Engine::begin(Instant now) {
   effects_.list.clear();
   effects_.decisions.clear();
   effects_.wake_at.reset();
+  ended_.clear();
 }
 
 void Engine::take_inputs(std::span<const Input> inputs) {
@@ -25,6 +26,8 @@ void Engine::take_inputs(std::span<const Input> inputs) {
   enforce_time_limits();
   end_leases();
   relieve_again();
+  end_drains();
+  settle_deferrals();
 }
 
 void Engine::enforce_time_limits() {
@@ -46,6 +49,8 @@ void Engine::wake_for_bounds() {
   if (!time_limits_.empty()) wake(time_limits_.begin()->first);
   if (!leases_.empty()) wake(leases_.begin()->first);
   for (const auto& [gpu, at] : reliefs_) wake(at);
+  if (!deferrals_.begins.empty()) wake(deferrals_.begins.begin()->first);
+  for (const auto& [gpu, drain] : state_.drains) wake(drain.until);
 }
 
 void Engine::apply_all(std::span<Decision> list) {
@@ -56,6 +61,9 @@ void Engine::apply_all(std::span<Decision> list) {
       ++dropped_;
     }
   }
+  const std::size_t before = events_.size();
+  settle_deferrals();  // some decisions end jobs
+  if (events_.size() > before) wake(now_ + Duration(1));
 }
 
 const Effects& Engine::step(Instant now, std::span<const Input> inputs) {

@@ -22,6 +22,7 @@
 #include "core/error.hpp"
 #include "core/input.hpp"
 #include "core/view.hpp"
+#include "engine/deferrals.hpp"
 #include "engine/effect.hpp"
 #include "policy/policy.hpp"
 
@@ -56,6 +57,8 @@ class Engine {
   /// Why a job waits, as the policy decided in the latest step; its user's limit if the policy does
   /// not say and the limit is why; else nothing. Requires: the job waits.
   std::optional<Refused> refused(JobId job) const;
+  /// The live job of this user that has this key (Conditions::unique).
+  std::optional<JobId> job_with_key(UserId user, const std::string& key) const;
   /// How long a job of this class runs at most by what the policy says; kForever: no bound.
   Duration class_bound(DurationClass of) const { return policy_->class_bound(of); }
 
@@ -106,6 +109,8 @@ class Engine {
   void on(const Weighed&);
   void on(const Bounded&);
   void on(const AttemptEnded&);
+  void on(const Updated& updated);
+  void on(const Drained& drained);
 
   // Decisions, one function each (decisions.cpp). Returns: whether it was valid.
   bool apply(const Start&);
@@ -114,6 +119,16 @@ class Engine {
   bool apply(const Reserve&);
   bool apply(const Classify&);
   bool apply(const Reject&);
+
+  // Jobs that wait for something other than a place (deferral.cpp).
+  std::optional<std::string> drop_met(Job& job);
+  std::optional<std::string> never_begins(Job& job);
+  void queue_or_defer(Job& job);
+  void leave_turn(const Job& job);
+  void note_gone(const Job& job);
+  void on_met(JobId id);
+  void settle_deferrals();
+  void fill_turns(JobId array);
 
   // When GPU memory runs out (relief.cpp).
   void relieve(GpuId gpu);
@@ -155,6 +170,8 @@ class Engine {
   void watch_time_limit(const Job& job);
   void enforce_time_limits();
   void end_leases();
+  void end_drains();
+  void set_drain(GpuId gpu, std::optional<Drain> drain);
   void renew(Job& job, Instant lease);
   void apply_all(std::span<Decision> list);
   void wake(Instant at);
@@ -168,6 +185,10 @@ class Engine {
   std::set<std::pair<Instant, JobId>> time_limits_;  ///< Of jobs with a berth; follows state_.
   std::set<std::pair<Instant, JobId>> leases_;       ///< Likewise.
   std::map<GpuId, Instant> reliefs_;  ///< When to check again if no job has left; follows state_.
+  Deferrals deferrals_;               ///< Follows state_.
+  std::map<JobId, Outcome> ended_;    ///< Jobs that ended in this step.
+  std::vector<JobId> gone_;           ///< Of these, those others wait for and have not heard of.
+  std::set<JobId> left_turns_;        ///< Arrays in which a turn may be free.
   std::vector<Event> events_;         ///< Since the last decide.
   Effects effects_;
 };

@@ -24,8 +24,14 @@ std::vector<JobId> holders_of(const ClusterView& view, GpuId gpu) {
   return {tenants.begin(), tenants.end()};
 }
 
-std::string text_of(const Shortage& shortage, const Cluster& cluster) {
+std::string text_of(const Shortage& shortage, const ClusterView& view) {
+  const Cluster& cluster = view.cluster();
+  const auto found = view.drains().find(shortage.gpu);
+  const Drain* const drain = found == view.drains().end() ? nullptr : &found->second;
   const std::string name = gpu_name(cluster, shortage.gpu);
+  if (drain != nullptr) {
+    return name + " is drained" + (drain->reason.empty() ? "" : " (" + drain->reason + ")");
+  }
   if (shortage.why == Why::Health) return name + " is out of service";
   const std::string held =
       shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders) + ")";
@@ -70,7 +76,7 @@ std::string text_of(const KeptPlace& kept, const Cluster& cluster) {
 
 std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
   std::string text = "job " + std::to_string(job.id().value()) + ": asks " + to_text(job.request());
-  const UserLimits& limits = view.settings().limits;
+  const UserLimits& limits = view.settings().limits_of(job.user());
   if (found.why == Why::Limit) {
     const Account account = view.account(job.user());
     return text + "; its user holds " + std::to_string(account.jobs) + " jobs and " +
@@ -86,7 +92,7 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
   if (found.why == Why::Order) text += "; jobs ahead of it come first";
   if (found.why == Why::Patience) text += "; it waits for a better place";
   if (found.why == Why::Locality) text += "; the placement wants them closer together";
-  for (const Shortage& shortage : found.nearest) text += "; " + text_of(shortage, view.cluster());
+  for (const Shortage& shortage : found.nearest) text += "; " + text_of(shortage, view);
   if (found.kept) text += "; " + text_of(*found.kept, view.cluster());
   if (!found.behind.empty()) text += "; must not delay " + list_of(found.behind);
   return text;

@@ -101,12 +101,17 @@ Fault account_fault(const Account& account, Instant now) {
 
 // ---- Jobs ------------------------------------------------------------------------------------
 
+bool is_sane(const Conditions& asked) {
+  return asked.after.size() <= kMostDependencies && is_time(asked.begin) && asked.array.task >= 0 &&
+         asked.array.tasks >= 0 && asked.array.at_once >= 0 && asked.requeues >= 0;
+}
+
 bool is_sane(const JobSpec& spec, Bytes context) {
   Total contexts;
   return contexts.add(context.raw(), spec.request.gpu.processes) &&
          is_amount(spec.request.gpu.vram) && is_amount(spec.vram_estimate) &&
          spec.time_limit >= Duration::zero() && spec.estimate >= Duration::zero() &&
-         spec.learned_from >= 0;
+         spec.learned_from >= 0 && is_sane(*spec.conditions);
 }
 
 bool is_sane(const Overrun& overrun, Instant now) {
@@ -176,12 +181,25 @@ class JobsCheck {
       if (!is_sane(job.spec, context_) || !is_sane(job, frame_.now)) return name;
       if (!is_possible(job)) return name + ": its request";
       if (!holds(job)) return name + ": its grant";
+      if (!can_begin(job)) return name + ": what it waits for";
       last = job.id;
     }
     return std::nullopt;
   }
 
  private:
+  /// What a job waits for happens: its jobs are there, and before it.
+  bool can_begin(const Job& job) const {
+    const Conditions& asked = *job.spec.conditions;
+    const auto is_there = [&](const Dependency& on) {
+      return on.job < job.id && std::ranges::binary_search(frame_.jobs, on.job, {}, &Job::id);
+    };
+    const bool may_wait = !asked.after.empty() || asked.begin > frame_.now ||
+                          (asked.array.at_once > 0 && asked.array.first <= job.id);
+    const bool waits = job.state == JobState::Deferred || job.state == JobState::Held;
+    return std::ranges::all_of(asked.after, is_there) && (waits || asked.after.empty()) &&
+           (job.state != JobState::Deferred || may_wait);
+  }
   /// Many jobs ask for the same.
   bool is_possible(const Job& job) {
     if (last_possible_ == job.spec.request) return true;
@@ -279,6 +297,9 @@ Fault find_fault(const Frame& frame) {
   if (auto fault = JobsCheck(frame, cluster_of(frame.cluster)).find_fault()) return fault;
   if (auto fault = company_fault(frame)) return fault;
   if (!frame.speeds.is_sane()) return "the table of speeds";
+  if (!frame.drains.empty() && frame.drains.rbegin()->first.value() >= frame.gpus.size()) {
+    return "a drained GPU";
+  }
   return history_fault(frame);
 }
 

@@ -51,6 +51,7 @@ struct Frame : FrameHead {
   std::vector<Ended> ended;       ///< From format 6.
   std::uint64_t ended_count = 0;  ///< Likewise.
   Speeds speeds;                  ///< Likewise.
+  std::map<GpuId, Drain> drains;  ///< From format 10.
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
@@ -68,7 +69,7 @@ inline auto members(FrameHead& v) {
 }
 inline auto members(Frame& v) {
   return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company, v.bounds, v.ended,
-                  v.ended_count, v.speeds);
+                  v.ended_count, v.speeds, v.drains);
 }
 
 /// The first thing in a frame that no engine could have saved; nothing if a state can be built from

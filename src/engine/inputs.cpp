@@ -22,6 +22,13 @@ bool note_metric(Job& job, const Reported& reported) {
   return true;
 }
 
+/// True if its user wants it to run again after this end.
+bool requeues_on(const Job& job, const AttemptEnded& ended) {
+  const Conditions& asked = *job.spec.conditions;
+  return ended.outcome == Outcome::Failed && asked.requeues > 0 &&
+         std::ranges::binary_search(asked.requeue_on, ended.code);
+}
+
 }  // namespace
 
 // ---- From users ------------------------------------------------------------------------------
@@ -34,12 +41,18 @@ void Engine::on(const Submitted& submitted) {
       Job{.id = submitted.job, .spec = submitted.spec, .submitted = now_, .since = now_});
   if (const auto why = impossible(job)) {
     effects_.list.push_back(Finished{job.id, Outcome::Rejected, 0, *why, now_});
+    ended_[job.id] = Outcome::Rejected;
     state_.jobs.erase(job.id);
     return;
   }
   make_sensible(job.spec);
   if (submitted.held) job.state = JobState::Held;
-  if (!submitted.held) emit(EventKind::Submitted, job.id);
+  if (const auto never = never_begins(job)) {
+    job.outcome = Outcome::Cancelled;
+    return end(job, *never);
+  }
+  if (submitted.held) return deferrals_.add(job, now_);
+  queue_or_defer(job);
 }
 
 void Engine::on(const CancelAsked& asked) {
@@ -52,11 +65,16 @@ void Engine::on(const CancelAsked& asked) {
 
 void Engine::on(const HoldAsked& asked) {
   Job* const job = state_.jobs.find(asked.job);
-  if (job == nullptr || job->state != JobState::Queued) return;
+  const bool can_be =
+      job != nullptr && (job->state == JobState::Queued || job->state == JobState::Deferred);
+  if (!can_be) return;
   job->after_stop = JobState::Queued;  // it has no process
+  const bool was_queued = job->state == JobState::Queued;
+  leave_turn(*job);
   set_state(*job, JobState::Held);
+  deferrals_.add(*job, now_);
   drop_holds(job->id);
-  emit(EventKind::Withdrawn, job->id);
+  if (was_queued) emit(EventKind::Withdrawn, job->id);
 }
 
 /// A job that waits suspended already keeps its process and waits for its owner.
@@ -80,7 +98,25 @@ void Engine::on(const ReleaseAsked& asked) {
   const bool is_being_held = job->state == JobState::Stopping && job->after_stop == JobState::Held;
   if (is_being_held) job->after_stop = JobState::Suspended;
   if (job->state != JobState::Held) return;
-  set_state(*job, has_idle_process(*job) ? JobState::Suspended : JobState::Queued);
+  if (!has_idle_process(*job)) return queue_or_defer(*job);
+  set_state(*job, JobState::Suspended);
+  emit(EventKind::Submitted, job->id);
+}
+
+/// What it was made of stays, and what it waits for.
+void Engine::on(const Updated& updated) {
+  Job* const job = state_.jobs.find(updated.job);
+  const bool can_be = job != nullptr && !has_idle_process(*job) &&
+                      (job->state == JobState::Queued || job->state == JobState::Deferred ||
+                       job->state == JobState::Held);
+  if (!can_be || why_impossible(job->id, updated.spec.request, state_.cluster)) return;
+  job->spec.request = updated.spec.request;
+  job->spec.time_limit = updated.spec.time_limit;
+  job->spec.priority = updated.spec.priority;
+  make_sensible(job->spec);
+  drop_holds(job->id);
+  if (job->state != JobState::Queued) return;
+  emit(EventKind::Withdrawn, job->id);  // policies know it by its request
   emit(EventKind::Submitted, job->id);
 }
 
@@ -162,6 +198,12 @@ void Engine::on(const AttemptEnded& ended) {
   const Instant limit = later(job->since, job->spec.time_limit - job->ran);
   const bool ended_in_time = job->outcome == Outcome::Timeout && *job->ended < limit;
   if (job->ending && !ended_in_time) return;  // cancelled or out of time: that stands
+  if (!has_idle_process(*job) && !job->ending && requeues_on(*job, ended)) {
+    --job->spec.conditions.edit().requeues;
+    job->after_stop = JobState::Queued;
+    if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
+    return emit(EventKind::Preempted, job->id);
+  }
   job->outcome = ended.outcome;
   if (has_idle_process(*job)) {
     set_state(*job, JobState::Queued);  // no process is left to end
@@ -290,6 +332,30 @@ void Engine::on(const Profiled& profiled) {
 
 void Engine::on(const Bounded& bounded) {
   if (is_sensible(bounded.bounds)) state_.bounds = bounded.bounds;
+}
+
+void Engine::set_drain(GpuId gpu, std::optional<Drain> drain) {
+  GpuUse use = state_.ledger.use().gpu(gpu);
+  use.drained = drain.has_value();
+  if (drain) {
+    state_.drains[gpu] = std::move(*drain);
+  } else {
+    state_.drains.erase(gpu);
+  }
+  if (use != state_.ledger.use().gpu(gpu)) state_.ledger.set_gpu(state_.cluster, gpu, use);
+}
+
+void Engine::on(const Drained& drained) {
+  if (drained.gpu.value() >= state_.cluster.gpus().size()) return;
+  set_drain(drained.gpu, drained.drain);
+}
+
+void Engine::end_drains() {
+  std::vector<GpuId> over;
+  for (const auto& [gpu, drain] : state_.drains) {
+    if (drain.until <= now_) over.push_back(gpu);
+  }
+  for (const GpuId gpu : over) set_drain(gpu, std::nullopt);
 }
 
 void Engine::on(const Ticked&) {}

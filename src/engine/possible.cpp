@@ -124,7 +124,10 @@ bool is_sensible(const Settings& settings) {
   const Admission& admission = settings.admission;
   return admission.guard_floor >= Bytes(0) && admission.guard_floor <= kMostMemory &&
          admission.guard_ppm >= 0 && admission.guard_ppm <= 1'000'000 &&
-         settings.service_half_life > Duration::zero();
+         settings.service_half_life > Duration::zero() &&
+         std::ranges::all_of(settings.user_limits, [](const auto& entry) {
+           return entry.second.gpus >= GpuCount(0) && entry.second.jobs >= 0;
+         });
 }
 
 bool is_sensible(const PreemptionBounds& bounds) {

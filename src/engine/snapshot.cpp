@@ -15,6 +15,7 @@ constexpr std::int64_t kCompany = 3;  ///< The first with Frame::company.
 constexpr std::int64_t kBounds = 4;   ///< The first with Frame::bounds.
 constexpr std::int64_t kEnds = 5;     ///< The first whose jobs say how they end.
 constexpr std::int64_t kHistory = 6;  ///< The first with Frame::ended and Frame::speeds.
+constexpr std::int64_t kDrains = 10;  ///< The first with Frame::drains.
 /// The first whose policies remember what they do in today's form.
 constexpr std::int64_t kMemories = 7;
 
@@ -40,6 +41,7 @@ Frame get_frame(ByteReader& in, std::int64_t format) {
     codec::get(in, frame.ended);
     codec::get(in, frame.ended_count);
     codec::get(in, frame.speeds);
+    if (format >= kDrains) codec::get(in, frame.drains);
   } else {
     for (Job& job : frame.jobs) job.attained = job.spec.request.gpu.count * job.ran;
   }
@@ -82,6 +84,7 @@ std::string Engine::save() const {
   codec::put(out, std::vector<Ended>(ended.begin(), ended.end()));
   codec::put(out, state_.history.count());
   codec::put(out, state_.speeds);
+  codec::put(out, state_.drains);
   return out.take();
 }
 
@@ -119,6 +122,7 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
   for (Job& job : frame.jobs) {
     const JobId id = job.id;
     const Job& known = state.jobs.insert(id, std::move(job));
+    engine.deferrals_.add(known, engine.now_);
     if (!holds_berth(known.state)) continue;
     state.ledger.put(state.cluster, known.grant);
     state.running.push_back(known.id);
@@ -128,6 +132,7 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
     engine.watch_time_limit(known);
   }
   for (const GpuId gpu : state.cluster.gpu_ids()) engine.watch_relief(gpu);
+  for (auto& [gpu, drain] : frame.drains) engine.set_drain(gpu, std::move(drain));
   if (!engine.is_valid(frame.holds)) return disagree("a place kept");
   state.holds = std::move(frame.holds);
   state.company = Company(std::move(frame.company));
@@ -146,6 +151,7 @@ std::optional<std::string> Engine::check() const {
                     {.foreign = use.foreign,
                      .used = use.used,
                      .utilisation = use.utilisation,
+                     .drained = state_.drains.contains(gpu),
                      .healthy = use.healthy,
                      .reachable = use.reachable});
   }
@@ -158,7 +164,9 @@ std::optional<std::string> Engine::check() const {
   std::optional<std::string> broken;
   std::vector<JobId> running;
   std::vector<std::vector<JobId>> tenants(state_.cluster.gpus().size());
+  Deferrals deferrals;
   state_.jobs.for_each([&](JobId id, const Job& job) {
+    deferrals.add(job, now_);
     const std::string name = "job " + std::to_string(id.value());
     if (!holds_berth(job.state)) {
       if (!broken && job.grant != Grant{}) broken = name + " holds a grant without a berth";
@@ -179,6 +187,7 @@ std::optional<std::string> Engine::check() const {
     }
   });
   if (broken) return broken;
+  if (deferrals != deferrals_) return "what jobs wait for is not what they ask for";
   if (running != state_.running) return "the list of running jobs is not that of the jobs";
   if (tenants != state_.tenants) return "the tenants of the GPUs are not those of the grants";
   if (derived != state_.ledger.use()) return "charges are not conserved";

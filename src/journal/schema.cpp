@@ -120,10 +120,11 @@ constexpr char kVersion6[] = "PRAGMA user_version = 6;";
 constexpr char kVersion7[] = "PRAGMA user_version = 7;";
 constexpr char kVersion8[] = "PRAGMA user_version = 8;";
 constexpr char kVersion9[] = "PRAGMA user_version = 9;";
+constexpr char kVersion10[] = "PRAGMA user_version = 10;";
 
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4,
-                               kVersion5, kVersion6, kVersion7, kVersion8, kVersion9};
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
+                               kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.

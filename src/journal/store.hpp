@@ -29,7 +29,7 @@ namespace berth::journal {
 
 /// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
 /// a newer one is refused.
-inline constexpr int kSchema = 9;
+inline constexpr int kSchema = 10;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {
@@ -190,6 +190,8 @@ class Store {
   /// have one id (compared in full, a hash only finds them).
   Expected<BlobId> add_blob(std::string_view bytes);
   Expected<void> add_job(const JobRow& row);
+  /// Another request and name for a job that is there.
+  Expected<void> change_job(JobId job, const JobSpec& spec, std::string_view name);
   Expected<void> add_attempt(const AttemptRow& row);  ///< Also sets the job's GPUs.
   /// Also sets the job's, for the first attempt that started.
   Expected<void> set_started(JobId job, Attempt attempt, Instant at);

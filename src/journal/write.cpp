@@ -172,6 +172,15 @@ Expected<void> Store::add_job(const JobRow& row) {
                                  end.outcome, end.code, end.note));
 }
 
+Expected<void> Store::change_job(JobId job, const JobSpec& spec, std::string_view name) {
+  return state_->write_one(
+      job,
+      "UPDATE jobs SET name = ?2, spec = ?3, sum = row_mix(sum,"
+      " row_part('request', id, user, submitted, name, command, spec),"
+      " row_part('request', id, user, submitted, ?2, command, ?3)) WHERE id = ?1",
+      column(job), name, Blob{codec::kept(spec)});
+}
+
 Expected<void> Store::add_attempt(const AttemptRow& row) {
   static const std::string sql =
       std::string(

@@ -25,15 +25,17 @@ std::string to_bytes(const Value& value) {
   return out.take();
 }
 
+std::unexpected<Error> no_such_bytes(std::string_view bytes, const char* what) {
+  return fail(ErrorCode::BadData, std::string(what) + ": " + std::to_string(bytes.size()) +
+                                      " bytes that no berthd wrote");
+}
+
 template <class Value>
 Expected<Value> from_bytes(std::string_view bytes, const char* what) {
   ByteReader in(bytes);
   Value value;
   codec::get(in, value);
-  if (in.failed() || !in.at_end()) {
-    return fail(ErrorCode::BadData, std::string(what) + ": " + std::to_string(bytes.size()) +
-                                        " bytes that no berthd wrote");
-  }
+  if (in.failed() || !in.at_end()) return no_such_bytes(bytes, what);
   return value;
 }
 
@@ -81,14 +83,27 @@ std::string_view last_part(std::string_view word) {
 
 bool Command::operator==(const Command& other) const { return encode(*this) == encode(other); }
 
-std::string encode(const Command& command) { return to_bytes(command); }
+/// What few jobs have stands behind the rest, and only where it is there: commands of earlier
+/// releases end before it.
+std::string encode(const Command& command) {
+  ByteWriter out;
+  codec::put(out, command);
+  if (!command.output.empty()) out.text(command.output);
+  return out.take();
+}
 
 std::string encode_environment(const std::vector<std::string>& variables) {
   return to_bytes(variables);
 }
 
 Expected<Command> decode_command(std::string_view bytes) {
-  return from_bytes<Command>(bytes, "command");
+  ByteReader in(bytes);
+  Command command;
+  codec::get(in, command);
+  const bool has_output = !in.failed() && !in.at_end();
+  if (has_output) command.output = in.text();
+  const bool is_whole = !in.failed() && in.at_end() && has_output == !command.output.empty();
+  return is_whole ? Expected<Command>(std::move(command)) : no_such_bytes(bytes, "command");
 }
 
 Expected<std::vector<std::string>> decode_environment(std::string_view bytes) {

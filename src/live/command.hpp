@@ -32,6 +32,7 @@ struct Command {
   Credentials owner;
   BlobId environment;  ///< A blob of its own: many jobs share one.
   std::optional<shim::Attach> attach;
+  std::string output = {};  ///< The file its output goes to, with %j and the like; "": its log.
 
   bool operator==(const Command& other) const;
 };

@@ -393,7 +393,8 @@ std::vector<Asked> Conductor::take_asked() {
   std::size_t jobs = 0;
   const auto is_enough = [&](const Asked& asked) {
     const bool is_full = jobs >= kMostInStep;
-    jobs += std::max<std::size_t>(1, asked.inputs.size());
+    const std::size_t tasks = asked.submission ? asked.submission->tasks.size() : 0;
+    jobs += std::max<std::size_t>({1, asked.inputs.size(), tasks});
     return is_full;
   };
   const auto rest = std::ranges::find_if(asked_, is_enough);

@@ -127,6 +127,16 @@ bool are_in_force(const std::map<UserId, std::int64_t>& weights, const ClusterVi
          std::ranges::all_of(weights, has_account);
 }
 
+/// `train[3]`, after the program for an array without a name.
+std::string task_name(const Submission& submission, std::int64_t task) {
+  std::string name = submission.name;
+  if (name.empty()) {
+    const std::string& program = submission.command.arguments.front();
+    name = program.substr(program.rfind('/') + 1);  // npos + 1 is 0
+  }
+  return name + "[" + std::to_string(task) + "]";
+}
+
 }  // namespace
 
 // ---- Coming back -----------------------------------------------------------------------------
@@ -317,23 +327,64 @@ JobSpec Keeper::with_estimate(JobSpec spec, const Command& command) const {
   return spec;
 }
 
-Expected<Submitted> Keeper::add_job(Instant now, const Submission& submission) {
+/// Jobs that it waits for and that have ended already: the engine has forgotten how.
+Expected<void> Keeper::note_ended(JobSpec& spec) const {
+  for (std::size_t i = 0; i < spec.conditions->after.size(); ++i) {
+    const JobId on = spec.conditions->after[i].job;
+    if (engine_.view().knows(on)) continue;
+    const auto row = store_.job(on);
+    if (!row) return std::unexpected(row.error());
+    // A damaged row says nothing; what is known of that job is that it is gone.
+    if (*row && (*row)->end) spec.conditions.edit().after[i].ended = (*row)->end->outcome;
+  }
+  return {};
+}
+
+/// One job, or one for each task of an array.
+Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
+                                std::vector<Input>& inputs) {
   const auto environment = store_.add_blob(submission.environment);
   if (!environment) return std::unexpected(environment.error());
   Command command = submission.command;
   command.environment = *environment;
   const auto blob = store_.add_blob(encode(command));
   if (!blob) return std::unexpected(blob.error());
-  last_job_ = JobId(last_job_.value() + 1);
   JobSpec spec = with_estimate(submission.spec, command);
   spec.command = *blob;
-  const auto added = store_.add_job({.job = last_job_,
-                                     .spec = spec,
-                                     .submitted = now,
-                                     .name = submission.name,
-                                     .command = command_line(command.arguments)});
-  if (!added) return std::unexpected(added.error());
-  return Submitted{last_job_, spec, submission.held};
+  if (auto done = note_ended(spec); !done) return done;
+  const std::size_t jobs = std::max<std::size_t>(1, submission.tasks.size());
+  const JobId first(last_job_.value() + 1);
+  for (std::size_t i = 0; i < jobs; ++i) {
+    last_job_ = JobId(last_job_.value() + 1);
+    std::string name = submission.name;
+    if (!submission.tasks.empty()) {
+      ArrayPlace& place = spec.conditions.edit().array;
+      place.first = first;
+      place.task = submission.tasks[i];
+      place.tasks = static_cast<std::int32_t>(jobs);
+      name = task_name(submission, place.task);
+    }
+    const auto added = store_.add_job({.job = last_job_,
+                                       .spec = spec,
+                                       .submitted = now,
+                                       .name = name,
+                                       .command = command_line(command.arguments)});
+    if (!added) return added;
+    inputs.emplace_back(Submitted{last_job_, spec, submission.held});
+    inputs.emplace_back(Identified{last_job_, fingerprint_of(submission.command)});
+  }
+  return {};
+}
+
+Expected<void> Keeper::write_row(const Updated& updated) {
+  const auto row = store_.job(updated.job);
+  if (!row) return std::unexpected(row.error());
+  if (!*row || (*row)->is_damaged) return {};
+  JobSpec spec = (*row)->spec;
+  spec.request = updated.spec.request;
+  spec.time_limit = updated.spec.time_limit;
+  spec.priority = updated.spec.priority;
+  return store_.change_job(updated.job, spec, updated.name.value_or((*row)->name));
 }
 
 /// Users' rows that follow from what happened.
@@ -359,6 +410,8 @@ Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& i
       done = end(*ended);
     } else if (const auto* reported = std::get_if<Reported>(&input)) {
       done = store_.set_report(reported->job, {reported->key, reported->value, now});
+    } else if (const auto* updated = std::get_if<Updated>(&input)) {
+      done = write_row(*updated);
     }
     if (!done) return done;
   }
@@ -369,11 +422,8 @@ Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batc
                                                   Stepped& stepped) {
   std::vector<Input> inputs = batch.inputs;
   for (const Submission& submission : batch.submissions) {
-    auto submitted = add_job(now, submission);
-    if (!submitted) return std::unexpected(submitted.error());
-    stepped.submitted.push_back(submitted->job);
-    inputs.emplace_back(std::move(*submitted));
-    inputs.emplace_back(Identified{last_job_, fingerprint_of(submission.command)});
+    stepped.submitted.emplace_back(last_job_.value() + 1);
+    if (auto done = add_jobs(now, submission, inputs); !done) return std::unexpected(done.error());
   }
   if (auto done = write_input_rows(now, batch.inputs); !done) return std::unexpected(done.error());
   const std::string bytes = encode_inputs(inputs);

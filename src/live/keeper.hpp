@@ -32,6 +32,12 @@ struct Rules {
   bool learn_run_times = true;  ///< Of jobs whose users state none: see learn_estimate().
 };
 
+/// A job to wait for, or one task of an array.
+struct AfterTask {
+  Dependency on;
+  std::optional<std::int64_t> task = std::nullopt;
+};
+
 /// A new job; it gets its id when the step takes it.
 struct Submission {
   JobSpec spec;
@@ -42,6 +48,11 @@ struct Submission {
   std::vector<std::string> gpu_types = {};  ///< By name, those it accepts; none: any.
   std::optional<bool> vram_shrink = {};     ///< Whether its charge may fall, if it was said.
   std::string share = "";                   ///< How it shares GPUs, as its user said it.
+  /// Its numbers in an array: one job for each. None: one job. How many may be at once is in
+  /// `spec.conditions`.
+  std::vector<std::int64_t> tasks = {};
+  /// As asked, before they are found and stand in `spec.conditions`.
+  std::vector<AfterTask> after = {};
 };
 
 /// The inputs of one step: events of jobs and GPUs, requests of users, then new jobs.
@@ -51,7 +62,7 @@ struct Batch {
 };
 
 struct Stepped {
-  std::vector<JobId> submitted;      ///< By submission.
+  std::vector<JobId> submitted;      ///< By submission, of an array the first.
   std::vector<JobId> touched;        ///< Jobs that may have changed, ascending, each once.
   const Effects* effects = nullptr;  ///< Good until the next step.
 };
@@ -126,6 +137,9 @@ class Keeper {
   /// are learned.
   JobSpec with_estimate(JobSpec spec, const Command& command) const;
 
+  /// Notes how the jobs ended that it is to wait for and that the engine has forgotten.
+  Expected<void> note_ended(JobSpec& spec) const;
+
   /// The place and outcome of a job's latest attempt, stored with the job when it is finished.
   void note(JobId job, std::string text) { notes_[job] = std::move(text); }
   /// The last note of this daemon; "" if there is none.
@@ -159,7 +173,8 @@ class Keeper {
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
   Expected<void> add_snapshot(journal::Continuity continuity);
   Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
-  Expected<Submitted> add_job(Instant now, const Submission& submission);
+  Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
+  Expected<void> write_row(const Updated& updated);
   Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);
   Expected<void> write_outcome(Instant now);
   Expected<void> write_effect_rows(Instant now);

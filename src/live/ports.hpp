@@ -49,8 +49,8 @@ enum class Standing { Current, Over, Unknown };
 using StandingOf = std::function<Standing(JobId, Attempt)>;
 
 enum class Manner {
-  Gently,   ///< With time to comply.
-  AtOnce,   ///< At once, without time to comply.
+  Gently,  ///< With time to comply.
+  AtOnce,  ///< At once, without time to comply.
   /// Its process stays, without GPU memory: on_suspended() follows instead of an end, or
   /// on_suspend_failed() where that cannot be.
   Suspend,

@@ -16,19 +16,20 @@ std::int64_t jobs_of(const ClusterView& view, UserId user) {
 
 }  // namespace
 
-Expected<void> UserQueues::take(const ClusterView& view, UserId user, Instant now) {
+Expected<void> UserQueues::take(const ClusterView& view, UserId user, Instant now,
+                                std::int64_t jobs) {
   if (most_ == 0) return {};
   const auto [known, is_new] = users_.try_emplace(user);
   const bool may_have_fewer =
-      known->second.jobs >= most_ && now - known->second.counted >= kCountAgain;
+      known->second.jobs + jobs > most_ && now - known->second.counted >= kCountAgain;
   if (is_new || may_have_fewer) known->second = {.jobs = jobs_of(view, user), .counted = now};
-  if (known->second.jobs >= most_) {
+  if (known->second.jobs + jobs > most_) {
     return fail(ErrorCode::Conflict, "uid " + std::to_string(user.value()) + " has " +
                                          std::to_string(known->second.jobs) +
                                          " jobs that wait or run, the most is " +
                                          std::to_string(most_));
   }
-  ++known->second.jobs;
+  known->second.jobs += jobs;
   return {};
 }
 

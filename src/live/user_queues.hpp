@@ -17,9 +17,9 @@ class UserQueues {
   /// `most`: of one user; 0 for no limit.
   explicit UserQueues(std::int64_t most) : most_(most) {}
 
-  /// One more of this user. Errors: Conflict naming the user and the limit. O(jobs) where it
+  /// So many more of this user. Errors: Conflict naming the user and the limit. O(jobs) where it
   /// counts.
-  Expected<void> take(const ClusterView& view, UserId user, Instant now);
+  Expected<void> take(const ClusterView& view, UserId user, Instant now, std::int64_t jobs = 1);
 
  private:
   struct Known {

@@ -24,7 +24,8 @@ static auto members(Ended& v) { return std::tie(v.exit, v.note); }
 static auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v.columns); }
 static auto members(Order& v) {
   return std::tie(v.job, v.attempt, v.arguments, v.environment, v.directory, v.user, v.group,
-                  v.groups, v.umask, v.log_cap, v.grace_millis, v.cgroup, v.keeps_cgroup, v.attach);
+                  v.groups, v.umask, v.log_cap, v.grace_millis, v.cgroup, v.keeps_cgroup, v.attach,
+                  v.output);
 }
 
 namespace {
@@ -41,7 +42,8 @@ std::optional<std::string> flaw_of(const Order& order) {
   }
   const bool cut = std::ranges::any_of(order.arguments, has_nul) ||
                    std::ranges::any_of(order.environment, has_nul) || has_nul(order.directory) ||
-                   has_nul(order.cgroup) || (order.attach && has_nul(order.attach->socket));
+                   has_nul(order.cgroup) || has_nul(order.output) ||
+                   (order.attach && has_nul(order.attach->socket));
   if (cut) return "order: a word with a NUL within";
   return std::nullopt;
 }

@@ -18,7 +18,7 @@
 namespace berth::shim {
 
 /// Version of order and events; a daemon only orders shims of its own build, so it must be equal.
-inline constexpr int kOrderFormat = 2;
+inline constexpr int kOrderFormat = 3;
 
 /// Where the input and output of an attended job go: `berth run` listens there.
 struct Attach {
@@ -47,6 +47,7 @@ struct Order {
   std::string cgroup;                 ///< Folder of a cgroup v2 made for the attempt; "" for none.
   bool keeps_cgroup = false;          ///< The daemon removes the cgroup, not the shim.
   std::optional<Attach> attach;
+  std::string output = {};  ///< A file of the user's that its output also goes to; "" for none.
 };
 
 /// The largest packet of an order; from there on it travels in a memfd.

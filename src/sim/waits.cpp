@@ -90,7 +90,7 @@ void Waits::update(JobId id, const Engine& engine) {
   const Job* const job = view.find(id);
   if (job == nullptr || !is_waiting(job->state)) return;
   const auto decided = engine.refused(id);
-  Key key{.user = view.settings().limits.any() ? job->spec.user : UserId(),
+  Key key{.user = view.settings().has_limits() ? job->spec.user : UserId(),
           .ask = decided ? decided->ask : ask_of(view.job(id))};
   key.ask.planned = kForever;
   const auto [at, is_new] = shapes_.try_emplace(key);

@@ -75,7 +75,33 @@ class History {
     if (rng_.one_in(4)) spec.request.gpu.sharing = Sharing::Alone;
     if (rng_.one_in(2)) spec.estimate = seconds(rng_.between(1, 3000));
     if (rng_.one_in(3)) spec.time_limit = seconds(rng_.between(1, 3000));
+    if (rng_.one_in(3)) spec.conditions = conditions();
     return submitted;
+  }
+
+  Conditions conditions() {
+    Conditions asked;
+    for (std::int64_t left = rng_.between(0, 2); left > 0; --left) {
+      asked.after.push_back({.job = some_job(), .when = static_cast<After>(rng_.between(0, 2))});
+    }
+    if (rng_.one_in(3)) asked.begin = now_ + seconds(rng_.between(0, 1000));
+    if (rng_.one_in(3)) asked.array = {.first = JobId(1), .task = 1, .tasks = 9, .at_once = 2};
+    if (rng_.one_in(5)) asked.unique = "key";
+    if (rng_.one_in(3)) asked.requeue_on = {0, 3}, asked.requeues = 1;
+    return asked;
+  }
+
+  /// What its user changes of a job, or an administrator of a GPU.
+  Input change() {
+    if (rng_.one_in(2)) {
+      const Drain drain{.until = now_ + seconds(rng_.between(0, 500)), .by = {}, .reason = "fan"};
+      return Drained{some_gpu(), rng_.one_in(3) ? std::nullopt : std::optional(drain)};
+    }
+    const Job* const job = engine_.view().find(some_job());
+    if (job == nullptr) return Ticked{};
+    Updated updated{.job = job->id, .spec = job->spec};
+    updated.spec.request.gpu.vram = some_memory();
+    return updated;
   }
 
   /// An answer that fits the state of some job with a berth.
@@ -93,13 +119,19 @@ class History {
                           .at = now_ - seconds(rng_.between(0, 100)),
                           .again_if_hurt = rng_.one_in(2)};
     }
-    if (job.state == JobState::Running) return Exited{.job = job.id, .attempt = job.attempt};
+    if (job.state == JobState::Running) {
+      const bool fails = rng_.one_in(3);
+      return Exited{.job = job.id,
+                    .attempt = job.attempt,
+                    .outcome = fails ? Outcome::Failed : Outcome::Done,
+                    .code = fails ? 3 : 0};
+    }
     if (rng_.one_in(8)) return StartFailed{job.id, job.attempt};
     return Started{job.id, job.attempt};
   }
 
   Input draw() {
-    switch (rng_.between(0, 11)) {
+    switch (rng_.between(0, 12)) {
       case 0:
         return CancelAsked{some_job()};
       case 1:
@@ -113,8 +145,10 @@ class History {
       case 5:
         return NodeHealth{NodeId(static_cast<std::uint32_t>(rng_.between(0, 2))), !rng_.one_in(3)};
       case 6:
+        return change();
       case 7:
       case 8:
+      case 9:
         return submission();
       default:
         return answer();

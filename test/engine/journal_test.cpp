@@ -24,18 +24,20 @@ class Structure : public testing::Test {};
 using Structures =
     testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
                    GpuSpec, NodeShape, Admission, UserLimits, PreemptionBounds, Metric, Ended,
-                   Settings, Account, GpuUse, Hold, Submitted, CancelAsked, HoldAsked, ReleaseAsked,
-                   Started, StartFailed, Exited, Released, TenantUse, Measured, GpuHealth,
-                   NodeHealth, Reported, Configured, Weighed, Bounded, Ticked, Start, Preempt,
-                   Migrate, Reserve, Classify, Reject>;
+                   Settings, Account, GpuUse, Hold, Dependency, ArrayPlace, Conditions, Drain,
+                   Updated, Drained, Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started,
+                   StartFailed, Exited, Released, TenantUse, Measured, GpuHealth, NodeHealth,
+                   Reported, Configured, Weighed, Bounded, Ticked, Start, Preempt, Migrate, Reserve,
+                   Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
 /// Members that follow from others and are not written. A GPU's gang follows from the grants, as
-/// its charges do; to write it would make snapshots of another format.
+/// its charges do, and whether it is drained from the drains; to write them would make snapshots of
+/// another format.
 template <class T>
 constexpr std::size_t kDerived = 0;
 template <>
-constexpr std::size_t kDerived<GpuUse> = 1;
+constexpr std::size_t kDerived<GpuUse> = 2;
 
 TYPED_TEST(Structure, NamesEveryMemberOnce) {
   TypeParam value{};
@@ -168,6 +170,32 @@ TEST(Journal, ARequestOfLayoutSevenHasAnEstimateOfItsUser) {
   const auto& now = std::get<Submitted>(read->at(0));
   EXPECT_EQ(now.spec, then.spec);
   EXPECT_TRUE(now.held);
+}
+
+TEST(Journal, ARequestOfLayoutNineHasNoConditions) {
+  Submitted then{.job = JobId(7), .spec = {.user = UserId(3)}, .held = true};
+  then.spec.learned_from = 4;
+  ByteWriter out;
+  for (const std::int64_t number : {-9, 1, 0}) out.integer(number);  // layout, one input, Submitted
+  codec::put(out, then.job);
+  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
+             members_before_10(then.spec));
+  codec::put(out, then.held);
+  const auto read = decode_inputs(out.bytes());
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(std::get<Submitted>(read->at(0)).spec, then.spec);
+}
+
+TEST(Journal, SettingsOfLayoutNineHaveNoLimitsOfSingleUsers) {
+  Settings then{.limits = {.gpus = GpuCount(3), .jobs = 2}, .max_failed_starts = 9};
+  ByteWriter out;
+  for (const std::int64_t number : {-9, 1}) out.integer(number);
+  out.integer(static_cast<std::int64_t>(Input(Configured{}).index()));
+  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
+             members_before_10(then));
+  const auto read = decode_inputs(out.bytes());
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(std::get<Configured>(read->at(0)).settings, then);
 }
 
 // ---- Damage ----------------------------------------------------------------------------------

@@ -85,6 +85,10 @@ class Sampler {
   void fill_one(std::string& value) { value += "text " + std::to_string(next()); }
   void fill_one(Label& value) { value = "text " + std::to_string(next()); }
   template <class T>
+  void fill_one(Boxed<T>& value) {
+    value = make<T>();
+  }
+  template <class T>
   void fill_one(std::vector<T>& values) {
     values.push_back(make<T>());
     values.push_back(make<T>());

@@ -81,6 +81,7 @@ TEST(Snapshot, HoldsEverySettingAndTheSeed) {
   settings.admission = {
       .mode = AdmissionMode::Declared, .guard_floor = Bytes(5), .guard_ppm = 30'000};
   settings.limits = {.gpus = GpuCount(3), .jobs = 2};
+  settings.user_limits[UserId(7)] = {.gpus = GpuCount(1), .jobs = 4};
   settings.service_half_life = kForever;
   settings.max_failed_starts = 7;
   const Engine engine(Cluster(), {.settings = settings, .seed = 99}, fifo());
@@ -110,11 +111,11 @@ std::size_t size_of_bounds() {
   return out.take().size();
 }
 constexpr std::size_t kNoCompany = 4;  // no jobs, meetings, lessons; nothing learned
-/// No jobs that ended, none ever, no speeds: from format 6.
+/// No jobs that ended, none ever, no speeds: from format 6; no GPUs drained: from format 10.
 std::size_t size_of_facts() {
   ByteWriter out;
   codec::put(out, Speeds{});
-  return out.take().size() + 2;
+  return out.take().size() + 3;
 }
 
 template <class Value>
@@ -124,12 +125,31 @@ std::string encoded(const Value& value) {
   return out.take();
 }
 
-/// Nine numbers stood among the settings, which are dropped: before format 6.
-void add_former_keys(std::string& bytes) {
+/// Where the limits of single users are, none: a byte that is 0.
+std::size_t place_of_user_limits(const std::string& bytes) {
   const std::size_t settings = bytes.find(encoded(Settings{}));
-  ASSERT_NE(settings, std::string::npos);
-  const std::size_t before = encoded(Settings{}.admission).size() + encoded(UserLimits{}).size();
-  bytes.insert(settings + before, 9, '\0');
+  EXPECT_NE(settings, std::string::npos);
+  return settings + encoded(Settings{}.admission).size() + encoded(UserLimits{}).size();
+}
+
+/// Neither these nor drained GPUs: before format 10.
+void drop_limits_and_drains(std::string& bytes) {
+  bytes.erase(place_of_user_limits(bytes), 1);
+  bytes.pop_back();
+}
+
+/// Nine numbers stood among the settings in the place of that byte, and are dropped: before
+/// format 6.
+void add_former_keys(std::string& bytes) { bytes.insert(place_of_user_limits(bytes), 8, '\0'); }
+
+TEST(Snapshot, OfFormatNineIsReadWithoutLimitsOfUsersAndDrains) {
+  const Engine engine(Cluster(), {}, fifo());
+  std::string bytes = engine.save();
+  bytes[0] = 18;  // format 9
+  drop_limits_and_drains(bytes);
+  const auto restored = Engine::restore(bytes, fifo());
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  EXPECT_EQ(restored->save(), engine.save());
 }
 
 TEST(Snapshot, OfFormatSixIsReadWithoutWhatItsPolicyRemembered) {
@@ -138,6 +158,7 @@ TEST(Snapshot, OfFormatSixIsReadWithoutWhatItsPolicyRemembered) {
   ASSERT_NE(engine.policy_memory(), "");
   std::string bytes = engine.save();
   bytes[0] = 12;  // format 6
+  drop_limits_and_drains(bytes);
   const auto restored = Engine::restore(bytes, *make_policy("conservative", "first-fit"));
   ASSERT_TRUE(restored.has_value()) << restored.error().message;
   EXPECT_EQ(restored->policy_memory(), "");
@@ -321,6 +342,16 @@ const Disagreement kDisagreements[] = {
     {"utilisation", [](Frame& f) { f.gpus[0].utilisation = 101; }, "a GPU's use"},
     {"node_health", [](Frame& f) { f.nodes[0] = 2; }, "the health of a node"},
     {"time", [](Frame& f) { f.now = kNever; }, "the time"},
+    {"drained_gpu", [](Frame& f) { f.drains[GpuId(99)] = {}; }, "a drained GPU"},
+    {"waits_for_nothing", [](Frame& f) { f.jobs[2].state = JobState::Deferred; },
+     "job 3: what it waits for"},
+    {"waits_for_a_later_job",
+     [](Frame& f) { f.jobs[2].spec.conditions = Conditions{.after = {{.job = JobId(9)}}}; },
+     "job 3: what it waits for"},
+    {"negative_array",
+     [](Frame& f) { f.jobs[2].spec.conditions = Conditions{.array = {.at_once = -1}}; }, "job 3"},
+    {"negative_limit_of_a_user", [](Frame& f) { f.settings.user_limits[UserId(7)].jobs = -1; },
+     "the settings"},
     {"no_half_life", [](Frame& f) { f.settings.service_half_life = Duration(0); }, "the settings"},
     {"guard", [](Frame& f) { f.settings.admission.guard_ppm = -1; }, "the settings"},
     {"weight", [](Frame& f) { f.accounts[UserId(7)].weight_milli = 0; }, "an account"},
@@ -343,7 +374,8 @@ const Disagreement kDisagreements[] = {
      "job 2: its request"},
     {"future", [](Frame& f) { f.jobs[1].since = kStart + hours(1); }, "job 2"},
     {"negative_time", [](Frame& f) { f.jobs[0].ran = Duration(-1); }, "job 1"},
-    {"negative_limit", [](Frame& f) { f.jobs[0].spec.time_limit = Duration(-1); }, "job 1"},
+    {"negative_limit", [](Frame& f) { f.jobs[0].spec.time_limit = Duration(-1); },
+     "job 1"},
     {"ending_without_stopping", [](Frame& f) { f.jobs[0].ending = true; }, "job 1"},
     {"next_state", [](Frame& f) { f.jobs[0].after_stop = JobState::Running; }, "job 1"},
     {"grant_of_a_waiting_job", [](Frame& f) { f.jobs[1].grant = f.jobs[0].grant; },

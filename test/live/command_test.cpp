@@ -79,6 +79,16 @@ TEST(Command, AnEnvironmentComesBackAsItWas) {
   }
 }
 
+TEST(Command, AnOutputFileStandsBehindTheRest) {
+  Command command = full();
+  const std::string before = encode(command);
+  command.output = "out-%j";
+  EXPECT_TRUE(encode(command).starts_with(before)) << "older ones end there";
+  const auto decoded = decode_command(encode(command));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->output, "out-%j");
+}
+
 TEST(Command, BytesOfAnotherOriginAreRefused) {
   Command small = full();
   small.arguments.pop_back();  // the long one

@@ -23,7 +23,8 @@ Order full_order() {
           .log_cap = std::uint64_t{1} << 40,
           .grace_millis = 2500,
           .cgroup = "/sys/fs/cgroup/berth/42.3",
-          .attach = Attach{.socket = "/run/s", .terminal = true, .rows = 50, .columns = 65535}};
+          .attach = Attach{.socket = "/run/s", .terminal = true, .rows = 50, .columns = 65535},
+          .output = "logs/42.out"};
 }
 
 TEST(Order, ArrivesAsItWasSent) {
@@ -43,6 +44,7 @@ TEST(Order, ArrivesAsItWasSent) {
   EXPECT_EQ(got->log_cap, sent.log_cap);
   EXPECT_EQ(got->grace_millis, sent.grace_millis);
   EXPECT_EQ(got->cgroup, sent.cgroup);
+  EXPECT_EQ(got->output, sent.output);
   ASSERT_TRUE(got->attach);
   EXPECT_EQ(got->attach->socket, sent.attach->socket);
   EXPECT_EQ(got->attach->terminal, sent.attach->terminal);
@@ -75,7 +77,7 @@ TEST(Order, IsRefusedInAnotherFormat) {
   out.integer(kOrderFormat + 1);
   const auto order = decode_order(out.bytes());
   ASSERT_FALSE(order);
-  EXPECT_EQ(order.error().message, "order: format 3, this shim knows 2");
+  EXPECT_EQ(order.error().message, "order: format 4, this shim knows 3");
 }
 
 TEST(Order, IsRefusedWhereNoProcessCanBeMadeOfIt) {

@@ -89,7 +89,7 @@ class Conservative final : public Backfill {
   }
   /// A change that moves a user to or from a limit may let any job be booked, or none.
   static How how(const ClusterView& view, Outlook::Change change, bool gave_up) {
-    if (view.settings().limits.any() || change == Outlook::Change::Other) return How::Again;
+    if (view.settings().has_limits() || change == Outlook::Change::Other) return How::Again;
     return gave_up || change == Outlook::Change::Sooner ? How::Forward : How::New;
   }
 

@@ -64,7 +64,7 @@ Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> j
   Repacked repacked{.wanted = std::vector<bool>(jobs.size()), .decisions = {}};
   GpuCount free = view.use().vacant() + held;
   Tally tally(view, Tally::From::Nothing);
-  const bool limited = view.settings().limits.any();
+  const bool limited = view.settings().has_limits();
   for_each_left_alone(view, jobs, [&](std::size_t i, const JobView& job) {
     repacked.wanted[i] = true;
     free -= job.gpus();

@@ -14,7 +14,9 @@
 namespace berth {
 
 /// The jobs of a repacking policy: jobs that run, wait, or leave their GPUs to wait again.
-inline bool is_live(const Job& job) { return job.state != JobState::Held && !job.ending; }
+inline bool is_live(const Job& job) {
+  return job.state != JobState::Held && job.state != JobState::Deferred && !job.ending;
+}
 
 class JobList {
  public:

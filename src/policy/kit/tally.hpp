@@ -15,15 +15,15 @@ class Tally {
   Tally(const ClusterView& view, From from) : view_(view), from_(from) {}
 
   bool allows(const JobView& job) const {
-    const UserLimits& limits = view_.settings().limits;
+    const UserLimits& limits = view_.settings().limits_of(job.user());
     if (!limits.any()) return true;
     const Taken taken = taken_by(job.user());
     return within(limits, taken.gpus, taken.jobs, job.gpus());
   }
   /// The same. Without limits it does not look the job up.
-  bool allows(JobId id) const { return !view_.settings().limits.any() || allows(view_.job(id)); }
+  bool allows(JobId id) const { return !view_.settings().has_limits() || allows(view_.job(id)); }
   void take(const JobView& job) {
-    if (!view_.settings().limits.any()) return;
+    if (!view_.settings().has_limits()) return;
     const Taken before = taken_by(job.user());
     taken_[job.user()] = {before.gpus + job.gpus(), before.jobs + 1};
   }

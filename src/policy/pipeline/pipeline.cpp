@@ -70,7 +70,7 @@ void Pipeline::update(JobId id, const ClusterView& view) {
 }
 
 void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
-  const bool limited = view.settings().limits.any();
+  const bool limited = view.settings().has_limits();
   const PendingIndex::Shape shape{.by_user = order_->depends_on() == DependsOn::Group ||
                                              order_->depends_on() == DependsOn::Lane || limited,
                                   .by_plan = backfill_->by_plan(),

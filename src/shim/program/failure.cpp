@@ -38,6 +38,8 @@ std::string subject(Step step, const Order& order) {
       return "cannot become user " + std::to_string(order.user);
     case Step::Directory:
       return "directory '" + shown(order.directory) + "'";
+    case Step::Output:
+      return "output file '" + shown(order.output) + "'";
     case Step::Exec:
       return "cannot run '" + shown(order.arguments.front()) + "'";
   }

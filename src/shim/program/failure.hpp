@@ -20,6 +20,7 @@ enum class Step : int {
   Group,
   User,
   Directory,
+  Output,
   Exec,
 };
 

@@ -14,6 +14,8 @@ class Log {
  public:
   Log(Descriptor file, std::uint64_t cap) : file_(std::move(file)), cap_(cap) {}
 
+  /// From now on the job's output, all of it, also goes there.
+  void also_to(Descriptor copy) { copy_ = std::move(copy); }
   /// Keeps the job's output, as far as the cap and the disk allow; never an error.
   void keep(std::string_view output);
   /// `berth: WORDS` on a line of its own, whatever the cap. Returns: the line.
@@ -23,9 +25,12 @@ class Log {
 
  private:
   void write_all(std::string_view bytes);
+  void write_copy(std::string_view bytes);
   void cap_now();
 
   Descriptor file_;
+  Descriptor copy_{};
+  int copy_failed_with_ = 0;
   std::uint64_t cap_;  ///< 0: none.
   std::uint64_t kept_ = 0;
   bool is_capped_ = false;

@@ -12,6 +12,7 @@
 
 #include "shim/proc.hpp"
 #include "shim/program/io.hpp"
+#include "shim/program/user.hpp"
 
 namespace berth::shim {
 
@@ -62,6 +63,14 @@ Failure Session::start_with(std::optional<Client> client) {
   if (!streams) {
     pump_.emplace(ShimEnds{}, log_, std::move(client));
     return streams.error();
+  }
+  if (!order_.output.empty()) {
+    auto file = open_output(order_);
+    if (!file) {
+      pump_.emplace(ShimEnds{}, log_, std::move(client));
+      return file.error();
+    }
+    log_.also_to(std::move(*file));
   }
   auto launched = launch(order_, streams->job, attempt_.number());
   pump_.emplace(std::move(streams->shim), log_, std::move(client));

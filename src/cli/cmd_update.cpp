@@ -1,0 +1,45 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/each_job.hpp"
+#include "cli/output.hpp"
+#include "cli/submission.hpp"
+#include "cli/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+struct UpdateArguments {
+  EachJob each;
+  JobOptions job;
+};
+
+int update_jobs(const UpdateArguments& arguments) {
+  const auto body = change_of(arguments.job);
+  if (!body) return report_usage(body.error().message);
+  const auto post = [text = body->dump()](Daemon& daemon, std::uint64_t job) {
+    return daemon.post(job_target(job, "/update"), text);
+  };
+  const auto line = [](const Json& answer, std::uint64_t job) {
+    return "job " + std::to_string(job) + " " + printable(text_of(answer, "state")) + ", updated\n";
+  };
+  return change_each(arguments.each, post, line);
+}
+
+}  // namespace
+
+void add_update(CLI::App& app, Action& chosen) {
+  auto arguments = std::make_shared<UpdateArguments>();
+  CLI::App* const verb = app.add_subcommand("update", "Change jobs that wait to start.");
+  add_each_job(*verb, arguments->each);
+  const auto option = [&](const char* name, auto& value, const char* type, const char* help) {
+    verb->add_option(name, value, help)->type_name(type);
+  };
+  option("--vram", arguments->job.vram, "SIZE", "Memory on each GPU, as 10G.");
+  option("--time", arguments->job.time, "DURATION", "Time limit, as 90s, 30min, 1h30m.");
+  option("--name", arguments->job.name, "NAME", "Name of the job in lists.");
+  option("--priority", arguments->job.priority, "N", "A larger one goes first.");
+  verb->callback([=, &chosen] { chosen = [=] { return update_jobs(*arguments); }; });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,61 @@
+#include "core/array_text.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "core/amounts.hpp"
+#include "core/conditions.hpp"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kMostTask = 1'000'000'000;
+
+std::optional<std::int64_t> task_number(std::string_view text) {
+  const auto number = parse_count(text, kMostTask);
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+/// Adds `7`, `7-9` or `1-9:2`. Returns: false for what is none of these, or too many.
+bool add_part(std::vector<std::int64_t>& tasks, std::string_view part) {
+  const std::size_t colon = part.find(':');
+  const auto step = colon == part.npos ? 1 : task_number(part.substr(colon + 1));
+  part = part.substr(0, colon);
+  const std::size_t dash = part.find('-');
+  const auto first = task_number(part.substr(0, dash));
+  const auto last = dash == part.npos ? first : task_number(part.substr(dash + 1));
+  if (!first || !last || !step || *step < 1 || *last < *first) return false;
+  if (colon != part.npos && dash == part.npos) return false;
+  if ((*last - *first) / *step >= kMostTasks) return false;
+  for (std::int64_t task = *first; task <= *last; task += *step) tasks.push_back(task);
+  return tasks.size() <= static_cast<std::size_t>(kMostTasks);
+}
+
+}  // namespace
+
+Expected<ArrayText> parse_array(std::string_view text) {
+  const auto refusal =
+      fail(ErrorCode::InvalidArgument, "is not a list of 1 to " + std::to_string(kMostTasks) +
+                                           " numbers such as 1-100, 0,3,7-9, 1-9:2 or 1-100%8");
+  ArrayText array;
+  const std::size_t percent = text.find('%');
+  if (percent != text.npos) {
+    const auto at_once = parse_count(text.substr(percent + 1), kMostTasks);
+    if (!at_once || *at_once == 0) return refusal;
+    array.at_once = static_cast<std::int32_t>(*at_once);
+    text = text.substr(0, percent);
+  }
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    if (!add_part(array.tasks, text.substr(0, comma))) return refusal;
+    more = comma != text.npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  std::ranges::sort(array.tasks);
+  const bool is_twice = std::ranges::adjacent_find(array.tasks) != array.tasks.end();
+  return is_twice ? Expected<ArrayText>(refusal) : array;
+}
+
+}  // namespace berth

@@ -1,0 +1,57 @@
+// What a job waits for beside a place, and what few jobs ask for: other jobs, a time, its turn in
+// an array, another run after some exit codes. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/outcome.hpp"
+#include "core/time.hpp"
+
+namespace berth {
+
+/// Which end of another job lets a job start.
+enum class After : std::uint8_t { Any, Ok, NotOk };
+
+constexpr bool allows(After when, Outcome outcome) {
+  return when == After::Any || (when == After::Ok) == (outcome == Outcome::Done);
+}
+
+struct Dependency {
+  JobId job;
+  After when = After::Ok;
+  /// How it ended, if it had before this job was submitted.
+  std::optional<Outcome> ended = std::nullopt;
+
+  bool operator==(const Dependency&) const = default;
+};
+
+/// Jobs that were submitted as one, with numbers that follow each other.
+struct ArrayPlace {
+  JobId first;               ///< The first job of the array; 0 for a job of none.
+  std::int64_t task = 0;     ///< Its number in the array, as its user gave it.
+  std::int32_t tasks = 0;    ///< Jobs of the array.
+  std::int32_t at_once = 0;  ///< Most of them that wait for a place or run; 0: no bound.
+
+  bool operator==(const ArrayPlace&) const = default;
+};
+
+struct Conditions {
+  std::vector<Dependency> after;  ///< Those not met yet, once the job is taken in.
+  Instant begin = kStart;         ///< Not before; kStart: at once.
+  ArrayPlace array;
+  std::string unique;                    ///< No other live job of its user has this key; "": none.
+  std::vector<std::int32_t> requeue_on;  ///< Exit codes after which it runs again; ascending.
+  std::int32_t requeues = 0;             ///< How often that may still be.
+
+  bool operator==(const Conditions&) const = default;
+};
+
+/// Most jobs that one job may wait for, and most jobs of an array.
+inline constexpr std::size_t kMostDependencies = 4096;
+inline constexpr std::int32_t kMostTasks = 4096;
+
+}  // namespace berth

@@ -1,0 +1,160 @@
+// Jobs that wait for the end of others, for a time, or for their turn in an array: when they may
+// wait for a place as others do, and when they never can.
+#include <algorithm>
+
+#include "core/words.hpp"
+#include "engine/engine.hpp"
+
+namespace berth {
+
+namespace {
+
+std::string job_name(JobId id) { return "job " + std::to_string(id.value()); }
+
+/// `job 7 ended failed, and this job was to start after-ok`.
+std::string never_text(const Dependency& on, std::optional<Outcome> outcome) {
+  if (!outcome) return "never started: it waited for " + job_name(on.job) + ", which is not known";
+  return "never started: " + job_name(on.job) + " ended as " + std::string(user_word(*outcome)) +
+         ", and it waited for that (" + std::string(word_for(on.when)) + ")";
+}
+
+bool holds_turn(const Job& job) {
+  const bool is_out =
+      job.state == JobState::Deferred || (job.state == JobState::Held && !has_idle_process(job));
+  return job.spec.conditions->array.at_once > 0 && !is_out;
+}
+
+}  // namespace
+
+void Deferrals::add(const Job& job, Instant now) {
+  if (job.spec.conditions.is_default()) return;
+  const Conditions& asked = *job.spec.conditions;
+  for (const Dependency& on : asked.after) followers[on.job].insert(job.id);
+  if (job.state == JobState::Deferred && asked.begin > now) begins.emplace(asked.begin, job.id);
+  if (holds_turn(job)) turns[asked.array.first].taken.insert(job.id);
+  if (waits_for_turn(job, now)) turns[asked.array.first].waiting.insert(job.id);
+  if (!asked.unique.empty()) keys.emplace(std::pair(job.spec.user, asked.unique), job.id);
+}
+
+void Deferrals::remove(const Job& job) {
+  if (job.spec.conditions.is_default()) return;
+  const Conditions& asked = *job.spec.conditions;
+  for (const Dependency& on : asked.after) {
+    const auto found = followers.find(on.job);
+    if (found == followers.end()) continue;
+    found->second.erase(job.id);
+    if (found->second.empty()) followers.erase(found);
+  }
+  begins.erase({asked.begin, job.id});
+  const auto key = keys.find({job.spec.user, asked.unique});
+  if (key != keys.end() && key->second == job.id) keys.erase(key);
+  const auto found = turns.find(asked.array.first);
+  if (found == turns.end()) return;
+  found->second.taken.erase(job.id);
+  found->second.waiting.erase(job.id);
+  if (found->second == Turns{}) turns.erase(found);
+}
+
+std::optional<JobId> Engine::job_with_key(UserId user, const std::string& key) const {
+  const auto found = deferrals_.keys.find({user, key});
+  return found == deferrals_.keys.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// The first of its conditions that can never be met, in words; drops those that are met.
+std::optional<std::string> Engine::drop_met(Job& job) {
+  if (job.spec.conditions->after.empty()) return std::nullopt;
+  std::optional<std::string> never;
+  std::erase_if(job.spec.conditions.edit().after, [&](const Dependency& on) {
+    std::optional<Outcome> outcome = on.ended;
+    if (const auto found = ended_.find(on.job); !outcome && found != ended_.end()) {
+      outcome = found->second;
+    }
+    const bool is_open = !outcome && on.job < job.id && state_.jobs.find(on.job) != nullptr;
+    if (is_open) return false;
+    if (outcome && allows(on.when, *outcome)) return true;
+    if (!never) never = never_text(on, outcome);
+    return false;
+  });
+  return never;
+}
+
+/// Why a new job can never start; nothing for one that can. Drops the conditions that are met.
+std::optional<std::string> Engine::never_begins(Job& job) {
+  const std::string& key = job.spec.conditions->unique;
+  const auto other = key.empty() ? std::nullopt : job_with_key(job.spec.user, key);
+  if (other) return "never started: " + job_name(*other) + " has its key '" + key + "' already";
+  return drop_met(job);
+}
+
+/// Its state with what it waits for now: Deferred, or Queued as jobs are without conditions.
+/// Requires: it waits for no place and has no process.
+void Engine::queue_or_defer(Job& job) {
+  const Conditions& asked = *job.spec.conditions;
+  deferrals_.remove(job);
+  const auto turns = deferrals_.turns.find(asked.array.first);
+  const bool is_full = asked.array.at_once > 0 && turns != deferrals_.turns.end() &&
+                       std::ssize(turns->second.taken) >= asked.array.at_once;
+  const bool is_ready = asked.after.empty() && asked.begin <= now_ && !is_full;
+  set_state(job, is_ready ? JobState::Queued : JobState::Deferred);
+  deferrals_.add(job, now_);
+  if (is_ready) emit(EventKind::Submitted, job.id);
+}
+
+/// It waits for nothing any more, as it ends or is held.
+void Engine::leave_turn(const Job& job) {
+  deferrals_.remove(job);
+  if (job.spec.conditions->array.at_once > 0) left_turns_.insert(job.spec.conditions->array.first);
+}
+
+void Engine::note_gone(const Job& job) {
+  ended_[job.id] = job.outcome;
+  if (deferrals_.followers.contains(job.id)) gone_.push_back(job.id);
+  leave_turn(job);
+}
+
+/// A condition of a job is gone: it ended for good, or may start now.
+void Engine::on_met(JobId id) {
+  Job* const job = state_.jobs.find(id);
+  if (job == nullptr || holds_berth(job->state)) return;
+  const JobState before = job->state;
+  deferrals_.remove(*job);
+  const auto never = drop_met(*job);
+  deferrals_.add(*job, now_);
+  if (never) {
+    job->outcome = Outcome::Cancelled;
+    return end(*job, *never);
+  }
+  if (before == JobState::Deferred) queue_or_defer(*job);
+}
+
+/// All that follows from ends and from time; each job once, in the order of numbers.
+void Engine::settle_deferrals() {
+  while (!deferrals_.begins.empty() && deferrals_.begins.begin()->first <= now_) {
+    const JobId id = deferrals_.begins.begin()->second;
+    deferrals_.begins.erase(deferrals_.begins.begin());
+    on_met(id);
+  }
+  for (std::size_t next = 0; next < gone_.size(); ++next) {  // it grows: ends follow from ends
+    const auto followers = deferrals_.followers.extract(gone_[next]);
+    if (!followers) continue;
+    for (const JobId follower : followers.mapped()) on_met(follower);
+  }
+  gone_.clear();
+  while (!left_turns_.empty()) {
+    const JobId array = *left_turns_.begin();
+    left_turns_.erase(left_turns_.begin());
+    fill_turns(array);
+  }
+}
+
+void Engine::fill_turns(JobId array) {
+  for (auto turns = deferrals_.turns.find(array);
+       turns != deferrals_.turns.end() && !turns->second.waiting.empty();
+       turns = deferrals_.turns.find(array)) {
+    Job& job = state_.jobs.at(*turns->second.waiting.begin());
+    queue_or_defer(job);
+    if (job.state == JobState::Deferred) return;
+  }
+}
+
+}  // namespace berth
