@@ -78,6 +78,12 @@ std::string gpu_lines(const Json& gpu, const Look& look) {
     const std::string problem = printable(text_of(gpu, "problem"));
     line += painted(", unhealthy" + (problem.empty() ? "" : ": " + problem), Colour::Red, look);
   }
+  if (const Json& drain = part_of(gpu, "drained"); drain.is_object()) {
+    const std::string reason = printable(text_of(drain, "reason"));
+    std::string text = ", drained" + (reason.empty() ? "" : ": " + reason);
+    if (const auto until = number_of(drain, "until_at")) text += ", until " + instant_text(until);
+    line += painted(text, Colour::Yellow, look);
+  }
   if (is_set(gpu, "pressure")) line += painted(", under pressure", Colour::Red, look);
   return line + "\n" + tenant_lines(part_of(gpu, "tenants")) +
          foreign_lines(part_of(gpu, "foreign"), look);

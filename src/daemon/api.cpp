@@ -77,6 +77,9 @@ class Api {
     const bool is_post = request.method == "POST";
     if (rest == "jobs" && is_post) return submit(exchange);
     if (rest == "cancel" && is_post) return cancel_all(exchange);
+    if (rest == "drain" && is_post) return drain(exchange, Draining::Begin);
+    if (rest == "undrain" && is_post) return drain(exchange, Draining::End);
+    if (rest == "reload" && is_post) return reload(exchange);
     const bool is_known = rest == "jobs" || rest == "gpus" || rest == "doctor" ||
                           rest == "events" || rest == "version" || rest == "cancel" ||
                           rest == "starts";
@@ -433,6 +436,60 @@ class Api {
   }
 
   /// Of the peer, or of a user whose jobs the peer may end.
+  /// Whether the peer may change what concerns everybody; if not, an answer was given.
+  static bool is_admin(const Exchange& exchange) {
+    const http::Peer& peer = exchange->request().peer;
+    if (may_act(peer, UserId(0))) return true;
+    refuse(exchange, 403,
+           "only root and berthd's own user may do that, you are uid " + std::to_string(peer.user));
+    return false;
+  }
+
+  enum class Draining : std::uint8_t { Begin, End };
+
+  void drain(const Exchange& exchange, Draining what) {
+    if (!is_admin(exchange)) return;
+    const std::size_t gpus = daemon_.machine().devices.list.size();
+    const auto wish = parse_drain(exchange->take_body(), gpus);
+    if (!wish) return refuse(exchange, wish.error());
+    const UserId by(exchange->request().peer.user);
+    on_loop(exchange, [this, wish = *wish, by, what, gpus](const Exchange& asked) {
+      std::vector<Input> inputs;
+      const auto add = [&](std::uint32_t gpu) {
+        std::optional<Drain> drain;
+        if (what == Draining::Begin) {
+          drain = Drain{.until = wish.until, .by = by, .reason = wish.reason};
+        }
+        inputs.emplace_back(Drained{GpuId(gpu), std::move(drain)});
+      };
+      if (wish.gpus) {
+        std::ranges::for_each(*wish.gpus, add);
+      } else {
+        for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) add(gpu);
+      }
+      daemon_.ask({.submission = std::nullopt,
+                   .inputs = std::move(inputs),
+                   .exchange = asked,
+                   .answer = [this](JobId) {
+                     return http::Response{.body = to_body(daemon_.presenter().gpus())};
+                   }});
+    });
+  }
+
+  void reload(const Exchange& exchange) {
+    if (!is_admin(exchange)) return;
+    on_loop(exchange, [this](const Exchange& asked) {
+      auto done = daemon_.reload();
+      if (!done) return refuse(asked, done.error());
+      const Json json = {{"at_next_start", done->at_next_start}, {"warnings", done->warnings}};
+      if (done->inputs.empty()) return answer(asked, json);
+      daemon_.ask({.submission = std::nullopt,
+                   .inputs = std::move(done->inputs),
+                   .exchange = asked,
+                   .answer = [json](JobId) { return http::Response{.body = to_body(json)}; }});
+    });
+  }
+
   void cancel_all(const Exchange& exchange) {
     const http::Peer& peer = exchange->request().peer;
     const auto asked_for = query_number(exchange->request(), "user", 0xFFFFFFFF);

@@ -285,6 +285,72 @@ void Daemon::on_alarm(live::Alarm alarm) {
   if (alarm == live::Alarm::Probe) reports_->come_back();
 }
 
+Expected<Daemon::Reloaded> Daemon::reload() {
+  if (!read_) return fail(ErrorCode::Conflict, "this berthd has no configuration to read again");
+  const auto fresh = read_();
+  if (!fresh) return std::unexpected(fresh.error());
+  Reloaded done{.inputs = {}, .at_next_start = {}, .warnings = fresh->warnings};
+  const ClusterView view = keeper_.engine().view();
+  Settings settings = view.settings();
+  const Settings& wanted = fresh->rules.settings;
+  settings.limits = wanted.limits;
+  settings.user_limits = wanted.user_limits;
+  settings.service_half_life = wanted.service_half_life;
+  settings.admission.guard_floor = wanted.admission.guard_floor;
+  if (settings != view.settings()) done.inputs.emplace_back(Configured{settings});
+  if (fresh->rules.bounds != view.preemption_bounds()) {
+    done.inputs.emplace_back(Bounded{fresh->rules.bounds});
+  }
+  if (fresh->rules.weights != options_.rules.weights) {
+    done.inputs.emplace_back(Weighed{fresh->rules.weights});
+  }
+  const auto later = [&](bool differs, const char* key) {
+    if (differs) done.at_next_start.emplace_back(key);
+  };
+  later(fresh->rules.policy != options_.rules.policy, "policy");
+  later(fresh->rules.place != options_.rules.place, "place");
+  later(wanted.admission.mode != options_.rules.settings.admission.mode, "admission");
+  later(fresh->rules.speeds != options_.rules.speeds, "speeds");
+  later(fresh->state != options_.state, "state");
+  later(fresh->socket != options_.socket, "socket");
+  later(fresh->emulate != options_.emulate, "emulate");
+  later(fresh->slots != options_.slots, "slots");
+  later(fresh->context != options_.context, "context");
+  later(fresh->cores != options_.cores, "cores");
+  later(fresh->probe != options_.probe, "probe");
+  later(fresh->probe_fast != options_.probe_fast, "probe_fast");
+  later(fresh->user_queue != options_.user_queue, "user_queue");
+  later(fresh->limits != options_.limits, "limits");
+  later(fresh->cgroup != options_.cgroup, "cgroup");
+  later(fresh->preempt_by != options_.preempt_by, "preempt_by");
+  later(fresh->grace != options_.grace, "grace");
+  later(fresh->log_cap != options_.log_cap, "log_cap");
+  options_.rules.weights = fresh->rules.weights;
+  options_.default_cpu = fresh->default_cpu;
+  return done;
+}
+
+void Daemon::take(std::vector<Input> inputs) { conductor_->tell(std::move(inputs)); }
+
+void Daemon::ask_reload() {
+  loop_.post([this] {
+    auto done = reload();
+    if (!done) {
+      std::fprintf(stderr, "berthd: the configuration stays as it was: %s\n",
+                   done.error().message.c_str());
+      return;
+    }
+    for (const std::string& warning : done->warnings) {
+      std::fprintf(stderr, "berthd: %s\n", warning.c_str());
+    }
+    for (const std::string& key : done->at_next_start) {
+      std::fprintf(stderr, "berthd: %s: is taken over at the next start\n", key.c_str());
+    }
+    std::fprintf(stderr, "berthd: the configuration is read again\n");
+    take(std::move(done->inputs));
+  });
+}
+
 void Daemon::ask(Asked asked) {
   const auto exchange = std::move(asked.exchange);
   conductor_->ask(

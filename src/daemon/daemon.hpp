@@ -60,6 +60,11 @@ class Daemon {
   /// longer than a second. Then nothing may be destroyed: the process must end as it is.
   bool leave_driver();
 
+  /// Reads the configuration anew, for reload(). Before run().
+  void set_reader(std::function<Expected<Options>()> read) { read_ = std::move(read); }
+  /// From any thread: reload() on the loop's, with its outcome on standard error.
+  void ask_reload();
+
   // For the API. The first two from any thread, the rest on the loop's.
 
   /// Carries out a request of this user when it is the user's turn.
@@ -68,6 +73,15 @@ class Daemon {
   void in_slices_for(uid_t user, Slices slices) { loop_.ask_long(user, std::move(slices)); }
   bool has_time() const { return loop_.has_time(); }
   void ask(Asked asked);
+  /// What the configuration says now is in force from the next step on, as far as that can be
+  /// without a new start. Errors: as read_config(); then nothing is changed.
+  struct Reloaded {
+    std::vector<Input> inputs;
+    std::vector<std::string> at_next_start;  ///< Keys.
+    std::vector<std::string> warnings;
+  };
+  Expected<Reloaded> reload();
+  void take(std::vector<Input> inputs);
   Presenter& presenter() { return *presenter_; }
   const live::Keeper& keeper() const { return keeper_; }
   const Machine& machine() const { return machine_; }
@@ -95,6 +109,7 @@ class Daemon {
   Expected<void> sync();
 
   Options options_;
+  std::function<Expected<Options>()> read_;
   Machine machine_;
   std::unique_ptr<Host> host_;
   live::Keeper keeper_;

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <string_view>
@@ -172,7 +173,8 @@ Expected<void> take_state(const std::string& state) {
   return {};
 }
 
-/// Waits for SIGTERM or SIGINT on a thread of its own; both were blocked before any thread began.
+/// Waits for SIGTERM or SIGINT on a thread of its own, and for SIGHUP, which reads the
+/// configuration again; all were blocked before any thread began.
 /// While the daemon is being opened, which a driver or a disk may hold up for long, such a signal
 /// ends the process as it is: what it does until then it does so that a kill harms nothing.
 class Signals {
@@ -182,9 +184,9 @@ class Signals {
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGTERM);
     ::sigaddset(&set, SIGINT);
+    ::sigaddset(&set, SIGHUP);
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
-    ::signal(SIGHUP, SIG_IGN);
     ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to answer, as a full disk
     return set;
   }
@@ -206,10 +208,14 @@ class Signals {
  private:
   void wait(const sigset_t& set) {
     const timespec patience{.tv_sec = 3, .tv_nsec = 0};
-    if (::sigtimedwait(&set, nullptr, &patience) < 0) {
+    int signal = ::sigtimedwait(&set, nullptr, &patience);
+    if (signal < 0) {
       tell_if_opening();
-      int signal = 0;
       ::sigwait(&set, &signal);
+    }
+    for (; signal == SIGHUP; ::sigwait(&set, &signal)) {
+      const std::lock_guard lock(mutex_);
+      if (daemon_ != nullptr) daemon_->ask_reload();
     }
     const std::lock_guard lock(mutex_);
     if (is_over_) return;
@@ -246,7 +252,9 @@ void tell_what_preemption_costs(const live::Rules& rules, const Settings& settin
       rules.policy.c_str(), rules.bounds.most, seconds_text(rules.bounds.lost).c_str());
 }
 
-Expected<void> serve(const Options& options) {
+using ReadOptions = std::function<Expected<Options>()>;
+
+Expected<void> serve(const Options& options, const ReadOptions& read) {
   join_own_session_keyring();  // the keys of the shell that started us are not for our jobs
   Signals signals(Signals::block());
   if (auto taken = take_state(options.state); !taken) return taken;
@@ -256,6 +264,7 @@ Expected<void> serve(const Options& options) {
   auto server =
       http::Server::open({.path = options.socket, .mode = mode, .limits = {}}, make_api(**daemon));
   if (!server) return std::unexpected(server.error());
+  (*daemon)->set_reader(read);
   signals.are_for(daemon->get());
   tell_what_preemption_costs(options.rules, (*daemon)->options().rules.settings);
   std::fprintf(stderr, "berthd: %zu GPUs, policy %s, state %s, listening at %s\n",
@@ -292,7 +301,7 @@ int main(int argc, char** argv) {
   for (const std::string& warning : options->warnings) {
     std::fprintf(stderr, "berthd: %s\n", warning.c_str());
   }
-  return tell(serve(*options));
+  return tell(serve(*options, [=] { return settle(flags, around); }));
 }
 
 }  // namespace

@@ -162,6 +162,98 @@ Expected<void> set_shrinks(Options& options, const Value& value) {
   return {};
 }
 
+/// Of several groups the larger limit counts; 0 is none, which is the largest.
+template <class Number>
+void take_larger(std::optional<Number>& known, const std::optional<Number>& other) {
+  if (!other) return;
+  const bool is_larger = !known || *other == Number(0) || (*known != Number(0) && *other > *known);
+  if (is_larger) known = other;
+}
+
+void merge_limits(OwnLimits& known, const OwnLimits& other) {
+  take_larger(known.gpus, other.gpus);
+  take_larger(known.jobs, other.jobs);
+  take_larger(known.weight_milli, other.weight_milli);
+}
+
+Expected<OwnLimits> read_own_limits(const Value& value) {
+  const toml::table* const table = value.node.as_table();
+  if (table == nullptr) return value.refuse("must be a table of gpus, jobs and weight");
+  OwnLimits own;
+  for (const auto& [key, node] : *table) {
+    const Value entry{node, value.where + "." + std::string(key.str())};
+    if (key.str() == "weight") {
+      const auto weight = node.value<double>();
+      if (!weight || !(*weight >= 0.001 && *weight <= 100'000)) {
+        return entry.refuse("must be a weight from 0.001 to 100000");
+      }
+      own.weight_milli = std::llround(*weight * 1000);
+      continue;
+    }
+    if (key.str() != "gpus" && key.str() != "jobs") {
+      return entry.refuse("unknown key; valid keys: gpus, jobs, weight");
+    }
+    const auto number = entry.number(0, 1 << 20);
+    if (!number) return std::unexpected(number.error());
+    if (key.str() == "gpus") own.gpus = GpuCount(*number);
+    if (key.str() == "jobs") own.jobs = static_cast<std::int32_t>(*number);
+  }
+  return own;
+}
+
+/// A table of tables, by the names of users or groups. One of a name that is gone is left out with
+/// a warning: it must not keep berthd from starting.
+Expected<void> read_named_limits(Options& options, const Value& value, const char* what,
+                                 std::map<UserId, OwnLimits>& into) {
+  const toml::table* const table = value.node.as_table();
+  if (table == nullptr) return value.refuse("must be a table of names, each with gpus and jobs");
+  const bool is_group = std::string_view(what) == "group";
+  for (const auto& [name, node] : *table) {
+    const Value entry{node, value.where + "." + std::string(name.str())};
+    const auto own = read_own_limits(entry);
+    if (!own) return std::unexpected(own.error());
+    std::optional<std::vector<uid_t>> users;
+    if (is_group) {
+      users = members_of_group(name.str());
+    } else if (const auto user = number_of_user(name.str())) {
+      users = std::vector<uid_t>{*user};
+    }
+    if (!users) {
+      options.warnings.push_back(entry.where + ": there is no such " + what + "; left out");
+      continue;
+    }
+    for (const uid_t user : *users) merge_limits(into[UserId(user)], *own);
+  }
+  return {};
+}
+
+Expected<void> set_users(Options& options, const Value& value) {
+  return read_named_limits(options, value, "user", options.of_users);
+}
+
+Expected<void> set_groups(Options& options, const Value& value) {
+  return read_named_limits(options, value, "group", options.of_groups);
+}
+
+/// What is said of a user wins over what is said of the user's groups, that over what is said of
+/// all.
+void complete_limits(Options& options) {
+  Settings& settings = options.rules.settings;
+  std::map<UserId, OwnLimits> all = options.of_groups;
+  for (const auto& [user, own] : options.of_users) {
+    OwnLimits& known = all[user];
+    if (own.gpus) known.gpus = own.gpus;
+    if (own.jobs) known.jobs = own.jobs;
+    if (own.weight_milli) known.weight_milli = own.weight_milli;
+  }
+  for (const auto& [user, own] : all) {
+    const UserLimits limits{.gpus = own.gpus.value_or(settings.limits.gpus),
+                            .jobs = own.jobs.value_or(settings.limits.jobs)};
+    if (limits != settings.limits) settings.user_limits[user] = limits;
+    if (own.weight_milli) options.rules.weights.try_emplace(user, *own.weight_milli);
+  }
+}
+
 /// What stands behind a key of a policy, as a text would have it: a list has colons between.
 std::optional<std::string> key_text(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return *text;
@@ -365,6 +457,8 @@ constexpr auto kKeys = std::to_array<Key>({
     {"weights", set_weights},
     {"vram_shrink", set_shrinks},
     {"vram_shrink_after", [](Options& o, const Value& v) { return v.into(o.shrink_after); }},
+    {"users", set_users},
+    {"groups", set_groups},
     {"preempt_by", set_preempt_by},
     {"suspend_host_memory", [](Options& o, const Value& v) { return v.into(o.suspend_memory); }},
     {"suspend_patience", [](Options& o, const Value& v) { return v.into(o.suspend_patience); }},
@@ -453,6 +547,7 @@ Expected<void> complete(Options& options, const Surroundings& around) {
                     "' lets jobs on real GPUs run out of memory; say --unsafe if that is wanted");
   }
   if (auto done = complete_policy(options); !done) return done;
+  complete_limits(options);
   if (!is_sensible(options.rules.settings)) {
     return fail(ErrorCode::InvalidArgument,
                 "the settings of admission or limits are out of range: doc/configuration.md gives "

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,13 @@ namespace berth::daemon {
 
 /// What becomes of a job that gives way: it keeps its work in host memory, or begins again.
 enum class PreemptBy : std::uint8_t { Suspend, Restart };
+
+/// What is said of one user, or of each user of a group; what is not said is as for all.
+struct OwnLimits {
+  std::optional<GpuCount> gpus = std::nullopt;  ///< Most GPUs at once; 0: no limit.
+  std::optional<std::int32_t> jobs = std::nullopt;
+  std::optional<std::int64_t> weight_milli = std::nullopt;
+};
 
 struct Options {
   std::string state;    ///< Folder for the journal, logs and files.
@@ -53,8 +61,10 @@ struct Options {
   std::vector<Rung> limits = {Rung::Driver, Rung::Watch};
   /// Instances that GPUs with MIG on are cut into at the start; none: they are left as they are.
   std::vector<std::string> mig_profiles;
-  std::string cgroup;                 ///< Folder of a cgroup v2 for jobs; "" for none.
-  std::vector<std::string> warnings;  ///< Ignored parts of the configuration, and why.
+  std::string cgroup;                          ///< Folder of a cgroup v2 for jobs; "" for none.
+  std::map<UserId, OwnLimits> of_users = {};   ///< [users.NAME]
+  std::map<UserId, OwnLimits> of_groups = {};  ///< [groups.NAME], for each of its users.
+  std::vector<std::string> warnings;           ///< Ignored parts of the configuration, and why.
 };
 
 /// The user, home and runtime folder of the daemon, for its defaults.

@@ -292,7 +292,7 @@ Json Presenter::gpu(GpuId id) {
   const Bytes taken = use.foreign + use.charged + guard + spec.context;
   const bool can_take = is_usable(use) && use.alone == 0 && use.tenants < spec.slots;
   const bool has_rate = look != nullptr && look->sample && look->sample->utilisation_percent;
-  return {
+  Json json = {
       {"index", id.value()},
       {"name", device.name},
       {"uuid", device.uuid},
@@ -304,7 +304,7 @@ Json Presenter::gpu(GpuId id) {
       {"headroom_bytes", can_take ? std::max(Bytes(0), spec.capacity - taken).raw() : 0},
       {"guard_bytes", guard_band(view.settings().admission, spec).raw()},
       {"utilisation_percent", has_rate ? Json(*look->sample->utilisation_percent) : Json()},
-      {"healthy", is_usable(use)},
+      {"healthy", use.healthy && use.reachable},
       {"problem", watcher_.problem(id)},
       {"pressure", is_under_pressure(spec, use)},
       {"slots", spec.slots},
@@ -312,6 +312,12 @@ Json Presenter::gpu(GpuId id) {
       {"tenants", tenants(id)},
       {"foreign", strangers(id)},
   };
+  const auto drain = view.drains().find(id);
+  if (drain == view.drains().end()) return json;
+  json["drained"] = {{"reason", drain->second.reason},
+                     {"by", names_.of(drain->second.by.value())},
+                     {"until_at", seconds_json(drain->second.until)}};
+  return json;
 }
 
 Json Presenter::gpus() {

@@ -1,6 +1,7 @@
 #include "daemon/processes.hpp"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -136,6 +138,25 @@ std::optional<uid_t> number_of_user(std::string_view name) {
     if (name == entry.pw_name) found = entry.pw_uid;
   });
   return found;
+}
+
+std::optional<std::vector<uid_t>> members_of_group(std::string_view name) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/group", "re"),
+                                                             std::fclose);
+  std::optional<gid_t> number;
+  std::set<std::string> names;
+  while (const group* entry = file ? ::fgetgrent(file.get()) : nullptr) {
+    if (name != entry->gr_name) continue;
+    number = entry->gr_gid;
+    for (char** member = entry->gr_mem; *member != nullptr; ++member) names.insert(*member);
+  }
+  if (!number) return std::nullopt;
+  std::vector<uid_t> users;
+  for_each_account([&](const passwd& entry) {
+    const bool is_in = entry.pw_gid == *number || names.contains(entry.pw_name);
+    if (is_in) users.push_back(entry.pw_uid);
+  });
+  return users;
 }
 
 std::string UserNames::of(uid_t user) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/ids.hpp"
@@ -76,6 +77,9 @@ std::string process_name(pid_t pid);
 std::optional<uid_t> process_user(pid_t pid);
 /// The user of this name in /etc/passwd, or of this number; nothing if there is none.
 std::optional<uid_t> number_of_user(std::string_view name);
+/// The users of a group of /etc/group, those too whose own group it is; nothing for a group that is
+/// not there.
+std::optional<std::vector<uid_t>> members_of_group(std::string_view name);
 /// Account names out of /etc/passwd, each looked up once; a number where it has none. Directory
 /// services are not asked: they can hang, and the engine's thread must not.
 class UserNames {

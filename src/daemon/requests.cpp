@@ -660,6 +660,44 @@ Expected<Change> parse_change(std::string_view body) {
   return change;
 }
 
+Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus) {
+  auto json = parse(body);
+  if (!json) return std::unexpected(json.error());
+  DrainWish wish;
+  bool is_named = false;
+  for (auto& [key, value] : json->items()) {
+    if (key == "reason") {
+      if (auto done = read(key, value, wish.reason); !done) return std::unexpected(done.error());
+    } else if (key == "until_at") {
+      const auto at = real(key, value, kMostInstant);
+      if (!at) return std::unexpected(at.error());
+      wish.until = instant_from_micros(std::llround(*at * 1e6));
+    } else if (key == "gpus" && value == "all") {
+      is_named = true;
+    } else if (key == "gpus" && value.is_array() && !value.empty()) {
+      is_named = true;
+      for (const Json& one : value) {
+        const auto index = integer(key, one, 0, kMostGpus);
+        if (!index) return std::unexpected(index.error());
+        if (*index >= static_cast<std::int64_t>(gpus)) {
+          return refuse(
+              key, "GPU " + std::to_string(*index) + ": this machine has " + std::to_string(gpus));
+        }
+        if (!wish.gpus) wish.gpus.emplace();
+        wish.gpus->push_back(static_cast<std::uint32_t>(*index));
+      }
+    } else if (key == "gpus") {
+      return refuse(key, "must be all or a list of indices, is " + shown(value));
+    } else {
+      return refuse(key, "unknown key; valid keys: gpus, reason, until_at");
+    }
+  }
+  if (!is_named) return refuse("gpus", "is missing");
+  if (wish.reason.size() <= kMostName) return wish;
+  return refuse("reason", std::to_string(wish.reason.size()) + " bytes, the most is " +
+                              std::to_string(kMostName));
+}
+
 Expected<JobId> parse_job_id(std::string_view text) {
   std::uint64_t number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -4,10 +4,11 @@
 // afterwards.
 #pragma once
 
-#include <set>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/job.hpp"
@@ -44,6 +45,15 @@ struct Change {
 };
 /// POST /v1/jobs/ID/update. Errors: as parse_submission().
 Expected<Change> parse_change(std::string_view body);
+
+/// GPUs that are to take no more jobs, or to take some again.
+struct DrainWish {
+  std::optional<std::vector<std::uint32_t>> gpus;  ///< Nothing: all.
+  std::string reason;
+  Instant until = kNever;
+};
+/// POST /v1/drain and /v1/undrain. Errors: as parse_submission(); for a GPU that there is not.
+Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus);
 
 /// Decimal digits of an id. Errors: InvalidArgument naming the text.
 Expected<JobId> parse_job_id(std::string_view text);

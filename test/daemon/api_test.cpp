@@ -231,13 +231,14 @@ TEST_F(Api, AHeldJobIsReleasedAndHeldAgain) {
   const int blocker = rig_->submit("sleep 1000", {{"gpus", 2}, {"exclusive", true}});
   rig_->wait_for(blocker, "running");
   expect_refused(post(path(id, "/hold")), 409,
-                 "job " + std::to_string(id) + ": is held, only a queued job can be held");
+                 "job " + std::to_string(id) + ": is held, only a job that waits can be held");
   EXPECT_EQ(post(path(id, "/release")).body, (Json{{"id", id}, {"state", "queued"}}));
   expect_refused(post(path(id, "/release")), 409,
                  "job " + std::to_string(id) + ": is queued, only a held job can be released");
   EXPECT_EQ(post(path(id, "/hold")).body["state"], "held");
-  expect_refused(post(path(blocker, "/hold")), 409,
-                 "job " + std::to_string(blocker) + ": is running, only a queued job can be held");
+  expect_refused(
+      post(path(blocker, "/hold")), 409,
+      "job " + std::to_string(blocker) + ": is running, only a job that waits can be held");
 }
 
 TEST_F(Api, WhatHasEndedStaysAsItIs) {

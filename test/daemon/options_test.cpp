@@ -116,6 +116,49 @@ TEST(Options, AWeightOfAUserWhoIsGoneIsLeftOutWithAWarning) {
                   "berth.toml:1:1: weights.nobody-of-that-name: there is no such user; left out"));
 }
 
+TEST(Options, UsersAndGroupsHaveLimitsOfTheirOwn) {
+  const Options options = completed(read(R"(
+user_jobs = 4
+user_gpus = 8
+[users.4711]
+jobs = 1
+weight = 2
+[users.4712]
+jobs = 4
+gpus = 8
+[groups.root]
+gpus = 0
+weight = 3
+)"),
+                                    kUser);
+  const Settings& settings = options.rules.settings;
+  EXPECT_EQ(settings.limits_of(UserId(4711)), (UserLimits{.gpus = GpuCount(8), .jobs = 1}));
+  EXPECT_EQ(settings.limits_of(UserId(0)), (UserLimits{.gpus = GpuCount(0), .jobs = 4}));
+  EXPECT_FALSE(settings.user_limits.contains(UserId(4712))) << "as all have it";
+  EXPECT_EQ(options.rules.weights.at(UserId(4711)), 2000);
+  EXPECT_EQ(options.rules.weights.at(UserId(0)), 3000);
+}
+
+TEST(Options, AUserComesBeforeAGroup) {
+  const Options options =
+      completed(read("[groups.root]\njobs = 3\n[users.root]\njobs = 2\n"), kUser);
+  EXPECT_EQ(options.rules.settings.limits_of(UserId(0)).jobs, 2);
+}
+
+TEST(Options, LimitsOfTheUnknownAreLeftOutAndWrongOnesRefused) {
+  const Options options = read("[users.gone]\njobs = 1\n[groups.gone]\njobs = 1\n");
+  EXPECT_THAT(options.warnings,
+              testing::UnorderedElementsAre(
+                  testing::HasSubstr("users.gone: there is no such user; left out"),
+                  testing::HasSubstr("groups.gone: there is no such group; left out")));
+  EXPECT_THAT(config_refusal("[users.root]\ngups = 1\n"),
+              testing::HasSubstr("users.root.gups: unknown key; valid keys: gpus, jobs, weight"));
+  EXPECT_THAT(config_refusal("[users]\nroot = 1\n"),
+              testing::HasSubstr("users.root: must be a table of gpus, jobs and weight"));
+  EXPECT_THAT(config_refusal("[users.root]\njobs = -1\n"),
+              testing::HasSubstr("users.root.jobs: must be a number from 0 to 1048576"));
+}
+
 TEST(Options, KeysOfAPolicyHaveATableOfItsName) {
   const Options options = completed(read(R"(
 [policy]

@@ -1,0 +1,91 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/amounts.hpp"
+#include "cli/begin_time.hpp"
+#include "cli/daemon.hpp"
+#include "cli/gpu_text.hpp"
+#include "cli/output.hpp"
+#include "cli/submission.hpp"
+#include "cli/verbs.hpp"
+
+namespace berth::cli {
+
+namespace {
+
+struct DrainArguments {
+  CommonOptions common;
+  std::vector<std::string> gpus;
+  std::string reason;
+  std::string until;
+};
+
+/// `all`, `0`, `0,2` and words of these.
+Expected<Json> gpus_named(const std::vector<std::string>& typed) {
+  Json list = Json::array();
+  for (const std::string& text : typed) {
+    if (text == "all") return Json("all");
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', at), text.size());
+      const auto index = parse_count(std::string_view(text).substr(at, comma - at), 65535);
+      if (!index) {
+        return fail(ErrorCode::InvalidArgument,
+                    text + ": is not `all` or a GPU's index, as 0 or 0,2");
+      }
+      list.push_back(*index);
+      at = comma + 1;
+    }
+  }
+  if (!list.empty()) return list;
+  return fail(ErrorCode::InvalidArgument, "no GPU is named; give `all` or indices, as 0,2");
+}
+
+int ask_for(const DrainArguments& arguments, const char* target) {
+  Json body = Json::object();
+  const auto gpus = gpus_named(arguments.gpus);
+  if (!gpus) return report_usage(gpus.error().message);
+  body["gpus"] = *gpus;
+  if (!arguments.reason.empty()) body["reason"] = arguments.reason;
+  if (!arguments.until.empty()) {
+    const auto caller = this_caller();
+    if (!caller) return report_failure(caller.error().message);
+    const auto at = parse_begin(arguments.until, caller->now);
+    if (!at) return report_usage("--until " + arguments.until + ": " + at.error().message);
+    body["until_at"] = static_cast<double>(micros(*at)) / 1e6;
+  }
+  auto daemon = Daemon::open(arguments.common);
+  if (!daemon) return report_failure(daemon.error().message);
+  const auto answer = daemon->post(target, body.dump());
+  if (!answer) return report_failure(answer.error().message);
+  if (arguments.common.json) return print(json_text(*answer));
+  return print(gpu_page(*answer, look_of(STDOUT_FILENO)));
+}
+
+CLI::App* add_verb(CLI::App& app, DrainArguments& arguments, const char* name, const char* help) {
+  CLI::App* const verb = app.add_subcommand(name, help);
+  add_common(*verb, arguments.common);
+  verb->add_option("GPU", arguments.gpus, "Indices as berth gpus has them, or all.");
+  return verb;
+}
+
+}  // namespace
+
+void add_drain(CLI::App& app, Action& chosen) {
+  auto arguments = std::make_shared<DrainArguments>();
+  CLI::App* const verb =
+      add_verb(app, *arguments, "drain", "Let GPUs take no more jobs; those there go on.");
+  verb->add_option("--reason", arguments->reason, "Said to users whose jobs wait.")
+      ->type_name("TEXT");
+  verb->add_option("--until", arguments->until, "Until +2h, 22:00, 2026-11-24T22:00.")
+      ->type_name("TIME");
+  verb->callback([=, &chosen] { chosen = [=] { return ask_for(*arguments, "/v1/drain"); }; });
+}
+
+void add_undrain(CLI::App& app, Action& chosen) {
+  auto arguments = std::make_shared<DrainArguments>();
+  CLI::App* const verb = add_verb(app, *arguments, "undrain", "Let drained GPUs take jobs again.");
+  verb->callback([=, &chosen] { chosen = [=] { return ask_for(*arguments, "/v1/undrain"); }; });
+}
+
+}  // namespace berth::cli
