@@ -1,7 +1,7 @@
 """Keeps GPUs full through `berth mcp`: submits jobs of drawn sizes, a new one for each that ends.
 
 Usage: mcp_fill.py JOBS AT_ONCE -- BERTH MCP...
-Prints the outcomes. A client in a few lines, to copy from: a request and an answer are one line each.
+Prints the outcomes. A client to copy from: a request and an answer are one line each.
 """
 import collections
 import json
@@ -45,7 +45,8 @@ def main():
     for number in range(total):
         gib = draw.choice([3, 5, 7, 11])
         command = ["berth-load", "--vram", "%dG" % gib, "--steps", "10", "--report", "0"]
-        job = server.call("submit", command=command, vram="%dG" % (gib + 1), name="fill-%d" % number)
+        vram = "%dG" % (gib + 1)
+        job = server.call("submit", command=command, vram=vram, name="fill-%d" % number)
         running.append(job["id"])
         most = max(most, max(len(gpu["tenants"]) for gpu in server.call("gpus")["gpus"]))
         while len(running) >= at_once or (number == total - 1 and running):

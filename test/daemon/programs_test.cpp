@@ -59,7 +59,8 @@ class Programs : public testing::Test {
   test::Ran ran(const std::string& line) {
     const std::string script = rig_.folder().write(
         "script", "export BERTH_SOCKET=" + rig_.socket() + " PYTHONDONTWRITEBYTECODE=1\n" +
-                      "export PYTHONPATH=" + (test::source_dir() / "examples/python").string() +
+                      "export PYTHONPATH=" + (test::source_dir() / "clients/python").string() +
+                      " EXAMPLES=" + (test::source_dir() / "examples/python").string() +
                       " PATH=" + test::program("berth").parent_path().string() + ":$PATH\n" +
                       "cd " + rig_.folder().path().string() + "\n" + line + "\n");
     return test::run_program("/bin/bash", {script});
@@ -69,7 +70,7 @@ class Programs : public testing::Test {
 };
 
 TEST_F(Programs, AnMcpClientKeepsTwoGpusFullWithoutOneOutOfMemory) {
-  const auto fill = ran("python3 $PYTHONPATH/mcp_fill.py 24 8 -- berth mcp");
+  const auto fill = ran("python3 $EXAMPLES/mcp_fill.py 24 8 -- berth mcp");
   ASSERT_EQ(fill.exit_code, 0) << fill.err;
   const Json answer = Json::parse(fill.out);
   EXPECT_EQ(answer["outcomes"], (Json{{"done", 24}}));

@@ -52,7 +52,7 @@ def socket_path():
 
 
 def request(method, target, body=None, patience=30.0):
-    """The answer to one request of doc/openapi.yaml. A request that changes something is sent once."""
+    """The answer to a request of doc/openapi.yaml. One that changes something is sent once."""
     until = time.monotonic() + patience
     while True:
         connection = _Connection(socket_path())

@@ -1,0 +1,163 @@
+"""berth's jobs as Slurm tells them: ids of arrays, states, reasons, times."""
+import os
+import pwd
+import socket
+import time
+
+import berth
+
+PARTITION = "berth"
+HOST = socket.gethostname().split(".")[0]
+RECENT = 300  # squeue knows ended jobs for so many seconds, as Slurm's MinJobAge has it
+
+STATES = {
+    "queued": ("PENDING", "PD"), "held": ("PENDING", "PD"), "deferred": ("PENDING", "PD"),
+    "starting": ("CONFIGURING", "CF"), "running": ("RUNNING", "R"),
+    "suspended": ("SUSPENDED", "S"), "stopping": ("COMPLETING", "CG"),
+    "done": ("COMPLETED", "CD"), "failed": ("FAILED", "F"), "oom": ("OUT_OF_MEMORY", "OOM"),
+    "cancelled": ("CANCELLED", "CA"), "timeout": ("TIMEOUT", "TO"), "lost": ("NODE_FAIL", "NF"),
+}
+# All that Slurm knows, so that a client may ask for those that berth has not.
+CODES = {
+    "PENDING": "PD", "RUNNING": "R", "SUSPENDED": "S", "COMPLETED": "CD", "CANCELLED": "CA",
+    "FAILED": "F", "TIMEOUT": "TO", "NODE_FAIL": "NF", "PREEMPTED": "PR", "BOOT_FAIL": "BF",
+    "DEADLINE": "DL", "OUT_OF_MEMORY": "OOM", "COMPLETING": "CG", "CONFIGURING": "CF",
+    "RESIZING": "RS", "RESV_DEL_HOLD": "RD", "REQUEUED": "RQ", "REQUEUE_FED": "RF",
+    "REQUEUE_HOLD": "RH", "REVOKED": "RV", "SIGNALING": "SI", "SPECIAL_EXIT": "SE",
+    "STAGE_OUT": "SO", "STOPPED": "ST",
+}
+
+
+def clock(at):
+    return "Unknown" if not at else time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(at))
+
+
+def short_time(secs):
+    """1-02:03:04, 1:02:03, 0:07"""
+    days, rest = divmod(int(secs), 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, secs = divmod(rest, 60)
+    if days:
+        return "%d-%02d:%02d:%02d" % (days, hours, minutes, secs)
+    return "%d:%02d:%02d" % (hours, minutes, secs) if hours else "%d:%02d" % (minutes, secs)
+
+
+def long_time(secs):
+    """1-02:03:04, 00:00:07"""
+    days, rest = divmod(int(secs), 86400)
+    text = "%02d:%02d:%02d" % (rest // 3600, rest // 60 % 60, rest % 60)
+    return "%d-%s" % (days, text) if days else text
+
+
+def mib_text(mib):
+    return "%dG" % (mib // 1024) if mib and mib % 1024 == 0 else "%dM" % mib
+
+
+class Job:
+    def __init__(self, data):
+        self.data = data
+        self.raw = data["id"]
+        self.array = data.get("array")
+        self.task = data.get("array_task")
+        self.state, self.code = STATES.get(data["state"], ("PENDING", "PD"))
+        self.is_pending = self.code == "PD"
+        self.has_ended = bool(data.get("ended_at"))
+        self.name = data.get("name") or self.default_name()
+        if self.array is not None:
+            self.name = self.name.removesuffix("[%d]" % self.task)  # berth's mark of a task
+        self.user = data.get("user_name") or str(data.get("user"))
+        self.uid = data.get("user")
+        self.gpus = data.get("gpu_count") or 0
+        self.cpus = max(1, int(data.get("cpus") or 1))
+        self.mib = int(data.get("mem_bytes") or 0) >> 20
+        self.limit = data.get("time_limit_seconds")
+        self.started = data.get("started_at")
+        self.ended = data.get("ended_at")
+
+    def default_name(self):
+        return (self.data.get("command_line") or "sbatch").split()[0].rsplit("/", 1)[-1]
+
+    @property
+    def id(self):
+        return str(self.raw) if self.array is None else "%d_%d" % (self.array, self.task)
+
+    @property
+    def base(self):
+        return self.raw if self.array is None else self.array
+
+    @property
+    def elapsed(self):
+        if not self.started:
+            return 0
+        return max(0, (self.ended or time.time()) - self.started)
+
+    @property
+    def reason(self):
+        state = self.data["state"]
+        if state == "held":
+            return "JobHeldUser"
+        if state == "deferred":
+            if self.data.get("after"):
+                return "Dependency"
+            is_later = (self.data.get("begin_at") or 0) > time.time()
+            return "BeginTime" if is_later else "JobArrayTaskLimit"
+        if self.is_pending:
+            return "Resources"
+        return {"failed": "NonZeroExitCode", "timeout": "TimeLimit", "oom": "OutOfMemory"}.get(
+            state, "None")
+
+    @property
+    def where(self):
+        return "" if self.is_pending or not self.started else HOST
+
+    @property
+    def exit(self):
+        """code:signal"""
+        code = self.data.get("exit_code") or 0
+        if self.data["state"] in ("cancelled", "timeout", "lost") or not self.has_ended:
+            return "0:0"
+        if self.data["state"] == "oom":
+            return "0:125"
+        return "0:%d" % (code - 128) if code > 128 else "%d:0" % code
+
+    def tres(self):
+        parts = ["billing=%d" % self.cpus, "cpu=%d" % self.cpus]
+        if self.gpus:
+            parts.append("gres/gpu=%d" % self.gpus)
+        if self.mib:
+            parts.append("mem=" + mib_text(self.mib))
+        return ",".join(parts + ["node=1"])
+
+
+def everything(ended):
+    """Jobs by id; also those that have ended if asked."""
+    found, after = [], 0
+    while after is not None:
+        page = berth.request("GET", "/v1/jobs?limit=1000&after=%d%s"
+                             % (after, "&all=true" if ended else ""))
+        found += [Job(data) for data in page["jobs"]]
+        after = page.get("next_after")
+    return found
+
+
+def matches(job, wanted):
+    """`7` is a job or all of an array, `7_3` a task, `7_[1,3-5]` some."""
+    base, _, tasks = wanted.partition("_")
+    if not tasks:
+        return str(job.base) == base or str(job.raw) == base
+    if str(job.base) != base or job.task is None:
+        return False
+    for part in tasks.strip("[]").split("%")[0].split(","):
+        low, _, high = part.partition("-")
+        if int(low) <= job.task <= int(high or low):
+            return True
+    return False
+
+
+def is_id(text):
+    base, _, tasks = text.partition("_")
+    return base.isdigit() and all(c in "0123456789,-[]%" for c in tasks)
+
+
+def me():
+    return pwd.getpwuid(os.getuid()).pw_name

@@ -1,0 +1,309 @@
+"""What sbatch, srun and salloc ask for: their common options, and the job made of them."""
+import os
+import pwd
+import re
+import shlex
+import time
+
+import berth
+
+from . import jobs
+from .options import Table, Usage, mebibytes, seconds
+
+COMMON = """array= a
+account= A
+begin= b
+bell
+chdir= D
+clusters= M
+comment=
+constraint= C
+contiguous
+cores-per-socket=
+cpu-bind=
+cpu-freq=
+cpus-per-gpu=
+cpus-per-task= c
+class=
+dependency= d
+deadline=
+delay-boot=
+error= e
+exclude= x
+exclusive
+export=
+export-file=
+extra-node-info= B
+get-user-env
+gid=
+gpu-bind=
+gpu-freq=
+gpus= G
+gpus-per-node=
+gpus-per-socket=
+gpus-per-task=
+gres=
+gres-flags=
+hint=
+hold H
+ignore-pbs
+input= i
+job-name= J
+kill-on-invalid-dep=
+kill-on-bad-exit= K
+label l
+licenses= L
+mail-type=
+mail-user=
+mem=
+mem-bind=
+mem-per-cpu=
+mem-per-gpu=
+mincpus=
+network=
+nice=
+no-kill k
+no-requeue
+nodefile= F
+nodelist= w
+nodes= N
+ntasks= n
+ntasks-per-core=
+ntasks-per-gpu=
+ntasks-per-node=
+ntasks-per-socket=
+open-mode=
+output= o
+overcommit O
+overlap
+oversubscribe s
+parsable
+partition= p
+priority=
+profile=
+propagate
+qos= q
+quiet Q
+reboot
+requeue
+reservation=
+signal=
+sockets-per-node=
+spread-job
+switches=
+test-only
+thread-spec=
+threads-per-core=
+time= t
+time-min=
+tmp=
+uid=
+unbuffered u
+use-min-nodes
+verbose v
+vram=
+wait W
+wait-all-nodes=
+wckey=
+wrap="""
+
+
+def table(command):
+    spec = COMMON
+    if command == "srun":  # --wait has a value there
+        spec = spec.replace("wait W", "wait= W")
+    return Table(command, spec, bad_code=255)
+
+
+def directives(command, text):
+    """The options of `#SBATCH` and `#BERTH` lines, up to the first command."""
+    words = []
+    for line in text.split("\n")[1:]:
+        if line.startswith(("#SBATCH", "#BERTH")):
+            words += shlex.split(line.split(None, 1)[1] if " " in line or "\t" in line else "",
+                                 comments=True)
+        elif line.strip() and not line.startswith("#"):
+            break
+    return table(command).read(words)[0]
+
+
+def number(command, options, name, otherwise):
+    text = options.get(name)
+    if text is None:
+        return otherwise
+    try:
+        return int(text.split("-")[0])
+    except ValueError:
+        raise Usage("%s: error: Invalid numeric value \"%s\" for --%s."
+                    % (command, text, name), 255) from None
+
+
+def checked(command, options, name, read):
+    try:
+        return read(options[name])
+    except (ValueError, KeyError):
+        raise Usage("%s: error: Invalid --%s specification" % (command, name), 255) from None
+
+
+def tasks(command, options):
+    per_node = number(command, options, "ntasks-per-node", 1)
+    return max(1, number(command, options, "ntasks", per_node))
+
+
+def gpus(command, options):
+    """(how many, of which type, memory of each or None)"""
+    count, kind, vram = 0, None, options.get("vram")
+    for name, times in (("gpus", 1), ("gpus-per-node", 1),
+                        ("gpus-per-task", tasks(command, options))):
+        if name in options:
+            text = options[name]
+            kind = text.rpartition(":")[0] or kind
+            count = checked(command, {name: text.rpartition(":")[2]}, name, int) * times
+    for gres in filter(None, options.get("gres", "").replace("gres:", "").split(",")):
+        parts = gres.split(":")
+        if parts[0] == "vram":
+            vram, count = parts[-1], count or 1
+        elif parts[0] == "gpu":
+            count = int(parts[-1]) if parts[-1].isdigit() else 1
+            kind = parts[1] if len(parts) > 1 and not parts[1].isdigit() else kind
+        elif parts[0] not in ("none",):
+            raise Usage("%s: error: Invalid generic resource (gres) specification" % command)
+    return (count or 1 if vram else count), kind, vram
+
+
+def begin_at(command, text):
+    later = re.fullmatch(r"now(?:\+(\d+)(second|minute|hour|day|week)?s?)?", text)
+    if later:
+        unit = {"minute": 60, "hour": 3600, "day": 86400, "week": 604800}.get(later[2], 1)
+        return time.time() + int(later[1] or 0) * unit
+    for form in ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"):
+        try:
+            return time.mktime(time.strptime(text, form))
+        except ValueError:
+            pass
+    raise Usage("%s: error: Invalid time specification \"%s\"" % (command, text), 255)
+
+
+def after(command, text):
+    """afterok:7:8,afterany:9_2"""
+    problem = Usage("%s: error: Batch job submission failed: Job dependency problem" % command)
+    kinds = {"afterok": "after-ok", "afterany": "after-any", "afternotok": "after-notok"}
+    waits = []
+    for part in re.split(r"[,?]", text):
+        kind, _, ids = part.partition(":")
+        if kind not in kinds or not ids:
+            raise problem
+        for each in ids.split(":"):
+            base, _, task = each.partition("_")
+            if not base.isdigit() or (task and not task.isdigit()):
+                raise problem
+            wait = {"job": int(base), "when": kinds[kind]}
+            if task:
+                wait["task"] = int(task)
+            waits.append(wait)
+    return waits
+
+
+def pattern(text, name):
+    """What of a file's pattern is known at submission; berth fills in %j, %A and %a."""
+    known = {"x": name, "u": jobs.me(), "N": jobs.HOST, "n": "0", "t": "0", "s": "batch", "J": "%j"}
+    return re.sub(r"%0?\d*([A-Za-z%])", lambda m: known.get(m[1], "%" + m[1]), text)
+
+
+def variables(command, options, name, directory, is_array):
+    """What Slurm tells a job, as far as it is known now."""
+    user = pwd.getpwuid(os.getuid())
+    told = {
+        "SLURM_JOB_NAME": name, "SLURM_JOB_NODELIST": jobs.HOST, "SLURM_NODELIST": jobs.HOST,
+        "SLURM_JOB_NUM_NODES": "1", "SLURM_NNODES": "1", "SLURM_NODEID": "0", "SLURM_PROCID": "0",
+        "SLURM_LOCALID": "0", "SLURM_GTIDS": "0",
+        "SLURM_TASKS_PER_NODE": str(tasks(command, options)),
+        "SLURM_JOB_PARTITION": options.get("partition", jobs.PARTITION),
+        "SLURM_JOB_USER": user.pw_name, "SLURM_JOB_UID": str(user.pw_uid),
+        "SLURM_JOB_GID": str(user.pw_gid), "SLURM_JOB_ACCOUNT": options.get("account", "berth"),
+        "SLURM_JOB_QOS": options.get("qos", "normal"), "SLURM_CLUSTER_NAME": "berth",
+        "SLURM_SUBMIT_DIR": os.getcwd(), "SLURM_SUBMIT_HOST": jobs.HOST,
+        "SLURMD_NODENAME": jobs.HOST,
+    }
+    cpus = number(command, options, "cpus-per-task", 1)
+    told["SLURM_CPUS_ON_NODE"] = told["SLURM_JOB_CPUS_PER_NODE"] = str(
+        cpus * tasks(command, options))
+    if "cpus-per-task" in options:
+        told["SLURM_CPUS_PER_TASK"] = str(cpus)
+    if "ntasks" in options or "ntasks-per-node" in options:
+        told["SLURM_NTASKS"] = told["SLURM_NPROCS"] = str(tasks(command, options))
+    if "mem" in options:
+        told["SLURM_MEM_PER_NODE"] = str(checked(command, options, "mem", mebibytes))
+    for option, variable in (("gpus", "SLURM_GPUS"), ("gpus-per-node", "SLURM_GPUS_PER_NODE")):
+        if option in options:
+            told[variable] = options[option]
+    return told
+
+
+def environment(command, options, told):
+    export = options.get("export", "ALL")
+    words = export.split(",") if export else []
+    kept = {} if "ALL" not in words and export != "" else dict(os.environ)
+    if not kept:
+        for name in ("PATH", "HOME", "USER", "SHELL", "LANG", "BERTH_SOCKET"):
+            if name in os.environ:
+                kept[name] = os.environ[name]
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals:
+            kept[name] = value
+        elif name in os.environ:
+            kept[name] = os.environ[name]
+    for name in list(kept):  # of a job that submits another
+        if name.startswith(("SLURM_", "BERTH_JOB", "BERTH_ATTEMPT", "BERTH_ARRAY", "CUDA_VISIBLE")):
+            del kept[name]
+    kept.update(told)
+    return ["%s=%s" % pair for pair in kept.items()]
+
+
+def body(command, options, name):
+    """Keys of POST /v1/jobs but `command`."""
+    directory = os.path.abspath(options.get("chdir", os.getcwd()))
+    count, kind, vram = gpus(command, options)
+    told = variables(command, options, name, directory, "array" in options)
+    made = {
+        "name": name[:255], "directory": directory, "gpus": count,
+        "environment": environment(command, options, told),
+    }
+    cpus = number(command, options, "cpus-per-task", 1) * tasks(command, options)
+    if cpus > 1 or "cpus-per-task" in options:
+        made["cpus"] = cpus
+    if kind and kind != "gpu":
+        types = sorted({gpu["name"] for gpu in berth.gpus() if kind.lower() in gpu["name"].lower()})
+        made["gpu_types"] = types or [kind]
+    if vram:
+        made["vram_bytes"] = vram
+    mask = os.umask(0)
+    os.umask(mask)
+    made["umask"] = mask
+    if "mem" in options:
+        mib = checked(command, options, "mem", mebibytes)
+        if mib:  # 0: all that there is
+            made["mem_bytes"] = mib << 20
+    elif "mem-per-cpu" in options:
+        made["mem_bytes"] = checked(command, options, "mem-per-cpu", mebibytes) * cpus << 20
+    if "time" in options:
+        limit = checked(command, options, "time", seconds)
+        if limit is not None:
+            made["time_limit_seconds"] = limit
+    if "class" in options:
+        made["class"] = options["class"]
+    if "exclusive" in options:
+        made["exclusive"] = bool(count)
+    if "begin" in options:
+        made["begin_at"] = begin_at(command, options["begin"])
+    if "dependency" in options:
+        if options["dependency"] == "singleton":
+            made["unique"] = name
+        else:
+            made["after"] = after(command, options["dependency"])
+    if "array" in options:
+        made["array"] = options["array"]
+    if "hold" in options:
+        made["held"] = True
+    return made

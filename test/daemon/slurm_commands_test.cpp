@@ -1,0 +1,153 @@
+// Goal: scripts and programs that know Slurm meet on berth what they expect: options, output,
+// exit codes. Method: the commands of clients/slurm against a real daemon; what is expected is what
+// Slurm 22.05 answers, but for the names of the node and the partition.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/rig.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::Ran;
+using test::Rig;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class SlurmCommands : public testing::Test {
+ protected:
+  SlurmCommands() { rig_.start(); }
+
+  Ran bash(const std::string& line) {
+    const std::string commands = (test::source_dir() / "clients/slurm/bin").string();
+    const std::string programs = test::program("berth").parent_path().string();
+    const std::string script =
+        rig_.folder().write("script", "export BERTH_SOCKET=" + rig_.socket() +
+                                          " PYTHONDONTWRITEBYTECODE=1 PATH=" + commands + ":" +
+                                          programs + ":$PATH\n" + "unset SLURM_JOB_ID\ncd " +
+                                          rig_.folder().path().string() + "\n" + line + "\n");
+    return test::run_program("/bin/bash", {script});
+  }
+  void expect(const std::string& line, const std::string& out, int code = 0) {
+    const Ran ran = bash(line);
+    EXPECT_EQ(ran.out, out) << line << "\n" << ran.err;
+    EXPECT_EQ(ran.exit_code, code) << line << "\n" << ran.err;
+  }
+  void expect_refused(const std::string& line, const std::string& err, int code) {
+    const Ran ran = bash(line);
+    EXPECT_THAT(ran.err, HasSubstr(err)) << line;
+    EXPECT_EQ(ran.exit_code, code) << line;
+  }
+
+  Rig rig_;
+};
+
+TEST_F(SlurmCommands, SbatchTakesScriptsFromFilesInputAndOptions) {
+  rig_.folder().write("hello.sh",
+                      "#!/bin/bash\n#SBATCH --job-name=hello\n#SBATCH --output=%x-%j.out\n"
+                      "#SBATCH --time=5 # minutes\necho hello $SLURM_JOB_ID $1\n");
+  expect("sbatch hello.sh you", "Submitted batch job 1\n");
+  expect("sbatch --parsable -W hello.sh; cat hello-1.out hello-2.out", "2\nhello 1 you\nhello 2\n");
+  expect("sbatch --wait --wrap='exit 3' -o /dev/null", "Submitted batch job 3\n", 3);
+  expect("sbatch -W -o /dev/null --wrap='kill -9 $$'", "Submitted batch job 4\n", 1);
+  expect("printf '#!/bin/sh\\ntrue\\n' | sbatch -Q -W", "");
+  expect("squeue -h -j 1 -o '%i %j %t %l'; sacct -X -n -P -o JobID,State,ExitCode -j 1,3,4",
+         "1|COMPLETED|0:0\n3|FAILED|3:0\n4|FAILED|0:9\n");
+}
+
+TEST_F(SlurmCommands, SbatchRefusesInSlurmsWords) {
+  rig_.folder().write("plain.sh", "#!/bin/sh\ntrue\n");
+  rig_.folder().write("bare.sh", "true\n");
+  expect_refused("sbatch missing.sh", "sbatch: error: Unable to open file missing.sh\n", 1);
+  expect_refused("sbatch bare.sh", "sbatch: error: This does not look like a batch script.", 1);
+  expect_refused("sbatch --no-such plain.sh", "sbatch: unrecognized option '--no-such'\n", 255);
+  expect_refused("sbatch -t soon plain.sh", "sbatch: error: Invalid --time specification\n", 255);
+  expect_refused("sbatch --mem=lots plain.sh", "sbatch: error: Invalid --mem specification\n", 255);
+  expect_refused("sbatch --gpus=9 plain.sh", "asks 9 GPUs, the cluster has 2\n", 1);
+  expect_refused("sbatch --gres=tpu:1 plain.sh", "Invalid generic resource (gres)", 1);
+  expect_refused("sbatch -d sometime:1 plain.sh", "failed: Job dependency problem\n", 1);
+  expect_refused("sbatch -a 5-1 plain.sh", "failed: Invalid job array specification\n", 1);
+  expect("squeue -h -t all", "");
+}
+
+TEST_F(SlurmCommands, AJobSeesWhatSlurmWouldTellIt) {
+  const Ran ran = bash(
+      "sbatch -W -Q -G 2 -n 1 --mem=100M --export=ALL,MORE=1 -J told -o out "
+      "--wrap='env | sort'; cat out");
+  for (const char* line :
+       {"SLURM_JOB_ID=1\n", "SLURM_JOB_NAME=told\n", "SLURM_NTASKS=1\n", "SLURM_GPUS_ON_NODE=2\n",
+        "SLURM_MEM_PER_NODE=100\n", "SLURM_PROCID=0\n", "CUDA_VISIBLE_DEVICES=0,1\n", "MORE=1\n"}) {
+    EXPECT_THAT(ran.out, HasSubstr(line));
+  }
+  EXPECT_THAT(ran.out, Not(HasSubstr("SLURM_ARRAY")));
+}
+
+TEST_F(SlurmCommands, ArraysAreOneRowWhileTheyWait) {
+  expect("sbatch -H -a 0,3-5%2 -J many -o /dev/null --wrap='exit $SLURM_ARRAY_TASK_ID'",
+         "Submitted batch job 1\n");
+  expect("squeue -h -o '%i %j %t %r'", "1_[0,3-5%2] many PD JobHeldUser\n");
+  expect("squeue -h -r -o '%i %A %K'", "1_0 1 0\n1_3 2 3\n1_4 3 4\n1_5 4 5\n");
+  expect(
+      "scancel 1_4 1_5; scontrol release 1; until [ -z \"$(squeue -h)\" ]; do sleep 0.1; done;"
+      "sacct -n -P -X -o JobID,JobIDRaw,ExitCode -j 1",
+      "1_0|1|0:0\n1_3|2|3:0\n1_4|3|0:0\n1_5|4|0:0\n");
+}
+
+TEST_F(SlurmCommands, DependenciesHoldAndQueuesSayWhy) {
+  expect("sbatch -Q -H -J first -o /dev/null --wrap=true", "");
+  expect("sbatch -Q -d afterok:1 -J second -t 10 -o /dev/null --wrap=true", "");
+  expect("sbatch -Q -b now+1hour -J later -o /dev/null --wrap=true", "");
+  const Ran ran = bash("squeue");
+  EXPECT_THAT(ran.out, StartsWith("             JOBID PARTITION     NAME     USER ST       TIME  "
+                                  "NODES NODELIST(REASON)\n"));
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("(JobHeldUser)\n"), HasSubstr("(Dependency)\n"),
+                             HasSubstr("(BeginTime)\n")));
+  expect(
+      "scontrol release 1; until [ \"$(squeue -h -o %j)\" = later ]; do sleep 0.1; done;"
+      "sacct -X -n -P -o State -j 1,2; scancel -n later; squeue -h",
+      "COMPLETED\nCOMPLETED\n");
+}
+
+TEST_F(SlurmCommands, SrunRunsStepsAndJobs) {
+  expect("srun -n2 -l echo hello | sort", "0: hello\n1: hello\n");
+  expect("srun -G1 sh -c 'echo $CUDA_VISIBLE_DEVICES $SLURM_PROCID'", "0 0\n");
+  expect_refused("srun sh -c 'exit 5'", ": task 0: Exited with exit code 5\n", 5);
+  expect_refused("srun sh -c 'kill -9 $$'", ": task 0: Killed\n", 137);
+  expect_refused("srun no_such_command", "error: execve(): no_such_command: No such file", 2);
+  expect("sbatch -W -Q -o out --wrap='srun -n1 sh -c \"exit 4\"; echo after $?'; tail -1 out",
+         "after 4\n");
+}
+
+TEST_F(SlurmCommands, ScancelEndsJobsOrSignalsTheirSteps) {
+  expect(
+      "sbatch -Q -o out -J long --wrap='srun sh -c \"trap \\\"echo told; exit 0\\\" USR1; "
+      "echo up; while :; do sleep 0.05; done\"'; until grep -q up out; do sleep 0.05; done;"
+      "scancel -s USR1 1; until grep -q told out; do sleep 0.05; done;"
+      "until [ -z \"$(squeue -h)\" ]; do sleep 0.1; done; sacct -X -n -P -o State -j 1",
+      "COMPLETED\n");
+  expect(
+      "sbatch -Q -o /dev/null --wrap='sleep 1000'; scancel 2; scancel 2; scancel 77;"
+      "until [ -z \"$(squeue -h)\" ]; do sleep 0.1; done; sacct -X -n -P -o State -j 2",
+      "CANCELLED by " + std::to_string(getuid()) + "\n");
+  expect_refused("scancel", "scancel: error: No job identification provided\n", 1);
+  expect_refused("scancel abc", "scancel: error: Invalid job id abc\n", 1);
+  expect_refused("scancel -s NOSUCH 1", "Unknown job signal: NOSUCH\n", 1);
+}
+
+TEST_F(SlurmCommands, SinfoAndScontrolDescribeTheMachine) {
+  expect("sinfo -o %P; sinfo -h -o '%R %a %D %t'", "PARTITION\nberth*\nberth up 1 idle\n");
+  const Ran ran = bash("sbatch -Q -H -J shown -c 1 -t 10 --wrap=true; scontrol show job 1");
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("JobId=1 JobName=shown\n"),
+                             HasSubstr("   JobState=PENDING Reason=JobHeldUser "),
+                             HasSubstr(" TimeLimit=00:10:00 ")));
+  expect("scontrol update JobId=1 TimeLimit=20 JobName=other; squeue -h -o '%j %l'",
+         "other 20:00\n");
+  expect_refused("squeue -j 999", "slurm_load_jobs error: Invalid job id specified\n", 1);
+  expect_refused("squeue -t nostate", "Invalid job state specified: nostate\n", 1);
+}
+
+}  // namespace
+}  // namespace berth
