@@ -29,7 +29,7 @@ void Starts::add_to(Json& job) const {
 
 std::string JobPages::query(const std::string& more) const {
   const auto user = filter_.only_user();
-  return "/v1/jobs?" + more + (user ? "&user=" + std::to_string(*user) : "");
+  return "/v1/jobs?" + (user ? "user=" + std::to_string(*user) + "&" : "") + more;
 }
 
 /// Returns: where the next page begins. One that does not lead further is the last, whatever the

@@ -212,7 +212,9 @@ TEST_F(Verbs, LsFiltersAndSaysWhenJobsStart) {
   EXPECT_THAT(berth({"ls", "--state", "gone"}).err, HasSubstr("--state gone: no such state"));
   EXPECT_EQ(berth({"ls", "--watch"}).err,
             "berth: --watch needs a terminal; standard output is none\n");
-  daemon_.take("GET /v1/jobs");
+  const http::Request request = daemon_.take("GET /v1/jobs");
+  EXPECT_EQ(request.parameter("user"), "7");
+  EXPECT_EQ(request.parameter("after"), "0");
 }
 
 TEST_F(Verbs, LsWatchesOnATerminalUntilItIsInterrupted) {
