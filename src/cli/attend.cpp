@@ -304,6 +304,8 @@ class Attendance {
   int final_code() const {
     const std::string words = ending(final_);
     if (!words.empty()) narrator_.about_job(words);
+    const std::string advice = isatty(STDERR_FILENO) != 0 ? memory_advice(final_) : "";
+    if (!advice.empty()) narrator_.about_job(advice);
     const std::string state = text_of(final_, "state");
     const bool by_itself = state == "done" || state == "failed";
     return by_itself && exit_code_ ? *exit_code_ : exit_code_of(final_);

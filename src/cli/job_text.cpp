@@ -92,6 +92,8 @@ std::string why_of(const Json& job, double now) {
   const std::string state = text_of(job, "state");
   if (state != "failed" && state != "done") return ending(job);
   const std::string exit = code && *code != 0 ? "exit " + std::to_string(*code) : "";
+  const std::string peak = short_size(part_of(job, "peak_bytes"));
+  if (state == "done" && note.empty() && peak != "-") return "peak " + peak;
   return printable(exit + (exit.empty() || note.empty() ? "" : ": ") + note);
 }
 
@@ -129,7 +131,13 @@ std::string command_text(const Json& command) {
 
 std::string attempt_lines(const Json& attempts, const Look& look) {
   if (!attempts.is_array() || attempts.empty()) return "";
-  Table table({{"ATTEMPT", Align::Right}, {"GPUS"}, {"STARTED"}, {"ENDED"}, {"OUTCOME"}, {"NOTE"}});
+  Table table({{"ATTEMPT", Align::Right},
+               {"GPUS"},
+               {.title = "PEAK", .align = Align::Right, .drop = 1},
+               {.title = "STARTED", .drop = 2},
+               {"ENDED"},
+               {"OUTCOME"},
+               {"NOTE"}});
   for (const Json& attempt : attempts) {
     const auto code = part_of(attempt, "exit_code");
     std::string outcome = printable(text_of(attempt, "outcome"));
@@ -137,6 +145,7 @@ std::string attempt_lines(const Json& attempts, const Look& look) {
     if (code.is_number_integer() && code != 0 && !says_it) outcome += " (" + code.dump() + ")";
     table.add({{number_text(part_of(attempt, "attempt"))},
                {or_dash(index_list(part_of(attempt, "gpus"), ","))},
+               {short_size(part_of(attempt, "peak_bytes"))},
                {instant_text(number_of(attempt, "started_at"))},
                {instant_text(number_of(attempt, "ended_at"))},
                {or_dash(outcome)},
@@ -182,7 +191,13 @@ void add_request(Page& page, const Json& job) {
   page.line("vram per GPU", is_whole ? "whole" : size_text(part_of(job, "vram_bytes")));
   if (is_set(job, "exclusive")) page.line("exclusive", "yes");
   page.line("charged", size_text(part_of(job, "charge_bytes")));
+  if (is_there(job, "vram_learned_bytes")) {
+    page.line("vram learned", size_text(part_of(job, "vram_learned_bytes")) +
+                                  " per GPU, by the peaks of earlier runs");
+  }
   page.line("used", used_text(part_of(job, "used_bytes")));
+  page.line("peak", size_text(part_of(job, "peak_bytes")));
+  page.line("advice", memory_advice(job));
   page.line("memory limit", printable(text_of(job, "memory_limit_line")));
   if (number_of(job, "cpus") > 0.0) page.line("cpus", number_text(part_of(job, "cpus")));
   if (integer_of(job, "mem_bytes") > 0) page.line("mem", size_text(part_of(job, "mem_bytes")));
@@ -264,7 +279,7 @@ void sort_for_reading(std::vector<Json>& jobs) {
   std::ranges::stable_sort(jobs, {}, key);
 }
 
-Table job_table(Width width) {
+Table job_table(Width width, Table::Rest rest) {
   // Above 5, a column goes before others are narrowed.
   std::vector<Table::Column> columns = {
       {"ID", Align::Right},          {.title = "NAME", .least = 10},
@@ -273,7 +288,7 @@ Table job_table(Width width) {
       {.title = "CLASS", .drop = 9}, {.title = "TIME", .align = Align::Right, .drop = 3}};
   if (width == Width::Wide) columns.push_back({.title = "LIMIT", .drop = 4});
   columns.push_back({"REASON"});
-  return Table(std::move(columns));
+  return Table(std::move(columns), rest);
 }
 
 void add_row(Table& table, const Json& job, double now, Width width) {
@@ -352,6 +367,23 @@ std::string outcome_text(const Json& job) {
   if (!words.empty()) return words;
   const std::string why = why_of(job, 0);
   return printable(text_of(job, "state")) + (why.empty() ? "" : ": " + why);
+}
+
+std::string memory_advice(const Json& job) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  const auto peak = integer_of(job, "peak_bytes");
+  const auto asked = integer_of(job, "vram_bytes");
+  if (!peak || text_of(job, "state") != "done") return "";
+  const std::int64_t with_margin = *peak + *peak / 8 + kGiB / 4;
+  const std::int64_t step = with_margin < 4 * kGiB ? kGiB / 2 : kGiB;
+  const std::int64_t advised = (with_margin + step - 1) / step * step;
+  if (asked && advised * 4 > *asked * 3) return "";  // near enough
+  const bool in_mib = advised % kGiB != 0;
+  const std::string amount =
+      in_mib ? std::to_string(advised >> 20) + "M" : std::to_string(advised >> 30) + "G";
+  const std::string what =
+      asked ? "asked " + size_text(part_of(job, "vram_bytes")) : std::string("asked for no amount");
+  return what + ", peak " + size_text(part_of(job, "peak_bytes")) + ": next time --vram " + amount;
 }
 
 std::string size_text(const Json& bytes) {

@@ -17,7 +17,7 @@ void sort_for_reading(std::vector<Json>& jobs);
 enum class Width { Usual, Wide };
 
 /// The table of `ls`, to which rows are added; `now` is in seconds since 1970.
-Table job_table(Width width = Width::Usual);
+Table job_table(Width width = Width::Usual, Table::Rest rest = Table::Rest::Wrapped);
 void add_row(Table& table, const Json& job, double now, Width width = Width::Usual);
 
 /// True for a job that is queued, held or suspended.
@@ -40,6 +40,10 @@ std::string ending(const Json& job);
 
 /// How a job ended, in full: `done`, `failed: exit 3`, `reached its time limit of 1s`.
 std::string outcome_text(const Json& job);
+
+/// What to ask for next time, where a job held much less than it asked for, or asked for none:
+/// `asked 40 GiB, peak 11 GiB: next time --vram 13G`; "" otherwise.
+std::string memory_advice(const Json& job);
 
 /// `10 GiB`; "-" for what is not a size.
 std::string size_text(const Json& bytes);

@@ -50,7 +50,11 @@ class Table {
     int drop = 0;           ///< It may be left out, of several the largest first; 0: never.
   };
 
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// What becomes of text of the last column that is wider than the terminal.
+  enum class Rest { Wrapped, Cut };
+
+  explicit Table(std::vector<Column> columns, Rest rest = Rest::Wrapped)
+      : columns_(std::move(columns)), rest_(rest) {}
 
   /// Requires: as many cells as columns.
   void add(std::vector<Cell> row) { rows_.push_back({std::move(row), {}}); }
@@ -74,6 +78,7 @@ class Table {
   std::string line_of(const std::vector<Cell>& row, const Look& look) const;
 
   std::vector<Column> columns_;
+  Rest rest_;
   std::vector<std::size_t> widths_;  ///< None before the first call.
   std::vector<bool> shown_;
   std::vector<std::size_t> most_;  ///< Of columns that were narrowed.

@@ -3,14 +3,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/text.hpp"
 #include "core/words.hpp"
 #include "daemon/doctor.hpp"
 #include "daemon/hints.hpp"
 #include "daemon/listing.hpp"
+#include "daemon/metrics.hpp"
 #include "daemon/queries.hpp"
 #include "daemon/requests.hpp"
+#include "daemon/usage.hpp"
 #include "engine/possible.hpp"
 
 namespace berth::daemon {
@@ -59,6 +63,17 @@ bool may_act(const http::Peer& peer, UserId owner) {
   return peer.user == owner.value() || peer.user == 0 || peer.user == ::geteuid();
 }
 
+bool is_memory_learned(const JobSpec& spec) {
+  return spec.request.gpu.vram == Bytes(0) && spec.vram_estimate > Bytes(0) &&
+         spec.request.gpu.sharing != Sharing::Alone;
+}
+
+std::string learned_memory_text(const JobSpec& spec) {
+  return "no vram is stated: it is charged " + to_text(spec.vram_estimate) +
+         " per GPU, by the peaks of earlier runs of this program; state one, or max, to be charged "
+         "otherwise";
+}
+
 /// A daemon without root cannot become anybody else.
 bool serves(const http::Peer& peer) { return ::geteuid() == 0 || peer.user == ::geteuid(); }
 
@@ -71,6 +86,7 @@ class Api {
   void operator()(const Exchange& exchange) {
     const http::Request& request = exchange->request();
     const std::string_view path = request.path;
+    if (path == "/metrics" && is_read(request.method)) return metrics(exchange);
     if (!path.starts_with("/v1/")) return refuse(exchange, 404, request.path + ": no such path");
     const std::string_view rest = path.substr(4);
     if (rest.starts_with("jobs/")) return one_job(exchange, rest.substr(5));
@@ -82,12 +98,13 @@ class Api {
     if (rest == "reload" && is_post) return reload(exchange);
     const bool is_known = rest == "jobs" || rest == "gpus" || rest == "doctor" ||
                           rest == "events" || rest == "version" || rest == "cancel" ||
-                          rest == "starts";
+                          rest == "starts" || rest == "usage";
     if (!is_known) return refuse(exchange, 404, request.path + ": no such path");
     if (!is_read(request.method) || rest == "cancel") return wrong_method(exchange);
     if (rest == "jobs") return list(exchange);
     if (rest == "events") return events(exchange);
     if (rest == "starts") return starts(exchange);
+    if (rest == "usage") return usage(exchange);
     in_slices(exchange, [this, what = std::string(rest)](const Exchange& asked) {
       if (what == "gpus") return answer(asked, daemon_.presenter().gpus());
       if (what == "doctor") return answer(asked, examine(daemon_));
@@ -187,6 +204,11 @@ class Api {
                      Json json = daemon_.presenter().brief(id);
                      if (jobs > 1) json["jobs"] = jobs;
                      json["warnings"] = warnings;
+                     const Job* const known = daemon_.keeper().engine().view().find(id);
+                     if (known != nullptr && is_memory_learned(known->spec)) {
+                       json["vram_learned_bytes"] = known->spec.vram_estimate.raw();
+                       json["warnings"].push_back(learned_memory_text(known->spec));
+                     }
                      return http::Response{.status = 201, .body = to_body(json)};
                    }});
     });
@@ -221,6 +243,47 @@ class Api {
           {.about = EachStart{}, .now = daemon_.now(), .exchange = asked});
       if (!done) refuse(asked, 503, done.error().message);
     });
+  }
+
+  void metrics(const Exchange& exchange) {
+    in_slices(exchange, [this](const Exchange& asked) {
+      const Json gpus = daemon_.presenter().gpus();
+      asked->respond({.status = 200,
+                      .body = open_metrics(daemon_.keeper().engine().view(), gpus,
+                                           daemon_.options().rules.policy, names_),
+                      .content_type = kOpenMetrics});
+    });
+  }
+
+  void usage(const Exchange& exchange) {
+    const auto since = query_number(exchange->request(), "since", std::uint64_t{1} << 40);
+    if (!since) return refuse(exchange, since.error());
+    const Instant from = kStart + seconds(static_cast<std::int64_t>(since->value_or(0)));
+    auto sums = std::make_shared<std::optional<UsageSums>>();
+    daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, from, sums] {
+      if (!*sums) {
+        sums->emplace(daemon_.keeper(), from, daemon_.now(), largest_gpu());
+      }
+      const auto more = (*sums)->advance([this] { return daemon_.has_time(); });
+      if (more && *more) return true;
+      if (!more) {
+        refuse(exchange, more.error());
+        return false;
+      }
+      Json groups = (*sums)->take([this](UserId user) { return names_.of(user.value()); });
+      answer(exchange, {{"since", micros(from) / 1'000'000},
+                        {"until", micros(daemon_.now()) / 1'000'000},
+                        {"groups", std::move(groups)}});
+      return false;
+    });
+  }
+
+  Bytes largest_gpu() const {
+    Bytes largest(0);
+    for (const GpuSpec& gpu : daemon_.keeper().engine().view().cluster().gpus()) {
+      largest = std::max(largest, gpu.capacity);
+    }
+    return largest;
   }
 
   void list(const Exchange& exchange) {
@@ -547,6 +610,7 @@ class Api {
   }
 
   Daemon& daemon_;
+  UserNames names_;  ///< On the loop's thread only.
 };
 
 }  // namespace

@@ -450,6 +450,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"grace", [](Options& o, const Value& v) { return v.into(o.grace); }},
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
     {"learn_run_times", [](Options& o, const Value& v) { return v.into(o.rules.learn_run_times); }},
+    {"learn_memory", [](Options& o, const Value& v) { return v.into(o.rules.learn_memory); }},
     {"speeds", [](Options& o, const Value& v) { return v.into(o.speeds); }},
     {"limits", set_limits},
     {"mig", set_mig},

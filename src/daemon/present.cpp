@@ -159,9 +159,11 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
   const auto row = keeper_.store().job(id);
   const auto attempts = keeper_.store().attempts(id);
   const auto reports = keeper_.store().reports(id);
+  const auto peaks = keeper_.store().peaks(id);
   const auto blob = keeper_.store().blob((*row)->spec.command);
   if (!attempts) return std::unexpected(attempts.error());
   if (!reports) return std::unexpected(reports.error());
+  if (!peaks) return std::unexpected(peaks.error());
   Json json;
   Json damaged = Json::array();
   const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
@@ -181,7 +183,9 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
     }
     // One that was suspended has no end: the same process went on as the next.
     const bool went_on = !end && &attempt != &attempts->back();
+    const auto peak = std::ranges::find(*peaks, attempt.attempt, &journal::PeakRow::attempt);
     list.push_back({{"attempt", attempt.attempt.value()},
+                    {"peak_bytes", peak == peaks->end() ? Json() : Json(peak->bytes.raw())},
                     {"granted_at", seconds_json(attempt.granted)},
                     {"started_at", started_json(attempt.started, end)},
                     {"ended_at", end ? seconds_json(end->at) : Json()},

@@ -46,7 +46,14 @@ class Presenter {
   Json brief(JobId id) const;
   /// Appends what job() gives. `reasons` are of this step.
   void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons) {
-    daemon::append_row(out, row, reasons, names_, keeper_);
+    const Bytes peak = watcher_.peak_of(row.job);
+    if (peak > row.peak) {
+      journal::JobRow seen = row;
+      seen.peak = peak;  // of an attempt that has not ended
+      daemon::append_row(out, seen, reasons, names_, keeper_);
+    } else {
+      daemon::append_row(out, row, reasons, names_, keeper_);
+    }
     add_rung(out, row.job);
   }
   /// What keeps a job to its memory, and what that does not catch, in one line; "" for a job

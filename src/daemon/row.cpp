@@ -88,6 +88,8 @@ void add_request(JsonObject& json, const JobSpec& spec) {
   if (spec.priority != 0) json.integer("priority", spec.priority);
   if (spec.estimate != kForever) json.seconds("estimate_seconds", spec.estimate);
   if (spec.learned_from > 0) json.integer("estimate_learned_from", spec.learned_from);
+  const bool is_learned = gpu.vram == Bytes(0) && spec.vram_estimate > Bytes(0);
+  if (is_learned) json.integer("vram_learned_bytes", spec.vram_estimate.raw());
   if (spec.deadline != kNever) json.seconds("deadline_at", spec.deadline);
   if (!spec.group.empty()) json.text("job_group", spec.group.text());
   if (!spec.model.empty()) json.text("model", spec.model.text());
@@ -272,6 +274,7 @@ void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, 
   end ? json.integer("exit_code", exit_code(end->outcome, end->code)) : json.null("exit_code");
   job != nullptr ? json.integer("attempt", job->attempt.value()) : json.null("attempt");
   add_request(json, job != nullptr ? job->spec : row.spec);
+  if (row.peak > Bytes(0)) json.integer("peak_bytes", row.peak.raw());
   json.close();
 }
 

@@ -160,10 +160,14 @@ void Engine::judge(Job& job) {
 }
 
 /// For another try after it ran out of GPU memory: half as much again, or what it was seen to hold
-/// if that is more, up to the largest there is. Returns: false if no try is left, or none would
-/// differ.
+/// if that is more, up to the largest there is; a whole GPU where the charge was learned. Returns:
+/// false if no try is left, or none would differ.
 bool Engine::grow_request(Job& job) {
   GpuRequest& gpu = job.spec.request.gpu;
+  if (gpu.vram == Bytes(0) && job.spec.vram_estimate > Bytes(0) && gpu.sharing != Sharing::Alone) {
+    job.spec.vram_estimate = Bytes(0);  // its user never said so little: no try is used up
+    return true;
+  }
   if (job.retries_used >= job.spec.retries || gpu.vram == Bytes(0)) return false;
   Bytes wanted = gpu.vram + Bytes(gpu.vram.raw() / 2);
   for (const Share& share : job.grant.shares) {

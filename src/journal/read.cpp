@@ -57,7 +57,9 @@ std::string select_job() {
   return std::string(
              "SELECT id, submitted, name, command, spec, started, gpus, ended, outcome,"
              " code, note, sum IS ") +
-         kJobSum + " FROM jobs ";
+         kJobSum +
+         ", ifnull((SELECT max(bytes) FROM peaks WHERE peaks.job = jobs.id AND peaks.sum IS " +
+         kPeakSum + "), 0) FROM jobs ";
 }
 
 JobRow job_of(JobId id, Query& query) {
@@ -70,7 +72,17 @@ JobRow job_of(JobId id, Query& query) {
           .command = std::string(query.text(3)),
           .started = instant_or_never(query, 5),
           .gpus = decoded<std::vector<GpuId>>(query, 6, (name + ": its list of GPUs").c_str()),
-          .end = end_of(query, 7)};
+          .end = end_of(query, 7),
+          .peak = Bytes(query.integer(12))};
+}
+
+PeakRow peak_of(Query& query) {
+  return {.job = JobId(static_cast<std::uint64_t>(query.integer(0))),
+          .attempt = Attempt(narrow<std::uint32_t>(query, 1)),
+          .user = UserId(narrow<std::uint32_t>(query, 2)),
+          .what = Fingerprint(static_cast<std::uint64_t>(query.integer(3))),
+          .bytes = Bytes(query.integer(4)),
+          .is_whole = query.integer(5) != 0};
 }
 
 AttemptRow attempt_of(JobId job, Query& query) {
@@ -329,6 +341,28 @@ Expected<std::vector<ReportRow>> Store::reports(JobId job) const {
                                  " FROM reports WHERE job = ? ORDER BY key";
   Query query(state_->db, sql.c_str(), column(job));
   return all(query, report_of);
+}
+
+Expected<std::vector<PeakRow>> Store::peaks(JobId job) const {
+  static const std::string sql =
+      std::string(
+          "SELECT job, attempt, user, what, bytes, whole FROM peaks WHERE job = ? AND sum"
+          " IS ") +
+      kPeakSum + " ORDER BY attempt";
+  Query query(state_->db, sql.c_str(), column(job));
+  return all(query, peak_of);
+}
+
+Expected<std::vector<Bytes>> Store::peaks_of(UserId user, Fingerprint what,
+                                             std::size_t most) const {
+  static const std::string sql =
+      std::string(
+          "SELECT max(bytes) FROM peaks WHERE user = ? AND what = ? AND whole = 1 AND sum"
+          " IS ") +
+      kPeakSum + " GROUP BY job ORDER BY job DESC LIMIT ?";
+  Query query(state_->db, sql.c_str(), std::int64_t{user.value()},
+              static_cast<std::int64_t>(what.value()), static_cast<std::int64_t>(most));
+  return all(query, [](Query& row) { return Bytes(row.integer(0)); });
 }
 
 }  // namespace berth::journal

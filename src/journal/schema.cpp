@@ -122,6 +122,22 @@ constexpr char kVersion8[] = "PRAGMA user_version = 8;";
 constexpr char kVersion9[] = "PRAGMA user_version = 9;";
 constexpr char kVersion10[] = "PRAGMA user_version = 10;";
 
+// The GPU memory that attempts held at most. The index is for those of one program.
+constexpr char kVersion10[] = R"(
+  CREATE TABLE peaks (
+    job INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    user INTEGER NOT NULL,
+    what INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    whole INTEGER NOT NULL,
+    sum INTEGER NOT NULL,
+    PRIMARY KEY (job, attempt)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX peaks_by_program ON peaks (user, what, job);
+  PRAGMA user_version = 10;
+)";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
 constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
                                kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};

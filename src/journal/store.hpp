@@ -77,6 +77,7 @@ struct JobRow {
   Instant started = kNever;  ///< The first attempt that ran.
   std::vector<GpuId> gpus;   ///< Of the latest attempt.
   std::optional<End> end;
+  Bytes peak{0};            ///< Of all attempts that have ended; zero: not known.
   bool is_damaged = false;  ///< On the disk: only its number is known.
 };
 
@@ -89,6 +90,16 @@ struct AttemptRow {
   std::vector<GpuId> gpus;
   std::optional<End> end;
   bool is_damaged = false;  ///< On the disk: only its number is known.
+};
+
+/// The most GPU memory that an attempt was seen to hold on one GPU.
+struct PeakRow {
+  JobId job;
+  Attempt attempt;
+  UserId user;
+  Fingerprint what;  ///< Its program, so that the peaks of its runs can be found.
+  Bytes bytes{0};
+  bool is_whole = false;  ///< The program came to its end, or to its time limit.
 };
 
 /// The latest value a job reported under a key, in millionths.
@@ -198,6 +209,7 @@ class Store {
   Expected<void> end_attempt(JobId job, Attempt attempt, const End& end);
   Expected<void> end_job(JobId job, const End& end);
   Expected<void> set_report(JobId job, const ReportRow& row);
+  Expected<void> set_peak(const PeakRow& row);
 
   // ---- Reading, inside or outside a transaction ----------------------------------------------
   // A row that does not have its checksum is returned as a damaged one, so that it can be named
@@ -208,6 +220,10 @@ class Store {
   Expected<std::vector<JobRow>> history(const PageQuery& query) const;
   Expected<std::vector<AttemptRow>> attempts(JobId job) const;  ///< Ascending.
   Expected<std::vector<ReportRow>> reports(JobId job) const;    ///< By key.
+  /// Of a job's attempts, ascending. One that does not have its checksum is not there.
+  Expected<std::vector<PeakRow>> peaks(JobId job) const;
+  /// The peaks of the latest whole runs of this program of a user's, the latest job first.
+  Expected<std::vector<Bytes>> peaks_of(UserId user, Fingerprint what, std::size_t most) const;
 
   /// Makes every commit before this call durable; costs nothing if all are. Thread-safe, beside all
   /// other functions. An error is final: what the system failed to write it may have forgotten, so

@@ -252,4 +252,16 @@ Expected<void> Store::set_report(JobId job, const ReportRow& row) {
                            column(row.at));
 }
 
+Expected<void> Store::set_peak(const PeakRow& row) {
+  static const std::string sql =
+      std::string(
+          "INSERT OR REPLACE INTO peaks (job, attempt, user, what, bytes, whole, sum) SELECT *, ") +
+      kPeakSum +
+      " FROM (SELECT ?1 AS job, ?2 AS attempt, ?3 AS user, ?4 AS what, ?5 AS bytes, ?6 AS whole)";
+  return only_errors(state_->write(sql.c_str(), column(row.job), std::int64_t{row.attempt.value()},
+                                   std::int64_t{row.user.value()},
+                                   static_cast<std::int64_t>(row.what.value()), row.bytes.raw(),
+                                   std::int64_t{row.is_whole ? 1 : 0}));
+}
+
 }  // namespace berth::journal

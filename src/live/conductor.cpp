@@ -193,6 +193,8 @@ void Conductor::on_lost(JobId job, Attempt attempt, const std::string& why) {
 
 void Conductor::on_over(const AttemptEnded& ended) {
   if (current(ended.job, ended.attempt) == nullptr) return;
+  keeper_.set_peak(ended.job, watcher_.peak_of(ended.job));
+  watcher_.forget_peak(ended.job);
   inputs_.emplace_back(ended);
   leave(ended.job, ended.attempt);
 }

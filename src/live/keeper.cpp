@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/memory_estimate.hpp"
 #include "core/run_estimate.hpp"
 #include "core/text.hpp"
 #include "engine/journal.hpp"
@@ -255,6 +256,7 @@ Expected<void> Keeper::apply_again(const std::vector<journal::Entry>& entries) {
 
 Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   rules_.learn_run_times = rules.learn_run_times;
+  rules_.learn_memory = rules.learn_memory;
   const bool same_policy = rules.policy == rules_.policy && rules.place == rules_.place;
   const bool same_cluster = cluster == engine_.view().cluster();
   const bool same_settings = rules.settings == engine_.view().settings();
@@ -322,9 +324,25 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
 
 /// An estimate that is learned is journaled with the job, so that it is the same ever after.
 JobSpec Keeper::with_estimate(JobSpec spec, const Command& command) const {
+  spec.vram_estimate = learned_memory(spec, command);
   if (!rules_.learn_run_times) return spec;
   learn_estimate(spec, fingerprint_of(command), engine_.view().finished_after(0));
   return spec;
+}
+
+/// Zero for a job whose program has not run yet, and where no GPU has so much: such a job gets a
+/// whole one.
+Bytes Keeper::learned_memory(const JobSpec& spec, const Command& command) const {
+  const GpuRequest& gpu = spec.request.gpu;
+  const bool states_none = gpu.vram == Bytes(0) && gpu.sharing != Sharing::Alone;
+  if (!rules_.learn_memory || gpu.count == GpuCount(0) || !states_none) return spec.vram_estimate;
+  const auto peaks = store_.peaks_of(spec.user, fingerprint_of(command), kMostPeaks);
+  const auto learned = peaks ? memory_from(*peaks) : std::nullopt;
+  if (!learned) return spec.vram_estimate;
+  const bool fits = std::ranges::any_of(engine_.view().cluster().gpus(), [&](const GpuSpec& one) {
+    return *learned + one.context < one.capacity;
+  });
+  return fits ? *learned : Bytes(0);
 }
 
 /// Jobs that it waits for and that have ended already: the engine has forgotten how.
@@ -398,6 +416,9 @@ Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& i
   };
   for (const Input& input : inputs) {
     Expected<void> done;
+    if (const auto* ended = std::get_if<AttemptEnded>(&input)) {
+      if (auto written = write_peak(*ended); !written) return written;
+    }
     if (const auto* started = std::get_if<Started>(&input)) {
       done = store_.set_started(started->job, started->attempt, now);
     } else if (const auto* exited = std::get_if<Exited>(&input)) {
@@ -416,6 +437,23 @@ Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& i
     if (!done) return done;
   }
   return {};
+}
+
+/// None is written of a job that held nothing, or whose GPUs could not be looked at.
+Expected<void> Keeper::write_peak(const AttemptEnded& ended) {
+  const auto peak = peaks_.find(ended.job);
+  const ClusterView view = engine_.view();
+  const Job* const job = view.find(ended.job);
+  if (peak == peaks_.end() || peak->second == Bytes(0) || job == nullptr) return {};
+  const bool was_stopped = job->state == JobState::Stopping;
+  const bool is_whole = ended.outcome == Outcome::Done ||
+                        (was_stopped && job->outcome == Outcome::Timeout && job->ending);
+  return store_.set_peak({.job = ended.job,
+                          .attempt = ended.attempt,
+                          .user = job->spec.user,
+                          .what = view.company().of(ended.job),
+                          .bytes = peak->second,
+                          .is_whole = is_whole});
 }
 
 Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batch,
@@ -511,6 +549,7 @@ Expected<void> Keeper::add_attempt(const journal::AttemptRow& attempt) {
 
 Expected<void> Keeper::write_row(const Finished& finished, Instant) {
   const auto note = notes_.extract(finished.job);
+  peaks_.erase(finished.job);
   const std::string why = !finished.note.empty() || note.empty() ? finished.note : note.mapped();
   return store_.end_job(
       finished.job,

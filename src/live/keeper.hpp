@@ -30,6 +30,7 @@ struct Rules {
   std::map<UserId, std::int64_t> weights = {};  ///< Of users, in thousandths: see Weighed.
   Speeds speeds = {};                           ///< Of models: see Profiled.
   bool learn_run_times = true;  ///< Of jobs whose users state none: see learn_estimate().
+  bool learn_memory = true;     ///< Of jobs whose users state none: see memory_from().
 };
 
 /// A job to wait for, or one task of an array.
@@ -133,8 +134,8 @@ class Keeper {
   /// Writes a snapshot if it is small enough to be quick; for the end of a daemon.
   Expected<void> snapshot_at_end();
 
-  /// With the run time that is learned now for this command, if the user states none and run times
-  /// are learned.
+  /// With the run time and the GPU memory that are learned now for this command, if the user states
+  /// none and they are learned.
   JobSpec with_estimate(JobSpec spec, const Command& command) const;
 
   /// Notes how the jobs ended that it is to wait for and that the engine has forgotten.
@@ -142,6 +143,8 @@ class Keeper {
 
   /// The place and outcome of a job's latest attempt, stored with the job when it is finished.
   void note(JobId job, std::string text) { notes_[job] = std::move(text); }
+  /// The most GPU memory that its latest attempt held, stored with the attempt's end.
+  void set_peak(JobId job, Bytes bytes) { peaks_[job] = bytes; }
   /// The last note of this daemon; "" if there is none.
   std::string note_of(JobId job) const {
     const auto found = notes_.find(job);
@@ -175,6 +178,8 @@ class Keeper {
   Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
   Expected<void> write_row(const Updated& updated);
+  Expected<void> write_peak(const AttemptEnded& ended);
+  Bytes learned_memory(const JobSpec& spec, const Command& command) const;
   Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);
   Expected<void> write_outcome(Instant now);
   Expected<void> write_effect_rows(Instant now);
@@ -216,6 +221,7 @@ class Keeper {
   std::size_t retry_at_ = 0;  ///< Of `since_snapshot_`, after a snapshot that failed.
   bool may_drop_ = true;      ///< What snapshots made needless; at first what a crash left.
   std::map<JobId, std::string> notes_;
+  std::map<JobId, Bytes> peaks_;  ///< Of attempts whose end is not written yet.
   bool broken_ = false;
 };
 

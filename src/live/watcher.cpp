@@ -94,6 +94,12 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
                                  .tenants = view.use().gpu(look.gpu).tenants,
                                  .previous = known.told ? &*known.told : nullptr},
                                 owner_of(look, view));
+  if (measured) {
+    for (const TenantUse& tenant : measured->tenants) {
+      Bytes& peak = peaks_[tenant.job];
+      peak = std::max(peak, tenant.bytes);
+    }
+  }
   if (!measured) {
     known.told_of = look.began;
   } else if (!can_wait(known, look, *measured, view)) {

@@ -66,6 +66,14 @@ class Watcher {
     const Known& known = gpus_[gpu.value()];
     return known.faulty ? known.problem : known.lost;
   }
+  /// The most GPU memory on one GPU that a look found this job to hold since it began to be looked
+  /// at; zero if none did.
+  Bytes peak_of(JobId job) const {
+    const auto found = peaks_.find(job);
+    return found == peaks_.end() ? Bytes(0) : found->second;
+  }
+  void forget_peak(JobId job) { peaks_.erase(job); }
+
   const std::string& problem(GpuId gpu) const { return gpus_[gpu.value()].problem; }
 
  private:
@@ -85,6 +93,7 @@ class Watcher {
   void see_off(GpuId gpu, Instant began, const Look* look);
 
   std::vector<Known> gpus_;
+  std::map<JobId, Bytes> peaks_;
   Duration longest_;
   std::vector<Leaving> leaving_;
   std::vector<Input> released_;

@@ -246,6 +246,21 @@ TEST(OutcomeText, SaysEachThingOnce) {
             "reached its time limit of 1s");
 }
 
+TEST(MemoryAdvice, IsGivenWhereItChangesSomething) {
+  const auto advice = [](const std::string& more) {
+    return memory_advice(*parse_json(R"({"state":"done")" + more + "}"));
+  };
+  const std::string peak = R"(,"peak_bytes":11811160064)";  // 11 GiB
+  EXPECT_EQ(advice(peak + R"(,"vram_bytes":42949672960)"),
+            "asked 40 GiB, peak 11 GiB: next time --vram 13G");
+  EXPECT_EQ(advice(peak + R"(,"vram_bytes":null)"),
+            "asked for no amount, peak 11 GiB: next time --vram 13G");
+  EXPECT_EQ(advice(peak + R"(,"vram_bytes":15032385536)"), "") << "14 GiB is near enough";
+  EXPECT_EQ(advice(R"(,"vram_bytes":1)"), "") << "no peak is known";
+  EXPECT_EQ(advice(R"(,"peak_bytes":1073741824,"vram_bytes":null)"),
+            "asked for no amount, peak 1 GiB: next time --vram 1536M");
+}
+
 TEST(JobTable, TakesAnyNonsense) {
   const std::vector<Json> jobs = {job("null"), job("[1]"), job(R"({"id":"x","state":7,"gpus":"y",
       "vram_bytes":"z","submitted_at":"never","exit_code":1e99,"user":{},"name":["a"]})"),

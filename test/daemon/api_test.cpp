@@ -9,6 +9,8 @@
 
 #include <array>
 #include <filesystem>
+#include <set>
+#include <sstream>
 
 #include "daemon/rig.hpp"
 #include "http/client.hpp"
@@ -268,6 +270,74 @@ TEST_F(Api, CancellingAllNamesWhom) {
 }
 
 /// More than one step cancels.
+TEST_F(Api, OnlyRootCancelsAllOfAUsers) {
+  const int id = held();
+  const std::string target = "/v1/cancel?user=" + std::to_string(::geteuid());
+  EXPECT_EQ(post("/v1/cancel?user=77777").body, (Json{{"cancelled", Json::array()}}));
+  EXPECT_EQ(post("/v1/cancel?user=x").status, 400);
+  if (::geteuid() == 0) {
+    const auto answer = request_as(*rig_, kNobody, "POST", target);
+    expect_refused(answer, 403,
+                   "jobs of uid 0: you are uid 65534, and only root ends others' jobs");
+  }
+  EXPECT_EQ(post(target).body, (Json{{"cancelled", {id}}}));
+}
+
+TEST_F(Api, StartsArePredictedForAllThatWait) {
+  const Json whole = {{"exclusive", true}, {"time_limit_seconds", 1000}};
+  std::vector<int> ids;
+  for (int i = 0; i < 4; ++i) ids.push_back(rig_->submit("while :; do sleep 0.05; done", whole));
+  rig_->wait_for(ids[0], "running");
+  rig_->wait_for(ids[1], "running");
+  const Json starts = get("/v1/starts").body["starts"];
+  ASSERT_EQ(starts.size(), 2U) << starts;
+  for (const Json& start : starts) EXPECT_GT(start["at"], 0);
+  EXPECT_EQ(starts[0]["job"], ids[2]);
+  EXPECT_EQ(get("/v1/starts").body["starts"], starts) << "nothing has changed";
+  const Json waiting = rig_->job(ids[2]);
+  EXPECT_THAT(waiting["reason_brief"].get<std::string>(), StartsWith("needs GPU "));
+}
+
+TEST_F(Api, UsageSumsUpWhatUsersHeld) {
+  const int id = rig_->submit("true", {{"vram_bytes", std::int64_t{1} << 30}});
+  rig_->wait_end(id);
+  const Json usage = get("/v1/usage").body;
+  ASSERT_FALSE(usage["groups"].empty()) << usage;
+  const Json& group = usage["groups"][0];
+  EXPECT_EQ(group["user"], ::geteuid());
+  EXPECT_GE(group["jobs"]["done"], 1);
+  EXPECT_GT(group["gpu_seconds"].get<double>(), 0.0);
+  EXPECT_GT(group["memory_byte_seconds"].get<double>(), 0.0);
+  EXPECT_EQ(group["month"].get<std::string>().size(), 7U);
+  const auto later = get("/v1/usage?since=" + std::to_string(std::int64_t{1} << 39));
+  EXPECT_TRUE(later.body["groups"].empty()) << later.body;
+  EXPECT_EQ(get("/v1/usage?since=x").status, 400);
+}
+
+TEST_F(Api, MetricsAreOpenMetrics) {
+  const std::string text = rig_->text("/metrics");
+  EXPECT_THAT(text, EndsWith("# EOF\n"));
+  for (const char* const line :
+       {"# TYPE berth_jobs gauge\n", "berth_jobs{state=\"waiting\"} ", "berth_grants_total ",
+        "berth_gpu_capacity_bytes{gpu=\"1\",name=", "berth_gpu_healthy{gpu=\"0\",name=",
+        "berth_build_info{version="}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  // Every sample belongs to the family above it, and each family is there once.
+  std::set<std::string> families;
+  std::istringstream lines(text);
+  std::string family;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("# TYPE ")) {
+      family = line.substr(7, line.find(' ', 7) - 7);
+      EXPECT_TRUE(families.insert(family).second) << family;
+    } else if (!line.starts_with("#")) {
+      EXPECT_THAT(line, StartsWith(family));
+    }
+  }
+  expect_refused(post("/metrics"), 404, "/metrics: no such path");
+}
+
 TEST_F(Api, CancellingManyNamesAll) {
   auto client = http::Client::open(rig_->socket());
   Json body = submission();

@@ -223,6 +223,8 @@ TEST(Options, WhetherJobsRunAgainIsTrueOrFalse) {
 
 TEST(Options, WhetherRunTimesAreLearnedIsTrueOrFalse) {
   EXPECT_TRUE(read("").rules.learn_run_times);
+  EXPECT_TRUE(read("").rules.learn_memory);
+  EXPECT_FALSE(read("learn_memory = false").rules.learn_memory);
   EXPECT_FALSE(read("learn_run_times = false").rules.learn_run_times);
   EXPECT_EQ(config_refusal("learn_run_times = 1"),
             "berth.toml:1:19: learn_run_times: must be true or false");

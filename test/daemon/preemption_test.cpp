@@ -52,6 +52,9 @@ TEST(LivePreemption, IsBoundedAndItsCostIsSaid) {
   const int quick = submit("quick", 60);
   rig.wait_for(quick, "running");
   EXPECT_EQ(rig.job(slow)["state"], "queued");
+  const Json first = rig.job(slow)["attempts"][0];
+  EXPECT_EQ(first["outcome"], "preempted") << first;
+  EXPECT_EQ(first["note"], "preempted by job " + std::to_string(quick) + ", starts again");
   std::ofstream(rig.folder() / "quick").put('\n');
   rig.wait_end(quick);
   rig.wait_for(slow, "running");
