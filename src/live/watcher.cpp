@@ -96,6 +96,7 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
                                 owner_of(look, view));
   if (measured) {
     for (const TenantUse& tenant : measured->tenants) {
+      if (is_leaving(tenant.job)) continue;  // its peak is written
       Bytes& peak = peaks_[tenant.job];
       peak = std::max(peak, tenant.bytes);
     }
