@@ -123,7 +123,7 @@ constexpr char kVersion9[] = "PRAGMA user_version = 9;";
 constexpr char kVersion10[] = "PRAGMA user_version = 10;";
 
 // The GPU memory that attempts held at most. The index is for those of one program.
-constexpr char kVersion10[] = R"(
+constexpr char kVersion11[] = R"(
   CREATE TABLE peaks (
     job INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
@@ -135,12 +135,12 @@ constexpr char kVersion10[] = R"(
     PRIMARY KEY (job, attempt)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX peaks_by_program ON peaks (user, what, job);
-  PRAGMA user_version = 10;
+  PRAGMA user_version = 11;
 )";
 
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
-                               kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4,  kVersion5, kVersion6,
+                               kVersion7, kVersion8, kVersion9, kVersion10, kVersion11};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.
