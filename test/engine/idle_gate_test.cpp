@@ -41,7 +41,7 @@ class IdleGate : public testing::Test {
 };
 
 TEST_F(IdleGate, AnIdleGpuIsSharedAtOnce) {
-  const Instant later = kStart + minutes(2);
+  const Instant later = kStart + minutes(1);
   utilisation(74, later);
   step(later, {job(2)});
   EXPECT_TRUE(has_berth(2));
@@ -51,24 +51,24 @@ TEST_F(IdleGate, NothingIsKnownOfAJobThatHasJustBegun) {
   utilisation(0);
   step(kStart, {job(2)});
   EXPECT_FALSE(has_berth(2));
-  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(2));
-  step(kStart + minutes(2), {});
+  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(1));
+  step(kStart + minutes(1), {});
   EXPECT_TRUE(has_berth(2));
 }
 
 TEST_F(IdleGate, NorOfOneThatBeginsInTheSamePass) {
-  const Instant later = kStart + minutes(2);
+  const Instant later = kStart + minutes(1);
   utilisation(0, later);
   step(later, {job(2), job(3)});
   EXPECT_TRUE(has_berth(2));
   EXPECT_FALSE(has_berth(3));
-  EXPECT_EQ(engine_.effects().wake_at, later + minutes(2));
+  EXPECT_EQ(engine_.effects().wake_at, later + minutes(1));
 }
 
 TEST_F(IdleGate, AShortJobDoesNotWaitUntilThatIsKnown) {
   utilisation(0);
-  step(kStart, {job(2, minutes(4))});
-  EXPECT_EQ(engine_.effects().wake_at, kStart + minutes(1));
+  step(kStart, {job(2, minutes(2))});
+  EXPECT_EQ(engine_.effects().wake_at, kStart + seconds(30));
 }
 
 TEST_F(IdleGate, ABusyOneAfterTheWaitThoughNothingHappens) {

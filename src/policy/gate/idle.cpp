@@ -19,7 +19,7 @@ constexpr About kIdle{
         "`share_after`, joins no tenants on a GPU with utilisation >= `share_below_percent`, and "
         "none beside which it, or they, are known to run at less than `share_below_percent` of "
         "full speed. GPUs of the second kind are chosen last. A GPU on which a job began less than "
-        "two minutes ago counts as busy: what was measured says nothing of that job. Where n jobs "
+        "a minute ago counts as busy: what was measured says nothing of that job. Where n jobs "
         "would be together on a "
         "busy GPU and, n times slower, one of them would be stopped by its time limit, it waits "
         "four times as long (a job without an estimate is taken to run for half of its limit "
@@ -43,7 +43,7 @@ constexpr About kIdle{
 namespace {
 
 /// A job loads its program and data first, and only then keeps its GPU busy or leaves it idle.
-constexpr Duration kSettling = minutes(2);
+constexpr Duration kSettling = minutes(1);
 /// How much longer a job waits where sharing would cost a job its work.
 constexpr std::int64_t kLatePatience = 4;
 
