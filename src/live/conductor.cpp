@@ -182,6 +182,8 @@ void Conductor::on_ended(JobId job, Attempt attempt, const Ending& ending) {
     words += words.empty() ? "" : "; ";
     words += "ran out of GPU memory, " + request_words(keeper_.engine().view().find(job));
   }
+  const std::string before = keeper_.note_of(job);
+  if (before.starts_with(kPreempted)) words = before + (words.empty() ? "" : "; ") + words;
   if (!words.empty()) keeper_.note(job, words);
   on_over(ended);
 }
