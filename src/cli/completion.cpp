@@ -74,15 +74,6 @@ std::vector<std::string> jobs_there() {
   return numbers;
 }
 
-std::vector<std::string> options_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* const option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  }
-  return names;
-}
-
 std::vector<std::string> arguments_of(const CLI::App& app) {
   std::vector<std::string> names;
   const auto verbs =
@@ -99,6 +90,15 @@ std::vector<std::string> arguments_of(const CLI::App& app) {
 }
 
 }  // namespace
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
 
 std::vector<std::string> completions(const CLI::App& app, std::span<const std::string> words) {
   const CLI::App* at = &app;
@@ -117,7 +117,7 @@ std::vector<std::string> completions(const CLI::App& app, std::span<const std::s
   }
   const std::string& last = words.back();
   std::vector<std::string> found = pending != nullptr      ? values_of(*pending)
-                                   : last.starts_with('-') ? options_of(*at)
+                                   : last.starts_with('-') ? option_names(*at)
                                                            : arguments_of(*at);
   std::erase_if(found, [&](const std::string& word) { return !word.starts_with(last); });
   std::ranges::sort(found);

@@ -116,15 +116,6 @@ const Verb* find_verb(std::string_view name) {
   return found == kVerbs.end() ? nullptr : found;
 }
 
-std::vector<std::string> options_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* const option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  }
-  return names;
-}
-
 /// What CLI11 says in a text that lists words in the wrong order: which word a verb does not take.
 std::string unexpected_text(const CLI::App& verb) {
   const std::vector<std::string> left = verb.remaining(true);
@@ -133,7 +124,7 @@ std::string unexpected_text(const CLI::App& verb) {
   const std::string name = "berth " + verb.get_name();
   if (option != left.end()) {
     const std::string typed = option->substr(0, option->find('='));
-    return typed + ": " + name + " has no such option" + did_you_mean(typed, options_of(verb));
+    return typed + ": " + name + " has no such option" + did_you_mean(typed, option_names(verb));
   }
   return (left.empty() ? std::string("too many words")
                        : left.front() + ": one word too many for " + name);
