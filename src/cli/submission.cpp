@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::int64_t kMostGpus = 4096;
 constexpr std::int64_t kMostRetries = 100;
+constexpr std::int64_t kMostProcesses = 1 << 22;
 constexpr std::int64_t kMostPriority = 1'000'000'000;
 constexpr std::int64_t kMostBatch = 10'000'000;
 constexpr std::int64_t kMostJob = std::int64_t{1} << 40;
@@ -211,6 +212,10 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options, const C
             [](Json& to, CpuMilli cores) { to["cpus"] = static_cast<double>(cores.raw()) / 1000; });
   body.take("--mem", options.mem, parse_size,
             [](Json& to, Bytes size) { to["mem_bytes"] = size.raw(); });
+  body.take(
+      "--pids", options.pids,
+      [](const std::string& text) { return parse_count(text, kMostProcesses); },
+      [](Json& to, std::int64_t count) { to["pids"] = count; });
   body.take("--time", options.time, parse_duration,
             [](Json& to, Duration time) { to["time_limit_seconds"] = in_seconds(time); });
   body.take(
@@ -320,6 +325,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--gpu-milli", options.gpu_milli, "N", "Thousandths of each GPU's compute.");
   option("--cpus", options.cpus, "CORES", "CPU cores, as 0.5.");
   option("--mem", options.mem, "SIZE", "Host memory, as 16G.");
+  option("--pids", options.pids, "N", "Most processes and threads at once.");
   option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00.");
   option("--estimate", options.estimate, "DURATION",

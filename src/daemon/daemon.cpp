@@ -131,9 +131,12 @@ Expected<void> Daemon::open_launcher() {
       .ended =
           [this](JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
             const std::string broken = executor_->on_ended(job);
+            const std::string told = host_limits_told(launcher_->cgroup_of(job, attempt));
+            const std::string& why = broken.empty() ? note : broken;
             conductor_->on_ended(
                 job, attempt,
-                ending_of(exit, broken.empty() ? note : broken, log_path(job), clock_));
+                ending_of(exit, told + (told.empty() || why.empty() ? "" : "; ") + why,
+                          log_path(job), clock_));
           },
       .lost =
           [this](JobId job, Attempt attempt, const std::string& note) {
@@ -175,6 +178,7 @@ void Daemon::open_driver() {
   limits_ =
       std::make_unique<Limits>(machine_.port.get(), machine_.devices.list.size(),
                                LimitOptions{.cgroup = options_.cgroup, .allowed = options_.limits});
+  host_limits_ = std::make_unique<HostLimits>(options_.cgroup, options_.host_limits);
   mps_ = std::make_unique<Mps>(MpsOptions{.folder = options_.state + "/mps",
                                           .control = machine_.port ? machine_.mps_control : "",
                                           .environment = machine_.environment});
@@ -233,6 +237,7 @@ void Daemon::open_conductor() {
   executor_ = std::make_unique<ShimExecutor>(ShimExecutor::Parts{.loop = loop_,
                                                                  .launcher = *launcher_,
                                                                  .limits = *limits_,
+                                                                 .host_limits = *host_limits_,
                                                                  .mps = *mps_,
                                                                  .keeper = keeper_,
                                                                  .options = options_,
@@ -254,8 +259,10 @@ void Daemon::open_conductor() {
                                                              .alarms = alarms_,
                                                              .syncs = *syncer_,
                                                              .audience = *limit_follower_});
-  presenter_ = std::make_unique<Presenter>(keeper_, machine_, conductor_->watcher(),
-                                           Enforcers{limits_.get(), mps_.get()});
+  presenter_ = std::make_unique<Presenter>(
+      keeper_, machine_, conductor_->watcher(),
+      Enforcers{limits_.get(), mps_.get(),
+                [this](JobId job, Attempt attempt) { return launcher_->cgroup_of(job, attempt); }});
   tell(conductor_->recover());
   keeper_.engine().view().for_each_job([this](const Job& job) {
     if (!has_idle_process(job)) return;
@@ -322,6 +329,7 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->user_queue != options_.user_queue, "user_queue");
   later(fresh->limits != options_.limits, "limits");
   later(fresh->cgroup != options_.cgroup, "cgroup");
+  later(fresh->host_limits != options_.host_limits, "host_limits");
   later(fresh->preempt_by != options_.preempt_by, "preempt_by");
   later(fresh->grace != options_.grace, "grace");
   later(fresh->log_cap != options_.log_cap, "log_cap");

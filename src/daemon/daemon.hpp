@@ -17,6 +17,7 @@
 #include "daemon/followers.hpp"
 #include "daemon/forecaster.hpp"
 #include "daemon/host.hpp"
+#include "daemon/host_limits.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/limit_follower.hpp"
 #include "daemon/limits.hpp"
@@ -88,6 +89,7 @@ class Daemon {
   const Options& options() const { return options_; }
   Logs& logs() { return *logs_; }
   const Limits& limits() const { return *limits_; }
+  const HostLimits& host_limits() const { return *host_limits_; }
   const Mps& mps() const { return *mps_; }
   Forecaster& forecaster() { return forecaster_; }
   Followers& followers() { return *followers_; }
@@ -121,6 +123,7 @@ class Daemon {
   std::unique_ptr<live::Conductor> conductor_;
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Limits> limits_;
+  std::unique_ptr<HostLimits> host_limits_;
   std::unique_ptr<Mps> mps_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<LimitFollower> limit_follower_;

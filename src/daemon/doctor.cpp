@@ -103,6 +103,19 @@ Json processes(const Daemon& daemon) {
                "by cgroup");
 }
 
+Json host_limits(const Daemon& daemon) {
+  const std::string limited = daemon.host_limits().limited();
+  const std::string& why_not = daemon.host_limits().why_not();
+  if (limited.empty()) {
+    return check(
+        "host limits", "warn",
+        "none: jobs' host memory, cores and processes are counted, not limited: " + why_not);
+  }
+  return check("host limits", why_not.empty() ? "ok" : "warn",
+               "the kernel keeps jobs to what they asked for: " + limited +
+                   (why_not.empty() ? "" : "; not: " + why_not));
+}
+
 /// Why not all jobs are limited by the driver; the same words for several GPUs once. "": they are.
 std::string why_no_limits(const Daemon& daemon) {
   std::string text;
@@ -214,8 +227,8 @@ Json policy(const Daemon& daemon) {
 Json examine(const Daemon& daemon) {
   return {{"checks",
            {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
-            pid_namespace(), processes(daemon), memory_rung(daemon), mps(daemon),
-            suspension(daemon), disk(daemon)}}};
+            pid_namespace(), processes(daemon), host_limits(daemon), memory_rung(daemon),
+            mps(daemon), suspension(daemon), disk(daemon)}}};
 }
 
 }  // namespace berth::daemon

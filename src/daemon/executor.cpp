@@ -41,11 +41,21 @@ live::Ending ending_of(const shim::Exit& exit, const std::string& note, const st
 
 ShimExecutor::ShimExecutor(Parts parts, SuspenderHooks hooks)
     : parts_(std::move(parts)),
-      hooks_(with_broken(std::move(hooks))),
+      hooks_(with_own(std::move(hooks))),
       suspender_(parts_.loop, suspender_options(parts_.options, parts_.machine), hooks_) {}
 
-/// A job whose processes cannot go on is ended; why is told with its end.
-SuspenderHooks ShimExecutor::with_broken(SuspenderHooks hooks) {
+/// A job whose processes cannot go on is ended; why is told with its end. One that runs has its
+/// limit of memory again.
+SuspenderHooks ShimExecutor::with_own(SuspenderHooks hooks) {
+  hooks.resumed = [this, tell = std::move(hooks.resumed)](JobId job, Attempt attempt) {
+    limit_memory_again(job, attempt);
+    tell(job, attempt);
+  };
+  hooks.suspend_failed = [this, tell = std::move(hooks.suspend_failed)](
+                             JobId job, Attempt attempt, const std::string& why, Duration again) {
+    limit_memory_again(job, attempt);
+    tell(job, attempt, why, again);
+  };
   hooks.broken = [this](JobId job, Attempt attempt, const std::string& why) {
     broken_[job] = why;
     launcher().stop(job, attempt, live::Manner::AtOnce);
@@ -58,13 +68,41 @@ Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
   if (!suspender_.knows(job)) {
     shim::Order order = order_of(assigned, parts_.options, parts_.machine);
     join_mps(assigned, order);
-    order.keeps_cgroup = parts_.limits.begin(view(), job, order.attempt, order.cgroup);
+    const bool is_limited = limit_host(assigned, order.cgroup);
+    order.keeps_cgroup =
+        parts_.limits.begin(view(), job, order.attempt, order.cgroup) || is_limited;
     return launcher().launch(order);
   }
   if (auto taken = launcher().take_over(job, assigned.attempt); !taken) return taken;
   limit(job, assigned.attempt);
   suspender_.resume(target_of(job, assigned.attempt, assigned.grant));
   return {};
+}
+
+/// What cannot be limited is told to the administrator; the job runs. Returns: whether its cgroup
+/// has something to tell at its end.
+bool ShimExecutor::limit_host(const live::Assignment& assigned, const std::string& group) const {
+  const Request& asked = assigned.job.spec.request;
+  const HostAsk ask{
+      .memory = asked.host, .cores = asked.cpu, .processes = assigned.command.processes};
+  if (group.empty() || ask == HostAsk{} || parts_.host_limits.limited().empty()) return false;
+  if (const auto done = parts_.host_limits.set(group, ask); !done) {
+    std::fprintf(stderr, "berthd: job %llu: is not limited: %s\n",
+                 static_cast<unsigned long long>(assigned.job.id.value()),
+                 done.error().message.c_str());
+  }
+  return true;
+}
+
+void ShimExecutor::limit_memory_again(JobId job, Attempt attempt) const {
+  const Job* const known = view().find(job);
+  const Bytes most = known == nullptr ? Bytes(0) : known->spec.request.host;
+  const std::string group = parts_.launcher.cgroup_of(job, attempt);
+  if (most == Bytes(0) || group.empty()) return;
+  const auto done = parts_.host_limits.set_memory(group, most);
+  if (done) return;
+  std::fprintf(stderr, "berthd: job %llu: is not limited: %s\n",
+               static_cast<unsigned long long>(job.value()), done.error().message.c_str());
 }
 
 /// A job that asked for MPS and cannot have it runs without, and is watched.
@@ -169,6 +207,8 @@ void ShimExecutor::suspend(JobId job, Attempt attempt) {
     });
     return;
   }
+  const std::string group = launcher().cgroup_of(job, attempt);
+  if (known->spec.request.host > Bytes(0) && !group.empty()) parts_.host_limits.lift_memory(group);
   suspender_.suspend(target_of(job, attempt, known->grant));
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/clock.hpp"
+#include "daemon/host_limits.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/machine.hpp"
@@ -32,6 +33,7 @@ class ShimExecutor : public live::Executor {
     Loop& loop;
     Launcher& launcher;
     Limits& limits;
+    const HostLimits& host_limits;
     Mps& mps;
     const live::Keeper& keeper;
     const Options& options;
@@ -61,8 +63,10 @@ class ShimExecutor : public live::Executor {
   Launcher& launcher() { return parts_.launcher; }
   ClusterView view() const { return parts_.keeper.engine().view(); }
   void limit(JobId job, Attempt attempt);
+  bool limit_host(const live::Assignment& assigned, const std::string& group) const;
+  void limit_memory_again(JobId job, Attempt attempt) const;
   void join_mps(const live::Assignment& assigned, shim::Order& order);
-  SuspenderHooks with_broken(SuspenderHooks hooks);
+  SuspenderHooks with_own(SuspenderHooks hooks);
   void suspend(JobId job, Attempt attempt);
   SuspendTarget target_of(JobId job, Attempt attempt, const Grant& grant) const;
 

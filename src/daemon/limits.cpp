@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "daemon/host_limits.hpp"
 #include "daemon/launcher.hpp"
 
 namespace berth::daemon {
@@ -136,12 +137,13 @@ bool Limits::begin(const ClusterView& view, JobId job, Attempt attempt, const st
 /// A shim that could not move its job's process into the cgroup runs it all the same. One that
 /// stayed behind empty would say that the job can be ended by it.
 void Limits::check(JobId job, Attempt attempt) {
-  if (can_.empty()) return;
+  if (options_.cgroup.empty()) return;
   const auto found = groups_.find(job);
   const bool is_known = found != groups_.end() && found->second.attempt == attempt;
   const std::string cgroup =
       is_known ? found->second.cgroup : cgroup_path(options_.cgroup, job, attempt);
-  if (!has_processes(cgroup)) forget(job, attempt, cgroup);
+  // One that was killed in it at once is told of by it.
+  if (!has_processes(cgroup) && host_limits_told(cgroup).empty()) forget(job, attempt, cgroup);
 }
 
 void Limits::follow(const ClusterView& view) {

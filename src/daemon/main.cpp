@@ -113,6 +113,14 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around) {
     auto done = trace::read_speeds(*text, options.speeds, "v100", options.rules.speeds);
     if (!done) return std::unexpected(done.error());
   }
+  if (options.cgroup == "auto") {
+    const auto text = read_text("/proc/self/cgroup");
+    auto found = text ? own_cgroup(*text) : Expected<std::string>(std::unexpected(text.error()));
+    if (!found) {
+      return fail(ErrorCode::InvalidArgument, "cgroup = \"auto\": " + found.error().message);
+    }
+    options.cgroup = std::move(*found);
+  }
   const auto own = std::filesystem::read_symlink("/proc/self/exe");
   options.shim = (own.parent_path() / "berth-shim").string();
   options.state = std::filesystem::absolute(options.state).string();

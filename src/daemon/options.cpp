@@ -391,6 +391,22 @@ Expected<void> set_limits(Options& options, const Value& value) {
   return {};
 }
 
+/// A list of what the kernel limits; an empty one for nothing.
+Expected<void> set_host_limits(Options& options, const Value& value) {
+  const std::string wanted = "must be a list of memory, cores and processes, such as [\"memory\"]";
+  const toml::array* const list = value.node.as_array();
+  if (list == nullptr) return value.refuse(wanted);
+  std::vector<HostLimit> limits;
+  for (const toml::node& node : *list) {
+    const auto name = node.value_exact<std::string>();
+    const auto limit = name ? host_limit_of(*name) : std::nullopt;
+    if (!limit) return value.refuse(wanted);
+    limits.push_back(*limit);
+  }
+  options.host_limits = std::move(limits);
+  return {};
+}
+
 /// `mig = "keep"`, or `mig = ["3g.40gb", "2g.20gb"]`: what to cut.
 Expected<void> set_mig(Options& options, const Value& value) {
   constexpr std::size_t kMost = 7;
@@ -454,6 +470,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"speeds", [](Options& o, const Value& v) { return v.into(o.speeds); }},
     {"limits", set_limits},
     {"mig", set_mig},
+    {"host_limits", set_host_limits},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},
     {"vram_shrink", set_shrinks},

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/settings.hpp"
 #include "core/time.hpp"
+#include "daemon/host_limits.hpp"
 #include "daemon/rung.hpp"
 #include "live/keeper.hpp"
 #include "policy/spec.hpp"
@@ -61,7 +62,9 @@ struct Options {
   std::vector<Rung> limits = {Rung::Driver, Rung::Watch};
   /// Instances that GPUs with MIG on are cut into at the start; none: they are left as they are.
   std::vector<std::string> mig_profiles;
-  std::string cgroup;                          ///< Folder of a cgroup v2 for jobs; "" for none.
+  std::string cgroup;  ///< Folder of a cgroup v2 for jobs; "" for none; "auto".
+  /// What the kernel keeps jobs to in their cgroups.
+  std::vector<HostLimit> host_limits = {HostLimit::Memory, HostLimit::Cores, HostLimit::Processes};
   std::map<UserId, OwnLimits> of_users = {};   ///< [users.NAME]
   std::map<UserId, OwnLimits> of_groups = {};  ///< [groups.NAME], for each of its users.
   std::vector<std::string> warnings;           ///< Ignored parts of the configuration, and why.

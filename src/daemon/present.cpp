@@ -6,6 +6,7 @@
 #include "core/admission.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "daemon/host_limits.hpp"
 #include "daemon/row.hpp"
 #include "live/conductor.hpp"
 
@@ -143,6 +144,7 @@ void Presenter::add_measured(Json& json, const Job& job) {
   json["charge_bytes"] = job.grant.shares.empty() ? 0 : job.grant.shares.front().charge.raw();
   json["used_bytes"] = Json::object();
   json["memory_limit_line"] = rung_line(job.id);
+  if (cgroup_of_) json["host_limits"] = host_limits_text(cgroup_of_(job.id, job.attempt));
   for (const Share& share : job.grant.shares) {
     const Measured* const told = watcher_.told(share.gpu);
     if (told == nullptr) continue;
@@ -171,6 +173,7 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
     json["command"] = command->arguments;
     json["directory"] = command->directory;
     if (!command->output.empty()) json["output"] = command->output;
+    if (command->processes > 0) json["pids"] = command->processes;
   } else {
     damaged.push_back("its command");
   }

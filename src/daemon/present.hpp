@@ -3,6 +3,7 @@
 // Reads the engine and the journal; belongs to the engine's thread.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -26,6 +27,7 @@ std::string to_body(const Json& json);
 struct Enforcers {
   const Limits* limits = nullptr;
   const Mps* mps = nullptr;
+  std::function<std::string(JobId, Attempt)> cgroup_of = {};  ///< Of an attempt; "" for none.
 };
 
 class Presenter {
@@ -36,7 +38,8 @@ class Presenter {
         machine_(machine),
         watcher_(watcher),
         limits_(enforcers.limits),
-        mps_(enforcers.mps) {}
+        mps_(enforcers.mps),
+        cgroup_of_(std::move(enforcers.cgroup_of)) {}
 
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
   /// ever had.
@@ -79,6 +82,7 @@ class Presenter {
   const live::Watcher& watcher_;
   const Limits* limits_;
   const Mps* mps_;
+  std::function<std::string(JobId, Attempt)> cgroup_of_;
   UserNames names_;
 };
 

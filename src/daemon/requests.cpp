@@ -32,6 +32,7 @@ constexpr double kMostSeconds = 1e9;  ///< 30 years.
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 50;
 constexpr std::int64_t kMostRetries = 100;
 constexpr std::int64_t kMostGpus = 1 << 20;
+constexpr std::int64_t kMostProcesses = 1 << 22;  ///< Linux's own most.
 constexpr double kMostCpus = 1 << 20;
 constexpr std::int64_t kMostPriority = 1'000'000'000;
 constexpr double kMostInstant = 1e10;  ///< Seconds since 1970: the year 2286.
@@ -281,6 +282,7 @@ struct FieldReader {
                        : key == "umask"     ? integer(key, value, 0, 0777)
                        : key == "priority"  ? integer(key, value, 0, kMostPriority)
                        : key == "gpu_milli" ? integer(key, value, 1, kWholeGpu.raw())
+                       : key == "pids"      ? integer(key, value, 1, kMostProcesses)
                        : key == "batch"     ? integer(key, value, 1, Scaling::kMostBatch)
                                             : integer(key, value, kLeastPlain.raw(), kMostMemory);
     if (!whole) return std::unexpected(whole.error());
@@ -291,6 +293,7 @@ struct FieldReader {
     if (key == "gpu_milli") gpu.milli = GpuMilli(*whole);
     if (key == "batch") job.spec.batch = *whole;
     if (key == "umask") job.command.umask = static_cast<mode_t>(*whole);
+    if (key == "pids") job.command.processes = *whole;
     if (key == "vram_bytes") gpu.vram = round_up(*whole);
     if (key == "retries") job.spec.retries = static_cast<std::int32_t>(*whole);
     if (key == "mem_bytes") job.spec.request.host = Bytes(*whole);
@@ -350,7 +353,7 @@ struct FieldReader {
     }
     for (const char* name : {"gpus", "min_gpus", "max_gpus", "vram_bytes", "gpu_milli", "cpus",
                              "mem_bytes", "time_limit_seconds", "estimate_seconds", "deadline_at",
-                             "priority", "batch", "umask", "retries"}) {
+                             "priority", "batch", "umask", "retries", "pids"}) {
       if (key == name) return number(key, value);
     }
     return refuse(key, "unknown key; doc/openapi.yaml names all");

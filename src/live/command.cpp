@@ -18,6 +18,9 @@ inline auto members(Command& v) {
 
 namespace {
 
+/// What a number after the output says: that follows. They are never used for anything else.
+constexpr std::int64_t kProcesses = 1;
+
 template <class Value>
 std::string to_bytes(const Value& value) {
   ByteWriter out;
@@ -84,11 +87,16 @@ std::string_view last_part(std::string_view word) {
 bool Command::operator==(const Command& other) const { return encode(*this) == encode(other); }
 
 /// What few jobs have stands behind the rest, and only where it is there: commands of earlier
-/// releases end before it.
+/// releases end before it. First the output, then numbers that say what follows.
 std::string encode(const Command& command) {
   ByteWriter out;
   codec::put(out, command);
-  if (!command.output.empty()) out.text(command.output);
+  const bool has_parts = command.processes != 0;
+  if (has_parts || !command.output.empty()) out.text(command.output);
+  if (command.processes != 0) {
+    out.integer(kProcesses);
+    out.integer(command.processes);
+  }
   return out.take();
 }
 
@@ -100,9 +108,13 @@ Expected<Command> decode_command(std::string_view bytes) {
   ByteReader in(bytes);
   Command command;
   codec::get(in, command);
-  const bool has_output = !in.failed() && !in.at_end();
-  if (has_output) command.output = in.text();
-  const bool is_whole = !in.failed() && in.at_end() && has_output == !command.output.empty();
+  if (!in.failed() && !in.at_end()) command.output = in.text();
+  while (!in.failed() && !in.at_end()) {
+    if (in.integer() != kProcesses) return no_such_bytes(bytes, "command");
+    command.processes = in.integer();
+  }
+  // What encode() would not have written is no command: it says each thing in one way.
+  const bool is_whole = !in.failed() && encode(command) == bytes;
   return is_whole ? Expected<Command>(std::move(command)) : no_such_bytes(bytes, "command");
 }
 

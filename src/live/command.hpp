@@ -32,7 +32,8 @@ struct Command {
   Credentials owner;
   BlobId environment;  ///< A blob of its own: many jobs share one.
   std::optional<shim::Attach> attach;
-  std::string output = {};  ///< The file its output goes to, with %j and the like; "": its log.
+  std::int64_t processes = 0;  ///< Most at once, threads too; 0: no limit.
+  std::string output = {};     ///< The file its output goes to, with %j and the like; "": its log.
 
   bool operator==(const Command& other) const;
 };

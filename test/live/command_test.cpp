@@ -79,6 +79,25 @@ TEST(Command, AnEnvironmentComesBackAsItWas) {
   }
 }
 
+TEST(Command, SaysWhatFewJobsAskForOnlyWhereTheyDo) {
+  Command command = full();
+  const std::string plain = encode(command);
+  command.processes = 100;
+  const std::string bytes = encode(command);
+  EXPECT_GT(bytes.size(), plain.size());
+  for (const std::string& output : {std::string(), std::string("out-%j")}) {
+    command.output = output;
+    const auto decoded = decode_command(encode(command));
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(decoded->processes, 100);
+    EXPECT_EQ(decoded->output, output);
+  }
+  for (std::size_t cut = plain.size() + 1; cut < bytes.size(); ++cut) {
+    EXPECT_FALSE(decode_command(bytes.substr(0, cut))) << cut;
+  }
+  EXPECT_FALSE(decode_command(bytes + bytes.substr(plain.size() + 1))) << "each thing once";
+}
+
 TEST(Command, AnOutputFileStandsBehindTheRest) {
   Command command = full();
   const std::string before = encode(command);

@@ -1,0 +1,215 @@
+#include "daemon/host_limits.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "core/text.hpp"
+#include "posix/descriptor.hpp"
+#include "posix/error.hpp"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr std::string_view kMount = "/sys/fs/cgroup";
+constexpr std::string_view kOwnGroup = "berthd";  ///< Below the folder, for berthd and its shims.
+constexpr std::int64_t kPeriod = 100'000;         ///< Microseconds; the kernel's default.
+constexpr std::int64_t kLeastQuota = 1'000;       ///< The kernel's.
+
+struct Name {
+  HostLimit limit;
+  std::string_view word;
+  std::string_view controller;
+};
+constexpr auto kNames = std::to_array<Name>({{HostLimit::Memory, "memory", "memory"},
+                                             {HostLimit::Cores, "cores", "cpu"},
+                                             {HostLimit::Processes, "processes", "pids"}});
+
+/// As one write, which is how the kernel reads it.
+Expected<void> write_file(const std::string& path, const std::string& text) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!file.is_open()) return io_error(path);
+  if (::write(file.number(), text.data(), text.size()) < 0) return io_error(path + ": " + text);
+  return {};
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+/// Of a file with `NAME NUMBER` in each line; 0 where it has no such name.
+std::int64_t number_in(const std::string& path, std::string_view name) {
+  std::istringstream lines(read_file(path));
+  std::string word;
+  std::int64_t number = 0;
+  while (lines >> word >> number) {
+    if (word == name) return number;
+  }
+  return 0;
+}
+
+std::string cores_text(std::int64_t quota, std::int64_t period) {
+  std::ostringstream text;
+  text << static_cast<double>(quota) / static_cast<double>(period);
+  return text.str() + (quota == period ? " core" : " cores");
+}
+
+std::string joined(std::string text, const std::string& more, const char* between) {
+  if (more.empty()) return text;
+  return text.empty() ? more : std::move(text) + between + more;
+}
+
+/// A group that has processes of its own cannot hand controllers on.
+Expected<void> move_processes_below(const std::string& cgroup) {
+  std::istringstream pids(read_file(cgroup + "/cgroup.procs"));
+  const std::string group = cgroup + "/" + std::string(kOwnGroup);
+  for (std::string pid; pids >> pid;) {
+    if (::mkdir(group.c_str(), 0755) != 0 && errno != EEXIST) return io_error(group);
+    auto moved = write_file(group + "/cgroup.procs", pid);
+    if (!moved && ::access(("/proc/" + pid).c_str(), F_OK) == 0) return moved;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<HostLimit> host_limit_of(std::string_view word) {
+  const auto found = std::ranges::find(kNames, word, &Name::word);
+  return found == kNames.end() ? std::nullopt : std::optional(found->limit);
+}
+
+std::string_view word_of(HostLimit limit) {
+  return std::ranges::find(kNames, limit, &Name::limit)->word;
+}
+
+HostLimits::HostLimits(std::string cgroup, const std::vector<HostLimit>& allowed)
+    : cgroup_(std::move(cgroup)) {
+  if (cgroup_.empty()) {
+    why_not_ = "`cgroup` is not set in berth.toml";
+    return;
+  }
+  const auto moved = move_processes_below(cgroup_);
+  for (const Name& name : kNames) {
+    const bool is_wanted = std::ranges::find(allowed, name.limit) != allowed.end();
+    const std::string path = cgroup_ + "/cgroup.subtree_control";
+    auto done = !is_wanted ? fail(ErrorCode::NotFound, "`host_limits` in berth.toml leaves it out")
+                : moved    ? write_file(path, "+" + std::string(name.controller))
+                           : Expected<void>(std::unexpected(moved.error()));
+    if (done) {
+      can_.push_back(name.limit);
+    } else {
+      why_not_ = joined(why_not_, std::string(name.word) + ": " + done.error().message, "; ");
+    }
+  }
+}
+
+std::string HostLimits::limited() const {
+  std::string text;
+  for (const HostLimit limit : can_) text = joined(text, std::string(word_of(limit)), ", ");
+  return text;
+}
+
+Expected<void> HostLimits::set(const std::string& group, const HostAsk& asked) const {
+  Expected<void> result;
+  const auto write = [&](const char* file, const std::string& text) {
+    auto done = write_file(group + "/" + file, text);
+    if (!done && result) result = std::move(done);
+  };
+  for (const HostLimit limit : can_) {
+    if (limit == HostLimit::Memory && asked.memory > Bytes(0)) {
+      auto done = set_memory(group, asked.memory);
+      if (!done && result) result = std::move(done);
+    }
+    if (limit == HostLimit::Cores && asked.cores > CpuMilli(0)) {
+      const std::int64_t quota = std::max(kLeastQuota, asked.cores.raw() * (kPeriod / 1000));
+      write("cpu.max", std::to_string(quota) + " " + std::to_string(kPeriod));
+    }
+    if (limit == HostLimit::Processes && asked.processes > 0) {
+      write("pids.max", std::to_string(asked.processes));
+    }
+  }
+  return result;
+}
+
+Expected<void> HostLimits::set_memory(const std::string& group, Bytes most) const {
+  if (std::ranges::find(can_, HostLimit::Memory) == can_.end()) return {};
+  // Without swap, which would let it use more; and whole, as half a job is of no use. Kernels that
+  // have neither file do without.
+  static_cast<void>(write_file(group + "/memory.swap.max", "0"));
+  static_cast<void>(write_file(group + "/memory.oom.group", "1"));
+  return write_file(group + "/memory.max", std::to_string(most.raw()));
+}
+
+void HostLimits::lift_memory(const std::string& group) const {
+  if (std::ranges::find(can_, HostLimit::Memory) == can_.end()) return;
+  static_cast<void>(write_file(group + "/memory.max", "max"));
+}
+
+std::string host_limits_text(const std::string& group) {
+  std::string text;
+  if (const auto memory = number_of(read_file(group + "/memory.max"))) {
+    text = "memory " + to_text(Bytes(*memory));
+  }
+  const std::string quota = read_file(group + "/cpu.max");
+  const std::size_t blank = quota.find(' ');
+  if (const auto part = number_of(quota); part && blank != std::string::npos) {
+    const auto period = number_of(std::string_view(quota).substr(blank + 1));
+    if (period && *period > 0) text = joined(text, cores_text(*part, *period), ", ");
+  }
+  if (const auto processes = number_of(read_file(group + "/pids.max"))) {
+    text = joined(text, std::to_string(*processes) + " processes", ", ");
+  }
+  return text;
+}
+
+std::string host_limits_told(const std::string& group) {
+  if (group.empty()) return "";
+  std::string text;
+  if (number_in(group + "/memory.events", "oom_kill") > 0) {
+    const auto most = number_of(read_file(group + "/memory.max"));
+    text = "its host memory passed " + (most ? to_text(Bytes(*most)) + " (--mem)" : "its limit");
+  }
+  if (number_in(group + "/pids.events", "max") > 0) {
+    const auto most = number_of(read_file(group + "/pids.max"));
+    text = joined(text,
+                  "it was refused more processes than " +
+                      (most ? std::to_string(*most) + " (--pids)" : "its limit"),
+                  "; ");
+  }
+  return text;
+}
+
+Expected<std::string> own_cgroup(std::string_view proc_self_cgroup) {
+  constexpr std::string_view kUnified = "0::";
+  while (!proc_self_cgroup.empty()) {
+    const std::string_view line = proc_self_cgroup.substr(0, proc_self_cgroup.find('\n'));
+    proc_self_cgroup.remove_prefix(std::min(line.size() + 1, proc_self_cgroup.size()));
+    if (!line.starts_with(kUnified)) continue;
+    std::string path(line.substr(kUnified.size()));
+    const std::string own = "/" + std::string(kOwnGroup);
+    if (path.ends_with(own)) path.resize(path.size() - own.size());
+    if (path.empty() || path == "/") break;  // the root's children are other programs' to manage
+    return std::string(kMount) + path;
+  }
+  return fail(ErrorCode::NotFound,
+              "berthd is in no cgroup v2 of its own; with systemd, Delegate=yes gives it one");
+}
+
+}  // namespace berth::daemon
