@@ -21,6 +21,8 @@ enum class Reads : std::uint8_t {
   Gres,        ///< `gpu`, `gpu:2`, `gpu:a100:2`.
   Dependency,  ///< `afterok:7:8,afterany:9`.
   One,         ///< Nothing where it is 1; else left out.
+  MailType,    ///< `BEGIN,END,FAIL`, `ALL`, `NONE`.
+  Mail,        ///< A mail address; a user's name is of this machine.
 };
 
 struct Foreign {
@@ -33,7 +35,7 @@ struct Foreign {
 
 constexpr std::string_view kOneMachine = "a job is one command on one machine; leave it out";
 constexpr std::string_view kGpuMemory = "say --vram SIZE, as 10G: memory on each GPU";
-constexpr std::string_view kEvents = "berth wait JOB returns when the job has ended";
+constexpr std::string_view kEvents = "say --notify ADDRESS and --notify-on start,end,fail";
 constexpr std::string_view kUsers = "users share by weights, which berthd's configuration has";
 
 constexpr auto kForeign = std::to_array<Foreign>({
@@ -68,8 +70,9 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--output", "-o", "say --output FILE; berth logs JOB prints what a job wrote", Reads::Same,
      "--output"},
     {"--error", "-e", "berth logs JOB prints what a job wrote, both streams in order", Reads::No},
-    {"--mail-type", "", kEvents},
-    {"--mail-user", "", kEvents},
+    {"--mail-type", "", kEvents, Reads::MailType, "--notify-on"},
+    {"--mail-user", "", kEvents, Reads::Mail, "--notify"},
+    {"--signal", "", "say --signal USR1@60s", Reads::Same, "--signal"},
     {"--requeue", "", "say --requeue-on exit:75, and --retries N for running out of GPU memory"},
     {"--no-requeue", "", "jobs are not started again unless they ask for it", Reads::Nothing},
     {"--nice", "", "say --priority N"},
@@ -167,6 +170,24 @@ SbatchMeaning dependencies_of(std::string_view value, std::string_view hint) {
   return meaning;
 }
 
+SbatchMeaning occasions_of(std::string_view value, const Foreign& known) {
+  std::string list;
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t comma = std::min(value.find(',', at), value.size());
+    const std::string_view kind = value.substr(at, comma - at);
+    at = comma + 1;
+    if (kind == "NONE") return {};
+    const std::string_view words = kind == "BEGIN"  ? "start"
+                                   : kind == "END"  ? "end"
+                                   : kind == "FAIL" ? "fail"
+                                   : kind == "ALL"  ? "start,end"
+                                                    : "";
+    if (words.empty()) return {.words = {}, .left_out = std::string(known.hint)};
+    list += (list.empty() ? "" : ",") + std::string(words);
+  }
+  return {.words = {std::string(known.here), list}, .left_out = ""};
+}
+
 }  // namespace
 
 std::string hint_for(std::string_view word) {
@@ -209,6 +230,10 @@ SbatchMeaning meaning_of_sbatch(std::string_view option, std::string_view value)
     case Reads::One:
       if (value == "1") return {};
       break;
+    case Reads::MailType:
+      return occasions_of(value, *known);
+    case Reads::Mail:
+      return with(value.contains('@') ? "" : "@localhost");
   }
   return {.words = {}, .left_out = std::string(known->hint)};
 }

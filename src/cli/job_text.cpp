@@ -199,6 +199,12 @@ void add_request(Page& page, const Json& job) {
   page.line("peak", size_text(part_of(job, "peak_bytes")));
   page.line("advice", memory_advice(job));
   page.line("memory limit", printable(text_of(job, "memory_limit_line")));
+  if (is_there(job, "warning_signal")) {
+    page.line("signal", printable(text_of(job, "warning_signal")) + " " +
+                            seconds_or_dash(number_of(job, "warning_seconds")) +
+                            " before the time limit");
+  }
+  page.line("notify", printable(text_of(job, "notify")));
   page.line("host limits", printable(text_of(job, "host_limits")));
   if (number_of(job, "cpus") > 0.0) page.line("cpus", number_text(part_of(job, "cpus")));
   if (integer_of(job, "mem_bytes") > 0) page.line("mem", size_text(part_of(job, "mem_bytes")));

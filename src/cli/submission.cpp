@@ -1,5 +1,6 @@
 #include "cli/submission.hpp"
 
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,6 +131,26 @@ Expected<Json> exit_codes(std::string_view typed) {
   return list;
 }
 
+struct WarningSignal {
+  std::string signal;
+  std::optional<Duration> before;
+};
+
+/// `USR1@60s`, `USR1`. A bare number of seconds, and a part before a colon, as sbatch has them.
+Expected<WarningSignal> parse_signal(std::string_view typed) {
+  if (const std::size_t colon = typed.find(':'); colon <= 2) typed.remove_prefix(colon + 1);
+  const std::size_t at = typed.find('@');
+  WarningSignal warning{.signal = std::string(typed.substr(0, at)), .before = std::nullopt};
+  if (warning.signal.empty() || !is_utf8(warning.signal)) {
+    return fail(ErrorCode::InvalidArgument, "is no signal and time, as USR1@60s");
+  }
+  if (at == typed.npos) return warning;
+  const auto before = parse_duration(typed.substr(at + 1));
+  if (!before) return std::unexpected(before.error());
+  warning.before = *before;
+  return warning;
+}
+
 double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
 
 /// What policies read and nothing enforces.
@@ -218,6 +239,14 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options, const C
       [](Json& to, std::int64_t count) { to["pids"] = count; });
   body.take("--time", options.time, parse_duration,
             [](Json& to, Duration time) { to["time_limit_seconds"] = in_seconds(time); });
+  body.take("--signal", options.signal, parse_signal, [](Json& to, const WarningSignal& warning) {
+    to["warning_signal"] = warning.signal;
+    if (warning.before) to["warning_seconds"] = in_seconds(*warning.before);
+  });
+  body.take("--notify", options.notify, well_formed,
+            [](Json& to, const std::string& whom) { to["notify"] = whom; });
+  body.take("--notify-on", options.notify_on, well_formed,
+            [](Json& to, const std::string& occasions) { to["notify_on"] = occasions; });
   body.take(
       "--retries", options.retries,
       [](const std::string& text) { return parse_count(text, kMostRetries); },
@@ -295,6 +324,13 @@ Expected<std::string> directory_of(const JobOptions& options, const Caller& call
   return path.lexically_normal().string();
 }
 
+/// Mail to the caller on this machine.
+std::string own_address() {
+  const passwd* const entry = ::getpwuid(::getuid());
+  return (entry == nullptr ? std::to_string(::getuid()) : entry->pw_name) +
+         std::string("@localhost");
+}
+
 std::optional<Error> unfit_word(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (is_utf8(command[i])) continue;
@@ -328,6 +364,12 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--pids", options.pids, "N", "Most processes and threads at once.");
   option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00.");
+  option("--signal", options.signal, "SIGNAL@TIME",
+         "Signal the job so long before its time limit, as USR1@60s.");
+  option("--notify", options.notify, "WHOM",
+         "Tell a mail address, a web address or a shell command of the job's end.");
+  option("--notify-on", options.notify_on, "EVENTS",
+         "Some of start,end,fail [end]; without --notify by mail to you.");
   option("--estimate", options.estimate, "DURATION",
          "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
@@ -405,6 +447,7 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   auto left_out = read_script(options, caller);
   if (!left_out) return std::unexpected(left_out.error());
   made.warnings = std::move(*left_out);
+  if (options.notify_on && !options.notify) options.notify = own_address();
   if (auto unfit = unfit_word(options.command)) return std::unexpected(*unfit);
   const auto directory = directory_of(options, caller);
   if (!directory) return std::unexpected(directory.error());

@@ -26,6 +26,9 @@ struct JobOptions {
   std::optional<std::string> cpus;
   std::optional<std::string> mem;
   std::optional<std::string> pids;
+  std::optional<std::string> signal;
+  std::optional<std::string> notify;
+  std::optional<std::string> notify_on;
   std::optional<std::string> min_gpus;
   std::optional<std::string> max_gpus;
   std::optional<std::string> gpu_types;
@@ -69,7 +72,8 @@ inline constexpr auto kJobTexts = std::to_array<std::optional<std::string> JobOp
      &JobOptions::directory, &JobOptions::after,       &JobOptions::after_ok,
      &JobOptions::after_any, &JobOptions::after_notok, &JobOptions::begin,
      &JobOptions::array,     &JobOptions::unique,      &JobOptions::requeue_on,
-     &JobOptions::output,    &JobOptions::share,       &JobOptions::pids});
+     &JobOptions::output,    &JobOptions::share,       &JobOptions::pids,
+     &JobOptions::signal,    &JobOptions::notify,      &JobOptions::notify_on});
 
 /// All of them but those of `submit` alone; the verb then stops reading at the first word that is
 /// no option.

@@ -8,12 +8,14 @@
 
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "daemon/audit.hpp"
 #include "daemon/doctor.hpp"
 #include "daemon/hints.hpp"
 #include "daemon/listing.hpp"
 #include "daemon/metrics.hpp"
 #include "daemon/queries.hpp"
 #include "daemon/requests.hpp"
+#include "daemon/roles.hpp"
 #include "daemon/usage.hpp"
 #include "engine/possible.hpp"
 
@@ -58,11 +60,6 @@ void answer(const Exchange& exchange, Expected<std::string> json) {
   exchange->respond({.status = 200, .body = std::move(*json)});
 }
 
-/// The daemon's own user and root may act on all jobs.
-bool may_act(const http::Peer& peer, UserId owner) {
-  return peer.user == owner.value() || peer.user == 0 || peer.user == ::geteuid();
-}
-
 bool is_memory_learned(const JobSpec& spec) {
   return spec.request.gpu.vram == Bytes(0) && spec.vram_estimate > Bytes(0) &&
          spec.request.gpu.sharing != Sharing::Alone;
@@ -83,7 +80,11 @@ class Api {
  public:
   explicit Api(Daemon& daemon) : daemon_(daemon) {}
 
-  void operator()(const Exchange& exchange) {
+  void operator()(const Exchange& given) {
+    // A dry run changes nothing.
+    const bool changes =
+        given->request().method == "POST" && !given->request().parameter("dry_run");
+    const Exchange exchange = changes ? audited(given, daemon_.audit()) : given;
     const http::Request& request = exchange->request();
     const std::string_view path = request.path;
     if (path == "/metrics" && is_read(request.method)) return metrics(exchange);
@@ -106,7 +107,7 @@ class Api {
     if (rest == "starts") return starts(exchange);
     if (rest == "usage") return usage(exchange);
     in_slices(exchange, [this, what = std::string(rest)](const Exchange& asked) {
-      if (what == "gpus") return answer(asked, daemon_.presenter().gpus());
+      if (what == "gpus") return answer(asked, daemon_.presenter().gpus(viewer(asked)));
       if (what == "doctor") return answer(asked, examine(daemon_));
       return answer(asked, version());
     });
@@ -127,6 +128,36 @@ class Api {
       then(exchange);
       return false;
     });
+  }
+
+  Rights rights(const Exchange& exchange) const {
+    return rights_of(exchange->request().peer, daemon_.options().roles);
+  }
+  /// On the loop's thread, as the configuration may change.
+  Viewer viewer(const Exchange& exchange) const {
+    return {.user = UserId(exchange->request().peer.user),
+            .sees_all = !daemon_.options().hide_arguments || rights(exchange) == Rights::Admin,
+            .is_admin = rights(exchange) == Rights::Admin};
+  }
+  /// `alice (uid 1000)`.
+  std::string user_text(uid_t user) {
+    const std::string number = std::to_string(user);
+    const std::string name = names_.of(user);
+    return name == number ? "uid " + number : name + " (uid " + number + ")";
+  }
+  /// Whether the peer has these rights; if not, an answer was given. On the loop's thread.
+  bool has(Rights needed, const Exchange& exchange) {
+    if (rights(exchange) >= needed) return true;
+    const std::string who = user_text(exchange->request().peer.user);
+    refuse(exchange, 403,
+           needed == Rights::Admin
+               ? "only an administrator may do that (root, berthd's own user, `admins` in "
+                 "berth.toml), you are " +
+                     who
+               : "only an operator may do that (`operators` in berth.toml, and administrators), "
+                 "you are " +
+                     who);
+    return false;
   }
 
   void wrong_method(const Exchange& exchange) {
@@ -217,7 +248,9 @@ class Api {
   /// Answered on another thread; why a job that has ended waits no more is known at once.
   void why(const Exchange& exchange, JobId id) {
     if (daemon_.keeper().engine().view().knows(id)) return look_ahead(exchange, id);
-    if (const auto job = daemon_.presenter().job(id); !job) return refuse(exchange, job.error());
+    if (const auto job = daemon_.presenter().job(id, viewer(exchange)); !job) {
+      return refuse(exchange, job.error());
+    }
     Json json = daemon_.presenter().brief(id);
     json["reason"] = "it has ended";
     answer(exchange, json);
@@ -247,7 +280,7 @@ class Api {
 
   void metrics(const Exchange& exchange) {
     in_slices(exchange, [this](const Exchange& asked) {
-      const Json gpus = daemon_.presenter().gpus();
+      const Json gpus = daemon_.presenter().gpus(viewer(asked));
       asked->respond({.status = 200,
                       .body = open_metrics(daemon_.keeper().engine().view(), gpus,
                                            daemon_.options().rules.policy, names_),
@@ -292,7 +325,8 @@ class Api {
     // Made when its turn has come: a page that waits costs nothing.
     auto listing = std::make_shared<std::optional<Listing>>();
     daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, page = *page, listing] {
-      if (!*listing) listing->emplace(daemon_.keeper(), daemon_.presenter(), page);
+      if (!*listing)
+        listing->emplace(daemon_.keeper(), daemon_.presenter(), page, viewer(exchange));
       const auto more = (*listing)->advance([this] { return daemon_.has_time(); });
       if (more && *more) return true;
       answer(exchange,
@@ -311,13 +345,13 @@ class Api {
     }
     on_loop(exchange, [this, job](const Exchange& asked) {
       Expected<std::string> now = "";
-      if (job) now = daemon_.presenter().job(*job);
+      if (job) now = daemon_.presenter().job(*job, viewer(asked));
       if (!now) return refuse(asked, now.error());
       const auto stream = asked->stream("text/event-stream");
       stream->write(job ? "event: job\ndata: " + *now + "\n\n" : ": listening\n\n");
       const bool over = job && !daemon_.keeper().engine().view().knows(*job);
       if (over) return stream->close();
-      daemon_.followers().follow(stream, job);
+      daemon_.followers().follow(stream, job, viewer(asked));
     });
   }
 
@@ -339,7 +373,7 @@ class Api {
     if (verb == "update") return update(exchange, *id);
     on_loop(exchange, [this, id = *id, verb](const Exchange& asked) {
       if (verb.empty()) {
-        return answer(asked, daemon_.presenter().detail(id, log_size(id)));
+        return answer(asked, daemon_.presenter().detail(id, viewer(asked), log_size(id)));
       }
       if (verb == "why") return why(asked, id);
       change(asked, id, verb);
@@ -351,24 +385,34 @@ class Api {
     return ::stat(daemon_.log_path(id).c_str(), &status) == 0 ? status.st_size : 0;
   }
 
-  /// Whether there is such a job and the peer may act on it; if not, an answer was given.
-  bool is_own(const Exchange& exchange, JobId id) {
+  /// Whether there is such a job and the peer may act on it: it is its own, or the peer has these
+  /// rights; if not, an answer was given.
+  bool may_act(const Exchange& exchange, JobId id, Rights on_others) {
     const auto row = daemon_.keeper().store().job(id);
     const std::string name = "job " + std::to_string(id.value());
-    const http::Peer& peer = exchange->request().peer;
     if (!row) {
       refuse(exchange, row.error());
-    } else if (!*row) {
-      refuse(exchange, 404, name + ": no such job");
-    } else if (const auto owner = owner_of(**row); !owner && !may_act(peer, UserId(0))) {
-      refuse(exchange, 403, name + ": its row is damaged, so it is root's");
-    } else if (owner && !may_act(peer, *owner)) {
-      refuse(exchange, 403,
-             name + ": belongs to uid " + std::to_string(owner->value()) + ", you are uid " +
-                 std::to_string(peer.user));
-    } else {
-      return true;
+      return false;
     }
+    if (!*row) {
+      refuse(exchange, 404, name + ": no such job");
+      return false;
+    }
+    const uid_t peer = exchange->request().peer.user;
+    const auto owner = owner_of(**row);
+    if (owner) note_owner(*exchange, *owner);
+    const bool is_own = owner && owner->value() == peer;
+    // Whose a damaged row is cannot be known, so it is the administrator's.
+    if (is_own || rights(exchange) >= (owner ? on_others : Rights::Admin)) return true;
+    if (!owner) {
+      refuse(exchange, 403, name + ": its row is damaged, so it is root's");
+      return false;
+    }
+    refuse(exchange, 403,
+           name + ": belongs to " + user_text(owner->value()) + ", you are " + user_text(peer) +
+               (on_others == Rights::Admin
+                    ? "; others' logs are for administrators (`admins` in berth.toml)"
+                    : "; others' jobs are for operators (`operators` in berth.toml)"));
     return false;
   }
 
@@ -386,7 +430,7 @@ class Api {
     if (!follow) return refuse(exchange, follow.error());
     const std::size_t from = offset->value_or(0);
     on_loop(exchange, [this, id, from, wanted = *follow](const Exchange& asked) {
-      if (!is_own(asked, id)) return;
+      if (!may_act(asked, id, Rights::Admin)) return;
       const bool lives = daemon_.keeper().engine().view().knows(id);
       daemon_.logs().send(asked, log_name(id), from,
                           wanted && lives ? Follow::UntilEnd : Follow::No);
@@ -394,7 +438,7 @@ class Api {
   }
 
   void change(const Exchange& exchange, JobId id, const std::string& verb) {
-    if (!is_own(exchange, id)) return;
+    if (!may_act(exchange, id, Rights::Operator)) return;
     const ClusterView view = daemon_.keeper().engine().view();
     const Job* const job = view.find(id);
     const std::string name = "job " + std::to_string(id.value());
@@ -436,7 +480,7 @@ class Api {
     const auto change = parse_change(exchange->take_body());
     if (!change) return refuse(exchange, change.error());
     on_loop(exchange, [this, id, change = *change](const Exchange& asked) {
-      if (is_own(asked, id)) update(asked, id, change);
+      if (may_act(asked, id, Rights::Operator)) update(asked, id, change);
     });
   }
 
@@ -498,27 +542,27 @@ class Api {
     return "was suspended by the scheduler and goes on when it is its turn";
   }
 
-  /// Of the peer, or of a user whose jobs the peer may end.
-  /// Whether the peer may change what concerns everybody; if not, an answer was given.
-  static bool is_admin(const Exchange& exchange) {
-    const http::Peer& peer = exchange->request().peer;
-    if (may_act(peer, UserId(0))) return true;
-    refuse(exchange, 403,
-           "only root and berthd's own user may do that, you are uid " + std::to_string(peer.user));
-    return false;
-  }
-
   enum class Draining : std::uint8_t { Begin, End };
 
   void drain(const Exchange& exchange, Draining what) {
-    if (!is_admin(exchange)) return;
     const std::size_t gpus = daemon_.machine().devices.list.size();
     const auto wish = parse_drain(exchange->take_body(), gpus);
     if (!wish) return refuse(exchange, wish.error());
     const UserId by(exchange->request().peer.user);
     on_loop(exchange, [this, wish = *wish, by, what, gpus](const Exchange& asked) {
+      if (!has(Rights::Operator, asked)) return;
       std::vector<Input> inputs;
+      const auto is_excluded = [&](std::uint32_t gpu) { return daemon_.is_excluded(GpuId(gpu)); };
+      if (wish.gpus) {
+        const auto excluded = std::ranges::find_if(*wish.gpus, is_excluded);
+        if (excluded != wish.gpus->end()) {
+          return refuse(asked, 409,
+                        "GPU " + std::to_string(*excluded) +
+                            ": is excluded by `exclude` in berth.toml; change that and reload");
+        }
+      }
       const auto add = [&](std::uint32_t gpu) {
+        if (is_excluded(gpu)) return;
         std::optional<Drain> drain;
         if (what == Draining::Begin) {
           drain = Drain{.until = wish.until, .by = by, .reason = wish.reason};
@@ -533,15 +577,15 @@ class Api {
       daemon_.ask({.submission = std::nullopt,
                    .inputs = std::move(inputs),
                    .exchange = asked,
-                   .answer = [this](JobId) {
-                     return http::Response{.body = to_body(daemon_.presenter().gpus())};
+                   .answer = [this, who = viewer(asked)](JobId) {
+                     return http::Response{.body = to_body(daemon_.presenter().gpus(who))};
                    }});
     });
   }
 
   void reload(const Exchange& exchange) {
-    if (!is_admin(exchange)) return;
     on_loop(exchange, [this](const Exchange& asked) {
+      if (!has(Rights::Admin, asked)) return;
       auto done = daemon_.reload();
       if (!done) return refuse(asked, done.error());
       const Json json = {{"at_next_start", done->at_next_start}, {"warnings", done->warnings}};
@@ -558,12 +602,14 @@ class Api {
     const auto asked_for = query_number(exchange->request(), "user", 0xFFFFFFFF);
     if (!asked_for) return refuse(exchange, asked_for.error());
     const UserId user(static_cast<std::uint32_t>(asked_for->value_or(peer.user)));
-    if (!may_act(peer, user)) {
-      return refuse(exchange, 403,
-                    "jobs of uid " + std::to_string(user.value()) + ": you are uid " +
-                        std::to_string(peer.user) + ", and only root ends others' jobs");
-    }
     on_loop(exchange, [this, user](const Exchange& asked) {
+      const uid_t by = asked->request().peer.user;
+      note_owner(*asked, user);
+      if (by != user.value() && rights(asked) < Rights::Operator) {
+        return refuse(asked, 403,
+                      "jobs of " + user_text(user.value()) + ": you are " + user_text(by) +
+                          "; others' jobs are for operators (`operators` in berth.toml)");
+      }
       const auto last = daemon_.keeper().engine().view().job_back_from(kLastJob);
       cancel_some(
           {asked, user, JobId(0), last.value_or(JobId(0)), std::make_shared<Json>(Json::array())});

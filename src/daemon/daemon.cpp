@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,8 @@ namespace berth::daemon {
 namespace {
 
 constexpr Duration kLinger = Duration(100);  ///< For a look, which mostly takes less.
+constexpr const char* kJournal = "/run/systemd/journal/socket";
+constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
 
@@ -105,7 +109,10 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
       host_(std::move(host)),
       keeper_(std::move(keeper)),
       clock_(clock_for(keeper_, options.state + "/clock")),
-      alarms_(loop_, [this](live::Alarm alarm) { on_alarm(alarm); }) {}
+      alarms_(loop_, [this](live::Alarm alarm) { on_alarm(alarm); }),
+      audit_({.path = options.state + "/audit.jsonl",
+              .cap = options.audit_cap,
+              .journal = std::getenv("JOURNAL_STREAM") == nullptr ? "" : kJournal}) {}
 
 Daemon::~Daemon() = default;
 
@@ -249,9 +256,18 @@ void Daemon::open_conductor() {
                     .shrink = {.warm_up = options_.shrink_after},
                     .again_after_overrun = options_.again_after_overrun};
   for (const Device& device : machine_.devices.list) setup.problems.push_back(device.problem);
-  followers_ = std::make_unique<Followers>(keeper_, *logs_,
-                                           [this](JobId job) { return presenter_->job(job); });
-  limit_follower_ = std::make_unique<LimitFollower>(keeper_, *limits_, *followers_);
+  followers_ = std::make_unique<Followers>(
+      keeper_, *logs_,
+      [this](JobId job, const Viewer& viewer) { return presenter_->job(job, viewer); });
+  limit_signals_ = std::make_unique<LimitSignals>(loop_, keeper_, clock_, *launcher_);
+  announcer_ = std::make_unique<Announcer>(
+      Announcer::Parts{.loop = loop_, .keeper = keeper_, .options = options_},
+      Announcer::Hooks{
+          .began = [this](const Job& job,
+                          const live::Command& command) { limit_signals_->on_began(job, command); },
+          .describe = [this](JobId job) { return presenter_->job(job, Viewer{}); }},
+      *followers_);
+  limit_follower_ = std::make_unique<LimitFollower>(keeper_, *limits_, *announcer_);
   conductor_ = std::make_unique<live::Conductor>(keeper_, std::move(setup),
                                                  live::Hands{.executor = *executor_,
                                                              .eyes = probe_.get(),
@@ -264,6 +280,8 @@ void Daemon::open_conductor() {
       Enforcers{limits_.get(), mps_.get(),
                 [this](JobId job, Attempt attempt) { return launcher_->cgroup_of(job, attempt); }});
   tell(conductor_->recover());
+  take(exclusions());
+  announcer_->recover();
   keeper_.engine().view().for_each_job([this](const Job& job) {
     if (!has_idle_process(job)) return;
     const Bytes bytes = executor_->suspender().bytes_of(job.id);
@@ -290,6 +308,24 @@ void Daemon::turn() {
 void Daemon::on_alarm(live::Alarm alarm) {
   conductor_->on_alarm(alarm);
   if (alarm == live::Alarm::Probe) reports_->come_back();
+}
+
+/// The configuration's list is kept as drains of its own; those of operators are left alone.
+std::vector<Input> Daemon::exclusions() const {
+  std::vector<Input> inputs;
+  const auto& drains = keeper_.engine().view().drains();
+  for (std::uint32_t g = 0; g < machine_.devices.list.size(); ++g) {
+    const GpuId gpu(g);
+    const auto drain = drains.find(gpu);
+    const bool is_ours = drain != drains.end() && drain->second.reason == kExcluded;
+    if (is_excluded(gpu) == is_ours) continue;
+    std::optional<Drain> wanted;
+    if (is_excluded(gpu)) {
+      wanted = Drain{.until = kNever, .by = UserId(::geteuid()), .reason = std::string(kExcluded)};
+    }
+    inputs.emplace_back(Drained{gpu, std::move(wanted)});
+  }
+  return inputs;
 }
 
 Expected<Daemon::Reloaded> Daemon::reload() {
@@ -333,6 +369,13 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->preempt_by != options_.preempt_by, "preempt_by");
   later(fresh->grace != options_.grace, "grace");
   later(fresh->log_cap != options_.log_cap, "log_cap");
+  later(fresh->audit_cap != options_.audit_cap, "audit_cap");
+  options_.roles = fresh->roles;
+  options_.hide_arguments = fresh->hide_arguments;
+  options_.notify_command = fresh->notify_command;
+  options_.notify_on = fresh->notify_on;
+  options_.exclude = fresh->exclude;
+  std::ranges::move(exclusions(), std::back_inserter(done.inputs));
   options_.rules.weights = fresh->rules.weights;
   options_.default_cpu = fresh->default_cpu;
   return done;
@@ -343,6 +386,7 @@ void Daemon::take(std::vector<Input> inputs) { conductor_->tell(std::move(inputs
 void Daemon::ask_reload() {
   loop_.post([this] {
     auto done = reload();
+    audit_.add("reload by SIGHUP", done ? "done" : "refused: " + done.error().message);
     if (!done) {
       std::fprintf(stderr, "berthd: the configuration stays as it was: %s\n",
                    done.error().message.c_str());

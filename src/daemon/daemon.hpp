@@ -11,6 +11,8 @@
 
 #include "core/error.hpp"
 #include "daemon/alarms.hpp"
+#include "daemon/announcer.hpp"
+#include "daemon/audit.hpp"
 #include "daemon/clock.hpp"
 #include "daemon/executor.hpp"
 #include "daemon/faults.hpp"
@@ -20,6 +22,7 @@
 #include "daemon/host_limits.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/limit_follower.hpp"
+#include "daemon/limit_signals.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/logs.hpp"
 #include "daemon/loop.hpp"
@@ -82,6 +85,7 @@ class Daemon {
     std::vector<std::string> warnings;
   };
   Expected<Reloaded> reload();
+  bool is_excluded(GpuId gpu) const { return options_.exclude.contains(gpu); }
   void take(std::vector<Input> inputs);
   Presenter& presenter() { return *presenter_; }
   const live::Keeper& keeper() const { return keeper_; }
@@ -89,6 +93,7 @@ class Daemon {
   const Options& options() const { return options_; }
   Logs& logs() { return *logs_; }
   const Limits& limits() const { return *limits_; }
+  Audit& audit() { return audit_; }  // from any thread
   const HostLimits& host_limits() const { return *host_limits_; }
   const Mps& mps() const { return *mps_; }
   Forecaster& forecaster() { return forecaster_; }
@@ -108,6 +113,7 @@ class Daemon {
   SuspenderHooks suspender_hooks();
   void turn();
   void on_alarm(live::Alarm alarm);
+  std::vector<Input> exclusions() const;
   Expected<void> sync();
 
   Options options_;
@@ -118,6 +124,7 @@ class Daemon {
   Clock clock_;
   Loop loop_;
   Alarms alarms_;
+  Audit audit_;
   Forecaster forecaster_{options_.rules.policy, options_.rules.place};
   live::UserQueues user_queues_{options_.user_queue};
   std::unique_ptr<live::Conductor> conductor_;
@@ -126,6 +133,8 @@ class Daemon {
   std::unique_ptr<HostLimits> host_limits_;
   std::unique_ptr<Mps> mps_;
   std::unique_ptr<Followers> followers_;
+  std::unique_ptr<LimitSignals> limit_signals_;
+  std::unique_ptr<Announcer> announcer_;
   std::unique_ptr<LimitFollower> limit_follower_;
   std::unique_ptr<ShimExecutor> executor_;
 

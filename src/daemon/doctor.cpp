@@ -44,6 +44,14 @@ Json gpus(const Daemon& daemon) {
                 device.problem;
   }
   if (!problems.empty()) return check("gpus", "fail", problems);
+  std::string excluded;
+  for (const GpuId gpu : daemon.options().exclude) {
+    excluded += (excluded.empty() ? "" : ", ") + std::to_string(gpu.value());
+    if (gpu.value() >= daemon.machine().devices.list.size()) excluded += " (there is none)";
+  }
+  if (!excluded.empty()) {
+    return check("gpus", "ok", "usable, but for those that `exclude` names: " + excluded);
+  }
   std::string shared;
   for (const Device& device : daemon.machine().devices.list) {
     if (device.shares_memory) shared += (shared.empty() ? "" : ", ") + std::to_string(device.index);

@@ -1,6 +1,7 @@
 #include "daemon/followers.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace berth::daemon {
 
@@ -18,12 +19,18 @@ void Followers::on_changed(const std::vector<JobId>& jobs) {
 void Followers::publish(JobId id, bool is_over) {
   const auto follows = [&](const Follower& f) { return !f.job || *f.job == id; };
   if (std::ranges::none_of(followers_, follows)) return;
-  const auto job = describe_(id);
-  if (!job) return;
-  const std::string event = "event: job\ndata: " + *job + "\n\n";
+  std::map<std::optional<UserId>, std::string> events;  // nothing for those who see all
   for (const Follower& follower : followers_) {
     if (!follows(follower)) continue;
-    follower.stream->write(event);
+    const Viewer& viewer = follower.viewer;
+    const auto key = viewer.sees_all ? std::nullopt : std::optional(viewer.user);
+    auto event = events.find(key);
+    if (event == events.end()) {
+      const auto job = describe_(id, viewer);
+      if (!job) return;
+      event = events.emplace(key, "event: job\ndata: " + *job + "\n\n").first;
+    }
+    follower.stream->write(event->second);
     if (follower.job && is_over) follower.stream->close();
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/logs.hpp"
+#include "daemon/roles.hpp"
 #include "http/server.hpp"
 #include "live/keeper.hpp"
 #include "live/ports.hpp"
@@ -21,16 +22,17 @@ std::string log_name(JobId job);
 
 class Followers : public live::Audience {
  public:
-  /// A job as users see it.
-  using Describe = std::function<Expected<std::string>(JobId)>;
+  /// A job as this one sees it.
+  using Describe = std::function<Expected<std::string>(JobId, const Viewer&)>;
 
   /// Requires: `keeper` and `logs` outlive it.
   Followers(const live::Keeper& keeper, Logs& logs, Describe describe)
       : keeper_(keeper), logs_(logs), describe_(std::move(describe)) {}
 
   /// Events of this job, or of all; from now on.
-  void follow(std::shared_ptr<http::Stream> stream, std::optional<JobId> job) {
-    followers_.push_back({std::move(stream), job});
+  void follow(std::shared_ptr<http::Stream> stream, std::optional<JobId> job,
+              const Viewer& viewer) {
+    followers_.push_back({std::move(stream), job, viewer});
   }
   void on_changed(const std::vector<JobId>& jobs) override;
 
@@ -38,6 +40,7 @@ class Followers : public live::Audience {
   struct Follower {
     std::shared_ptr<http::Stream> stream;
     std::optional<JobId> job;
+    Viewer viewer;
   };
   void publish(JobId id, bool is_over);
 

@@ -394,6 +394,18 @@ void Launcher::stop(JobId job, Attempt attempt, live::Manner manner) {
   told_[{job, attempt}] = {.signal = signal, .at = std::chrono::steady_clock::now()};
 }
 
+void Launcher::warn(JobId job, Attempt attempt, int signal) {
+  const auto found = live_.find({job, attempt});
+  if (found == live_.end() || !found->second->has_go) return;
+  siginfo_t info{};
+  info.si_signo = shim::kWarnSignal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_uid = ::getuid();
+  info.si_value.sival_int = signal;
+  ::syscall(SYS_pidfd_send_signal, found->second->pidfd.number(), shim::kWarnSignal, &info, 0);
+}
+
 // ---- Suspended attempts ----------------------------------------------------------------------
 
 std::optional<pid_t> Launcher::shim_of(JobId job, Attempt attempt) const {

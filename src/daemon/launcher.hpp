@@ -68,6 +68,9 @@ class Launcher {
   live::Trace adopt(JobId job, Attempt attempt);
   /// Ends an attempt's process tree; `ended` follows. Unknown attempts are ignored.
   void stop(JobId job, Attempt attempt, live::Manner manner);
+  /// Sends a signal to the job's processes, by its shim; the first such call counts. Unknown
+  /// attempts are ignored.
+  void warn(JobId job, Attempt attempt, int signal);
   /// The shim of an attempt whose job's process was reported to be there.
   std::optional<pid_t> shim_of(JobId job, Attempt attempt) const;
   /// The folder of its cgroup; "" for one that has none, or is ended otherwise.

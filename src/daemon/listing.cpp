@@ -13,9 +13,11 @@ constexpr std::size_t kEndedAtOnce = 64;     ///< Rows of the history; few, as a
 
 }  // namespace
 
-Listing::Listing(const live::Keeper& keeper, Presenter& presenter, const Page& page)
+Listing::Listing(const live::Keeper& keeper, Presenter& presenter, const Page& page,
+                 const Viewer& viewer)
     : keeper_(keeper),
       presenter_(presenter),
+      viewer_(viewer),
       page_(page),
       last_(page.beyond),
       live_at_(page.beyond) {
@@ -59,7 +61,7 @@ Expected<bool> Listing::add_row(Reasons& reasons) {
 void Listing::write(const journal::JobRow& row, Reasons& reasons) {
   if (rows_++ > 0) text_ += ',';
   last_ = row.job;
-  presenter_.append_row(text_, row, reasons);
+  presenter_.append_row(text_, row, reasons, viewer_);
 }
 
 bool Listing::end_at(std::optional<JobId> last) {

@@ -28,7 +28,7 @@ struct Page {
 
 class Listing {
  public:
-  Listing(const live::Keeper& keeper, Presenter& presenter, const Page& page);
+  Listing(const live::Keeper& keeper, Presenter& presenter, const Page& page, const Viewer& viewer);
 
   /// Adds rows for as long as `has_time()`, one at least. Costs what the page holds, whatever the
   /// number of jobs: where few of many are wanted it may hold fewer rows than it could, and goes on
@@ -52,6 +52,7 @@ class Listing {
 
   const live::Keeper& keeper_;
   Presenter& presenter_;
+  const Viewer viewer_;
   Page page_;
   std::optional<JobId> last_;     ///< The one written last; at first where to begin.
   std::optional<JobId> live_at_;  ///< The live one looked at last.

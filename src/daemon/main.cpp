@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "core/text.hpp"
+#include "daemon/announcer.hpp"
 #include "daemon/api.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/leftovers.hpp"
@@ -289,6 +290,7 @@ Expected<void> serve(const Options& options, const ReadOptions& read) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == kEndLeftovers) return end_leftovers();
+  if (argc == 2 && std::string_view(argv[1]) == kAnnounce) return announce();
   if (argc == 2 && std::string_view(argv[1]) == kSuspendHelper) return suspend_helper();
   CLI::App app("Gives GPU jobs places where their memory is guaranteed.", "berthd");
   Flags flags;

@@ -391,6 +391,69 @@ Expected<void> set_limits(Options& options, const Value& value) {
   return {};
 }
 
+/// `operators = ["alice", "@wheel"]`. A name that is gone is left out with a warning.
+template <NamedUsers Roles::* Member>
+Expected<void> set_role(Options& options, const Value& value) {
+  const std::string wanted = "must be a list of users and @groups, such as [\"alice\", \"@ops\"]";
+  const toml::array* const list = value.node.as_array();
+  if (list == nullptr) return value.refuse(wanted);
+  NamedUsers named;
+  for (const toml::node& node : *list) {
+    const auto name = node.value_exact<std::string>();
+    if (!name || name->empty()) return value.refuse(wanted);
+    const bool is_group = name->starts_with('@');
+    const auto user = is_group ? std::nullopt : number_of_user(*name);
+    const auto group = is_group ? number_of_group(name->substr(1)) : std::nullopt;
+    if (user) named.users.insert(*user);
+    if (group) named.groups.insert(*group);
+    if (user || group) continue;
+    options.warnings.push_back(value.where + ": there is no " + (is_group ? "group " : "user ") +
+                               (is_group ? name->substr(1) : *name) + "; left out");
+  }
+  options.roles.*Member = std::move(named);
+  return {};
+}
+
+Expected<void> set_audit_cap(Options& options, const Value& value) {
+  constexpr Bytes kLeast{std::int64_t{1} << 20};
+  Bytes cap(0);
+  if (auto done = value.into(cap); !done) return done;
+  if (cap < kLeast) return value.refuse("must be at least 1MiB");
+  options.audit_cap = cap;
+  return {};
+}
+
+Expected<void> set_notify_on(Options& options, const Value& value) {
+  const std::string wanted = "must be a list of start, end and fail, such as [\"end\"]";
+  const toml::array* const list = value.node.as_array();
+  if (list == nullptr) return value.refuse(wanted);
+  std::string text;
+  for (const toml::node& node : *list) {
+    const auto name = node.value_exact<std::string>();
+    if (!name) return value.refuse(wanted);
+    text += (text.empty() ? "" : ",") + *name;
+  }
+  auto occasions = live::parse_occasions(text);
+  if (!occasions) return value.refuse(wanted);
+  options.notify_on = std::move(*occasions);
+  return {};
+}
+
+Expected<void> set_exclude(Options& options, const Value& value) {
+  constexpr std::int64_t kMost = 65535;
+  const std::string wanted = "must be a list of indices of GPUs, such as [0]";
+  const toml::array* const list = value.node.as_array();
+  if (list == nullptr) return value.refuse(wanted);
+  std::set<GpuId> gpus;
+  for (const toml::node& node : *list) {
+    const auto index = node.value_exact<std::int64_t>();
+    if (!index || *index < 0 || *index > kMost) return value.refuse(wanted);
+    gpus.insert(GpuId(static_cast<std::uint32_t>(*index)));
+  }
+  options.exclude = std::move(gpus);
+  return {};
+}
+
 /// A list of what the kernel limits; an empty one for nothing.
 Expected<void> set_host_limits(Options& options, const Value& value) {
   const std::string wanted = "must be a list of memory, cores and processes, such as [\"memory\"]";
@@ -471,6 +534,13 @@ constexpr auto kKeys = std::to_array<Key>({
     {"limits", set_limits},
     {"mig", set_mig},
     {"host_limits", set_host_limits},
+    {"operators", set_role<&Roles::operators>},
+    {"admins", set_role<&Roles::admins>},
+    {"hide_arguments", [](Options& o, const Value& v) { return v.into(o.hide_arguments); }},
+    {"audit_cap", set_audit_cap},
+    {"notify_command", [](Options& o, const Value& v) { return v.into(o.notify_command); }},
+    {"notify_on", set_notify_on},
+    {"exclude", set_exclude},
     {"cgroup", [](Options& o, const Value& v) { return v.into(o.cgroup); }},
     {"weights", set_weights},
     {"vram_shrink", set_shrinks},

@@ -14,7 +14,9 @@
 #include "core/settings.hpp"
 #include "core/time.hpp"
 #include "daemon/host_limits.hpp"
+#include "daemon/roles.hpp"
 #include "daemon/rung.hpp"
+#include "live/command.hpp"
 #include "live/keeper.hpp"
 #include "policy/spec.hpp"
 
@@ -65,6 +67,12 @@ struct Options {
   std::string cgroup;  ///< Folder of a cgroup v2 for jobs; "" for none; "auto".
   /// What the kernel keeps jobs to in their cgroups.
   std::vector<HostLimit> host_limits = {HostLimit::Memory, HostLimit::Cores, HostLimit::Processes};
+  Roles roles;
+  bool hide_arguments = false;  ///< Of others' commands, but from administrators.
+  Bytes audit_cap{std::int64_t{64} << 20};
+  std::string notify_command;  ///< Run for each job, as its user; "" for none.
+  std::vector<live::Occasion> notify_on = {live::Occasion::End};
+  std::set<GpuId> exclude;                     ///< GPUs that take no jobs.
   std::map<UserId, OwnLimits> of_users = {};   ///< [users.NAME]
   std::map<UserId, OwnLimits> of_groups = {};  ///< [groups.NAME], for each of its users.
   std::vector<std::string> warnings;           ///< Ignored parts of the configuration, and why.

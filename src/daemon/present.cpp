@@ -1,6 +1,7 @@
 #include "daemon/present.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/admission.hpp"
@@ -57,13 +58,28 @@ Expected<journal::JobRow> Presenter::row(JobId id) const {
   return fail(ErrorCode::NotFound, "job " + std::to_string(id.value()) + ": no such job");
 }
 
-Expected<std::string> Presenter::job(JobId id) {
+Expected<std::string> Presenter::job(JobId id, const Viewer& viewer) {
   const auto found = row(id);
   if (!found) return std::unexpected(found.error());
   std::string text;
   Reasons now = reasons();
-  append_row(text, *found, now);
+  append_row(text, *found, now, viewer);
   return text;
+}
+
+void Presenter::append_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
+                           const Viewer& viewer) {
+  const Bytes peak = watcher_.peak_of(row.job);
+  const bool is_hidden = !row.is_damaged && !viewer.sees(row.spec.user);
+  if (peak > row.peak || is_hidden) {
+    journal::JobRow seen = row;
+    seen.peak = std::max(peak, row.peak);  // of an attempt that has not ended
+    if (is_hidden) seen.command = live::program_alone(row.command);
+    daemon::append_row(out, seen, reasons, names_, keeper_);
+  } else {
+    daemon::append_row(out, row, reasons, names_, keeper_);
+  }
+  add_rung(out, row.job);
 }
 
 Json Presenter::brief(JobId id) const {
@@ -155,8 +171,8 @@ void Presenter::add_measured(Json& json, const Job& job) {
   }
 }
 
-Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
-  auto text = job(id);
+Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int64_t log_bytes) {
+  auto text = job(id, viewer);
   if (!text) return text;
   const auto row = keeper_.store().job(id);
   const auto attempts = keeper_.store().attempts(id);
@@ -169,11 +185,21 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
   Json json;
   Json damaged = Json::array();
   const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
-  if (command) {
+  if (command && !viewer.sees(UserId(command->owner.user))) {
+    json["command"] = {live::program_alone(live::command_line(command->arguments))};
+    json["arguments_hidden"] = true;
+  } else if (command) {
     json["command"] = command->arguments;
     json["directory"] = command->directory;
     if (!command->output.empty()) json["output"] = command->output;
     if (command->processes > 0) json["pids"] = command->processes;
+    if (const auto& warning = command->warning) {
+      json["warning_signal"] = ::sigabbrev_np(warning->signal);
+      json["warning_seconds"] = in_seconds(warning->before);
+    }
+    // An address may be a secret, whatever the configuration shows.
+    const bool is_theirs = viewer.is_admin || viewer.user == UserId(command->owner.user);
+    if (command->notice && is_theirs) json["notify"] = command->notice->to;
   } else {
     damaged.push_back("its command");
   }
@@ -223,7 +249,7 @@ Expected<std::string> Presenter::detail(JobId id, std::int64_t log_bytes) {
 
 // ---- GPUs ------------------------------------------------------------------------------------
 
-Json Presenter::tenants(GpuId gpu) {
+Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
   Json list = Json::array();
   const ClusterView view = keeper_.engine().view();
   const Measured* const told = watcher_.told(gpu);
@@ -237,9 +263,12 @@ Json Presenter::tenants(GpuId gpu) {
       if (use != told->tenants.end()) used = use->bytes.raw();
     }
     const auto row = keeper_.store().job(id);
-    const bool known = row && *row;
+    std::string name = row && *row ? (*row)->name : "";
+    if (row && *row && name.empty()) {
+      name = viewer.sees(job.spec.user) ? (*row)->command : live::program_alone((*row)->command);
+    }
     list.push_back({{"job", id.value()},
-                    {"name", known ? ((*row)->name.empty() ? (*row)->command : (*row)->name) : ""},
+                    {"name", name},
                     {"user_name", names_.of(job.spec.user.value())},
                     {"charge_bytes", share->charge.raw()},
                     {"used_bytes", used}});
@@ -289,7 +318,7 @@ Reasons Presenter::reasons() {
   return Reasons(keeper_.engine(), [this](GpuId gpu) { return foreign_text(gpu); });
 }
 
-Json Presenter::gpu(GpuId id) {
+Json Presenter::gpu(GpuId id, const Viewer& viewer) {
   const ClusterView view = keeper_.engine().view();
   const Device& device = machine_.devices.list[id.value()];
   const GpuSpec& spec = view.cluster().gpu(id);
@@ -316,7 +345,7 @@ Json Presenter::gpu(GpuId id) {
       {"pressure", is_under_pressure(spec, use)},
       {"slots", spec.slots},
       {"sampled_at", look == nullptr ? Json() : seconds_json(look->began)},
-      {"tenants", tenants(id)},
+      {"tenants", tenants(id, viewer)},
       {"foreign", strangers(id)},
   };
   const auto drain = view.drains().find(id);
@@ -327,9 +356,10 @@ Json Presenter::gpu(GpuId id) {
   return json;
 }
 
-Json Presenter::gpus() {
+Json Presenter::gpus(const Viewer& viewer) {
   Json list = Json::array();
-  for (std::uint32_t g = 0; g < machine_.devices.list.size(); ++g) list.push_back(gpu(GpuId(g)));
+  for (std::uint32_t g = 0; g < machine_.devices.list.size(); ++g)
+    list.push_back(gpu(GpuId(g), viewer));
   return {{"driver_version", machine_.devices.driver_version},
           {"emulated", machine_.emulated},
           {"gpus", std::move(list)}};

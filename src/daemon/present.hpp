@@ -12,6 +12,7 @@
 #include "daemon/machine.hpp"
 #include "daemon/mps.hpp"
 #include "daemon/processes.hpp"
+#include "daemon/roles.hpp"
 #include "daemon/row.hpp"
 #include "live/keeper.hpp"
 #include "live/watcher.hpp"
@@ -43,35 +44,26 @@ class Presenter {
 
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
   /// ever had.
-  Expected<std::string> job(JobId id);
-  Expected<std::string> detail(JobId id, std::int64_t log_bytes);
+  Expected<std::string> job(JobId id, const Viewer& viewer);
+  Expected<std::string> detail(JobId id, const Viewer& viewer, std::int64_t log_bytes);
   /// `{id, state}`.
   Json brief(JobId id) const;
   /// Appends what job() gives. `reasons` are of this step.
-  void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons) {
-    const Bytes peak = watcher_.peak_of(row.job);
-    if (peak > row.peak) {
-      journal::JobRow seen = row;
-      seen.peak = peak;  // of an attempt that has not ended
-      daemon::append_row(out, seen, reasons, names_, keeper_);
-    } else {
-      daemon::append_row(out, row, reasons, names_, keeper_);
-    }
-    add_rung(out, row.job);
-  }
+  void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
+                  const Viewer& viewer);
   /// What keeps a job to its memory, and what that does not catch, in one line; "" for a job
   /// without GPUs.
   std::string rung_line(JobId id) const;
   /// Why jobs wait at this step, naming non-berth processes.
   Reasons reasons();
-  Json gpus();
+  Json gpus(const Viewer& viewer);
 
  private:
   Expected<journal::JobRow> row(JobId id) const;
-  Json tenants(GpuId gpu);
+  Json tenants(GpuId gpu, const Viewer& viewer);
   Json strangers(GpuId gpu);
   std::string foreign_text(GpuId gpu);
-  Json gpu(GpuId gpu);
+  Json gpu(GpuId gpu, const Viewer& viewer);
   std::optional<Rung> rung_of(JobId id) const;
   bool is_mps_client(const Job& job) const;
   void add_rung(std::string& object, JobId id) const;

@@ -140,6 +140,18 @@ std::optional<uid_t> number_of_user(std::string_view name) {
   return found;
 }
 
+std::optional<gid_t> number_of_group(std::string_view name) {
+  gid_t number = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (read.ec == std::errc() && read.ptr == name.data() + name.size()) return number;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/group", "re"),
+                                                             std::fclose);
+  while (const group* entry = file ? ::fgetgrent(file.get()) : nullptr) {
+    if (name == entry->gr_name) return entry->gr_gid;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::vector<uid_t>> members_of_group(std::string_view name) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/group", "re"),
                                                              std::fclose);

@@ -77,6 +77,8 @@ std::string process_name(pid_t pid);
 std::optional<uid_t> process_user(pid_t pid);
 /// The user of this name in /etc/passwd, or of this number; nothing if there is none.
 std::optional<uid_t> number_of_user(std::string_view name);
+/// The group of this name in /etc/group, or of this number; nothing if there is none.
+std::optional<gid_t> number_of_group(std::string_view name);
 /// The users of a group of /etc/group, those too whose own group it is; nothing for a group that is
 /// not there.
 std::optional<std::vector<uid_t>> members_of_group(std::string_view name);

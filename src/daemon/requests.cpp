@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <csignal>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -229,12 +231,73 @@ Expected<Json> plain_amount(const std::string& key, const Json& value) {
   return value;
 }
 
+/// `USR1`, `SIGUSR1`, `10`; nothing for what no program can handle.
+std::optional<std::int32_t> signal_number(std::string_view text) {
+  if (text.starts_with("SIG")) text.remove_prefix(3);
+  for (int number = 1; number < SIGRTMIN; ++number) {
+    const char* const name = ::sigabbrev_np(number);
+    const bool is_it = name != nullptr && (text == name || text == std::to_string(number));
+    if (is_it && number != SIGKILL && number != SIGSTOP) return number;
+  }
+  return std::nullopt;
+}
+
 /// The text's own keys, one by one.
 struct FieldReader {
   live::Submission& job;
   std::vector<std::string> environment;
   bool by_mps = false;
   Conditions conditions = {};
+  std::int32_t warn_signal = 0;
+  std::optional<Duration> warn_before = {};
+  live::Notice notice = {};
+
+  Expected<void> read_signal(const Json& value) {
+    constexpr std::string_view kKey = "warning_signal";
+    const auto signal =
+        value.is_string() ? signal_number(value.get_ref<const std::string&>()) : std::nullopt;
+    if (!signal) {
+      return refuse(std::string(kKey),
+                    shown(value) + ", must be a signal that a program can take, as USR1 or INT");
+    }
+    warn_signal = *signal;
+    return {};
+  }
+
+  Expected<void> read_occasions(const Json& value) {
+    const auto on = value.is_string() ? live::parse_occasions(value.get_ref<const std::string&>())
+                                      : fail(ErrorCode::InvalidArgument, "must be a string");
+    if (!on) return refuse("notify_on", on.error().message);
+    notice.on = *on;
+    return {};
+  }
+
+  /// What is said in several keys, put together.
+  Expected<void> finish() {
+    if (warn_before && warn_signal == 0) return refuse("warning_signal", "is missing");
+    if (warn_signal != 0) {
+      const Duration limit = job.spec.time_limit;
+      const Duration before = warn_before.value_or(minutes(1));
+      if (limit == kForever) {
+        return refuse("warning_signal", "comes before a time limit, and there is none");
+      }
+      if (before >= limit) {
+        return refuse("warning_seconds", std::to_string(micros(before) / 1'000'000) +
+                                             ", the time limit is " +
+                                             std::to_string(micros(limit) / 1'000'000));
+      }
+      job.command.warning = live::Warning{.signal = warn_signal, .before = before};
+    }
+    if (notice.to.empty() && !notice.on.empty()) return refuse("notify", "is missing");
+    if (notice.to.size() > kMostPath) {
+      return refuse("notify", std::to_string(notice.to.size()) + " bytes, the most is " +
+                                  std::to_string(kMostPath));
+    }
+    if (notice.to.empty()) return {};
+    if (notice.on.empty()) notice.on = {live::Occasion::End};
+    job.command.notice = std::move(notice);
+    return {};
+  }
 
   Expected<void> read_array(const Json& value) {
     if (!value.is_string()) return refuse("array", "must be a string, is " + shown(value));
@@ -267,6 +330,12 @@ struct FieldReader {
       const auto estimate = real(key, value, kMostSeconds);
       if (!estimate) return std::unexpected(estimate.error());
       job.spec.estimate = Duration(std::max<std::int64_t>(1, std::llround(*estimate * 1e6)));
+      return {};
+    }
+    if (key == "warning_seconds") {
+      const auto before = real(key, value, kMostSeconds);
+      if (!before) return std::unexpected(before.error());
+      warn_before = Duration(std::max<std::int64_t>(1, std::llround(*before * 1e6)));
       return {};
     }
     if (key == "deadline_at") {
@@ -339,6 +408,9 @@ struct FieldReader {
     if (key == "requeue_on") return read_codes(value, conditions);
     if (key == "unique") return read(key, value, conditions.unique);
     if (key == "array") return read_array(value);
+    if (key == "warning_signal") return read_signal(value);
+    if (key == "notify") return read(key, value, notice.to);
+    if (key == "notify_on") return read_occasions(value);
     if (key == "begin_at") {
       const auto at = real(key, value, kMostInstant);
       if (!at) return std::unexpected(at.error());
@@ -353,7 +425,7 @@ struct FieldReader {
     }
     for (const char* name : {"gpus", "min_gpus", "max_gpus", "vram_bytes", "gpu_milli", "cpus",
                              "mem_bytes", "time_limit_seconds", "estimate_seconds", "deadline_at",
-                             "priority", "batch", "umask", "retries", "pids"}) {
+                             "priority", "batch", "umask", "retries", "pids", "warning_seconds"}) {
       if (key == name) return number(key, value);
     }
     return refuse(key, "unknown key; doc/openapi.yaml names all");
@@ -497,6 +569,7 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   for (auto& [key, value] : json->items()) {
     if (auto done = reader(key, value); !done) return std::unexpected(done.error());
   }
+  if (auto done = reader.finish(); !done) return std::unexpected(done.error());
   if (!json->contains("environment")) return refuse("environment", "is missing");
   if (auto done = check(job, reader.environment); !done) return std::unexpected(done.error());
   if (auto done = check(job, reader.conditions); !done) return std::unexpected(done.error());

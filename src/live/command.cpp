@@ -1,5 +1,8 @@
 #include "live/command.hpp"
 
+#include <algorithm>
+#include <set>
+
 #include "core/codec.hpp"
 #include "core/fingerprint.hpp"
 
@@ -11,6 +14,9 @@ inline auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v
 
 namespace berth::live {
 
+constexpr Occasion last_of(Occasion) { return Occasion::Fail; }
+inline auto members(Warning& v) { return std::tie(v.signal, v.before); }
+inline auto members(Notice& v) { return std::tie(v.to, v.on); }
 inline auto members(Credentials& v) { return std::tie(v.user, v.group, v.groups); }
 inline auto members(Command& v) {
   return std::tie(v.arguments, v.directory, v.umask, v.owner, v.environment, v.attach);
@@ -20,6 +26,8 @@ namespace {
 
 /// What a number after the output says: that follows. They are never used for anything else.
 constexpr std::int64_t kProcesses = 1;
+constexpr std::int64_t kWarning = 2;
+constexpr std::int64_t kNotice = 3;
 
 template <class Value>
 std::string to_bytes(const Value& value) {
@@ -86,16 +94,53 @@ std::string_view last_part(std::string_view word) {
 
 bool Command::operator==(const Command& other) const { return encode(*this) == encode(other); }
 
+std::string_view word_for(Occasion occasion) {
+  switch (occasion) {
+    case Occasion::Start:
+      return "start";
+    case Occasion::End:
+      return "end";
+    case Occasion::Fail:
+      return "fail";
+  }
+  return "";
+}
+
+Expected<std::vector<Occasion>> parse_occasions(std::string_view text) {
+  std::set<Occasion> found;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    const std::string_view word = text.substr(at, comma - at);
+    at = comma + 1;
+    const std::size_t before = found.size();
+    for (const Occasion one : {Occasion::Start, Occasion::End, Occasion::Fail}) {
+      if (word == word_for(one)) found.insert(one);
+    }
+    if (found.size() > before) continue;
+    return fail(ErrorCode::InvalidArgument, "'" + std::string(word.substr(0, 40)) +
+                                                "' is none of start, end, fail, or there twice");
+  }
+  return std::vector(found.begin(), found.end());
+}
+
 /// What few jobs have stands behind the rest, and only where it is there: commands of earlier
 /// releases end before it. First the output, then numbers that say what follows.
 std::string encode(const Command& command) {
   ByteWriter out;
   codec::put(out, command);
-  const bool has_parts = command.processes != 0;
+  const bool has_parts = command.processes != 0 || command.warning || command.notice;
   if (has_parts || !command.output.empty()) out.text(command.output);
   if (command.processes != 0) {
     out.integer(kProcesses);
     out.integer(command.processes);
+  }
+  if (command.warning) {
+    out.integer(kWarning);
+    codec::put(out, *command.warning);
+  }
+  if (command.notice) {
+    out.integer(kNotice);
+    codec::put(out, *command.notice);
   }
   return out.take();
 }
@@ -110,8 +155,19 @@ Expected<Command> decode_command(std::string_view bytes) {
   codec::get(in, command);
   if (!in.failed() && !in.at_end()) command.output = in.text();
   while (!in.failed() && !in.at_end()) {
-    if (in.integer() != kProcesses) return no_such_bytes(bytes, "command");
-    command.processes = in.integer();
+    switch (in.integer()) {
+      case kProcesses:
+        command.processes = in.integer();
+        break;
+      case kWarning:
+        codec::get(in, command.warning.emplace());
+        break;
+      case kNotice:
+        codec::get(in, command.notice.emplace());
+        break;
+      default:
+        return no_such_bytes(bytes, "command");
+    }
   }
   // What encode() would not have written is no command: it says each thing in one way.
   const bool is_whole = !in.failed() && encode(command) == bytes;
@@ -126,6 +182,15 @@ Fingerprint fingerprint_of(const Command& command) {
   FingerprintSum sum(command.owner.user);
   for (const std::string& word : command.arguments) sum.add(without_numbers(last_part(word)));
   return sum.value();
+}
+
+std::string program_alone(std::string_view line) {
+  const std::size_t quotes = line.starts_with('\'') ? 2 : 0;
+  std::string_view word = line.substr(quotes / 2);
+  // A shell's command line in one word is arguments, too.
+  word = word.substr(0, word.find_first_of(" '"));
+  const bool has_more = word.size() + quotes < line.size();
+  return std::string(word.substr(word.rfind('/') + 1)) + (has_more ? " …" : "");
 }
 
 std::string command_line(const std::vector<std::string>& arguments, std::size_t most) {

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/time.hpp"
 #include "shim/order.hpp"
 
 namespace berth::live {
@@ -25,6 +26,30 @@ struct Credentials {
   bool operator==(const Credentials&) const = default;
 };
 
+/// A signal before the time limit.
+struct Warning {
+  std::int32_t signal = 0;
+  Duration before{0};
+
+  bool operator==(const Warning&) const = default;
+};
+
+/// When to tell somebody of a job.
+enum class Occasion : std::uint8_t { Start, End, Fail };
+inline constexpr std::size_t kOccasions = 3;
+
+std::string_view word_for(Occasion occasion);
+/// `start,fail`: ascending, each once. Errors: InvalidArgument naming what is none.
+Expected<std::vector<Occasion>> parse_occasions(std::string_view text);
+
+/// To whom, by what means: a web address, a mail address or a shell command.
+struct Notice {
+  std::string to;
+  std::vector<Occasion> on;  ///< Ascending.
+
+  bool operator==(const Notice&) const = default;
+};
+
 struct Command {
   std::vector<std::string> arguments;
   std::string directory;
@@ -33,7 +58,9 @@ struct Command {
   BlobId environment;  ///< A blob of its own: many jobs share one.
   std::optional<shim::Attach> attach;
   std::int64_t processes = 0;  ///< Most at once, threads too; 0: no limit.
-  std::string output = {};     ///< The file its output goes to, with %j and the like; "": its log.
+  std::optional<Warning> warning = {};
+  std::optional<Notice> notice = {};
+  std::string output = {};  ///< The file its output goes to, with %j and the like; "": its log.
 
   bool operator==(const Command& other) const;
 };
@@ -55,5 +82,8 @@ Fingerprint fingerprint_of(const Command& command);
 /// The command as one line for lists: words quoted where a shell would need it, cut after `most`
 /// bytes.
 std::string command_line(const std::vector<std::string>& arguments, std::size_t most = 200);
+
+/// What is shown of such a line where the arguments are hidden: `python …` of `/opt/python a.py`.
+std::string program_alone(std::string_view command_line);
 
 }  // namespace berth::live

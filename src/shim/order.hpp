@@ -81,5 +81,8 @@ Expected<void> send_order(int socket, const Order& order, int attempt_file, int 
 /// Signals a shim understands, for daemons that have no socket to it any more.
 inline constexpr int kStopSignal = 15;  ///< SIGTERM: end the tree, SIGKILL after the grace.
 inline constexpr int kKillSignal = 12;  ///< SIGUSR2: end the tree at once.
+/// SIGUSR1, queued with a signal's number: the job gets that signal. Once: the next is ignored, so
+/// that a daemon which does not know whether the one before it sent it may send it again.
+inline constexpr int kWarnSignal = 10;
 
 }  // namespace berth::shim

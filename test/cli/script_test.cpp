@@ -174,5 +174,22 @@ TEST(ForeignFlags, AreAnsweredWithWhatToSayHere) {
   EXPECT_EQ(hint_for("-"), "");
 }
 
+TEST_F(Script, ItsSbatchLinesMaySignalAndSendMail) {
+  write(
+      "#!/bin/bash\n"
+      "#SBATCH --time=60 --signal=B:USR1@120\n"
+      "#SBATCH --mail-type=BEGIN,FAIL --mail-user=ann@example.org\n");
+  const Json body = body_of();
+  EXPECT_EQ(body["warning_signal"], "USR1");
+  EXPECT_EQ(body["warning_seconds"], 120.0);
+  EXPECT_EQ(body["notify"], "ann@example.org");
+  EXPECT_EQ(body["notify_on"], "start,fail");
+  write("#!/bin/bash\n#SBATCH --mail-type=ALL\n");
+  EXPECT_EQ(body_of()["notify_on"], "start,end");
+  EXPECT_THAT(body_of()["notify"].get<std::string>(), HasSubstr("@localhost"));
+  write("#!/bin/bash\n#SBATCH --mail-type=NONE\n");
+  EXPECT_FALSE(body_of().contains("notify"));
+}
+
 }  // namespace
 }  // namespace berth::cli

@@ -277,8 +277,10 @@ TEST_F(Api, OnlyRootCancelsAllOfAUsers) {
   EXPECT_EQ(post("/v1/cancel?user=x").status, 400);
   if (::geteuid() == 0) {
     const auto answer = request_as(*rig_, kNobody, "POST", target);
-    expect_refused(answer, 403,
-                   "jobs of uid 0: you are uid 65534, and only root ends others' jobs");
+    expect_refused(
+        answer, 403,
+        "jobs of root (uid 0): you are nobody (uid 65534); others' jobs are for operators "
+        "(`operators` in berth.toml)");
   }
   EXPECT_EQ(post(target).body, (Json{{"cancelled", {id}}}));
 }
@@ -610,7 +612,9 @@ TEST_F(ApiUsers, OnlyTheOwnerAndRootChangeAJob) {
   const int id = submit_as(kNobody, "true", {{"held", true}});
   for (const char* verb : {"/cancel", "/hold", "/release"}) {
     expect_refused(request_as(*rig_, kOther, "POST", path(id, verb)), 403,
-                   "job " + std::to_string(id) + ": belongs to uid 65534, you are uid 65533");
+                   "job " + std::to_string(id) +
+                       ": belongs to nobody (uid 65534), you are uid 65533; others' jobs are for "
+                       "operators (`operators` in berth.toml)");
   }
   EXPECT_EQ(rig_->job(id)["state"], "held");
   EXPECT_EQ(request_as(*rig_, kNobody, "POST", path(id, "/release")).status, 200);
@@ -623,7 +627,9 @@ TEST_F(ApiUsers, OnlyTheOwnerAndRootReadALog) {
   const int id = submit_as(kNobody, "echo secret");
   rig_->wait_end(id);
   expect_refused(request_as(*rig_, kOther, "GET", path(id, "/log")), 403,
-                 "job " + std::to_string(id) + ": belongs to uid 65534, you are uid 65533");
+                 "job " + std::to_string(id) +
+                     ": belongs to nobody (uid 65534), you are uid 65533; others' logs are for "
+                     "administrators (`admins` in berth.toml)");
   EXPECT_EQ(request_as(*rig_, kOther, "GET", path(id, "/log?follow=1")).status, 403);
   EXPECT_EQ(request_as(*rig_, kNobody, "GET", path(id, "/log")).body, Json("secret\n"));
   EXPECT_EQ(rig_->log(id), "secret\n");

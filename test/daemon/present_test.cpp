@@ -78,7 +78,7 @@ TEST(Present, PagesOfFewOfManyGoOnUntilAllAreFound) {
     std::vector<std::uint64_t> found;
     int pages = 0;
     for (bool more = true; more && pages < 10; ++pages) {
-      Listing listing(*keeper, presenter, page);
+      Listing listing(*keeper, presenter, page, {});
       ASSERT_EQ(listing.advance([] { return true; }), false);
       const Json json = Json::parse(listing.take());
       for (const Json& job : json.at("jobs")) found.push_back(job.at("id"));
@@ -121,7 +121,7 @@ class ListingTest : public testing::Test {
   }
   /// Makes a page with so many rows in a slice, and does something after the first.
   Json page(const Page& wanted, int rows, const std::function<void()>& after_first) {
-    Listing listing(*keeper_, *presenter_, wanted);
+    Listing listing(*keeper_, *presenter_, wanted, {});
     int slices = 0;
     for (bool more = true; more; ++slices) {
       int left = rows;
@@ -189,7 +189,7 @@ TEST_F(ListingTest, ANameThatIsNoUtf8IsReplacedAndEscaped) {
   live::Submission job = held_job(1);
   job.name = "\"\x01\xff";
   ASSERT_TRUE(keeper_->step(kStart, {.inputs = {}, .submissions = {job}}));
-  EXPECT_EQ(Json::parse(*presenter_->job(JobId(1)))["name"], "\"\x01\xef\xbf\xbd");
+  EXPECT_EQ(Json::parse(*presenter_->job(JobId(1), {}))["name"], "\"\x01\xef\xbf\xbd");
 }
 
 TEST(JsonText, SecondsAreExact) {

@@ -98,6 +98,34 @@ TEST(Command, SaysWhatFewJobsAskForOnlyWhereTheyDo) {
   EXPECT_FALSE(decode_command(bytes + bytes.substr(plain.size() + 1))) << "each thing once";
 }
 
+TEST(Command, KeepsItsWarningAndItsNotice) {
+  Command command = full();
+  command.warning = Warning{.signal = 10, .before = seconds(60)};
+  command.notice = Notice{.to = "a@b", .on = {Occasion::Start, Occasion::Fail}};
+  const auto decoded = decode_command(encode(command));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->warning, command.warning);
+  EXPECT_EQ(decoded->notice, command.notice);
+  EXPECT_EQ(*parse_occasions("fail,start"), command.notice->on);
+  for (const char* wrong : {"", "end,", "end,end", "never"}) {
+    EXPECT_FALSE(parse_occasions(wrong)) << wrong;
+  }
+}
+
+TEST(CommandLine, ShowsTheProgramAloneWhereArgumentsAreHidden) {
+  for (const auto& [words, expected] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"/opt/bin/python", "train.py", "--key=secret"}, "python …"},
+           {{"true"}, "true"},
+           {{"/bin/true"}, "true"},
+           {{"my program", "x"}, "my …"},
+           {{"./run's.sh", "x"}, "run …"},
+           {{"sh", "-c", "echo secret"}, "sh …"},
+           {{""}, ""}}) {
+    EXPECT_EQ(program_alone(command_line(words)), expected);
+  }
+}
+
 TEST(Command, AnOutputFileStandsBehindTheRest) {
   Command command = full();
   const std::string before = encode(command);

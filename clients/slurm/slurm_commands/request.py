@@ -204,6 +204,26 @@ def after(command, text):
     return waits
 
 
+def warning(command, text):
+    """[R|B:]USR1[@seconds]: also R, which waits for a reservation here, and B, the script alone"""
+    found = re.fullmatch(r"(?:[RB]{1,2}:)?([A-Za-z0-9]+)(?:@(\d+))?", text)
+    if not found:
+        raise Usage("%s: error: Invalid --signal specification" % command, 255)
+    return {"warning_signal": found[1].upper(), "warning_seconds": max(1, int(found[2] or 60))}
+
+
+def notice(options):
+    """Mail, where --mail-type asks for it."""
+    occasions = {"BEGIN": ["start"], "END": ["end"], "FAIL": ["fail"], "ALL": ["start", "end"]}
+    wanted = {event for kind in options.get("mail-type", "").upper().split(",")
+              for event in occasions.get(kind, [])}
+    if not wanted:
+        return {}
+    user = options.get("mail-user", jobs.me())
+    return {"notify": user if "@" in user else user + "@localhost",
+            "notify_on": ",".join(sorted(wanted))}
+
+
 def pattern(text, name):
     """What of a file's pattern is known at submission; berth fills in %j, %A and %a."""
     known = {"x": name, "u": jobs.me(), "N": jobs.HOST, "n": "0", "t": "0", "s": "batch", "J": "%j"}
@@ -287,6 +307,9 @@ def body(command, options, name):
             made["mem_bytes"] = mib << 20
     elif "mem-per-cpu" in options:
         made["mem_bytes"] = checked(command, options, "mem-per-cpu", mebibytes) * cpus << 20
+    if "signal" in options and "time" in options:
+        made.update(warning(command, options["signal"]))
+    made.update(notice(options))
     if "time" in options:
         limit = checked(command, options, "time", seconds)
         if limit is not None:

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "shim/proc.hpp"
 #include "shim/program/io.hpp"
@@ -107,6 +108,10 @@ bool Session::take_signals() {
     if (taken[i].ssi_signo == SIGCHLD) is_left = reap();
     if (taken[i].ssi_signo == kStopSignal) ending_->stop();
     if (taken[i].ssi_signo == kKillSignal) ending_->kill();
+    const bool is_warning = taken[i].ssi_signo == kWarnSignal && taken[i].ssi_code == SI_QUEUE;
+    if (is_warning && !std::exchange(was_warned_, true)) {
+      ending_->pass_on(taken[i].ssi_int, pump_->foreground());
+    }
   }
   return is_left;
 }

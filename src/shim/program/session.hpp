@@ -48,6 +48,7 @@ class Session {
   std::optional<Ending> ending_;
   std::optional<Exit> exit_;  ///< Of the job's own process.
   Failure failure_;
+  bool was_warned_ = false;
   bool had_leftovers_ = false;
   int left_behind_ = 0;
 };

@@ -1,0 +1,347 @@
+#include "daemon/announcer.hpp"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/codec.hpp"
+#include "daemon/processes.hpp"
+#include "posix/error.hpp"
+
+namespace berth::live {
+
+inline auto members(Credentials& v) { return std::tie(v.user, v.group, v.groups); }
+
+}  // namespace berth::live
+
+namespace berth::daemon {
+
+inline auto members(Message& v) {
+  return std::tie(v.as, v.directory, v.arguments, v.environment, v.input);
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostSaid = 500;     ///< Of what a failed program wrote.
+constexpr std::size_t kMostLookedUp = 32;  ///< Jobs of one step that ended without a start.
+
+bool is_address(const std::string& to) {
+  return to.find('@') != std::string::npos && to.find_first_of(" /'\"$;|&<>()") == to.npos;
+}
+
+/// On one line, so that it is no header of a mail.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+std::string text_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+/// `berth: job 7 (train) on gpu1: failed, exit code 1`.
+std::string subject_of(const Json& job, live::Occasion occasion) {
+  const std::string name = text_in(job, "name");
+  std::string text = "berth: job " + text_in(job, "id") + (name.empty() ? "" : " (" + name + ")") +
+                     " on " + host_name() + ": ";
+  if (occasion == live::Occasion::Start) return one_line(text + "started");
+  text += text_in(job, "state");
+  const std::string code = text_in(job, "exit_code");
+  if (!code.empty() && code != "0") text += ", exit code " + code;
+  return one_line(text);
+}
+
+std::string mail_of(const std::string& to, const std::string& subject, const Json& job) {
+  std::string body;
+  for (const auto& [label, key] : {std::pair("job", "id"),
+                                   {"name", "name"},
+                                   {"user", "user_name"},
+                                   {"state", "state"},
+                                   {"exit code", "exit_code"},
+                                   {"note", "note"},
+                                   {"command", "command_line"}}) {
+    const std::string value = one_line(text_in(job, key));
+    if (!value.empty()) body += std::string(label) + ": " + value + "\n";
+  }
+  return "To: " + one_line(to) + "\nSubject: " + subject +
+         "\nAuto-Submitted: auto-generated\nContent-Type: text/plain; charset=utf-8\n\n" + body;
+}
+
+void set_variable(std::vector<std::string>& environment, const std::string& name,
+                  const std::string& value) {
+  std::erase_if(environment,
+                [&](const std::string& variable) { return variable.starts_with(name + "="); });
+  environment.push_back(name + "=" + value.substr(0, value.find('\0')));
+}
+
+/// Standard input of a helper.
+Expected<Descriptor> in_memory(const std::string& text) {
+  Descriptor memory(::memfd_create("berth-message", MFD_CLOEXEC));
+  if (!memory.is_open()) return io_error("memory for a message");
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t written = ::write(memory.number(), rest.data(), rest.size());
+    if (written < 0) return io_error("memory for a message");
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ::lseek(memory.number(), 0, SEEK_SET);
+  return memory;
+}
+
+}  // namespace
+
+struct Announcer::Sending {
+  JobId job;
+  HelperProcess process;
+  std::string said;
+  std::unique_ptr<Loop::Watch> speech;
+  std::unique_ptr<Loop::Watch> exit;
+  std::unique_ptr<Loop::Alarm> patience;
+  bool was_too_slow = false;
+};
+
+std::string encode(const Message& message) {
+  ByteWriter out;
+  codec::put(out, message);
+  return out.take();
+}
+
+Expected<Message> decode_message(std::string_view bytes) {
+  ByteReader in(bytes);
+  Message message;
+  codec::get(in, message);
+  const bool is_whole = !in.failed() && in.at_end() && !message.arguments.empty();
+  if (is_whole) return message;
+  return fail(ErrorCode::BadData, std::to_string(bytes.size()) + " bytes are no message");
+}
+
+Message message_to(const std::string& to, const News& news, const live::Command& command,
+                   const std::vector<std::string>& environment) {
+  Json job = Json::parse(news.job, nullptr, false);
+  if (!job.is_object()) job = Json::object();
+  const std::string event(word_for(news.occasion));
+  const Json told = {{"event", event}, {"host", host_name()}, {"job", job}};
+  Message message{.as = command.owner,
+                  .directory = command.directory,
+                  .arguments = {"/bin/sh", "-c", to},
+                  .environment = environment,
+                  .input = told.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+  for (const auto& [name, key] : {std::pair("BERTH_JOB_ID", "id"),
+                                  {"BERTH_JOB_NAME", "name"},
+                                  {"BERTH_JOB_STATE", "state"},
+                                  {"BERTH_JOB_USER", "user_name"},
+                                  {"BERTH_EXIT_CODE", "exit_code"},
+                                  {"BERTH_NOTE", "note"}}) {
+    set_variable(message.environment, name, text_in(job, key));
+  }
+  set_variable(message.environment, "BERTH_EVENT", event);
+  if (to.starts_with("http://") || to.starts_with("https://")) {
+    message.arguments = {"curl",
+                         "-fsS",
+                         "-m",
+                         "20",
+                         "-o",
+                         "/dev/null",
+                         "--data-binary",
+                         "@-",
+                         "-H",
+                         "Content-Type: application/json",
+                         "--",
+                         to};
+  } else if (is_address(to)) {
+    message.arguments = {"/usr/sbin/sendmail", "-t", "-i"};
+    message.input = mail_of(to, subject_of(job, news.occasion), job);
+  }
+  return message;
+}
+
+Announcer::Announcer(const Parts& parts, Hooks hooks, live::Audience& others)
+    : parts_(parts), hooks_(std::move(hooks)), others_(others) {}
+
+/// What is under way has no one to end it in time any more.
+Announcer::~Announcer() {
+  for (const auto& [pid, sending] : sending_) ::kill(-pid, SIGKILL);
+}
+
+// ---- What happens ----------------------------------------------------------------------------
+
+std::optional<live::Command> Announcer::command_of(JobId id) const {
+  const Job* const job = parts_.keeper.engine().view().find(id);
+  BlobId blob;
+  if (job != nullptr) {
+    blob = job->spec.command;
+  } else {
+    const auto row = parts_.keeper.store().job(id);
+    if (!row || !*row || (*row)->is_damaged) return std::nullopt;
+    blob = (*row)->spec.command;
+  }
+  const auto bytes = parts_.keeper.store().blob(blob);
+  const auto command = bytes ? live::decode_command(*bytes) : std::unexpected(bytes.error());
+  return command ? std::optional(*command) : std::nullopt;
+}
+
+void Announcer::recover() {
+  const ClusterView view = parts_.keeper.engine().view();
+  for (const JobId id : view.running()) {
+    if (const auto command = command_of(id)) begin(id, *command);
+  }
+}
+
+void Announcer::begin(JobId id, const live::Command& command) {
+  begun_[id] = command.notice;
+  const Job* const job = parts_.keeper.engine().view().find(id);
+  if (job != nullptr && hooks_.began) hooks_.began(*job, command);
+}
+
+void Announcer::on_step(const live::StepTaken& step) {
+  for (const Input& input : step.inputs) {
+    const auto* const started = std::get_if<Started>(&input);
+    if (started == nullptr) continue;
+    const auto command = command_of(started->job);
+    if (!command) continue;
+    const bool is_first = !begun_.contains(started->job);
+    begin(started->job, *command);
+    if (is_first) events_.push_back({started->job, live::Occasion::Start});
+  }
+  for (const Effect& effect : step.effects.list) {
+    if (const auto* const finished = std::get_if<Finished>(&effect)) {
+      const bool is_well = finished->outcome == Outcome::Done;
+      events_.push_back({finished->job, is_well ? live::Occasion::End : live::Occasion::Fail});
+    }
+  }
+  others_.on_step(step);
+}
+
+/// The rows of the step are written by now.
+void Announcer::on_changed(const std::vector<JobId>& jobs) {
+  others_.on_changed(jobs);
+  std::size_t looked_up = 0;
+  for (const Event& event : std::exchange(events_, {})) {
+    if (!begun_.contains(event.job)) {  // it ended without a start
+      if (++looked_up > kMostLookedUp) continue;
+      const auto command = command_of(event.job);
+      begun_[event.job] = command ? command->notice : std::nullopt;
+    }
+    announce(event);
+    if (event.occasion != live::Occasion::Start) begun_.erase(event.job);
+  }
+}
+
+/// A failure is an end, too.
+void Announcer::announce(const Event& event) {
+  const auto is_wanted = [&](const std::vector<live::Occasion>& on) {
+    const auto has = [&](live::Occasion one) { return std::ranges::find(on, one) != on.end(); };
+    return has(event.occasion) ||
+           (event.occasion == live::Occasion::Fail && has(live::Occasion::End));
+  };
+  std::vector<std::string> all;
+  const auto& notice = begun_[event.job];
+  if (notice && is_wanted(notice->on)) all.push_back(notice->to);
+  const Options& options = parts_.options;
+  if (!options.notify_command.empty() && is_wanted(options.notify_on)) {
+    all.push_back(options.notify_command);
+  }
+  if (all.empty()) return;
+  const auto command = command_of(event.job);
+  const auto job = hooks_.describe(event.job);
+  if (!command || !job) return;
+  const auto bytes = parts_.keeper.store().blob(command->environment);
+  const auto environment = bytes ? live::decode_environment(*bytes)
+                                 : Expected<std::vector<std::string>>(std::vector<std::string>());
+  for (const std::string& to : all) {
+    send(event.job, message_to(to, {.occasion = event.occasion, .job = *job}, *command,
+                               environment.value_or(std::vector<std::string>())));
+  }
+}
+
+// ---- Sending ---------------------------------------------------------------------------------
+
+void Announcer::send(JobId job, Message message) {
+  if (waiting_.size() == kMostWaiting) {
+    std::fprintf(stderr, "berthd: job %llu: is not told of: %zu messages wait\n",
+                 static_cast<unsigned long long>(waiting_.front().job.value()), kMostWaiting);
+    waiting_.pop_front();
+  }
+  waiting_.push_back({job, std::move(message)});
+  parts_.loop.post([this] { send_next(); });  // the effects of the step come first
+}
+
+/// Messages of one job go one after the other, so that its end is not told before its start.
+void Announcer::send_next() {
+  const auto may_go = [&](const Waiting& waiting) {
+    return std::ranges::none_of(
+        sending_, [&](const auto& entry) { return entry.second->job == waiting.job; });
+  };
+  while (sending_.size() < kAtOnce) {
+    const auto found = std::ranges::find_if(waiting_, may_go);
+    if (found == waiting_.end()) return;
+    const Waiting next = std::move(*found);
+    waiting_.erase(found);
+    const auto input = in_memory(encode(next.message));
+    auto process = input ? start_helper(kAnnounce, *input)
+                         : Expected<HelperProcess>(std::unexpected(input.error()));
+    if (!process) {
+      std::fprintf(stderr, "berthd: job %llu: is not told of: %s\n",
+                   static_cast<unsigned long long>(next.job.value()),
+                   process.error().message.c_str());
+      continue;
+    }
+    const pid_t pid = process->pid;
+    auto& sending = *(sending_[pid] = std::make_unique<Sending>());
+    sending.job = next.job;
+    sending.process = std::move(*process);
+    sending.speech =
+        std::make_unique<Loop::Watch>(parts_.loop, sending.process.output.number(), [&sending] {
+          std::array<char, 4096> bytes;
+          const ssize_t got = ::read(sending.process.output.number(), bytes.data(), bytes.size());
+          if (got > 0 && sending.said.size() < kMostSaid) {
+            sending.said.append(bytes.data(), static_cast<std::size_t>(got));
+          }
+          if (got == 0) sending.speech.reset();
+        });
+    sending.exit = std::make_unique<Loop::Watch>(parts_.loop, sending.process.pidfd.number(),
+                                                 [this, pid] { end(pid); });
+    sending.patience = std::make_unique<Loop::Alarm>(parts_.loop, [&sending, pid] {
+      sending.was_too_slow = true;
+      ::kill(-pid, SIGKILL);  // its session's; the number is its own until it is reaped
+    });
+    sending.patience->set(kPatience);
+  }
+}
+
+void Announcer::end(pid_t pid) {
+  const auto found = sending_.find(pid);
+  if (found == sending_.end()) return;
+  const std::unique_ptr<Sending> over = std::move(found->second);
+  sending_.erase(found);
+  ::kill(-pid, SIGKILL);  // what it left in its group
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  const bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (!is_well) {
+    const std::string said = one_line(over->said.substr(0, kMostSaid));
+    std::fprintf(stderr, "berthd: job %llu: its notification failed: %s%s\n",
+                 static_cast<unsigned long long>(over->job.value()),
+                 over->was_too_slow ? "it took longer than 30 s; " : "", said.c_str());
+  }
+  parts_.loop.post([this] { send_next(); });
+}
+
+}  // namespace berth::daemon

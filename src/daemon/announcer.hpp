@@ -1,0 +1,112 @@
+// Tells users of their jobs: a command, a web address or mail, when a job starts, ends or fails.
+// doc/notifications.md.
+//
+// Each message is sent by a process of the job's user (`berthd --announce`), which has kPatience to
+// do it; a few run at once and the rest waits. Nothing waits for them, and a message is not sent
+// again, also if berthd ends meanwhile. Belongs to the engine's thread.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "daemon/helper.hpp"
+#include "daemon/loop.hpp"
+#include "daemon/options.hpp"
+#include "live/command.hpp"
+#include "live/keeper.hpp"
+#include "live/ports.hpp"
+
+namespace berth::daemon {
+
+/// The one argument of the process.
+inline constexpr const char* kAnnounce = "--announce";
+
+/// A program to be run, as one of the job's user.
+struct Message {
+  live::Credentials as;
+  std::string directory;
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+  std::string input;  ///< Of its standard input.
+
+  bool operator==(const Message&) const = default;
+};
+std::string encode(const Message& message);
+/// Errors: BadData for bytes that encode() did not write.
+Expected<Message> decode_message(std::string_view bytes);
+
+/// What is said of a job, as `describe` gives it.
+struct News {
+  live::Occasion occasion = live::Occasion::End;
+  std::string job;  ///< JSON of doc/openapi.yaml.
+};
+/// How `to` gets the news: a web address by curl, a mail address by sendmail, else a command of the
+/// shell. `environment` is the job's.
+Message message_to(const std::string& to, const News& news, const live::Command& command,
+                   const std::vector<std::string>& environment);
+
+/// The process itself: becomes the user and the program that its standard input names. Returns: an
+/// exit code, if it cannot.
+int announce();
+
+class Announcer : public live::Audience {
+ public:
+  static constexpr Duration kPatience = seconds(30);
+  static constexpr std::size_t kAtOnce = 8;
+  static constexpr std::size_t kMostWaiting = 1000;  ///< Beyond that the oldest is dropped.
+
+  struct Parts {
+    Loop& loop;
+    const live::Keeper& keeper;
+    const Options& options;
+  };
+  struct Hooks {
+    /// A job runs, or goes on; also those that an earlier daemon started.
+    std::function<void(const Job&, const live::Command&)> began;
+    std::function<Expected<std::string>(JobId)> describe;
+  };
+  /// Requires: all of them and `others` outlive it.
+  Announcer(const Parts& parts, Hooks hooks, live::Audience& others);
+  ~Announcer() override;
+
+  /// Learns what running jobs of an earlier daemon asked for.
+  void recover();
+  void on_step(const live::StepTaken& step) override;
+  void on_changed(const std::vector<JobId>& jobs) override;
+
+ private:
+  struct Event {
+    JobId job;
+    live::Occasion occasion;
+  };
+  struct Waiting {
+    JobId job;
+    Message message;
+  };
+  struct Sending;
+
+  std::optional<live::Command> command_of(JobId job) const;
+  void begin(JobId job, const live::Command& command);
+  void announce(const Event& event);
+  void send(JobId job, Message message);
+  void send_next();
+  void end(pid_t pid);
+
+  const Parts parts_;
+  const Hooks hooks_;
+  live::Audience& others_;
+  std::vector<Event> events_;  ///< Of the step that is being performed.
+  /// Jobs that have begun, and what those that asked for it get.
+  std::map<JobId, std::optional<live::Notice>> begun_;
+  std::deque<Waiting> waiting_;
+  std::map<pid_t, std::unique_ptr<Sending>> sending_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,209 @@
+#include "daemon/audit.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace berth::daemon {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostAsked = 2000;  ///< Bytes of a body that are kept.
+constexpr std::size_t kMostWhy = 500;
+
+/// `2026-11-24T00:12:03.123456Z`.
+std::string time_text() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  std::tm parts{};
+  ::gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  const std::string micros = std::to_string(1'000'000 + now.tv_nsec / 1000).substr(1);
+  return std::string(text.data()) + "." + micros + "Z";
+}
+
+/// `submit`, `cancel`, `drain`: the last part of the path that is no number.
+std::string what_of(std::string_view request) {
+  const std::string_view path = request.substr(0, request.find('?'));
+  if (path.ends_with("/v1/jobs")) return "submit";
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+/// The job in `POST /v1/jobs/7/cancel`.
+std::optional<std::int64_t> job_of(std::string_view request) {
+  constexpr std::string_view kJobs = "/v1/jobs/";
+  const std::size_t at = request.find(kJobs);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string digits(request.substr(at + kJobs.size(), 18));
+  const long long job = std::strtoll(digits.c_str(), nullptr, 10);
+  return job > 0 ? std::optional<std::int64_t>(job) : std::nullopt;
+}
+
+std::string outcome_of(int status) {
+  if (status < 300) return "done";
+  return status < 500 ? "refused" : "failed";
+}
+
+class Audited final : public http::Exchange {
+ public:
+  Audited(std::shared_ptr<http::Exchange> inner, Audit& audit)
+      : inner_(std::move(inner)), audit_(audit) {
+    const http::Request& request = inner_->request();
+    record_.peer = request.peer;
+    record_.request = request.method + " " + request.path;
+    for (const auto& [key, value] : request.query) {
+      record_.request += (record_.request.contains('?') ? '&' : '?') + key + "=" + value;
+    }
+    const bool is_submission = request.path == "/v1/jobs";  // holds an environment
+    if (!is_submission && request.body.size() <= kMostAsked) record_.asked = request.body;
+  }
+  const http::Request& request() const override { return inner_->request(); }
+  std::string take_body() override { return inner_->take_body(); }
+  void respond(http::Response response) override {
+    if (is_answered_.exchange(true)) return;
+    record_.status = response.status;
+    record_.answer = response.body;
+    audit_.add(record_);
+    inner_->respond(std::move(response));
+  }
+  std::shared_ptr<http::Stream> stream(const std::string& content_type) override {
+    return inner_->stream(content_type);
+  }
+  void note(UserId owner) { record_.owner = owner; }
+
+ private:
+  const std::shared_ptr<http::Exchange> inner_;
+  Audit& audit_;
+  Audit::Record record_;
+  std::atomic<bool> is_answered_ = false;
+};
+
+/// A field of journald's protocol. Values have no newline: JSON escapes them.
+std::string field(const char* name, const std::string& value) {
+  return std::string(name) + "=" + value + "\n";
+}
+
+}  // namespace
+
+Audit::Audit(AuditOptions options) : options_(std::move(options)) {
+  const std::lock_guard lock(mutex_);
+  open();
+}
+
+void Audit::open() {
+  file_ = Descriptor(
+      ::open(options_.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  struct stat status{};
+  size_ = file_.is_open() && ::fstat(file_.number(), &status) == 0 ? status.st_size : 0;
+}
+
+void Audit::add(const Record& record) {
+  const Json answer = Json::parse(record.answer, nullptr, false);
+  const auto part = [&](const char* key) {
+    return answer.is_object() && answer.contains(key) ? answer[key] : Json();
+  };
+  const std::lock_guard lock(mutex_);
+  const std::string user = names_.of(record.peer.user);
+  const std::string what = what_of(record.request);
+  Json line = {{"at", time_text()},
+               {"user", user},
+               {"uid", record.peer.user},
+               {"pid", record.peer.pid},
+               {"what", what},
+               {"request", record.request},
+               {"outcome", outcome_of(record.status)},
+               {"status", record.status}};
+  Json job = job_of(record.request) ? Json(*job_of(record.request)) : part("id");
+  if (!job.is_null()) line["job"] = job;
+  if (record.owner) line["owner"] = names_.of(record.owner->value());
+  if (const Json cancelled = part("cancelled"); cancelled.is_array()) {
+    line["jobs"] = cancelled.size();
+    if (cancelled.size() <= 100) line["cancelled"] = cancelled;
+  }
+  if (const Json asked = Json::parse(record.asked, nullptr, false); asked.is_object()) {
+    line["asked"] = asked;
+  }
+  if (const Json why = part("error"); why.is_string()) {
+    line["why"] = why.get<std::string>().substr(0, kMostWhy);
+  }
+  const std::string message = user + ": " + what + (job.is_null() ? "" : " job " + job.dump()) +
+                              ": " + outcome_of(record.status);
+  write(line.dump(-1, ' ', false, Json::error_handler_t::replace), message);
+}
+
+void Audit::add(const std::string& what, const std::string& outcome) {
+  const std::lock_guard lock(mutex_);
+  const Json line = {{"at", time_text()}, {"user", "berthd"}, {"what", what}, {"outcome", outcome}};
+  write(line.dump(-1, ' ', false, Json::error_handler_t::replace), what + ": " + outcome);
+}
+
+void Audit::write(const std::string& line, const std::string& message) {
+  if (size_ + std::ssize(line) + 1 > options_.cap.raw() / 2 && size_ > 0) {
+    static_cast<void>(::rename(options_.path.c_str(), (options_.path + ".1").c_str()));
+    open();
+  }
+  const std::string text = line + "\n";
+  const ssize_t written = file_.is_open() ? ::write(file_.number(), text.data(), text.size()) : -1;
+  if (written == std::ssize(text)) {
+    size_ += written;
+    has_failed_ = false;
+  } else if (!std::exchange(has_failed_, true)) {
+    std::fprintf(stderr, "berthd: %s: a line is lost: %s\n", options_.path.c_str(),
+                 std::strerror(errno));
+  }
+  if (!options_.journal.empty()) tell_journal(line, message);
+}
+
+void Audit::tell_journal(const std::string& line, const std::string& message) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (options_.journal.size() >= sizeof address.sun_path) return;
+  options_.journal.copy(address.sun_path, options_.journal.size());
+  if (!journal_.is_open()) {
+    journal_ = Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  }
+  const Json json = Json::parse(line);
+  const auto text = [&](const char* key) {
+    if (!json.contains(key)) return std::string();
+    return json[key].is_string() ? json[key].get<std::string>() : json[key].dump();
+  };
+  std::string fields = field("SYSLOG_IDENTIFIER", "berthd") + field("PRIORITY", "6");
+  std::string shown = message;
+  std::ranges::replace(shown, '\n', ' ');
+  fields += field("MESSAGE", shown) + field("BERTH_AUDIT", line);
+  for (const auto& [name, key] : {std::pair("BERTH_USER", "user"),
+                                  {"BERTH_WHAT", "what"},
+                                  {"BERTH_JOB", "job"},
+                                  {"BERTH_OUTCOME", "outcome"}}) {
+    std::string value = text(key);
+    std::ranges::replace(value, '\n', ' ');
+    if (!value.empty()) fields += field(name, value);
+  }
+  ::sendto(journal_.number(), fields.data(), fields.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+           reinterpret_cast<const sockaddr*>(&address), sizeof address);
+}
+
+std::shared_ptr<http::Exchange> audited(std::shared_ptr<http::Exchange> exchange, Audit& audit) {
+  return std::make_shared<Audited>(std::move(exchange), audit);
+}
+
+void note_owner(http::Exchange& exchange, UserId owner) {
+  if (auto* const known = dynamic_cast<Audited*>(&exchange)) known->note(owner);
+}
+
+}  // namespace berth::daemon

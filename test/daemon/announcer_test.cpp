@@ -1,0 +1,235 @@
+// Goal: users are told of their jobs' starts, ends and failures as they asked, by a process of
+// their own, and nothing of a job waits for that.
+//
+// Method: the message made for each kind of address; a berthd whose jobs tell commands that write
+// files, one of which never ends.
+#include "daemon/announcer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "daemon/rig.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using test::eventually;
+using test::Json;
+using test::Rig;
+using test::slurp;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+News news(const Json& more = Json::object()) {
+  Json job = {{"id", 7},
+              {"name", "train"},
+              {"user_name", "ann"},
+              {"state", "failed"},
+              {"exit_code", 3},
+              {"note", "n"},
+              {"command_line", "python train.py"}};
+  job.update(more);
+  return {.occasion = live::Occasion::Fail, .job = job.dump()};
+}
+
+live::Command command() {
+  live::Command command;
+  command.arguments = {"true"};
+  command.directory = "/tmp";
+  command.owner = {.user = 1000, .group = 100, .groups = {100, 27}};
+  return command;
+}
+
+TEST(Message, ToAShellCommandHasTheJobInItsEnvironmentAndInput) {
+  const Message message =
+      message_to("notify-send done", news(), command(), {"PATH=/bin", "BERTH_EVENT=old"});
+  EXPECT_EQ(message.arguments, (std::vector<std::string>{"/bin/sh", "-c", "notify-send done"}));
+  EXPECT_EQ(message.as, command().owner);
+  EXPECT_EQ(message.directory, "/tmp");
+  for (const char* variable :
+       {"PATH=/bin", "BERTH_EVENT=fail", "BERTH_JOB_ID=7", "BERTH_JOB_NAME=train",
+        "BERTH_JOB_STATE=failed", "BERTH_EXIT_CODE=3", "BERTH_NOTE=n", "BERTH_JOB_USER=ann"}) {
+    EXPECT_THAT(message.environment, Contains(variable));
+  }
+  EXPECT_THAT(message.environment, Not(Contains("BERTH_EVENT=old")));
+  const Json told = Json::parse(message.input);
+  EXPECT_EQ(told["event"], "fail");
+  EXPECT_EQ(told["job"]["id"], 7);
+}
+
+TEST(Message, ToAWebAddressIsPosted) {
+  const std::string to = "https://example.org/hook?a=b@c";
+  const Message message = message_to(to, news(), command(), {});
+  EXPECT_EQ(message.arguments.front(), "curl");
+  EXPECT_EQ(message.arguments.back(), to);
+  EXPECT_EQ(message.arguments[message.arguments.size() - 2], "--") << "never an option";
+  EXPECT_TRUE(Json::accept(message.input));
+}
+
+TEST(Message, ToAMailAddressIsAMailWhoseHeadersNoNameCanAddTo) {
+  const Message message =
+      message_to("ann@example.org", news({{"name", "a\nBcc: x@y"}}), command(), {});
+  EXPECT_EQ(message.arguments.front(), "/usr/sbin/sendmail");
+  EXPECT_THAT(message.input, testing::StartsWith("To: ann@example.org\nSubject: berth: job 7 (a "
+                                                 "Bcc: x@y) on "));
+  EXPECT_THAT(message.input, HasSubstr(": failed, exit code 3\n"));
+  EXPECT_THAT(message.input, HasSubstr("\n\njob: 7\n"));
+  EXPECT_THAT(message.input, Not(HasSubstr("\nBcc")));
+  const Message shell = message_to("echo a@b; rm c", news(), command(), {});
+  EXPECT_EQ(shell.arguments.front(), "/bin/sh") << "a command with an @ in it";
+}
+
+TEST(Message, ComesBackAsItWas) {
+  const Message message = message_to("true", news(), command(), {"A=1"});
+  const auto decoded = decode_message(encode(message));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(*decoded, message);
+  EXPECT_FALSE(decode_message(""));
+  EXPECT_FALSE(decode_message(encode(message) + "x"));
+  EXPECT_FALSE(decode_message(encode(Message{})));
+}
+
+// ---- With berthd -----------------------------------------------------------------------------
+
+Json with(const Json& more) {
+  Json wish = test::kNoGpus;
+  wish.update(more);
+  return wish;
+}
+
+std::string lines(Rig& rig, const std::string& file, std::size_t count) {
+  std::string text;
+  eventually(file + " has its lines", [&] {
+    text = slurp(rig.folder() / file);
+    return static_cast<std::size_t>(std::ranges::count(text, '\n')) >= count;
+  });
+  return text;
+}
+
+TEST(Notify, TellsWhatWasAskedForAndNothingElse) {
+  Rig rig;
+  rig.start();
+  const std::string note = "echo $BERTH_EVENT $BERTH_JOB_ID $BERTH_JOB_STATE $(id -u) >>told";
+  const int quiet = rig.submit("true", with({{"notify", note}, {"notify_on", "fail"}}));
+  EXPECT_EQ(rig.wait_end(quiet)["state"], "done");
+  const int fails = rig.submit("exit 3", with({{"notify", note}, {"notify_on", "fail"}}));
+  EXPECT_EQ(rig.job(fails)["notify"], note);
+  const std::string uid = std::to_string(::geteuid());
+  EXPECT_EQ(lines(rig, "told", 1), "fail " + std::to_string(fails) + " failed " + uid + "\n");
+  const int both = rig.submit(
+      "exit 4", with({{"notify", "echo $BERTH_EVENT >>both"}, {"notify_on", "start,end"}}));
+  EXPECT_EQ(lines(rig, "both", 2), "start\nfail\n") << both;
+  // One that never started is told of, too.
+  const int held = rig.submit("true", with({{"held", true},
+                                            {"notify",
+                                             "echo $BERTH_JOB_STATE "
+                                             ">>held"}}));
+  rig.request("POST", test::path(held, "/cancel"));
+  EXPECT_EQ(lines(rig, "held", 1), "cancelled\n");
+}
+
+TEST(Notify, OneThatNeverEndsHoldsNothingUp) {
+  Rig rig;
+  rig.start();
+  for (std::size_t i = 0; i <= Announcer::kAtOnce; ++i) {
+    const int slow = rig.submit("true", with({{"notify", "echo x >>begun; exec sleep 1000"}}));
+    EXPECT_EQ(rig.wait_end(slow)["state"], "done");
+  }
+  lines(rig, "begun", Announcer::kAtOnce);
+  EXPECT_EQ(rig.wait_end(rig.submit("true", test::kNoGpus))["state"], "done");
+  EXPECT_EQ(rig.stop(), 0) << "and what is under way ends with it";
+}
+
+TEST(Notify, OfTheConfigurationIsForAllJobsAndSurvivesARestart) {
+  test::ScratchFolder folder;
+  const std::string all = folder / "all";
+  Rig rig({.config = "probe = \"100ms\"\nnotify_command = \"echo $BERTH_JOB_ID >>" + all +
+                     "\"\nnotify_on = [\"end\"]\n"});
+  rig.start();
+  const int id = rig.submit(test::kUntilGo, with({{"notify", "echo own >>own"}}));
+  rig.wait_for(id, "running");
+  rig.kill();
+  rig.start();
+  rig.folder().write("go", "");
+  EXPECT_EQ(lines(rig, "own", 1), "own\n");
+  eventually("all", [&] { return slurp(all) == std::to_string(id) + "\n"; });
+}
+
+TEST(Notify, RefusesWhatMakesNoSense) {
+  Rig rig;
+  rig.start();
+  const auto refused = [&](const Json& more) {
+    Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
+    body.update(with(more));
+    body.erase("vram_bytes");
+    return rig.request("POST", "/v1/jobs", body).body.value("error", "");
+  };
+  EXPECT_EQ(refused({{"notify_on", "end"}}), "notify: is missing");
+  EXPECT_THAT(refused({{"notify", "x"}, {"notify_on", "never"}}),
+              HasSubstr("'never' is none of start, end, fail"));
+}
+
+// ---- Signals before a limit ------------------------------------------------------------------
+
+constexpr const char* kWarned = "trap 'echo warned; exit 0' USR1; while :; do sleep 0.02; done";
+
+TEST(LimitSignal, ComesBeforeTheTimeLimit) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit(kWarned, with({{"time_limit_seconds", 300},
+                                           {"warning_signal", "SIGUSR1"},
+                                           {"warning_seconds", 299.8}}));
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+  EXPECT_THAT(rig.log(id), HasSubstr("warned\n"));
+  const Json job = rig.job(id);
+  EXPECT_EQ(job["warning_signal"], "USR1");
+  EXPECT_EQ(job["warning_seconds"], 299.8);
+}
+
+TEST(LimitSignal, ThatFallsDueWhileBerthdIsAwayComesOnce) {
+  Rig rig;
+  rig.start();
+  const std::string counts =
+      "n=0; trap 'n=$((n+1)); echo warned $n' USR1; while [ ! -e go ]; do sleep 0.02; done";
+  const int id = rig.submit(
+      counts,
+      with({{"time_limit_seconds", 300}, {"warning_signal", "USR1"}, {"warning_seconds", 299.5}}));
+  rig.wait_for(id, "running");
+  rig.kill();
+  for (int i = 0; i < 2; ++i) {
+    rig.start();
+    eventually("it was warned", [&] { return rig.log(id).find("warned 1") != std::string::npos; });
+    rig.kill();
+  }
+  rig.start();
+  rig.folder().write("go", "");
+  rig.wait_end(id);
+  EXPECT_THAT(rig.log(id), Not(HasSubstr("warned 2")));
+}
+
+TEST(LimitSignal, NeedsALimitThatItComesBefore) {
+  Rig rig;
+  rig.start();
+  const auto refused = [&](const Json& more) {
+    Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
+    body.update(more);
+    return rig.request("POST", "/v1/jobs", body).body.value("error", "");
+  };
+  EXPECT_EQ(refused({{"warning_signal", "USR1"}}),
+            "warning_signal: comes before a time limit, and there is none");
+  EXPECT_EQ(refused({{"warning_signal", "USR1"}, {"time_limit_seconds", 30}}),
+            "warning_seconds: 60, the time limit is 30");
+  EXPECT_EQ(refused({{"warning_seconds", 5}}), "warning_signal: is missing");
+  for (const char* signal : {"KILL", "NONE", "99", ""}) {
+    EXPECT_THAT(refused({{"warning_signal", signal}, {"time_limit_seconds", 300}}),
+                HasSubstr("must be a signal that a program can take"))
+        << signal;
+  }
+}
+
+}  // namespace
+}  // namespace berth::daemon
