@@ -120,7 +120,8 @@ bool Daemon::leave_driver() {
   const bool probe_ended = !probe_ || probe_->stop();
   const bool faults_ended = !faults_ || faults_->stop();
   const bool limits_ended = !limits_ || limits_->stop();
-  return probe_ended && faults_ended && limits_ended;
+  const bool retention_ended = !retention_ || retention_->stop();
+  return probe_ended && faults_ended && limits_ended && retention_ended;
 }
 
 Expected<void> Daemon::open_launcher() {
@@ -282,6 +283,10 @@ void Daemon::open_conductor() {
   tell(conductor_->recover());
   take(exclusions());
   announcer_->recover();
+  retention_ = std::make_unique<Retention>(
+      Retention::Parts{
+          .loop = loop_, .keeper = keeper_, .clock = clock_, .logs = options_.state + "/logs"},
+      options_.retention);
   keeper_.engine().view().for_each_job([this](const Job& job) {
     if (!has_idle_process(job)) return;
     const Bytes bytes = executor_->suspender().bytes_of(job.id);
@@ -370,6 +375,8 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->grace != options_.grace, "grace");
   later(fresh->log_cap != options_.log_cap, "log_cap");
   later(fresh->audit_cap != options_.audit_cap, "audit_cap");
+  options_.retention = fresh->retention;
+  retention_->set(fresh->retention);
   options_.roles = fresh->roles;
   options_.hide_arguments = fresh->hide_arguments;
   options_.notify_command = fresh->notify_command;

@@ -32,6 +32,7 @@
 #include "daemon/present.hpp"
 #include "daemon/probe.hpp"
 #include "daemon/reports.hpp"
+#include "daemon/retention.hpp"
 #include "daemon/syncer.hpp"
 #include "http/server.hpp"
 #include "live/conductor.hpp"
@@ -94,6 +95,7 @@ class Daemon {
   Logs& logs() { return *logs_; }
   const Limits& limits() const { return *limits_; }
   Audit& audit() { return audit_; }  // from any thread
+  const Retention& retention() const { return *retention_; }
   const HostLimits& host_limits() const { return *host_limits_; }
   const Mps& mps() const { return *mps_; }
   Forecaster& forecaster() { return forecaster_; }
@@ -144,6 +146,7 @@ class Daemon {
   std::unique_ptr<Reports> reports_;
   std::unique_ptr<Probe> probe_;  ///< Null on a machine without GPUs.
   std::unique_ptr<Syncer> syncer_;
+  std::unique_ptr<Retention> retention_;
   std::unique_ptr<Faults> faults_;
 };
 

@@ -1,5 +1,6 @@
 #include "daemon/doctor.hpp"
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -221,6 +222,29 @@ Json disk(const Daemon& daemon) {
   return check("disk", space.raw() < kLittleSpace ? "warn" : "ok", detail);
 }
 
+/// What berthd itself takes of it, and for how long.
+Json kept(const Daemon& daemon) {
+  std::string text;
+  struct stat status{};
+  if (::stat((daemon.options().state + "/journal.db").c_str(), &status) == 0) {
+    text = "journal " + to_text(Bytes(status.st_blocks * 512));
+    const auto unused = daemon.keeper().store().unused();
+    if (unused && *unused > Bytes(0)) text += " (" + to_text(*unused) + " of it free inside)";
+  }
+  if (const auto& used = daemon.retention().used()) {
+    text += ", " + std::to_string(used->logs) + (used->logs == 1 ? " log of " : " logs of ") +
+            to_text(used->size);
+  }
+  const RetentionRules& rules = daemon.options().retention;
+  const bool is_for_ever =
+      rules.jobs == kForever && rules.logs == kForever && rules.logs_size == Bytes(0);
+  if (is_for_ever) text += "; kept for ever: keep_jobs, keep_logs and keep_logs_size are not set";
+  if (rules.jobs != kForever) text += "; jobs are kept " + seconds_text(rules.jobs) + " s";
+  if (rules.logs != kForever) text += "; logs are kept " + seconds_text(rules.logs) + " s";
+  if (rules.logs_size > Bytes(0)) text += "; logs take " + to_text(rules.logs_size) + " at most";
+  return check("disk use", "ok", text);
+}
+
 Json policy(const Daemon& daemon) {
   const std::uint64_t dropped = daemon.keeper().engine().dropped();
   const std::string name =
@@ -236,7 +260,7 @@ Json examine(const Daemon& daemon) {
   return {{"checks",
            {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
             pid_namespace(), processes(daemon), host_limits(daemon), memory_rung(daemon),
-            mps(daemon), suspension(daemon), disk(daemon)}}};
+            mps(daemon), suspension(daemon), disk(daemon), kept(daemon)}}};
 }
 
 }  // namespace berth::daemon

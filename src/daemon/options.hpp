@@ -14,6 +14,7 @@
 #include "core/settings.hpp"
 #include "core/time.hpp"
 #include "daemon/host_limits.hpp"
+#include "daemon/retention.hpp"
 #include "daemon/roles.hpp"
 #include "daemon/rung.hpp"
 #include "live/command.hpp"
@@ -67,6 +68,7 @@ struct Options {
   std::string cgroup;  ///< Folder of a cgroup v2 for jobs; "" for none; "auto".
   /// What the kernel keeps jobs to in their cgroups.
   std::vector<HostLimit> host_limits = {HostLimit::Memory, HostLimit::Cores, HostLimit::Processes};
+  RetentionRules retention;
   Roles roles;
   bool hide_arguments = false;  ///< Of others' commands, but from administrators.
   Bytes audit_cap{std::int64_t{64} << 20};

@@ -288,6 +288,51 @@ Expected<JobId> Store::last_job() const {
   return JobId(static_cast<std::uint64_t>(found->value_or(0)));
 }
 
+// ---- Pruning
+// ----------------------------------------------------------------------------------------
+
+Expected<std::vector<std::pair<JobId, Instant>>> Store::ended_after(JobId after,
+                                                                    std::size_t most) const {
+  Query query(state_->db,
+              "SELECT id, ended FROM jobs INDEXED BY ended_jobs WHERE ended IS NOT NULL AND id > ?"
+              " ORDER BY id LIMIT ?",
+              column(after), static_cast<std::int64_t>(most));
+  return all(query, [](Query& row) {
+    return std::pair(JobId(static_cast<std::uint64_t>(row.integer(0))),
+                     instant_from_micros(row.integer(1)));
+  });
+}
+
+Expected<std::vector<JobId>> Store::jobs_after(JobId after, std::size_t most) const {
+  Query query(state_->db, "SELECT id FROM jobs WHERE id > ? ORDER BY id LIMIT ?", column(after),
+              static_cast<std::int64_t>(most));
+  return all(query, [](Query& row) { return JobId(static_cast<std::uint64_t>(row.integer(0))); });
+}
+
+Expected<std::vector<BlobId>> Store::blobs_after(BlobId after, std::size_t most) const {
+  Query query(state_->db, "SELECT id FROM blobs WHERE id > ? ORDER BY id LIMIT ?", column(after),
+              static_cast<std::int64_t>(most));
+  return all(query, [](Query& row) { return blob_of(row.integer(0)); });
+}
+
+Expected<BlobId> Store::last_blob() const {
+  Query query(state_->db, "SELECT ifnull(max(id), 0) FROM blobs");
+  const auto found = first(query, [](Query& row) { return blob_of(row.integer(0)); });
+  if (!found) return std::unexpected(found.error());
+  return found->value_or(BlobId());
+}
+
+Expected<Bytes> Store::unused() const {
+  std::int64_t product = 1;
+  for (const char* const sql : {"PRAGMA freelist_count", "PRAGMA page_size"}) {
+    Query query(state_->db, sql);
+    const auto found = first(query, [](Query& row) { return row.integer(0); });
+    if (!found) return std::unexpected(found.error());
+    product *= found->value_or(0);
+  }
+  return Bytes(product);
+}
+
 // ---- Jobs
 // ----------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ namespace berth::journal {
 namespace {
 
 // STRICT, so that a value has the type of its column; no index that no query needs. History is read
-// by descending id, so both of its indices end in the id. Rows of jobs, blobs and attempts stay for
-// good; only snapshots and entries are dropped.
+// by descending id, so both of its indices end in the id. Rows of jobs and of
+// what they refer to are dropped by live/pruner.hpp; snapshots and entries as newer ones come.
 constexpr char kVersion1[] = R"(
   CREATE TABLE snapshots (
     after INTEGER PRIMARY KEY,

@@ -200,6 +200,12 @@ class Store {
   /// The id of these bytes. Equal bytes that were stored lately, among the last thousand others,
   /// have one id (compared in full, a hash only finds them).
   Expected<BlobId> add_blob(std::string_view bytes);
+  /// The next blobs are stored, even if equal bytes are there.
+  void forget_recent_blobs();
+  /// Requires: no job refers to it.
+  Expected<void> drop_blob(BlobId id);
+  /// All rows of a job that has ended; others stay as they are. Its number is not used again.
+  Expected<void> drop_job(JobId job);
   Expected<void> add_job(const JobRow& row);
   /// Another request and name for a job that is there.
   Expected<void> change_job(JobId job, const JobSpec& spec, std::string_view name);
@@ -214,6 +220,14 @@ class Store {
   // ---- Reading, inside or outside a transaction ----------------------------------------------
   // A row that does not have its checksum is returned as a damaged one, so that it can be named
   // among others that are well.
+  /// For pruning. Ended jobs, and all jobs, with a number above this; ascending, so many at most.
+  Expected<std::vector<std::pair<JobId, Instant>>> ended_after(JobId after, std::size_t most) const;
+  Expected<std::vector<JobId>> jobs_after(JobId after, std::size_t most) const;
+  Expected<std::vector<BlobId>> blobs_after(BlobId after, std::size_t most) const;
+  Expected<BlobId> last_blob() const;
+  /// Bytes of the file that hold nothing, and are used before it grows.
+  Expected<Bytes> unused() const;
+
   Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
   Expected<std::optional<JobRow>> job(JobId id) const;
   /// Jobs that have ended.

@@ -148,6 +148,24 @@ Expected<BlobId> Store::add_blob(std::string_view bytes) {
   return id;
 }
 
+void Store::forget_recent_blobs() { state_->recent = RecentBlobs(); }
+
+Expected<void> Store::drop_blob(BlobId id) {
+  return only_errors(state_->write("DELETE FROM blobs WHERE id = ?", column(id)));
+}
+
+Expected<void> Store::drop_job(JobId job) {
+  const auto dropped =
+      state_->write("DELETE FROM jobs WHERE id = ? AND ended IS NOT NULL", column(job));
+  if (!dropped || *dropped == 0) return only_errors(dropped);
+  for (const char* const what :
+       {"DELETE FROM attempts WHERE job = ?", "DELETE FROM reports WHERE job = ?",
+        "DELETE FROM peaks WHERE job = ?"}) {
+    if (auto done = state_->write(what, column(job)); !done) return only_errors(done);
+  }
+  return {};
+}
+
 Expected<void> Store::add_job(const JobRow& row) {
   State& state = *state_;
   if (auto may = state.may_write(); !may) return may;

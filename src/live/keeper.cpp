@@ -593,6 +593,11 @@ Expected<void> Keeper::snapshot_now(journal::Continuity continuity) {
   return with_deferred([&] { return add_snapshot(continuity); });
 }
 
+Expected<void> Keeper::tidy(const std::function<Expected<void>(journal::Store&)>& work) {
+  if (broken_) return {};  // no transaction may follow
+  return with_deferred([&] { return work(store_); });
+}
+
 template <class Write>
 Expected<void> Keeper::with_deferred(Write write) {
   if (auto done = store_.begin(); !done) return done;

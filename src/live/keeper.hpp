@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -140,6 +141,9 @@ class Keeper {
 
   /// Notes how the jobs ended that it is to wait for and that the engine has forgotten.
   Expected<void> note_ended(JobSpec& spec) const;
+
+  /// Changes rows that the engine does not read, in a transaction of its own. Not within a step.
+  Expected<void> tidy(const std::function<Expected<void>(journal::Store&)>& work);
 
   /// The place and outcome of a job's latest attempt, stored with the job when it is finished.
   void note(JobId job, std::string text) { notes_[job] = std::move(text); }

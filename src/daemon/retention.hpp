@@ -1,0 +1,81 @@
+// How long what jobs leave is kept: records and logs by age, logs by their size in all, and
+// environments as long as their job. doc/configuration.md, keep_jobs.
+//
+// Looks again and again; journal rows go in slices on the engine's thread (live/pruner.hpp), files
+// are listed and removed on a thread of its own. Nothing of a job that has not ended is removed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+#include "daemon/clock.hpp"
+#include "daemon/driver_thread.hpp"
+#include "daemon/loop.hpp"
+#include "live/pruner.hpp"
+
+namespace berth::daemon {
+
+struct RetentionRules {
+  Duration jobs = kForever;  ///< Since their end: records and logs.
+  Duration logs = kForever;  ///< Logs alone.
+  Bytes logs_size{0};        ///< Of all logs together; 0: no limit.
+
+  bool operator==(const RetentionRules&) const = default;
+};
+
+/// A log's file.
+struct LogFile {
+  JobId job;
+  Bytes size{0};    ///< On the disk.
+  Instant written;  ///< Last, by the file system.
+};
+
+/// Which logs to remove, of jobs that have ended alone: those that are too old, and the oldest
+/// jobs' until the rest fits. `now` is wall time, as the files' is.
+std::vector<JobId> needless_logs(std::vector<LogFile> files, const RetentionRules& rules,
+                                 Instant now, const std::function<bool(JobId)>& has_ended);
+
+class Retention {
+ public:
+  struct Parts {
+    Loop& loop;
+    live::Keeper& keeper;
+    const Clock& clock;
+    std::string logs;  ///< Folder.
+  };
+  /// Requires: all of them outlive it.
+  Retention(Parts parts, const RetentionRules& rules);
+
+  void set(const RetentionRules& rules);
+  /// What the logs took at the last look; nothing before the first.
+  struct Used {
+    std::size_t logs = 0;
+    Bytes size{0};
+  };
+  const std::optional<Used>& used() const { return used_; }
+  bool stop() { return thread_.stop(); }
+
+ private:
+  void begin();
+  bool advance();
+  void look_at_logs();
+  void remove(const std::vector<JobId>& jobs);
+  Duration pause() const;
+
+  const Parts parts_;
+  RetentionRules rules_;
+  live::Pruner pruner_;
+  std::optional<Used> used_;
+  std::optional<std::uint64_t> finished_;  ///< Jobs, at the last pass.
+  Loop::Alarm alarm_;
+  DriverThread thread_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,143 @@
+// Goal: what ended jobs leave goes when the configuration says so, environments with their job, and
+// nothing that a waiting or running job needs; numbers are not used again.
+//
+// Method: the choice of logs alone; a berthd that keeps jobs for a second, killed and started again,
+// whose journal is read afterwards.
+#include "daemon/retention.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "daemon/rig.hpp"
+#include "journal/store.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using test::eventually;
+using test::Json;
+using test::Rig;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(NeedlessLogs, AreOldOrTooMuchAndOfEndedJobs) {
+  const Instant now = kStart + minutes(1000);
+  const auto file = [&](std::uint64_t job, std::int64_t size, Duration age) {
+    return LogFile{.job = JobId(job), .size = Bytes(size), .written = now - age};
+  };
+  const std::vector<LogFile> files = {file(3, 10, minutes(1)), file(1, 30, minutes(50)),
+                                      file(2, 20, minutes(90))};
+  const auto all_ended = [](JobId) { return true; };
+  EXPECT_THAT(needless_logs(files, {}, now, all_ended), IsEmpty());
+  EXPECT_THAT(needless_logs(files, {.logs = minutes(60)}, now, all_ended), ElementsAre(JobId(2)));
+  EXPECT_THAT(needless_logs(files, {.logs_size = Bytes(60)}, now, all_ended), IsEmpty());
+  EXPECT_THAT(needless_logs(files, {.logs_size = Bytes(30)}, now, all_ended),
+              ElementsAre(JobId(1)));
+  EXPECT_THAT(
+      needless_logs(files, {.logs_size = Bytes(1)}, now, [](JobId job) { return job != JobId(2); }),
+      ElementsAre(JobId(1), JobId(3)));
+}
+
+/// Whether any environment or command in the journal has this in it.
+bool holds(Rig& rig, const std::string& words) {
+  const auto store = journal::Store::open(rig.journal(), journal::Access::ReadOnly);
+  EXPECT_TRUE(store) << store.error().message;
+  const auto blobs = store->blobs_after(BlobId(), 1'000'000);
+  EXPECT_TRUE(blobs);
+  for (const BlobId blob : *blobs) {
+    const auto bytes = store->blob(blob);  // one may just have left
+    if (bytes && bytes->find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
+Json with(const Json& more) {
+  Json wish = test::kNoGpus;
+  wish.update(more);
+  return wish;
+}
+
+const std::string kConfig = "probe = \"100ms\"\ngrace = \"500ms\"\n";
+
+TEST(Retention, OldJobsLeaveWithTheirLogsAndEnvironmentsAndOthersStay) {
+  Rig rig({.config = kConfig + "keep_jobs = \"1s\"\n"});
+  rig.start();
+  const Json secret = {{"environment", {"PATH=/usr/bin:/bin", "TOKEN=hunter2"}}};
+  const Json shared = {{"environment", {"PATH=/usr/bin:/bin", "TOKEN=shared"}}};
+  const int first = rig.submit("echo $TOKEN", with(secret));
+  rig.wait_end(first);
+  const std::string log = rig.state() + "/logs/" + std::to_string(first) + ".log";
+  EXPECT_TRUE(std::filesystem::exists(log));
+  const int ends = rig.submit("true", with(shared));
+  Json holds_back = shared;
+  holds_back["held"] = true;
+  const int held = rig.submit("echo $TOKEN", with(holds_back));
+  const int running = rig.submit(test::kUntilGo, with(shared));
+  rig.wait_for(running, "running");
+  rig.wait_end(ends);
+  for (const int id : {first, ends}) {
+    eventually("it is gone", [&] { return rig.request("GET", test::path(id)).status == 404; });
+  }
+  eventually("its log is gone", [&] { return !std::filesystem::exists(log); });
+  EXPECT_EQ(rig.job(held)["state"], "held");
+  EXPECT_EQ(rig.job(running)["state"], "running");
+  eventually("its environment is gone", [&] { return !holds(rig, "hunter2"); });
+  EXPECT_TRUE(holds(rig, "TOKEN=shared")) << "two jobs need it yet";
+  rig.kill();
+  rig.start();
+  EXPECT_EQ(rig.request("POST", test::path(held, "/release")).status, 200);
+  eventually("it has run with what it was submitted with",
+             [&] { return rig.log(held) == "shared\n"; });
+  rig.folder().write("go", "");
+  eventually("all are gone",
+             [&] { return rig.text("/v1/jobs?state=all").find("\"id\"") == std::string::npos; });
+  rig.stop();
+  rig.start();
+  EXPECT_EQ(rig.submit("true", test::kNoGpus), running + 1) << "no number is used again";
+}
+
+TEST(Retention, WithoutAnAgeEnvironmentsGoAllTheSameAndHistoryStays) {
+  Rig rig({.config = kConfig + "keep_logs = \"1s\"\n"});  // looks often
+  rig.start();
+  const Json secret = {{"environment", {"PATH=/usr/bin:/bin", "TOKEN=hunter2"}}};
+  const int id = rig.submit("echo $TOKEN", with(secret));
+  rig.wait_end(id);
+  eventually("its environment is gone", [&] { return !holds(rig, "hunter2"); });
+  eventually("its log is gone", [&] { return rig.job(id)["log_bytes"] == 0; });
+  const Json job = rig.job(id);
+  EXPECT_EQ(job["state"], "done");
+  EXPECT_THAT(job["command"].dump(), HasSubstr("echo $TOKEN")) << "what it ran is still known";
+  // The same environment again is a new one.
+  const int again = rig.submit("echo $TOKEN", with(secret));
+  rig.wait_end(again);
+  EXPECT_EQ(rig.job(again)["state"], "done");
+}
+
+TEST(Retention, LogsTakeNoMoreThanTheyMay) {
+  Rig rig({.config = kConfig + "keep_logs_size = \"5MiB\"\nkeep_logs = \"100s\"\n"});
+  rig.start();
+  const std::string writes = "head -c 2000000 /dev/zero; ";
+  const int lives = rig.submit(writes + test::kUntilGo, test::kNoGpus);
+  std::vector<int> ended;
+  for (int i = 0; i < 3; ++i) ended.push_back(rig.submit(writes + "true", test::kNoGpus));
+  for (const int id : ended) rig.wait_end(id);
+  const auto size = [&](int id) { return rig.job(id)["log_bytes"].get<std::int64_t>(); };
+  rig.folder().write("berth.toml", kConfig + "keep_logs_size = \"5MiB\"\nkeep_logs = \"99s\"\n");
+  EXPECT_EQ(rig.request("POST", "/v1/reload").status, 200);  // looks at once
+  eventually("the oldest ended ones are gone", [&] { return size(ended[0]) == 0; });
+  eventually("two are gone", [&] { return size(ended[1]) == 0; });
+  EXPECT_EQ(size(ended[2]), 2'000'000);
+  EXPECT_EQ(size(lives), 2'000'000) << "its job runs";
+  eventually("the doctor says so", [&] {
+    const std::string doctor = rig.text("/v1/doctor");
+    return doctor.find("logs take 5 MiB at most") != std::string::npos &&
+           doctor.find("logs of") != std::string::npos;
+  });
+  rig.folder().write("go", "");
+}
+
+}  // namespace
+}  // namespace berth::daemon
