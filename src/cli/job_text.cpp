@@ -49,6 +49,25 @@ std::string index_list(const Json& gpus, const char* between) {
   return text;
 }
 
+/// `gpu-failure, exit 75`.
+std::string causes_text(const Json& causes) {
+  std::string text;
+  if (!causes.is_array()) return text;
+  for (const Json& cause : causes) {
+    text += text.empty() ? "" : ", ";
+    text += cause.is_string() ? printable(cause.get<std::string>()) : "exit " + number_text(cause);
+  }
+  return text;
+}
+
+/// `gets USR1 and 1m00s to save its state, then starts again`.
+std::string saving_text(const Json& saving) {
+  if (!saving.is_object()) return "";
+  return "gets " + printable(text_of(saving, "signal")) + " and " +
+         elapsed_text(number_of(saving, "grace_seconds").value_or(0)) +
+         " to save its state, then starts again";
+}
+
 /// Those it has, or how many it asks for: `0,1` and `x2`.
 std::string gpus_of(const Json& job) {
   const auto count = integer_of(job, "gpu_count").value_or(0);
@@ -228,7 +247,8 @@ void add_request(Page& page, const Json& job) {
                            number_text(part_of(job, "array_tasks")));
   }
   if (is_there(job, "unique")) page.line("key", printable(text_of(job, "unique")));
-  page.line("requeue on", index_list(part_of(job, "requeue_on"), ", "));
+  page.line("requeue on", causes_text(part_of(job, "requeue_on")));
+  page.line("on preempt", saving_text(part_of(job, "on_preempt")));
   if (is_there(job, "output")) page.line("output file", printable(text_of(job, "output")));
   if (is_there(job, "estimate_seconds")) {
     page.line("estimate", estimate_text(job));

@@ -22,6 +22,7 @@
 #include "cli/verbs.hpp"
 #include "core/array_text.hpp"
 #include "core/conditions.hpp"
+#include "core/saving_text.hpp"
 #include "core/words.hpp"
 
 namespace berth::cli {
@@ -113,18 +114,23 @@ Expected<Json> jobs_after(std::string_view typed, const char* when) {
   return list;
 }
 
-/// `exit:75`, `75,exit:76`.
-Expected<Json> exit_codes(std::string_view typed) {
+/// `exit:75`, `75,exit:76`, `gpu-failure,exit:75`.
+Expected<Json> requeue_causes(std::string_view typed) {
   Json list = Json::array();
   for (std::size_t at = 0; at <= typed.size();) {
     const std::size_t comma = std::min(typed.find(',', at), typed.size());
     std::string_view part = typed.substr(at, comma - at);
     at = comma + 1;
+    if (part == "gpu-failure") {
+      list.push_back(part);
+      continue;
+    }
     if (part.starts_with("exit:")) part.remove_prefix(5);
     const auto code = parse_count(part, 255);
     if (!code || *code == 0) {
       return fail(ErrorCode::InvalidArgument,
-                  "is not a list of exit codes from 1 to 255 such as exit:75 or exit:75,exit:76");
+                  "is not a list of gpu-failure and exit codes from 1 to 255 such as exit:75 or "
+                  "gpu-failure,exit:75");
     }
     list.push_back(*code);
   }
@@ -215,8 +221,12 @@ void take_conditions(Body& body, const JobOptions& options, const Caller& caller
       [](Json& to, const std::string& text) { to["array"] = text; });
   body.take("--unique", options.unique, well_formed,
             [](Json& to, const std::string& key) { to["unique"] = key; });
-  body.take("--requeue-on", options.requeue_on, exit_codes,
-            [](Json& to, const Json& codes) { to["requeue_on"] = codes; });
+  body.take("--requeue-on", options.requeue_on, requeue_causes,
+            [](Json& to, const Json& causes) { to["requeue_on"] = causes; });
+  body.take("--on-preempt", options.on_preempt, parse_saving, [](Json& to, const Saving& saving) {
+    to["on_preempt"] = {{"signal", signal_name(saving.signal)},
+                        {"grace_seconds", in_seconds(saving.grace)}};
+  });
   body.take("--output", options.output, well_formed,
             [](Json& to, const std::string& path) { to["output"] = path; });
 }
@@ -384,7 +394,10 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--after-ok", options.after_ok, "JOBS", "The same.");
   option("--after-any", options.after_any, "JOBS", "Start once these have ended.");
   option("--after-notok", options.after_notok, "JOBS", "Start once these have not ended well.");
-  option("--requeue-on", options.requeue_on, "CODES", "Run again after these, as exit:75.");
+  option("--requeue-on", options.requeue_on, "CAUSES",
+         "Run again after these, as exit:75 or gpu-failure.");
+  option("--on-preempt", options.on_preempt, "HOW",
+         "It saves its state when told so, as signal:USR1,grace=60s.");
   // One value each, so that the command's words are not taken for more of them.
   option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone must be set here.")
       ->expected(1)

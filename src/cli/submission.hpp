@@ -54,6 +54,7 @@ struct JobOptions {
   std::optional<std::string> array;
   std::optional<std::string> unique;
   std::optional<std::string> requeue_on;
+  std::optional<std::string> on_preempt;
   std::optional<std::string> output;
   std::vector<std::string> environment;
   bool exclusive = false;
@@ -73,7 +74,8 @@ inline constexpr auto kJobTexts = std::to_array<std::optional<std::string> JobOp
      &JobOptions::after_any, &JobOptions::after_notok, &JobOptions::begin,
      &JobOptions::array,     &JobOptions::unique,      &JobOptions::requeue_on,
      &JobOptions::output,    &JobOptions::share,       &JobOptions::pids,
-     &JobOptions::signal,    &JobOptions::notify,      &JobOptions::notify_on});
+     &JobOptions::signal,    &JobOptions::notify,      &JobOptions::notify_on,
+     &JobOptions::on_preempt});
 
 /// All of them but those of `submit` alone; the verb then stops reading at the first word that is
 /// no option.

@@ -12,7 +12,7 @@
 namespace berth {
 
 /// The layout that structures are written in: members.hpp says what changed with each.
-inline constexpr int kLayout = 10;
+inline constexpr int kLayout = 11;
 
 class ByteWriter {
  public:

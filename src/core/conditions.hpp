@@ -1,5 +1,6 @@
 // What a job waits for beside a place, and what few jobs ask for: other jobs, a time, its turn in
-// an array, another run after some exit codes. Plain values.
+// an array, another run after some exit codes or a GPU's failure, a chance to save its state. Plain
+// values.
 #pragma once
 
 #include <cstdint>
@@ -39,16 +40,28 @@ struct ArrayPlace {
   bool operator==(const ArrayPlace&) const = default;
 };
 
+/// How a job that saves its own state is told to, before it gives way; it runs again later.
+struct Saving {
+  std::int32_t signal = 0;  ///< For its processes; 0: it saves nothing by itself.
+  Duration grace{0};        ///< For it to save, and to end.
+
+  bool operator==(const Saving&) const = default;
+};
+
 struct Conditions {
   std::vector<Dependency> after;  ///< Those not met yet, once the job is taken in.
   Instant begin = kStart;         ///< Not before; kStart: at once.
   ArrayPlace array;
   std::string unique;                    ///< No other live job of its user has this key; "": none.
   std::vector<std::int32_t> requeue_on;  ///< Exit codes after which it runs again; ascending.
-  std::int32_t requeues = 0;             ///< How often that may still be.
+  std::int32_t requeues = 0;             ///< How often that, or the next, may still be.
+  bool requeue_on_gpu_failure = false;   ///< It runs again, elsewhere, if a GPU of its fails.
+  Saving on_preempt = {};
 
   bool operator==(const Conditions&) const = default;
 };
+
+inline constexpr std::int32_t kLastSignal = 64;
 
 /// Most jobs that one job may wait for, and most jobs of an array.
 inline constexpr std::size_t kMostDependencies = 4096;

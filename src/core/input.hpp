@@ -105,6 +105,10 @@ struct GpuHealth {
   GpuId gpu;
   bool healthy = true;
 };
+/// The GPU failed under its tenants: what they do there is lost, whether they notice or not.
+struct GpuLost {
+  GpuId gpu;
+};
 struct NodeHealth {
   NodeId node;
   bool healthy = true;
@@ -149,9 +153,10 @@ struct Drained {
 };
 struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
-using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
-                           Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
-                           Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked,
-                           SuspendAsked, SuspendFailed, ResumeFailed, Shrunk, Updated, Drained>;
+using Input =
+    std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited,
+                 AttemptEnded, Released, Measured, GpuHealth, NodeHealth, Reported, Identified,
+                 Profiled, Configured, Weighed, Bounded, Ticked, SuspendAsked, SuspendFailed,
+                 ResumeFailed, Shrunk, Updated, Drained, GpuLost>;
 
 }  // namespace berth

@@ -137,6 +137,9 @@ inline bool has_idle_process(const Job& job) {
   return by_user || job.state == JobState::Suspended;
 }
 
+/// True if it saves its own state when it is preempted, and starts again with that.
+inline bool saves_itself(const Job& job) { return job.spec.conditions->on_preempt.signal != 0; }
+
 /// Time with a berth up to `now`, all attempts together; of each up to the end of its process.
 inline Duration ran_of(const Job& job, Instant now) {
   if (!holds_berth(job.state)) return job.ran;
@@ -178,6 +181,13 @@ class JobView {
 
   /// When its berth was taken. Requires: it holds one.
   Instant granted_at() const { return job_->since; }
+
+  bool saves_itself() const { return berth::saves_itself(*job_); }
+  /// Time without a berth since it first had one: what preemption has cost it so far.
+  Duration delayed() const {
+    if (job_->first_start == kNever || job_->first_start > now_) return Duration::zero();
+    return std::max(Duration::zero(), now_ - job_->first_start - ran());
+  }
 
   /// Time with a berth, all attempts together; of each up to the end of its process.
   Duration ran() const { return ran_of(*job_, now_); }

@@ -45,8 +45,10 @@ inline auto members(Grant& v) {
 }
 inline auto members(Dependency& v) { return std::tie(v.job, v.when, v.ended); }
 inline auto members(ArrayPlace& v) { return std::tie(v.first, v.task, v.tasks, v.at_once); }
+inline auto members(Saving& v) { return std::tie(v.signal, v.grace); }
 inline auto members(Conditions& v) {
-  return std::tie(v.after, v.begin, v.array, v.unique, v.requeue_on, v.requeues);
+  return std::tie(v.after, v.begin, v.array, v.unique, v.requeue_on, v.requeues,
+                  v.requeue_on_gpu_failure, v.on_preempt);
 }
 inline auto members(JobSpec& v) {
   return std::tie(v.user, v.request, v.duration_class, v.time_limit, v.estimate, v.vram_estimate,
@@ -115,6 +117,7 @@ inline auto members(Measured& v) {
   return std::tie(v.gpu, v.foreign, v.used, v.tenants, v.utilisation);
 }
 inline auto members(GpuHealth& v) { return std::tie(v.gpu, v.healthy); }
+inline auto members(GpuLost& v) { return std::tie(v.gpu); }
 inline auto members(NodeHealth& v) { return std::tie(v.node, v.healthy); }
 inline auto members(Reported& v) { return std::tie(v.job, v.key, v.value); }
 inline auto members(Configured& v) { return std::tie(v.settings); }
@@ -143,6 +146,13 @@ inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 struct Dropped {};
 inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 11 ------------------------------------------------------------------------
+// No job ran again because a GPU failed, and none said how it saves its state.
+
+inline auto members_before_11(Conditions& v) {
+  return std::tie(v.after, v.begin, v.array, v.unique, v.requeue_on, v.requeues);
+}
 
 // ---- Before layout 10 ------------------------------------------------------------------------
 // Jobs had no conditions, and users no limits of their own.

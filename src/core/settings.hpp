@@ -30,13 +30,14 @@ constexpr bool within(const UserLimits& limits, GpuCount gpus, std::int32_t jobs
 }
 
 /// Bounds on the work that preemption may cost a job, if a preempted job begins again
-/// (Settings::can_suspend). Beyond them the job is not preempted.
+/// from nothing (Settings::can_suspend, Saving). Beyond them the job is not preempted.
 struct PreemptionBounds {
   std::int32_t most = 3;     ///< Most preemptions of a job.
   Duration lost = hours(1);  ///< Run time, all attempts together, after which there are none.
 
   bool operator==(const PreemptionBounds&) const = default;
 };
+inline constexpr PreemptionBounds kNeverPreempted{.most = 0, .lost = Duration(0)};
 inline constexpr PreemptionBounds kUnbounded{.most = std::numeric_limits<std::int32_t>::max(),
                                              .lost = kForever};
 

@@ -114,7 +114,7 @@ class ClusterView {
   /// preempted; kNever if preemption costs nothing. Suspension may have failed.
   Instant left_alone_from(const JobView& job) const {
     if (job.stays_until() > now_) return Instant::min();
-    if (settings().can_suspend) return kNever;
+    if (settings().can_suspend || job.saves_itself()) return kNever;
     if (job.preemptions() >= state_->bounds.most) return Instant::min();
     return later(now_, state_->bounds.lost - std::min(job.ran(), state_->bounds.lost));
   }

@@ -62,13 +62,14 @@ Expected<void> settle_preemption(Options& options, const Machine& machine) {
     options.suspend_memory = Bytes(kEnough);
   if (options.suspend_memory == Bytes(0))
     options.suspend_memory = Bytes(available_memory().raw() / 2);
-  if (settings.can_suspend || options.preempt_by == PreemptBy::Restart) return {};
+  if (settings.can_suspend || options.preempt_by != PreemptBy::Suspend) return {};
   const auto chosen = choose(options.rules.policy, options.rules.place);
   if (!chosen || !chosen->policy->preempts()) return {};
   return fail(ErrorCode::InvalidArgument,
               "policy " + options.rules.policy +
                   " preempts, and this machine cannot suspend jobs: " + machine.no_suspension +
-                  "; say --preempt-by restart, or preempt_by = \"restart\" in berth.toml, if a "
+                  "; say --preempt-by signal, or preempt_by = \"signal\" in berth.toml, if only "
+                  "jobs that save their state (--on-preempt) are to be preempted, restart if any "
                   "preempted job may begin again from nothing, or choose a policy that does not "
                   "preempt (berth policies)");
 }

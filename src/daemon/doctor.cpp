@@ -190,22 +190,32 @@ Json mps(const Daemon& daemon) {
       "one job ends the others of its user there, and nobody else's");
 }
 
+/// What becomes of a preempted job that is not suspended.
+std::string without_suspension(PreemptBy by) {
+  return by == PreemptBy::Signal ? "only jobs that save their state (--on-preempt) are preempted"
+                                 : "a preempted job begins again, from nothing unless it saves its "
+                                   "state (--on-preempt)";
+}
+
 Json suspension(const Daemon& daemon) {
   const std::string& no = daemon.machine().no_suspension;
-  const std::string otherwise = "a preempted job begins again from nothing";
+  const PreemptBy by = daemon.options().preempt_by;
   if (!no.empty()) {
-    return check("suspension", "warn", "jobs cannot be suspended: " + no + "; " + otherwise);
+    return check("suspension", "warn",
+                 "jobs cannot be suspended: " + no + "; " + without_suspension(by));
   }
   const Suspender& suspender = daemon.suspender();
   const std::string how = "berth suspend takes a job's memory off its GPUs; " +
                           to_text(suspender.used()) + " of " + to_text(suspender.room()) +
                           " of host memory taken; processes are frozen by " +
                           (daemon.options().cgroup.empty() ? "signals" : "cgroup");
-  const bool by_restart = daemon.options().preempt_by == PreemptBy::Restart;
-  return check(
-      "suspension", by_restart ? "warn" : "ok",
-      how + "; " +
-          (by_restart ? "preempt_by is restart: " + otherwise : "a preempted job is suspended"));
+  if (by == PreemptBy::Suspend) {
+    return check("suspension", "ok",
+                 how + "; a preempted job is suspended, or saves its state (--on-preempt)");
+  }
+  const std::string word = by == PreemptBy::Signal ? "signal" : "restart";
+  return check("suspension", "warn",
+               how + "; preempt_by is " + word + ": " + without_suspension(by));
 }
 
 Json disk(const Daemon& daemon) {

@@ -388,7 +388,9 @@ void Launcher::stop(JobId job, Attempt attempt, live::Manner manner) {
   }
   const auto found = live_.find({job, attempt});
   if (found == live_.end()) return;
-  const int signal = manner == live::Manner::AtOnce ? shim::kKillSignal : shim::kStopSignal;
+  const int signal = manner == live::Manner::AtOnce ? shim::kKillSignal
+                     : manner == live::Manner::Save ? shim::kSaveSignal
+                                                    : shim::kStopSignal;
   send_signal(found->second->pidfd, signal);
   if (told_.empty()) deaf_alarm_.set(kDeaf);
   told_[{job, attempt}] = {.signal = signal, .at = std::chrono::steady_clock::now()};

@@ -64,7 +64,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--admission", flags.admission,
                  "guarantee (default), declared, free-memory or none.");
   app.add_option("--preempt-by", flags.preempt_by,
-                 "What becomes of a preempted job: suspend (default), or restart.");
+                 "What becomes of a preempted job: suspend (default), signal or restart.");
   app.add_option("--config", flags.config, "TOML file with these and more settings.");
   app.add_flag("--unsafe", flags.options.unsafe,
                "Allow an admission other than guarantee on real GPUs.");
@@ -254,6 +254,13 @@ void tell_what_preemption_costs(const live::Rules& rules, const Settings& settin
   if (settings.can_suspend) return;
   const auto chosen = choose(rules.policy);
   if (!chosen || !chosen->policy->preempts()) return;
+  if (rules.bounds == kNeverPreempted) {
+    std::fprintf(stderr,
+                 "berthd: policy %s preempts: only jobs that save their state (--on-preempt) give "
+                 "way\n",
+                 rules.policy.c_str());
+    return;
+  }
   std::fprintf(
       stderr,
       "berthd: policy %s preempts: a job that gives way begins again from nothing, at most "

@@ -599,9 +599,11 @@ Expected<AdmissionMode> parse_admission(std::string_view name) {
 
 Expected<PreemptBy> parse_preempt_by(std::string_view name) {
   if (name == "suspend") return PreemptBy::Suspend;
+  if (name == "signal") return PreemptBy::Signal;
   if (name == "restart") return PreemptBy::Restart;
-  return fail(ErrorCode::InvalidArgument,
-              "preempt_by '" + std::string(name) + "' is unknown; valid values: suspend, restart");
+  return fail(
+      ErrorCode::InvalidArgument,
+      "preempt_by '" + std::string(name) + "' is unknown; valid values: suspend, signal, restart");
 }
 
 std::string default_config(const Surroundings& around) {
@@ -639,6 +641,7 @@ Expected<void> complete(Options& options, const Surroundings& around) {
   }
   if (auto done = complete_policy(options); !done) return done;
   complete_limits(options);
+  if (options.preempt_by == PreemptBy::Signal) options.rules.bounds = kNeverPreempted;
   if (!is_sensible(options.rules.settings)) {
     return fail(ErrorCode::InvalidArgument,
                 "the settings of admission or limits are out of range: doc/configuration.md gives "

@@ -23,8 +23,9 @@
 
 namespace berth::daemon {
 
-/// What becomes of a job that gives way: it keeps its work in host memory, or begins again.
-enum class PreemptBy : std::uint8_t { Suspend, Restart };
+/// What becomes of a job that gives way: it keeps its work in host memory, or begins again; with
+/// Signal only those give way that save their state themselves.
+enum class PreemptBy : std::uint8_t { Suspend, Signal, Restart };
 
 /// What is said of one user, or of each user of a group; what is not said is as for all.
 struct OwnLimits {

@@ -192,6 +192,9 @@ shim::Order order_of(const live::Assignment& assigned, const Options& options,
   order.umask = command.umask;
   order.log_cap = static_cast<std::uint64_t>(options.log_cap.raw());
   order.grace_millis = micros(options.grace) / 1000;
+  const Saving& saving = assigned.job.spec.conditions->on_preempt;
+  order.save_signal = saving.signal;
+  order.save_grace_millis = micros(saving.grace) / 1000;
   order.attach = command.attach;
   order.output = output_path(assigned);
   order.cgroup = make_cgroup(options.cgroup, order.job, order.attempt);

@@ -12,6 +12,7 @@
 
 #include "core/amounts.hpp"
 #include "core/array_text.hpp"
+#include "core/saving_text.hpp"
 #include "core/words.hpp"
 #include "daemon/order.hpp"
 #include "engine/engine.hpp"
@@ -41,7 +42,8 @@ constexpr double kMostInstant = 1e10;  ///< Seconds since 1970: the year 2286.
 constexpr std::size_t kMostLabel = 64;
 constexpr std::size_t kMostUnique = 128;
 constexpr std::size_t kMostCodes = 16;
-constexpr std::int32_t kRequeues = 100;  ///< After the exit codes that a job names.
+constexpr std::string_view kGpuFailure = "gpu-failure";
+constexpr std::int32_t kRequeues = 100;  ///< After what a job names in requeue_on.
 constexpr std::int64_t kMostTask = 1'000'000'000;
 
 std::unexpected<Error> refuse(const std::string& key, const std::string& what) {
@@ -201,15 +203,42 @@ Expected<void> read_after(Json& value, std::vector<live::AfterTask>& target) {
 Expected<void> read_codes(const Json& value, Conditions& target) {
   if (!value.is_array() || value.empty() || value.size() > kMostCodes) {
     return refuse("requeue_on", "must be a list of 1 to " + std::to_string(kMostCodes) +
-                                    " exit codes, is " + shown(value));
+                                    " exit codes or \"gpu-failure\", is " + shown(value));
   }
   for (const Json& code : value) {
+    if (code.is_string() && code.get_ref<const std::string&>() == kGpuFailure) {
+      target.requeue_on_gpu_failure = true;
+      continue;
+    }
     const auto number = integer("requeue_on", code, 1, 255);
     if (!number) return std::unexpected(number.error());
     target.requeue_on.push_back(static_cast<std::int32_t>(*number));
   }
   std::ranges::sort(target.requeue_on);
   target.requeues = kRequeues;
+  return {};
+}
+
+/// `{signal, grace_seconds}`.
+Expected<void> read_saving(const Json& value, Saving& target) {
+  if (!value.is_object()) return refuse("on_preempt", "must be an object, is " + shown(value));
+  target.grace = kUsualSaveGrace;
+  for (const auto& [key, part] : value.items()) {
+    const std::string full = "on_preempt." + key;
+    if (key == "signal") {
+      if (!part.is_string()) return refuse(full, "must be a string, is " + shown(part));
+      const auto signal = parse_signal(part.get_ref<const std::string&>());
+      if (!signal) return refuse(full, signal.error().message);
+      target.signal = *signal;
+    } else if (key == "grace_seconds") {
+      const auto grace = real(full, part, static_cast<double>(micros(kMostSaveGrace)) / 1e6);
+      if (!grace) return std::unexpected(grace.error());
+      target.grace = Duration(std::llround(*grace * 1e6));
+    } else {
+      return refuse(full, "unknown key; valid keys: signal, grace_seconds");
+    }
+  }
+  if (target.signal == 0) return refuse("on_preempt.signal", "is missing");
   return {};
 }
 
@@ -406,6 +435,7 @@ struct FieldReader {
     if (key == "output") return read(key, value, job.command.output);
     if (key == "after") return read_after(value, job.after);
     if (key == "requeue_on") return read_codes(value, conditions);
+    if (key == "on_preempt") return read_saving(value, conditions.on_preempt);
     if (key == "unique") return read(key, value, conditions.unique);
     if (key == "array") return read_array(value);
     if (key == "warning_signal") return read_signal(value);

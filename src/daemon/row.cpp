@@ -4,6 +4,7 @@
 #include <array>
 #include <ctime>
 
+#include "core/saving_text.hpp"
 #include "core/words.hpp"
 #include "daemon/json_text.hpp"
 #include "daemon/oom.hpp"
@@ -61,12 +62,19 @@ void add_conditions(JsonObject& json, const Conditions& asked) {
     if (asked.array.at_once > 0) json.integer("array_at_once", asked.array.at_once);
   }
   if (!asked.unique.empty()) json.text("unique", asked.unique);
-  if (!asked.requeue_on.empty()) {
-    std::string list;
+  if (!asked.requeue_on.empty() || asked.requeue_on_gpu_failure) {
+    std::string list = asked.requeue_on_gpu_failure ? "[\"gpu-failure\"" : "";
     for (const std::int32_t code : asked.requeue_on) {
       list += (list.empty() ? "[" : ",") + std::to_string(code);
     }
     json.raw("requeue_on", list + "]");
+  }
+  if (const Saving& saving = asked.on_preempt; saving.signal != 0) {
+    std::string object;
+    JsonObject one(object);
+    one.text("signal", signal_name(saving.signal)).seconds("grace_seconds", saving.grace);
+    one.close();
+    json.raw("on_preempt", object);
   }
 }
 

@@ -196,14 +196,15 @@ void Engine::end_leases() {
     Job& job = state_.jobs.at(leases_.begin()->second);
     leases_.erase(leases_.begin());
     if (job.state != JobState::Starting && job.state != JobState::Running) continue;
-    if (!state_.settings.can_suspend) ++job.preemptions;
+    if (!state_.settings.can_suspend || saves_itself(job)) ++job.preemptions;
     stop(job, PreemptHow::Suspend, StopFor::LeaseEnd);
     emit(EventKind::Preempted, job.id);
   }
 }
 
 void Engine::stop(Job& job, PreemptHow how, StopFor why) {
-  if (how == PreemptHow::Suspend && !state_.settings.can_suspend) how = PreemptHow::Requeue;
+  const bool is_kept = state_.settings.can_suspend && !saves_itself(job);
+  if (how == PreemptHow::Suspend && !is_kept) how = PreemptHow::Requeue;
   job.after_stop = how == PreemptHow::Suspend ? JobState::Suspended : JobState::Queued;
   set_state(job, JobState::Stopping);
   effects_.list.push_back(Stop{job.id, job.attempt, how, why});

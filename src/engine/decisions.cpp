@@ -48,7 +48,8 @@ bool Engine::apply(const Migrate& migrate) {
   if (job == nullptr || !is_well_formed(migrate.placement, *job)) return false;
   if (job->state != JobState::Starting && job->state != JobState::Running) return false;
   job->migrating = true;
-  if (!state_.settings.can_suspend) ++job->preemptions;  // it loses as much by a move
+  const bool is_kept = state_.settings.can_suspend && !saves_itself(*job);
+  if (!is_kept) ++job->preemptions;  // it loses as much by a move
   stop(*job, PreemptHow::Suspend, StopFor::Migration);
   emit(EventKind::Preempted, job->id);
   return true;

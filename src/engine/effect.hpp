@@ -24,7 +24,8 @@ enum class StopFor : std::uint8_t {
   Migration,
   LeaseEnd,
   TimeLimit,
-  Overrun,  ///< It holds GPU memory that was granted to others: stop at once.
+  GpuFailure,  ///< It runs again on others.
+  Overrun,     ///< It holds GPU memory that was granted to others: stop at once.
 };
 
 /// Launch the job on these GPUs; answer with Started or StartFailed.

@@ -96,6 +96,7 @@ class Engine {
   void on(const Released&);
   void on(const Measured&);
   void on(const GpuHealth&);
+  void on(const GpuLost&);
   void on(const NodeHealth&);
   void on(const Reported&);
   void on(const Configured&);
@@ -141,6 +142,12 @@ class Engine {
   void watch_relief(GpuId gpu);
   void judge(Job& job);
   bool grow_request(Job& job);
+
+  // When a GPU fails (gpu_failure.cpp).
+  static bool outlives_gpu(const Job& job);
+  bool is_in_service(const Grant& grant) const;
+  void leave_gpu(Job& job);
+  void judge_failed(Job& job);
 
   // State changes that inputs and decisions share (accounting.cpp).
   Job* attempt(JobId id, Attempt attempt);

@@ -103,7 +103,9 @@ Fault account_fault(const Account& account, Instant now) {
 
 bool is_sane(const Conditions& asked) {
   return asked.after.size() <= kMostDependencies && is_time(asked.begin) && asked.array.task >= 0 &&
-         asked.array.tasks >= 0 && asked.array.at_once >= 0 && asked.requeues >= 0;
+         asked.array.tasks >= 0 && asked.array.at_once >= 0 && asked.requeues >= 0 &&
+         asked.on_preempt.signal >= 0 && asked.on_preempt.signal <= kLastSignal &&
+         is_age(asked.on_preempt.grace);
 }
 
 bool is_sane(const JobSpec& spec, Bytes context) {

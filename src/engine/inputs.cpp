@@ -158,6 +158,7 @@ void Engine::on(const SuspendFailed& failed) {
   watch_time_limit(*job);
   if (job->lease != kNever) renew(*job, std::max(job->lease, job->stays_until));
   emit(EventKind::Granted, job->id);
+  if (outlives_gpu(*job) && !is_in_service(job->grant)) leave_gpu(*job);
 }
 
 void Engine::on(const ResumeFailed& failed) {
@@ -192,7 +193,7 @@ void Engine::on(const AttemptEnded& ended) {
   relieve(job->grant.shares);
   const bool killed_to_run_again = job->state == JobState::Stopping && !job->ending &&
                                    job->after_stop == JobState::Queued &&
-                                   ended.outcome != Outcome::Done;
+                                   (ended.outcome != Outcome::Done || saves_itself(*job));
   if (killed_to_run_again) return;  // Released follows
   job->exit_code = ended.code;
   const Instant limit = later(job->since, job->spec.time_limit - job->ran);
@@ -209,8 +210,10 @@ void Engine::on(const AttemptEnded& ended) {
     set_state(*job, JobState::Queued);  // no process is left to end
     return end(*job);
   }
-  job->ending = ended.outcome != Outcome::Oom;
-  job->ran_out = !job->ending;
+  job->ran_out = ended.outcome == Outcome::Oom;
+  // That a GPU failed may be noticed after the job's end.
+  const bool is_open = ended.outcome == Outcome::Failed && outlives_gpu(*job);
+  job->ending = !job->ran_out && !is_open;
   job->again_if_hurt = ended.again_if_hurt;
   job->after_stop = JobState::Queued;
   if (job->state != JobState::Stopping) set_state(*job, JobState::Stopping);
@@ -222,6 +225,7 @@ void Engine::on(const Released& released) {
   Job* const job = attempt(released.job, released.attempt);
   if (job == nullptr || job->state != JobState::Stopping) return;
   if (job->ran_out && !job->ending) judge(*job);
+  if (job->outcome == Outcome::Failed && !job->ending) judge_failed(*job);
   const std::vector<Share> left = job->grant.shares;
   release(*job);
   relieve(left);

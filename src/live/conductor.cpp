@@ -26,7 +26,17 @@ std::string request_words(const Job* job) {
 Manner manner_of(const Job& job) {
   if (job.leaving) return Manner::AtOnce;
   const bool is_suspended = !job.ending && job.after_stop != JobState::Queued;
-  return is_suspended ? Manner::Suspend : Manner::Gently;
+  if (is_suspended) return Manner::Suspend;
+  return !job.ending && saves_itself(job) ? Manner::Save : Manner::Gently;
+}
+
+/// How a job is stopped that was not told before.
+Manner manner_of(const Stop& wanted, const Job* job) {
+  if (wanted.how == PreemptHow::Suspend) return Manner::Suspend;
+  const bool gives_way = wanted.why == StopFor::Preemption || wanted.why == StopFor::Migration ||
+                         wanted.why == StopFor::LeaseEnd;
+  const bool saves = gives_way && job != nullptr && saves_itself(*job);
+  return saves ? Manner::Save : Manner::Gently;
 }
 
 }  // namespace
@@ -57,7 +67,9 @@ std::vector<std::string> Conductor::recover() {
   for (std::uint32_t g = 0; g < setup_.problems.size(); ++g) {
     const std::string& problem = setup_.problems[g];
     inputs_.emplace_back(GpuHealth{GpuId(g), problem.empty()});
-    if (!problem.empty()) watcher_.on_fault(GpuId(g), problem);
+    if (problem.empty()) continue;
+    watcher_.on_fault(GpuId(g), problem);
+    inputs_.emplace_back(GpuLost{GpuId(g)});
   }
   for (const auto& [id, attempt] : current_) recover(*view.find(id));
   on_alarm(Alarm::Probe);
@@ -221,8 +233,9 @@ void Conductor::on_look(Look look) {
   set_watch();
   const GpuId gpu = look.gpu;
   const auto told = failures_told(gpu);
+  const bool was_lost = !watcher_.failure(gpu).empty();
   tell(watcher_.on_look(std::move(look), keeper_.engine().view()));
-  mark_jobs_on(gpu, told);
+  on_failure(gpu, was_lost, told);
   if (!watcher_.left().empty() && looking_.empty()) hands_.alarms.set(Alarm::Leaving, kLookAgain);
 }
 
@@ -240,8 +253,9 @@ void Conductor::on_silence() {
 
 void Conductor::on_fault(GpuId gpu, std::string problem) {
   const auto told = failures_told(gpu);
+  const bool was_lost = !watcher_.failure(gpu).empty();
   tell(watcher_.on_fault(gpu, std::move(problem)));
-  mark_jobs_on(gpu, told);
+  on_failure(gpu, was_lost, told);
 }
 
 /// What is said already to the jobs of a GPU that failed; nothing while it is well.
@@ -254,10 +268,14 @@ std::map<JobId, std::string> Conductor::failures_told(GpuId gpu) const {
   return told;
 }
 
-/// Jobs on a GPU that failed are told and go on: many a program does not notice, or saves what it
-/// has. An Xid takes the place of what a look said of the same loss.
-void Conductor::mark_jobs_on(GpuId gpu, const std::map<JobId, std::string>& told) {
+void Conductor::on_failure(GpuId gpu, bool was_known, const std::map<JobId, std::string>& told) {
   if (watcher_.failure(gpu).empty()) return;
+  if (!was_known) inputs_.emplace_back(GpuLost{gpu});
+  mark_jobs_on(gpu, told);
+}
+
+/// Jobs on a GPU that failed are told. An Xid takes the place of what a look said of the same loss.
+void Conductor::mark_jobs_on(GpuId gpu, const std::map<JobId, std::string>& told) {
   for (const JobId id : keeper_.engine().view().tenants_of(gpu)) {
     const std::string now = failed_gpus(*keeper_.engine().view().find(id));
     std::string note = keeper_.note_of(id);
@@ -284,7 +302,7 @@ bool Conductor::allows_shrink(const Job& job) const {
   return environment && std::ranges::find(*environment, kShrinkAllowed) != environment->end();
 }
 
-/// `GPU 1 failed: Xid 79`, of those that a job has; "" if none failed.
+/// `GPU 1 failed: Xid 79`, of those that a job has, and what follows; "" if none failed.
 std::string Conductor::failed_gpus(const Job& job) const {
   std::string text;
   for (const GpuId gpu : gpus_of(job.grant)) {
@@ -292,6 +310,10 @@ std::string Conductor::failed_gpus(const Job& job) const {
     if (fault.empty()) continue;
     text += (text.empty() ? "GPU " : "; GPU ") + std::to_string(gpu.value()) + " failed: " + fault;
   }
+  const Conditions& asked = *job.spec.conditions;
+  const bool leaves = job.state == JobState::Stopping || asked.requeues > 0;
+  const bool again = asked.requeue_on_gpu_failure && leaves && !job.ending;
+  if (!text.empty() && again) text += "; starts again elsewhere";
   return text;
 }
 
@@ -529,9 +551,10 @@ void Conductor::perform(const Stop& wanted) {
     overran_.insert({wanted.job, wanted.attempt});
     return hands_.executor.stop(wanted.job, wanted.attempt, Manner::AtOnce);
   }
-  const bool is_suspended = wanted.how == PreemptHow::Suspend;
-  if (wanted.why == StopFor::Preemption && !is_suspended) note_preemption(wanted.job);
-  hands_.executor.stop(wanted.job, wanted.attempt, is_suspended ? Manner::Suspend : Manner::Gently);
+  const Manner manner = manner_of(wanted, keeper_.engine().view().find(wanted.job));
+  const bool is_preempted = wanted.why == StopFor::Preemption || manner == Manner::Save;
+  if (is_preempted && manner != Manner::Suspend) note_preemption(wanted.job);
+  hands_.executor.stop(wanted.job, wanted.attempt, manner);
 }
 
 /// By the job that gets its place: it is held for that one until it is free.
@@ -546,7 +569,9 @@ void Conductor::note_preemption(JobId job) {
         hold.placement.gpus, [&](GpuId gpu) { return std::ranges::find(gpus, gpu) != gpus.end(); });
     if (is_there && by.empty()) by = " by job " + std::to_string(hold.job.value());
   }
-  keeper_.note(job, std::string(kPreempted) + by + ", starts again");
+  const std::string then =
+      saves_itself(*known) ? ", starts again with what it saves" : ", starts again";
+  keeper_.note(job, std::string(kPreempted) + by + then);
 }
 
 void Conductor::note_overrun(JobId job) {

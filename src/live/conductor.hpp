@@ -162,6 +162,7 @@ class Conductor {
   std::string failed_gpus(const Job& job) const;
   bool allows_shrink(const Job& job) const;
   std::map<JobId, std::string> failures_told(GpuId gpu) const;
+  void on_failure(GpuId gpu, bool was_known, const std::map<JobId, std::string>& told);
   void mark_jobs_on(GpuId gpu, const std::map<JobId, std::string>& told);
 
   Keeper& keeper_;

@@ -50,6 +50,7 @@ using StandingOf = std::function<Standing(JobId, Attempt)>;
 
 enum class Manner {
   Gently,  ///< With time to comply.
+  Save,    ///< Told to save its state first, as it asked for; then gently.
   AtOnce,  ///< At once, without time to comply.
   /// Its process stays, without GPU memory: on_suspended() follows instead of an end, or
   /// on_suspend_failed() where that cannot be.

@@ -43,7 +43,7 @@ int settle_signals() {
   for (const int number : {SIGPIPE, SIGHUP, SIGINT}) signal(number, SIG_IGN);
   sigset_t heard;
   sigemptyset(&heard);
-  for (const int number : {SIGCHLD, kStopSignal, kKillSignal, kWarnSignal})
+  for (const int number : {SIGCHLD, kSaveSignal, kStopSignal, kKillSignal, kWarnSignal})
     sigaddset(&heard, number);
   sigprocmask(SIG_SETMASK, &heard, nullptr);
   return signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);

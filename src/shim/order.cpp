@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "core/codec.hpp"
+#include "core/conditions.hpp"
 
 namespace berth::shim {
 
@@ -25,7 +26,7 @@ static auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v
 static auto members(Order& v) {
   return std::tie(v.job, v.attempt, v.arguments, v.environment, v.directory, v.user, v.group,
                   v.groups, v.umask, v.log_cap, v.grace_millis, v.cgroup, v.keeps_cgroup, v.attach,
-                  v.output);
+                  v.save_signal, v.save_grace_millis, v.output);
 }
 
 namespace {
@@ -39,6 +40,10 @@ std::optional<std::string> flaw_of(const Order& order) {
   if (order.arguments.empty()) return "order: no program";
   if (order.grace_millis < 0) {
     return "order: a grace of " + std::to_string(order.grace_millis) + " ms, the least is 0";
+  }
+  if (order.save_signal < 0 || order.save_signal > kLastSignal || order.save_grace_millis < 0) {
+    return "order: a signal to save of " + std::to_string(order.save_signal) + " with " +
+           std::to_string(order.save_grace_millis) + " ms";
   }
   const bool cut = std::ranges::any_of(order.arguments, has_nul) ||
                    std::ranges::any_of(order.environment, has_nul) || has_nul(order.directory) ||

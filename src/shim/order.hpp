@@ -18,7 +18,7 @@
 namespace berth::shim {
 
 /// Version of order and events; a daemon only orders shims of its own build, so it must be equal.
-inline constexpr int kOrderFormat = 3;
+inline constexpr int kOrderFormat = 4;
 
 /// Where the input and output of an attended job go: `berth run` listens there.
 struct Attach {
@@ -47,6 +47,8 @@ struct Order {
   std::string cgroup;                 ///< Folder of a cgroup v2 made for the attempt; "" for none.
   bool keeps_cgroup = false;          ///< The daemon removes the cgroup, not the shim.
   std::optional<Attach> attach;
+  std::int32_t save_signal = 0;        ///< Tells it to save its state; 0: it does not by itself.
+  std::int64_t save_grace_millis = 0;  ///< From then to SIGTERM.
   std::string output = {};  ///< A file of the user's that its output also goes to; "" for none.
 };
 
@@ -80,6 +82,7 @@ Expected<void> send_order(int socket, const Order& order, int attempt_file, int 
 
 /// Signals a shim understands, for daemons that have no socket to it any more.
 inline constexpr int kStopSignal = 15;  ///< SIGTERM: end the tree, SIGKILL after the grace.
+inline constexpr int kSaveSignal = 14;  ///< SIGALRM: tell it to save, then end the tree.
 inline constexpr int kKillSignal = 12;  ///< SIGUSR2: end the tree at once.
 /// SIGUSR1, queued with a signal's number: the job gets that signal. Once: the next is ignored, so
 /// that a daemon which does not know whether the one before it sent it may send it again.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <initializer_list>
 #include <string>
 
 namespace berth::shim {
@@ -72,18 +73,27 @@ std::optional<Stat> stat_of(pid_t pid) {
   return text.empty() ? std::nullopt : parse_stat(text);
 }
 
-bool has_pending(pid_t pid, int signal) {
+/// True if one of these lines of /proc/PID/status has the signal.
+static bool has_signal(pid_t pid, int signal, std::initializer_list<std::string_view> keys) {
   constexpr int kHex = 16;
   const std::string text = read_proc(pid, "status", 4096);
-  // A signal that ends a process is handed to its threads as SIGKILL.
-  for (const std::string_view key : {"\nSigPnd:\t", "\nShdPnd:\t"}) {
+  for (const std::string_view key : keys) {
     const std::size_t line = text.find(key);
     if (line == std::string::npos) continue;
-    std::uint64_t pending = 0;
-    std::from_chars(text.data() + line + key.size(), text.data() + text.size(), pending, kHex);
-    if ((pending >> (signal - 1) & 1) != 0) return true;
+    std::uint64_t signals = 0;
+    std::from_chars(text.data() + line + key.size(), text.data() + text.size(), signals, kHex);
+    if ((signals >> (signal - 1) & 1) != 0) return true;
   }
   return false;
+}
+
+bool has_pending(pid_t pid, int signal) {
+  // A signal that ends a process is handed to its threads as SIGKILL.
+  return has_signal(pid, signal, {"\nSigPnd:\t", "\nShdPnd:\t"});
+}
+
+bool hears(pid_t pid, int signal) {
+  return has_signal(pid, signal, {"\nSigCgt:\t", "\nSigBlk:\t"});
 }
 
 }  // namespace berth::shim

@@ -28,6 +28,9 @@ std::optional<Stat> stat_of(pid_t pid);
 /// True while this signal was sent to a process and waits to be taken.
 bool has_pending(pid_t pid, int signal);
 
+/// True if a process has a handler for this signal, or holds it back so as to take it otherwise.
+bool hears(pid_t pid, int signal);
+
 /// A process that only waits to be collected. A main thread that ended before the others looks the
 /// same but for their number.
 inline bool has_exited(const Stat& stat) {

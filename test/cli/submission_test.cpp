@@ -73,6 +73,28 @@ TEST(Submission, HasEveryOption) {
       "deadline_at": 4600.0, "job_group": "sweep", "model": "vgg16", "batch": 64})"));
 }
 
+TEST(Submission, SaysWhenItRunsAgainAndHowItSaves) {
+  const Json body = body_of(with([](JobOptions& options) {
+    options.requeue_on = "gpu-failure,exit:75";
+    options.on_preempt = "signal:SIGUSR2,grace=2min";
+  }));
+  EXPECT_EQ(body["requeue_on"], *parse_json(R"(["gpu-failure", 75])"));
+  EXPECT_EQ(body["on_preempt"], *parse_json(R"({"signal": "USR2", "grace_seconds": 120.0})"));
+  const auto refusal = [](const char* how) {
+    JobOptions options;
+    options.command = {"true"};
+    options.on_preempt = how;
+    return refusal_of(options);
+  };
+  const std::string kForm = "must be as signal:USR1 or signal:USR1,grace=60s";
+  EXPECT_EQ(refusal("USR1"), "--on-preempt USR1: " + kForm);
+  EXPECT_EQ(refusal("signal:USR1,60s"), "--on-preempt signal:USR1,60s: " + kForm);
+  EXPECT_EQ(refusal("signal:USR1,grace=2d"),
+            "--on-preempt signal:USR1,grace=2d: grace: 2d, the most is 24h");
+  EXPECT_EQ(refusal("signal:9"),
+            "--on-preempt signal:9: signal '9' is none of HUP, INT, QUIT, USR1, USR2, ALRM, TERM");
+}
+
 TEST(Submission, MaxIsTheWholeGpuAlone) {
   const Json body = body_of(with([](JobOptions& options) { options.vram = "max"; }));
   EXPECT_TRUE(is_set(body, "exclusive"));

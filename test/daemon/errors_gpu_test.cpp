@@ -106,7 +106,7 @@ TEST(ErrorsHidden, AGpuWhoseMemoryIsNotToldIsServedAndSaidSo) {
 
 class ErrorsXid : public testing::Test {
  protected:
-  ErrorsXid() { rig_.start(); }
+  explicit ErrorsXid(const test::RigOptions& options = {}) : rig_(options) { rig_.start(); }
   void lose(int gpu) {
     const std::string line = test::program("berth-emu").string() + " xid " + rig_.state() +
                              "/emulated-gpus --gpu " + std::to_string(gpu) + " --xid 79 >/dev/null";
@@ -148,6 +148,54 @@ TEST_F(ErrorsXid, AGangThatLosesOneIsCancelledWhole) {
   EXPECT_EQ(rig_.request("POST", path(id, "/cancel")).status, 200);
   EXPECT_EQ(rig_.wait_end(id)["state"], "cancelled");
   EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["gpus"], Json::array({0}));
+}
+
+/// Jobs share the first GPU.
+class ErrorsXidShared : public ErrorsXid {
+ protected:
+  ErrorsXidShared()
+      : ErrorsXid({.config = "policy = \"fifo-skip\"\nplace = \"first-fit\"\nprobe = \"100ms\"\n"
+                             "grace = \"500ms\"\n"}) {}
+};
+
+/// The job takes memory of the GPU for real, so the driver tells it of the loss, too.
+TEST_F(ErrorsXidShared, AJobThatAsksForItRunsAgainElsewhere) {
+  const Json asks{{"vram_bytes", 4 * test::kGiB}, {"requeue_on", {"gpu-failure"}}};
+  const int id = rig_.submit(
+      {{"sh", "-c", "[ $BERTH_ATTEMPT = 2 ] || exec " + test::load("--vram 3G --step-ms 10")},
+       asks});
+  const int other = rig_.submit("sleep 1000", {{"vram_bytes", 4 * test::kGiB}});
+  rig_.wait_for(id, "running");
+  rig_.wait_for(other, "running");
+  eventually("it has its memory", [&] { return rig_.log(id).find("step") != std::string::npos; });
+  const int gpu = rig_.job(id)["gpus"][0];
+  lose(gpu);
+  const Json job = rig_.wait_end(id);
+  EXPECT_EQ(job["state"], "done") << job;
+  EXPECT_EQ(job["gpus"], Json::array({1 - gpu}));
+  ASSERT_EQ(job["attempts"].size(), 2U);
+  EXPECT_THAT(job["attempts"][0]["note"].get<std::string>(),
+              HasSubstr("GPU " + std::to_string(gpu) + " failed: "));
+  EXPECT_THAT(job["attempts"][0]["note"].get<std::string>(), HasSubstr("; starts again elsewhere"));
+  EXPECT_EQ(rig_.job(other)["state"], "running") << "it did not ask for that";
+  EXPECT_EQ(rig_.request("POST", path(other, "/cancel")).status, 200);
+  EXPECT_EQ(gpu_of(rig_, static_cast<std::size_t>(gpu))["healthy"], false);
+}
+
+/// berthd was away while the GPU was lost.
+TEST_F(ErrorsXid, ALossThatNobodySawIsNoticedAtTheNextStart) {
+  const Json asks{{"exclusive", true}, {"requeue_on", {"gpu-failure"}}};
+  const int id = rig_.submit("[ $BERTH_ATTEMPT = 2 ] || exec sleep 1000", asks);
+  rig_.wait_for(id, "running");
+  const int gpu = rig_.job(id)["gpus"][0];
+  rig_.kill();
+  const std::string line = test::program("berth-emu").string() + " xid " + rig_.state() +
+                           "/emulated-gpus --gpu " + std::to_string(gpu) + " --xid 79 >/dev/null";
+  ASSERT_EQ(std::system(line.c_str()), 0);
+  rig_.start();
+  const Json job = rig_.wait_end(id);
+  EXPECT_EQ(job["state"], "done") << job;
+  EXPECT_EQ(job["gpus"], Json::array({1 - gpu}));
 }
 
 }  // namespace

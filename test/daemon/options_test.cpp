@@ -370,9 +370,10 @@ TEST(Options, WhatBecomesOfAPreemptedJobIsSuspendOrRestart) {
   EXPECT_EQ(options.suspend_patience, seconds(5));
   const auto refused = read_config(options, "preempt_by = \"magic\"\n", "berth.toml");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
-            "berth.toml:1:14: preempt_by: preempt_by 'magic' is unknown; valid values: suspend, "
-            "restart");
+  EXPECT_EQ(
+      refused.error().message,
+      "berth.toml:1:14: preempt_by: preempt_by 'magic' is unknown; valid values: suspend, signal, "
+      "restart");
 }
 
 }  // namespace

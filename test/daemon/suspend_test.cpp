@@ -178,7 +178,7 @@ TEST(SuspendPreempts, APolicyThatPreemptsIsRefusedWhereNothingCanBeSuspended) {
   EXPECT_EQ(refused.exit_code, test::kFailed);
   EXPECT_THAT(refused.err,
               HasSubstr("policy las preempts, and this machine cannot suspend jobs: the driver "
-                        "does not support checkpoints on this machine; say --preempt-by restart"));
+                        "does not support checkpoints on this machine; say --preempt-by signal"));
   rig.start({"--policy", "las", "--preempt-by", "restart"});
   const int id = rig.submit(test::kUntilGo);
   rig.wait_for(id, "running");

@@ -51,6 +51,7 @@ void Checker::stepped(const Step& step) {
   for (const Input& input : step.inputs) {
     const auto* const started = std::get_if<Started>(&input);
     if (started != nullptr) started_.try_emplace({started->job, started->attempt}, entry_);
+    if (const auto* const lost = std::get_if<GpuLost>(&input)) check_left(engine, lost->gpu);
   }
   check_engine(step);
   for (const Effect& effect : step.effects.list) {
@@ -68,6 +69,18 @@ void Checker::check_engine(const Step& step) {
   if (step.now < last_) broken("time went back to " + seconds_text(step.now));
   if (step.effects.wake_at && *step.effects.wake_at <= step.now) broken("a wake-up in the past");
   last_ = step.now;
+}
+
+/// A job that outlives its GPUs leaves one in the step that hears of the loss.
+void Checker::check_left(const Engine& engine, GpuId lost) {
+  for (const JobId id : engine.view().tenants_of(lost)) {
+    const Job& job = *engine.view().find(id);
+    const Conditions& asked = *job.spec.conditions;
+    const bool stays = job.state == JobState::Starting || job.state == JobState::Running;
+    if (stays && asked.requeue_on_gpu_failure && asked.requeues > 0) {
+      broken(name_of(id) + " stays on " + name_of(lost) + ", which is lost");
+    }
+  }
 }
 
 void Checker::check(const Step& step, const Launch& launch) {

@@ -65,6 +65,7 @@ class Checker {
 
   void broken(const std::string& what) { report_.broken(what); }
   void check_engine(const Step& step);
+  void check_left(const Engine& engine, GpuId lost);
   void check(const Step& step, const Launch& launch);
   void check(const Step& step, const Continue& resumed);
   void check(const Step& step, const Stop& stop);

@@ -168,6 +168,8 @@ void Daemon::on_step(const live::StepTaken& step) {
   for (const Effect& effect : step.effects.list) {
     world_.report.tell(words_of(effect));
     ++world_.seen[name_of(effect)];
+    const auto* const stop = std::get_if<Stop>(&effect);
+    if (stop != nullptr && stop->why == StopFor::GpuFailure) ++world_.seen["left a lost GPU"];
   }
   world_.checker.stepped({.keeper = keeper_,
                           .now = step.now,

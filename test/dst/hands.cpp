@@ -71,6 +71,7 @@ void Executor::stop(JobId job, Attempt attempt, live::Manner manner) {
   const Key key{job, attempt};
   if (world_.fate.strikes(words("stop", key)) || !live_.contains(key)) return;
   if (manner == live::Manner::Suspend) return suspend(key);
+  if (manner == live::Manner::Save) ++world_.seen["told to save"];
   world_.machines.stop(key, manner);
 }
 

@@ -100,6 +100,7 @@ void Machines::go(Key key) {
   run.pid = ++last_pid_;
   plan(run, run.left, [this](Key ended) {
     const Script& script = plan_.scripts[find(ended)->order.script];
+    if (script.code == 0) finished_.insert(ended.job);
     finish(ended,
            {.outcome = script.code == 0 ? Outcome::Done : Outcome::Failed, .code = script.code});
   });
@@ -115,6 +116,11 @@ void Machines::stop(Key key, live::Manner manner) {
   if (!run->go) {
     run->plans = new_life();
     return plan(*run, soon(), [this](Key stopped) { unlock(stopped); });
+  }
+  // One that has saved its state may end well, and is not done.
+  constexpr Exit kSaved{.outcome = Outcome::Done, .code = 0};
+  if (manner == live::Manner::Save && rng_.one_in(2)) {
+    return plan(*run, seconds(rng_.between(0, 10)), [this](Key saved) { finish(saved, kSaved); });
   }
   const bool at_once = manner == live::Manner::AtOnce;
   const Duration grace = rng_.one_in(8) && !at_once ? seconds(rng_.between(1, 10)) : soon();
@@ -135,7 +141,6 @@ void Machines::suspend(Key key) {
 void Machines::finish(Key key, Exit exit) {
   Run& run = *this->run(key);
   report_.tell("  " + to_text(key) + " ends with " + std::to_string(exit.code));
-  if (exit.outcome == Outcome::Done) finished_.insert(key.job);
   end_process(run);
   if (!run.locked) return;  // no shim is left to write it
   run.exit = exit;

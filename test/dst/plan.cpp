@@ -133,6 +133,12 @@ Script make_script(const Cluster& cluster, const Troubles& troubles, Rng& rng) {
                                                         : spec.request.gpu.vram;
   script.needs = percent(asked, rng.between(20, 100));
   if (troubles.overruns && rng.one_in(4)) script.needs = percent(asked, rng.between(105, 180));
+  if (rng.one_in(3)) {
+    Conditions& asks = spec.conditions.edit();
+    asks.requeue_on_gpu_failure = rng.one_in(2);
+    asks.requeues = asks.requeue_on_gpu_failure ? 3 : 0;
+    if (rng.one_in(2)) asks.on_preempt = {.signal = 10, .grace = seconds(rng.between(1, 10))};
+  }
   return script;
 }
 

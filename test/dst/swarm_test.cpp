@@ -23,11 +23,28 @@ TEST(Swarm, KeepsItsPromises) {
   }
   auto seen = run_swarm(1, kSeeds);
   if (HasFailure()) return;
-  for (const char* what :
-       {"kill", "power loss", "restart", "refused step", "failed sync", "lost node", "broken GPU",
-        "silent GPU", "foreign use", "failed start", "failed launch", "old news", "cancel",
-        "launch", "stop", "finish", "no room", "part of a snapshot", "failed snapshot",
-        "failed suspension"}) {
+  for (const char* what : {"kill",
+                           "power loss",
+                           "restart",
+                           "refused step",
+                           "failed sync",
+                           "lost node",
+                           "broken GPU",
+                           "silent GPU",
+                           "foreign use",
+                           "failed start",
+                           "failed launch",
+                           "old news",
+                           "cancel",
+                           "launch",
+                           "stop",
+                           "finish",
+                           "no room",
+                           "part of a snapshot",
+                           "failed snapshot",
+                           "failed suspension",
+                           "left a lost GPU",
+                           "told to save"}) {
     EXPECT_GT(seen[what], 0) << what << " came up in no seed";
   }
 }

@@ -88,6 +88,8 @@ class History {
     if (rng_.one_in(3)) asked.array = {.first = JobId(1), .task = 1, .tasks = 9, .at_once = 2};
     if (rng_.one_in(5)) asked.unique = "key";
     if (rng_.one_in(3)) asked.requeue_on = {0, 3}, asked.requeues = 1;
+    if (rng_.one_in(3)) asked.requeue_on_gpu_failure = true, asked.requeues = 2;
+    if (rng_.one_in(3)) asked.on_preempt = {.signal = 10, .grace = seconds(60)};
     return asked;
   }
 

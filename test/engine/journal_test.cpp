@@ -24,11 +24,11 @@ class Structure : public testing::Test {};
 using Structures =
     testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
                    GpuSpec, NodeShape, Admission, UserLimits, PreemptionBounds, Metric, Ended,
-                   Settings, Account, GpuUse, Hold, Dependency, ArrayPlace, Conditions, Drain,
-                   Updated, Drained, Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started,
-                   StartFailed, Exited, Released, TenantUse, Measured, GpuHealth, NodeHealth,
-                   Reported, Configured, Weighed, Bounded, Ticked, Start, Preempt, Migrate, Reserve,
-                   Classify, Reject>;
+                   Settings, Account, GpuUse, Hold, Dependency, ArrayPlace, Saving, Conditions,
+                   Drain, GpuLost, Updated, Drained, Submitted, CancelAsked, HoldAsked,
+                   ReleaseAsked, Started, StartFailed, Exited, Released, TenantUse, Measured,
+                   GpuHealth, NodeHealth, Reported, Configured, Weighed, Bounded, Ticked, Start,
+                   Preempt, Migrate, Reserve, Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
 /// Members that follow from others and are not written. A GPU's gang follows from the grants, as
@@ -184,6 +184,23 @@ TEST(Journal, ARequestOfLayoutNineHasNoConditions) {
   const auto read = decode_inputs(out.bytes());
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(std::get<Submitted>(read->at(0)).spec, then.spec);
+}
+
+TEST(Journal, ARequestOfLayoutTenSaysNothingOfFailuresAndSaving) {
+  Conditions then{.begin = kStart + seconds(5), .unique = "key", .requeue_on = {75}, .requeues = 9};
+  const JobSpec spec{.user = UserId(3)};
+  ByteWriter out;
+  for (const std::int64_t number : {-10, 1, 0}) out.integer(number);
+  codec::put(out, JobId(7));
+  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
+             members_before_10(const_cast<JobSpec&>(spec)));
+  out.integer(1);  // it has conditions
+  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
+             members_before_11(then));
+  codec::put(out, false);
+  const auto read = decode_inputs(out.bytes());
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(*std::get<Submitted>(read->at(0)).spec.conditions, then);
 }
 
 TEST(Journal, SettingsOfLayoutNineHaveNoLimitsOfSingleUsers) {

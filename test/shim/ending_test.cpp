@@ -115,6 +115,93 @@ TEST(Stop, KillsWhatIgnoresItAfterTheGrace) {
   expect_all_gone(pids_in(daemon.log()), 2);
 }
 
+/// A job that saves on SIGUSR1, below a shell that would die of it.
+constexpr const char* kSaver =
+    "sh -c 'trap \"echo saved >state; exit 0\" USR1; echo ready >$0; while :; do sleep 0.01; "
+    "done' ";
+
+TEST(Save, ReachesThoseThatHearItAndNoOther) {
+  Daemon daemon;
+  Fifo told(daemon.folder() / "told");
+  Order order = daemon.shell(kSaver + told.path() + "; echo the shell lives; exit 5");
+  order.save_signal = SIGUSR1;
+  order.save_grace_millis = 600'000;
+  daemon.start(order);
+  daemon.started();
+  EXPECT_EQ(told.line(), "ready");
+  daemon.signal(kSaveSignal);
+  EXPECT_EQ(daemon.ended().exit.number, 5);
+  EXPECT_EQ(daemon.log(), "the shell lives\n");
+  EXPECT_TRUE(std::filesystem::exists(daemon.folder() / "state"));
+}
+
+TEST(Save, HasNoMoreThanItsTime) {
+  Daemon daemon;
+  Fifo told(daemon.folder() / "told");
+  Order order = daemon.shell(
+      "exec 2>/dev/null; trap 'echo saves' USR1; "
+      "trap 'echo asked; exit 9' TERM; echo ready >" +
+      told.path() + "; while :; do sleep 0.01; done");
+  order.save_signal = SIGUSR1;
+  order.save_grace_millis = 100;
+  order.grace_millis = 600'000;
+  daemon.start(order);
+  daemon.started();
+  EXPECT_EQ(told.line(), "ready");
+  const auto asked = Clock::now();
+  daemon.signal(kSaveSignal);
+  EXPECT_EQ(daemon.ended().exit.number, 9);
+  EXPECT_GE(Clock::now() - asked, std::chrono::milliseconds(100));
+  EXPECT_EQ(daemon.log(), "saves\nasked\n");
+}
+
+TEST(Save, IsWaitedForByNobodyWhereNoneHearsIt) {
+  Daemon daemon;
+  Fifo told(daemon.folder() / "told");
+  Order order = daemon.shell("echo ready >" + told.path() + "; while :; do sleep 0.01; done");
+  order.save_signal = SIGUSR1;
+  order.save_grace_millis = 3'600'000;
+  daemon.start(order);
+  daemon.started();
+  EXPECT_EQ(told.line(), "ready");
+  daemon.signal(kSaveSignal);
+  EXPECT_EQ(daemon.ended().exit.number, SIGTERM);
+}
+
+/// Saving goes on in a session of its own when the job's own process has ended.
+TEST(Save, GoesOnAfterTheJobsOwnProcess) {
+  Daemon daemon;
+  Fifo told(daemon.folder() / "told");
+  Fifo go(daemon.folder() / "go");
+  Order order = daemon.shell("trap 'exit 0' USR1; setsid sh -c 'trap \"read x <" + go.path() +
+                             "; echo saved; exit\" USR1; echo ready >" + told.path() +
+                             "; while :; do sleep 0.01; done' & while :; do sleep 0.01; done");
+  order.save_signal = SIGUSR1;
+  order.save_grace_millis = 600'000;
+  daemon.start(order);
+  daemon.started();
+  EXPECT_EQ(told.line(), "ready");
+  daemon.signal(kSaveSignal);
+  go.write("\n");
+  EXPECT_EQ(daemon.ended().exit.number, 0);
+  EXPECT_EQ(daemon.log(), "saved\n");
+}
+
+TEST(Save, IsCutShortByAnOrderToEnd) {
+  Daemon daemon;
+  Fifo told(daemon.folder() / "told");
+  Order order = daemon.shell("trap 'echo saves' USR1; echo ready >" + told.path() +
+                             "; while :; do sleep 0.01; done");
+  order.save_signal = SIGUSR1;
+  order.save_grace_millis = 3'600'000;
+  daemon.start(order);
+  daemon.started();
+  EXPECT_EQ(told.line(), "ready");
+  daemon.signal(kSaveSignal);
+  daemon.signal(kStopSignal);
+  EXPECT_EQ(daemon.ended().exit.number, SIGTERM);
+}
+
 TEST(Kill, WaitsForNoGrace) {
   Daemon daemon;
   Fifo told(daemon.folder() / "told");

@@ -24,6 +24,8 @@ Order full_order() {
           .grace_millis = 2500,
           .cgroup = "/sys/fs/cgroup/berth/42.3",
           .attach = Attach{.socket = "/run/s", .terminal = true, .rows = 50, .columns = 65535},
+          .save_signal = 10,
+          .save_grace_millis = 60'000,
           .output = "logs/42.out"};
 }
 
@@ -43,6 +45,8 @@ TEST(Order, ArrivesAsItWasSent) {
   EXPECT_EQ(got->umask, sent.umask);
   EXPECT_EQ(got->log_cap, sent.log_cap);
   EXPECT_EQ(got->grace_millis, sent.grace_millis);
+  EXPECT_EQ(got->save_signal, sent.save_signal);
+  EXPECT_EQ(got->save_grace_millis, sent.save_grace_millis);
   EXPECT_EQ(got->cgroup, sent.cgroup);
   EXPECT_EQ(got->output, sent.output);
   ASSERT_TRUE(got->attach);
@@ -77,7 +81,7 @@ TEST(Order, IsRefusedInAnotherFormat) {
   out.integer(kOrderFormat + 1);
   const auto order = decode_order(out.bytes());
   ASSERT_FALSE(order);
-  EXPECT_EQ(order.error().message, "order: format 4, this shim knows 3");
+  EXPECT_EQ(order.error().message, "order: format 5, this shim knows 4");
 }
 
 TEST(Order, IsRefusedWhereNoProcessCanBeMadeOfIt) {

@@ -24,9 +24,19 @@ Ending::Ending(pid_t job, const Order& order)
     : tree_{.shim = getpid(), .process = job},
       user_(user_of(order)),
       grace_(std::min(kLongestGrace, std::chrono::milliseconds(order.grace_millis))),
-      cgroup_(order.cgroup) {}
+      cgroup_(order.cgroup),
+      save_signal_(order.save_signal),
+      save_grace_(std::min(kLongestGrace, std::chrono::milliseconds(order.save_grace_millis))) {}
+
+void Ending::save() {
+  if (was_asked_ || stop_at_) return;
+  if (save_signal_ == 0 || !any_hears(tree_, save_signal_)) return stop();
+  do_as(user_, [this] { tell(tree_, save_signal_); });
+  stop_at_ = Clock::now() + save_grace_;
+}
 
 void Ending::stop() {
+  stop_at_.reset();
   was_asked_ = true;
   do_as(user_, [this] { ask_to_end(tree_); });
   kill_at_latest(Clock::now() + grace_);
@@ -69,19 +79,24 @@ void Ending::pass_on(int signal, std::optional<pid_t> foreground) const {
 
 void Ending::job_ended() {
   tree_.process = 0;
+  if (stop_at_ && any_hears(tree_, save_signal_)) return;  // others save what they have
+  stop_at_.reset();
   if (!was_asked_) do_as(user_, [this] { ask_to_end(tree_); });
   was_asked_ = true;
   kill_at_latest(Clock::now() + std::min(grace_, kGraceForLeftovers));
 }
 
 int Ending::timeout() const {
-  if (!kill_at_) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now());
+  if (!kill_at_ && !stop_at_) return -1;
+  const auto next = std::min(kill_at_.value_or(Clock::time_point::max()),
+                             stop_at_.value_or(Clock::time_point::max()));
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
   return static_cast<int>(
       std::clamp(left, std::chrono::milliseconds(0), std::chrono::milliseconds(60'000)).count());
 }
 
 void Ending::on_time() {
+  if (stop_at_ && Clock::now() >= *stop_at_) stop();
   if (kill_at_ && Clock::now() >= *kill_at_) kill();
 }
 

@@ -23,6 +23,9 @@ class Ending {
 
   /// Asks all of the tree to end; kills it after the grace.
   void stop();
+  /// Tells those of the tree that hear its signal to save their state, and stops all of it after
+  /// the time for that; at once if none hears it.
+  void save();
   /// Kills all of the tree.
   void kill();
   /// What a closing terminal does; kills after the grace.
@@ -47,7 +50,10 @@ class Ending {
   User user_;
   std::chrono::milliseconds grace_;
   std::string cgroup_;
+  int save_signal_;
+  std::chrono::milliseconds save_grace_;
   bool was_asked_ = false;
+  std::optional<Clock::time_point> stop_at_;  ///< It saves its state until then.
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> killed_at_;  ///< For the first time.
   int hanging_ = 0;

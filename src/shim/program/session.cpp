@@ -106,6 +106,7 @@ bool Session::take_signals() {
   bool is_left = true;
   for (std::size_t i = 0; i < got.bytes / sizeof taken[0]; ++i) {
     if (taken[i].ssi_signo == SIGCHLD) is_left = reap();
+    if (taken[i].ssi_signo == kSaveSignal) ending_->save();
     if (taken[i].ssi_signo == kStopSignal) ending_->stop();
     if (taken[i].ssi_signo == kKillSignal) ending_->kill();
     const bool is_warning = taken[i].ssi_signo == kWarnSignal && taken[i].ssi_code == SI_QUEUE;

@@ -84,6 +84,19 @@ void ask_to_end(Tree tree) {
   }
 }
 
+bool any_hears(Tree tree, int signal) {
+  return std::ranges::any_of(live_descendants(tree.shim),
+                             [&](const Stat& stat) { return hears(stat.pid, signal); });
+}
+
+void tell(Tree tree, int signal) {
+  for (const Stat& stat : live_descendants(tree.shim)) {
+    if (!hears(stat.pid, signal)) continue;
+    send_to(stat, signal);
+    send_to(stat, SIGCONT);
+  }
+}
+
 bool signal_group(Tree tree, pid_t group, int signal) {
   bool is_there = false;
   for (const Stat& stat : live_descendants(tree.shim)) {
