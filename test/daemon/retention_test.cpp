@@ -1,8 +1,8 @@
 // Goal: what ended jobs leave goes when the configuration says so, environments with their job, and
 // nothing that a waiting or running job needs; numbers are not used again.
 //
-// Method: the choice of logs alone; a berthd that keeps jobs for a second, killed and started again,
-// whose journal is read afterwards.
+// Method: the choice of logs alone; a berthd that keeps jobs for a second, killed and started
+// again, whose journal is read afterwards.
 #include "daemon/retention.hpp"
 
 #include <gmock/gmock.h>
