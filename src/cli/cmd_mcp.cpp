@@ -16,7 +16,7 @@ constexpr std::int64_t kMostWait = 3600;
 constexpr std::int64_t kUsualWait = 60;
 constexpr std::int64_t kMostBytes = 1 << 20;
 constexpr std::int64_t kUsualBytes = 8192;
-constexpr std::int64_t kMostJobs = 1000;
+constexpr std::int64_t kMostListed = 1000;
 constexpr std::int64_t kUsualJobs = 50;
 
 std::unexpected<Error> wrong(const std::string& name, const Json& value, const std::string& must) {
@@ -92,7 +92,7 @@ class Tools {
   }
 
   Expected<Json> listed(const Json& arguments, const std::string& which) const {
-    const auto most = whole(arguments, "limit", kUsualJobs, kMostJobs);
+    const auto most = whole(arguments, "limit", kUsualJobs, kMostListed);
     if (!most) return std::unexpected(most.error());
     return get("/v1/jobs?limit=" + std::to_string(*most) + which);
   }

@@ -28,7 +28,7 @@ struct TopArguments {
 };
 
 /// Jobs beyond these are counted by `ls`; nobody scrolls so far.
-constexpr std::size_t kMostJobs = 2000;
+constexpr std::size_t kMostShown = 2000;
 
 class Top {
  public:
@@ -74,7 +74,7 @@ class Top {
         starts.add_to(job);
         jobs.push_back(std::move(job));
       }
-      return jobs.size() < kMostJobs;
+      return jobs.size() < kMostShown;
     });
     if (const auto done = pages.live(); !done) return screen_.set_trouble(done.error().message);
     screen_.update(std::move(*gpus), std::move(jobs), wall_now());

@@ -63,6 +63,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"drain", plain<add_drain>, kOther},
     {"undrain", plain<add_undrain>, kOther},
     {"config", plain<add_config>, kOther},
+    {"compat", add_compat, kOther, true},
     {"mcp", plain<add_mcp>, kOther},
     {"completion", plain<add_completion>, kOther},
     {"version", plain<add_version>, kOther},

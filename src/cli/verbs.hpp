@@ -45,6 +45,7 @@ void add_completion(CLI::App& app, Action& chosen);
 void add_history(CLI::App& app, Action& chosen);
 void add_usage(CLI::App& app, Action& chosen);
 void add_top(CLI::App& app, Action& chosen);
+void add_compat(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
 void add_mcp(CLI::App& app, Action& chosen);
 void add_sim(CLI::App& app, Action& chosen);
 void add_compare(CLI::App& app, Action& chosen);
