@@ -379,7 +379,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--notify", options.notify, "WHOM",
          "Tell a mail address, a web address or a shell command of the job's end.");
   option("--notify-on", options.notify_on, "EVENTS",
-         "Some of start,end,fail [end]; without --notify by mail to you.");
+         "Some of start,end,fail,idle [end]; without --notify by mail to you.");
   option("--estimate", options.estimate, "DURATION",
          "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");

@@ -78,6 +78,8 @@ class Announcer : public live::Audience {
 
   /// Learns what running jobs of an earlier daemon asked for.
   void recover();
+  /// Of one that runs on.
+  void tell(JobId job, live::Occasion occasion) { announce({job, occasion}); }
   void on_step(const live::StepTaken& step) override;
   void on_changed(const std::vector<JobId>& jobs) override;
 

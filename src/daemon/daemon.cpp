@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@ namespace {
 constexpr Duration kLinger = Duration(100);  ///< For a look, which mostly takes less.
 constexpr const char* kJournal = "/run/systemd/journal/socket";
 constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
+constexpr std::string_view kIdle = "idle: ";
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
 
@@ -140,7 +143,9 @@ Expected<void> Daemon::open_launcher() {
       .ended =
           [this](JobId job, Attempt attempt, const shim::Exit& exit, const std::string& note) {
             const std::string broken = executor_->on_ended(job);
-            const std::string told = host_limits_told(launcher_->cgroup_of(job, attempt));
+            const auto ours = ended_for_.extract(job);
+            const std::string told =
+                ours ? ours.mapped() : host_limits_told(launcher_->cgroup_of(job, attempt));
             const std::string& why = broken.empty() ? note : broken;
             conductor_->on_ended(
                 job, attempt,
@@ -194,8 +199,10 @@ void Daemon::open_driver() {
   if (!machine_.port) return;
   probe_ =
       std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](live::Look look) {
-        loop_.post(
-            [this, look = std::move(look)]() mutable { conductor_->on_look(std::move(look)); });
+        loop_.post([this, look = std::move(look)]() mutable {
+          idle_->on_look(look, keeper_.engine().view(), clock_.now());
+          conductor_->on_look(std::move(look));
+        });
       });
   faults_ = std::make_unique<Faults>(*machine_.port, [this](const GpuEvent& event) {
     loop_.post([this, event] {
@@ -283,6 +290,7 @@ void Daemon::open_conductor() {
                 [this](JobId job, Attempt attempt) { return launcher_->cgroup_of(job, attempt); }});
   tell(conductor_->recover());
   take(exclusions());
+  open_idle_watch();
   announcer_->recover();
   retention_ = std::make_unique<Retention>(
       Retention::Parts{
@@ -314,6 +322,39 @@ void Daemon::turn() {
 void Daemon::on_alarm(live::Alarm alarm) {
   conductor_->on_alarm(alarm);
   if (alarm == live::Alarm::Probe) reports_->come_back();
+}
+
+/// A note is shown as the reason of a job that runs, and stays with one that is ended.
+void Daemon::open_idle_watch() {
+  const auto since_text = [](Instant since) {
+    const std::time_t seconds = micros(since) / 1'000'000;
+    std::tm parts{};
+    ::localtime_r(&seconds, &parts);
+    std::array<char, 16> text{};
+    std::strftime(text.data(), text.size(), "%H:%M:%S", &parts);
+    return std::string(text.data());
+  };
+  idle_ = std::make_unique<IdleWatch>(
+      options_.idle,
+      IdleWatch::Hooks{
+          .warn =
+              [this, since_text](JobId job, Instant since) {
+                keeper_.note(job, std::string(kIdle) +
+                                      "it holds GPU memory and has run no kernel since " +
+                                      since_text(since));
+                announcer_->tell(job, live::Occasion::Idle);
+              },
+          .busy_again =
+              [this](JobId job) {
+                if (keeper_.note_of(job).starts_with(kIdle)) keeper_.note(job, "");
+              },
+          .end =
+              [this, since_text](JobId job, Instant since) {
+                ended_for_[job] = "ended, because it had run no kernel since " + since_text(since) +
+                                  ", holding GPU memory (idle_end)";
+                audit_.add("end idle job " + std::to_string(job.value()), "done");
+                take({CancelAsked{job}});
+              }});
 }
 
 /// The configuration's list is kept as drains of its own; those of operators are left alone.
@@ -376,6 +417,8 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->grace != options_.grace, "grace");
   later(fresh->log_cap != options_.log_cap, "log_cap");
   later(fresh->audit_cap != options_.audit_cap, "audit_cap");
+  options_.idle = fresh->idle;
+  idle_->set(fresh->idle);
   options_.retention = fresh->retention;
   retention_->set(fresh->retention);
   options_.roles = fresh->roles;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "daemon/forecaster.hpp"
 #include "daemon/host.hpp"
 #include "daemon/host_limits.hpp"
+#include "daemon/idle.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/limit_follower.hpp"
 #include "daemon/limit_signals.hpp"
@@ -116,6 +118,7 @@ class Daemon {
   void turn();
   void on_alarm(live::Alarm alarm);
   std::vector<Input> exclusions() const;
+  void open_idle_watch();
   Expected<void> sync();
 
   Options options_;
@@ -146,6 +149,8 @@ class Daemon {
   std::unique_ptr<Reports> reports_;
   std::unique_ptr<Probe> probe_;  ///< Null on a machine without GPUs.
   std::unique_ptr<Syncer> syncer_;
+  std::unique_ptr<IdleWatch> idle_;
+  std::map<JobId, std::string> ended_for_;  ///< Jobs that berthd ends by configuration, and why.
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<Faults> faults_;
 };

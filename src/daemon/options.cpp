@@ -424,7 +424,7 @@ Expected<void> set_audit_cap(Options& options, const Value& value) {
 }
 
 Expected<void> set_notify_on(Options& options, const Value& value) {
-  const std::string wanted = "must be a list of start, end and fail, such as [\"end\"]";
+  const std::string wanted = "must be a list of start, end, fail and idle, such as [\"end\"]";
   const toml::array* const list = value.node.as_array();
   if (list == nullptr) return value.refuse(wanted);
   std::string text;
@@ -533,6 +533,8 @@ constexpr auto kKeys = std::to_array<Key>({
     {"speeds", [](Options& o, const Value& v) { return v.into(o.speeds); }},
     {"limits", set_limits},
     {"mig", set_mig},
+    {"idle_after", [](Options& o, const Value& v) { return v.into(o.idle.after); }},
+    {"idle_end", [](Options& o, const Value& v) { return v.into(o.idle.end); }},
     {"keep_jobs", [](Options& o, const Value& v) { return v.into(o.retention.jobs); }},
     {"keep_logs", [](Options& o, const Value& v) { return v.into(o.retention.logs); }},
     {"keep_logs_size", [](Options& o, const Value& v) { return v.into(o.retention.logs_size); }},

@@ -14,6 +14,7 @@
 #include "core/settings.hpp"
 #include "core/time.hpp"
 #include "daemon/host_limits.hpp"
+#include "daemon/idle.hpp"
 #include "daemon/retention.hpp"
 #include "daemon/roles.hpp"
 #include "daemon/rung.hpp"
@@ -70,6 +71,7 @@ struct Options {
   /// What the kernel keeps jobs to in their cgroups.
   std::vector<HostLimit> host_limits = {HostLimit::Memory, HostLimit::Cores, HostLimit::Processes};
   RetentionRules retention;
+  IdleRules idle;
   Roles roles;
   bool hide_arguments = false;  ///< Of others' commands, but from administrators.
   Bytes audit_cap{std::int64_t{64} << 20};

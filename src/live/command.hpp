@@ -35,8 +35,7 @@ struct Warning {
 };
 
 /// When to tell somebody of a job.
-enum class Occasion : std::uint8_t { Start, End, Fail };
-inline constexpr std::size_t kOccasions = 3;
+enum class Occasion : std::uint8_t { Start, End, Fail, Idle };
 
 std::string_view word_for(Occasion occasion);
 /// `start,fail`: ascending, each once. Errors: InvalidArgument naming what is none.

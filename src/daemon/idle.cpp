@@ -1,0 +1,48 @@
+#include "daemon/idle.hpp"
+
+#include <algorithm>
+
+#include "gpu/probe.hpp"
+
+namespace berth::daemon {
+
+void IdleWatch::on_look(const live::Look& look, const ClusterView& view, Instant now) {
+  if (rules_ == IdleRules{}) return;
+  std::erase_if(seen_, [&](const auto& entry) {
+    const Job* const job = view.find(entry.first);
+    return job == nullptr || job->state != JobState::Running ||
+           job->attempt != entry.second.attempt;
+  });
+  const bool shows_kernels = !look.sample || look.sample->utilisation_percent.value_or(1) > 0;
+  const auto owner_of = [&](pid_t pid) {
+    const auto found = look.owners.find(pid);
+    return found == look.owners.end() ? Owner(OfNobody{}) : found->second;
+  };
+  for (const JobId id : view.tenants_of(look.gpu)) {
+    const Job* const job = view.find(id);
+    if (job == nullptr || job->state != JobState::Running) continue;
+    Seen& seen = seen_.try_emplace(id, Seen{.attempt = job->attempt, .busy = {}}).first->second;
+    const bool is_new = !seen.busy.contains(look.gpu);
+    const bool holds =
+        look.sample && held_by(id, *look.sample, owner_of).value_or(Bytes(0)) > Bytes(0);
+    if (is_new || shows_kernels || !holds) seen.busy[look.gpu] = now;
+    judge(id, seen, job->grant.shares.size(), now);
+  }
+}
+
+void IdleWatch::judge(JobId job, Seen& seen, std::size_t gpus, Instant now) {
+  if (seen.busy.size() < gpus) return;  // a GPU of its was not looked at yet
+  Instant since = kStart;
+  for (const auto& [gpu, busy] : seen.busy) since = std::max(since, busy);
+  const Duration idle = now - since;
+  if (rules_.end != kForever && idle >= rules_.end) {
+    if (std::exchange(seen.told, Told::Ended) != Told::Ended) hooks_.end(job, since);
+  } else if (rules_.after != kForever && idle >= rules_.after) {
+    if (seen.told == Told::Nothing) hooks_.warn(job, since);
+    if (seen.told == Told::Nothing) seen.told = Told::Warned;
+  } else if (std::exchange(seen.told, Told::Nothing) == Told::Warned) {
+    hooks_.busy_again(job);
+  }
+}
+
+}  // namespace berth::daemon

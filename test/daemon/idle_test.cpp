@@ -1,0 +1,119 @@
+// Goal: a job that holds GPU memory and runs no kernel is told of and, where that is configured,
+// ended; one busy look is enough not to be idle; what cannot be known accuses nobody.
+//
+// Method: an engine with a job and looks made by hand; a berthd on emulated GPUs with a job that
+// holds memory and does nothing.
+#include "daemon/idle.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/units.hpp"
+#include "daemon/rig.hpp"
+#include "engine/engine.hpp"
+#include "policy/registry.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using namespace berth::literals;
+using test::eventually;
+using test::Json;
+using test::Rig;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Idle : public testing::Test {
+ protected:
+  Idle() {
+    JobSpec spec;
+    spec.request.gpu = {.count = GpuCount(1), .vram = 4_GiB, .sharing = Sharing::Shared};
+    engine_.step(kStart, {{Submitted{JobId(1), spec}}});
+    engine_.step(kStart, {{Started{JobId(1), Attempt(1)}}});
+  }
+  static Cluster one_gpu() {
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node({.name = "n", .gpus = 1, .vram = 24_GiB});
+    return cluster;
+  }
+  struct Seen {
+    std::optional<std::uint32_t> utilisation = 0;
+    Bytes held = 2_GiB;
+  };
+  void look(Duration at, const Seen& seen) {
+    Sample sample;
+    sample.utilisation_percent = seen.utilisation;
+    sample.processes = std::vector<GpuProcess>{{.pid = 9, .bytes = seen.held}};
+    if (seen.held == Bytes(0)) sample.processes->clear();
+    watch_.on_look(
+        {.gpu = GpuId(0), .began = kStart + at, .sample = sample, .owners = {{9, OfJob{JobId(1)}}}},
+        engine_.view(), kStart + at);
+  }
+
+  Engine engine_{one_gpu(), {}, *make_policy("fifo", "first-fit")};
+  std::vector<std::string> told_;
+  IdleWatch watch_{{.after = minutes(30), .end = minutes(60)},
+                   {.warn = [this](JobId, Instant) { told_.emplace_back("warn"); },
+                    .busy_again = [this](JobId) { told_.emplace_back("busy"); },
+                    .end = [this](JobId, Instant) { told_.emplace_back("end"); }}};
+};
+
+TEST_F(Idle, IsToldOnceAndThenEnded) {
+  for (int minute = 0; minute <= 29; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, IsEmpty());
+  for (int minute = 30; minute <= 59; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, ElementsAre("warn"));
+  for (int minute = 60; minute <= 65; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, ElementsAre("warn", "end"));
+}
+
+TEST_F(Idle, IsNoJobThatIsBusyNowAndThenHoweverLowTheMean) {
+  for (int minute = 0; minute <= 1000; ++minute) {
+    look(minutes(minute), {.utilisation = minute % 29 == 0 ? 1 : 0});
+  }
+  EXPECT_THAT(told_, IsEmpty());
+  for (int minute = 1001; minute <= 1040; ++minute) look(minutes(minute), {});
+  look(minutes(1041), {.utilisation = 100});
+  EXPECT_THAT(told_, ElementsAre("warn", "busy"));
+}
+
+TEST_F(Idle, IsNobodyWithoutAFigureOrWithoutMemory) {
+  for (int minute = 0; minute <= 200; ++minute) {
+    look(minutes(minute), {.utilisation = std::nullopt});
+  }
+  for (int minute = 201; minute <= 400; ++minute) look(minutes(minute), {.held = Bytes(0)});
+  EXPECT_THAT(told_, IsEmpty()) << "it may load its data yet";
+}
+
+TEST(IdleJobs, AreWarnedOfAndEndedAsConfigured) {
+  Rig rig({.gpus = "1x24GiB",
+           .config = "probe = \"100ms\"\ngrace = \"500ms\"\nidle_after = \"500ms\"\n"});
+  rig.start();
+  // Its process is stopped: it keeps its memory and launches nothing.
+  const int id = rig.submit(
+      test::load("--vram 2GiB --steps 0") +
+          " & while [ ! -e stop ]; do sleep 0.02; done; kill -STOP $!; wait",
+      {{"vram_bytes", "4GiB"}, {"notify", "echo $BERTH_EVENT >>told"}, {"notify_on", "idle"}});
+  eventually("it holds memory", [&] {
+    const Json used = rig.job(id).value("used_bytes", Json::object());
+    return used.is_object() && used.value("0", std::int64_t{0}) > test::kGiB;
+  });
+  EXPECT_EQ(rig.job(id)["reason"], "") << "it is busy";
+  rig.folder().write("stop", "");
+  eventually("its reason says so", [&] {
+    return rig.job(id)["reason"].get<std::string>().find("has run no kernel since") !=
+           std::string::npos;
+  });
+  eventually("its user is told", [&] { return test::slurp(rig.folder() / "told") == "idle\n"; });
+  rig.folder().write("berth.toml", "probe = \"100ms\"\ngrace = \"500ms\"\nidle_end = \"600ms\"\n");
+  EXPECT_EQ(rig.request("POST", "/v1/reload").status, 200);
+  const Json job = rig.wait_end(id);
+  EXPECT_EQ(job["state"], "cancelled");
+  EXPECT_THAT(job["note"].get<std::string>(),
+              HasSubstr("ended, because it had run no kernel since"));
+}
+
+}  // namespace
+}  // namespace berth::daemon
