@@ -10,6 +10,7 @@
 namespace berth {
 namespace {
 
+using test::Json;
 using test::Ran;
 using test::Rig;
 using testing::AllOf;
@@ -56,6 +57,23 @@ TEST_F(SlurmCommands, SbatchTakesScriptsFromFilesInputAndOptions) {
   expect("printf '#!/bin/sh\\ntrue\\n' | sbatch -Q -W", "");
   expect("squeue -h -j 1 -o '%i %j %t %l'; sacct -X -n -P -o JobID,State,ExitCode -j 1,3,4",
          "1|COMPLETED|0:0\n3|FAILED|3:0\n4|FAILED|0:9\n");
+}
+
+TEST_F(SlurmCommands, SbatchSignalsBeforeTheLimitAndSendsMail) {
+  expect(
+      "sbatch -H -t 5 --signal=B:USR1@90 --mail-type=BEGIN,END --mail-user=ann@example.org "
+      "-o /dev/null --wrap=true",
+      "Submitted batch job 1\n");
+  const Json job = rig_.job(1);
+  EXPECT_EQ(job["warning_signal"], "USR1");
+  EXPECT_EQ(job["warning_seconds"], 90.0);
+  EXPECT_EQ(job["notify"], "ann@example.org");
+  expect("sbatch -H -t 1 --signal=USR2@90 --mail-type=NONE -o /dev/null --wrap=true",
+         "Submitted batch job 2\n");
+  EXPECT_LT(rig_.job(2)["warning_seconds"], 60.0) << "as soon as it runs";
+  EXPECT_FALSE(rig_.job(2).contains("notify"));
+  expect_refused("sbatch -t 5 --signal=USR1@soon --wrap=true",
+                 "sbatch: error: Invalid --signal specification\n", 255);
 }
 
 TEST_F(SlurmCommands, SbatchRefusesInSlurmsWords) {

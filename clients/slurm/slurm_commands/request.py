@@ -204,12 +204,13 @@ def after(command, text):
     return waits
 
 
-def warning(command, text):
-    """[R|B:]USR1[@seconds]: also R, which waits for a reservation here, and B, the script alone"""
+def warning(command, text, limit):
+    """[R|B:]USR1[@seconds], at once where the time limit is no longer than that"""
     found = re.fullmatch(r"(?:[RB]{1,2}:)?([A-Za-z0-9]+)(?:@(\d+))?", text)
     if not found:
         raise Usage("%s: error: Invalid --signal specification" % command, 255)
-    return {"warning_signal": found[1].upper(), "warning_seconds": max(1, int(found[2] or 60))}
+    return {"warning_signal": found[1].upper(),
+            "warning_seconds": min(max(1, int(found[2] or 60)), limit * 0.999)}
 
 
 def notice(options):
@@ -307,13 +308,13 @@ def body(command, options, name):
             made["mem_bytes"] = mib << 20
     elif "mem-per-cpu" in options:
         made["mem_bytes"] = checked(command, options, "mem-per-cpu", mebibytes) * cpus << 20
-    if "signal" in options and "time" in options:
-        made.update(warning(command, options["signal"]))
     made.update(notice(options))
     if "time" in options:
         limit = checked(command, options, "time", seconds)
         if limit is not None:
             made["time_limit_seconds"] = limit
+            if "signal" in options:
+                made.update(warning(command, options["signal"], limit))
     if "class" in options:
         made["class"] = options["class"]
     if "exclusive" in options:
