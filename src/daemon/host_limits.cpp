@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "core/text.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
+#include "posix/small_file.hpp"
 
 namespace berth::daemon {
 
@@ -43,11 +42,6 @@ Expected<void> write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::optional<std::int64_t> number_of(std::string_view text) {
   std::int64_t number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -56,7 +50,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 
 /// Of a file with `NAME NUMBER` in each line; 0 where it has no such name.
 std::int64_t number_in(const std::string& path, std::string_view name) {
-  std::istringstream lines(read_file(path));
+  std::istringstream lines(read_small_file(path));
   std::string word;
   std::int64_t number = 0;
   while (lines >> word >> number) {
@@ -78,7 +72,7 @@ std::string joined(std::string text, const std::string& more, const char* betwee
 
 /// A group that has processes of its own cannot hand controllers on.
 Expected<void> move_processes_below(const std::string& cgroup) {
-  std::istringstream pids(read_file(cgroup + "/cgroup.procs"));
+  std::istringstream pids(read_small_file(cgroup + "/cgroup.procs"));
   const std::string group = cgroup + "/" + std::string(kOwnGroup);
   for (std::string pid; pids >> pid;) {
     if (::mkdir(group.c_str(), 0755) != 0 && errno != EEXIST) return io_error(group);
@@ -164,16 +158,16 @@ void HostLimits::lift_memory(const std::string& group) const {
 
 std::string host_limits_text(const std::string& group) {
   std::string text;
-  if (const auto memory = number_of(read_file(group + "/memory.max"))) {
+  if (const auto memory = number_of(read_small_file(group + "/memory.max"))) {
     text = "memory " + to_text(Bytes(*memory));
   }
-  const std::string quota = read_file(group + "/cpu.max");
+  const std::string quota = read_small_file(group + "/cpu.max");
   const std::size_t blank = quota.find(' ');
   if (const auto part = number_of(quota); part && blank != std::string::npos) {
     const auto period = number_of(std::string_view(quota).substr(blank + 1));
     if (period && *period > 0) text = joined(text, cores_text(*part, *period), ", ");
   }
-  if (const auto processes = number_of(read_file(group + "/pids.max"))) {
+  if (const auto processes = number_of(read_small_file(group + "/pids.max"))) {
     text = joined(text, std::to_string(*processes) + " processes", ", ");
   }
   return text;
@@ -183,11 +177,11 @@ std::string host_limits_told(const std::string& group) {
   if (group.empty()) return "";
   std::string text;
   if (number_in(group + "/memory.events", "oom_kill") > 0) {
-    const auto most = number_of(read_file(group + "/memory.max"));
+    const auto most = number_of(read_small_file(group + "/memory.max"));
     text = "its host memory passed " + (most ? to_text(Bytes(*most)) + " (--mem)" : "its limit");
   }
   if (number_in(group + "/pids.events", "max") > 0) {
-    const auto most = number_of(read_file(group + "/pids.max"));
+    const auto most = number_of(read_small_file(group + "/pids.max"));
     text = joined(text,
                   "it was refused more processes than " +
                       (most ? std::to_string(*most) + " (--pids)" : "its limit"),

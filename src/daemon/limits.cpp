@@ -13,6 +13,7 @@
 
 #include "daemon/host_limits.hpp"
 #include "daemon/launcher.hpp"
+#include "posix/small_file.hpp"
 
 namespace berth::daemon {
 
@@ -23,9 +24,7 @@ bool allows(const LimitOptions& options, Rung rung) {
 }
 
 bool has_processes(const std::string& cgroup) {
-  std::ifstream file(cgroup + "/cgroup.events");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  return text.find("populated 1") != std::string::npos;
+  return read_small_file(cgroup + "/cgroup.events").find("populated 1") != std::string::npos;
 }
 
 /// Folders of attempts' cgroups.

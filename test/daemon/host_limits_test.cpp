@@ -125,6 +125,16 @@ TEST_F(HostLimitsTest, MovesProcessesOfTheFolderBelowIt) {
   EXPECT_EQ(slurp(top() + "/berthd/cgroup.procs"), std::to_string(::getpid()));
 }
 
+/// The kernel's answer to a read of a group that was just removed.
+TEST(HostLimitsText, OfAFileThatCannotBeReadIsNone) {
+  test::ScratchFolder folder;
+  for (const char* file : {"memory.max", "memory.events", "cpu.max", "pids.max", "pids.events"}) {
+    fs::create_directory(folder / file);  // it opens, and a read of it fails
+  }
+  EXPECT_EQ(host_limits_text(folder.path().string()), "");
+  EXPECT_EQ(host_limits_told(folder.path().string()), "");
+}
+
 TEST(OwnCgroup, IsTheUnifiedOneWithoutOurGroup) {
   EXPECT_EQ(own_cgroup("0::/system.slice/berth.service\n"),
             "/sys/fs/cgroup/system.slice/berth.service");
