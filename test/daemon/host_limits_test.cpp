@@ -163,7 +163,7 @@ TEST(HostLimits, OfAJobAreSetBeforeItAndToldAtItsEnd) {
       {{"gpus", 0}, {"vram_bytes", nullptr}, {"cpus", 0.5}, {"mem_bytes", 64 << 20}, {"pids", 20}});
   ASSERT_EQ(id, 1);
   rig.wait_for(id, "running");
-  test::eventually("it has read its limit", [&] { return !rig.log(id).empty(); });
+  test::eventually("it has read its limit", [&] { return rig.log(id).ends_with("\n"); });
   EXPECT_EQ(rig.log(id), "67108864\n");
   const Json job = rig.request("GET", test::path(id)).body;
   EXPECT_EQ(job["host_limits"], "memory 64 MiB, 0.5 cores, 20 processes");
