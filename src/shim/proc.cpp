@@ -73,27 +73,31 @@ std::optional<Stat> stat_of(pid_t pid) {
   return text.empty() ? std::nullopt : parse_stat(text);
 }
 
-/// True if one of these lines of /proc/PID/status has the signal.
-static bool has_signal(pid_t pid, int signal, std::initializer_list<std::string_view> keys) {
+/// The signals in this line of /proc/PID/status.
+static std::uint64_t signals_in(const std::string& status, std::string_view key) {
   constexpr int kHex = 16;
-  const std::string text = read_proc(pid, "status", 4096);
-  for (const std::string_view key : keys) {
-    const std::size_t line = text.find(key);
-    if (line == std::string::npos) continue;
-    std::uint64_t signals = 0;
-    std::from_chars(text.data() + line + key.size(), text.data() + text.size(), signals, kHex);
-    if ((signals >> (signal - 1) & 1) != 0) return true;
-  }
-  return false;
+  std::uint64_t signals = 0;
+  const std::size_t line = status.find(key);
+  if (line == std::string::npos) return 0;
+  std::from_chars(status.data() + line + key.size(), status.data() + status.size(), signals, kHex);
+  return signals;
 }
+
+static bool has(std::uint64_t signals, int signal) { return (signals >> (signal - 1) & 1) != 0; }
 
 bool has_pending(pid_t pid, int signal) {
   // A signal that ends a process is handed to its threads as SIGKILL.
-  return has_signal(pid, signal, {"\nSigPnd:\t", "\nShdPnd:\t"});
+  const std::string status = read_proc(pid, "status", 4096);
+  return has(signals_in(status, "\nSigPnd:\t") | signals_in(status, "\nShdPnd:\t"), signal);
 }
 
 bool hears(pid_t pid, int signal) {
-  return has_signal(pid, signal, {"\nSigCgt:\t", "\nSigBlk:\t"});
+  // Shells and libc block every signal while they fork and until the exec: that waits for none.
+  constexpr std::uint64_t kEvery = 0x7ffbfeff;  // of the first 31 that can be blocked
+  const std::string status = read_proc(pid, "status", 4096);
+  const std::uint64_t blocked = signals_in(status, "\nSigBlk:\t");
+  const bool is_forking = (blocked & kEvery) == kEvery;
+  return has(signals_in(status, "\nSigCgt:\t"), signal) || (!is_forking && has(blocked, signal));
 }
 
 }  // namespace berth::shim
