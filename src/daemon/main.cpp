@@ -7,13 +7,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <mutex>
 #include <string_view>
 #include <thread>
@@ -27,6 +26,7 @@
 #include "daemon/suspend_helper.hpp"
 #include "http/server.hpp"
 #include "policy/registry.hpp"
+#include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 #include "posix/keyring.hpp"
 #include "trace/speed_files.hpp"
@@ -74,9 +74,14 @@ void add_flags(CLI::App& app, Flags& flags) {
 }
 
 Expected<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return io_error(path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 16384> part{};
+  ssize_t got = file.is_open() ? 1 : -1;
+  while (got > 0 && (got = ::read(file.number(), part.data(), part.size())) > 0) {
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  return got < 0 ? Expected<std::string>(io_error(path)) : text;
 }
 
 /// Flags win over the file, the file over defaults.

@@ -189,6 +189,14 @@ TEST(Trouble, AStateThatOthersCanWriteIsRefused) {
   EXPECT_THAT(refused.err, HasSubstr(state + ": every user may write there"));
 }
 
+TEST(Trouble, AConfigurationThatCannotBeReadIsNamed) {
+  Rig rig;
+  const std::string folder = rig.folder().path().string();
+  const auto refused = rig.start_refused({"--config", folder});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("berthd: " + folder + ": Is a directory"));
+}
+
 TEST(Trouble, AStateOfAnotherUserIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
   Rig rig;
