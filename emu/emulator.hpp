@@ -132,6 +132,7 @@ struct CheckpointFault {
   std::uint32_t delay_millis = 0;  // before it does anything
   std::uint16_t times = 1;         // how many calls; 0: none any more
   bool is_late = false;            // it does its work, and then returns the error
+  std::uint8_t skip = 0;           // so many calls go well first
   static constexpr std::uint32_t kHangs = (1U << 24) - 1;   // as a delay: for ever
   static constexpr std::uint16_t kAlways = (1U << 15) - 1;  // as a number of times
 };
@@ -141,6 +142,9 @@ Outcome<CheckpointCall> parse_checkpoint_call(std::string_view name);
 
 /// Makes the next calls of one kind slow, hang or fail, whoever makes them.
 Outcome<void> inject_checkpoint_fault(const std::string& path, const CheckpointFault& fault);
+
+/// How many calls of this kind are still to go wrong.
+Outcome<std::uint32_t> checkpoint_faults_left(const std::string& path, CheckpointCall call);
 
 /// Brings a lost GPU back, as a reset would.
 Outcome<void> restore_gpu(const std::string& path, std::uint32_t gpu);

@@ -24,13 +24,14 @@ void pause_for(std::uint64_t nanoseconds) {
   ::nanosleep(&span, nullptr);
 }
 
-// A fault, packed: error 16 bits, delay 24, times 15, late 1; from the highest.
+// A fault, packed: skip 8 bits, error 16, delay 24, times 15, late 1; from the highest.
+constexpr int kSkipShift = 56;
 constexpr int kErrorShift = 40;
 constexpr int kDelayShift = 16;
 constexpr int kTimesShift = 1;
 
 std::uint64_t pack(const CheckpointFault& fault) {
-  return (std::uint64_t{fault.error} << kErrorShift) |
+  return (std::uint64_t{fault.skip} << kSkipShift) | (std::uint64_t{fault.error} << kErrorShift) |
          (std::uint64_t{fault.delay_millis & CheckpointFault::kHangs} << kDelayShift) |
          (std::uint64_t{static_cast<std::uint16_t>(fault.times & CheckpointFault::kAlways)}
           << kTimesShift) |
@@ -41,7 +42,8 @@ CheckpointFault unpack(std::uint64_t word) {
   return {.error = static_cast<std::uint16_t>(word >> kErrorShift),
           .delay_millis = static_cast<std::uint32_t>(word >> kDelayShift) & CheckpointFault::kHangs,
           .times = static_cast<std::uint16_t>((word >> kTimesShift) & CheckpointFault::kAlways),
-          .is_late = (word & 1) != 0};
+          .is_late = (word & 1) != 0,
+          .skip = static_cast<std::uint8_t>(word >> kSkipShift)};
 }
 
 constexpr std::array<std::string_view, 6> kCalls{"state",   "lock",   "checkpoint",
@@ -209,14 +211,27 @@ Outcome<void> inject_checkpoint_fault(const std::string& path, const CheckpointF
   return {};
 }
 
+Outcome<std::uint32_t> checkpoint_faults_left(const std::string& path, CheckpointCall call) {
+  const auto region = Region::open(path);
+  if (!region) return std::unexpected(region.error().message);
+  return unpack(region->layout().checkpoint_faults[static_cast<std::size_t>(call)].load()).times;
+}
+
 InjectedError take_fault(Layout& layout, CheckpointCall call) {
   auto& word = layout.checkpoint_faults[static_cast<std::size_t>(call)];
   auto seen = word.load();
   for (;;) {
     auto fault = unpack(seen);
     if (fault.times == 0) return {};
-    if (fault.times != CheckpointFault::kAlways) --fault.times;
-    if (word.compare_exchange_weak(seen, pack(fault))) break;
+    const bool goes_well = fault.skip > 0;
+    if (goes_well) {
+      --fault.skip;
+    } else if (fault.times != CheckpointFault::kAlways) {
+      --fault.times;
+    }
+    if (!word.compare_exchange_weak(seen, pack(fault))) continue;
+    if (goes_well) return {};
+    break;
   }
   const auto fault = unpack(seen);
   while (fault.delay_millis == CheckpointFault::kHangs) pause_for(1000 * kMillisecond);

@@ -27,6 +27,7 @@ options of fault (CALL is state, lock, checkpoint, restore, unlock or thread):
   --after N         the CUresult to return after the work is done
   --delay TIME      wait so long first; `forever` hangs
   --times N         so many calls (1), `always`, or 0 to end it
+  --skip N          so many calls go well first (0), 255 at most
 
 options of create:
   --model NAME      name of the GPUs (Berth Emulated GPU)
@@ -210,11 +211,17 @@ Outcome<CheckpointFault> fault_of(const Arguments& arguments) {
   const auto count = [](std::string_view text) -> Outcome<std::uint64_t> {
     return text == "always" ? Outcome<std::uint64_t>(CheckpointFault::kAlways) : parse_number(text);
   };
+  const auto calls = [](std::string_view text) -> Outcome<std::uint64_t> {
+    auto number = parse_number(text);
+    if (number && *number > 255) return std::unexpected("the most is 255");
+    return number;
+  };
   for (const auto& taken : {take(arguments, "--call", fault.call, parse_checkpoint_call),
                             take(arguments, "--error", fault.error, parse_number),
                             take(arguments, "--after", late, parse_number),
                             take(arguments, "--delay", fault.delay_millis, millis),
-                            take(arguments, "--times", fault.times, count)}) {
+                            take(arguments, "--times", fault.times, count),
+                            take(arguments, "--skip", fault.skip, calls)}) {
     if (!taken) return std::unexpected(taken.error());
   }
   fault.is_late = late != 0;
@@ -244,7 +251,7 @@ const std::vector<Verb>& verbs() {
       {"show", {}, show},
       {"xid", {"--gpu", "--xid"}, post},
       {"restore", {"--gpu"}, restore},
-      {"fault", {"--call", "--error", "--after", "--delay", "--times"}, disturb},
+      {"fault", {"--call", "--error", "--after", "--delay", "--times", "--skip"}, disturb},
       {"env", {"--libraries"}, write_env}};
   return all;
 }

@@ -67,7 +67,7 @@ Expected<void> settle_preemption(Options& options, const Machine& machine) {
     options.suspend_memory = Bytes(available_memory().raw() / 2);
   if (settings.can_suspend || options.preempt_by != PreemptBy::Suspend) return {};
   const auto chosen = choose(options.rules.policy, options.rules.place);
-  if (!chosen || !chosen->policy->preempts()) return {};
+  if (!chosen || !chosen->preempts()) return {};
   return fail(ErrorCode::InvalidArgument,
               "policy " + options.rules.policy +
                   " preempts, and this machine cannot suspend jobs: " + machine.no_suspension +

@@ -258,7 +258,7 @@ int tell(const Expected<void>& served) {
 void tell_what_preemption_costs(const live::Rules& rules, const Settings& settings) {
   if (settings.can_suspend) return;
   const auto chosen = choose(rules.policy);
-  if (!chosen || !chosen->policy->preempts()) return;
+  if (!chosen || !chosen->preempts()) return;
   if (rules.bounds == kNeverPreempted) {
     std::fprintf(stderr,
                  "berthd: policy %s preempts: only jobs that save their state (--on-preempt) give "

@@ -127,6 +127,7 @@ std::string passing_text(BackfillKind backfill, const Explanation& found) {
     case BackfillKind::Easy:
     case BackfillKind::Conservative:
     case BackfillKind::Promise:
+    case BackfillKind::Lend:
       break;
   }
   if (found.kept) return "others may start before it where that does not delay its place";

@@ -14,6 +14,7 @@ constexpr auto kBackfills = std::to_array<BackfillEntry>({
     {"easy", BackfillKind::Easy, &kEasy, easy},
     {"conservative", BackfillKind::Conservative, &kConservative, conservative},
     {"promise", BackfillKind::Promise, &kPromise, promise},
+    {"lend", BackfillKind::Lend, &kLend, lend},
 });
 
 }  // namespace

@@ -13,13 +13,14 @@ namespace berth {
 class Backfill;
 
 using BackfillFactory = std::unique_ptr<Backfill>();
-BackfillFactory block, skip, displace, easy, conservative, promise;
+BackfillFactory block, skip, displace, easy, conservative, promise, lend;
 extern const About kBlock;
 extern const About kSkip;
 extern const About kDisplace;
 extern const About kEasy;
 extern const About kConservative;
 extern const About kPromise;
+extern const About kLend;
 
 struct BackfillEntry {
   std::string_view name;

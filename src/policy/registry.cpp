@@ -127,6 +127,9 @@ const char* harm_of(BackfillKind kind, DependsOn order) {
   if (kind == BackfillKind::Conservative && by_holdings) {
     return "orders users by what they hold, which every booking would change";
   }
+  if (kind == BackfillKind::Lend && by_holdings) {
+    return "orders users by what they hold, which every loan would change";
+  }
   if (kind != BackfillKind::Displace) return nullptr;
   if (by_holdings) {
     return "orders users by what they hold, which every start changes, so that jobs would displace "
@@ -167,6 +170,11 @@ Expected<void> take_backfill(const BackfillEntry& entry, const NamedKeys& part, 
     chosen.options.reserve_after = keys->time(kReserveAfterKey.name);
     chosen.options.reservation_depth = static_cast<int>(keys->number(kReservationsKey.name));
     chosen.options.lend = keys->time(kLendKey.name);
+  }
+  if (entry.kind == BackfillKind::Lend) {
+    chosen.options.lending = {.delay = keys->time("delay"),
+                              .after = keys->time("after"),
+                              .turn = keys->time("turn")};
   }
   if (entry.kind == BackfillKind::Easy) {
     chosen.options.overdue_after = {.milli = keys->number(kOverdueFactorKey.name),

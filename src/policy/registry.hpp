@@ -45,8 +45,11 @@ struct PolicyEntry {
                         std::string_view its_own_place = "")
       : name(its_name), about(&says), whole(make), own_place(its_own_place) {}
 
-  bool preempts() const {
-    return whole != nullptr ? about->needs.preemption : options.backfill == BackfillKind::Displace;
+  /// With its usual backfill.
+  bool preempts() const { return preempts(options.backfill); }
+  bool preempts(BackfillKind with) const {
+    if (whole != nullptr) return about->needs.preemption;
+    return with == BackfillKind::Displace || with == BackfillKind::Lend;
   }
 };
 
@@ -73,6 +76,7 @@ struct Chosen {
   Keys place_keys = {};
   std::string place = {};  ///< What it places by in the end, with the keys given.
 
+  bool preempts() const { return policy->preempts(options.backfill); }
   std::unique_ptr<Policy> make(const Knobs& knobs = {}) const;
 };
 

@@ -6,6 +6,7 @@
 
 #include "policy/backfills.hpp"
 #include "policy/pipeline/backfill.hpp"
+#include "policy/pipeline/lending.hpp"
 #include "policy/pipeline/overdue.hpp"
 #include "policy/pipeline/start_promise.hpp"
 
@@ -38,14 +39,57 @@ constexpr About kEasy{
     .needs = {.estimates = true},
     .keys = kEasyKeys};
 
+constexpr auto kLendKeys = std::to_array<Key>(
+    {{.name = "delay",
+      .type = KeyType::Time,
+      .usual = "15m",
+      .least = micros(seconds(1)),
+      .most = kYear,
+      .what = "Most time for which one job is kept from its place by loans, all of them together."},
+     {.name = "after",
+      .type = KeyType::Time,
+      .usual = "30s",
+      .least = 0,
+      .most = kYear,
+      .what = "A short job waits this long before it borrows a place."},
+     {.name = "turn",
+      .type = KeyType::Time,
+      .usual = "5m",
+      .least = 0,
+      .most = kYear,
+      .what = "A job has its GPUs for this long before its place is lent, again."}});
+
+constexpr About kLend{
+    .title = "Lending: EASY, and short jobs borrow the places of long ones for a bounded time.",
+    .rule =
+        "As `easy`. A short job with a time limit that found no place and has waited `after` takes "
+        "the place of one medium or long job that has run for `turn`, the one delayed least first: "
+        "that one is preempted. Its place is kept for it from first start + run time + `delay` on, "
+        "less a tenth of `delay`; until then other jobs use it only if their limits end them in "
+        "time, short ones first. The job goes on as soon as it fits and no short job has its "
+        "place.",
+    .reads = "As `easy`; class, enforced time limit, time since the first start.",
+    .source = "berth's own (doc/adr/0015-lending.md).",
+    .differs = "Nothing known.",
+    .cost = "As `easy`; O(running) placements per shape of short jobs that find no place.",
+    .proof =
+        "None yet by others. That no job is delayed for longer is checked on random streams "
+        "(test/property/lending_test.cpp).",
+    .needs = {.preemption = true, .estimates = true},
+    .keys = kLendKeys};
+
 namespace {
 
 /// One pass: walks over the waiting jobs until no more of them can start.
 class EasyPass {
  public:
-  EasyPass(Walk& walk, StartPromise& promise) : walk_(walk), promise_(promise) {}
+  EasyPass(Walk& walk, StartPromise& promise, Lending* lending = nullptr)
+      : walk_(walk), promise_(promise), lending_(lending) {}
 
-  void run(const Overdue& overdue) {
+  void run(const Overdue& overdue, std::span<const JobId> before_all = {}) {
+    for (const JobId id : before_all) {
+      if (const auto head = walk_.head_of(id)) start_if_it_fits(*head);
+    }
     if (const auto first = promised_before()) serve(*first);
     serve_overdue(overdue);
     std::size_t before = 0;
@@ -90,10 +134,13 @@ class EasyPass {
     None,     ///< none.
   };
   Next serve(const Head& head);
+  void start_if_it_fits(const Head& head);
+  void start(JobId id, const Ask& ask, Placement place);
   void pass_on(const Head& head);
 
   Walk& walk_;
   StartPromise& promise_;
+  Lending* lending_;                      ///< Null for plain EASY.
   bool refused_any_ = false;              ///< For the promise, in this walk.
   std::set<const Lane*> longer_refused_;  ///< Jobs of these that outlast the start need no look.
 };
@@ -117,15 +164,30 @@ EasyPass::Next EasyPass::serve(const Head& head) {
     return refusal.why == Why::Patience ? Next::Briefer : Next::None;
   }
   auto place = promise_.place_beside(id, ask, std::move(*placed));
-  if (!place) {
+  // Another place than the one that was found may be lent.
+  const bool is_lent =
+      place && lending_ != nullptr && walk_.trial().look(*place, ask, id) != Why::Fits;
+  if (!place || is_lent) {
     refused_any_ = true;
     Walk::note(head, {.why = Why::Reservation, .until = promise_.start()});
     longer_refused_.insert(head.lane);
     return Next::Any;
   }
-  walk_.start(id, ask, std::move(*place),
-              promise_.is_made() ? Because::Backfilled : Because::ItsTurn);
+  start(id, ask, std::move(*place));
   return Next::Any;
+}
+
+void EasyPass::start(JobId id, const Ask& ask, Placement place) {
+  const Because because = promise_.is_made() ? Because::Backfilled : Because::ItsTurn;
+  const Grant& grant = walk_.start(id, ask, std::move(place), because);
+  if (lending_ != nullptr) lending_->note_start(id, grant, ask.planned);
+}
+
+/// It is promised nothing: its place is kept otherwise, or it wants what is lent.
+void EasyPass::start_if_it_fits(const Head& head) {
+  const Ask ask = walk_.ask_of(*head.lane);
+  Placed placed = walk_.place(head.job(), ask);
+  if (placed) start(head.job(), ask, std::move(*placed));
 }
 
 class Easy final : public Backfill {
@@ -147,8 +209,36 @@ class Easy final : public Backfill {
   LastPromise last_;
 };
 
+/// With places of running jobs lent to short ones.
+class Lend final : public Backfill {
+ public:
+  bool by_run() const override { return true; }
+  bool by_plan() const override { return true; }
+  void run(Walk& walk) override {
+    Lending lending(walk, loans_, vacancy_);
+    lending.keep_places();
+    StartPromise promise(walk, last_.still_true(walk));
+    EasyPass(walk, promise, &lending).run({}, lending.first());
+    lending.lend();
+    last_.keep(promise, walk, lending.holds());
+  }
+  Snapshot save() const override {
+    return loans_.lent.empty() && loans_.borrowed.empty() ? Snapshot() : saved(loans_);
+  }
+  Expected<void> restore(const Snapshot& bytes) override {
+    last_ = {};
+    return restore_into(loans_, bytes, "loans", [](const Loans& loans) { return is_sane(loans); });
+  }
+
+ private:
+  LastPromise last_;
+  Loans loans_;
+  Vacancy vacancy_;
+};
+
 }  // namespace
 
 std::unique_ptr<Backfill> easy() { return std::make_unique<Easy>(); }
+std::unique_ptr<Backfill> lend() { return std::make_unique<Lend>(); }
 
 }  // namespace berth

@@ -31,10 +31,13 @@ std::optional<Shadow> LastPromise::still_true(const Walk& walk) const {
   return outlook_.look(view, walk.plans()) == Outlook::Change::None ? shadow_ : std::nullopt;
 }
 
-void LastPromise::keep(const StartPromise& promise, Walk& walk) {
+void LastPromise::keep(const StartPromise& promise, Walk& walk, std::vector<Hold> others) {
   shadow_ = promise.shadow();
   outlook_.note(walk.view(), walk.started(), walk.plans());
-  walk.keep(shadow_ ? std::vector{hold_of(*shadow_, walk)} : std::vector<Hold>());
+  const bool is_kept =
+      shadow_ && std::ranges::find(others, shadow_->job, &Hold::job) != others.end();
+  if (shadow_ && !is_kept) others.insert(others.begin(), hold_of(*shadow_, walk));
+  walk.keep(std::move(others));
 }
 
 }  // namespace berth

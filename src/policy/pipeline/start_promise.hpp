@@ -44,8 +44,9 @@ class LastPromise {
   /// The promise of the last pass, if every job keeps to the plans it rests on and its place is
   /// kept.
   std::optional<Shadow> still_true(const Walk& walk) const;
-  /// At the end of a pass; its place is kept.
-  void keep(const StartPromise& promise, Walk& walk);
+  /// At the end of a pass; its place is kept, and those of others, which come before its own for a
+  /// job that has both.
+  void keep(const StartPromise& promise, Walk& walk, std::vector<Hold> others = {});
 
  private:
   std::optional<Shadow> shadow_;
