@@ -433,6 +433,8 @@ Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& i
       done = store_.set_report(reported->job, {reported->key, reported->value, now});
     } else if (const auto* updated = std::get_if<Updated>(&input)) {
       done = write_row(*updated);
+    } else if (const auto* released = std::get_if<Released>(&input)) {
+      done = write_row(*released);
     }
     if (!done) return done;
   }
@@ -567,14 +569,28 @@ Expected<void> Keeper::write_row(const Hurt& hurt, Instant) {
       " of " + host_->name_of(hurt.by.user) + " held " + to_text(hurt.by.held) + " on GPU " +
       std::to_string(hurt.by.gpu.value()) + ", was granted " + to_text(hurt.by.granted);
   if (hurt.runs_again) text += "; it runs again, from its old place in the queue";
-  const auto attempts = store_.attempts(hurt.job);
-  if (!attempts) return std::unexpected(attempts.error());
-  const auto row = std::ranges::find(*attempts, hurt.attempt, &journal::AttemptRow::attempt);
   note(hurt.job, text);
+  return write_end_note(hurt.job, hurt.attempt);
+}
+
+/// The note of an attempt whose end is written already and whose cause was found out since.
+Expected<void> Keeper::write_end_note(JobId job, Attempt attempt) {
+  const auto attempts = store_.attempts(job);
+  if (!attempts) return std::unexpected(attempts.error());
+  const auto row = std::ranges::find(*attempts, attempt, &journal::AttemptRow::attempt);
   if (row == attempts->end() || !row->end) return {};
   journal::End end = *row->end;
-  end.note = std::move(text);
-  return store_.end_attempt(hurt.job, hurt.attempt, end);
+  end.note = note_of(job);
+  return store_.end_attempt(job, attempt, end);
+}
+
+/// A job that failed and outlives its GPUs was waiting for a look at them.
+Expected<void> Keeper::write_row(const Released& released) {
+  const Job* const job = engine_.view().find(released.job);
+  const bool was_judged_late = job != nullptr && job->attempt == released.attempt && job->ended &&
+                               job->outcome == Outcome::Failed && !job->ending;
+  if (!was_judged_late) return {};
+  return write_end_note(released.job, released.attempt);
 }
 
 Expected<void> Keeper::check_room() {

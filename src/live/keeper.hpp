@@ -182,6 +182,8 @@ class Keeper {
   Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
   Expected<void> write_row(const Updated& updated);
+  Expected<void> write_row(const Released& released);
+  Expected<void> write_end_note(JobId job, Attempt attempt);
   Expected<void> write_peak(const AttemptEnded& ended);
   Bytes learned_memory(const JobSpec& spec, const Command& command) const;
   Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);

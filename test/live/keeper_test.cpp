@@ -155,6 +155,27 @@ TEST_F(KeeperTest, AJobsWholeLifeIsWritten) {
   EXPECT_EQ(attempts[0].end->note, "a word");
 }
 
+/// A program may notice that its GPU is gone before berth does.
+TEST_F(KeeperTest, TheEndOfAnAttemptSaysWhatWasFoundOutAfterIt) {
+  Keeper keeper = open();
+  Submission submission = job();
+  submission.spec.conditions = Conditions{.requeues = 1, .requeue_on_gpu_failure = true};
+  const JobId id = submit(keeper, 1, submission);
+  const Attempt attempt = keeper.engine().view().find(id)->attempt;
+  const GpuId gpu = keeper.engine().view().find(id)->grant.shares.front().gpu;
+  step(keeper, 2, of({Started{id, attempt}}));
+  step(keeper, 3, of({Exited{id, attempt, Outcome::Failed, 3}}));
+  keeper.note(id, "its GPU failed");
+  step(keeper, 4, of({GpuHealth{gpu, false}, GpuLost{gpu}}));
+  step(keeper, 5, of({Released{id, attempt}}));
+  EXPECT_EQ(keeper.engine().view().find(id)->attempt.value(), attempt.value() + 1);
+  const auto attempts = *keeper.store().attempts(id);
+  ASSERT_FALSE(attempts.empty());
+  ASSERT_TRUE(attempts[0].end);
+  EXPECT_EQ(attempts[0].end->note, "its GPU failed");
+  EXPECT_EQ(attempts[0].end->code, 3);
+}
+
 TEST_F(KeeperTest, AStepSaysWhoItTouched) {
   Keeper keeper = open();
   const Stepped stepped = step(keeper, 1, of({job(1), job(2), job(1)}));
