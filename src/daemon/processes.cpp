@@ -90,10 +90,12 @@ void send_signal(const Descriptor& pidfd, int signal) {
   ::syscall(SYS_pidfd_send_signal, pidfd.number(), signal, nullptr, 0);
 }
 
-void reap(const Descriptor& pidfd) {
+std::string reap(const Descriptor& pidfd) {
   siginfo_t info{};
-  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.number()), &info,
-           WEXITED | WNOHANG);
+  const int failed = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.number()),
+                              &info, WEXITED | WNOHANG);
+  if (failed != 0 || info.si_pid == 0) return "";
+  return (info.si_code == CLD_EXITED ? "exit status " : "signal ") + std::to_string(info.si_status);
 }
 
 std::string process_name(pid_t pid) {

@@ -18,6 +18,8 @@ namespace berth::daemon {
 
 namespace {
 
+constexpr Duration kAfterADeath = minutes(1);  ///< Until the same errand is tried again.
+
 /// A helper that is told what to do as it goes on.
 struct Spawned : HelperProcess {
   Descriptor input;  ///< Of its standard input.
@@ -129,8 +131,13 @@ void SuspendHelpers::on_exit(JobId job) {
   while (of(job) == ended && ended->speech) on_output(job);  // to its last word
   if (of(job) != ended) return;
   const auto helper = std::move(at_work_.extract(job).mapped());
-  reap(helper->process.pidfd);
-  hooks_.ended(job, decode_told(helper->said));
+  const std::string how = reap(helper->process.pidfd);
+  Told told = decode_told(helper->said);
+  if (!told.is_done && !told.error) {
+    told.error = "the suspend helper died (" + how + ")";
+    told.again = kAfterADeath;
+  }
+  hooks_.ended(job, told);
 }
 
 void SuspendHelpers::on_limit(JobId job) {

@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t kBytesPerSecond = std::int64_t{256}
                                          << 20;  ///< The slowest that is waited for.
 constexpr Duration kNoRoomFor = minutes(1);
+constexpr int kMostIdleUndos = 5;
 
 Bytes sum_of(const std::vector<Holder>& holders) {
   Bytes sum(0);
@@ -204,10 +205,7 @@ void Suspender::note_progress(Entry& entry, const Told& told) {
 void Suspender::conclude(JobId job, const Told& told) {
   Entry& entry = entries_.at(job);
   note_progress(entry, told);
-  if (!told.is_done) {
-    if (told.error) return fail(job, *told.error, told.again);
-    return fail(job, "the suspend helper died", kNoRoomFor);
-  }
+  if (!told.is_done) return fail(job, told.error.value_or(""), told.again);
   const SuspendTarget target = entry.target;
   const std::string took = seconds_since(entry.since);
   switch (entry.phase) {
@@ -251,7 +249,9 @@ void Suspender::is_down(JobId job) {
                    "its " + to_text(sum_of(entry.holders)) + " are in host memory");
 }
 
-/// What was begun is undone, once; what cannot be undone is the end of the job.
+/// What was begun is undone, once; what cannot be undone is the end of the job. A helper that was to
+/// do that and did nothing, as it had no time on a busy machine or was killed, is not the driver's
+/// answer: others are sent.
 void Suspender::fail(JobId job, const std::string& why, Duration again) {
   Entry& entry = entries_.at(job);
   const SuspendTarget target = entry.target;
@@ -265,9 +265,11 @@ void Suspender::fail(JobId job, const std::string& why, Duration again) {
     entry.why = (was_suspending ? "was not suspended: " : "") + why;
     entry.again = again;
     if (!was_suspending && !entry.has_begun) return is_down(job);
+    entry.idle_undos = 0;
     begin(entry, was_suspending ? Phase::PuttingBack : Phase::PuttingDown);
     return begin_next();
   }
+  if (!entry.has_begun && ++entry.idle_undos < kMostIdleUndos) return begin(entry, entry.phase);
   const std::string first = entry.why;
   drop(job);
   hooks_.broken(job, target.attempt, first + "; and that could not be undone: " + why);

@@ -82,6 +82,7 @@ class Suspender {
     bool is_touched = false;     ///< Its processes may be in any state.
     bool has_begun = false;      ///< The helper has done something; else nothing is to be undone.
     bool suspends_then = false;  ///< As soon as it runs again.
+    int idle_undos = 0;          ///< Helpers that were to undo it and came to nothing.
     std::chrono::steady_clock::time_point since;
   };
 
