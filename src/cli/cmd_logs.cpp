@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "cli/characters.hpp"
 #include "cli/each_job.hpp"
@@ -12,10 +15,14 @@
 #include "cli/output.hpp"
 #include "cli/patience.hpp"
 #include "cli/verbs.hpp"
+#include "posix/descriptor.hpp"
+#include "posix/error.hpp"
 
 namespace berth::cli {
 
 namespace {
+
+constexpr auto kLookAgain = std::chrono::milliseconds(500);  ///< At a file that may grow.
 
 struct LogsArguments {
   EachJob each;
@@ -58,10 +65,45 @@ class Sink {
 
 enum class Follow { No, Yes };
 
+/// A job of another resource manager writes to a file of its user's, which only they may read.
+Expected<void> copy_file(const std::string& path, Sink& sink) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return io_error(path);
+  std::string piece(64 * 1024, '\0');
+  for (;;) {
+    const ssize_t got =
+        pread(file.number(), piece.data(), piece.size(), static_cast<off_t>(sink.offset()));
+    if (got < 0) return io_error(path);
+    if (got == 0) return {};
+    if (!sink.take(std::string_view(piece).substr(0, static_cast<std::size_t>(got)))) return {};
+  }
+}
+
+/// The same until the job has ended.
+Expected<void> copy_file_of(Daemon& daemon, std::uint64_t job, Follow follow, Sink& sink) {
+  for (;;) {
+    const auto state = daemon.get(job_target(job));
+    if (!state) return std::unexpected(state.error());
+    const std::string path = text_of(*state, "output_file");
+    if (path.empty()) {
+      return fail(ErrorCode::NotFound,
+                  "job " + std::to_string(job) + ": where its output is is not known any more");
+    }
+    const bool has_begun = number_of(*state, "started_at").has_value();
+    if (has_begun) {
+      if (auto done = copy_file(path, sink); !done) return done;
+    }
+    if (follow == Follow::No || has_ended(*state) || sink.failed()) return {};
+    std::this_thread::sleep_for(kLookAgain);
+  }
+}
+
 Expected<void> copy(Daemon& daemon, std::uint64_t job, Follow follow, Sink& sink) {
   std::string target = job_target(job, "/log?offset=" + std::to_string(sink.offset()));
   if (follow == Follow::Yes) target += "&follow=true";
-  return daemon.stream(target, [&](std::string_view bytes) { return sink.take(bytes); });
+  auto copied = daemon.stream(target, [&](std::string_view bytes) { return sink.take(bytes); });
+  const bool is_elsewhere = !copied && copied.error().code == ErrorCode::Conflict;
+  return is_elsewhere ? copy_file_of(daemon, job, follow, sink) : copied;
 }
 
 /// What came between the end of a stream and the end of the job. Returns: true if it has ended.

@@ -6,6 +6,11 @@
 
 namespace berth {
 
+namespace {
+constexpr char kEachIndex = '#';
+constexpr std::size_t kMostTypes = 64;  ///< One bit each.
+}  // namespace
+
 SwitchId Cluster::add_switch() {
   switch_first_.push_back(static_cast<std::uint32_t>(nodes_.size()));
   return SwitchId(switches() - 1);
@@ -15,26 +20,31 @@ std::uint8_t Cluster::type_index(const std::string& name) {
   const auto found = std::ranges::find(types_, name);
   const auto index = found - types_.begin();
   if (found == types_.end()) types_.push_back(name);
-  BERTH_ASSERT(types_.size() <= 64);
+  BERTH_ASSERT(types_.size() <= kMostTypes);
   return static_cast<std::uint8_t>(index);
 }
 
 NodeId Cluster::add_node(const NodeShape& shape) {
   BERTH_ASSERT(switches() > 0);
   const NodeId id(static_cast<std::uint32_t>(nodes_.size()));
+  const bool is_numbered = shape.gpus > 0 && shape.type.ends_with(kEachIndex) &&
+                           types_.size() + shape.gpus <= kMostTypes;
   nodes_.push_back({.switch_id = SwitchId(switches() - 1),
                     .first_gpu = GpuId(static_cast<std::uint32_t>(gpus_.size())),
                     .gpus = shape.gpus,
                     .cpu = shape.cpu,
                     .host = shape.host,
-                    .name = shape.name});
-  const GpuSpec gpu{.node = id,
-                    .share_mode = shape.share_mode,
-                    .type = shape.gpus > 0 ? type_index(shape.type) : std::uint8_t{0},
-                    .slots = shape.slots,
-                    .capacity = shape.vram,
-                    .context = shape.context};
-  gpus_.insert(gpus_.end(), shape.gpus, gpu);
+                    .name = shape.name,
+                    .is_numbered = is_numbered});
+  for (std::uint32_t g = 0; g < shape.gpus; ++g) {
+    const std::string stem = shape.type.substr(0, shape.type.size() - 1);
+    gpus_.push_back({.node = id,
+                     .share_mode = shape.share_mode,
+                     .type = type_index(is_numbered ? stem + std::to_string(g) : shape.type),
+                     .slots = shape.slots,
+                     .capacity = shape.vram,
+                     .context = shape.context});
+  }
   largest_node_ = std::max(largest_node_, shape.gpus);
   if (shape.gpus > 0) {
     largest_gpu_ = std::max(largest_gpu_, shape.vram);
@@ -61,6 +71,7 @@ NodeShape Cluster::shape_of(NodeId id) const {
   shape.vram = its_gpu.capacity;
   shape.context = its_gpu.context;
   shape.type = types_[its_gpu.type];
+  if (spec.is_numbered) shape.type.back() = kEachIndex;  // it is the first, and has a 0 there
   shape.share_mode = its_gpu.share_mode;
   shape.slots = its_gpu.slots;
   return shape;

@@ -34,6 +34,7 @@ struct NodeSpec {
   CpuMilli cpu{0};
   Bytes host{0};
   std::string name;
+  bool is_numbered = false;  ///< Its types end with the indices of the GPUs: NodeShape::type.
 
   GpuId end_gpu() const { return GpuId(first_gpu.value() + gpus); }
   IdRange<GpuId> gpu_ids() const { return {first_gpu, end_gpu()}; }
@@ -46,6 +47,7 @@ struct NodeShape {
   std::uint32_t gpus = 0;
   Bytes vram{0};
   Bytes context{0};
+  /// With `#` at its end each GPU is of a type of its own: that with the GPU's index on the node.
   std::string type = "gpu";
   ShareMode share_mode = ShareMode::TimeSlice;
   std::uint16_t slots = 4;

@@ -223,6 +223,9 @@ class Api {
         if (auto done = keeper.note_ended(spec); !done) return refuse(exchange, done.error());
         return look_ahead(exchange, Wish{spec, job.held});
       }
+      if (Remote* const remote = daemon_.remote()) {
+        return submit_there(*remote, exchange, std::move(job));
+      }
       const auto jobs = std::max<std::int64_t>(1, std::ssize(job.tasks));
       const auto taken =
           daemon_.user_queues().take(keeper.engine().view(), job.spec.user, daemon_.now(), jobs);
@@ -242,6 +245,15 @@ class Api {
                      }
                      return http::Response{.status = 201, .body = to_body(json)};
                    }});
+    });
+  }
+
+  void submit_there(Remote& remote, const Exchange& exchange, live::Submission job) {
+    remote.submit(std::move(job), [this, exchange](const Expected<JobId>& id) {
+      if (!id) return refuse(exchange, id.error());
+      Json json = daemon_.presenter().brief(*id);
+      json["warnings"] = Json::array();
+      exchange->respond({.status = 201, .body = to_body(json)});
     });
   }
 
@@ -373,7 +385,12 @@ class Api {
     if (verb == "update") return update(exchange, *id);
     on_loop(exchange, [this, id = *id, verb](const Exchange& asked) {
       if (verb.empty()) {
-        return answer(asked, daemon_.presenter().detail(id, viewer(asked), log_size(id)));
+        auto detail = daemon_.presenter().detail(id, viewer(asked), log_size(id));
+        if (Remote* const remote = daemon_.remote(); remote != nullptr && detail) {
+          detail->back() = ',';
+          *detail += to_body({{"output_file", remote->output_of(id)}}).substr(1);
+        }
+        return answer(asked, std::move(detail));
       }
       if (verb == "why") return why(asked, id);
       change(asked, id, verb);
@@ -431,6 +448,11 @@ class Api {
     const std::size_t from = offset->value_or(0);
     on_loop(exchange, [this, id, from, wanted = *follow](const Exchange& asked) {
       if (!may_act(asked, id, Rights::Admin)) return;
+      if (Remote* const remote = daemon_.remote()) {
+        return refuse(asked, 409,
+                      "job " + std::to_string(id.value()) + ": its output is in " +
+                          remote->output_of(id) + "; read it there");
+      }
       const bool lives = daemon_.keeper().engine().view().knows(id);
       daemon_.logs().send(asked, log_name(id), from,
                           wanted && lives ? Follow::UntilEnd : Follow::No);

@@ -81,8 +81,8 @@ Expected<void> settle_preemption(Options& options, const Machine& machine) {
 
 // ---- Opening ---------------------------------------------------------------------------------
 
-Expected<std::unique_ptr<Daemon>> Daemon::open(Options options) {
-  auto machine = open_machine(options);
+Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<Remote> remote) {
+  auto machine = remote ? Expected<Machine>(remote->machine()) : open_machine(options);
   if (!machine) return std::unexpected(machine.error());
   tell(machine->mig_notes);
   if (auto settled = settle_preemption(options, *machine); !settled) {
@@ -96,10 +96,13 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options) {
   auto host = std::make_unique<Host>(opening.path);
   auto keeper = live::Keeper::open(*host, opening, machine->cluster, options.rules);
   if (!keeper) return std::unexpected(keeper.error());
-  std::unique_ptr<Daemon> daemon(
-      new Daemon(options, std::move(*machine), std::move(host), std::move(*keeper)));
-  if (auto done = daemon->open_launcher(); !done) return std::unexpected(done.error());
-  if (auto done = daemon->open_reports(); !done) return std::unexpected(done.error());
+  std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(host),
+                                            std::move(*keeper), std::move(remote)));
+  if (auto done = daemon->open_logs(); !done) return std::unexpected(done.error());
+  if (!daemon->remote_) {
+    if (auto done = daemon->open_launcher(); !done) return std::unexpected(done.error());
+    if (auto done = daemon->open_reports(); !done) return std::unexpected(done.error());
+  }
   daemon->open_driver();
   daemon->open_syncer();
   daemon->open_conductor();
@@ -107,7 +110,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options) {
 }
 
 Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> host,
-               live::Keeper keeper)
+               live::Keeper keeper, std::unique_ptr<Remote> remote)
     : options_(options),
       machine_(std::move(machine)),
       host_(std::move(host)),
@@ -116,7 +119,8 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
       alarms_(loop_, [this](live::Alarm alarm) { on_alarm(alarm); }),
       audit_({.path = options.state + "/audit.jsonl",
               .cap = options.audit_cap,
-              .journal = std::getenv("JOURNAL_STREAM") == nullptr ? "" : kJournal}) {}
+              .journal = std::getenv("JOURNAL_STREAM") == nullptr ? "" : kJournal}),
+      remote_(std::move(remote)) {}
 
 Daemon::~Daemon() = default;
 
@@ -169,6 +173,10 @@ Expected<void> Daemon::open_launcher() {
                                  hooks);
   if (!launcher) return std::unexpected(launcher.error());
   launcher_ = std::move(*launcher);
+  return {};
+}
+
+Expected<void> Daemon::open_logs() {
   auto logs = Logs::open(options_.state + "/logs");
   if (!logs) return std::unexpected(logs.error());
   logs_ = std::move(*logs);
@@ -249,7 +257,7 @@ SuspenderHooks Daemon::suspender_hooks() {
   };
 }
 
-void Daemon::open_conductor() {
+void Daemon::open_executor() {
   executor_ = std::make_unique<ShimExecutor>(ShimExecutor::Parts{.loop = loop_,
                                                                  .launcher = *launcher_,
                                                                  .limits = *limits_,
@@ -259,6 +267,10 @@ void Daemon::open_conductor() {
                                                                  .options = options_,
                                                                  .machine = machine_},
                                              suspender_hooks());
+}
+
+void Daemon::open_conductor() {
+  if (!remote_) open_executor();
   live::Setup setup{.problems = {},
                     .probe = options_.probe,
                     .fast = options_.probe_fast,
@@ -268,26 +280,37 @@ void Daemon::open_conductor() {
   followers_ = std::make_unique<Followers>(
       keeper_, *logs_,
       [this](JobId job, const Viewer& viewer) { return presenter_->job(job, viewer); });
-  limit_signals_ = std::make_unique<LimitSignals>(loop_, keeper_, clock_, *launcher_);
+  if (launcher_)
+    limit_signals_ = std::make_unique<LimitSignals>(loop_, keeper_, clock_, *launcher_);
   announcer_ = std::make_unique<Announcer>(
       Announcer::Parts{.loop = loop_, .keeper = keeper_, .options = options_},
-      Announcer::Hooks{
-          .began = [this](const Job& job,
-                          const live::Command& command) { limit_signals_->on_began(job, command); },
-          .describe = [this](JobId job) { return presenter_->job(job, Viewer{}); }},
+      Announcer::Hooks{.began =
+                           [this](const Job& job, const live::Command& command) {
+                             if (limit_signals_) limit_signals_->on_began(job, command);
+                           },
+                       .describe = [this](JobId job) { return presenter_->job(job, Viewer{}); }},
       *followers_);
   limit_follower_ = std::make_unique<LimitFollower>(keeper_, *limits_, *announcer_);
+  live::Executor* executor = executor_.get();
+  live::Audience* audience = limit_follower_.get();
+  if (remote_) {
+    executor =
+        &remote_->attach({.loop = loop_, .keeper = keeper_, .clock = clock_, .options = options_});
+    remote_follower_ = std::make_unique<RemoteFollower>(*remote_, *announcer_);
+    audience = remote_follower_.get();
+  }
   conductor_ = std::make_unique<live::Conductor>(keeper_, std::move(setup),
-                                                 live::Hands{.executor = *executor_,
+                                                 live::Hands{.executor = *executor,
                                                              .eyes = probe_.get(),
                                                              .clock = clock_,
                                                              .alarms = alarms_,
                                                              .syncs = *syncer_,
-                                                             .audience = *limit_follower_});
+                                                             .audience = *audience});
   presenter_ = std::make_unique<Presenter>(
       keeper_, machine_, conductor_->watcher(),
-      Enforcers{limits_.get(), mps_.get(),
-                [this](JobId job, Attempt attempt) { return launcher_->cgroup_of(job, attempt); }});
+      Enforcers{limits_.get(), mps_.get(), [this](JobId job, Attempt attempt) {
+                  return launcher_ ? launcher_->cgroup_of(job, attempt) : "";
+                }});
   tell(conductor_->recover());
   take(exclusions());
   open_idle_watch();
@@ -296,6 +319,7 @@ void Daemon::open_conductor() {
       Retention::Parts{
           .loop = loop_, .keeper = keeper_, .clock = clock_, .logs = options_.state + "/logs"},
       options_.retention);
+  if (remote_) return remote_->begin(*conductor_);
   keeper_.engine().view().for_each_job([this](const Job& job) {
     if (!has_idle_process(job)) return;
     const Bytes bytes = executor_->suspender().bytes_of(job.id);
@@ -321,7 +345,7 @@ void Daemon::turn() {
 
 void Daemon::on_alarm(live::Alarm alarm) {
   conductor_->on_alarm(alarm);
-  if (alarm == live::Alarm::Probe) reports_->come_back();
+  if (alarm == live::Alarm::Probe && reports_) reports_->come_back();
 }
 
 /// A note is shown as the reason of a job that runs, and stays with one that is ended.
@@ -431,6 +455,8 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   options_.default_cpu = fresh->default_cpu;
   return done;
 }
+
+std::string Daemon::log_path(JobId job) const { return remote_ ? "" : launcher_->log_path(job); }
 
 void Daemon::take(std::vector<Input> inputs) { conductor_->tell(std::move(inputs)); }
 

@@ -33,6 +33,7 @@
 #include "daemon/options.hpp"
 #include "daemon/present.hpp"
 #include "daemon/probe.hpp"
+#include "daemon/remote.hpp"
 #include "daemon/reports.hpp"
 #include "daemon/retention.hpp"
 #include "daemon/syncer.hpp"
@@ -55,8 +56,10 @@ struct Asked {
 
 class Daemon {
  public:
-  /// Opens everything and takes over jobs of an earlier daemon. Serves nothing yet.
-  static Expected<std::unique_ptr<Daemon>> open(Options options);
+  /// Opens everything and takes over jobs of an earlier daemon. Serves nothing yet. With `remote`
+  /// jobs run there and not on this machine.
+  static Expected<std::unique_ptr<Daemon>> open(Options options,
+                                                std::unique_ptr<Remote> remote = nullptr);
   ~Daemon();
 
   /// Serves until stop(). Errors: the failure that ended it.
@@ -104,12 +107,19 @@ class Daemon {
   Followers& followers() { return *followers_; }
   live::UserQueues& user_queues() { return user_queues_; }
   Instant now() const { return clock_.now(); }
+  /// Requires: no remote.
   const Suspender& suspender() const { return executor_->suspender(); }
-  std::string log_path(JobId job) const { return launcher_->log_path(job); }
+  /// Null where jobs run on this machine.
+  Remote* remote() const { return remote_.get(); }
+  /// The job's log; "" where there is a remote, whose nodes have it.
+  std::string log_path(JobId job) const;
 
  private:
-  Daemon(const Options& options, Machine machine, std::unique_ptr<Host> host, live::Keeper keeper);
+  Daemon(const Options& options, Machine machine, std::unique_ptr<Host> host, live::Keeper keeper,
+         std::unique_ptr<Remote> remote);
+  Expected<void> open_logs();
   Expected<void> open_launcher();
+  void open_executor();
   Expected<void> open_reports();
   void open_driver();
   void open_syncer();
@@ -141,10 +151,12 @@ class Daemon {
   std::unique_ptr<LimitSignals> limit_signals_;
   std::unique_ptr<Announcer> announcer_;
   std::unique_ptr<LimitFollower> limit_follower_;
-  std::unique_ptr<ShimExecutor> executor_;
+  std::unique_ptr<ShimExecutor> executor_;  ///< Null with a remote.
+  std::unique_ptr<RemoteFollower> remote_follower_;
 
   // What reports to the conductor, and so ends before it.
-  std::unique_ptr<Launcher> launcher_;
+  std::unique_ptr<Remote> remote_;      ///< Null where jobs run on this machine.
+  std::unique_ptr<Launcher> launcher_;  ///< Null with a remote, as are the reports.
   std::unique_ptr<Logs> logs_;
   std::unique_ptr<Reports> reports_;
   std::unique_ptr<Probe> probe_;  ///< Null on a machine without GPUs.

@@ -267,6 +267,12 @@ Json policy(const Daemon& daemon) {
 }  // namespace
 
 Json examine(const Daemon& daemon) {
+  if (const Remote* const remote = daemon.remote()) {
+    Json checks = remote->examine();
+    checks.push_back(policy(daemon));
+    checks.push_back(disk(daemon));
+    return {{"checks", std::move(checks)}};
+  }
   return {{"checks",
            {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
             pid_namespace(), processes(daemon), host_limits(daemon), memory_rung(daemon),

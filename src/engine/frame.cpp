@@ -62,13 +62,16 @@ Fault cluster_fault(const Frame& frame) {
   std::size_t gpus = 0;
   std::size_t largest = 0;
   Total vram;
-  std::set<std::string_view> types;
+  std::set<std::string> types;
   for (const NodeRecord& record : frame.cluster) {
     const NodeShape& shape = record.shape;
     if (!is_sane(shape) || !vram.add(shape.vram.raw(), shape.gpus)) return "a node";
     gpus += shape.gpus;
     largest = std::max<std::size_t>(largest, shape.gpus);
-    types.insert(shape.type);
+    const bool is_numbered = shape.type.ends_with('#') && shape.gpus <= kMostTypes;
+    for (std::uint32_t g = 0; g < (is_numbered ? shape.gpus : 1); ++g) {
+      types.insert(shape.type + (is_numbered ? std::to_string(g) : ""));
+    }
   }
   if (!frame.cluster.empty() && !frame.cluster.front().new_switch) return "a node of no switch";
   if (types.size() > kMostTypes) return "too many types of GPU";

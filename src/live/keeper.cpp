@@ -371,9 +371,10 @@ Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
   spec.command = *blob;
   if (auto done = note_ended(spec); !done) return done;
   const std::size_t jobs = std::max<std::size_t>(1, submission.tasks.size());
-  const JobId first(last_job_.value() + 1);
+  const JobId first = submission.id.value_or(JobId(last_job_.value() + 1));
   for (std::size_t i = 0; i < jobs; ++i) {
-    last_job_ = JobId(last_job_.value() + 1);
+    const JobId id(first.value() + i);
+    last_job_ = std::max(last_job_, id);
     std::string name = submission.name;
     if (!submission.tasks.empty()) {
       ArrayPlace& place = spec.conditions.edit().array;
@@ -382,14 +383,14 @@ Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
       place.tasks = static_cast<std::int32_t>(jobs);
       name = task_name(submission, place.task);
     }
-    const auto added = store_.add_job({.job = last_job_,
+    const auto added = store_.add_job({.job = id,
                                        .spec = spec,
                                        .submitted = now,
                                        .name = name,
                                        .command = command_line(command.arguments)});
     if (!added) return added;
-    inputs.emplace_back(Submitted{last_job_, spec, submission.held});
-    inputs.emplace_back(Identified{last_job_, fingerprint_of(submission.command)});
+    inputs.emplace_back(Submitted{id, spec, submission.held});
+    inputs.emplace_back(Identified{id, fingerprint_of(submission.command)});
   }
   return {};
 }
@@ -462,7 +463,7 @@ Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batc
                                                   Stepped& stepped) {
   std::vector<Input> inputs = batch.inputs;
   for (const Submission& submission : batch.submissions) {
-    stepped.submitted.emplace_back(last_job_.value() + 1);
+    stepped.submitted.push_back(submission.id.value_or(JobId(last_job_.value() + 1)));
     if (auto done = add_jobs(now, submission, inputs); !done) return std::unexpected(done.error());
   }
   if (auto done = write_input_rows(now, batch.inputs); !done) return std::unexpected(done.error());

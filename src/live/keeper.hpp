@@ -55,6 +55,8 @@ struct Submission {
   std::vector<std::int64_t> tasks = {};
   /// As asked, before they are found and stand in `spec.conditions`.
   std::vector<AfterTask> after = {};
+  /// The number that it has already, elsewhere; none: the next. No job had it before.
+  std::optional<JobId> id = {};
 };
 
 /// The inputs of one step: events of jobs and GPUs, requests of users, then new jobs.

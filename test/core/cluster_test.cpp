@@ -2,6 +2,7 @@
 // Method: a small cluster with uneven nodes.
 #include "core/cluster.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace berth {
@@ -63,7 +64,19 @@ TEST(Cluster, RefusesMoreTypesThanBits) {
   Cluster cluster;
   cluster.add_switch();
   for (int i = 0; i < 64; ++i) cluster.add_node({.gpus = 1, .type = std::to_string(i)});
-  EXPECT_DEATH(cluster.add_node({.gpus = 1, .type = "one more"}), "<= 64");
+  EXPECT_DEATH(cluster.add_node({.gpus = 1, .type = "one more"}), "<= kMostTypes");
+}
+
+TEST(Cluster, ATypeForEachIndexIsDescribedAsItWasMade) {
+  Cluster cluster;
+  cluster.add_switch();
+  const NodeShape shape{.name = "n1", .gpus = 3, .vram = 80_GiB, .type = "g#"};
+  cluster.add_node(shape);
+  cluster.add_node({.name = "n2", .gpus = 2, .vram = 80_GiB, .type = "g#"});
+  EXPECT_THAT(cluster.type_names(), testing::ElementsAre("g0", "g1", "g2"));
+  EXPECT_EQ(cluster.gpu(GpuId(1)).type, cluster.gpu(GpuId(4)).type);
+  EXPECT_EQ(cluster.shape_of(NodeId(0)).type, "g#");
+  EXPECT_EQ(cluster.shape_of(NodeId(1)).gpus, 2U);
 }
 
 }  // namespace
