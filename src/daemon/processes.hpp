@@ -68,8 +68,8 @@ Expected<Descriptor> open_process(const shim::Process& process);
 /// Sends a signal to a process of ours. An ended process is no error.
 void send_signal(const Descriptor& pidfd, int signal);
 
-/// Reaps an ended child. Returns: how it ended, `exit status 2` or `signal 9`; "" for a process that
-/// is not our child, or has not ended.
+/// Reaps an ended child. Returns: how it ended, `exit status 2` or `signal 9`; "" for a process
+/// that is not our child, or has not ended.
 std::string reap(const Descriptor& pidfd);
 
 /// How a list names a process: its command name (`python`), "" if it has ended.

@@ -249,9 +249,9 @@ void Suspender::is_down(JobId job) {
                    "its " + to_text(sum_of(entry.holders)) + " are in host memory");
 }
 
-/// What was begun is undone, once; what cannot be undone is the end of the job. A helper that was to
-/// do that and did nothing, as it had no time on a busy machine or was killed, is not the driver's
-/// answer: others are sent.
+/// What was begun is undone, once; what cannot be undone is the end of the job. A helper that was
+/// to do that and did nothing, as it had no time on a busy machine or was killed, is not the
+/// driver's answer: others are sent.
 void Suspender::fail(JobId job, const std::string& why, Duration again) {
   Entry& entry = entries_.at(job);
   const SuspendTarget target = entry.target;
