@@ -1,0 +1,404 @@
+#include "slurm/client.hpp"
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+
+namespace berth::slurm {
+
+namespace {
+
+std::string text(const char* value) { return value == nullptr ? "" : value; }
+
+/// libslurm only reads what it is given, but does not say so.
+char* mutable_text(const std::string& value) { return const_cast<char*>(value.c_str()); }
+
+/// True where the controller did not answer: it may have done what was asked.
+bool is_unanswered(int error) {
+  constexpr int kCommunications = 1000;
+  constexpr int kLastCommunications = 1999;
+  constexpr int kSockets = 5000;
+  constexpr int kLastSockets = 5099;
+  return (error >= kCommunications && error <= kLastCommunications) ||
+         (error >= kSockets && error <= kLastSockets) || error == ESLURM_IN_STANDBY_MODE ||
+         error == ETIMEDOUT || error == ECONNREFUSED || error == ECONNRESET;
+}
+
+std::unexpected<Error> slurm_error() {
+  const int error = slurm_get_errno();
+  const std::string words = text(slurm_strerror(error));
+  return fail(is_unanswered(error) ? ErrorCode::Io : ErrorCode::Conflict, "Slurm: " + words);
+}
+
+Expected<SlurmId> checked(int returned) {
+  if (returned != SLURM_SUCCESS) return slurm_error();
+  return SlurmId(0);
+}
+
+std::vector<std::string> split_nodes(const char* list) {
+  std::vector<std::string> names;
+  if (list == nullptr) return names;
+  const hostlist_t hosts = slurm_hostlist_create(list);
+  while (char* const name = slurm_hostlist_shift(hosts)) {
+    names.emplace_back(name);
+    std::free(name);  // NOLINT(cppcoreguidelines-no-malloc): it came from malloc
+  }
+  slurm_hostlist_destroy(hosts);
+  return names;
+}
+
+std::string reason_text(const slurm_job_info_t& job) {
+  if (job.state_desc != nullptr) return job.state_desc;
+  switch (job.state_reason) {
+    case WAIT_NO_REASON:
+      return "";
+    case WAIT_PRIORITY:
+      return "other jobs go first in Slurm's queue";
+    case WAIT_DEPENDENCY:
+      return "a dependency is not met";
+    case WAIT_RESOURCES:
+      return "cores, memory or shards are not free on the node";
+    case WAIT_TIME:
+      return "its begin time has not come";
+    case WAIT_LICENSES:
+      return "a licence is not free";
+    case WAIT_RESERVATION:
+      return "its reservation is not active, or does not have the node";
+    case WAIT_NODE_NOT_AVAIL:
+      return "the node is down, drained or reserved";
+    case WAIT_PART_NODE_LIMIT:
+    case WAIT_PART_TIME_LIMIT:
+      return "a limit of the partition";
+    case WAIT_PART_DOWN:
+    case WAIT_PART_INACTIVE:
+      return "the partition is down";
+    case WAIT_HELD:
+    case WAIT_HELD_USER:
+      return "it is held";
+    case WAIT_PROLOG:
+      return "a prolog runs";
+    default:
+      return "Slurm's reason " + std::to_string(job.state_reason);
+  }
+}
+
+/// `%j` and the like in a path, as slurmd fills them in on the job's first node.
+std::string filled_in(const std::string& path, const slurm_job_info_t& job) {
+  const bool is_task = job.array_job_id != 0 && job.array_task_id != NO_VAL;
+  const std::string id = std::to_string(job.job_id);
+  std::string out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%' || i + 1 == path.size()) {
+      out += path[i];
+      continue;
+    }
+    const char what = path[++i];
+    switch (what) {
+      case 'j':
+      case 'J':
+        out += id;
+        break;
+      case 'A':
+        out += is_task ? std::to_string(job.array_job_id) : id;
+        break;
+      case 'a':
+        out += is_task ? std::to_string(job.array_task_id) : "4294967294";
+        break;
+      case 'x':
+        out += text(job.name);
+        break;
+      case 'u':
+        out += text(job.user_name);
+        break;
+      default:
+        out += '%';
+        out += what;
+    }
+  }
+  return out;
+}
+
+void set_end(JobRecord& record, const slurm_job_info_t& job) {
+  record.phase = Phase::Over;
+  record.ended = job.end_time;
+  const int status = static_cast<int>(job.exit_code);
+  record.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  switch (job.job_state & JOB_STATE_BASE) {
+    case JOB_COMPLETE:
+      record.outcome = Outcome::Done;
+      return;
+    case JOB_CANCELLED:
+      record.outcome = Outcome::Cancelled;
+      return;
+    case JOB_TIMEOUT:
+    case JOB_DEADLINE:
+      record.outcome = Outcome::Timeout;
+      return;
+    case JOB_NODE_FAIL:
+    case JOB_BOOT_FAIL:
+      record.outcome = Outcome::Lost;
+      record.why_over = "its node failed";
+      return;
+    case JOB_OOM:
+      record.outcome = Outcome::Failed;
+      record.why_over = "it ran out of host memory, by Slurm's limit";
+      return;
+    default:
+      record.outcome = Outcome::Failed;
+      if (job.state_desc != nullptr) record.why_over = job.state_desc;
+  }
+}
+
+Bytes memory_of(const slurm_job_info_t& job) {
+  constexpr std::int64_t kMebi = std::int64_t{1} << 20;
+  const auto amount = static_cast<std::int64_t>(job.pn_min_memory & ~MEM_PER_CPU);
+  const bool is_per_cpu = (job.pn_min_memory & MEM_PER_CPU) != 0;
+  const std::int64_t nodes = std::max<std::uint32_t>(1, job.num_nodes);
+  const std::int64_t cpus = (job.num_cpus + nodes - 1) / nodes;
+  return Bytes(amount * kMebi * (is_per_cpu ? cpus : 1));
+}
+
+JobRecord record_of(slurm_job_info_t& job) {
+  JobRecord record;
+  record.id = job.job_id;
+  record.array = job.array_job_id;
+  const bool is_task = job.array_job_id != 0 && job.array_task_id != NO_VAL;
+  if (is_task) record.task = job.array_task_id;
+  if (job.array_job_id != 0 && !is_task) record.tasks = text(job.array_task_str);
+  record.at_once = job.array_max_tasks;
+  record.user = job.user_id;
+  record.group = job.group_id;
+  record.name = text(job.name);
+  record.partition = text(job.partition);
+  record.command = text(job.command);
+  record.directory = text(job.work_dir);
+  record.admin_comment = text(job.admin_comment);
+  record.dependency = text(job.dependency);
+  record.gres = text(job.tres_per_node);
+  record.restarts = job.restart_cnt;
+  record.cpus = job.num_cpus;
+  record.memory = memory_of(job);
+  if (job.time_limit != INFINITE && job.time_limit != NO_VAL) {
+    record.time_limit = minutes(job.time_limit);
+  }
+  std::array<char, 4096> path{};
+  slurm_get_job_stdout(path.data(), path.size(), &job);
+  record.output = filled_in(path.data(), job);
+  record.is_completing = (job.job_state & JOB_COMPLETING) != 0;
+  switch (job.job_state & JOB_STATE_BASE) {
+    case JOB_PENDING:
+      record.phase = Phase::Pending;
+      record.is_held = job.priority == 0;
+      record.is_held_by_user = record.is_held && job.state_reason == WAIT_HELD_USER;
+      record.reason = reason_text(job);
+      if (record.is_held) record.begin = job.start_time;  // where it has none, its begin time
+      return record;
+    case JOB_RUNNING:
+      record.phase = Phase::Running;
+      break;
+    case JOB_SUSPENDED:
+      record.phase = Phase::Suspended;
+      break;
+    default:
+      set_end(record, job);
+      return record;
+  }
+  record.nodes = split_nodes(job.nodes);
+  for (std::uint32_t i = 0; i < job.gres_detail_cnt; ++i) {
+    record.gres_there.push_back(text(job.gres_detail_str[i]));
+  }
+  return record;
+}
+
+std::string node_state_text(std::uint32_t state) {
+  const std::uint32_t base = state & NODE_STATE_BASE;
+  if (base == NODE_STATE_DOWN) return "down";
+  if ((state & NODE_STATE_DRAIN) != 0) return "drained";
+  if ((state & NODE_STATE_FAIL) != 0) return "failing";
+  if ((state & NODE_STATE_NO_RESPOND) != 0) return "not responding";
+  if ((state & NODE_STATE_MAINT) != 0) return "in maintenance";
+  if ((state & NODE_STATE_POWERED_DOWN) != 0) return "powered down";
+  return "in Slurm's state " + std::to_string(base);
+}
+
+NodeRecord record_of(const node_info_t& node) {
+  NodeRecord record;
+  record.name = text(node.name);
+  record.gres = text(node.gres);
+  record.cpus = node.cpus;
+  record.memory = Bytes(static_cast<std::int64_t>(node.real_memory) << 20);
+  const std::uint32_t base = node.node_state & NODE_STATE_BASE;
+  record.has_reported = base == NODE_STATE_DOWN || node.slurmd_start_time != 0;
+  constexpr std::uint32_t kNot = NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_NO_RESPOND |
+                                 NODE_STATE_MAINT | NODE_STATE_POWERED_DOWN;
+  const bool is_up =
+      base == NODE_STATE_IDLE || base == NODE_STATE_ALLOCATED || base == NODE_STATE_MIXED;
+  record.takes_jobs = is_up && (node.node_state & kNot) == 0;
+  if (!record.takes_jobs) {
+    record.state = node_state_text(node.node_state);
+    if (node.reason != nullptr) record.state += ": " + text(node.reason);
+  }
+  return record;
+}
+
+job_desc_msg_t description() {
+  job_desc_msg_t message;
+  slurm_init_job_desc_msg(&message);
+  return message;
+}
+
+/// libslurm has a buffer of its own for a number's text, so numbers go as text as tasks do.
+Expected<SlurmId> update(job_desc_msg_t& message, const std::string& id) {
+  message.job_id_str = mutable_text(id);
+  job_array_resp_msg_t* answers = nullptr;
+  const int returned = slurm_update_job2(&message, &answers);
+  Expected<SlurmId> done = checked(returned);
+  if (answers != nullptr) {
+    for (std::uint32_t i = 0; done && i < answers->job_array_count; ++i) {
+      const auto error = static_cast<int>(answers->error_code[i]);
+      if (error == SLURM_SUCCESS) continue;
+      done = fail(is_unanswered(error) ? ErrorCode::Io : ErrorCode::Conflict,
+                  "Slurm: " + text(slurm_strerror(error)));
+    }
+    slurm_free_job_array_resp(answers);
+  }
+  return done;
+}
+
+struct Performer {
+  Expected<SlurmId> operator()(const Take& take) const {
+    job_desc_msg_t message = description();
+    message.priority = 0;
+    message.admin_comment = mutable_text(take.admin_comment);
+    return update(message, take.id);
+  }
+
+  Expected<SlurmId> operator()(const Dispatch& dispatch) const {
+    job_desc_msg_t message = description();
+    message.req_nodes = mutable_text(dispatch.nodes);
+    message.min_nodes = message.max_nodes = dispatch.node_count;
+    if (!dispatch.gres.empty()) message.tres_per_node = mutable_text(dispatch.gres);
+    message.admin_comment = mutable_text(dispatch.admin_comment);
+    message.begin_time = std::time(nullptr);  // a requeue may have set it to later
+    message.priority = INFINITE;
+    return update(message, std::to_string(dispatch.id));
+  }
+
+  Expected<SlurmId> operator()(const Hold& hold) const {
+    job_desc_msg_t message = description();
+    message.priority = 0;
+    return update(message, std::to_string(hold.id));
+  }
+
+  Expected<SlurmId> operator()(const Requeue& requeue) const {
+    return checked(slurm_requeue(requeue.id, JOB_REQUEUE_HOLD));
+  }
+
+  Expected<SlurmId> operator()(const Cancel& cancel) const {
+    if (!cancel.admin_comment.empty()) {
+      job_desc_msg_t message = description();
+      message.admin_comment = mutable_text(cancel.admin_comment);
+      if (auto done = update(message, std::to_string(cancel.id)); !done) return done;
+    }
+    return checked(slurm_kill_job(cancel.id, SIGKILL, 0));
+  }
+
+  Expected<SlurmId> operator()(const Submit& submit) const {
+    job_desc_msg_t message = description();
+    std::vector<char*> environment;
+    for (const std::string& variable : submit.environment) {
+      environment.push_back(mutable_text(variable));
+    }
+    environment.push_back(nullptr);
+    message.environment = environment.data();
+    message.env_size = static_cast<std::uint32_t>(submit.environment.size());
+    message.name = mutable_text(submit.name);
+    message.partition = mutable_text(submit.partition);
+    message.script = mutable_text(submit.script);
+    message.work_dir = mutable_text(submit.directory);
+    if (!submit.output.empty()) message.std_out = mutable_text(submit.output);
+    std::string nothing = "/dev/null";
+    message.std_in = nothing.data();
+    message.admin_comment = mutable_text(submit.admin_comment);
+    message.user_id = submit.user;
+    message.group_id = submit.group;
+    message.priority = 0;
+    message.min_nodes = message.max_nodes = 1;
+    message.num_tasks = 1;
+    message.min_cpus = submit.cpus;
+    message.cpus_per_task = static_cast<std::uint16_t>(submit.cpus);
+    if (submit.memory > Bytes(0)) {
+      message.pn_min_memory =
+          static_cast<std::uint64_t>((submit.memory.raw() + (1 << 20) - 1) >> 20);
+    }
+    if (submit.time_limit != kForever) {
+      constexpr std::int64_t kMinute = 60'000'000;
+      message.time_limit =
+          static_cast<std::uint32_t>((micros(submit.time_limit) + kMinute - 1) / kMinute);
+    }
+    if (submit.begin > 0) message.begin_time = submit.begin;
+    submit_response_msg_t* answer = nullptr;
+    if (slurm_submit_batch_job(&message, &answer) != SLURM_SUCCESS) return slurm_error();
+    const SlurmId id = answer->job_id;
+    slurm_free_submit_response_response_msg(answer);
+    return id;
+  }
+};
+
+}  // namespace
+
+void Client::open(const std::string& configuration) {
+  ::setenv("SLURM_BITSTR_LEN", "0", 1);  // arrays' tasks are told in full
+  slurm_init(configuration.empty() ? nullptr : configuration.c_str());
+}
+
+Expected<std::optional<std::vector<JobRecord>>> Client::jobs() {
+  job_info_msg_t* answer = nullptr;
+  constexpr std::uint16_t kShow = SHOW_DETAIL | SHOW_ALL;
+  if (slurm_load_jobs(jobs_at_, &answer, kShow) != SLURM_SUCCESS) {
+    if (slurm_get_errno() == SLURM_NO_CHANGE_IN_DATA) return std::nullopt;
+    return slurm_error();
+  }
+  std::vector<JobRecord> records;
+  records.reserve(answer->record_count);
+  for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+    records.push_back(record_of(answer->job_array[i]));
+  }
+  // Times are of seconds: what changes later in this one must be told next time.
+  jobs_at_ = answer->last_update - 1;
+  slurm_free_job_info_msg(answer);
+  return records;
+}
+
+Expected<std::optional<std::vector<NodeRecord>>> Client::nodes() {
+  node_info_msg_t* answer = nullptr;
+  if (slurm_load_node(nodes_at_, &answer, SHOW_ALL) != SLURM_SUCCESS) {
+    if (slurm_get_errno() == SLURM_NO_CHANGE_IN_DATA) return std::nullopt;
+    return slurm_error();
+  }
+  std::vector<NodeRecord> records;
+  for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+    if (answer->node_array[i].name != nullptr) records.push_back(record_of(answer->node_array[i]));
+  }
+  nodes_at_ = answer->last_update - 1;
+  slurm_free_node_info_msg(answer);
+  return records;
+}
+
+Expected<SlurmId> Client::perform(const Order& order) { return std::visit(Performer(), order); }
+
+Expected<std::string> Client::version() {
+  slurm_conf_t* answer = nullptr;
+  if (slurm_load_ctl_conf(0, &answer) != SLURM_SUCCESS) return slurm_error();
+  std::string version = text(answer->version);
+  slurm_free_ctl_conf(answer);
+  return version;
+}
+
+}  // namespace berth::slurm

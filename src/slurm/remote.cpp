@@ -1,0 +1,553 @@
+#include "slurm/remote.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/array_text.hpp"
+#include "core/text.hpp"
+
+namespace berth::slurm {
+
+namespace {
+
+/// The exit code of a run that Slurm ended to run it again; the engine queues such a job again. No
+/// process exits with it.
+constexpr std::int32_t kRequeuedBySlurm = 1000;
+constexpr std::int32_t kMostRequeues = 1'000'000;
+constexpr Duration kCheck = seconds(1);
+constexpr int kMostLooks = 120;
+constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+
+JobId job_of(SlurmId id) { return JobId(id); }
+SlurmId slurm_id(JobId id) { return static_cast<SlurmId>(id.value()); }
+
+void say(const std::string& text) { std::fprintf(stderr, "berth-slurm: %s\n", text.c_str()); }
+
+/// Whole shards: that is what Slurm counts in.
+Bytes in_shards(Bytes bytes) { return Bytes(shards_of(bytes) * kShard); }
+
+bool is_complete(const Expected<News>& news) {
+  return news && std::ranges::all_of(news->nodes, &NodeRecord::has_reported);
+}
+
+nlohmann::json check(const char* name, const char* status, const std::string& detail) {
+  return {{"name", name}, {"status", status}, {"detail", detail}};
+}
+
+std::string to_variable(const std::string& name, const std::string& value) {
+  return name + "=" + value;
+}
+
+}  // namespace
+
+// ---- Opening ---------------------------------------------------------------------------------
+
+Expected<std::unique_ptr<SlurmRemote>> SlurmRemote::open(const std::string& configuration,
+                                                         SlurmOptions options,
+                                                         std::uint16_t slots) {
+  Client::open(configuration);
+  Client client;
+  auto first = Courier::first_look(client);
+  // A controller that has just started learns of its nodes' GPUs as they report.
+  for (int look = 0; look < kMostLooks && !is_complete(first); ++look) {
+    if (look == 0) say("waits until Slurm's controller knows its nodes");
+    std::this_thread::sleep_for(kBetweenLooks);
+    first = Courier::first_look(client);
+  }
+  if (!first) return std::unexpected(first.error());
+  auto cluster = cluster_of(first->nodes, slots);
+  if (!cluster) return std::unexpected(cluster.error());
+  std::unique_ptr<SlurmRemote> remote(
+      new SlurmRemote(client, std::move(options), std::move(*first), std::move(*cluster)));
+  remote->version_ = Client::version().value_or("unknown");
+  return remote;
+}
+
+SlurmRemote::SlurmRemote(Client client, SlurmOptions options, News first, Cluster cluster)
+    : client_(client),
+      options_(std::move(options)),
+      first_(std::move(first)),
+      cluster_(std::move(cluster)) {
+  for (const JobRecord& job : first_.jobs) records_[job.id] = job;
+}
+
+daemon::Machine SlurmRemote::machine() {
+  daemon::Machine machine;
+  machine.cluster = cluster_;
+  machine.devices.list = devices_of(cluster_);
+  machine.no_driver = "the nodes have the drivers";
+  machine.no_suspension = "Slurm keeps the GPU memory of a job that it suspends";
+  return machine;
+}
+
+live::Executor& SlurmRemote::attach(const Surroundings& around) {
+  around_.emplace(around);
+  // Recovery gives orders already; what it tells waits in the loop until that runs.
+  courier_ = std::make_unique<Courier>(
+      client_, first_, [this](std::function<void()> task) { around_->loop.post(std::move(task)); },
+      [this](const News& news) { on_news(news); });
+  return *this;
+}
+
+void SlurmRemote::begin(live::Conductor& conductor) {
+  conductor_ = &conductor;
+  // Jobs that Slurm forgot while berth was away.
+  std::vector<JobId> missing;
+  view().for_each_job([&](const Job& job) {
+    if (record_of(job.id) == nullptr) missing.push_back(job.id);
+  });
+  for (const JobId id : missing) {
+    around_->keeper.note(id, "Slurm no longer knows it");
+    if (!holds_berth(view().find(id)->state)) conductor_->tell({CancelAsked{id}});
+  }
+  on_news(first_);
+  patience_ = std::make_unique<daemon::Loop::Alarm>(around_->loop, [this] { check_patience(); });
+  patience_->set(kCheck);
+  first_ = {};
+}
+
+nlohmann::json SlurmRemote::examine() const {
+  nlohmann::json checks = nlohmann::json::array();
+  const std::string trouble = courier_ ? courier_->trouble() : "";
+  checks.push_back(
+      trouble.empty() ? check("slurm", "ok",
+                              "Slurm " + version_ + ", " + std::to_string(cluster_.nodes().size()) +
+                                  " nodes with " + std::to_string(cluster_.gpus().size()) + " GPUs")
+                      : check("slurm", "fail", "the controller does not answer: " + trouble));
+  checks.push_back(check("memory", "warn",
+                         "GPU memory is what jobs declare; it is not measured on the nodes, and "
+                         "nothing keeps a job to it"));
+  return checks;
+}
+
+// ---- What happens in Slurm -------------------------------------------------------------------
+
+bool SlurmRemote::is_ours(const JobRecord& job) const {
+  return std::ranges::find(options_.partitions, job.partition) != options_.partitions.end();
+}
+
+const JobRecord* SlurmRemote::record_of(JobId job) const {
+  const auto found = records_.find(slurm_id(job));
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+/// Nothing where the comment is not berth's, or cannot be read.
+std::optional<Note> SlurmRemote::note_of(const JobRecord& job) const {
+  const auto note = parse_note(job.admin_comment);
+  return note ? *note : std::nullopt;
+}
+
+void SlurmRemote::order(Order order, const std::string& what, std::function<void()> then) {
+  courier_->send(std::move(order), [what, then = std::move(then)](const Expected<SlurmId>& done) {
+    if (!done) return say(what + ": " + done.error().message);
+    if (then) then();
+  });
+}
+
+void SlurmRemote::on_news(const News& news) {
+  for (const NodeRecord& node : news.nodes) {
+    if (const auto id = node_named(cluster_, node.name)) conductor_->on_node(*id, node.takes_jobs);
+  }
+  for (const JobRecord& job : news.jobs) {
+    records_[job.id] = job;
+    on_job(job);
+  }
+  for (const SlurmId id : news.gone) {
+    records_.erase(id);
+    strangers_.erase(id);
+    const auto berth = berths_.find(job_of(id));
+    if (berth != berths_.end()) {
+      conductor_->on_lost(job_of(id), berth->second.attempt, "Slurm no longer knows it");
+    } else if (view().knows(job_of(id))) {
+      conductor_->tell({CancelAsked{job_of(id)}});
+    }
+  }
+  std::map<GpuId, Bytes> foreign;
+  for (const auto& [id, held] : strangers_) {
+    for (const auto& [gpu, bytes] : held) foreign[gpu] += bytes;
+  }
+  for (const auto& [gpu, bytes] : foreign_) foreign.try_emplace(gpu, Bytes(0));
+  for (const auto& [gpu, bytes] : foreign) {
+    if (const auto told = foreign_.find(gpu); told != foreign_.end() && told->second == bytes) {
+      continue;
+    }
+    conductor_->tell({Measured{.gpu = gpu, .foreign = bytes, .used = bytes, .tenants = {}}});
+  }
+  foreign_ = std::move(foreign);
+}
+
+void SlurmRemote::on_job(const JobRecord& job) {
+  const auto berth = berths_.find(job_of(job.id));
+  if (berth != berths_.end()) return on_berth(job, berth->second);
+  count_strangers(job);
+  if (!is_ours(job)) return;
+  const Job* const known = view().find(job_of(job.id));
+  if (known != nullptr) return on_waiting(job, *known);
+  on_stranger(job);
+}
+
+/// What jobs hold that berth did not start is not free.
+void SlurmRemote::count_strangers(const JobRecord& job) {
+  const bool holds = job.phase == Phase::Running || job.phase == Phase::Suspended;
+  auto held = holds ? held_by(job, cluster_) : std::map<GpuId, Bytes>();
+  if (held.empty()) {
+    strangers_.erase(job.id);
+  } else {
+    strangers_[job.id] = std::move(held);
+  }
+}
+
+/// A record of an attempt that Slurm was told to run.
+void SlurmRemote::on_berth(const JobRecord& job, Berth& berth) {
+  using Stage = Berth::Stage;
+  switch (job.phase) {
+    case Phase::Running:
+    case Phase::Suspended:
+      if (berth.stage == Stage::Sent || berth.stage == Stage::Released) {
+        berth.stage = Stage::Runs;
+        conductor_->on_started(job_of(job.id), berth.attempt);
+      }
+      return;
+    case Phase::Over:
+      if (!job.is_completing) on_over(job, berth);
+      return;
+    case Phase::Pending:
+      if (!job.is_completing) on_back_in_queue(job, berth);
+      return;
+  }
+}
+
+void SlurmRemote::on_over(const JobRecord& job, const Berth& berth) {
+  const JobId id = job_of(job.id);
+  const Attempt attempt = berth.attempt;
+  if (berth.stage == Berth::Stage::Sent || berth.stage == Berth::Stage::Released) {
+    conductor_->on_started(id, attempt);
+  }
+  const Instant at = job.ended > 0 ? kStart + seconds(job.ended) : around_->clock.now();
+  berths_.erase(id);
+  conductor_->on_ended(id, attempt,
+                       {.outcome = job.outcome,
+                        .code = job.exit_code,
+                        .at = std::min(at, around_->clock.now()),
+                        .note = job.why_over});
+}
+
+/// It is pending again, or still.
+void SlurmRemote::on_back_in_queue(const JobRecord& job, Berth& berth) {
+  using Stage = Berth::Stage;
+  const JobId id = job_of(job.id);
+  const bool ran = berth.stage == Stage::Runs || job.restarts > berth.restarts;
+  if (berth.stage == Stage::TakenBack || berth.stage == Stage::Sent) return;  // an answer follows
+  if (berth.stage == Stage::Requeued) {
+    if (!job.is_held) return;
+    const Attempt attempt = berth.attempt;
+    berths_.erase(id);
+    return conductor_->on_ended(
+        id, attempt,
+        {.outcome = Outcome::Failed, .code = 0, .at = around_->clock.now(), .note = ""});
+  }
+  if (ran) {
+    berth.stage = Stage::TakenBack;
+    order(Hold{job.id}, "job " + std::to_string(job.id) + " that Slurm queued again",
+          [this, id, attempt = berth.attempt] {
+            berths_.erase(id);
+            conductor_->on_ended(id, attempt,
+                                 {.outcome = Outcome::Failed,
+                                  .code = kRequeuedBySlurm,
+                                  .at = around_->clock.now(),
+                                  .note = "Slurm ended it to run it again"});
+          });
+    return;
+  }
+  if (job.is_held) take_back(job, berth, "it was held in Slurm before it began");
+}
+
+/// An attempt that Slurm was told to run and did not.
+void SlurmRemote::take_back(const JobRecord& job, Berth& berth, const std::string& why) {
+  berth.stage = Berth::Stage::TakenBack;
+  order(Hold{job.id}, "job " + std::to_string(job.id) + " that does not start",
+        [this, id = job_of(job.id), attempt = berth.attempt, why] {
+          const JobRecord* const now = record_of(id);
+          const auto found = berths_.find(id);
+          if (found == berths_.end()) return;
+          if (now != nullptr && now->phase != Phase::Pending) {
+            found->second.stage = Berth::Stage::Released;
+            return on_berth(*now, found->second);
+          }
+          berths_.erase(found);
+          conductor_->on_failed(id, attempt, "Slurm did not start it: " + why);
+        });
+}
+
+void SlurmRemote::check_patience() {
+  const Instant now = around_->clock.now();
+  for (auto& [id, berth] : berths_) {
+    const JobRecord* const job = record_of(id);
+    if (berth.stage != Berth::Stage::Released || job == nullptr) continue;
+    if (job->phase != Phase::Pending || now - berth.since < options_.patience) continue;
+    take_back(*job, berth, job->reason.empty() ? "no reason was given" : job->reason);
+  }
+  patience_->set(kCheck);
+}
+
+/// A job that waits for berth.
+void SlurmRemote::on_waiting(const JobRecord& job, const Job& known) {
+  const JobId id = known.id;
+  const std::string name = "job " + std::to_string(job.id);
+  if (job.phase == Phase::Over) {
+    around_->keeper.note(id, "it ended in Slurm before berth started it");
+    return conductor_->tell({CancelAsked{id}});
+  }
+  if (holds_berth(known.state)) return;  // of a start whose order is not given yet
+  if (job.phase != Phase::Pending) {
+    if (!corrected_.insert({job.id, job.restarts}).second) return;
+    say(name + " was started without berth; it is held again");
+    return order(Requeue{job.id}, name);
+  }
+  if (!job.is_held) return order(Hold{job.id}, name + " that was released");
+  const bool is_slurms = job.is_held_by_user || !job.dependency.empty();
+  if (is_slurms && known.state != JobState::Held) {
+    held_for_slurm_.insert(id);
+    around_->keeper.note(
+        id, job.is_held_by_user ? "held in Slurm" : "Slurm holds it: " + job.dependency);
+    conductor_->tell({HoldAsked{id}});
+  }
+  if (!is_slurms && held_for_slurm_.erase(id) > 0) {
+    around_->keeper.note(id, "");
+    conductor_->tell({ReleaseAsked{id}});
+  }
+  // What it was let run with before is all that it can be let run with again.
+  const GpuTypes types = types_of(parse_shards(job.gres), cluster_);
+  if (types != 0 && known.spec.request.gpu.types != types) {
+    Updated updated{.job = id, .spec = known.spec};
+    updated.spec.request.gpu.types = types;
+    conductor_->tell({updated});
+  }
+}
+
+/// A job of a partition of berth's that the engine does not know.
+void SlurmRemote::on_stranger(const JobRecord& job) {
+  if (job.phase != Phase::Pending) return;
+  const auto row = around_->keeper.store().job(job_of(job.id));
+  if (row && *row) {  // it has ended here: cancelled, or impossible
+    return order(Cancel{job.id, ""}, "job " + std::to_string(job.id) + " that is over");
+  }
+  take_in(job);
+}
+
+void SlurmRemote::take_in(const JobRecord& job) {
+  const auto note = note_of(job);
+  const std::string own = std::to_string(job.id);
+  if (!job.tasks.empty()) {
+    const auto tasks = parse_array(job.tasks.substr(0, job.tasks.find('%')));
+    if (!tasks) return say("array " + own + ": " + job.tasks + " " + tasks.error().message);
+    const std::string comment = to_text(note.value_or(Note()));
+    for (const std::int64_t task : tasks->tasks) {
+      const std::string id = std::to_string(job.array) + "_" + std::to_string(task);
+      if (being_taken_.insert(id).second) order(Take{id, comment}, "job " + id);
+    }
+    return;
+  }
+  if (!being_taken_.insert(own).second) return;
+  Note taken = note.value_or(Note());
+  if (!job.is_held_by_user) taken.is_held = false;
+  order(Take{own, to_text(taken)}, "job " + own, [this, id = job.id, taken] {
+    being_taken_.erase(std::to_string(id));
+    const JobRecord* const now = record_of(job_of(id));
+    if (now == nullptr || now->phase != Phase::Pending || view().knows(job_of(id))) return;
+    add(*now, taken);
+  });
+}
+
+void SlurmRemote::add(const JobRecord& job, const Note& note) {
+  const JobId id = job_of(job.id);
+  live::Submission submission;
+  Submitted submitted;
+  if (auto asked = asked_.extract(job.id)) {
+    submission = std::move(asked.mapped().submission);
+    submitted = std::move(asked.mapped().submitted);
+  } else {
+    JobSpec& spec = submission.spec;
+    spec.user = UserId(job.user);
+    spec.duration_class = note.duration_class;
+    spec.request.gpu.count = GpuCount(note.gpus);
+    spec.request.gpu.vram = note.vram;
+    spec.request.cpu = CpuMilli(std::int64_t{job.cpus} * 1000);
+    spec.request.host = job.memory;
+    spec.time_limit = job.time_limit;
+    submission.name = job.name;
+    if (job.array != 0) submission.name += "[" + std::to_string(job.task) + "]";
+    submission.command.arguments = {job.command.empty() ? "sbatch" : job.command};
+    submission.command.directory = job.directory;
+    submission.command.owner = {job.user, job.group, {}};
+    submission.environment = live::encode_environment({});  // Slurm has it
+  }
+  JobSpec& spec = submission.spec;
+  spec.request.gpu.vram = in_shards(spec.request.gpu.vram);
+  spec.request.gpu.types = types_of(parse_shards(job.gres), cluster_);
+  Conditions& conditions = spec.conditions.edit();
+  conditions.requeue_on = {kRequeuedBySlurm};
+  conditions.requeues = kMostRequeues;
+  if (job.begin > 0) conditions.begin = kStart + seconds(job.begin);
+  if (job.at_once > 0) {
+    conditions.array = {.first = job_of(job.array),
+                        .task = job.task,
+                        .tasks = 1,
+                        .at_once = static_cast<std::int32_t>(job.at_once)};
+  }
+  submission.held = submission.held || note.is_held || !job.dependency.empty();
+  if (submission.held && !note.is_held) held_for_slurm_.insert(id);
+  submission.id = id;
+  conductor_->ask({.submission = std::move(submission),
+                   .inputs = {},
+                   .answer = [this, submitted](JobId number) -> live::Send {
+                     if (!submitted) return nullptr;
+                     return [this, submitted, number] {
+                       around_->loop.post([submitted, number] { submitted(number); });
+                     };
+                   },
+                   .fail =
+                       [id](live::Setback, const Error& error) {
+                         say("job " + std::to_string(id.value()) + ": " + error.message);
+                       }});
+}
+
+// ---- What berth does -------------------------------------------------------------------------
+
+/// A job that is over here is over there.
+void SlurmRemote::on_step(const live::StepTaken& step) {
+  for (const Effect& effect : step.effects.list) {
+    const auto* const finished = std::get_if<Finished>(&effect);
+    if (finished == nullptr || courier_ == nullptr) continue;
+    const JobRecord* const job = record_of(finished->job);
+    if (job == nullptr || job->phase == Phase::Over) continue;
+    std::string comment;
+    if (finished->outcome == Outcome::Rejected) {
+      comment = to_text(note_of(*job).value_or(Note())) + "; " + finished->note;
+    }
+    order(Cancel{job->id, comment}, "job " + std::to_string(job->id));
+  }
+}
+
+void SlurmRemote::submit(live::Submission job, Submitted submitted) {
+  const auto refuse = [&](const std::string& why) {
+    submitted(fail(ErrorCode::InvalidArgument, why));
+  };
+  if (job.command.attach) return refuse("attach: a job on Slurm cannot be attended; use submit");
+  if (!job.tasks.empty()) return refuse("array: submit arrays with sbatch --array");
+  const auto environment = live::decode_environment(job.environment);
+  if (!environment) return submitted(std::unexpected(environment.error()));
+  const Request& asked = job.spec.request;
+  Note note{.vram = in_shards(asked.gpu.vram),
+            .gpus = asked.gpu.count.raw(),
+            .duration_class = job.spec.duration_class,
+            .is_held = job.held,
+            .attempt = {},
+            .place = ""};
+  Submit order{
+      .name = job.name.empty() ? job.command.arguments.front() : job.name,
+      .partition = options_.partitions.front(),
+      .script = script_for(job.command.arguments),
+      .environment = *environment,
+      .directory = job.command.directory,
+      .output = job.command.output,
+      .admin_comment = to_text(note),
+      .user = job.command.owner.user,
+      .group = job.command.owner.group,
+      .cpus = static_cast<std::uint32_t>(std::max<std::int64_t>(1, (asked.cpu.raw() + 999) / 1000)),
+      .memory = asked.host,
+      .time_limit = job.spec.time_limit};
+  order.environment.push_back(
+      to_variable("BERTH_VRAM_BYTES", std::to_string(in_shards(asked.gpu.vram).raw())));
+  courier_->send(std::move(order), [this, job = std::move(job), submitted = std::move(submitted)](
+                                       const Expected<SlurmId>& id) mutable {
+    if (!id) return submitted(std::unexpected(id.error()));
+    asked_[*id] = {std::move(job), std::move(submitted)};
+    if (const JobRecord* const there = record_of(job_of(*id))) on_job(*there);
+  });
+}
+
+std::string SlurmRemote::output_of(JobId job) const {
+  const JobRecord* const record = record_of(job);
+  return record == nullptr ? "" : record->output;
+}
+
+Expected<void> SlurmRemote::launch(const live::Assignment& assigned) {
+  const JobId id = assigned.job.id;
+  const JobRecord* const job = record_of(id);
+  if (job == nullptr) return fail(ErrorCode::NotFound, "Slurm no longer knows it");
+  const auto place = place_of(assigned.grant, cluster_);
+  if (!place) return std::unexpected(place.error());
+  const Shards before = parse_shards(job->gres);
+  const Shards now = parse_shards(place->gres);
+  if (!before.per.empty() && before != now) {
+    return fail(ErrorCode::Conflict,
+                "Slurm keeps it to " + job->gres + ", and this place is " + place->text);
+  }
+  Note note{.vram = assigned.job.spec.request.gpu.vram,
+            .gpus = assigned.job.spec.request.gpu.count.raw(),
+            .duration_class = assigned.job.spec.duration_class,
+            .is_held = false,
+            .attempt = assigned.attempt,
+            .place = place->text.empty() ? place->nodes : place->text};
+  berths_[id] = {.attempt = assigned.attempt,
+                 .stage = Berth::Stage::Sent,
+                 .restarts = job->restarts,
+                 .since = around_->clock.now()};
+  courier_->send(Dispatch{.id = slurm_id(id),
+                          .nodes = place->nodes,
+                          .node_count = place->node_count,
+                          .gres = place->gres,
+                          .admin_comment = to_text(note)},
+                 [this, id, attempt = assigned.attempt](const Expected<SlurmId>& done) {
+                   const auto berth = berths_.find(id);
+                   if (berth == berths_.end() || berth->second.attempt != attempt) return;
+                   if (!done) {
+                     berths_.erase(berth);
+                     return conductor_->on_failed(id, attempt, done.error().message);
+                   }
+                   if (berth->second.stage != Berth::Stage::Sent) return;
+                   berth->second.stage = Berth::Stage::Released;
+                   berth->second.since = around_->clock.now();
+                 });
+  return {};
+}
+
+live::Trace SlurmRemote::adopt(JobId id, Attempt attempt) {
+  const JobRecord* const job = record_of(id);
+  if (job == nullptr) return live::Trace::None;
+  const auto note = note_of(*job);
+  if (!note || note->attempt != attempt) return live::Trace::None;
+  if (job->phase == Phase::Pending && job->is_held) return live::Trace::None;
+  Berth berth{.attempt = attempt,
+              .stage = Berth::Stage::Released,
+              .restarts = job->restarts,
+              .since = around_->clock.now()};
+  const Job* const known = view().find(id);
+  const bool was_seen = known != nullptr && known->state != JobState::Starting;
+  if (was_seen) berth.stage = Berth::Stage::Runs;
+  berths_[id] = berth;
+  return job->phase == Phase::Over && !job->is_completing ? live::Trace::Over : live::Trace::Lives;
+}
+
+void SlurmRemote::stop(JobId id, Attempt attempt, live::Manner) {
+  const auto berth = berths_.find(id);
+  if (berth == berths_.end() || berth->second.attempt != attempt) return;
+  const Job* const known = view().find(id);
+  const std::string name = "job " + std::to_string(id.value());
+  const bool runs_again =
+      known != nullptr && !known->ending && known->after_stop == JobState::Queued;
+  if (!runs_again) return order(Cancel{slurm_id(id), ""}, name);
+  berth->second.stage = Berth::Stage::Requeued;
+  order(Requeue{slurm_id(id)}, name);
+}
+
+void SlurmRemote::forget(JobId job, Attempt attempt) {
+  const auto berth = berths_.find(job);
+  if (berth != berths_.end() && berth->second.attempt == attempt) berths_.erase(berth);
+}
+
+}  // namespace berth::slurm

@@ -1,0 +1,102 @@
+// berth on Slurm: Slurm has the queue, the nodes and the processes; berth decides which job runs
+// when, and on which GPUs (doc/slurm.md).
+//
+// Jobs of berth's partitions are held in Slurm and taken into the engine under Slurm's own number.
+// A launch is one update: node, typed shards, release. What Slurm's users and administrators do
+// beside berth shows as changed records, and is taken over or undone here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/remote.hpp"
+#include "slurm/courier.hpp"
+#include "slurm/nodes.hpp"
+#include "slurm/texts.hpp"
+
+namespace berth::slurm {
+
+struct SlurmOptions {
+  std::vector<std::string> partitions;  ///< Berth's.
+  Duration patience = seconds(20);      ///< For Slurm to start what it was told to.
+};
+
+class SlurmRemote : public daemon::Remote, public live::Executor {
+ public:
+  /// Asks Slurm for its nodes and jobs. Errors: Io where it does not answer; as cluster_of().
+  static Expected<std::unique_ptr<SlurmRemote>> open(const std::string& configuration,
+                                                     SlurmOptions options, std::uint16_t slots);
+
+  // What the daemon calls.
+  daemon::Machine machine() override;
+  live::Executor& attach(const Surroundings& around) override;
+  void begin(live::Conductor& conductor) override;
+  void on_step(const live::StepTaken& step) override;
+  void submit(live::Submission job, Submitted submitted) override;
+  std::string output_of(JobId job) const override;
+  nlohmann::json examine() const override;
+
+  // What the conductor calls.
+  Expected<void> launch(const live::Assignment& assigned) override;
+  live::Trace adopt(JobId job, Attempt attempt) override;
+  void stop(JobId job, Attempt attempt, live::Manner manner) override;
+  void forget(JobId job, Attempt attempt) override;
+  std::vector<std::string> sweep(const live::StandingOf&, JobId) override { return {}; }
+
+ private:
+  /// An attempt that Slurm was told to run, up to its end.
+  struct Berth {
+    enum class Stage : std::uint8_t { Sent, Released, Runs, Requeued, TakenBack };
+    Attempt attempt;
+    Stage stage = Stage::Sent;
+    std::uint32_t restarts = 0;  ///< Of the job, when it was told.
+    Instant since;
+  };
+
+  SlurmRemote(Client client, SlurmOptions options, News first, Cluster cluster);
+  ClusterView view() const { return around_->keeper.engine().view(); }
+  bool is_ours(const JobRecord& job) const;
+  void on_news(const News& news);
+  void on_job(const JobRecord& job);
+  void on_berth(const JobRecord& job, Berth& berth);
+  void on_over(const JobRecord& job, const Berth& berth);
+  void on_back_in_queue(const JobRecord& job, Berth& berth);
+  void on_waiting(const JobRecord& job, const Job& known);
+  void on_stranger(const JobRecord& job);
+  void take_in(const JobRecord& job);
+  void add(const JobRecord& job, const Note& note);
+  void take_back(const JobRecord& job, Berth& berth, const std::string& why);
+  void check_patience();
+  void count_strangers(const JobRecord& job);
+  void order(Order order, const std::string& what, std::function<void()> then = {});
+  std::optional<Note> note_of(const JobRecord& job) const;
+  const JobRecord* record_of(JobId job) const;
+
+  Client client_;
+  const SlurmOptions options_;
+  News first_;
+  Cluster cluster_;
+  std::string version_;
+  std::optional<Surroundings> around_;
+  live::Conductor* conductor_ = nullptr;
+  std::map<SlurmId, JobRecord> records_;
+  std::map<JobId, Berth> berths_;
+  std::map<SlurmId, std::map<GpuId, Bytes>> strangers_;  ///< What jobs not started by berth hold.
+  std::map<GpuId, Bytes> foreign_;                       ///< What was told of that.
+  std::set<std::string> being_taken_;                    ///< Jobs and tasks that are being held.
+  std::set<JobId> held_for_slurm_;  ///< Held in the engine while Slurm itself holds them.
+  std::set<std::pair<SlurmId, std::uint32_t>> corrected_;  ///< Starts without berth, undone once.
+  struct Asked {
+    live::Submission submission;
+    Submitted submitted;
+  };
+  std::map<SlurmId, Asked> asked_;  ///< Submitted through berth, not yet seen in Slurm's queue.
+  std::unique_ptr<daemon::Loop::Alarm> patience_;
+  std::unique_ptr<Courier> courier_;  // last: it reports to this
+};
+
+}  // namespace berth::slurm

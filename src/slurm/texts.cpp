@@ -1,0 +1,155 @@
+#include "slurm/texts.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/amounts.hpp"
+#include "core/text.hpp"
+#include "core/words.hpp"
+
+namespace berth::slurm {
+
+namespace {
+
+constexpr std::string_view kMark = "berth";
+constexpr std::int64_t kMostShards = std::int64_t{1} << 20;
+
+std::string_view next_part(std::string_view& rest, char separator) {
+  const std::size_t end = std::min(rest.find(separator), rest.size());
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return part;
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return is_whole && !text.empty() ? std::optional(number) : std::nullopt;
+}
+
+/// `g5`: the stem and the index.
+std::optional<std::pair<std::string_view, std::uint32_t>> split_type(std::string_view type) {
+  const std::size_t last = type.find_last_not_of("0123456789");
+  if (last == std::string_view::npos) return std::nullopt;
+  const auto index = number_of<std::uint32_t>(type.substr(last + 1));
+  if (!index) return std::nullopt;
+  return std::pair{type.substr(0, last + 1), *index};
+}
+
+/// One part of a list: `shard:g5:20(IDX:5)`.
+void add_part(Shards& shards, std::string_view part) {
+  if (part.starts_with("gres:")) part.remove_prefix(5);
+  part = part.substr(0, part.find('('));
+  if (!part.starts_with("shard:")) return;
+  part.remove_prefix(6);
+  const std::size_t colon = part.find(':');
+  if (colon == std::string_view::npos) return;
+  const auto type = split_type(part.substr(0, colon));
+  const auto count = number_of<std::int64_t>(part.substr(colon + 1));
+  if (!type || !count || *count <= 0 || *count > kMostShards) return;
+  if (shards.per.empty()) shards.stem = type->first;
+  if (shards.stem == type->first) shards.per[type->second] += *count;
+}
+
+std::unexpected<Error> refuse(std::string_view word, const std::string& why) {
+  return fail(ErrorCode::BadData,
+              "admin_comment: '" + std::string(word.substr(0, 60)) + "' " + why);
+}
+
+Expected<void> read_word(Note& note, std::string_view word) {
+  const std::size_t equals = std::min(word.find('='), word.size());
+  const std::string_view key = word.substr(0, equals);
+  const std::string_view value = word.substr(std::min(equals + 1, word.size()));
+  if (key == "vram") {
+    const auto size = parse_size(value);
+    if (!size) return refuse(word, size.error().message);
+    note.vram = *size;
+  } else if (key == "gpus") {
+    const auto count = parse_count(value, 1 << 20);
+    if (!count) return refuse(word, count.error().message);
+    note.gpus = *count;
+  } else if (key == "class") {
+    const auto known = from_word<DurationClass>(value);
+    if (!known) return refuse(word, "is none of " + all_words<DurationClass>());
+    note.duration_class = *known;
+  } else if (key == "attempt") {
+    const auto number = number_of<std::uint32_t>(value);
+    if (!number) return refuse(word, "is no number");
+    note.attempt = Attempt(*number);
+  } else if (key == "at") {
+    note.place = value;
+  } else if (word == "held") {
+    note.is_held = true;
+  } else {
+    return refuse(word, "is unknown");
+  }
+  return {};
+}
+
+/// In single quotes, which a shell takes as they are.
+std::string quoted(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+Shards parse_shards(std::string_view gres) {
+  Shards shards;
+  // A comma also stands within the indices of a part: `shard:g0:3(IDX:0,1)`.
+  std::size_t depth = 0;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i <= gres.size(); ++i) {
+    const char c = i < gres.size() ? gres[i] : ',';
+    if (c == '(') ++depth;
+    if (c == ')' && depth > 0) --depth;
+    if (c != ',' || (depth > 0 && i < gres.size())) continue;
+    add_part(shards, gres.substr(from, i - from));
+    from = i + 1;
+  }
+  return shards;
+}
+
+std::string shard_request(const Shards& shards) {
+  std::string text;
+  for (const auto& [index, count] : shards.per) {
+    text += (text.empty() ? "gres:shard:" : ",gres:shard:") + shards.stem + std::to_string(index) +
+            ":" + std::to_string(count);
+  }
+  return text;
+}
+
+std::string to_text(const Note& note) {
+  std::string text(kMark);
+  if (note.vram > Bytes(0)) text += " vram=" + std::to_string(shards_of(note.vram)) + "GiB";
+  text += " gpus=" + std::to_string(note.gpus);
+  text += " class=" + std::string(word_for(note.duration_class));
+  if (note.is_held) text += " held";
+  if (note.attempt != Attempt(0)) text += " attempt=" + std::to_string(note.attempt.value());
+  if (!note.place.empty()) text += " at=" + note.place;
+  return text;
+}
+
+Expected<std::optional<Note>> parse_note(std::string_view comment) {
+  // What follows a semicolon is for people.
+  std::string_view rest = comment.substr(0, comment.find(';'));
+  if (next_part(rest, ' ') != kMark) return std::nullopt;
+  Note note;
+  while (!rest.empty()) {
+    const std::string_view word = next_part(rest, ' ');
+    if (word.empty()) continue;
+    if (auto done = read_word(note, word); !done) return std::unexpected(done.error());
+  }
+  return note;
+}
+
+std::string script_for(const std::vector<std::string>& arguments) {
+  std::string line = "#!/bin/sh\nexec";
+  for (const std::string& argument : arguments) line += " " + quoted(argument);
+  return line + "\n";
+}
+
+}  // namespace berth::slurm

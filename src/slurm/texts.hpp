@@ -1,0 +1,62 @@
+// The texts that berth and Slurm exchange: shards by GPU, and berth's own line in a job's
+// admin_comment. Pure functions.
+//
+// One shard is 1 GiB of one GPU. Each GPU index of a node is a type of its own, with the index at
+// its end: `shard:g5:20` is 20 GiB of GPU 5 (doc/slurm.md).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/job.hpp"
+#include "core/units.hpp"
+
+namespace berth::slurm {
+
+inline constexpr std::int64_t kShard = std::int64_t{1} << 30;
+
+/// Shards of one GPU, rounded up.
+constexpr std::int64_t shards_of(Bytes bytes) { return (bytes.raw() + kShard - 1) / kShard; }
+
+/// By the index at the end of their types. Others, and untyped ones, are left out.
+struct Shards {
+  std::string stem;                           ///< Their types before the index: "g", "a100_".
+  std::map<std::uint32_t, std::int64_t> per;  ///< By index.
+
+  bool operator==(const Shards&) const = default;
+};
+
+/// Of what a node has, a job asks or a job holds: `gpu:g0:1(S:0),shard:g0:80(IDX:0)`. A text that
+/// says something else has none.
+Shards parse_shards(std::string_view gres);
+
+/// `gres:shard:g5:20,gres:shard:g6:20`.
+std::string shard_request(const Shards& shards);
+
+/// What berth notes of a job in its admin_comment, which only Slurm's administrators can write.
+struct Note {
+  Bytes vram{0};  ///< Per GPU; 0: whole GPUs.
+  std::int64_t gpus = 1;
+  DurationClass duration_class = DurationClass::Medium;
+  bool is_held = false;  ///< By its user when it was submitted.
+  Attempt attempt;       ///< The latest that was let run; 0: none.
+  std::string place;     ///< Of that: `n3:5`.
+
+  bool operator==(const Note&) const = default;
+};
+
+/// `berth vram=20GiB gpus=1 class=short attempt=3 at=n3:5`.
+std::string to_text(const Note& note);
+
+/// Nothing for a comment that is not berth's. Errors: BadData naming the word that is wrong.
+Expected<std::optional<Note>> parse_note(std::string_view comment);
+
+/// A script that runs this command line, for Slurm to copy to a node.
+std::string script_for(const std::vector<std::string>& arguments);
+
+}  // namespace berth::slurm
