@@ -125,6 +125,7 @@ void Engine::on(const Updated& updated) {
 void Engine::on(const Started& started) {
   Job* const job = attempt(started.job, started.attempt);
   if (job == nullptr || job->state != JobState::Starting) return;
+  job->failed_starts = 0;  // only those in a row count
   set_state(*job, JobState::Running);
 }
 

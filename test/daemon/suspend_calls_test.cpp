@@ -68,6 +68,14 @@ class SuspendCalls : public testing::Test {
   void expect_nothing_left() {
     eventually("its memory is gone", [&] { return rig_.used() == 0 && charged() == 0; });
   }
+  /// It has its GPU since the failure of a try before this one.
+  void await_later_try(int id, std::size_t attempts_before) {
+    rig_.wait_for(id, "running");
+    const Json attempts = rig_.job(id)["attempts"];
+    ASSERT_GE(attempts.size(), attempts_before + 2);
+    EXPECT_TRUE(attempts[attempts_before]["started_at"].is_null()) << attempts;
+    EXPECT_FALSE(attempts.back()["started_at"].is_null()) << attempts;
+  }
   /// Until the fault was met. Requires: it was injected once.
   void await_met(const Point& point) {
     eventually("the call is made", [&] {
@@ -142,22 +150,43 @@ TEST_F(SuspendCalls, EachThatGivesAProcessUpEndsTheJob) {
   }
 }
 
-/// A job each, because the time to the next try doubles with each that was in vain.
 TEST_F(SuspendCalls, EachThatFailsWhileGoingOnIsTriedAgain) {
+  const int id = start();
   for (const Point& point : kResuming) {
     SCOPED_TRACE(text_of(point));
-    const int id = start();
     rig_.suspend(id);
     rig_.wait_for(id, "suspended");
     expect_nothing_left();
+    const std::size_t attempts = rig_.job(id)["attempts"].size();
     rig_.inject({.call = point.call, .error = 2, .skip = point.skip});
     rig_.resume(id);
     await_met(point);
-    rig_.wait_for(id, "running");
+    await_later_try(id, attempts);
     expect_runs(id);
     expect_steps(id);
-    cancel(id);
   }
+  cancel(id);
+}
+
+/// At the second process, when the first may have its memory back already.
+TEST_F(SuspendCalls, EachThatHangsWhileGoingOnIsTriedAgain) {
+  const int id = start(0);
+  for (const CheckpointCall call :
+       {CheckpointCall::State, CheckpointCall::Restore, CheckpointCall::Unlock}) {
+    const Point point{call, 1};
+    SCOPED_TRACE(text_of(point));
+    rig_.suspend(id);
+    rig_.wait_for(id, "suspended");
+    expect_nothing_left();
+    const std::size_t attempts = rig_.job(id)["attempts"].size();
+    rig_.inject({.call = call, .delay_millis = CheckpointFault::kHangs, .skip = 1});
+    rig_.resume(id);
+    await_met(point);
+    await_later_try(id, attempts);
+    expect_runs(id);
+    expect_steps(id);
+  }
+  cancel(id);
 }
 
 /// The call that berthd's end is met by does nothing, so each is an end between two calls.

@@ -212,6 +212,23 @@ TEST_F(Lifecycle, TheThirdFailedStartIsTheLast) {
   EXPECT_EQ(rig_.gpu(0).charged, Bytes(0));
 }
 
+/// Only failures in a row say that it will never run.
+TEST_F(Lifecycle, FailedStartsAreForgottenOnceItRuns) {
+  const JobId id = rig_.submit(shared(1, 4_GiB));
+  for (int round = 0; round < 3; ++round) {
+    rig_.start(id, {0});
+    rig_.tell({StartFailed{id, rig_.attempt(id)}});
+    EXPECT_EQ(rig_.job(id).failed_starts, 1);
+    rig_.start(id, {0});
+    rig_.tell({Started{id, rig_.attempt(id)}});
+    EXPECT_EQ(rig_.job(id).failed_starts, 0);
+    rig_.preempt(id, PreemptHow::Requeue);
+    rig_.exited(id, Outcome::Failed, 143);
+    rig_.released(id);
+    ASSERT_EQ(rig_.state(id), JobState::Queued);
+  }
+}
+
 TEST_F(Lifecycle, ReportsOfAnEarlierAttemptAreIgnored) {
   const JobId id = rig_.submit(shared(1, 4_GiB));
   rig_.start(id, {0});

@@ -179,6 +179,23 @@ TEST_F(Suspension, AResumptionThatFailsTooOftenIsTheEndOfItsProcess) {
   test::expect_finished(rig_, effects, id, Outcome::Failed);
 }
 
+TEST_F(Suspension, AResumptionThatWorksForgetsThoseThatFailed) {
+  const JobId id = rig_.run(shared(1, kVram), {0});
+  const std::int32_t most = rig_.engine().view().settings().max_failed_starts;
+  for (std::int32_t times = 0; times < most; ++times) {
+    rig_.preempt(id, PreemptHow::Suspend);
+    rig_.released(id);
+    rig_.resume(id, {1});
+    rig_.tell({ResumeFailed{id, rig_.attempt(id)}});
+    ASSERT_EQ(rig_.state(id), JobState::Suspended);
+    EXPECT_EQ(rig_.job(id).failed_starts, 1);
+    rig_.resume(id, {1});
+    rig_.tell({Started{id, rig_.attempt(id)}});
+    ASSERT_EQ(rig_.state(id), JobState::Running);
+    EXPECT_EQ(rig_.job(id).failed_starts, 0);
+  }
+}
+
 TEST(SuspensionSnapshot, KeepsAJobOfItsOwnerAndOneThatStays) {
   Rig rig(nodes_of(1, 4));
   const JobId held = rig.run(shared(1, kVram), {0});
