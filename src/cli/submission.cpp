@@ -270,7 +270,12 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options, const C
       [](Json& to, DurationClass is) { to["class"] = word_for(is); });
   body.take("--name", options.name, well_formed,
             [](Json& to, const std::string& name) { to["name"] = name; });
-  return body.failed();
+  if (body.failed()) return body.failed();
+  if (json.contains("vram_bytes") && json.value("gpus", 1) == 0) {
+    return refuse("--vram", *options.vram, "with --gpus 0: a job without GPUs has no GPU memory")
+        .error();
+  }
+  return std::nullopt;
 }
 
 std::string_view name_of(std::string_view variable) {

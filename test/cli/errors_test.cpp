@@ -110,6 +110,11 @@ TEST(CliErrors, ANumberThatIsNoneIsNamedWithItsLimits) {
   }
 }
 
+TEST(CliErrors, MemoryWithoutAGpuIsNamedByItsOptions) {
+  expect_refused({"--gpus", "0", "--vram", "1G"},
+                 "--vram 1G: with --gpus 0: a job without GPUs has no GPU memory");
+}
+
 TEST(CliErrors, AWordThatIsNoneIsNamedWithThoseThereAre) {
   expect_refused({"--class", "huge"}, "--class huge: is none of short, medium, long, service");
 }

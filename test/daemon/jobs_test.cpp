@@ -141,6 +141,15 @@ TEST_F(Jobs, OutOfGpuMemoryIsAnOutcome) {
   EXPECT_EQ(job["exit_code"], 77);
 }
 
+TEST_F(Jobs, ThatRanOutOfGpuMemoryRunAgainWithMoreOfIt) {
+  const std::string script = "echo $BERTH_VRAM_BYTES; exit 77";
+  const int id = rig_.submit(script, {{"vram_bytes", 4 * kGiB}, {"retries", 2}});
+  const Json job = rig_.wait_end(id);
+  EXPECT_EQ(job["state"], "oom");
+  EXPECT_EQ(job["attempts"].size(), 3U);
+  EXPECT_EQ(rig_.log(id), "4294967296\n6442450944\n9663676416\n");
+}
+
 TEST_F(Jobs, EndAtTheirTimeLimit) {
   const int id = rig_.submit("echo on; sleep 1000", {{"time_limit_seconds", 0.2}});
   const Json job = rig_.wait_end(id);

@@ -55,6 +55,7 @@ TEST(Tree, Links) { expect_none(broken_links(tree())); }
 
 TEST(Tree, EveryErrorHasATest) { expect_none(untested_rows(tree(), "doc/errors.md")); }
 TEST(Tree, EveryAttackHasATest) { expect_none(untested_rows(tree(), "doc/security.md")); }
+TEST(Tree, EveryFeatureHasATest) { expect_none(untested_rows(tree(), "doc/peers.md")); }
 
 TEST(Tree, EveryPolicyHasAGolden) {
   std::vector<std::string> names;
