@@ -17,6 +17,7 @@ namespace {
 
 using test::Json;
 using test::kFailed;
+using test::kGiB;
 using test::path;
 using test::Ran;
 using test::Rig;
@@ -68,13 +69,25 @@ TEST_F(ErrorsRequests, MoreThanAnyGpuHasIsNamedWithTheLargest) {
 TEST_F(ErrorsRequests, MoreThanThereIsIsNamedWithWhatThereIs) {
   expect_refused({"--gpus", "3"}, "asks 3 GPUs, the cluster has 2");
   expect_refused({"--gpus", "4096", "--vram", "1G"}, "asks 4096 GPUs, the cluster has 2");
-  expect_refused({"--gpus", "0", "--vram", "1G"},
-                 "vram_bytes: 1073741824 with 0 GPUs, must be absent");
   const std::string cores = std::to_string(sysconf(_SC_NPROCESSORS_ONLN));
   expect_refused({"--cpus", "100000"}, "asks 100000 cores, the limit is " + cores);
   const Ran ran = berth("submit", {"--mem", "1000T", "true"});
   EXPECT_EQ(ran.exit_code, kFailed);
   EXPECT_THAT(ran.err, HasSubstr("berth: asks 1000 TiB of host memory, the limit is "));
+}
+
+/// The command line refuses it by its options' names before it asks (test/cli/errors_test.cpp).
+TEST_F(ErrorsRequests, MemoryWithoutAGpuIsNamedByItsKey) {
+  const Json before = rig_->request("GET", "/v1/jobs?all=true").body;
+  const Json body = {{"command", {"true"}},
+                     {"directory", "/"},
+                     {"environment", Json::array()},
+                     {"gpus", 0},
+                     {"vram_bytes", kGiB}};
+  const auto refused = rig_->request("POST", "/v1/jobs", body);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.body["error"], "vram_bytes: 1073741824 with 0 GPUs, must be absent");
+  EXPECT_EQ(rig_->request("GET", "/v1/jobs?all=true").body, before);
 }
 
 TEST_F(ErrorsRequests, ADryRunIsRefusedAlike) {
