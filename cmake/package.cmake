@@ -1,6 +1,8 @@
 # `cmake --install`, and what tools/package makes of it: a Debian package and a tarball.
 include(GNUInstallDirs)
 
+# A package of its own has Slurm's commands in /usr/bin; the tarball has their folder alone.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME berth)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # what is installed is built by name, without the tests
 
 install(TARGETS berth berthd berth-shim berth-emu berth-load RUNTIME)
@@ -11,7 +13,7 @@ foreach(section 1 7 8)
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 install(FILES clients/python/berth.py DESTINATION lib/python3/dist-packages)
-install(DIRECTORY clients/slurm DESTINATION lib/berth USE_SOURCE_PERMISSIONS
+install(DIRECTORY clients/slurm DESTINATION lib/berth USE_SOURCE_PERMISSIONS COMPONENT slurm
   PATTERN __pycache__ EXCLUDE)
 install(FILES README.md CHANGELOG.md LICENSE TYPE DOC)
 install(DIRECTORY examples/scenarios examples/traces DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
@@ -25,7 +27,10 @@ install(FILES ${made}/_berth DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-com
 install(FILES ${made}/berth.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${made}/system/berth.service DESTINATION lib/systemd/system)
 install(FILES ${made}/user/berth.service DESTINATION lib/systemd/user)
+install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${made}/berth.toml DESTINATION /etc/berth)
+
+install(DIRECTORY ${made}/slurm/ DESTINATION bin USE_SOURCE_PERMISSIONS COMPONENT slurm-links)
 
 set(CPACK_PACKAGE_NAME berth)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "places on GPUs where a job's memory is guaranteed")
@@ -42,7 +47,18 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL berth slurm slurm-links)
+set(CPACK_COMPONENT_SLURM_GROUP commands)
+set(CPACK_COMPONENT_SLURM-LINKS_GROUP commands)
+set(CPACK_DEBIAN_BERTH_PACKAGE_NAME berth)
+set(CPACK_DEBIAN_COMMANDS_PACKAGE_NAME berth-slurm-commands)
+set(CPACK_DEBIAN_COMMANDS_PACKAGE_DEPENDS "berth, python3")
+set(CPACK_DEBIAN_COMMANDS_PACKAGE_CONFLICTS slurm-client)
+set(CPACK_DEBIAN_COMMANDS_DESCRIPTION "Slurm's commands for berth
+sbatch, squeue, sacct, scancel, srun, salloc, scontrol and sinfo, which ask berthd
+on this machine and answer as Slurm's would.")
+set(CPACK_DEBIAN_BERTH_PACKAGE_CONTROL_EXTRA
   ${CMAKE_SOURCE_DIR}/packaging/conffiles ${CMAKE_SOURCE_DIR}/packaging/postinst
   ${CMAKE_SOURCE_DIR}/packaging/prerm ${CMAKE_SOURCE_DIR}/packaging/postrm)
 include(CPack)

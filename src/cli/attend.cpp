@@ -60,31 +60,39 @@ class Narrator {
   bool is_raw_ = false;  ///< Then a new line does not begin at the left by itself.
 };
 
-/// A cancel that is sent until a daemon has answered it.
-class Cancelling {
+/// A request that is sent until a daemon has answered it.
+class Posting {
  public:
-  Cancelling(std::string socket, std::uint64_t job) : socket_(std::move(socket)), job_(job) {}
+  Posting(std::string socket, std::string target, std::string body = {})
+      : socket_(std::move(socket)), target_(std::move(target)), body_(std::move(body)) {}
 
   pollfd interest() const { return request_ ? request_->interest() : kNothing; }
-  Clock::time_point due() const { return request_ ? Clock::time_point::max() : next_try_; }
+  Clock::time_point due() const {
+    return request_ || answered_ ? Clock::time_point::max() : next_try_;
+  }
   bool is_answered() const { return answered_; }
   bool is_unreachable() const { return unreachable_; }
+  /// A refusal is one too. Requires: is_answered().
+  const http::Response& answer() const { return answer_; }
 
   void advance(Clock::time_point now, const pollfd& polled) {
     if (answered_) return;
     if (!request_ && now >= next_try_) send(now);
     if (!request_ || polled.revents == 0) return;
-    const auto progress = request_->advance([](std::string_view) {});
+    const auto progress =
+        request_->advance([this](std::string_view bytes) { answer_.body.append(bytes); });
     if (progress == PolledRequest::Progress::Open) return;
-    // A refusal is an answer too: the job has ended, or is not there.
-    answered_ = progress == PolledRequest::Progress::Ended && request_->status() < 500;
+    answer_.status = request_->status();
+    answered_ = progress == PolledRequest::Progress::Ended && answer_.status < 500;
+    request_.reset();
     if (!answered_) retry(now);
   }
 
  private:
   void send(Clock::time_point now) {
-    auto opened = PolledRequest::open(
-        socket_, {.method = "POST", .target = job_target(job_, "/cancel"), .body = {}});
+    answer_.body.clear();
+    auto opened =
+        PolledRequest::open(socket_, {.method = "POST", .target = target_, .body = body_});
     unreachable_ = !opened;
     if (!opened) return retry(now);
     request_ = std::move(*opened);
@@ -95,8 +103,10 @@ class Cancelling {
   }
 
   std::string socket_;
-  std::uint64_t job_;
+  std::string target_;
+  std::string body_;
   std::optional<PolledRequest> request_;
+  http::Response answer_{.status = 0};
   Backoff backoff_;
   Clock::time_point next_try_{};
   bool answered_ = false;
@@ -111,19 +121,40 @@ Screen screen_here() {
   return both && is_foreground(STDIN_FILENO) ? Screen::Terminal : Screen::Plain;
 }
 
+/// Whether this client began its job, or came to it later.
+enum class Role : std::uint8_t { First, Later };
+
 /// What holds from the submission to the end.
 struct Place {
   std::string socket;  ///< The daemon's.
   const Rendezvous& rendezvous;
   const SignalQueue& signals;
   Screen screen = Screen::Plain;
+  Role role = Role::First;
+  LeavingRules leaving = {};
 };
+
+/// What the shim is told of this client.
+Json attach_body(const Place& place) {
+  Json attach = {{"socket", place.rendezvous.path()}};
+  if (place.screen == Screen::Terminal) {
+    const TerminalSize size = size_of(STDOUT_FILENO);
+    attach["rows"] = size.rows;
+    attach["columns"] = size.columns;
+  }
+  return attach;
+}
+
+/// How long a shim may take to connect to a client that comes later.
+constexpr seconds kShimPatience{10};
 
 class Attendance {
  public:
   Attendance(const Place& place, std::uint64_t job)
       : place_(place), job_(job), narrator_(job), watch_(place.socket, job) {}
 
+  /// Who came later makes the shim come.
+  bool comes_later() const { return place_.role == Role::Later; }
   /// A signal that came while the job had no number yet.
   void give_up(int signal) { on_signal(signal); }
   Attended stay() {
@@ -142,17 +173,19 @@ class Attendance {
     pollfd rendezvous;
     pollfd watch;
     pollfd cancel;
+    pollfd joining;
     Relay::Polls relay;
   };
 
   Polls interests() const {
     const Relay::Polls none{kNothing, kNothing, kNothing, kNothing};
     return {.signals = {.fd = place_.signals.descriptor(), .events = POLLIN, .revents = 0},
-            .rendezvous = {.fd = relay_ ? -1 : place_.rendezvous.descriptor(),
+            .rendezvous = {.fd = relay_ || !is_expected() ? -1 : place_.rendezvous.descriptor(),
                            .events = POLLIN,
                            .revents = 0},
             .watch = watch_.interest(),
             .cancel = cancelling_ ? cancelling_->interest() : kNothing,
+            .joining = joining_ ? joining_->interest() : kNothing,
             .relay = relay_ ? relay_->interests() : none};
   }
 
@@ -165,8 +198,10 @@ class Attendance {
     if (relay_) relay_->advance(polls.relay);
     watch_.advance(now, polls.watch, [this](const Json& job) { on_change(job); });
     if (cancelling_) cancelling_->advance(now, polls.cancel);
+    if (joining_) join(now, polls.joining);
     if (!relay_) meet_shim();
     if (relay_) look_at_relay(now);
+    ask_for_shim();
     tell_of_absence();
     if (!outcome_) outcome_ = judge(now);
   }
@@ -174,6 +209,7 @@ class Attendance {
   int timeout(Clock::time_point now) const {
     auto due = watch_.due().value_or(Clock::time_point::max());
     if (cancelling_) due = std::min(due, cancelling_->due());
+    if (joining_) due = std::min({due, joining_->due(), joined_by_});
     if (const auto trusted = trusted_at()) due = std::min(due, *trusted);
     if (relay_ && !is_foreground(STDIN_FILENO)) due = std::min(due, now + kLookAgain);
     if (due == Clock::time_point::max()) return -1;
@@ -183,15 +219,49 @@ class Attendance {
 
   // ---- The shim ------------------------------------------------------------------------------
 
+  /// A shim may be faster than the daemon's word for what its job has.
+  bool is_expected() const { return !comes_later() || (joining_ && joining_->is_answered()); }
+
   void meet_shim() {
+    if (!is_expected()) return;
     auto shim = place_.rendezvous.accept();
     if (!shim) return;
     exit_code_.reset();
-    relay_.emplace(std::move(*shim), input_);
-    if (place_.screen == Screen::Plain) return;
+    joining_.reset();
+    was_there_ = true;
+    const bool is_terminal = place_.screen == Screen::Terminal && job_has_terminal_;
+    relay_.emplace(std::move(*shim), input_,
+                   is_terminal ? std::optional(place_.leaving.keys) : std::nullopt);
+    const std::string& keys = place_.leaving.keys.words();
+    if (comes_later()) {
+      narrator_.progress("is attached" +
+                         (is_terminal && !keys.empty() ? "; " + keys + " detaches" : ""));
+    }
+    if (!is_terminal) return;
     raw_ = std::make_unique<RawTerminal>(STDIN_FILENO);
     narrator_.set_raw(true);
     relay_->send_size(size_of(STDOUT_FILENO));
+  }
+
+  /// Asks the daemon to send the shim here.
+  void join(Clock::time_point now, const pollfd& polled) {
+    const bool was_answered = joining_->is_answered();
+    joining_->advance(now, polled);
+    if (!joining_->is_answered()) return;
+    if (!was_answered) {
+      const auto answer = answer_of(joining_->answer());
+      if (!answer) {
+        narrator_.tell(answer.error().message);
+        outcome_ = Attended{.code = kFailed};
+        return;
+      }
+      job_has_terminal_ = part_of(*answer, "terminal") == true;
+      if (part_of(*answer, "input") == false) input_ = Input::Ended;
+      joined_by_ = now + kShimPatience;
+    } else if (now >= joined_by_) {
+      narrator_.about_job("its shim does not answer");
+      outcome_ = Attended{.code = kFailed};
+    }
   }
 
   void leave_terminal() {
@@ -201,7 +271,11 @@ class Attendance {
 
   void look_at_relay(Clock::time_point now) {
     if (const auto failure = relay_->failure(); failure && !output_failed_) on_failure(*failure);
+    if (relay_->take_wish_to_detach() && !relay_->detach()) {
+      narrator_.about_job("cannot be detached: its shim is of an earlier release of berth");
+    }
     if (!relay_->is_over()) return;
+    if (const auto parting = relay_->parting()) return part(*parting);
     exit_code_ = relay_->exit_code();
     exit_at_ = now;
     input_ = relay_->input();
@@ -209,11 +283,22 @@ class Attendance {
     leave_terminal();
   }
 
-  /// A reader that is gone ends the job too; the shim does that when this end closes.
+  void part(shim::Parting how) {
+    relay_.reset();
+    leave_terminal();
+    const std::string number = std::to_string(job_);
+    narrator_.tell(how == shim::Parting::Wished
+                       ? "detached from job " + number + "; berth attach " + number + " returns"
+                       : "job " + number + " is attached elsewhere now");
+    outcome_ = Attended{.code = 0};
+  }
+
+  /// A reader that is gone ends the job that was begun for it; the shim does that when this end
+  /// closes.
   void on_failure(int error) {
     output_failed_ = true;
     if (error == EPIPE) {
-      relay_->send_signal(SIGPIPE);
+      if (!comes_later()) relay_->send_signal(SIGPIPE);
       outcome_ = Attended{.code = signal_code(SIGPIPE), .broken_pipe = true};
     } else {
       narrator_.tell(std::string("standard output: ") + std::strerror(error) +
@@ -229,11 +314,23 @@ class Attendance {
       exit_code_.reset();  // of an attempt that was not the last
       const std::string reason = printable(text_of(job, "reason"));
       narrator_.progress(state + (reason.empty() ? "" : ": " + reason));
+    } else if (comes_later()) {
+      const bool is_there = state != "starting" && !has_ended(job);
+      attempt_there_ = is_there ? integer_of(job, "attempt") : std::nullopt;
     } else if (state == "running") {
       const std::string gpus = gpu_list(part_of(job, "gpus"));
       narrator_.progress("started" + (gpus.empty() ? "" : " on " + gpus));
     }
     if (has_ended(job)) final_ = job;
+  }
+
+  /// Each attempt has a shim of its own. News of the next may come before the last word of the one
+  /// before.
+  void ask_for_shim() {
+    if (!attempt_there_ || relay_ || attempt_there_ == joined_attempt_) return;
+    joined_attempt_ = attempt_there_;
+    joined_by_ = Clock::time_point::max();
+    joining_.emplace(place_.socket, job_target(job_, "/attach"), attach_body(place_).dump());
   }
 
   void tell_of_absence() {
@@ -263,6 +360,12 @@ class Attendance {
 
   /// A job that runs gets it; one that does not is cancelled, and the second time it is left alone.
   void on_signal(int signal) {
+    const bool leaves =
+        signal == SIGHUP ? comes_later() || place_.leaving.hangup_leaves : comes_later() && !relay_;
+    if (leaves) {
+      outcome_ = Attended{.code = signal_code(signal)};
+      return;
+    }
     if (relay_) return relay_->send_signal(signal);
     if (exit_code_) {
       outcome_ = Attended{.code = *exit_code_};
@@ -271,7 +374,7 @@ class Attendance {
       outcome_ = Attended{.code = signal_code(gave_up_by_)};
     } else {
       gave_up_by_ = signal;
-      cancelling_.emplace(place_.socket, job_);
+      cancelling_.emplace(place_.socket, job_target(job_, "/cancel"));
     }
   }
 
@@ -291,7 +394,12 @@ class Attendance {
     if (cancelling_ && (cancelling_->is_answered() || cancelled)) {
       return Attended{.code = signal_code(gave_up_by_)};
     }
-    if (!final_.is_null()) return Attended{.code = with_output(final_code())};
+    if (!final_.is_null()) {
+      if (!was_there_ && comes_later()) {
+        narrator_.about_job("has ended: " + printable(text_of(final_, "state")));
+      }
+      return Attended{.code = with_output(final_code())};
+    }
     const auto trusted = trusted_at();
     if (trusted && now >= *trusted) return Attended{.code = with_output(*exit_code_)};
     if (!watch_.refusal()) return std::nullopt;
@@ -321,7 +429,13 @@ class Attendance {
   std::optional<Relay> relay_;
   std::unique_ptr<RawTerminal> raw_;
   Input input_ = Input::Open;
-  std::optional<Cancelling> cancelling_;
+  bool job_has_terminal_ = true;
+  std::optional<Posting> cancelling_;
+  std::optional<Posting> joining_;
+  std::optional<std::int64_t> attempt_there_;  ///< That runs, as far as is known.
+  std::optional<std::int64_t> joined_attempt_;
+  Clock::time_point joined_by_ = Clock::time_point::max();
+  bool was_there_ = false;  ///< It met a shim.
   int gave_up_by_ = 0;
   std::optional<int> exit_code_;
   Clock::time_point exit_at_{};
@@ -369,28 +483,25 @@ Expected<Submitted> submit(const Place& place, const Json& body) {
   return submitted;
 }
 
-void add_attach(Json& body, const Place& place) {
-  const bool terminal = place.screen == Screen::Terminal;
-  Json attach = {{"socket", place.rendezvous.path()}, {"terminal", terminal}};
-  if (terminal) {
-    const TerminalSize size = size_of(STDOUT_FILENO);
-    attach["rows"] = size.rows;
-    attach["columns"] = size.columns;
-  }
+void put_attach(Json& body, const Place& place) {
+  Json attach = attach_body(place);
+  attach["terminal"] = place.screen == Screen::Terminal;
+  if (place.leaving.hangup_leaves) attach["optional"] = true;
   body["attach"] = std::move(attach);
 }
 
 }  // namespace
 
-Attended attend(const CommonOptions& common, Json body) {
+Attended attend(const CommonOptions& common, Json body, const LeavingRules& leaving) {
   const SignalQueue signals;
   const auto rendezvous = Rendezvous::open();
   if (!rendezvous) return {.code = report_failure(rendezvous.error().message)};
   const Place place{.socket = choose_socket(common).path,
                     .rendezvous = *rendezvous,
                     .signals = signals,
-                    .screen = screen_here()};
-  add_attach(body, place);
+                    .screen = screen_here(),
+                    .leaving = leaving};
+  put_attach(body, place);
   const auto submitted = submit(place, body);
   if (!submitted) return {.code = report_failure(submitted.error().message)};
   const auto answer = answer_of(submitted->response);
@@ -400,6 +511,25 @@ Attended attend(const CommonOptions& common, Json body) {
   report_warnings(*answer);
   Attendance attendance(place, static_cast<std::uint64_t>(*job));
   if (submitted->signal) attendance.give_up(*submitted->signal);
+  Attended outcome = attendance.stay();
+  outcome.was_taken = true;
+  if (common.json && !attendance.ended().is_null()) {
+    std::fputs(json_text(attendance.ended()).c_str(), stderr);
+  }
+  return outcome;
+}
+
+Attended attend_again(const CommonOptions& common, std::uint64_t job, const DetachKeys& keys) {
+  const SignalQueue signals;
+  const auto rendezvous = Rendezvous::open();
+  if (!rendezvous) return {.code = report_failure(rendezvous.error().message)};
+  const Place place{.socket = choose_socket(common).path,
+                    .rendezvous = *rendezvous,
+                    .signals = signals,
+                    .screen = screen_here(),
+                    .role = Role::Later,
+                    .leaving = {.keys = keys, .hangup_leaves = true}};
+  Attendance attendance(place, job);
   const Attended outcome = attendance.stay();
   if (common.json && !attendance.ended().is_null()) {
     std::fputs(json_text(attendance.ended()).c_str(), stderr);

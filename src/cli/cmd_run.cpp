@@ -3,6 +3,7 @@
 
 #include "cli/attend.hpp"
 #include "cli/daemon.hpp"
+#include "cli/snapshot.hpp"
 #include "cli/submission.hpp"
 #include "cli/verbs.hpp"
 
@@ -13,15 +14,24 @@ namespace {
 struct RunArguments {
   CommonOptions common;
   JobOptions job;
+  DetachOption detach;
+  bool detach_on_hangup = false;
 };
 
 int run_job(const RunArguments& arguments) {
+  const auto keys = detach_keys(arguments.detach);
+  if (!keys) return report_usage(keys.error().message);
   const auto caller = this_caller();
   if (!caller) return report_failure(caller.error().message);
   auto made = submission_of(arguments.job, *caller);
   if (!made) return report_usage(made.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);
-  const Attended attended = attend(arguments.common, std::move(made->body));
+  auto copy = SubmissionCopy::make(*made);
+  if (!copy) return report_failure(copy.error().message);
+  for (const std::string& warning : copy->warnings()) report_failure(warning);
+  const Attended attended = attend(arguments.common, std::move(made->body),
+                                   {.keys = *keys, .hangup_leaves = arguments.detach_on_hangup});
+  if (attended.was_taken) copy->keep();
   // As any program ends whose reader is gone; ignored only where this process was started so.
   if (attended.broken_pipe) std::raise(SIGPIPE);
   return attended.code;
@@ -35,9 +45,13 @@ void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes) {
       app.add_subcommand("run", "Run a job and wait until it ends: -- COMMAND ARGS...");
   add_common(*verb, arguments->common);
   add_job_options(*verb, arguments->job);
+  add_detach_option(*verb, arguments->detach);
+  verb->add_flag("--detach-on-hangup", arguments->detach_on_hangup,
+                 "The job stays when this terminal closes, waiting or running; else it ends.");
   verb->footer(
       "Input, output, signals and the exit code pass through. --json prints the job to\n"
-      "standard error when the job has ended.");
+      "standard error when the job has ended. In a terminal ~d at the beginning of a line\n"
+      "detaches: the job goes on, and berth attach returns to it.");
   verb->callback([=, &chosen, &from_dashes] {
     chosen = [=, &from_dashes] {
       auto words = command_words(verb->remaining(), from_dashes);

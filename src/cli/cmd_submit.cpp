@@ -10,6 +10,7 @@
 #include "cli/files.hpp"
 #include "cli/job_text.hpp"
 #include "cli/output.hpp"
+#include "cli/snapshot.hpp"
 #include "cli/submission.hpp"
 #include "cli/verbs.hpp"
 #include "cli/why_text.hpp"
@@ -48,14 +49,18 @@ int try_out(const SubmitArguments& arguments, Daemon& daemon, const Json& body) 
 int submit(const SubmitArguments& arguments) {
   const auto caller = this_caller();
   if (!caller) return report_failure(caller.error().message);
-  const auto made = submission_of(arguments.job, *caller);
+  auto made = submission_of(arguments.job, *caller);
   if (!made) return report_usage(made.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
   if (arguments.dry_run) return try_out(arguments, *daemon, made->body);
+  auto copy = SubmissionCopy::make(*made);
+  if (!copy) return report_failure(copy.error().message);
+  for (const std::string& warning : copy->warnings()) report_failure(warning);
   const auto answer = daemon->post("/v1/jobs", made->body.dump());
   if (!answer) return report_failure(answer.error().message);
+  if (part_of(*answer, "already").is_null()) copy->keep();
   if (!integer_of(*answer, "id")) return report_failure("berthd gives the new job no number");
   report_warnings(*answer);
   if (const std::string key = text_of(*answer, "already"); !part_of(*answer, "already").is_null()) {
@@ -122,9 +127,11 @@ int submit_file(const SubmitArguments& arguments) {
   Json answers = Json::array();
   std::string lines;
   for (const DagJob& job : *jobs) {
-    const auto made = body_of(job, *caller, numbers);
+    auto made = body_of(job, *caller, numbers);
+    auto copy = made ? SubmissionCopy::make(*made) : std::unexpected(made.error());
     const auto answer =
-        made ? daemon->post("/v1/jobs", made->body.dump()) : std::unexpected(made.error());
+        copy ? daemon->post("/v1/jobs", made->body.dump()) : std::unexpected(copy.error());
+    if (answer && part_of(*answer, "already").is_null()) copy->keep();
     const auto number = answer ? integer_of(*answer, "id") : std::nullopt;
     if (!number) {
       const std::string why = answer ? "berthd gives it no number" : answer.error().message;

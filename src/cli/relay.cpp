@@ -63,7 +63,9 @@ void Relay::Sink::advance(short ready) {
   pending_.erase(0, written);
 }
 
-Relay::Relay(Descriptor shim, Input input) : shim_(std::move(shim)), input_(input) {
+Relay::Relay(Descriptor shim, Input input, std::optional<DetachKeys> keys)
+    : shim_(std::move(shim)), input_(input), keys_(std::move(keys)) {
+  unsent_ += encode_frame(shim::FrameKind::Input, {});  // asks for its Hello
   if (input_ == Input::Ended) unsent_ += encode_frame(shim::FrameKind::InputEnd, {});
 }
 
@@ -134,6 +136,16 @@ void Relay::take(const shim::Frame& frame) {
       ended_ = true;
       if (!frame.bytes.empty()) exit_code_ = static_cast<unsigned char>(frame.bytes.front());
       return;
+    case shim::FrameKind::Hello:
+      can_detach_ = true;
+      return;
+    case shim::FrameKind::Detached:
+      ended_ = true;
+      parting_ = frame.bytes == std::string(1, static_cast<char>(shim::Parting::Replaced))
+                     ? shim::Parting::Replaced
+                     : shim::Parting::Wished;
+      return;
+    case shim::FrameKind::Detach:
     case shim::FrameKind::Input:
     case shim::FrameKind::InputEnd:
     case shim::FrameKind::Signal:
@@ -147,8 +159,22 @@ void Relay::read_input() {
   const ssize_t got = read(STDIN_FILENO, bytes.data(), bytes.size());
   if (got < 0 && is_for_later(errno)) return;
   if (got <= 0) return end_input();
-  unsent_ += encode_frame(shim::FrameKind::Input, {bytes.data(), static_cast<std::size_t>(got)});
+  const std::string_view typed(bytes.data(), static_cast<std::size_t>(got));
+  std::string passed(typed);
+  if (keys_) {
+    DetachKeys::Typed sorted = keys_->take(typed);
+    wants_to_detach_ = wants_to_detach_ || sorted.detaches;
+    passed = std::move(sorted.for_job);
+  }
+  if (!passed.empty()) unsent_ += encode_frame(shim::FrameKind::Input, passed);
   flush();
+}
+
+bool Relay::detach() {
+  if (!can_detach_) return false;
+  unsent_ += encode_frame(shim::FrameKind::Detach, {});
+  flush();
+  return true;
 }
 
 void Relay::end_input() {

@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "cli/detach_keys.hpp"
 #include "cli/raw_terminal.hpp"
 #include "http/socket.hpp"
 #include "shim/attach.hpp"
@@ -20,7 +22,8 @@ enum class Input { Open, Ended };
 
 class Relay {
  public:
-  Relay(Descriptor shim, Input input);
+  /// `keys` where they are looked for in the input.
+  Relay(Descriptor shim, Input input, std::optional<DetachKeys> keys = {});
 
   /// What to poll for: the shim, and standard input, output and error.
   struct Polls {
@@ -34,6 +37,13 @@ class Relay {
 
   void send_signal(int signal);
   void send_size(TerminalSize size);
+
+  /// Asks the shim to let this client go. Returns: false if the shim does not know how.
+  bool detach();
+  /// The keys for that were typed since the last call.
+  bool take_wish_to_detach() { return std::exchange(wants_to_detach_, false); }
+  /// How the shim parted with this client while the job goes on.
+  std::optional<shim::Parting> parting() const { return parting_; }
 
   /// The shim has said its last, and all of it is written.
   bool is_over() const { return ended_ && output_.is_drained() && error_.is_drained(); }
@@ -75,6 +85,10 @@ class Relay {
   Input input_;
   Sink output_{1};
   Sink error_{2};
+  std::optional<DetachKeys> keys_;
+  bool wants_to_detach_ = false;
+  bool can_detach_ = false;  ///< Its Hello has come.
+  std::optional<shim::Parting> parting_;
   bool ended_ = false;
   std::optional<int> exit_code_;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/completion.hpp"
+#include "cli/manual.hpp"
 #include "cli/output.hpp"
 #include "cli/suggest.hpp"
 #include "cli/verbs.hpp"
@@ -40,6 +41,7 @@ void plain(CLI::App& app, Action& chosen, const FromDashes&) {
 constexpr auto kVerbs = std::to_array<Verb>({
     {"run", add_run, kJobs, true},
     {"submit", add_submit, kJobs, true},
+    {"attach", plain<add_attach>, kJobs},
     {"ls", plain<add_ls>, kSeeing},
     {"show", plain<add_show>, kSeeing},
     {"logs", plain<add_logs>, kSeeing},
@@ -158,6 +160,48 @@ int complete(std::span<char* const> typed) {
 
 }  // namespace
 
+namespace {
+
+/// Whether the program takes this line, which is not carried out.
+bool takes(const Example& example) {
+  std::vector<std::string> words = shell_words(example.command);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  const std::span<char* const> line(pointers);
+  const Verb* const verb = line.size() < 2 ? nullptr : find_verb(line[1]);
+  if (verb == nullptr || words.front() != "berth") return false;
+  auto [reversed, from_dashes] = split(line.subspan(1), verb);
+  CLI::App app("", "berth");
+  Action chosen;
+  add_verbs(app, chosen, verb, from_dashes);
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError&) {
+    return false;
+  }
+  return true;
+}
+
+/// `berth man VERB`, for packages: the manual page; `berth man` alone lists what has one.
+int manual(std::span<char* const> words) {
+  std::string names;
+  for (const Verb& verb : kVerbs) names += std::string(verb.name) + "\n";
+  if (words.empty()) return print(names);
+  const Verb* const verb = find_verb(words.front());
+  if (verb == nullptr) return refuse_verb(words.front());
+  const ManualText* const text = manual_text(verb->name);
+  if (text == nullptr) return report_failure(std::string(verb->name) + ": has no manual page");
+  for (const Example& example : text->examples) {
+    if (!takes(example)) return report_failure(std::string(example.command) + ": is no example");
+  }
+  CLI::App app("", "berth");
+  Action chosen;
+  add_verbs(app, chosen, verb, {});
+  return print(manual_page(*app.get_subcommand(std::string(verb->name)), *text));
+}
+
+}  // namespace
+
 int report_failure(const std::string& message) {
   std::fprintf(stderr, "berth: %s\n", message.c_str());
   return kFailed;
@@ -215,6 +259,7 @@ int run(int argc, char** argv) {
   if (words.empty()) return print(kOverview);
   const std::string_view first = words.front();
   if (first == "help") return help(words.subspan(1));
+  if (first == "man") return manual(words.subspan(1));
   if (first == "complete") return complete(words.subspan(1));
   if (asks_for_help(first)) return run_verb(words.first(1), nullptr);
   if (first == "--version" || first == "-V") return print("berth " BERTH_VERSION "\n");

@@ -408,6 +408,11 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
+  verb.add_flag("--snapshot{.}", options.snapshot,
+                "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.");
+  option("--snapshot-exclude", options.snapshot_exclude, "PATTERNS",
+         "Not copied but linked, as data,*.pt; git's ignored files are so, too.");
+  option("--snapshot-limit", options.snapshot_limit, "SIZE", "Largest copy. [1G]");
   option("--cwd", options.directory, "DIR", "Working directory. [here]");
   verb.add_flag("--exclusive", options.exclusive, "Share the GPUs with no other job.");
 }
@@ -479,6 +484,14 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   if (options.exclusive) made.body["exclusive"] = true;
   if (options.vram_shrink) made.body["vram_shrink"] = *options.vram_shrink == "yes";
   if (options.hold) made.body["held"] = true;
+  if (options.snapshot) {
+    made.snapshot = {.folder = *options.snapshot == "." ? "" : *options.snapshot,
+                     .exclude = options.snapshot_exclude,
+                     .limit = options.snapshot_limit};
+  } else if (options.snapshot_exclude || options.snapshot_limit) {
+    return refuse("--snapshot-exclude", options.snapshot_exclude.value_or(""),
+                  "without --snapshot: nothing is copied");
+  }
   return made;
 }
 

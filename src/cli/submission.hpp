@@ -56,6 +56,9 @@ struct JobOptions {
   std::optional<std::string> requeue_on;
   std::optional<std::string> on_preempt;
   std::optional<std::string> output;
+  std::optional<std::string> snapshot;  ///< "." for the flag alone.
+  std::optional<std::string> snapshot_exclude;
+  std::optional<std::string> snapshot_limit;
   std::vector<std::string> environment;
   bool exclusive = false;
   bool hold = false;
@@ -64,18 +67,19 @@ struct JobOptions {
 
 /// Those with one value.
 inline constexpr auto kJobTexts = std::to_array<std::optional<std::string> JobOptions::*>(
-    {&JobOptions::vram,      &JobOptions::gpus,        &JobOptions::cpus,
-     &JobOptions::mem,       &JobOptions::min_gpus,    &JobOptions::max_gpus,
-     &JobOptions::gpu_types, &JobOptions::gpu_milli,   &JobOptions::priority,
-     &JobOptions::estimate,  &JobOptions::deadline,    &JobOptions::group,
-     &JobOptions::model,     &JobOptions::batch,       &JobOptions::job_class,
-     &JobOptions::time,      &JobOptions::retries,     &JobOptions::name,
-     &JobOptions::directory, &JobOptions::after,       &JobOptions::after_ok,
-     &JobOptions::after_any, &JobOptions::after_notok, &JobOptions::begin,
-     &JobOptions::array,     &JobOptions::unique,      &JobOptions::requeue_on,
-     &JobOptions::output,    &JobOptions::share,       &JobOptions::pids,
-     &JobOptions::signal,    &JobOptions::notify,      &JobOptions::notify_on,
-     &JobOptions::on_preempt});
+    {&JobOptions::vram,          &JobOptions::gpus,        &JobOptions::cpus,
+     &JobOptions::mem,           &JobOptions::min_gpus,    &JobOptions::max_gpus,
+     &JobOptions::gpu_types,     &JobOptions::gpu_milli,   &JobOptions::priority,
+     &JobOptions::estimate,      &JobOptions::deadline,    &JobOptions::group,
+     &JobOptions::model,         &JobOptions::batch,       &JobOptions::job_class,
+     &JobOptions::time,          &JobOptions::retries,     &JobOptions::name,
+     &JobOptions::directory,     &JobOptions::after,       &JobOptions::after_ok,
+     &JobOptions::after_any,     &JobOptions::after_notok, &JobOptions::begin,
+     &JobOptions::array,         &JobOptions::unique,      &JobOptions::requeue_on,
+     &JobOptions::output,        &JobOptions::share,       &JobOptions::pids,
+     &JobOptions::signal,        &JobOptions::notify,      &JobOptions::notify_on,
+     &JobOptions::on_preempt,    &JobOptions::snapshot,    &JobOptions::snapshot_exclude,
+     &JobOptions::snapshot_limit});
 
 /// All of them but those of `submit` alone; the verb then stops reading at the first word that is
 /// no option.
@@ -94,9 +98,17 @@ struct Caller {
 /// Errors: Io if the working directory is gone.
 Expected<Caller> this_caller();
 
+/// A copy of the code that the job is to run in (snapshot.hpp).
+struct SnapshotWish {
+  std::string folder;  ///< "": that of the git work tree, or the job's.
+  std::optional<std::string> exclude;
+  std::optional<std::string> limit;
+};
+
 struct Submission {
   Json body;                          ///< As doc/openapi.yaml's Submit.
   std::vector<std::string> warnings;  ///< Variables and options left out, and why.
+  std::optional<SnapshotWish> snapshot = {};
 };
 
 /// With what the command's script says, if it is one (script.hpp). Errors: InvalidArgument naming

@@ -25,6 +25,7 @@ int run(int argc, char** argv);
 // Each adds its subcommand to the application and sets `chosen` when it is called.
 void add_run(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
 void add_submit(CLI::App& app, Action& chosen, const FromDashes& from_dashes);
+void add_attach(CLI::App& app, Action& chosen);
 void add_ls(CLI::App& app, Action& chosen);
 void add_show(CLI::App& app, Action& chosen);
 void add_logs(CLI::App& app, Action& chosen);

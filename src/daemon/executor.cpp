@@ -69,12 +69,15 @@ Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
     shim::Order order = order_of(assigned, parts_.options, parts_.machine);
     join_mps(assigned, order);
     const bool is_limited = limit_host(assigned, order.cgroup);
+    limit_devices(job, order.cgroup, assigned.grant);
     order.keeps_cgroup =
         parts_.limits.begin(view(), job, order.attempt, order.cgroup) || is_limited;
     return launcher().launch(order);
   }
   if (auto taken = launcher().take_over(job, assigned.attempt); !taken) return taken;
   limit(job, assigned.attempt);
+  // It may go on elsewhere: the driver opens the files of its new GPUs.
+  limit_devices(job, launcher().cgroup_of(job, assigned.attempt), assigned.grant);
   suspender_.resume(target_of(job, assigned.attempt, assigned.grant));
   return {};
 }
@@ -92,6 +95,14 @@ bool ShimExecutor::limit_host(const live::Assignment& assigned, const std::strin
                  done.error().message.c_str());
   }
   return true;
+}
+
+/// What cannot be denied is told to the administrator, as above.
+void ShimExecutor::limit_devices(JobId job, const std::string& group, const Grant& grant) const {
+  const auto done = parts_.device_rules.set(group, live::gpus_of(grant));
+  if (done) return;
+  std::fprintf(stderr, "berthd: job %llu: can open the device files of all GPUs: %s\n",
+               static_cast<unsigned long long>(job.value()), done.error().message.c_str());
 }
 
 void ShimExecutor::limit_memory_again(JobId job, Attempt attempt) const {
@@ -129,7 +140,10 @@ void ShimExecutor::join_mps(const live::Assignment& assigned, shim::Order& order
 
 live::Trace ShimExecutor::adopt(JobId job, Attempt attempt) {
   const live::Trace trace = launcher().adopt(job, attempt);
-  if (trace == live::Trace::Lives) limit(job, attempt);
+  if (trace != live::Trace::Lives) return trace;
+  limit(job, attempt);
+  const Job* const known = view().find(job);
+  if (known != nullptr) limit_devices(job, launcher().cgroup_of(job, attempt), known->grant);
   return trace;
 }
 
@@ -162,7 +176,9 @@ std::vector<std::string> ShimExecutor::sweep(const live::StandingOf& standing_of
 }
 
 void ShimExecutor::go_on(JobId job, Attempt attempt, const Grant& grant) {
-  if (suspender_.knows(job)) suspender_.resume(target_of(job, attempt, grant));
+  if (!suspender_.knows(job)) return;
+  limit_devices(job, launcher().cgroup_of(job, attempt), grant);
+  suspender_.resume(target_of(job, attempt, grant));
 }
 
 void ShimExecutor::stop(JobId job, Attempt attempt, live::Manner manner) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/clock.hpp"
+#include "daemon/device_files.hpp"
 #include "daemon/host_limits.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/limits.hpp"
@@ -34,6 +35,7 @@ class ShimExecutor : public live::Executor {
     Launcher& launcher;
     Limits& limits;
     const HostLimits& host_limits;
+    const DeviceRules& device_rules;
     Mps& mps;
     const live::Keeper& keeper;
     const Options& options;
@@ -65,6 +67,7 @@ class ShimExecutor : public live::Executor {
   void limit(JobId job, Attempt attempt);
   bool limit_host(const live::Assignment& assigned, const std::string& group) const;
   void limit_memory_again(JobId job, Attempt attempt) const;
+  void limit_devices(JobId job, const std::string& group, const Grant& grant) const;
   void join_mps(const live::Assignment& assigned, shim::Order& order);
   SuspenderHooks with_own(SuspenderHooks hooks);
   void suspend(JobId job, Attempt attempt);

@@ -408,6 +408,28 @@ void Launcher::warn(JobId job, Attempt attempt, int signal) {
   ::syscall(SYS_pidfd_send_signal, found->second->pidfd.number(), shim::kWarnSignal, &info, 0);
 }
 
+Expected<void> Launcher::attach(JobId job, Attempt attempt, const shim::Attach& client) {
+  const auto found = live_.find({job, attempt});
+  if (found == live_.end() || !found->second->has_go) {
+    return fail(ErrorCode::NotFound, "its process is not there yet");
+  }
+  if (!shim::hears(found->second->pid, shim::kAttachSignal)) {
+    return fail(ErrorCode::Conflict,
+                "was started by an earlier release of berth, to whose jobs nobody can attach; its "
+                "output is in its log");
+  }
+  const std::string path = record_path({job, attempt}) + std::string(shim::kAttachSuffix);
+  const std::string draft = path + "-new";
+  const std::string bytes = encode(client);
+  const Descriptor file(
+      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return io_error(draft);
+  if (auto done = write_whole(file.number(), bytes, draft); !done) return done;
+  if (::rename(draft.c_str(), path.c_str()) != 0) return io_error(path);
+  send_signal(found->second->pidfd, shim::kAttachSignal);
+  return {};
+}
+
 // ---- Suspended attempts ----------------------------------------------------------------------
 
 std::optional<pid_t> Launcher::shim_of(JobId job, Attempt attempt) const {
@@ -466,7 +488,11 @@ void Launcher::end_deaf() {
   if (!told_.empty()) deaf_alarm_.set(kDeaf);
 }
 
-void Launcher::forget(JobId job, Attempt attempt) { ::unlink(record_path({job, attempt}).c_str()); }
+void Launcher::forget(JobId job, Attempt attempt) {
+  const std::string path = record_path({job, attempt});
+  ::unlink(path.c_str());
+  ::unlink((path + std::string(shim::kAttachSuffix)).c_str());  // that its shim did not read
+}
 
 /// Returns: what to tell of it.
 std::string Launcher::move_aside(const std::string& path, const std::string& why) const {

@@ -71,6 +71,9 @@ class Launcher {
   /// Sends a signal to the job's processes, by its shim; the first such call counts. Unknown
   /// attempts are ignored.
   void warn(JobId job, Attempt attempt, int signal);
+  /// Tells its shim to connect to this client. Errors: NotFound for an attempt whose process is not
+  /// there, Conflict where its shim does not know how, Io.
+  Expected<void> attach(JobId job, Attempt attempt, const shim::Attach& client);
   /// The shim of an attempt whose job's process was reported to be there.
   std::optional<pid_t> shim_of(JobId job, Attempt attempt) const;
   /// The folder of its cgroup; "" for one that has none, or is ended otherwise.

@@ -167,6 +167,16 @@ std::string output_path(const live::Assignment& assigned) {
   return path;
 }
 
+/// The user's, and those of jobs on GPUs: a user who has no such group reaches no GPU but by a job.
+std::vector<gid_t> groups_of(const live::Assignment& assigned, const Options& options) {
+  std::vector<gid_t> groups = assigned.command.owner.groups;
+  if (::geteuid() != 0 || assigned.grant.shares.empty()) return groups;
+  for (const gid_t group : options.job_groups) {
+    if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
+  }
+  return groups;
+}
+
 }  // namespace
 
 void set_variables(shim::Order& order, const Variables& variables) {
@@ -188,7 +198,7 @@ shim::Order order_of(const live::Assignment& assigned, const Options& options,
   order.directory = command.directory;
   order.user = command.owner.user;
   order.group = command.owner.group;
-  order.groups = command.owner.groups;
+  order.groups = groups_of(assigned, options);
   order.umask = command.umask;
   order.log_cap = static_cast<std::uint64_t>(options.log_cap.raw());
   order.grace_millis = micros(options.grace) / 1000;
@@ -196,6 +206,8 @@ shim::Order order_of(const live::Assignment& assigned, const Options& options,
   order.save_signal = saving.signal;
   order.save_grace_millis = micros(saving.grace) / 1000;
   order.attach = command.attach;
+  // Who attended the first attempt may have left the job to itself since.
+  if (order.attach && assigned.attempt > Attempt(1)) order.attach->optional = true;
   order.output = output_path(assigned);
   order.cgroup = make_cgroup(options.cgroup, order.job, order.attempt);
   return order;

@@ -26,7 +26,8 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 8;
 constexpr std::size_t kMostName = 256;
-constexpr std::size_t kMostPath = 4095;  ///< PATH_MAX with its NUL.
+constexpr std::size_t kMostSocketName = 4095;  ///< Of a path.
+constexpr std::size_t kMostPath = 4095;        ///< PATH_MAX with its NUL.
 /// As Linux takes them: arguments and environment together, less what berthd adds to them; and
 /// each.
 constexpr std::size_t kMostWords = (std::size_t{2} << 20) - (std::size_t{16} << 10);
@@ -146,18 +147,35 @@ Expected<void> read_attach(Json& value, std::optional<shim::Attach>& target) {
       done = read(key, part, attach.socket);
     } else if (name == "terminal") {
       done = read(key, part, attach.terminal);
+    } else if (name == "optional") {
+      done = read(key, part, attach.optional);
     } else if (name == "rows" || name == "columns") {
       const auto number = integer(key, part, 0, 65535);
       if (!number) return std::unexpected(number.error());
       (name == "rows" ? attach.rows : attach.columns) = static_cast<std::uint16_t>(*number);
     } else {
-      return refuse(key, "unknown key; valid keys: socket, terminal, rows, columns");
+      return refuse(key, "unknown key; valid keys: socket, terminal, rows, columns, optional");
     }
     if (!done) return done;
   }
   if (!attach.socket.starts_with('/')) return refuse("attach.socket", "must be an absolute path");
   target = std::move(attach);
   return {};
+}
+
+/// The folder is removed with the job by a process of its user, so a slip must not name another.
+Expected<void> read_snapshot(Json& value, std::string& target) {
+  if (auto done = read("snapshot", value, target); !done) return done;
+  constexpr std::string_view kParent = "/berth/snapshots/";
+  const std::size_t at = target.rfind(kParent);
+  const std::string_view name =
+      at == std::string::npos ? "" : std::string_view(target).substr(at + kParent.size());
+  const bool is_one = target.starts_with('/') && !name.empty() && name != "." && name != ".." &&
+                      name.find('/') == name.npos && target.find("/../") == std::string::npos &&
+                      target.size() <= kMostSocketName;
+  if (is_one) return {};
+  return refuse("snapshot", "'" + target.substr(0, 60) +
+                                "' is not the absolute path of a folder in berth/snapshots");
 }
 
 /// `{job, when}`, with `task` for one job of an array.
@@ -433,6 +451,7 @@ struct FieldReader {
     }
     if (key == "attach") return read_attach(value, job.command.attach);
     if (key == "output") return read(key, value, job.command.output);
+    if (key == "snapshot") return read_snapshot(value, job.command.snapshot);
     if (key == "after") return read_after(value, job.after);
     if (key == "requeue_on") return read_codes(value, conditions);
     if (key == "on_preempt") return read_saving(value, conditions.on_preempt);
@@ -764,6 +783,18 @@ Expected<Change> parse_change(std::string_view body) {
   }
   if (json->empty()) return fail(ErrorCode::InvalidArgument, "nothing is to be changed");
   return change;
+}
+
+Expected<shim::Attach> parse_attach(std::string_view body) {
+  auto json = parse(body);
+  if (!json) return std::unexpected(json.error());
+  std::optional<shim::Attach> attach;
+  if (auto done = read_attach(*json, attach); !done) return std::unexpected(done.error());
+  if (attach->socket.size() > kMostSocketName) {
+    return refuse("attach.socket", std::to_string(attach->socket.size()) + " bytes, the most is " +
+                                       std::to_string(kMostSocketName));
+  }
+  return std::move(*attach);
 }
 
 Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus) {

@@ -46,6 +46,9 @@ struct Change {
 /// POST /v1/jobs/ID/update. Errors: as parse_submission().
 Expected<Change> parse_change(std::string_view body);
 
+/// POST /v1/jobs/ID/attach: the client that wants to. Errors: as parse_submission().
+Expected<shim::Attach> parse_attach(std::string_view body);
+
 /// GPUs that are to take no more jobs, or to take some again.
 struct DrainWish {
   std::optional<std::vector<std::uint32_t>> gpus;  ///< Nothing: all.

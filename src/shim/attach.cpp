@@ -5,7 +5,7 @@ namespace berth::shim {
 namespace {
 
 constexpr std::size_t kHead = 5;
-constexpr auto kLastKind = static_cast<unsigned>(FrameKind::Exit);
+constexpr auto kLastKind = static_cast<unsigned>(FrameKind::Detached);
 
 unsigned byte_at(std::string_view bytes, std::size_t at) {
   return static_cast<unsigned char>(bytes[at]);

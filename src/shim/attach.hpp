@@ -8,6 +8,12 @@
 // is left after the grace is killed. One that does not read holds the job's output back, as a
 // terminal does; a job that does not read its input holds `berth run` back, frames behind the input
 // too. Nothing comes after Exit: what a read says then, end or reset, says nothing about the job.
+//
+// Shims of earlier releases know the kinds up to Exit only, and take a client that sends another
+// for gone. So a client first sends an Input without bytes, which all of them take for nothing; a
+// shim that knows more answers it with Hello, and then only the client may send what is new, and
+// the shim too. A client that detached, or was attached to a job that ran already, may go without
+// taking the job along.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +36,16 @@ enum class FrameKind : std::uint8_t {
   Output = 5,  ///< Standard output, or all that a pty shows.
   Error = 6,   ///< Standard error.
   Exit = 7,    ///< One byte: the code that users see. The last frame.
+  // From kProtocol 2 on.
+  Hello = 8,      ///< From the shim, once it was asked: one byte, its kProtocol.
+  Detach = 9,     ///< From the client, which goes once it has Detached; the job stays.
+  Detached = 10,  ///< From the shim: one byte, Parting. The last frame.
+};
+
+inline constexpr char kProtocol = 2;
+enum class Parting : char {
+  Wished,    ///< The client asked for it.
+  Replaced,  ///< Another client took its place.
 };
 
 struct Frame {

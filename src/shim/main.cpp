@@ -43,8 +43,10 @@ int settle_signals() {
   for (const int number : {SIGPIPE, SIGHUP, SIGINT}) signal(number, SIG_IGN);
   sigset_t heard;
   sigemptyset(&heard);
-  for (const int number : {SIGCHLD, kSaveSignal, kStopSignal, kKillSignal, kWarnSignal})
+  for (const int number :
+       {SIGCHLD, kSaveSignal, kStopSignal, kKillSignal, kWarnSignal, kAttachSignal}) {
     sigaddset(&heard, number);
+  }
   sigprocmask(SIG_SETMASK, &heard, nullptr);
   return signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -22,7 +22,9 @@ static auto members(Process& v) { return std::tie(v.pid, v.start); }
 static auto members(Exit& v) { return std::tie(v.kind, v.number, v.at); }
 static auto members(Started& v) { return std::tie(v.job); }
 static auto members(Ended& v) { return std::tie(v.exit, v.note); }
-static auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v.columns); }
+static auto members(Attach& v) {
+  return std::tie(v.socket, v.terminal, v.rows, v.columns, v.optional);
+}
 static auto members(Order& v) {
   return std::tie(v.job, v.attempt, v.arguments, v.environment, v.directory, v.user, v.group,
                   v.groups, v.umask, v.log_cap, v.grace_millis, v.cgroup, v.keeps_cgroup, v.attach,
@@ -32,6 +34,7 @@ static auto members(Order& v) {
 namespace {
 
 constexpr int kMostDescriptors = 3;
+constexpr int kAttachFormat = 1;
 
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
 
@@ -121,6 +124,29 @@ Expected<Order> decode_order(std::string_view bytes) {
   }
   if (auto flaw = flaw_of(order)) return fail(ErrorCode::BadData, std::move(*flaw));
   return order;
+}
+
+std::string encode(const Attach& request) {
+  ByteWriter out;
+  out.integer(kAttachFormat);
+  codec::put(out, request);
+  return out.take();
+}
+
+Expected<Attach> decode_attach(std::string_view bytes) {
+  ByteReader in(bytes);
+  const std::int64_t format = in.integer();
+  if (!in.failed() && format != kAttachFormat) {
+    return fail(ErrorCode::BadData, "request to attach: format " + std::to_string(format) +
+                                        ", this shim knows " + std::to_string(kAttachFormat));
+  }
+  Attach request;
+  codec::get(in, request);
+  if (in.failed() || !in.at_end() || has_nul(request.socket)) {
+    return fail(ErrorCode::BadData,
+                std::to_string(bytes.size()) + " bytes are no request to attach");
+  }
+  return request;
 }
 
 Expected<Event> decode_event(std::string_view bytes) {

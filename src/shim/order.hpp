@@ -18,14 +18,15 @@
 namespace berth::shim {
 
 /// Version of order and events; a daemon only orders shims of its own build, so it must be equal.
-inline constexpr int kOrderFormat = 4;
+inline constexpr int kOrderFormat = 5;
 
-/// Where the input and output of an attended job go: `berth run` listens there.
+/// Where the input and output of an attended job go: `berth run` or `berth attach` listens there.
 struct Attach {
   std::string socket;     ///< Path of a listening unix socket of the user's.
   bool terminal = false;  ///< The job gets a pty; else pipes.
   std::uint16_t rows = 24;
   std::uint16_t columns = 80;
+  bool optional = false;  ///< The job starts and goes on without it, too.
 };
 
 /// Everything about one attempt. Sent as one packet together with two descriptors (SCM_RIGHTS):
@@ -87,5 +88,14 @@ inline constexpr int kKillSignal = 12;  ///< SIGUSR2: end the tree at once.
 /// SIGUSR1, queued with a signal's number: the job gets that signal. Once: the next is ignored, so
 /// that a daemon which does not know whether the one before it sent it may send it again.
 inline constexpr int kWarnSignal = 10;
+/// SIGWINCH: read the request to attach beside the attempt file and connect there. Shims of earlier
+/// releases ignore it; those that know it block it, as hears() tells.
+inline constexpr int kAttachSignal = 28;
+
+/// The file of that request: the attempt file's path and this. It is removed once it is read.
+inline constexpr std::string_view kAttachSuffix = ".attach";
+std::string encode(const Attach& request);
+/// Errors: BadData for bytes that are no request, or one of another format.
+Expected<Attach> decode_attach(std::string_view bytes);
 
 }  // namespace berth::shim

@@ -39,7 +39,7 @@ void expect_refused(std::vector<std::string> words, const std::string& message) 
 
 TEST(CliErrors, AnUnknownVerbIsNamedWithThoseThereAre) {
   for (const auto& [words, begin] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"frob"}, "berth: frob: no such verb; valid verbs: run, submit, ls, "},
+           {{"frob"}, "berth: frob: no such verb; valid verbs: run, submit, attach, ls, "},
            {{"sumbit"}, "berth: sumbit: no such verb; did you mean submit?; valid verbs: run, "},
            {{"help", "lss"}, "berth: lss: no such verb; did you mean ls?; valid verbs: run, "},
            {{""}, "berth: : no such verb; valid verbs: run, "},

@@ -313,6 +313,33 @@ TEST(GpuPage, NamesTenantsAndForeignProcesses) {
   EXPECT_THAT(gpu_page(answer, {.terminal = true}), HasSubstr("["));
 }
 
+TEST(GpuPage, NamesTheNearestGpus) {
+  const auto page = [](const std::string& links) {
+    const std::string text = R"({"gpus":[{"index":0,"name":"X","links":)" + links + "}]}";
+    return gpu_page(job(text.c_str()), kPiped);
+  };
+  EXPECT_THAT(page(R"([{"gpu":1,"nvlinks":0,"path":"one PCIe switch","distance":4000},
+                       {"gpu":3,"nvlinks":4,"path":"4 NVLinks","distance":800}])"),
+              HasSubstr("\n  nearest: GPU 3, by 4 NVLinks\n"));
+  EXPECT_THAT(page(R"([{"gpu":1,"nvlinks":18,"path":"18 NVLinks","distance":177},
+                       {"gpu":2,"nvlinks":18,"path":"18 NVLinks","distance":177}])"),
+              HasSubstr("  nearest: GPU 1, 2, by 18 NVLinks\n"));
+  EXPECT_THAT(page(R"([{"gpu":1,"nvlinks":0,"path":"one PCIe switch","distance":4000}])"),
+              Not(HasSubstr("nearest")))
+      << "all others are as near";
+  for (const char* nonsense : {"[]", "[1]", "7", R"([{"gpu":"x"},{}])"}) {
+    EXPECT_NO_FATAL_FAILURE(page(nonsense));
+  }
+}
+
+TEST(EnergyText, IsInWattHours) {
+  EXPECT_EQ(energy_text(std::nullopt), "");
+  EXPECT_EQ(energy_text(900.0), "0.25 Wh");
+  EXPECT_EQ(energy_text(360'000.0), "100.0 Wh");
+  EXPECT_EQ(energy_text(9e6), "2.50 kWh");
+  EXPECT_EQ(energy_text(-1.0), "");
+}
+
 TEST(MemoryBar, ShowsUsedChargedForeignAndFree) {
   EXPECT_EQ(memory_bar({.capacity = 10, .used = 3, .charged = 5, .foreign = 1}, 10, kPiped),
             "[###==x....]");

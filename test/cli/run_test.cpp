@@ -327,6 +327,153 @@ TEST_F(Run, OnATerminalPassesKeysAndItsSize) {
   EXPECT_EQ(run.wait().exit_code, 143);
 }
 
+TEST_F(Run, DetachesByKeysWhereTheShimKnowsHow) {
+  Program run({"run", "python"}, options(Screen::Terminal));
+  FakeShim shim = connect();
+  shim.send(FrameKind::Hello, std::string(1, shim::kProtocol));
+  shim.send(FrameKind::Output, "screen");
+  run.await_out("screen");
+  run.type("a~d\r~");
+  EXPECT_EQ(shim.take(FrameKind::Input), "a~d\r") << "only the ~ at the beginning is withheld";
+  run.type("~x\r~d");
+  EXPECT_EQ(shim.take(FrameKind::Input), "~x\r");
+  shim.take(FrameKind::Detach);
+  shim.send(FrameKind::Detached, std::string(1, static_cast<char>(shim::Parting::Wished)));
+  run.await_err("detached from job 42; berth attach 42 returns");
+  run.await_restored_terminal();
+  EXPECT_EQ(run.wait().exit_code, 0);
+  expect_nothing_left();
+}
+
+TEST_F(Run, AShimOfAnEarlierReleaseIsNotAskedToDetach) {
+  Program run({"run", "--detach-keys", "ctrl-p,ctrl-q", "python"}, options(Screen::Terminal));
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "screen");
+  run.await_out("screen");
+  run.type("\x10\x11");
+  run.await_err("cannot be detached: its shim is of an earlier release of berth");
+  run.type("x");
+  EXPECT_EQ(shim.take(FrameKind::Input), "x");
+  shim.send(FrameKind::Exit, std::string(1, '\0'));
+  events()->write(job_event(kDone));
+  EXPECT_EQ(run.wait().exit_code, 0);
+}
+
+TEST_F(Run, AClosedTerminalLeavesTheJobWhereThatWasAskedFor) {
+  Program waits({"run", "--detach-on-hangup", "true"}, options());
+  EXPECT_EQ(attach().at("optional"), true);
+  waits.signal(SIGHUP);
+  EXPECT_EQ(waits.wait().exit_code, 128 + SIGHUP) << "it is not cancelled";
+  Program runs({"run", "--detach-on-hangup", "true"}, options());
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "up");
+  runs.await_out("up");
+  runs.signal(SIGHUP);
+  EXPECT_EQ(runs.wait().exit_code, 128 + SIGHUP);
+  expect_nothing_left();
+}
+
+TEST_F(Run, DetachKeysThatAreNoneAreRefused) {
+  const Ran ran = test::berth({"run", "--detach-keys", "ctrl-pp", "true"}, options());
+  EXPECT_EQ(ran.exit_code, test::kBadUsage);
+  EXPECT_EQ(ran.err,
+            "berth: --detach-keys ctrl-pp: is not ~ and a character, up to 8 keys such as "
+            "ctrl-p,ctrl-q, or none\n");
+}
+
+class Attach : public Run {
+ protected:
+  Attach() {
+    daemon_.answer("POST /v1/jobs/42/attach", R"({"id":42,"terminal":false,"input":true})");
+  }
+  FakeShim connect() {
+    const http::Request asked = daemon_.take("POST /v1/jobs/42/attach");
+    return FakeShim(Json::parse(asked.body).at("socket").get<std::string>());
+  }
+};
+
+constexpr auto kFirstAttempt = R"({"id":42,"state":"running","attempt":1,"gpus":[0]})";
+constexpr auto kSecondAttempt = R"({"id":42,"state":"running","attempt":2,"gpus":[0]})";
+
+TEST_F(Attach, WaitsForTheJobAndPassesInputOutputSignalsAndTheCode) {
+  Program attach({"attach", "42"}, options());
+  const auto stream = events();
+  stream->write(job_event(kQueued));
+  stream->write(job_event(kFirstAttempt));
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "out\n");
+  attach.await_out("out\n");
+  attach.type("typed");
+  EXPECT_EQ(shim.take(FrameKind::Input), "typed");
+  attach.signal(SIGINT);
+  EXPECT_EQ(shim.take(FrameKind::Signal), std::string(1, static_cast<char>(SIGINT)));
+  shim.send(FrameKind::Exit, "\x03");
+  stream->write(job_event(kFailedJob));
+  EXPECT_EQ(attach.wait().exit_code, 3);
+  expect_nothing_left();
+}
+
+TEST_F(Attach, ComesToALaterAttemptToo) {
+  Program attach({"attach", "42"}, options());
+  const auto stream = events();
+  stream->write(job_event(kFirstAttempt));
+  {
+    FakeShim first = connect();
+    first.send(FrameKind::Output, "first ");
+    attach.await_out("first ");
+    first.send(FrameKind::Exit, "\x4d");
+  }
+  stream->write(job_event(kQueued));
+  stream->write(job_event(kSecondAttempt));
+  FakeShim second = connect();
+  second.send(FrameKind::Output, "second");
+  attach.await_out("first second");
+  second.send(FrameKind::Exit, std::string(1, '\0'));
+  stream->write(job_event(kDone));
+  EXPECT_EQ(attach.wait().exit_code, 0);
+}
+
+TEST_F(Attach, LeavesTheJobWhenItIsHungUpOrInterruptedBeforeItIsThere) {
+  for (const int number : {SIGINT, SIGHUP}) {
+    Program attach({"attach", "42"}, options());
+    events()->write(job_event(kQueued));
+    attach.signal(number);
+    EXPECT_EQ(attach.wait().exit_code, 128 + number);
+  }
+  Program attach({"attach", "42"}, options());
+  events()->write(job_event(kFirstAttempt));
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "up");
+  attach.await_out("up");
+  attach.signal(SIGHUP);
+  EXPECT_EQ(attach.wait().exit_code, 128 + SIGHUP);
+}
+
+TEST_F(Attach, SaysWhyItCannot) {
+  daemon_.answer("POST /v1/jobs/42/attach",
+                 {{.status = 409, .body = http::error_body("job 42: was started before")}});
+  Program attach({"attach", "42"}, options());
+  events()->write(job_event(kFirstAttempt));
+  const Ran ran = attach.wait();
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err, "berth: job 42: was started before\n");
+  Program late({"attach", "42"}, options());
+  events()->write(job_event(kFailedJob));
+  const Ran ended = late.wait();
+  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_EQ(ended.err, "berth: job 42: has ended: failed\n");
+}
+
+TEST_F(Attach, IsToldOfAnotherThatTakesItsPlace) {
+  Program attach({"attach", "42"}, options());
+  events()->write(job_event(kFirstAttempt));
+  FakeShim shim = connect();
+  shim.send(FrameKind::Detached, std::string(1, static_cast<char>(shim::Parting::Replaced)));
+  const Ran ran = attach.wait();
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, "berth: job 42 is attached elsewhere now\n");
+}
+
 TEST_F(Run, PrintsTheEndedJobAsJsonBesideTheOutput) {
   Program run({"run", "--json", "true"}, options());
   events()->write(job_event(kDone));

@@ -25,23 +25,32 @@ class UsageVerb : public testing::Test {
 
 constexpr const char* kGroups = R"({"since":0,"until":1,"groups":[
     {"user":1,"user_name":"ann","month":"2026-10","jobs":{"done":3,"failed":1,"cancelled":1},
-     "gpu_seconds":7200,"memory_byte_seconds":38654705664000,"peak_bytes":2147483648},
+     "gpu_seconds":7200,"memory_byte_seconds":38654705664000,"energy_joules":7200000.5,
+     "peak_bytes":2147483648},
     {"user":1,"user_name":"ann","month":"2026-11","jobs":{"done":1,"oom":2,"timeout":1},
-     "gpu_seconds":3600,"memory_byte_seconds":0,"peak_bytes":3221225472},
+     "gpu_seconds":3600,"memory_byte_seconds":0,"energy_joules":1800,"peak_bytes":3221225472},
     {"user":2,"user_name":"bob","month":"2026-11","jobs":{"running":1},
-     "gpu_seconds":360000,"memory_byte_seconds":0,"peak_bytes":null}]})";
+     "gpu_seconds":360000,"memory_byte_seconds":0,"energy_joules":null,"peak_bytes":null}]})";
 
 TEST_F(UsageVerb, SumsByUserOrMonth) {
   daemon_.answer("GET /v1/usage", kGroups);
   EXPECT_EQ(berth({"usage"}).out,
-            "USER  GPU-HOURS  GIB-HOURS  DONE  FAILED  OOM  OTHER  RUNNING   PEAK\n"
-            "ann        3.00      10.00     4       1    2      2        0  3 GiB\n"
-            "bob         100       0.00     0       0    0      0        1      -\n"
-            "all         103      10.00     4       1    2      2        1  3 GiB\n");
+            "USER  GPU-HOURS  GIB-HOURS  DONE  FAILED  OOM  OTHER  RUNNING    ENERGY   PEAK\n"
+            "ann        3.00      10.00     4       1    2      2        0  2.00 kWh  3 GiB\n"
+            "bob         100       0.00     0       0    0      0        1         -      -\n"
+            "all         103      10.00     4       1    2      2        1  2.00 kWh  3 GiB\n");
   EXPECT_EQ(berth({"usage", "--by", "month", "--csv"}).out,
-            "month,gpu_hours,gib_hours,done,failed,oom,other,running,peak_bytes\n"
-            "2026-10,2.00,10.00,3,1,0,1,0,2147483648\n"
-            "2026-11,101,0.00,1,0,2,1,1,3221225472\n");
+            "month,gpu_hours,gib_hours,done,failed,oom,other,running,peak_bytes,energy_joules\n"
+            "2026-10,2.00,10.00,3,1,0,1,0,2147483648,7200000.5\n"
+            "2026-11,101,0.00,1,0,2,1,1,3221225472,1800.0\n");
+}
+
+TEST_F(UsageVerb, HasNoEnergyWhereNoneIsKnown) {
+  daemon_.answer("GET /v1/usage", R"({"groups":[{"user":1,"user_name":"ann","month":"2026-10",
+      "jobs":{"done":1},"gpu_seconds":7200,"memory_byte_seconds":0,"energy_joules":null,
+      "peak_bytes":null}]})");
+  EXPECT_THAT(berth({"usage"}).out, testing::Not(HasSubstr("ENERGY")));
+  EXPECT_THAT(berth({"usage", "--csv"}).out, HasSubstr(",1,0,0,0,0,,\n"));
 }
 
 TEST_F(UsageVerb, AsksFromWhen) {
@@ -66,7 +75,16 @@ TEST_F(UsageVerb, HistoryHasPeaksAndCsv) {
             " 8  c      ann   failed     1   whole       -      0s     1s  1970-01-01 00:01\n"
             " 9  a,\"b\"  ann   done       2  40 GiB  11 GiB   1m00s  1h00m  1970-01-01 01:02\n");
   EXPECT_THAT(berth({"history", "--csv", "-n", "1"}).out,
-              HasSubstr("9,\"a,\"\"b\"\"\",ann,done,0,2,42949672960,11811160064,100,160,3760\n"));
+              HasSubstr("9,\"a,\"\"b\"\"\",ann,done,0,2,42949672960,11811160064,100,160,3760,\n"));
+}
+
+TEST_F(UsageVerb, HistoryHasEnergyWhereItIsKnown) {
+  daemon_.answer("GET /v1/jobs", R"-({"jobs":[
+      {"id":9,"state":"done","exit_code":0,"user":1,"user_name":"ann","name":"a","gpu_count":1,
+       "vram_bytes":null,"energy_joules":5400.25,"submitted_at":100,"started_at":160,
+       "ended_at":3760}]})-");
+  EXPECT_THAT(berth({"history"}).out, HasSubstr("  1.50 Wh  "));
+  EXPECT_THAT(berth({"history", "--csv"}).out, HasSubstr(",3760,5400.25\n"));
 }
 
 TEST(Csv, QuotesWhatNeedsIt) {

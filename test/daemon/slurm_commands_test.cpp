@@ -59,6 +59,25 @@ TEST_F(SlurmCommands, SbatchTakesScriptsFromFilesInputAndOptions) {
          "1|COMPLETED|0:0\n3|FAILED|3:0\n4|FAILED|0:9\n");
 }
 
+TEST_F(SlurmCommands, ScontrolKnowsListsOfHostsAndNamesWhatIsNotThere) {
+  expect("scontrol show hostnames 'a[1-3,07],b'", "a1\na2\na3\na07\nb\n");
+  expect("scontrol show hostlist a1,a2,a3,b,c07", "a[1-3],b,c07\n");
+  expect("scontrol show hostnames nosuch", "nosuch\n");
+  expect("scontrol show node nosuch", "Node nosuch not found\n", 1);
+  expect_refused("scontrol show job abc", "scontrol_print_job error: Invalid job id specified\n",
+                 1);
+  expect_refused("scontrol hold 99", "Invalid job id specified for job 99\n", 1);
+  expect_refused("sacct -j abc", "sacct: fatal: Bad job/step specified: abc\n", 1);
+}
+
+TEST_F(SlurmCommands, SqueueSaysWhenJobsStart) {
+  expect("sbatch -H --wrap=true -o /dev/null", "Submitted batch job 1\n");
+  expect("sbatch -b now+1hour --wrap=true -o /dev/null", "Submitted batch job 2\n");
+  expect("squeue --start -h -o '%i %r' ; squeue --start -h | grep -c 'N/A'",
+         "2 BeginTime\n1 JobHeldUser\n1\n");
+  expect("squeue -h -O JobID:4,tres-per-job:5 -j 1", "1   N/A  \n");
+}
+
 TEST_F(SlurmCommands, SbatchSignalsBeforeTheLimitAndSendsMail) {
   expect(
       "sbatch -H -t 5 --signal=B:USR1@90 --mail-type=BEGIN,END --mail-user=ann@example.org "

@@ -33,7 +33,7 @@ TEST(Frames, ComeOutAsTheyWentIn) {
 }
 
 TEST(Frames, OfAnUnknownKindAreRefusedAtTheirFirstByte) {
-  for (const char kind : {'\0', '\x08', '\xff'}) {
+  for (const char kind : {'\0', '\x0b', '\xff'}) {
     FrameReader reader;
     reader.add(std::string(1, kind));
     EXPECT_FALSE(reader.next()) << int{kind};

@@ -217,7 +217,7 @@ TEST(Attended, AClientThatGoesLetsItsJobSayMoreForTheGrace) {
 
 TEST(Attended, AClientThatTalksNonsenseIsGone) {
   for (const std::string& nonsense :
-       {std::string("\x09"), encode_frame(FrameKind::Output, "x"),
+       {std::string("\x0b"), encode_frame(FrameKind::Output, "x"),
         encode_frame(FrameKind::Signal, ""), encode_frame(FrameKind::Signal, "\x7f"),
         encode_frame(FrameKind::Resize, "abc")}) {
     Daemon daemon;
@@ -229,6 +229,147 @@ TEST(Attended, AClientThatTalksNonsenseIsGone) {
     daemon.started();
     EXPECT_EQ(daemon.ended().exit.number, SIGHUP);
   }
+}
+
+TEST(Attended, AClientThatAsksIsToldWhatTheShimKnows) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  daemon.start(attended(daemon, client, "exec cat"));
+  client.accept();
+  client.send(FrameKind::Input, "");
+  const auto hello = client.next();
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello->kind, FrameKind::Hello);
+  EXPECT_EQ(hello->bytes, std::string(1, kProtocol));
+  client.send(FrameKind::InputEnd, "");
+  EXPECT_EQ(client.rest().exit, 0);
+}
+
+TEST(Attended, AClientThatDetachesLeavesItsJobAlone) {
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  Fifo gate(daemon.folder() / "gate");
+  daemon.start(
+      attended(daemon, client, "echo ready; read x <" + gate.path() + "; echo $x; exit 4"));
+  client.accept();
+  client.output_until("ready\n");
+  client.send(FrameKind::Detach, "");
+  const auto last = client.next();
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->kind, FrameKind::Detached);
+  EXPECT_EQ(last->bytes, std::string(1, static_cast<char>(Parting::Wished)));
+  EXPECT_FALSE(client.next()) << "nothing comes after it";
+  gate.write("alone\n");
+  daemon.started();
+  EXPECT_EQ(daemon.ended().exit.number, 4);
+  EXPECT_EQ(daemon.log(), "ready\nalone\n");
+}
+
+TEST(Attended, WhereItIsOptionalAClientMayBeGoneBeforeAndGoLater) {
+  {
+    Daemon daemon;
+    Order order = daemon.shell("echo ran");
+    order.attach = Attach{.socket = daemon.folder() / "nobody", .optional = true};
+    EXPECT_EQ(daemon.run(order).exit.number, 0);
+    EXPECT_EQ(daemon.log(), "ran\n");
+  }
+  Daemon daemon;
+  Client client(daemon.folder() / "s");
+  Fifo gate(daemon.folder() / "gate");
+  Order order = attended(daemon, client, "echo ready; read x <" + gate.path() + "; echo $x");
+  order.attach->optional = true;
+  daemon.start(order);
+  client.accept();
+  client.output_until("ready\n");
+  client.hang_up();
+  gate.write("alone\n");
+  daemon.started();
+  EXPECT_EQ(daemon.ended().exit.number, 0);
+  EXPECT_EQ(daemon.log(), "ready\nalone\n");
+}
+
+TEST(Attended, AnotherClientTakesThePlaceOfTheFirstWithoutADaemon) {
+  Daemon daemon;
+  Client first(daemon.folder() / "s");
+  Client second(daemon.folder() / "t");
+  daemon.start(attended(daemon, first, "echo ready; cat; exit 6"));
+  first.accept();
+  first.output_until("ready\n");
+  daemon.started();
+  daemon.attach({.socket = second.path()});
+  second.accept();
+  const auto last = first.next();
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->kind, FrameKind::Detached);
+  EXPECT_EQ(last->bytes, std::string(1, static_cast<char>(Parting::Replaced)));
+  first.hang_up();
+  second.send(FrameKind::Input, "again\n");
+  EXPECT_EQ(second.output_until("again\n"), "again\n");
+  second.hang_up();  // one that came later may go
+  Client third(daemon.folder() / "u");
+  daemon.hang_up();
+  daemon.attach({.socket = third.path()});
+  third.accept();
+  third.send(FrameKind::InputEnd, "");
+  EXPECT_EQ(third.rest().exit, 6);
+  EXPECT_EQ(daemon.gone(), 0);
+}
+
+TEST(Attended, ARequestToAttachThatCannotBeFollowedChangesNothing) {
+  Daemon daemon;
+  Client first(daemon.folder() / "s");
+  daemon.start(attended(daemon, first, "echo ready; exec cat"));
+  first.accept();
+  first.output_until("ready\n");
+  daemon.signal(kAttachSignal);  // without one
+  daemon.attach({.socket = daemon.folder() / "nobody"});
+  daemon.folder().write("attempt.attach", "nonsense");
+  daemon.signal(kAttachSignal);
+  first.send(FrameKind::Input, "on\n");
+  EXPECT_EQ(first.output_until("on\n"), "on\n");
+  first.send(FrameKind::InputEnd, "");
+  EXPECT_EQ(first.rest().exit, 0);
+}
+
+TEST(Attended, AnotherUserCannotAttach) {
+  if (!is_root()) GTEST_SKIP() << "needs root";
+  constexpr uid_t kUser = 65534;
+  Daemon daemon;
+  chmod(daemon.folder().path().c_str(), 0777);
+  Client first(daemon.folder() / "s", kUser);
+  Client stranger(daemon.folder() / "t");  // root's
+  chmod(stranger.path().c_str(), 0777);
+  Order order = attended(daemon, first, "echo ready; exec cat");
+  order.user = order.group = kUser;
+  daemon.start(order);
+  first.accept();
+  first.output_until("ready\n");
+  daemon.attach({.socket = stranger.path()});
+  stranger.accept();
+  EXPECT_FALSE(stranger.next()) << "the shim connects, sees who listens, and says nothing";
+  first.send(FrameKind::Input, "on\n");
+  EXPECT_EQ(first.output_until("on\n"), "on\n");
+  first.send(FrameKind::InputEnd, "");
+  EXPECT_EQ(first.rest().exit, 0);
+}
+
+TEST(Terminal, OfAnotherSizeAndScreenIsTakenOver) {
+  Daemon daemon;
+  Client first(daemon.folder() / "s");
+  Client second(daemon.folder() / "t");
+  daemon.start(on_terminal(daemon, first,
+                           "trap 'stty size' WINCH; echo ready; "
+                           "while :; do sleep 0.01; done"));
+  first.accept();
+  first.output_until("ready\r\n");
+  daemon.started();
+  daemon.attach({.socket = second.path(), .rows = 44, .columns = 300});
+  second.accept();
+  second.output_until("44 300\r\n");
+  Client third(daemon.folder() / "u");
+  daemon.attach({.socket = third.path(), .rows = 44, .columns = 300});
+  third.accept();
+  third.output_until("44 300\r\n");  // told of it although it is the same
 }
 
 TEST(Terminal, IsOneOnAllStreams) {

@@ -11,22 +11,25 @@ namespace berth::shim {
 namespace {
 
 Order full_order() {
-  return {.job = JobId(42),
-          .attempt = Attempt(3),
-          .arguments = {"python3", "train.py", "", "--name=a b\n"},
-          .environment = {"PATH=/bin", "EMPTY=", "odd"},
-          .directory = "/data/a",
-          .user = 4'000'000'000,
-          .group = 1001,
-          .groups = {1001, 27},
-          .umask = 077,
-          .log_cap = std::uint64_t{1} << 40,
-          .grace_millis = 2500,
-          .cgroup = "/sys/fs/cgroup/berth/42.3",
-          .attach = Attach{.socket = "/run/s", .terminal = true, .rows = 50, .columns = 65535},
-          .save_signal = 10,
-          .save_grace_millis = 60'000,
-          .output = "logs/42.out"};
+  return {
+      .job = JobId(42),
+      .attempt = Attempt(3),
+      .arguments = {"python3", "train.py", "", "--name=a b\n"},
+      .environment = {"PATH=/bin", "EMPTY=", "odd"},
+      .directory = "/data/a",
+      .user = 4'000'000'000,
+      .group = 1001,
+      .groups = {1001, 27},
+      .umask = 077,
+      .log_cap = std::uint64_t{1} << 40,
+      .grace_millis = 2500,
+      .cgroup = "/sys/fs/cgroup/berth/42.3",
+      .attach =
+          Attach{
+              .socket = "/run/s", .terminal = true, .rows = 50, .columns = 65535, .optional = true},
+      .save_signal = 10,
+      .save_grace_millis = 60'000,
+      .output = "logs/42.out"};
 }
 
 TEST(Order, ArrivesAsItWasSent) {
@@ -54,6 +57,7 @@ TEST(Order, ArrivesAsItWasSent) {
   EXPECT_EQ(got->attach->terminal, sent.attach->terminal);
   EXPECT_EQ(got->attach->rows, sent.attach->rows);
   EXPECT_EQ(got->attach->columns, sent.attach->columns);
+  EXPECT_EQ(got->attach->optional, sent.attach->optional);
 }
 
 TEST(Order, IsRefusedCutAnywhere) {
@@ -81,7 +85,7 @@ TEST(Order, IsRefusedInAnotherFormat) {
   out.integer(kOrderFormat + 1);
   const auto order = decode_order(out.bytes());
   ASSERT_FALSE(order);
-  EXPECT_EQ(order.error().message, "order: format 5, this shim knows 4");
+  EXPECT_EQ(order.error().message, "order: format 6, this shim knows 5");
 }
 
 TEST(Order, IsRefusedWhereNoProcessCanBeMadeOfIt) {
@@ -99,6 +103,21 @@ TEST(Order, IsRefusedWhereNoProcessCanBeMadeOfIt) {
   EXPECT_EQ(message([](Order& order) { order.environment[1].push_back('\0'); }), cut);
   EXPECT_EQ(message([](Order& order) { order.directory.push_back('\0'); }), cut);
   EXPECT_EQ(message([](Order& order) { order.attach->socket.push_back('\0'); }), cut);
+}
+
+TEST(AttachRequest, ArrivesAsItWasSentAndIsRefusedOtherwise) {
+  const std::string bytes = encode(*full_order().attach);
+  const auto got = decode_attach(bytes);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(encode(*got), bytes);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(decode_attach(std::string_view(bytes).substr(0, size))) << size;
+  }
+  EXPECT_FALSE(decode_attach(bytes + "x"));
+  ByteWriter out;
+  out.integer(2);
+  EXPECT_EQ(decode_attach(out.bytes()).error().message,
+            "request to attach: format 2, this shim knows 1");
 }
 
 TEST(Event, ArrivesAsItWasSent) {

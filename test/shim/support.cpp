@@ -130,6 +130,11 @@ void Daemon::send_bytes(const std::string& bytes) { write_all(socket_.number(), 
 
 void Daemon::signal(int number) { EXPECT_EQ(kill(shim_, number), 0); }
 
+void Daemon::attach(const Attach& client) {
+  folder_.write("attempt" + std::string(kAttachSuffix), encode(client));
+  signal(kAttachSignal);
+}
+
 Event Daemon::next_event() {
   std::array<char, 4096> bytes;
   if (!can_read(socket_.number())) return {};

@@ -65,6 +65,8 @@ class Daemon {
   /// Daemons die.
   void hang_up() { socket_.close(); }
   void signal(int number);
+  /// Leaves a request to attach and tells the shim.
+  void attach(const Attach& client);
 
   Process started();
   Ended ended();

@@ -72,6 +72,7 @@ class Job:
         self.mib = int(data.get("mem_bytes") or 0) >> 20
         self.limit = data.get("time_limit_seconds")
         self.started = data.get("started_at")
+        self.predicted = None
         self.ended = data.get("ended_at")
 
     def default_name(self):

@@ -237,7 +237,9 @@ def variables(command, options, name, directory, is_array):
     told = {
         "SLURM_JOB_NAME": name, "SLURM_JOB_NODELIST": jobs.HOST, "SLURM_NODELIST": jobs.HOST,
         "SLURM_JOB_NUM_NODES": "1", "SLURM_NNODES": "1", "SLURM_NODEID": "0", "SLURM_PROCID": "0",
-        "SLURM_LOCALID": "0", "SLURM_GTIDS": "0",
+        "SLURM_LOCALID": "0", "SLURM_GTIDS": "0", "SLURM_NODE_ALIASES": "(null)",
+        "SLURM_PRIO_PROCESS": "0", "SLURM_TOPOLOGY_ADDR": jobs.HOST,
+        "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
         "SLURM_TASKS_PER_NODE": str(tasks(command, options)),
         "SLURM_JOB_PARTITION": options.get("partition", jobs.PARTITION),
         "SLURM_JOB_USER": user.pw_name, "SLURM_JOB_UID": str(user.pw_uid),
@@ -249,6 +251,14 @@ def variables(command, options, name, directory, is_array):
     cpus = number(command, options, "cpus-per-task", 1)
     told["SLURM_CPUS_ON_NODE"] = told["SLURM_JOB_CPUS_PER_NODE"] = str(
         cpus * tasks(command, options))
+    if is_array:
+        first = re.split(r"[%:]", options["array"])[0]
+        numbers = [int(one) for part in first.split(",") for one in part.split("-") if one.isdigit()]
+        if numbers:
+            told["SLURM_ARRAY_TASK_MIN"] = str(min(numbers))
+            told["SLURM_ARRAY_TASK_MAX"] = str(max(numbers))
+            step = re.search(r":(\d+)", options["array"])
+            told["SLURM_ARRAY_TASK_STEP"] = step[1] if step else "1"
     if "cpus-per-task" in options:
         told["SLURM_CPUS_PER_TASK"] = str(cpus)
     if "ntasks" in options or "ntasks-per-node" in options:

@@ -27,7 +27,8 @@ account= A
 units=
 noconvert
 truncate T
-array""")
+array
+helpformat e""")
 
 USUAL = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 BRIEF = "jobid,state,exitcode"
@@ -102,6 +103,9 @@ def midnight():
 
 def chosen(options):
     wanted = [text.split(".")[0] for text in listed(options, "jobs")]
+    for text in wanted:
+        if not jobs.is_id(text):
+            raise Usage("sacct: fatal: Bad job/step specified: %s" % text)
     begin = instant(options.get("starttime"), 0 if wanted else midnight())
     end = instant(options.get("endtime"), time.time() + 1)
     users, names = listed(options, "user"), listed(options, "name")
@@ -109,7 +113,7 @@ def chosen(options):
     is_own = not users and not wanted and "allusers" not in options
 
     def is_in(job):
-        return ((not wanted or any(jobs.matches(job, text) for text in wanted if jobs.is_id(text)))
+        return ((not wanted or any(jobs.matches(job, text) for text in wanted))
                 and (job.ended or time.time()) >= begin
                 and (job.data.get("submitted_at") or 0) <= end
                 and (not users or job.user in users or str(job.uid) in users)
@@ -151,6 +155,11 @@ def run(arguments):
     options, rest = TABLE.read(arguments)
     if rest:
         raise Usage("sacct: error: Unknown arguments:\nsacct: error:  %s" % rest[0])
+    if "helpformat" in options:
+        names = sorted(field[0] for field in FIELDS.values())
+        for at in range(0, len(names), 4):
+            print(" ".join(name.ljust(19) for name in names[at:at + 4]))
+        return 0
     columns = columns_of(options)
     rows = [[field[0] for field, _ in columns]] if "noheader" not in options else []
     for job in folded(chosen(options)):

@@ -1,5 +1,7 @@
 """scontrol: shows jobs and the node; holds, releases and changes jobs."""
 import os
+import pwd
+import re
 import sys
 
 import berth
@@ -19,7 +21,7 @@ hide""")
 
 def found(text):
     if not jobs.is_id(text):
-        raise Usage("slurm_load_jobs error: Invalid job id specified")
+        raise Usage("scontrol_print_job error: Invalid job id specified")
     all_jobs = [job for job in jobs.everything(ended=True) if jobs.matches(job, text)]
     if not all_jobs:
         raise Usage("slurm_load_jobs error: Invalid job id specified")
@@ -32,35 +34,100 @@ def text_of(job):
     ids = "JobId=%d" % job.raw
     if job.array is not None:
         ids += " ArrayJobId=%d ArrayTaskId=%d" % (job.array, job.task)
+        if job.data.get("array_at_once"):
+            ids += " ArrayTaskThrottle=%d" % job.data["array_at_once"]
     attempts = len(detail.get("attempts", []))
     output = detail.get("output") or "/dev/null"
-    tres = job.tres().split(",", 1)[1]
+    submitted = jobs.clock(job.data.get("submitted_at"))
+    eligible = "Unknown" if job.reason in ("JobHeldUser", "JobArrayTaskLimit") else submitted
+    end = job.ended or (job.started and job.limit and job.started + job.limit)
     lines = [
         "%s JobName=%s" % (ids, job.name),
-        "   UserId=%s(%s) GroupId=%s MCS_label=N/A" % (job.user, job.uid, job.user),
+        "   UserId=%s(%s) GroupId=%s MCS_label=N/A" % (job.user, job.uid, group_of(job)),
         "   Priority=%d Nice=0 Account=berth QOS=normal" % job.data.get("priority", 0),
         "   JobState=%s Reason=%s Dependency=(null)" % (job.state, job.reason),
         "   Requeue=1 Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s"
-        % (max(0, attempts - 1), job.exit),
+        % (max(0, attempts - 1), "0:15" if job.code == "CA" and job.started else job.exit),
         "   RunTime=%s TimeLimit=%s TimeMin=N/A" % (jobs.long_time(job.elapsed), limit),
-        "   SubmitTime=%s EligibleTime=%s"
-        % (jobs.clock(job.data.get("submitted_at")), jobs.clock(job.data.get("submitted_at"))),
-        "   StartTime=%s EndTime=%s Deadline=N/A"
-        % (jobs.clock(job.started), jobs.clock(job.ended)),
+        "   SubmitTime=%s EligibleTime=%s" % (submitted, eligible),
+        "   AccrueTime=%s" % ("Unknown" if job.reason == "JobHeldUser" else submitted),
+        "   StartTime=%s EndTime=%s Deadline=N/A" % (jobs.clock(job.started), jobs.clock(end)),
+        "   SuspendTime=None SecsPreSuspend=0 LastSchedEval=%s Scheduler=Main" % submitted,
         "   Partition=%s AllocNode:Sid=%s:0" % (jobs.PARTITION, jobs.HOST),
         "   ReqNodeList=(null) ExcNodeList=(null)",
         "   NodeList=%s" % job.where,
+    ] + (["   BatchHost=%s" % job.where] if job.where else []) + [
         "   NumNodes=1 NumCPUs=%d NumTasks=1 CPUs/Task=%d ReqB:S:C:T=0:0:*:*"
         % (job.cpus, job.cpus),
-        "   TRES=%s" % tres,
+        "   TRES=%s" % tres_of(job),
+        "   Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*",
         "   MinCPUsNode=%d MinMemoryNode=%s MinTmpDiskNode=0" % (job.cpus, jobs.mib_text(job.mib)),
+        "   Features=(null) DelayBoot=00:00:00",
+        "   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
         "   Command=(null)",
         "   WorkDir=%s" % detail.get("directory", ""),
-        "   StdErr=%s" % output, "   StdIn=/dev/null", "   StdOut=%s" % output,
+        "   StdErr=%s" % output, "   StdIn=/dev/null", "   StdOut=%s" % output, "   Power=",
     ]
     if job.gpus:
         lines.append("   TresPerJob=gres:gpu:%d" % job.gpus)
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n   "
+
+
+def group_of(job):
+    try:
+        entry = pwd.getpwuid(job.uid)
+        return "%s(%d)" % (job.user, entry.pw_gid)
+    except (KeyError, TypeError):
+        return job.user
+
+
+def tres_of(job):
+    """In the order that scontrol has; sacct's is another."""
+    parts = ["cpu=%d" % job.cpus]
+    if job.mib:
+        parts.append("mem=" + jobs.mib_text(job.mib))
+    parts += ["node=1", "billing=%d" % job.cpus]
+    return ",".join(parts + (["gres/gpu=%d" % job.gpus] if job.gpus else []))
+
+
+def hostnames(text):
+    """`a[1-3,07],b` is a1 a2 a3 a07 b."""
+    names = []
+    for part in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?[^,\[\]]*", text):
+        found = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
+        if not found:
+            names.append(part)
+            continue
+        for piece in found[2].split(","):
+            low, _, high = piece.partition("-")
+            if not (low.isdigit() and (high or low).isdigit()):
+                raise Usage("Invalid hostlist: %s" % text)
+            names += ["%s%s%s" % (found[1], str(number).zfill(len(low)), found[3])
+                      for number in range(int(low), int(high or low) + 1)]
+    return names
+
+
+def hostlist(names):
+    """The shortest text of these, in their order: `a[1-3],b`."""
+    parts = []  # [prefix, [(text, number)]]
+    for name in names:
+        stem, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()
+        if digits and parts and parts[-1][0] == stem and parts[-1][1]:
+            parts[-1][1].append(digits)
+        else:
+            parts.append((stem, [digits] if digits else []))
+    texts = []
+    for stem, numbers in parts:
+        runs = []
+        for digits in numbers:
+            last = runs[-1][-1] if runs else None
+            if last and len(last) == len(digits) and int(digits) == int(last) + 1:
+                runs[-1] = [runs[-1][0], digits]
+            else:
+                runs.append([digits])
+        text = ",".join("-".join(run) for run in runs)
+        texts.append(stem + ("[%s]" % text if len(numbers) > 1 else text))
+    return ",".join(texts)
 
 
 def show(words, options):
@@ -72,6 +139,17 @@ def show(words, options):
             texts = [" ".join(text.split()) for text in texts]
         print("\n\n".join(texts) if texts else "No jobs in the system")
         return 0
+    if what.rstrip("s") == "hostname":
+        told = words[1:] or [os.environ.get("SLURM_JOB_NODELIST", jobs.HOST)]
+        print("\n".join(name for text in told for name in hostnames(text)))
+        return 0
+    if what in ("hostlist", "hostlistsorted"):
+        names = [name for text in words[1:] for name in hostnames(text)]
+        print(hostlist(sorted(names) if what.endswith("sorted") else names))
+        return 0
+    if what.rstrip("s") == "node" and len(words) > 1 and jobs.HOST not in hostnames(words[1]):
+        print("Node %s not found" % words[1])
+        return 1
     from .sinfo import facts
     known = {letter: value for letter, (_, value) in facts().items()}
     if what.rstrip("s") == "node":
@@ -91,7 +169,12 @@ def show(words, options):
 def each(words, change):
     code = 0
     for text in ",".join(words).split(","):
-        for job in found(text):
+        try:
+            chosen = found(text)
+        except Usage:
+            raise Usage("Invalid job id specified for job %s\nslurm_suspend error: Invalid job id "
+                        "specified" % text) from None
+        for job in chosen:
             if job.has_ended:
                 continue
             try:
@@ -106,8 +189,8 @@ def each(words, change):
 
 
 def update(words):
-    keys = dict(word.split("=", 1) for word in words if "=" in word)
-    keys = {key.lower(): value for key, value in keys.items()}
+    typed = dict(word.split("=", 1) for word in words if "=" in word)
+    keys = {key.lower(): value for key, value in typed.items()}
     target = keys.pop("jobid", keys.pop("job", None))
     if target is None:
         raise Usage("No valid entity in update command")
@@ -120,14 +203,17 @@ def update(words):
         elif key == "priority":
             body["priority"] = int(value)
         else:
-            raise Usage("Update of this parameter is not supported: %s=%s" % (key, value))
+            name = next(name for name in typed if name.lower() == key)
+            raise Usage("Update of this parameter is not supported: %s=%s\nRequest aborted"
+                        % (name, value))
     return each([target], lambda job: berth.request("POST", "/v1/jobs/%d/update" % job.raw, body))
 
 
 def run(arguments):
     options, words = TABLE.read(arguments)
-    if not words:
-        raise Usage("scontrol: no command given")
+    if not words:  # Slurm's asks on; here is nobody to ask
+        print("scontrol: ")
+        return 0
     verb, rest = words[0], words[1:]
     if verb == "show":
         return show(rest, options)
@@ -143,7 +229,4 @@ def run(arguments):
         return each(rest, lambda job: berth.request("POST", "/v1/jobs/%d/%s" % (job.raw, verb)))
     if verb == "update":
         return update(rest)
-    if verb == "hostnames":
-        print("\n".join((rest or [os.environ.get("SLURM_JOB_NODELIST", jobs.HOST)])[0].split(",")))
-        return 0
     raise Usage("invalid keyword: %s" % verb)

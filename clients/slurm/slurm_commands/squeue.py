@@ -4,6 +4,8 @@ import pwd
 import sys
 import time
 
+import berth
+
 from . import jobs, tables
 from .options import Table, Usage, listed
 
@@ -33,6 +35,7 @@ local
 hide""")
 
 SHORT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+START = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 
 LETTERS = {
@@ -49,20 +52,22 @@ LETTERS = {
     "N": ("NODELIST", lambda j: j.where), "b": ("TRES_PER_NODE", lambda j: gres(j)),
     "a": ("ACCOUNT", lambda j: "berth"), "q": ("QOS", lambda j: "normal"),
     "Q": ("PRIORITY", lambda j: str(j.data.get("priority", 0))),
-    "S": ("START_TIME", lambda j: jobs.clock(j.started).replace("Unknown", "N/A")),
+    "S": ("START_TIME", lambda j: jobs.clock(j.started or j.predicted).replace("Unknown", "N/A")),
     "e": ("END_TIME", lambda j: "N/A" if not j.ended else jobs.clock(j.ended)),
     "V": ("SUBMIT_TIME", lambda j: jobs.clock(j.data.get("submitted_at"))),
     "Z": ("WORK_DIR", lambda j: j.data.get("directory", "")),
     "o": ("COMMAND", lambda j: j.data.get("command_line", "")),
+    "1": ("JOBID", lambda j: str(j.base if "[" in j.shown_id else j.raw)),
+    "2": ("TRES_PER_JOB", lambda j: gres(j)), "Y": ("SCHEDNODES", lambda j: planned(j)),
     "k": ("COMMENT", lambda j: "(null)"),
     "E": ("DEPENDENCY", lambda j: "(null)"), "B": ("EXEC_HOST", lambda j: j.where or "n/a"),
 }
 NAMES = {
-    "jobid": "F", "jobarrayid": "i", "name": "j", "username": "u", "userid": "U", "state": "T",
+    "jobid": "1", "jobarrayid": "i", "name": "j", "username": "u", "userid": "U", "state": "T",
     "statecompact": "t", "reason": "r", "reasonlist": "R", "nodelist": "N", "partition": "P",
     "timeused": "M", "timelimit": "l", "timeleft": "L", "numcpus": "C", "numnodes": "D",
     "minmemory": "m", "arraytaskid": "K", "arrayjobid": "F", "starttime": "S", "endtime": "e",
-    "submittime": "V", "workdir": "Z", "account": "a", "tres-per-job": "b", "tres-per-node": "b",
+    "submittime": "V", "workdir": "Z", "account": "a", "tres-per-job": "2", "tres-per-node": "b",
     "gres": "b", "command": "o", "prioritylong": "Q", "priority": "Q",
 }
 
@@ -73,6 +78,20 @@ def limit(job):
 
 def left(job):
     return "UNLIMITED" if job.limit is None else jobs.short_time(max(0, job.limit - job.elapsed))
+
+
+def planned(job):
+    """Of a job that waits for a place and nothing else."""
+    return jobs.HOST if job.predicted and job.reason == "Resources" else "(null)"
+
+
+def predict(rows):
+    """When waiting jobs start, as berth predicts it."""
+    starts = {one["job"]: one["at"] for one in berth.request("GET", "/v1/starts")["starts"]}
+    for job in rows:
+        job.predicted = job.data.get("begin_at") or starts.get(job.raw)
+    # As Slurm has them: by their start, those without one behind.
+    rows.sort(key=lambda job: (job.predicted is None, job.predicted or 0, job.raw))
 
 
 def gres(job):
@@ -178,11 +197,14 @@ def run(arguments):
         raise Usage("squeue: error: Unrecognized option: %s" % rest[0])
     rows = folded(chosen(options), "array" in options)
     rows.sort(key=lambda job: (not job.is_pending, not job.has_ended, job.raw))
+    if "start" in options:
+        rows = [job for job in rows if job.is_pending]
+        predict(rows)
     if "Format" in options:
         print_wide(options, rows)
         return 0
     form = options.get("format") or os.environ.get("SQUEUE_FORMAT") or (
-        LONG if "long" in options else SHORT)
+        START if "start" in options else LONG if "long" in options else SHORT)
     fields, tail = tables.by_percent(form, LETTERS)
     if "long" in options:
         print(time.strftime("%a %b %d %H:%M:%S %Y"))

@@ -45,6 +45,9 @@ def step(options, words):
         told = {**os.environ, "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task),
                 "SLURM_NTASKS": str(count), "SLURM_NPROCS": str(count), "SLURM_STEP_ID": number,
                 "SLURM_STEPID": number, "SLURM_STEP_NUM_TASKS": str(count),
+                "SLURM_GTIDS": ",".join(str(one) for one in range(count)),
+                "SLURM_STEP_NODELIST": jobs.HOST, "SLURM_STEP_NUM_NODES": "1",
+                "SLURM_STEP_TASKS_PER_NODE": str(count), "SLURM_DISTRIBUTION": "block",
                 "SLURM_SRUN_COMM_HOST": "127.0.0.1"}
         out = opened(options.get("output"), name, task, options)
         err = opened(options.get("error"), name, task, options) if "error" in options else out

@@ -72,15 +72,31 @@ Attempted<Client> made_sure(Descriptor socket, uid_t user) {
 
 }  // namespace
 
-Attempted<Client> connect_client(const Order& order) {
+Attempted<Client> connect_client(const Order& order, const Attach& attach) {
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return std::unexpected(Failure{Step::Client, errno});
   const ActingAs user(order);
   if (!user.good()) return std::unexpected(Failure{Step::User, errno});
-  if (const int error = connect_to(socket.number(), order.attach->socket)) {
+  if (const int error = connect_to(socket.number(), attach.socket)) {
     return std::unexpected(Failure{Step::Client, error});
   }
   return made_sure(std::move(socket), order.user);
+}
+
+std::optional<Attach> take_attach_request(int attempt_file) {
+  std::array<char, 4096> path;
+  const std::string link = "/proc/self/fd/" + std::to_string(attempt_file);
+  const ssize_t size = readlink(link.c_str(), path.data(), path.size());
+  if (size <= 0 || static_cast<std::size_t>(size) == path.size()) return std::nullopt;
+  const std::string name =
+      std::string(path.data(), static_cast<std::size_t>(size)) + std::string(kAttachSuffix);
+  const Descriptor file(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.is_open()) return std::nullopt;
+  std::array<char, 8192> bytes;
+  const Moved got = read_some(file.number(), bytes.data(), bytes.size());
+  unlink(name.c_str());
+  auto request = decode_attach({bytes.data(), got.bytes});
+  return request ? std::optional(std::move(*request)) : std::nullopt;
 }
 
 bool Client::flush() {

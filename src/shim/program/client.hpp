@@ -1,4 +1,4 @@
-// The connection to the `berth run` that attends a job.
+// The connection to the `berth run` or `berth attach` that attends a job.
 #pragma once
 
 #include <optional>
@@ -38,6 +38,10 @@ class Client {
 
 /// Connects as the job's user, so that no socket is reached through berth's rights, and checks that
 /// the listener is this user.
-Attempted<Client> connect_client(const Order& order);
+Attempted<Client> connect_client(const Order& order, const Attach& attach);
+
+/// Takes the request to attach that the daemon left beside this attempt file; nothing if there is
+/// none that can be read.
+std::optional<Attach> take_attach_request(int attempt_file);
 
 }  // namespace berth::shim

@@ -3,6 +3,8 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
+#include <utility>
+
 #include "shim/program/io.hpp"
 
 namespace berth::shim {
@@ -11,6 +13,8 @@ namespace {
 
 constexpr std::size_t kMostRead = kLargestFrame;  // also what a pipe holds
 constexpr int kLastSignal = 64;
+/// One that does not read what is left for it may miss the end of it.
+constexpr auto kPatienceWithGoing = std::chrono::seconds(1);
 
 std::uint16_t short_at(std::string_view bytes, std::size_t at) {
   const auto low = static_cast<unsigned char>(bytes[at]);
@@ -47,7 +51,10 @@ Wishes Pump::move(const PollSet& ready) {
     const bool heard = !ready.has(client_->number(), POLLIN) || hear_client(wishes);
     if (!heard || !client_->flush()) {
       client_.reset();
-      wishes.hung_up = true;
+      wishes.hung_up = !may_go_;
+    } else if (std::exchange(goes_, false)) {
+      client_->flush_until(Clock::now() + kPatienceWithGoing);
+      client_.reset();
     }
   }
   if (!input_.empty()) feed_job();
@@ -116,6 +123,7 @@ bool Pump::obey(const Frame& frame, Wishes& wishes) {
   const std::string& bytes = frame.bytes;
   switch (frame.kind) {
     case FrameKind::Input:
+      if (bytes.empty()) client_->send(FrameKind::Hello, std::string(1, kProtocol));
       if (ends_.input.is_open() && !input_ends_) input_ += bytes;
       return true;
     case FrameKind::InputEnd:
@@ -127,11 +135,31 @@ bool Pump::obey(const Frame& frame, Wishes& wishes) {
       return true;
     case FrameKind::Resize:
       if (bytes.size() != 4) return false;
-      resize(bytes);
+      resize(short_at(bytes, 0), short_at(bytes, 2));
+      return true;
+    case FrameKind::Detach:
+      detach();
       return true;
     default:
       return false;
   }
+}
+
+void Pump::detach() {
+  may_go_ = true;
+  goes_ = true;
+  client_->send(FrameKind::Detached, std::string(1, static_cast<char>(Parting::Wished)));
+}
+
+void Pump::replace(Client client, const Attach& size) {
+  if (client_) {
+    client_->send(FrameKind::Detached, std::string(1, static_cast<char>(Parting::Replaced)));
+    client_->flush();  // not waiting: it may be a terminal that is long gone
+  }
+  client_.emplace(std::move(client));
+  may_go_ = true;
+  goes_ = false;
+  resize(size.rows, size.columns);
 }
 
 /// Returns: false if the client is gone.
@@ -145,10 +173,9 @@ bool Pump::hear_client(Wishes& wishes) {
   }
 }
 
-void Pump::resize(std::string_view bytes) {
+void Pump::resize(std::uint16_t rows, std::uint16_t columns) {
   if (!ends_.terminal.is_open()) return;
-  const winsize size{
-      .ws_row = short_at(bytes, 0), .ws_col = short_at(bytes, 2), .ws_xpixel = 0, .ws_ypixel = 0};
+  const winsize size{.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
   ioctl(ends_.output.number(), TIOCSWINSZ, &size);  // the kernel sends SIGWINCH
 }
 

@@ -1,4 +1,4 @@
-// Carries bytes between the job, its log and the `berth run` that attends it. Never blocks.
+// Carries bytes between the job, its log and the client that attends it. Never blocks.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace berth::shim {
 /// What the client asked for that is not a matter of bytes.
 struct Wishes {
   std::vector<int> signals;
-  bool hung_up = false;  ///< It is gone, as of now.
+  bool hung_up = false;  ///< It is gone, as of now, and takes the job along.
 };
 
 class Pump {
@@ -27,6 +27,12 @@ class Pump {
   Wishes move(const PollSet& ready);
   /// Takes what the ended tree left in its pipes, even if the client does not read.
   void drain();
+
+  /// From now on the client may go, and the job stays.
+  void let_go() { may_go_ = true; }
+  /// Another client takes the place of the one before, if there is one; it may go.
+  void replace(Client client, const Attach& size);
+  bool has_terminal() const { return ends_.terminal.is_open(); }
 
   /// The process group in the foreground of the job's terminal; nothing without a terminal.
   std::optional<pid_t> foreground() const;
@@ -43,12 +49,15 @@ class Pump {
   void end_input();
   bool obey(const Frame& frame, Wishes& wishes);
   bool hear_client(Wishes& wishes);
-  void resize(std::string_view bytes);
+  void detach();
+  void resize(std::uint16_t rows, std::uint16_t columns);
 
   ShimEnds ends_;
   Log& log_;
   std::optional<Client> client_;
-  std::string input_;  ///< For the job, not written yet.
+  bool may_go_ = false;  ///< The client; its end is no hang-up then.
+  bool goes_ = false;    ///< It detaches now.
+  std::string input_;    ///< For the job, not written yet.
   bool input_ends_ = false;
   std::unique_ptr<char[]> buffer_;  ///< Not cleared: a quiet job costs no page of it.
 };

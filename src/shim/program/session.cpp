@@ -55,8 +55,9 @@ Failure Session::start() {
     return {Step::Record, error};
   }
   if (!order_.attach) return start_with(std::nullopt);
-  auto client = connect_client(order_);
-  return client ? start_with(std::move(*client)) : client.error();
+  auto client = connect_client(order_, *order_.attach);
+  if (client) return start_with(std::move(*client));
+  return order_.attach->optional ? start_with(std::nullopt) : client.error();
 }
 
 Failure Session::start_with(std::optional<Client> client) {
@@ -75,6 +76,7 @@ Failure Session::start_with(std::optional<Client> client) {
   }
   auto launched = launch(order_, streams->job, attempt_.number());
   pump_.emplace(std::move(streams->shim), log_, std::move(client));
+  if (order_.attach && order_.attach->optional) pump_->let_go();
   if (!launched) return launched.error();
   launched_ = *launched;
   ending_.emplace(launched->pid(), order_);
@@ -109,12 +111,24 @@ bool Session::take_signals() {
     if (taken[i].ssi_signo == kSaveSignal) ending_->save();
     if (taken[i].ssi_signo == kStopSignal) ending_->stop();
     if (taken[i].ssi_signo == kKillSignal) ending_->kill();
+    if (taken[i].ssi_signo == kAttachSignal) attach();
     const bool is_warning = taken[i].ssi_signo == kWarnSignal && taken[i].ssi_code == SI_QUEUE;
     if (is_warning && !std::exchange(was_warned_, true)) {
       ending_->pass_on(taken[i].ssi_int, pump_->foreground());
     }
   }
   return is_left;
+}
+
+/// The kernel tells a terminal's foreground of another size only, and a screen has to be drawn anew
+/// for another reader, too.
+void Session::attach() {
+  const auto request = take_attach_request(attempt_.number());
+  if (!request) return;
+  auto client = connect_client(order_, *request);
+  if (!client) return;  // it has gone meanwhile, or is not the job's user
+  pump_->replace(std::move(*client), *request);
+  if (pump_->has_terminal()) ending_->pass_on(SIGWINCH, pump_->foreground());
 }
 
 /// Reaps ended processes. Returns: false if no process is left: a process that loses its parent

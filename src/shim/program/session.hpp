@@ -31,6 +31,7 @@ class Session {
   Failure start_with(std::optional<Client> client);
   void hold();
   bool take_signals();
+  void attach();
   bool reap();
   void collect(pid_t pid, int status);
   void obey(const Wishes& wishes);

@@ -1,0 +1,173 @@
+// Goal: a terminal leaves its job and another returns to it, also under another berthd; nobody but
+// the job's user does. Method: a real daemon, and the real program in terminals of python's pty.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "daemon/rig.hpp"
+#include "shim/record.hpp"
+#include "support/paths.hpp"
+
+namespace berth {
+namespace {
+
+using test::eventually;
+using test::Json;
+using test::Rig;
+using testing::HasSubstr;
+
+/// A terminal of 40 x 111 with `berth` in it: what is typed once each text has come, and its code.
+constexpr const char* kTerminal = R"(
+import fcntl, os, pty, struct, sys, termios
+words, acts = sys.argv[1].split(), sys.argv[2:]
+pid, screen = pty.fork()
+if pid == 0:
+    os.execvp(words[0], words)
+fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 111, 0, 0))
+seen = b""
+def read():
+    global seen
+    try:
+        got = os.read(screen, 4096)
+    except OSError:
+        got = b""
+    seen += got
+    return got
+for act in acts:
+    awaited, typed = act.split("|")
+    while awaited.encode() not in seen:
+        if not read():
+            sys.exit("ended before " + awaited + " came: " + seen.decode())
+    seen = seen.split(awaited.encode(), 1)[1]
+    os.write(screen, typed.replace("RETURN", "\r").encode())
+while read():
+    pass
+print(seen.decode())
+print("code", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+)";
+
+/// Answers every line, with the size of its terminal; ends with 5 at `end`.
+constexpr const char* kAnswers =
+    "echo ready; while read line; do [ $line = end ] && exit 5; echo got-$line $(stty size); done; "
+    "exit 6";
+
+class AttachTest : public testing::Test {
+ protected:
+  AttachTest() {
+    rig_.start();
+    rig_.folder().write("terminal.py", kTerminal);
+    rig_.folder().write("answers", kAnswers);
+  }
+  /// `acts` as AWAITED|TYPED.
+  test::Ran terminal(const std::string& words, const std::string& acts) {
+    const std::string script =
+        rig_.folder().write("script", "export BERTH_SOCKET=" + rig_.socket() +
+                                          " PATH=" + test::program("berth").parent_path().string() +
+                                          ":$PATH\ncd " + rig_.folder().path().string() +
+                                          "\npython3 terminal.py '" + words + "' " + acts + "\n");
+    return test::run_program("/bin/bash", {script});
+  }
+
+  Rig rig_;
+};
+
+TEST_F(AttachTest, ATerminalLeavesAndAnotherReturnsAfterARestart) {
+  const auto left =
+      terminal("berth run --vram 1G sh answers", "'ready|oneRETURN' 'got-one 40 111|~d'");
+  EXPECT_EQ(left.exit_code, 0) << left.err;
+  EXPECT_THAT(left.out, HasSubstr("detached from job 1; berth attach 1 returns"));
+  EXPECT_THAT(left.out, HasSubstr("code 0"));
+  rig_.kill();
+  rig_.start();
+  EXPECT_EQ(rig_.job(1)["state"], "running");
+  const auto returned = terminal("berth attach 1",
+                                 "'is attached; ~d at the beginning|twoRETURN' "
+                                 "'got-two 40 111|endRETURN'");
+  EXPECT_EQ(returned.exit_code, 0) << returned.err;
+  EXPECT_THAT(returned.out, HasSubstr("code 5"));
+  EXPECT_EQ(rig_.wait_end(1)["exit_code"], 5);
+}
+
+TEST_F(AttachTest, AClosedTerminalLeavesTheJobIfAskedToAndTheOutputOfASubmittedJobIsShown) {
+  rig_.folder().write("waits", std::string("echo ready; ") + test::kUntilGo);
+  const auto closed = test::run_program(
+      "/bin/bash",
+      {"-c", "cd " + rig_.folder().path().string() + "; export BERTH_SOCKET=" + rig_.socket() +
+                 "; " + test::program("berth").string() +
+                 " run --detach-on-hangup --vram 1G sh waits >out & "
+                 "until grep -q ready out; do sleep 0.01; done; kill -HUP $!; wait $!"});
+  EXPECT_EQ(closed.exit_code, 128 + SIGHUP) << closed.err;
+  const int submitted = rig_.submit(test::kUntilGo, {{"vram_bytes", test::kGiB}});
+  rig_.wait_for(submitted, "running");
+  EXPECT_EQ(rig_.job(1)["state"], "running");
+  const auto answer =
+      rig_.request("POST", test::path(submitted, "/attach"), {{"socket", "/no/such"}});
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body["input"], false);
+  EXPECT_EQ(answer.body["terminal"], false);
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(1)["exit_code"], 3);
+  EXPECT_EQ(rig_.wait_end(submitted)["exit_code"], 3);
+  const auto late = rig_.request("POST", test::path(submitted, "/attach"), {{"socket", "/s"}});
+  EXPECT_EQ(late.status, 409);
+  EXPECT_THAT(late.body.dump(), HasSubstr("has ended already"));
+}
+
+TEST_F(AttachTest, IsForTheJobsUserAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const int id = rig_.submit(test::kUntilGo, {{"vram_bytes", test::kGiB}});
+  rig_.wait_for(id, "running");
+  const auto theirs = test::request_as(rig_, test::kNobody, "POST", test::path(id, "/attach"),
+                                       {{"socket", "/tmp/s"}});
+  EXPECT_EQ(theirs.status, 403);
+  Json wish = test::kNoGpus;
+  wish.update({{"command", {"sleep", "100"}}, {"directory", "/"}, {"environment", {"PATH=/bin"}}});
+  const auto other = test::request_as(rig_, test::kNobody, "POST", "/v1/jobs", wish);
+  ASSERT_EQ(other.status, 201) << other.body;
+  const int theirs_id = other.body["id"];
+  rig_.wait_for(theirs_id, "running");
+  const auto roots = rig_.request("POST", test::path(theirs_id, "/attach"), {{"socket", "/tmp/s"}});
+  EXPECT_EQ(roots.status, 403);
+  EXPECT_THAT(roots.body.dump(), HasSubstr("only a job's own user may attach to it"));
+}
+
+TEST_F(AttachTest, AShimOfAnEarlierReleaseIsToldOf) {
+  const int id = rig_.submit(test::kUntilGo, {{"vram_bytes", test::kGiB}});
+  rig_.wait_for(id, "running");
+  rig_.kill();
+  // Another process in the place of the shim, one that does not know the signal.
+  const std::string file = rig_.state() + "/attempts/" + std::to_string(id) + ".1";
+  const std::string whole = test::read_file(file);
+  auto record = shim::parse_record(whole);
+  ASSERT_TRUE(record);
+  const pid_t other = fork();
+  if (other == 0) {
+    execlp("sleep", "sleep", "1000", nullptr);
+    _exit(1);
+  }
+  const auto put = [&](const std::string& text) {
+    std::ofstream(file, std::ios::trunc) << text;  // the same file: its lock stays
+  };
+  put(shim::header_lines(record->job, record->attempt, record->user) +
+      shim::shim_line({.pid = other, .start = shim::start_of(other).value_or(0)}) +
+      shim::go_line(*record->go));
+  rig_.start();
+  eventually("it is adopted", [&] {
+    const auto answer = rig_.request("POST", test::path(id, "/attach"), {{"socket", "/tmp/s"}});
+    return answer.status == 409 &&
+           answer.body.dump().find("was started by an earlier release of berth") !=
+               std::string::npos;
+  });
+  rig_.kill();
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  put(whole);
+  rig_.start();
+}
+
+}  // namespace
+}  // namespace berth
