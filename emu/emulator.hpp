@@ -21,6 +21,13 @@ namespace berth::emu {
 inline constexpr std::uint64_t kMebibyte = 1ULL << 20;
 inline constexpr std::uint64_t kGibibyte = 1ULL << 30;
 
+/// NVLinks between two GPUs.
+struct GpuLink {
+  std::uint32_t one = 0;
+  std::uint32_t other = 0;
+  std::uint32_t count = 1;
+};
+
 /// What the emulated machine looks like. Sizes are bytes.
 struct Spec {
   std::vector<std::uint64_t> gpu_bytes;                // total memory of each GPU, in index order
@@ -30,11 +37,15 @@ struct Spec {
   std::uint64_t default_kernel_nanoseconds = 1000000;  // kernels the emulator does not know
   std::uint64_t seed = 0;                              // varies the UUIDs
   std::uint32_t interference_percent = 0;              // what kernels cost beside others: fluid.hpp
-  bool has_checkpoints = true;  // the driver can suspend processes: checkpoint.hpp
-  std::uint32_t driver = 580;   // the driver's release
-  std::string mig;              // "h100:3g.40gb+1g.10gb": every GPU is split so; "": MIG is off
-  bool hides_memory = false;    // NVML does not tell the GPUs' memory, as on boards that share it
-  mode_t mode = 0666;           // tenants of other users must write it
+  bool has_checkpoints = true;     // the driver can suspend processes: checkpoint.hpp
+  std::uint32_t driver = 580;      // the driver's release
+  std::string mig;                 // "h100:3g.40gb+1g.10gb": every GPU is split so; "": MIG is off
+  std::vector<GpuLink> links;      // NVLinks between GPUs
+  std::uint32_t switch_links = 0;  // NVLinks of each GPU to an NVSwitch
+  bool has_energy = true;          // NVML tells the energy that GPUs took
+  bool keeps_accounts = false;     // NVML's accounting mode is on
+  bool hides_memory = false;  // NVML does not tell the GPUs' memory, as on boards that share it
+  mode_t mode = 0666;         // tenants of other users must write it
 
   static constexpr std::uint64_t kReservedByDefault = ~0ULL;  // a 64th of the GPU
 };
@@ -67,8 +78,17 @@ Outcome<bool> parse_memory(std::string_view text);
 /// Parses "h100:3g.40gb+1g.10gb": a model with MIG and profiles of it that fit together.
 Outcome<std::string> parse_mig_text(std::string_view text);
 
+/// Parses "0-1+2-3x4" (a pair of GPUs and, behind an x, the number of NVLinks between them) or
+/// "switch" (every GPU has 18 to an NVSwitch).
+struct Links {
+  std::vector<GpuLink> pairs;
+  std::uint32_t to_switch = 0;
+};
+Outcome<Links> parse_links(std::string_view text);
+
 /// Parses "2x24GiB", with any of ",interference=20%", ",driver=615", ",memory=hidden",
-/// ",mig=h100:3g.40gb+1g.10gb" and ",checkpoints=no" behind.
+/// ",mig=h100:3g.40gb+1g.10gb", ",links=0-1+2-3", ",accounting=yes", ",energy=no" and
+/// ",checkpoints=no" behind.
 Outcome<Spec> parse_machine(std::string_view text);
 
 /// "24 GiB", "300 MiB", "7 B": the largest unit that divides it, else two decimals.

@@ -132,6 +132,16 @@ struct NvmlGetMemoryLimits {
 inline constexpr unsigned long long kNvmlMemoryLimitMax = ~0ULL;  // "as much as there is"
 inline constexpr std::uint64_t kFirstWithLimits = 615;
 
+struct NvmlAccountingStats {
+  std::uint32_t gpu_utilization;
+  std::uint32_t memory_utilization;
+  unsigned long long max_memory_usage;
+  unsigned long long time;        // milliseconds
+  unsigned long long start_time;  // microseconds since 1970
+  std::uint32_t is_running;
+  std::uint32_t reserved[5];
+};
+
 inline constexpr std::uint32_t kNvmlNoInstance = 0xffffffff;  // MIG ids where MIG is off
 inline constexpr std::uint64_t kNvmlEventXid = 0x8;
 

@@ -1,4 +1,6 @@
 // NVML entry points for modes, sensors and clocks: plausible constants, moved a little by load.
+#include <algorithm>
+
 #include "emu/nvml/session.hpp"
 #include "emu/state/clock.hpp"
 
@@ -38,6 +40,26 @@ NvmlResult nvmlDeviceGetTemperature(NvmlDevice device, int, std::uint32_t* celsi
 NvmlResult nvmlDeviceGetPowerUsage(NvmlDevice device, std::uint32_t* milliwatts) {
   return answer(device, milliwatts, [](const GpuCall& call) {
     return kIdleMilliwatts + (kLimitMilliwatts - kIdleMilliwatts) / 100 * load_of(call);
+  });
+}
+
+/// The idle power all the time, and the rest while kernels run.
+NvmlResult nvmlDeviceGetTotalEnergyConsumption(NvmlDevice device, unsigned long long* millijoules) {
+  return on_device(device, [&](const GpuCall& call) {
+    const auto& header = call.layout.header;
+    if (is_instance(call) || header.has_energy == 0) return NvmlResult::NotSupported;
+    if (millijoules == nullptr) return NvmlResult::InvalidArgument;
+    const auto whole = monotonic_nanoseconds() - header.made_nanoseconds;
+    std::uint64_t busy = GpuClock(call.layout, call.index).read().busy_nanoseconds;
+    for (const auto& instance : instances_of(call.layout, call.index)) {
+      busy = std::max(busy, GpuClock(call.layout, instance.entry).read().busy_nanoseconds);
+    }
+    constexpr std::uint64_t kNanoPerMicro = 1000;  // milliwatts times microseconds are nanojoules
+    constexpr std::uint64_t kNanoPerMilli = 1000000;
+    *millijoules = (whole / kNanoPerMicro * kIdleMilliwatts +
+                    busy / kNanoPerMicro * (kLimitMilliwatts - kIdleMilliwatts)) /
+                   kNanoPerMilli;
+    return NvmlResult::Success;
   });
 }
 

@@ -18,12 +18,6 @@ NvmlResult nvmlGpuInstanceGetComputeInstanceById() __attribute__((alias("nvmlBer
 NvmlResult nvmlComputeInstanceGetInfo_v2() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetAttributes_v2() __attribute__((alias("nvmlBerthNotSupported")));
 
-// Accounting of ended processes.
-NvmlResult nvmlDeviceGetAccountingMode() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceSetAccountingMode() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetAccountingStats() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetAccountingPids() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetAccountingBufferSize() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceClearAccountingPids() __attribute__((alias("nvmlBerthNotSupported")));
 
 // Settings.
@@ -34,10 +28,8 @@ NvmlResult nvmlDeviceSetGpuLockedClocks() __attribute__((alias("nvmlBerthNotSupp
 NvmlResult nvmlDeviceResetGpuLockedClocks() __attribute__((alias("nvmlBerthNotSupported")));
 
 // Links and memory nodes.
-NvmlResult nvmlDeviceGetNvLinkState() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetNvLinkVersion() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetNvLinkCapability() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetNvLinkRemotePciInfo_v2() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetMemoryAffinity() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetNumaNodeId() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlSystemGetTopologyGpuSet() __attribute__((alias("nvmlBerthNotSupported")));
@@ -63,7 +55,6 @@ NvmlResult nvmlDeviceGetCurrPcieLinkGeneration() __attribute__((alias("nvmlBerth
 NvmlResult nvmlDeviceGetCurrPcieLinkWidth() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetMaxPcieLinkGeneration() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetMaxPcieLinkWidth() __attribute__((alias("nvmlBerthNotSupported")));
-NvmlResult nvmlDeviceGetTotalEnergyConsumption() __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetCurrentClocksThrottleReasons()
     __attribute__((alias("nvmlBerthNotSupported")));
 NvmlResult nvmlDeviceGetCurrentClocksEventReasons() __attribute__((alias("nvmlBerthNotSupported")));

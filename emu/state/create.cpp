@@ -78,6 +78,8 @@ bool matches(const Region& region, const Spec& spec) {
   const auto& header = region.layout().header;
   if (region.gpu_count() != spec.gpu_bytes.size() || header.seed != spec.seed ||
       header.driver != spec.driver || spec.mig != header.mig.data() ||
+      (header.has_energy != 0) != spec.has_energy || header.switch_links != spec.switch_links ||
+      header.links != link_counts_of(spec) ||
       header.default_kernel_nanoseconds != spec.default_kernel_nanoseconds) {
     return false;
   }
@@ -133,7 +135,10 @@ Outcome<void> open_or_create(const std::string& path, const Spec& spec) {
     return make(path, spec, IfPresent::Replace);
   }
   if (auto fault = fault_of(spec); !fault.empty()) return std::unexpected(fault);
-  if (matches(*region, spec)) return {};
+  if (matches(*region, spec)) {
+    if (spec.keeps_accounts) region->layout().header.keeps_accounts.store(1);
+    return {};
+  }
   if (const auto tenant = tenant_of(*region); tenant != 0) {
     return std::unexpected(path + ": other GPUs than asked for, and process " +
                            std::to_string(tenant) + " is using them");

@@ -1,7 +1,9 @@
 #include "emu/state/identity.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <utility>
 
 #include "emu/state/mig.hpp"
 
@@ -105,6 +107,17 @@ std::uint64_t reserved_bytes_of(const Spec& spec, std::uint32_t index) {
   return spec.gpu_bytes[index] / 64;
 }
 
+std::array<std::array<std::uint8_t, kMaxGpus>, kMaxGpus> link_counts_of(const Spec& spec) {
+  std::array<std::array<std::uint8_t, kMaxGpus>, kMaxGpus> counts{};
+  for (const auto& link : spec.links) {
+    for (const auto& [from, to] :
+         {std::pair(link.one, link.other), std::pair(link.other, link.one)}) {
+      counts[from][to] = static_cast<std::uint8_t>(counts[from][to] + link.count);
+    }
+  }
+  return counts;
+}
+
 std::string fault_of(const Spec& spec) {
   if (spec.gpu_bytes.empty()) return "gpus: none given, smallest number is 1";
   if (spec.gpu_bytes.size() > kMaxGpus) {
@@ -116,6 +129,12 @@ std::string fault_of(const Spec& spec) {
            std::to_string(sizeof(GpuConfig::name) - 1) + " are possible";
   }
   if (auto fault = fault_of_mig(spec); !fault.empty()) return fault;
+  for (const auto& link : spec.links) {
+    const auto last = std::max(link.one, link.other);
+    if (last < spec.gpu_bytes.size()) continue;
+    return "links: GPU " + std::to_string(last) + ", the last is " +
+           std::to_string(spec.gpu_bytes.size() - 1);
+  }
   for (std::uint32_t index = 0; index < spec.gpu_bytes.size(); ++index) {
     if (auto fault = fault_of_gpu(spec, index); !fault.empty()) return fault;
   }

@@ -30,6 +30,9 @@ std::uint32_t parse_bus_id(std::string_view text);
 /// What the driver keeps of GPU `index`.
 std::uint64_t reserved_bytes_of(const Spec& spec, std::uint32_t index);
 
+/// NVLinks between each two GPUs.
+std::array<std::array<std::uint8_t, kMaxGpus>, kMaxGpus> link_counts_of(const Spec& spec);
+
 /// nullopt-like: "" when the spec can be created, else what is wrong with it.
 std::string fault_of(const Spec& spec);
 

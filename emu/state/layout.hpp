@@ -18,13 +18,14 @@
 namespace berth::emu {
 
 inline constexpr std::uint64_t kMagic = 0x554d454854524542;  // "BERTHEMU" in little-endian bytes
-inline constexpr std::uint32_t kLayoutVersion = 5;
+inline constexpr std::uint32_t kLayoutVersion = 6;
 inline constexpr std::uint32_t kMaxGpus = 16;
 inline constexpr std::uint32_t kSlots = 1024;
 inline constexpr std::uint32_t kEventRing = 256;
 inline constexpr std::uint32_t kBusySamples = 8;
-inline constexpr std::uint32_t kLimits = 1024;  // cgroups with a limit
-inline constexpr std::uint32_t kDepth = 16;     // levels of cgroups that count
+inline constexpr std::uint32_t kLimits = 1024;   // cgroups with a limit
+inline constexpr std::uint32_t kAccounts = 256;  // processes of a GPU that are remembered
+inline constexpr std::uint32_t kDepth = 16;      // levels of cgroups that count
 /// Memory moves between processes and a GPU in pieces of this size, as it does on real ones.
 inline constexpr std::uint64_t kGranule = 2ULL << 20;
 
@@ -45,7 +46,12 @@ struct Header {
   std::uint32_t has_checkpoints;  // whether the driver can checkpoint processes
   std::uint32_t mig_model;        // 0: MIG is off; else which one's profiles: mig.hpp
   std::array<char, 96> mig;       // how the GPUs were split when the file was made
-  SharedWord slot_high;           // one more than the highest slot ever taken
+  std::uint32_t switch_links;     // NVLinks of each GPU to an NVSwitch
+  std::array<std::array<std::uint8_t, kMaxGpus>, kMaxGpus> links;  // NVLinks between two GPUs
+  std::uint32_t has_energy;        // whether NVML tells the energy of GPUs
+  std::uint64_t made_nanoseconds;  // CLOCK_MONOTONIC when the file was made
+  SharedFutex keeps_accounts;      // 1: NVML's accounting mode is on
+  SharedWord slot_high;            // one more than the highest slot ever taken
 };
 
 struct GpuConfig {
@@ -71,6 +77,12 @@ struct ClockRecord {
   std::array<SharedWord, kBusySamples> sample_busy;
 };
 
+/// What the driver remembers of a process on a GPU, also after its end: see accounts.hpp.
+struct AccountRecord {
+  SharedWord owner;  // process key; 0: free
+  SharedWord most;   // granules
+};
+
 struct GpuState {
   GpuConfig config;
   SharedWord instance;                       // of an entry for a MIG instance: see mig.hpp
@@ -81,6 +93,8 @@ struct GpuState {
   std::array<SharedWord, kSlots> usage;      // granules and change number
   std::array<SharedWord, kSlots> finish;     // virtual time at which the slot's queue is empty
   std::array<SharedWord, kSlots> submitted;  // kernel time ever queued, nanoseconds
+  SharedWord next_account;                   // number of the next record
+  std::array<AccountRecord, kAccounts> accounts;
   std::array<std::array<ClockRecord, 2>, kSlots> records;
 };
 

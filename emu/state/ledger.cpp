@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emu/state/accounts.hpp"
 #include "emu/state/limits.hpp"
 
 namespace berth::emu {
@@ -51,8 +52,12 @@ std::uint64_t Ledger::granules_of(std::uint32_t slot) const {
 }
 
 bool Ledger::change(std::uint32_t slot, std::int64_t granules) {
-  if (try_change(slot, granules)) return true;
-  return reap_dead(layout_) > 0 && try_change(slot, granules);
+  const bool is_done =
+      try_change(slot, granules) || (reap_dead(layout_) > 0 && try_change(slot, granules));
+  if (is_done && granules > 0) {
+    note_held(layout_, gpu_index_, layout_.owners[slot].load(), granules_of(slot));
+  }
+  return is_done;
 }
 
 bool Ledger::try_change(std::uint32_t slot, std::int64_t granules) {

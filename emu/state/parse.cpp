@@ -139,6 +139,56 @@ Outcome<std::string> parse_mig_text(std::string_view text) {
 
 namespace {
 
+constexpr std::uint32_t kMostLinks = 18;  // of an H100
+
+/// "0-1x4".
+Outcome<GpuLink> parse_link(std::string_view text) {
+  GpuLink link;
+  const auto end = text.data() + text.size();
+  const auto one = std::from_chars(text.data(), end, link.one);
+  auto rest = one;
+  if (one.ec == std::errc{} && one.ptr != end && *one.ptr == '-') {
+    rest = std::from_chars(one.ptr + 1, end, link.other);
+    if (rest.ec == std::errc{} && rest.ptr != end && *rest.ptr == 'x') {
+      rest = std::from_chars(rest.ptr + 1, end, link.count);
+    }
+    const bool is_pair = link.one < kMaxGpus && link.other < kMaxGpus && link.one != link.other;
+    if (rest.ec == std::errc{} && rest.ptr == end && is_pair && link.count >= 1 &&
+        link.count <= kMostLinks) {
+      return link;
+    }
+  }
+  return std::unexpected("'" + std::string(text) + "' is not two GPUs and at most " +
+                         std::to_string(kMostLinks) + " NVLinks between them, as in 0-1 or 0-1x4");
+}
+
+}  // namespace
+
+Outcome<Links> parse_links(std::string_view text) {
+  Links links;
+  if (text == "switch") {
+    links.to_switch = kMostLinks;
+    return links;
+  }
+  std::array<std::uint32_t, kMaxGpus> of_gpu{};
+  for (std::string_view rest = text;;) {
+    const auto plus = rest.find('+');
+    const auto link = parse_link(rest.substr(0, plus));
+    if (!link) return std::unexpected(link.error());
+    for (const auto gpu : {link->one, link->other}) {
+      of_gpu[gpu] += link->count;
+      if (of_gpu[gpu] <= kMostLinks) continue;
+      return std::unexpected("GPU " + std::to_string(gpu) + " has " + std::to_string(of_gpu[gpu]) +
+                             " NVLinks, the most is " + std::to_string(kMostLinks));
+    }
+    links.pairs.push_back(*link);
+    if (plus == std::string_view::npos) return links;
+    rest = rest.substr(plus + 1);
+  }
+}
+
+namespace {
+
 template <class Value>
 Outcome<void> store(auto& target, std::string_view name, const Outcome<Value>& value) {
   if (!value) return std::unexpected(std::string(name) + ": " + value.error());
@@ -155,9 +205,19 @@ Outcome<void> take_option(Spec& spec, std::string_view option) {
   if (name == "driver") return store(spec.driver, name, parse_driver(value));
   if (name == "memory") return store(spec.hides_memory, name, parse_memory(value));
   if (name == "mig") return store(spec.mig, name, parse_mig_text(value));
+  if (name == "accounting") return store(spec.keeps_accounts, name, parse_yes(value));
+  if (name == "energy") return store(spec.has_energy, name, parse_yes(value));
+  if (name == "links") {
+    auto links = parse_links(value);
+    if (!links) return std::unexpected(std::string(name) + ": " + links.error());
+    spec.links = std::move(links->pairs);
+    spec.switch_links = links->to_switch;
+    return {};
+  }
   if (name == "checkpoints") return store(spec.has_checkpoints, name, parse_yes(value));
   return std::unexpected("unknown option '" + std::string(name) +
-                         "'; valid options: interference, driver, memory, mig, checkpoints");
+                         "'; valid options: interference, driver, memory, mig, links, "
+                         "accounting, energy, checkpoints");
 }
 
 /// Where the first option begins, after a comma; the length of the text if there is none.

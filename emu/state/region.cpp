@@ -140,6 +140,11 @@ void fill(Layout& layout, const Spec& spec) {
   header.seed = spec.seed;
   header.has_checkpoints = spec.has_checkpoints ? 1 : 0;
   header.driver = spec.driver;
+  header.has_energy = spec.has_energy ? 1 : 0;
+  header.made_nanoseconds = monotonic_nanoseconds();
+  header.keeps_accounts.store(spec.keeps_accounts ? 1 : 0);
+  header.switch_links = spec.switch_links;
+  header.links = link_counts_of(spec);
   std::ranges::copy(boot_id(), header.boot_id.begin());
   for (std::uint32_t index = 0; index < header.gpu_count; ++index) {
     auto& gpu = layout.gpus[index];

@@ -38,6 +38,9 @@ options of create:
   --memory WHAT     shown, or hidden: NVML does not tell the GPUs' memory (shown)
   --mig SPLIT       MIG is on and every GPU is split, as in h100:3g.40gb+1g.10gb; models: a100-40,
                     a100, h100, h200, b200 (MIG is off)
+  --links PAIRS     NVLinks between GPUs, as in 0-1+2-3x4, or switch: 18 of each to an NVSwitch
+  --accounting YN   whether NVML's accounting mode is on (no)
+  --energy YN       whether NVML tells the energy of GPUs (yes)
   --interference P  how much kernels beside others slow each other (0%)
   --seed N          varies the UUIDs (0)
   --checkpoints YN  whether processes can be checkpointed (yes)
@@ -98,6 +101,16 @@ Outcome<void> take(const Arguments& arguments, std::string_view option, Value& t
   return {};
 }
 
+Outcome<void> take_links(const Arguments& arguments, Spec& spec) {
+  const auto found = arguments.options.find("--links");
+  if (found == arguments.options.end()) return {};
+  auto links = parse_links(found->second);
+  if (!links) return std::unexpected("--links: " + links.error());
+  spec.links = std::move(links->pairs);
+  spec.switch_links = links->to_switch;
+  return {};
+}
+
 Outcome<Spec> spec_of(const Arguments& arguments) {
   Spec spec;
   if (!arguments.options.contains("--gpus")) return std::unexpected("--gpus is missing");
@@ -112,7 +125,9 @@ Outcome<Spec> spec_of(const Arguments& arguments) {
         take(arguments, "--driver", spec.driver, parse_driver),
         take(arguments, "--memory", spec.hides_memory, parse_memory),
         take(arguments, "--mig", spec.mig, parse_mig_text),
-        take(arguments, "--seed", spec.seed, parse_number),
+        take(arguments, "--accounting", spec.keeps_accounts, parse_yes),
+        take(arguments, "--energy", spec.has_energy, parse_yes),
+        take(arguments, "--seed", spec.seed, parse_number), take_links(arguments, spec),
         take(arguments, "--checkpoints", spec.has_checkpoints, parse_yes)}) {
     if (!taken) return std::unexpected(taken.error());
   }
@@ -246,7 +261,8 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{
       {"create",
        {"--gpus", "--model", "--context", "--reserved", "--kernel", "--interference", "--driver",
-        "--memory", "--mig", "--seed", "--checkpoints", "--libraries"},
+        "--memory", "--mig", "--links", "--accounting", "--energy", "--seed", "--checkpoints",
+        "--libraries"},
        create_state},
       {"show", {}, show},
       {"xid", {"--gpu", "--xid"}, post},

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/amounts.hpp"
 #include "cli/job_pages.hpp"
@@ -58,37 +59,48 @@ std::string name_of(const Json& job) {
 }
 
 std::string table_of(const std::vector<Json>& jobs) {
-  Table table({{"ID", Align::Right},
-               {.title = "NAME", .least = 10},
-               {.title = "USER", .least = 8},
-               {"STATE"},
-               {.title = "GPUS", .align = Align::Right, .drop = 1},
-               {.title = "ASKED", .align = Align::Right},
-               {.title = "PEAK", .align = Align::Right},
-               {.title = "WAITED", .align = Align::Right, .drop = 3},
-               {.title = "RAN", .align = Align::Right},
-               {"ENDED"}});
+  const auto energy_of = [](const Json& job) {
+    return energy_text(number_of(job, "energy_joules"));
+  };
+  const bool has_energy =
+      std::ranges::any_of(jobs, [&](const Json& job) { return !energy_of(job).empty(); });
+  std::vector<Table::Column> columns = {{"ID", Align::Right},
+                                        {.title = "NAME", .least = 10},
+                                        {.title = "USER", .least = 8},
+                                        {"STATE"},
+                                        {.title = "GPUS", .align = Align::Right, .drop = 1},
+                                        {.title = "ASKED", .align = Align::Right},
+                                        {.title = "PEAK", .align = Align::Right}};
+  if (has_energy) columns.push_back({.title = "ENERGY", .align = Align::Right, .drop = 2});
+  columns.push_back({.title = "WAITED", .align = Align::Right, .drop = 3});
+  columns.push_back({.title = "RAN", .align = Align::Right});
+  columns.push_back({"ENDED"});
+  Table table(std::move(columns));
   for (const Json& job : jobs) {
     const std::int64_t gpus = integer_of(job, "gpu_count").value_or(0);
     const Json& asked = part_of(job, "vram_bytes");
     const std::string whole = gpus == 0 ? "-" : "whole";
-    table.add({{std::to_string(integer_of(job, "id").value_or(0))},
-               {cut(name_of(job), 32)},
-               {printable(text_of(job, "user_name"))},
-               {printable(text_of(job, "state"))},
-               {std::to_string(gpus)},
-               {asked.is_null() ? whole : size_text(asked)},
-               {size_text(part_of(job, "peak_bytes"))},
-               {elapsed_text(waited_of(job))},
-               {elapsed_text(ran_of(job))},
-               {instant_text(number_of(job, "ended_at")).substr(0, 16)}});
+    std::vector<Cell> row = {{std::to_string(integer_of(job, "id").value_or(0))},
+                             {cut(name_of(job), 32)},
+                             {printable(text_of(job, "user_name"))},
+                             {printable(text_of(job, "state"))},
+                             {std::to_string(gpus)},
+                             {asked.is_null() ? whole : size_text(asked)},
+                             {size_text(part_of(job, "peak_bytes"))}};
+    const std::string energy = energy_of(job);
+    if (has_energy) row.push_back({energy.empty() ? "-" : energy});
+    row.push_back({elapsed_text(waited_of(job))});
+    row.push_back({elapsed_text(ran_of(job))});
+    row.push_back({instant_text(number_of(job, "ended_at")).substr(0, 16)});
+    table.add(std::move(row));
   }
   return table.text(look_of(STDOUT_FILENO));
 }
 
 std::string csv_of(const std::vector<Json>& jobs) {
-  std::string text = csv_line({"id", "name", "user", "state", "exit_code", "gpus", "vram_bytes",
-                               "peak_bytes", "submitted_at", "started_at", "ended_at"});
+  std::string text =
+      csv_line({"id", "name", "user", "state", "exit_code", "gpus", "vram_bytes", "peak_bytes",
+                "submitted_at", "started_at", "ended_at", "energy_joules"});
   const auto plain = [](const Json& value) {
     return value.is_null()     ? std::string()
            : value.is_string() ? value.get<std::string>()
@@ -96,8 +108,9 @@ std::string csv_of(const std::vector<Json>& jobs) {
   };
   for (const Json& job : jobs) {
     std::vector<std::string> row = {plain(part_of(job, "id")), name_of(job)};
-    for (const char* const key : {"user_name", "state", "exit_code", "gpu_count", "vram_bytes",
-                                  "peak_bytes", "submitted_at", "started_at", "ended_at"}) {
+    for (const char* const key :
+         {"user_name", "state", "exit_code", "gpu_count", "vram_bytes", "peak_bytes",
+          "submitted_at", "started_at", "ended_at", "energy_joules"}) {
       row.push_back(plain(part_of(job, key)));
     }
     text += csv_line(row);

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -32,6 +33,7 @@ struct Sum {
   double gpu_hours = 0.0;
   double gib_hours = 0.0;
   std::int64_t peak = 0;
+  std::optional<double> joules = std::nullopt;
 
   void add(const Json& group) {
     const Json& jobs = part_of(group, "jobs");
@@ -45,6 +47,10 @@ struct Sum {
     gib_hours +=
         number_of(group, "memory_byte_seconds").value_or(0.0) / 3600 / static_cast<double>(1 << 30);
     peak = std::max(peak, integer_of(group, "peak_bytes").value_or(0));
+    add_joules(number_of(group, "energy_joules"));
+  }
+  void add_joules(std::optional<double> more) {
+    if (more) joules = joules.value_or(0.0) + *more;
   }
   std::vector<std::string> cells() const {
     const auto count = [](std::int64_t number) { return std::to_string(number); };
@@ -64,19 +70,26 @@ std::string table_of(const std::map<std::string, Sum>& sums, const UsageArgument
   const std::string key = arguments.by == "user"    ? "USER"
                           : arguments.by == "month" ? "MONTH"
                                                     : "MONTH   USER";
-  Table table({{key},
-               {"GPU-HOURS", Align::Right},
-               {"GIB-HOURS", Align::Right},
-               {"DONE", Align::Right},
-               {"FAILED", Align::Right},
-               {"OOM", Align::Right},
-               {.title = "OTHER", .align = Align::Right, .drop = 1},
-               {.title = "RUNNING", .align = Align::Right, .drop = 2},
-               {"PEAK", Align::Right}});
+  const bool has_energy =
+      std::ranges::any_of(sums, [](const auto& entry) { return entry.second.joules.has_value(); });
+  std::vector<Table::Column> columns = {
+      {key},
+      {"GPU-HOURS", Align::Right},
+      {"GIB-HOURS", Align::Right},
+      {"DONE", Align::Right},
+      {"FAILED", Align::Right},
+      {"OOM", Align::Right},
+      {.title = "OTHER", .align = Align::Right, .drop = 1},
+      {.title = "RUNNING", .align = Align::Right, .drop = 2},
+  };
+  if (has_energy) columns.push_back({.title = "ENERGY", .align = Align::Right, .drop = 3});
+  columns.push_back({"PEAK", Align::Right});
+  Table table(std::move(columns));
   Sum total;
   const auto add = [&](const std::string& name, const Sum& sum) {
     std::vector<Cell> row = {{name}};
     for (const std::string& cell : sum.cells()) row.push_back({cell});
+    if (has_energy) row.push_back({sum.joules ? energy_text(sum.joules) : "-"});
     row.push_back({sum.peak > 0 ? to_text(Bytes(sum.peak)) : "-"});
     table.add(std::move(row));
   };
@@ -86,18 +99,20 @@ std::string table_of(const std::map<std::string, Sum>& sums, const UsageArgument
     total.other += sum.other, total.running += sum.running;
     total.gpu_hours += sum.gpu_hours, total.gib_hours += sum.gib_hours;
     total.peak = std::max(total.peak, sum.peak);
+    total.add_joules(sum.joules);
   }
   if (sums.size() > 1) add("all", total);
   return table.text(look_of(STDOUT_FILENO));
 }
 
 std::string csv_of(const std::map<std::string, Sum>& sums, const std::string& by) {
-  std::string text = csv_line(
-      {by, "gpu_hours", "gib_hours", "done", "failed", "oom", "other", "running", "peak_bytes"});
+  std::string text = csv_line({by, "gpu_hours", "gib_hours", "done", "failed", "oom", "other",
+                               "running", "peak_bytes", "energy_joules"});
   for (const auto& [name, sum] : sums) {
     std::vector<std::string> row = {name};
     for (const std::string& cell : sum.cells()) row.push_back(cell);
     row.push_back(sum.peak > 0 ? std::to_string(sum.peak) : "");
+    row.push_back(sum.joules ? Json(*sum.joules).dump() : "");
     text += csv_line(row);
   }
   return text;
@@ -124,7 +139,8 @@ int usage(const UsageArguments& arguments) {
 void add_usage(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<UsageArguments>();
   CLI::App* const verb = app.add_subcommand(
-      "usage", "Who used how much: GPU-hours, GiB-hours of GPU memory, jobs by how they ended.");
+      "usage",
+      "Who used how much: GPU-hours, GiB-hours of GPU memory, energy, jobs by how they ended.");
   add_common(*verb, arguments->common);
   verb->add_option("--since", arguments->since,
                    "From so long ago, as 12h or 30d, or from a day, as 2026-11-01. [30d]");

@@ -67,6 +67,27 @@ std::string amounts_text(const Json& gpu) {
   return text;
 }
 
+/// `  nearest: GPU 1, by 4 NVLinks`; "" where all others are equally near.
+std::string nearest_line(const Json& gpu) {
+  const Json& links = part_of(gpu, "links");
+  if (!links.is_array() || links.empty()) return "";
+  const auto distance = [](const Json& link) { return integer_of(link, "distance").value_or(0); };
+  Json nearest = links.front();
+  for (const Json& link : links) {
+    if (distance(link) < distance(nearest)) nearest = link;
+  }
+  std::string gpus;
+  std::size_t count = 0;
+  for (const Json& link : links) {
+    if (distance(link) != distance(nearest)) continue;
+    gpus += (gpus.empty() ? "" : ", ") + std::to_string(integer_of(link, "gpu").value_or(0));
+    ++count;
+  }
+  const bool has_nvlinks = integer_of(nearest, "nvlinks").value_or(0) > 0;
+  if (count == links.size() && !has_nvlinks) return "";
+  return "  nearest: GPU " + gpus + ", by " + printable(text_of(nearest, "path")) + "\n";
+}
+
 std::string gpu_lines(const Json& gpu, const Look& look) {
   const std::string index = std::to_string(integer_of(gpu, "index").value_or(0));
   std::string line =
@@ -85,7 +106,7 @@ std::string gpu_lines(const Json& gpu, const Look& look) {
     line += painted(text, Colour::Yellow, look);
   }
   if (is_set(gpu, "pressure")) line += painted(", under pressure", Colour::Red, look);
-  return line + "\n" + tenant_lines(part_of(gpu, "tenants")) +
+  return line + "\n" + nearest_line(gpu) + tenant_lines(part_of(gpu, "tenants")) +
          foreign_lines(part_of(gpu, "foreign"), look);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <utility>
 
@@ -216,7 +217,9 @@ void add_request(Page& page, const Json& job) {
   }
   page.line("used", used_text(part_of(job, "used_bytes")));
   page.line("peak", size_text(part_of(job, "peak_bytes")));
+  page.line("energy", energy_text(number_of(job, "energy_joules")));
   page.line("advice", memory_advice(job));
+  page.line("links", printable(text_of(job, "links_line")));
   page.line("memory limit", printable(text_of(job, "memory_limit_line")));
   if (is_there(job, "warning_signal")) {
     page.line("signal", printable(text_of(job, "warning_signal")) + " " +
@@ -225,6 +228,7 @@ void add_request(Page& page, const Json& job) {
   }
   page.line("notify", printable(text_of(job, "notify")));
   page.line("host limits", printable(text_of(job, "host_limits")));
+  page.line("device files", printable(text_of(job, "device_files")));
   if (number_of(job, "cpus") > 0.0) page.line("cpus", number_text(part_of(job, "cpus")));
   if (integer_of(job, "mem_bytes") > 0) page.line("mem", size_text(part_of(job, "mem_bytes")));
   page.line("class", printable(text_of(job, "class")));
@@ -249,6 +253,7 @@ void add_request(Page& page, const Json& job) {
   if (is_there(job, "unique")) page.line("key", printable(text_of(job, "unique")));
   page.line("requeue on", causes_text(part_of(job, "requeue_on")));
   page.line("on preempt", saving_text(part_of(job, "on_preempt")));
+  if (is_there(job, "snapshot")) page.line("snapshot", printable(text_of(job, "snapshot")));
   if (is_there(job, "output")) page.line("output file", printable(text_of(job, "output")));
   if (is_there(job, "estimate_seconds")) {
     page.line("estimate", estimate_text(job));
@@ -289,6 +294,19 @@ std::string clock_text(double instant, double now) {
                 : is_near ? "%a %H:%M"
                           : "%d %b",
                 &parts);
+  return text.data();
+}
+
+std::string energy_text(std::optional<double> joules) {
+  constexpr double kWattHour = 3600;
+  if (!joules || !(*joules >= 0 && *joules < 1e18)) return "";
+  const double hours = *joules / kWattHour;
+  std::array<char, 48> text{};
+  if (hours < 1000) {
+    std::snprintf(text.data(), text.size(), hours < 10 ? "%.2f Wh" : "%.1f Wh", hours);
+  } else {
+    std::snprintf(text.data(), text.size(), "%.2f kWh", hours / 1000);
+  }
   return text.data();
 }
 

@@ -42,6 +42,9 @@ std::string ending(const Json& job);
 std::string outcome_text(const Json& job);
 
 /// What to ask for next time, where a job held much less than it asked for, or asked for none:
+/// `12.5 Wh`, `1.25 kWh`; "" for none.
+std::string energy_text(std::optional<double> joules);
+
 /// `asked 40 GiB, peak 11 GiB: next time --vram 13G`; "" otherwise.
 std::string memory_advice(const Json& job);
 

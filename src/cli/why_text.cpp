@@ -137,6 +137,7 @@ std::string why_page(const Json& why, double now, const Look& look) {
   Page page(look);
   page.line("job", std::to_string(integer_of(why, "id").value_or(0)) + ", " +
                        printable(text_of(why, "state")));
+  page.line("links", printable(text_of(why, "links_line")));
   page.line("memory limit", printable(text_of(why, "memory_limit_line")));
   add_all(page, why, now);
   return page.text();

@@ -1,6 +1,7 @@
 #include "core/cluster.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/assert.hpp"
 
@@ -53,7 +54,52 @@ NodeId Cluster::add_node(const NodeShape& shape) {
     largest_context_ = std::max(largest_context_, shape.context);
   }
   total_vram_ += shape.vram * shape.gpus;
+  wiring_.emplace_back();
+  if (!shape.links.empty()) set_links(id, shape.links);
   return id;
+}
+
+Cluster::Wiring Cluster::wiring_of(std::vector<Link> links, std::uint32_t gpus) {
+  Wiring wiring{.links = std::move(links)};
+  wiring.distances.assign(std::size_t{gpus} * gpus, kFarthest);
+  for (std::uint32_t g = 0; g < gpus; ++g) wiring.distances[std::size_t{g} * gpus + g] = 0;
+  for (const Link& link : wiring.links) {
+    wiring.distances[std::size_t{link.one} * gpus + link.other] = distance_of(link);
+    wiring.distances[std::size_t{link.other} * gpus + link.one] = distance_of(link);
+  }
+  if (gpus > 1) wiring.same = wiring.distances[1];
+  for (std::uint32_t at = 0; at < wiring.distances.size(); ++at) {
+    const bool is_itself = at % (gpus + 1) == 0;
+    if (!is_itself && wiring.distances[at] != wiring.same) return wiring;
+  }
+  wiring.distances.clear();
+  return wiring;
+}
+
+void Cluster::set_links(NodeId id, std::vector<Link> links) {
+  BERTH_ASSERT(are_links(links, node(id).gpus));
+  Wiring& wiring = wiring_[id.value()];
+  if (links.empty()) {
+    wiring = {};
+  } else {
+    wiring = wiring_of(std::move(links), node(id).gpus);
+  }
+  has_links_ = std::ranges::any_of(wiring_, [](const Wiring& one) { return !one.links.empty(); });
+}
+
+std::uint16_t Cluster::distance(GpuId one, GpuId other) const {
+  const NodeSpec& its_node = node(node_of(one));
+  const Wiring& wiring = wiring_[node_of(one).value()];
+  if (wiring.distances.empty()) return wiring.same;
+  const std::size_t row = one.value() - its_node.first_gpu.value();
+  return wiring.distances[row * its_node.gpus + other.value() - its_node.first_gpu.value()];
+}
+
+Cluster Cluster::without_links() const {
+  Cluster bare = *this;
+  for (Wiring& wiring : bare.wiring_) wiring = {};
+  bare.has_links_ = false;
+  return bare;
 }
 
 std::span<const NodeSpec> Cluster::nodes_of(SwitchId id) const {
@@ -74,6 +120,7 @@ NodeShape Cluster::shape_of(NodeId id) const {
   if (spec.is_numbered) shape.type.back() = kEachIndex;  // it is the first, and has a 0 there
   shape.share_mode = its_gpu.share_mode;
   shape.slots = its_gpu.slots;
+  shape.links = wiring_[id.value()].links;
   return shape;
 }
 

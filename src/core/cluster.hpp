@@ -1,4 +1,5 @@
-// The machines: switches, nodes, GPUs and what connects them. Immutable once built.
+// The machines: switches, nodes, GPUs and what connects them. Immutable once built, but for what
+// links the GPUs of a node: a driver may tell otherwise later.
 //
 // Nodes of one switch are contiguous and so are the GPUs of one node, in ascending ids, so a range
 // of ids is a place. Health and use change and live elsewhere (occupancy.hpp).
@@ -11,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/link.hpp"
 #include "core/request.hpp"
 #include "core/units.hpp"
 
@@ -53,6 +55,7 @@ struct NodeShape {
   std::uint16_t slots = 4;
   CpuMilli cpu{std::int64_t{1} << 40};  ///< Practically unlimited unless stated.
   Bytes host{std::int64_t{1} << 60};
+  std::vector<Link> links = {};  ///< Pairs of its GPUs of which something is known, ascending.
 };
 
 class Cluster {
@@ -87,16 +90,38 @@ class Cluster {
   /// Memory that one process may use on every GPU: the least capacity less the largest context.
   Bytes least_room() const { return smallest_gpu_ - largest_context_; }
 
+  /// What is known of the paths between the GPUs of a node, by their places on it, ascending.
+  std::span<const Link> links_of(NodeId id) const { return wiring_[id.value()].links; }
+  /// Requires: are_links(links, GPUs of the node).
+  void set_links(NodeId id, std::vector<Link> links);
+  /// True if some GPUs of this node are closer to each other than others are.
+  bool is_uneven(NodeId id) const { return !wiring_[id.value()].distances.empty(); }
+  bool has_links() const { return has_links_; }  ///< Of any node.
+  /// Between two GPUs of one node.
+  std::uint16_t distance(GpuId one, GpuId other) const;
+  /// The same machines, as if no link were known.
+  Cluster without_links() const;
+
   std::span<const std::string> type_names() const { return types_; }
   GpuTypes type_bit(GpuId id) const { return GpuTypes{1} << gpu(id).type; }
 
   bool operator==(const Cluster&) const = default;
 
  private:
+  /// How the GPUs of a node are connected.
+  struct Wiring {
+    std::vector<Link> links;
+    std::vector<std::uint16_t> distances = {};  ///< Row by row; empty where all are `same`.
+    std::uint16_t same = kFarthest;
+
+    bool operator==(const Wiring&) const = default;
+  };
+  static Wiring wiring_of(std::vector<Link> links, std::uint32_t gpus);
   std::uint8_t type_index(const std::string& name);
 
   std::vector<NodeSpec> nodes_;
   std::vector<GpuSpec> gpus_;
+  std::vector<Wiring> wiring_;  ///< By node.
   std::vector<std::uint32_t> switch_first_;
   std::vector<std::string> types_;
   std::uint32_t largest_node_ = 0;
@@ -104,6 +129,7 @@ class Cluster {
   Bytes total_vram_{0};
   Bytes smallest_gpu_{0};
   Bytes largest_context_{0};
+  bool has_links_ = false;
 };
 
 }  // namespace berth

@@ -10,6 +10,7 @@
 
 #include "core/ids.hpp"
 #include "core/job.hpp"
+#include "core/link.hpp"
 #include "core/settings.hpp"
 #include "core/speeds.hpp"
 #include "core/time.hpp"
@@ -151,12 +152,17 @@ struct Drained {
   GpuId gpu;
   std::optional<Drain> drain;
 };
+/// What connects the GPUs of a node, by their places on it; it replaces what was known before.
+struct Wired {
+  NodeId node;
+  std::vector<Link> links;
+};
 struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
 using Input =
     std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited,
                  AttemptEnded, Released, Measured, GpuHealth, NodeHealth, Reported, Identified,
                  Profiled, Configured, Weighed, Bounded, Ticked, SuspendAsked, SuspendFailed,
-                 ResumeFailed, Shrunk, Updated, Drained, GpuLost>;
+                 ResumeFailed, Shrunk, Updated, Drained, GpuLost, Wired>;
 
 }  // namespace berth

@@ -23,6 +23,7 @@ namespace berth {
 
 // The largest value of each enumeration: a reader refuses what lies beyond.
 constexpr Sharing last_of(Sharing) { return Sharing::Alone; }
+constexpr Nearness last_of(Nearness) { return Nearness::System; }
 constexpr ShareMode last_of(ShareMode) { return ShareMode::Mig; }
 constexpr AdmissionMode last_of(AdmissionMode) { return AdmissionMode::None; }
 constexpr JobState last_of(JobState) { return JobState::Deferred; }
@@ -74,8 +75,10 @@ inline auto members(Ended& v) {
 inline auto members(GpuSpec& v) {
   return std::tie(v.node, v.share_mode, v.type, v.slots, v.capacity, v.context);
 }
+inline auto members(Link& v) { return std::tie(v.one, v.other, v.nearness, v.nvlinks); }
 inline auto members(NodeShape& v) {
-  return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host);
+  return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host,
+                  v.links);
 }
 inline auto members(Admission& v) { return std::tie(v.mode, v.guard_floor, v.guard_ppm); }
 inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
@@ -128,6 +131,7 @@ inline auto members(Weighed& v) { return std::tie(v.weights_milli); }
 inline auto members(Bounded& v) { return std::tie(v.bounds); }
 inline auto members(Updated& v) { return std::tie(v.job, v.spec, v.name); }
 inline auto members(Drained& v) { return std::tie(v.gpu, v.drain); }
+inline auto members(Wired& v) { return std::tie(v.node, v.links); }
 inline auto members(AttemptEnded& v) {
   return std::tie(v.job, v.attempt, v.outcome, v.code, v.at, v.again_if_hurt);
 }
@@ -146,6 +150,13 @@ inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 struct Dropped {};
 inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 12 ------------------------------------------------------------------------
+// Nodes did not say what connects their GPUs.
+
+inline auto members_before_12(NodeShape& v) {
+  return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host);
+}
 
 // ---- Before layout 11 ------------------------------------------------------------------------
 // No job ran again because a GPU failed, and none said how it saves its state.

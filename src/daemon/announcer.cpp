@@ -338,8 +338,10 @@ void Announcer::end(pid_t pid) {
   const bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (!is_well) {
     const std::string said = one_line(over->said.substr(0, kMostSaid));
-    std::fprintf(stderr, "berthd: job %llu: its notification failed: %s%s\n",
-                 static_cast<unsigned long long>(over->job.value()),
+    const std::string what = over->job == JobId(0) ? "an old snapshot stays"
+                                                   : "job " + std::to_string(over->job.value()) +
+                                                         ": its notification failed";
+    std::fprintf(stderr, "berthd: %s: %s%s\n", what.c_str(),
                  over->was_too_slow ? "it took longer than 30 s; " : "", said.c_str());
   }
   parts_.loop.post([this] { send_next(); });

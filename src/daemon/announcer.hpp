@@ -78,6 +78,8 @@ class Announcer : public live::Audience {
 
   /// Learns what running jobs of an earlier daemon asked for.
   void recover();
+  /// Runs a program as a user, of no job in particular.
+  void run(Message message) { send(JobId(0), std::move(message)); }
   /// Of one that runs on.
   void tell(JobId job, live::Occasion occasion) { announce({job, occasion}); }
   void on_step(const live::StepTaken& step) override;

@@ -272,12 +272,14 @@ class Api {
     const auto* const job = std::get_if<JobId>(&about);
     const std::string note = job == nullptr ? "" : daemon_.keeper().note_of(*job);
     std::string limit = job == nullptr ? "" : daemon_.presenter().rung_line(*job);
+    std::string links = job == nullptr ? "" : daemon_.presenter().links_line(*job);
     const auto asked =
         daemon_.forecaster().ask(daemon_.keeper().engine(), {.about = std::move(about),
                                                              .now = daemon_.now(),
                                                              .exchange = exchange,
                                                              .note = note,
-                                                             .memory_limit = std::move(limit)});
+                                                             .memory_limit = std::move(limit),
+                                                             .links = std::move(links)});
     if (!asked) refuse(exchange, 503, asked.error().message);
   }
 
@@ -375,7 +377,8 @@ class Api {
     if (!id) return refuse(exchange, id.error());
     const std::string verb(slash == std::string_view::npos ? "" : rest.substr(slash + 1));
     const bool changes = verb == "cancel" || verb == "hold" || verb == "release" ||
-                         verb == "suspend" || verb == "resume" || verb == "update";
+                         verb == "suspend" || verb == "resume" || verb == "update" ||
+                         verb == "attach";
     if (!changes && verb != "log" && verb != "why" && !verb.empty()) {
       return refuse(exchange, 404, exchange->request().path + ": no such path");
     }
@@ -383,6 +386,7 @@ class Api {
     if (changes ? method != "POST" : !is_read(method)) return wrong_method(exchange);
     if (verb == "log") return log(exchange, *id);
     if (verb == "update") return update(exchange, *id);
+    if (verb == "attach") return attach(exchange, *id);
     on_loop(exchange, [this, id = *id, verb](const Exchange& asked) {
       if (verb.empty()) {
         auto detail = daemon_.presenter().detail(id, viewer(asked), log_size(id));
@@ -496,6 +500,47 @@ class Api {
                    return http::Response{.status = 200,
                                          .body = to_body(daemon_.presenter().brief(id))};
                  }});
+  }
+
+  void attach(const Exchange& exchange, JobId id) {
+    const auto client = parse_attach(exchange->take_body());
+    if (!client) return refuse(exchange, client.error());
+    on_loop(exchange,
+            [this, id, client = *client](const Exchange& asked) { attach(asked, id, client); });
+  }
+
+  /// The client reads and types as the job's user, so nobody else may be one, root neither.
+  void attach(const Exchange& exchange, JobId id, const shim::Attach& client) {
+    if (!may_act(exchange, id, Rights::Admin)) return;
+    const ClusterView view = daemon_.keeper().engine().view();
+    const Job* const job = view.find(id);
+    const std::string name = "job " + std::to_string(id.value());
+    if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
+    const uid_t peer = exchange->request().peer.user;
+    if (job->spec.user.value() != peer) {
+      return refuse(exchange, 403,
+                    name + ": belongs to " + user_text(job->spec.user.value()) + ", you are " +
+                        user_text(peer) + "; only a job's own user may attach to it");
+    }
+    if (daemon_.remote() != nullptr) {
+      return refuse(exchange, 409, name + ": runs on a cluster, where nobody can attach to it");
+    }
+    if (is_waiting(job->state) && !has_idle_process(*job)) {
+      return refuse(exchange, 409,
+                    name + ": is " + std::string(word_for(shown_state(*job))) +
+                        ", only a job that runs can be attached to");
+    }
+    const auto blob = daemon_.keeper().store().blob(job->spec.command);
+    const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
+    if (!command) return refuse(exchange, command.error());
+    if (auto done = daemon_.attach(id, job->attempt, client); !done) {
+      const bool is_early = done.error().code == ErrorCode::NotFound;
+      return refuse(exchange, is_early ? 409 : status_of(done.error().code),
+                    name + ": " + done.error().message);
+    }
+    answer(exchange, {{"id", id.value()},
+                      {"terminal", command->attach && command->attach->terminal},
+                      {"input", command->attach.has_value()}});
   }
 
   void update(const Exchange& exchange, JobId id) {

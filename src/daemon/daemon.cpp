@@ -1,5 +1,6 @@
 #include "daemon/daemon.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +14,15 @@
 #include "core/text.hpp"
 #include "daemon/order.hpp"
 #include "policy/registry.hpp"
+#include "posix/descriptor.hpp"
+#include "posix/small_file.hpp"
 
 namespace berth::daemon {
 
 namespace {
 
 constexpr Duration kLinger = Duration(100);  ///< For a look, which mostly takes less.
+constexpr Duration kSaveEnergy = seconds(30);
 constexpr const char* kJournal = "/run/systemd/journal/socket";
 constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
 constexpr std::string_view kIdle = "idle: ";
@@ -35,6 +39,21 @@ Clock clock_for(const live::Keeper& keeper, const std::string& path) {
   const Clock clock(keeper.last());
   clock.keep(path);
   return clock;
+}
+
+/// Emulated GPUs have no device files, unless a folder says otherwise.
+std::span<const Device> device_files_of(const Machine& machine, const Options& options) {
+  if (machine.emulated && options.device_folder.empty()) return {};
+  return machine.devices.list;
+}
+
+DeviceRulesOptions device_rules_options(const Options& options) {
+  DeviceRulesOptions rules{
+      .cgroup = options.cgroup, .is_wanted = options.device_rules, .folders = {}};
+  if (options.device_folder.empty()) return rules;
+  rules.folders = {.nodes = options.device_folder,
+                   .capabilities = options.device_folder + "/capabilities"};
+  return rules;
 }
 
 http::Response response_to(live::Setback setback, const std::string& so_far, const Error& error) {
@@ -201,6 +220,8 @@ void Daemon::open_driver() {
       std::make_unique<Limits>(machine_.port.get(), machine_.devices.list.size(),
                                LimitOptions{.cgroup = options_.cgroup, .allowed = options_.limits});
   host_limits_ = std::make_unique<HostLimits>(options_.cgroup, options_.host_limits);
+  device_rules_ = std::make_unique<DeviceRules>(device_files_of(machine_, options_),
+                                                device_rules_options(options_));
   mps_ = std::make_unique<Mps>(MpsOptions{.folder = options_.state + "/mps",
                                           .control = machine_.port ? machine_.mps_control : "",
                                           .environment = machine_.environment});
@@ -262,6 +283,7 @@ void Daemon::open_executor() {
                                                                  .launcher = *launcher_,
                                                                  .limits = *limits_,
                                                                  .host_limits = *host_limits_,
+                                                                 .device_rules = *device_rules_,
                                                                  .mps = *mps_,
                                                                  .keeper = keeper_,
                                                                  .options = options_,
@@ -308,16 +330,30 @@ void Daemon::open_conductor() {
                                                              .audience = *audience});
   presenter_ = std::make_unique<Presenter>(
       keeper_, machine_, conductor_->watcher(),
-      Enforcers{limits_.get(), mps_.get(), [this](JobId job, Attempt attempt) {
+      Enforcers{limits_.get(), mps_.get(),
+                [this](JobId job, Attempt attempt) {
                   return launcher_ ? launcher_->cgroup_of(job, attempt) : "";
-                }});
+                },
+                device_rules_.get()});
   tell(conductor_->recover());
+  restore_energy();
   take(exclusions());
   open_idle_watch();
   announcer_->recover();
   retention_ = std::make_unique<Retention>(
-      Retention::Parts{
-          .loop = loop_, .keeper = keeper_, .clock = clock_, .logs = options_.state + "/logs"},
+      Retention::Parts{.loop = loop_,
+                       .keeper = keeper_,
+                       .clock = clock_,
+                       .logs = options_.state + "/logs",
+                       .remove_snapshot =
+                           [this](const live::Pruner::OldSnapshot& old) {
+                             announcer_->run(
+                                 {.as = old.owner,
+                                  .directory = "/",
+                                  .arguments = {"rm", "-rf", "--one-file-system", "--", old.path},
+                                  .environment = {"PATH=/usr/bin:/bin"},
+                                  .input = ""});
+                           }},
       options_.retention);
   if (remote_) return remote_->begin(*conductor_);
   keeper_.engine().view().for_each_job([this](const Job& job) {
@@ -333,6 +369,7 @@ void Daemon::open_conductor() {
 Expected<void> Daemon::run() {
   loop_.run([this] { turn(); });
   syncer_.reset();  // what was promised is kept before the end
+  save_energy();
   if (conductor_->failure()) return std::unexpected(*conductor_->failure());
   return keeper_.snapshot_at_end();
 }
@@ -345,7 +382,37 @@ void Daemon::turn() {
 
 void Daemon::on_alarm(live::Alarm alarm) {
   conductor_->on_alarm(alarm);
-  if (alarm == live::Alarm::Probe && reports_) reports_->come_back();
+  if (alarm != live::Alarm::Probe) return;
+  if (reports_) reports_->come_back();
+  if (clock_.now() - energy_saved_ >= kSaveEnergy) save_energy();
+}
+
+/// Of the GPUs that the driver tells of.
+std::vector<std::string> Daemon::gpu_names() const {
+  std::vector<std::string> names;
+  for (const Device& device : machine_.devices.list) names.push_back(device.uuid);
+  return names;
+}
+
+/// What jobs took until now, and the counters then: those go on while no berthd runs.
+void Daemon::restore_energy() {
+  energy_saved_ = clock_.now();
+  if (machine_.port) conductor_->restore_energy(read_small_file(energy_path()), gpu_names());
+}
+
+/// A file that cannot be written costs the next daemon what is not in it.
+void Daemon::save_energy() {
+  if (!machine_.port) return;
+  energy_saved_ = clock_.now();
+  const std::string text = conductor_->watcher().energy().save(gpu_names());
+  if (text.empty()) return;
+  const std::string draft = energy_path() + ".new";
+  const Descriptor file(
+      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return;
+  const bool is_whole =
+      ::write(file.number(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (is_whole) static_cast<void>(::rename(draft.c_str(), energy_path().c_str()));
 }
 
 /// A note is shown as the reason of a job that runs, and stays with one that is ended.
@@ -437,6 +504,9 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->limits != options_.limits, "limits");
   later(fresh->cgroup != options_.cgroup, "cgroup");
   later(fresh->host_limits != options_.host_limits, "host_limits");
+  later(fresh->accounting != options_.accounting, "accounting");
+  later(fresh->device_rules != options_.device_rules, "device_rules");
+  later(fresh->device_folder != options_.device_folder, "device_folder");
   later(fresh->preempt_by != options_.preempt_by, "preempt_by");
   later(fresh->grace != options_.grace, "grace");
   later(fresh->log_cap != options_.log_cap, "log_cap");
@@ -447,6 +517,7 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   retention_->set(fresh->retention);
   options_.roles = fresh->roles;
   options_.hide_arguments = fresh->hide_arguments;
+  options_.job_groups = fresh->job_groups;
   options_.notify_command = fresh->notify_command;
   options_.notify_on = fresh->notify_on;
   options_.exclude = fresh->exclude;

@@ -15,6 +15,7 @@
 #include "daemon/announcer.hpp"
 #include "daemon/audit.hpp"
 #include "daemon/clock.hpp"
+#include "daemon/device_files.hpp"
 #include "daemon/executor.hpp"
 #include "daemon/faults.hpp"
 #include "daemon/followers.hpp"
@@ -102,11 +103,17 @@ class Daemon {
   Audit& audit() { return audit_; }  // from any thread
   const Retention& retention() const { return *retention_; }
   const HostLimits& host_limits() const { return *host_limits_; }
+  const DeviceRules& device_rules() const { return *device_rules_; }
+  const live::Watcher& watcher() const { return conductor_->watcher(); }
   const Mps& mps() const { return *mps_; }
   Forecaster& forecaster() { return forecaster_; }
   Followers& followers() { return *followers_; }
   live::UserQueues& user_queues() { return user_queues_; }
   Instant now() const { return clock_.now(); }
+  /// Errors: as Launcher::attach(). Requires: no remote.
+  Expected<void> attach(JobId job, Attempt attempt, const shim::Attach& client) {
+    return launcher_->attach(job, attempt, client);
+  }
   /// Requires: no remote.
   const Suspender& suspender() const { return executor_->suspender(); }
   /// Null where jobs run on this machine.
@@ -129,6 +136,10 @@ class Daemon {
   void on_alarm(live::Alarm alarm);
   std::vector<Input> exclusions() const;
   void open_idle_watch();
+  std::string energy_path() const { return options_.state + "/energy"; }
+  std::vector<std::string> gpu_names() const;
+  void restore_energy();
+  void save_energy();
   Expected<void> sync();
 
   Options options_;
@@ -146,6 +157,7 @@ class Daemon {
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Limits> limits_;
   std::unique_ptr<HostLimits> host_limits_;
+  std::unique_ptr<DeviceRules> device_rules_;
   std::unique_ptr<Mps> mps_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<LimitSignals> limit_signals_;
@@ -162,6 +174,7 @@ class Daemon {
   std::unique_ptr<Probe> probe_;  ///< Null on a machine without GPUs.
   std::unique_ptr<Syncer> syncer_;
   std::unique_ptr<IdleWatch> idle_;
+  Instant energy_saved_;
   std::map<JobId, std::string> ended_for_;  ///< Jobs that berthd ends by configuration, and why.
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<Faults> faults_;

@@ -57,6 +57,7 @@ Json gpus(const Daemon& daemon) {
   for (const Device& device : daemon.machine().devices.list) {
     if (device.shares_memory) shared += (shared.empty() ? "" : ", ") + std::to_string(device.index);
   }
+  if (daemon.machine().devices.list.empty()) return check("gpus", "warn", "there are none");
   if (shared.empty()) return check("gpus", "ok", "all usable");
   return check("gpus", "warn",
                "GPU " + shared +
@@ -69,7 +70,7 @@ Json admission(const Daemon& daemon) {
   const AdmissionMode mode = daemon.keeper().engine().view().settings().admission.mode;
   const std::string name(word_for(mode));
   if (mode == AdmissionMode::Guarantee) {
-    return check("admission", "ok", name + ": no start whose memory is not there");
+    return check("admission", "ok", name + ": a job starts only where its memory is free");
   }
   return check("admission", "fail", name + ": jobs can run out of GPU memory by admission");
 }
@@ -123,6 +124,57 @@ Json host_limits(const Daemon& daemon) {
   return check("host limits", why_not.empty() ? "ok" : "warn",
                "the kernel keeps jobs to what they asked for: " + limited +
                    (why_not.empty() ? "" : "; not: " + why_not));
+}
+
+Json device_files(const Daemon& daemon) {
+  const DeviceRules& rules = daemon.device_rules();
+  if (rules.why_not().empty()) {
+    return check("device files", "ok",
+                 "a job can open those of its own GPUs only (" + std::to_string(rules.files()) +
+                     " known); people who do not go through berth: doc/security.md");
+  }
+  if (daemon.machine().emulated) {
+    return check("device files", "ok", "emulated GPUs have none to keep jobs off");
+  }
+  return check(
+      "device files", "warn",
+      "a job that ignores CUDA_VISIBLE_DEVICES reaches every GPU that its user may open: " +
+          rules.why_not());
+}
+
+Json accounting(const Daemon& daemon) {
+  const auto& devices = daemon.machine().devices.list;
+  const auto on =
+      std::ranges::count_if(devices, [](const Device& device) { return device.accounts == true; });
+  if (on > 0 && on == std::ssize(devices)) {
+    return check(
+        "accounting", "ok",
+        "on: peaks between two looks are in the peaks of jobs, of processes that a look saw");
+  }
+  const std::string& why = daemon.machine().no_accounts;
+  if (!why.empty()) return check("accounting", "warn", "off, though `accounting` is set: " + why);
+  const std::string some =
+      on == 0 ? "off"
+              : "on for " + std::to_string(on) + " of " + std::to_string(devices.size()) + " GPUs";
+  return check("accounting", "ok",
+               some +
+                   ": the peaks of jobs are what looks saw; `accounting = true` in berth.toml, or "
+                   "nvidia-smi -am 1, turns the driver's accounts on");
+}
+
+Json energy(const Daemon& daemon) {
+  const auto& devices = daemon.machine().devices.list;
+  const live::Watcher& watcher = daemon.watcher();
+  const auto told = std::ranges::count_if(devices, [&](const Device& device) {
+    const live::Look* const look = watcher.latest(GpuId(device.index));
+    return look != nullptr && look->sample && look->sample->millijoules;
+  });
+  if (told > 0 && told == std::ssize(devices)) {
+    return check("energy", "ok", "told by the driver, and divided among the jobs of a GPU by time");
+  }
+  return check("energy", "ok",
+               "told of " + std::to_string(told) + " of " + std::to_string(devices.size()) +
+                   " GPUs; jobs on others have none");
 }
 
 /// Why not all jobs are limited by the driver; the same words for several GPUs once. "": they are.
@@ -275,8 +327,9 @@ Json examine(const Daemon& daemon) {
   }
   return {{"checks",
            {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
-            pid_namespace(), processes(daemon), host_limits(daemon), memory_rung(daemon),
-            mps(daemon), suspension(daemon), disk(daemon), kept(daemon)}}};
+            pid_namespace(), processes(daemon), host_limits(daemon), device_files(daemon),
+            memory_rung(daemon), accounting(daemon), energy(daemon), mps(daemon),
+            suspension(daemon), disk(daemon), kept(daemon)}}};
 }
 
 }  // namespace berth::daemon

@@ -388,6 +388,7 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   }
   if (holds_berth(state)) {
     json["memory_limit_line"] = question.memory_limit;
+    json["links_line"] = question.links;
     add_forecast(json, {});
     return {.status = 200, .body = to_body(json)};
   }

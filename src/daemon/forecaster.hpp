@@ -43,6 +43,7 @@ struct Question {
   std::shared_ptr<http::Exchange> exchange;  ///< Gets the answer.
   std::string note = "";                     ///< Of a job that starts: why it could not so far.
   std::string memory_limit = "";             ///< Of one with a berth: what keeps it to its memory.
+  std::string links = "";                    ///< Likewise: what connects its GPUs.
 };
 
 class Forecaster {

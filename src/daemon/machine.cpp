@@ -94,6 +94,19 @@ std::vector<std::string> cut(const Options& options, const std::string& library)
   return notes;
 }
 
+/// On all GPUs that can. Returns: why not, of the first that cannot; "" if all can.
+std::string keep_accounts(GpuPort& port) {
+  const auto devices = port.devices();
+  std::string why;
+  if (!devices) return why;
+  for (const Device& device : devices->list) {
+    if (device.accounts == true) continue;
+    const auto done = port.keep_accounts(device.index);
+    if (!done && why.empty()) why = done.error().message;
+  }
+  return why;
+}
+
 Bytes host_memory() {
   struct sysinfo info{};
   if (::sysinfo(&info) != 0) return NodeShape{}.host;
@@ -127,6 +140,7 @@ Expected<Machine> open_machine(const Options& options) {
   const bool was_named = !options.emulate.empty() || !options.nvml.empty();
   if (!port && was_named) return std::unexpected(port.error());
   if (port) {
+    if (options.accounting) machine.no_accounts = keep_accounts(**port);
     auto devices = (*port)->devices();
     if (!devices) return std::unexpected(devices.error());
     machine.devices = std::move(*devices);
@@ -142,11 +156,13 @@ Expected<Machine> open_machine(const Options& options) {
   machine.no_suspension = why_no_suspension_here(machine);
   // Charges and measurements go in the same steps, or a tenant within its request would look as if
   // it held more than its charge.
-  machine.cluster = describe_machine(machine.devices.list, {.name = host_name(),
-                                                            .context = round_up(context),
-                                                            .slots = options.slots,
-                                                            .cpu = cores(options),
-                                                            .host = host_memory()});
+  machine.cluster = describe_machine(machine.devices.list,
+                                     {.name = host_name(),
+                                      .context = round_up(context),
+                                      .slots = options.slots,
+                                      .cpu = cores(options),
+                                      .host = host_memory()},
+                                     machine.devices.links);
   return machine;
 }
 

@@ -23,6 +23,7 @@ struct Machine {
   std::string mps_control;             ///< Program; "" where there is none.
   std::string cuda;                    ///< Library of the CUDA driver, for helpers to open.
   std::vector<std::string> mig_notes;  ///< What came of cutting instances, for the log.
+  std::string no_accounts;             ///< Why the driver was asked for accounts and keeps none.
   std::string no_suspension;           ///< Why jobs cannot be suspended; "" if they can.
   /// Variables with which a job sees the GPUs; LD_LIBRARY_PATH goes before the job's own.
   std::vector<std::pair<std::string, std::string>> environment;

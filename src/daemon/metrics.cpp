@@ -103,6 +103,12 @@ void add_gpus(Families& families, const Json& gpus) {
       if (value.is_number()) families.sample(labels_of(gpu), value.dump());
     }
   }
+  families.begin("berth_gpu_energy_joules", "counter", "joules",
+                 "Energy taken since the driver was loaded.");
+  for (const Json& gpu : gpus) {
+    const Json& joules = gpu["energy_joules"];
+    if (joules.is_number()) families.sample(labels_of(gpu), joules.dump());
+  }
   families.begin("berth_gpu_healthy", "gauge", "", "1 if jobs may start there.");
   for (const Json& gpu : gpus) families.sample(labels_of(gpu), gpu["healthy"].get<bool>() ? 1 : 0);
   families.begin("berth_gpu_tenants", "gauge", "", "Jobs on it.");

@@ -414,6 +414,25 @@ Expected<void> set_role(Options& options, const Value& value) {
   return {};
 }
 
+Expected<void> set_job_groups(Options& options, const Value& value) {
+  const std::string wanted = "must be a list of unix groups, such as [\"gpu-jobs\"]";
+  const toml::array* const list = value.node.as_array();
+  if (list == nullptr) return value.refuse(wanted);
+  std::set<gid_t> groups;
+  for (const toml::node& node : *list) {
+    const auto name = node.value_exact<std::string>();
+    if (!name || name->empty()) return value.refuse(wanted);
+    const auto group = number_of_group(*name);
+    if (group) {
+      groups.insert(*group);
+    } else {
+      options.warnings.push_back(value.where + ": there is no group " + *name + "; left out");
+    }
+  }
+  options.job_groups = std::move(groups);
+  return {};
+}
+
 Expected<void> set_audit_cap(Options& options, const Value& value) {
   constexpr Bytes kLeast{std::int64_t{1} << 20};
   Bytes cap(0);
@@ -539,6 +558,10 @@ constexpr auto kKeys = std::to_array<Key>({
     {"keep_logs", [](Options& o, const Value& v) { return v.into(o.retention.logs); }},
     {"keep_logs_size", [](Options& o, const Value& v) { return v.into(o.retention.logs_size); }},
     {"host_limits", set_host_limits},
+    {"job_groups", set_job_groups},
+    {"accounting", [](Options& o, const Value& v) { return v.into(o.accounting); }},
+    {"device_rules", [](Options& o, const Value& v) { return v.into(o.device_rules); }},
+    {"device_folder", [](Options& o, const Value& v) { return v.into(o.device_folder); }},
     {"operators", set_role<&Roles::operators>},
     {"admins", set_role<&Roles::admins>},
     {"hide_arguments", [](Options& o, const Value& v) { return v.into(o.hide_arguments); }},

@@ -70,6 +70,11 @@ struct Options {
   std::string cgroup;  ///< Folder of a cgroup v2 for jobs; "" for none; "auto".
   /// What the kernel keeps jobs to in their cgroups.
   std::vector<HostLimit> host_limits = {HostLimit::Memory, HostLimit::Cores, HostLimit::Processes};
+  std::set<gid_t> job_groups;  ///< That jobs with GPUs have beside their user's; of root's berthd.
+  bool accounting = false;     ///< Whether the driver is to keep accounts of processes.
+  /// Whether jobs are kept off the device files of GPUs that are not theirs, and where these are.
+  bool device_rules = true;
+  std::string device_folder;  ///< "": /dev, and none of emulated GPUs.
   RetentionRules retention;
   IdleRules idle;
   Roles roles;

@@ -37,6 +37,8 @@ std::string_view outcome_word(const journal::End& end) {
   return end.note.starts_with(live::kPreempted) ? live::kPreempted : user_word(end.outcome);
 }
 
+Json joules_json(std::int64_t millijoules) { return static_cast<double>(millijoules) / 1e3; }
+
 /// Integers stay integers.
 Json millionths(std::int64_t value) {
   if (value % 1'000'000 == 0) return value / 1'000'000;
@@ -70,9 +72,11 @@ Expected<std::string> Presenter::job(JobId id, const Viewer& viewer) {
 void Presenter::append_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
                            const Viewer& viewer) {
   const Bytes peak = watcher_.peak_of(row.job);
+  const auto so_far = watcher_.energy().of(row.job);
   const bool is_hidden = !row.is_damaged && !viewer.sees(row.spec.user);
-  if (peak > row.peak || is_hidden) {
+  if (peak > row.peak || is_hidden || so_far) {
     journal::JobRow seen = row;
+    if (so_far) seen.millijoules = row.millijoules.value_or(0) + *so_far;
     seen.peak = std::max(peak, row.peak);  // of an attempt that has not ended
     if (is_hidden) seen.command = live::program_alone(row.command);
     daemon::append_row(out, seen, reasons, names_, keeper_);
@@ -160,7 +164,12 @@ void Presenter::add_measured(Json& json, const Job& job) {
   json["charge_bytes"] = job.grant.shares.empty() ? 0 : job.grant.shares.front().charge.raw();
   json["used_bytes"] = Json::object();
   json["memory_limit_line"] = rung_line(job.id);
-  if (cgroup_of_) json["host_limits"] = host_limits_text(cgroup_of_(job.id, job.attempt));
+  json["links_line"] = links_line(job.id);
+  if (cgroup_of_) {
+    const std::string group = cgroup_of_(job.id, job.attempt);
+    json["host_limits"] = host_limits_text(group);
+    if (device_rules_ != nullptr) json["device_files"] = device_rules_->text_of(group);
+  }
   for (const Share& share : job.grant.shares) {
     const Measured* const told = watcher_.told(share.gpu);
     if (told == nullptr) continue;
@@ -178,10 +187,12 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
   const auto attempts = keeper_.store().attempts(id);
   const auto reports = keeper_.store().reports(id);
   const auto peaks = keeper_.store().peaks(id);
+  const auto energies = keeper_.store().energies(id);
   const auto blob = keeper_.store().blob((*row)->spec.command);
   if (!attempts) return std::unexpected(attempts.error());
   if (!reports) return std::unexpected(reports.error());
   if (!peaks) return std::unexpected(peaks.error());
+  if (!energies) return std::unexpected(energies.error());
   Json json;
   Json damaged = Json::array();
   const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
@@ -192,6 +203,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
     json["command"] = command->arguments;
     json["directory"] = command->directory;
     if (!command->output.empty()) json["output"] = command->output;
+    if (!command->snapshot.empty()) json["snapshot"] = command->snapshot;
     if (command->processes > 0) json["pids"] = command->processes;
     if (const auto& warning = command->warning) {
       json["warning_signal"] = ::sigabbrev_np(warning->signal);
@@ -213,17 +225,20 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
     // One that was suspended has no end: the same process went on as the next.
     const bool went_on = !end && &attempt != &attempts->back();
     const auto peak = std::ranges::find(*peaks, attempt.attempt, &journal::PeakRow::attempt);
-    list.push_back({{"attempt", attempt.attempt.value()},
-                    {"peak_bytes", peak == peaks->end() ? Json() : Json(peak->bytes.raw())},
-                    {"granted_at", seconds_json(attempt.granted)},
-                    {"started_at", started_json(attempt.started, end)},
-                    {"ended_at", end ? seconds_json(end->at) : Json()},
-                    {"gpus", gpus_json(attempt.gpus)},
-                    {"outcome", end ? Json(outcome_word(*end)) : Json()},
-                    {"exit_code", end ? Json(end->code) : Json()},
-                    {"note", end       ? end->note
-                             : went_on ? "was suspended"
-                                       : ""}});
+    const auto energy = std::ranges::find(*energies, attempt.attempt, &journal::EnergyRow::attempt);
+    list.push_back(
+        {{"attempt", attempt.attempt.value()},
+         {"peak_bytes", peak == peaks->end() ? Json() : Json(peak->bytes.raw())},
+         {"energy_joules", energy == energies->end() ? Json() : joules_json(energy->millijoules)},
+         {"granted_at", seconds_json(attempt.granted)},
+         {"started_at", started_json(attempt.started, end)},
+         {"ended_at", end ? seconds_json(end->at) : Json()},
+         {"gpus", gpus_json(attempt.gpus)},
+         {"outcome", end ? Json(outcome_word(*end)) : Json()},
+         {"exit_code", end ? Json(end->code) : Json()},
+         {"note", end       ? end->note
+                  : went_on ? "was suspended"
+                            : ""}});
   }
   json["attempts"] = std::move(list);
   json["reports"] = Json::object();
@@ -318,6 +333,57 @@ Reasons Presenter::reasons() {
   return Reasons(keeper_.engine(), [this](GpuId gpu) { return foreign_text(gpu); });
 }
 
+namespace {
+
+Json link_json(const Cluster& cluster, GpuId from, GpuId to) {
+  const std::uint32_t first = cluster.node(cluster.node_of(from)).first_gpu.value();
+  Link link{.one = std::min(from, to).value() - first, .other = std::max(from, to).value() - first};
+  for (const Link& known : cluster.links_of(cluster.node_of(from))) {
+    if (known.one == link.one && known.other == link.other) link = known;
+  }
+  return {{"gpu", to.value()},
+          {"nvlinks", link.nvlinks},
+          {"path", text_of(link)},
+          {"distance", cluster.distance(from, to)}};
+}
+
+/// The others on its node of which a path is known.
+Json links_json(const Cluster& cluster, GpuId gpu) {
+  Json list = Json::array();
+  if (cluster.links_of(cluster.node_of(gpu)).empty()) return list;
+  for (const GpuId other : cluster.node(cluster.node_of(gpu)).gpu_ids()) {
+    if (other != gpu) list.push_back(link_json(cluster, gpu, other));
+  }
+  return list;
+}
+
+}  // namespace
+
+/// `4 NVLinks between any two`, or between the farthest.
+std::string Presenter::links_line(JobId id) const {
+  const Job* const job = keeper_.engine().view().find(id);
+  if (job == nullptr || !holds_berth(job->state)) return "";
+  const Cluster& cluster = keeper_.engine().view().cluster();
+  const std::vector<GpuId> gpus = live::gpus_of(job->grant);
+  if (gpus.size() < 2 || cluster.links_of(cluster.node_of(gpus.front())).empty()) return "";
+  std::uint16_t nearest = kFarthest;
+  std::pair farthest(std::uint16_t{0}, std::pair(gpus[0], gpus[1]));
+  for (const GpuId one : gpus) {
+    for (const GpuId other : gpus) {
+      if (one >= other) continue;
+      if (cluster.node_of(one) != cluster.node_of(other)) return "";
+      const std::uint16_t distance = cluster.distance(one, other);
+      nearest = std::min(nearest, distance);
+      if (distance > farthest.first) farthest = {distance, {one, other}};
+    }
+  }
+  const auto [one, other] = farthest.second;
+  const std::string path = link_json(cluster, one, other)["path"].get<std::string>();
+  if (nearest == farthest.first) return path + " between any two of its GPUs";
+  return path + " between the farthest two of its GPUs, " + std::to_string(one.value()) + " and " +
+         std::to_string(other.value());
+}
+
 Json Presenter::gpu(GpuId id, const Viewer& viewer) {
   const ClusterView view = keeper_.engine().view();
   const Device& device = machine_.devices.list[id.value()];
@@ -327,6 +393,7 @@ Json Presenter::gpu(GpuId id, const Viewer& viewer) {
   const Bytes guard = use.tenants == 0 ? Bytes(0) : guard_band(view.settings().admission, spec);
   const Bytes taken = use.foreign + use.charged + guard + spec.context;
   const bool can_take = is_usable(use) && use.alone == 0 && use.tenants < spec.slots;
+  const bool has_energy = look != nullptr && look->sample && look->sample->millijoules;
   const bool has_rate = look != nullptr && look->sample && look->sample->utilisation_percent;
   Json json = {
       {"index", id.value()},
@@ -344,9 +411,11 @@ Json Presenter::gpu(GpuId id, const Viewer& viewer) {
       {"problem", watcher_.problem(id)},
       {"pressure", is_under_pressure(spec, use)},
       {"slots", spec.slots},
+      {"energy_joules", has_energy ? joules_json(*look->sample->millijoules) : Json()},
       {"sampled_at", look == nullptr ? Json() : seconds_json(look->began)},
       {"tenants", tenants(id, viewer)},
       {"foreign", strangers(id)},
+      {"links", links_json(view.cluster(), id)},
   };
   const auto drain = view.drains().find(id);
   if (drain == view.drains().end()) return json;

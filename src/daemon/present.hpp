@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "daemon/device_files.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/machine.hpp"
 #include "daemon/mps.hpp"
@@ -29,6 +30,7 @@ struct Enforcers {
   const Limits* limits = nullptr;
   const Mps* mps = nullptr;
   std::function<std::string(JobId, Attempt)> cgroup_of = {};  ///< Of an attempt; "" for none.
+  const DeviceRules* device_rules = nullptr;
 };
 
 class Presenter {
@@ -40,7 +42,8 @@ class Presenter {
         watcher_(watcher),
         limits_(enforcers.limits),
         mps_(enforcers.mps),
-        cgroup_of_(std::move(enforcers.cgroup_of)) {}
+        cgroup_of_(std::move(enforcers.cgroup_of)),
+        device_rules_(enforcers.device_rules) {}
 
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
   /// ever had.
@@ -54,6 +57,8 @@ class Presenter {
   /// What keeps a job to its memory, and what that does not catch, in one line; "" for a job
   /// without GPUs.
   std::string rung_line(JobId id) const;
+  /// What connects the GPUs of a job that holds several; "" where nothing is known.
+  std::string links_line(JobId id) const;
   /// Why jobs wait at this step, naming non-berth processes.
   Reasons reasons();
   Json gpus(const Viewer& viewer);
@@ -75,6 +80,7 @@ class Presenter {
   const Limits* limits_;
   const Mps* mps_;
   std::function<std::string(JobId, Attempt)> cgroup_of_;
+  const DeviceRules* device_rules_;
   UserNames names_;
 };
 

@@ -1,5 +1,7 @@
 #include "daemon/probe.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace berth::daemon {
@@ -62,6 +64,13 @@ bool lists_vanished(const live::Look& look) {
   });
 }
 
+/// A sample tells of ends once, and the first one is not seen by others.
+live::Look merged(live::Look first, live::Look second) {
+  if (!first.sample || !second.sample) return second;
+  std::ranges::move(first.sample->ended, std::back_inserter(second.sample->ended));
+  return second;
+}
+
 }  // namespace
 
 void Probe::run(const std::shared_ptr<State>& state) {
@@ -73,7 +82,7 @@ void Probe::run(const std::shared_ptr<State>& state) {
     lock.unlock();
     for (const GpuId gpu : gpus) {
       live::Look seen = look(*state, gpu);
-      if (lists_vanished(seen)) seen = look(*state, gpu);
+      if (lists_vanished(seen)) seen = merged(std::move(seen), look(*state, gpu));
       state->deliver(std::move(seen));
     }
     lock.lock();

@@ -105,6 +105,7 @@ bool Retention::advance() {
     more = pruner_.advance();
   } while (more && *more && parts_.loop.has_time());
   remove(pruner_.take_dropped());
+  for (const auto& old : pruner_.take_snapshots()) parts_.remove_snapshot(old);
   if (more && *more) return true;
   if (!more) {
     std::fprintf(stderr, "berthd: old jobs stay in the journal: %s\n",

@@ -49,6 +49,8 @@ class Retention {
     live::Keeper& keeper;
     const Clock& clock;
     std::string logs;  ///< Folder.
+    /// Removes a folder of a user's, as that user.
+    std::function<void(const live::Pruner::OldSnapshot&)> remove_snapshot;
   };
   /// Requires: all of them outlive it.
   Retention(Parts parts, const RetentionRules& rules);

@@ -283,6 +283,11 @@ void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, 
   job != nullptr ? json.integer("attempt", job->attempt.value()) : json.null("attempt");
   add_request(json, job != nullptr ? job->spec : row.spec);
   if (row.peak > Bytes(0)) json.integer("peak_bytes", row.peak.raw());
+  if (row.millijoules) {
+    std::string joules;
+    append_millionths(joules, *row.millijoules * 1000);
+    json.raw("energy_joules", joules);
+  }
   json.close();
 }
 

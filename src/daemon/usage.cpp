@@ -74,6 +74,11 @@ Expected<void> UsageSums::add(const journal::JobRow& row) {
   ended_in.peak = std::max(ended_in.peak, row.peak);
   const auto attempts = keeper_.store().attempts(row.job);
   if (!attempts) return std::unexpected(attempts.error());
+  const auto energies =
+      row.millijoules
+          ? keeper_.store().energies(row.job)
+          : Expected<std::vector<journal::EnergyRow>>(std::vector<journal::EnergyRow>());
+  if (!energies) return std::unexpected(energies.error());
   const GpuRequest& gpu = row.spec.request.gpu;
   const Bytes learned = row.spec.vram_estimate > Bytes(0) ? row.spec.vram_estimate : whole_;
   const Bytes asked = gpu.vram > Bytes(0) ? gpu.vram : learned;
@@ -89,6 +94,10 @@ Expected<void> UsageSums::add(const journal::JobRow& row) {
     Usage& used_in = sums_[{user, month_of(end)}];
     const auto gpus = static_cast<std::int64_t>(attempt.gpus.size());
     used_in.gpu_time += (end - from) * gpus;
+    const auto energy = std::ranges::find(*energies, attempt.attempt, &journal::EnergyRow::attempt);
+    if (energy != energies->end()) {
+      used_in.millijoules = used_in.millijoules.value_or(0) + energy->millijoules;
+    }
     used_in.byte_seconds += in_seconds(end - from) * static_cast<double>(gpus * asked.raw());
   }
   return {};
@@ -108,6 +117,8 @@ Json UsageSums::take(const std::function<std::string(UserId)>& name_of) const {
                     {"jobs", std::move(jobs)},
                     {"gpu_seconds", in_seconds(sum.gpu_time)},
                     {"memory_byte_seconds", sum.byte_seconds},
+                    {"energy_joules",
+                     sum.millijoules ? Json(static_cast<double>(*sum.millijoules) / 1e3) : Json()},
                     {"peak_bytes", sum.peak > Bytes(0) ? Json(sum.peak.raw()) : Json()}});
   }
   return list;

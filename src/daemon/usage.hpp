@@ -26,6 +26,7 @@ struct Usage {
   Duration gpu_time{0};                ///< GPUs times time.
   double byte_seconds = 0.0;           ///< GPU memory asked for, times time.
   Bytes peak{0};                       ///< The largest of a job on one GPU.
+  std::optional<std::int64_t> millijoules = std::nullopt;  ///< Of attempts of which it is known.
 };
 
 class UsageSums {

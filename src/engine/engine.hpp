@@ -107,6 +107,7 @@ class Engine {
   void on(const Shrunk& shrunk);
   void on(const Identified&);
   void on(const Profiled&);
+  void on(const Wired&);
   void on(const Weighed&);
   void on(const Bounded&);
   void on(const AttemptEnded&);

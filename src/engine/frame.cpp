@@ -53,6 +53,7 @@ bool is_sane(const NodeShape& shape) {
   const bool no_gpus = shape.vram == plain.vram && shape.context == plain.context &&
                        shape.type == plain.type && shape.share_mode == plain.share_mode &&
                        shape.slots == plain.slots;  // a node without GPUs has nothing to say
+  if (!are_links(shape.links, shape.gpus)) return false;
   return is_amount(shape.vram) && is_amount(shape.context) && is_amount(shape.cpu) &&
          is_amount(shape.host) && (shape.gpus > 0 || no_gpus);
 }

@@ -331,6 +331,12 @@ void Engine::on(const Identified& identified) {
   state_.company.identify(identified.job, identified.what);
 }
 
+void Engine::on(const Wired& wired) {
+  if (wired.node.value() >= state_.cluster.nodes().size()) return;
+  if (!are_links(wired.links, state_.cluster.node(wired.node).gpus)) return;
+  state_.cluster.set_links(wired.node, wired.links);
+}
+
 void Engine::on(const Profiled& profiled) {
   if (profiled.speeds.is_sane()) state_.speeds = profiled.speeds;
 }

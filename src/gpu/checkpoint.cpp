@@ -8,35 +8,13 @@
 #include <cstddef>
 #include <cstring>
 
+#include "gpu/cuda_abi.hpp"
+
 namespace berth {
 
 namespace {
 
-// ---- The interface: results and arguments of CUDA 12.8, and of 13.0 for GPU pairs --------------
-
-constexpr int kOutOfMemory = 2;
-constexpr int kNotReady = 600;
-constexpr int kNotPermitted = 800;
-constexpr int kNotSupported = 801;
-
-struct LockArgs {
-  unsigned timeout_millis;
-  unsigned reserved0;
-  std::uint64_t reserved1[7];
-};
-struct Uuid {
-  std::array<char, 16> bytes;
-};
-struct GpuPair {
-  Uuid before;
-  Uuid after;
-};
-struct RestoreArgs {
-  const GpuPair* pairs;
-  unsigned count;
-  char reserved[52];
-};
-static_assert(sizeof(LockArgs) == 64 && sizeof(RestoreArgs) == 64 && sizeof(GpuPair) == 32);
+using namespace cuda;
 
 struct Api {
   int (*init)(unsigned) = nullptr;

@@ -40,6 +40,20 @@ void add(Run& run, const Device& device) {
   run.largest = std::max(run.largest.value_or(capacity), capacity);
 }
 
+/// Those among some GPUs in a row, by their places in it.
+std::vector<Link> links_in(std::span<const Link> links, std::uint32_t first, std::uint32_t gpus) {
+  std::vector<Link> found;
+  if (gpus > kMostLinked) return found;
+  for (Link link : links) {
+    if (link.one < first || link.other >= first + gpus) continue;
+    link.one -= first;
+    link.other -= first;
+    link.nvlinks = std::min(link.nvlinks, kMostNvlinks);
+    found.push_back(link);
+  }
+  return found;
+}
+
 std::vector<Run> runs_of(std::span<const Device> devices) {
   std::vector<Run> runs(1);
   for (const Device& device : devices) {
@@ -51,11 +65,13 @@ std::vector<Run> runs_of(std::span<const Device> devices) {
 
 }  // namespace
 
-Cluster describe_machine(std::span<const Device> devices, const MachineOptions& options) {
+Cluster describe_machine(std::span<const Device> devices, const MachineOptions& options,
+                         std::span<const Link> links) {
   Cluster cluster;
   cluster.add_switch();
   const std::vector<Run> runs = runs_of(devices);
   const auto all = std::max<std::int64_t>(1, static_cast<std::int64_t>(devices.size()));
+  std::uint32_t first = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Run& run = runs[i];
     const bool is_whole = runs.size() == 1;
@@ -70,7 +86,9 @@ Cluster describe_machine(std::span<const Device> devices, const MachineOptions& 
                       .share_mode = run.is_mig ? ShareMode::Mig : ShareMode::TimeSlice,
                       .slots = run.is_mig ? std::uint16_t{1} : options.slots,
                       .cpu = part(options.cpu),
-                      .host = part(options.host)});
+                      .host = part(options.host),
+                      .links = links_in(links, first, run.gpus)});
+    first += run.gpus;
   }
   return cluster;
 }

@@ -23,7 +23,9 @@ struct MachineOptions {
 /// each run of equal ones under one switch, with its part of the cores and host memory. A GPU with
 /// a problem counts as equal to its neighbours, so that a machine keeps its shape when a GPU dies;
 /// the caller must give the engine GpuHealth{false} for it. A MIG instance takes one job at a time:
-/// what keeps it apart from others is the hardware, and inside it there would be nothing.
-Cluster describe_machine(std::span<const Device> devices, const MachineOptions& options);
+/// what keeps it apart from others is the hardware, and inside it there would be nothing. Links
+/// between the GPUs of one node come along.
+Cluster describe_machine(std::span<const Device> devices, const MachineOptions& options,
+                         std::span<const Link> links = {});
 
 }  // namespace berth

@@ -169,8 +169,38 @@ Expected<Sample> Nvml::sample(std::uint32_t device) {
   const auto found = gpu(device);
   if (!found) return std::unexpected(found.error());
   auto sample = read_sample(api_, *found);
-  if (!sample && nvml::hides_memory(api_, *found)) return read_shared_sample(api_, *found);
+  if (!sample && nvml::hides_memory(api_, *found)) sample = read_shared_sample(api_, *found);
+  if (!sample) return sample;
+  sample->millijoules = nvml::read_energy(api_, *found);
+  sample->ended = ended_since(*found, *sample);
   return sample;
+}
+
+/// Asked once of each: the driver's accounts outlive the process.
+std::vector<GpuProcess> Nvml::ended_since(const nvml::Gpu& gpu, const Sample& sample) {
+  std::vector<GpuProcess> ended;
+  if (!sample.processes || !api_.accounting_stats) return ended;
+  std::set<pid_t> now;
+  for (const GpuProcess& process : *sample.processes) now.insert(process.pid);
+  std::set<pid_t> before;
+  {
+    const std::lock_guard lock(listed_mutex_);
+    before = std::exchange(listed_[gpu.index], now);
+  }
+  for (const pid_t pid : before) {
+    if (now.contains(pid)) continue;
+    const auto most = nvml::read_most_held(api_, gpu, pid, sample.total);
+    if (most) ended.push_back({.pid = pid, .bytes = most});
+  }
+  return ended;
+}
+
+Expected<void> Nvml::keep_accounts(std::uint32_t device) {
+  const auto found = gpu(device);
+  if (!found) return std::unexpected(found.error());
+  const Result result = api_.set_accounting_mode(found->handle, nvml::kEnabled);
+  if (result == Result::Success) return {};
+  return std::unexpected(nvml::error_of(api_, api_.set_accounting_mode.name, device, result));
 }
 
 Expected<std::optional<GpuEvent>> Nvml::wait_event(Duration timeout) {

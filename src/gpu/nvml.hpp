@@ -4,7 +4,10 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,7 @@ class Nvml final : public GpuPort {
   Expected<void> set_limits(std::uint32_t device, const std::string& cgroup,
                             const MemoryLimits& limits) override;
   Expected<LimitsInForce> limits(std::uint32_t device, const std::string& cgroup) override;
+  Expected<void> keep_accounts(std::uint32_t device) override;
   Expected<std::optional<GpuEvent>> wait_event(Duration timeout) override;
 
  private:
@@ -37,13 +41,16 @@ class Nvml final : public GpuPort {
   void listen();
   Expected<nvml::Gpu> gpu(std::uint32_t device) const;
   std::optional<GpuEvent> take_heard();
+  std::vector<GpuProcess> ended_since(const nvml::Gpu& gpu, const Sample& sample);
 
   nvml::Api api_;
   struct Unit {
     Expected<nvml::Gpu> gpu;  ///< An error where the driver refused it.
     std::uint32_t board = 0;
   };
-  std::vector<Unit> units_;     ///< By index: whole GPUs, and instances instead of those split.
+  std::vector<Unit> units_;  ///< By index: whole GPUs, and instances instead of those split.
+  std::mutex listed_mutex_;
+  std::map<std::uint32_t, std::set<pid_t>> listed_;  ///< Processes of the last sample, by device.
   std::deque<GpuEvent> heard_;  ///< Of a GPU that is split, one for each instance.
   nvml::EventSet events_ = nullptr;
   Error no_events_{ErrorCode::NotFound, "no GPU to hear events of"};  ///< Why events_ is null.

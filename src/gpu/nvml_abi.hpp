@@ -72,6 +72,19 @@ struct ProcessV2 {
   std::uint32_t compute_instance;
 };
 
+/// What the driver remembers of a process, also after its end.
+struct AccountingStats {
+  std::uint32_t gpu_utilisation;
+  std::uint32_t memory_utilisation;
+  unsigned long long most_memory;  ///< Bytes; ~0: not available.
+  unsigned long long milliseconds;
+  unsigned long long started;  ///< Microseconds since 1970.
+  std::uint32_t is_running;
+  std::uint32_t reserved[5];
+};
+
+inline constexpr int kEnabled = 1;  ///< NVML_FEATURE_ENABLED.
+
 /// Of drivers from r615 on. By NVIDIA's pages, and as others give the nvml.h of CUDA 13.4; not
 /// compared with the header itself. Sizes are bytes.
 struct SetLimits {

@@ -48,6 +48,9 @@ void find_devices(const Symbols& symbols, Api& api) {
   symbols.find(api.uuid, {"nvmlDeviceGetUUID"});
   symbols.find(api.pci,
                {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"});
+  symbols.find(api.minor_number, {"nvmlDeviceGetMinorNumber"});
+  symbols.find(api.gpu_instance_id, {"nvmlDeviceGetGpuInstanceId"});
+  symbols.find(api.compute_instance_id, {"nvmlDeviceGetComputeInstanceId"});
   symbols.find(api.mig_mode, {"nvmlDeviceGetMigMode"});
   symbols.find(api.profile_info, {"nvmlDeviceGetGpuInstanceProfileInfoV"});
   symbols.find(api.placements, {"nvmlDeviceGetGpuInstancePossiblePlacements_v2"});
@@ -66,6 +69,10 @@ void find_use(const Symbols& symbols, Api& api) {
   symbols.find(api.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
   symbols.find(api.memory_v1, {"nvmlDeviceGetMemoryInfo"});
   symbols.find(api.utilisation, {"nvmlDeviceGetUtilizationRates"});
+  symbols.find(api.accounting_mode, {"nvmlDeviceGetAccountingMode"});
+  symbols.find(api.set_accounting_mode, {"nvmlDeviceSetAccountingMode"});
+  symbols.find(api.accounting_stats, {"nvmlDeviceGetAccountingStats"});
+  symbols.find(api.energy, {"nvmlDeviceGetTotalEnergyConsumption"});
   symbols.find(api.set_limits, {"nvmlDeviceSetMemoryLimits_v1"});
   symbols.find(api.get_limits, {"nvmlDeviceGetMemoryLimits_v1"});
   symbols.find_list(api.compute_processes, {"nvmlDeviceGetComputeRunningProcesses_v3",

@@ -40,6 +40,9 @@ struct Api {
   Function<Handle, char*, std::uint32_t> name;
   Function<Handle, char*, std::uint32_t> uuid;
   Function<Handle, Pci*> pci;
+  Function<Handle, std::uint32_t*> minor_number;
+  Function<Handle, std::uint32_t*> gpu_instance_id;
+  Function<Handle, std::uint32_t*> compute_instance_id;
   Function<Handle, MemoryV2*> memory_v2;
   Function<Handle, MemoryV1*> memory_v1;
   Function<Handle, Utilisation*> utilisation;
@@ -57,6 +60,10 @@ struct Api {
   Function<ComputeInstance> destroy_compute_instance;
   Function<Handle, SetLimits*> set_limits;
   Function<Handle, GetLimits*> get_limits;
+  Function<Handle, int*> accounting_mode;
+  Function<Handle, int> set_accounting_mode;
+  Function<Handle, std::uint32_t, AccountingStats*> accounting_stats;
+  Function<Handle, unsigned long long*> energy;
   ListFunction compute_processes;
   ListFunction graphics_processes;
   ListFunction mps_processes;

@@ -26,6 +26,10 @@ Expected<void> GpuPort::set_limits(std::uint32_t, const std::string&, const Memo
   return fail(ErrorCode::NotFound, "this driver has no memory limits");
 }
 
+Expected<void> GpuPort::keep_accounts(std::uint32_t) {
+  return fail(ErrorCode::NotFound, "this driver keeps no accounts");
+}
+
 Expected<LimitsInForce> GpuPort::limits(std::uint32_t, const std::string&) {
   return fail(ErrorCode::NotFound, "this driver has no memory limits");
 }

@@ -9,8 +9,6 @@ namespace berth::nvml {
 
 namespace {
 
-constexpr std::uint32_t kMostNvlinks = 64;  // Hopper has 18 per GPU
-
 struct Address {
   std::uint32_t domain = 0;
   std::uint32_t bus = 0;

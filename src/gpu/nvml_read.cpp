@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "gpu/host_memory.hpp"
 
@@ -99,6 +100,12 @@ Expected<std::vector<Entry>> read_list(const Api& api, const ListFunction& list,
   return std::unexpected(error_of(api, list.call.name, gpu.index, result));
 }
 
+std::optional<std::uint32_t> read_number(const Function<Handle, std::uint32_t*>& call,
+                                         Handle handle) {
+  std::uint32_t number = 0;
+  return call(handle, &number) == Result::Success ? std::optional(number) : std::nullopt;
+}
+
 /// Bytes per pid; nothing where the driver does not say.
 using Holdings = std::map<pid_t, std::optional<Bytes>>;
 
@@ -190,7 +197,16 @@ Device read_device(const Api& api, const Gpu& gpu) {
       read_text([&](char* text, std::uint32_t room) { return api.uuid(gpu.handle, text, room); });
   device.bus_id = read_bus_id(api, gpu.is_instance() ? gpu.whole : gpu.handle);
   device.mig = gpu.is_instance() ? true : read_mig(api, gpu);
-  if (gpu.is_instance()) device.mig_profile = profile_in(device.name);
+  device.minor = read_number(api.minor_number, gpu.is_instance() ? gpu.whole : gpu.handle);
+  if (gpu.is_instance()) {
+    device.mig_profile = profile_in(device.name);
+    device.gpu_instance = read_number(api.gpu_instance_id, gpu.handle);
+    device.compute_instance = read_number(api.compute_instance_id, gpu.handle);
+  }
+  int accounting = 0;
+  if (api.accounting_mode(gpu.handle, &accounting) == Result::Success) {
+    device.accounts = accounting == kEnabled;
+  }
   device.shares_memory = hides_memory(api, gpu);
   const auto memory = device.shares_memory ? memory_of_host() : read_memory(api, gpu);
   if (memory) {
@@ -244,6 +260,23 @@ std::optional<std::uint32_t> read_utilisation(const Api& api, const Gpu& gpu) {
   if (api.utilisation(gpu.handle, &utilisation) != Result::Success) return std::nullopt;
   if (utilisation.gpu > 100) return std::nullopt;
   return utilisation.gpu;
+}
+
+std::optional<std::int64_t> read_energy(const Api& api, const Gpu& gpu) {
+  unsigned long long millijoules = 0;
+  if (gpu.is_instance() || api.energy(gpu.handle, &millijoules) != Result::Success) {
+    return std::nullopt;
+  }
+  if (!std::in_range<std::int64_t>(millijoules)) return std::nullopt;
+  return static_cast<std::int64_t>(millijoules);
+}
+
+std::optional<Bytes> read_most_held(const Api& api, const Gpu& gpu, pid_t process, Bytes total) {
+  AccountingStats stats{};
+  const Result result =
+      api.accounting_stats(gpu.handle, static_cast<std::uint32_t>(process), &stats);
+  if (result != Result::Success) return std::nullopt;
+  return figure_of(stats.most_memory, total);
 }
 
 }  // namespace berth::nvml

@@ -65,4 +65,10 @@ Expected<std::vector<GpuProcess>> read_processes(const Api& api, const Gpu& gpu,
 
 std::optional<std::uint32_t> read_utilisation(const Api& api, const Gpu& gpu);
 
+/// Millijoules since the driver was loaded. Of an instance nothing is told.
+std::optional<std::int64_t> read_energy(const Api& api, const Gpu& gpu);
+
+/// The most that a process ever held, by the driver's accounts. Sizes above `total` are unknown.
+std::optional<Bytes> read_most_held(const Api& api, const Gpu& gpu, pid_t process, Bytes total);
+
 }  // namespace berth::nvml

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/link.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
 
@@ -29,34 +30,20 @@ struct Device {
   Bytes total{0};
   Bytes reserved{0};           ///< Kept by the driver; 0 where it only counts it as used.
   bool shares_memory = false;  ///< The driver tells no memory: it is the host's (host_memory.hpp).
-  std::optional<bool> mig;     ///< Whether it is split into MIG instances, or one of them.
-  std::string mig_profile;     ///< Of an instance: "3g.40gb"; "" for a whole GPU.
-  std::uint32_t board = 0;     ///< The GPU that it is, or is part of, in the driver's order.
-  std::string problem;         ///< Why it cannot be used; "" if it can.
-};
-
-/// What lies between two GPUs on the bus; smaller is nearer.
-enum class Nearness : std::uint8_t {
-  SameBoard,
-  OneSwitch,
-  SeveralSwitches,
-  HostBridge,
-  MemoryNode,
-  System,
-};
-
-/// The path between two GPUs; one < other.
-struct Link {
-  std::uint32_t one = 0;
-  std::uint32_t other = 0;
-  std::optional<Nearness> nearness;
-  std::uint32_t nvlinks = 0;  ///< Active ones, direct or by a switch.
+  std::optional<bool> accounts;  ///< Whether the driver keeps accounts of ended processes.
+  std::optional<bool> mig;       ///< Whether it is split into MIG instances, or one of them.
+  std::string mig_profile;       ///< Of an instance: "3g.40gb"; "" for a whole GPU.
+  std::uint32_t board = 0;       ///< The GPU that it is, or is part of, in the driver's order.
+  std::optional<std::uint32_t> minor;         ///< N of /dev/nvidiaN, of the GPU that it is part of.
+  std::optional<std::uint32_t> gpu_instance;  ///< Of an instance: the driver's numbers.
+  std::optional<std::uint32_t> compute_instance;
+  std::string problem;  ///< Why it cannot be used; "" if it can.
 };
 
 struct Devices {
   std::string driver_version;  ///< "" if unknown.
   std::vector<Device> list;    ///< All, unusable ones too; list[i].index == i.
-  std::vector<Link> links;     ///< Pairs of which something is known.
+  std::vector<Link> links;     ///< Pairs of which something is known, ascending, by index.
 };
 
 /// A process with memory on a GPU. The pid is the host's, whatever our own pid namespace.
@@ -75,6 +62,10 @@ struct Sample {
   Bytes used{0};  ///< Without `reserved`, unless the driver cannot tell them apart (reserved is 0).
   std::optional<std::uint32_t> utilisation_percent;
   std::optional<std::vector<GpuProcess>> processes;  ///< Each pid once, ascending.
+  std::optional<std::int64_t> millijoules;  ///< Ever taken by the GPU, since its driver was loaded.
+  /// Processes of the sample before that are not there any more, with the most that each held, by
+  /// the driver's accounts; none where it keeps none.
+  std::vector<GpuProcess> ended = {};
 };
 
 /// An Xid: the driver's number for what went wrong on a GPU.
@@ -121,6 +112,10 @@ class GpuPort {
                                     const MemoryLimits& limits);
   /// The limits of a cgroup. Errors: as of set_limits.
   virtual Expected<LimitsInForce> limits(std::uint32_t device, const std::string& cgroup);
+
+  /// Has the driver keep accounts of processes, until it is loaded again. Only root may. Errors:
+  /// NotFound if the driver has none, Io with its words.
+  virtual Expected<void> keep_accounts(std::uint32_t device);
 
   /// Blocks until a GPU reports an Xid, or `timeout` is over: then nothing. May return nothing
   /// earlier. An error can come at once and repeatedly: a caller that loops must pause then.

@@ -59,7 +59,10 @@ std::string select_job() {
              " code, note, sum IS ") +
          kJobSum +
          ", ifnull((SELECT max(bytes) FROM peaks WHERE peaks.job = jobs.id AND peaks.sum IS " +
-         kPeakSum + "), 0) FROM jobs ";
+         kPeakSum +
+         "), 0), (SELECT sum(millijoules) FROM energies WHERE energies.job = jobs.id AND"
+         " energies.sum IS " +
+         kEnergySum + ") FROM jobs ";
 }
 
 JobRow job_of(JobId id, Query& query) {
@@ -73,7 +76,8 @@ JobRow job_of(JobId id, Query& query) {
           .started = instant_or_never(query, 5),
           .gpus = decoded<std::vector<GpuId>>(query, 6, (name + ": its list of GPUs").c_str()),
           .end = end_of(query, 7),
-          .peak = Bytes(query.integer(12))};
+          .peak = Bytes(query.integer(12)),
+          .millijoules = query.is_null(13) ? std::nullopt : std::optional(query.integer(13))};
 }
 
 PeakRow peak_of(Query& query) {
@@ -396,6 +400,18 @@ Expected<std::vector<PeakRow>> Store::peaks(JobId job) const {
       kPeakSum + " ORDER BY attempt";
   Query query(state_->db, sql.c_str(), column(job));
   return all(query, peak_of);
+}
+
+Expected<std::vector<EnergyRow>> Store::energies(JobId job) const {
+  static const std::string sql =
+      std::string("SELECT job, attempt, millijoules FROM energies WHERE job = ? AND sum IS ") +
+      kEnergySum + " ORDER BY attempt";
+  Query query(state_->db, sql.c_str(), column(job));
+  return all(query, [](Query& row) {
+    return EnergyRow{.job = JobId(static_cast<std::uint64_t>(row.integer(0))),
+                     .attempt = Attempt(narrow<std::uint32_t>(row, 1)),
+                     .millijoules = row.integer(2)};
+  });
 }
 
 Expected<std::vector<Bytes>> Store::peaks_of(UserId user, Fingerprint what,

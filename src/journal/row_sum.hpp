@@ -20,6 +20,7 @@ inline constexpr char kAttemptSum[] =
     " row_part('started', job, attempt, started),"
     " row_part('end', job, attempt, ended, outcome, code, note))";
 inline constexpr char kPeakSum[] = "row_part('peak', job, attempt, user, what, bytes, whole)";
+inline constexpr char kEnergySum[] = "row_part('energy', job, attempt, millijoules)";
 inline constexpr char kReportSum[] = "row_part('report', job, key, value, at)";
 
 /// Gives statements of this connection `row_part(value, ...)`, the checksum of these values in this

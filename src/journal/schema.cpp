@@ -141,9 +141,22 @@ constexpr char kVersion11[] = R"(
 // Requests and inputs say more, as before version 10.
 constexpr char kVersion12[] = "PRAGMA user_version = 12;";
 
+// The energy that attempts took of their GPUs.
+constexpr char kVersion13[] = R"(
+  CREATE TABLE energies (
+    job INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    millijoules INTEGER NOT NULL,
+    sum INTEGER NOT NULL,
+    PRIMARY KEY (job, attempt)
+  ) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = 13;
+)";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4,  kVersion5,  kVersion6,
-                               kVersion7, kVersion8, kVersion9, kVersion10, kVersion11, kVersion12};
+constexpr std::array kSteps = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
+                               kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
+                               kVersion11, kVersion12, kVersion13};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.

@@ -29,7 +29,7 @@ namespace berth::journal {
 
 /// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
 /// a newer one is refused.
-inline constexpr int kSchema = 12;
+inline constexpr int kSchema = 13;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {
@@ -77,8 +77,9 @@ struct JobRow {
   Instant started = kNever;  ///< The first attempt that ran.
   std::vector<GpuId> gpus;   ///< Of the latest attempt.
   std::optional<End> end;
-  Bytes peak{0};            ///< Of all attempts that have ended; zero: not known.
-  bool is_damaged = false;  ///< On the disk: only its number is known.
+  Bytes peak{0};                            ///< Of all attempts that have ended; zero: not known.
+  std::optional<std::int64_t> millijoules;  ///< Sum of attempts that are over, where it is known.
+  bool is_damaged = false;                  ///< On the disk: only its number is known.
 };
 
 /// One berth of a job.
@@ -100,6 +101,13 @@ struct PeakRow {
   Fingerprint what;  ///< Its program, so that the peaks of its runs can be found.
   Bytes bytes{0};
   bool is_whole = false;  ///< The program came to its end, or to its time limit.
+};
+
+/// What an attempt took of its GPUs' energy.
+struct EnergyRow {
+  JobId job;
+  Attempt attempt;
+  std::int64_t millijoules = 0;
 };
 
 /// The latest value a job reported under a key, in millionths.
@@ -216,6 +224,7 @@ class Store {
   Expected<void> end_job(JobId job, const End& end);
   Expected<void> set_report(JobId job, const ReportRow& row);
   Expected<void> set_peak(const PeakRow& row);
+  Expected<void> set_energy(const EnergyRow& row);
 
   // ---- Reading, inside or outside a transaction ----------------------------------------------
   // A row that does not have its checksum is returned as a damaged one, so that it can be named
@@ -236,6 +245,8 @@ class Store {
   Expected<std::vector<ReportRow>> reports(JobId job) const;    ///< By key.
   /// Of a job's attempts, ascending. One that does not have its checksum is not there.
   Expected<std::vector<PeakRow>> peaks(JobId job) const;
+  /// Likewise.
+  Expected<std::vector<EnergyRow>> energies(JobId job) const;
   /// The peaks of the latest whole runs of this program of a user's, the latest job first.
   Expected<std::vector<Bytes>> peaks_of(UserId user, Fingerprint what, std::size_t most) const;
 

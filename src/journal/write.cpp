@@ -160,7 +160,7 @@ Expected<void> Store::drop_job(JobId job) {
   if (!dropped || *dropped == 0) return only_errors(dropped);
   for (const char* const what :
        {"DELETE FROM attempts WHERE job = ?", "DELETE FROM reports WHERE job = ?",
-        "DELETE FROM peaks WHERE job = ?"}) {
+        "DELETE FROM peaks WHERE job = ?", "DELETE FROM energies WHERE job = ?"}) {
     if (auto done = state_->write(what, column(job)); !done) return only_errors(done);
   }
   return {};
@@ -280,6 +280,14 @@ Expected<void> Store::set_peak(const PeakRow& row) {
                                    std::int64_t{row.user.value()},
                                    static_cast<std::int64_t>(row.what.value()), row.bytes.raw(),
                                    std::int64_t{row.is_whole ? 1 : 0}));
+}
+
+Expected<void> Store::set_energy(const EnergyRow& row) {
+  static const std::string sql =
+      std::string("INSERT OR REPLACE INTO energies (job, attempt, millijoules, sum) SELECT *, ") +
+      kEnergySum + " FROM (SELECT ?1 AS job, ?2 AS attempt, ?3 AS millijoules)";
+  return only_errors(state_->write(sql.c_str(), column(row.job), std::int64_t{row.attempt.value()},
+                                   row.millijoules));
 }
 
 }  // namespace berth::journal

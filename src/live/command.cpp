@@ -28,6 +28,8 @@ namespace {
 constexpr std::int64_t kProcesses = 1;
 constexpr std::int64_t kWarning = 2;
 constexpr std::int64_t kNotice = 3;
+constexpr std::int64_t kOptionalAttach = 4;  // nothing follows
+constexpr std::int64_t kSnapshot = 5;
 
 template <class Value>
 std::string to_bytes(const Value& value) {
@@ -131,7 +133,9 @@ Expected<std::vector<Occasion>> parse_occasions(std::string_view text) {
 std::string encode(const Command& command) {
   ByteWriter out;
   codec::put(out, command);
-  const bool has_parts = command.processes != 0 || command.warning || command.notice;
+  const bool is_optional = command.attach && command.attach->optional;
+  const bool has_parts = command.processes != 0 || command.warning || command.notice ||
+                         is_optional || !command.snapshot.empty();
   if (has_parts || !command.output.empty()) out.text(command.output);
   if (command.processes != 0) {
     out.integer(kProcesses);
@@ -144,6 +148,11 @@ std::string encode(const Command& command) {
   if (command.notice) {
     out.integer(kNotice);
     codec::put(out, *command.notice);
+  }
+  if (is_optional) out.integer(kOptionalAttach);
+  if (!command.snapshot.empty()) {
+    out.integer(kSnapshot);
+    out.text(command.snapshot);
   }
   return out.take();
 }
@@ -167,6 +176,13 @@ Expected<Command> decode_command(std::string_view bytes) {
         break;
       case kNotice:
         codec::get(in, command.notice.emplace());
+        break;
+      case kSnapshot:
+        command.snapshot = in.text();
+        break;
+      case kOptionalAttach:
+        if (!command.attach) return no_such_bytes(bytes, "command");
+        command.attach->optional = true;
         break;
       default:
         return no_such_bytes(bytes, "command");

@@ -55,11 +55,13 @@ struct Command {
   mode_t umask = 022;
   Credentials owner;
   BlobId environment;  ///< A blob of its own: many jobs share one.
+  /// `optional` where it may go before the job starts; it is of the first attempt alone.
   std::optional<shim::Attach> attach;
   std::int64_t processes = 0;  ///< Most at once, threads too; 0: no limit.
   std::optional<Warning> warning = {};
   std::optional<Notice> notice = {};
-  std::string output = {};  ///< The file its output goes to, with %j and the like; "": its log.
+  std::string snapshot = {};  ///< A copy of the code that is the job's own; "": none.
+  std::string output = {};    ///< The file its output goes to, with %j and the like; "": its log.
 
   bool operator==(const Command& other) const;
 };

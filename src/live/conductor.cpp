@@ -379,10 +379,21 @@ void Conductor::on_alarm(Alarm alarm) {
 void Conductor::turn() {
   if (failure_) return;
   refuse_without_room();
-  tell(watcher_.take_released());
+  for (Input& input : watcher_.take_released()) {
+    if (const auto* const released = std::get_if<Released>(&input)) note_left(*released);
+    inputs_.push_back(std::move(input));
+  }
   const bool has_work = !inputs_.empty() || !asked_.empty();
   if (has_work && !is_retrying_ && !wait_for_look()) step();
   work_on_snapshot();
+}
+
+/// What is known of an attempt only after its end.
+void Conductor::note_left(const Released& released) {
+  const Bytes peak = watcher_.take_late_peak(released.job);
+  if (current(released.job, released.attempt) == nullptr) return;
+  const auto millijoules = watcher_.energy().take(released.job);
+  keeper_.set_left(released.job, {.peak = peak, .millijoules = millijoules});
 }
 
 /// A job that begins on a full disk could not be written to its end.
@@ -456,6 +467,7 @@ void Conductor::step() {
     const Duration wait = std::max(Duration::zero(), *effects.wake_at - hands_.clock.now());
     hands_.alarms.set(Alarm::WakeUp, wait);
   }
+  if (hands_.eyes != nullptr) watcher_.energy().settle(keeper_.engine().view(), now);
   hands_.audience.on_changed(stepped->touched);
   static_cast<void>(keeper_.snapshot_if_due());  // one that fails is tried again later
 }

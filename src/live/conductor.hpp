@@ -13,7 +13,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -119,6 +121,10 @@ class Conductor {
   void on_sync_failed(const Error& error) { failure_ = error; }
 
   const Watcher& watcher() const { return watcher_; }
+  /// What an earlier daemon's watcher saved of energy; after recover().
+  void restore_energy(std::string_view text, std::span<const std::string> names) {
+    watcher_.energy().restore(text, names, keeper_.engine().view(), hands_.clock.now());
+  }
 
  private:
   // Recovery.
@@ -141,6 +147,7 @@ class Conductor {
 
   // A step.
   void refuse_without_room();
+  void note_left(const Released& released);
   bool could_start() const;
   bool wait_for_look();
   std::vector<Asked> take_asked();

@@ -258,12 +258,13 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   rules_.learn_run_times = rules.learn_run_times;
   rules_.learn_memory = rules.learn_memory;
   const bool same_policy = rules.policy == rules_.policy && rules.place == rules_.place;
-  const bool same_cluster = cluster == engine_.view().cluster();
+  const Cluster& before = engine_.view().cluster();
+  const bool same_cluster = cluster.without_links() == before.without_links();
   const bool same_settings = rules.settings == engine_.view().settings();
   const bool same_bounds = rules.bounds == engine_.view().preemption_bounds();
   const bool same_weights = are_in_force(rules.weights, engine_.view());
   const bool same_speeds = rules.speeds == engine_.view().speeds();
-  const bool same_facts = same_weights && same_speeds;
+  const bool same_facts = same_weights && same_speeds && cluster == before;
   if (same_policy && same_cluster && same_settings && same_bounds && same_facts) return {};
   if (!same_cluster) return move_to(cluster, rules);
   if (!same_policy) {
@@ -276,6 +277,13 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   std::vector<Input> inputs;
   if (!same_settings) inputs.push_back(Configured{rules.settings});
   if (!same_bounds) inputs.push_back(Bounded{rules.bounds});
+  for (const NodeId node : cluster.node_ids()) {
+    if (std::ranges::equal(cluster.links_of(node), engine_.view().cluster().links_of(node))) {
+      continue;
+    }
+    const auto links = cluster.links_of(node);
+    inputs.push_back(Wired{.node = node, .links = {links.begin(), links.end()}});
+  }
   return tell(std::move(inputs), rules);
 }
 
@@ -489,6 +497,9 @@ Expected<Stepped> Keeper::step(Instant now, const Batch& batch) {
     return std::unexpected(written.error());
   }
   deferred_.reset();
+  for (const Input& input : *inputs) {
+    if (const auto* const released = std::get_if<Released>(&input)) left_.erase(released->job);
+  }
   ++entry_;
   last_ = now;
   stepped.effects = &engine_.step(now, *inputs);
@@ -585,9 +596,39 @@ Expected<void> Keeper::write_end_note(JobId job, Attempt attempt) {
   return store_.end_attempt(job, attempt, end);
 }
 
+Expected<void> Keeper::write_left(const Released& released, const Left& left) {
+  if (left.millijoules) {
+    auto done = store_.set_energy({released.job, released.attempt, *left.millijoules});
+    if (!done) return done;
+  }
+  if (left.peak == Bytes(0)) return {};
+  const auto peaks = store_.peaks(released.job);
+  const auto attempts = store_.attempts(released.job);
+  if (!peaks) return std::unexpected(peaks.error());
+  if (!attempts) return std::unexpected(attempts.error());
+  const auto known = std::ranges::find(*peaks, released.attempt, &journal::PeakRow::attempt);
+  if (known != peaks->end()) {
+    journal::PeakRow row = *known;
+    row.bytes = std::max(row.bytes, left.peak);
+    return store_.set_peak(row);
+  }
+  const auto row = std::ranges::find(*attempts, released.attempt, &journal::AttemptRow::attempt);
+  const Job* const job = engine_.view().find(released.job);
+  if (row == attempts->end() || !row->end || job == nullptr) return {};
+  return store_.set_peak({.job = released.job,
+                          .attempt = released.attempt,
+                          .user = job->spec.user,
+                          .what = engine_.view().company().of(released.job),
+                          .bytes = left.peak,
+                          .is_whole = row->end->outcome == Outcome::Done});
+}
+
 /// A job that failed and outlives its GPUs was waiting for a look at them.
 Expected<void> Keeper::write_row(const Released& released) {
   const Job* const job = engine_.view().find(released.job);
+  if (const auto left = left_.find(released.job); left != left_.end()) {
+    if (auto written = write_left(released, left->second); !written) return written;
+  }
   const bool was_judged_late = job != nullptr && job->attempt == released.attempt && job->ended &&
                                job->outcome == Outcome::Failed && !job->ending;
   if (!was_judged_late) return {};

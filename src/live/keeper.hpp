@@ -151,6 +151,12 @@ class Keeper {
   void note(JobId job, std::string text) { notes_[job] = std::move(text); }
   /// The most GPU memory that its latest attempt held, stored with the attempt's end.
   void set_peak(JobId job, Bytes bytes) { peaks_[job] = bytes; }
+  /// What is known of an attempt once its berth is given back; written with that.
+  struct Left {
+    Bytes peak{0};                            ///< More than was known at its end.
+    std::optional<std::int64_t> millijoules;  ///< What it took of its GPUs' energy.
+  };
+  void set_left(JobId job, Left left) { left_[job] = left; }
   /// The last note of this daemon; "" if there is none.
   std::string note_of(JobId job) const {
     const auto found = notes_.find(job);
@@ -187,6 +193,7 @@ class Keeper {
   Expected<void> write_row(const Released& released);
   Expected<void> write_end_note(JobId job, Attempt attempt);
   Expected<void> write_peak(const AttemptEnded& ended);
+  Expected<void> write_left(const Released& released, const Left& left);
   Bytes learned_memory(const JobSpec& spec, const Command& command) const;
   Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);
   Expected<void> write_outcome(Instant now);
@@ -230,6 +237,7 @@ class Keeper {
   bool may_drop_ = true;      ///< What snapshots made needless; at first what a crash left.
   std::map<JobId, std::string> notes_;
   std::map<JobId, Bytes> peaks_;  ///< Of attempts whose end is not written yet.
+  std::map<JobId, Left> left_;
   bool broken_ = false;
 };
 

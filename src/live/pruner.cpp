@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "live/command.hpp"
-
 namespace berth::live {
 
 void Pruner::begin(Instant ended_before) {
@@ -105,6 +103,19 @@ Expected<bool> Pruner::mark() {
   return done ? Expected<bool>(true) : std::unexpected(done.error());
 }
 
+/// Of commands that no job has any more. A copy that is not found here stays on the disk.
+void Pruner::note_snapshots(const std::vector<BlobId>& needless) {
+  for (const BlobId blob : needless) {
+    const auto bytes = keeper_.store().blob(blob);
+    // Environments are blobs, too, and the larger ones.
+    if (!bytes || bytes->find("/berth/snapshots/") == bytes->npos) continue;
+    const auto command = decode_command(*bytes);
+    if (command && !command->snapshot.empty()) {
+      snapshots_.push_back({.path = command->snapshot, .owner = command->owner});
+    }
+  }
+}
+
 Expected<bool> Pruner::drop_blobs() {
   const auto blobs = keeper_.store().blobs_after(blob_, kSlice);
   if (!blobs) return std::unexpected(blobs.error());
@@ -117,6 +128,7 @@ Expected<bool> Pruner::drop_blobs() {
     const auto number = static_cast<std::size_t>(blob.value());
     if (number >= needed_.size() || !needed_[number]) needless.push_back(blob);
   }
+  note_snapshots(needless);
   if (!needless.empty()) {
     auto done = keeper_.tidy([&](journal::Store& store) -> Expected<void> {
       for (const BlobId blob : needless) {

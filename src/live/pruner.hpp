@@ -7,10 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "live/command.hpp"
 #include "live/keeper.hpp"
 
 namespace berth::live {
@@ -29,6 +31,12 @@ class Pruner {
   Expected<bool> advance();
   /// Jobs dropped since the last call.
   std::vector<JobId> take_dropped() { return std::exchange(dropped_, {}); }
+  /// Copies of code of which no job is left, since the last call.
+  struct OldSnapshot {
+    std::string path;
+    Credentials owner;
+  };
+  std::vector<OldSnapshot> take_snapshots() { return std::exchange(snapshots_, {}); }
 
  private:
   enum class Phase : std::uint8_t { None, Jobs, Marks, Blobs };
@@ -38,6 +46,7 @@ class Pruner {
   Expected<bool> drop_blobs();
   Expected<void> mark_job(JobId job);
   void mark_blob(BlobId blob);
+  void note_snapshots(const std::vector<BlobId>& needless);
 
   Keeper& keeper_;
   Phase phase_ = Phase::None;
@@ -48,6 +57,7 @@ class Pruner {
   std::vector<bool> needed_;  ///< By the blob's number.
   bool is_blind_ = false;     ///< A row could not be read: what it needs is unknown.
   std::vector<JobId> dropped_;
+  std::vector<OldSnapshot> snapshots_;
 };
 
 }  // namespace berth::live

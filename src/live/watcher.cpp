@@ -87,6 +87,8 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
     return set_problem(look.gpu, look.sample.error().message);
   }
   std::vector<Input> inputs = set_problem(look.gpu, "");
+  energy_.on_reading(look.gpu, look.began, look.sample->millijoules);
+  account(look, known.look ? &*known.look : nullptr);
   const auto measured = measure({.gpu = look.gpu,
                                  .sample = *look.sample,
                                  .began = look.began,
@@ -111,6 +113,21 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
   see_off(look.gpu, look.began, &look);
   known.look = std::move(look);
   return inputs;
+}
+
+/// The driver's accounts of processes that have ended since the look before, which knew whose they
+/// were: a peak between two looks. It also counts for an attempt whose end is written.
+void Watcher::account(const Look& look, const Look* before) {
+  if (before == nullptr) return;
+  for (const GpuProcess& process : look.sample->ended) {
+    const auto owner = before->owners.find(process.pid);
+    if (owner == before->owners.end()) continue;
+    const auto* const ours = std::get_if<OfJob>(&owner->second);
+    if (ours == nullptr || !process.bytes) continue;
+    const auto late = late_peaks_.find(ours->job);
+    Bytes& peak = late == late_peaks_.end() ? peaks_[ours->job] : late->second;
+    peak = std::max(peak, *process.bytes);
+  }
 }
 
 /// Growth within charges changes nothing that the engine decides, and looks may come by the

@@ -13,6 +13,7 @@
 
 #include "core/input.hpp"
 #include "core/view.hpp"
+#include "live/energy.hpp"
 #include "live/ports.hpp"
 
 namespace berth::live {
@@ -30,7 +31,7 @@ bool somebody_waits(const ClusterView& view, std::span<const Input> inputs);
 
 class Watcher {
  public:
-  Watcher(std::size_t gpus, Duration longest) : gpus_(gpus), longest_(longest) {}
+  Watcher(std::size_t gpus, Duration longest) : gpus_(gpus), energy_(gpus), longest_(longest) {}
 
   /// A tenant starts or ends there now.
   void changed(const std::vector<GpuId>& gpus, Instant now);
@@ -72,7 +73,19 @@ class Watcher {
     const auto found = peaks_.find(job);
     return found == peaks_.end() ? Bytes(0) : found->second;
   }
-  void forget_peak(JobId job) { peaks_.erase(job); }
+  /// It is written; what is found out from now on is a late one.
+  void forget_peak(JobId job) {
+    peaks_.erase(job);
+    late_peaks_.try_emplace(job, Bytes(0));
+  }
+  /// The most that the driver's accounts told of it since; zero if nothing.
+  Bytes take_late_peak(JobId job) {
+    const auto found = late_peaks_.extract(job);
+    return found ? found.mapped() : Bytes(0);
+  }
+
+  const EnergyMeter& energy() const { return energy_; }
+  EnergyMeter& energy() { return energy_; }
 
   const std::string& problem(GpuId gpu) const { return gpus_[gpu.value()].problem; }
 
@@ -93,7 +106,11 @@ class Watcher {
   void see_off(GpuId gpu, Instant began, const Look* look);
 
   std::vector<Known> gpus_;
+  void account(const Look& look, const Look* before);
+
   std::map<JobId, Bytes> peaks_;
+  std::map<JobId, Bytes> late_peaks_;  ///< Of attempts whose end is written, while they leave.
+  EnergyMeter energy_;
   Duration longest_;
   std::vector<Leaving> leaving_;
   std::vector<Input> released_;

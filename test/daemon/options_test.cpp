@@ -59,6 +59,10 @@ probe = "500ms"
 grace = "30s"
 log_cap = "64MiB"
 cgroup = "/sys/fs/cgroup/berth"
+device_rules = false
+device_folder = "/tmp/dev"
+accounting = true
+job_groups = ["root"]
 [preemption]
 most = 0
 lost = "90s"
@@ -82,6 +86,20 @@ lost = "90s"
   EXPECT_EQ(options.grace, seconds(30));
   EXPECT_EQ(options.log_cap, Bytes(std::int64_t{64} << 20));
   EXPECT_EQ(options.cgroup, "/sys/fs/cgroup/berth");
+  EXPECT_FALSE(options.device_rules);
+  EXPECT_EQ(options.device_folder, "/tmp/dev");
+  EXPECT_TRUE(options.accounting);
+  EXPECT_EQ(options.job_groups, std::set<gid_t>{0});
+}
+
+TEST(Options, AGroupOfJobsThatIsGoneIsLeftOutWithAWarning) {
+  const Options options = read("job_groups = [\"root\", \"no-such-group\"]");
+  EXPECT_EQ(options.job_groups, std::set<gid_t>{0});
+  EXPECT_THAT(options.warnings,
+              testing::ElementsAre(
+                  "berth.toml:1:14: job_groups: there is no group no-such-group; left out"));
+  EXPECT_EQ(config_refusal("job_groups = \"root\""),
+            "berth.toml:1:14: job_groups: must be a list of unix groups, such as [\"gpu-jobs\"]");
 }
 
 TEST(Options, TheLadderEndsWithWatching) {

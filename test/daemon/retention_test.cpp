@@ -62,6 +62,26 @@ Json with(const Json& more) {
 
 const std::string kConfig = "probe = \"100ms\"\ngrace = \"500ms\"\n";
 
+TEST(Retention, ASnapshotLeavesWithTheLastJobThatHasIt) {
+  Rig rig({.config = kConfig + "keep_jobs = \"1s\"\n"});
+  const std::string copy = rig.folder() / "berth/snapshots/code-1";
+  std::filesystem::create_directories(copy + "/src");
+  rig.folder().write("berth/snapshots/code-1/src/a.py", "");
+  rig.start();
+  const Json in_it = {{"snapshot", copy}, {"array", "0-1"}};
+  EXPECT_EQ(rig.submit("true", with(in_it)), 1);
+  EXPECT_EQ(Json::parse(rig.text("/v1/jobs/1"))["snapshot"], copy);
+  eventually("it is gone", [&] { return !std::filesystem::exists(copy); });
+  EXPECT_TRUE(std::filesystem::exists(rig.folder() / "berth/snapshots"));
+  const auto wrong = rig.request("POST", "/v1/jobs",
+                                 {{"command", {"true"}},
+                                  {"directory", "/"},
+                                  {"environment", Json::array()},
+                                  {"snapshot", rig.folder() / "berth/snapshots/../.."}});
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_THAT(wrong.body.dump(), HasSubstr("is not the absolute path of a folder in"));
+}
+
 TEST(Retention, OldJobsLeaveWithTheirLogsAndEnvironmentsAndOthersStay) {
   Rig rig({.config = kConfig + "keep_jobs = \"1s\"\n"});
   rig.start();

@@ -25,7 +25,7 @@ using Structures =
     testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
                    GpuSpec, NodeShape, Admission, UserLimits, PreemptionBounds, Metric, Ended,
                    Settings, Account, GpuUse, Hold, Dependency, ArrayPlace, Saving, Conditions,
-                   Drain, GpuLost, Updated, Drained, Submitted, CancelAsked, HoldAsked,
+                   Drain, GpuLost, Link, Wired, Updated, Drained, Submitted, CancelAsked, HoldAsked,
                    ReleaseAsked, Started, StartFailed, Exited, Released, TenantUse, Measured,
                    GpuHealth, NodeHealth, Reported, Configured, Weighed, Bounded, Ticked, Start,
                    Preempt, Migrate, Reserve, Classify, Reject>;

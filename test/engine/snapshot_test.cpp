@@ -336,6 +336,11 @@ const Disagreement kDisagreements[] = {
        f.nodes.push_back(1);
      },
      "a node"},
+    {"link_to_no_gpu", [](Frame& f) { f.cluster[0].shape.links = {{.one = 0, .other = 9}}; },
+     "a node"},
+    {"link_twice",
+     [](Frame& f) { f.cluster[0].shape.links = {{.one = 0, .other = 1}, {.one = 0, .other = 1}}; },
+     "a node"},
     {"charged_gpu", [](Frame& f) { f.gpus[0].charged = Bytes(1); }, "a GPU's use"},
     {"tenants", [](Frame& f) { f.gpus[0].tenants = 1; }, "a GPU's use"},
     {"negative_use", [](Frame& f) { f.gpus[0].used = Bytes(-1); }, "a GPU's use"},

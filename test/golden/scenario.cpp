@@ -124,6 +124,27 @@ class Reader {
     }
   }
 
+  /// `0-1x4+2-3`: pairs of GPUs of a node, and the number of NVLinks between them.
+  std::vector<Link> links(std::string_view text) {
+    std::vector<Link> found;
+    while (!text.empty()) {
+      const std::string_view pair = text.substr(0, text.find('+'));
+      text.remove_prefix(std::min(text.size(), pair.size() + 1));
+      const std::size_t dash = pair.find('-');
+      const std::size_t times = pair.find('x');
+      if (dash == std::string_view::npos) return object(pair, "is no pair of GPUs"), found;
+      const auto part = [&](std::size_t from, std::size_t end) {
+        return static_cast<std::uint32_t>(number(pair.substr(from, end - from)));
+      };
+      found.push_back(
+          {.one = part(0, dash),
+           .other = part(dash + 1, std::min(times, pair.size())),
+           .nearness = std::nullopt,
+           .nvlinks = times == std::string_view::npos ? 1 : part(times + 1, pair.size())});
+    }
+    return found;
+  }
+
   void read_cluster(const Words& words) {
     const auto shape = trace::parse_cluster(words[1]);
     if (!shape) return object(words[1], "is not NODESxGPUS or SWITCHESxNODESxGPUS");
@@ -134,6 +155,7 @@ class Reader {
       if (key == "slots") return node.slots = static_cast<std::uint16_t>(number(value)), true;
       if (key == "cpu") return node.cpu = CpuMilli(1000 * number(value)), true;
       if (key == "host") return node.host = memory(value), true;
+      if (key == "links") return node.links = links(value), true;
       return false;
     });
     scenario_.cluster = {};

@@ -2,7 +2,8 @@
 // follow.
 //
 //   # Comments start with a hash.
-//   cluster 2x4 vram=24GiB slots=4    NODESxGPUS or SWITCHESxNODESxGPUS; context=, cpu=, host=
+//   cluster 2x4 vram=24GiB slots=4    NODESxGPUS or SWITCHESxNODESxGPUS; context=, cpu=, host=,
+//                                     links=0-1x4+2-3 (pairs of a node's GPUs, and their NVLinks)
 //   policy dlas                       as registered
 //   place best-fit                    consolidated unless stated
 //   service 10 90 3000

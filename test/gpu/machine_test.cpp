@@ -85,5 +85,21 @@ TEST(DescribeMachine, OfAPort) {
   EXPECT_EQ(describe_machine(gpus.devices()->list, {}).total_vram(), 16_GiB);
 }
 
+TEST(DescribeMachine, LinksAreThoseAmongTheGpusOfANode) {
+  std::vector<Device> devices(4);
+  for (std::uint32_t g = 0; g < 4; ++g) {
+    devices[g] = {.index = g, .name = g == 0 ? "A" : "B", .total = 24_GiB};
+  }
+  const std::vector<Link> links = {{.one = 0, .other = 1, .nvlinks = 4},
+                                   {.one = 1, .other = 3, .nvlinks = 2},
+                                   {.one = 2, .other = 3, .nearness = Nearness::OneSwitch}};
+  const Cluster cluster = describe_machine(devices, {}, links);
+  EXPECT_TRUE(cluster.links_of(NodeId(0)).empty());
+  ASSERT_EQ(cluster.links_of(NodeId(1)).size(), 2U);
+  EXPECT_EQ(cluster.distance(GpuId(1), GpuId(3)), distance_of(links[1]));
+  EXPECT_EQ(cluster.distance(GpuId(3), GpuId(2)), distance_of(links[2]));
+  EXPECT_EQ(cluster.distance(GpuId(1), GpuId(2)), kFarthest);
+}
+
 }  // namespace
 }  // namespace berth

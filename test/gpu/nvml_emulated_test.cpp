@@ -3,6 +3,7 @@
 // processes on the emulated CUDA driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -60,6 +61,66 @@ TEST(NvmlEmulated, Devices) {
   ASSERT_EQ(devices->links.size(), 1U);
   EXPECT_EQ(devices->links[0].nearness, Nearness::OneSwitch);
   EXPECT_EQ(devices->links[0].nvlinks, 0U);
+}
+
+TEST(NvmlEmulated, NvlinksJoinPairsOrAllByASwitch) {
+  const std::vector<std::uint64_t> four(4, emu::kGibibyte);
+  const Machine pairs(
+      {.gpu_bytes = four, .links = {{.one = 1, .other = 0, .count = 4}, {.one = 2, .other = 3}}});
+  const auto devices = open_emulated(pairs)->devices();
+  ASSERT_TRUE(devices) << devices.error().message;
+  std::vector<std::uint32_t> counts;
+  for (const Link& link : devices->links) counts.push_back(link.nvlinks);
+  EXPECT_THAT(counts, ElementsAre(4, 0, 0, 0, 0, 1));  // 0-1, 0-2, 0-3, 1-2, 1-3, 2-3
+  const Machine switched({.gpu_bytes = four, .switch_links = 18});
+  const auto joined = open_emulated(switched)->devices();
+  ASSERT_TRUE(joined) << joined.error().message;
+  EXPECT_EQ(joined->links.size(), 6U);
+  for (const Link& link : joined->links) EXPECT_EQ(link.nvlinks, 18U);
+}
+
+TEST(NvmlEmulated, EnergyGrowsAndIsUnknownWhereTheDriverDoesNotTell) {
+  {
+    const Machine machine;
+    const auto nvml = open_emulated(machine);
+    const auto first = sample_of(*nvml).millijoules;
+    ASSERT_TRUE(first);
+    const Process process = load(machine, "128M");
+    const auto second = sample_of(*nvml).millijoules;
+    ASSERT_TRUE(second);
+    EXPECT_GT(*second, *first);
+  }
+  const Machine silent({.gpu_bytes = {emu::kGibibyte}, .has_energy = false});
+  EXPECT_FALSE(sample_of(*open_emulated(silent)).millijoules);
+}
+
+TEST(NvmlEmulated, AccountsTellTheMostThatAnEndedProcessHeld) {
+  const Machine machine({.gpu_bytes = {emu::kGibibyte}, .keeps_accounts = true});
+  const auto nvml = open_emulated(machine);
+  EXPECT_EQ(nvml->devices()->list[0].accounts, true);
+  Process process = load(machine, "256M");
+  const pid_t pid = process.pid();
+  EXPECT_THAT(sample_of(*nvml).ended, IsEmpty());
+  process.signal(SIGKILL);
+  process.wait();
+  const auto ended = sample_of(*nvml).ended;
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].pid, pid);
+  EXPECT_GE(ended[0].bytes, 256_MiB);
+  EXPECT_THAT(sample_of(*nvml).ended, IsEmpty()) << "told once";
+}
+
+TEST(NvmlEmulated, AccountsAreOffUnlessAskedFor) {
+  const Machine machine;
+  const auto nvml = open_emulated(machine);
+  EXPECT_EQ(nvml->devices()->list[0].accounts, false);
+  const auto asked = nvml->keep_accounts(0);
+  if (::geteuid() != 0) {
+    EXPECT_FALSE(asked);
+    return;
+  }
+  ASSERT_TRUE(asked) << asked.error().message;
+  EXPECT_EQ(nvml->devices()->list[0].accounts, true);
 }
 
 TEST(NvmlEmulated, TheInstancesOfASplitGpuStandForIt) {

@@ -602,6 +602,26 @@ TEST_F(KeeperTest, WhatIsOtherwiseIsNamedWithBothValues) {
               HasSubstr("now has `cores` 1.5, its state was written for "));
 }
 
+/// A driver may tell otherwise after every start: that changes no GPU under a job.
+TEST_F(KeeperTest, OtherLinksAreTakenOverUnderJobs) {
+  {
+    Keeper keeper = open();
+    submit(keeper, 1, job());
+  }
+  const auto node = NodeId(0);
+  Cluster linked = gpus(2);
+  linked.set_links(node, {{.one = 0, .other = 1, .nvlinks = 4}});
+  {
+    Keeper keeper = open(path_, linked);
+    EXPECT_EQ(keeper.engine().view().cluster(), linked);
+    EXPECT_EQ(keeper.engine().view().running().size(), 1U);
+  }
+  Keeper keeper = open(path_, linked);
+  EXPECT_EQ(keeper.engine().view().cluster(), linked) << "by the journal";
+  finish(keeper, 2, JobId(1));
+  EXPECT_TRUE(journal::verify(path_)) << "the input is journaled";
+}
+
 TEST_F(KeeperTest, OtherGpusWithoutJobsAreTakenOver) {
   {
     Keeper keeper = open();

@@ -340,5 +340,23 @@ TEST_F(ManyLooks, TheFirstLookAfterAChangeIsTold) {
   EXPECT_TRUE(after(20, {{10, kHalf, OfJob{JobId(1)}}}));
 }
 
+/// The look before knew whose the process was, and told less of it.
+TEST_F(WatcherTest, AccountsOfEndedProcessesRaiseThePeakAlsoAfterTheEnd) {
+  see(kFirst, 1, {{10, kHalf, OfJob{JobId(1)}}, {11, kQuarter, OfStranger{}}});
+  const auto without = [&](int second, const std::vector<GpuProcess>& ended) {
+    Look seen = look(kFirst, second, {});
+    seen.sample->ended = ended;
+    watcher_.on_look(std::move(seen), engine_.view());
+  };
+  without(2, {{.pid = 10, .bytes = kOneGib}, {.pid = 11, .bytes = kOneGib * 9}});
+  EXPECT_EQ(watcher_.peak_of(JobId(1)), kOneGib);
+  see(kFirst, 3, {{12, kHalf, OfJob{JobId(1)}}});
+  watcher_.forget_peak(JobId(1));  // it has ended, and that is written
+  without(4, {{.pid = 12, .bytes = kOneGib * 3}});
+  EXPECT_EQ(watcher_.peak_of(JobId(1)), Bytes(0)) << "of the next attempt";
+  EXPECT_EQ(watcher_.take_late_peak(JobId(1)), kOneGib * 3);
+  EXPECT_EQ(watcher_.take_late_peak(JobId(1)), Bytes(0));
+}
+
 }  // namespace
 }  // namespace berth::live

@@ -17,19 +17,35 @@ using namespace literals;
 
 constexpr std::uint32_t kTypes = 3;
 
+std::vector<Link> some_links(Rng& rng, std::uint32_t gpus) {
+  std::vector<Link> links;
+  for (std::uint32_t one = 0; one < gpus; ++one) {
+    for (std::uint32_t other = one + 1; other < gpus; ++other) {
+      if (rng.one_in(2)) continue;
+      links.push_back({.one = one,
+                       .other = other,
+                       .nearness = Nearness::System,
+                       .nvlinks = static_cast<std::uint32_t>(rng.between(0, 3))});
+    }
+  }
+  return links;
+}
+
 Cluster random_cluster(Rng& rng) {
   Cluster cluster;
   for (std::int64_t s = rng.between(1, 2); s > 0; --s) {
     cluster.add_switch();
     for (std::int64_t n = rng.between(1, 4); n > 0; --n) {
+      const auto gpus = static_cast<std::uint32_t>(rng.between(0, 4));
       cluster.add_node({.name = "n",
-                        .gpus = static_cast<std::uint32_t>(rng.between(0, 4)),
+                        .gpus = gpus,
                         .vram = Bytes(rng.between(1, 3)) * (8_GiB).raw(),
                         .context = Bytes(rng.between(0, 1)) * (300_MiB).raw(),
                         .type = "type" + std::to_string(rng.between(0, kTypes - 1)),
                         .slots = static_cast<std::uint16_t>(rng.between(1, 4)),
                         .cpu = CpuMilli(rng.between(2, 16) * 1000),
-                        .host = Bytes(rng.between(2, 16)) * (1_GiB).raw()});
+                        .host = Bytes(rng.between(2, 16)) * (1_GiB).raw(),
+                        .links = some_links(rng, gpus)});
     }
   }
   return cluster;

@@ -1,6 +1,9 @@
 #include "policy/kit/candidates.hpp"
 
 #include <algorithm>
+#include <iterator>
+
+#include "policy/kit/close_gpus.hpp"
 
 namespace berth {
 
@@ -104,6 +107,19 @@ Placement Candidates::take_from(NodeId node, std::uint32_t count) {
   Placement placement{.gpus = {}, .host = node};
   placement.gpus.reserve(count);
   append_fitting(node, count, placement.gpus);
+  return placement;
+}
+
+void Candidates::append_closest(NodeId node, std::uint32_t count, std::vector<GpuId>& out) {
+  if (!trial_.cluster().is_uneven(node)) return append_fitting(node, count, out);
+  std::vector<GpuId> fitting;
+  append_fitting(node, trial_.cluster().node(node).gpus, fitting);
+  std::ranges::copy(closest_of(trial_.cluster(), {}, fitting, count), std::back_inserter(out));
+}
+
+Placement Candidates::take_closest(NodeId node, std::uint32_t count) {
+  Placement placement{.gpus = {}, .host = node};
+  append_closest(node, count, placement.gpus);
   return placement;
 }
 

@@ -43,6 +43,9 @@ class Candidates {
   /// The fitting GPUs of a node, ascending, `count` at most.
   void append_fitting(NodeId node, std::uint32_t count, std::vector<GpuId>& out);
   Placement take_from(NodeId node, std::uint32_t count);
+  /// The same, but those that are closest to each other (close_gpus.hpp).
+  void append_closest(NodeId node, std::uint32_t count, std::vector<GpuId>& out);
+  Placement take_closest(NodeId node, std::uint32_t count);
 
   /// For jobs larger than a node: fitting GPUs from the first nodes on, until there are enough.
   Placed gather_in_order();

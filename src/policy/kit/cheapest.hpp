@@ -2,14 +2,18 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <vector>
 
 #include "policy/kit/candidates.hpp"
+#include "policy/kit/close_gpus.hpp"
 
 namespace berth {
 
 /// The place with the least `price_of(gpu)`. A job goes to the node whose cheapest fitting GPUs
-/// cost least in sum, the first among equals; a job without GPUs to the first host with room, and a
+/// cost least in sum, of equally dear ones the closest to each other (close_gpus.hpp), the first
+/// among equals; a job without GPUs to the first host with room, and a
 /// job larger than the largest node to the fitting GPUs of the first nodes. A price has an order
 /// and +=; a default one is nothing. Cost: O(GPUs log GPUs per node).
 template <class PriceOf>
@@ -26,7 +30,9 @@ Placed place_cheapest(const Ask& ask, const Trial& trial, Candidates& candidates
   std::vector<GpuId> best;
   std::vector<GpuId> fitting;
   std::vector<Choice> here;
+  std::vector<GpuId> chosen;
   Price least{};
+  Closeness least_closeness{};
   for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
     if (candidates.fitting(node) < candidates.wanted()) continue;
     fitting.clear();
@@ -34,13 +40,26 @@ Placed place_cheapest(const Ask& ask, const Trial& trial, Candidates& candidates
     candidates.append_fitting(node, trial.cluster().node(node).gpus, fitting);
     for (const GpuId gpu : fitting) here.push_back({price_of(gpu), gpu});
     std::ranges::sort(here);
-    here.resize(candidates.wanted());
     Price price{};
-    for (const Choice& choice : here) price += choice.price;
-    if (!best.empty() && price >= least) continue;
+    for (const Choice& choice : std::span(here).first(candidates.wanted())) price += choice.price;
+    if (!best.empty() && price > least) continue;
+    // Those that are cheaper than the last, and the closest of those as dear as it.
+    const Price last = here[candidates.wanted() - 1].price;
+    chosen.clear();
+    fitting.clear();
+    for (const Choice& choice : here) {
+      if (choice.price < last) chosen.push_back(choice.gpu);
+      if (choice.price == last) fitting.push_back(choice.gpu);
+    }
+    const auto missing = candidates.wanted() - static_cast<std::uint32_t>(chosen.size());
+    std::ranges::copy(closest_of(trial.cluster(), chosen, fitting, missing),
+                      std::back_inserter(chosen));
+    const Closeness closeness =
+        trial.cluster().has_links() ? closeness_of(trial.cluster(), chosen) : Closeness{};
+    if (!best.empty() && price == least && closeness >= least_closeness) continue;
     least = price;
-    best.clear();
-    for (const Choice& choice : here) best.push_back(choice.gpu);
+    least_closeness = closeness;
+    best = chosen;
   }
   if (best.empty()) return candidates.refusal();
   return placement_on(trial.cluster(), std::move(best));

@@ -20,14 +20,16 @@ constexpr About kLeastShared{
     .title = "Least shared: fewest tenants first, busy GPUs last, then best fit.",
     .rule =
         "price of a GPU = (busy, tenants, free memory left), smallest first, over the GPUs that "
-        "fit; the node whose chosen GPUs have the smallest sum of prices, the first among equals. "
+        "fit, and of equally dear ones those that are closest to each other by NVLink and bus; the "
+        "node whose chosen GPUs have the smallest sum of prices, the first among equals. "
         "A GPU with tenants is busy if it is in use for `share_below_percent` of the time or more, "
         "or if a tenant is known to slow the job down or to be slowed down by it. Foreign memory "
         "above the guard band counts as a tenant. Whole GPUs are taken on the node with the fewest "
-        "free ones that has enough. A job larger than the largest node takes GPUs of the first "
-        "nodes.",
+        "free ones that has enough, the closest of them. A job larger than the largest node takes "
+        "GPUs of the first nodes.",
     .reads =
-        "Request, tenants, measured utilisation, learned slowdowns of pairs, free memory per GPU.",
+        "Request, tenants, measured utilisation, learned slowdowns of pairs, free memory per GPU, "
+        "links between GPUs.",
     .source =
         "berth's own. Gandiva (Xiao et al., OSDI 2018) packs by utilisation too, but migrates.",
     .differs = "Nothing to compare with: it is not published elsewhere.",
@@ -62,7 +64,7 @@ class LeastShared final : public Placer {
     if (on_one_node && takes_whole(ask)) {  // vacant ones, so none is shared
       const auto node = candidates.tightest_node(candidates.wanted());
       if (!node) return candidates.refusal();
-      return candidates.take_from(*node, candidates.wanted());
+      return candidates.take_closest(*node, candidates.wanted());
     }
     return place_cheapest(ask, trial, candidates, [&](GpuId gpu) { return price_of(gpu, trial); });
   }

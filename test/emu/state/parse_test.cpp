@@ -66,7 +66,24 @@ TEST(ParseMachine, KnowsTheDriverAndWhetherMemoryIsTold) {
   EXPECT_EQ(parse_machine("1x1G,memory=").error(), "memory: '' is not shown or hidden");
   EXPECT_EQ(parse_machine("1x1G,drivers=615").error(),
             "unknown option 'drivers'; valid options: interference, driver, memory, mig, "
-            "checkpoints");
+            "links, accounting, energy, checkpoints");
+}
+
+TEST(ParseMachine, KnowsNvlinks) {
+  const auto pairs = parse_machine("4x1G,links=0-1+2-3x4,driver=615");
+  ASSERT_TRUE(pairs) << pairs.error();
+  ASSERT_EQ(pairs->links.size(), 2U);
+  EXPECT_EQ(pairs->links[0].count, 1U);
+  EXPECT_EQ(pairs->links[1].one, 2U);
+  EXPECT_EQ(pairs->links[1].other, 3U);
+  EXPECT_EQ(pairs->links[1].count, 4U);
+  EXPECT_EQ(parse_machine("8x1G,links=switch")->switch_links, 18U);
+  EXPECT_EQ(parse_machine("4x1G,links=0-1x12+0-2x8").error(),
+            "links: GPU 0 has 20 NVLinks, the most is 18");
+  for (const char* text : {"4x1G,links=", "4x1G,links=0", "4x1G,links=0-0", "4x1G,links=0-1x0",
+                           "4x1G,links=0-1+", "4x1G,links=0-99", "4x1G,links=0-1x19"}) {
+    EXPECT_FALSE(parse_machine(text)) << text;
+  }
 }
 
 TEST(FormatBytes, PicksTheUnit) {
