@@ -1,5 +1,6 @@
 // A program in the kernel that keeps the processes of a cgroup v2 off some device files: they can
-// neither open nor make them. Everything else stays as it was, and so do files that are open already.
+// neither open nor make them. Everything else stays as it was, and so do files that are open
+// already.
 //
 // A program outlives berthd and goes with its cgroup. Plain bpf(2); only root may.
 #pragma once

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "daemon/rig.hpp"
@@ -119,13 +120,16 @@ TEST_F(AttachTest, AClosedTerminalLeavesTheJobIfAskedToAndTheOutputOfASubmittedJ
 
 TEST_F(AttachTest, IsForTheJobsUserAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  std::filesystem::permissions(rig_.folder().path(), std::filesystem::perms(0711));
   const int id = rig_.submit(test::kUntilGo, {{"vram_bytes", test::kGiB}});
   rig_.wait_for(id, "running");
   const auto theirs = test::request_as(rig_, test::kNobody, "POST", test::path(id, "/attach"),
                                        {{"socket", "/tmp/s"}});
   EXPECT_EQ(theirs.status, 403);
-  Json wish = test::kNoGpus;
-  wish.update({{"command", {"sleep", "100"}}, {"directory", "/"}, {"environment", {"PATH=/bin"}}});
+  const Json wish = {{"command", {"sleep", "100"}},
+                     {"directory", "/"},
+                     {"environment", {"PATH=/bin"}},
+                     {"vram_bytes", test::kGiB}};
   const auto other = test::request_as(rig_, test::kNobody, "POST", "/v1/jobs", wish);
   ASSERT_EQ(other.status, 201) << other.body;
   const int theirs_id = other.body["id"];

@@ -168,9 +168,9 @@ TEST_F(ErrorsRequests, UnknownAndEndedJobsAreNamed) {
 }
 
 TEST_F(ErrorsRequests, ACancelIsTakenOnce) {
-  const int id = rig_->submit("trap '' TERM; while :; do sleep 0.01; done");
-  rig_->wait_for(id, "running");
+  const int id = rig_->submit("trap '' TERM; echo deaf; while :; do sleep 0.01; done");
   const std::string name = std::to_string(id);
+  test::eventually("the job is deaf", [&] { return berth("logs", {name}).out == "deaf\n"; });
   EXPECT_EQ(berth("cancel", {name}).exit_code, 0);
   const Ran again = berth("cancel", {name});
   EXPECT_EQ(again.exit_code, kFailed);
