@@ -292,6 +292,10 @@ Json kept(const Daemon& daemon) {
     text = "journal " + to_text(Bytes(status.st_blocks * 512));
     const auto unused = daemon.keeper().store().unused();
     if (unused && *unused > Bytes(0)) text += " (" + to_text(*unused) + " of it free inside)";
+    const auto can_be_cut = daemon.keeper().store().can_be_cut();
+    if (can_be_cut && !*can_be_cut) {
+      text += ", which does not shrink before it is rewritten (doc/journal-format.md)";
+    }
   }
   if (const auto& used = daemon.retention().used()) {
     text += ", " + std::to_string(used->logs) + (used->logs == 1 ? " log of " : " logs of ") +

@@ -327,14 +327,18 @@ Expected<BlobId> Store::last_blob() const {
 }
 
 Expected<Bytes> Store::unused() const {
-  std::int64_t product = 1;
-  for (const char* const sql : {"PRAGMA freelist_count", "PRAGMA page_size"}) {
-    Query query(state_->db, sql);
-    const auto found = first(query, [](Query& row) { return row.integer(0); });
-    if (!found) return std::unexpected(found.error());
-    product *= found->value_or(0);
-  }
-  return Bytes(product);
+  const auto pages = number_of(state_->db, "PRAGMA freelist_count");
+  const auto size = number_of(state_->db, "PRAGMA page_size");
+  if (!pages) return std::unexpected(pages.error());
+  if (!size) return std::unexpected(size.error());
+  return Bytes(*pages * *size);
+}
+
+Expected<bool> Store::can_be_cut() const {
+  constexpr std::int64_t kIncremental = 2;
+  const auto mode = number_of(state_->db, "PRAGMA auto_vacuum");
+  if (!mode) return std::unexpected(mode.error());
+  return *mode == kIncremental;
 }
 
 // ---- Jobs

@@ -170,22 +170,15 @@ std::string statements_of(std::size_t step) {
   return sql;
 }
 
-Expected<std::int64_t> number(const Connection& db, const char* sql) {
-  Query query(db, sql);
-  const std::int64_t value = query.next() ? query.integer(0) : 0;
-  if (auto done = query.finish(); !done) return std::unexpected(done.error());
-  return value;
-}
-
 Expected<std::int64_t> version_of(const Connection& db) {
-  return number(db, "PRAGMA user_version");
+  return number_of(db, "PRAGMA user_version");
 }
 
 /// No table and no mark: no process has written to it, or the first died before its first commit.
 Expected<bool> is_new(const Connection& db) {
-  const auto mark = number(db, "PRAGMA application_id");
+  const auto mark = number_of(db, "PRAGMA application_id");
   const auto version = version_of(db);
-  const auto tables = number(db, "SELECT count(*) FROM sqlite_schema");
+  const auto tables = number_of(db, "SELECT count(*) FROM sqlite_schema");
   for (const auto* found : {&mark, &version, &tables}) {
     if (!*found) return std::unexpected(found->error());
   }
@@ -214,7 +207,7 @@ Expected<void> check_schema(const Connection& db, Access access) {
   const auto fresh = is_new(db);
   if (!fresh) return std::unexpected(fresh.error());
   if (*fresh && access == Access::ReadWrite) return {};
-  const auto mark = number(db, "PRAGMA application_id");
+  const auto mark = number_of(db, "PRAGMA application_id");
   const auto version = version_of(db);
   if (!mark) return std::unexpected(mark.error());
   if (!version) return std::unexpected(version.error());

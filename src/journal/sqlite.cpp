@@ -148,4 +148,11 @@ std::string_view Query::blob(int column) {
   return {bytes, bytes == nullptr ? 0 : size};
 }
 
+Expected<std::int64_t> number_of(const Connection& db, const char* sql) {
+  Query query(db, sql);
+  const std::int64_t value = query.next() ? query.integer(0) : 0;
+  if (auto done = query.finish(); !done) return std::unexpected(done.error());
+  return value;
+}
+
 }  // namespace berth::journal

@@ -113,6 +113,9 @@ class Query {
   std::optional<Error> failed_;
 };
 
+/// The one number that a query finds; 0 if it finds none.
+Expected<std::int64_t> number_of(const Connection& db, const char* sql);
+
 template <class... Values>
 Expected<std::int64_t> Connection::change(const char* sql, const Values&... values) const {
   Query query(*this, sql, Query::Made{});

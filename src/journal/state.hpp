@@ -58,12 +58,14 @@ struct Store::State {
   JobId last_job;
   std::vector<std::string> notes{};
   RecentBlobs recent{};
+  bool is_cutting = false;  ///< Pages have been cut off, and more are to be.
 
   std::mutex writing;                            ///< Held from begin() to its end.
   std::unique_lock<std::mutex> turn{};           ///< The owner's hold of it.
   std::mutex checkpointing;                      ///< Held to use `background`.
   std::optional<Connection> background{};        ///< For checkpoints beside the owner.
   std::atomic<int> log_pages = 0;                ///< In the write-ahead log, at the last commit.
+  std::atomic<bool> has_cut = false;             ///< The file is to be shortened: checkpoint().
   std::atomic<std::uint64_t> commits = 1;        ///< What was there before counts as one.
   Descriptor log{};                              ///< The write-ahead log; also locks the file.
   bool owes_page = true;                         ///< Under `writing`: see begin().

@@ -76,8 +76,15 @@ Expected<void> set_log_mode(const Connection& db) {
   return fail(ErrorCode::Io, db.path() + ": its file system has no shared memory for the log");
 }
 
-/// SQLite makes the log when the file is first read in that mode.
+/// SQLite makes the log when the file is first read in that mode. Whether pages can be cut off is
+/// settled before the first page is written; said later, it would write to a file that may be
+/// damaged.
 Expected<void> use_log(const Connection& db) {
+  const auto pages = number_of(db, "PRAGMA page_count");
+  if (!pages) return std::unexpected(pages.error());
+  if (*pages == 0) {
+    if (auto done = db.run("PRAGMA auto_vacuum = INCREMENTAL"); !done) return done;
+  }
   if (auto done = set_log_mode(db); !done) return done;
   return db.run("SELECT count(*) FROM sqlite_schema");
 }
@@ -425,7 +432,9 @@ Expected<void> Store::sync() const {
 }
 
 bool Store::needs_checkpoint() const {
-  return state_->access == Access::ReadWrite && state_->log_pages >= kCheckpointPages;
+  const State& state = *state_;
+  if (state.access == Access::ReadOnly) return false;
+  return state.log_pages >= kCheckpointPages || state.has_cut;
 }
 
 Expected<void> Store::checkpoint() const {
@@ -445,6 +454,7 @@ Expected<void> Store::checkpoint() const {
   if (!moved) return std::unexpected(moved.error());
   if (*moved < state.log_pages) return {};
   state.log_pages = 0;
+  state.has_cut = false;
   state.owes_page = true;
   if (auto done = state.mark_file_changes(*state.background); !done) return done;
   turn.unlock();  // other commits do not wait for this one

@@ -143,6 +143,9 @@ enum class Loss : std::uint8_t {
 /// The bytes that Store::reserve() reserves: twice the log's size when it is moved into the file.
 inline constexpr Bytes kReserve{std::int64_t{32} << 20};
 
+/// So much that is free stays in the file, so that it need not grow again at once.
+inline constexpr Bytes kSpare{std::int64_t{4} << 20};
+
 class Store {
  public:
   /// Opens the file, makes it if it is not there (ReadWrite, mode 0600), upgrades an older schema.
@@ -212,6 +215,11 @@ class Store {
   void forget_recent_blobs();
   /// Requires: no job refers to it.
   Expected<void> drop_blob(BlobId id);
+  /// Cuts a few pages off the file while more than kSpare and a quarter of it hold nothing; what
+  /// stands at its end moves to free pages. The next checkpoint() shortens the file. Cheap, but no
+  /// constant: SQLite looks for each page in the list of free ones. Returns: whether there is more
+  /// to cut.
+  Expected<bool> cut_some();
   /// All rows of a job that has ended; others stay as they are. Its number is not used again.
   Expected<void> drop_job(JobId job);
   Expected<void> add_job(const JobRow& row);
@@ -236,6 +244,9 @@ class Store {
   Expected<BlobId> last_blob() const;
   /// Bytes of the file that hold nothing, and are used before it grows.
   Expected<Bytes> unused() const;
+  /// Whether cut_some() can do anything. A file that an earlier release made is as long as it ever
+  /// was until the administrator rewrites it (doc/journal-format.md).
+  Expected<bool> can_be_cut() const;
 
   Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
   Expected<std::optional<JobRow>> job(JobId id) const;

@@ -1,4 +1,7 @@
 // What a transaction of the journal may hold, one function each.
+#include <algorithm>
+#include <utility>
+
 #include "engine/engine.hpp"
 #include "journal/row_sum.hpp"
 #include "journal/state.hpp"
@@ -37,6 +40,25 @@ Expected<Continuity> continuity_of(const Connection& db, const Snapshot& snapsho
   const bool changed = before.next() && before.integer(0) == 0;
   if (auto done = before.finish(); !done) return std::unexpected(done.error());
   return changed ? Continuity::Changed : snapshot.continuity;
+}
+
+/// SQLite reads the list of free pages for each of them, which takes a millisecond where a gigabyte
+/// is free: so many at a time.
+constexpr std::int64_t kCutPages = 16;
+
+/// Pages that hold nothing and need not stay; 0 where none can be cut off.
+Expected<std::int64_t> excess_pages(const Store& store, const Connection& db) {
+  const auto can = store.can_be_cut();
+  if (!can) return std::unexpected(can.error());
+  if (!*can) return 0;
+  const auto all = number_of(db, "PRAGMA page_count");
+  const auto unused = number_of(db, "PRAGMA freelist_count");
+  const auto size = number_of(db, "PRAGMA page_size");
+  for (const auto* found : {&all, &unused, &size}) {
+    if (!*found) return std::unexpected(found->error());
+  }
+  const std::int64_t spare = std::max(*all / 4, kSpare.raw() / std::max<std::int64_t>(*size, 1));
+  return std::max<std::int64_t>(*unused - spare, 0);
 }
 
 }  // namespace
@@ -101,6 +123,21 @@ Expected<bool> Store::drop_some() {
     if (*dropped > 0) return true;
   }
   return false;
+}
+
+Expected<bool> Store::cut_some() {
+  State& state = *state_;
+  if (auto may = state.may_write(); !may) return std::unexpected(may.error());
+  const auto excess = excess_pages(*this, state.db);
+  if (!excess) return state.keep(excess.error());
+  if (*excess > 0) {
+    static const std::string sql = "PRAGMA incremental_vacuum(" + std::to_string(kCutPages) + ")";
+    if (auto done = state.db.run(sql.c_str()); !done) return state.keep(done.error());
+    state.is_cutting = true;
+  }
+  const bool is_more = *excess > kCutPages;
+  if (!is_more && std::exchange(state.is_cutting, false)) state.has_cut = true;
+  return is_more;
 }
 
 Expected<void> Store::add_snapshot(const Snapshot& snapshot) {

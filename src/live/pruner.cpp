@@ -27,6 +27,9 @@ Expected<bool> Pruner::advance() {
     case Phase::Blobs:
       more = drop_blobs();
       break;
+    case Phase::Pages:
+      more = cut();
+      break;
   }
   if (!more) phase_ = Phase::None;
   return more;
@@ -88,7 +91,10 @@ Expected<bool> Pruner::mark() {
     job_ = job;
     if (auto done = mark_job(job); !done) return std::unexpected(done.error());
   }
-  if (is_blind_) return false;
+  if (is_blind_) {
+    phase_ = Phase::Pages;
+    return true;
+  }
   if (jobs->size() == kSlice) return true;
   // All jobs are marked, also those that came meanwhile. From here on no new job gets a blob of
   // before.
@@ -138,7 +144,19 @@ Expected<bool> Pruner::drop_blobs() {
     });
     if (!done) return std::unexpected(done.error());
   }
-  return !is_end;
+  if (is_end) phase_ = Phase::Pages;
+  return true;
+}
+
+Expected<bool> Pruner::cut() {
+  bool is_more = false;
+  auto done = keeper_.tidy([&](journal::Store& store) -> Expected<void> {
+    const auto more = store.cut_some();
+    if (!more) return std::unexpected(more.error());
+    is_more = *more;
+    return {};
+  });
+  return done ? Expected<bool>(is_more) : std::unexpected(done.error());
 }
 
 }  // namespace berth::live

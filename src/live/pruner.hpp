@@ -2,8 +2,8 @@
 // environments of jobs that have ended.
 //
 // Works in slices between steps. A pass drops old jobs first; then it marks what the remaining jobs
-// refer to, and drops the other blobs. What it has not looked at it keeps, and a row that cannot be
-// read keeps all blobs. Belongs to the engine's thread.
+// refer to, drops the other blobs, and cuts free pages off the file. What it has not looked at it
+// keeps, and a row that cannot be read keeps all blobs. Belongs to the engine's thread.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +39,12 @@ class Pruner {
   std::vector<OldSnapshot> take_snapshots() { return std::exchange(snapshots_, {}); }
 
  private:
-  enum class Phase : std::uint8_t { None, Jobs, Marks, Blobs };
+  enum class Phase : std::uint8_t { None, Jobs, Marks, Blobs, Pages };
 
   Expected<bool> drop_jobs();
   Expected<bool> mark();
   Expected<bool> drop_blobs();
+  Expected<bool> cut();
   Expected<void> mark_job(JobId job);
   void mark_blob(BlobId blob);
   void note_snapshots(const std::vector<BlobId>& needless);
