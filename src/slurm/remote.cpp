@@ -254,15 +254,32 @@ void SlurmRemote::on_back_in_queue(const JobRecord& job, Berth& berth) {
     order(Hold{job.id}, "job " + std::to_string(job.id) + " that Slurm queued again",
           [this, id, attempt = berth.attempt] {
             berths_.erase(id);
-            conductor_->on_ended(id, attempt,
-                                 {.outcome = Outcome::Failed,
-                                  .code = kRequeuedBySlurm,
-                                  .at = around_->clock.now(),
-                                  .note = "Slurm ended it to run it again"});
+            queue_again(id, attempt, "Slurm ended it to run it again");
           });
     return;
   }
   if (job.is_held) take_back(job, berth, "it was held in Slurm before it began");
+}
+
+/// It runs again, on the GPUs that Slurm keeps it to: what is asked follows its release, and comes
+/// before what is decided in the same step.
+void SlurmRemote::queue_again(JobId id, Attempt attempt, const std::string& why) {
+  conductor_->on_ended(id, attempt,
+                       {.outcome = Outcome::Failed,
+                        .code = kRequeuedBySlurm,
+                        .at = around_->clock.now(),
+                        .note = why});
+  const JobRecord* const job = record_of(id);
+  const Job* const known = view().find(id);
+  if (job == nullptr || known == nullptr) return;
+  const GpuTypes types = types_of(parse_shards(job->gres), cluster_);
+  if (types == 0 || known->spec.request.gpu.types == types) return;
+  Updated kept{.job = id, .spec = known->spec};
+  kept.spec.request.gpu.types = types;
+  conductor_->ask({.submission = std::nullopt,
+                   .inputs = {kept},
+                   .answer = [](JobId) -> live::Send { return nullptr; },
+                   .fail = [](live::Setback, const Error& error) { say(error.message); }});
 }
 
 /// An attempt that Slurm was told to run and did not.
@@ -415,6 +432,12 @@ void SlurmRemote::add(const JobRecord& job, const Note& note) {
                        }});
 }
 
+/// True if the job may be placed elsewhere than on the GPUs that Slurm keeps it to.
+bool SlurmRemote::is_narrowed_by(const Shards& kept, const Job& job) const {
+  const GpuTypes types = types_of(kept, cluster_);
+  return types != 0 && job.spec.request.gpu.types != types;
+}
+
 // ---- What berth does -------------------------------------------------------------------------
 
 /// A job that is over here is over there.
@@ -484,8 +507,11 @@ Expected<void> SlurmRemote::launch(const live::Assignment& assigned) {
   const Shards before = parse_shards(job->gres);
   const Shards now = parse_shards(place->gres);
   if (!before.per.empty() && before != now) {
-    return fail(ErrorCode::Conflict,
-                "Slurm keeps it to " + job->gres + ", and this place is " + place->text);
+    const std::string why = "Slurm keeps it to " + job->gres + ", and this place is " + place->text;
+    if (!is_narrowed_by(before, assigned.job)) return fail(ErrorCode::Conflict, why);
+    around_->loop.post(
+        [this, id, attempt = assigned.attempt, why] { queue_again(id, attempt, why); });
+    return {};
   }
   Note note{.vram = assigned.job.spec.request.gpu.vram,
             .gpus = assigned.job.spec.request.gpu.count.raw(),

@@ -65,6 +65,8 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void on_berth(const JobRecord& job, Berth& berth);
   void on_over(const JobRecord& job, const Berth& berth);
   void on_back_in_queue(const JobRecord& job, Berth& berth);
+  void queue_again(JobId id, Attempt attempt, const std::string& why);
+  bool is_narrowed_by(const Shards& kept, const Job& job) const;
   void on_waiting(const JobRecord& job, const Job& known);
   void on_stranger(const JobRecord& job);
   void take_in(const JobRecord& job);

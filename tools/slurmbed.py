@@ -1,0 +1,382 @@
+"""A Slurm cluster of its own with berth-slurm on it, for tools/slurm-check and bench/slurm: a
+slurmctld and some slurmd on this machine, with pretended GPUs (examples/slurm/up).
+
+A GPU's memory is a number: what ran where, and when, is what the jobs' scripts write down
+themselves. So what is found of over-commitment comes from the processes, not from berth or Slurm.
+"""
+
+import collections
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BIN = os.path.join(TOP, "build/release/bin")
+os.environ["PATH"] += ":/usr/sbin:/sbin"
+
+# What a job does: says that it began, sleeps, says that it ended. One write is one line.
+SCRIPT = """#!/bin/sh
+say() {
+  echo "$1 $SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0} $SLURMD_NODENAME ${CUDA_VISIBLE_DEVICES:-none}" \\
+    "$(date +%%s.%%N)" >>%(log)s
+}
+say begin
+sleep "$1"
+say end
+"""
+
+
+class Failure(Exception):
+    """What a check found wrong, or could not do."""
+
+
+def command(*words, check=True, user=None, timeout=120):
+    """What a command prints. `user` is the number of another user to run it as."""
+    done = subprocess.run(words, capture_output=True, text=True, user=user, group=user,
+                          extra_groups=None if user is None else [], timeout=timeout, check=False)
+    if check and done.returncode != 0:
+        raise Failure(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def attempt(*words, user=None):
+    """Whether a command succeeds, and all that it prints."""
+    done = subprocess.run(words, capture_output=True, text=True, user=user, group=user,
+                          extra_groups=None if user is None else [], timeout=60, check=False)
+    return done.returncode == 0, (done.stdout + done.stderr).strip()
+
+
+def wait_until(what, is_so, seconds=60.0):
+    """Waits until it is so. The bound is for what never comes."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise Failure(f"after {seconds:.0f} s: not {what}")
+        time.sleep(0.05)
+
+
+def missing():
+    """Why this machine cannot run a cluster; "" if it can."""
+    if os.geteuid() != 0:
+        return "slurmctld and slurmd for several users want root"
+    for program in ("slurmctld", "slurmd", "sbatch", "munged"):
+        if shutil.which(program) is None:
+            return f"there is no {program}; tools/install-deps --slurm installs it"
+    if not os.path.exists(BIN + "/berth-slurm"):
+        return "there is no build/release/bin/berth-slurm: tools/build release, with libslurm-dev"
+    return ""
+
+
+class Run:
+    """One run of a job's script."""
+
+    def __init__(self, job, restart, node, gpus, begin):
+        self.job, self.restart, self.node, self.gpus = job, restart, node, gpus
+        self.begin, self.end = begin, None
+
+    def __repr__(self):
+        return f"{self.job}.{self.restart} on {self.node}:{','.join(self.gpus)}"
+
+
+class Bed:
+    """The cluster. As a context: it is stopped at the end, and its files stay after a failure."""
+
+    def __init__(self, nodes=4, gpus=8, gib=80, extra="", policy="fifo-skip", with_berth=True):
+        self.shape = (nodes, gpus, gib)
+        self.policy, self.extra, self.with_berth = policy, extra, with_berth
+        self.folder = tempfile.mkdtemp(prefix="berth-slurm-")
+        os.chmod(self.folder, 0o755)
+        self.cluster = self.folder + "/cluster"
+        self.log = self.folder + "/runs"
+        self.script = self.folder + "/job.sh"
+        self.controller = None
+        self.asked = {}  # GiB on each GPU, by job
+        self.deaths = collections.defaultdict(list)  # times at which a node's processes were killed
+        self.forgotten = []  # times at which a slurmctld was killed
+
+    def __enter__(self):
+        with open(self.script, "w", encoding="utf-8") as file:
+            file.write(SCRIPT % {"log": self.log})
+        os.chmod(self.script, 0o755)
+        with open(self.log, "w", encoding="utf-8"):
+            pass
+        os.chmod(self.log, 0o666)
+        environment = dict(os.environ, BERTH_SLURM_EXTRA=self.extra, BERTH_SLURM_LUA="")
+        if self.with_berth:
+            environment["BERTH_SLURM_LUA"] = TOP + "/examples/slurm/job_submit.lua"
+        up = subprocess.run([TOP + "/examples/slurm/up", self.cluster, *map(str, self.shape)],
+                            env=environment, capture_output=True, text=True, check=False)
+        os.environ["SLURM_CONF"] = self.cluster + "/slurm.conf"
+        os.environ["BERTH_SOCKET"] = self.folder + "/socket"
+        if up.returncode != 0:
+            self.down()
+            raise Failure(f"{up.stderr.strip()} (files: {self.folder})")
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.down()
+        if kind is None:
+            shutil.rmtree(self.folder)
+        else:
+            print(f"{value or kind.__name__}; files are in {self.folder}", file=sys.stderr)
+
+    def down(self):
+        self.stop_controller(signal.SIGTERM)
+        attempt(TOP + "/examples/slurm/down", self.cluster)
+        # They save their state after their pid files went, and `down` may miss one that it cannot
+        # read the file of.
+        deadline = time.monotonic() + 10
+        while left := [pid for pid in processes() if is_daemon_of(pid, self.cluster)]:
+            if time.monotonic() > deadline or left == munged_of(left):
+                for pid in left:
+                    kill(pid)
+            time.sleep(0.05)
+
+    # ---- The programs ------------------------------------------------------------------------
+
+    def start_controller(self, policy=None):
+        """Starts berth-slurm, and waits until it answers."""
+        words = [BIN + "/berth-slurm", "--partitions", "gpu", "--state", self.folder + "/state",
+                 "--socket", self.folder + "/socket", "--policy", policy or self.policy,
+                 "--preempt-by", "restart"]
+        with open(self.folder + "/berth-slurm.log", "ab") as log:
+            self.controller = subprocess.Popen(words, stderr=log)
+        wait_until("an answer of berth-slurm", self.answers)
+
+    def answers(self):
+        if self.controller.poll() is not None:
+            raise Failure("berth-slurm ended: " + self.last_words())
+        return attempt(BIN + "/berth", "gpus")[0]
+
+    def last_words(self):
+        with open(self.folder + "/berth-slurm.log", encoding="utf-8") as file:
+            return file.read().strip().rsplit("\n", 1)[-1]
+
+    def stop_controller(self, how):
+        if self.controller is not None and self.controller.poll() is None:
+            self.controller.send_signal(how)
+            self.controller.wait()
+        self.controller = None
+
+    def slurmctld(self):
+        with open(self.cluster + "/slurmctld.pid", encoding="utf-8") as file:
+            return int(file.read())
+
+    def stop_slurmctld(self, how):
+        pid = self.slurmctld()
+        if how == signal.SIGKILL:
+            self.forgotten.append(time.time())
+        os.kill(pid, how)
+        wait_until("an end of slurmctld", lambda: not os.path.exists(f"/proc/{pid}"))
+
+    def start_slurmctld(self):
+        command("slurmctld", "-f", os.environ["SLURM_CONF"])
+
+    def kill_node(self, node):
+        """Kills slurmd and all that it started, as if the machine had lost its power."""
+        for pid in self.part_of(node):
+            os.kill(pid, signal.SIGSTOP)  # none starts another meanwhile
+        quiet = 0
+        while quiet < 5:
+            doomed = family_of(self.part_of(node))
+            for pid in doomed:
+                kill(pid)
+            quiet = 0 if doomed else quiet + 1
+            time.sleep(0.01)
+        self.deaths[node].append(time.time())
+
+    def part_of(self, node):
+        """Its slurmd and slurmstepd: a slurmstepd has the environment of slurmd until it opens the
+        log and overwrites it with its title."""
+        mark = f"BERTH_NODE={self.cluster}/{node}".encode()
+        return users_of(f"{self.cluster}/log/slurmd.{node}.log") | marked(mark)
+
+    def start_node(self, node):
+        subprocess.run(["slurmd", "-N", node, "-f", os.environ["SLURM_CONF"]], check=True,
+                       env=dict(os.environ, BERTH_NODE=f"{self.cluster}/{node}"))
+
+    # ---- Jobs --------------------------------------------------------------------------------
+
+    def submit(self, gib, seconds, *words, user=None, gpus=1, limit=None, kind="short"):
+        """Submits a job that holds so many GiB on each of its GPUs. Returns: its number."""
+        comment = f"vram={gib}G gpus={gpus} class={kind}"
+        limits = [] if limit is None else [f"--time={limit}"]
+        job = command("sbatch", "--parsable", "--output=/dev/null", "--requeue",
+                      "--chdir=/", f"--comment={comment}", *limits, *words, self.script,
+                      str(seconds), user=user).strip()
+        self.asked[job] = gib
+        return job
+
+    def runs(self):
+        """What the scripts wrote, by their beginnings. A run without an end ended when its node's
+        processes were killed, or goes on."""
+        found = {}
+        with open(self.log, encoding="utf-8") as file:
+            lines = [line.split() for line in file if line.endswith("\n")]
+        lines = [words for words in lines if len(words) == 6]  # its `date` was killed
+        for what, job, restart, node, gpus, at in lines:
+            if what == "begin":
+                found[job, restart, node, at] = Run(job, restart, node, gpus.split(","), float(at))
+            else:
+                same = [run for run in found.values()
+                        if (run.job, run.restart, run.node) == (job, restart, node)]
+                same[-1].end = float(at)
+        for run in found.values():
+            if run.end is None:
+                run.end = next((at for at in self.deaths[run.node] if at > run.begin), None)
+        return sorted(found.values(), key=lambda run: run.begin)
+
+    def pending(self):
+        return command("squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING",
+                       "--format=%A", check=False).split()
+
+    def wait_for_all(self, seconds=120.0):
+        """Until Slurm and berth know of no job that waits or runs. A run that was killed counts."""
+        def is_over():
+            ran = {run.job for run in self.runs() if run.end is not None}
+            return ran.issuperset(self.asked) and not self.pending() and not self.listed()
+        wait_until("all jobs over", is_over, seconds)
+
+    def listed(self):
+        """Jobs that wait or run by berth."""
+        if not self.with_berth:
+            return []
+        ok, text = attempt(BIN + "/berth", "ls", "--json")
+        return ["?"] if not ok else jobs_in(text)
+
+    # ---- What must hold ----------------------------------------------------------------------
+
+    def most_held(self):
+        """The most GiB on each GPU at one time, by what the scripts wrote."""
+        events = []
+        for run in self.runs():
+            for gpu in run.gpus:
+                events.append((run.begin, self.asked[run.job], run.node, gpu))
+                if run.end is not None:
+                    events.append((run.end, -self.asked[run.job], run.node, gpu))
+        held, most = collections.Counter(), collections.Counter()
+        for _, gib, node, gpu in sorted(events):
+            held[node, gpu] += gib
+            most[node, gpu] = max(most[node, gpu], held[node, gpu])
+        return most
+
+    def counts(self, run):
+        """Whether it ended and Slurm can know that. A machine that dies within a second of a job's
+        end may take the news along; the job runs again then, as it must."""
+        died = self.deaths[run.node]
+        return run.end is not None and not any(run.end <= at < run.end + 1 for at in died)
+
+    def check(self):
+        """No GPU ever held more than it has, each job ran, and each once but for what was killed.
+        Returns: a sentence. Raises: Failure."""
+        runs, most = self.runs(), self.most_held()
+        wrong = [f"{node}:{gpu} held {gib} GiB" for (node, gpu), gib in most.items()
+                 if gib > self.shape[2]]
+        whole = collections.Counter(run.job for run in runs if self.counts(run))
+        for job in self.asked:
+            if whole[job] == 0:
+                wrong.append(f"job {job} did not run to its end")
+            if whole[job] > 1:
+                wrong.append(f"job {job} ran to its end {whole[job]} times")
+        by_job = collections.defaultdict(list)
+        for run in runs:
+            by_job[run.job].append(run)
+        for job, own in by_job.items():
+            for one, next_one in zip(own, own[1:]):
+                if one.end is None or one.end > next_one.begin:
+                    wrong.append(f"job {job} ran twice at a time: {own}")
+                if one.gpus != next_one.gpus:
+                    wrong.append(f"job {job} did not return to its GPUs: {own}")
+        if wrong:
+            raise Failure("; ".join(wrong))
+        again = sum(len(own) - 1 for own in by_job.values())
+        return (f"{len(self.asked)} jobs ran to their ends once each, {again} runs were killed and "
+                f"repeated; at most {max(most.values(), default=0)} of {self.shape[2]} GiB on "
+                f"each of {len(most)} GPUs")
+
+
+def jobs_in(text):
+    listed = json.loads(text)
+    jobs = listed["jobs"] if isinstance(listed, dict) else listed
+    return [job["id"] for job in jobs]
+
+
+def processes():
+    """The parent and the session of each process that lives."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                state, parent, _, session = file.read().rsplit(") ", 1)[1].split()[:4]
+        except OSError:
+            continue
+        if state not in "ZX":
+            found[int(pid)] = (int(parent), int(session))
+    return found
+
+
+def words_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().decode(errors="replace").split("\0")
+    except OSError:
+        return [""]
+
+
+def munged_of(pids):
+    return [pid for pid in pids if words_of(pid)[0] == "munged"]
+
+
+def is_daemon_of(pid, cluster):
+    words = words_of(pid)
+    return words[0] in ("slurmctld", "slurmd", "munged") and any(cluster in word for word in words)
+
+
+def family_of(pids):
+    """These, what they started, and what is of one session with any of those. A slurmstepd that
+    slurmd has just started has not opened its log yet."""
+    table, family = processes(), set(pids)
+    while True:
+        sessions = {table[pid][1] for pid in family if pid in table}
+        more = {pid for pid, (parent, session) in table.items()
+                if parent in family or session in sessions} - family
+        if not more:
+            return family
+        family |= more
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def users_of(path):
+    """Processes that have a file open."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if any(os.readlink(entry.path) == path for entry in os.scandir(f"/proc/{pid}/fd")):
+                found.add(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def marked(mark):
+    """Processes with a variable in their environment."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if mark in file.read().split(b"\0"):
+                    found.add(int(pid))
+        except OSError:
+            continue
+    return found
