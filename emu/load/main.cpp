@@ -76,6 +76,7 @@ class Job {
   Done run_step(std::uint64_t done) {
     const auto gpu_time =
         static_cast<std::uint64_t>(static_cast<double>(options_.step_nanoseconds) * options_.duty);
+    const auto began = Clock::now();
     for (auto& worker : workers_) {
       if (auto held = settle_memory(worker, done); !held) return held;
       if (auto launched = worker.launch(gpu_time); !launched) return launched;
@@ -83,6 +84,7 @@ class Job {
     for (auto& worker : workers_) {
       if (auto waited = worker.synchronise(); !waited) return waited;
     }
+    if (options_.tells_times) taken_.push_back(nanoseconds_since(began));
     std::this_thread::sleep_for(std::chrono::nanoseconds(options_.step_nanoseconds - gpu_time));
     return {};
   }
@@ -114,12 +116,27 @@ class Job {
     }
   }
 
-  void report(std::uint64_t step) const {
+  void report(std::uint64_t step) {
     const auto total = options_.steps == 0 ? "" : "/" + std::to_string(options_.steps);
-    std::printf("step %llu%s  %.2f steps/s  holding %s per GPU\n",
+    std::printf("step %llu%s  %.2f steps/s  holding %s per GPU%s\n",
                 static_cast<unsigned long long>(step), total.c_str(),
                 static_cast<double>(step) / seconds(),
-                format_bytes(workers_.front().held_bytes()).c_str());
+                format_bytes(workers_.front().held_bytes()).c_str(), times().c_str());
+  }
+
+  /// Of the kernels since the last line.
+  std::string times() {
+    if (taken_.empty()) return "";
+    constexpr double kMilli = 1e6;
+    std::ranges::sort(taken_);
+    const auto at = [&](std::size_t percent) {
+      return static_cast<double>(taken_[(taken_.size() - 1) * percent / 100]) / kMilli;
+    };
+    char text[96];
+    std::snprintf(text, sizeof text, "  kernels p50 %.4f p99 %.4f worst %.4f ms", at(50), at(99),
+                  at(100));
+    taken_.clear();
+    return text;
   }
 
   double seconds() const { return static_cast<double>(nanoseconds_since(start_)) / 1e9; }
@@ -128,6 +145,7 @@ class Job {
   std::vector<Worker> workers_;
   Clock::time_point start_;
   std::uint64_t peak_ = 0;
+  std::vector<std::uint64_t> taken_;  ///< Nanoseconds of the kernels since the last line.
 };
 
 int run(const LoadOptions& options) {

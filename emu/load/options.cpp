@@ -117,9 +117,9 @@ Outcome<void> take_on_oom(LoadOptions& options, std::string_view flag, std::stri
   return {};
 }
 
-Outcome<void> take_check(LoadOptions& options, std::string_view flag, std::string_view value) {
+Outcome<void> take_yes(bool& target, std::string_view flag, std::string_view value) {
   if (value != "yes" && value != "no") return refuse(flag, value, "must be yes or no");
-  options.checks = value == "yes";
+  target = value == "yes";
   return {};
 }
 
@@ -136,7 +136,8 @@ Outcome<void> take(LoadOptions& options, std::string_view flag, std::string_view
   if (flag == "--exit") return store(options.exit_code, number(flag, value, 0, 255));
   if (flag == "--on-oom") return take_on_oom(options, flag, value);
   if (flag == "--fault-at") return store(options.fault_at, number(flag, value, 1, kMostSteps));
-  if (flag == "--check") return take_check(options, flag, value);
+  if (flag == "--check") return take_yes(options.checks, flag, value);
+  if (flag == "--times") return take_yes(options.tells_times, flag, value);
   if (flag == "--gpus") return store(options.gpus, number(flag, value, 1, 64));
   if (flag == "--report") return store(options.report_every, number(flag, value, 0, kMostSteps));
   return std::unexpected("unknown flag " + std::string(flag) + "; see --help");
@@ -164,6 +165,8 @@ the CUDA driver API, on real cards and emulated ones.
   --gpus N         how many of the visible GPUs to use (1)
   --exit N         exit status at the end (0)
   --report N       print a line every N steps, 0: none (50)
+  --times yes|no   in these lines: median, 99th percentile and longest of what the kernels of the
+                   steps since the line before took, from the launch to the end (no)
   --help           print this
 
 SIZE is like 6G, 512M or 1GiB (powers of two), TIME like 2s or 500ms.

@@ -29,6 +29,7 @@ struct LoadOptions {
   int exit_code = 0;
   std::uint64_t fault_at = 0;  // step whose kernel traps; 0: none
   bool checks = false;         // at the end: that the memory has what was written to it
+  bool tells_times = false;    // in its lines: what kernels took
   bool keeps = false;          // when out of memory: takes what there is and goes on
   int gpus = 1;
   std::uint64_t report_every = 50;  // steps per line; 0: none

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
 
 #include "emu/support.hpp"
 
@@ -32,6 +33,30 @@ TEST(Load, ReadsBackWhatItWrote) {
       run({EMU_LOAD, "--vram=300M", "--steps=5", "--step-ms=2", "--check=yes"}, joining(machine));
   EXPECT_EQ(ended.code, 0) << ended.output;
   EXPECT_TRUE(contains(ended.output, "memory intact: 5 blocks")) << ended.output;
+}
+
+/// A step of 4 ms of which a half is on the GPU: what is told is the kernel, not the step.
+TEST(Load, TellsHowLongItsKernelsTook) {
+  const test::Machine machine;
+  const auto ended =
+      run({EMU_LOAD, "--steps=40", "--step-ms=4", "--duty=0.5", "--report=20"}, joining(machine));
+  EXPECT_FALSE(contains(ended.output, "kernels")) << ended.output;
+  const auto told =
+      run({EMU_LOAD, "--steps=40", "--step-ms=4", "--duty=0.5", "--report=20", "--times=yes"},
+          joining(machine));
+  double middle = 0;
+  double late = 0;
+  double worst = 0;
+  const auto at = told.output.find("kernels p50 ");
+  ASSERT_NE(at, std::string::npos) << told.output;
+  ASSERT_EQ(std::sscanf(told.output.c_str() + at, "kernels p50 %lf p99 %lf worst %lf ms", &middle,
+                        &late, &worst),
+            3)
+      << told.output;
+  EXPECT_GE(middle, 2.0) << "no kernel is shorter than it was to be";
+  EXPECT_LE(middle, late);
+  EXPECT_LE(late, worst);
+  EXPECT_NE(told.output.find("kernels p50 ", at + 1), std::string::npos) << "in every line";
 }
 
 TEST(Load, OutOfMemoryIs77InTheDriversWords) {

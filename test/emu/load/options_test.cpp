@@ -18,9 +18,9 @@ std::string refusal(const std::vector<std::string_view>& words) {
 
 TEST(LoadOptions, ReadsEveryFlag) {
   const auto options = parse_load_options(
-      {"--vram", "6G",      "--ramp", "2s",           "--spike", "1G/5s",   "--grow",
-       "100M/s", "--steps", "200",    "--step-ms=20", "--duty",  "0.25",    "--exit",
-       "3",      "--gpus",  "2",      "--on-oom",     "keep",    "--check", "yes"});
+      {"--vram",  "6G",       "--ramp",       "2s",      "--spike", "1G/5s",   "--grow", "100M/s",
+       "--steps", "200",      "--step-ms=20", "--duty",  "0.25",    "--exit",  "3",      "--gpus",
+       "2",       "--on-oom", "keep",         "--check", "yes",     "--times", "yes"});
   ASSERT_TRUE(options) << options.error();
   EXPECT_EQ(options->vram_bytes, 6 * kGibibyte);
   EXPECT_EQ(options->ramp_nanoseconds, 2 * kSecond);
@@ -35,6 +35,7 @@ TEST(LoadOptions, ReadsEveryFlag) {
   EXPECT_TRUE(options->keeps);
   EXPECT_FALSE(parse_load_options({})->keeps);
   EXPECT_TRUE(options->checks);
+  EXPECT_TRUE(options->tells_times);
   EXPECT_EQ(refusal({"--check", "1"}), "--check 1: must be yes or no");
   EXPECT_EQ(refusal({"--on-oom", "stay"}), "--on-oom stay: must be end or keep");
 }
