@@ -19,16 +19,24 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.path.join(TOP, "build/release/bin")
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
-# What a job does: says that it began, sleeps, says that it ended. One write is one line.
+# What a job does: says that it began, works, says how that ended. One write is one line.
 SCRIPT = """#!/bin/sh
 say() {
   echo "$1 $SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0} $SLURMD_NODENAME ${CUDA_VISIBLE_DEVICES:-none}" \\
     "$(date +%%s.%%N)" >>%(log)s
 }
 say begin
-sleep "$1"
+%(work)s
+if [ $? -eq 77 ]; then
+  say oom
+  exit 77
+fi
 say end
 """
+
+# On the emulated GPUs of its node: $1 seconds with $2 MiB.
+LOAD = """BERTH_EMU_STATE=%(folder)s/gpus.$SLURMD_NODENAME/state LD_LIBRARY_PATH=%(top)s/build/release/emu \\
+  %(top)s/build/release/bin/berth-load --vram "$2"M --steps "$1"0 --step-ms 100 --duty 0.1 --report 0"""
 
 
 class Failure(Exception):
@@ -77,7 +85,7 @@ class Run:
 
     def __init__(self, job, restart, node, gpus, begin):
         self.job, self.restart, self.node, self.gpus = job, restart, node, gpus
-        self.begin, self.end = begin, None
+        self.begin, self.end, self.is_oom = begin, None, False
 
     def __repr__(self):
         return f"{self.job}.{self.restart} on {self.node}:{','.join(self.gpus)}"
@@ -86,8 +94,9 @@ class Run:
 class Bed:
     """The cluster. As a context: it is stopped at the end, and its files stay after a failure."""
 
-    def __init__(self, nodes=4, gpus=8, gib=80, extra="", policy="fifo-skip", with_berth=True):
-        self.shape = (nodes, gpus, gib)
+    def __init__(self, nodes=4, gpus=8, gib=80, extra="", policy="fifo-skip", with_berth=True,
+                 emulated=False):
+        self.shape, self.emulated = (nodes, gpus, gib), emulated
         self.policy, self.extra, self.with_berth = policy, extra, with_berth
         self.folder = tempfile.mkdtemp(prefix="berth-slurm-")
         os.chmod(self.folder, 0o755)
@@ -96,19 +105,26 @@ class Bed:
         self.script = self.folder + "/job.sh"
         self.controller = None
         self.asked = {}  # GiB on each GPU, by job
+        self.submitted = {}  # times, by job
         self.deaths = collections.defaultdict(list)  # times at which a node's processes were killed
         self.forgotten = []  # times at which a slurmctld was killed
 
     def __enter__(self):
         with open(self.script, "w", encoding="utf-8") as file:
-            file.write(SCRIPT % {"log": self.log})
+            work = LOAD % {"folder": self.folder, "top": TOP} if self.emulated else 'sleep "$1"'
+            file.write(SCRIPT % {"log": self.log, "work": work})
         os.chmod(self.script, 0o755)
         with open(self.log, "w", encoding="utf-8"):
             pass
         os.chmod(self.log, 0o666)
-        environment = dict(os.environ, BERTH_SLURM_EXTRA=self.extra, BERTH_SLURM_LUA="")
+        if self.emulated:
+            self.make_gpus()
+        environment = dict(os.environ, BERTH_SLURM_EXTRA=self.extra, BERTH_SLURM_LUA="",
+                           BERTH_SLURM_SPANK="", BERTH_SLURM_LIMITS=self.folder + "/limits")
+        environment["BERTH_SLURM_TYPED"] = "yes" if self.with_berth else ""
         if self.with_berth:
             environment["BERTH_SLURM_LUA"] = TOP + "/examples/slurm/job_submit.lua"
+            environment["BERTH_SLURM_SPANK"] = TOP + "/build/release/lib/berth_spank.so"
         up = subprocess.run([TOP + "/examples/slurm/up", self.cluster, *map(str, self.shape)],
                             env=environment, capture_output=True, text=True, check=False)
         os.environ["SLURM_CONF"] = self.cluster + "/slurm.conf"
@@ -117,6 +133,15 @@ class Bed:
             self.down()
             raise Failure(f"{up.stderr.strip()} (files: {self.folder})")
         return self
+
+    def make_gpus(self):
+        """Emulated GPUs for each node, with 80 GiB for jobs and some for their contexts."""
+        nodes, gpus, _ = self.shape
+        for node in range(1, nodes + 1):
+            folder = f"{self.folder}/gpus.n{node}"
+            os.mkdir(folder)
+            command(BIN + "/berth-emu", "create", "--gpus", f"{gpus}x80GiB", "--reserved", "0",
+                    "--context", "0", folder + "/state")
 
     def __exit__(self, kind, value, trace):
         self.down()
@@ -143,7 +168,7 @@ class Bed:
         """Starts berth-slurm, and waits until it answers."""
         words = [BIN + "/berth-slurm", "--partitions", "gpu", "--state", self.folder + "/state",
                  "--socket", self.folder + "/socket", "--policy", policy or self.policy,
-                 "--preempt-by", "restart"]
+                 "--preempt-by", "restart", "--limits", self.folder + "/limits"]
         with open(self.folder + "/berth-slurm.log", "ab") as log:
             self.controller = subprocess.Popen(words, stderr=log)
         wait_until("an answer of berth-slurm", self.answers)
@@ -202,14 +227,14 @@ class Bed:
 
     # ---- Jobs --------------------------------------------------------------------------------
 
-    def submit(self, gib, seconds, *words, user=None, gpus=1, limit=None, kind="short"):
-        """Submits a job that holds so many GiB on each of its GPUs. Returns: its number."""
-        comment = f"vram={gib}G gpus={gpus} class={kind}"
-        limits = [] if limit is None else [f"--time={limit}"]
-        job = command("sbatch", "--parsable", "--output=/dev/null", "--requeue",
-                      "--chdir=/", f"--comment={comment}", *limits, *words, self.script,
-                      str(seconds), user=user).strip()
-        self.asked[job] = gib
+    def submit(self, gib, seconds, *words, user=None, kind="short"):
+        """Submits a job that holds so many GiB on its GPU. Without berth the words say what it
+        asks. Returns: its number."""
+        if self.with_berth:
+            words = (f"--comment=vram={gib}G class={kind}", *words)
+        job = command("sbatch", "--parsable", "--output=/dev/null", "--requeue", "--chdir=/", *words,
+                      self.script, str(seconds), str(gib * 1024), user=user).strip()
+        self.asked[job], self.submitted[job] = gib, time.time()
         return job
 
     def runs(self):
@@ -225,7 +250,7 @@ class Bed:
             else:
                 same = [run for run in found.values()
                         if (run.job, run.restart, run.node) == (job, restart, node)]
-                same[-1].end = float(at)
+                same[-1].end, same[-1].is_oom = float(at), what == "oom"
         for run in found.values():
             if run.end is None:
                 run.end = next((at for at in self.deaths[run.node] if at > run.begin), None)

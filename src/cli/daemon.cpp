@@ -40,6 +40,9 @@ void add_common(CLI::App& verb, CommonOptions& options) {
 SocketChoice choose_socket(const CommonOptions& options) {
   if (!options.socket.empty()) return {options.socket, "--socket"};
   if (auto named = variable("BERTH_SOCKET"); !named.empty()) return {named, "$BERTH_SOCKET"};
+  if (variable("BERTH_BACKEND") == "slurm") {
+    return {std::string(http::kSlurmSocket), "$BERTH_BACKEND"};
+  }
   const auto paths =
       http::socket_candidates(geteuid(), variable("XDG_RUNTIME_DIR"), variable("HOME"));
   const auto found = std::ranges::find_if(paths, is_there);
@@ -49,6 +52,9 @@ SocketChoice choose_socket(const CommonOptions& options) {
 }
 
 std::string nobody_answers(const std::string& path) {
+  if (path == http::kSlurmSocket) {
+    return "no berth-slurm answers at " + path + "; an administrator of Slurm starts it";
+  }
   return "no berthd answers at " + path +
          "; start one with: berthd --emulate 2x24GiB (without GPUs) or berthd";
 }

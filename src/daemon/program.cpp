@@ -87,7 +87,7 @@ Expected<std::string> read_text(const std::string& path) {
 }
 
 /// Flags win over the file, the file over defaults.
-Expected<Options> settle(const Flags& flags, const Surroundings& around) {
+Expected<Options> settle(const Flags& flags, const Surroundings& around, const Program& program) {
   Options options;
   const std::string file = flags.config.empty() ? default_config(around) : flags.config;
   const bool is_there = !file.empty() && ::access(file.c_str(), F_OK) == 0;
@@ -99,6 +99,8 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around) {
   const Options& given = flags.options;
   if (!given.state.empty()) options.state = given.state;
   if (!given.socket.empty()) options.socket = given.socket;
+  if (options.state.empty()) options.state = program.state;
+  if (options.socket.empty()) options.socket = program.socket;
   if (!given.emulate.empty()) options.emulate = given.emulate;
   if (!flags.policy.empty()) options.rules.policy = flags.policy;
   if (!flags.place.empty()) options.rules.place = flags.place;
@@ -326,7 +328,7 @@ int run_program(int argc, char** argv, const Program& program) {
     return kBadUsage;
   }
   const Surroundings around{::geteuid(), variable("HOME"), variable("XDG_RUNTIME_DIR")};
-  const auto options = settle(flags, around);
+  const auto options = settle(flags, around, program);
   if (!options) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), options.error().message.c_str());
     return kBadUsage;
@@ -334,7 +336,7 @@ int run_program(int argc, char** argv, const Program& program) {
   for (const std::string& warning : options->warnings) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), warning.c_str());
   }
-  return tell(serve(*options, [=] { return settle(flags, around); }, program));
+  return tell(serve(*options, [=] { return settle(flags, around, program); }, program));
 }
 
 }  // namespace berth::daemon

@@ -16,8 +16,10 @@ class App;
 namespace berth::daemon {
 
 struct Program {
-  std::string name;                               ///< With which its messages begin.
-  std::string about;                              ///< First line of its help.
+  std::string name;         ///< With which its messages begin.
+  std::string about;        ///< First line of its help.
+  std::string state = {};   ///< Unless flags or the file say another; "": berthd's.
+  std::string socket = {};  ///< Likewise.
   std::function<void(CLI::App&)> add_flags = {};  ///< Its own, beside those of every daemon.
   /// Opens what stands in place of this machine's GPUs; none: the machine's own are served. May
   /// change options. Errors end the program.

@@ -13,6 +13,8 @@ namespace berth::http {
 
 /// Where the machine's own daemon, root's, listens.
 inline constexpr std::string_view kSystemSocket = "/run/berth.sock";
+/// Where berth-slurm listens.
+inline constexpr std::string_view kSlurmSocket = "/run/berth-slurm.sock";
 
 /// Where a user looks for a daemon, the first that is there first: their own
 /// (`$XDG_RUNTIME_DIR/berth.sock`, `~/.local/state/berth/berth.sock`), then the machine's. Root has

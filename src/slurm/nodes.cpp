@@ -80,6 +80,13 @@ Expected<Cluster> cluster_of(const std::vector<NodeRecord>& nodes, std::uint16_t
                   "shows how slurm.conf and gres.conf say that");
 }
 
+std::string limits_of(const Cluster& cluster) {
+  Bytes largest{0};
+  for (const GpuId id : cluster.gpu_ids()) largest = std::max(largest, cluster.gpu(id).capacity);
+  return "gib " + std::to_string(largest.raw() / kShard) + "\ngpus " +
+         std::to_string(cluster.gpus().size()) + "\n";
+}
+
 std::vector<Device> devices_of(const Cluster& cluster) {
   std::vector<Device> devices;
   for (const GpuId id : cluster.gpu_ids()) {

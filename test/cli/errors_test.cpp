@@ -193,6 +193,15 @@ TEST(CliErrors, ASocketThatIsNoneIsNamed) {
   }
 }
 
+TEST(CliErrors, ThatOfBerthSlurmIsUsedWhereTheBackendIsSlurm) {
+  if (std::filesystem::exists("/run/berth-slurm.sock")) GTEST_SKIP() << "a berth-slurm is here";
+  const Ran ran = test::berth({"ls"}, {.environment = {"BERTH_BACKEND=slurm", "BERTH_SOCKET="}});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err,
+            "berth: no berth-slurm answers at /run/berth-slurm.sock; an administrator of Slurm "
+            "starts it\n");
+}
+
 /// Root is never refused, so the client becomes another user.
 TEST(CliErrors, ASocketOfAnotherIsNamed) {
   const ScratchFolder folder;

@@ -5,8 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "slurm/nodes.hpp"
-
 namespace berth::slurm {
 namespace {
 
@@ -67,76 +65,6 @@ TEST(Note, ThatIsWrongNamesTheWord) {
 
 TEST(Script, RunsTheWordsAsTheyAre) {
   EXPECT_EQ(script_for({"echo", "it's", "$HOME"}), "#!/bin/sh\nexec 'echo' 'it'\\''s' '$HOME'\n");
-}
-
-std::vector<NodeRecord> two_nodes() {
-  NodeRecord one;
-  one.name = "n10";
-  one.gres = "gpu:g0:1,shard:g0:80,gpu:g1:1,shard:g1:80";
-  one.cpus = 64;
-  one.memory = 100_GiB;
-  NodeRecord other = one;
-  other.name = "n2";
-  NodeRecord plain;
-  plain.name = "login";
-  return {one, plain, other};
-}
-
-TEST(Nodes, WithTypedShardsAreTheCluster) {
-  const auto cluster = cluster_of(two_nodes(), 4);
-  ASSERT_TRUE(cluster) << cluster.error().message;
-  ASSERT_EQ(cluster->nodes().size(), 2U);
-  EXPECT_EQ(cluster->node(NodeId(0)).name, "n2");
-  EXPECT_EQ(cluster->gpus().size(), 4U);
-  EXPECT_EQ(cluster->gpu(GpuId(3)).capacity, 80_GiB);
-}
-
-TEST(Nodes, WhoseGpusCannotBeToldApartAreRefused) {
-  auto nodes = two_nodes();
-  nodes[0].gres = "shard:g0:80,shard:g2:80";
-  auto cluster = cluster_of(nodes, 4);
-  ASSERT_FALSE(cluster);
-  EXPECT_NE(cluster.error().message.find("n10"), std::string::npos) << cluster.error().message;
-  nodes[0].gres = "shard:g0:80,shard:g1:40";
-  EXPECT_FALSE(cluster_of(nodes, 4));
-  for (NodeRecord& node : nodes) node.gres = "gpu:8";
-  EXPECT_FALSE(cluster_of(nodes, 4));
-}
-
-Grant grant_of(const Cluster& cluster, std::vector<std::uint32_t> gpus, Bytes each) {
-  Grant grant;
-  for (const std::uint32_t gpu : gpus) {
-    grant.shares.push_back({.gpu = GpuId(gpu), .charge = each, .granted = each});
-  }
-  grant.host = cluster.node_of(GpuId(gpus.front()));
-  return grant;
-}
-
-TEST(Place, IsAskedForOnTheNodeAndTheGpus) {
-  const auto cluster = cluster_of(two_nodes(), 4);
-  const auto place = place_of(grant_of(*cluster, {2, 3}, 40_GiB), *cluster);
-  ASSERT_TRUE(place);
-  EXPECT_EQ(place->nodes, "n10");
-  EXPECT_EQ(place->gres, "gres:shard:g0:40,gres:shard:g1:40");
-  EXPECT_EQ(place->text, "n10:0,n10:1");
-}
-
-TEST(Place, OnSeveralNodesNeedsTheSameIndices) {
-  const auto cluster = cluster_of(two_nodes(), 4);
-  const auto same = place_of(grant_of(*cluster, {0, 2}, 40_GiB), *cluster);
-  ASSERT_TRUE(same);
-  EXPECT_EQ(same->nodes, "n2,n10");
-  EXPECT_EQ(same->node_count, 2U);
-  EXPECT_EQ(same->gres, "gres:shard:g0:40");
-  EXPECT_FALSE(place_of(grant_of(*cluster, {0, 3}, 40_GiB), *cluster));
-}
-
-TEST(Place, OfAJobThatSlurmRunsIsFoundAgain) {
-  const auto cluster = cluster_of(two_nodes(), 4);
-  JobRecord job;
-  job.nodes = {"n2", "n10"};
-  job.gres_there = {"shard:g1:20(IDX:1)", "shard:g0:5(IDX:0)"};
-  EXPECT_THAT(held_by(job, *cluster), ElementsAre(Pair(GpuId(1), 20_GiB), Pair(GpuId(2), 5_GiB)));
 }
 
 }  // namespace

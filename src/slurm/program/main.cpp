@@ -1,7 +1,13 @@
 // berth-slurm, for the GPUs of a Slurm cluster.
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 
 #include "daemon/program.hpp"
+#include "http/address.hpp"
+#include "slurm/nodes.hpp"
 #include "slurm/remote.hpp"
 
 namespace {
@@ -9,7 +15,16 @@ namespace {
 struct Flags {
   std::vector<std::string> partitions;
   std::string configuration;
+  std::string limits;
 };
+
+/// For job_submit.lua, which can then refuse at submission what no place will ever be there for.
+void leave_limits(const std::string& path, const berth::Cluster& cluster) {
+  std::ofstream(path + ".new") << berth::slurm::limits_of(cluster);
+  if (std::rename((path + ".new").c_str(), path.c_str()) != 0) {
+    std::fprintf(stderr, "berth-slurm: %s: %s\n", path.c_str(), std::strerror(errno));
+  }
+}
 
 }  // namespace
 
@@ -18,7 +33,9 @@ int main(int argc, char** argv) {
   Flags flags;
   daemon::Program program{
       .name = "berth-slurm",
-      .about = "Gives the GPU jobs of a Slurm cluster places where their memory is guaranteed."};
+      .about = "Gives the GPU jobs of a Slurm cluster places where their memory is guaranteed.",
+      .state = "/var/lib/berth-slurm",
+      .socket = std::string(http::kSlurmSocket)};
   program.add_flags = [&flags](CLI::App& app) {
     app.add_option("--partitions", flags.partitions,
                    "Slurm's partitions whose jobs are berth's, as gpu,gpu-long.")
@@ -26,6 +43,8 @@ int main(int argc, char** argv) {
         ->required();
     app.add_option("--slurm-conf", flags.configuration,
                    "Slurm's configuration; default: $SLURM_CONF, or the system's.");
+    app.add_option("--limits", flags.limits,
+                   "Writes the largest GPU and the number of GPUs there, for job_submit.lua.");
   };
   program.open_remote =
       [&flags](daemon::Options& options) -> Expected<std::unique_ptr<daemon::Remote>> {
@@ -35,6 +54,7 @@ int main(int argc, char** argv) {
     auto remote = slurm::SlurmRemote::open(flags.configuration, {.partitions = flags.partitions},
                                            options.slots);
     if (!remote) return std::unexpected(remote.error());
+    if (!flags.limits.empty()) leave_limits(flags.limits, (*remote)->machine().cluster);
     return std::move(*remote);
   };
   return daemon::run_program(argc, argv, program);
