@@ -110,12 +110,13 @@ Expected<Cluster> read_cluster(std::string_view text, std::string_view file) {
   if (has_field(line, "num_switch")) return read_tiresias_cluster(text, file);
   if (has_field(line, "machineId")) return read_philly_machines(text, file);
   if (has_field(line, "cpu_milli")) return read_openb_nodes(text, file);
+  if (is_slurm_nodes(line)) return read_slurm_nodes(text, file);
   if (file.ends_with(".toml") || file.ends_with(".toml.gz")) return read_toml_cluster(text, file);
   return fail(ErrorCode::BadData,
               std::string(file) +
                   ":1: the line is not the header of a cluster file; valid formats: the "
-                  "Tiresias simulator's, Philly's machine list, openb's nodes, "
-                  "and berth's own NAME.toml");
+                  "Tiresias simulator's, Philly's machine list, openb's nodes, what "
+                  "`scontrol show nodes` prints, and berth's own NAME.toml");
 }
 
 }  // namespace berth::trace

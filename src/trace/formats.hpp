@@ -76,7 +76,7 @@ bool is_gavel(std::string_view line);
 bool is_swf(std::string_view line);
 
 /// Reads a cluster file, whose format is known by its first line: the Tiresias simulator's,
-/// Philly's machine list, openb's nodes; or by its name, berth's own in TOML. Errors: BadData
+/// Philly's machine list, openb's nodes, what `scontrol show nodes` prints; or by its name, berth's own in TOML. Errors: BadData
 /// naming file, line, column and value.
 Expected<Cluster> read_cluster(std::string_view text, std::string_view file);
 /// Philly's list of machines: machineId, number of GPUs, and where the list has it their memory.
@@ -84,6 +84,9 @@ Expected<Cluster> read_philly_machines(std::string_view text, std::string_view f
 /// openb's list of nodes, with host cores and memory, GPU types, and slots that never bind.
 Expected<Cluster> read_openb_nodes(std::string_view text, std::string_view file);
 
+/// What `scontrol show nodes` prints, with or without --oneliner.
+Expected<Cluster> read_slurm_nodes(std::string_view text, std::string_view file);
+bool is_slurm_nodes(std::string_view line);
 /// berth's own, in TOML: doc/traces.md has the keys.
 Expected<Cluster> read_toml_cluster(std::string_view text, std::string_view file);
 
