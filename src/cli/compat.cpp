@@ -48,7 +48,7 @@ constexpr auto kTsp = std::to_array<Rule>({
     {"-z", false, As::Drop, "logs are not compressed"},
     {"-f", false, As::Verb, "run"},
     {"-d", false, As::Refuse, "say -D JOB, or berth submit --after JOB"},
-    {"-g", true, As::Refuse, "berth chooses the GPUs; say -G N for how many"},
+    {"-g", true, As::Option, "--gpu-index"},
     {"-l", false, As::Verb, "ls --all --mine"},
     {"-C", false, As::Refuse,
      "berth ls shows ended jobs with --all only; nothing is to be cleared"},
@@ -177,7 +177,7 @@ class Reader {
       case As::Refuse:
         return {};
     }
-    if (rule.here == "--gpus") has_gpus_ = true;
+    if (rule.here == "--gpus" || rule.here == "--gpu-index") has_gpus_ = true;
     if (rule.here == "--array") {
       array_ = *value;
       return {};

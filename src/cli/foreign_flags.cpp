@@ -97,7 +97,7 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"--gpumem", "", kGpuMemory},
     {"--mem-gpu", "", kGpuMemory},
     {"--memory", "-m", "say --vram SIZE for GPU memory, --mem SIZE for host memory"},
-    {"--gpu", "-g", "say --gpus N for how many, --gpu-type TYPE for which"},
+    {"--gpu", "-g", "say --gpus N for how many, --gpu-type TYPE or --gpu-index GPUS for which"},
     {"--shared", "", "jobs share GPUs unless they say --exclusive or no --vram"},
     {"--conda-env", "", "activate it before submitting: the environment goes along"},
     {"--depends-on", "", "say --after JOBS"},

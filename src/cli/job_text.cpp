@@ -233,6 +233,7 @@ void add_request(Page& page, const Json& job) {
   if (integer_of(job, "mem_bytes") > 0) page.line("mem", size_text(part_of(job, "mem_bytes")));
   page.line("class", printable(text_of(job, "class")));
   page.line("time limit", seconds_or_dash(number_of(job, "time_limit_seconds")));
+  page.line("among", gpu_list(part_of(job, "gpu_indices")));
   for (const auto& [key, name] : {std::pair("min_gpus", "fewest GPUs"),
                                   {"max_gpus", "most GPUs"},
                                   {"gpu_milli", "GPU milli"},

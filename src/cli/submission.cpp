@@ -137,6 +137,25 @@ Expected<Json> requeue_causes(std::string_view typed) {
   return list;
 }
 
+/// `2`, `0,2`, `0-3,6`.
+Expected<Json> gpu_indices(std::string_view typed) {
+  Json list = Json::array();
+  for (std::size_t at = 0; at <= typed.size();) {
+    const std::size_t comma = std::min(typed.find(',', at), typed.size());
+    const std::string_view part = typed.substr(at, comma - at);
+    at = comma + 1;
+    const std::size_t dash = part.find('-');
+    const auto first = parse_count(part.substr(0, dash), kMostGpus);
+    const auto last = dash == part.npos ? first : parse_count(part.substr(dash + 1), kMostGpus);
+    if (!first || !last || *last < *first) {
+      return fail(ErrorCode::InvalidArgument,
+                  "is not a list of GPUs such as 2, 0,2 or 0-3 (berth gpus)");
+    }
+    for (std::int64_t index = *first; index <= *last; ++index) list.push_back(index);
+  }
+  return list;
+}
+
 struct WarningSignal {
   std::string signal;
   std::optional<Duration> before;
@@ -188,6 +207,8 @@ void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
       at = comma + 1;
     }
   });
+  body.take("--gpu-index", options.gpu_index, gpu_indices,
+            [](Json& to, Json indices) { to["gpu_indices"] = std::move(indices); });
   body.take("--estimate", options.estimate, parse_duration,
             [](Json& to, Duration time) { to["estimate_seconds"] = in_seconds(time); });
   body.take("--deadline", options.deadline, parse_duration, [&](Json& to, Duration time) {
@@ -371,6 +392,8 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--max-gpus", options.max_gpus, "N", "Most GPUs, under elastic policies.");
   option("--gpu-type", options.gpu_types, "TYPES",
          "Accepted types, separated by commas; see berth gpus.");
+  option("--gpu-index", options.gpu_index, "GPUS",
+         "Accepted GPUs, as 0,2 or 0-3; without --gpus all of them.");
   option("--share", options.share, "MODE",
          "exclusive, timeslice, mps, or mig:PROFILE: an instance like mig:3g.40gb.");
   option("--gpu-milli", options.gpu_milli, "N", "Thousandths of each GPU's compute.");

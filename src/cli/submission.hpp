@@ -32,6 +32,7 @@ struct JobOptions {
   std::optional<std::string> min_gpus;
   std::optional<std::string> max_gpus;
   std::optional<std::string> gpu_types;
+  std::optional<std::string> gpu_index;
   std::optional<std::string> gpu_milli;
   std::optional<std::string> priority;
   std::optional<std::string> estimate;
@@ -66,20 +67,45 @@ struct JobOptions {
 };
 
 /// Those with one value.
-inline constexpr auto kJobTexts = std::to_array<std::optional<std::string> JobOptions::*>(
-    {&JobOptions::vram,          &JobOptions::gpus,        &JobOptions::cpus,
-     &JobOptions::mem,           &JobOptions::min_gpus,    &JobOptions::max_gpus,
-     &JobOptions::gpu_types,     &JobOptions::gpu_milli,   &JobOptions::priority,
-     &JobOptions::estimate,      &JobOptions::deadline,    &JobOptions::group,
-     &JobOptions::model,         &JobOptions::batch,       &JobOptions::job_class,
-     &JobOptions::time,          &JobOptions::retries,     &JobOptions::name,
-     &JobOptions::directory,     &JobOptions::after,       &JobOptions::after_ok,
-     &JobOptions::after_any,     &JobOptions::after_notok, &JobOptions::begin,
-     &JobOptions::array,         &JobOptions::unique,      &JobOptions::requeue_on,
-     &JobOptions::output,        &JobOptions::share,       &JobOptions::pids,
-     &JobOptions::signal,        &JobOptions::notify,      &JobOptions::notify_on,
-     &JobOptions::on_preempt,    &JobOptions::snapshot,    &JobOptions::snapshot_exclude,
-     &JobOptions::snapshot_limit});
+inline constexpr auto kJobTexts =
+    std::to_array<std::optional<std::string> JobOptions::*>({&JobOptions::vram,
+                                                             &JobOptions::gpus,
+                                                             &JobOptions::cpus,
+                                                             &JobOptions::mem,
+                                                             &JobOptions::min_gpus,
+                                                             &JobOptions::max_gpus,
+                                                             &JobOptions::gpu_types,
+                                                             &JobOptions::gpu_index,
+                                                             &JobOptions::gpu_milli,
+                                                             &JobOptions::priority,
+                                                             &JobOptions::estimate,
+                                                             &JobOptions::deadline,
+                                                             &JobOptions::group,
+                                                             &JobOptions::model,
+                                                             &JobOptions::batch,
+                                                             &JobOptions::job_class,
+                                                             &JobOptions::time,
+                                                             &JobOptions::retries,
+                                                             &JobOptions::name,
+                                                             &JobOptions::directory,
+                                                             &JobOptions::after,
+                                                             &JobOptions::after_ok,
+                                                             &JobOptions::after_any,
+                                                             &JobOptions::after_notok,
+                                                             &JobOptions::begin,
+                                                             &JobOptions::array,
+                                                             &JobOptions::unique,
+                                                             &JobOptions::requeue_on,
+                                                             &JobOptions::output,
+                                                             &JobOptions::share,
+                                                             &JobOptions::pids,
+                                                             &JobOptions::signal,
+                                                             &JobOptions::notify,
+                                                             &JobOptions::notify_on,
+                                                             &JobOptions::on_preempt,
+                                                             &JobOptions::snapshot,
+                                                             &JobOptions::snapshot_exclude,
+                                                             &JobOptions::snapshot_limit});
 
 /// All of them but those of `submit` alone; the verb then stops reading at the first word that is
 /// no option.

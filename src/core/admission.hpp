@@ -99,12 +99,21 @@ constexpr bool tenancy_holds(const GpuSpec& gpu, const GpuUse& use, const Ask& a
          use.tenants < gpu.slots && use.milli + ask.request.gpu.milli <= kWholeGpu;
 }
 
+/// True if some GPUs will not do, whatever is free on them.
+constexpr bool is_choosy(const GpuRequest& request) {
+  return request.types != 0 || request.only != 0;
+}
+
+/// True if this GPU is of a type that will do, and among those that will.
+constexpr bool accepts(const GpuRequest& request, const GpuSpec& gpu) {
+  return (request.types == 0 || (request.types >> gpu.type & 1) != 0) &&
+         (request.only == 0 || (request.only & gpu.self) != 0);
+}
+
 /// True if this GPU may take `ask` as one more tenant; without host resources and user limits.
 constexpr bool admits(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
                       const Ask& ask) {
-  const GpuTypes wanted = ask.request.gpu.types;
-  if (!is_usable(use)) return false;
-  if (wanted != 0 && (wanted >> gpu.type & 1) == 0) return false;
+  if (!is_usable(use) || !accepts(ask.request.gpu, gpu)) return false;
   switch (admission.mode) {
     case AdmissionMode::None:
       return use.tenants < kMostTenants;

@@ -1,6 +1,7 @@
 #include "core/cluster.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/assert.hpp"
@@ -11,6 +12,14 @@ namespace {
 constexpr char kEachIndex = '#';
 constexpr std::size_t kMostTypes = 64;  ///< One bit each.
 }  // namespace
+
+std::vector<GpuId> gpus_in(GpuSet set) {
+  std::vector<GpuId> gpus;
+  for (; set != 0; set &= set - 1) {
+    gpus.emplace_back(static_cast<std::uint32_t>(std::countr_zero(set)));
+  }
+  return gpus;
+}
 
 SwitchId Cluster::add_switch() {
   switch_first_.push_back(static_cast<std::uint32_t>(nodes_.size()));
@@ -39,12 +48,14 @@ NodeId Cluster::add_node(const NodeShape& shape) {
                     .is_numbered = is_numbered});
   for (std::uint32_t g = 0; g < shape.gpus; ++g) {
     const std::string stem = shape.type.substr(0, shape.type.size() - 1);
+    const GpuId gpu(static_cast<std::uint32_t>(gpus_.size()));
     gpus_.push_back({.node = id,
                      .share_mode = shape.share_mode,
                      .type = type_index(is_numbered ? stem + std::to_string(g) : shape.type),
                      .slots = shape.slots,
                      .capacity = shape.vram,
-                     .context = shape.context});
+                     .context = shape.context,
+                     .self = set_of(gpu)});
   }
   largest_node_ = std::max(largest_node_, shape.gpus);
   if (shape.gpus > 0) {

@@ -18,6 +18,11 @@
 
 namespace berth {
 
+/// The set of this GPU alone; empty for an id that no set holds.
+constexpr GpuSet set_of(GpuId gpu) {
+  return gpu.value() < kMostInSet ? GpuSet{1} << gpu.value() : GpuSet{0};
+}
+
 struct GpuSpec {
   NodeId node;
   ShareMode share_mode = ShareMode::TimeSlice;
@@ -25,9 +30,13 @@ struct GpuSpec {
   std::uint16_t slots = 4;  ///< Most tenants.
   Bytes capacity{0};        ///< Total memory less the driver's reserve.
   Bytes context{0};         ///< Memory of a process beside its allocations.
+  GpuSet self = 0;          ///< It alone; 0 for an id that no set holds.
 
   auto operator<=>(const GpuSpec&) const = default;
 };
+
+/// Ascending.
+std::vector<GpuId> gpus_in(GpuSet set);
 
 struct NodeSpec {
   SwitchId switch_id;

@@ -35,7 +35,7 @@ constexpr Role last_of(Role) { return Role::Guest; }
 
 // What jobs ask for and hold.
 inline auto members(GpuRequest& v) {
-  return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.min, v.max);
+  return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.only, v.min, v.max);
 }
 inline auto members(Request& v) { return std::tie(v.cpu, v.host, v.gpu); }
 inline auto members(Ask& v) { return std::tie(v.request, v.planned); }
@@ -152,8 +152,11 @@ inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
 
 // ---- Before layout 12 ------------------------------------------------------------------------
-// Nodes did not say what connects their GPUs.
+// Nodes did not say what connects their GPUs, and no job named those it accepts.
 
+inline auto members_before_12(GpuRequest& v) {
+  return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.min, v.max);
+}
 inline auto members_before_12(NodeShape& v) {
   return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host);
 }

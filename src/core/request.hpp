@@ -23,6 +23,10 @@ enum class ShareMode : std::uint8_t {
 /// A set of GPU types, one bit each (Cluster::type_bit). Empty means any type.
 using GpuTypes = std::uint64_t;
 
+/// A set of GPUs, one bit each (GpuSpec::self). Empty means any GPU.
+using GpuSet = std::uint64_t;
+inline constexpr std::uint32_t kMostInSet = 64;  ///< Those with larger ids are in no set.
+
 struct GpuRequest {
   GpuCount count{0};  ///< Zero is legal: a job that needs no GPU.
   Bytes vram{0};      ///< Per GPU; zero means "not stated".
@@ -30,6 +34,7 @@ struct GpuRequest {
   Sharing sharing = Sharing::Shared;
   std::int32_t processes = 1;  ///< Processes per GPU; each pays the GPU's context.
   GpuTypes types = 0;
+  GpuSet only = 0;  ///< Those it accepts; at least `most()` of them, or none.
   GpuCount min{0};  ///< The fewest and the most GPUs that an elastic job runs with, with `count`
   GpuCount max{0};  ///< between them; zero and zero for a rigid one.
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <limits>
+
+#include "core/cluster.hpp"
 
 namespace berth {
 
@@ -17,6 +20,15 @@ std::string fixed_point(std::int64_t whole, std::int64_t fraction, int digits) {
   decimals.insert(0, static_cast<std::size_t>(digits) - decimals.size(), '0');
   while (decimals.back() == '0') decimals.pop_back();
   return text + "." + decimals;
+}
+
+/// `GPUs 0, 2`.
+std::string set_text(GpuSet set) {
+  std::string list;
+  for (const GpuId gpu : gpus_in(set)) {
+    list += (list.empty() ? "" : ", ") + std::to_string(gpu.value());
+  }
+  return (std::has_single_bit(set) ? "GPU " : "GPUs ") + list;
 }
 
 std::string micros_text(std::int64_t micros) {
@@ -51,6 +63,9 @@ std::string to_text(const Request& request) {
   const bool whole = gpu.vram == Bytes(0) || gpu.sharing == Sharing::Alone;
   std::string text = std::to_string(gpu.count.raw()) + (whole ? " whole GPU" : " GPU") + plural;
   if (gpu.vram > Bytes(0)) text += " of " + to_text(gpu.vram);
+  if (gpu.only != 0)
+    text +=
+        (GpuCount(std::popcount(gpu.only)) == gpu.count ? ", " : " among ") + set_text(gpu.only);
   return text;
 }
 

@@ -202,7 +202,7 @@ class Api {
     const uid_t user = request.peer.user;
     daemon_.on_turn_of(user, [this, exchange, is_dry = *is_dry, job = std::move(*job)]() mutable {
       const Cluster& cluster = daemon_.keeper().engine().view().cluster();
-      if (auto done = accept_types(job, cluster); !done) return refuse(exchange, done.error());
+      if (auto done = accept_gpus(job, cluster); !done) return refuse(exchange, done.error());
       if (const std::string& why = daemon_.mps().why_not(); job.share == "mps" && !why.empty()) {
         return refuse(exchange, 422, "share: 'mps': " + why);
       }

@@ -416,6 +416,22 @@ struct FieldReader {
     return {};
   }
 
+  Expected<void> read_indices(const Json& value) {
+    if (!value.is_array() || value.empty() || value.size() > kMostInSet) {
+      return refuse("gpu_indices", "must be a list of 1 to " + std::to_string(kMostInSet) +
+                                       " indices, as GET /v1/gpus has them");
+    }
+    for (const Json& one : value) {
+      const auto index = integer("gpu_indices", one, 0, kMostGpus);
+      if (!index) return std::unexpected(index.error());
+      if (std::ranges::contains(job.gpu_indices, *index)) {
+        return refuse("gpu_indices", "GPU " + std::to_string(*index) + " is there twice");
+      }
+      job.gpu_indices.push_back(*index);
+    }
+    return {};
+  }
+
   Expected<void> read_share(Json& value) {
     if (auto done = read("share", value, job.share); !done) return done;
     const std::string& share = job.share;
@@ -442,6 +458,7 @@ struct FieldReader {
     if (key == "job_group") return read(key, value, job.spec.group);
     if (key == "model") return read(key, value, job.spec.model);
     if (key == "gpu_types") return read(key, value, job.gpu_types);
+    if (key == "gpu_indices") return read_indices(value);
     if (key == "share") return read_share(value);
     if (key == "vram_shrink") {
       bool allowed = false;
@@ -624,8 +641,15 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   if (auto done = check(job, reader.conditions); !done) return std::unexpected(done.error());
   job.spec.conditions = std::move(reader.conditions);
   GpuRequest& gpu = job.spec.request.gpu;
+  const auto indices = static_cast<std::int64_t>(job.gpu_indices.size());
+  if (indices > 0 && !json->contains("gpus")) gpu.count = GpuCount(indices);
   if (gpu.max > GpuCount(0) && gpu.min == GpuCount(0)) gpu.min = gpu.count;
   if (gpu.min > GpuCount(0) && gpu.max == GpuCount(0)) gpu.max = gpu.count;
+  if (indices > 0 && (gpu.count == GpuCount(0) || gpu.most() > GpuCount(indices))) {
+    return refuse("gpu_indices", std::to_string(indices) + " for a job of " +
+                                     std::to_string(gpu.most().raw()) +
+                                     " GPUs; it needs 1 at least, and as many indices");
+  }
   if (job.spec.request.gpu.count == GpuCount(0)) {
     job.spec.request.gpu.sharing = Sharing::Shared;
     if (!json->contains("cpus")) job.spec.request.cpu = defaults.cpu;
@@ -703,9 +727,35 @@ Expected<void> keep_to_one_instance(GpuRequest& gpu, const Cluster& cluster) {
   return {};
 }
 
+Expected<void> keep_to_indices(live::Submission& job, const Cluster& cluster) {
+  const std::int64_t gpus = cluster.gpu_count().raw();
+  for (const std::int64_t index : job.gpu_indices) {
+    const std::string name = "GPU " + std::to_string(index) + ": ";
+    if (index >= gpus) {
+      return refuse("gpu_indices",
+                    name + (gpus == 0 ? "this machine has none"
+                                      : "this machine has " + std::to_string(gpus) +
+                                            ", the last is GPU " + std::to_string(gpus - 1)));
+    }
+    if (index >= std::int64_t{kMostInSet}) {
+      return refuse("gpu_indices",
+                    name + "the last that a job may name is GPU " + std::to_string(kMostInSet - 1));
+    }
+    const GpuId gpu(static_cast<std::uint32_t>(index));
+    const GpuTypes types = job.spec.request.gpu.types;
+    if (types != 0 && (types & cluster.type_bit(gpu)) == 0) {
+      return refuse("gpu_indices",
+                    name + "is a " + cluster.type_names()[cluster.gpu(gpu).type] +
+                        ", which is none of the types that the job accepts or may have");
+    }
+    job.spec.request.gpu.only |= set_of(gpu);
+  }
+  return {};
+}
+
 }  // namespace
 
-Expected<void> accept_types(live::Submission& job, const Cluster& cluster) {
+Expected<void> accept_gpus(live::Submission& job, const Cluster& cluster) {
   const auto known = cluster.type_names();
   for (const std::string& name : job.gpu_types) {
     const auto found = std::ranges::find(known, name);
@@ -719,7 +769,8 @@ Expected<void> accept_types(live::Submission& job, const Cluster& cluster) {
     job.spec.request.gpu.types |= GpuTypes{1} << (found - known.begin());
   }
   if (auto done = keep_to_share(job, cluster); !done) return done;
-  return keep_to_one_instance(job.spec.request.gpu, cluster);
+  if (auto done = keep_to_one_instance(job.spec.request.gpu, cluster); !done) return done;
+  return keep_to_indices(job, cluster);
 }
 
 Expected<void> resolve_after(live::Submission& job, const live::Keeper& keeper) {

@@ -28,9 +28,9 @@ struct JobDefaults {
 Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
                                             const JobDefaults& defaults = {});
 
-/// Turns the names of GPU types into the cluster's. Errors: InvalidArgument naming one that the
-/// cluster does not have, and those that it has.
-Expected<void> accept_types(live::Submission& job, const Cluster& cluster);
+/// Turns the names of GPU types and the indices of GPUs into the cluster's. Errors: InvalidArgument
+/// naming one that the cluster does not have, and what it has.
+Expected<void> accept_gpus(live::Submission& job, const Cluster& cluster);
 
 /// Finds the jobs that it is to wait for; an array stands for all its jobs. Errors: InvalidArgument
 /// naming the one that there is not.

@@ -92,6 +92,7 @@ void add_request(JsonObject& json, const JobSpec& spec) {
       .seconds("time_limit_seconds", spec.time_limit);
   // What few jobs say is there only where it is said: lists are long.
   if (gpu.is_elastic()) json.integer("min_gpus", gpu.min.raw()).integer("max_gpus", gpu.max.raw());
+  if (gpu.only != 0) json.raw("gpu_indices", list_of(gpus_in(gpu.only)));
   if (gpu.milli > GpuMilli(0)) json.integer("gpu_milli", gpu.milli.raw());
   if (spec.priority != 0) json.integer("priority", spec.priority);
   if (spec.estimate != kForever) json.seconds("estimate_seconds", spec.estimate);

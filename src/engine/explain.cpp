@@ -147,6 +147,7 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
       ++found.fitting;
       continue;
     }
+    if (!accepts(ask.request.gpu, spec)) continue;
     found.nearest.push_back({.gpu = GpuId(g),
                              .why = is_usable(use) ? Why::Capacity : Why::Health,
                              .lacking = lacking(view.settings().admission, spec, use, ask),

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/account.hpp"
+#include "core/admission.hpp"
 #include "core/text.hpp"
 
 namespace berth {
@@ -42,10 +43,6 @@ std::optional<std::string> why_senseless(const Request& request) {
   return std::nullopt;
 }
 
-bool has_type(const Cluster& cluster, GpuId id, GpuTypes types) {
-  return types == 0 || (types & cluster.type_bit(id)) != 0;
-}
-
 /// What one job may use of this GPU with so many processes.
 Bytes grantable(const GpuSpec& gpu, const GpuRequest& request) {
   return gpu.capacity - gpu.context * request.processes;
@@ -53,26 +50,28 @@ Bytes grantable(const GpuSpec& gpu, const GpuRequest& request) {
 
 /// True if any GPU would do, which most requests find without looking at every GPU.
 bool any_gpu_will_do(const GpuRequest& request, const Cluster& cluster) {
-  return request.types == 0 && request.processes == 1 && request.count <= cluster.gpu_count() &&
+  return !is_choosy(request) && request.processes == 1 && request.count <= cluster.gpu_count() &&
          request.vram <= cluster.least_room();
 }
 
 std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster& cluster) {
   if (any_gpu_will_do(request, cluster)) return std::nullopt;
-  std::int64_t of_type = 0;
+  std::int64_t accepted = 0;
   std::int64_t large_enough = 0;
   Bytes largest(0);
   for (std::uint32_t g = 0; g < cluster.gpus().size(); ++g) {
-    if (!has_type(cluster, GpuId(g), request.types)) continue;
+    if (!accepts(request, cluster.gpu(GpuId(g)))) continue;
     const Bytes room = grantable(cluster.gpu(GpuId(g)), request);
-    ++of_type;
+    ++accepted;
     largest = std::max(largest, room);
     if (request.vram == Bytes(0) || request.vram <= room) ++large_enough;
   }
   const std::string wanted = std::to_string(request.count.raw());
-  if (request.count.raw() > of_type) {
-    return "asks " + wanted + " GPUs, the cluster has " + std::to_string(of_type) +
-           (request.types == 0 ? "" : " of the types it accepts");
+  if (request.count.raw() > accepted) {
+    return "asks " + wanted + " GPUs, the cluster has " + std::to_string(accepted) +
+           (request.only != 0    ? " of those it accepts"
+            : request.types != 0 ? " of the types it accepts"
+                                 : "");
   }
   if (request.count.raw() > 0 && large_enough == 0) {
     return "asks " + to_text(request.vram) + " per GPU, the largest grantable is " +

@@ -16,11 +16,6 @@ bool is_open(const GpuSpec& gpu, const GpuUse& use) {
   return gpu.share_mode != ShareMode::Exclusive && use.alone == 0 && use.tenants < gpu.slots;
 }
 
-bool accepts(const Ask& ask, const GpuSpec& gpu) {
-  const GpuTypes wanted = ask.request.gpu.types;
-  return wanted == 0 || (wanted >> gpu.type & 1) != 0;
-}
-
 Bytes memory_wanted(const Ask& ask, const GpuSpec& gpu) {
   return takes_whole(ask) ? gpu.capacity : charge_on(ask, gpu);
 }
@@ -110,7 +105,8 @@ void Waits::look(const Key& key, Shape& shape, const ClusterView& view) const {
   shape.count[static_cast<std::size_t>(Room::Unsuitable)] = std::ssize(shape.gpus);
   for (std::uint32_t g = 0; g < shape.gpus.size(); ++g) {
     const GpuSpec& gpu = cluster_.gpu(GpuId(g));
-    if (accepts(key.ask, gpu)) shape.wanted = std::max(shape.wanted, memory_wanted(key.ask, gpu));
+    if (accepts(key.ask.request.gpu, gpu))
+      shape.wanted = std::max(shape.wanted, memory_wanted(key.ask, gpu));
     look(key, shape, GpuId(g), view);
   }
 }
@@ -139,7 +135,8 @@ Waits::Seen Waits::seen(const Ask& ask, GpuId id, const ClusterView& view) const
 Waits::Room Waits::room(const Ask& ask, GpuId id, const ClusterView& view) const {
   const GpuSpec& gpu = cluster_.gpu(id);
   const GpuUse& use = view.use().gpu(id);
-  if (!accepts(ask, gpu) || memory_wanted(ask, gpu) > gpu.capacity) return Room::Unsuitable;
+  if (!accepts(ask.request.gpu, gpu) || memory_wanted(ask, gpu) > gpu.capacity)
+    return Room::Unsuitable;
   if (!is_usable(use)) return Room::OutOfService;
   if (admits(view.settings().admission, gpu, use, ask)) return Room::Fits;
   return tenancy_holds(gpu, use, ask) && is_open(gpu, use) ? Room::LacksMemory : Room::Taken;

@@ -42,7 +42,8 @@ TEST(Compat, TaskSpoolersLines) {
                                         {"tsp -k 7", "cancel 7"},
                                         {"tsp -r 7", "cancel 7"},
                                         {"tsp -u 7", "update --priority 1000000 7"},
-                                        {"tsp -V", "version"}}) {
+                                        {"tsp -V", "version"},
+                                        {"tsp -g 0,1 make", "submit --gpu-index 0,1 -- make"}}) {
     EXPECT_EQ(of(typed), expected);
   }
 }
@@ -58,7 +59,6 @@ TEST(Compat, GflowsLines) {
 
 TEST(Compat, WhatHasNoEqualIsNamedWithWhatToSay) {
   EXPECT_EQ(of("tsp -K"), "! tsp -K: berthd is for all users; berth cancel --all ends your jobs");
-  EXPECT_EQ(of("tsp -g 0,1 make"), "! tsp -g: berth chooses the GPUs; say -G N for how many");
   EXPECT_EQ(of("tsp -w"), "! tsp -w: give the job's number; the last job is not meant here");
   EXPECT_EQ(of("tsp -G"), "! tsp -G: its value is missing");
   EXPECT_EQ(of("tsp -q x"), "! tsp -q: berth compat does not know it");

@@ -166,7 +166,7 @@ TEST(ForeignFlags, AreAnsweredWithWhatToSayHere) {
            {"-Jtrain", "--name NAME"},
            {"-t", "--time DURATION"},
            {"-p", "no partitions"},
-           {"--gpu", "--gpu-type TYPE"},
+           {"--gpu", "--gpu-type TYPE or --gpu-index GPUS"},
            {"-G", "--gpus N"}}) {
     EXPECT_THAT(hint_for(typed), HasSubstr(hint)) << typed;
   }

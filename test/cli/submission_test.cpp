@@ -50,6 +50,7 @@ TEST(Submission, HasEveryOption) {
     options.min_gpus = "1";
     options.max_gpus = "4";
     options.gpu_types = "a100,h100";
+    options.gpu_index = "0,2-4,9";
     options.gpu_milli = "500";
     options.priority = "3";
     options.estimate = "2m";
@@ -69,7 +70,7 @@ TEST(Submission, HasEveryOption) {
       "environment": ["A=1", "B=3", "C="], "umask": 23, "name": "é", "gpus": 2,
       "vram_bytes": 10737418240, "exclusive": true, "cpus": 1.5, "mem_bytes": 536870912,
       "class": "long", "time_limit_seconds": 5400.0, "held": true, "min_gpus": 1, "max_gpus": 4,
-      "gpu_types": ["a100", "h100"], "gpu_milli": 500, "priority": 3, "estimate_seconds": 120.0,
+      "gpu_types": ["a100", "h100"], "gpu_indices": [0, 2, 3, 4, 9], "gpu_milli": 500, "priority": 3, "estimate_seconds": 120.0,
       "deadline_at": 4600.0, "job_group": "sweep", "model": "vgg16", "batch": 64})"));
 }
 
@@ -106,6 +107,11 @@ TEST(Submission, RefusesWithOptionValueAndLimit) {
             "--vram 1e99G: is not a size such as 10G, 10GiB, 512M or 1.5G, from 1 byte to 1024T");
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpus = "-1"; })),
             "--gpus -1: is not a whole number from 0 to 4096");
+  for (const char* bad : {"", "0,", "2-1", "a100", "0-4097", "-1"}) {
+    EXPECT_EQ(refusal_of(with([&](JobOptions& options) { options.gpu_index = bad; })),
+              "--gpu-index " + std::string(bad) +
+                  ": is not a list of GPUs such as 2, 0,2 or 0-3 (berth gpus)");
+  }
   EXPECT_EQ(refusal_of(with([](JobOptions& options) { options.gpu_milli = "1001"; })),
             "--gpu-milli 1001: is not a whole number from 0 to 1000");
   EXPECT_THAT(refusal_of(with([](JobOptions& options) { options.time = "0"; })),

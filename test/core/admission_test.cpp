@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <vector>
+
 namespace berth {
 namespace {
 
@@ -33,6 +36,36 @@ TEST(GuardBand, IsTheLargerOfFloorAndShare) {
   GpuSpec vast = kGpu;
   vast.capacity = Bytes(std::int64_t{1} << 61);  // the share must not overflow
   EXPECT_EQ(guard_band({.guard_ppm = 1'000'000}, vast), vast.capacity);
+}
+
+TEST(Accepts, ATypeAndASetOfGpusAreBothRespected) {
+  GpuSpec gpu = kGpu;
+  gpu.type = 1;
+  gpu.self = set_of(GpuId(2));
+  Ask ask = ask_for(1_GiB);
+  for (const auto& [types, only, taken] : {std::tuple(0U, 0U, true),
+                                           {2U, 0U, true},
+                                           {1U, 0U, false},
+                                           {0U, 0b100U, true},
+                                           {0U, 0b1011U, false},
+                                           {2U, 0b110U, true},
+                                           {1U, 0b100U, false}}) {
+    ask.request.gpu.types = types;
+    ask.request.gpu.only = only;
+    for (const auto mode : {AdmissionMode::Guarantee, AdmissionMode::None}) {
+      EXPECT_EQ(admits({.mode = mode}, gpu, {}, ask), taken) << types << " " << only;
+    }
+  }
+}
+
+TEST(Accepts, GpusBeyondASetAreTakenByJobsThatNameNone) {
+  EXPECT_EQ(set_of(GpuId(63)), GpuSet{1} << 63);
+  EXPECT_EQ(set_of(GpuId(64)), GpuSet{0});
+  EXPECT_EQ(gpus_in(0b1010), (std::vector{GpuId(1), GpuId(3)}));
+  Ask ask = ask_for(1_GiB);
+  EXPECT_TRUE(admits({}, kGpu, {}, ask));
+  ask.request.gpu.only = ~GpuSet{0};
+  EXPECT_FALSE(admits({}, kGpu, {}, ask));
 }
 
 TEST(Guarantee, TheFirstTenantMayFillTheGpu) {

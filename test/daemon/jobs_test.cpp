@@ -64,6 +64,30 @@ TEST_F(Jobs, SeeTheirPlaceAndTheirRequest) {
                               " 1\n" + rig_.folder().path().string() + "\n0077\n");
 }
 
+TEST_F(Jobs, GetTheGpuTheyNameAndWaitForItBesideAFreeOne) {
+  const int first = rig_.submit(test::kUntilGo, {{"gpu_indices", {1}}, {"exclusive", true}});
+  EXPECT_EQ(rig_.wait_for(first, "running")["gpus"], Json({1}));
+  const int waits = rig_.submit("echo $CUDA_VISIBLE_DEVICES", {{"gpu_indices", {1}}});
+  const int other = rig_.submit("true");
+  EXPECT_EQ(rig_.wait_end(other)["gpus"], Json({0}));
+  EXPECT_THAT(rig_.job(waits)["reason"].get<std::string>(),
+              AllOf(HasSubstr("GPU 1"), Not(HasSubstr("GPU 0"))));
+  rig_.kill();
+  rig_.start();
+  EXPECT_EQ(rig_.job(waits)["gpu_indices"], Json({1}));
+  EXPECT_EQ(rig_.job(waits)["state"], "queued");
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(waits)["state"], "done");
+  EXPECT_EQ(rig_.log(waits), "1\n");
+  const Rig::Answer refused = rig_.request("POST", "/v1/jobs",
+                                           {{"command", {"true"}},
+                                            {"directory", "/"},
+                                            {"environment", Json::array()},
+                                            {"gpu_indices", {0, 2}}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.body["error"], "gpu_indices: GPU 2: this machine has 2, the last is GPU 1");
+}
+
 TEST_F(Jobs, WithoutGpusSeeNone) {
   const int id =
       rig_.submit("echo [$CUDA_VISIBLE_DEVICES]", {{"gpus", 0}, {"vram_bytes", nullptr}});

@@ -149,11 +149,59 @@ TEST(Requests, TypesOfGpuAreThoseOfTheCluster) {
   cluster.add_node({.name = "n", .gpus = 1, .type = "a100"});
   cluster.add_node({.name = "m", .gpus = 1, .type = "h100"});
   live::Submission job{.gpu_types = {"h100"}};
-  ASSERT_TRUE(accept_types(job, cluster).has_value());
+  ASSERT_TRUE(accept_gpus(job, cluster).has_value());
   EXPECT_EQ(job.spec.request.gpu.types, GpuTypes{2});
   job.gpu_types = {"k80"};
-  EXPECT_EQ(accept_types(job, cluster).error().message,
+  EXPECT_EQ(accept_gpus(job, cluster).error().message,
             "gpu_types: 'k80' is not a GPU type of this machine; its types: a100, h100");
+}
+
+TEST(Requests, IndicesOfGpusAreThoseOfTheMachineAndSayHowMany) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = 2, .type = "a100"});
+  cluster.add_node({.name = "m", .gpus = 70, .type = "h100"});
+  Json json = with("gpu_indices", {0, 2});
+  live::Submission job = taken(json);
+  EXPECT_EQ(job.spec.request.gpu.count, GpuCount(2));
+  ASSERT_TRUE(accept_gpus(job, cluster));
+  EXPECT_EQ(job.spec.request.gpu.only, GpuSet{0b101});
+  json["gpus"] = 1;
+  EXPECT_EQ(taken(json).spec.request.gpu.count, GpuCount(1));
+  json["gpus"] = 3;
+  const std::string needs = "it needs 1 at least, and as many indices";
+  EXPECT_EQ(refusal(json), "gpu_indices: 2 for a job of 3 GPUs; " + needs);
+  json["gpus"] = 0;
+  EXPECT_EQ(refusal(json), "gpu_indices: 2 for a job of 0 GPUs; " + needs);
+  json["gpus"] = 1;
+  json["max_gpus"] = 3;
+  EXPECT_EQ(refusal(json), "gpu_indices: 2 for a job of 3 GPUs; " + needs);
+  EXPECT_EQ(refusal(with("gpu_indices", {1, 1})), "gpu_indices: GPU 1 is there twice");
+  EXPECT_THAT(refusal(with("gpu_indices", {-1})), HasSubstr("gpu_indices: -1, the least is 0"));
+  for (const Json& bad : {Json("0"), Json::array()}) {
+    EXPECT_EQ(refusal(with("gpu_indices", bad)),
+              "gpu_indices: must be a list of 1 to 64 indices, as GET /v1/gpus has them");
+  }
+}
+
+TEST(Requests, AnIndexThatNoJobCanHaveIsRefusedByItsName) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = 2, .type = "a100"});
+  cluster.add_node({.name = "m", .gpus = 70, .type = "h100"});
+  const auto refused = [&](live::Submission job, const Cluster& machine) {
+    const auto done = accept_gpus(job, machine);
+    return done ? "accepted" : done.error().message;
+  };
+  EXPECT_EQ(refused({.gpu_indices = {0, 72}}, cluster),
+            "gpu_indices: GPU 72: this machine has 72, the last is GPU 71");
+  EXPECT_EQ(refused({.gpu_indices = {64}}, cluster),
+            "gpu_indices: GPU 64: the last that a job may name is GPU 63");
+  EXPECT_EQ(refused({.gpu_types = {"h100"}, .gpu_indices = {2, 1}}, cluster),
+            "gpu_indices: GPU 1: is a a100, which is none of the types that the job accepts or may "
+            "have");
+  EXPECT_EQ(refused({.gpu_types = {"h100"}, .gpu_indices = {2, 3}}, cluster), "accepted");
+  EXPECT_EQ(refused({.gpu_indices = {0}}, Cluster{}), "gpu_indices: GPU 0: this machine has none");
 }
 
 TEST(Requests, WhoItIsComesFromThePeerOnly) {

@@ -50,6 +50,22 @@ TEST_F(Explain, NamesTheGpuTheBytesAndTheHolder) {
       "job 2); GPU 0 lacks 4.5 GiB (held by job 1)");
 }
 
+TEST_F(Explain, SpeaksOfTheGpusThatTheJobAcceptsOnly) {
+  Submitted picky = job(2, 1, 8_GiB);
+  picky.spec.request.gpu.only = set_of(GpuId(0));
+  step({job(1, 1, 20_GiB), picky});
+  const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
+  EXPECT_EQ(found.why, Why::Capacity);
+  EXPECT_EQ(found.text,
+            "job 2: asks 1 GPU of 8 GiB, GPU 0; 0 of 2 GPUs could take it now; GPU 0 lacks 4.5 GiB "
+            "(held by job 1)");
+  EXPECT_EQ(what_must_end(engine_.view(), JobId(2))->jobs, std::vector{JobId(1)});
+  picky = job(3, 1, 8_GiB);
+  picky.spec.request.gpu.only = set_of(GpuId(1));
+  step({picky});
+  EXPECT_EQ(engine_.view().job(JobId(3)).grant().shares.front().gpu, GpuId(1));
+}
+
 TEST_F(Explain, NamesALostGpu) {
   step({GpuHealth{GpuId(0), false}, job(1, 1, 20_GiB), job(2, 1, 20_GiB)});
   const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));

@@ -49,6 +49,12 @@ TEST(Possible, NamesTheNumberOfGpusOfItsTypes) {
   request.gpu.types = 2;
   EXPECT_EQ(refusal(mixed(), request),
             "job 42: asks 3 GPUs, the cluster has 2 of the types it accepts");
+  request.gpu.types = 0;
+  request.gpu.only = set_of(GpuId(1)) | set_of(GpuId(2)) | set_of(GpuId(9));
+  EXPECT_EQ(refusal(mixed(), request),
+            "job 42: asks 3 GPUs, the cluster has 2 of those it accepts");
+  request.gpu.count = 2_gpus;
+  EXPECT_EQ(refusal(mixed(), request), "");
 }
 
 TEST(Possible, NamesTheLargestGrantableMemory) {

@@ -61,6 +61,7 @@ Ask random_ask(Rng& rng) {
   const bool whole = gpu.count > GpuCount(0) && gpu.vram == Bytes(0);  // as ask_of() makes them
   if (whole || rng.one_in(5)) gpu.sharing = Sharing::Alone;
   if (rng.one_in(3)) gpu.types = static_cast<GpuTypes>(rng.between(1, (1 << kTypes) - 1));
+  if (rng.one_in(4)) gpu.only = static_cast<GpuSet>(rng.between(1, 255));
   if (rng.one_in(2)) ask.request.cpu = CpuMilli(rng.between(0, 12) * 700);
   if (rng.one_in(2)) ask.request.host = Bytes(rng.between(0, 12)) * (600_MiB).raw();
   return ask;
@@ -81,6 +82,7 @@ Ask smaller_than(const Ask& ask, Rng& rng) {
   if (rng.one_in(3)) gpu.processes = 1;
   if (rng.one_in(3)) gpu.milli = GpuMilli(0);
   if (rng.one_in(3)) gpu.types = 0;
+  if (rng.one_in(3)) gpu.only = 0;
   if (rng.one_in(2)) small.request.cpu = CpuMilli(small.request.cpu.raw() / 2);
   if (rng.one_in(2)) small.request.host = Bytes(small.request.host.raw() / 2);
   return small;
@@ -110,8 +112,9 @@ std::string words(const Ask& ask) {
   return std::to_string(gpu.count.raw()) + " GPUs, " + std::to_string(gpu.vram.raw() >> 20) +
          " MiB, " + (ask.alone() ? "alone" : "shared") + ", milli " +
          std::to_string(gpu.milli.raw()) + ", processes " + std::to_string(gpu.processes) +
-         ", types " + std::to_string(gpu.types) + ", cpu " + std::to_string(ask.request.cpu.raw()) +
-         ", host " + std::to_string(ask.request.host.raw() >> 20) + " MiB";
+         ", types " + std::to_string(gpu.types) + ", only " + std::to_string(gpu.only) + ", cpu " +
+         std::to_string(ask.request.cpu.raw()) + ", host " +
+         std::to_string(ask.request.host.raw() >> 20) + " MiB";
 }
 
 TEST(Pruning, WhoeverCanPlaceTheLargerCanPlaceTheSmaller) {

@@ -45,6 +45,8 @@ JobSpec World::make_spec() {
     if (kind >= 4) gpu.sharing = Sharing::Shared;
     if (kind == 9) gpu.milli = GpuMilli(rng_.between(100, 1000));
     if (rng_.one_in(8)) gpu.types = GpuTypes{1} << rng_.between(0, 1);
+    // Some GPUs by their ids; no number is drawn, so that the seeds keep their other jobs.
+    if (gpu.types != 0 && kind >= 5) gpu.only = GpuSet{0x5b6d} << (kind - 5), gpu.types = 0;
     spec.request.cpu = CpuMilli(rng_.one_in(2) ? 1000 * rng_.between(1, 8) : 0);
   }
   if (options_.elastic && gpu.count > GpuCount(0)) {

@@ -13,7 +13,7 @@ Candidates::Candidates(const Ask& ask, JobId job, const Trial& trial)
       trial_(trial),
       wanted_(static_cast<std::uint32_t>(ask.gpus().raw())),
       nodes_(static_cast<std::uint32_t>(trial.cluster().nodes().size())),
-      by_count_(takes_whole(ask) && ask.request.gpu.types == 0 && ask.request.cpu == CpuMilli(0) &&
+      by_count_(takes_whole(ask) && !is_choosy(ask.request.gpu) && ask.request.cpu == CpuMilli(0) &&
                 ask.request.host == Bytes(0) && !trial.has_holds() &&
                 trial.use().admission().mode == AdmissionMode::Guarantee) {}
 

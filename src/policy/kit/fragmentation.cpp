@@ -14,6 +14,7 @@ Request class_of(const Ask& ask) {
   Request request = ask.request;
   request.host = Bytes(0);
   request.gpu.min = request.gpu.max = GpuCount(0);
+  request.gpu.only = 0;  // a measure is of nodes alike, and no two have the same GPUs
   return request;
 }
 
@@ -132,6 +133,7 @@ std::size_t FragmentationBySpec::index_of(NodeId node, const Cluster& cluster) {
   const NodeSpec& spec = cluster.node(node);
   GpuSpec gpu = spec.gpus > 0 ? cluster.gpu(spec.first_gpu) : GpuSpec{};
   gpu.node = NodeId(0);
+  gpu.self = 0;
   const auto found = std::ranges::find(specs_, gpu);
   if (found != specs_.end()) return static_cast<std::size_t>(found - specs_.begin());
   const GpuTypes type = spec.gpus > 0 ? cluster.type_bit(spec.first_gpu) : 0;

@@ -30,6 +30,11 @@ bool needs_no_more_of_a_gpu(const GpuRequest& small, const GpuRequest& large) {
   return memory && small.milli <= large.milli;
 }
 
+/// Of sets that mean all where they are empty.
+bool is_within(std::uint64_t inner, std::uint64_t outer) {
+  return outer == 0 || (inner != 0 && (inner & ~outer) == 0);
+}
+
 bool later_first(const Head& a, const Head& b) {
   return std::tie(b.group, *b.at) < std::tie(a.group, *a.at);
 }
@@ -41,8 +46,8 @@ bool is_no_larger(const Ask& small, const Ask& large, const Cluster& cluster) {
   const GpuRequest& b = large.request.gpu;
   if ((a.count == GpuCount(0)) != (b.count == GpuCount(0))) return false;
   if (a.count > b.count || spans_nodes(small, cluster) != spans_nodes(large, cluster)) return false;
-  const bool types = a.types == 0 || (b.types != 0 && (b.types & ~a.types) == 0);
-  if (!types || !needs_no_more_of_a_gpu(a, b)) return false;
+  if (!is_within(b.types, a.types) || !is_within(b.only, a.only) || !needs_no_more_of_a_gpu(a, b))
+    return false;
   const Request& x = small.request;
   const Request& y = large.request;
   return per_gpu(x.cpu.raw(), a.count) <= y.cpu.raw() / std::max<std::int64_t>(1, b.count.raw()) &&
