@@ -96,6 +96,12 @@ Expected<void> settle_preemption(Options& options, const Machine& machine) {
                   "preempt (berth policies)");
 }
 
+/// A policy that preempts would end at once what goes first against its order.
+void settle_priority(Options& options) {
+  const auto chosen = choose(options.rules.policy, options.rules.place);
+  options.rules.settings.own_priority = chosen && !chosen->preempts();
+}
+
 }  // namespace
 
 // ---- Opening ---------------------------------------------------------------------------------
@@ -107,6 +113,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
   if (auto settled = settle_preemption(options, *machine); !settled) {
     return std::unexpected(settled.error());
   }
+  if (!remote) settle_priority(options);
   const live::Opening opening{
       .path = options.state + "/journal.db",
       .last_job = last_named(
