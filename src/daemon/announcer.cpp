@@ -93,6 +93,39 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
   environment.push_back(name + "=" + value.substr(0, value.find('\0')));
 }
 
+/// Posts standard input: three times at most if nobody listens or the receiver says that it is busy
+/// or does not answer in time, all in all within kPatience.
+std::vector<std::string> curl_to(const std::string& address) {
+  return {"curl",
+          "-fsS",
+          "--connect-timeout",
+          "5",
+          "--max-time",
+          "8",
+          "--retry",
+          "2",
+          "--retry-delay",
+          "1",
+          "--retry-connrefused",
+          "-o",
+          "/dev/null",
+          "--data-binary",
+          "@-",
+          "-H",
+          "Content-Type: application/json",
+          "--",
+          address};
+}
+
+/// The job's, and where a mail system has its program, which is on no user's.
+std::string path_for_mail(const std::vector<std::string>& environment) {
+  const auto its = std::ranges::find_if(
+      environment, [](const std::string& variable) { return variable.starts_with("PATH="); });
+  const std::string first =
+      its == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : its->substr(5);
+  return first + ":/usr/local/sbin:/usr/sbin:/usr/lib";
+}
+
 /// Standard input of a helper.
 Expected<Descriptor> in_memory(const std::string& text) {
   Descriptor memory(::memfd_create("berth-message", MFD_CLOEXEC));
@@ -110,6 +143,7 @@ Expected<Descriptor> in_memory(const std::string& text) {
 
 struct Announcer::Sending {
   JobId job;
+  uid_t user = 0;
   HelperProcess process;
   std::string said;
   std::unique_ptr<Loop::Watch> speech;
@@ -154,20 +188,10 @@ Message message_to(const std::string& to, const News& news, const live::Command&
   }
   set_variable(message.environment, "BERTH_EVENT", event);
   if (to.starts_with("http://") || to.starts_with("https://")) {
-    message.arguments = {"curl",
-                         "-fsS",
-                         "-m",
-                         "20",
-                         "-o",
-                         "/dev/null",
-                         "--data-binary",
-                         "@-",
-                         "-H",
-                         "Content-Type: application/json",
-                         "--",
-                         to};
+    message.arguments = curl_to(to);
   } else if (is_address(to)) {
-    message.arguments = {"/usr/sbin/sendmail", "-t", "-i"};
+    set_variable(message.environment, "PATH", path_for_mail(environment));
+    message.arguments = {"sendmail", "-t", "-i"};
     message.input = mail_of(to, subject_of(job, news.occasion), job);
   }
   return message;
@@ -284,11 +308,16 @@ void Announcer::send(JobId job, Message message) {
   parts_.loop.post([this] { send_next(); });  // the effects of the step come first
 }
 
-/// Messages of one job go one after the other, so that its end is not told before its start.
+/// Messages of one job go one after the other, so that its end is not told before its start; those
+/// of one user do not take every place, so that a receiver that hangs is that user's alone.
 void Announcer::send_next() {
   const auto may_go = [&](const Waiting& waiting) {
-    return std::ranges::none_of(
-        sending_, [&](const auto& entry) { return entry.second->job == waiting.job; });
+    std::size_t own = 0;
+    for (const auto& [pid, sending] : sending_) {
+      if (sending->job == waiting.job) return false;
+      own += sending->user == waiting.message.as.user ? 1 : 0;
+    }
+    return own < kAtOnceOfUser;
   };
   while (sending_.size() < kAtOnce) {
     const auto found = std::ranges::find_if(waiting_, may_go);
@@ -307,6 +336,7 @@ void Announcer::send_next() {
     const pid_t pid = process->pid;
     auto& sending = *(sending_[pid] = std::make_unique<Sending>());
     sending.job = next.job;
+    sending.user = next.message.as.user;
     sending.process = std::move(*process);
     sending.speech =
         std::make_unique<Loop::Watch>(parts_.loop, sending.process.output.number(), [&sending] {

@@ -2,8 +2,8 @@
 // doc/notifications.md.
 //
 // Each message is sent by a process of the job's user (`berthd --announce`), which has kPatience to
-// do it; a few run at once and the rest waits. Nothing waits for them, and a message is not sent
-// again, also if berthd ends meanwhile. Belongs to the engine's thread.
+// do it; a few run at once and the rest waits. Nothing waits for them. What was under way when
+// berthd ended is not sent again. Belongs to the engine's thread.
 #pragma once
 
 #include <deque>
@@ -60,6 +60,7 @@ class Announcer : public live::Audience {
  public:
   static constexpr Duration kPatience = seconds(30);
   static constexpr std::size_t kAtOnce = 8;
+  static constexpr std::size_t kAtOnceOfUser = 4;
   static constexpr std::size_t kMostWaiting = 1000;  ///< Beyond that the oldest is dropped.
 
   struct Parts {

@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
+#include "daemon/receiver.hpp"
 #include "daemon/rig.hpp"
 
 namespace berth::daemon {
@@ -73,7 +76,9 @@ TEST(Message, ToAWebAddressIsPosted) {
 TEST(Message, ToAMailAddressIsAMailWhoseHeadersNoNameCanAddTo) {
   const Message message =
       message_to("ann@example.org", news({{"name", "a\nBcc: x@y"}}), command(), {});
-  EXPECT_EQ(message.arguments.front(), "/usr/sbin/sendmail");
+  EXPECT_EQ(message.arguments, (std::vector<std::string>{"sendmail", "-t", "-i"}));
+  EXPECT_THAT(message.environment,
+              Contains("PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/usr/lib"));
   EXPECT_THAT(message.input, testing::StartsWith("To: ann@example.org\nSubject: berth: job 7 (a "
                                                  "Bcc: x@y) on "));
   EXPECT_THAT(message.input, HasSubstr(": failed, exit code 3\n"));
@@ -135,11 +140,98 @@ TEST(Notify, TellsWhatWasAskedForAndNothingElse) {
 TEST(Notify, OneThatNeverEndsHoldsNothingUp) {
   Rig rig;
   rig.start();
-  for (std::size_t i = 0; i <= Announcer::kAtOnce; ++i) {
+  for (std::size_t i = 0; i <= Announcer::kAtOnceOfUser; ++i) {
     const int slow = rig.submit("true", with({{"notify", "echo x >>begun; exec sleep 1000"}}));
     EXPECT_EQ(rig.wait_end(slow)["state"], "done");
   }
-  lines(rig, "begun", Announcer::kAtOnce);
+  lines(rig, "begun", Announcer::kAtOnceOfUser);
+  EXPECT_EQ(rig.wait_end(rig.submit("true", test::kNoGpus))["state"], "done");
+  EXPECT_EQ(rig.stop(), 0) << "and what is under way ends with it";
+}
+
+/// What stands in for a mail system: keeps what it is called with and what it is given.
+constexpr const char* kSendmail =
+    "#!/bin/sh\n"
+    "d=$(dirname \"$0\")\n"
+    "printf '%s\\n' \"$@\" >\"$d/arguments\"\n"
+    "cat >\"$d/part\" && mv \"$d/part\" \"$d/mail\"\n";
+
+TEST(Mail, GoesThroughTheSendmailOfThePath) {
+  Rig rig;
+  rig.start();
+  const std::string folder = rig.folder() / "mta";
+  std::filesystem::create_directory(folder);
+  rig.folder().write("mta/sendmail", kSendmail);
+  std::filesystem::permissions(folder + "/sendmail", std::filesystem::perms::owner_all);
+  const int id =
+      rig.submit("exit 3", with({{"notify", "ann@example.org"},
+                                 {"name", "tr\u00e4ume"},
+                                 {"environment", {"PATH=" + folder + ":" + std::getenv("PATH")}}}));
+  std::string mail;
+  eventually("the mail", [&] { return !(mail = slurp(folder + "/mail")).empty(); });
+  EXPECT_EQ(slurp(folder + "/arguments"), "-t\n-i\n");
+  EXPECT_THAT(mail, testing::StartsWith("To: ann@example.org\nSubject: berth: job " +
+                                        std::to_string(id) + " (tr\u00e4ume) on "));
+  EXPECT_THAT(mail, HasSubstr(": failed, exit code 3\n"));
+  EXPECT_THAT(mail, HasSubstr("\n\njob: " + std::to_string(id) + "\n"));
+  EXPECT_THAT(mail, HasSubstr("state: failed\nexit code: 3\n"));
+}
+
+// ---- Web addresses ---------------------------------------------------------------------------
+
+TEST(Webhook, IsPostedToItsReceiverOnceForEachOccasion) {
+  test::Receiver receiver;
+  Rig rig;
+  rig.start();
+  const int id = rig.submit(
+      "exit 4", with({{"notify", receiver.address("/hook?a=b")}, {"notify_on", "start,end"}}));
+  const auto first = receiver.next();
+  EXPECT_EQ(first.line, "POST /hook?a=b HTTP/1.1");
+  EXPECT_THAT(first.head, HasSubstr("Content-Type: application/json\r\n"));
+  EXPECT_EQ(Json::parse(first.body)["event"], "start");
+  const Json told = Json::parse(receiver.next().body);
+  EXPECT_EQ(told["event"], "fail");
+  EXPECT_EQ(told["job"]["id"], id);
+  EXPECT_EQ(told["job"]["state"], "failed");
+  EXPECT_EQ(told["job"]["exit_code"], 4);
+  EXPECT_EQ(receiver.count(), 2U);
+}
+
+TEST(Webhook, IsTriedAgainWhereTheReceiverIsBusy) {
+  test::Receiver receiver;
+  receiver.answer_next("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+  Rig rig;
+  rig.start();
+  rig.submit("true", with({{"notify", receiver.address("/")}}));
+  const auto first = receiver.next();
+  const auto second = receiver.next();
+  EXPECT_EQ(Json::parse(first.body)["event"], "end");
+  EXPECT_EQ(second.body, first.body);
+}
+
+TEST(Webhook, ThatIsRefusedIsNotTriedAgain) {
+  test::Receiver receiver;
+  receiver.answer_next("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+  Rig rig;
+  rig.start();
+  const int refused = rig.submit("true", with({{"notify", receiver.address("/")}}));
+  EXPECT_EQ(Json::parse(receiver.next().body)["job"]["id"], refused);
+  const int other = rig.submit("true", with({{"notify", receiver.address("/")}}));
+  EXPECT_EQ(Json::parse(receiver.next().body)["job"]["id"], other);
+}
+
+TEST(Webhook, AReceiverThatNeverAnswersHoldsNothingUp) {
+  test::Receiver silent;
+  silent.never_answer();
+  test::Receiver receiver;
+  Rig rig;
+  rig.start();
+  for (std::size_t i = 0; i < Announcer::kAtOnceOfUser - 1; ++i) {
+    rig.submit("true", with({{"notify", silent.address("/")}}));
+    silent.next();
+  }
+  const int id = rig.submit("true", with({{"notify", receiver.address("/")}}));
+  EXPECT_EQ(Json::parse(receiver.next().body)["job"]["id"], id);
   EXPECT_EQ(rig.wait_end(rig.submit("true", test::kNoGpus))["state"], "done");
   EXPECT_EQ(rig.stop(), 0) << "and what is under way ends with it";
 }
