@@ -302,12 +302,15 @@ Json kept(const Daemon& daemon) {
             to_text(used->size);
   }
   const RetentionRules& rules = daemon.options().retention;
-  const bool is_for_ever =
-      rules.jobs == kForever && rules.logs == kForever && rules.logs_size == Bytes(0);
+  const bool is_for_ever = rules.jobs == kForever && rules.logs == kForever &&
+                           rules.logs_size == Bytes(0) && !rules.bounds_users();
   if (is_for_ever) text += "; kept for ever: keep_jobs, keep_logs and keep_logs_size are not set";
   if (rules.jobs != kForever) text += "; jobs are kept " + seconds_text(rules.jobs) + " s";
   if (rules.logs != kForever) text += "; logs are kept " + seconds_text(rules.logs) + " s";
   if (rules.logs_size > Bytes(0)) text += "; logs take " + to_text(rules.logs_size) + " at most";
+  if (rules.user_logs_size > Bytes(0)) {
+    text += "; those of one user take " + to_text(rules.user_logs_size) + " at most";
+  }
   return check("disk use", "ok", text);
 }
 

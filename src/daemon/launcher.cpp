@@ -154,10 +154,14 @@ Expected<void> Launcher::name_record(const Spare& spare, const shim::Order& orde
               path + ": " + std::strerror(errno));
 }
 
-/// A job's later attempts append to the log of the first.
-Expected<void> Launcher::name_log(Spare& spare, JobId job) {
-  const std::string path = log_path(job);
+/// A job's later attempts append to the log of the first. It is the user's, in a folder that only
+/// berthd may enter, so that what a user's logs take is known, to the disk's quotas as well.
+Expected<void> Launcher::name_log(Spare& spare, const shim::Order& order) {
+  const std::string path = log_path(order.job);
   const std::string from = spare_path(options_.logs);
+  if (::geteuid() == 0 && ::fchown(spare.log.number(), order.user, static_cast<gid_t>(-1)) != 0) {
+    return io_error(path);
+  }
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
   if (errno != EEXIST) return io_error(path);
   spare.log = Descriptor(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
@@ -178,7 +182,7 @@ Expected<void> Launcher::launch(const shim::Order& order) {
     dismiss(std::move(*spare));  // its lock is on the file that the next spare takes
     return adopt(order.job, order.attempt) != live::Trace::None ? Expected<void>() : launch(order);
   }
-  if (named) named = name_log(*spare, order.job);
+  if (named) named = name_log(*spare, order);
   if (!named) {
     dismiss(std::move(*spare));
     forget(order.job, order.attempt);

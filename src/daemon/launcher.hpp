@@ -103,7 +103,7 @@ class Launcher {
   Launcher(Loop& loop, LauncherOptions options, Hooks hooks);
   std::string record_path(Key key) const;
   Expected<void> name_record(const Spare& spare, const shim::Order& order);
-  Expected<void> name_log(Spare& spare, JobId job);
+  Expected<void> name_log(Spare& spare, const shim::Order& order);
   std::string move_aside(const std::string& path, const std::string& why) const;
   static Expected<shim::Record> read_header(const std::string& path);
   Expected<shim::Record> read_record(Key key) const;

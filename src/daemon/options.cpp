@@ -174,11 +174,12 @@ void merge_limits(OwnLimits& known, const OwnLimits& other) {
   take_larger(known.gpus, other.gpus);
   take_larger(known.jobs, other.jobs);
   take_larger(known.weight_milli, other.weight_milli);
+  take_larger(known.logs, other.logs);
 }
 
 Expected<OwnLimits> read_own_limits(const Value& value) {
   const toml::table* const table = value.node.as_table();
-  if (table == nullptr) return value.refuse("must be a table of gpus, jobs and weight");
+  if (table == nullptr) return value.refuse("must be a table of gpus, jobs, logs and weight");
   OwnLimits own;
   for (const auto& [key, node] : *table) {
     const Value entry{node, value.where + "." + std::string(key.str())};
@@ -190,8 +191,14 @@ Expected<OwnLimits> read_own_limits(const Value& value) {
       own.weight_milli = std::llround(*weight * 1000);
       continue;
     }
+    if (key.str() == "logs") {
+      own.logs = Bytes(0);
+      if (node.value_exact<std::string>() == "none") continue;
+      if (auto done = entry.into(*own.logs); !done) return std::unexpected(done.error());
+      continue;
+    }
     if (key.str() != "gpus" && key.str() != "jobs") {
-      return entry.refuse("unknown key; valid keys: gpus, jobs, weight");
+      return entry.refuse("unknown key; valid keys: gpus, jobs, logs, weight");
     }
     const auto number = entry.number(0, 1 << 20);
     if (!number) return std::unexpected(number.error());
@@ -245,12 +252,14 @@ void complete_limits(Options& options) {
     if (own.gpus) known.gpus = own.gpus;
     if (own.jobs) known.jobs = own.jobs;
     if (own.weight_milli) known.weight_milli = own.weight_milli;
+    if (own.logs) known.logs = own.logs;
   }
   for (const auto& [user, own] : all) {
     const UserLimits limits{.gpus = own.gpus.value_or(settings.limits.gpus),
                             .jobs = own.jobs.value_or(settings.limits.jobs)};
     if (limits != settings.limits) settings.user_limits[user] = limits;
     if (own.weight_milli) options.rules.weights.try_emplace(user, *own.weight_milli);
+    if (own.logs) options.retention.of_users[user] = *own.logs;
   }
 }
 
@@ -556,6 +565,8 @@ constexpr auto kKeys = std::to_array<Key>({
     {"idle_end", [](Options& o, const Value& v) { return v.into(o.idle.end); }},
     {"keep_jobs", [](Options& o, const Value& v) { return v.into(o.retention.jobs); }},
     {"keep_logs", [](Options& o, const Value& v) { return v.into(o.retention.logs); }},
+    {"keep_user_logs_size",
+     [](Options& o, const Value& v) { return v.into(o.retention.user_logs_size); }},
     {"keep_logs_size", [](Options& o, const Value& v) { return v.into(o.retention.logs_size); }},
     {"host_limits", set_host_limits},
     {"job_groups", set_job_groups},

@@ -33,6 +33,7 @@ struct OwnLimits {
   std::optional<GpuCount> gpus = std::nullopt;  ///< Most GPUs at once; 0: no limit.
   std::optional<std::int32_t> jobs = std::nullopt;
   std::optional<std::int64_t> weight_milli = std::nullopt;
+  std::optional<Bytes> logs = std::nullopt;  ///< Most size of all logs; 0: no limit.
 };
 
 struct Options {

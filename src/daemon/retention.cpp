@@ -35,6 +35,13 @@ std::optional<JobId> job_of(std::string_view name) {
   return is_log ? std::optional(JobId(job)) : std::nullopt;
 }
 
+/// A log belongs to its job's user. Those that an earlier release left belong to root, whose logs
+/// have no limit.
+std::optional<UserId> owner_of(const struct stat& status) {
+  if (status.st_uid == 0 && ::geteuid() == 0) return std::nullopt;
+  return UserId(status.st_uid);
+}
+
 std::vector<LogFile> list(const std::string& path) {
   std::vector<LogFile> files;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
@@ -45,7 +52,8 @@ std::vector<LogFile> list(const std::string& path) {
       continue;
     files.push_back({.job = *job,
                      .size = Bytes(status.st_blocks * kBlock),
-                     .written = instant_from_micros(status.st_mtim.tv_sec * 1'000'000)});
+                     .written = instant_from_micros(status.st_mtim.tv_sec * 1'000'000),
+                     .user = owner_of(status)});
   }
   return files;
 }
@@ -56,15 +64,27 @@ std::vector<JobId> needless_logs(std::vector<LogFile> files, const RetentionRule
                                  Instant now, const std::function<bool(JobId)>& has_ended) {
   std::ranges::sort(files, {}, &LogFile::job);
   Bytes sum(0);
-  for (const LogFile& file : files) sum += file.size;
-  std::vector<JobId> needless;
+  std::map<UserId, Bytes> of_user;
   for (const LogFile& file : files) {
-    const bool is_old = rules.logs != kForever && file.written < now - rules.logs;
-    const bool is_too_much = rules.logs_size > Bytes(0) && sum > rules.logs_size;
-    if ((!is_old && !is_too_much) || !has_ended(file.job)) continue;
-    needless.push_back(file.job);
-    sum -= file.size;
+    sum += file.size;
+    if (file.user) of_user.try_emplace(*file.user, 0).first->second += file.size;
   }
+  std::vector<JobId> needless;
+  const auto remove_where = [&](const auto& is_too_much) {
+    std::erase_if(files, [&](const LogFile& file) {
+      if (!is_too_much(file) || !has_ended(file.job)) return false;
+      needless.push_back(file.job);
+      sum -= file.size;
+      if (file.user) of_user.at(*file.user) -= file.size;
+      return true;
+    });
+  };
+  remove_where([&](const LogFile& file) {
+    const bool is_old = rules.logs != kForever && file.written < now - rules.logs;
+    const Bytes most = file.user ? rules.most_of(*file.user) : Bytes(0);
+    return is_old || (most > Bytes(0) && of_user.at(*file.user) > most);
+  });
+  remove_where([&](const LogFile&) { return rules.logs_size > Bytes(0) && sum > rules.logs_size; });
   return needless;
 }
 

@@ -1,5 +1,5 @@
-// How long what jobs leave is kept: records and logs by age, logs by their size in all, and
-// environments as long as their job. doc/configuration.md, keep_jobs.
+// How long what jobs leave is kept: records and logs by age, logs by their size in all and of each
+// user, and environments as long as their job. doc/configuration.md, keep_jobs.
 //
 // Looks again and again; journal rows go in slices on the engine's thread (live/pruner.hpp), files
 // are listed and removed on a thread of its own. Nothing of a job that has not ended is removed.
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,14 @@ struct RetentionRules {
   Duration jobs = kForever;  ///< Since their end: records and logs.
   Duration logs = kForever;  ///< Logs alone.
   Bytes logs_size{0};        ///< Of all logs together; 0: no limit.
+  Bytes user_logs_size{0};   ///< Of those of one user, who is not in the next.
+  std::map<UserId, Bytes> of_users = {};
+
+  Bytes most_of(UserId user) const {
+    const auto found = of_users.find(user);
+    return found == of_users.end() ? user_logs_size : found->second;
+  }
+  bool bounds_users() const { return user_logs_size > Bytes(0) || !of_users.empty(); }
 
   bool operator==(const RetentionRules&) const = default;
 };
@@ -33,12 +42,13 @@ struct RetentionRules {
 /// A log's file.
 struct LogFile {
   JobId job;
-  Bytes size{0};    ///< On the disk.
-  Instant written;  ///< Last, by the file system.
+  Bytes size{0};                              ///< On the disk.
+  Instant written;                            ///< Last, by the file system.
+  std::optional<UserId> user = std::nullopt;  ///< Whose job it is, by the file's owner.
 };
 
 /// Which logs to remove, of jobs that have ended alone: those that are too old, and the oldest
-/// jobs' until the rest fits. `now` is wall time, as the files' is.
+/// jobs' until the rest of the user's and then the rest of all fits. `now` is wall time, as the files' is.
 std::vector<JobId> needless_logs(std::vector<LogFile> files, const RetentionRules& rules,
                                  Instant now, const std::function<bool(JobId)>& has_ended);
 

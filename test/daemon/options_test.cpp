@@ -157,6 +157,22 @@ weight = 3
   EXPECT_EQ(options.rules.weights.at(UserId(0)), 3000);
 }
 
+TEST(Options, TheLogsOfAUserHaveALimit) {
+  const Options options = completed(read(R"(
+keep_user_logs_size = "1GiB"
+[users.4711]
+logs = "none"
+[groups.root]
+logs = "2GiB"
+)"),
+                                    kUser);
+  EXPECT_EQ(options.retention.most_of(UserId(4711)), Bytes(0));
+  EXPECT_EQ(options.retention.most_of(UserId(0)), Bytes(std::int64_t{2} << 30));
+  EXPECT_EQ(options.retention.most_of(UserId(4712)), Bytes(std::int64_t{1} << 30));
+  EXPECT_THAT(config_refusal("[users.root]\nlogs = \"much\"\n"),
+              testing::HasSubstr("users.root.logs: must be a size such as \"512MiB\""));
+}
+
 TEST(Options, AUserComesBeforeAGroup) {
   const Options options =
       completed(read("[groups.root]\njobs = 3\n[users.root]\njobs = 2\n"), kUser);
@@ -170,9 +186,9 @@ TEST(Options, LimitsOfTheUnknownAreLeftOutAndWrongOnesRefused) {
                   testing::HasSubstr("users.gone: there is no such user; left out"),
                   testing::HasSubstr("groups.gone: there is no such group; left out")));
   EXPECT_THAT(config_refusal("[users.root]\ngups = 1\n"),
-              testing::HasSubstr("users.root.gups: unknown key; valid keys: gpus, jobs, weight"));
+              testing::HasSubstr("users.root.gups: unknown key; valid keys: gpus, jobs, logs, weight"));
   EXPECT_THAT(config_refusal("[users]\nroot = 1\n"),
-              testing::HasSubstr("users.root: must be a table of gpus, jobs and weight"));
+              testing::HasSubstr("users.root: must be a table of gpus, jobs, logs and weight"));
   EXPECT_THAT(config_refusal("[users.root]\njobs = -1\n"),
               testing::HasSubstr("users.root.jobs: must be a number from 0 to 1048576"));
 }

@@ -7,7 +7,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "daemon/rig.hpp"
@@ -39,6 +42,32 @@ TEST(NeedlessLogs, AreOldOrTooMuchAndOfEndedJobs) {
   EXPECT_THAT(
       needless_logs(files, {.logs_size = Bytes(1)}, now, [](JobId job) { return job != JobId(2); }),
       ElementsAre(JobId(1), JobId(3)));
+}
+
+TEST(NeedlessLogs, OfAUserGoBeforeThoseOfOthers) {
+  constexpr UserId kAnn(1000);
+  constexpr UserId kBob(1001);
+  const auto file = [&](std::uint64_t job, std::int64_t size, std::optional<UserId> user) {
+    return LogFile{.job = JobId(job), .size = Bytes(size), .written = kStart, .user = user};
+  };
+  const std::vector<LogFile> files = {file(1, 30, kBob), file(2, 20, kAnn), file(3, 20, kAnn),
+                                      file(4, 90, std::nullopt), file(5, 20, kAnn)};
+  const auto all_ended = [](JobId) { return true; };
+  const auto needless = [&](const RetentionRules& rules, const auto& has_ended) {
+    return needless_logs(files, rules, kStart, has_ended);
+  };
+  EXPECT_THAT(needless({.user_logs_size = Bytes(60)}, all_ended), IsEmpty());
+  EXPECT_THAT(needless({.user_logs_size = Bytes(40)}, all_ended), ElementsAre(JobId(2)));
+  EXPECT_THAT(needless({.user_logs_size = Bytes(25)}, all_ended),
+              ElementsAre(JobId(1), JobId(2), JobId(3)));
+  EXPECT_THAT(needless({.user_logs_size = Bytes(25)}, [](JobId job) { return job != JobId(2); }),
+              ElementsAre(JobId(1), JobId(3), JobId(5)))
+      << "what runs counts and stays";
+  const RetentionRules own = {.user_logs_size = Bytes(25), .of_users = {{kAnn, Bytes(0)}}};
+  EXPECT_THAT(needless(own, all_ended), ElementsAre(JobId(1)));
+  // What is over of one user's makes room for all.
+  const RetentionRules both = {.logs_size = Bytes(140), .of_users = {{kAnn, Bytes(20)}}};
+  EXPECT_THAT(needless(both, all_ended), ElementsAre(JobId(2), JobId(3)));
 }
 
 /// Whether any environment or command in the journal has this in it.
@@ -157,6 +186,46 @@ TEST(Retention, LogsTakeNoMoreThanTheyMay) {
            doctor.find("logs of") != std::string::npos;
   });
   rig.folder().write("go", "");
+}
+
+TEST(Retention, TheLogsOfOneUserTakeNoMoreThanTheyMay) {
+  const bool is_root = ::geteuid() == 0;  // whose own logs have no limit
+  const uid_t user = is_root ? test::kNobody : ::geteuid();
+  Rig rig({.config = kConfig});
+  rig.start();
+  const auto submit = [&](const std::string& script) {
+    Json body = {{"command", {"sh", "-c", "head -c 200000 /dev/zero; " + script}},
+                 {"directory", "/"},
+                 {"environment", {std::string("PATH=") + std::getenv("PATH")}}};
+    body.update(test::kNoGpus);
+    body.erase("vram_bytes");
+    const auto answer = is_root ? test::request_as(rig, user, "POST", "/v1/jobs", body)
+                                : rig.request("POST", "/v1/jobs", body);
+    EXPECT_EQ(answer.status, 201) << answer.body;
+    return answer.body.value("id", 0);
+  };
+  const auto log_of = [&](int id) { return rig.state() + "/logs/" + std::to_string(id) + ".log"; };
+  const int first = submit("true");
+  rig.wait_end(first);
+  const int second = submit("exec sleep 1000");
+  const int third = submit("true");
+  rig.wait_end(third);
+  eventually("it wrote", [&] { return std::filesystem::file_size(log_of(second)) >= 200'000; });
+  struct stat status{};
+  ASSERT_EQ(::stat(log_of(third).c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, user);
+  // Two logs may stay: the oldest goes that no running job writes.
+  rig.folder().write("berth.toml", kConfig + "keep_user_logs_size = \"450KiB\"\n");
+  ASSERT_EQ(rig.request("POST", "/v1/reload").status, 200);
+  eventually("the first is gone", [&] { return !std::filesystem::exists(log_of(first)); });
+  EXPECT_TRUE(std::filesystem::exists(log_of(third)));
+  const std::string own = "\n[users." + std::to_string(user) + "]\nlogs = \"1KiB\"\n";
+  rig.folder().write("berth.toml", kConfig + "keep_user_logs_size = \"450KiB\"" + own);
+  ASSERT_EQ(rig.request("POST", "/v1/reload").status, 200);
+  eventually("the third is gone", [&] { return !std::filesystem::exists(log_of(third)); });
+  EXPECT_TRUE(std::filesystem::exists(log_of(second))) << "it runs";
+  rig.request("POST", test::path(second, "/cancel"));
+  EXPECT_EQ(rig.wait_end(second)["state"], "cancelled");
 }
 
 }  // namespace
