@@ -13,6 +13,7 @@
 
 #include "core/text.hpp"
 #include "daemon/order.hpp"
+#include "daemon/row.hpp"
 #include "policy/registry.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/small_file.hpp"
@@ -96,6 +97,13 @@ Expected<void> settle_preemption(Options& options, const Machine& machine) {
                   "preempt (berth policies)");
 }
 
+/// Errors: InvalidArgument where no job can be suspended.
+Expected<void> check_idle(const IdleRules& rules, const Machine& machine) {
+  if (rules.suspend == kForever || machine.no_suspension.empty()) return {};
+  return fail(ErrorCode::InvalidArgument, "idle_suspend: this machine cannot suspend jobs: " +
+                                              machine.no_suspension + "; idle_end ends them");
+}
+
 /// A policy that preempts would end at once what goes first against its order.
 void settle_priority(Options& options) {
   const auto chosen = choose(options.rules.policy, options.rules.place);
@@ -113,6 +121,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
   if (auto settled = settle_preemption(options, *machine); !settled) {
     return std::unexpected(settled.error());
   }
+  if (auto able = check_idle(options.idle, *machine); !able) return std::unexpected(able.error());
   if (!remote) settle_priority(options);
   const live::Opening opening{
       .path = options.state + "/journal.db",
@@ -269,12 +278,16 @@ Expected<void> Daemon::sync() {
 
 SuspenderHooks Daemon::suspender_hooks() {
   return {
-      .suspended = [this](
-                       JobId job, Attempt attempt,
-                       const std::string& note) { conductor_->on_suspended(job, attempt, note); },
+      .suspended =
+          [this](JobId job, Attempt attempt, const std::string& note) {
+            const auto ours = suspended_for_.extract(job);
+            conductor_->on_suspended(job, attempt, ours ? ours.mapped() + "; " + note : note);
+          },
       .suspend_failed =
           [this](JobId job, Attempt attempt, const std::string& why, Duration again) {
-            conductor_->on_suspend_failed(job, attempt, why, again);
+            const bool was_idle = suspended_for_.erase(job) > 0;
+            conductor_->on_suspend_failed(
+                job, attempt, was_idle ? std::string(kIdle) + "idle_suspend: " + why : why, again);
           },
       .resumed = [this](JobId job, Attempt attempt) { conductor_->on_started(job, attempt); },
       .resume_failed =
@@ -364,7 +377,7 @@ void Daemon::open_conductor() {
       options_.retention);
   if (remote_) return remote_->begin(*conductor_);
   keeper_.engine().view().for_each_job([this](const Job& job) {
-    if (!has_idle_process(job)) return;
+    if (!has_idle_process(job) || keeper_.note_of(job.id).starts_with(kBecause)) return;
     const Bytes bytes = executor_->suspender().bytes_of(job.id);
     keeper_.note(job.id, "its " + to_text(bytes) + " are in host memory");
   });
@@ -446,6 +459,18 @@ void Daemon::open_idle_watch() {
               [this](JobId job) {
                 if (keeper_.note_of(job).starts_with(kIdle)) keeper_.note(job, "");
               },
+          .suspend =
+              [this, since_text](JobId job, Instant since) {
+                const std::string why = "had run no kernel since " + since_text(since);
+                suspended_for_[job] = std::string(kBecause) + "it " + why +
+                                      " (idle_suspend); berth resume " +
+                                      std::to_string(job.value()) + " lets it go on";
+                keeper_.note(job, std::string(kIdle) + "it is suspended, because it " + why +
+                                      ", holding GPU memory (idle_suspend)");
+                announcer_->tell(job, live::Occasion::Idle);
+                audit_.add("suspend idle job " + std::to_string(job.value()), "done");
+                take({SuspendAsked{job}});
+              },
           .end =
               [this, since_text](JobId job, Instant since) {
                 ended_for_[job] = "ended, because it had run no kernel since " + since_text(since) +
@@ -477,6 +502,7 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   if (!read_) return fail(ErrorCode::Conflict, "this berthd has no configuration to read again");
   const auto fresh = read_();
   if (!fresh) return std::unexpected(fresh.error());
+  if (auto able = check_idle(fresh->idle, machine_); !able) return std::unexpected(able.error());
   Reloaded done{.inputs = {}, .at_next_start = {}, .warnings = fresh->warnings};
   const ClusterView view = keeper_.engine().view();
   Settings settings = view.settings();

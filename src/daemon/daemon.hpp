@@ -175,6 +175,7 @@ class Daemon {
   std::unique_ptr<Syncer> syncer_;
   std::unique_ptr<IdleWatch> idle_;
   Instant energy_saved_;
+  std::map<JobId, std::string> suspended_for_;  ///< Likewise of those that it suspends.
   std::map<JobId, std::string> ended_for_;  ///< Jobs that berthd ends by configuration, and why.
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<Faults> faults_;

@@ -26,22 +26,27 @@ void IdleWatch::on_look(const live::Look& look, const ClusterView& view, Instant
     const bool holds =
         look.sample && held_by(id, *look.sample, owner_of).value_or(Bytes(0)) > Bytes(0);
     if (is_new || shows_kernels || !holds) seen.busy[look.gpu] = now;
-    judge(id, seen, job->grant.shares.size(), now);
+    judge(*job, seen, now);
   }
 }
 
-void IdleWatch::judge(JobId job, Seen& seen, std::size_t gpus, Instant now) {
-  if (seen.busy.size() < gpus) return;  // a GPU of its was not looked at yet
+void IdleWatch::judge(const Job& of, Seen& seen, Instant now) {
+  const JobId job = of.id;
+  if (seen.busy.size() < of.grant.shares.size()) return;  // a GPU of its was not looked at yet
   Instant since = kStart;
   for (const auto& [gpu, busy] : seen.busy) since = std::max(since, busy);
   const Duration idle = now - since;
   if (rules_.end != kForever && idle >= rules_.end) {
     if (std::exchange(seen.told, Told::Ended) != Told::Ended) hooks_.end(job, since);
+  } else if (rules_.suspend != kForever && idle >= rules_.suspend && of.stays_until <= now) {
+    if (seen.told < Told::Suspended) hooks_.suspend(job, since);
+    seen.told = std::max(seen.told, Told::Suspended);
   } else if (rules_.after != kForever && idle >= rules_.after) {
     if (seen.told == Told::Nothing) hooks_.warn(job, since);
     if (seen.told == Told::Nothing) seen.told = Told::Warned;
-  } else if (std::exchange(seen.told, Told::Nothing) == Told::Warned) {
-    hooks_.busy_again(job);
+  } else {
+    const Told before = std::exchange(seen.told, Told::Nothing);
+    if (before == Told::Warned || before == Told::Suspended) hooks_.busy_again(job);
   }
 }
 

@@ -1,5 +1,5 @@
-// Jobs that hold GPU memory and run no kernel: they are warned of, and ended where that is
-// configured. doc/configuration.md, idle_after.
+// Jobs that hold GPU memory and run no kernel: they are warned of, and suspended or ended where that
+// is configured. doc/configuration.md, idle_after.
 //
 // A job counts as idle since the last look at any of its GPUs that showed a kernel there: one busy
 // look in an hour is enough not to be idle, whatever the mean. A look without a figure counts as
@@ -18,8 +18,9 @@
 namespace berth::daemon {
 
 struct IdleRules {
-  Duration after = kForever;  ///< Until its user is told.
-  Duration end = kForever;    ///< Until it is ended.
+  Duration after = kForever;    ///< Until its user is told.
+  Duration suspend = kForever;  ///< Until it is suspended, if it can be.
+  Duration end = kForever;      ///< Until it is ended.
 
   bool operator==(const IdleRules&) const = default;
 };
@@ -29,7 +30,8 @@ class IdleWatch {
   struct Hooks {
     /// It is idle since then; again after it was busy.
     std::function<void(JobId, Instant)> warn;
-    std::function<void(JobId)> busy_again;  ///< Of one that was warned of.
+    std::function<void(JobId)> busy_again;  ///< Of one that was warned of, or runs on.
+    std::function<void(JobId, Instant)> suspend;
     std::function<void(JobId, Instant)> end;
   };
   IdleWatch(const IdleRules& rules, Hooks hooks) : rules_(rules), hooks_(std::move(hooks)) {}
@@ -38,13 +40,13 @@ class IdleWatch {
   void on_look(const live::Look& look, const ClusterView& view, Instant now);
 
  private:
-  enum class Told : std::uint8_t { Nothing, Warned, Ended };
+  enum class Told : std::uint8_t { Nothing, Warned, Suspended, Ended };
   struct Seen {
     Attempt attempt;
     std::map<GpuId, Instant> busy;  ///< The last look that showed a kernel, or no memory of it.
     Told told = Told::Nothing;
   };
-  void judge(JobId job, Seen& seen, std::size_t gpus, Instant now);
+  void judge(const Job& of, Seen& seen, Instant now);
 
   IdleRules rules_;
   const Hooks hooks_;

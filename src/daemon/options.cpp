@@ -562,6 +562,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"limits", set_limits},
     {"mig", set_mig},
     {"idle_after", [](Options& o, const Value& v) { return v.into(o.idle.after); }},
+    {"idle_suspend", [](Options& o, const Value& v) { return v.into(o.idle.suspend); }},
     {"idle_end", [](Options& o, const Value& v) { return v.into(o.idle.end); }},
     {"keep_jobs", [](Options& o, const Value& v) { return v.into(o.retention.jobs); }},
     {"keep_logs", [](Options& o, const Value& v) { return v.into(o.retention.logs); }},

@@ -24,6 +24,9 @@ std::string_view state_word(const journal::JobRow& row, const Job* known);
 /// The state that users see: a job that its owner suspended is suspended, not held.
 JobState shown_state(const Job& job);
 
+/// Begins the note of a job that berthd suspended by its configuration.
+inline constexpr std::string_view kBecause = "because ";
+
 /// Who suspended it, and where its memory is by the note of its latest attempt; "" for others.
 std::string suspended_text(const Job& job, const std::string& note);
 

@@ -57,6 +57,7 @@ class Idle : public testing::Test {
   IdleWatch watch_{{.after = minutes(30), .end = minutes(60)},
                    {.warn = [this](JobId, Instant) { told_.emplace_back("warn"); },
                     .busy_again = [this](JobId) { told_.emplace_back("busy"); },
+                    .suspend = [this](JobId, Instant) { told_.emplace_back("suspend"); },
                     .end = [this](JobId, Instant) { told_.emplace_back("end"); }}};
 };
 
@@ -66,6 +67,21 @@ TEST_F(Idle, IsToldOnceAndThenEnded) {
   for (int minute = 30; minute <= 59; ++minute) look(minutes(minute), {});
   EXPECT_THAT(told_, ElementsAre("warn"));
   for (int minute = 60; minute <= 65; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, ElementsAre("warn", "end"));
+}
+
+TEST_F(Idle, IsSuspendedOnceBetweenTheTwoUnlessItStays) {
+  watch_.set({.after = minutes(10), .suspend = minutes(20), .end = minutes(60)});
+  for (int minute = 0; minute <= 30; ++minute) look(minutes(minute), {});
+  EXPECT_THAT(told_, ElementsAre("warn", "suspend"));
+  look(minutes(31), {.utilisation = 100});
+  EXPECT_THAT(told_, ElementsAre("warn", "suspend", "busy"));
+  told_.clear();
+  // It could not be suspended, and is not to be tried again.
+  engine_.step(kStart + minutes(32), {{SuspendAsked{JobId(1)}}});
+  engine_.step(kStart + minutes(32),
+               {{SuspendFailed{.job = JobId(1), .attempt = Attempt(1), .stays_until = kNever}}});
+  for (int minute = 33; minute <= 100; ++minute) look(minutes(minute), {});
   EXPECT_THAT(told_, ElementsAre("warn", "end"));
 }
 
@@ -113,6 +129,44 @@ TEST(IdleJobs, AreWarnedOfAndEndedAsConfigured) {
   EXPECT_EQ(job["state"], "cancelled");
   EXPECT_THAT(job["note"].get<std::string>(),
               HasSubstr("ended, because it had run no kernel since"));
+}
+
+TEST(IdleJobs, AreSuspendedAsConfiguredAndGoOnWhenTheirOwnerSaysSo) {
+  Rig rig({.gpus = "1x24GiB",
+           .config = "probe = \"100ms\"\ngrace = \"500ms\"\nsuspend_host_memory = \"100GiB\"\n"
+                     "idle_suspend = \"500ms\"\n"});
+  rig.start();
+  const int id = rig.submit(test::load("--vram 2GiB --steps 0 --duty 0") +
+                                " & while [ ! -e go ]; do sleep 0.02; done; kill $!; exit 0",
+                            {{"vram_bytes", "4GiB"}});
+  const Json job = rig.wait_for(id, "suspended");
+  EXPECT_THAT(job["reason"].get<std::string>(),
+              testing::AllOf(testing::StartsWith("suspended, because it had run no kernel since"),
+                             HasSubstr("berth resume " + std::to_string(id) + " lets it go on"),
+                             HasSubstr("are in host memory")));
+  EXPECT_EQ(rig.wait_end(rig.submit("true", {{"exclusive", true}}))["state"], "done");
+  EXPECT_THAT(test::slurp(rig.state() + "/audit.jsonl"),
+              HasSubstr("suspend idle job " + std::to_string(id)));
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.request("POST", test::path(id, "/resume")).status, 200);
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+}
+
+TEST(IdleJobs, ThatCannotBeSuspendedAreNamedWhenBerthdStartsAndWhenItReadsItsConfigurationAgain) {
+  const std::string refusal =
+      "idle_suspend: this machine cannot suspend jobs: the driver does not support checkpoints on "
+      "this machine; idle_end ends them";
+  const std::string base = "probe = \"100ms\"\ngrace = \"500ms\"\n";
+  Rig rig({.gpus = "1x24GiB,checkpoints=no", .config = base});
+  rig.start();
+  rig.folder().write("berth.toml", base + "idle_suspend = \"1h\"\n");
+  const Rig::Answer answer = rig.request("POST", "/v1/reload");
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_EQ(answer.body["error"], refusal);
+  rig.stop();
+  const auto refused = rig.start_refused();
+  EXPECT_EQ(refused.exit_code, test::kFailed);
+  EXPECT_THAT(refused.err, HasSubstr(refusal));
 }
 
 }  // namespace
