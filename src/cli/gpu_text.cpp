@@ -46,10 +46,12 @@ std::string foreign_lines(const Json& processes, const Look& look) {
   if (!processes.is_array()) return text;
   for (const Json& process : processes) {
     const Json& bytes = part_of(process, "bytes");
+    const std::string where = printable(text_of(process, "in"));
     std::string line = "  foreign process " +
                        std::to_string(integer_of(process, "pid").value_or(0)) + "  " +
                        printable(text_of(process, "name")) + "  " + user_text(process) + "  " +
-                       (bytes.is_null() ? "unknown size" : size_text(bytes));
+                       (bytes.is_null() ? "unknown size" : size_text(bytes)) +
+                       (where.empty() ? "" : "  in " + where);
     text += painted(line, Colour::Magenta, look) + "\n";
   }
   return text;

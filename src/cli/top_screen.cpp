@@ -252,6 +252,8 @@ std::vector<std::string> TopScreen::gpu_lines(std::size_t most, const Look& look
                  printable(text_of(process, "name")) + " " +
                  printable(text_of(process, "user_name")) + " " +
                  short_amount(amount(process, "bytes"));
+      const std::string where = printable(text_of(process, "in"));
+      if (!where.empty()) tenants += " in " + where;
     }
     lines.push_back(
         painted(cut("      " + (tenants.empty() ? "nobody" : tenants), width), Colour::Dim, look));

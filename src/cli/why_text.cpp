@@ -42,8 +42,11 @@ std::string holders_text(const Json& shortage) {
     }
   }
   if (integer_of(shortage, "foreign_bytes").value_or(0) > 0) {
-    text += (text.empty() ? "" : ", ") + std::string("foreign processes use ") +
-            size_text(part_of(shortage, "foreign_bytes"));
+    const std::string whose = printable(text_of(shortage, "foreign"));
+    text +=
+        (text.empty() ? "" : ", ") +
+        (whose.empty() ? "foreign processes use " + size_text(part_of(shortage, "foreign_bytes"))
+                       : "non-berth " + whose);
   }
   return text.empty() ? text : ": " + text;
 }

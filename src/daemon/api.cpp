@@ -273,13 +273,14 @@ class Api {
     const std::string note = job == nullptr ? "" : daemon_.keeper().note_of(*job);
     std::string limit = job == nullptr ? "" : daemon_.presenter().rung_line(*job);
     std::string links = job == nullptr ? "" : daemon_.presenter().links_line(*job);
-    const auto asked =
-        daemon_.forecaster().ask(daemon_.keeper().engine(), {.about = std::move(about),
-                                                             .now = daemon_.now(),
-                                                             .exchange = exchange,
-                                                             .note = note,
-                                                             .memory_limit = std::move(limit),
-                                                             .links = std::move(links)});
+    const auto asked = daemon_.forecaster().ask(daemon_.keeper().engine(),
+                                                {.about = std::move(about),
+                                                 .now = daemon_.now(),
+                                                 .exchange = exchange,
+                                                 .note = note,
+                                                 .memory_limit = std::move(limit),
+                                                 .links = std::move(links),
+                                                 .foreign = daemon_.presenter().foreign_texts()});
     if (!asked) refuse(exchange, 503, asked.error().message);
   }
 

@@ -160,6 +160,15 @@ void add_explanation(Json& json, const ClusterView& view, JobId job,
   }
 }
 
+void name_foreign(Json& json, const std::map<GpuId, std::string>& foreign) {
+  const auto lacking = json.find("lacking");
+  if (lacking == json.end()) return;
+  for (Json& shortage : *lacking) {
+    const auto found = foreign.find(GpuId(shortage["gpu"].get<std::uint32_t>()));
+    if (found != foreign.end()) shortage["foreign"] = found->second;
+  }
+}
+
 void add_forecast(Json& json, const Forecast& found) {
   json["predicted_start_at"] = instant_json(found.start);
   json["confidence"] = word(found.confidence);
@@ -377,6 +386,7 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
                                const std::stop_token& stop) const {
   const Question& question = waiting.question;
   Json json = why_json(engine.view(), job, waiting.decided, policy_);
+  name_foreign(json, question.foreign);
   const JobState state = engine.view().find(job)->state;
   if (state == JobState::Starting && !question.note.empty()) json["reason"] = question.note;
   if (state == JobState::Deferred) {
@@ -424,6 +434,7 @@ http::Response Forecaster::dry_run(Engine engine, const Waiting& waiting,
   const Job* const known = run.engine().view().find(job);
   if (known != nullptr && is_waiting(known->state)) {
     add_explanation(json, run.engine().view(), job, run.engine().refused(job), policy_);
+    name_foreign(json, waiting.question.foreign);
   }
   if (!look_ahead(json, run, waiting, stop)) return ending();
   add_dry_run(json, run.forecast(), run.first());

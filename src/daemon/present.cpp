@@ -291,6 +291,13 @@ Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
   return list;
 }
 
+/// A container of a user's has subordinate uids, which have no names: it is that user's.
+std::string Presenter::name_of(uid_t user, const Surrounding& where) {
+  const std::string name = names_.of(user);
+  const bool is_named = name != std::to_string(user);
+  return is_named || !where.login ? name : names_.of(*where.login);
+}
+
 Json Presenter::strangers(GpuId gpu) {
   Json list = Json::array();
   const live::Look* const look = watcher_.latest(gpu);
@@ -300,11 +307,14 @@ Json Presenter::strangers(GpuId gpu) {
     const bool is_ours =
         owner != look->owners.end() && std::holds_alternative<OfJob>(owner->second);
     if (is_ours) continue;
+    const Surrounding where = surrounding_of(process_cgroups(process.pid));
     const auto user = process_user(process.pid);
-    list.push_back({{"pid", process.pid},
-                    {"name", process_name(process.pid)},
-                    {"user_name", user ? names_.of(*user) : ""},
-                    {"bytes", process.bytes ? Json(process.bytes->raw()) : Json()}});
+    Json one = {{"pid", process.pid},
+                {"name", process_name(process.pid)},
+                {"user_name", user ? name_of(*user, where) : ""},
+                {"bytes", process.bytes ? Json(process.bytes->raw()) : Json()}};
+    if (std::string text = text_of(where); !text.empty()) one["in"] = std::move(text);
+    list.push_back(std::move(one));
   }
   return list;
 }
@@ -325,8 +335,19 @@ std::string Presenter::foreign_text(GpuId gpu) {
   const std::string user = (*most)["user_name"].get<std::string>();
   std::string text = name.empty() ? "process" : name;
   if (!user.empty()) text += " of " + user;
+  if (most->contains("in")) text += " in " + (*most)["in"].get<std::string>();
   if (list.size() > 1) text += " and " + std::to_string(list.size() - 1) + " more";
   return text + ", " + to_text(Bytes(sum));
+}
+
+std::map<GpuId, std::string> Presenter::foreign_texts() {
+  std::map<GpuId, std::string> texts;
+  const ClusterView view = keeper_.engine().view();
+  for (const GpuId gpu : view.cluster().gpu_ids()) {
+    if (view.use().gpu(gpu).foreign == Bytes(0)) continue;
+    if (std::string text = foreign_text(gpu); !text.empty()) texts[gpu] = std::move(text);
+  }
+  return texts;
 }
 
 Reasons Presenter::reasons() {

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/error.hpp"
+#include "daemon/container.hpp"
 #include "daemon/device_files.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/machine.hpp"
@@ -62,10 +64,13 @@ class Presenter {
   /// Why jobs wait at this step, naming non-berth processes.
   Reasons reasons();
   Json gpus(const Viewer& viewer);
+  /// The non-berth processes of each GPU that has some, in words.
+  std::map<GpuId, std::string> foreign_texts();
 
  private:
   Expected<journal::JobRow> row(JobId id) const;
   Json tenants(GpuId gpu, const Viewer& viewer);
+  std::string name_of(uid_t user, const Surrounding& where);
   Json strangers(GpuId gpu);
   std::string foreign_text(GpuId gpu);
   Json gpu(GpuId gpu, const Viewer& viewer);

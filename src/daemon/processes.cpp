@@ -105,6 +105,10 @@ std::string process_name(pid_t pid) {
   return *name;
 }
 
+std::string process_cgroups(pid_t pid) {
+  return read_proc(proc(pid, "cgroup"), 65'536).value_or("");
+}
+
 /// The real uid: the owner of /proc/PID is root for a process that may not be dumped.
 std::optional<uid_t> process_user(pid_t pid) {
   const auto text = read_proc(proc(pid, "status"), 4096);

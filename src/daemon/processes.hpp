@@ -74,6 +74,8 @@ std::string reap(const Descriptor& pidfd);
 
 /// How a list names a process: its command name (`python`), "" if it has ended.
 std::string process_name(pid_t pid);
+/// The groups of a process, as /proc/PID/cgroup has them; "" if it has ended.
+std::string process_cgroups(pid_t pid);
 /// The user of a process; nothing if it has ended.
 std::optional<uid_t> process_user(pid_t pid);
 /// The user of this name in /etc/passwd, or of this number; nothing if there is none.

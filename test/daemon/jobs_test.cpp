@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <map>
 #include <thread>
 
+#include "daemon/cgroup.hpp"
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
 
@@ -22,6 +25,7 @@ using test::kGiB;
 using test::load;
 using test::path;
 using test::Rig;
+using test::slurp;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -355,6 +359,29 @@ TEST_F(Jobs, MakeRoomForAProcessFromOutside) {
   }
   eventually("its memory is back",
              [&] { return rig_.request("GET", "/v1/gpus").body["gpus"][0]["foreign_bytes"] == 0; });
+}
+
+TEST_F(Jobs, AreToldOfTheContainerThatTakesTheirRoom) {
+  const test::Cgroup cgroup;
+  if (cgroup.path().empty()) GTEST_SKIP() << "no cgroup v2 can be made here";
+  const std::string id(64, 'b');
+  const std::string group = cgroup.path() + "/docker-" + id + ".scope";
+  ASSERT_EQ(::mkdir(group.c_str(), 0755), 0);
+  {
+    const Outsider outsider(rig_, "--vram 8G --steps 100000 --step-ms 50 --duty 0.1");
+    std::ofstream(group + "/cgroup.procs") << outsider.pid();
+    eventually("it is named", [&] {
+      const Json gpu = rig_.request("GET", "/v1/gpus").body["gpus"][0];
+      return gpu["foreign_bytes"] >= 8 * kGiB && !gpu["foreign"].empty() &&
+             gpu["foreign"][0].value("in", "") == "docker bbbbbbbbbbbb";
+    });
+    const int waits = rig_.submit("true", {{"vram_bytes", 20 * kGiB}, {"gpu_indices", {0}}});
+    const Json why = rig_.request("GET", path(waits, "/why")).body;
+    ASSERT_EQ(why["lacking"].size(), 1U) << why;
+    EXPECT_THAT(why["lacking"][0]["foreign"].get<std::string>(),
+                AllOf(HasSubstr("berth-load of "), HasSubstr(" in docker bbbbbbbbbbbb, 8.")));
+  }
+  eventually("it has left", [&] { return slurp(group + "/cgroup.procs").empty(); });
 }
 
 TEST_F(Jobs, GetNothingOnALostGpu) {
