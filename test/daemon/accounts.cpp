@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 
 #include "support/paths.hpp"
@@ -47,13 +49,35 @@ std::string quoted(const std::string& text) {
   return word + "'";
 }
 
-Account::Account(const std::string& name)
+AccountGroup::AccountGroup(const std::string& name)
     : name_("berth-" + name + "-" + std::to_string(::getpid())) {
-  const std::string command = "useradd --no-create-home --user-group --shell /bin/sh " + name_;
+  if (::geteuid() != 0 || std::system(("groupadd " + name_ + " >/dev/null 2>&1").c_str()) != 0)
+    return;
+  if (const group* const entry = ::getgrnam(name_.c_str())) number_ = entry->gr_gid;
+}
+
+AccountGroup::~AccountGroup() {
+  if (number_ == 0) return;
+  if (std::system(("groupdel " + name_ + " >/dev/null 2>&1").c_str()) != 0) {
+    ADD_FAILURE() << name_ << " cannot be removed";
+  }
+}
+
+Account::Account(const std::string& name, const AccountGroup* group)
+    : name_("berth-" + name + "-" + std::to_string(::getpid())) {
+  const std::string also =
+      group == nullptr || group->number() == 0 ? "" : "--groups " + group->name() + " ";
+  const std::string command =
+      "useradd --no-create-home --user-group --shell /bin/sh " + also + name_;
   if (::geteuid() != 0 || std::system((command + " >/dev/null 2>&1").c_str()) != 0) return;
   if (const passwd* const entry = ::getpwnam(name_.c_str())) {
     user_ = entry->pw_uid;
     group_ = entry->pw_gid;
+    int count = 64;
+    groups_.resize(static_cast<std::size_t>(count));
+    EXPECT_GE(::getgrouplist(name_.c_str(), group_, groups_.data(), &count), 0);
+    groups_.resize(static_cast<std::size_t>(count));
+    std::ranges::sort(groups_);
   }
 }
 
@@ -88,7 +112,8 @@ Ran Users::run(const Account& account, const std::string& script) const {
     std::array<const char*, 4> environment = {path.c_str(), socket.c_str(), "LC_ALL=C", nullptr};
     const int null = ::open("/dev/null", O_RDWR);
     const bool ready = ::setsid() > 0 && ::dup2(null, 0) == 0 && ::dup2(out[1], 1) == 1 &&
-                       ::dup2(err[1], 2) == 2 && ::setgroups(0, nullptr) == 0 &&
+                       ::dup2(err[1], 2) == 2 &&
+                       ::setgroups(account.groups_.size(), account.groups_.data()) == 0 &&
                        ::setresgid(account.group_, account.group_, account.group_) == 0 &&
                        ::setresuid(account.user_, account.user_, account.user_) == 0 &&
                        ::chdir("/") == 0;

@@ -11,10 +11,28 @@
 
 namespace berth::test {
 
+/// A group that goes with this, with whom it has. Needs root.
+class AccountGroup {
+ public:
+  explicit AccountGroup(const std::string& name);
+  ~AccountGroup();
+  AccountGroup(const AccountGroup&) = delete;
+  AccountGroup& operator=(const AccountGroup&) = delete;
+
+  const std::string& name() const { return name_; }
+  gid_t number() const { return number_; }
+
+ private:
+  std::string name_;
+  gid_t number_ = 0;
+};
+
 /// An account that goes with this. Needs root.
 class Account {
  public:
-  explicit Account(const std::string& name);
+  explicit Account(const std::string& name) : Account(name, nullptr) {}
+  /// In this group beside its own.
+  Account(const std::string& name, const AccountGroup* group);
   ~Account();
   Account(const Account&) = delete;
   Account& operator=(const Account&) = delete;
@@ -23,11 +41,15 @@ class Account {
   bool is_there() const { return user_ != 0; }
   const std::string& name() const { return name_; }
   uid_t user() const { return user_; }
+  gid_t group() const { return group_; }
+  /// All of its groups, its own among them; ascending.
+  const std::vector<gid_t>& groups() const { return groups_; }
 
  private:
   std::string name_;
   uid_t user_ = 0;
   gid_t group_ = 0;
+  std::vector<gid_t> groups_;
 
   friend class Users;
 };

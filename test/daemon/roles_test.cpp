@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <sstream>
+#include <vector>
 
 #include "daemon/accounts.hpp"
 #include "daemon/cgroup.hpp"
@@ -62,8 +65,9 @@ class ThreeUsers : public testing::Test {
     return users_->run(account, script);
   }
 
-  test::Account alice_{"alice"};
-  test::Account bob_{"bob"};
+  test::AccountGroup lab_{"lab"};
+  test::Account alice_{"alice", &lab_};
+  test::Account bob_{"bob", &lab_};
   test::Account olga_{"olga"};
   std::optional<Rig> rig_;
   std::optional<test::Users> users_;
@@ -170,8 +174,18 @@ TEST_F(ThreeUsers, HaveTheirOwnIdentityLimitsAndCgroups) {
     eventually("it has spoken",
                [&, id = id] { return std::ranges::count(rig_->log(id), '\n') >= 4; });
     const std::string log = rig_->log(id);
-    const std::string uid = std::to_string(account->user());
-    EXPECT_THAT(log, testing::StartsWith(uid + "\n")) << account->name();
+    std::istringstream said(log);
+    uid_t uid = 0;
+    gid_t gid = 0;
+    std::string line;
+    ASSERT_TRUE(said >> uid >> gid && std::getline(said >> std::ws, line)) << log;
+    std::istringstream list(line);
+    std::vector<gid_t> groups{std::istream_iterator<gid_t>(list), {}};
+    std::ranges::sort(groups);
+    EXPECT_EQ(uid, account->user()) << account->name();
+    EXPECT_EQ(gid, account->group()) << account->name();
+    EXPECT_EQ(groups, account->groups()) << account->name();
+    EXPECT_EQ(std::ranges::contains(groups, lab_.number()), account != &olga_) << account->name();
     if (!has_cgroup) continue;
     EXPECT_THAT(log, HasSubstr("/berth-" + std::to_string(id) + ".1\n"));
     if (HostLimits(cgroup.path(), {HostLimit::Memory}).limited().empty()) continue;
