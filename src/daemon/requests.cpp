@@ -424,7 +424,7 @@ struct FieldReader {
     for (const Json& one : value) {
       const auto index = integer("gpu_indices", one, 0, kMostGpus);
       if (!index) return std::unexpected(index.error());
-      if (std::ranges::contains(job.gpu_indices, *index)) {
+      if (std::ranges::count(job.gpu_indices, *index) > 0) {
         return refuse("gpu_indices", "GPU " + std::to_string(*index) + " is there twice");
       }
       job.gpu_indices.push_back(*index);

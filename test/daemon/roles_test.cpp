@@ -185,7 +185,7 @@ TEST_F(ThreeUsers, HaveTheirOwnIdentityLimitsAndCgroups) {
     EXPECT_EQ(uid, account->user()) << account->name();
     EXPECT_EQ(gid, account->group()) << account->name();
     EXPECT_EQ(groups, account->groups()) << account->name();
-    EXPECT_EQ(std::ranges::contains(groups, lab_.number()), account != &olga_) << account->name();
+    EXPECT_EQ(std::ranges::count(groups, lab_.number()) > 0, account != &olga_) << account->name();
     if (!has_cgroup) continue;
     EXPECT_THAT(log, HasSubstr("/berth-" + std::to_string(id) + ".1\n"));
     if (HostLimits(cgroup.path(), {HostLimit::Memory}).limited().empty()) continue;
