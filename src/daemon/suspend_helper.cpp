@@ -1,13 +1,11 @@
 #include "daemon/suspend_helper.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -16,6 +14,7 @@
 #include <thread>
 
 #include "core/text.hpp"
+#include "daemon/descent.hpp"
 #include "daemon/processes.hpp"
 #include "gpu/checkpoint.hpp"
 #include "gpu/nvml.hpp"
@@ -49,18 +48,6 @@ Duration wait_after(ErrorCode code) {
 
 bool lives(const shim::Process& process) { return shim::start_of(process.pid) == process.start; }
 
-std::vector<pid_t> all_pids() {
-  std::vector<pid_t> pids;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
-  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
-    const std::string_view name(entry->d_name);
-    pid_t pid = 0;
-    const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (read.ec == std::errc() && read.ptr == name.data() + name.size()) pids.push_back(pid);
-  }
-  return pids;
-}
-
 // ---- Freezing --------------------------------------------------------------------------------
 
 Expected<void> write_to(const std::string& path, std::string_view text) {
@@ -70,38 +57,27 @@ Expected<void> write_to(const std::string& path, std::string_view text) {
   return wrote ? Expected<void>() : Expected<void>(io_error(path));
 }
 
-/// Of the job, by what is in /proc now: all below its shim.
-std::vector<shim::Process> processes_of(const Errand& errand) {
-  const Shims shims{{errand.shim, errand.job}};
-  Kinship kinship(shims);
-  std::vector<shim::Process> found;
-  for (const pid_t pid : all_pids()) {
-    const auto start = shim::start_of(pid);
-    if (pid == errand.shim || !start) continue;
-    if (std::holds_alternative<OfJob>(kinship.of(pid))) found.push_back({pid, *start});
-  }
-  return found;
-}
-
 void send(const shim::Process& process, int signal) {
   if (const auto pidfd = open_process(process)) send_signal(*pidfd, signal);
 }
 
-/// Until a round meets no new process: a stopped one makes none.
-void stop_all(const Errand& errand) {
+/// Until two rounds meet no new process: a stopped one makes none, and one that a round missed,
+/// because its parent ended just then, is below the shim in the next.
+void stop_all(pid_t shim) {
   std::set<pid_t> stopped;
-  for (std::size_t before = ~std::size_t{0}; before != stopped.size();) {
-    before = stopped.size();
-    for (const shim::Process& process : processes_of(errand)) {
+  for (int quiet_rounds = 0; quiet_rounds < 2;) {
+    const std::size_t before = stopped.size();
+    for (const shim::Process& process : processes_below(shim)) {
       send(process, SIGSTOP);
       stopped.insert(process.pid);
     }
+    quiet_rounds = stopped.size() == before ? quiet_rounds + 1 : 0;
   }
 }
 
 Expected<void> freeze(const Errand& errand) {
   if (errand.cgroup.empty()) {
-    stop_all(errand);
+    stop_all(errand.shim);
     return {};
   }
   return write_to(errand.cgroup + "/cgroup.freeze", "1");
@@ -109,7 +85,7 @@ Expected<void> freeze(const Errand& errand) {
 
 Expected<void> thaw(const Errand& errand) {
   if (!errand.cgroup.empty()) return write_to(errand.cgroup + "/cgroup.freeze", "0");
-  for (const shim::Process& process : processes_of(errand)) send(process, SIGCONT);
+  for (const shim::Process& process : processes_below(errand.shim)) send(process, SIGCONT);
   return {};
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "daemon/leftovers.hpp"
+#include "daemon/tree.hpp"
 #include "shim/proc.hpp"
 
 namespace berth::daemon {
@@ -25,68 +26,9 @@ namespace {
 
 using testing::HasSubstr;
 
+using test::Tree;
+
 constexpr uid_t kNobody = 65534;
-
-/// Processes that live until the tree goes, each of which writes its pid when it is what it is.
-class Tree {
- public:
-  Tree() {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-    reading_ = Descriptor(ends[0]);
-    writing_ = Descriptor(ends[1]);
-  }
-  ~Tree() {
-    for (const pid_t pid : pids_) ::kill(pid, SIGKILL);
-    for (const pid_t pid : children_) ::waitpid(pid, nullptr, 0);
-  }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
-
-  /// A child that does `work` and then waits for its end. Returns: its pid.
-  pid_t grow(const std::function<void()>& work = [] {}) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      work();
-      tell_and_wait();
-    }
-    children_.push_back(pid);
-    return pid;
-  }
-  /// In a child: says that it is there, and waits.
-  void tell_and_wait() const {
-    const pid_t self = ::getpid();
-    (void)!::write(writing_.number(), &self, sizeof self);
-    for (;;) ::pause();
-  }
-  /// The pid of the next process that says it is there.
-  pid_t next() {
-    pid_t pid = 0;
-    EXPECT_EQ(::read(reading_.number(), &pid, sizeof pid), ssize_t{sizeof pid});
-    pids_.push_back(pid);
-    return pid;
-  }
-  /// Runs `sleep` with an environment of its own. Returns: its pid, once it has that environment.
-  pid_t run(std::vector<std::string> environment, const std::function<void()>& before = [] {}) {
-    const pid_t pid = grow([&] {
-      before();
-      std::vector<char*> words;
-      for (std::string& variable : environment) words.push_back(variable.data());
-      words.push_back(nullptr);
-      ::execle("/bin/sleep", "sleep", "1000", nullptr, words.data());
-      ::_exit(127);
-    });
-    pids_.push_back(pid);
-    while (process_name(pid) != "sleep") ::usleep(200);
-    return pid;
-  }
-
- private:
-  Descriptor reading_;
-  Descriptor writing_;
-  std::vector<pid_t> pids_;
-  std::vector<pid_t> children_;
-};
 
 /// Reaps it. Returns: whether a signal ended it, without waiting for one that lives.
 bool was_killed(pid_t pid) {
