@@ -84,8 +84,9 @@ Harm play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed) {
   return result;
 }
 
-RigOptions options_for_mixes(int gpus, const std::string& config, const std::string& emulate) {
-  return {.gpus = std::to_string(gpus) + "x24GiB" + emulate,
+RigOptions options_for_mixes(int gpus, const std::string& config, const std::string& emulate,
+                             int gib) {
+  return {.gpus = std::to_string(gpus) + "x" + std::to_string(gib) + "GiB" + emulate,
           .config =
               "policy = \"fifo\"\nplace = \"first-fit\"\ngrace = \"1s\"\n"
               "again_after_overrun = false\n" +

@@ -34,8 +34,9 @@ struct Harm {
 /// Requires: `rig` runs, is idle, and places by `first-fit`; what was hurt does not run again.
 Harm play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed);
 
-/// A rig for mixes on so many GPUs. `config` is added to what they need.
-RigOptions options_for_mixes(int gpus, const std::string& config, const std::string& emulate = "");
+/// A rig for mixes on so many GPUs of this size. `config` is added to what they need.
+RigOptions options_for_mixes(int gpus, const std::string& config, const std::string& emulate = "",
+                             int gib = 24);
 
 /// `16 GiB/s`, `all at once`.
 std::string to_text(const Growth& growth);

@@ -1,10 +1,10 @@
 // Goal: how many neighbours a job hurts that takes more than it asked for, by the rate at which it
-// takes it; that looking fast lowers that, and that the driver's limits and MPS let none be hurt.
-// The tables of doc/memory-limits.md are made here.
+// takes it; that looking fast lowers that, and that the driver's limits, MPS and MIG let none be
+// hurt. The tables of doc/memory-limits.md are made here.
 //
 // Method: seeded mixes (neighbours.hpp) on eight emulated GPUs, the same with and without fast
-// looks, then with limits. BERTH_MIXES sets the number of mixes of each rate without limits, 16 if
-// it is not set; the tables are printed.
+// looks, then with limits and with none. BERTH_MIXES sets the number of mixes without limits (of each
+// rate where looks are compared), 16 if it is not set; the tables are printed.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -61,38 +61,54 @@ TEST(Neighbours, AreHurtLessOftenWhereRampsAreLookedAtOften) {
   EXPECT_LT(after.hurt * 2, before.hurt) << "of " << before.honest;
 }
 
+/// Each rate in turn, on eight GPUs at once. Prints what came of it.
+Harm play(Rig& rig, int mixes, const std::string& name, const std::string& share = "") {
+  rig.start();
+  Harm all;
+  for (int round = 0; round * kGpus < mixes; ++round) {
+    Growth growth = kRates[static_cast<std::size_t>(round) % kRates.size()];
+    growth.share = share;
+    all += test::play_mixes(rig, kGpus, growth, 1000 + static_cast<std::uint64_t>(round));
+  }
+  std::printf("%-12s %d of %d neighbours hurt by %d liars\n", name.c_str(), all.hurt, all.honest,
+              all.liars);
+  std::fflush(stdout);
+  return all;
+}
+
+constexpr int kMixes = 200;
+
 /// Without any fast look, so that nothing but the driver keeps the liars to their memory.
 TEST(Neighbours, NoneIsHurtWhereTheDriverLimits) {
   const test::Cgroup cgroup;
   if (::geteuid() != 0 || cgroup.path().empty()) GTEST_SKIP() << "no cgroup can be made here";
-  constexpr int kMixes = 200;
   Rig rig(test::options_for_mixes(
       kGpus, "probe_fast = \"1h\"\ncgroup = \"" + cgroup.path() + "\"\n", ",driver=615"));
-  rig.start();
-  Harm all;
-  for (int round = 0; round * kGpus < kMixes; ++round) {
-    const Growth growth = kRates[static_cast<std::size_t>(round) % kRates.size()];
-    all += test::play_mixes(rig, kGpus, growth, 1000 + static_cast<std::uint64_t>(round));
-  }
-  std::printf("driver       %d of %d neighbours hurt by %d liars\n", all.hurt, all.honest,
-              all.liars);
+  const Harm all = play(rig, kMixes, "driver");
   EXPECT_EQ(all.hurt, 0) << all.last_words;
 }
 
 /// The same with a server of MPS for each GPU.
 TEST(Neighbours, NoneIsHurtWhereMpsLimits) {
-  constexpr int kMixes = 200;
   Rig rig(test::options_for_mixes(kGpus, "probe_fast = \"1h\"\n"));
-  rig.start();
-  Harm all;
-  for (int round = 0; round * kGpus < kMixes; ++round) {
-    Growth growth = kRates[static_cast<std::size_t>(round) % kRates.size()];
-    growth.share = "mps";
-    all += test::play_mixes(rig, kGpus, growth, 1000 + static_cast<std::uint64_t>(round));
-  }
-  std::printf("mps          %d of %d neighbours hurt by %d liars\n", all.hurt, all.honest,
-              all.liars);
+  const Harm all = play(rig, kMixes, "mps", "mps");
   EXPECT_EQ(all.hurt, 0) << all.last_words;
+}
+
+/// The same on GPUs that are split in three, so that each job has an instance of 20 GiB to itself.
+TEST(Neighbours, NoneIsHurtOnMigInstances) {
+  Rig rig(test::options_for_mixes(kGpus, "probe_fast = \"1h\"\n",
+                                  ",mig=h100:2g.20gb+2g.20gb+2g.20gb", 80));
+  const Harm all = play(rig, kMixes, "mig");
+  EXPECT_EQ(all.hurt, 0) << all.last_words;
+}
+
+/// The same where nothing keeps a liar to its memory: if nobody is hurt the mixes show nothing.
+TEST(Neighbours, AreHurtWhereNothingLimits) {
+  Rig rig(test::options_for_mixes(kGpus, "admission = \"declared\"\n"));
+  const Harm all = play(rig, rounds() * kGpus, "none");
+  EXPECT_GT(all.hurt * 4, all.honest);
+  EXPECT_EQ(all.ended, 0) << "no liar is ended";
 }
 
 }  // namespace
