@@ -38,6 +38,8 @@ say end
 LOAD = """BERTH_EMU_STATE=%(folder)s/gpus.$SLURMD_NODENAME/state LD_LIBRARY_PATH=%(top)s/build/release/emu \\
   %(top)s/build/release/bin/berth-load --vram "$2"M --steps "$1"0 --step-ms 100 --duty 0.1 --report 0"""
 
+FORGOTTEN = 10  # seconds that a slurmctld may forget when it is killed
+
 
 class Failure(Exception):
     """What a check found wrong, or could not do."""
@@ -85,7 +87,7 @@ class Run:
 
     def __init__(self, job, restart, node, gpus, begin):
         self.job, self.restart, self.node, self.gpus = job, restart, node, gpus
-        self.begin, self.end, self.is_oom = begin, None, False
+        self.begin, self.end, self.is_oom, self.was_killed = begin, None, False, False
 
     def __repr__(self):
         return f"{self.job}.{self.restart} on {self.node}:{','.join(self.gpus)}"
@@ -254,6 +256,7 @@ class Bed:
         for run in found.values():
             if run.end is None:
                 run.end = next((at for at in self.deaths[run.node] if at > run.begin), None)
+                run.was_killed = run.end is not None
         return sorted(found.values(), key=lambda run: run.begin)
 
     def pending(self):
@@ -290,11 +293,13 @@ class Bed:
             most[node, gpu] = max(most[node, gpu], held[node, gpu])
         return most
 
-    def counts(self, run):
-        """Whether it ended and Slurm can know that. A machine that dies within a second of a job's
-        end may take the news along; the job runs again then, as it must."""
+    def is_known(self, run):
+        """Whether Slurm must know that it ended. A machine that dies within a second of a job's end
+        may take the news along, and a slurmctld that is killed forgets its last seconds; the job
+        runs again then."""
         died = self.deaths[run.node]
-        return run.end is not None and not any(run.end <= at < run.end + 1 for at in died)
+        return (not any(run.end <= at < run.end + 1 for at in died)
+                and not any(run.begin - 1 <= at < run.end + FORGOTTEN for at in self.forgotten))
 
     def check(self):
         """No GPU ever held more than it has, each job ran, and each once but for what was killed.
@@ -302,12 +307,14 @@ class Bed:
         runs, most = self.runs(), self.most_held()
         wrong = [f"{node}:{gpu} held {gib} GiB" for (node, gpu), gib in most.items()
                  if gib > self.shape[2]]
-        whole = collections.Counter(run.job for run in runs if self.counts(run))
+        whole = [run for run in runs if run.end is not None and not run.was_killed]
+        ended = collections.Counter(run.job for run in whole)
+        known = collections.Counter(run.job for run in whole if self.is_known(run))
         for job in self.asked:
-            if whole[job] == 0:
+            if ended[job] == 0:
                 wrong.append(f"job {job} did not run to its end")
-            if whole[job] > 1:
-                wrong.append(f"job {job} ran to its end {whole[job]} times")
+            if known[job] > 1:
+                wrong.append(f"job {job} ran to its end {known[job]} times")
         by_job = collections.defaultdict(list)
         for run in runs:
             by_job[run.job].append(run)
