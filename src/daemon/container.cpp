@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kShortId = 12;  ///< As `docker ps` and `podman ps` show them.
 constexpr std::size_t kLongId = 64;
-constexpr std::size_t kMostName = 64;
+constexpr std::size_t kLongestName = 64;
 
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 bool is_id(std::string_view text) {
@@ -23,7 +23,7 @@ bool is_name(std::string_view text) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
            c == '_' || c == '.' || c == '@';
   };
-  return !text.empty() && text.size() <= kMostName && std::ranges::all_of(text, is_plain);
+  return !text.empty() && text.size() <= kLongestName && std::ranges::all_of(text, is_plain);
 }
 
 /// `PREFIX...SUFFIX` without both; nothing if it is not that.
@@ -79,7 +79,7 @@ std::optional<Scope> container_in(std::string_view part, std::string_view parent
   for (const std::string_view runtime : {"apptainer", "singularity"}) {
     auto number = between(part, std::string(runtime) + "-", ".scope");
     if (!number && parent == runtime) number = part;
-    const bool is_number = number && !number->empty() && number->size() <= kMostName &&
+    const bool is_number = number && !number->empty() && number->size() <= kLongestName &&
                            number->find_first_not_of("0123456789") == std::string_view::npos;
     if (is_number) return Scope{*number, runtime};
   }

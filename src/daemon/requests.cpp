@@ -744,9 +744,9 @@ Expected<void> keep_to_indices(live::Submission& job, const Cluster& cluster) {
     const GpuId gpu(static_cast<std::uint32_t>(index));
     const GpuTypes types = job.spec.request.gpu.types;
     if (types != 0 && (types & cluster.type_bit(gpu)) == 0) {
-      return refuse("gpu_indices",
-                    name + "is a " + cluster.type_names()[cluster.gpu(gpu).type] +
-                        ", which is none of the types that the job accepts or may have");
+      return refuse("gpu_indices", name + "has type " +
+                                       cluster.type_names()[cluster.gpu(gpu).type] +
+                                       ", which is none of those that the job may have");
     }
     job.spec.request.gpu.only |= set_of(gpu);
   }

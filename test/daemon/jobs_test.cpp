@@ -103,7 +103,8 @@ TEST_F(Jobs, WithALargerPriorityGoFirstAmongThoseOfTheirUser) {
   EXPECT_EQ(rig.request("POST", path(updated, "/update"), {{"priority", 9}}).status, 200);
   rig.folder().write("go", "");
   std::map<double, int> started;
-  for (const int id : {second, urgent, updated}) started[rig.wait_end(id)["started_at"]] = id;
+  for (const int id : {second, urgent, updated})
+    started[rig.wait_end(id)["started_at"].get<double>()] = id;
   std::vector<int> order;
   for (const auto& [at, id] : started) order.push_back(id);
   EXPECT_THAT(order, testing::ElementsAre(updated, urgent, second));

@@ -3,8 +3,8 @@
 // hurt. The tables of doc/memory-limits.md are made here.
 //
 // Method: seeded mixes (neighbours.hpp) on eight emulated GPUs, the same with and without fast
-// looks, then with limits and with none. BERTH_MIXES sets the number of mixes without limits (of each
-// rate where looks are compared), 16 if it is not set; the tables are printed.
+// looks, then with limits and with none. BERTH_MIXES sets the number of mixes without limits (of
+// each rate where looks are compared), 16 if it is not set; the tables are printed.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -198,8 +198,7 @@ TEST(Requests, AnIndexThatNoJobCanHaveIsRefusedByItsName) {
   EXPECT_EQ(refused({.gpu_indices = {64}}, cluster),
             "gpu_indices: GPU 64: the last that a job may name is GPU 63");
   EXPECT_EQ(refused({.gpu_types = {"h100"}, .gpu_indices = {2, 1}}, cluster),
-            "gpu_indices: GPU 1: is a a100, which is none of the types that the job accepts or may "
-            "have");
+            "gpu_indices: GPU 1: has type a100, which is none of those that the job may have");
   EXPECT_EQ(refused({.gpu_types = {"h100"}, .gpu_indices = {2, 3}}, cluster), "accepted");
   EXPECT_EQ(refused({.gpu_indices = {0}}, Cluster{}), "gpu_indices: GPU 0: this machine has none");
 }

@@ -12,7 +12,7 @@ namespace {
 using namespace literals;
 using testing::ElementsAre;
 
-constexpr UserId kOther(8);
+constexpr UserId kOtherUser(8);
 
 JobSpec wish(std::int32_t priority) {
   JobSpec spec = shared(1, 4_GiB);
@@ -68,7 +68,7 @@ TEST_F(OwnPriority, LeavesThoseAloneThatStartAnyway) {
 TEST_F(OwnPriority, IsNotForAnotherUsersJobsOrOtherRequests) {
   submit(wish(0));
   JobSpec other = wish(9);
-  other.user = kOther;
+  other.user = kOtherUser;
   submit(other);
   JobSpec more = wish(9);
   more.request.gpu.vram = 5_GiB;
@@ -89,7 +89,7 @@ TEST_F(OwnPriority, ALongerJobGoesFirstWhereNobodyElseWaits) {
   const std::uint64_t second = submit(brief);
   const std::uint64_t longer = submit(wish(5));
   JobSpec other = wish(0);
-  other.user = kOther;
+  other.user = kOtherUser;
   const std::uint64_t others = submit(other);
   EXPECT_THAT(start({start_of(first, 0)}), ElementsAre(first));
   EXPECT_THAT(start({start_of(others, 0)}), ElementsAre(others));
@@ -99,7 +99,6 @@ TEST_F(OwnPriority, ALongerJobGoesFirstWhereNobodyElseWaits) {
 TEST_F(OwnPriority, NoJobThatRanOrHasADeadlineGivesWay) {
   const JobId ran = rig_.run(wish(0), {0});
   rig_.preempt(ran, PreemptHow::Kill);
-  rig_.exited(ran);
   rig_.released(ran);
   JobSpec due = wish(0);
   due.deadline = kStart + hours(1);

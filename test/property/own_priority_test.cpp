@@ -18,7 +18,7 @@
 namespace berth::test {
 namespace {
 
-constexpr std::uint64_t kStreams = 30;
+constexpr std::uint64_t kOwnStreams = 30;
 
 /// Makes the jobs of each user alike but for their priorities.
 void make_alike(World& world) {
@@ -83,7 +83,7 @@ class OwnPriority : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(OwnPriority, ExchangesTheNamesOfAlikeJobsAndNothingElse) {
-  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kOwnStreams; ++seed) {
     SCOPED_TRACE(GetParam() + ", seed " + std::to_string(seed));
     const auto without = run(seed, false);
     ASSERT_EQ(run(seed, true), without);
@@ -93,7 +93,7 @@ TEST_P(OwnPriority, ExchangesTheNamesOfAlikeJobsAndNothingElse) {
 }
 
 TEST_P(OwnPriority, KeepsTheInvariantsInAWorldOfFaults) {
-  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kOwnStreams; ++seed) {
     SCOPED_TRACE(GetParam() + ", seed " + std::to_string(seed));
     WorldOptions options = rough(seed);
     options.priorities = true;
