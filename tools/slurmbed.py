@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -23,7 +24,7 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"
 SCRIPT = """#!/bin/sh
 say() {
   echo "$1 $SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0} $SLURMD_NODENAME ${CUDA_VISIBLE_DEVICES:-none}" \\
-    "$(date +%%s.%%N)" >>%(log)s
+    "$$ $(date +%%s.%%N)" >>%(log)s
 }
 say begin
 %(work)s
@@ -85,8 +86,8 @@ def missing():
 class Run:
     """One run of a job's script."""
 
-    def __init__(self, job, restart, node, gpus, begin):
-        self.job, self.restart, self.node, self.gpus = job, restart, node, gpus
+    def __init__(self, job, restart, node, gpus, pid, begin):
+        self.job, self.restart, self.node, self.gpus, self.pid = job, restart, node, gpus, pid
         self.begin, self.end, self.is_oom, self.was_killed = begin, None, False, False
 
     def __repr__(self):
@@ -110,6 +111,9 @@ class Bed:
         self.submitted = {}  # times, by job
         self.deaths = collections.defaultdict(list)  # times at which a node's processes were killed
         self.forgotten = []  # times at which a slurmctld was killed
+        self.vanished = {}  # times at which processes were first seen gone, by their numbers
+        self.watch = threading.Thread(target=self.watch_processes, daemon=True)
+        self.is_up = True
 
     def __enter__(self):
         with open(self.script, "w", encoding="utf-8") as file:
@@ -119,6 +123,7 @@ class Bed:
         with open(self.log, "w", encoding="utf-8"):
             pass
         os.chmod(self.log, 0o666)
+        self.watch.start()
         if self.emulated:
             self.make_gpus()
         environment = dict(os.environ, BERTH_SLURM_EXTRA=self.extra, BERTH_SLURM_LUA="",
@@ -152,7 +157,16 @@ class Bed:
         else:
             print(f"{value or kind.__name__}; files are in {self.folder}", file=sys.stderr)
 
+    def watch_processes(self):
+        """Notes when the scripts' processes go: one that is killed says nothing."""
+        while self.is_up:
+            for run in self.read_runs():
+                if run.pid not in self.vanished and not os.path.exists(f"/proc/{run.pid}"):
+                    self.vanished[run.pid] = time.time()
+            time.sleep(0.05)
+
     def down(self):
+        self.is_up = False
         self.stop_controller(signal.SIGTERM)
         attempt(TOP + "/examples/slurm/down", self.cluster)
         # They save their state after their pid files went, and `down` may miss one that it cannot
@@ -247,26 +261,24 @@ class Bed:
         return job
 
     def runs(self):
-        """What the scripts wrote, by their beginnings. A run without an end ended when its node's
-        processes were killed, or goes on."""
+        """What the scripts wrote, by their beginnings. A run without an end was killed when its
+        process went, or goes on."""
+        runs = self.read_runs()
+        for run in runs:
+            if run.end is None and run.pid in self.vanished:
+                run.end, run.was_killed = self.vanished[run.pid], True
+        return runs
+
+    def read_runs(self):
         found = {}
         with open(self.log, encoding="utf-8") as file:
             lines = [line.split() for line in file if line.endswith("\n")]
-        lines = [words for words in lines if len(words) == 6]  # its `date` was killed
-        for what, job, restart, node, gpus, at in lines:
+        lines = [words for words in lines if len(words) == 7]  # its `date` was killed
+        for what, job, restart, node, gpus, pid, at in lines:
             if what == "begin":
-                found[job, restart, node, at] = Run(job, restart, node, gpus.split(","), float(at))
-            else:
-                same = [run for run in found.values()
-                        if (run.job, run.restart, run.node) == (job, restart, node)]
-                same[-1].end, same[-1].is_oom = float(at), what == "oom"
-        for run in found.values():
-            if run.end is None:
-                run.end = next((at for at in self.deaths[run.node] if at > run.begin), None)
-                run.was_killed = run.end is not None
-            if run.end is None and self.forgotten:  # Slurm may have ended a job that it forgot
-                run.end = next((at + FORGOTTEN for at in self.forgotten if at > run.begin), None)
-                run.was_killed = run.end is not None
+                found[pid] = Run(job, restart, node, gpus.split(","), pid, float(at))
+            elif pid in found:
+                found[pid].end, found[pid].is_oom = float(at), what == "oom"
         return sorted(found.values(), key=lambda run: run.begin)
 
     def pending(self):
