@@ -42,14 +42,12 @@ struct JobSpec {
   Duration estimate = kForever;    ///< Predicted run time in all; kForever: none.
   Bytes vram_estimate{0};          ///< Predicted GPU memory, upper bound; zero: none.
   Instant deadline = kNever;
-  /// Larger goes first among the jobs of its user (Settings::own_priority), and where a policy
-  /// reads it.
-  std::int32_t priority = 0;
-  std::int32_t retries = 0;  ///< How often it may be tried again with more GPU memory.
-  BlobId command;            ///< Arguments, environment, directory: the shell's.
-  Label group = {};          ///< Jobs of one user that belong together, as a sweep's; "": none.
-  Label model = {};          ///< Its row in the table of speeds (speeds.hpp); "": not said.
-  std::int64_t batch = 0;    ///< Samples of a step, on all its GPUs together; 0: not said.
+  std::int32_t priority = 0;  ///< Larger goes first, where a policy reads it.
+  std::int32_t retries = 0;   ///< How often it may be tried again with more GPU memory.
+  BlobId command;             ///< Arguments, environment, directory: the shell's.
+  Label group = {};           ///< Jobs of one user that belong together, as a sweep's; "": none.
+  Label model = {};           ///< Its row in the table of speeds (speeds.hpp); "": not said.
+  std::int64_t batch = 0;     ///< Samples of a step, on all its GPUs together; 0: not said.
   /// Past runs that `estimate` was learned from (run_estimate.hpp); 0: the submitter stated it.
   std::int32_t learned_from = 0;
   Boxed<Conditions> conditions = {};  ///< What few jobs ask for.

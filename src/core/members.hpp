@@ -85,7 +85,7 @@ inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
 inline auto members(PreemptionBounds& v) { return std::tie(v.most, v.lost); }
 inline auto members(Settings& v) {
   return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
-                  v.can_suspend, v.own_priority);
+                  v.can_suspend);
 }
 inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason); }
 inline auto members(Account& v) {
@@ -152,15 +152,10 @@ inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
 
 // ---- Before layout 12 ------------------------------------------------------------------------
-// Nodes did not say what connects their GPUs, and no job named those it accepts. Users' priorities
-// counted where a policy read them.
+// Nodes did not say what connects their GPUs, and no job named those it accepts.
 
 inline auto members_before_12(GpuRequest& v) {
   return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.min, v.max);
-}
-inline auto members_before_12(Settings& v) {
-  return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
-                  v.can_suspend);
 }
 inline auto members_before_12(NodeShape& v) {
   return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host);

@@ -58,9 +58,6 @@ struct Settings {
   std::int32_t max_failed_starts = 3;          ///< After this many a job is `failed`.
   /// False if a suspended process cannot free its GPU memory; the job is requeued instead.
   bool can_suspend = true;
-  /// Of a user's jobs that ask for the same, the one with the largest priority starts first,
-  /// whatever the policy reads (own_priority.cpp).
-  bool own_priority = false;
 
   const UserLimits& limits_of(UserId user) const {
     const auto found = user_limits.find(user);

@@ -104,12 +104,6 @@ Expected<void> check_idle(const IdleRules& rules, const Machine& machine) {
                                               machine.no_suspension + "; idle_end ends them");
 }
 
-/// A policy that preempts would end at once what goes first against its order.
-void settle_priority(Options& options) {
-  const auto chosen = choose(options.rules.policy, options.rules.place);
-  options.rules.settings.own_priority = chosen && !chosen->preempts();
-}
-
 }  // namespace
 
 // ---- Opening ---------------------------------------------------------------------------------
@@ -122,7 +116,6 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
     return std::unexpected(settled.error());
   }
   if (auto able = check_idle(options.idle, *machine); !able) return std::unexpected(able.error());
-  if (!remote) settle_priority(options);
   const live::Opening opening{
       .path = options.state + "/journal.db",
       .last_job = last_named(

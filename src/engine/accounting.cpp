@@ -257,7 +257,6 @@ void Engine::end(Job& job, std::string note) {
   effects_.list.push_back(
       Finished{job.id, job.outcome, job.exit_code, std::move(note), job.ended.value_or(now_)});
   note_gone(job);
-  leave_priority(job);
   emit(EventKind::Forgotten, job.id);
   drop_holds(job.id);
   state_.company.forget(job.id);

@@ -72,7 +72,6 @@ const Effects& Engine::step(Instant now, std::span<const Input> inputs) {
   Decisions decisions = policy_->decide(view(), events_);
   ++state_.decisions;
   events_.clear();
-  put_preferred_first(decisions.list);
   apply_all(decisions.list);
   if (decisions.wake_at) wake(*decisions.wake_at);
   wake_for_bounds();

@@ -132,13 +132,6 @@ class Engine {
   void settle_deferrals();
   void fill_turns(JobId array);
 
-  // Which of a user's jobs starts (own_priority.cpp).
-  void follow_priority(const Job& job);
-  void leave_priority(const Job& job);
-  bool goes_before(const Job& job, const Job& other) const;
-  const Job* preferred_to(const Job& job, const std::set<JobId>& starting) const;
-  void put_preferred_first(std::span<Decision> list);
-
   // When GPU memory runs out (relief.cpp).
   void relieve(GpuId gpu);
   void relieve(const std::vector<Share>& shares);
@@ -201,12 +194,10 @@ class Engine {
   std::set<std::pair<Instant, JobId>> leases_;       ///< Likewise.
   std::map<GpuId, Instant> reliefs_;  ///< When to check again if no job has left; follows state_.
   Deferrals deferrals_;               ///< Follows state_.
-  /// By user, the jobs with a priority: its negative, and the job; follows state_.
-  std::map<UserId, std::set<std::pair<std::int32_t, JobId>>> preferred_;
-  std::map<JobId, Outcome> ended_;  ///< Jobs that ended in this step.
-  std::vector<JobId> gone_;         ///< Of these, those others wait for and have not heard of.
-  std::set<JobId> left_turns_;      ///< Arrays in which a turn may be free.
-  std::vector<Event> events_;       ///< Since the last decide.
+  std::map<JobId, Outcome> ended_;    ///< Jobs that ended in this step.
+  std::vector<JobId> gone_;           ///< Of these, those others wait for and have not heard of.
+  std::set<JobId> left_turns_;        ///< Arrays in which a turn may be free.
+  std::vector<Event> events_;         ///< Since the last decide.
   Effects effects_;
 };
 

@@ -46,7 +46,6 @@ void Engine::on(const Submitted& submitted) {
     return;
   }
   make_sensible(job.spec);
-  follow_priority(job);
   if (submitted.held) job.state = JobState::Held;
   if (const auto never = never_begins(job)) {
     job.outcome = Outcome::Cancelled;
@@ -113,9 +112,7 @@ void Engine::on(const Updated& updated) {
   if (!can_be || why_impossible(job->id, updated.spec.request, state_.cluster)) return;
   job->spec.request = updated.spec.request;
   job->spec.time_limit = updated.spec.time_limit;
-  leave_priority(*job);
   job->spec.priority = updated.spec.priority;
-  follow_priority(*job);
   make_sensible(job->spec);
   drop_holds(job->id);
   if (job->state != JobState::Queued) return;

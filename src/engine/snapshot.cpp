@@ -123,7 +123,6 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
     const JobId id = job.id;
     const Job& known = state.jobs.insert(id, std::move(job));
     engine.deferrals_.add(known, engine.now_);
-    engine.follow_priority(known);
     if (!holds_berth(known.state)) continue;
     state.ledger.put(state.cluster, known.grant);
     state.running.push_back(known.id);
@@ -166,10 +165,8 @@ std::optional<std::string> Engine::check() const {
   std::vector<JobId> running;
   std::vector<std::vector<JobId>> tenants(state_.cluster.gpus().size());
   Deferrals deferrals;
-  decltype(preferred_) preferred;
   state_.jobs.for_each([&](JobId id, const Job& job) {
     deferrals.add(job, now_);
-    if (job.spec.priority > 0) preferred[job.spec.user].insert({-job.spec.priority, id});
     const std::string name = "job " + std::to_string(id.value());
     if (!holds_berth(job.state)) {
       if (!broken && job.grant != Grant{}) broken = name + " holds a grant without a berth";
@@ -191,7 +188,6 @@ std::optional<std::string> Engine::check() const {
   });
   if (broken) return broken;
   if (deferrals != deferrals_) return "what jobs wait for is not what they ask for";
-  if (preferred != preferred_) return "the jobs with a priority are not those that have one";
   if (running != state_.running) return "the list of running jobs is not that of the jobs";
   if (tenants != state_.tenants) return "the tenants of the GPUs are not those of the grants";
   if (derived != state_.ledger.use()) return "charges are not conserved";

@@ -92,24 +92,6 @@ TEST_F(Jobs, GetTheGpuTheyNameAndWaitForItBesideAFreeOne) {
   EXPECT_EQ(refused.body["error"], "gpu_indices: GPU 2: this machine has 2, the last is GPU 1");
 }
 
-TEST_F(Jobs, WithALargerPriorityGoFirstAmongThoseOfTheirUser) {
-  Rig rig({.gpus = "1x24GiB"});
-  rig.start();
-  const int first = rig.submit(test::kUntilGo, {{"exclusive", true}});
-  rig.wait_for(first, "running");
-  const int second = rig.submit("true", {{"exclusive", true}});
-  const int urgent = rig.submit("true", {{"exclusive", true}, {"priority", 5}});
-  const int updated = rig.submit("true", {{"exclusive", true}});
-  EXPECT_EQ(rig.request("POST", path(updated, "/update"), {{"priority", 9}}).status, 200);
-  rig.folder().write("go", "");
-  std::map<double, int> started;
-  for (const int id : {second, urgent, updated})
-    started[rig.wait_end(id)["started_at"].get<double>()] = id;
-  std::vector<int> order;
-  for (const auto& [at, id] : started) order.push_back(id);
-  EXPECT_THAT(order, testing::ElementsAre(updated, urgent, second));
-}
-
 TEST_F(Jobs, WithoutGpusSeeNone) {
   const int id =
       rig_.submit("echo [$CUDA_VISIBLE_DEVICES]", {{"gpus", 0}, {"vram_bytes", nullptr}});

@@ -132,28 +132,15 @@ std::size_t place_of_user_limits(const std::string& bytes) {
   return settings + encoded(Settings{}.admission).size() + encoded(UserLimits{}).size();
 }
 
-/// Whether users' priorities count is the last byte of the settings: before layout 12.
-void drop_own_priority(std::string& bytes) {
-  const std::size_t settings = bytes.find(encoded(Settings{}));
-  ASSERT_NE(settings, std::string::npos);
-  bytes.erase(settings + encoded(Settings{}).size() - 1, 1);
-}
-
 /// Neither these nor drained GPUs: before format 10.
 void drop_limits_and_drains(std::string& bytes) {
-  const std::size_t place = place_of_user_limits(bytes);
-  drop_own_priority(bytes);
-  bytes.erase(place, 1);
+  bytes.erase(place_of_user_limits(bytes), 1);
   bytes.pop_back();
 }
 
 /// Nine numbers stood among the settings in the place of that byte, and are dropped: before
 /// format 6.
-void add_former_keys(std::string& bytes) {
-  const std::size_t place = place_of_user_limits(bytes);
-  drop_own_priority(bytes);
-  bytes.insert(place, 8, '\0');
-}
+void add_former_keys(std::string& bytes) { bytes.insert(place_of_user_limits(bytes), 8, '\0'); }
 
 TEST(Snapshot, OfFormatNineIsReadWithoutLimitsOfUsersAndDrains) {
   const Engine engine(Cluster(), {}, fifo());

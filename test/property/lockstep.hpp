@@ -77,16 +77,15 @@ inline std::string overfull_gpu(const Engine& engine) {
 /// another way. One run of the world serves them all.
 class Lockstep {
  public:
-  Lockstep(std::string_view policy, std::uint64_t seed) : Lockstep(policy, rough(seed)) {}
-  Lockstep(std::string_view policy, const WorldOptions& options)
+  Lockstep(std::string_view policy, std::uint64_t seed)
       : policy_(policy),
-        seed_(options.seed),
-        world_(options),
+        seed_(seed),
+        world_(rough(seed)),
         engine_(fresh()),
-        from_scratch_(world_.cluster(), world_.engine_options(), policy_for(policy, seed_, true)),
+        from_scratch_(world_.cluster(), world_.engine_options(), policy_for(policy, seed, true)),
         restored_(fresh()),
         replayed_(fresh()),
-        when_(seed_, 1) {}
+        when_(seed, 1) {}
 
   void run() {
     while (!testing::Test::HasFatalFailure() && world_.next()) step();

@@ -9,7 +9,6 @@ namespace berth::test {
 using namespace berth::literals;
 
 World::World(const WorldOptions& options) : options_(options), rng_(options.seed) {
-  engine_options_.settings.own_priority = options_.priorities;
   make_cluster();
   make_jobs();
   if (options_.faults) make_faults();
@@ -59,12 +58,8 @@ JobSpec World::make_spec() {
 
 void World::make_jobs() {
   Instant submit = kStart;
-  Rng priorities(options_.seed, 5);
   for (int i = 0; i < options_.jobs; ++i) {
     WorldJob job{.spec = make_spec(), .submit = submit};
-    if (options_.priorities) {
-      job.spec.priority = static_cast<std::int32_t>(priorities.between(0, 3));
-    }
     job.duration = seconds(rng_.between(1, 4000));
     if (options_.distinct) job.duration += Duration(i * 7);
     job.left = job.duration;

@@ -21,7 +21,6 @@ struct WorldOptions {
   bool distinct = false;    ///< No two jobs are equal in anything an order may read.
   bool whole_gpus = false;  ///< Only jobs that take whole GPUs.
   bool honest = false;      ///< Every job states its run time as its time limit.
-  bool priorities = false;  ///< Users give their jobs priorities from 0 to 3, which count.
   bool elastic = false;     ///< Jobs with GPUs run on one GPU to three more than they ask for.
 };
 
