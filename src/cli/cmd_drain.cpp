@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/amounts.hpp"
 #include "cli/begin_time.hpp"
 #include "cli/daemon.hpp"
 #include "cli/gpu_text.hpp"
@@ -20,26 +19,6 @@ struct DrainArguments {
   std::string reason;
   std::string until;
 };
-
-/// `all`, `0`, `0,2` and words of these.
-Expected<Json> gpus_named(const std::vector<std::string>& typed) {
-  Json list = Json::array();
-  for (const std::string& text : typed) {
-    if (text == "all") return Json("all");
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t comma = std::min(text.find(',', at), text.size());
-      const auto index = parse_count(std::string_view(text).substr(at, comma - at), 65535);
-      if (!index) {
-        return fail(ErrorCode::InvalidArgument,
-                    text + ": is not `all` or a GPU's index, as 0 or 0,2");
-      }
-      list.push_back(*index);
-      at = comma + 1;
-    }
-  }
-  if (!list.empty()) return list;
-  return fail(ErrorCode::InvalidArgument, "no GPU is named; give `all` or indices, as 0,2");
-}
 
 int ask_for(const DrainArguments& arguments, const char* target) {
   Json body = Json::object();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/job_text.hpp"
+#include "core/amounts.hpp"
 #include "core/text.hpp"
 
 namespace berth::cli {
@@ -90,6 +91,16 @@ std::string nearest_line(const Json& gpu) {
   return "  nearest: GPU " + gpus + ", by " + printable(text_of(nearest, "path")) + "\n";
 }
 
+/// `, reserved for alice from 22:00 until 06:00`; "" for none.
+std::string reserved_text(const Json& reservations) {
+  std::string text;
+  if (!reservations.is_array()) return text;
+  for (const Json& one : reservations) {
+    text += ", reserved for " + printable(text_of(one, "text"));
+  }
+  return text;
+}
+
 std::string gpu_lines(const Json& gpu, const Look& look) {
   const std::string index = std::to_string(integer_of(gpu, "index").value_or(0));
   std::string line =
@@ -107,6 +118,7 @@ std::string gpu_lines(const Json& gpu, const Look& look) {
     if (const auto until = number_of(drain, "until_at")) text += ", until " + instant_text(until);
     line += painted(text, Colour::Yellow, look);
   }
+  line += painted(reserved_text(part_of(gpu, "reserved")), Colour::Yellow, look);
   if (is_set(gpu, "pressure")) line += painted(", under pressure", Colour::Red, look);
   return line + "\n" + nearest_line(gpu) + tenant_lines(part_of(gpu, "tenants")) +
          foreign_lines(part_of(gpu, "foreign"), look);
@@ -128,6 +140,25 @@ std::string memory_bar(const Memory& memory, std::size_t cells, const Look& look
   bar += part(std::max<std::int64_t>(memory.charged - memory.used, 0), '=', Colour::Blue);
   bar += part(memory.foreign, 'x', Colour::Magenta);
   return "[" + bar + std::string(left, '.') + "]";
+}
+
+Expected<Json> gpus_named(const std::vector<std::string>& typed) {
+  Json list = Json::array();
+  for (const std::string& text : typed) {
+    if (text == "all") return Json("all");
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', at), text.size());
+      const auto index = parse_count(std::string_view(text).substr(at, comma - at), 65535);
+      if (!index) {
+        return fail(ErrorCode::InvalidArgument,
+                    text + ": is not `all` or a GPU's index, as 0 or 0,2");
+      }
+      list.push_back(*index);
+      at = comma + 1;
+    }
+  }
+  if (!list.empty()) return list;
+  return fail(ErrorCode::InvalidArgument, "no GPU is named; give `all` or indices, as 0,2");
 }
 
 std::string gpu_totals(const Json& answer) {

@@ -3,13 +3,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/json.hpp"
 #include "cli/output.hpp"
+#include "core/error.hpp"
 
 namespace berth::cli {
 
 std::string gpu_page(const Json& answer, const Look& look);
+
+/// `all`, `0`, `0,2` and words of these, as requests take them. Errors: InvalidArgument.
+Expected<Json> gpus_named(const std::vector<std::string>& typed);
 
 /// All of them in one line: `2 GPUs: 25.6 of 47.2 GiB granted, 8.39 GiB non-berth`; "" for none.
 std::string gpu_totals(const Json& answer);

@@ -211,6 +211,22 @@ const std::vector<ManualText>& texts() {
        {{"berth undrain all", "All GPUs"}},
        "",
        "berth-drain(1)"},
+      {"reserve",
+       "Reserves GPUs for users: while the reservation is in force, only their jobs start there. "
+       "Before it begins, a job of another user starts there only if its time limit ends it in "
+       "time, so a job without one does not. Jobs that are there go on, and those that may still "
+       "be there when it begins are named. Without options it lists what is reserved. For "
+       "operators; everybody may list.",
+       {{"berth reserve --gpu 0,1 --user alice --from 22:00 --until 06:00", "For one night"},
+        {"berth reserve --gpu all --user @lab --for 8h --reason deadline", "The machine, from now"},
+        {"berth reserve", "What is reserved"}},
+       "",
+       "berth-unreserve(1), berth-drain(1)"},
+      {"unreserve",
+       "Ends reservations of GPUs, by their numbers in the list of berth reserve. For operators.",
+       {{"berth unreserve 3", "One of them"}},
+       "",
+       "berth-reserve(1)"},
       {"config",
        "Lets berthd read its configuration again; prints which keys wait for the next start. For "
        "administrators.",

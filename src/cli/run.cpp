@@ -64,6 +64,8 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"doctor", plain<add_doctor>, kOther},
     {"drain", plain<add_drain>, kOther},
     {"undrain", plain<add_undrain>, kOther},
+    {"reserve", plain<add_reserve>, kOther},
+    {"unreserve", plain<add_unreserve>, kOther},
     {"config", plain<add_config>, kOther},
     {"compat", add_compat, kOther, true},
     {"mcp", plain<add_mcp>, kOther},

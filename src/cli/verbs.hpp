@@ -37,6 +37,8 @@ void add_release(CLI::App& app, Action& chosen);
 void add_update(CLI::App& app, Action& chosen);
 void add_drain(CLI::App& app, Action& chosen);
 void add_undrain(CLI::App& app, Action& chosen);
+void add_reserve(CLI::App& app, Action& chosen);
+void add_unreserve(CLI::App& app, Action& chosen);
 void add_config(CLI::App& app, Action& chosen);
 void add_suspend(CLI::App& app, Action& chosen);
 void add_resume(CLI::App& app, Action& chosen);

@@ -51,7 +51,12 @@ std::string holders_text(const Json& shortage) {
   return text.empty() ? text : ": " + text;
 }
 
-std::string shortage_text(const Json& shortage) {
+std::string shortage_text(const Json& shortage, double now) {
+  if (const Json& reserved = part_of(shortage, "reserved"); reserved.is_object()) {
+    const std::string text = "is reserved for " + printable(text_of(reserved, "text"));
+    if (number_of(reserved, "from_at").value_or(0) <= now) return text;
+    return text + "; before that, for jobs whose time limit ends them in time";
+  }
   if (text_of(shortage, "why") == "health") return "is out of service";
   const auto lacking = integer_of(shortage, "lacking_bytes").value_or(0);
   const std::string what = lacking > 0 ? "lacks " + mib_text(lacking) : "may not be shared with it";
@@ -122,7 +127,7 @@ void add_all(Page& page, const Json& why, double now) {
   const Json& lacking = part_of(why, "lacking");
   if (lacking.is_array()) {
     for (const Json& shortage : lacking) {
-      page.line(printable(text_of(shortage, "name")), shortage_text(shortage));
+      page.line(printable(text_of(shortage, "name")), shortage_text(shortage, now));
     }
   }
   page.line("must end", job_list(part_of(part_of(why, "must_end"), "jobs")));

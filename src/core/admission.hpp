@@ -49,6 +49,7 @@ struct GpuUse {
   bool drained = false;                            ///< It takes no more jobs, as somebody asked.
   bool healthy = true;                             ///< The GPU itself.
   bool reachable = true;                           ///< Its node is up.
+  std::uint64_t reserved = 0;  ///< The reservations that it is part of, a bit for each.
 
   bool operator==(const GpuUse&) const = default;
 };
@@ -114,6 +115,7 @@ constexpr bool accepts(const GpuRequest& request, const GpuSpec& gpu) {
 constexpr bool admits(const Admission& admission, const GpuSpec& gpu, const GpuUse& use,
                       const Ask& ask) {
   if (!is_usable(use) || !accepts(ask.request.gpu, gpu)) return false;
+  if ((use.reserved & ask.barred) != 0) return false;
   switch (admission.mode) {
     case AdmissionMode::None:
       return use.tenants < kMostTenants;

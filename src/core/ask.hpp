@@ -15,6 +15,7 @@ namespace berth {
 struct Ask {
   Request request;              ///< `gpu.vram` and `gpu.sharing` are those to be charged.
   Duration planned = kForever;  ///< Run time still to come by limit or estimate; kForever: none.
+  std::uint64_t barred = 0;     ///< It keeps off the GPUs of these reservations, a bit for each.
 
   constexpr GpuCount gpus() const { return request.gpu.count; }
   constexpr bool alone() const { return request.gpu.sharing == Sharing::Alone; }

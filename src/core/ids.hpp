@@ -66,8 +66,9 @@ using UserId = Id<struct UserIdTag>;     ///< The shell's number for a user (a u
 using BlobId =
     Id<struct BlobIdTag, std::uint64_t>;  ///< Arguments and environment, stored by a shell.
 using Fingerprint =
-    Id<struct FingerprintTag, std::uint64_t>;  ///< The program of a job; 0 if it is unknown.
-using Attempt = Id<struct AttemptTag>;         ///< From 1; each berth of a job is a new one.
-using SwitchId = Id<struct SwitchIdTag>;       ///< A rack or network switch.
+    Id<struct FingerprintTag, std::uint64_t>;       ///< The program of a job; 0 if it is unknown.
+using Attempt = Id<struct AttemptTag>;              ///< From 1; each berth of a job is a new one.
+using SwitchId = Id<struct SwitchIdTag>;            ///< A rack or network switch.
+using ReservationId = Id<struct ReservationIdTag>;  ///< From 1, in order of making.
 
 }  // namespace berth

@@ -157,12 +157,21 @@ struct Wired {
   NodeId node;
   std::vector<Link> links;
 };
+/// GPUs are reserved from now on: an entry of the calendar. Ignored if its number is not new or has
+/// the bit of another.
+struct Reserved {
+  ReservationId id;
+  Reservation reservation;
+};
+struct Unreserved {
+  ReservationId id;
+};
 struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
 using Input =
     std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited,
                  AttemptEnded, Released, Measured, GpuHealth, NodeHealth, Reported, Identified,
                  Profiled, Configured, Weighed, Bounded, Ticked, SuspendAsked, SuspendFailed,
-                 ResumeFailed, Shrunk, Updated, Drained, GpuLost, Wired>;
+                 ResumeFailed, Shrunk, Updated, Drained, GpuLost, Wired, Reserved, Unreserved>;
 
 }  // namespace berth

@@ -120,6 +120,7 @@ struct Job {
   bool again_if_hurt = false;      ///< Then it runs again if that was a neighbour's fault.
   std::optional<Overrun> hurt_by;  ///< The latest overrun at its expense; while it holds a berth.
   Instant stays_until;             ///< It could not be suspended, and is not preempted before.
+  std::uint64_t barred = 0;        ///< As Ask::barred; follows the calendar and the time.
 
   bool operator==(const Job&) const = default;
 };
@@ -181,6 +182,8 @@ class JobView {
 
   /// When its berth was taken. Requires: it holds one.
   Instant granted_at() const { return job_->since; }
+
+  std::uint64_t barred() const { return job_->barred; }
 
   bool saves_itself() const { return berth::saves_itself(*job_); }
   /// Time without a berth since it first had one: what preemption has cost it so far.

@@ -38,7 +38,7 @@ inline auto members(GpuRequest& v) {
   return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.only, v.min, v.max);
 }
 inline auto members(Request& v) { return std::tie(v.cpu, v.host, v.gpu); }
-inline auto members(Ask& v) { return std::tie(v.request, v.planned); }
+inline auto members(Ask& v) { return std::tie(v.request, v.planned, v.barred); }
 inline auto members(Placement& v) { return std::tie(v.gpus, v.host); }
 inline auto members(Share& v) { return std::tie(v.gpu, v.charge, v.granted); }
 inline auto members(Grant& v) {
@@ -88,6 +88,9 @@ inline auto members(Settings& v) {
                   v.can_suspend);
 }
 inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason); }
+inline auto members(Reservation& v) {
+  return std::tie(v.gpus, v.users, v.from, v.until, v.by, v.reason, v.shown);
+}
 inline auto members(Account& v) {
   return std::tie(v.weight_milli, v.service, v.as_of, v.share_ppb, v.gpus, v.charges, v.jobs);
 }
@@ -131,6 +134,8 @@ inline auto members(Weighed& v) { return std::tie(v.weights_milli); }
 inline auto members(Bounded& v) { return std::tie(v.bounds); }
 inline auto members(Updated& v) { return std::tie(v.job, v.spec, v.name); }
 inline auto members(Drained& v) { return std::tie(v.gpu, v.drain); }
+inline auto members(Reserved& v) { return std::tie(v.id, v.reservation); }
+inline auto members(Unreserved& v) { return std::tie(v.id); }
 inline auto members(Wired& v) { return std::tie(v.node, v.links); }
 inline auto members(AttemptEnded& v) {
   return std::tie(v.job, v.attempt, v.outcome, v.code, v.at, v.again_if_hurt);
@@ -152,11 +157,13 @@ inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
 
 // ---- Before layout 12 ------------------------------------------------------------------------
-// Nodes did not say what connects their GPUs, and no job named those it accepts.
+// Nodes did not say what connects their GPUs, and no job named those it accepts. No GPU was reserved
+// for a user.
 
 inline auto members_before_12(GpuRequest& v) {
   return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.min, v.max);
 }
+inline auto members_before_12(Ask& v) { return std::tie(v.request, v.planned); }
 inline auto members_before_12(NodeShape& v) {
   return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host);
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/admission.hpp"
 #include "core/ids.hpp"
@@ -49,6 +50,30 @@ struct Drain {
 
   bool operator==(const Drain&) const = default;
 };
+
+/// A set of reservations in the calendar, a bit for each (bit_of).
+using ReservationBits = std::uint64_t;
+/// So many reservations may be in the calendar at a time.
+inline constexpr std::uint32_t kMostReservations = 64;
+
+/// GPUs that only some users' jobs use in some time. An entry of the calendar, made by a person;
+/// the place that a policy keeps for a job is a Hold.
+struct Reservation {
+  std::vector<GpuId> gpus = {};    ///< Ascending.
+  std::vector<UserId> users = {};  ///< Those who may use them; ascending.
+  Instant from = kStart;
+  Instant until = kNever;
+  UserId by = {};
+  std::string reason = {};
+  std::string shown = {};  ///< As its shell says it: `alice from 22:00 until 06:00`.
+
+  bool operator==(const Reservation&) const = default;
+};
+
+/// Two in the calendar at the same time have different bits.
+constexpr ReservationBits bit_of(ReservationId id) {
+  return ReservationBits{1} << (id.value() % kMostReservations);
+}
 
 struct Settings {
   Admission admission;

@@ -7,12 +7,22 @@
 namespace berth {
 
 Ask ask_of(const JobView& job) {
-  Ask ask{.request = job.request(), .planned = job.planned()};
+  Ask ask{.request = job.request(), .planned = job.planned(), .barred = job.barred()};
   GpuRequest& gpu = ask.request.gpu;
   if (gpu.count.raw() == 0 || gpu.vram.raw() > 0 || gpu.sharing == Sharing::Alone) return ask;
   gpu.vram = job.spec().vram_estimate;
   if (gpu.vram.raw() == 0) gpu.sharing = Sharing::Alone;
   return ask;
+}
+
+std::optional<ReservationId> ClusterView::next_reservation() const {
+  ReservationBits taken = 0;
+  for (const auto& [id, reservation] : calendar()) taken |= bit_of(id);
+  for (std::uint32_t n = 1; n <= kMostReservations; ++n) {
+    const ReservationId next(state_->last_reservation.value() + n);
+    if ((taken & bit_of(next)) == 0) return next;
+  }
+  return std::nullopt;
 }
 
 Ask ask_of(const JobView& job, GpuCount gpus) {

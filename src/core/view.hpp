@@ -46,6 +46,8 @@ struct State {
   std::uint64_t seed = 0;
   PreemptionBounds bounds;
   std::map<GpuId, Drain> drains;
+  std::map<ReservationId, Reservation> calendar;  ///< Those that are not over.
+  ReservationId last_reservation;                 ///< The latest ever made; 0: none.
 
   State(Cluster its_cluster, const Settings& its_settings)
       : cluster(std::move(its_cluster)),
@@ -109,6 +111,10 @@ class ClusterView {
 
   /// GPUs that take no more jobs, and why.
   const std::map<GpuId, Drain>& drains() const { return state_->drains; }
+  /// The reservations that are not over.
+  const std::map<ReservationId, Reservation>& calendar() const { return state_->calendar; }
+  /// The number of the next reservation; nothing while there are kMostReservations.
+  std::optional<ReservationId> next_reservation() const;
   const PreemptionBounds& preemption_bounds() const { return state_->bounds; }
   /// The instant from which preemption would cost this running job too much, so that it must not be
   /// preempted; kNever if preemption costs nothing. Suspension may have failed.

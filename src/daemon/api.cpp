@@ -15,6 +15,7 @@
 #include "daemon/metrics.hpp"
 #include "daemon/queries.hpp"
 #include "daemon/requests.hpp"
+#include "daemon/reservations.hpp"
 #include "daemon/roles.hpp"
 #include "daemon/usage.hpp"
 #include "engine/possible.hpp"
@@ -96,10 +97,12 @@ class Api {
     if (rest == "cancel" && is_post) return cancel_all(exchange);
     if (rest == "drain" && is_post) return drain(exchange, Draining::Begin);
     if (rest == "undrain" && is_post) return drain(exchange, Draining::End);
+    if (rest == "reserve" && is_post) return reserve(exchange);
+    if (rest == "unreserve" && is_post) return unreserve(exchange);
     if (rest == "reload" && is_post) return reload(exchange);
     const bool is_known = rest == "jobs" || rest == "gpus" || rest == "doctor" ||
                           rest == "events" || rest == "version" || rest == "cancel" ||
-                          rest == "starts" || rest == "usage";
+                          rest == "starts" || rest == "usage" || rest == "reservations";
     if (!is_known) return refuse(exchange, 404, request.path + ": no such path");
     if (!is_read(request.method) || rest == "cancel") return wrong_method(exchange);
     if (rest == "jobs") return list(exchange);
@@ -108,6 +111,7 @@ class Api {
     if (rest == "usage") return usage(exchange);
     in_slices(exchange, [this, what = std::string(rest)](const Exchange& asked) {
       if (what == "gpus") return answer(asked, daemon_.presenter().gpus(viewer(asked)));
+      if (what == "reservations") return answer(asked, reservations());
       if (what == "doctor") return answer(asked, examine(daemon_));
       return answer(asked, version());
     });
@@ -648,6 +652,81 @@ class Api {
                    .answer = [this, who = viewer(asked)](JobId) {
                      return http::Response{.body = to_body(daemon_.presenter().gpus(who))};
                    }});
+    });
+  }
+
+  Json reservations() {
+    return {{"reservations", reservations_json(daemon_.keeper().engine().view(), names_)}};
+  }
+
+  void reserve(const Exchange& exchange) {
+    const std::size_t gpus = daemon_.machine().devices.list.size();
+    const auto wish = parse_reserve(exchange->take_body(), gpus);
+    if (!wish) return refuse(exchange, wish.error());
+    const auto users = users_named(wish->users);
+    if (!users) return refuse(exchange, users.error());
+    const UserId by(exchange->request().peer.user);
+    Reservation wanted{.users = *users, .until = wish->until, .by = by, .reason = wish->reason};
+    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+      const bool is_named = !wish->gpus || std::ranges::find(*wish->gpus, gpu) != wish->gpus->end();
+      if (is_named) wanted.gpus.emplace_back(gpu);
+    }
+    if (gpus == 0) return refuse(exchange, 400, "gpus: this machine has none");
+    on_loop(exchange, [this, wish = *wish, wanted](const Exchange& asked) {
+      if (!has(Rights::Operator, asked)) return;
+      const ClusterView view = daemon_.keeper().engine().view();
+      const Instant now = daemon_.now();
+      Reservation made = wanted;
+      made.from = std::max(wish.from.value_or(now), now);
+      if (made.until <= made.from) return refuse(asked, 400, "until_at: is not after it begins");
+      made.shown = shown_as(wish.users, made, now);
+      if (const auto conflict = conflict_of(made, view); !conflict.empty()) {
+        return refuse(asked, 409, conflict);
+      }
+      const auto id = view.next_reservation();
+      if (!id) {
+        return refuse(asked, 409,
+                      "there are " + std::to_string(kMostReservations) +
+                          " reservations already, which is the most");
+      }
+      daemon_.ask({.submission = std::nullopt,
+                   .inputs = {Reserved{*id, made}},
+                   .exchange = asked,
+                   .answer = [this, id = *id, made](JobId) { return reserved(id, made); }});
+    });
+  }
+
+  http::Response reserved(ReservationId id, const Reservation& made) {
+    const ClusterView view = daemon_.keeper().engine().view();
+    const auto found = view.calendar().find(id);
+    if (found == view.calendar().end() || found->second != made) {
+      return {.status = 409, .body = http::error_body("another was made meanwhile; ask again")};
+    }
+    Json json = reservations();
+    json["id"] = id.value();
+    json["in_the_way"] = in_the_way(made, view, names_);
+    return {.body = to_body(json)};
+  }
+
+  void unreserve(const Exchange& exchange) {
+    const auto ids = parse_unreserve(exchange->take_body());
+    if (!ids) return refuse(exchange, ids.error());
+    on_loop(exchange, [this, ids = *ids](const Exchange& asked) {
+      if (!has(Rights::Operator, asked)) return;
+      std::vector<Input> inputs;
+      for (const ReservationId id : ids) {
+        if (!daemon_.keeper().engine().view().calendar().contains(id)) {
+          return refuse(
+              asked, 404,
+              "reservation " + std::to_string(id.value()) + ": there is none, or it is over");
+        }
+        inputs.emplace_back(Unreserved{id});
+      }
+      daemon_.ask(
+          {.submission = std::nullopt,
+           .inputs = std::move(inputs),
+           .exchange = asked,
+           .answer = [this](JobId) { return http::Response{.body = to_body(reservations())}; }});
     });
   }
 

@@ -127,8 +127,17 @@ Json shortage_json(const Shortage& shortage, const ClusterView& view) {
     const auto share = std::ranges::find(shares, shortage.gpu, &Share::gpu);
     holders.push_back({{"job", id.value()}, {"charge_bytes", share->charge.raw()}});
   }
+  Json reserved;
+  if (shortage.reserved) {
+    const Reservation& made = view.calendar().at(*shortage.reserved);
+    reserved = {{"id", shortage.reserved->value()},
+                {"text", made.shown},
+                {"from_at", instant_json(made.from)},
+                {"until_at", instant_json(made.until)}};
+  }
   return {{"gpu", shortage.gpu.value()},
           {"name", gpu_name(view.cluster(), shortage.gpu)},
+          {"reserved", std::move(reserved)},
           {"why", word(shortage.why)},
           {"lacking_bytes", shortage.lacking.raw()},
           {"foreign_bytes", view.use().gpu(shortage.gpu).foreign.raw()},

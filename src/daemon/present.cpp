@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "core/words.hpp"
 #include "daemon/host_limits.hpp"
+#include "daemon/reservations.hpp"
 #include "daemon/row.hpp"
 #include "live/conductor.hpp"
 
@@ -438,6 +439,10 @@ Json Presenter::gpu(GpuId id, const Viewer& viewer) {
       {"foreign", strangers(id)},
       {"links", links_json(view.cluster(), id)},
   };
+  for (const auto& [number, made] : view.calendar()) {
+    if (!std::ranges::binary_search(made.gpus, id)) continue;
+    json["reserved"].push_back(reservation_json(number, view, names_));
+  }
   const auto drain = view.drains().find(id);
   if (drain == view.drains().end()) return json;
   json["drained"] = {{"reason", drain->second.reason},

@@ -848,6 +848,103 @@ Expected<shim::Attach> parse_attach(std::string_view body) {
   return std::move(*attach);
 }
 
+namespace {
+
+using GpuList = std::optional<std::vector<std::uint32_t>>;
+
+/// `"all"` (nothing), or a list of indices.
+Expected<GpuList> read_gpus(const std::string& key, const Json& value, std::size_t gpus) {
+  if (value == "all") return std::nullopt;
+  if (!value.is_array() || value.empty()) {
+    return refuse(key, "must be all or a list of indices, is " + shown(value));
+  }
+  std::vector<std::uint32_t> list;
+  for (const Json& one : value) {
+    const auto index = integer(key, one, 0, kMostGpus);
+    if (!index) return std::unexpected(index.error());
+    if (*index >= static_cast<std::int64_t>(gpus)) {
+      return refuse(key,
+                    "GPU " + std::to_string(*index) + ": this machine has " + std::to_string(gpus));
+    }
+    list.push_back(static_cast<std::uint32_t>(*index));
+  }
+  return list;
+}
+
+Expected<Instant> read_instant(const std::string& key, const Json& value) {
+  const auto at = real(key, value, kMostInstant);
+  if (!at) return std::unexpected(at.error());
+  return instant_from_micros(std::llround(*at * 1e6));
+}
+
+Expected<void> check_reason(const std::string& reason) {
+  if (reason.size() <= kMostName) return {};
+  return refuse("reason",
+                std::to_string(reason.size()) + " bytes, the most is " + std::to_string(kMostName));
+}
+
+/// One key of a reservation.
+Expected<void> read_reserve(ReservationWish& wish, const std::string& key, Json& value,
+                            std::size_t gpus) {
+  if (key == "reason") return read(key, value, wish.reason);
+  if (key == "users") return read(key, value, wish.users);
+  if (key == "gpus") {
+    auto list = read_gpus(key, value, gpus);
+    if (!list) return std::unexpected(list.error());
+    wish.gpus = std::move(*list);
+    return {};
+  }
+  if (key != "from_at" && key != "until_at") {
+    return refuse(key, "unknown key; valid keys: gpus, users, from_at, until_at, reason");
+  }
+  const auto at = read_instant(key, value);
+  if (!at) return std::unexpected(at.error());
+  if (key == "from_at") wish.from = *at;
+  if (key == "until_at") wish.until = *at;
+  return {};
+}
+
+}  // namespace
+
+Expected<ReservationWish> parse_reserve(std::string_view body, std::size_t gpus) {
+  constexpr std::size_t kMostUsers = 1000;
+  auto json = parse(body);
+  if (!json) return std::unexpected(json.error());
+  for (const char* const key : {"gpus", "users", "until_at"}) {
+    if (!json->contains(key)) return refuse(key, "is missing");
+  }
+  ReservationWish wish;
+  for (auto& [key, value] : json->items()) {
+    if (auto done = read_reserve(wish, key, value, gpus); !done) {
+      return std::unexpected(done.error());
+    }
+  }
+  if (wish.users.empty()) return refuse("users", "names nobody");
+  if (wish.users.size() > kMostUsers) {
+    return refuse("users", std::to_string(wish.users.size()) + " names, the most is " +
+                               std::to_string(kMostUsers));
+  }
+  if (auto done = check_reason(wish.reason); !done) return std::unexpected(done.error());
+  return wish;
+}
+
+Expected<std::vector<ReservationId>> parse_unreserve(std::string_view body) {
+  auto json = parse(body);
+  if (!json) return std::unexpected(json.error());
+  std::vector<ReservationId> list;
+  for (auto& [key, value] : json->items()) {
+    if (key != "reservations") return refuse(key, "unknown key; valid keys: reservations");
+    if (!value.is_array()) return refuse(key, "must be a list of numbers, is " + shown(value));
+    for (const Json& one : value) {
+      const auto number = integer(key, one, 1, std::numeric_limits<std::int32_t>::max());
+      if (!number) return std::unexpected(number.error());
+      list.emplace_back(static_cast<std::uint32_t>(*number));
+    }
+  }
+  if (list.empty()) return refuse("reservations", "names none");
+  return list;
+}
+
 Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus) {
   auto json = parse(body);
   if (!json) return std::unexpected(json.error());
@@ -857,33 +954,21 @@ Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus) {
     if (key == "reason") {
       if (auto done = read(key, value, wish.reason); !done) return std::unexpected(done.error());
     } else if (key == "until_at") {
-      const auto at = real(key, value, kMostInstant);
+      const auto at = read_instant(key, value);
       if (!at) return std::unexpected(at.error());
-      wish.until = instant_from_micros(std::llround(*at * 1e6));
-    } else if (key == "gpus" && value == "all") {
-      is_named = true;
-    } else if (key == "gpus" && value.is_array() && !value.empty()) {
-      is_named = true;
-      for (const Json& one : value) {
-        const auto index = integer(key, one, 0, kMostGpus);
-        if (!index) return std::unexpected(index.error());
-        if (*index >= static_cast<std::int64_t>(gpus)) {
-          return refuse(
-              key, "GPU " + std::to_string(*index) + ": this machine has " + std::to_string(gpus));
-        }
-        if (!wish.gpus) wish.gpus.emplace();
-        wish.gpus->push_back(static_cast<std::uint32_t>(*index));
-      }
+      wish.until = *at;
     } else if (key == "gpus") {
-      return refuse(key, "must be all or a list of indices, is " + shown(value));
+      is_named = true;
+      auto list = read_gpus(key, value, gpus);
+      if (!list) return std::unexpected(list.error());
+      wish.gpus = std::move(*list);
     } else {
       return refuse(key, "unknown key; valid keys: gpus, reason, until_at");
     }
   }
   if (!is_named) return refuse("gpus", "is missing");
-  if (wish.reason.size() <= kMostName) return wish;
-  return refuse("reason", std::to_string(wish.reason.size()) + " bytes, the most is " +
-                              std::to_string(kMostName));
+  if (auto done = check_reason(wish.reason); !done) return std::unexpected(done.error());
+  return wish;
 }
 
 Expected<JobId> parse_job_id(std::string_view text) {

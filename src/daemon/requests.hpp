@@ -58,6 +58,19 @@ struct DrainWish {
 /// POST /v1/drain and /v1/undrain. Errors: as parse_submission(); for a GPU that there is not.
 Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus);
 
+/// GPUs that are to be reserved for users.
+struct ReservationWish {
+  std::optional<std::vector<std::uint32_t>> gpus;  ///< Nothing: all.
+  std::vector<std::string> users;                  ///< As users_named() takes them.
+  std::optional<Instant> from;                     ///< Nothing: now.
+  Instant until;
+  std::string reason;
+};
+/// POST /v1/reserve. Errors: as parse_drain().
+Expected<ReservationWish> parse_reserve(std::string_view body, std::size_t gpus);
+/// POST /v1/unreserve: `{reservations: [3]}`. Errors: as parse_submission().
+Expected<std::vector<ReservationId>> parse_unreserve(std::string_view body);
+
 /// Decimal digits of an id. Errors: InvalidArgument naming the text.
 Expected<JobId> parse_job_id(std::string_view text);
 

@@ -104,6 +104,7 @@ bool Engine::grant(Job& job, const Start& start) {
   const GpuCount gpus(std::ssize(placement.gpus));
   if (!is_within_limits(job, gpus)) return false;
   Ask ask = ask_of(JobView(job, now_), gpus);
+  ask.barred = bars_of(job);
   if (start.milli > GpuMilli(0)) ask.request.gpu.milli = start.milli;
   if (!fits(state_.cluster, state_.ledger.use(), placement, ask)) return false;
   job.grant = state_.ledger.use().grant_for(state_.cluster, ask, placement);

@@ -43,6 +43,7 @@ std::string tenancy_text(const GpuSpec& gpu, const GpuUse& use) {
 std::string shortage_text(const Shortage& shortage, const JobView& job, const ClusterView& view,
                           const ForeignUse& foreign) {
   const std::string name = gpu_name(view.cluster(), shortage.gpu);
+  if (shortage.reserved) return name + " " + reserved_text(shortage, view);
   if (shortage.why == Why::Health) return name + " is out of service";
   const std::string holders = holders_text(shortage, view, foreign);
   const GpuUse& use = view.use().gpu(shortage.gpu);

@@ -27,7 +27,9 @@ void Engine::take_inputs(std::span<const Input> inputs) {
   end_leases();
   relieve_again();
   end_drains();
+  end_reservations();
   settle_deferrals();
+  bar_jobs();
 }
 
 void Engine::enforce_time_limits() {
@@ -51,6 +53,8 @@ void Engine::wake_for_bounds() {
   for (const auto& [gpu, at] : reliefs_) wake(at);
   if (!deferrals_.begins.empty()) wake(deferrals_.begins.begin()->first);
   for (const auto& [gpu, drain] : state_.drains) wake(drain.until);
+  for (const auto& [id, reservation] : state_.calendar) wake(reservation.until);
+  wake(next_bar_);
 }
 
 void Engine::apply_all(std::span<Decision> list) {

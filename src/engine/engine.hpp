@@ -113,6 +113,8 @@ class Engine {
   void on(const AttemptEnded&);
   void on(const Updated& updated);
   void on(const Drained& drained);
+  void on(const Reserved& reserved);
+  void on(const Unreserved& unreserved);
 
   // Decisions, one function each (decisions.cpp). Returns: whether it was valid.
   bool apply(const Start&);
@@ -131,6 +133,15 @@ class Engine {
   void on_met(JobId id);
   void settle_deferrals();
   void fill_turns(JobId array);
+
+  // GPUs reserved for users (calendar.cpp).
+  void end_reservations();
+  void mark_reserved();
+  void bar_jobs();
+  ReservationBits bars_of(const Job& job) const;
+  ReservationBits reserved_bits(GpuId gpu) const;
+  ReservationBits calendar_bits() const;
+  void watch_bars(const Job& job);
 
   // When GPU memory runs out (relief.cpp).
   void relieve(GpuId gpu);
@@ -194,10 +205,12 @@ class Engine {
   std::set<std::pair<Instant, JobId>> leases_;       ///< Likewise.
   std::map<GpuId, Instant> reliefs_;  ///< When to check again if no job has left; follows state_.
   Deferrals deferrals_;               ///< Follows state_.
-  std::map<JobId, Outcome> ended_;    ///< Jobs that ended in this step.
-  std::vector<JobId> gone_;           ///< Of these, those others wait for and have not heard of.
-  std::set<JobId> left_turns_;        ///< Arrays in which a turn may be free.
-  std::vector<Event> events_;         ///< Since the last decide.
+  bool are_barred_ = false;           ///< Some jobs were, when it was looked at last.
+  Instant next_bar_ = kNever;         ///< When a waiting job is barred from more GPUs.
+  std::map<JobId, Outcome> ended_;  ///< Jobs that ended in this step.
+  std::vector<JobId> gone_;         ///< Of these, those others wait for and have not heard of.
+  std::set<JobId> left_turns_;      ///< Arrays in which a turn may be free.
+  std::vector<Event> events_;       ///< Since the last decide.
   Effects effects_;
 };
 

@@ -24,6 +24,19 @@ std::vector<JobId> holders_of(const ClusterView& view, GpuId gpu) {
   return {tenants.begin(), tenants.end()};
 }
 
+/// The reservation of this GPU that the ask keeps off.
+std::optional<ReservationId> barring(const ClusterView& view, const GpuUse& use, const Ask& ask) {
+  for (const auto& [id, reservation] : view.calendar()) {
+    if ((use.reserved & ask.barred & bit_of(id)) != 0) return id;
+  }
+  return std::nullopt;
+}
+
+Why why_not(const GpuUse& use, bool is_reserved) {
+  if (!is_usable(use)) return Why::Health;
+  return is_reserved ? Why::Reservation : Why::Capacity;
+}
+
 std::string text_of(const Shortage& shortage, const ClusterView& view) {
   const Cluster& cluster = view.cluster();
   const auto found = view.drains().find(shortage.gpu);
@@ -32,6 +45,7 @@ std::string text_of(const Shortage& shortage, const ClusterView& view) {
   if (drain != nullptr) {
     return name + " is drained" + (drain->reason.empty() ? "" : " (" + drain->reason + ")");
   }
+  if (shortage.reserved) return name + " " + reserved_text(shortage, view);
   if (shortage.why == Why::Health) return name + " is out of service";
   const std::string held =
       shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders) + ")";
@@ -100,6 +114,12 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
 
 }  // namespace
 
+std::string reserved_text(const Shortage& shortage, const ClusterView& view) {
+  if (!shortage.reserved) return "";
+  const Reservation& reservation = view.calendar().at(*shortage.reserved);
+  return "is reserved for " + (reservation.shown.empty() ? "others" : reservation.shown);
+}
+
 std::string gpu_name(const Cluster& cluster, GpuId gpu) {
   const NodeSpec& node = cluster.node(cluster.node_of(gpu));
   const std::string index = std::to_string(gpu.value() - node.first_gpu.value());
@@ -148,10 +168,12 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
       continue;
     }
     if (!accepts(ask.request.gpu, spec)) continue;
+    const auto reserved = barring(view, use, ask);
     found.nearest.push_back({.gpu = GpuId(g),
-                             .why = is_usable(use) ? Why::Capacity : Why::Health,
+                             .why = why_not(use, reserved.has_value()),
                              .lacking = lacking(view.settings().admission, spec, use, ask),
-                             .holders = {}});
+                             .holders = {},
+                             .reserved = reserved});
   }
   std::ranges::sort(found.nearest, {}, [](const Shortage& shortage) {
     return std::tuple(shortage.why, shortage.lacking, shortage.gpu);

@@ -16,6 +16,8 @@ struct Shortage {
   Why why = Why::Capacity;
   Bytes lacking{0};            ///< Memory short of the inequality; zero where memory suffices.
   std::vector<JobId> holders;  ///< Jobs with a berth there, ascending.
+  std::optional<ReservationId> reserved =
+      std::nullopt;  ///< What it is reserved by, if that is why.
 };
 
 /// A place kept for the job.
@@ -77,6 +79,8 @@ std::optional<Clearing> what_must_end(const ClusterView& view, JobId job);
 /// Whether others may start before a waiting job, and why, under such a policy.
 std::string passing_text(BackfillKind backfill, const Explanation& found);
 
+/// `is reserved for alice from 22:00 until 06:00`; "" if it is not.
+std::string reserved_text(const Shortage& shortage, const ClusterView& view);
 /// `GPU 0` where there is one node, `NODE:0` else.
 std::string gpu_name(const Cluster& cluster, GpuId gpu);
 /// `job 4`, `jobs 4, 9`, `249 jobs, the first are 4, 9, 12`.

@@ -290,6 +290,16 @@ Fault company_fault(const Frame& frame) {
   return std::nullopt;
 }
 
+Fault calendar_fault(const Frame& frame) {
+  ReservationBits taken = 0;
+  for (const auto& [id, reservation] : frame.calendar) {
+    if (!is_sensible(reservation, frame.gpus.size())) return "a reservation";
+    if ((taken & bit_of(id)) != 0 || id > frame.last_reservation) return "a reservation's number";
+    taken |= bit_of(id);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Fault find_fault(const Frame& frame) {
@@ -306,6 +316,7 @@ Fault find_fault(const Frame& frame) {
   if (!frame.drains.empty() && frame.drains.rbegin()->first.value() >= frame.gpus.size()) {
     return "a drained GPU";
   }
+  if (auto fault = calendar_fault(frame)) return fault;
   return history_fault(frame);
 }
 

@@ -44,14 +44,16 @@ struct FrameHead {
 };
 
 struct Frame : FrameHead {
-  std::vector<Job> jobs;          ///< Ascending.
-  std::string policy;             ///< Its own memory.
-  CompanyRecord company;          ///< From format 3.
-  PreemptionBounds bounds;        ///< From format 4.
-  std::vector<Ended> ended;       ///< From format 6.
-  std::uint64_t ended_count = 0;  ///< Likewise.
-  Speeds speeds;                  ///< Likewise.
-  std::map<GpuId, Drain> drains;  ///< From format 10.
+  std::vector<Job> jobs;                          ///< Ascending.
+  std::string policy;                             ///< Its own memory.
+  CompanyRecord company;                          ///< From format 3.
+  PreemptionBounds bounds;                        ///< From format 4.
+  std::vector<Ended> ended;                       ///< From format 6.
+  std::uint64_t ended_count = 0;                  ///< Likewise.
+  Speeds speeds;                                  ///< Likewise.
+  std::map<GpuId, Drain> drains;                  ///< From format 10.
+  std::map<ReservationId, Reservation> calendar;  ///< From format 12.
+  ReservationId last_reservation;                 ///< Likewise.
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
@@ -69,7 +71,7 @@ inline auto members(FrameHead& v) {
 }
 inline auto members(Frame& v) {
   return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company, v.bounds, v.ended,
-                  v.ended_count, v.speeds, v.drains);
+                  v.ended_count, v.speeds, v.drains, v.calendar, v.last_reservation);
 }
 
 /// The first thing in a frame that no engine could have saved; nothing if a state can be built from

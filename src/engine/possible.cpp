@@ -139,6 +139,16 @@ bool is_sensible(const Weighed& weighed) {
   });
 }
 
+bool is_sensible(const Reservation& reservation, std::size_t gpus) {
+  const auto ascend = [](const auto& ids) {
+    return !ids.empty() &&
+           std::ranges::adjacent_find(ids, std::ranges::greater_equal()) == ids.end();
+  };
+  return ascend(reservation.gpus) && ascend(reservation.users) &&
+         reservation.gpus.back().value() < gpus && reservation.from < reservation.until &&
+         reservation.from >= kStart;
+}
+
 bool is_sensible(const Measured& measured) {
   const auto is_memory = [](Bytes bytes) { return bytes >= Bytes(0) && bytes <= kMostMemory; };
   return is_memory(measured.foreign) && is_memory(measured.used) &&

@@ -25,5 +25,6 @@ bool is_sensible(const PreemptionBounds& bounds);
 bool is_sensible(const Weighed& weighed);
 /// False for impossible figures of a GPU.
 bool is_sensible(const Measured& measured);
+bool is_sensible(const Reservation& reservation, std::size_t gpus);
 
 }  // namespace berth

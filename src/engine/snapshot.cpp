@@ -11,11 +11,12 @@ namespace {
 
 constexpr std::int64_t kFormat = kLayout;
 constexpr std::int64_t kOldest = 2;
-constexpr std::int64_t kCompany = 3;  ///< The first with Frame::company.
-constexpr std::int64_t kBounds = 4;   ///< The first with Frame::bounds.
-constexpr std::int64_t kEnds = 5;     ///< The first whose jobs say how they end.
-constexpr std::int64_t kHistory = 6;  ///< The first with Frame::ended and Frame::speeds.
-constexpr std::int64_t kDrains = 10;  ///< The first with Frame::drains.
+constexpr std::int64_t kCompany = 3;    ///< The first with Frame::company.
+constexpr std::int64_t kBounds = 4;     ///< The first with Frame::bounds.
+constexpr std::int64_t kEnds = 5;       ///< The first whose jobs say how they end.
+constexpr std::int64_t kHistory = 6;    ///< The first with Frame::ended and Frame::speeds.
+constexpr std::int64_t kDrains = 10;    ///< The first with Frame::drains.
+constexpr std::int64_t kCalendar = 12;  ///< The first with Frame::calendar.
 /// The first whose policies remember what they do in today's form.
 constexpr std::int64_t kMemories = 7;
 
@@ -42,6 +43,7 @@ Frame get_frame(ByteReader& in, std::int64_t format) {
     codec::get(in, frame.ended_count);
     codec::get(in, frame.speeds);
     if (format >= kDrains) codec::get(in, frame.drains);
+    if (format >= kCalendar) codec::get(in, frame.calendar), codec::get(in, frame.last_reservation);
   } else {
     for (Job& job : frame.jobs) job.attained = job.spec.request.gpu.count * job.ran;
   }
@@ -85,6 +87,8 @@ std::string Engine::save() const {
   codec::put(out, state_.history.count());
   codec::put(out, state_.speeds);
   codec::put(out, state_.drains);
+  codec::put(out, state_.calendar);
+  codec::put(out, state_.last_reservation);
   return out.take();
 }
 
@@ -133,6 +137,11 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
   }
   for (const GpuId gpu : state.cluster.gpu_ids()) engine.watch_relief(gpu);
   for (auto& [gpu, drain] : frame.drains) engine.set_drain(gpu, std::move(drain));
+  state.calendar = std::move(frame.calendar);
+  state.last_reservation = frame.last_reservation;
+  engine.mark_reserved();
+  engine.bar_jobs();
+  engine.events_.clear();
   if (!engine.is_valid(frame.holds)) return disagree("a place kept");
   state.holds = std::move(frame.holds);
   state.company = Company(std::move(frame.company));
@@ -153,7 +162,8 @@ std::optional<std::string> Engine::check() const {
                      .utilisation = use.utilisation,
                      .drained = state_.drains.contains(gpu),
                      .healthy = use.healthy,
-                     .reachable = use.reachable});
+                     .reachable = use.reachable,
+                     .reserved = reserved_bits(gpu)});
   }
   for (const NodeId node : state_.cluster.node_ids()) {
     NodeUse use = derived.node(node);
@@ -182,6 +192,7 @@ std::optional<std::string> Engine::check() const {
       tenants[share.gpu.value()].push_back(id);
     }
     const GpuRequest& asked = job.spec.request.gpu;
+    if (!broken && (job.barred & ~calendar_bits()) != 0) broken = name + " is barred by nothing";
     if (!broken && (job.grant.gpus() < asked.least() || job.grant.gpus() > asked.most())) {
       broken = name + ": its gang is not whole";
     }

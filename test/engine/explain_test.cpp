@@ -72,6 +72,24 @@ TEST_F(Explain, NamesALostGpu) {
   EXPECT_NE(found.text.find("GPU 0 is out of service"), std::string::npos) << found.text;
 }
 
+TEST_F(Explain, NamesAReservation) {
+  Submitted large = job(2, 1, 20_GiB);
+  large.spec.user = UserId(7);
+  const Reservation reservation{.gpus = {GpuId(0)},
+                                .users = {UserId(8)},
+                                .from = kStart + seconds(100),
+                                .until = kStart + seconds(200),
+                                .by = UserId(0),
+                                .reason = "",
+                                .shown = "alice from 22:00 until 06:00"};
+  step({Reserved{ReservationId(1), reservation}, job(1, 1, 20_GiB), large});
+  const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
+  EXPECT_EQ(found.text,
+            "job 2: asks 1 GPU of 20 GiB; 0 of 2 GPUs could take it now; GPU 1 lacks 16.5 GiB "
+            "(held by job 1); GPU 0 is reserved for alice from 22:00 until 06:00");
+  EXPECT_EQ(found.nearest[1].reserved, ReservationId(1));
+}
+
 TEST_F(Explain, NamesTheLimit) {
   Settings settings;
   settings.limits.jobs = 1;

@@ -58,6 +58,19 @@ class Scene : public testing::Test {
   std::uint64_t last_ = 0;
 };
 
+TEST_F(Scene, ExpectsNoStartOnWhatIsReservedForAnotherUser) {
+  const Reservation reservation{.gpus = {GpuId(0)},
+                                .users = {UserId(8)},
+                                .from = kStart + seconds(100),
+                                .until = kStart + seconds(200)};
+  engine_->step(kStart, std::vector<Input>{Reserved{ReservationId(1), reservation}});
+  const JobId runs = submit(of(20_GiB, seconds(60)));
+  ASSERT_EQ(engine_->view().find(runs)->state, JobState::Starting);
+  const JobId waits = submit(of(20_GiB, seconds(50)));
+  EXPECT_EQ(look(waits).start, kStart + seconds(200));
+  EXPECT_EQ(look(waits).confidence, Confidence::Bound);
+}
+
 TEST_F(Scene, StartsWhenALimitIsOver) {
   const JobId first = submit(of(20_GiB, seconds(100)));
   const JobId second = submit(of(20_GiB), kStart + seconds(10));

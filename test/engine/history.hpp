@@ -93,8 +93,21 @@ class History {
     return asked;
   }
 
+  Input reservation() {
+    Reservation some{.from = now_ + seconds(rng_.between(0, 500))};
+    some.until = some.from + seconds(rng_.between(1, 500));
+    some.gpus = {some_gpu()};
+    some.users = {UserId(static_cast<std::uint32_t>(rng_.between(1, 3)))};
+    some.shown = "somebody";
+    const auto next = engine_.view().next_reservation();
+    const bool ends_one = !engine_.view().calendar().empty() && rng_.one_in(4);
+    if (!next || ends_one) return Unreserved{engine_.view().calendar().begin()->first};
+    return Reserved{*next, std::move(some)};
+  }
+
   /// What its user changes of a job, or an administrator of a GPU.
   Input change() {
+    if (rng_.one_in(4)) return reservation();
     if (rng_.one_in(2)) {
       const Drain drain{.until = now_ + seconds(rng_.between(0, 500)), .by = {}, .reason = "fan"};
       return Drained{some_gpu(), rng_.one_in(3) ? std::nullopt : std::optional(drain)};

@@ -25,21 +25,24 @@ using Structures =
     testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
                    GpuSpec, NodeShape, Admission, UserLimits, PreemptionBounds, Metric, Ended,
                    Settings, Account, GpuUse, Hold, Dependency, ArrayPlace, Saving, Conditions,
-                   Drain, GpuLost, Link, Wired, Updated, Drained, Submitted, CancelAsked, HoldAsked,
-                   ReleaseAsked, Started, StartFailed, Exited, Released, TenantUse, Measured,
-                   GpuHealth, NodeHealth, Reported, Configured, Weighed, Bounded, Ticked, Start,
-                   Preempt, Migrate, Reserve, Classify, Reject>;
+                   Drain, Reservation, Reserved, Unreserved, GpuLost, Link, Wired, Updated, Drained,
+                   Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited,
+                   Released, TenantUse, Measured, GpuHealth, NodeHealth, Reported, Configured,
+                   Weighed, Bounded, Ticked, Start, Preempt, Migrate, Reserve, Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
-/// Members that follow from others and are not written. A GPU's gang follows from the grants, as
-/// its charges do, and whether it is drained from the drains; to write them would make snapshots of
-/// another format.
+/// Members that follow from others and are not written. A GPU's set of itself follows from its
+/// number, its gang and its charges from the grants, whether it is drained or reserved from the
+/// drains and the calendar, and from that what a job keeps off; to write them would make snapshots
+/// of another format.
 template <class T>
 constexpr std::size_t kDerived = 0;
 template <>
-constexpr std::size_t kDerived<GpuUse> = 2;
+constexpr std::size_t kDerived<GpuUse> = 3;
 template <>
-constexpr std::size_t kDerived<GpuSpec> = 1;  // itself, as a set
+constexpr std::size_t kDerived<GpuSpec> = 1;
+template <>
+constexpr std::size_t kDerived<Job> = 1;
 
 TYPED_TEST(Structure, NamesEveryMemberOnce) {
   TypeParam value{};

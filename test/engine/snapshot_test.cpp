@@ -111,11 +111,12 @@ std::size_t size_of_bounds() {
   return out.take().size();
 }
 constexpr std::size_t kNoCompany = 4;  // no jobs, meetings, lessons; nothing learned
-/// No jobs that ended, none ever, no speeds: from format 6; no GPUs drained: from format 10.
+/// No jobs that ended, none ever, no speeds: from format 6; no GPUs drained: from format 10; no
+/// reservations, none ever: from format 12.
 std::size_t size_of_facts() {
   ByteWriter out;
   codec::put(out, Speeds{});
-  return out.take().size() + 3;
+  return out.take().size() + 5;
 }
 
 template <class Value>
@@ -132,8 +133,12 @@ std::size_t place_of_user_limits(const std::string& bytes) {
   return settings + encoded(Settings{}.admission).size() + encoded(UserLimits{}).size();
 }
 
-/// Neither these nor drained GPUs: before format 10.
+/// No calendar: before format 12.
+void drop_calendar(std::string& bytes) { bytes.resize(bytes.size() - 2); }
+
+/// Nor limits of single users, nor drained GPUs: before format 10.
 void drop_limits_and_drains(std::string& bytes) {
+  drop_calendar(bytes);
   bytes.erase(place_of_user_limits(bytes), 1);
   bytes.pop_back();
 }
@@ -141,6 +146,16 @@ void drop_limits_and_drains(std::string& bytes) {
 /// Nine numbers stood among the settings in the place of that byte, and are dropped: before
 /// format 6.
 void add_former_keys(std::string& bytes) { bytes.insert(place_of_user_limits(bytes), 8, '\0'); }
+
+TEST(Snapshot, OfFormatElevenIsReadWithoutACalendar) {
+  const Engine engine(Cluster(), {}, fifo());
+  std::string bytes = engine.save();
+  bytes[0] = 22;  // format 11
+  drop_calendar(bytes);
+  const auto restored = Engine::restore(bytes, fifo());
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  EXPECT_EQ(restored->save(), engine.save());
+}
 
 TEST(Snapshot, OfFormatNineIsReadWithoutLimitsOfUsersAndDrains) {
   const Engine engine(Cluster(), {}, fifo());
@@ -348,6 +363,7 @@ const Disagreement kDisagreements[] = {
     {"node_health", [](Frame& f) { f.nodes[0] = 2; }, "the health of a node"},
     {"time", [](Frame& f) { f.now = kNever; }, "the time"},
     {"drained_gpu", [](Frame& f) { f.drains[GpuId(99)] = {}; }, "a drained GPU"},
+    {"reservation", [](Frame& f) { f.calendar[ReservationId(1)] = {}; }, "a reservation"},
     {"waits_for_nothing", [](Frame& f) { f.jobs[2].state = JobState::Deferred; },
      "job 3: what it waits for"},
     {"waits_for_a_later_job",

@@ -261,12 +261,25 @@ class Reader {
     happenings_.push_back({line_, words});
   }
 
+  Input reserved(GpuId gpu, const Words& words) {
+    const bool is_whole =
+        words.size() == 10 && words[4] == "for" && words[6] == "from" && words[8] == "until";
+    if (!is_whole) object("reserve", "needs: GPU for USER from TIME until TIME");
+    if (!is_whole) return Ticked{};
+    return Reserved{.id = ReservationId(++reservations_),
+                    .reservation = {.gpus = {gpu},
+                                    .users = {UserId(user(words[5]))},
+                                    .from = kStart + time(words[7]),
+                                    .until = kStart + time(words[9])}};
+  }
+
   Input happening(const Words& words) {
     const std::string_view verb = words[2];
     if (verb == "cancel") return CancelAsked{job_named(words[3])};
     if (verb == "hold") return HoldAsked{job_named(words[3])};
     if (verb == "release") return ReleaseAsked{job_named(words[3])};
     const GpuId gpu = gpu_named(words[3]);
+    if (verb == "reserve") return reserved(gpu, words);
     const std::string_view to = words.size() > 4 ? words[4] : "";
     if (verb == "foreign") {
       const Bytes bytes = memory(to);
@@ -300,6 +313,7 @@ class Reader {
   std::size_t line_ = 0;
   Scenario scenario_;
   std::vector<Later> happenings_;
+  std::uint32_t reservations_ = 0;
   std::optional<Error> error_;
 };
 

@@ -33,7 +33,8 @@ inline WorldOptions rough(std::uint64_t seed) {
           .jobs = static_cast<int>(12 + seed % 20),
           .faults = seed % 2 == 0,
           .delays = seed % 3 == 0,
-          .whole_gpus = seed % 5 == 0};
+          .whole_gpus = seed % 5 == 0,
+          .reserved = seed % 4 == 3 || seed % 8 == 2};
 }
 
 /// The inequality for GPUs that got a new tenant in this step, from first principles.
@@ -53,6 +54,33 @@ inline std::string broken_inequality(const Engine& engine, const Effects& effect
         broken =
             "job " + std::to_string(job.value()) + " on GPU " + std::to_string(share.gpu.value());
       }
+    }
+  };
+  for (const Effect& effect : effects.list) {
+    if (const auto* launch = std::get_if<Launch>(&effect)) look(launch->job, launch->grant);
+    if (const auto* resume = std::get_if<Continue>(&effect)) look(resume->job, resume->grant);
+  }
+  return broken;
+}
+
+/// A job that starts on a GPU which is reserved for others before its time limit ends it, by the
+/// calendar alone.
+inline std::string broken_reservation(const Engine& engine, const Effects& effects) {
+  const ClusterView view = engine.view();
+  std::string broken;
+  const auto look = [&](JobId id, const Grant& grant) {
+    const JobSpec& spec = view.find(id)->spec;
+    const bool has_limit = spec.time_limit != kForever;
+    for (const auto& [number, reserved] : view.calendar()) {
+      const bool is_there = std::ranges::any_of(grant.shares, [&](const Share& share) {
+        return std::ranges::find(reserved.gpus, share.gpu) != reserved.gpus.end();
+      });
+      const bool is_own = std::ranges::find(reserved.users, spec.user) != reserved.users.end();
+      const bool is_gone = has_limit && engine.now() < reserved.from &&
+                           engine.now() + (spec.time_limit - view.find(id)->ran) <= reserved.from;
+      if (!is_there || is_own || is_gone) continue;
+      broken = "job " + std::to_string(id.value()) + " on what is reserved by " +
+               std::to_string(number.value());
     }
   };
   for (const Effect& effect : effects.list) {
@@ -129,6 +157,7 @@ class Lockstep {
     ASSERT_EQ(engine_.check(), std::nullopt) << at();
     ASSERT_EQ(engine_.dropped(), 0U) << at();
     ASSERT_EQ(broken_inequality(engine_, effects), "") << at();
+    ASSERT_EQ(broken_reservation(engine_, effects), "") << at();
     if (!rough(seed_).faults) {
       ASSERT_EQ(overfull_gpu(engine_), "") << at();
     }

@@ -12,6 +12,7 @@ World::World(const WorldOptions& options) : options_(options), rng_(options.seed
   make_cluster();
   make_jobs();
   if (options_.faults) make_faults();
+  if (options_.reserved) make_reservations();
 }
 
 void World::make_cluster() {
@@ -58,6 +59,7 @@ JobSpec World::make_spec() {
 
 void World::make_jobs() {
   Instant submit = kStart;
+  Rng limits(options_.seed, 4);  // its own, so that it moves nothing else
   for (int i = 0; i < options_.jobs; ++i) {
     WorldJob job{.spec = make_spec(), .submit = submit};
     job.duration = seconds(rng_.between(1, 4000));
@@ -66,6 +68,9 @@ void World::make_jobs() {
     if (!rng_.one_in(4)) job.spec.estimate = job.duration;
     if (options_.distinct) job.spec.estimate = job.duration;
     if (options_.faults && rng_.one_in(4)) job.spec.time_limit = seconds(rng_.between(1, 6000));
+    if (options_.reserved && limits.one_in(2)) {
+      job.spec.time_limit = job.duration + seconds(limits.between(0, 600));
+    }
     if (options_.honest) job.spec.time_limit = job.duration;
     if (options_.distinct || !rng_.one_in(3)) submit += seconds(rng_.between(1, 600));
     jobs_.push_back(std::move(job));
@@ -129,6 +134,23 @@ void World::make_faults() {
   if (weights.one_in(2)) return;
   at(kStart + seconds(weights.between(0, 6000)),
      Weighed{{{UserId(1), weights.between(1, 5000)}, {UserId(3), 500}}});
+}
+
+void World::make_reservations() {
+  Rng rng(options_.seed, 6);  // its own, so that it moves nothing else
+  const std::int64_t gpus = cluster_.gpu_count().raw();
+  for (std::uint32_t number = 1; number <= 6; ++number) {
+    const Instant made = kStart + seconds(1000 * number - rng.between(1, 1000));
+    Reservation some{.from = made + seconds(rng.one_in(3) ? 0 : rng.between(1, 4000))};
+    some.until = some.from + seconds(rng.between(1, 4000));
+    some.users = {UserId(static_cast<std::uint32_t>(rng.between(1, 3)))};
+    for (std::int64_t gpu = rng.between(0, gpus - 1), left = 3; gpu < gpus && left > 0; --left) {
+      some.gpus.emplace_back(static_cast<std::uint32_t>(gpu));
+      gpu += rng.between(1, 2);
+    }
+    at(made, Reserved{ReservationId(number), some});
+    if (rng.one_in(4)) at(made + seconds(rng.between(1, 4000)), Unreserved{ReservationId(number)});
+  }
 }
 
 Duration World::delay() {

@@ -13,9 +13,9 @@ Candidates::Candidates(const Ask& ask, JobId job, const Trial& trial)
       trial_(trial),
       wanted_(static_cast<std::uint32_t>(ask.gpus().raw())),
       nodes_(static_cast<std::uint32_t>(trial.cluster().nodes().size())),
-      by_count_(takes_whole(ask) && !is_choosy(ask.request.gpu) && ask.request.cpu == CpuMilli(0) &&
-                ask.request.host == Bytes(0) && !trial.has_holds() &&
-                trial.use().admission().mode == AdmissionMode::Guarantee) {}
+      by_count_(takes_whole(ask) && !is_choosy(ask.request.gpu) && ask.barred == 0 &&
+                ask.request.cpu == CpuMilli(0) && ask.request.host == Bytes(0) &&
+                !trial.has_holds() && trial.use().admission().mode == AdmissionMode::Guarantee) {}
 
 void Candidates::note(Why why) {
   if (why == Why::Reservation || (why == Why::Health && worst_ == Why::Capacity)) worst_ = why;

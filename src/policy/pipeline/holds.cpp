@@ -77,7 +77,8 @@ void count_if_staying(KeptRoom& room, const Grant& grant, Duration planned, Inst
 bool is_usable(const Hold& hold, const ClusterView& view, const Tally& tally) {
   const Job* const job = view.find(hold.job);
   if (job == nullptr || !is_waiting(job->state)) return false;
-  if (ask_of(view.job(hold.job)).request != hold.ask.request) return false;
+  const Ask ask = ask_of(view.job(hold.job));
+  if (ask.request != hold.ask.request || ask.barred != hold.ask.barred) return false;
   if (!tally.allows(view.job(hold.job))) return false;
   if (!view.use().node(hold.placement.host).healthy) return false;
   return std::ranges::all_of(hold.placement.gpus,

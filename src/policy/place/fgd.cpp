@@ -105,13 +105,14 @@ class Fgd final : public Placer {
     });
   }
 
-  /// Scores are remembered unless places kept for others decide too whether the job fits.
+  /// Scores are remembered unless places kept or reserved for others decide too whether it fits.
   std::optional<Best> choose(const Ask& ask, const Trial& trial, Candidates& candidates) const {
     const auto judge_one = [&](NodeId node) { return judge(node, ask, trial, candidates); };
     auto scores = memory_.nodes.scores(ask.request);
+    const bool is_special = trial.has_holds() || ask.barred != 0;
     std::optional<Best> best;
     for (NodeId node(0); node < NodeId(candidates.node_count()); node = NodeId(node.value() + 1)) {
-      const Choice choice = trial.has_holds() ? judge_one(node) : scores.of(node, judge_one);
+      const Choice choice = is_special ? judge_one(node) : scores.of(node, judge_one);
       const bool is_better = choice.score >= 0 && (!best || choice.score > best->choice.score);
       if (is_better) best = {.node = node, .choice = choice};
     }
