@@ -8,6 +8,7 @@ themselves. So what is found of over-commitment comes from the processes, not fr
 import collections
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -161,7 +162,7 @@ class Bed:
         """Notes when the scripts' processes go: one that is killed says nothing."""
         while self.is_up:
             for run in self.read_runs():
-                if run.pid not in self.vanished and not os.path.exists(f"/proc/{run.pid}"):
+                if run.pid not in self.vanished and state_of(run.pid) in "ZX":
                     self.vanished[run.pid] = time.time()
             time.sleep(0.05)
 
@@ -281,6 +282,11 @@ class Bed:
                 found[pid].end, found[pid].is_oom = float(at), what == "oom"
         return sorted(found.values(), key=lambda run: run.begin)
 
+    def releases(self):
+        """Jobs in the order in which Slurm was told to let them run, by its own log."""
+        with open(self.cluster + "/log/slurmctld.log", encoding="utf-8") as file:
+            return re.findall(r"release hold on JobId=(\d+)", file.read())
+
     def pending(self):
         return command("squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING",
                        "--format=%A", check=False).split()
@@ -383,6 +389,15 @@ def processes():
         if state not in "ZX":
             found[int(pid)] = (int(parent), int(session))
     return found
+
+
+def state_of(pid):
+    """R, S and so on; X if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(") ", 1)[1][0]
+    except OSError:
+        return "X"
 
 
 def words_of(pid):
