@@ -29,8 +29,8 @@ struct SocketChoice {
   std::string found;  ///< How, for people: `--socket`, `$BERTH_SOCKET`, `yours`, `the machine's`.
 };
 
-/// `--socket`, else $BERTH_SOCKET, else berth-slurm's if $BERTH_BACKEND is `slurm`, else the first of http::socket_candidates() that is there, else
-/// the last of them.
+/// `--socket`, else $BERTH_SOCKET, else berth-slurm's if $BERTH_BACKEND is `slurm`, else the first
+/// of http::socket_candidates() that is there, else the last of them.
 SocketChoice choose_socket(const CommonOptions& options);
 
 /// The message for a socket without a daemon.

@@ -157,8 +157,8 @@ inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
 
 // ---- Before layout 12 ------------------------------------------------------------------------
-// Nodes did not say what connects their GPUs, and no job named those it accepts. No GPU was reserved
-// for a user.
+// Nodes did not say what connects their GPUs, and no job named those it accepts. No GPU was
+// reserved for a user.
 
 inline auto members_before_12(GpuRequest& v) {
   return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.min, v.max);

@@ -1,8 +1,8 @@
 // What a process outside berth belongs to, by the path of its cgroup: a container, a service, or a
 // user's session.
 //
-// Pure functions of /proc/PID/cgroup. Names in it may be anybody's: what is no id, or no plain name,
-// is left out.
+// Pure functions of /proc/PID/cgroup. Names in it may be anybody's: what is no id, or no plain
+// name, is left out.
 #pragma once
 
 #include <sys/types.h>

@@ -15,19 +15,19 @@ namespace berth::daemon {
 /// Errors: InvalidArgument naming one that is not on this machine.
 Expected<std::vector<UserId>> users_named(const std::vector<std::string>& typed);
 
-/// `alice from 22:00 until 06:00`, `alice, @lab until 06:00` of what begins now; with dates if it is
-/// not over within a day. In the machine's zone.
+/// `alice from 22:00 until 06:00`, `alice, @lab until 06:00` of what begins now; with dates if it
+/// is not over within a day. In the machine's zone.
 std::string shown_as(const std::vector<std::string>& typed, const Reservation& made, Instant now);
 
-/// Why it cannot be beside those that are there: one for other users at the same time; "" if it can.
+/// Why it cannot be beside those there are: one for other users at the same time; "" if it can.
 std::string conflict_of(const Reservation& made, const ClusterView& view);
 
 /// `{id, gpus, users, text, from_at, until_at, by, reason, in_force}`.
 nlohmann::json reservation_json(ReservationId id, const ClusterView& view, UserNames& names);
 /// All of them, the first to begin first.
 nlohmann::json reservations_json(const ClusterView& view, UserNames& names);
-/// `{job, user, gpus, ends_by_at}`: the jobs of others on its GPUs that may be there when it begins;
-/// ends_by_at is null of one without a time limit.
+/// `{job, user, gpus, ends_by_at}`: the jobs of others on its GPUs that may be there when it
+/// begins; ends_by_at is null of one without a time limit.
 nlohmann::json in_the_way(const Reservation& made, const ClusterView& view, UserNames& names);
 
 }  // namespace berth::daemon

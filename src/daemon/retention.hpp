@@ -47,8 +47,8 @@ struct LogFile {
   std::optional<UserId> user = std::nullopt;  ///< Whose job it is, by the file's owner.
 };
 
-/// Which logs to remove, of jobs that have ended alone: those that are too old, and the oldest
-/// jobs' until the rest of the user's and then the rest of all fits. `now` is wall time, as the files' is.
+/// Which logs to remove, of jobs that have ended alone: those too old, and the oldest jobs' until
+/// the rest of the user's and then the rest of all fits. `now` is wall time, as the files' is.
 std::vector<JobId> needless_logs(std::vector<LogFile> files, const RetentionRules& rules,
                                  Instant now, const std::function<bool(JobId)>& has_ended);
 

@@ -20,8 +20,8 @@ namespace berth::slurm {
 /// NotFound where no node has typed shards.
 Expected<Cluster> cluster_of(const std::vector<NodeRecord>& nodes, std::uint16_t slots);
 
-/// What job_submit.lua refuses more than: lines such as `gib 80`, of the largest GPU, and `gpus 32`,
-/// of all nodes.
+/// What job_submit.lua refuses more than: lines such as `gib 80`, of the largest GPU, and
+/// `gpus 32`, of all nodes.
 std::string limits_of(const Cluster& cluster);
 
 /// Its GPUs for users: `n3:5`.

@@ -76,8 +76,8 @@ bool is_gavel(std::string_view line);
 bool is_swf(std::string_view line);
 
 /// Reads a cluster file, whose format is known by its first line: the Tiresias simulator's,
-/// Philly's machine list, openb's nodes, what `scontrol show nodes` prints; or by its name, berth's own in TOML. Errors: BadData
-/// naming file, line, column and value.
+/// Philly's machines, openb's nodes, what `scontrol show nodes` prints; or by its name, berth's own
+/// in TOML. Errors: BadData naming file, line, column and value.
 Expected<Cluster> read_cluster(std::string_view text, std::string_view file);
 /// Philly's list of machines: machineId, number of GPUs, and where the list has it their memory.
 Expected<Cluster> read_philly_machines(std::string_view text, std::string_view file);

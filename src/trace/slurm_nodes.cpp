@@ -2,8 +2,8 @@
 // its `NodeName=` on, on several lines or, with --oneliner, on one.
 //
 // Slurm does not know how much memory a GPU has. A type that ends with it (`a100_80gb`,
-// `a100-sxm4-40gb`) says so, and so do shards by berth's own scheme, a type for each GPU and a shard
-// for each GiB (doc/slurm.md).
+// `a100-sxm4-40gb`) says so, and so do shards by berth's own scheme, a type for each GPU and a
+// shard for each GiB (doc/slurm.md).
 #include <algorithm>
 #include <charconv>
 #include <map>

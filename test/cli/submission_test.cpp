@@ -70,7 +70,8 @@ TEST(Submission, HasEveryOption) {
       "environment": ["A=1", "B=3", "C="], "umask": 23, "name": "é", "gpus": 2,
       "vram_bytes": 10737418240, "exclusive": true, "cpus": 1.5, "mem_bytes": 536870912,
       "class": "long", "time_limit_seconds": 5400.0, "held": true, "min_gpus": 1, "max_gpus": 4,
-      "gpu_types": ["a100", "h100"], "gpu_indices": [0, 2, 3, 4, 9], "gpu_milli": 500, "priority": 3, "estimate_seconds": 120.0,
+      "gpu_types": ["a100", "h100"], "gpu_indices": [0, 2, 3, 4, 9], "gpu_milli": 500,
+      "priority": 3, "estimate_seconds": 120.0,
       "deadline_at": 4600.0, "job_group": "sweep", "model": "vgg16", "batch": 64})"));
 }
 

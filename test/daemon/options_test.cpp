@@ -170,7 +170,7 @@ logs = "2GiB"
   EXPECT_EQ(options.retention.most_of(UserId(0)), Bytes(std::int64_t{2} << 30));
   EXPECT_EQ(options.retention.most_of(UserId(4712)), Bytes(std::int64_t{1} << 30));
   EXPECT_THAT(config_refusal("[users.root]\nlogs = \"much\"\n"),
-              testing::HasSubstr("users.root.logs: must be a size such as \"512MiB\""));
+              testing::HasSubstr("users.root.logs: 'much' is not a size such as 10G"));
 }
 
 TEST(Options, AUserComesBeforeAGroup) {
@@ -186,7 +186,8 @@ TEST(Options, LimitsOfTheUnknownAreLeftOutAndWrongOnesRefused) {
                   testing::HasSubstr("users.gone: there is no such user; left out"),
                   testing::HasSubstr("groups.gone: there is no such group; left out")));
   EXPECT_THAT(config_refusal("[users.root]\ngups = 1\n"),
-              testing::HasSubstr("users.root.gups: unknown key; valid keys: gpus, jobs, logs, weight"));
+              testing::HasSubstr("users.root.gups: unknown key; valid keys: gpus, jobs, logs, "
+                                 "weight"));
   EXPECT_THAT(config_refusal("[users]\nroot = 1\n"),
               testing::HasSubstr("users.root: must be a table of gpus, jobs, logs and weight"));
   EXPECT_THAT(config_refusal("[users.root]\njobs = -1\n"),

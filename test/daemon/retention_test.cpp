@@ -192,6 +192,7 @@ TEST(Retention, TheLogsOfOneUserTakeNoMoreThanTheyMay) {
   const bool is_root = ::geteuid() == 0;  // whose own logs have no limit
   const uid_t user = is_root ? test::kNobody : ::geteuid();
   Rig rig({.config = kConfig});
+  std::filesystem::permissions(rig.folder().path(), std::filesystem::perms(0755));
   rig.start();
   const auto submit = [&](const std::string& script) {
     Json body = {{"command", {"sh", "-c", "head -c 200000 /dev/zero; " + script}},

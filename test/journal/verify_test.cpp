@@ -194,7 +194,7 @@ TEST_F(Changed, ADecisionTooManyAndOneTooFew) {
 }
 
 TEST_F(Changed, AnInput) {
-  const std::int64_t number = first_start(20);
+  const std::int64_t number = first_start(0);
   set_inputs(number, {Ticked{}});
   EXPECT_THAT(message(), HasSubstr("entry "));  // there, or where it first matters
 }
