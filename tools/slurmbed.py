@@ -6,6 +6,7 @@ themselves. So what is found of over-commitment comes from the processes, not fr
 """
 
 import collections
+import datetime
 import json
 import os
 import re
@@ -284,8 +285,13 @@ class Bed:
 
     def releases(self):
         """Jobs in the order in which Slurm was told to let them run, by its own log."""
+        return list(self.release_times())
+
+    def release_times(self):
+        """When Slurm was told to let them run, by job: the last time."""
         with open(self.cluster + "/log/slurmctld.log", encoding="utf-8") as file:
-            return re.findall(r"release hold on JobId=(\d+)", file.read())
+            found = re.findall(r"\[(\S+)\] .*release hold on JobId=(\d+)", file.read())
+        return {job: datetime.datetime.fromisoformat(at).timestamp() for at, job in found}
 
     def pending(self):
         return command("squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING",

@@ -184,7 +184,7 @@ function slurm_job_modify(job, record, part_list, modify_uid)
     end
   end
   if job.priority ~= slurm.NO_VAL and job.priority ~= 0 then
-    return refuse("berth lets the job run when it is its turn; its priority cannot be changed")
+    return refuse("berth lets the job run when it is its turn; `berth release JOB` ends a hold")
   end
   return slurm.SUCCESS
 end
