@@ -18,6 +18,7 @@ namespace {
 constexpr std::int32_t kRequeuedBySlurm = 1000;
 constexpr std::int32_t kMostRequeues = 1'000'000;
 constexpr Duration kCheck = seconds(1);
+constexpr Duration kSettling = seconds(10);  ///< Of a node that is back.
 constexpr int kMostLooks = 120;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
 
@@ -149,7 +150,7 @@ void SlurmRemote::order(Order order, const std::string& what, std::function<void
 
 void SlurmRemote::on_news(const News& news) {
   for (const NodeRecord& node : news.nodes) {
-    if (const auto id = node_named(cluster_, node.name)) conductor_->on_node(*id, node.takes_jobs);
+    if (const auto id = node_named(cluster_, node.name)) on_node(*id, node.takes_jobs);
   }
   for (const JobRecord& job : news.jobs) {
     records_[job.id] = job;
@@ -177,6 +178,18 @@ void SlurmRemote::on_news(const News& news) {
     conductor_->tell({Measured{.gpu = gpu, .foreign = bytes, .used = bytes, .tenants = {}}});
   }
   foreign_ = std::move(foreign);
+}
+
+/// Slurm goes on trying to end what ran on a node that failed, and when it is back ends a job that
+/// was started there again just then. So such a node takes jobs a little later.
+void SlurmRemote::on_node(NodeId node, bool takes_jobs) {
+  if (!takes_jobs) {
+    away_[node] = kNever;
+  } else if (const auto away = away_.find(node); away != away_.end()) {
+    if (away->second == kNever) away->second = around_->clock.now() + kSettling;
+    return;
+  }
+  conductor_->on_node(node, takes_jobs);
 }
 
 void SlurmRemote::on_job(const JobRecord& job) {
@@ -307,6 +320,11 @@ void SlurmRemote::check_patience() {
     if (job->phase != Phase::Pending || now - berth.since < options_.patience) continue;
     take_back(*job, berth, job->reason.empty() ? "no reason was given" : job->reason);
   }
+  std::erase_if(away_, [&](const auto& each) {
+    if (each.second > now) return false;
+    conductor_->on_node(each.first, true);
+    return true;
+  });
   patience_->set(kCheck);
 }
 

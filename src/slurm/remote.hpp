@@ -61,6 +61,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   ClusterView view() const { return around_->keeper.engine().view(); }
   bool is_ours(const JobRecord& job) const;
   void on_news(const News& news);
+  void on_node(NodeId node, bool takes_jobs);
   void on_job(const JobRecord& job);
   void on_berth(const JobRecord& job, Berth& berth);
   void on_over(const JobRecord& job, const Berth& berth);
@@ -97,6 +98,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
     Submitted submitted;
   };
   std::map<SlurmId, Asked> asked_;  ///< Submitted through berth, not yet seen in Slurm's queue.
+  std::map<NodeId, Instant> away_;  ///< Nodes without jobs, and from when on they take some again.
   std::unique_ptr<daemon::Loop::Alarm> patience_;
   std::unique_ptr<Courier> courier_;  // last: it reports to this
 };
