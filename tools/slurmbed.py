@@ -326,7 +326,7 @@ class Bed:
         """The most GiB on each GPU at one time, by what the scripts wrote."""
         events = []
         for run in self.runs():
-            for gpu in run.gpus:
+            for gpu in run.gpus if run.gpus != ["none"] else []:
                 events.append((run.begin, self.asked[run.job], run.node, gpu))
                 if run.end is not None:
                     events.append((run.end, -self.asked[run.job], run.node, gpu))
@@ -366,12 +366,14 @@ class Bed:
             for one, next_one in zip(own, own[1:]):
                 if one.end is None or one.end > next_one.begin:
                     wrong.append(f"job {job} ran twice at a time: {own}")
-                if one.gpus != next_one.gpus:
+                if one.gpus != next_one.gpus and ["none"] not in (one.gpus, next_one.gpus):
                     wrong.append(f"job {job} did not return to its GPUs: {own}")
         if wrong:
             raise Failure("; ".join(wrong))
         again = sum(len(own) - 1 for own in by_job.values())
         told = f", {len(lost)} were forgotten by a killed slurmctld" if lost else ""
+        bare = sum(run.gpus == ["none"] for run in runs)
+        told += f", {bare} runs were begun by Slurm without their GPUs" if bare else ""
         return (f"{len(self.asked) - len(lost)} jobs ran to their ends once each{told}, {again} runs "
                 f"were killed and repeated; at most {max(most.values(), default=0)} of {self.shape[2]} GiB on "
                 f"each of {len(most)} GPUs")

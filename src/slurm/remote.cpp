@@ -192,6 +192,17 @@ void SlurmRemote::on_node(NodeId node, bool takes_jobs) {
   conductor_->on_node(node, takes_jobs);
 }
 
+/// They failed, even if they are back before anybody saw it.
+void SlurmRemote::settle_nodes_of(JobId id) {
+  const Job* const known = view().find(id);
+  if (known == nullptr) return;
+  for (const Share& share : known->grant.shares) {
+    const auto [away, is_new] =
+        away_.try_emplace(cluster_.node_of(share.gpu), around_->clock.now() + kSettling);
+    if (is_new) conductor_->on_node(away->first, false);
+  }
+}
+
 void SlurmRemote::on_job(const JobRecord& job) {
   const auto berth = berths_.find(job_of(job.id));
   if (berth != berths_.end()) return on_berth(job, berth->second);
@@ -264,6 +275,7 @@ void SlurmRemote::on_back_in_queue(const JobRecord& job, Berth& berth) {
   }
   if (ran) {
     berth.stage = Stage::TakenBack;
+    settle_nodes_of(id);
     order(Hold{job.id}, "job " + std::to_string(job.id) + " that Slurm queued again",
           [this, id, attempt = berth.attempt] {
             berths_.erase(id);

@@ -62,6 +62,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   bool is_ours(const JobRecord& job) const;
   void on_news(const News& news);
   void on_node(NodeId node, bool takes_jobs);
+  void settle_nodes_of(JobId id);
   void on_job(const JobRecord& job);
   void on_berth(const JobRecord& job, Berth& berth);
   void on_over(const JobRecord& job, const Berth& berth);
