@@ -53,6 +53,12 @@ std::vector<std::string> split_nodes(const char* list) {
   return names;
 }
 
+/// Slurm gives its user's reason to a job that was ended to run again and held, by whoever it was.
+bool was_requeued_by_berth(const slurm_job_info_t& job) {
+  return job.state_desc != nullptr &&
+         std::string_view(job.state_desc) == "job_requeued_in_held_state";
+}
+
 std::string reason_text(const slurm_job_info_t& job) {
   if (job.state_desc != nullptr) return job.state_desc;
   switch (job.state_reason) {
@@ -195,7 +201,8 @@ JobRecord record_of(slurm_job_info_t& job) {
     case JOB_PENDING:
       record.phase = Phase::Pending;
       record.is_held = job.priority == 0;
-      record.is_held_by_user = record.is_held && job.state_reason == WAIT_HELD_USER;
+      record.is_held_by_user =
+          record.is_held && job.state_reason == WAIT_HELD_USER && !was_requeued_by_berth(job);
       record.reason = reason_text(job);
       if (record.is_held) record.begin = job.start_time;  // where it has none, its begin time
       return record;
