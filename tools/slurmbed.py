@@ -337,11 +337,11 @@ class Bed:
         return most
 
     def is_known(self, run):
-        """Whether Slurm must know that it ended. A machine that dies within a second of a job's end
-        may take the news along, and a slurmctld that is killed forgets its last seconds; the job
-        runs again then."""
+        """Whether Slurm must know that it ended. A machine that dies seconds after a job's end may
+        take the news along, which it repeats while slurmctld does not answer, and a slurmctld that
+        is killed forgets its last seconds; the job runs again then."""
         died = self.deaths[run.node]
-        return (not any(run.end <= at < run.end + 1 for at in died)
+        return (not any(run.end <= at < run.end + 5 for at in died)
                 and not any(run.begin - 1 <= at < run.end + FORGOTTEN for at in self.forgotten))
 
     def check(self):
