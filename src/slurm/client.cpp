@@ -53,8 +53,9 @@ std::vector<std::string> split_nodes(const char* list) {
   return names;
 }
 
-/// Slurm gives its user's reason to a job that was ended to run again and held, by whoever it was.
-bool was_requeued_by_berth(const slurm_job_info_t& job) {
+/// Slurm gives the reason of a user's hold to a job that was ended and held, whoever asked for
+/// that; as a rule it was berth.
+bool was_requeued(const slurm_job_info_t& job) {
   return job.state_desc != nullptr &&
          std::string_view(job.state_desc) == "job_requeued_in_held_state";
 }
@@ -202,7 +203,7 @@ JobRecord record_of(slurm_job_info_t& job) {
       record.phase = Phase::Pending;
       record.is_held = job.priority == 0;
       record.is_held_by_user =
-          record.is_held && job.state_reason == WAIT_HELD_USER && !was_requeued_by_berth(job);
+          record.is_held && job.state_reason == WAIT_HELD_USER && !was_requeued(job);
       record.reason = reason_text(job);
       if (record.is_held) record.begin = job.start_time;  // where it has none, its begin time
       return record;

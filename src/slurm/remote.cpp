@@ -192,7 +192,7 @@ void SlurmRemote::on_node(NodeId node, bool takes_jobs) {
   conductor_->on_node(node, takes_jobs);
 }
 
-/// They failed, even if they are back before anybody saw it.
+/// Of a job that Slurm queued again: they failed as a rule, even if nobody saw them away.
 void SlurmRemote::settle_nodes_of(JobId id) {
   const Job* const known = view().find(id);
   if (known == nullptr) return;

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/amounts.hpp"
+#include "core/split.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
 
@@ -99,17 +100,7 @@ std::string quoted(const std::string& word) {
 
 Shards parse_shards(std::string_view gres) {
   Shards shards;
-  // A comma also stands within the indices of a part: `shard:g0:3(IDX:0,1)`.
-  std::size_t depth = 0;
-  std::size_t from = 0;
-  for (std::size_t i = 0; i <= gres.size(); ++i) {
-    const char c = i < gres.size() ? gres[i] : ',';
-    if (c == '(') ++depth;
-    if (c == ')' && depth > 0) --depth;
-    if (c != ',' || (depth > 0 && i < gres.size())) continue;
-    add_part(shards, gres.substr(from, i - from));
-    from = i + 1;
-  }
+  for (const std::string_view part : split_outside_parentheses(gres)) add_part(shards, part);
   return shards;
 }
 

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <map>
 
+#include "core/split.hpp"
 #include "trace/rows.hpp"
 
 namespace berth::trace {
@@ -46,22 +47,6 @@ std::optional<std::int64_t> number(std::string_view text, std::int64_t most) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
   return value >= 0 && value <= most ? std::optional(value) : std::nullopt;
-}
-
-/// The parts of `gpu:a100:4(S:0-1,3),shard:8` between commas outside parentheses, without those.
-std::vector<std::string_view> parts_of(std::string_view gres) {
-  std::vector<std::string_view> parts;
-  std::size_t from = 0;
-  bool is_within = false;
-  for (std::size_t i = 0; i <= gres.size(); ++i) {
-    if (i < gres.size() && gres[i] == '(') is_within = true;
-    if (i < gres.size() && gres[i] == ')') is_within = false;
-    if (i < gres.size() && (gres[i] != ',' || is_within)) continue;
-    const std::string_view part = gres.substr(from, i - from);
-    parts.push_back(part.substr(0, part.find('(')));
-    from = i + 1;
-  }
-  return parts;
 }
 
 /// GiB at the end of a type: `a100_80gb`, `80g`.
@@ -136,7 +121,8 @@ class NodeReader {
   }
 
   Expected<void> take_gres(const Word& word) {
-    for (const std::string_view part : parts_of(word.value)) {
+    for (const std::string_view whole : split_outside_parentheses(word.value)) {
+      const std::string_view part = whole.substr(0, whole.find('('));
       const std::size_t first = std::min(part.find(':'), part.size());
       const std::string_view kind = part.substr(0, first);
       if (kind != "gpu" && kind != "shard") continue;
