@@ -412,7 +412,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
          "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
   option("--priority", options.priority, "N",
-         "A larger one goes first, if the policy reads it. [0]");
+         "Of your own waiting jobs a larger one takes the earlier place in line. [0]");
   option("--group", options.group, "NAME", "Group of your jobs that belong together.");
   option("--model", options.model, "NAME", "Model the job runs, as the table of speeds names it.");
   option("--batch", options.batch, "N", "Samples per step, on all GPUs together.");

@@ -42,7 +42,7 @@ struct JobSpec {
   Duration estimate = kForever;    ///< Predicted run time in all; kForever: none.
   Bytes vram_estimate{0};          ///< Predicted GPU memory, upper bound; zero: none.
   Instant deadline = kNever;
-  std::int32_t priority = 0;  ///< Larger goes first, where a policy reads it.
+  std::int32_t priority = 0;  ///< Larger goes first among the jobs of its user.
   std::int32_t retries = 0;   ///< How often it may be tried again with more GPU memory.
   BlobId command;             ///< Arguments, environment, directory: the shell's.
   Label group = {};           ///< Jobs of one user that belong together, as a sweep's; "": none.
@@ -121,6 +121,7 @@ struct Job {
   std::optional<Overrun> hurt_by;  ///< The latest overrun at its expense; while it holds a berth.
   Instant stays_until;             ///< It could not be suspended, and is not preempted before.
   std::uint64_t barred = 0;        ///< As Ask::barred; follows the calendar and the time.
+  Duration line_shift{0};          ///< From its submission to its place in line.
 
   bool operator==(const Job&) const = default;
 };
@@ -175,6 +176,9 @@ class JobView {
   JobState state() const { return job_->state; }
   bool ending() const { return job_->ending; }
   Instant submitted() const { return job_->submitted; }
+  /// Its place in line, which is what an order by arrival goes by: when it was submitted, or when
+  /// another job of its user was that it changed places with (Settings::own_priority).
+  Instant in_line_since() const { return later(job_->submitted, job_->line_shift); }
   const Grant& grant() const { return job_->grant; }
   std::uint64_t grant_number() const { return job_->grant_number; }
   std::int32_t preemptions() const { return job_->preemptions; }

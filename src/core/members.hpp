@@ -64,7 +64,7 @@ inline auto members(Job& v) {
                   v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
                   v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
                   v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
-                  v.again_if_hurt, v.hurt_by, v.stays_until);
+                  v.again_if_hurt, v.hurt_by, v.stays_until, v.line_shift);
 }
 inline auto members(Ended& v) {
   return std::tie(v.job, v.user, v.what, v.gpus, v.duration_class, v.ran, v.attained, v.outcome,
@@ -85,7 +85,7 @@ inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
 inline auto members(PreemptionBounds& v) { return std::tie(v.most, v.lost); }
 inline auto members(Settings& v) {
   return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
-                  v.can_suspend);
+                  v.can_suspend, v.own_priority);
 }
 inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason); }
 inline auto members(Reservation& v) {
@@ -158,7 +158,7 @@ using DroppedList = std::vector<Dropped>;
 
 // ---- Before layout 12 ------------------------------------------------------------------------
 // Nodes did not say what connects their GPUs, and no job named those it accepts. No GPU was
-// reserved for a user.
+// reserved for a user. Jobs of a user did not change places in line.
 
 inline auto members_before_12(GpuRequest& v) {
   return std::tie(v.count, v.vram, v.milli, v.sharing, v.processes, v.types, v.min, v.max);
@@ -166,6 +166,18 @@ inline auto members_before_12(GpuRequest& v) {
 inline auto members_before_12(Ask& v) { return std::tie(v.request, v.planned); }
 inline auto members_before_12(NodeShape& v) {
   return std::tie(v.name, v.gpus, v.vram, v.context, v.type, v.share_mode, v.slots, v.cpu, v.host);
+}
+
+inline auto members_before_12(Job& v) {
+  return std::tie(v.id, v.spec, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
+                  v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
+                  v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
+                  v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
+                  v.again_if_hurt, v.hurt_by, v.stays_until);
+}
+inline auto members_before_12(Settings& v) {
+  return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
+                  v.can_suspend);
 }
 
 // ---- Before layout 11 ------------------------------------------------------------------------

@@ -83,6 +83,8 @@ struct Settings {
   std::int32_t max_failed_starts = 3;          ///< After this many a job is `failed`.
   /// False if a suspended process cannot free its GPU memory; the job is requeued instead.
   bool can_suspend = true;
+  /// A user's jobs that never ran change places in line so that larger priorities are first.
+  bool own_priority = false;
 
   const UserLimits& limits_of(UserId user) const {
     const auto found = user_limits.find(user);

@@ -685,6 +685,7 @@ Expected<void> complete(Options& options, const Surroundings& around) {
                 "the ranges");
   }
   options.rules.settings.max_failed_starts = live::kMostFailedStarts;
+  options.rules.settings.own_priority = true;
   return {};
 }
 

@@ -30,6 +30,7 @@ void Engine::take_inputs(std::span<const Input> inputs) {
   end_reservations();
   settle_deferrals();
   bar_jobs();
+  order_own_jobs();
 }
 
 void Engine::enforce_time_limits() {

@@ -143,6 +143,11 @@ class Engine {
   ReservationBits calendar_bits() const;
   void watch_bars(const Job& job);
 
+  // The order of one user's jobs (own_line.cpp).
+  void note_place(const Job& job);
+  void order_own_jobs();
+  void order_jobs_of(UserId user);
+
   // When GPU memory runs out (relief.cpp).
   void relieve(GpuId gpu);
   void relieve(const std::vector<Share>& shares);
@@ -207,6 +212,8 @@ class Engine {
   Deferrals deferrals_;               ///< Follows state_.
   bool are_barred_ = false;           ///< Some jobs were, when it was looked at last.
   Instant next_bar_ = kNever;         ///< When a waiting job is barred from more GPUs.
+  /// Users of whose jobs some have priorities, or changed places; follows state_ but may have more.
+  std::set<UserId> ranking_;
   std::map<JobId, Outcome> ended_;  ///< Jobs that ended in this step.
   std::vector<JobId> gone_;         ///< Of these, those others wait for and have not heard of.
   std::set<JobId> left_turns_;      ///< Arrays in which a turn may be free.

@@ -137,7 +137,8 @@ bool is_sane(const Job& job, Instant now) {
                      job.since <= now && is_age(job.ran) && is_age(job.waited) &&
                      job.attained >= GpuTime(0) && (job.lease == kNever || is_time(job.lease)) &&
                      (job.first_start == kNever || is_time(job.first_start)) &&
-                     (job.stays_until == kNever || is_time(job.stays_until));
+                     (job.stays_until == kNever || is_time(job.stays_until)) &&
+                     is_time(later(job.submitted, job.line_shift));
   const bool counts = job.preemptions >= 0 && job.preemptions <= kMostCount &&
                       job.failed_starts >= 0 && job.failed_starts <= kMostCount;
   const bool next = job.after_stop == JobState::Queued || job.after_stop == JobState::Suspended ||

@@ -46,6 +46,7 @@ void Engine::on(const Submitted& submitted) {
     return;
   }
   make_sensible(job.spec);
+  note_place(job);
   if (submitted.held) job.state = JobState::Held;
   if (const auto never = never_begins(job)) {
     job.outcome = Outcome::Cancelled;
@@ -114,6 +115,7 @@ void Engine::on(const Updated& updated) {
   job->spec.time_limit = updated.spec.time_limit;
   job->spec.priority = updated.spec.priority;
   make_sensible(job->spec);
+  note_place(*job);
   drop_holds(job->id);
   if (job->state != JobState::Queued) return;
   emit(EventKind::Withdrawn, job->id);  // policies know it by its request

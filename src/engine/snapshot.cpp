@@ -127,6 +127,7 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
     const JobId id = job.id;
     const Job& known = state.jobs.insert(id, std::move(job));
     engine.deferrals_.add(known, engine.now_);
+    engine.note_place(known);
     if (!holds_berth(known.state)) continue;
     state.ledger.put(state.cluster, known.grant);
     state.running.push_back(known.id);

@@ -134,6 +134,7 @@ class Replay {
   static Settings settings_of(const Options& options) {
     Settings settings = options.settings;
     settings.can_suspend = options.costs.can_suspend;
+    settings.own_priority = true;
     return settings;
   }
 

@@ -10,14 +10,13 @@ Expected<Trace> read_muri(const Source& source) {
   Columns columns(*csv);
   const std::size_t id = columns.need("job_id"), gpus = columns.need("num_gpu");
   const std::size_t submit = columns.need("submit_time"), duration = columns.need("duration");
-  const auto model = columns.find("model_name"), priority = columns.find("priority");
+  const auto model = columns.find("model_name");
   if (columns.error()) return std::unexpected(*columns.error());
   return read_jobs(*csv, source.bad_rows, [&](Row& row) {
     TraceJob job = whole_gpu_job(row.name(id), row.gpus(gpus));
     job.submit = kStart + row.duration(submit, kMilliseconds);
     job.duration = row.duration(duration, kMilliseconds);
     job.model = row.text(model);
-    if (priority) job.spec.priority = static_cast<std::int32_t>(row.integer(*priority, 0, 1000));
     return std::optional(std::move(job));
   });
 }

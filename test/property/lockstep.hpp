@@ -34,7 +34,8 @@ inline WorldOptions rough(std::uint64_t seed) {
           .faults = seed % 2 == 0,
           .delays = seed % 3 == 0,
           .whole_gpus = seed % 5 == 0,
-          .reserved = seed % 4 == 3 || seed % 8 == 2};
+          .reserved = seed % 4 == 3 || seed % 8 == 2,
+          .ranked = seed % 3 == 1};
 }
 
 /// The inequality for GPUs that got a new tenant in this step, from first principles.

@@ -13,6 +13,7 @@ World::World(const WorldOptions& options) : options_(options), rng_(options.seed
   make_jobs();
   if (options_.faults) make_faults();
   if (options_.reserved) make_reservations();
+  if (options_.ranked) make_priorities();
 }
 
 void World::make_cluster() {
@@ -60,6 +61,7 @@ JobSpec World::make_spec() {
 void World::make_jobs() {
   Instant submit = kStart;
   Rng limits(options_.seed, 4);  // its own, so that it moves nothing else
+  Rng priorities(options_.seed, 5);
   for (int i = 0; i < options_.jobs; ++i) {
     WorldJob job{.spec = make_spec(), .submit = submit};
     job.duration = seconds(rng_.between(1, 4000));
@@ -70,6 +72,9 @@ void World::make_jobs() {
     if (options_.faults && rng_.one_in(4)) job.spec.time_limit = seconds(rng_.between(1, 6000));
     if (options_.reserved && limits.one_in(2)) {
       job.spec.time_limit = job.duration + seconds(limits.between(0, 600));
+    }
+    if (options_.ranked && priorities.one_in(2)) {
+      job.spec.priority = static_cast<std::int32_t>(priorities.between(1, 3));
     }
     if (options_.honest) job.spec.time_limit = job.duration;
     if (options_.distinct || !rng_.one_in(3)) submit += seconds(rng_.between(1, 600));
@@ -134,6 +139,17 @@ void World::make_faults() {
   if (weights.one_in(2)) return;
   at(kStart + seconds(weights.between(0, 6000)),
      Weighed{{{UserId(1), weights.between(1, 5000)}, {UserId(3), 500}}});
+}
+
+void World::make_priorities() {
+  engine_options_.settings.own_priority = true;
+  Rng rng(options_.seed, 6);
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    if (!rng.one_in(6)) continue;
+    Updated change{.job = JobId(i + 1), .spec = jobs_[i].spec, .name = {}};
+    change.spec.priority = static_cast<std::int32_t>(rng.between(0, 3));
+    at(jobs_[i].submit + seconds(rng.between(0, 600)), change);
+  }
 }
 
 void World::make_reservations() {

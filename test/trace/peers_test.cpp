@@ -28,7 +28,6 @@ TEST(Muri, TimesAreMilliseconds) {
   EXPECT_EQ(job.submit, kStart + Duration(1'500'000));
   EXPECT_EQ(job.duration, Duration(90'250'000));
   EXPECT_EQ(job.model, "vgg16");
-  EXPECT_EQ(job.spec.priority, 1);
   EXPECT_EQ(job.spec.request.gpu.count, GpuCount(4));
 }
 
@@ -36,7 +35,6 @@ TEST(Muri, NamesWhatIsWrong) {
   EXPECT_THAT(error_of(muri("7,4,-1,9,v,1,9,0,1,1,1,1,0\n")),
               HasSubstr("m.csv:2: column 'submit_time': '-1', expected milliseconds from 0 to "));
   EXPECT_THAT(error_of(muri("7,0,1,9,v,1,9,0,1,1,1,1,0\n")), HasSubstr("column 'num_gpu': '0'"));
-  EXPECT_THAT(error_of(muri("7,1,1,9,v,1,9,0,1,1,1,1,x\n")), HasSubstr("column 'priority': 'x'"));
   EXPECT_EQ(error_of(read_muri({.text = "job_id,num_gpu,submit_time\n", .file = "m"})),
             "m:1: no column 'duration' in the header");
 }

@@ -1,9 +1,12 @@
 // A list of all running and waiting jobs, in an order that its owner sets; arrivals go to the tail.
+// Jobs of a user that changed places in line change them here, too.
 #pragma once
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/view.hpp"
@@ -34,6 +37,7 @@ class JobList {
       if (event.kind == EventKind::Submitted) append(view, event.job, placer);
       if (event.kind == EventKind::Requeued) check_again(view, event.job, placer);
     }
+    for (const UserId user : users_who_submitted(view, events)) put_in_line(view, user);
     return ids_.size() - before;
   }
 
@@ -84,6 +88,31 @@ class JobList {
     const bool possible =
         holds_berth(job->state) || feasibility_.allows(view.job(id), view, placer);
     (possible ? ids_ : impossible_).push_back(id);
+  }
+  static std::set<UserId> users_who_submitted(const ClusterView& view,
+                                              std::span<const Event> events) {
+    std::set<UserId> users;
+    for (const Event& event : events) {
+      const Job* const job = view.find(event.job);
+      const bool has_moved = job != nullptr && job->line_shift != Duration::zero();
+      if (has_moved && event.kind == EventKind::Submitted) users.insert(job->spec.user);
+    }
+    return users;
+  }
+  /// The user's jobs that never ran, in the places that they have in the list.
+  void put_in_line(const ClusterView& view, UserId user) {
+    std::vector<std::pair<Instant, JobId>> jobs;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      const Job& job = *view.find(ids_[i]);
+      if (job.spec.user != user || job.state != JobState::Queued || job.attempt != Attempt(0)) {
+        continue;
+      }
+      jobs.emplace_back(view.job(job.id).in_line_since(), job.id);
+      places.push_back(i);
+    }
+    std::ranges::sort(jobs);
+    for (std::size_t i = 0; i < jobs.size(); ++i) ids_[places[i]] = jobs[i].second;
   }
   /// A job that ran may have got its berth from another placement, or may ask for more memory now.
   void check_again(const ClusterView& view, JobId id, const Placer& placer) {

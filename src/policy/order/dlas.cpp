@@ -47,10 +47,10 @@ class Dlas final : public Order {
     const auto queue = std::ranges::upper_bound(thresholds_, job.attained());
     const std::optional<Instant> until = demotion(job, queue, view.now());
     const std::int64_t ahead = holds_berth(job.state()) ? kAhead : 0;
-    return {
-        .rank = {.major = queue - thresholds_.begin(), .minor = ahead + micros(job.submitted())},
-        .valid_until = until,
-        .drift = Drift{.until = until.value_or(kNever)}};
+    return {.rank = {.major = queue - thresholds_.begin(),
+                     .minor = ahead + micros(job.in_line_since())},
+            .valid_until = until,
+            .drift = Drift{.until = until.value_or(kNever)}};
   }
 
  private:

@@ -71,7 +71,7 @@ class Drf final : public Order {
     return {.major = dominant_share(user) * 1000 / view.account(user).weight_milli};
   }
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = micros(job.submitted())}, .valid_until = std::nullopt};
+    return {.rank = {.major = micros(job.in_line_since())}, .valid_until = std::nullopt};
   }
 
   bool note_start(const JobView& job, const Grant& grant) override {

@@ -92,7 +92,7 @@ class ELas final : public Order {
     const Epochs epochs = epochs_of(job, view.find(job.id())->progress, parts_);
     const auto ends_before = [&](std::int64_t end) { return reaches(job, epochs, end); };
     const auto queue = std::ranges::find_if_not(queue_ends_, ends_before);
-    return {.rank = {.major = queue - queue_ends_.begin(), .minor = micros(job.submitted())},
+    return {.rank = {.major = queue - queue_ends_.begin(), .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt};
   }
 

@@ -30,7 +30,7 @@ class FairShare final : public Order {
     return {.major = service.raw() / account.weight_milli, .minor = account.share_ppb};
   }
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = micros(job.submitted())}, .valid_until = std::nullopt};
+    return {.rank = {.major = micros(job.in_line_since())}, .valid_until = std::nullopt};
   }
 };
 

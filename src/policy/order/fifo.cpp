@@ -62,7 +62,7 @@ namespace {
 class Fifo final : public Order {
  public:
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = micros(job.submitted())}, .valid_until = std::nullopt};
+    return {.rank = {.major = micros(job.in_line_since())}, .valid_until = std::nullopt};
   }
 };
 

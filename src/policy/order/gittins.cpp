@@ -38,12 +38,12 @@ class Gittins final : public Order {
 
   Ranked rank(const JobView& job, const ClusterView&) const override {
     if (!index_.is_known()) {
-      return {.rank = {.major = job.attained().raw(), .minor = micros(job.submitted())},
+      return {.rank = {.major = job.attained().raw(), .minor = micros(job.in_line_since())},
               .valid_until = std::nullopt,
               .drift = Drift{.per_microsecond = job.gpus().raw()}};
     }
     const std::int64_t attained = job.attained().raw() / micros(seconds(1));
-    return {.rank = {.major = -index_.at(attained), .minor = micros(job.submitted())},
+    return {.rank = {.major = -index_.at(attained), .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt};
   }
 

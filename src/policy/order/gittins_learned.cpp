@@ -104,7 +104,7 @@ class GittinsLearned final : public Order {
   Ranked rank(const JobView& job, const ClusterView&) const override {
     const std::int64_t major =
         index_.is_known() ? -index_.at(gpu_seconds(job.attained())) : job.attained().raw();
-    return {.rank = {.major = major, .minor = micros(job.submitted())},
+    return {.rank = {.major = major, .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt};
   }
 

@@ -126,12 +126,13 @@ class Headroom final : public Order {
 
   Ranked rank(const JobView& job, const ClusterView& view) const override {
     const auto found = turns_.find(job.id());
-    if (found == turns_.end()) return {.rank = {.major = micros(job.submitted())}};
+    if (found == turns_.end()) return {.rank = {.major = micros(job.in_line_since())}};
     const Turn& turn = found->second;
     if (turn.due <= view.now()) {
       return {.rank = {.major = micros(Instant::min()), .minor = micros(turn.due)}};
     }
-    return {.rank = {.major = micros(turn.rank)}, .valid_until = turn.due};
+    const Duration moved = job.in_line_since() - job.submitted();
+    return {.rank = {.major = micros(turn.rank) + micros(moved)}, .valid_until = turn.due};
   }
 
   Snapshot save() const override {

@@ -107,7 +107,7 @@ class HeadroomPlaces final : public Order {
 
   Ranked rank(const JobView& job, const ClusterView&) const override {
     const Duration penalty = ageing_ * classes_below(judge_.class_of(job));
-    return {.rank = {.major = micros(job.submitted() + penalty)}};
+    return {.rank = {.major = micros(job.in_line_since() + penalty)}};
   }
 
  private:

@@ -28,7 +28,7 @@ namespace {
 class Las final : public Order {
  public:
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = job.attained().raw(), .minor = micros(job.submitted())},
+    return {.rank = {.major = job.attained().raw(), .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt,
             .drift = Drift{.per_microsecond = job.gpus().raw()}};
   }

@@ -115,7 +115,7 @@ class Multifactor final : public Order {
 
   /// All of one user that ask alike age alike, from when they began to wait.
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.minor = micros(job.submitted())}, .valid_until = std::nullopt};
+    return {.rank = {.minor = micros(job.in_line_since())}, .valid_until = std::nullopt};
   }
   /// One that ran in between has waited less than its submission says: it may fall behind, and is
   /// level again when both have waited for the most that counts.
@@ -127,7 +127,7 @@ class Multifactor final : public Order {
     const std::int64_t fair_share = known == fair_share_.end() ? kOne : known->second;
     const std::int64_t priority = age_weight_ * age(job) + fair_share_weight_ * fair_share +
                                   size_weight_ * size(job, view.cluster());
-    return {.major = -priority, .minor = micros(job.submitted())};
+    return {.major = -priority, .minor = micros(job.in_line_since())};
   }
 
   /// The waiting jobs are looked up again.

@@ -103,7 +103,7 @@ class Qssf final : public Order {
     const auto known = expected_.find(job.id());
     const std::int64_t service =
         known != expected_.end() ? known->second.service : service_of(job, view);
-    return {.rank = {.major = service, .minor = micros(job.submitted())},
+    return {.rank = {.major = service, .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt};
   }
 

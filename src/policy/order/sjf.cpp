@@ -34,7 +34,7 @@ namespace {
 class Sjf final : public Order {
  public:
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = micros(job.estimate()), .minor = micros(job.submitted())},
+    return {.rank = {.major = micros(job.estimate()), .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt};
   }
 };

@@ -21,7 +21,7 @@ namespace {
 class SmallestFirst final : public Order {
  public:
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = job.gpus().raw(), .minor = micros(job.submitted())},
+    return {.rank = {.major = job.gpus().raw(), .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt};
   }
 };

@@ -24,7 +24,7 @@ namespace {
 class Srsf final : public Order {
  public:
   Ranked rank(const JobView& job, const ClusterView& view) const override {
-    return {.rank = {.major = remaining_service(job), .minor = micros(job.submitted())},
+    return {.rank = {.major = remaining_service(job), .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt,  // a running job only improves
             .drift = drift(job, view.now())};
   }

@@ -25,7 +25,7 @@ namespace {
 class Srtf final : public Order {
  public:
   Ranked rank(const JobView& job, const ClusterView& view) const override {
-    return {.rank = {.major = micros(job.remaining()), .minor = micros(job.submitted())},
+    return {.rank = {.major = micros(job.remaining()), .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt,  // a running job only improves
             .drift = drift(job.remaining(), view.now())};
   }

@@ -56,19 +56,19 @@ class Wfp3 final : public Order {
   }
 
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = micros(job.submitted())}, .valid_until = std::nullopt};
+    return {.rank = {.major = micros(job.in_line_since())}, .valid_until = std::nullopt};
   }
   /// Of jobs that ask alike and requested the same time, the older one always has the larger score.
   std::int64_t lane(const JobView& job, const ClusterView&) const override {
     return micros(requested(job));
   }
   Rank lane_rank(const JobView& job, const ClusterView& view) const override {
-    if (requested(job) == kForever) return {.minor = micros(job.submitted())};
-    const Wide waited = Wide{micros(view.now() - job.submitted())} << 20;
+    if (requested(job) == kForever) return {.minor = micros(job.in_line_since())};
+    const Wide waited = Wide{micros(view.now() - job.in_line_since())} << 20;
     const Wide root = waited * cube_root_1024(job.gpus().raw()) / micros(requested(job));
     constexpr Wide kMost = std::int64_t{1} << 62;
     return {.major = -static_cast<std::int64_t>(std::min(root, kMost)),
-            .minor = micros(job.submitted())};
+            .minor = micros(job.in_line_since())};
   }
 
  private:

@@ -11,7 +11,7 @@ Instant due_of(const JobView& job, const OverdueAfter& after) {
   const Wide most = micros(after.most);
   const Wide times = Wide{micros(job.estimate())} * after.milli / 1000;
   const auto wait = static_cast<std::int64_t>(std::min(times, most));
-  return later(job.submitted(), job.estimate() == kForever ? after.most : Duration(wait));
+  return later(job.in_line_since(), job.estimate() == kForever ? after.most : Duration(wait));
 }
 
 void Overdue::follow(const PassContext& context) {

@@ -56,7 +56,7 @@ class Capacity final : public Order {
   }
 
   Ranked rank(const JobView& job, const ClusterView&) const override {
-    return {.rank = {.major = micros(job.submitted())}};
+    return {.rank = {.major = micros(job.in_line_since())}};
   }
 
   bool note_start(const JobView& job, const Grant&) override {

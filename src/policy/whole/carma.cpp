@@ -125,7 +125,7 @@ class RecoveredFirst final : public Order {
  public:
   Ranked rank(const JobView& job, const ClusterView& view) const override {
     const bool recovers = view.find(job.id())->retries_used > 0;
-    return {.rank = {.major = recovers ? 0 : 1, .minor = micros(job.submitted())},
+    return {.rank = {.major = recovers ? 0 : 1, .minor = micros(job.in_line_since())},
             .valid_until = std::nullopt};
   }
 };

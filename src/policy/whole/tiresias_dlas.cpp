@@ -141,7 +141,7 @@ class TiresiasDlas final : public Policy {
   void sort_by_index(const ClusterView& view) {
     queues_.sort([&](JobId id) {
       const JobView job = view.job(id);
-      return std::pair(-index_.at(executed(job) * job.gpus().raw()), job.submitted());
+      return std::pair(-index_.at(executed(job) * job.gpus().raw()), job.in_line_since());
     });
   }
 
