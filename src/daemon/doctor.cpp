@@ -10,6 +10,7 @@
 
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "daemon/measured.hpp"
 #include "posix/keyring.hpp"
 
 namespace berth::daemon {
@@ -191,11 +192,15 @@ std::string why_no_limits(const Daemon& daemon) {
   return text;
 }
 
+std::string measured_text(Rung rung) {
+  return " (measured on emulated GPUs: " + std::string(measured(rung)) + ")";
+}
+
 Json memory_rung(const Daemon& daemon) {
   const Settings& settings = daemon.keeper().engine().view().settings();
   if (settings.admission.mode != AdmissionMode::Guarantee) {
     return check("memory enforcement", "fail",
-                 "none: no job is ended for taking other jobs' memory");
+                 "none: no job is ended for taking other jobs' memory" + measured_text(Rung::None));
   }
   const auto& devices = daemon.machine().devices.list;
   const auto instances = std::ranges::count_if(
@@ -204,8 +209,8 @@ Json memory_rung(const Daemon& daemon) {
       instances == 0
           ? ""
           : "mig on " + std::to_string(instances) + " of " + std::to_string(devices.size()) +
-                " GPUs: each is an instance that one job has at a time; not caught "
-                "there: processes that are no job's";
+                " GPUs: each is an instance that one job has at a time" + measured_text(Rung::Mig) +
+                "; not caught there: processes that are no job's";
   if (instances > 0 && instances == std::ssize(devices)) {
     return check("memory enforcement", "ok", mig);
   }
@@ -214,9 +219,9 @@ Json memory_rung(const Daemon& daemon) {
   if (why_not.empty() && !devices.empty()) {
     return check(
         "memory enforcement", "ok",
-        before +
-            "driver: what a job allocates beyond its charge and a margin fails at the call; "
-            "not caught: managed memory, processes that leave the job's cgroup");
+        before + "driver: what a job allocates beyond its charge and a margin fails at the call" +
+            measured_text(Rung::Driver) +
+            "; not caught: managed memory, processes that leave the job's cgroup");
   }
   const std::string victim = daemon.options().again_after_overrun
                                  ? "is told which job was at fault, and runs again"
@@ -228,9 +233,9 @@ Json memory_rung(const Daemon& daemon) {
           "it and others were granted the memory; not caught: two looks are up to " +
           seconds_text(daemon.options().probe) + " s apart, " +
           seconds_text(daemon.options().probe_fast) +
-          " s where a job grows, and an allocation of another's can fail meanwhile (measured on "
-          "emulated GPUs: 3 % of neighbours where all is taken at once): that job " +
-          victim + " (driver limits: " + why_not + ")");
+          " s where a job grows, and an allocation of another's can fail meanwhile" +
+          measured_text(Rung::Watch) + ": that job " + victim + " (driver limits: " + why_not +
+          ")");
 }
 
 Json mps(const Daemon& daemon) {
@@ -238,8 +243,11 @@ Json mps(const Daemon& daemon) {
   if (!why_not.empty()) return check("mps", "ok", "none: " + why_not + "; --share mps is refused");
   return check(
       "mps", "ok",
-      "a server for each user and GPU with jobs that ask for --share mps; a fatal fault of "
-      "one job ends the others of its user there, and nobody else's");
+      "a server for each user and GPU with jobs that ask for --share mps, which keeps each of "
+      "their processes to its memory" +
+          measured_text(Rung::Mps) +
+          "; not caught: several processes of a job together, one that changes its environment; a "
+          "fatal fault of one job ends the others of its user there, and nobody else's");
 }
 
 /// What becomes of a preempted job that is not suspended.

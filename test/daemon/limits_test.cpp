@@ -19,6 +19,7 @@
 
 #include "core/text.hpp"
 #include "daemon/cgroup.hpp"
+#include "daemon/measured.hpp"
 #include "daemon/neighbours.hpp"
 #include "daemon/rig.hpp"
 #include "emu/emulator.hpp"
@@ -240,6 +241,7 @@ TEST_F(DriverLimits, StopAnAllocationAtTheCall) {
       std::string(rig_->request("GET", test::path(honest, "/why")).body["memory_limit_line"]),
       HasSubstr("driver: "));
   EXPECT_THAT(enforcement(), HasSubstr("driver: "));
+  EXPECT_THAT(enforcement(), HasSubstr(daemon::measured(daemon::Rung::Driver)));
 }
 
 TEST_F(DriverLimits, LetAJobHaveWhatItAskedForWithItsContext) {

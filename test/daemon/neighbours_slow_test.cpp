@@ -61,14 +61,15 @@ TEST(Neighbours, AreHurtLessOftenWhereRampsAreLookedAtOften) {
   EXPECT_LT(after.hurt * 2, before.hurt) << "of " << before.honest;
 }
 
-/// Each rate in turn, on eight GPUs at once. Prints what came of it.
-Harm play(Rig& rig, int mixes, const std::string& name, const std::string& share = "") {
+/// Each rate in turn, on so many GPUs at once. Prints what came of it.
+Harm play(Rig& rig, int mixes, const std::string& name, const std::string& share = "",
+          int gpus = kGpus) {
   rig.start();
   Harm all;
-  for (int round = 0; round * kGpus < mixes; ++round) {
+  for (int round = 0; round * gpus < mixes; ++round) {
     Growth growth = kRates[static_cast<std::size_t>(round) % kRates.size()];
     growth.share = share;
-    all += test::play_mixes(rig, kGpus, growth, 1000 + static_cast<std::uint64_t>(round));
+    all += test::play_mixes(rig, gpus, growth, 1000 + static_cast<std::uint64_t>(round));
   }
   std::printf("%-12s %d of %d neighbours hurt by %d liars\n", name.c_str(), all.hurt, all.honest,
               all.liars);
@@ -97,9 +98,10 @@ TEST(Neighbours, NoneIsHurtWhereMpsLimits) {
 
 /// The same on GPUs that are split in three, so that each job has an instance of 20 GiB to itself.
 TEST(Neighbours, NoneIsHurtOnMigInstances) {
-  Rig rig(test::options_for_mixes(kGpus, "probe_fast = \"1h\"\n",
+  constexpr int kSplit = 4;  // with their instances as many as a machine may have
+  Rig rig(test::options_for_mixes(kSplit, "probe_fast = \"1h\"\n",
                                   ",mig=h100:2g.20gb+2g.20gb+2g.20gb", 80));
-  const Harm all = play(rig, kMixes, "mig");
+  const Harm all = play(rig, kMixes, "mig", "", kSplit);
   EXPECT_EQ(all.hurt, 0) << all.last_words;
 }
 
@@ -108,7 +110,6 @@ TEST(Neighbours, AreHurtWhereNothingLimits) {
   Rig rig(test::options_for_mixes(kGpus, "admission = \"declared\"\n"));
   const Harm all = play(rig, rounds() * kGpus, "none");
   EXPECT_GT(all.hurt * 4, all.honest);
-  EXPECT_EQ(all.ended, 0) << "no liar is ended";
 }
 
 }  // namespace
