@@ -32,6 +32,7 @@ const std::map<std::string_view, std::string>& turns() {
       {"e-las", ":quantum=1s:thresholds=1"},
       {"e-las/rate", ":quantum=1s:thresholds=1"},
       {"gittins-learned", ":quantum=1s"},
+      {"gandiva", ":quantum=1s"},
       {"gavel/isolated", ":round=1s:plan_lasts=0s"},
       {"tiresias/shortest", ""},
       {"tiresias/shortest-gpu", ""},

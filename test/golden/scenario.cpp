@@ -214,6 +214,9 @@ class Reader {
       if (key == "at") return job.submit = kStart + time(value), true;
       if (key == "run") return job.run = time(value), true;
       if (key == "gpus") return gpu.count = GpuCount(number(value)), true;
+      if (key == "min") return gpu.min = GpuCount(number(value)), true;
+      if (key == "max") return gpu.max = GpuCount(number(value)), true;
+      if (key == "saves") return job.spec.conditions.edit().on_preempt.signal = 10, true;
       if (key == "vram") return gpu.vram = memory(value), true;
       if (key == "processes") return gpu.processes = static_cast<std::int32_t>(number(value)), true;
       if (key == "share") return gpu.milli = GpuMilli(number(value)), true;

@@ -9,7 +9,8 @@
 //   service 10 90 3000
 //   settings guard=512MiB user-gpus=4 user-jobs=2 half-life=7d admission=declared
 //   job a at=0 gpus=2 run=100         vram= processes= alone user= estimate= limit= class= cpu=
-//   host= at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
+//                                     host= priority= min= max= saves
+//   at 50 cancel a                    also: hold a, release a, gpu n0:1 down, gpu n0:1 up,
 //                                     reserve n0:1 for 7 from 100 until 200 (for a user),
 //                                     foreign n0:1 5GiB, busy n0:1 90 (percent; no foreign use)
 //   until 500                         stops the run then
@@ -51,7 +52,7 @@ struct Scenario {
   std::string question;  ///< The text above the line, as it stands in the file.
   std::string expected;  ///< The text below.
   Cluster cluster;
-  Settings settings;
+  Settings settings = {.admission = {}, .limits = {}, .own_priority = true};
   std::string policy;
   std::string place = "consolidated";
   std::vector<std::int64_t> service;  ///< Of past jobs, in GPU-seconds.

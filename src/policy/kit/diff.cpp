@@ -41,7 +41,10 @@ class Starter {
   }
   void start_at(const Job& job, const Placement& placement, Decisions& decisions) {
     if (!tally_.allows(view_.job(job.id))) return;
-    const Ask ask = ask_of(view_.job(job.id));
+    const GpuCount gpus(std::ssize(placement.gpus));
+    const GpuRequest& asked = job.spec.request.gpu;
+    if (gpus < asked.least() || gpus > asked.most()) return;
+    const Ask ask = ask_of(view_.job(job.id), gpus);
     if (trial_.look(placement, ask, job.id) != Why::Fits) return;
     take(job, ask, placement);
     start(job, placement, decisions);

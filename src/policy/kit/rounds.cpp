@@ -60,11 +60,6 @@ std::vector<std::size_t> draw_types(const ClusterView& view) {
   return types;
 }
 
-bool exists(const Placement& place, const Cluster& cluster) {
-  return place.host.value() < cluster.nodes().size() &&
-         (place.gpus.empty() || place.gpus.back().value() < cluster.gpus().size());
-}
-
 class Rounds final : public Policy {
  public:
   Rounds(std::string_view name, const RoundTimes& times, std::unique_ptr<Placer> placer,
@@ -137,7 +132,7 @@ class Rounds final : public Policy {
 
   void begin_round(const ClusterView& view) {
     Trial trial = view.trial();
-    for (const JobId id : view.running()) trial.take(view.find(id)->grant);
+    clear(trial, view);
     const Trial::Mark empty = trial.mark();
     std::vector<Seat> seats = choose(view, Seating(view, *placer_, trial));
     trial.rollback(empty);
@@ -151,7 +146,8 @@ class Rounds final : public Policy {
 
   std::vector<Seat> choose(const ClusterView& view, Seating seating) const {
     std::vector<JobId> left;
-    const std::set<JobId> kept = keep_left_alone(view, seating);
+    // Jobs that must not give way are in the round, whatever they are owed.
+    const std::set<JobId> kept = seating.keep_left_alone(jobs_.ids());
     for (const JobId id : jobs_.ids()) {
       const Ask ask = ask_of(view.job(id));
       if (kept.contains(id)) continue;
@@ -169,19 +165,6 @@ class Rounds final : public Policy {
       std::erase(left, JobId());
     }
     return seating.take();
-  }
-
-  /// Jobs that must not give way are in the round, whatever they are owed.
-  std::set<JobId> keep_left_alone(const ClusterView& view, Seating& seating) const {
-    std::set<JobId> kept;
-    for (const JobId id : jobs_.ids()) {
-      const JobView job = view.job(id);
-      if (job.grant().shares.empty() || !view.is_left_alone(job)) continue;
-      const std::size_t type = view.cluster().gpu(job.grant().shares.front().gpu).type;
-      const auto ask = on_type(ask_of(job), type);
-      if (ask && seating.keep(id, *ask)) kept.insert(id);
-    }
-    return kept;
   }
 
   Decisions carry_out(const ClusterView& view) const {

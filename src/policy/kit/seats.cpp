@@ -13,6 +13,15 @@ std::optional<Ask> on_type(Ask ask, std::size_t type) {
   return ask;
 }
 
+void clear(Trial& trial, const ClusterView& view) {
+  for (const JobId id : view.running()) trial.take(view.find(id)->grant);
+}
+
+bool exists(const Placement& place, const Cluster& cluster) {
+  return place.host.value() < cluster.nodes().size() &&
+         (place.gpus.empty() || place.gpus.back().value() < cluster.gpus().size());
+}
+
 Placed OneTypePlacer::place(const Ask& ask, JobId job, const Trial& trial) const {
   if (ask.gpus() == GpuCount(0)) return placer_.place(ask, job, trial);
   Placed placed = std::unexpected(Refusal{});
@@ -33,10 +42,29 @@ bool Seating::seat(JobId job, const Ask& ask) {
 bool Seating::keep(JobId job, const Ask& ask) {
   const Job& known = *view_.find(job);
   if (known.state != JobState::Starting && known.state != JobState::Running) return false;
-  Placement place = placement_of(known.grant);
+  return hold(job, ask, placement_of(known.grant));
+}
+
+bool Seating::hold(JobId job, Ask ask, Placement place) {
+  const GpuCount gpus(std::ssize(place.gpus));
+  const GpuRequest& asked = view_.job(job).request().gpu;
+  if (gpus < asked.least() || gpus > asked.most()) return false;
+  ask.request.gpu.count = gpus;
   if (trial_.look(place, ask, job) != Why::Fits || !tally_.allows(view_.job(job))) return false;
-  add({.job = job, .ask = ask, .place = std::move(place)});
+  add({.job = job, .ask = std::move(ask), .place = std::move(place)});
   return true;
+}
+
+std::set<JobId> Seating::keep_left_alone(std::span<const JobId> jobs) {
+  std::set<JobId> kept;
+  for (const JobId id : jobs) {
+    const JobView job = view_.job(id);
+    if (job.grant().shares.empty() || !view_.is_left_alone(job)) continue;
+    const std::size_t type = view_.cluster().gpu(job.grant().shares.front().gpu).type;
+    const auto ask = on_type(ask_of(job), type);
+    if (ask && keep(id, *ask)) kept.insert(id);
+  }
+  return kept;
 }
 
 void Seating::add(Seat seat) {

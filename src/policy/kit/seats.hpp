@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "core/view.hpp"
@@ -24,6 +26,12 @@ class OneTypePlacer final : public Placer {
   const Placer& placer_;
 };
 
+/// Takes all running jobs off the trial.
+void clear(Trial& trial, const ClusterView& view);
+
+/// False for a place that names a node or GPU which the cluster lacks.
+bool exists(const Placement& place, const Cluster& cluster);
+
 struct Seat {
   JobId job;
   Ask ask;  ///< Of one type of GPU.
@@ -39,8 +47,13 @@ class Seating {
 
   /// At the placer's choice. Returns: whether there is a place and the user may have it.
   bool seat(JobId job, const Ask& ask);
+  /// At this place, with as many GPUs as it has. Returns: whether it is free and the user may have
+  /// it.
+  bool hold(JobId job, Ask ask, Placement place);
   /// Where the job runs now. Returns: whether it runs and that place is still free.
   bool keep(JobId job, const Ask& ask);
+  /// Those of these jobs that must not give way keep their places. Returns: them.
+  std::set<JobId> keep_left_alone(std::span<const JobId> jobs);
 
   std::vector<Seat> take() { return std::move(seats_); }
 

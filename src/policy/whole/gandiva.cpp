@@ -1,0 +1,283 @@
+// Gandiva's time slicing: jobs take turns by suspend and resume, and move where GPUs lie scattered.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/members.hpp"
+#include "policy/kit/diff.hpp"
+#include "policy/kit/job_list.hpp"
+#include "policy/kit/memory.hpp"
+#include "policy/kit/seats.hpp"
+#include "policy/policies.hpp"
+
+namespace berth {
+
+constexpr auto kGandivaKeys = std::to_array<Key>({
+    {.name = "quantum",
+     .type = KeyType::Time,
+     .usual = "1m",
+     .least = micros(seconds(1)),
+     .most = kYear,
+     .what = "Length of a turn where jobs wait."},
+});
+
+constexpr About kGandiva{
+    .title = "Gandiva's time slicing: jobs take turns of a minute, by suspend and resume.",
+    .rule =
+        "Jobs stand in a queue, new ones at its tail. A job that fits beside those that have seats "
+        "takes one at once. Where a job has no seat, turns last `quantum`: at the end of a turn "
+        "each job that has had its GPUs for half a `quantum` or longer goes to the tail, and seats "
+        "are given again in the order of the queue, to any job that fits; a job that keeps its "
+        "seat keeps its GPUs if it can. If the first job without a seat would have one if others "
+        "moved, they are placed again, largest first, and those that must move migrate. An elastic "
+        "job that saves its own state, and has had its GPUs for a `quantum`, grows into GPUs that "
+        "nobody waits for, and goes back to the number that it asks for when a job has no seat.",
+    .reads = "When GPUs were granted, request, arrivals, whether a job saves its own state.",
+    .source = "Gandiva (Xiao et al., OSDI 2018): time slicing, migration, grow-shrink.",
+    .differs =
+        "One queue for all nodes, where the paper takes turns on each node and moves jobs between "
+        "nodes now and then. A job that gives way is suspended at any moment, not between two "
+        "mini-batches. Jobs are not packed on a GPU by their measured speed. A job that grows or "
+        "shrinks is told to save and starts again. The paper places a job by affinity to nodes "
+        "with jobs of as many GPUs; here "
+        "the placement does.",
+    .cost = "O(jobs) placements per event.",
+    .proof =
+        "An independent restatement of turns for jobs of one GPU, and that six jobs on four GPUs "
+        "each have two thirds of the time (test/paper/gandiva_test.cpp); no figure of the paper.",
+    .needs = {.preemption = true},
+    .keys = kGandivaKeys};
+
+namespace {
+
+using SeatOf = std::map<JobId, Placement>;
+
+struct GandivaMemory {
+  Snapshot jobs;
+  Instant turn_end = kStart;
+  SeatOf seats;
+};
+inline auto members(GandivaMemory& v) { return std::tie(v.jobs, v.turn_end, v.seats); }
+
+bool is_sane(const GandivaMemory& memory) {
+  return memory.turn_end >= kStart && std::ranges::all_of(memory.seats, [](const auto& seat) {
+           const auto& gpus = seat.second.gpus;
+           return std::ranges::adjacent_find(gpus, std::greater_equal()) == gpus.end();
+         });
+}
+
+bool is_running(const Job& job) {
+  return job.state == JobState::Starting || job.state == JobState::Running;
+}
+
+class Gandiva final : public Policy {
+ public:
+  Gandiva(Duration quantum, std::unique_ptr<Placer> placer)
+      : quantum_(quantum), placer_(std::move(placer)) {}
+
+  Decisions decide(const ClusterView& view, std::span<const Event> events) override {
+    placer_->prepare(view, events);
+    jobs_.update(view, events, *placer_);
+    const std::set<JobId> known(jobs_.ids().begin(), jobs_.ids().end());
+    std::erase_if(seats_, [&](const auto& seat) {
+      return !known.contains(seat.first) || !exists(seat.second, view.cluster());
+    });
+    seat_more(view);
+    if (first_without_seat()) shrink(view);
+    if (first_without_seat() && view.now() >= turn_end_) {
+      go_to_the_tail(view);
+      seats_ = seats_anew(view);
+      seat_more(view);
+      turn_end_ = later(view.now(), quantum_);
+    }
+    const Instant grows = first_without_seat() ? kNever : grow(view);
+    Decisions decisions = carry_out(view);
+    jobs_.reject_impossible(decisions);
+    const Instant wake_at = first_without_seat() ? turn_end_ : grows;
+    if (wake_at != kNever) decisions.wake_at = wake_at;
+    return decisions;
+  }
+
+  Snapshot save() const override {
+    return saved(GandivaMemory{.jobs = jobs_.save(), .turn_end = turn_end_, .seats = seats_});
+  }
+
+  Expected<void> restore(const Snapshot& bytes) override {
+    GandivaMemory memory;
+    const auto sane = [](const GandivaMemory& read) { return is_sane(read); };
+    if (auto done = restore_into(memory, bytes, "gandiva", sane); !done) return done;
+    if (auto done = jobs_.restore(memory.jobs); !done) return done;
+    turn_end_ = memory.turn_end;
+    seats_ = std::move(memory.seats);
+    return {};
+  }
+
+ private:
+  static SeatOf by_job(std::vector<Seat> seats) {
+    SeatOf by_job;
+    for (Seat& seat : seats) by_job[seat.job] = std::move(seat.place);
+    return by_job;
+  }
+
+  std::optional<JobId> first_without_seat() const {
+    const auto found =
+        std::ranges::find_if(jobs_.ids(), [&](JobId id) { return !seats_.contains(id); });
+    return found == jobs_.ids().end() ? std::nullopt : std::optional(*found);
+  }
+
+  /// Jobs that began late in the turn stay before those that had all of it.
+  void go_to_the_tail(const ClusterView& view) {
+    std::ranges::stable_partition(jobs_.ids(), [&](JobId id) {
+      const JobView job = view.job(id);
+      return !is_running(*view.find(id)) || view.now() - job.granted_at() < quantum_ / 2;
+    });
+  }
+
+  SeatOf seats_anew(const ClusterView& view) const {
+    Trial trial = view.trial();
+    clear(trial, view);
+    const Trial::Mark empty = trial.mark();
+    Seating seating(view, *placer_, trial);
+    std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
+    for (const JobId id : jobs_.ids()) {
+      if (!seated.contains(id)) seating.seat(id, ask_of(view.job(id)));
+    }
+    std::vector<Seat> seats = seating.take();
+    trial.rollback(empty);
+    return by_job(with_fewest_moves(std::move(seats), Seating(view, *placer_, trial)));
+  }
+
+  /// Jobs with seats keep them; others take what is left, in the order of the queue.
+  void seat_beside(const ClusterView& view) {
+    Trial trial = view.trial();
+    clear(trial, view);
+    Seating seating(view, *placer_, trial);
+    std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
+    for (auto& [id, place] : seats_) {
+      if (seated.contains(id)) continue;
+      const Job& job = *view.find(id);
+      const bool is_held = seating.hold(id, ask_of(view.job(id)), place);
+      // A job on a GPU that takes no job any more stays there until its turn is over.
+      if (!is_held && is_running(job)) place = placement_of(job.grant);
+      if (is_held || is_running(job)) seated.insert(id);
+    }
+    for (const JobId id : jobs_.ids()) {
+      if (!seated.contains(id) && seating.seat(id, ask_of(view.job(id)))) seated.insert(id);
+    }
+    std::erase_if(seats_, [&](const auto& seat) { return !seated.contains(seat.first); });
+    for (auto& [id, place] : by_job(seating.take())) seats_[id] = place;
+  }
+
+  void seat_more(const ClusterView& view) {
+    seat_beside(view);
+    if (const auto next = first_without_seat()) make_room(view, *next);
+  }
+
+  /// Places all with seats again so that this job has one too, if that is possible; those that can
+  /// stay beside it stay.
+  void make_room(const ClusterView& view, JobId job) {
+    std::vector<JobId> wanted = {job};
+    for (const auto& [id, place] : seats_) wanted.push_back(id);
+    std::ranges::stable_sort(wanted, std::greater(), [&](JobId id) { return view.job(id).gpus(); });
+    Trial trial = view.trial();
+    clear(trial, view);
+    const Trial::Mark empty = trial.mark();
+    Seating seating(view, *placer_, trial);
+    std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
+    if (!seat_all(view, wanted, seating, seated)) return;
+    seats_ = by_job(seating.take());
+    trial.rollback(empty);
+    Seating again(view, *placer_, trial);
+    seated = again.keep_left_alone(jobs_.ids());
+    if (again.hold(job, ask_of(view.job(job)), seats_.at(job))) seated.insert(job);
+    for (const JobId id : wanted) {
+      if (!seated.contains(id) && again.keep(id, ask_of(view.job(id)))) seated.insert(id);
+    }
+    if (seat_all(view, wanted, again, seated)) seats_ = by_job(again.take());
+  }
+
+  bool seat_all(const ClusterView& view, std::span<const JobId> wanted, Seating& seating,
+                const std::set<JobId>& seated) const {
+    return std::ranges::all_of(wanted, [&](JobId id) {
+      return seated.contains(id) || seating.seat(id, ask_of(view.job(id)));
+    });
+  }
+
+  /// Jobs that grew go back to what they ask for, if that gives another a seat.
+  void shrink(const ClusterView& view) {
+    const SeatOf before = seats_;
+    for (auto& [id, place] : seats_) {
+      const auto asked = static_cast<std::size_t>(view.job(id).request().gpu.count.raw());
+      if (place.gpus.size() > asked) place.gpus.resize(asked);
+    }
+    if (seats_ == before) return;
+    seat_more(view);
+    if (seats_.size() <= before.size()) seats_ = before;
+  }
+
+  static bool can_grow(const JobView& job, const ClusterView& view) {
+    return job.state() == JobState::Running && job.request().gpu.is_elastic() &&
+           job.saves_itself() && job.gpus() < job.request().gpu.most() &&
+           !view.is_left_alone(job) && !view.settings().limits_of(job.user()).any();
+  }
+
+  /// Returns: when the next job may grow that cannot yet.
+  Instant grow(const ClusterView& view) {
+    Instant next = kNever;
+    if (view.use().vacant() == GpuCount(0)) return next;
+    for (const JobId id : jobs_.ids()) {
+      const JobView job = view.job(id);
+      if (!can_grow(job, view)) continue;
+      const Instant from = later(job.granted_at(), quantum_);
+      if (from > view.now()) {
+        next = std::min(next, from);
+      } else if (auto place = larger_place(job, view)) {
+        seats_[id] = std::move(*place);
+      }
+    }
+    return next;
+  }
+
+  std::optional<Placement> larger_place(const JobView& job, const ClusterView& view) const {
+    Trial trial = view.trial();
+    clear(trial, view);
+    Seating others(view, *placer_, trial);
+    for (const auto& [id, place] : seats_) {
+      if (id != job.id()) others.hold(id, ask_of(view.job(id)), place);
+    }
+    for (GpuCount gpus = job.request().gpu.most(); gpus > job.gpus(); gpus -= GpuCount(1)) {
+      if (Placed placed = placer_->place(ask_of(job, gpus), job.id(), trial)) return *placed;
+    }
+    return std::nullopt;
+  }
+
+  Decisions carry_out(const ClusterView& view) const {
+    std::vector<std::optional<Placement>> places;
+    places.reserve(jobs_.ids().size());
+    for (const JobId id : jobs_.ids()) {
+      const auto found = seats_.find(id);
+      places.push_back(found == seats_.end() ? std::nullopt : std::optional(found->second));
+    }
+    return rearrange(view, jobs_.ids(), places);
+  }
+
+  Duration quantum_;
+  std::unique_ptr<Placer> placer_;
+  JobList jobs_;  ///< The queue.
+  SeatOf seats_;
+  Instant turn_end_ = kStart;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> gandiva(const Keys& keys, std::unique_ptr<Placer> placer, const Knobs&) {
+  return std::make_unique<Gandiva>(keys.time("quantum"), std::move(placer));
+}
+
+}  // namespace berth
