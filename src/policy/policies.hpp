@@ -91,6 +91,9 @@ extern const About kCapacity;
 std::unique_ptr<Policy> carma(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kCarma;
 
+std::unique_ptr<Policy> gandiva(const Keys&, std::unique_ptr<Placer>, const Knobs&);
+extern const About kGandiva;
+
 std::unique_ptr<Policy> gavel_isolated(const Keys&, std::unique_ptr<Placer>, const Knobs&);
 extern const About kGavelIsolated;
 

@@ -26,6 +26,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"gittins", kGittins, gittins, BackfillKind::Displace},
     {"gittins-learned", kGittinsLearned, gittins_learned, BackfillKind::Displace},
     {"carma", kCarma, carma, "carma"},
+    {"gandiva", kGandiva, gandiva},
     {"gavel/isolated", kGavelIsolated, gavel_isolated},
     {"fair-share", kFairShare, fair_share, BackfillKind::Skip},
     {"drf", kDrf, drf, BackfillKind::Skip},
@@ -172,9 +173,8 @@ Expected<void> take_backfill(const BackfillEntry& entry, const NamedKeys& part, 
     chosen.options.lend = keys->time(kLendKey.name);
   }
   if (entry.kind == BackfillKind::Lend) {
-    chosen.options.lending = {.delay = keys->time("delay"),
-                              .after = keys->time("after"),
-                              .turn = keys->time("turn")};
+    chosen.options.lending = {
+        .delay = keys->time("delay"), .after = keys->time("after"), .turn = keys->time("turn")};
   }
   if (entry.kind == BackfillKind::Easy) {
     chosen.options.overdue_after = {.milli = keys->number(kOverdueFactorKey.name),
@@ -187,6 +187,7 @@ Expected<void> take_gate(const GateEntry& entry, const NamedKeys& part, Chosen& 
   auto keys = part_keys(*entry.about, part, "gate", *chosen.policy);
   if (!keys) return std::unexpected(keys.error());
   chosen.gates.emplace_back(entry.make, std::move(*keys));
+  chosen.gates_preempt = chosen.gates_preempt || entry.about->needs.preemption;
   return {};
 }
 
@@ -217,6 +218,17 @@ Expected<void> take_parts(std::span<const NamedKeys> parts, Chosen& chosen) {
     if (auto done = take_backfill(**entry, part, chosen); !done) return done;
   }
   return {};
+}
+
+/// A gate that preempts must be asked before every start.
+Expected<void> check_gates(const Chosen& chosen) {
+  const BackfillKind kind = chosen.options.backfill;
+  const bool asks = kind != BackfillKind::Conservative && kind != BackfillKind::Displace;
+  if (!chosen.gates_preempt || asks) return {};
+  return refuse("policy " + std::string(chosen.policy->name) +
+                ": a gate that preempts does not go with backfill '" +
+                std::string(backfill_of(kind).name) +
+                "', which would give jobs their places back at once");
 }
 
 /// The placement of the spec, else `usual`, else the one that the policy is meant to go with.
@@ -277,6 +289,7 @@ Expected<Chosen> choose(std::string_view spec, std::string_view place) {
     chosen.options.quantum = chosen.keys.time(kQuantumKey.name);
   if ((*policy)->gate != nullptr) chosen.gates.emplace_back((*policy)->gate, Keys());
   if (auto done = take_parts(read->parts, chosen); !done) return std::unexpected(done.error());
+  if (auto done = check_gates(chosen); !done) return std::unexpected(done.error());
   for (const NamedKeys& part : read->parts) chosen.name += "+" + to_text(part);
   if (auto done = take_place(*read, place, chosen); !done) return std::unexpected(done.error());
   return chosen;

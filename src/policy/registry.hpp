@@ -76,7 +76,9 @@ struct Chosen {
   Keys place_keys = {};
   std::string place = {};  ///< What it places by in the end, with the keys given.
 
-  bool preempts() const { return policy->preempts(options.backfill); }
+  bool gates_preempt = false;  ///< One of them does.
+
+  bool preempts() const { return gates_preempt || policy->preempts(options.backfill); }
   std::unique_ptr<Policy> make(const Knobs& knobs = {}) const;
 };
 

@@ -88,7 +88,7 @@ TEST_F(OwnLine, APlaceThatWasTakenIsGone) {
 TEST_F(OwnLine, AJobThatRanKeepsItsPlace) {
   const JobId ran = rig_.at(1).run(ranked(0), {0});
   rig_.preempt(ran, PreemptHow::Requeue);
-  rig_.exited(ran);
+  rig_.exited(ran, Outcome::Failed, 143);
   rig_.released(ran);
   ASSERT_EQ(rig_.state(ran), JobState::Queued);
   submit_at(2, ranked(0));

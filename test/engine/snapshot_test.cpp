@@ -84,6 +84,7 @@ TEST(Snapshot, HoldsEverySettingAndTheSeed) {
   settings.user_limits[UserId(7)] = {.gpus = GpuCount(1), .jobs = 4};
   settings.service_half_life = kForever;
   settings.max_failed_starts = 7;
+  settings.own_priority = true;
   const Engine engine(Cluster(), {.settings = settings, .seed = 99}, fifo());
   const auto restored = Engine::restore(engine.save(), fifo());
   ASSERT_TRUE(restored.has_value());
@@ -126,15 +127,30 @@ std::string encoded(const Value& value) {
   return out.take();
 }
 
+/// All but whether own priorities count, which is the last: from format 12.
+std::string encoded_settings() {
+  std::string settings = encoded(Settings{});
+  settings.pop_back();
+  return settings;
+}
+
 /// Where the limits of single users are, none: a byte that is 0.
 std::size_t place_of_user_limits(const std::string& bytes) {
-  const std::size_t settings = bytes.find(encoded(Settings{}));
+  const std::size_t settings = bytes.find(encoded_settings());
   EXPECT_NE(settings, std::string::npos);
   return settings + encoded(Settings{}.admission).size() + encoded(UserLimits{}).size();
 }
 
-/// No calendar: before format 12.
-void drop_calendar(std::string& bytes) { bytes.resize(bytes.size() - 2); }
+void drop_own_priority(std::string& bytes) {
+  const std::string settings = encoded_settings();
+  bytes.erase(bytes.find(settings) + settings.size(), 1);
+}
+
+/// No calendar, and no priorities that count: before format 12.
+void drop_calendar(std::string& bytes) {
+  bytes.resize(bytes.size() - 2);
+  drop_own_priority(bytes);
+}
 
 /// Nor limits of single users, nor drained GPUs: before format 10.
 void drop_limits_and_drains(std::string& bytes) {
@@ -184,6 +200,7 @@ TEST(Snapshot, OfFormatThreeIsReadWithTheUsualBounds) {
   std::string bytes = engine.save();
   bytes[0] = 6;  // format 3
   bytes.resize(bytes.size() - size_of_facts() - size_of_bounds());
+  drop_own_priority(bytes);
   add_former_keys(bytes);
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_TRUE(restored.has_value()) << restored.error().message;
@@ -195,6 +212,7 @@ TEST(Snapshot, OfFormatTwoIsReadWithoutCompany) {
   std::string bytes = engine.save();
   bytes[0] = 4;  // format 2
   bytes.resize(bytes.size() - size_of_facts() - size_of_bounds() - kNoCompany);
+  drop_own_priority(bytes);
   add_former_keys(bytes);
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_TRUE(restored.has_value()) << restored.error().message;

@@ -136,6 +136,16 @@ TEST(Registry, KeysThatContradictEachOtherAreNamed) {
   EXPECT_TRUE(choose("fair-share+promise:lend=1m"));
 }
 
+TEST(Registry, AGateThatPreemptsIsRefusedWhereJobsWouldComeBackAtOnce) {
+  EXPECT_EQ(choose("fifo+conservative+yield").error().message,
+            "policy fifo: a gate that preempts does not go with backfill 'conservative', which "
+            "would give jobs their places back at once");
+  EXPECT_FALSE(choose("las+yield"));
+  EXPECT_TRUE(choose("fifo+conservative+idle"));
+  EXPECT_TRUE(choose("headroom+yield")->preempts());
+  EXPECT_FALSE(choose("headroom")->preempts());
+}
+
 TEST(Registry, AnOrderIsRefusedWhereItWouldNeverSettle) {
   const auto displacing = choose("drf+displace");
   ASSERT_FALSE(displacing);
@@ -169,7 +179,7 @@ TEST(Registry, PartsAreOneBackfillAndAnyGates) {
   EXPECT_EQ(message("carma+idle"), "policy carma is no order: it takes no '+idle'");
   EXPECT_EQ(message("sjf+tidy"),
             "backfill or gate 'tidy' is unknown; valid names: block, skip, displace, easy, "
-            "conservative, promise, lend, exclusive, idle, local");
+            "conservative, promise, lend, exclusive, idle, local, yield");
   EXPECT_EQ(message("headroom+idle:share_after=1m"),
             "gate idle: 'share_after' is a key of policy headroom itself: write it there");
 }

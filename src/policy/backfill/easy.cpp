@@ -161,7 +161,8 @@ EasyPass::Next EasyPass::serve(const Head& head) {
     if (!promise_.is_made() && !refusal.is_personal()) promise_.make(id, ask);
     if (promise_.is_to(id)) refusal.until = promise_.start();
     Walk::note(head, refusal);
-    return refusal.why == Why::Patience ? Next::Briefer : Next::None;
+    if (refusal.why != Why::Patience) return Next::None;
+    return walk_.context().gates.go_by_run() ? Next::Briefer : Next::Any;
   }
   auto place = promise_.place_beside(id, ask, std::move(*placed));
   // Another place than the one that was found may be lent.

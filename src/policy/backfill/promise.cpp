@@ -125,6 +125,10 @@ std::expected<void, Refusal> Promises::serve(const Head& head, const Ask& ask) {
   }
   Refusal refusal = placed.error();
   walk_.rule_out(ask, refusal);
+  if (refusal.why == Why::Patience && !walk_.context().gates.go_by_run()) {
+    Walk::note(head, refusal);
+    return {};
+  }
   if (refusal.is_personal()) return std::unexpected(refusal);
   const Duration left = walk_.options().reserve_after - walk_.view().job(id).waited();
   if (left > Duration::zero()) {

@@ -26,6 +26,9 @@ class Skip final : public Backfill {
       if (Placed placed = walk.place(head->job(), ask)) {
         walk.start(head->job(), ask, std::move(*placed), Because::ItsTurn);
         walk.pass_on(*head);
+      } else if (placed.error().why == Why::Patience && !walk.context().gates.go_by_run()) {
+        Walk::note(*head, placed.error());
+        walk.pass_on(*head);
       } else {
         walk.rule_out(ask, placed.error());
         Walk::close(*head, placed.error());

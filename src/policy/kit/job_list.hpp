@@ -26,11 +26,11 @@ class JobList {
   std::vector<JobId>& ids() { return ids_; }
   const std::vector<JobId>& ids() const { return ids_; }
 
-  /// Drops jobs that are gone, appends new ones that can ever be placed. Returns: how many are new.
-  std::size_t update(const ClusterView& view, std::span<const Event> events, const Placer& placer) {
+  /// Drops jobs that are gone, appends new ones that can ever be placed.
+  void update(const ClusterView& view, std::span<const Event> events, const Placer& placer) {
     impossible_.clear();
     drop_gone(view, events);
-    const std::size_t before = ids_.size();
+    arrived_.clear();
     if (fresh_) append_all(view, placer);
     fresh_ = unchecked_ = false;
     for (const Event& event : events) {
@@ -38,8 +38,10 @@ class JobList {
       if (event.kind == EventKind::Requeued) check_again(view, event.job, placer);
     }
     for (const UserId user : users_who_submitted(view, events)) put_in_line(view, user);
-    return ids_.size() - before;
   }
+
+  /// The new ones of the last update.
+  std::span<const JobId> arrived() const { return arrived_; }
 
   /// Those that the last update dropped are among these, which ascend.
   std::span<const JobId> gone() const { return gone_; }
@@ -88,6 +90,7 @@ class JobList {
     const bool possible =
         holds_berth(job->state) || feasibility_.allows(view.job(id), view, placer);
     (possible ? ids_ : impossible_).push_back(id);
+    if (possible) arrived_.push_back(id);
   }
   static std::set<UserId> users_who_submitted(const ClusterView& view,
                                               std::span<const Event> events) {
@@ -132,6 +135,7 @@ class JobList {
   std::vector<JobId> ids_;
   std::vector<JobId> impossible_;
   std::vector<JobId> gone_;
+  std::vector<JobId> arrived_;
   Feasibility feasibility_;
   bool fresh_ = true;
   bool unchecked_ = false;  ///< As restored: it may name jobs that the view does not know.

@@ -48,8 +48,9 @@ bool is_sane(const QueuesMemory& memory) {
 bool LevelQueues::update(const ClusterView& view, std::span<const Event> events,
                          const Placer& placer) {
   const std::size_t before = jobs_.ids().size();
-  const std::size_t arrived = jobs_.update(view, events, placer);
-  const bool ended = jobs_.ids().size() - arrived != before;
+  jobs_.update(view, events, placer);
+  const auto arrived = jobs_.arrived();
+  const bool ended = jobs_.ids().size() - arrived.size() != before;
   for (auto& queue : queues_) {
     if (!ended) break;
     std::erase_if(queue, [&](JobId id) {
@@ -58,12 +59,12 @@ bool LevelQueues::update(const ClusterView& view, std::span<const Event> events,
       return gone;
     });
   }
-  for (const JobId id : std::span(jobs_.ids()).last(arrived)) {
+  for (const JobId id : arrived) {
     standings_.insert(id, {.arrival = ++arrivals_});
     queues_.front().push_back(id);
   }
   const Instant last = std::exchange(updated_, view.now());
-  return arrived > 0 || ended || last < view.now();
+  return !arrived.empty() || ended || last < view.now();
 }
 
 void LevelQueues::move(JobId job, std::size_t to) {

@@ -2,6 +2,7 @@
 // place.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,6 +12,12 @@
 #include "policy/kit/timeline.hpp"
 
 namespace berth {
+
+/// Jobs that are to leave their places, and when to ask again if nothing happens before.
+struct Evicted {
+  std::vector<JobId> jobs;
+  Instant look_at = kNever;
+};
 
 /// Pure: no memory, and the same answer for the same arguments.
 class Gate {
@@ -30,6 +37,13 @@ class Gate {
   virtual Duration wait(const JobView&, const Placement&, const Trial&, const ClusterView&) const {
     return Duration::zero();
   }
+  /// True if, while a job waits for this gate, one that asks alike and is behind it may have a place
+  /// at once only if it runs for a shorter time.
+  virtual bool goes_by_run() const { return true; }
+  /// True if these events may shorten what wait() said.
+  virtual bool looks_again(const ClusterView&, std::span<const Event>) const { return false; }
+  /// Running jobs that it does not leave where they are; they wait like jobs that were preempted.
+  virtual Evicted evicted(const ClusterView&) const { return {}; }
 };
 
 /// All gates of a pipeline; a place must pass each.
@@ -39,6 +53,9 @@ struct Gates {
   Ask ask(Ask own) const {
     for (const auto& gate : list) own = gate->ask(own);
     return own;
+  }
+  bool go_by_run() const {
+    return std::ranges::all_of(list, [](const auto& gate) { return gate->goes_by_run(); });
   }
 };
 

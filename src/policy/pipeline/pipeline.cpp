@@ -91,7 +91,9 @@ void Pipeline::refresh(const ClusterView& view, std::span<const Event> events) {
   expired_ = index_.expire(view, *order_);
   const bool is_due = look_again_ <= view.now();
   if (is_due) look_again_ = kNever;
-  const bool may_differ = limited || expired_ || is_due || backfill_->looks_again(view, events);
+  const auto asks = [&](const auto& gate) { return gate->looks_again(view, events); };
+  const bool may_differ = limited || expired_ || is_due || backfill_->looks_again(view, events) ||
+                          std::ranges::any_of(gates_.list, asks);
   if (view.room_version() != room_version_ || may_differ) index_.reopen();
   room_version_ = view.room_version();
 }
@@ -101,6 +103,23 @@ std::optional<Refused> Pipeline::refused(JobId job) const {
   if (lane == nullptr) return std::nullopt;
   return Refused{.ask = gates_.ask(lane->key.ask),
                  .refusal = backfill_->refusal(job).value_or(lane->refusal)};
+}
+
+/// After the walk, which may have preempted some of them already.
+void Pipeline::evict(const ClusterView& view, Decisions& decisions) const {
+  for (const auto& gate : gates_.list) {
+    const Evicted evicted = gate->evicted(view);
+    if (evicted.look_at != kNever) {
+      decisions.wake_at = earlier(decisions.wake_at, evicted.look_at);
+    }
+    for (const JobId id : evicted.jobs) {
+      const bool is_told = std::ranges::any_of(decisions.list, [&](const Decision& decision) {
+        const auto* const preempt = std::get_if<Preempt>(&decision);
+        return preempt != nullptr && preempt->job == id;
+      });
+      if (!is_told) decisions.list.push_back(Preempt{.job = id});
+    }
+  }
 }
 
 Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> events) {
@@ -122,6 +141,7 @@ Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> event
   append(std::move(walk.decisions()), decisions);
   for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
   decisions.wake_at = earlier(decisions.wake_at, index_.next_expiry());
+  evict(view, decisions);
   return decisions;
 }
 

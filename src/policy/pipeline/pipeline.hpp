@@ -34,6 +34,7 @@ class Pipeline final : public Policy {
  private:
   void refresh(const ClusterView& view, std::span<const Event> events);
   void update(JobId id, const ClusterView& view);
+  void evict(const ClusterView& view, Decisions& decisions) const;
 
   std::unique_ptr<Order> order_;
   std::unique_ptr<Placer> placer_;

@@ -208,17 +208,22 @@ Placed Walk::place(JobId id, const Ask& ask) {
 
 Placed Walk::find(JobId id, const Ask& ask) {
   std::vector<GpuId> avoided;
+  std::vector<std::vector<GpuId>> by_gate;
   for (const auto& gate : context_.gates.list) {
-    std::ranges::copy(gate->avoided(id, view(), started_), std::back_inserter(avoided));
+    by_gate.push_back(gate->avoided(id, view(), started_));
+    std::ranges::sort(by_gate.back());
+    std::ranges::copy(by_gate.back(), std::back_inserter(avoided));
   }
   std::ranges::sort(avoided);
-  trial_.avoid(std::move(avoided));
+  trial_.avoid(avoided);
   Placed placed = placer().place(ask, id, trial_);
   if (!placed) return placed;
   Duration left = Duration::zero();
-  for (const auto& gate : context_.gates.list) {
-    left = std::max(left, gate->wait(view().job(id), *placed, trial_, view()));
+  for (std::size_t i = 0; i < by_gate.size(); ++i) {
+    trial_.avoid(std::move(by_gate[i]));  // what another gate avoids is nothing to this one
+    left = std::max(left, context_.gates.list[i]->wait(view().job(id), *placed, trial_, view()));
   }
+  trial_.avoid(std::move(avoided));
   if (left == Duration::zero()) return placed;
   const Instant until = later(view().now(), left);
   look_again(until);
