@@ -153,9 +153,10 @@ Expected<void> check_owner(const std::string& folder) {
   return fail(ErrorCode::InvalidArgument, folder + ": every user may write there");
 }
 
-/// A shim that was being started when its daemon was killed has the lock until its exec.
+/// A shim that was being started when its daemon was killed has the lock until its exec, which a
+/// busy machine may put off: two seconds.
 bool lock_soon(int file) {
-  constexpr int kTries = 50;
+  constexpr int kTries = 400;
   constexpr int kMicros = 5000;
   for (int tries = 0; tries < kTries; ++tries) {
     if (::flock(file, LOCK_EX | LOCK_NB) == 0) return true;
