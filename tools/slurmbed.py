@@ -186,7 +186,8 @@ class Bed:
         """Starts berth-slurm, and waits until it answers."""
         words = [BIN + "/berth-slurm", "--partitions", "gpu", "--state", self.folder + "/state",
                  "--socket", self.folder + "/socket", "--policy", policy or self.policy,
-                 "--preempt-by", "restart", "--limits", self.folder + "/limits"]
+                 "--preempt-by", "restart", "--limits", self.folder + "/limits",
+                 "--reach", "12"]  # a slurmd that is gone refuses at once
         with open(self.folder + "/berth-slurm.log", "ab") as log:
             self.controller = subprocess.Popen(words, stderr=log)
         wait_until("an answer of berth-slurm", self.answers)
@@ -339,7 +340,10 @@ class Bed:
     def is_known(self, run):
         """Whether Slurm must know that it ended. A machine that dies seconds after a job's end may
         take the news along, which it repeats while slurmctld does not answer, and a slurmctld that
-        is killed forgets its last seconds; the job runs again then."""
+        is killed forgets its last seconds; the job runs again then. A run without its GPUs does not
+        count."""
+        if self.with_berth and run.gpus == ["none"]:
+            return False
         died = self.deaths[run.node]
         return (not any(run.end <= at < run.end + 5 for at in died)
                 and not any(run.begin - 1 <= at < run.end + FORGOTTEN for at in self.forgotten))

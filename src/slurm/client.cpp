@@ -205,6 +205,7 @@ JobRecord record_of(slurm_job_info_t& job) {
       record.is_held_by_user =
           record.is_held && job.state_reason == WAIT_HELD_USER && !was_requeued(job);
       record.reason = reason_text(job);
+      record.nodes = split_nodes(job.nodes);
       if (record.is_held) record.begin = job.start_time;  // where it has none, its begin time
       return record;
     case JOB_RUNNING:
@@ -279,6 +280,14 @@ Expected<SlurmId> update(job_desc_msg_t& message, const std::string& id) {
   return done;
 }
 
+/// Nothing is changed for "".
+Expected<SlurmId> comment_on(SlurmId id, const std::string& admin_comment) {
+  if (admin_comment.empty()) return SlurmId(0);
+  job_desc_msg_t message = description();
+  message.admin_comment = mutable_text(admin_comment);
+  return update(message, std::to_string(id));
+}
+
 struct Performer {
   Expected<SlurmId> operator()(const Take& take) const {
     job_desc_msg_t message = description();
@@ -305,15 +314,12 @@ struct Performer {
   }
 
   Expected<SlurmId> operator()(const Requeue& requeue) const {
+    if (auto done = comment_on(requeue.id, requeue.admin_comment); !done) return done;
     return checked(slurm_requeue(requeue.id, JOB_REQUEUE_HOLD));
   }
 
   Expected<SlurmId> operator()(const Cancel& cancel) const {
-    if (!cancel.admin_comment.empty()) {
-      job_desc_msg_t message = description();
-      message.admin_comment = mutable_text(cancel.admin_comment);
-      if (auto done = update(message, std::to_string(cancel.id)); !done) return done;
-    }
+    if (auto done = comment_on(cancel.id, cancel.admin_comment); !done) return done;
     return checked(slurm_kill_job(cancel.id, SIGKILL, 0));
   }
 

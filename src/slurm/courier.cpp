@@ -11,7 +11,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kShortest = std::chrono::milliseconds(100);  ///< Between two looks.
 constexpr auto kLongest = std::chrono::milliseconds(2000);
-constexpr auto kAgain = std::chrono::milliseconds(500);  ///< After a controller that is away.
+constexpr auto kAgain = std::chrono::milliseconds(500);     ///< After a controller that is away.
+constexpr auto kSilence = std::chrono::milliseconds(3000);  ///< After which it answers no more.
 constexpr int kCostShare = 5;  ///< Looks take at most this part of the time, as 1 in 5.
 
 }  // namespace
@@ -63,6 +64,20 @@ void Courier::set_trouble(const std::string& text) {
   trouble_ = text;
 }
 
+void Courier::note_answer() {
+  const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  if (now - answered_at_ > kSilence) answers_since_ = now;
+  answered_at_ = now;
+  trouble_.clear();
+}
+
+Duration Courier::answers_for() const {
+  const std::lock_guard lock(mutex_);
+  if (!trouble_.empty() || Clock::now() - answered_at_ > kSilence) return seconds(0);
+  return std::chrono::duration_cast<Duration>(answered_at_ - answers_since_);
+}
+
 void Courier::run() {
   auto next_look = Clock::now();
   for (;;) {
@@ -106,7 +121,7 @@ void Courier::look() {
       jobs ? client_.nodes()
            : Expected<std::optional<std::vector<NodeRecord>>>(std::unexpected(jobs.error()));
   if (!nodes) return set_trouble(nodes.error().message);
-  set_trouble("");
+  note_answer();
   News news;
   if (*jobs) {
     std::set<SlurmId> there;

@@ -4,7 +4,7 @@
 // the order they were given in, each until Slurm has said yes or no.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/time.hpp"
 #include "slurm/client.hpp"
 
 namespace berth::slurm {
@@ -43,6 +44,8 @@ class Courier {
   void send(Order order, Answer answer);
   /// Why the controller does not answer; "" while it does. From any thread.
   std::string trouble() const;
+  /// For how long it has answered in time, up to now; nothing while it does not. From any thread.
+  Duration answers_for() const;
 
  private:
   struct Errand {
@@ -54,6 +57,7 @@ class Courier {
   void deliver(Errand& errand);
   void look();
   void set_trouble(const std::string& text);
+  void note_answer();
   std::chrono::milliseconds wait_for(std::chrono::steady_clock::duration cost) const;
 
   Client client_;
@@ -66,6 +70,8 @@ class Courier {
   std::deque<Errand> errands_;
   bool stopping_ = false;
   std::string trouble_;
+  std::chrono::steady_clock::time_point answers_since_;
+  std::chrono::steady_clock::time_point answered_at_;
   std::thread thread_;  // last: it uses the others
 };
 

@@ -7,6 +7,12 @@ namespace berth::slurm {
 
 namespace {
 
+/// `n3:5`.
+std::string text_of(GpuId gpu, const Cluster& cluster) {
+  const NodeSpec& node = cluster.node(cluster.node_of(gpu));
+  return node.name + ":" + std::to_string(gpu.value() - node.first_gpu.value());
+}
+
 /// `n2` before `n10`: by text, and numbers in it by value.
 bool goes_before(std::string_view a, std::string_view b) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -91,11 +97,9 @@ std::vector<Device> devices_of(const Cluster& cluster) {
   std::vector<Device> devices;
   for (const GpuId id : cluster.gpu_ids()) {
     const GpuSpec& gpu = cluster.gpu(id);
-    const NodeSpec& node = cluster.node(gpu.node);
-    const std::uint32_t index = id.value() - node.first_gpu.value();
     Device device;
     device.index = device.board = id.value();
-    device.name = device.uuid = node.name + ":" + std::to_string(index);
+    device.name = device.uuid = text_of(id, cluster);
     device.total = gpu.capacity;
     devices.push_back(std::move(device));
   }
@@ -121,8 +125,7 @@ Expected<Place> place_of(const Grant& grant, const Cluster& cluster) {
     Shards& shards = by_node[node];
     shards.stem = type.substr(0, type.size() - std::to_string(index).size());
     shards.per[index] = shards_of(share.charge);
-    place.text +=
-        (place.text.empty() ? "" : ",") + cluster.node(node).name + ":" + std::to_string(index);
+    place.text += (place.text.empty() ? "" : ",") + text_of(share.gpu, cluster);
   }
   const Shards& first = by_node.begin()->second;
   for (const auto& [node, shards] : by_node) {
@@ -160,6 +163,21 @@ std::map<GpuId, Bytes> held_by(const JobRecord& job, const Cluster& cluster) {
     }
   }
   return held;
+}
+
+std::string missing_from(const JobRecord& job, const Grant& grant, const Cluster& cluster) {
+  if (job.phase != Phase::Running || job.is_completing) return "";
+  const auto held = held_by(job, cluster);
+  const std::size_t told = job.gres_there.empty() ? job.nodes.size() : job.gres_there.size();
+  std::string missing;
+  for (const Share& share : grant.shares) {
+    const NodeSpec& node = cluster.node(cluster.node_of(share.gpu));
+    const auto place = std::ranges::find(job.nodes, node.name) - job.nodes.begin();
+    const bool is_told = place < std::ssize(job.nodes) && static_cast<std::size_t>(place) < told;
+    if (!is_told || held.contains(share.gpu) || shards_of(share.charge) == 0) continue;
+    missing += (missing.empty() ? "" : ",") + text_of(share.gpu, cluster);
+  }
+  return missing;
 }
 
 }  // namespace berth::slurm

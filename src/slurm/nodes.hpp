@@ -47,4 +47,9 @@ GpuTypes types_of(const Shards& shards, const Cluster& cluster);
 /// What a job of Slurm's own holds, by GPU.
 std::map<GpuId, Bytes> held_by(const JobRecord& job, const Cluster& cluster);
 
+/// GPUs that a job was granted on the nodes where Slurm runs it, and of which it holds no shard:
+/// `n1:0,n1:1`; "" if there are none. Slurm 22.05 begins some jobs so. What Slurm does not tell is
+/// not missing: it tells of all nodes of a job, or of none where the job holds nothing.
+std::string missing_from(const JobRecord& job, const Grant& grant, const Cluster& cluster);
+
 }  // namespace berth::slurm

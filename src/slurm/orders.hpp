@@ -35,6 +35,7 @@ struct Hold {
 /// End its processes and hold it, to run again later.
 struct Requeue {
   SlurmId id = 0;
+  std::string admin_comment;  ///< Why; "" to leave what is there.
 };
 struct Cancel {
   SlurmId id = 0;

@@ -32,9 +32,10 @@ struct JobRecord {
   std::string directory;
   std::string output;  ///< Path with %j and the like filled in.
   std::string admin_comment;
-  std::string dependency;  ///< What is not met yet; "" if nothing.
-  std::string gres;        ///< As asked: `gres:shard:g5:20`.
-  std::vector<std::string> nodes;
+  std::string dependency;               ///< What is not met yet; "" if nothing.
+  std::string gres;                     ///< As asked: `gres:shard:g5:20`.
+  std::vector<std::string> nodes;       ///< Where it runs; while it is pending, where Slurm has not
+                                        ///< finished its last run.
   std::vector<std::string> gres_there;  ///< What it holds, by node.
   Phase phase = Phase::Pending;
   bool is_completing = false;       ///< Over or requeued, and its processes are not all gone.

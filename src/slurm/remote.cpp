@@ -19,6 +19,9 @@ constexpr std::int32_t kRequeuedBySlurm = 1000;
 constexpr std::int32_t kMostRequeues = 1'000'000;
 constexpr Duration kCheck = seconds(1);
 constexpr Duration kSettling = seconds(10);  ///< Of a node that is back.
+constexpr Duration kMostRest = minutes(5);   ///< Of a job whose last run Slurm does not finish.
+constexpr Duration kDoubt = seconds(4);      ///< Whether a job has its shards.
+constexpr int kMostBareRuns = 3;             ///< Of a job, before it is held.
 constexpr int kMostLooks = 120;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
 
@@ -232,9 +235,10 @@ void SlurmRemote::on_berth(const JobRecord& job, Berth& berth) {
     case Phase::Suspended:
       if (berth.stage == Stage::Sent || berth.stage == Stage::Released) {
         berth.stage = Stage::Runs;
+        berth.since = around_->clock.now();
         conductor_->on_started(job_of(job.id), berth.attempt);
       }
-      return;
+      return look_for_shards(job, berth);
     case Phase::Over:
       if (!job.is_completing) on_over(job, berth);
       return;
@@ -250,40 +254,76 @@ void SlurmRemote::on_over(const JobRecord& job, const Berth& berth) {
   if (berth.stage == Berth::Stage::Sent || berth.stage == Berth::Stage::Released) {
     conductor_->on_started(id, attempt);
   }
+  const std::string why = berth.why_back;
   const Instant at = job.ended > 0 ? kStart + seconds(job.ended) : around_->clock.now();
   berths_.erase(id);
   conductor_->on_ended(id, attempt,
                        {.outcome = job.outcome,
                         .code = job.exit_code,
                         .at = std::min(at, around_->clock.now()),
-                        .note = job.why_over});
+                        .note = why.empty() ? job.why_over : why});
 }
 
 /// It is pending again, or still.
 void SlurmRemote::on_back_in_queue(const JobRecord& job, Berth& berth) {
   using Stage = Berth::Stage;
   const JobId id = job_of(job.id);
+  const std::string name = "job " + std::to_string(job.id);
+  if (berth.rests_since != kNever) {
+    if (!job.is_held) order(Hold{job.id}, name + " that Slurm queued again once more");
+    return;
+  }
   const bool ran = berth.stage == Stage::Runs || job.restarts > berth.restarts;
   if (berth.stage == Stage::TakenBack || berth.stage == Stage::Sent) return;  // an answer follows
-  if (berth.stage == Stage::Requeued) {
-    if (!job.is_held) return;
-    const Attempt attempt = berth.attempt;
-    berths_.erase(id);
-    return conductor_->on_ended(
-        id, attempt,
-        {.outcome = Outcome::Failed, .code = 0, .at = around_->clock.now(), .note = ""});
+  if (berth.stage == Stage::Requeued || berth.stage == Stage::SentBack) {
+    if (job.is_held) rest(id, berth);
+    return;
   }
   if (ran) {
+    if (berth.stage != Stage::Runs) berth.since = around_->clock.now();
     berth.stage = Stage::TakenBack;
     settle_nodes_of(id);
-    order(Hold{job.id}, "job " + std::to_string(job.id) + " that Slurm queued again",
-          [this, id, attempt = berth.attempt] {
-            berths_.erase(id);
-            queue_again(id, attempt, "Slurm ended it to run it again");
-          });
+    order(Hold{job.id}, name + " that Slurm queued again", [this, id, attempt = berth.attempt] {
+      const auto found = berths_.find(id);
+      if (found != berths_.end() && found->second.attempt == attempt) rest(id, found->second);
+    });
     return;
   }
   if (job.is_held) take_back(job, berth, "it was held in Slurm before it began");
+}
+
+/// A run is over and the job is held, to run again once Slurm has finished with that run.
+void SlurmRemote::rest(JobId id, Berth& berth) {
+  berth.rests_since = around_->clock.now();
+  if (has_rested(id, berth)) return end_rest(id);
+  around_->keeper.note(id, "Slurm has not finished with its last run");
+}
+
+/// Slurm 22.05 goes on trying to reach a node for a start that it has queued again already, and when
+/// it gives up ends the job wherever it runs by then. And where a node failed during a start, the
+/// job is pending and has its nodes still: it would begin without its shards, and Slurm would count
+/// those as taken for ever.
+bool SlurmRemote::has_rested(JobId id, const Berth& berth) const {
+  const Instant now = around_->clock.now();
+  const JobRecord* const job = record_of(id);
+  if (job == nullptr) return false;
+  const bool may_be_tried = berth.stage == Berth::Stage::TakenBack;
+  if (may_be_tried && now - berth.since < options_.reach) return false;
+  return job->nodes.empty() || now - berth.rests_since >= kMostRest;
+}
+
+void SlurmRemote::end_rest(JobId id) {
+  const Berth back = berths_.at(id);
+  berths_.erase(id);
+  around_->keeper.note(id, "");
+  if (back.stage == Berth::Stage::Requeued) {
+    return conductor_->on_ended(
+        id, back.attempt,
+        {.outcome = Outcome::Failed, .code = 0, .at = around_->clock.now(), .note = ""});
+  }
+  const bool was_bare = back.stage == Berth::Stage::SentBack;
+  queue_again(id, back.attempt, was_bare ? back.why_back : "Slurm ended it to run it again");
+  if (was_bare) hold_if_bare_again(id);
 }
 
 /// It runs again, on the GPUs that Slurm keeps it to: what is asked follows its release, and comes
@@ -307,6 +347,69 @@ void SlurmRemote::queue_again(JobId id, Attempt attempt, const std::string& why)
                    .fail = [](live::Setback, const Error& error) { say(error.message); }});
 }
 
+/// Slurm 22.05 begins some jobs that it queued again without their shards, with no GPU in their
+/// environment: they may use any, and Slurm counts nothing for them. A record says so only if it is
+/// of the attempt that berth let run.
+void SlurmRemote::look_for_shards(const JobRecord& job, Berth& berth) {
+  const Job* const known = view().find(job_of(job.id));
+  const auto note = note_of(job);
+  if (berth.stage != Berth::Stage::Runs || known == nullptr) return;
+  if (!note || note->attempt != berth.attempt) return;
+  if (missing_from(job, known->grant, cluster_).empty()) {
+    berth.bare_since = kNever;
+    if (job.phase == Phase::Running) bare_.erase(known->id);
+  } else if (berth.bare_since == kNever) {
+    berth.bare_since = around_->clock.now();
+  }
+}
+
+/// If Slurm has shown it without its shards for a while, and answered all that time, and none of its
+/// nodes is away or just back: what it tells then is not of before.
+void SlurmRemote::send_back_bare(JobId id, Berth& berth) {
+  if (berth.bare_since == kNever || berth.stage != Berth::Stage::Runs) return;
+  const Duration told_for =
+      std::min(around_->clock.now() - berth.bare_since, courier_->answers_for());
+  if (told_for < kDoubt) return;
+  const JobRecord* const job = record_of(id);
+  const Job* const known = view().find(id);
+  if (job == nullptr || known == nullptr) return;
+  const auto is_away = [&](const Share& share) {
+    return away_.contains(cluster_.node_of(share.gpu));
+  };
+  if (std::ranges::any_of(known->grant.shares, is_away)) return;
+  const std::string missing = missing_from(*job, known->grant, cluster_);
+  if (missing.empty()) return;
+  send_back(*job, berth, "Slurm began it without its shards of " + missing);
+}
+
+/// A run that must not go on: it is repeated, or ends if its user forbade that (`--no-requeue`).
+void SlurmRemote::send_back(const JobRecord& job, Berth& berth, const std::string& why) {
+  berth.stage = Berth::Stage::SentBack;
+  berth.why_back = why;
+  const std::string name = "job " + std::to_string(job.id);
+  const std::string comment = to_text(note_of(job).value_or(Note())) + "; " + why;
+  say(name + ": " + why +
+      "; it is queued again (until `scontrol reconfigure` Slurm may count them "
+      "as taken)");
+  courier_->send(Requeue{job.id, comment}, [this, id = job_of(job.id), name, comment,
+                                            attempt = berth.attempt](const auto& done) {
+    if (done) return;
+    say(name + ": " + done.error().message);
+    const auto found = berths_.find(id);
+    if (found == berths_.end() || found->second.attempt != attempt) return;
+    order(Cancel{slurm_id(id), comment}, name + " that Slurm does not queue again");
+  });
+}
+
+/// Slurm may begin it without its shards each time.
+void SlurmRemote::hold_if_bare_again(JobId id) {
+  if (++bare_[id] < kMostBareRuns) return;
+  bare_.erase(id);
+  around_->keeper.note(id, "Slurm began it without its shards " + std::to_string(kMostBareRuns) +
+                               " times; berth release lets it try again");
+  conductor_->tell({HoldAsked{id}});
+}
+
 /// An attempt that Slurm was told to run and did not.
 void SlurmRemote::take_back(const JobRecord& job, Berth& berth, const std::string& why) {
   berth.stage = Berth::Stage::TakenBack;
@@ -326,12 +429,16 @@ void SlurmRemote::take_back(const JobRecord& job, Berth& berth, const std::strin
 
 void SlurmRemote::check_patience() {
   const Instant now = around_->clock.now();
+  std::vector<JobId> rested;
   for (auto& [id, berth] : berths_) {
+    send_back_bare(id, berth);
+    if (berth.rests_since != kNever && has_rested(id, berth)) rested.push_back(id);
     const JobRecord* const job = record_of(id);
     if (berth.stage != Berth::Stage::Released || job == nullptr) continue;
     if (job->phase != Phase::Pending || now - berth.since < options_.patience) continue;
     take_back(*job, berth, job->reason.empty() ? "no reason was given" : job->reason);
   }
+  for (const JobId id : rested) end_rest(id);
   std::erase_if(away_, [&](const auto& each) {
     if (each.second > now) return false;
     conductor_->on_node(each.first, true);
@@ -352,7 +459,7 @@ void SlurmRemote::on_waiting(const JobRecord& job, const Job& known) {
   if (job.phase != Phase::Pending) {
     if (!corrected_.insert({job.id, job.restarts}).second) return;
     say(name + " was started without berth; it is held again");
-    return order(Requeue{job.id}, name);
+    return order(Requeue{job.id, ""}, name);
   }
   if (!job.is_held) return order(Hold{job.id}, name + " that was released");
   const bool is_slurms = job.is_held_by_user || !job.dependency.empty();
@@ -577,12 +684,14 @@ live::Trace SlurmRemote::adopt(JobId id, Attempt attempt) {
   if (job == nullptr) return live::Trace::None;
   const auto note = note_of(*job);
   if (!note || note->attempt != attempt) return live::Trace::None;
-  if (job->phase == Phase::Pending && job->is_held) return live::Trace::None;
+  const Job* const known = view().find(id);
+  const bool runs = known != nullptr && known->state == JobState::Running;
+  const bool is_back = job->phase == Phase::Pending && job->is_held;
+  if (is_back && !runs) return live::Trace::None;
   Berth berth{.attempt = attempt,
               .stage = Berth::Stage::Released,
               .restarts = job->restarts,
               .since = around_->clock.now()};
-  const Job* const known = view().find(id);
   const bool was_seen = known != nullptr && known->state != JobState::Starting;
   if (was_seen) berth.stage = Berth::Stage::Runs;
   berths_[id] = berth;
@@ -597,8 +706,9 @@ void SlurmRemote::stop(JobId id, Attempt attempt, live::Manner) {
   const bool runs_again =
       known != nullptr && !known->ending && known->after_stop == JobState::Queued;
   if (!runs_again) return order(Cancel{slurm_id(id), ""}, name);
+  if (berth->second.rests_since != kNever) return;  // nothing of it runs
   berth->second.stage = Berth::Stage::Requeued;
-  order(Requeue{slurm_id(id)}, name);
+  order(Requeue{slurm_id(id), ""}, name);
 }
 
 void SlurmRemote::forget(JobId job, Attempt attempt) {

@@ -23,6 +23,7 @@ namespace berth::slurm {
 struct SlurmOptions {
   std::vector<std::string> partitions;  ///< Berth's.
   Duration patience = seconds(20);      ///< For Slurm to start what it was told to.
+  Duration reach = seconds(35);         ///< For which Slurm tries to reach a node with a start.
 };
 
 class SlurmRemote : public daemon::Remote, public live::Executor {
@@ -50,11 +51,14 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
  private:
   /// An attempt that Slurm was told to run, up to its end.
   struct Berth {
-    enum class Stage : std::uint8_t { Sent, Released, Runs, Requeued, TakenBack };
+    enum class Stage : std::uint8_t { Sent, Released, Runs, Requeued, TakenBack, SentBack };
     Attempt attempt;
     Stage stage = Stage::Sent;
-    std::uint32_t restarts = 0;  ///< Of the job, when it was told.
-    Instant since;
+    std::uint32_t restarts = 0;    ///< Of the job, when it was told.
+    Instant since;                 ///< Of its stage; kept after it runs.
+    Instant rests_since = kNever;  ///< Of a run that is over: until Slurm has finished with it.
+    Instant bare_since = kNever;   ///< From when on Slurm shows it running without its shards.
+    std::string why_back;          ///< Where it is sent back.
   };
 
   SlurmRemote(Client client, SlurmOptions options, News first, Cluster cluster);
@@ -67,7 +71,14 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void on_berth(const JobRecord& job, Berth& berth);
   void on_over(const JobRecord& job, const Berth& berth);
   void on_back_in_queue(const JobRecord& job, Berth& berth);
+  void rest(JobId id, Berth& berth);
+  bool has_rested(JobId id, const Berth& berth) const;
+  void end_rest(JobId id);
   void queue_again(JobId id, Attempt attempt, const std::string& why);
+  void look_for_shards(const JobRecord& job, Berth& berth);
+  void send_back_bare(JobId id, Berth& berth);
+  void send_back(const JobRecord& job, Berth& berth, const std::string& why);
+  void hold_if_bare_again(JobId id);
   bool is_narrowed_by(const Shards& kept, const Job& job) const;
   void on_waiting(const JobRecord& job, const Job& known);
   void on_stranger(const JobRecord& job);
@@ -92,6 +103,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   std::map<SlurmId, std::map<GpuId, Bytes>> strangers_;  ///< What jobs not started by berth hold.
   std::map<GpuId, Bytes> foreign_;                       ///< What was told of that.
   std::set<std::string> being_taken_;                    ///< Jobs and tasks that are being held.
+  std::map<JobId, int> bare_;       ///< Runs without their shards, one after the other.
   std::set<JobId> held_for_slurm_;  ///< Held in the engine while Slurm itself holds them.
   std::set<std::pair<SlurmId, std::uint32_t>> corrected_;  ///< Starts without berth, undone once.
   struct Asked {

@@ -87,5 +87,49 @@ TEST(Place, OfAJobThatSlurmRunsIsFoundAgain) {
   EXPECT_THAT(held_by(job, *cluster), ElementsAre(Pair(GpuId(1), 20_GiB), Pair(GpuId(2), 5_GiB)));
 }
 
+JobRecord running_on(std::vector<std::string> nodes, std::vector<std::string> gres_there) {
+  JobRecord job;
+  job.phase = Phase::Running;
+  job.nodes = std::move(nodes);
+  job.gres_there = std::move(gres_there);
+  return job;
+}
+
+TEST(Missing, AreShardsThatSlurmDidNotGive) {
+  const auto cluster = cluster_of(two_nodes(), 4);
+  const Grant grant = grant_of(*cluster, {0, 1}, 20_GiB);
+  EXPECT_EQ(missing_from(running_on({"n2"}, {}), grant, *cluster), "n2:0,n2:1");
+  EXPECT_EQ(missing_from(running_on({"n2"}, {""}), grant, *cluster), "n2:0,n2:1");
+  EXPECT_EQ(missing_from(running_on({"n2"}, {"shard:g1:20(IDX:1)"}), grant, *cluster), "n2:0");
+  const Grant gang = grant_of(*cluster, {0, 2}, 20_GiB);
+  EXPECT_EQ(missing_from(running_on({"n2", "n10"}, {"shard:g0:20", ""}), gang, *cluster), "n10:0");
+}
+
+TEST(Missing, IsNothingOfAJobThatIsWell) {
+  const auto cluster = cluster_of(two_nodes(), 4);
+  const Grant grant = grant_of(*cluster, {0, 1}, 19_GiB + Bytes(1));
+  const std::string both = "shard:g0:20(IDX:0),shard:g1:20(IDX:1)";
+  EXPECT_EQ(missing_from(running_on({"n2"}, {both}), grant, *cluster), "");
+  // Less than is granted now is more than nothing: the grant may have grown.
+  EXPECT_EQ(missing_from(running_on({"n2"}, {"shard:g0:1,shard:g1:1"}), grant, *cluster), "");
+  EXPECT_EQ(missing_from(running_on({"n2"}, {}), Grant(), *cluster), "");
+}
+
+TEST(Missing, IsNothingThatSlurmDoesNotTell) {
+  const auto cluster = cluster_of(two_nodes(), 4);
+  const Grant gang = grant_of(*cluster, {0, 2}, 20_GiB);
+  EXPECT_EQ(missing_from(running_on({"n2", "n10"}, {"shard:g0:20"}), gang, *cluster), "");
+  EXPECT_EQ(missing_from(running_on({"n2"}, {"shard:g0:20"}), gang, *cluster), "");
+  EXPECT_EQ(missing_from(running_on({}, {}), gang, *cluster), "");
+  for (const Phase phase : {Phase::Pending, Phase::Suspended, Phase::Over}) {
+    JobRecord job = running_on({"n2", "n10"}, {});
+    job.phase = phase;
+    EXPECT_EQ(missing_from(job, gang, *cluster), "");
+  }
+  JobRecord ending = running_on({"n2", "n10"}, {});
+  ending.is_completing = true;
+  EXPECT_EQ(missing_from(ending, gang, *cluster), "");
+}
+
 }  // namespace
 }  // namespace berth::slurm

@@ -16,6 +16,7 @@ struct Flags {
   std::vector<std::string> partitions;
   std::string configuration;
   std::string limits;
+  std::uint32_t reach = 35;
 };
 
 /// For job_submit.lua, which can then refuse at submission what no place will ever be there for.
@@ -45,14 +46,19 @@ int main(int argc, char** argv) {
                    "Slurm's configuration; default: $SLURM_CONF, or the system's.");
     app.add_option("--limits", flags.limits,
                    "Writes the largest GPU and the number of GPUs there, for job_submit.lua.");
+    app.add_option("--reach", flags.reach,
+                   "Seconds for which Slurm tries to reach a node with a start. A job whose node "
+                   "failed so soon after its start runs again after that.")
+        ->capture_default_str();
   };
   program.open_remote =
       [&flags](daemon::Options& options) -> Expected<std::unique_ptr<daemon::Remote>> {
     // Shards are what an administrator lets jobs have, so nothing of them is kept back.
     options.rules.settings.admission.guard_floor = Bytes(0);
     options.rules.settings.admission.guard_ppm = 0;
-    auto remote = slurm::SlurmRemote::open(flags.configuration, {.partitions = flags.partitions},
-                                           options.slots);
+    slurm::SlurmOptions own{.partitions = flags.partitions};
+    own.reach = seconds(flags.reach);
+    auto remote = slurm::SlurmRemote::open(flags.configuration, own, options.slots);
     if (!remote) return std::unexpected(remote.error());
     if (!flags.limits.empty()) leave_limits(flags.limits, (*remote)->machine().cluster);
     return std::move(*remote);
