@@ -5,10 +5,13 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <bit>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <memory>
+#include <functional>
+#include <initializer_list>
+#include <string_view>
 
 namespace berth::slurm {
 
@@ -225,6 +228,44 @@ JobRecord record_of(slurm_job_info_t& job) {
   return record;
 }
 
+/// Mixes what it is given into 64 bits.
+class Print {
+ public:
+  void add(std::uint64_t value) { sum_ = (std::rotl(sum_, 23) ^ value) * 0x9e3779b97f4a7c15U; }
+  void add(const char* text) {
+    add(std::hash<std::string_view>()(text == nullptr ? std::string_view() : text));
+  }
+  std::uint64_t value() const { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 1;
+};
+
+/// Differs where record_of() would give something else: of all that it reads.
+std::uint64_t print_of(const slurm_job_info_t& job) {
+  Print print;
+  for (const char* const text :
+       {job.name, job.partition, job.command, job.work_dir, job.admin_comment, job.dependency,
+        job.tres_per_node, job.array_task_str, job.std_out, job.user_name, job.state_desc,
+        job.nodes, job.batch_host}) {
+    print.add(text);
+  }
+  for (const std::uint64_t value : std::initializer_list<std::uint64_t>{
+           job.array_job_id, job.array_task_id, job.array_max_tasks, job.user_id, job.group_id,
+           job.restart_cnt, job.num_cpus, job.num_nodes, job.pn_min_memory, job.time_limit,
+           job.job_state, job.state_reason, job.exit_code, job.gres_detail_cnt, job.batch_flag}) {
+    print.add(value);
+  }
+  for (std::uint32_t i = 0; i < job.gres_detail_cnt; ++i) print.add(job.gres_detail_str[i]);
+  const std::uint32_t state = job.job_state & JOB_STATE_BASE;
+  const bool is_held = job.priority == 0;
+  print.add(is_held ? 1 : 0);
+  // Slurm moves the start that it expects of a job that is not held all the time.
+  if (state == JOB_PENDING && is_held) print.add(static_cast<std::uint64_t>(job.start_time));
+  if (state > JOB_SUSPENDED) print.add(static_cast<std::uint64_t>(job.end_time));
+  return print.value();
+}
+
 std::string node_state_text(std::uint32_t state) {
   const std::uint32_t base = state & NODE_STATE_BASE;
   if (base == NODE_STATE_DOWN) return "down";
@@ -372,22 +413,34 @@ void Client::open(const std::string& configuration) {
   slurm_init(configuration.empty() ? nullptr : configuration.c_str());
 }
 
-Expected<std::optional<std::vector<JobRecord>>> Client::jobs() {
+Expected<JobNews> Client::jobs() {
   job_info_msg_t* answer = nullptr;
   constexpr std::uint16_t kShow = SHOW_DETAIL | SHOW_ALL;
   if (slurm_load_jobs(jobs_at_, &answer, kShow) != SLURM_SUCCESS) {
-    if (slurm_get_errno() == SLURM_NO_CHANGE_IN_DATA) return std::nullopt;
+    if (slurm_get_errno() == SLURM_NO_CHANGE_IN_DATA) return JobNews();
     return slurm_error();
   }
-  std::vector<JobRecord> records;
-  records.reserve(answer->record_count);
+  JobNews news;
+  news.looked_at = answer->record_count;
+  ++look_;
   for (std::uint32_t i = 0; i < answer->record_count; ++i) {
-    records.push_back(record_of(answer->job_array[i]));
+    slurm_job_info_t& job = answer->job_array[i];
+    Told& told = told_[job.job_id];
+    const std::uint64_t print = print_of(job);
+    if (told.look == 0 || told.print != print) news.jobs.push_back(record_of(job));
+    told = {.print = print, .look = look_};
+  }
+  if (told_.size() > answer->record_count) {
+    std::erase_if(told_, [&](const auto& each) {
+      if (each.second.look == look_) return false;
+      news.gone.push_back(each.first);
+      return true;
+    });
   }
   // Times are of seconds: what changes later in this one must be told next time.
   jobs_at_ = answer->last_update - 1;
   slurm_free_job_info_msg(answer);
-  return records;
+  return news;
 }
 
 Expected<std::optional<std::vector<NodeRecord>>> Client::nodes() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,18 +16,26 @@
 
 namespace berth::slurm {
 
+/// What changed of the jobs.
+struct JobNews {
+  std::vector<JobRecord> jobs;  ///< New or changed, in Slurm's order.
+  std::vector<SlurmId> gone;    ///< That Slurm has forgotten, ascending.
+  std::size_t looked_at = 0;    ///< Jobs that Slurm told; 0 where it said that nothing changed.
+};
+
 class Client {
  public:
   /// Reads Slurm's configuration: this file's, or with "" that of $SLURM_CONF or the system. A
   /// configuration that is missing ends the process, as libslurm does that. Once in a process.
   static void open(const std::string& configuration);
 
-  /// All jobs; nothing if none changed since the last call. Errors: Io.
-  Expected<std::optional<std::vector<JobRecord>>> jobs();
+  /// What changed since the last call; all jobs at first. Slurm tells all jobs if any changed, and a
+  /// job that did not costs a look at its texts and no copy. Errors: Io.
+  Expected<JobNews> jobs();
   /// All nodes; nothing if none changed since the last call. Errors: Io.
   Expected<std::optional<std::vector<NodeRecord>>> nodes();
   /// Forgets what was told, so that the next calls tell all.
-  void forget() { jobs_at_ = nodes_at_ = 0; }
+  void forget() { *this = Client(); }
 
   /// Returns: the number of a submitted job; else 0. Errors: Io where the controller does not
   /// answer, so that it may have been done; Conflict, in Slurm's words, where it refuses.
@@ -36,6 +45,14 @@ class Client {
   static Expected<std::string> version();
 
  private:
+  /// What was told of a job, as a number, and in which call.
+  struct Told {
+    std::uint64_t print = 0;
+    std::uint64_t look = 0;
+  };
+
+  std::map<SlurmId, Told> told_;
+  std::uint64_t look_ = 0;
   std::int64_t jobs_at_ = 0;
   std::int64_t nodes_at_ = 0;
 };

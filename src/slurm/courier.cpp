@@ -1,7 +1,7 @@
 #include "slurm/courier.hpp"
 
 #include <algorithm>
-#include <set>
+#include <ctime>
 #include <utility>
 
 namespace berth::slurm {
@@ -15,6 +15,14 @@ constexpr auto kAgain = std::chrono::milliseconds(500);     ///< After a control
 constexpr auto kSilence = std::chrono::milliseconds(3000);  ///< After which it answers no more.
 constexpr int kCostShare = 5;  ///< Looks take at most this part of the time, as 1 in 5.
 
+/// That this thread has computed.
+Duration own_time() {
+  timespec at{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+  return seconds(at.tv_sec) +
+         std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(at.tv_nsec));
+}
+
 }  // namespace
 
 Expected<News> Courier::first_look(Client& client) {
@@ -24,15 +32,14 @@ Expected<News> Courier::first_look(Client& client) {
   if (!jobs) return std::unexpected(jobs.error());
   auto nodes = client.nodes();
   if (!nodes) return std::unexpected(nodes.error());
-  if (*jobs) news.jobs = std::move(**jobs);
+  news.jobs = std::move(jobs->jobs);
   if (*nodes) news.nodes = std::move(**nodes);
   std::ranges::sort(news.jobs, {}, &JobRecord::id);
   return news;
 }
 
 Courier::Courier(Client client, const News& known, Post post, std::function<void(News)> tell)
-    : client_(client), post_(std::move(post)), tell_(std::move(tell)) {
-  for (const JobRecord& job : known.jobs) jobs_[job.id] = job;
+    : client_(std::move(client)), post_(std::move(post)), tell_(std::move(tell)) {
   for (const NodeRecord& node : known.nodes) nodes_[node.name] = node;
   thread_ = std::thread([this] { run(); });
 }
@@ -70,6 +77,16 @@ void Courier::note_answer() {
   if (now - answered_at_ > kSilence) answers_since_ = now;
   answered_at_ = now;
   trouble_.clear();
+}
+
+void Courier::note_cost(const Cost& cost) {
+  const std::lock_guard lock(mutex_);
+  cost_ = cost;
+}
+
+Courier::Cost Courier::cost() const {
+  const std::lock_guard lock(mutex_);
+  return cost_;
 }
 
 Duration Courier::answers_for() const {
@@ -116,33 +133,24 @@ void Courier::deliver(Errand& errand) {
 }
 
 void Courier::look() {
+  const auto began = Clock::now();
+  const Duration own = own_time();
   auto jobs = client_.jobs();
-  auto nodes =
-      jobs ? client_.nodes()
-           : Expected<std::optional<std::vector<NodeRecord>>>(std::unexpected(jobs.error()));
-  if (!nodes) return set_trouble(nodes.error().message);
-  note_answer();
-  News news;
-  if (*jobs) {
-    std::set<SlurmId> there;
-    for (JobRecord& job : **jobs) {
-      there.insert(job.id);
-      JobRecord& known = jobs_[job.id];
-      if (known == job) continue;
-      known = job;
-      news.jobs.push_back(std::move(job));
-    }
-    for (auto it = jobs_.begin(); it != jobs_.end();) {
-      if (there.contains(it->first)) {
-        ++it;
-        continue;
-      }
-      news.gone.push_back(it->first);
-      it = jobs_.erase(it);
-    }
-    std::ranges::sort(news.jobs, {}, &JobRecord::id);
+  if (!jobs) return set_trouble(jobs.error().message);
+  if (jobs->looked_at > 0) {
+    note_cost({.jobs = jobs->looked_at,
+               .all = std::chrono::duration_cast<Duration>(Clock::now() - began),
+               .own = own_time() - own});
   }
-  if (*nodes) {
+  News news{.jobs = std::move(jobs->jobs), .gone = std::move(jobs->gone), .nodes = {}};
+  std::ranges::sort(news.jobs, {}, &JobRecord::id);
+  auto nodes = client_.nodes();
+  if (!nodes) {
+    set_trouble(nodes.error().message);
+  } else {
+    note_answer();
+  }
+  if (nodes && *nodes) {
     for (NodeRecord& node : **nodes) {
       NodeRecord& known = nodes_[node.name];
       if (known == node) continue;

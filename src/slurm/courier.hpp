@@ -37,7 +37,7 @@ class Courier {
   /// All there is, so that what follows is what changed. Waits for the controller. Errors: Io.
   static Expected<News> first_look(Client& client);
 
-  /// `known` is what first_look() told.
+  /// The client that first_look() was given, and what that told.
   Courier(Client client, const News& known, Post post, std::function<void(News)> tell);
   ~Courier();  ///< What was not delivered is left out.
 
@@ -46,6 +46,14 @@ class Courier {
   std::string trouble() const;
   /// For how long it has answered in time, up to now; nothing while it does not. From any thread.
   Duration answers_for() const;
+
+  /// Of the latest look in which Slurm told all its jobs.
+  struct Cost {
+    std::size_t jobs = 0;
+    Duration all{0};
+    Duration own{0};  ///< Of that, what this process computed.
+  };
+  Cost cost() const;  ///< From any thread.
 
  private:
   struct Errand {
@@ -58,18 +66,19 @@ class Courier {
   void look();
   void set_trouble(const std::string& text);
   void note_answer();
+  void note_cost(const Cost& cost);
   std::chrono::milliseconds wait_for(std::chrono::steady_clock::duration cost) const;
 
   Client client_;
   Post post_;
   std::function<void(News)> tell_;
-  std::map<SlurmId, JobRecord> jobs_;
   std::map<std::string, NodeRecord> nodes_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Errand> errands_;
   bool stopping_ = false;
   std::string trouble_;
+  Cost cost_;
   std::chrono::steady_clock::time_point answers_since_;
   std::chrono::steady_clock::time_point answered_at_;
   std::thread thread_;  // last: it uses the others

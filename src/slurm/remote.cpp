@@ -41,6 +41,8 @@ nlohmann::json check(const char* name, const char* status, const std::string& de
   return {{"name", name}, {"status", status}, {"detail", detail}};
 }
 
+std::string in_millis(Duration time) { return std::to_string((micros(time) + 500) / 1000) + " ms"; }
+
 std::string to_variable(const std::string& name, const std::string& value) {
   return name + "=" + value;
 }
@@ -64,14 +66,14 @@ Expected<std::unique_ptr<SlurmRemote>> SlurmRemote::open(const std::string& conf
   if (!first) return std::unexpected(first.error());
   auto cluster = cluster_of(first->nodes, slots);
   if (!cluster) return std::unexpected(cluster.error());
-  std::unique_ptr<SlurmRemote> remote(
-      new SlurmRemote(client, std::move(options), std::move(*first), std::move(*cluster)));
+  std::unique_ptr<SlurmRemote> remote(new SlurmRemote(std::move(client), std::move(options),
+                                                      std::move(*first), std::move(*cluster)));
   remote->version_ = Client::version().value_or("unknown");
   return remote;
 }
 
 SlurmRemote::SlurmRemote(Client client, SlurmOptions options, News first, Cluster cluster)
-    : client_(client),
+    : client_(std::move(client)),
       options_(std::move(options)),
       first_(std::move(first)),
       cluster_(std::move(cluster)) {
@@ -91,7 +93,8 @@ live::Executor& SlurmRemote::attach(const Surroundings& around) {
   around_.emplace(around);
   // Recovery gives orders already; what it tells waits in the loop until that runs.
   courier_ = std::make_unique<Courier>(
-      client_, first_, [this](std::function<void()> task) { around_->loop.post(std::move(task)); },
+      std::move(client_), first_,
+      [this](std::function<void()> task) { around_->loop.post(std::move(task)); },
       [this](const News& news) { on_news(news); });
   return *this;
 }
@@ -121,6 +124,11 @@ nlohmann::json SlurmRemote::examine() const {
                               "Slurm " + version_ + ", " + std::to_string(cluster_.nodes().size()) +
                                   " nodes with " + std::to_string(cluster_.gpus().size()) + " GPUs")
                       : check("slurm", "fail", "the controller does not answer: " + trouble));
+  const Courier::Cost cost = courier_ ? courier_->cost() : Courier::Cost();
+  checks.push_back(check("queue", "ok",
+                         "a look at Slurm's " + std::to_string(cost.jobs) + " jobs takes " +
+                             in_millis(cost.all) + ", of which " + in_millis(cost.own) +
+                             " are berth's own"));
   checks.push_back(check("memory", "warn",
                          "GPU memory is what jobs declare; it is not measured on the nodes, and "
                          "nothing keeps a job to it"));
