@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/array_text.hpp"
 #include "core/text.hpp"
 
 namespace berth::slurm {
@@ -504,10 +503,10 @@ void SlurmRemote::take_in(const JobRecord& job) {
   const auto note = note_of(job);
   const std::string own = std::to_string(job.id);
   if (!job.tasks.empty()) {
-    const auto tasks = parse_array(job.tasks.substr(0, job.tasks.find('%')));
-    if (!tasks) return say("array " + own + ": " + job.tasks + " " + tasks.error().message);
+    const auto tasks = parse_tasks(job.tasks);
+    if (!tasks) return say("array " + own + ": " + tasks.error().message);
     const std::string comment = to_text(note.value_or(Note()));
-    for (const std::int64_t task : tasks->tasks) {
+    for (const std::uint32_t task : *tasks) {
       const std::string id = std::to_string(job.array) + "_" + std::to_string(task);
       if (being_taken_.insert(id).second) order(Take{id, comment}, "job " + id);
     }

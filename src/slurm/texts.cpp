@@ -137,6 +137,29 @@ Expected<std::optional<Note>> parse_note(std::string_view comment) {
   return note;
 }
 
+Expected<std::vector<std::uint32_t>> parse_tasks(std::string_view text) {
+  constexpr std::size_t kMost = 1'000'000;
+  const auto wrong = [&](const std::string& why) {
+    return fail(ErrorCode::BadData, "'" + std::string(text.substr(0, 60)) + "': " + why);
+  };
+  std::vector<std::uint32_t> tasks;
+  std::string_view rest = text.substr(0, text.find('%'));
+  do {
+    std::string_view part = next_part(rest, ',');
+    std::string_view range = next_part(part, ':');
+    const auto step = part.empty() ? std::optional(1U) : number_of<std::uint32_t>(part);
+    const bool is_one = range.find('-') == std::string_view::npos;
+    const auto first = number_of<std::uint32_t>(next_part(range, '-'));
+    const auto last = is_one ? first : number_of<std::uint32_t>(range);
+    if (!first || !last || !step || *step == 0 || *first > *last) return wrong("no list of tasks");
+    if (tasks.size() + (*last - *first) / *step >= kMost) return wrong("more than a million tasks");
+    for (std::uint64_t task = *first; task <= *last; task += *step) {
+      tasks.push_back(static_cast<std::uint32_t>(task));
+    }
+  } while (!rest.empty());
+  return tasks;
+}
+
 std::string script_for(const std::vector<std::string>& arguments) {
   std::string line = "#!/bin/sh\nexec";
   for (const std::string& argument : arguments) line += " " + quoted(argument);

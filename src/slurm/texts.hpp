@@ -56,6 +56,10 @@ std::string to_text(const Note& note);
 /// Nothing for a comment that is not berth's. Errors: BadData naming the word that is wrong.
 Expected<std::optional<Note>> parse_note(std::string_view comment);
 
+/// The tasks that a record of an array stands for, as Slurm tells them: `0-3,7`, `1-9:2`, with `%8`
+/// behind them. Errors: BadData for another text, and for more than a million tasks.
+Expected<std::vector<std::uint32_t>> parse_tasks(std::string_view text);
+
 /// A script that runs this command line, for Slurm to copy to a node.
 std::string script_for(const std::vector<std::string>& arguments);
 

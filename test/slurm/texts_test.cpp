@@ -63,6 +63,24 @@ TEST(Note, ThatIsWrongNamesTheWord) {
   }
 }
 
+TEST(Tasks, AreReadAsSlurmTellsThem) {
+  EXPECT_THAT(*parse_tasks("7"), ElementsAre(7));
+  EXPECT_THAT(*parse_tasks("0-2,7,9-9%4"), ElementsAre(0, 1, 2, 7, 9));
+  EXPECT_THAT(*parse_tasks("1-8:3,4294967294-4294967295"),
+              ElementsAre(1, 4, 7, 4294967294U, 4294967295U));
+  EXPECT_EQ(parse_tasks("0-9999")->size(), 10'000U);
+  EXPECT_EQ(parse_tasks("1-1000000")->size(), 1'000'000U);
+}
+
+TEST(Tasks, ThatAreNoneAreRefused) {
+  for (const char* text : {"", "x", "1-", "-3", "5-2", "1,,2", "1-9:0", "1-9:x", "1...", "%4",
+                           "1-1000001", "0-9,0-999999", "99999999999"}) {
+    const auto tasks = parse_tasks(text);
+    ASSERT_FALSE(tasks) << text;
+    EXPECT_EQ(tasks.error().code, ErrorCode::BadData);
+  }
+}
+
 TEST(Script, RunsTheWordsAsTheyAre) {
   EXPECT_EQ(script_for({"echo", "it's", "$HOME"}), "#!/bin/sh\nexec 'echo' 'it'\\''s' '$HOME'\n");
 }
