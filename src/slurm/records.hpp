@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ids.hpp"
 #include "core/outcome.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
@@ -14,6 +15,10 @@
 namespace berth::slurm {
 
 using SlurmId = std::uint32_t;
+
+/// A job has the same number in both.
+constexpr JobId job_of(SlurmId id) { return JobId(id); }
+constexpr SlurmId slurm_id(JobId id) { return static_cast<SlurmId>(id.value()); }
 
 enum class Phase : std::uint8_t { Pending, Running, Suspended, Over };
 

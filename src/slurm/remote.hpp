@@ -49,6 +49,10 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   std::vector<std::string> sweep(const live::StandingOf&, JobId) override { return {}; }
 
  private:
+  /// The exit code of a run that Slurm ended to run it again; the engine queues such a job again. No
+  /// process exits with it.
+  static constexpr std::int32_t kRequeuedBySlurm = 1000;
+
   /// An attempt that Slurm was told to run, up to its end.
   struct Berth {
     enum class Stage : std::uint8_t { Sent, Released, Runs, Requeued, TakenBack, SentBack };
@@ -61,6 +65,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
     std::string why_back;          ///< Where it is sent back.
   };
 
+  static void say(const std::string& text);
   SlurmRemote(Client client, SlurmOptions options, News first, Cluster cluster);
   ClusterView view() const { return around_->keeper.engine().view(); }
   bool is_ours(const JobRecord& job) const;
