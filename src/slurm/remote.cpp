@@ -286,7 +286,7 @@ void SlurmRemote::check_patience() {
   std::vector<JobId> rested;
   for (auto& [id, berth] : berths_) {
     send_back_bare(id, berth);
-    if (berth.rests_since != kNever && has_rested(id, berth)) rested.push_back(id);
+    if (berth.rests_since != kNever && has_rested(berth)) rested.push_back(id);
     const JobRecord* const job = record_of(id);
     if (berth.stage != Berth::Stage::Released || job == nullptr) continue;
     if (job->phase != Phase::Pending || now - berth.since < options_.patience) continue;
@@ -514,6 +514,7 @@ Expected<void> SlurmRemote::launch(const live::Assignment& assigned) {
                  .stage = Berth::Stage::Sent,
                  .restarts = job->restarts,
                  .since = around_->clock.now()};
+  berths_[id].is_suspect = !job->nodes.empty();
   courier_->send(Dispatch{.id = slurm_id(id),
                           .nodes = place->nodes,
                           .node_count = place->node_count,

@@ -60,7 +60,8 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
     Stage stage = Stage::Sent;
     std::uint32_t restarts = 0;    ///< Of the job, when it was told.
     Instant since;                 ///< Of its stage; kept after it runs.
-    Instant rests_since = kNever;  ///< Of a run that is over: until Slurm has finished with it.
+    Instant rests_since = kNever;  ///< Of a run that is over: before the job runs again.
+    bool is_suspect = false;       ///< Slurm had not finished its run before.
     Instant bare_since = kNever;   ///< From when on Slurm shows it running without its shards.
     std::string why_back;          ///< Where it is sent back.
   };
@@ -77,7 +78,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void on_over(const JobRecord& job, const Berth& berth);
   void on_back_in_queue(const JobRecord& job, Berth& berth);
   void rest(JobId id, Berth& berth);
-  bool has_rested(JobId id, const Berth& berth) const;
+  bool has_rested(const Berth& berth) const;
   void end_rest(JobId id);
   void queue_again(JobId id, Attempt attempt, const std::string& why);
   void look_for_shards(const JobRecord& job, Berth& berth);

@@ -8,9 +8,8 @@ namespace berth::slurm {
 
 namespace {
 
-constexpr Duration kMostRest = minutes(5);  ///< Of a job whose last run Slurm does not finish.
-constexpr Duration kDoubt = seconds(4);     ///< Whether a job has its shards.
-constexpr int kMostBareRuns = 3;            ///< Of a job, before it is held.
+constexpr Duration kDoubt = seconds(4);  ///< Whether a job has its shards.
+constexpr int kMostBareRuns = 3;         ///< Of a job, before it is held.
 
 }  // namespace
 
@@ -45,27 +44,20 @@ void SlurmRemote::on_back_in_queue(const JobRecord& job, Berth& berth) {
 /// A run is over and the job is held, to run again once Slurm has finished with that run.
 void SlurmRemote::rest(JobId id, Berth& berth) {
   berth.rests_since = around_->clock.now();
-  if (has_rested(id, berth)) return end_rest(id);
-  around_->keeper.note(id, "Slurm has not finished with its last run");
+  if (has_rested(berth)) return end_rest(id);
+  around_->keeper.note(id, "its node failed soon after its start, which Slurm may still try there");
 }
 
 /// Slurm 22.05 goes on trying to reach a node for a start that it has queued again already, and when
-/// it gives up ends the job wherever it runs by then. And where a node failed during a start, the
-/// job is pending and has its nodes still: it would begin without its shards, and Slurm would count
-/// those as taken for ever.
-bool SlurmRemote::has_rested(JobId id, const Berth& berth) const {
-  const Instant now = around_->clock.now();
-  const JobRecord* const job = record_of(id);
-  if (job == nullptr) return false;
-  const bool may_be_tried = berth.stage == Berth::Stage::TakenBack;
-  if (may_be_tried && now - berth.since < options_.reach) return false;
-  return job->nodes.empty() || now - berth.rests_since >= kMostRest;
+/// it gives up ends the job wherever it runs by then.
+bool SlurmRemote::has_rested(const Berth& berth) const {
+  if (berth.stage != Berth::Stage::TakenBack) return true;  // it was reached
+  return around_->clock.now() - berth.since >= options_.reach;
 }
 
 void SlurmRemote::end_rest(JobId id) {
   const Berth back = berths_.at(id);
   berths_.erase(id);
-  around_->keeper.note(id, "");
   if (back.stage == Berth::Stage::Requeued) {
     return conductor_->on_ended(
         id, back.attempt,
@@ -97,17 +89,20 @@ void SlurmRemote::queue_again(JobId id, Attempt attempt, const std::string& why)
                    .fail = [](live::Setback, const Error& error) { say(error.message); }});
 }
 
-/// Slurm 22.05 begins some jobs that it queued again without their shards, with no GPU in their
-/// environment: they may use any, and Slurm counts nothing for them. A record says so only if it is
-/// of the attempt that berth let run.
+/// Slurm 22.05 begins jobs whose node failed during their start without their shards, with no GPU in
+/// their environment: they may use any, and Slurm counts nothing for them. Once sent back they are
+/// well. A record says so only if it is of the attempt that berth let run.
 void SlurmRemote::look_for_shards(const JobRecord& job, Berth& berth) {
   const Job* const known = view().find(job_of(job.id));
   const auto note = note_of(job);
   if (berth.stage != Berth::Stage::Runs || known == nullptr) return;
   if (!note || note->attempt != berth.attempt) return;
-  if (missing_from(job, known->grant, cluster_).empty()) {
+  const std::string missing = missing_from(job, known->grant, cluster_);
+  if (missing.empty()) {
     berth.bare_since = kNever;
     if (job.phase == Phase::Running) bare_.erase(known->id);
+  } else if (berth.is_suspect) {
+    send_back(job, berth, "Slurm began it without its shards of " + missing);
   } else if (berth.bare_since == kNever) {
     berth.bare_since = around_->clock.now();
   }
