@@ -10,6 +10,7 @@ install(TARGETS berth_emu_nvml berth_emu_cuda LIBRARY NAMELINK_SKIP
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/berth/emu)
 foreach(section 1 7 8)
   file(GLOB pages CONFIGURE_DEPENDS doc/man/*.${section})
+  list(FILTER pages EXCLUDE REGEX "/berth-slurm\\.8$")
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 install(FILES clients/python/berth.py DESTINATION lib/python3/dist-packages)
@@ -32,6 +33,24 @@ install(FILES ${made}/berth.toml DESTINATION /etc/berth)
 
 install(DIRECTORY ${made}/slurm/ DESTINATION bin USE_SOURCE_PERMISSIONS COMPONENT slurm-links)
 
+# berth on Slurm: for the system's release of Slurm only, so it is in no tarball.
+set(bridge)
+if(TARGET berth-slurm)
+  set(bridge bridge)
+  install(TARGETS berth-slurm RUNTIME COMPONENT bridge)
+  install(TARGETS berth_spank LIBRARY COMPONENT bridge
+    DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm)
+  install(FILES examples/slurm/job_submit.lua DESTINATION share/berth COMPONENT bridge)
+  install(FILES ${made}/system/berth-slurm.service DESTINATION lib/systemd/system COMPONENT bridge)
+  install(FILES packaging/slurm/default DESTINATION /etc/default RENAME berth-slurm COMPONENT bridge)
+  install(FILES doc/man/berth-slurm.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT bridge)
+  install(FILES doc/slurm.md LICENSE DESTINATION share/doc/berth-slurm COMPONENT bridge)
+  install(PROGRAMS examples/slurm/up examples/slurm/down examples/slurm/pilot
+    DESTINATION share/doc/berth-slurm/examples COMPONENT bridge)
+  install(FILES examples/slurm/slurm.conf examples/slurm/gres.conf
+    DESTINATION share/doc/berth-slurm/examples COMPONENT bridge)
+endif()
+
 set(CPACK_PACKAGE_NAME berth)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "places on GPUs where a job's memory is guaranteed")
 set(CPACK_PACKAGE_DESCRIPTION
@@ -48,7 +67,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL berth slurm slurm-links)
+set(CPACK_COMPONENTS_ALL berth slurm slurm-links ${bridge})
 set(CPACK_COMPONENT_SLURM_GROUP commands)
 set(CPACK_COMPONENT_SLURM-LINKS_GROUP commands)
 set(CPACK_DEBIAN_BERTH_PACKAGE_NAME berth)
@@ -62,4 +81,13 @@ on this machine and answer as Slurm's would.")
 set(CPACK_DEBIAN_BERTH_PACKAGE_CONTROL_EXTRA
   ${CMAKE_SOURCE_DIR}/packaging/conffiles ${CMAKE_SOURCE_DIR}/packaging/postinst
   ${CMAKE_SOURCE_DIR}/packaging/prerm ${CMAKE_SOURCE_DIR}/packaging/postrm)
+set(CPACK_DEBIAN_BRIDGE_PACKAGE_NAME berth-slurm)
+set(CPACK_DEBIAN_BRIDGE_PACKAGE_DEPENDS "berth (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_BRIDGE_PACKAGE_SUGGESTS "slurmctld, munge")
+set(CPACK_DEBIAN_BRIDGE_DESCRIPTION "berth on a Slurm cluster
+Decides which GPU job of Slurm's runs when and on which GPUs, by GPU memory. With
+a plugin of sbatch and srun for --vram and --class, and a script for job_submit.")
+set(CPACK_DEBIAN_BRIDGE_PACKAGE_CONTROL_EXTRA
+  ${CMAKE_SOURCE_DIR}/packaging/slurm/conffiles ${CMAKE_SOURCE_DIR}/packaging/slurm/postinst
+  ${CMAKE_SOURCE_DIR}/packaging/slurm/prerm ${CMAKE_SOURCE_DIR}/packaging/slurm/postrm)
 include(CPack)
