@@ -9,7 +9,7 @@
 
 #include "cli/files.hpp"
 #include "cli/progress.hpp"
-#include "cli/sha256.hpp"
+#include "core/sha256.hpp"
 #include "report/figures.hpp"
 #include "report/timeline.hpp"
 #include "trace/gzip.hpp"

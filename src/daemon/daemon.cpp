@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -128,6 +129,9 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
                                             std::move(*keeper), std::move(remote)));
   if (auto done = daemon->open_logs(); !done) return std::unexpected(done.error());
   if (!daemon->remote_) {
+    auto keys = JobKeys::open(daemon->options_.state + "/job-key");
+    if (!keys) return std::unexpected(keys.error());
+    daemon->keys_ = std::move(*keys);
     if (auto done = daemon->open_launcher(); !done) return std::unexpected(done.error());
     if (auto done = daemon->open_reports(); !done) return std::unexpected(done.error());
   }
@@ -235,18 +239,41 @@ void Daemon::open_driver() {
                                           .control = machine_.port ? machine_.mps_control : "",
                                           .environment = machine_.environment});
   if (!machine_.port) return;
-  probe_ =
-      std::make_unique<Probe>(*machine_.port, clock_, launcher_->shims(), [this](live::Look look) {
-        loop_.post([this, look = std::move(look)]() mutable {
-          idle_->on_look(look, keeper_.engine().view(), clock_.now());
-          conductor_->on_look(std::move(look));
-        });
+  probe_ = std::make_unique<Probe>(
+      Probe::Parts{.port = *machine_.port,
+                   .clock = clock_,
+                   .shims = launcher_->shims(),
+                   .declarations = Declarations(*keys_)},
+      [this](Sighting seen) {
+        loop_.post([this, seen = std::move(seen)]() mutable { on_sighting(std::move(seen)); });
       });
   faults_ = std::make_unique<Faults>(*machine_.port, [this](const GpuEvent& event) {
     loop_.post([this, event] {
       conductor_->on_fault(GpuId(event.device), "Xid " + std::to_string(event.xid));
     });
   });
+}
+
+/// A process outside counts for the job whose key it has for as long as that job's shim lives and
+/// it is not suspended: its memory would keep the job from leaving the GPU.
+void Daemon::on_sighting(Sighting seen) {
+  std::set<JobId>& partly_outside = partly_outside_[seen.look.gpu];
+  partly_outside.clear();
+  const auto shims = launcher_->shims().get();
+  for (const auto& [pid, job] : seen.declared) {
+    const bool lives =
+        std::ranges::any_of(*shims, [&](const auto& shim) { return shim.second == job; });
+    if (!lives || executor_->suspender().knows(job)) continue;
+    seen.look.owners[pid] = OfJob{job};
+    partly_outside.insert(job);
+  }
+  idle_->on_look(seen.look, keeper_.engine().view(), clock_.now());
+  conductor_->on_look(std::move(seen.look));
+}
+
+bool Daemon::is_partly_outside(JobId job) const {
+  return std::ranges::any_of(partly_outside_,
+                             [&](const auto& entry) { return entry.second.contains(job); });
 }
 
 void Daemon::open_syncer() {
@@ -292,16 +319,20 @@ SuspenderHooks Daemon::suspender_hooks() {
 }
 
 void Daemon::open_executor() {
-  executor_ = std::make_unique<ShimExecutor>(ShimExecutor::Parts{.loop = loop_,
-                                                                 .launcher = *launcher_,
-                                                                 .limits = *limits_,
-                                                                 .host_limits = *host_limits_,
-                                                                 .device_rules = *device_rules_,
-                                                                 .mps = *mps_,
-                                                                 .keeper = keeper_,
-                                                                 .options = options_,
-                                                                 .machine = machine_},
-                                             suspender_hooks());
+  executor_ = std::make_unique<ShimExecutor>(
+      ShimExecutor::Parts{
+          .loop = loop_,
+          .launcher = *launcher_,
+          .limits = *limits_,
+          .host_limits = *host_limits_,
+          .device_rules = *device_rules_,
+          .mps = *mps_,
+          .keeper = keeper_,
+          .options = options_,
+          .machine = machine_,
+          .keys = *keys_,
+          .is_partly_outside = [this](JobId job) { return is_partly_outside(job); }},
+      suspender_hooks());
 }
 
 void Daemon::open_conductor() {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/error.hpp"
@@ -23,6 +24,7 @@
 #include "daemon/host.hpp"
 #include "daemon/host_limits.hpp"
 #include "daemon/idle.hpp"
+#include "daemon/job_keys.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/limit_follower.hpp"
 #include "daemon/limit_signals.hpp"
@@ -129,6 +131,8 @@ class Daemon {
   void open_executor();
   Expected<void> open_reports();
   void open_driver();
+  void on_sighting(Sighting seen);
+  bool is_partly_outside(JobId job) const;
   void open_syncer();
   void open_conductor();
   SuspenderHooks suspender_hooks();
@@ -159,6 +163,7 @@ class Daemon {
   std::unique_ptr<HostLimits> host_limits_;
   std::unique_ptr<DeviceRules> device_rules_;
   std::unique_ptr<Mps> mps_;
+  std::optional<JobKeys> keys_;  ///< None with a remote.
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<LimitSignals> limit_signals_;
   std::unique_ptr<Announcer> announcer_;
@@ -174,6 +179,8 @@ class Daemon {
   std::unique_ptr<Probe> probe_;  ///< Null on a machine without GPUs.
   std::unique_ptr<Syncer> syncer_;
   std::unique_ptr<IdleWatch> idle_;
+  /// Jobs with processes that are in no job's tree, by the latest look.
+  std::map<GpuId, std::set<JobId>> partly_outside_;
   Instant energy_saved_;
   std::map<JobId, std::string> suspended_for_;  ///< Likewise of those that it suspends.
   std::map<JobId, std::string> ended_for_;  ///< Jobs that berthd ends by configuration, and why.

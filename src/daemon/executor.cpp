@@ -67,6 +67,7 @@ Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
   const JobId job = assigned.job.id;
   if (!suspender_.knows(job)) {
     shim::Order order = order_of(assigned, parts_.options, parts_.machine);
+    set_variables(order, {{kJobKey, parts_.keys.key_of(job)}});
     join_mps(assigned, order);
     const bool is_limited = limit_host(assigned, order.cgroup);
     limit_devices(job, order.cgroup, assigned.grant);
@@ -215,6 +216,9 @@ void ShimExecutor::suspend(JobId job, Attempt attempt) {
   const std::string why =
       parts_.mps.serves(job)
           ? "it is a client of an MPS server, and these are not checkpointed one by one"
+      : parts_.is_partly_outside(job) ? "a process outside its tree (a container's) holds GPU "
+                                        "memory for it, and is not berth's "
+                                        "to checkpoint"
       : is_elastic ? "its number of GPUs may change, and that of a suspended process cannot"
                    : parts_.machine.no_suspension;
   if (!why.empty() && !suspender_.knows(job)) {

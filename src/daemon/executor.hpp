@@ -13,6 +13,7 @@
 #include "daemon/clock.hpp"
 #include "daemon/device_files.hpp"
 #include "daemon/host_limits.hpp"
+#include "daemon/job_keys.hpp"
 #include "daemon/launcher.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/machine.hpp"
@@ -40,6 +41,9 @@ class ShimExecutor : public live::Executor {
     const live::Keeper& keeper;
     const Options& options;
     const Machine& machine;
+    const JobKeys& keys;
+    /// True if processes that are in no job's tree hold GPU memory for it.
+    std::function<bool(JobId)> is_partly_outside;
   };
   /// Requires: all of them outlive it. What suspensions come to is reported through `hooks`.
   ShimExecutor(Parts parts, SuspenderHooks hooks);

@@ -8,10 +8,8 @@ namespace berth::daemon {
 
 /// Shared with the thread, so that one that hangs in a driver can be left behind.
 struct Probe::State {
-  GpuPort& port;
-  const Clock& clock;
-  const ShimTable& shims;
-  std::function<void(live::Look)> deliver;
+  Parts parts;
+  std::function<void(Sighting)> deliver;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -20,10 +18,8 @@ struct Probe::State {
   bool ended = false;
 };
 
-Probe::Probe(GpuPort& port, const Clock& clock, const ShimTable& shims,
-             std::function<void(live::Look)> deliver)
-    : state_(
-          new State{.port = port, .clock = clock, .shims = shims, .deliver = std::move(deliver)}) {
+Probe::Probe(Parts parts, std::function<void(Sighting)> deliver)
+    : state_(new State{.parts = std::move(parts), .deliver = std::move(deliver)}) {
   std::thread([state = state_] { run(state); }).detach();
 }
 
@@ -40,18 +36,24 @@ void Probe::look_at(const std::set<GpuId>& gpus) {
   state_->changed.notify_all();
 }
 
-live::Look Probe::look(State& state, GpuId gpu) {
-  live::Look look{.gpu = gpu,
-                  .began = state.clock.now(),
-                  .sample = state.port.sample(gpu.value()),
-                  .owners = {}};
-  if (!look.sample || !look.sample->processes) return look;
-  const auto shims = state.shims.get();  // after the sample, so it has all jobs of the sample
+Sighting Probe::look(State& state, GpuId gpu) {
+  Sighting seen{.look = {.gpu = gpu,
+                         .began = state.parts.clock.now(),
+                         .sample = state.parts.port.sample(gpu.value()),
+                         .owners = {}},
+                .declared = {}};
+  live::Look& look = seen.look;
+  if (!look.sample || !look.sample->processes) return seen;
+  const auto shims = state.parts.shims.get();  // after the sample, so it has all jobs of the sample
   Kinship kinship(*shims);
   for (const GpuProcess& process : *look.sample->processes) {
-    look.owners[process.pid] = kinship.of(process.pid);
+    const Owner owner = look.owners[process.pid] = kinship.of(process.pid);
+    if (!std::holds_alternative<OfStranger>(owner)) continue;
+    if (const auto job = state.parts.declarations.job_of(process.pid)) {
+      seen.declared[process.pid] = *job;
+    }
   }
-  return look;
+  return seen;
 }
 
 namespace {
@@ -65,9 +67,9 @@ bool lists_vanished(const live::Look& look) {
 }
 
 /// A sample tells of ends once, and the first one is not seen by others.
-live::Look merged(live::Look first, live::Look second) {
-  if (!first.sample || !second.sample) return second;
-  std::ranges::move(first.sample->ended, std::back_inserter(second.sample->ended));
+Sighting merged(Sighting first, Sighting second) {
+  if (!first.look.sample || !second.look.sample) return second;
+  std::ranges::move(first.look.sample->ended, std::back_inserter(second.look.sample->ended));
   return second;
 }
 
@@ -81,8 +83,8 @@ void Probe::run(const std::shared_ptr<State>& state) {
     const auto gpus = std::exchange(state->asked, {});
     lock.unlock();
     for (const GpuId gpu : gpus) {
-      live::Look seen = look(*state, gpu);
-      if (lists_vanished(seen)) seen = merged(std::move(seen), look(*state, gpu));
+      Sighting seen = look(*state, gpu);
+      if (lists_vanished(seen.look)) seen = merged(std::move(seen), look(*state, gpu));
       state->deliver(std::move(seen));
     }
     lock.lock();

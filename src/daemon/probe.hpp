@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -11,17 +12,29 @@
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "daemon/clock.hpp"
+#include "daemon/declared.hpp"
 #include "daemon/processes.hpp"
 #include "gpu/port.hpp"
 #include "live/ports.hpp"
 
 namespace berth::daemon {
 
+/// A look, and what strangers in it say of themselves.
+struct Sighting {
+  live::Look look;
+  std::map<pid_t, JobId> declared;  ///< Strangers that have the key of a job.
+};
+
 class Probe : public live::Eyes {
  public:
+  struct Parts {
+    GpuPort& port;
+    const Clock& clock;
+    const ShimTable& shims;
+    Declarations declarations;
+  };
   /// `deliver` is called on the probe thread.
-  Probe(GpuPort& port, const Clock& clock, const ShimTable& shims,
-        std::function<void(live::Look)> deliver);
+  Probe(Parts parts, std::function<void(Sighting)> deliver);
   ~Probe() override { stop(); }
 
   /// Waits for a sample under way for a second at most. Returns: false if the thread still is in
@@ -34,7 +47,7 @@ class Probe : public live::Eyes {
  private:
   struct State;
   static void run(const std::shared_ptr<State>& state);
-  static live::Look look(State& state, GpuId gpu);
+  static Sighting look(State& state, GpuId gpu);
 
   std::shared_ptr<State> state_;
 };

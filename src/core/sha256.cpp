@@ -1,11 +1,11 @@
-#include "cli/sha256.hpp"
+#include "core/sha256.hpp"
 
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdio>
 
-namespace berth::cli {
+namespace berth {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::string sha256(std::string_view bytes) {
   return text;
 }
 
-}  // namespace berth::cli
+}  // namespace berth

@@ -1,10 +1,10 @@
 // Goal: the sum is the one that `sha256sum` prints.
 // Method: the examples of FIPS 180-4 and lengths around a block.
-#include "cli/sha256.hpp"
+#include "core/sha256.hpp"
 
 #include <gtest/gtest.h>
 
-namespace berth::cli {
+namespace berth {
 namespace {
 
 TEST(Sha256, IsThatOfTheStandardsExamples) {
@@ -26,4 +26,4 @@ TEST(Sha256, PadsAroundTheEndOfABlock) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace berth::cli {
+namespace berth {
 
 /// 64 hexadecimal digits, as `sha256sum` prints them.
 std::string sha256(std::string_view bytes);
 
-}  // namespace berth::cli
+}  // namespace berth
