@@ -234,6 +234,8 @@ class Api {
       const auto taken =
           daemon_.user_queues().take(keeper.engine().view(), job.spec.user, daemon_.now(), jobs);
       if (!taken) return refuse(exchange, 429, taken.error().message);
+      const auto room = daemon_.user_environments().take(keeper, job, daemon_.now());
+      if (!room) return refuse(exchange, 429, room.error().message);
       auto warnings = memory_warnings(job.command.arguments);
       daemon_.ask({.submission = std::move(job),
                    .inputs = {},

@@ -138,6 +138,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
   daemon->open_driver();
   daemon->open_syncer();
   daemon->open_conductor();
+  daemon->user_environments_.count_all(daemon->keeper_, daemon->now());
   return daemon;
 }
 
@@ -558,6 +559,7 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->probe != options_.probe, "probe");
   later(fresh->probe_fast != options_.probe_fast, "probe_fast");
   later(fresh->user_queue != options_.user_queue, "user_queue");
+  later(fresh->user_environments != options_.user_environments, "user_environments_size");
   later(fresh->limits != options_.limits, "limits");
   later(fresh->cgroup != options_.cgroup, "cgroup");
   later(fresh->host_limits != options_.host_limits, "host_limits");

@@ -42,6 +42,7 @@
 #include "daemon/syncer.hpp"
 #include "http/server.hpp"
 #include "live/conductor.hpp"
+#include "live/user_environments.hpp"
 #include "live/user_queues.hpp"
 
 namespace berth::daemon {
@@ -111,6 +112,7 @@ class Daemon {
   Forecaster& forecaster() { return forecaster_; }
   Followers& followers() { return *followers_; }
   live::UserQueues& user_queues() { return user_queues_; }
+  live::UserEnvironments& user_environments() { return user_environments_; }
   Instant now() const { return clock_.now(); }
   /// Errors: as Launcher::attach(). Requires: no remote.
   Expected<void> attach(JobId job, Attempt attempt, const shim::Attach& client) {
@@ -157,6 +159,7 @@ class Daemon {
   Audit audit_;
   Forecaster forecaster_{options_.rules.policy, options_.rules.place};
   live::UserQueues user_queues_{options_.user_queue};
+  live::UserEnvironments user_environments_{options_.user_environments};
   std::unique_ptr<live::Conductor> conductor_;
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Limits> limits_;

@@ -319,6 +319,9 @@ Json kept(const Daemon& daemon) {
   if (rules.user_logs_size > Bytes(0)) {
     text += "; those of one user take " + to_text(rules.user_logs_size) + " at most";
   }
+  if (const Bytes most = daemon.options().user_environments; most > Bytes(0)) {
+    text += "; commands and environments of one user's jobs take " + to_text(most) + " at most";
+  }
   return check("disk use", "ok", text);
 }
 

@@ -550,6 +550,8 @@ constexpr auto kKeys = std::to_array<Key>({
     {"user_gpus", set_user_gpus},
     {"user_jobs", set_user_jobs},
     {"user_queue", set_user_queue},
+    {"user_environments_size",
+     [](Options& o, const Value& v) { return v.into(o.user_environments); }},
     {"half_life",
      [](Options& o, const Value& v) { return v.into(o.rules.settings.service_half_life); }},
     {"probe", [](Options& o, const Value& v) { return v.into(o.probe); }},

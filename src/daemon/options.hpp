@@ -53,6 +53,8 @@ struct Options {
   Duration probe_fast = Duration(10'000);  ///< Where memory may be taken: live/pace.hpp.
   Duration grace = seconds(10);            ///< Between SIGTERM and SIGKILL.
   Bytes log_cap{std::int64_t{1} << 30};
+  Bytes user_environments{
+      0};  ///< Of one user's jobs that wait or run, in the journal; 0: no limit.
   std::int64_t user_queue = 2'000'000;  ///< Jobs of one user that wait or run; 0: no limit.
   CpuMilli cores{0};                    ///< That jobs may have together; 0: the machine's.
   CpuMilli default_cpu{1000};           ///< Of a job without GPUs that does not say; 0: none.

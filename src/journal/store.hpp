@@ -211,6 +211,9 @@ class Store {
   /// The id of these bytes. Equal bytes that were stored lately, among the last thousand others,
   /// have one id (compared in full, a hash only finds them).
   Expected<BlobId> add_blob(std::string_view bytes);
+  /// The id that add_blob() would give without storing anything; nothing for bytes that it would
+  /// store.
+  std::optional<BlobId> find_blob(std::string_view bytes) const;
   /// The next blobs are stored, even if equal bytes are there.
   void forget_recent_blobs();
   /// Requires: no job refers to it.

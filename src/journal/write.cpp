@@ -169,6 +169,15 @@ Expected<void> Store::add_snapshot(const Snapshot& snapshot) {
 // ---- Jobs
 // ----------------------------------------------------------------------------------------
 
+std::optional<BlobId> Store::find_blob(std::string_view bytes) const {
+  State& state = *state_;
+  const auto known = state.recent.find(Checksum().add(bytes).value());
+  if (!known) return std::nullopt;
+  Query stored(state.db, "SELECT bytes FROM blobs WHERE id = ?", column(*known));
+  const bool is_same = stored.next() && stored.blob(0) == bytes;
+  return is_same ? known : std::nullopt;
+}
+
 Expected<BlobId> Store::add_blob(std::string_view bytes) {
   State& state = *state_;
   if (auto may = state.may_write(); !may) return std::unexpected(may.error());

@@ -36,6 +36,31 @@ TEST(ErrorsQueue, IsBoundedForEachUser) {
   EXPECT_EQ(rig.request("POST", "/v1/jobs", body).status, 429);
 }
 
+TEST(ErrorsQueue, OfAUserTakesABoundedPartOfTheDisk) {
+  Rig rig({.config = "probe = \"100ms\"\nuser_environments_size = \"64KiB\"\n"});
+  rig.start();
+  const auto submit = [&](char letter) {
+    const std::string variable = "A=" + std::string(40 * 1024, letter);
+    return rig.request(
+        "POST", "/v1/jobs",
+        {{"command", {"true"}}, {"directory", "/"}, {"held", true}, {"environment", {variable}}});
+  };
+  const auto first = submit('a');
+  ASSERT_EQ(first.status, 201);
+  EXPECT_EQ(submit('a').status, 201) << "equal ones are kept once";
+  const auto refused = submit('b');
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_THAT(std::string(refused.body["error"]),
+              testing::MatchesRegex("commands and environments of the jobs of uid [0-9]+ that wait "
+                                    "or run take 4[0-9.]+ KiB, this job's 40[0-9.]* KiB more; the "
+                                    "most is 64 KiB \\(user_environments_size\\)"));
+  rig.kill();
+  rig.start();  // those of the daemon before count
+  EXPECT_EQ(submit('b').status, 429);
+  for (const int id : {1, 2}) rig.request("POST", test::path(id, "/cancel"));
+  eventually("there is room again", [&] { return submit('b').status == 201; });
+}
+
 /// To copy it would delay the engine.
 TEST(ErrorsQueue, ThatIsTooLongIsNotLookedAhead) {
   Cluster cluster;

@@ -54,6 +54,7 @@ guard = "1GiB"
 user_gpus = 4
 user_jobs = 7
 user_queue = 8
+user_environments_size = "1GiB"
 half_life = "24h"
 probe = "500ms"
 grace = "30s"
@@ -81,6 +82,7 @@ lost = "90s"
   EXPECT_EQ(options.rules.settings.limits.gpus, GpuCount(4));
   EXPECT_EQ(options.rules.settings.limits.jobs, 7);
   EXPECT_EQ(options.user_queue, 8);
+  EXPECT_EQ(options.user_environments, Bytes(std::int64_t{1} << 30));
   EXPECT_EQ(options.rules.settings.service_half_life, hours(24));
   EXPECT_EQ(options.probe, Duration(500'000));
   EXPECT_EQ(options.grace, seconds(30));

@@ -259,6 +259,10 @@ TEST_F(Stored, WhatIsWrittenIsReadInsideTheTransaction) {
   const BlobId blob = need(store().add_blob("bytes"));
   EXPECT_EQ(need(store().blob(blob)), "bytes");
   EXPECT_EQ(need(store().add_blob("bytes")), blob);
+  EXPECT_EQ(store().find_blob("bytes"), blob);
+  EXPECT_EQ(store().find_blob("others"), std::nullopt);
+  store().forget_recent_blobs();
+  EXPECT_EQ(store().find_blob("bytes"), std::nullopt) << "it would be stored again";
 }
 
 TEST_F(Stored, AFailedWriteFailsTheCommit) {
