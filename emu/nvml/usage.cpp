@@ -1,5 +1,7 @@
 // NVML entry points that say what a GPU is doing: memory, processes, utilisation.
 #include <algorithm>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -99,28 +101,56 @@ NvmlResult list_nothing(NvmlDevice device, std::uint32_t* count) {
   return answer(device, count, [](const GpuCall&) { return 0U; });
 }
 
-/// Kernel time a process had run when we were last asked.
-struct Served {
+/// What is known of a process on a GPU: its kernel time at the end of the last period, and the
+/// periods in which it ran something.
+struct Trail {
   std::uint64_t real_nanoseconds = 0;
   std::uint64_t served_nanoseconds = 0;
+  std::deque<NvmlProcessUtilizationSample> samples;
 };
 
-/// Share of the GPU since the last call about the same process, in percent.
-std::uint32_t share_since_last_call(const GpuCall& call, const Holder& holder) {
+constexpr std::uint64_t kPeriod = 100'000'000;  // nanoseconds, at least
+constexpr std::size_t kMostSamples = 32;
+
+/// Ends the process's period, if it was long enough.
+void follow(const GpuCall& call, const Holder& holder, Trail& trail) {
+  const auto now = monotonic_nanoseconds();
+  const auto served = GpuClock(call.layout, call.index).served_nanoseconds(holder.slot);
+  const bool first = trail.real_nanoseconds == 0;
+  const auto elapsed = now - trail.real_nanoseconds;
+  if (!first && elapsed < kPeriod) return;
+  const auto ran = served - std::min(served, trail.served_nanoseconds);
+  trail.real_nanoseconds = now;
+  trail.served_nanoseconds = served;
+  if (first || ran == 0) return;
+  const auto share = std::clamp<std::uint64_t>(ran * 100 / elapsed, 1, 100);
+  trail.samples.push_back({.pid = holder.pid,
+                           .time_stamp = now / 1000,
+                           .sm_util = static_cast<std::uint32_t>(share),
+                           .mem_util = static_cast<std::uint32_t>(share / 2),
+                           .enc_util = 0,
+                           .dec_util = 0});
+  if (trail.samples.size() > kMostSamples) trail.samples.pop_front();
+}
+
+/// Periods between our calls in which processes that live ran something, after `since`.
+std::vector<NvmlProcessUtilizationSample> samples_since(const GpuCall& call, std::uint64_t since) {
+  using Trails = std::map<ProcessKey, Trail>;
   static std::mutex mutex;
-  static auto* const last = new std::map<std::pair<std::uint32_t, ProcessKey>, Served>;
-  const Served now{monotonic_nanoseconds(),
-                   GpuClock(call.layout, call.index).served_nanoseconds(holder.slot)};
+  static auto* const known = new std::map<std::uint32_t, Trails>;
   const std::lock_guard lock(mutex);
-  auto& before = (*last)[{call.index, call.layout.owners[holder.slot].load()}];
-  const auto elapsed = now.real_nanoseconds - before.real_nanoseconds;
-  const auto ran =
-      now.served_nanoseconds - std::min(now.served_nanoseconds, before.served_nanoseconds);
-  const bool first = before.real_nanoseconds == 0;
-  before = now;
-  return first || elapsed == 0
-             ? 0
-             : static_cast<std::uint32_t>(std::min<std::uint64_t>(100, ran * 100 / elapsed));
+  Trails& before = (*known)[call.index];
+  Trails now;
+  std::vector<NvmlProcessUtilizationSample> samples;
+  for (const Holder& holder : holders_of(call)) {
+    const ProcessKey key = call.layout.owners[holder.slot].load();
+    Trail& trail = now[key] = std::move(before[key]);
+    follow(call, holder, trail);
+    std::ranges::copy_if(trail.samples, std::back_inserter(samples),
+                         [&](const auto& sample) { return sample.time_stamp > since; });
+  }
+  before = std::move(now);
+  return samples;
 }
 
 }  // namespace
@@ -212,26 +242,18 @@ NvmlResult nvmlDeviceGetMPSComputeRunningProcesses(NvmlDevice device, std::uint3
   return list_processes(device, count, infos, Of::MpsClients);
 }
 
-/// One sample per process: its share since this library was last asked.
+/// Of processes that ran something, as on a card; of others nothing.
 NvmlResult nvmlDeviceGetProcessUtilization(NvmlDevice device, NvmlProcessUtilizationSample* samples,
-                                           std::uint32_t* count, std::uint64_t) {
+                                           std::uint32_t* count, unsigned long long since) {
   return on_device(device, [&](const GpuCall& call) {
+    if (is_instance(call) || !mig_profiles(call.layout).empty()) return NvmlResult::NotSupported;
     if (count == nullptr) return NvmlResult::InvalidArgument;
-    const auto holders = holders_of(call);
+    const auto known = samples_since(call, since);
     const auto room = *count;
-    *count = static_cast<std::uint32_t>(holders.size());
-    if (holders.empty()) return NvmlResult::NotFound;
-    if (samples == nullptr || room < holders.size()) return NvmlResult::InsufficientSize;
-    const auto now = monotonic_nanoseconds() / 1000;
-    std::ranges::transform(holders, samples, [&](const Holder& holder) {
-      const auto share = share_since_last_call(call, holder);
-      return NvmlProcessUtilizationSample{.pid = holder.pid,
-                                          .time_stamp = now,
-                                          .sm_util = share,
-                                          .mem_util = share / 2,
-                                          .enc_util = 0,
-                                          .dec_util = 0};
-    });
+    *count = static_cast<std::uint32_t>(known.size());
+    if (known.empty()) return NvmlResult::NotFound;
+    if (samples == nullptr || room < known.size()) return NvmlResult::InsufficientSize;
+    std::ranges::copy(known, samples);
     return NvmlResult::Success;
   });
 }

@@ -37,6 +37,9 @@ std::string tenant_lines(const Json& tenants) {
     text +=
         "  " + user_text(tenant) + "  " + size_text(part_of(tenant, "charge_bytes")) + " charged";
     if (!used.is_null()) text += ", " + size_text(used) + " used";
+    if (const auto busy = integer_of(tenant, "utilisation_percent")) {
+      text += ", " + std::to_string(*busy) + " % busy";
+    }
     text += "\n";
   }
   return text;

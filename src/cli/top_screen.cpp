@@ -245,6 +245,9 @@ std::vector<std::string> TopScreen::gpu_lines(std::size_t most, const Look& look
                  cut(printable(text_of(tenant, "name")), 16) + " " +
                  printable(text_of(tenant, "user_name")) + " " +
                  short_amount(amount(tenant, "charge_bytes"));
+      if (const auto busy = integer_of(tenant, "utilisation_percent")) {
+        tenants += " " + std::to_string(*busy) + " %";
+      }
     }
     const Json& foreign = part_of(gpu, "foreign");
     for (const Json& process : foreign.is_array() ? foreign : Json::array()) {

@@ -178,6 +178,20 @@ Json energy(const Daemon& daemon) {
                    " GPUs; jobs on others have none");
 }
 
+/// By what idle jobs are found on a GPU that several share.
+Json idleness(const Daemon& daemon) {
+  const auto& devices = daemon.machine().devices.list;
+  const auto told = std::ranges::count_if(devices, &Device::tells_process_use);
+  if (devices.empty()) return check("idle jobs", "ok", "no GPUs");
+  if (told == std::ssize(devices)) {
+    return check("idle jobs", "ok", "the driver tells what each process does, for idle_after");
+  }
+  return check("idle jobs", "ok",
+               "the driver tells what each process does of " + std::to_string(told) + " of " +
+                   std::to_string(devices.size()) +
+                   " GPUs; on others idle_after does not find an idle job beside a busy one");
+}
+
 /// Why not all jobs are limited by the driver; the same words for several GPUs once. "": they are.
 std::string why_no_limits(const Daemon& daemon) {
   std::string text;
@@ -346,7 +360,7 @@ Json examine(const Daemon& daemon) {
   return {{"checks",
            {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
             pid_namespace(), processes(daemon), host_limits(daemon), device_files(daemon),
-            memory_rung(daemon), accounting(daemon), energy(daemon), mps(daemon),
+            memory_rung(daemon), accounting(daemon), energy(daemon), idleness(daemon), mps(daemon),
             suspension(daemon), disk(daemon), kept(daemon)}}};
 }
 

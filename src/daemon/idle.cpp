@@ -6,6 +6,21 @@
 
 namespace berth::daemon {
 
+namespace {
+
+/// By what is told of its processes, or else of the GPU. What is unknown accuses nobody.
+bool may_run_kernels(JobId job, const Sample& sample, const OwnerOf& owner_of) {
+  if (sample.utilisation_percent == 0U) return false;
+  if (!sample.processes) return true;
+  return std::ranges::any_of(*sample.processes, [&](const GpuProcess& process) {
+    const Owner owner = owner_of(process.pid);
+    const auto* const of = std::get_if<OfJob>(&owner);
+    return of != nullptr && of->job == job && process.utilisation_percent.value_or(1) > 0;
+  });
+}
+
+}  // namespace
+
 void IdleWatch::on_look(const live::Look& look, const ClusterView& view, Instant now) {
   if (rules_ == IdleRules{}) return;
   std::erase_if(seen_, [&](const auto& entry) {
@@ -13,7 +28,6 @@ void IdleWatch::on_look(const live::Look& look, const ClusterView& view, Instant
     return job == nullptr || job->state != JobState::Running ||
            job->attempt != entry.second.attempt;
   });
-  const bool shows_kernels = !look.sample || look.sample->utilisation_percent.value_or(1) > 0;
   const auto owner_of = [&](pid_t pid) {
     const auto found = look.owners.find(pid);
     return found == look.owners.end() ? Owner(OfNobody{}) : found->second;
@@ -25,7 +39,7 @@ void IdleWatch::on_look(const live::Look& look, const ClusterView& view, Instant
     const bool is_new = !seen.busy.contains(look.gpu);
     const bool holds =
         look.sample && held_by(id, *look.sample, owner_of).value_or(Bytes(0)) > Bytes(0);
-    if (is_new || shows_kernels || !holds) seen.busy[look.gpu] = now;
+    if (is_new || !holds || may_run_kernels(id, *look.sample, owner_of)) seen.busy[look.gpu] = now;
     judge(*job, seen, now);
   }
 }

@@ -265,6 +265,25 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
 
 // ---- GPUs ------------------------------------------------------------------------------------
 
+namespace {
+
+/// What a job's processes did on a GPU; null where that is not told of each of them.
+Json busy_json(const live::Look* look, JobId job) {
+  if (look == nullptr || !look->sample || !look->sample->processes) return {};
+  std::optional<std::uint32_t> sum;
+  for (const GpuProcess& process : *look->sample->processes) {
+    const auto owner = look->owners.find(process.pid);
+    const auto* const of =
+        owner == look->owners.end() ? nullptr : std::get_if<OfJob>(&owner->second);
+    if (of == nullptr || of->job != job) continue;
+    if (!process.utilisation_percent) return {};
+    sum = sum.value_or(0) + *process.utilisation_percent;
+  }
+  return sum ? Json(std::min(*sum, 100U)) : Json();
+}
+
+}  // namespace
+
 Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
   Json list = Json::array();
   const ClusterView view = keeper_.engine().view();
@@ -285,6 +304,7 @@ Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
     }
     list.push_back({{"job", id.value()},
                     {"name", name},
+                    {"utilisation_percent", busy_json(watcher_.latest(gpu), id)},
                     {"user_name", names_.of(job.spec.user.value())},
                     {"charge_bytes", share->charge.raw()},
                     {"used_bytes", used}});

@@ -16,6 +16,8 @@ using nvml::Result;
 
 constexpr std::uint32_t kMostGpus = 1024;
 constexpr int kMostReadings = 3;
+constexpr std::uint64_t kUseWindow =
+    2'000'000;  ///< Microseconds: the driver's periods are a second.
 
 std::uint32_t milliseconds(Duration timeout) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -173,7 +175,31 @@ Expected<Sample> Nvml::sample(std::uint32_t device) {
   if (!sample) return sample;
   sample->millijoules = nvml::read_energy(api_, *found);
   sample->ended = ended_since(*found, *sample);
+  add_uses(*found, *sample);
   return sample;
+}
+
+/// A GPU with one process tells as much by its own figure. The driver says nothing of processes
+/// that did nothing, and where it says nothing at all although the GPU was busy, nothing is known.
+void Nvml::add_uses(const nvml::Gpu& gpu, Sample& sample) {
+  if (!sample.processes || sample.processes->size() < 2) return;
+  const std::lock_guard lock(listed_mutex_);
+  std::uint64_t& newest = newest_use_[gpu.index];
+  const std::uint64_t since = newest - std::min(newest, kUseWindow);
+  const auto uses = nvml::read_process_uses(api_, gpu, since);
+  if (!uses) return;
+  const bool is_idle = sample.utilisation_percent == 0U;  // then what is remembered is old
+  if (uses->empty() && !is_idle) return;
+  std::map<pid_t, std::uint32_t> most;
+  for (const nvml::ProcessUse& use : *uses) {
+    newest = std::max(newest, use.time);
+    if (!is_idle) most[use.pid] = std::max(most[use.pid], use.percent);
+  }
+  for (GpuProcess& process : *sample.processes) {
+    if (process.is_mps_client) continue;
+    const auto use = most.find(process.pid);
+    process.utilisation_percent = use == most.end() ? 0 : use->second;
+  }
 }
 
 /// Asked once of each: the driver's accounts outlive the process.

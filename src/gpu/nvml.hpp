@@ -42,6 +42,7 @@ class Nvml final : public GpuPort {
   Expected<nvml::Gpu> gpu(std::uint32_t device) const;
   std::optional<GpuEvent> take_heard();
   std::vector<GpuProcess> ended_since(const nvml::Gpu& gpu, const Sample& sample);
+  void add_uses(const nvml::Gpu& gpu, Sample& sample);
 
   nvml::Api api_;
   struct Unit {
@@ -50,7 +51,8 @@ class Nvml final : public GpuPort {
   };
   std::vector<Unit> units_;  ///< By index: whole GPUs, and instances instead of those split.
   std::mutex listed_mutex_;
-  std::map<std::uint32_t, std::set<pid_t>> listed_;  ///< Processes of the last sample, by device.
+  std::map<std::uint32_t, std::set<pid_t>> listed_;    ///< Processes of the last sample, by device.
+  std::map<std::uint32_t, std::uint64_t> newest_use_;  ///< Time of the latest period, by device.
   std::deque<GpuEvent> heard_;  ///< Of a GPU that is split, one for each instance.
   nvml::EventSet events_ = nullptr;
   Error no_events_{ErrorCode::NotFound, "no GPU to hear events of"};  ///< Why events_ is null.

@@ -59,6 +59,36 @@ struct Utilisation {
   std::uint32_t memory;
 };
 
+/// What one process did in the driver's last period before `time`, in percent.
+struct ProcessUtilisation {
+  std::uint32_t pid;
+  unsigned long long time;  ///< Microseconds.
+  std::uint32_t sm;
+  std::uint32_t memory;
+  std::uint32_t encoder;
+  std::uint32_t decoder;
+};
+
+/// The same by the call that later cards answer.
+struct ProcessUtilisationInfo {
+  unsigned long long time;
+  std::uint32_t pid;
+  std::uint32_t sm;
+  std::uint32_t memory;
+  std::uint32_t encoder;
+  std::uint32_t decoder;
+  std::uint32_t jpeg;
+  std::uint32_t optical_flow;
+};
+struct ProcessesUtilisationInfo {
+  std::uint32_t version;
+  std::uint32_t count;
+  unsigned long long since;
+  ProcessUtilisationInfo* list;
+};
+inline constexpr std::uint32_t kProcessesUtilisationTag =
+    sizeof(ProcessesUtilisationInfo) | (1U << 24);
+
 struct ProcessV1 {
   std::uint32_t pid;
   std::uint64_t bytes;

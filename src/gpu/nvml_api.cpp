@@ -69,6 +69,8 @@ void find_use(const Symbols& symbols, Api& api) {
   symbols.find(api.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
   symbols.find(api.memory_v1, {"nvmlDeviceGetMemoryInfo"});
   symbols.find(api.utilisation, {"nvmlDeviceGetUtilizationRates"});
+  symbols.find(api.process_utilisation, {"nvmlDeviceGetProcessUtilization"});
+  symbols.find(api.processes_utilisation, {"nvmlDeviceGetProcessesUtilizationInfo"});
   symbols.find(api.accounting_mode, {"nvmlDeviceGetAccountingMode"});
   symbols.find(api.set_accounting_mode, {"nvmlDeviceSetAccountingMode"});
   symbols.find(api.accounting_stats, {"nvmlDeviceGetAccountingStats"});

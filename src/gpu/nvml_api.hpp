@@ -46,6 +46,8 @@ struct Api {
   Function<Handle, MemoryV2*> memory_v2;
   Function<Handle, MemoryV1*> memory_v1;
   Function<Handle, Utilisation*> utilisation;
+  Function<Handle, ProcessUtilisation*, std::uint32_t*, unsigned long long> process_utilisation;
+  Function<Handle, ProcessesUtilisationInfo*> processes_utilisation;
   Function<Handle, std::uint32_t*, std::uint32_t*> mig_mode;  ///< Current, then after a reset.
   Function<Handle, std::uint32_t*> most_instances;
   Function<Handle, std::uint32_t, Handle*> instance_by_index;

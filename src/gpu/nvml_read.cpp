@@ -207,6 +207,7 @@ Device read_device(const Api& api, const Gpu& gpu) {
   if (api.accounting_mode(gpu.handle, &accounting) == Result::Success) {
     device.accounts = accounting == kEnabled;
   }
+  device.tells_process_use = read_process_uses(api, gpu, 0).has_value();
   device.shares_memory = hides_memory(api, gpu);
   const auto memory = device.shares_memory ? memory_of_host() : read_memory(api, gpu);
   if (memory) {
@@ -260,6 +261,59 @@ std::optional<std::uint32_t> read_utilisation(const Api& api, const Gpu& gpu) {
   if (api.utilisation(gpu.handle, &utilisation) != Result::Success) return std::nullopt;
   if (utilisation.gpu > 100) return std::nullopt;
   return utilisation.gpu;
+}
+
+namespace {
+
+std::uint32_t busiest(const ProcessUtilisation& use) {
+  return std::max({use.sm, use.encoder, use.decoder});
+}
+std::uint32_t busiest(const ProcessUtilisationInfo& use) {
+  return std::max({use.sm, use.encoder, use.decoder, use.jpeg, use.optical_flow});
+}
+
+/// By `call`, which takes the room and a count and gives NVML's answer.
+template <class Entry, class Call>
+std::optional<std::vector<ProcessUse>> read_uses(const Call& call) {
+  std::size_t room = kFirstRoom;
+  for (int turn = 0; turn < kMostTries && room <= kMostProcesses; ++turn) {
+    std::vector<Entry> entries(room);
+    auto count = static_cast<std::uint32_t>(room);
+    const Result result = call(entries.data(), count);
+    if (result == Result::NotFound) return std::vector<ProcessUse>();  // nobody did anything
+    if (result == Result::Success && count <= room) {
+      entries.resize(count);
+      std::vector<ProcessUse> uses;
+      for (const Entry& entry : entries) {
+        uses.push_back({.pid = static_cast<pid_t>(entry.pid),
+                        .time = entry.time,
+                        .percent = std::min(busiest(entry), 100U)});
+      }
+      return uses;
+    }
+    if (result != Result::InsufficientSize) return std::nullopt;
+    room = std::max<std::size_t>(count, room) + kFirstRoom;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<ProcessUse>> read_process_uses(const Api& api, const Gpu& gpu,
+                                                         std::uint64_t since) {
+  if (gpu.is_instance()) return std::nullopt;
+  auto uses = read_uses<ProcessUtilisation>([&](ProcessUtilisation* entries, std::uint32_t& count) {
+    return api.process_utilisation(gpu.handle, entries, &count, since);
+  });
+  if (uses) return uses;
+  return read_uses<ProcessUtilisationInfo>(
+      [&](ProcessUtilisationInfo* entries, std::uint32_t& count) {
+        ProcessesUtilisationInfo info{
+            .version = kProcessesUtilisationTag, .count = count, .since = since, .list = entries};
+        const Result result = api.processes_utilisation(gpu.handle, &info);
+        count = info.count;
+        return result;
+      });
 }
 
 std::optional<std::int64_t> read_energy(const Api& api, const Gpu& gpu) {

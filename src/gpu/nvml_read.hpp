@@ -65,6 +65,18 @@ Expected<std::vector<GpuProcess>> read_processes(const Api& api, const Gpu& gpu,
 
 std::optional<std::uint32_t> read_utilisation(const Api& api, const Gpu& gpu);
 
+/// What one process did in one of the driver's periods, which last up to a second.
+struct ProcessUse {
+  pid_t pid = 0;
+  std::uint64_t time = 0;     ///< Of its end, in microseconds of the driver's clock.
+  std::uint32_t percent = 0;  ///< Of the busiest of its engines.
+};
+
+/// All periods that ended after `since` and are remembered, of processes that did something; empty
+/// where there is none. Nothing if the driver does not tell, as of MIG instances.
+std::optional<std::vector<ProcessUse>> read_process_uses(const Api& api, const Gpu& gpu,
+                                                         std::uint64_t since);
+
 /// Millijoules since the driver was loaded. Of an instance nothing is told.
 std::optional<std::int64_t> read_energy(const Api& api, const Gpu& gpu);
 

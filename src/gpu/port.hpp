@@ -30,10 +30,11 @@ struct Device {
   Bytes total{0};
   Bytes reserved{0};           ///< Kept by the driver; 0 where it only counts it as used.
   bool shares_memory = false;  ///< The driver tells no memory: it is the host's (host_memory.hpp).
-  std::optional<bool> accounts;  ///< Whether the driver keeps accounts of ended processes.
-  std::optional<bool> mig;       ///< Whether it is split into MIG instances, or one of them.
-  std::string mig_profile;       ///< Of an instance: "3g.40gb"; "" for a whole GPU.
-  std::uint32_t board = 0;       ///< The GPU that it is, or is part of, in the driver's order.
+  std::optional<bool> accounts;    ///< Whether the driver keeps accounts of ended processes.
+  bool tells_process_use = false;  ///< What each of its processes did, not only what all did.
+  std::optional<bool> mig;         ///< Whether it is split into MIG instances, or one of them.
+  std::string mig_profile;         ///< Of an instance: "3g.40gb"; "" for a whole GPU.
+  std::uint32_t board = 0;         ///< The GPU that it is, or is part of, in the driver's order.
   std::optional<std::uint32_t> minor;         ///< N of /dev/nvidiaN, of the GPU that it is part of.
   std::optional<std::uint32_t> gpu_instance;  ///< Of an instance: the driver's numbers.
   std::optional<std::uint32_t> compute_instance;
@@ -51,6 +52,9 @@ struct GpuProcess {
   pid_t pid = 0;
   std::optional<Bytes> bytes;  ///< All it holds, contexts included.
   bool is_mps_client = false;
+  /// Of the time of the GPU in the last two seconds, where several processes are on it and the
+  /// driver tells; what an MPS client does, its server is told to do.
+  std::optional<std::uint32_t> utilisation_percent = std::nullopt;
 
   bool operator==(const GpuProcess&) const = default;
 };

@@ -103,6 +103,55 @@ TEST_F(Idle, IsNobodyWithoutAFigureOrWithoutMemory) {
   EXPECT_THAT(told_, IsEmpty()) << "it may load its data yet";
 }
 
+TEST_F(Idle, IsFoundBesideABusyNeighbourWhereItIsToldWhatEachDoes) {
+  const auto look_at_two = [&](int minute, std::optional<std::uint32_t> its_own) {
+    Sample sample;
+    sample.utilisation_percent = 100;
+    sample.processes = {{.pid = 9, .bytes = 2_GiB, .utilisation_percent = its_own},
+                        {.pid = 10, .bytes = 2_GiB, .utilisation_percent = 99}};
+    const Instant now = kStart + minutes(minute);
+    watch_.on_look({.gpu = GpuId(0),
+                    .began = now,
+                    .sample = sample,
+                    .owners = {{9, OfJob{JobId(1)}}, {10, OfJob{JobId(2)}}}},
+                   engine_.view(), now);
+  };
+  for (int minute = 0; minute <= 29; ++minute) look_at_two(minute, 0);
+  EXPECT_THAT(told_, IsEmpty());
+  for (int minute = 30; minute <= 40; ++minute) look_at_two(minute, 0);
+  EXPECT_THAT(told_, ElementsAre("warn"));
+  look_at_two(41, 1);
+  EXPECT_THAT(told_, ElementsAre("warn", "busy"));
+  for (int minute = 42; minute <= 200; ++minute) {
+    look_at_two(minute, minute % 20 == 0 ? std::nullopt : std::optional(0U));
+  }
+  EXPECT_THAT(told_, ElementsAre("warn", "busy")) << "what is unknown accuses nobody";
+}
+
+TEST(IdleJobs, AreFoundBesideABusyOne) {
+  Rig rig({.gpus = "1x24GiB",
+           .config = "policy = \"fifo-skip\"\nprobe = \"100ms\"\ngrace = \"500ms\"\n"
+                     "idle_after = \"1s\"\n"});
+  rig.start();
+  const int busy =
+      rig.submit(test::load("--vram 2GiB --steps 0 --step-ms 20"), {{"vram_bytes", "4GiB"}});
+  rig.wait_for(busy, "running");
+  const int idle =
+      rig.submit(test::load("--vram 2GiB --steps 0 --duty 0"), {{"vram_bytes", "4GiB"}});
+  eventually("its reason says so", [&] {
+    return rig.job(idle)["reason"].get<std::string>().find("has run no kernel since") !=
+           std::string::npos;
+  });
+  eventually("it is shown what each does", [&] {
+    const Json tenants = rig.request("GET", "/v1/gpus").body["gpus"][0]["tenants"];
+    return tenants.size() == 2 && tenants[0]["job"] == busy &&
+           tenants[0]["utilisation_percent"].is_number() && tenants[0]["utilisation_percent"] > 0 &&
+           tenants[1]["utilisation_percent"] == 0;
+  });
+  const Json doctor = rig.request("GET", "/v1/doctor").body;
+  EXPECT_THAT(doctor.dump(), HasSubstr("the driver tells what each process does"));
+}
+
 TEST(IdleJobs, AreWarnedOfAndEndedAsConfigured) {
   Rig rig({.gpus = "1x24GiB",
            .config = "probe = \"100ms\"\ngrace = \"500ms\"\nidle_after = \"500ms\"\n"});

@@ -24,6 +24,13 @@ TEST(NvmlAbi, IsThePublishedOne) {
   EXPECT_EQ(sizeof(ProcessV1), 16U);
   EXPECT_EQ(sizeof(ProcessV2), 24U);
   EXPECT_EQ(offsetof(ProcessV2, bytes), 8U);
+  EXPECT_EQ(sizeof(ProcessUtilisation), 32U);
+  EXPECT_EQ(offsetof(ProcessUtilisation, time), 8U);
+  EXPECT_EQ(offsetof(ProcessUtilisation, sm), 16U);
+  EXPECT_EQ(sizeof(ProcessUtilisationInfo), 40U);
+  EXPECT_EQ(offsetof(ProcessUtilisationInfo, pid), 8U);
+  EXPECT_EQ(sizeof(ProcessesUtilisationInfo), 24U);
+  EXPECT_EQ(kProcessesUtilisationTag, 0x01000018U);
   EXPECT_EQ(sizeof(EventData), 32U);
   EXPECT_EQ(offsetof(EventData, data), 16U);
   EXPECT_EQ(sizeof(SetLimits), 24U);
@@ -39,6 +46,8 @@ TEST(NvmlAbi, IsTheEmulatedOne) {
   EXPECT_EQ(sizeof(Pci), sizeof(emu::NvmlPciInfo));
   EXPECT_EQ(sizeof(ProcessV1), sizeof(emu::NvmlProcessInfoV1));
   EXPECT_EQ(sizeof(ProcessV2), sizeof(emu::NvmlProcessInfo));
+  EXPECT_EQ(sizeof(ProcessUtilisation), sizeof(emu::NvmlProcessUtilizationSample));
+  EXPECT_EQ(offsetof(ProcessUtilisation, sm), offsetof(emu::NvmlProcessUtilizationSample, sm_util));
   EXPECT_EQ(sizeof(EventData), sizeof(emu::NvmlEventData));
   EXPECT_EQ(sizeof(SetLimits), sizeof(emu::NvmlSetMemoryLimits));
   EXPECT_EQ(sizeof(GetLimits), sizeof(emu::NvmlGetMemoryLimits));

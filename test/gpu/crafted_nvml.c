@@ -121,6 +121,48 @@ SHOWN int nvmlDeviceGetUtilizationRates(void* device, uint32_t* rates) {
   return 0;
 }
 
+struct Use {
+  uint32_t pid;
+  uint64_t time;
+  uint32_t sm, memory, encoder, decoder;
+};
+SHOWN int nvmlDeviceGetProcessUtilization(void* device, struct Use* uses, uint32_t* count,
+                                          unsigned long long since) {
+  (void)device;
+  const uint32_t room = *count;
+  crafted_nvml.use_since = since;
+  if (crafted_nvml.process_use != 0) return crafted_nvml.process_use;
+  *count = crafted_nvml.uses;
+  if (crafted_nvml.uses == 0) return 6;
+  if (room < crafted_nvml.uses) return INSUFFICIENT_SIZE;
+  for (uint32_t i = 0; i < crafted_nvml.uses; ++i) {
+    const struct Use use = {.pid = FIRST_PID, .time = 9000000 + i, .sm = crafted_nvml.use_percent};
+    uses[i] = use;
+  }
+  return 0;
+}
+
+struct UseInfo {
+  uint64_t time;
+  uint32_t pid, sm, memory, encoder, decoder, jpeg, optical_flow;
+};
+struct UseInfos {
+  uint32_t version, count;
+  unsigned long long since;
+  struct UseInfo* list;
+};
+SHOWN int nvmlDeviceGetProcessesUtilizationInfo(void* device, struct UseInfos* infos) {
+  (void)device;
+  const uint32_t room = infos->count;
+  if (infos->version != (sizeof(struct UseInfos) | 1U << 24)) return 25;
+  if (crafted_nvml.processes_use != 0) return crafted_nvml.processes_use;
+  infos->count = 1;
+  if (infos->list == 0 || room < 1) return INSUFFICIENT_SIZE;
+  const struct UseInfo use = {.time = 9000000, .pid = FIRST_PID + 1, .jpeg = 12};
+  infos->list[0] = use;
+  return 0;
+}
+
 struct Pci {
   char legacy[16];
   uint32_t domain, bus, device, id, subsystem;

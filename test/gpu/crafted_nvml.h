@@ -15,6 +15,11 @@ struct CraftedNvml {
   uint32_t gpus;
   uint32_t mig;           /* 1: on */
   uint32_t utilisation;
+  int process_use;        /* result of the first call; 3: the later call answers */
+  int processes_use;      /* result of the later call */
+  uint32_t uses;          /* periods that are remembered, all of the first process */
+  uint32_t use_percent;
+  uint64_t use_since;     /* what the last call was asked for */
   uint64_t total;
   uint64_t reserved;
   uint64_t used;

@@ -74,6 +74,11 @@ TEST(NvidiaHeaders, NvmlsMeasurementsAreOurs) {
   EXPECT_EQ(sizeof(emu::NvmlBar1Memory), sizeof(nvmlBAR1Memory_t));
   EXPECT_EQ(sizeof(emu::NvmlProcessUtilizationSample), sizeof(nvmlProcessUtilizationSample_t));
   expect_same(&emu::NvmlProcessUtilizationSample::sm_util, &nvmlProcessUtilizationSample_t::smUtil);
+  EXPECT_EQ(sizeof(nvml::ProcessUtilisation), sizeof(nvmlProcessUtilizationSample_t));
+  expect_same(&nvml::ProcessUtilisation::sm, &nvmlProcessUtilizationSample_t::smUtil);
+  EXPECT_EQ(sizeof(nvml::ProcessUtilisationInfo), sizeof(nvmlProcessUtilizationInfo_v1_t));
+  expect_same(&nvml::ProcessUtilisationInfo::sm, &nvmlProcessUtilizationInfo_v1_t::smUtil);
+  EXPECT_EQ(sizeof(nvml::ProcessesUtilisationInfo), sizeof(nvmlProcessesUtilizationInfo_v1_t));
 #endif
 }
 

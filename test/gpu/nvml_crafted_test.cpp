@@ -173,6 +173,76 @@ TEST_F(NvmlCrafted, NonsenseUtilisationIsUnknown) {
   EXPECT_FALSE(sample_of(*nvml).utilisation_percent);
 }
 
+/// What the first two processes are told to have done.
+using Uses = std::vector<std::optional<std::uint32_t>>;
+Uses uses_of(GpuPort& gpus) {
+  Uses uses;
+  for (const GpuProcess& process : sample_of(gpus).processes.value()) {
+    uses.push_back(process.utilisation_percent);
+  }
+  return uses;
+}
+
+void two_on_a_busy_gpu(CraftedNvml& driver) {
+  driver.listed = 2;
+  driver.bytes = 1ULL << 30;
+  driver.utilisation = 50;
+  driver.uses = 100;  // more than there is room for at first
+  driver.use_percent = 40;
+}
+
+TEST_F(NvmlCrafted, WhatEachProcessDidIsToldAndTheOthersDidNothing) {
+  const auto nvml = plain(two_on_a_busy_gpu);
+  EXPECT_TRUE(nvml->devices()->list[0].tells_process_use);
+  EXPECT_EQ(uses_of(*nvml), (Uses{40, 0}));
+  EXPECT_EQ(crafted("plain").use_since, 0U);
+  uses_of(*nvml);
+  EXPECT_EQ(crafted("plain").use_since, 7'000'099U) << "the two seconds before the newest";
+}
+
+TEST_F(NvmlCrafted, WhatProcessesDidIsOldWhereTheGpuDidNothing) {
+  const auto nvml = plain([](CraftedNvml& driver) {
+    two_on_a_busy_gpu(driver);
+    driver.utilisation = 0;
+  });
+  EXPECT_EQ(uses_of(*nvml), (Uses{0, 0}));
+}
+
+TEST_F(NvmlCrafted, OneProcessIsNotAskedFor) {
+  const auto nvml = plain([](CraftedNvml& driver) {
+    two_on_a_busy_gpu(driver);
+    driver.listed = 1;
+  });
+  EXPECT_EQ(uses_of(*nvml), (Uses{std::nullopt}));
+}
+
+TEST_F(NvmlCrafted, WhatProcessesDidIsUnknownWhereTheDriverSaysNothingOfABusyGpu) {
+  const auto nvml = plain([](CraftedNvml& driver) {
+    two_on_a_busy_gpu(driver);
+    driver.uses = 0;
+  });
+  EXPECT_TRUE(nvml->devices()->list[0].tells_process_use);
+  EXPECT_EQ(uses_of(*nvml), (Uses{std::nullopt, std::nullopt}));
+}
+
+TEST_F(NvmlCrafted, LaterCardsAreAskedByTheLaterCall) {
+  const auto nvml = plain([](CraftedNvml& driver) {
+    two_on_a_busy_gpu(driver);
+    driver.process_use = 3;
+  });
+  EXPECT_EQ(uses_of(*nvml), (Uses{0, 12}));
+}
+
+TEST_F(NvmlCrafted, ADriverWithNeitherCallTellsNothingOfProcesses) {
+  const auto nvml = plain([](CraftedNvml& driver) {
+    two_on_a_busy_gpu(driver);
+    driver.process_use = 3;
+    driver.processes_use = 3;
+  });
+  EXPECT_FALSE(nvml->devices()->list[0].tells_process_use);
+  EXPECT_EQ(uses_of(*nvml), (Uses{std::nullopt, std::nullopt}));
+}
+
 TEST_F(NvmlCrafted, AGpuThatIsRefusedIsListedWithTheReason) {
   const auto nvml = plain([](CraftedNvml& driver) { driver.handle_of_gpu_1 = 4; });
   const auto devices = nvml->devices();

@@ -255,19 +255,47 @@ TEST(Nvml, UtilisationFollowsTheWork) {
     EXPECT_EQ(nvml.call("nvmlDeviceGetUtilizationRates", nvml.device(index), &rates), kNvmlOk);
     return rates.gpu;
   };
+  const auto holders = [&](unsigned index) {
+    std::array<NvmlProcessInfo, 4> infos{};
+    unsigned count = infos.size();
+    EXPECT_EQ(nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", nvml.device(index), &count,
+                        infos.data()),
+              kNvmlOk);
+    return count;
+  };
   EXPECT_EQ(utilisation(0), 0U);
   const test::Process busy({EMU_LOAD, "--steps=0", "--step-ms=50", "--duty=1"}, joining(machine));
   EXPECT_TRUE(test::eventually([&] { return utilisation(0) >= 30; }));
   EXPECT_EQ(utilisation(1), 0U);
-  EXPECT_TRUE(test::eventually([&] {
-    std::array<NvmlProcessUtilizationSample, 4> samples{};
+  // Beside it one that holds memory and runs nothing.
+  const test::Process still({EMU_LOAD, "--steps=0", "--duty=0"}, joining(machine));
+  EXPECT_TRUE(test::eventually([&] { return holders(0) == 2; }));
+  std::uint64_t newest = 0;
+  const auto samples_since = [&](std::uint64_t since) {
+    std::vector<NvmlProcessUtilizationSample> samples(64);
     unsigned count = samples.size();
-    EXPECT_EQ(nvml.call("nvmlDeviceGetProcessUtilization", nvml.device(0), samples.data(), &count,
-                        std::uint64_t{0}),
-              kNvmlOk);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return samples[0].pid == static_cast<unsigned>(busy.pid()) && samples[0].sm_util >= 80;
+    const int result =
+        nvml.call("nvmlDeviceGetProcessUtilization", nvml.device(0), samples.data(), &count, since);
+    EXPECT_TRUE(result == kNvmlOk || result == 6) << result;  // NOT_FOUND: there is none yet
+    samples.resize(count);
+    return samples;
+  };
+  EXPECT_TRUE(test::eventually([&] {
+    const auto samples = samples_since(0);
+    if (!samples.empty()) newest = samples.back().time_stamp;
+    return !samples.empty() && samples.back().sm_util >= 80;
   }));
+  for (const auto& sample : samples_since(0)) {
+    EXPECT_EQ(sample.pid, static_cast<unsigned>(busy.pid())) << "the other one runs nothing";
+  }
+  for (const auto& sample : samples_since(newest)) EXPECT_GT(sample.time_stamp, newest);
+  EXPECT_TRUE(test::eventually([&] { return samples_since(newest).size() > 1; }));
+  unsigned room = 1;
+  NvmlProcessUtilizationSample one{};
+  EXPECT_EQ(
+      nvml.call("nvmlDeviceGetProcessUtilization", nvml.device(0), &one, &room, std::uint64_t{0}),
+      7);
+  EXPECT_GT(room, 1U);
 }
 
 }  // namespace
