@@ -85,8 +85,9 @@ def _bytes(text):
     return int(float(match[1]) * _UNITS[match[2]])
 
 
-def submit(command, vram=None, gpus=1, directory=None, environment=None, **more):
-    """Queues a list of words, or a line for bash. `more` is as in doc/openapi.yaml's Submit: name,
+def submit(command, vram=None, gpus=None, directory=None, environment=None, **more):
+    """Queues a list of words, or a line for bash. Without `gpus` the job gets one GPU, or all that
+    gpu_indices names. `more` is as in doc/openapi.yaml's Submit: name, gpu_indices,
     class_ (short, medium, long, service), time_limit_seconds, retries, exclusive, held."""
     words = ["bash", "-c", command] if isinstance(command, str) else list(command)
     surroundings = dict(os.environ if environment is None else environment)
@@ -94,8 +95,9 @@ def submit(command, vram=None, gpus=1, directory=None, environment=None, **more)
         "command": words,
         "directory": directory or os.getcwd(),
         "environment": ["%s=%s" % item for item in surroundings.items()],
-        "gpus": gpus,
     }
+    if gpus is not None:
+        body["gpus"] = gpus
     if vram is not None:
         body["vram_bytes"] = _bytes(vram) if isinstance(vram, str) else vram
     body.update({key.rstrip("_"): value for key, value in more.items()})

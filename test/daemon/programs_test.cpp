@@ -42,6 +42,9 @@ except berth.JobFailed as failed:
 held = berth.submit(["true"], gpus=0, held=True)
 assert held.state() == "held" and not held.done()
 assert held.cancel() and not held.cancel()
+for gpus, granted in ((None, [0, 1]), (1, [1])):
+    named = berth.submit(["true"], vram="1G", gpus=gpus, gpu_indices=granted)
+    assert named.wait(60)["attempts"][0]["gpus"] == granted, named.show()
 for wrong in ({"gpus": 9}, {"vram": "10"}, {"vram": "ten"}, {"vram": "1G2"}):
     try:
         berth.submit(["true"], **wrong)
@@ -75,6 +78,26 @@ TEST_F(Programs, AnMcpClientKeepsTwoGpusFullWithoutOneOutOfMemory) {
   const Json answer = Json::parse(fill.out);
   EXPECT_EQ(answer["outcomes"], (Json{{"done", 24}}));
   EXPECT_GE(answer["most_on_a_gpu"], 2);
+}
+
+TEST_F(Programs, AnMcpClientNamesTheGpusThatItsJobMayHave) {
+  rig_.folder().write(
+      "calls", R"({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "submit",)"
+               R"( "arguments": {"command": ["true"], "vram": "1G", "gpu_index": "0-1"}}})"
+               "\n"
+               R"({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "submit",)"
+               R"( "arguments": {"command": ["true"], "vram": "1G", "gpu_index": 1}}})"
+               "\n"
+               R"({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "submit",)"
+               R"( "arguments": {"command": ["true"], "vram": "1G", "gpu_index": "one"}}})"
+               "\n");
+  const auto done = ran("berth mcp <calls");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("is not a list of GPUs such as 2, 0,2 or 0-3"));
+  const auto accepted = [&](int job) { return rig_.job(job)["gpu_indices"]; };
+  EXPECT_EQ(accepted(1), (Json{0, 1}));
+  EXPECT_EQ(rig_.job(1)["gpu_count"], 2);
+  EXPECT_EQ(accepted(2), Json{1});
 }
 
 TEST_F(Programs, AnMcpClientGetsErrorsOfToolsAsTheirResults) {
