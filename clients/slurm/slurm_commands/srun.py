@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 
-from . import jobs, request
+from . import jobs, request, steps
 from .options import Usage
 
 
@@ -29,7 +29,7 @@ def as_job(options, arguments):
     if "time_limit_seconds" in body:
         command += ["--time", "%ds" % body["time_limit_seconds"]]
     environment = dict(pair.split("=", 1) for pair in body["environment"])
-    inner = 'export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID; exec "$@"'
+    inner = jobs.ATTENDED + 'exec "$@"'
     command += ["--", "/bin/sh", "-c", inner, "srun", sys.argv[0], *arguments]
     os.execvpe("berth", command, environment)
 
@@ -39,7 +39,8 @@ def step(options, words):
     if "ntasks" not in options and "ntasks-per-node" not in options:
         count = int(os.environ.get("SLURM_NTASKS", "1"))
     name = os.environ.get("SLURM_JOB_NAME", "srun")
-    number = os.environ.get("SLURM_STEP_COUNTER", "0")
+    noted = steps.begin(options.get("job-name", os.path.basename(words[0])))
+    number = str(noted)
     processes, copiers = [], []
     for task in range(count):
         told = {**os.environ, "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task),
@@ -60,6 +61,7 @@ def step(options, words):
             print("slurmstepd-%s: error: execve(): %s: %s" % (jobs.HOST, words[0], error.strerror),
                   file=sys.stderr)
             say_exit(task, 2)
+            steps.end(noted, 2)
             return 2
         processes.append(process)
         if pipe:
@@ -75,6 +77,7 @@ def step(options, words):
         worst = max(worst, code)
     for copier in copiers:
         copier.join()
+    steps.end(noted, worst)
     return worst
 
 
