@@ -76,7 +76,7 @@ std::string waits_for(const Json& why) {
   if (decided == "order") return "its turn: jobs ahead of it come first";
   if (decided == "patience") return "a better place: a gate of the policy refuses those there are";
   if (decided == "locality") return "GPUs closer together, as the placement wants them";
-  if (decided == "reservation") return "a place that is not kept for another job";
+  if (decided == "reservation") return "a place that is not reserved for another job";
   return "";
 }
 
@@ -131,7 +131,7 @@ void add_all(Page& page, const Json& why, double now) {
     }
   }
   page.line("must end", job_list(part_of(part_of(why, "must_end"), "jobs")));
-  page.line("kept for it", reservation_text(why, now));
+  page.line("reserved", reservation_text(why, now));
   page.line("not to delay", job_list(part_of(why, "must_not_delay")));
   page.line("others", printable(text_of(why, "passing")));
   page.line("not before", moment_text(number_of(why, "not_before_at"), now));

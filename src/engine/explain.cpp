@@ -85,7 +85,7 @@ std::string text_of(const KeptPlace& kept, const Cluster& cluster) {
     names += (names.empty() ? "" : ", ") + gpu_name(cluster, gpu);
   }
   if (names.empty()) names = "a place on " + cluster.node(kept.placement.host).name;
-  return names + (kept.placement.gpus.size() > 1 ? " are" : " is") + " kept for it";
+  return names + (kept.placement.gpus.size() > 1 ? " are" : " is") + " reserved for it";
 }
 
 std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
@@ -143,15 +143,15 @@ std::string passing_text(BackfillKind backfill, const Explanation& found) {
       return "no job behind it starts before it";
     case BackfillKind::Skip:
     case BackfillKind::Displace:
-      return "any job that fits may start before it: this policy keeps no place";
+      return "any job that fits may start before it: this policy reserves no place";
     case BackfillKind::Easy:
     case BackfillKind::Conservative:
     case BackfillKind::Promise:
     case BackfillKind::Lend:
       break;
   }
-  if (found.kept) return "others may start before it where that does not delay its place";
-  return "others may start before it: no place is kept for it yet";
+  if (found.kept) return "other jobs may start before it where that does not delay it";
+  return "other jobs may start before it: no place is reserved for it yet";
 }
 
 Explanation explain(const ClusterView& view, JobId id, const std::optional<Refused>& decided,

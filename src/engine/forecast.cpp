@@ -22,11 +22,11 @@ std::vector<Ended> ended_in(const Engine& engine) {
 std::string text_of(const Forecast& found, bool has_outlived) {
   if (!found.guessed.empty()) {
     return list_of(found.guessed) + (found.guessed.size() == 1 ? " is" : " are") +
-           " taken to end as estimated or as the class says" +
+           " assumed to end as estimated or as the class says" +
            (has_outlived ? ", and where that is past to run as long again" : "");
   }
   if (found.before_count == 0) return "nothing has to happen before";
-  return "what ends before it ends by its time limit at the latest";
+  return "each job that ends before it has a time limit";
 }
 
 }  // namespace

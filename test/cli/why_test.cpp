@@ -53,7 +53,7 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
             "GPU 1         lacks 2501 MiB: job 1 holds 8 GiB, job 2 holds 1 GiB\n"
             "GPU 0         is out of service\n"
             "must end      job 1\n"
-            "kept for it   GPU 1, once free\n"
+            "reserved      GPU 1, once free\n"
             "others        no job behind it starts before it\n"
             "start         unknown: it is not known when job 1 ends\n");
 }
@@ -63,7 +63,7 @@ TEST_F(WhyVerb, SaysWhatThePolicyDecidedWhereThereIsRoom) {
       {"order", "waits for     its turn: jobs ahead of it come first\n"},
       {"patience", "waits for     a better place: a gate of the policy refuses those there are\n"},
       {"locality", "waits for     GPUs closer together, as the placement wants them\n"},
-      {"reservation", "waits for     a place that is not kept for another job\n"}};
+      {"reservation", "waits for     a place that is not reserved for another job\n"}};
   for (const auto& [decided, line] : lines) {
     Json body = Json::parse(kWaiting);
     body["why"] = decided;
@@ -110,7 +110,7 @@ TEST(WhyPage, ShowsTimesByTheClockAndFromNow) {
                 {"at":1060.0,"job":2,"event":"starts","by":null}],"before_count":5})");
   const std::string page = cli::why_page(why, 1000, {});
   EXPECT_THAT(page, HasSubstr(", in 5m00s (bound: limits)\n"));
-  EXPECT_THAT(page, HasSubstr("kept for it   GPUs 0, 1, free by "));
+  EXPECT_THAT(page, HasSubstr("reserved      GPUs 0, 1, free by "));
   EXPECT_THAT(page, HasSubstr(", in 1m00s: job 1 ends (time limit)\n"));
   EXPECT_THAT(page, HasSubstr(": job 2 starts\n  and 3 more\n"));
   EXPECT_THAT(page, Not(HasSubstr("reason")));

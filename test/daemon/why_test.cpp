@@ -52,7 +52,7 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
   EXPECT_EQ(why["lacking"][0]["holders"][0]["job"], first);
   EXPECT_EQ(why["must_end"]["jobs"], Json::array({first}));
   EXPECT_EQ(why["reservation"]["gpus"], Json::array({0}));
-  EXPECT_THAT(std::string(why["passing"]), StartsWith("others may start before it where"));
+  EXPECT_THAT(std::string(why["passing"]), StartsWith("other jobs may start before it where"));
   EXPECT_EQ(why["confidence"], "bound");
   EXPECT_NEAR(why["predicted_start_at"], granted_at(first) + 60, 1e-3);
   EXPECT_EQ(why["before"][0]["event"], "ends");

@@ -154,9 +154,9 @@ TEST_F(Explain, NamesThePlaceKept) {
   ASSERT_TRUE(found.kept);
   EXPECT_EQ(found.kept->placement.gpus, (std::vector{GpuId(0), GpuId(1)}));
   EXPECT_EQ(found.kept->from, kStart + seconds(90));
-  EXPECT_TRUE(found.text.ends_with("; GPU 0, GPU 1 are kept for it")) << found.text;
+  EXPECT_TRUE(found.text.ends_with("; GPU 0, GPU 1 are reserved for it")) << found.text;
   EXPECT_EQ(passing_text(BackfillKind::Easy, found),
-            "others may start before it where that does not delay its place");
+            "other jobs may start before it where that does not delay it");
 }
 
 TEST_F(Explain, NamesTheNodeWhereThereAreSeveral) {

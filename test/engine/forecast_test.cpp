@@ -81,7 +81,7 @@ TEST_F(Scene, StartsWhenALimitIsOver) {
   EXPECT_EQ(found.confidence, Confidence::Bound);
   const Milestone end{kStart + seconds(100), first, What::Ends, Basis::Limit};
   EXPECT_EQ(found.before, std::vector{end});
-  EXPECT_EQ(found.text, "what ends before it ends by its time limit at the latest");
+  EXPECT_EQ(found.text, "each job that ends before it has a time limit");
   EXPECT_EQ(engine_->save(), before);
 }
 
@@ -93,7 +93,7 @@ TEST_F(Scene, AnEstimateIsAnEstimate) {
   EXPECT_EQ(found.start, kStart + seconds(60));
   EXPECT_EQ(found.confidence, Confidence::Estimate);
   EXPECT_EQ(found.guessed, std::vector{first});
-  EXPECT_EQ(found.text, "job 1 is taken to end as estimated or as the class says");
+  EXPECT_EQ(found.text, "job 1 is assumed to end as estimated or as the class says");
 }
 
 TEST_F(Scene, OneRunTellsAllStarts) {
@@ -158,7 +158,7 @@ TEST_F(Scene, WhoHasOutlivedWhatWasSaidIsTakenToRunAsLongAgain) {
   ASSERT_EQ(found.before.size(), 1U);
   EXPECT_EQ(found.before[0].basis, Basis::Outlived);
   EXPECT_EQ(found.text,
-            "job 1 is taken to end as estimated or as the class says, and "
+            "job 1 is assumed to end as estimated or as the class says, and "
             "where that is past to run as long again");
 }
 
