@@ -45,6 +45,9 @@ std::unique_ptr<Order> sjf(const Keys&, const Knobs&);
 extern const About kSjf;
 extern const About kHeliosSjf;
 
+std::unique_ptr<Order> priority(const Keys&, const Knobs&);
+extern const About kPriority;
+
 std::unique_ptr<Order> srtf(const Keys&, const Knobs&);
 extern const About kSrtf;
 

@@ -15,6 +15,7 @@ constexpr auto kPolicies = std::to_array<PolicyEntry>({
     {"easy", kFifoEasy, fifo, BackfillKind::Easy},
     {"conservative", kFifoConservative, fifo, BackfillKind::Conservative},
     {"exclusive", kExclusive, fifo, BackfillKind::Skip, exclusive},
+    {"priority", kPriority, priority, BackfillKind::Easy},
     {"smallest-first", kSmallestFirst, smallest_first, BackfillKind::Skip},
     {"sjf", kSjf, sjf, BackfillKind::Skip},
     {"srtf", kSrtf, srtf, BackfillKind::Displace},

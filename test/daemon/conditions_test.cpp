@@ -199,6 +199,22 @@ TEST_F(Conditional, AWaitingJobIsChanged) {
   EXPECT_EQ(rig_.job(id)["name"], "new");
 }
 
+TEST(Priorities, OrderWaitingJobsWhereThePolicyReadsThem) {
+  Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "priority"}});
+  rig.start();
+  const int first = rig.submit("sleep 1000");
+  rig.wait_for(first, "running");
+  const int low = rig.submit("true");
+  const int high = rig.submit("true", {{"priority", 2}});
+  const int raised = rig.submit("true");
+  EXPECT_EQ(rig.request("POST", path(raised, "/update"), {{"priority", 5}}).status, 200);
+  rig.request("POST", path(first, "/cancel"));
+  for (const int id : {low, high, raised}) rig.wait_end(id);
+  const auto start = [&](int id) { return rig.job(id)["started_at"].get<double>(); };
+  EXPECT_LT(start(raised), start(high));
+  EXPECT_LT(start(high), start(low));
+}
+
 TEST_F(Conditional, ADagRunsEachOnceAndInOrderThroughKills) {
   test::run_dag(rig_, {.nodes = 24, .kills = 4, .seed = 1});
 }

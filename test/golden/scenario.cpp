@@ -222,6 +222,9 @@ class Reader {
       if (key == "share") return gpu.milli = GpuMilli(number(value)), true;
       if (key == "alone") return gpu.sharing = Sharing::Alone, true;
       if (key == "user") return job.spec.user = UserId(user(value)), true;
+      if (key == "priority") {
+        return job.spec.priority = static_cast<std::int32_t>(number(value)), true;
+      }
       if (key == "limit") return job.spec.time_limit = time(value), true;
       if (key == "priority") {
         return job.spec.priority = static_cast<std::int32_t>(number(value)), true;
