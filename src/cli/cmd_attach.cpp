@@ -60,9 +60,10 @@ void add_attach(CLI::App& app, Action& chosen) {
   add_detach_option(*verb, arguments->detach);
   verb->add_option("JOB", arguments->job, "Number or name of the job.")->required();
   verb->footer(
-      "A job that waits is waited for. Who is attached to the job already is detached. When this\n"
-      "terminal closes, the job goes on; its exit code passes through. A job of berth submit has\n"
-      "no input: its output is shown, and Ctrl-C reaches it.");
+      "If the job has not started yet, attach waits for that. A terminal that is attached to it\n"
+      "already is detached. When this terminal closes, the job goes on. The exit code is the "
+      "job's.\n"
+      "A job of berth submit has no input: its output is shown, and Ctrl-C reaches it.");
   verb->callback([=, &chosen] { chosen = [=] { return attach(*arguments); }; });
 }
 

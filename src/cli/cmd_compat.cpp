@@ -4,14 +4,26 @@
 #include <vector>
 
 #include "cli/compat.hpp"
+#include "cli/output.hpp"
 #include "cli/verbs.hpp"
 
 namespace berth::cli {
 
 namespace {
 
+constexpr const char* kHelp =
+    "Take a command line of another queue, with its common options, and do the same in berth.\n"
+    "Usage: berth compat tsp|ts|gbatch WORDS...\n\n"
+    "Examples:\n"
+    "  # task-spooler's, also as an alias: alias tsp='berth compat tsp'\n"
+    "  berth compat tsp -G 1 -L train python train.py\n"
+    "  # gflow's\n"
+    "  berth compat gbatch --gpus 1 python train.py\n\n"
+    "man berth-compat says more.\n";
+
 /// As if what it means had been typed.
 int compat(const std::vector<std::string>& typed) {
+  if (!typed.empty() && (typed.front() == "--help" || typed.front() == "-h")) return print(kHelp);
   if (typed.empty()) return report_usage("compat: of which queue? valid: tsp, ts, gbatch");
   auto made = from_queue(typed.front(), std::span(typed).subspan(1));
   if (!made) return report_usage(made.error().message);

@@ -54,7 +54,7 @@ void add_drain(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<DrainArguments>();
   CLI::App* const verb =
       add_verb(app, *arguments, "drain", "Let GPUs take no more jobs; those there go on.");
-  verb->add_option("--reason", arguments->reason, "Said to users whose jobs wait.")
+  verb->add_option("--reason", arguments->reason, "Shown to users whose jobs wait.")
       ->type_name("TEXT");
   verb->add_option("--until", arguments->until, "Until +2h, 22:00, 2026-11-24T22:00.")
       ->type_name("TIME");

@@ -152,8 +152,9 @@ void add_history(CLI::App& app, Action& chosen) {
       "history", "List jobs that ended, the latest last: what they asked for, held at most, took.");
   add_common(*verb, arguments->common);
   verb->add_option("--since", arguments->since,
-                   "Those that ended since so long ago, as 7d, or since a day, as 2026-11-01.");
-  verb->add_option("-n", arguments->most, "So many at most, the latest. [50, with --since all]")
+                   "Only jobs that ended in the last 7d, or since a day, as 2026-11-01.");
+  verb->add_option("-n", arguments->most,
+                   "List this many at most, the latest. [50, with --since all]")
       ->check(CLI::PositiveNumber);
   verb->add_option("-u,--user", arguments->users, "Only jobs of this user, by name or number.");
   verb->add_flag("--mine", arguments->mine, "Only your own jobs.");

@@ -156,7 +156,7 @@ void add_ls(CLI::App& app, Action& chosen) {
   verb->add_option("-s,--state", arguments->states,
                    "Only jobs in this state, or in one of several: queued,held; waiting; ended.");
   verb->add_option("--name", arguments->names, "Only jobs with a name like this: train-*.");
-  verb->add_option("-n", arguments->most, "List so many at most; of ended jobs the latest.")
+  verb->add_option("-n", arguments->most, "List this many at most; of ended jobs the latest.")
       ->check(CLI::PositiveNumber);
   verb->add_option("--sort", arguments->sort,
                    "Order by id, name, user, state, gpus, vram, peak, submitted, started, ended, "
@@ -172,7 +172,7 @@ void add_ls(CLI::App& app, Action& chosen) {
       "One row for each job, also on a terminal, where jobs that wait alike are folded.");
   verb->add_flag("--fold", arguments->fold, "Fold them, and print totals, also in a pipe.")
       ->excludes("--each");
-  verb->add_flag("--wide", arguments->wide, "Add what keeps each job to its GPU memory.");
+  verb->add_flag("--wide", arguments->wide, "Add how the GPU memory of each job is limited.");
   verb->callback([=, &chosen] { chosen = [=] { return ls(*arguments); }; });
 }
 

@@ -183,7 +183,7 @@ void add_reserve(CLI::App& app, Action& chosen) {
   verb->add_option("--for", arguments->duration, "For 8h, from when it begins.")
       ->type_name("DURATION")
       ->excludes(until);
-  verb->add_option("--reason", arguments->reason, "Said in the list.")->type_name("TEXT");
+  verb->add_option("--reason", arguments->reason, "Shown in the list.")->type_name("TEXT");
   verb->callback([=, &chosen] { chosen = [=] { return reserve(*arguments); }; });
 }
 

@@ -38,7 +38,7 @@ void add_update(CLI::App& app, Action& chosen) {
   option("--vram", arguments->job.vram, "SIZE", "Memory on each GPU, as 10G.");
   option("--time", arguments->job.time, "DURATION", "Time limit, as 90s, 30min, 1h30m.");
   option("--name", arguments->job.name, "NAME", "Name of the job in lists.");
-  option("--priority", arguments->job.priority, "N", "A larger one goes first among your own.");
+  option("--priority", arguments->job.priority, "N", "Larger goes first among your own jobs.");
   verb->callback([=, &chosen] { chosen = [=] { return update_jobs(*arguments); }; });
 }
 

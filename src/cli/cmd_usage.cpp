@@ -140,7 +140,7 @@ void add_usage(CLI::App& app, Action& chosen) {
   auto arguments = std::make_shared<UsageArguments>();
   CLI::App* const verb = app.add_subcommand(
       "usage",
-      "Who used how much: GPU-hours, GiB-hours of GPU memory, energy, jobs by how they ended.");
+      "Sum up what users used: GPU-hours, GiB-hours of GPU memory, energy, outcomes of jobs.");
   add_common(*verb, arguments->common);
   verb->add_option("--since", arguments->since,
                    "From so long ago, as 12h or 30d, or from a day, as 2026-11-01. [30d]");

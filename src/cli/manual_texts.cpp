@@ -52,14 +52,14 @@ const std::vector<ManualText>& texts() {
         {"berth submit --after 7 --vram 2G -- python report.py", "A job that waits for job 7"},
         {"berth submit --snapshot --vram 10G -- python train.py",
          "A job that runs the code as it is now"},
-        {"berth submit --dry-run --gpus 4 -- true", "When four GPUs would be had"}},
+        {"berth submit --dry-run --gpus 4 -- true", "When a job of four GPUs would start"}},
        "",
        "berth-run(1), berth-ls(1), berth-logs(1), berth-wait(1)"},
       {"attach",
        "Returns to a job that berth run started and that was detached or lost its terminal: its "
        "output appears here, what is typed goes to it, and so do signals and the size of the "
-       "terminal. A job that waits is waited for. Only the user whose job it is may attach, and "
-       "who is attached to it already is detached.\n\n"
+       "terminal. If the job has not started yet, attach waits for that. Only its own user may "
+       "attach, and a terminal that is attached to it already is detached.\n\n"
        "When this terminal closes or berth attach is killed, the job goes on. ~d at the beginning "
        "of a line detaches again. Output that came meanwhile is in berth logs.\n\n"
        "A job of berth submit has no input and no terminal: its output is shown as it comes.",
@@ -79,7 +79,7 @@ const std::vector<ManualText>& texts() {
        "berth-why(1), berth-top(1), berth-history(1)"},
       {"show",
        "Prints everything about jobs: request, attempts, measured use and peak, what to ask for "
-       "next time, what keeps them to their memory, reports.",
+       "next time, how their memory is limited, reports.",
        {{"berth show 7", "One job"}, {"berth show --json 7-9", "Three jobs, for programs"}},
        "",
        "berth-why(1), berth-logs(1)"},
@@ -91,8 +91,9 @@ const std::vector<ManualText>& texts() {
        "",
        "berth-show(1), berth-attach(1)"},
       {"why",
-       "Says why jobs wait: how much memory each GPU lacks and who holds it, which jobs must end "
-       "first, the place that is kept, and the predicted start with what it is based on: a bound "
+       "Says why jobs wait: how much memory each GPU lacks and which jobs hold it, which jobs must "
+       "end first, the place that is reserved, and the predicted start with what it is based on: a "
+       "bound "
        "by enforced time limits, or an estimate.",
        {{"berth why 7", "What job 7 waits for"}},
        "",
@@ -113,13 +114,13 @@ const std::vector<ManualText>& texts() {
       {"history",
        "Lists jobs that ended, the latest last: what they asked for and held at most, how long "
        "they waited and ran.",
-       {{"berth history --mine --since 7d", "Yours of a week"},
-        {"berth history --since all --csv", "All that is known, for a spreadsheet"}},
+       {{"berth history --mine --since 7d", "Your jobs of a week"},
+        {"berth history --since all --csv", "All jobs that berth remembers, for a spreadsheet"}},
        "",
        "berth-usage(1), berth-ls(1)"},
       {"usage",
-       "Who used how much: GPU-hours, GiB-hours of GPU memory asked for, peaks, and jobs by how "
-       "they ended.",
+       "Sums up what users used: GPU-hours, GiB-hours of GPU memory asked for, peaks, and jobs by "
+       "how they ended.",
        {{"berth usage --since 30d", "A month by user"},
         {"berth usage --by month-user --since 2026-01-01 --csv", "A year, for a report"}},
        "",
@@ -131,8 +132,8 @@ const std::vector<ManualText>& texts() {
        "berth-run(1), berth-show(1)"},
       {"cancel",
        "Ends jobs, whether they wait or run: a job that runs gets SIGTERM, and SIGKILL after the "
-       "grace. Jobs are numbers, ranges, names with patterns, or all of a user's. Jobs of others "
-       "are for operators.",
+       "grace. Jobs are numbers, ranges, names with patterns, or all of a user's. Only "
+       "operators may end jobs of others.",
        {{"berth cancel 7 9-12", "By number"},
         {"berth cancel 'sweep-*'", "By name"},
         {"berth cancel --all", "All of your own"}},
@@ -200,8 +201,8 @@ const std::vector<ManualText>& texts() {
        "",
        "berth-gpus(1)"},
       {"drain",
-       "Lets GPUs take no more jobs; jobs that run there go on. Jobs that wait are told the "
-       "reason. For operators.",
+       "Lets GPUs take no more jobs; jobs that run there go on. berth ls and why show the "
+       "reason to users whose jobs wait. For operators.",
        {{"berth drain 0 --reason 'new fan' --until +2h", "One GPU for two hours"},
         {"berth drain all", "The machine"}},
        "",
@@ -234,8 +235,8 @@ const std::vector<ManualText>& texts() {
        "",
        "berth-doctor(1)"},
       {"compat",
-       "Takes a command line of task-spooler or gflow with its common options, and does what "
-       "comes next to it.",
+       "Takes a command line of task-spooler or gflow with its common options, and does the same "
+       "with berth; an option without an equal is named.",
        {{"berth compat tsp -G 1 -L train python train.py", "task-spooler's"}},
        "",
        "berth-submit(1)"},

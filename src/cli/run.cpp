@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -216,13 +217,41 @@ int report_usage(const std::string& message) {
 
 namespace {
 
+/// CLI11's, and that a command follows where one does.
+class HelpFormat final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = Formatter::make_usage(app, std::move(name));
+    if (app->get_prefix_command()) {
+      usage.insert(usage.find_last_not_of('\n') + 1, " -- COMMAND [ARGUMENT...]");
+    }
+    return usage;
+  }
+};
+
+std::string examples_in_help(std::string_view verb) {
+  const ManualText* const text = manual_text(verb);
+  if (text == nullptr) return "";
+  std::string lines = "Examples:\n";
+  for (const Example& example : text->examples) {
+    lines += "  # " + std::string(example.meaning) + "\n  " + std::string(example.command) + "\n";
+  }
+  return lines + "\nman berth-" + std::string(verb) + " says more.";
+}
+
 int run_verb(std::span<char* const> words, const Verb* verb) {
   auto [reversed, from_dashes] = split(words, verb);
   CLI::App app("berth gives every GPU job a place where its memory is guaranteed.", "berth");
   app.require_subcommand(1);
-  app.footer("berth help VERB, or berth VERB --help, lists the options of one.");
+  app.formatter(std::make_shared<HelpFormat>());
+  if (verb == nullptr) app.footer("berth help VERB, or berth VERB --help, lists its options.");
   Action chosen;
   add_verbs(app, chosen, verb, from_dashes);
+  if (verb != nullptr) {
+    app.get_subcommand(std::string(verb->name))->footer([verb] {
+      return examples_in_help(verb->name);
+    });
+  }
   const std::string name = verb == nullptr ? "" : " " + std::string(verb->name);
   const std::string see = "; see berth" + name + " --help";
   try {

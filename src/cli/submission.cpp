@@ -403,16 +403,16 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00.");
   option("--signal", options.signal, "SIGNAL@TIME",
-         "Signal the job so long before its time limit, as USR1@60s.");
-  option("--notify", options.notify, "WHOM",
-         "Tell a mail address, a web address or a shell command of the job's end.");
+         "Send the job a signal this long before its time limit, as USR1@60s.");
+  option("--notify", options.notify, "ADDRESS",
+         "Send a message when the job ends: a mail or web address, or a shell command.");
   option("--notify-on", options.notify_on, "EVENTS",
          "Some of start,end,fail,idle [end]; without --notify by mail to you.");
   option("--estimate", options.estimate, "DURATION",
          "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
   option("--priority", options.priority, "N",
-         "Of your own waiting jobs a larger one takes the earlier place in line. [0]");
+         "Larger goes first among your own waiting jobs, and under policy priority among all. [0]");
   option("--group", options.group, "NAME", "Group of your jobs that belong together.");
   option("--model", options.model, "NAME", "Model the job runs, as the table of speeds names it.");
   option("--batch", options.batch, "N", "Samples per step, on all GPUs together.");
@@ -425,7 +425,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--requeue-on", options.requeue_on, "CAUSES",
          "Run again after these, as exit:75 or gpu-failure.");
   option("--on-preempt", options.on_preempt, "HOW",
-         "It saves its state when told so, as signal:USR1,grace=60s.");
+         "How the job saves its state before it gives way, as signal:USR1,grace=60s.");
   // One value each, so that the command's words are not taken for more of them.
   option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone must be set here.")
       ->expected(1)
@@ -444,12 +444,13 @@ void add_submit_options(CLI::App& verb, JobOptions& options) {
   const auto option = [&verb](const char* name, auto& value, const char* type, const char* help) {
     verb.add_option(name, value, help)->type_name(type);
   };
-  option("--begin", options.begin, "TIME", "Not before: +2h, 22:00, 2026-11-24T22:00.");
+  option("--begin", options.begin, "TIME", "Do not start before: +2h, 22:00, 2026-11-24T22:00.");
   option("--array", options.array, "TASKS",
          "One job for each: 1-100, 0,3,7-9, 1-100%8 (8 at once).");
   option("-o,--output", options.output, "FILE",
          "Write output there, too; %j job, %A array, %a task.");
-  option("--unique", options.unique, "KEY", "Not if a job of yours with this key waits or runs.");
+  option("--unique", options.unique, "KEY",
+         "Submit nothing if a job of yours with this key waits or runs.");
   verb.add_flag("--hold", options.hold, "Keep the job from starting until `berth release`.");
 }
 

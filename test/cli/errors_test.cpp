@@ -20,6 +20,7 @@ using test::kBadUsage;
 using test::kFailed;
 using test::Ran;
 using test::ScratchFolder;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -57,6 +58,11 @@ TEST(CliErrors, HelpAndTheVersionAreThereUnderTheirUsualNames) {
   EXPECT_EQ(berth({"help"}).out, berth({"--help"}).out);
   EXPECT_THAT(berth({"help"}).out, HasSubstr("cancel"));
   EXPECT_EQ(berth({"help", "ls"}).out, berth({"ls", "--help"}).out);
+  EXPECT_THAT(berth({"run", "--help"}).out,
+              AllOf(HasSubstr("Usage: berth run [OPTIONS] -- COMMAND [ARGUMENT...]\n"),
+                    HasSubstr("Examples:\n  # "), HasSubstr("  berth run --vram 10G -- python")));
+  EXPECT_EQ(berth({"help", "compat"}).exit_code, 0);
+  EXPECT_THAT(berth({"compat", "--help"}).out, HasSubstr("Usage: berth compat tsp|ts|gbatch"));
   EXPECT_THAT(berth({"--version"}).out, StartsWith("berth "));
   EXPECT_EQ(berth({"--version"}).exit_code, 0);
 }
