@@ -191,6 +191,20 @@ TEST_F(SlurmCommands, AScriptsSignalsAndEndAreItsOwn) {
       "1\nup\ntold\n1|FAILED|0:9\n1.batch|CANCELLED|0:9\n2|FAILED|6:0\n2.batch|FAILED|6:0\n");
 }
 
+TEST_F(SlurmCommands, ASignalBeforeTheLimitIsForStepsOrWithBForTheScript) {
+  expect(
+      "sbatch -Q -W -t 60 --signal=USR2@1 -o out --wrap='srun sh -c \"trap \\\"echo told; exit "
+      "3\\\" "
+      "USR2; touch up; while :; do sleep 0.05; done\" 2>errors & until [ -e up ]; do sleep 0.05; "
+      "done; kill -USR2 0; wait $!; echo goes on $?'; cat out",
+      "told\ngoes on 3\n");
+  expect(
+      "sbatch -Q -W -t 60 --signal=B:USR2@1 -o out --wrap='trap \"echo script\" USR2; srun sh -c "
+      "\"trap \\\"echo step\\\" USR2; touch up2; until [ -e go ]; do sleep 0.05; done\" & "
+      "until [ -e up2 ]; do sleep 0.05; done; kill -USR2 0; touch go; wait; wait'; cat out",
+      "script\n");
+}
+
 TEST_F(SlurmCommands, SacctHasTheStepsOfAJobsLastRun) {
   expect(
       "sbatch -Q -W -o /dev/null --wrap='srun true; srun -J named sh -c \"exit 4\";"

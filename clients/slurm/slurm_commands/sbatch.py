@@ -40,7 +40,9 @@ rm "$script"
 unset script
 shift 2
 exec 8>&2 2>/dev/null
-/bin/sh -c 'exec 2>&8 8>&-; export SLURM_TASK_PID=$$; exec /proc/self/fd/9 "$@"' "$0" "$@"
+/bin/sh -c 'exec 2>&8 8>&-; export SLURM_TASK_PID=$$
+  case $BERTH_SLURM_SIGNAL in B:* | "") ;; *) trap "" "$BERTH_SLURM_SIGNAL" ;; esac
+  exec /proc/self/fd/9 "$@"' "$0" "$@"
 code=$?
 [ -z "$again" ] || exit %(code)d
 [ "$code" -ne %(code)d ] || exit %(other)d

@@ -9,6 +9,10 @@ from . import jobs, request, steps
 from .options import Usage
 
 
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+             signal.SIGUSR2, signal.SIGALRM, signal.SIGCONT)
+
+
 def run(arguments):
     options, words = request.table("srun").read(arguments, stop_at_command=True)
     if not words:
@@ -54,9 +58,8 @@ def step(options, words):
         err = opened(options.get("error"), name, task, options) if "error" in options else out
         pipe = subprocess.PIPE if "label" in options and out is None else None
         try:
-            process = subprocess.Popen(words, env=told, stdout=out or pipe,
-                                       stderr=err if err is not None else None,
-                                       start_new_session=False)
+            process = subprocess.Popen(words, env=told, stdout=out or pipe, preexec_fn=apart,
+                                       stderr=err if err is not None else None)
         except OSError as error:
             print("slurmstepd-%s: error: execve(): %s: %s" % (jobs.HOST, words[0], error.strerror),
                   file=sys.stderr)
@@ -81,6 +84,15 @@ def step(options, words):
     return worst
 
 
+def apart():
+    """A signal to the job's process group comes to a task by srun alone, so that it comes once. A
+    task of a terminal stays in the group that may read it. What the script ignores it may get."""
+    if not os.isatty(0):
+        os.setpgid(0, 0)
+    for number in FORWARDED:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def opened(text, name, task, options):
     if text is None or text == "none":
         return None
@@ -100,9 +112,9 @@ def forward(processes):
         for process in processes:
             if process.poll() is None:
                 process.send_signal(number)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2,
-                   signal.SIGCONT):
-        signal.signal(number, pass_on)
+    for number in FORWARDED:
+        is_for_script = os.environ.get(request.WARNS) == "B:" + number.name[3:]
+        signal.signal(number, signal.SIG_IGN if is_for_script else pass_on)
 
 
 def label(task, stream):
