@@ -1,10 +1,10 @@
 // Jobs that hold GPU memory and run no kernel: they are warned of, and suspended or ended where
 // that is configured. doc/configuration.md, idle_after.
 //
-// A job counts as idle since the last look at any of its GPUs that showed a kernel of its there: one
-// busy look in an hour is enough not to be idle, whatever the mean. A look without a figure counts
-// as busy, and so do kernels of a job's neighbours where the driver tells one figure for the GPU.
-// Belongs to the engine's thread; instants are given.
+// A job counts as idle since the last look at any of its GPUs that showed a kernel of its there:
+// one busy look in an hour is enough not to be idle, whatever the mean. A look without a figure
+// counts as busy, and so do kernels of a job's neighbours where the driver tells one figure for the
+// GPU. Belongs to the engine's thread; instants are given.
 #pragma once
 
 #include <functional>

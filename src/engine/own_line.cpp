@@ -1,8 +1,8 @@
 // The order of a user's own jobs: those with larger priorities take the earlier places in line.
 //
-// A place in line is a time. Where a policy orders jobs by arrival it goes by that time, so the jobs
-// of one user change places among themselves, no policy has to know of priorities, and the places
-// of other users stay as they are.
+// A place in line is a time. Where a policy orders jobs by arrival it goes by that time, so the
+// jobs of one user change places among themselves, no policy has to know of priorities, and the
+// places of other users stay as they are.
 #include <algorithm>
 
 #include "engine/engine.hpp"

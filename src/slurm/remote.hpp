@@ -49,8 +49,8 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   std::vector<std::string> sweep(const live::StandingOf&, JobId) override { return {}; }
 
  private:
-  /// The exit code of a run that Slurm ended to run it again; the engine queues such a job again. No
-  /// process exits with it.
+  /// The exit code of a run that Slurm ended to run it again; the engine queues such a job again.
+  /// No process exits with it.
   static constexpr std::int32_t kRequeuedBySlurm = 1000;
 
   /// An attempt that Slurm was told to run, up to its end.

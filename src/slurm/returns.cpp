@@ -1,5 +1,5 @@
-// Runs that come back: jobs that Slurm queued again, and runs without their shards, which berth sends
-// back.
+// Runs that come back: jobs that Slurm queued again, and runs without their shards, which berth
+// sends back.
 #include <algorithm>
 
 #include "slurm/remote.hpp"
@@ -48,8 +48,8 @@ void SlurmRemote::rest(JobId id, Berth& berth) {
   around_->keeper.note(id, "its node failed soon after its start, which Slurm may still try there");
 }
 
-/// Slurm 22.05 goes on trying to reach a node for a start that it has queued again already, and when
-/// it gives up ends the job wherever it runs by then.
+/// Slurm 22.05 goes on trying to reach a node for a start that it has queued again already, and
+/// when it gives up ends the job wherever it runs by then.
 bool SlurmRemote::has_rested(const Berth& berth) const {
   if (berth.stage != Berth::Stage::TakenBack) return true;  // it was reached
   return around_->clock.now() - berth.since >= options_.reach;
@@ -89,9 +89,9 @@ void SlurmRemote::queue_again(JobId id, Attempt attempt, const std::string& why)
                    .fail = [](live::Setback, const Error& error) { say(error.message); }});
 }
 
-/// Slurm 22.05 begins jobs whose node failed during their start without their shards, with no GPU in
-/// their environment: they may use any, and Slurm counts nothing for them. Once sent back they are
-/// well. A record says so only if it is of the attempt that berth let run.
+/// Slurm 22.05 begins jobs whose node failed during their start without their shards, with no GPU
+/// in their environment: they may use any, and Slurm counts nothing for them. Once sent back they
+/// are well. A record says so only if it is of the attempt that berth let run.
 void SlurmRemote::look_for_shards(const JobRecord& job, Berth& berth) {
   const Job* const known = view().find(job_of(job.id));
   const auto note = note_of(job);
@@ -108,8 +108,8 @@ void SlurmRemote::look_for_shards(const JobRecord& job, Berth& berth) {
   }
 }
 
-/// If Slurm has shown it without its shards for a while, and answered all that time, and none of its
-/// nodes is away or just back: what it tells then is not of before.
+/// If Slurm has shown it without its shards for a while, and answered all that time, and none of
+/// its nodes is away or just back: what it tells then is not of before.
 void SlurmRemote::send_back_bare(JobId id, Berth& berth) {
   if (berth.bare_since == kNever || berth.stage != Berth::Stage::Runs) return;
   const Duration told_for =

@@ -202,11 +202,14 @@ TEST_F(Conditional, AWaitingJobIsChanged) {
 TEST(Priorities, OrderWaitingJobsWhereThePolicyReadsThem) {
   Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "priority"}});
   rig.start();
-  const int first = rig.submit("sleep 1000");
+  const auto with = [](int priority) {
+    return Json{{"vram_bytes", 20 * test::kGiB}, {"priority", priority}};
+  };
+  const int first = rig.submit("sleep 1000", with(0));
   rig.wait_for(first, "running");
-  const int low = rig.submit("true");
-  const int high = rig.submit("true", {{"priority", 2}});
-  const int raised = rig.submit("true");
+  const int low = rig.submit("true", with(0));
+  const int high = rig.submit("true", with(2));
+  const int raised = rig.submit("true", with(0));
   EXPECT_EQ(rig.request("POST", path(raised, "/update"), {{"priority", 5}}).status, 200);
   rig.request("POST", path(first, "/cancel"));
   for (const int id : {low, high, raised}) rig.wait_end(id);

@@ -32,7 +32,7 @@ TEST(Lending, ALongJobIsSuspendedForABurstOfShortOnes) {
   const Json lent = rig.wait_for(slow, "suspended");
   EXPECT_THAT(lent["reason"].get<std::string>(), HasSubstr("suspended by the scheduler"));
   const Json why = rig.request("GET", test::path(slow, "/why")).body;
-  EXPECT_THAT(why["reason"].get<std::string>(), HasSubstr("kept")) << why;
+  EXPECT_THAT(why["reason"].get<std::string>(), HasSubstr("reserved for it")) << why;
   for (const int id : quick) EXPECT_EQ(rig.wait_end(id)["state"], "done");
   const Json back = rig.wait_for(slow, "running");
   EXPECT_GT(back["waited_seconds"].get<double>(), 0.3) << back;

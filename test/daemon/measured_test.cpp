@@ -21,7 +21,8 @@ using testing::HasSubstr;
 std::string doctor(const RigOptions& options, const std::string& name) {
   Rig rig(options);
   rig.start();
-  for (const test::Json& check : rig.request("GET", "/v1/doctor").body["checks"]) {
+  const test::Json doctor = rig.request("GET", "/v1/doctor").body;
+  for (const test::Json& check : doctor["checks"]) {
     if (check["name"] == name) return check["detail"];
   }
   return "";

@@ -177,7 +177,8 @@ TEST_F(NvmlCrafted, NonsenseUtilisationIsUnknown) {
 using Uses = std::vector<std::optional<std::uint32_t>>;
 Uses uses_of(GpuPort& gpus) {
   Uses uses;
-  for (const GpuProcess& process : sample_of(gpus).processes.value()) {
+  const auto sample = sample_of(gpus);
+  for (const GpuProcess& process : sample.processes.value()) {
     uses.push_back(process.utilisation_percent);
   }
   return uses;

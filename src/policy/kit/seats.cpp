@@ -59,9 +59,11 @@ std::set<JobId> Seating::keep_left_alone(std::span<const JobId> jobs) {
   std::set<JobId> kept;
   for (const JobId id : jobs) {
     const JobView job = view_.job(id);
-    if (job.grant().shares.empty() || !view_.is_left_alone(job)) continue;
-    const std::size_t type = view_.cluster().gpu(job.grant().shares.front().gpu).type;
-    const auto ask = on_type(ask_of(job), type);
+    if (!view_.is_left_alone(job)) continue;
+    std::optional<Ask> ask = ask_of(job);
+    if (const auto& shares = job.grant().shares; !shares.empty()) {
+      ask = on_type(*ask, view_.cluster().gpu(shares.front().gpu).type);
+    }
     if (ask && keep(id, *ask)) kept.insert(id);
   }
   return kept;

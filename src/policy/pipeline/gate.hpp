@@ -37,8 +37,8 @@ class Gate {
   virtual Duration wait(const JobView&, const Placement&, const Trial&, const ClusterView&) const {
     return Duration::zero();
   }
-  /// True if, while a job waits for this gate, one that asks alike and is behind it may have a place
-  /// at once only if it runs for a shorter time.
+  /// True if, while a job waits for this gate, one that asks alike and is behind it may have a
+  /// place at once only if it runs for a shorter time.
   virtual bool goes_by_run() const { return true; }
   /// True if these events may shorten what wait() said.
   virtual bool looks_again(const ClusterView&, std::span<const Event>) const { return false; }

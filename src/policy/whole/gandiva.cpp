@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -76,6 +77,11 @@ bool is_running(const Job& job) {
   return job.state == JobState::Starting || job.state == JobState::Running;
 }
 
+/// Its turn ended at this instant, and so that it is not wasted it waits for the next.
+bool has_just_stopped(const Job& job, Instant now) {
+  return is_waiting(job.state) && job.attempt != Attempt(0) && job.since == now;
+}
+
 class Gandiva final : public Policy {
  public:
   Gandiva(Duration quantum, std::unique_ptr<Placer> placer)
@@ -131,6 +137,14 @@ class Gandiva final : public Policy {
     return found == jobs_.ids().end() ? std::nullopt : std::optional(*found);
   }
 
+  /// In the order of the queue.
+  std::vector<JobId> with_seats() const {
+    std::vector<JobId> with;
+    std::ranges::copy_if(jobs_.ids(), std::back_inserter(with),
+                         [&](JobId id) { return seats_.contains(id); });
+    return with;
+  }
+
   /// Jobs that began late in the turn stay before those that had all of it.
   void go_to_the_tail(const ClusterView& view) {
     std::ranges::stable_partition(jobs_.ids(), [&](JobId id) {
@@ -159,8 +173,9 @@ class Gandiva final : public Policy {
     clear(trial, view);
     Seating seating(view, *placer_, trial);
     std::set<JobId> seated = seating.keep_left_alone(jobs_.ids());
-    for (auto& [id, place] : seats_) {
+    for (const JobId id : with_seats()) {
       if (seated.contains(id)) continue;
+      Placement& place = seats_.at(id);
       const Job& job = *view.find(id);
       const bool is_held = seating.hold(id, ask_of(view.job(id)), place);
       // A job on a GPU that takes no job any more stays there until its turn is over.
@@ -168,7 +183,8 @@ class Gandiva final : public Policy {
       if (is_held || is_running(job)) seated.insert(id);
     }
     for (const JobId id : jobs_.ids()) {
-      if (!seated.contains(id) && seating.seat(id, ask_of(view.job(id)))) seated.insert(id);
+      if (seated.contains(id) || has_just_stopped(*view.find(id), view.now())) continue;
+      if (seating.seat(id, ask_of(view.job(id)))) seated.insert(id);
     }
     std::erase_if(seats_, [&](const auto& seat) { return !seated.contains(seat.first); });
     for (auto& [id, place] : by_job(seating.take())) seats_[id] = place;
@@ -176,14 +192,18 @@ class Gandiva final : public Policy {
 
   void seat_more(const ClusterView& view) {
     seat_beside(view);
-    if (const auto next = first_without_seat()) make_room(view, *next);
+    const bool any_leaves = std::ranges::any_of(
+        jobs_.ids(), [&](JobId id) { return view.find(id)->state == JobState::Stopping; });
+    if (any_leaves) return;  // what they leave may be room enough
+    const auto next = first_without_seat();
+    if (next && !has_just_stopped(*view.find(*next), view.now())) make_room(view, *next);
   }
 
   /// Places all with seats again so that this job has one too, if that is possible; those that can
   /// stay beside it stay.
   void make_room(const ClusterView& view, JobId job) {
-    std::vector<JobId> wanted = {job};
-    for (const auto& [id, place] : seats_) wanted.push_back(id);
+    std::vector<JobId> wanted = with_seats();
+    wanted.insert(wanted.begin(), job);
     std::ranges::stable_sort(wanted, std::greater(), [&](JobId id) { return view.job(id).gpus(); });
     Trial trial = view.trial();
     clear(trial, view);
@@ -248,8 +268,8 @@ class Gandiva final : public Policy {
     Trial trial = view.trial();
     clear(trial, view);
     Seating others(view, *placer_, trial);
-    for (const auto& [id, place] : seats_) {
-      if (id != job.id()) others.hold(id, ask_of(view.job(id)), place);
+    for (const JobId id : with_seats()) {
+      if (id != job.id()) others.hold(id, ask_of(view.job(id)), seats_.at(id));
     }
     for (GpuCount gpus = job.request().gpu.most(); gpus > job.gpus(); gpus -= GpuCount(1)) {
       if (Placed placed = placer_->place(ask_of(job, gpus), job.id(), trial)) return *placed;
@@ -262,7 +282,11 @@ class Gandiva final : public Policy {
     places.reserve(jobs_.ids().size());
     for (const JobId id : jobs_.ids()) {
       const auto found = seats_.find(id);
-      places.push_back(found == seats_.end() ? std::nullopt : std::optional(found->second));
+      const Job& job = *view.find(id);
+      const bool stays = is_running(job) && view.is_left_alone(view.job(id));
+      places.push_back(stays                   ? std::optional(placement_of(job.grant))
+                       : found == seats_.end() ? std::nullopt
+                                               : std::optional(found->second));
     }
     return rearrange(view, jobs_.ids(), places);
   }

@@ -273,7 +273,7 @@ TEST(Nvml, UtilisationFollowsTheWork) {
   std::uint64_t newest = 0;
   const auto samples_since = [&](std::uint64_t since) {
     std::vector<NvmlProcessUtilizationSample> samples(64);
-    unsigned count = samples.size();
+    auto count = static_cast<unsigned>(samples.size());
     const int result =
         nvml.call("nvmlDeviceGetProcessUtilization", nvml.device(0), samples.data(), &count, since);
     EXPECT_TRUE(result == kNvmlOk || result == 6) << result;  // NOT_FOUND: there is none yet
