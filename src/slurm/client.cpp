@@ -244,11 +244,11 @@ class Print {
 /// Differs where record_of() would give something else: of all that it reads.
 std::uint64_t print_of(const slurm_job_info_t& job) {
   Print print;
-  for (const char* const text :
+  for (const char* const word :
        {job.name, job.partition, job.command, job.work_dir, job.admin_comment, job.dependency,
         job.tres_per_node, job.array_task_str, job.std_out, job.user_name, job.state_desc,
         job.nodes, job.batch_host}) {
-    print.add(text);
+    print.add(word);
   }
   for (const std::uint64_t value : std::initializer_list<std::uint64_t>{
            job.array_job_id, job.array_task_id, job.array_max_tasks, job.user_id, job.group_id,

@@ -29,8 +29,8 @@ class Client {
   /// configuration that is missing ends the process, as libslurm does that. Once in a process.
   static void open(const std::string& configuration);
 
-  /// What changed since the last call; all jobs at first. Slurm tells all jobs if any changed, and
-  /// a job that did not costs a look at its texts and no copy. Errors: Io.
+  /// What changed since the last call; all jobs at first. Slurm tells all jobs if any changed; a
+  /// job that did not costs a look at its texts and no copy. Errors: Io.
   Expected<JobNews> jobs();
   /// All nodes; nothing if none changed since the last call. Errors: Io.
   Expected<std::optional<std::vector<NodeRecord>>> nodes();
