@@ -231,7 +231,7 @@ class Bed:
     def kill_node(self, node):
         """Kills slurmd and all that it started, as if the machine had lost its power."""
         for pid in self.part_of(node):
-            os.kill(pid, signal.SIGSTOP)  # none starts another meanwhile
+            kill(pid, signal.SIGSTOP)  # none starts another meanwhile
         quiet = 0
         while quiet < 5:
             doomed = family_of(self.part_of(node))
@@ -442,9 +442,9 @@ def family_of(pids):
         family |= more
 
 
-def kill(pid):
+def kill(pid, how=signal.SIGKILL):
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, how)
     except ProcessLookupError:
         pass
 
