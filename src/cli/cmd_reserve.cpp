@@ -129,7 +129,8 @@ int reserve(const ReserveArguments& arguments) {
                        arguments.until.empty() && arguments.duration.empty() &&
                        arguments.from.empty();
   if (is_list) return list_reservations(arguments);
-  if (arguments.users.empty()) return report_usage("for whom? give --user NAME or --user @GROUP");
+  if (arguments.users.empty())
+    return report_usage("no user is named; give --user NAME or --user @GROUP");
   Json body = {{"users", split_at_commas(arguments.users)}};
   const auto gpus = gpus_named(arguments.gpus);
   if (!gpus) return report_usage(gpus.error().message);

@@ -582,7 +582,7 @@ Expected<void> check(const live::Submission& job, const Conditions& asked) {
     return refuse("unique", "with attach: there would be nothing to attend");
   }
   if (job.command.attach && !job.command.output.empty()) {
-    return refuse("output", "with attach: whoever attends the job has its output");
+    return refuse("output", "with attach: the terminal that attends the job has its output");
   }
   return {};
 }

@@ -67,7 +67,7 @@ TEST_F(ReserveVerb, WithoutOptionsLists) {
 
 TEST_F(ReserveVerb, WhatCannotBeIsBadUsage) {
   for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"--gpu", "0", "--for", "8h"}, "for whom? give --user NAME or --user @GROUP"},
+           {{"--gpu", "0", "--for", "8h"}, "no user is named; give --user NAME or --user @GROUP"},
            {{"--user", "alice", "--for", "8h"}, "no GPU is named"},
            {{"--gpu", "x", "--user", "alice", "--for", "8h"}, "x: is not `all` or a GPU's index"},
            {{"--gpu", "0", "--user", "alice"}, "give --until TIME or --for DURATION"},

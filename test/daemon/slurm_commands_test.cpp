@@ -25,11 +25,11 @@ class SlurmCommands : public testing::Test {
   Ran bash(const std::string& line) {
     const std::string commands = (test::source_dir() / "clients/slurm/bin").string();
     const std::string programs = test::program("berth").parent_path().string();
-    const std::string script =
-        rig_.folder().write("script", "export BERTH_SOCKET=" + rig_.socket() +
-                                          " PYTHONDONTWRITEBYTECODE=1 PATH=" + commands + ":" +
-                                          programs + ":$PATH\n" + "unset SLURM_JOB_ID\ncd " +
-                                          rig_.folder().path().string() + "\n" + line + "\n");
+    const std::string script = rig_.folder().write(
+        "script",
+        "export BERTH_SOCKET=" + rig_.socket() + " PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=" +
+            rig_.folder().path().string() + " PATH=" + commands + ":" + programs + ":$PATH\n" +
+            "unset SLURM_JOB_ID\ncd " + rig_.folder().path().string() + "\n" + line + "\n");
     return test::run_program("/bin/bash", {script});
   }
   void expect(const std::string& line, const std::string& out, int code = 0) {
@@ -156,6 +156,67 @@ TEST_F(SlurmCommands, SrunRunsStepsAndJobs) {
   expect_refused("srun no_such_command", "error: execve(): no_such_command: No such file", 2);
   expect("sbatch -W -Q -o out --wrap='srun -n1 sh -c \"exit 4\"; echo after $?'; tail -1 out",
          "after 4\n");
+}
+
+TEST_F(SlurmCommands, ScontrolRequeueRunsABatchJobAgainUnderItsNumber) {
+  rig_.folder().write("again.sh",
+                      "#!/bin/bash\n#SBATCH -o again-%j.out\n"
+                      "echo run ${SLURM_RESTART_COUNT:-0}\n"
+                      "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 0\neval \"$1\"\nsleep 1000\n");
+  expect("sbatch -Q -W again.sh 'scontrol requeue $SLURM_JOB_ID'; cat again-1.out",
+         "run 0\nrun 1\n");
+  expect(
+      "sbatch -Q again.sh; until grep -q run again-2.out; do sleep 0.05; done; scontrol requeue 2;"
+      "until grep -q 'run 1' again-2.out; do sleep 0.05; done; "
+      "scontrol show job 2 | grep -o 'Requeue=1 Restarts=.'",
+      "Requeue=1 Restarts=1\n");
+  expect("sbatch -Q -W -o /dev/null --wrap='exit 240'; sacct -n -X -P -o State,ExitCode -j 3",
+         "FAILED|241:0\n");  // the code by which berth knows that it was told to
+  expect_refused("scontrol requeue 3", "already completing or completed for job 3\n", 1);
+  expect_refused("sbatch -Q -H again.sh; scontrol requeue 4", "Job is pending execution", 1);
+  expect_refused(
+      "sbatch -Q --no-requeue again.sh; until [ \"$(squeue -h -j 5 -o %t)\" = R ]; do sleep 0.05;"
+      "done; scontrol requeue 5",
+      "Requested operation is presently disabled for job 5\n", 1);
+}
+
+TEST_F(SlurmCommands, AScriptsSignalsAndEndAreItsOwn) {
+  expect(
+      "sbatch -Q -W -o out --wrap='echo $(( $$ == SLURM_TASK_PID )); kill -9 $$'; cat out;"
+      "sbatch -Q -o out -J trap --wrap='trap \"echo told; exit 6\" USR1; echo up;"
+      " while :; do sleep 0.05; done'; until grep -q up out; do sleep 0.05; done;"
+      "scancel -b -s USR1 2; until [ -z \"$(squeue -h)\" ]; do sleep 0.1; done;"
+      "grep -v ^User out; sacct -n -P -o JobID,State,ExitCode",
+      "1\nup\ntold\n1|FAILED|0:9\n1.batch|CANCELLED|0:9\n2|FAILED|6:0\n2.batch|FAILED|6:0\n");
+}
+
+TEST_F(SlurmCommands, ASignalBeforeTheLimitIsForStepsOrWithBForTheScript) {
+  expect(
+      "sbatch -Q -W -t 60 --signal=USR2@1 -o out --wrap='srun sh -c \"trap \\\"echo told; exit "
+      "3\\\" "
+      "USR2; touch up; while :; do sleep 0.05; done\" 2>errors & until [ -e up ]; do sleep 0.05; "
+      "done; kill -USR2 0; wait $!; echo goes on $?'; until grep -q goes out; do sleep 0.05; done; "
+      "cat out",
+      "told\ngoes on 3\n");
+  expect(
+      "sbatch -Q -W -t 60 --signal=B:USR2@1 -o out2 --wrap='trap \"echo script\" USR2; srun sh -c "
+      "\"trap \\\"echo step\\\" USR2; touch up2; until [ -e go ]; do sleep 0.05; done\" & "
+      "until [ -e up2 ]; do sleep 0.05; done; kill -USR2 0; touch go; wait; wait'; until grep -q "
+      "script out2; do sleep 0.05; done; cat out2",
+      "script\n");
+}
+
+TEST_F(SlurmCommands, SacctHasTheStepsOfAJobsLastRun) {
+  expect(
+      "sbatch -Q -W -o /dev/null --wrap='srun true; srun -J named sh -c \"exit 4\";"
+      " srun sh -c \"kill -9 \\$\\$\"'; srun true; sbatch -Q -W -o /dev/null --wrap='srun true;"
+      " [ -n \"$SLURM_RESTART_COUNT\" ] || srun sh -c \"scontrol requeue 3; sleep 1000\"';"
+      "sacct -n -P -o JobID,JobName,State,ExitCode",
+      "1|wrap|FAILED|0:9\n1.batch|batch|CANCELLED|0:9\n1.0|true|COMPLETED|0:0\n"
+      "1.1|named|FAILED|4:0\n1.2|sh|CANCELLED|0:9\n2|srun|COMPLETED|0:0\n"
+      "2.0|true|COMPLETED|0:0\n3|wrap|COMPLETED|0:0\n3.batch|batch|COMPLETED|0:0\n"
+      "3.0|true|COMPLETED|0:0\n");
+  expect("sacct -n -X -P -o JobID -j 1", "1\n");
 }
 
 TEST_F(SlurmCommands, ScancelEndsJobsOrSignalsTheirSteps) {

@@ -8,6 +8,7 @@ import berth
 
 PARTITION = "berth"
 HOST = socket.gethostname().split(".")[0]
+LAST_SIGNAL = 64
 RECENT = 300  # squeue knows ended jobs for so many seconds, as Slurm's MinJobAge has it
 
 STATES = {
@@ -26,6 +27,10 @@ CODES = {
     "REQUEUE_HOLD": "RH", "REVOKED": "RV", "SIGNALING": "SI", "SPECIAL_EXIT": "SE",
     "STAGE_OUT": "SO", "STOPPED": "ST",
 }
+
+# How the command of a job of srun or salloc begins.
+ATTENDED = ("export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID "
+            "SLURM_JOB_START_TIME=$(date +%s); ")
 
 
 def clock(at):
@@ -49,6 +54,11 @@ def long_time(secs):
     return "%d-%s" % (days, text) if days else text
 
 
+def exit_text(code):
+    """code:signal of a shell's exit code"""
+    return "0:%d" % (code - 128) if 128 < code <= 128 + LAST_SIGNAL else "%d:0" % code
+
+
 def mib_text(mib):
     return "%dG" % (mib // 1024) if mib and mib % 1024 == 0 else "%dM" % mib
 
@@ -63,6 +73,7 @@ class Job:
         self.is_pending = self.code == "PD"
         self.has_ended = bool(data.get("ended_at"))
         self.name = data.get("name") or self.default_name()
+        self.is_batch = ATTENDED not in (data.get("command_line") or "")
         if self.array is not None:
             self.name = self.name.removesuffix("[%d]" % self.task)  # berth's mark of a task
         self.user = data.get("user_name") or str(data.get("user"))
@@ -119,7 +130,7 @@ class Job:
             return "0:0"
         if self.data["state"] == "oom":
             return "0:125"
-        return "0:%d" % (code - 128) if code > 128 else "%d:0" % code
+        return exit_text(code)
 
     def tres(self):
         parts = ["billing=%d" % self.cpus, "cpu=%d" % self.cpus]

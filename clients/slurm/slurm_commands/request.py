@@ -204,13 +204,21 @@ def after(command, text):
     return waits
 
 
-def warning(command, text, limit):
-    """[R|B:]USR1[@seconds], at once where the time limit is no longer than that"""
-    found = re.fullmatch(r"(?:[RB]{1,2}:)?([A-Za-z0-9]+)(?:@(\d+))?", text)
+WARNS = "BERTH_SLURM_SIGNAL"  # the variable that says who gets a job's signal: USR1 or B:USR1
+
+
+def signal_asked(command, text):
+    """[R|B:]USR1[@seconds]: (is for the script alone, name, seconds)"""
+    found = re.fullmatch(r"(?:([RB]{1,2}):)?(?:SIG)?([A-Za-z0-9]+)(?:@(\d+))?", text)
     if not found:
         raise Usage("%s: error: Invalid --signal specification" % command, 255)
-    return {"warning_signal": found[1].upper(),
-            "warning_seconds": min(max(1, int(found[2] or 60)), limit * 0.999)}
+    return "B" in (found[1] or ""), found[2].upper(), int(found[3] or 60)
+
+
+def warning(command, text, limit):
+    """At once where the time limit is no longer than the notice."""
+    _, name, seconds = signal_asked(command, text)
+    return {"warning_signal": name, "warning_seconds": min(max(1, seconds), limit * 0.999)}
 
 
 def notice(options):
@@ -268,6 +276,9 @@ def variables(command, options, name, directory, is_array):
     for option, variable in (("gpus", "SLURM_GPUS"), ("gpus-per-node", "SLURM_GPUS_PER_NODE")):
         if option in options:
             told[variable] = options[option]
+    if "signal" in options:
+        is_for_script, signal, _ = signal_asked(command, options["signal"])
+        told[WARNS] = ("B:" if is_for_script else "") + signal
     return told
 
 
@@ -286,7 +297,7 @@ def environment(command, options, told):
         elif name in os.environ:
             kept[name] = os.environ[name]
     for name in list(kept):  # of a job that submits another
-        if name.startswith(("SLURM_", "BERTH_JOB", "BERTH_ATTEMPT", "BERTH_ARRAY", "CUDA_VISIBLE")):
+        if name.startswith(("SLURM_", WARNS, "BERTH_JOB", "BERTH_ATTEMPT", "BERTH_ARRAY", "CUDA_VISIBLE")):
             del kept[name]
     kept.update(told)
     return ["%s=%s" % pair for pair in kept.items()]

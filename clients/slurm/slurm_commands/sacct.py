@@ -2,7 +2,7 @@
 import re
 import time
 
-from . import jobs
+from . import jobs, steps
 from .options import Table, Usage, listed
 
 TABLE = Table("sacct", """jobs= j
@@ -32,11 +32,11 @@ helpformat e""")
 
 USUAL = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 BRIEF = "jobid,state,exitcode"
-# Name as a header has it, width in a table, of the job, of its batch step.
+# Name as a header has it, width in a table, of the job, of its script and steps.
 FIELDS = {
-    "jobid": ("JobID", -12, lambda j: j.shown_id, lambda j: j.shown_id + ".batch"),
-    "jobidraw": ("JobIDRaw", -12, lambda j: str(j.raw), lambda j: "%d.batch" % j.raw),
-    "jobname": ("JobName", 10, lambda j: j.name, lambda j: "batch"),
+    "jobid": ("JobID", -12, lambda j: j.shown_id, lambda j: "%s.%s" % (j.shown_id, j.label)),
+    "jobidraw": ("JobIDRaw", -12, lambda j: str(j.raw), lambda j: "%d.%s" % (j.raw, j.label)),
+    "jobname": ("JobName", 10, lambda j: j.name, None),
     "partition": ("Partition", 10, lambda j: jobs.PARTITION, lambda j: ""),
     "account": ("Account", 10, lambda j: "berth", lambda j: "berth"),
     "user": ("User", 9, lambda j: j.user, lambda j: ""),
@@ -165,7 +165,8 @@ def run(arguments):
     for job in folded(chosen(options)):
         rows.append([field[2](job) for field, _ in columns])
         if "allocations" not in options and job.started:
-            rows.append([(field[3] or field[2])(job) for field, _ in columns])
+            rows += [[(field[3] or field[2])(part) for field, _ in columns]
+                     for part in steps.parts_of(job)]
     bar = options.get("delimiter", "|")
     for number, row in enumerate(rows):
         if "parsable2" in options:

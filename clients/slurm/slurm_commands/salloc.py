@@ -1,7 +1,7 @@
 """salloc: a shell, or a command, with a place on GPUs, by `berth run`."""
 import os
 
-from . import request
+from . import jobs, request
 
 
 def run(arguments):
@@ -12,7 +12,7 @@ def run(arguments):
         command += ["--vram", str(body["vram_bytes"])]
     if "time_limit_seconds" in body:
         command += ["--time", "%ds" % body["time_limit_seconds"]]
-    inner = ('export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID; '
+    inner = (jobs.ATTENDED +
              'echo "salloc: Granted job allocation $BERTH_JOB_ID" >&2; exec "$@"')
     command += ["--", "/bin/sh", "-c", inner, "salloc",
                 *(words or [os.environ.get("SHELL", "/bin/sh")])]

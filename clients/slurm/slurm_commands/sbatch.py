@@ -5,16 +5,23 @@ import time
 
 import berth
 
-from . import jobs, request
+from . import jobs, processes, request, requeue
 from .options import Usage
 
 LARGEST = 120_000  # bytes of a script: it is an argument of the job's command
 
 # Run by sh with the text of the script as $1 and the file for errors, if any, as $2. The script
 # is executed from an unlinked file, by its own first line; what a job knows of itself only when it
-# runs is told here.
-PRELUDE = r"""
-export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID SLURM_TASK_PID=$$
+# runs is told here. The shell stays, deaf to signals, to exit as scontrol requeue told it to; what
+# it would say of a script that was ended by a signal goes nowhere.
+PRELUDE = processes.FIRST_LINE + r"""
+again=
+trap again=1 %(told)d
+for number in 1 2 3 10 12 13 14 15 16 23 24 25 26 27 28 29 30 $(seq 34 49) $(seq 51 64); do
+  trap : "$number"
+done
+unset number
+export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID SLURM_JOB_START_TIME=$(date +%%s)
 if [ -n "$CUDA_VISIBLE_DEVICES" ]; then
   export SLURM_JOB_GPUS=$CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL=$CUDA_VISIBLE_DEVICES
   SLURM_GPUS_ON_NODE=$(echo "$CUDA_VISIBLE_DEVICES" | tr , '\n' | wc -l)
@@ -22,18 +29,25 @@ if [ -n "$CUDA_VISIBLE_DEVICES" ]; then
 fi
 if [ "${BERTH_ATTEMPT:-1}" -gt 1 ]; then export SLURM_RESTART_COUNT=$((BERTH_ATTEMPT - 1)); fi
 if [ -n "$2" ]; then
-  errors=$(printf %s "$2" | sed "s/%j/$BERTH_JOB_ID/g; s/%A/${BERTH_ARRAY_JOB_ID:-$BERTH_JOB_ID}/g
-    s/%a/${BERTH_ARRAY_TASK_ID:-4294967294}/g")
+  errors=$(printf %%s "$2" | sed "s/%%j/$BERTH_JOB_ID/g; s/%%A/${BERTH_ARRAY_JOB_ID:-$BERTH_JOB_ID}/g
+    s/%%a/${BERTH_ARRAY_TASK_ID:-4294967294}/g")
   exec 2>>"$errors" || exit 1
   unset errors
 fi
-script=$(mktemp) && printf '%s\n' "$1" >"$script" && chmod 700 "$script" || exit 1
+script=$(mktemp) && printf '%%s\n' "$1" >"$script" && chmod 700 "$script" || exit 1
 exec 9<"$script" || exit 1
 rm "$script"
 unset script
 shift 2
-exec /proc/self/fd/9 "$@"
-"""
+exec 8>&2 2>/dev/null
+/bin/sh -c 'exec 2>&8 8>&-; export SLURM_TASK_PID=$$
+  case $BERTH_SLURM_SIGNAL in B:* | "") ;; *) trap "" "$BERTH_SLURM_SIGNAL" ;; esac
+  exec /proc/self/fd/9 "$@"' "$0" "$@"
+code=$?
+[ -z "$again" ] || exit %(code)d
+[ "$code" -ne %(code)d ] || exit %(other)d
+exit "$code"
+""" % {"told": requeue.TOLD, "code": requeue.CODE, "other": requeue.CODE + 1}
 
 
 def script_of(options, words):
@@ -95,6 +109,8 @@ def run(arguments):
     if output != "/dev/null":
         body["output"] = output
     errors = errors if errors != output else ""
+    if "no-requeue" not in options:
+        body["requeue_on"] = [requeue.CODE]
     body["command"] = ["/bin/sh", "-c", PRELUDE, name, text, errors, *rest]
     try:
         if "test-only" in options:

@@ -5,7 +5,7 @@ import sys
 
 import berth
 
-from . import jobs
+from . import jobs, processes
 from .options import Table, Usage, listed
 
 TABLE = Table("scancel", """signal= s
@@ -40,22 +40,9 @@ def signal_of(text):
     return signal.Signals[name].value
 
 
-def processes_of(job):
-    """(pid, is a step's) of this user's processes of the job."""
-    mark = b"BERTH_JOB_ID=%d" % job.raw
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/environ" % pid, "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if mark in words:
-            yield int(pid), any(word.startswith(b"SLURM_STEP_ID=") for word in words)
-
-
 def send(job, number, options):
     """To the steps; to the batch shell with -b, to both with -f, as Slurm does."""
-    for pid, is_step in list(processes_of(job)):
+    for pid, is_step in list(processes.of(job)):
         if "full" in options or is_step != ("batch" in options):
             try:
                 os.kill(pid, number)

@@ -6,7 +6,7 @@ import sys
 
 import berth
 
-from . import jobs
+from . import jobs, requeue
 from .options import Table, Usage, seconds
 
 TABLE = Table("scontrol", """details d
@@ -46,8 +46,8 @@ def text_of(job):
         "   UserId=%s(%s) GroupId=%s MCS_label=N/A" % (job.user, job.uid, group_of(job)),
         "   Priority=%d Nice=0 Account=berth QOS=normal" % job.data.get("priority", 0),
         "   JobState=%s Reason=%s Dependency=(null)" % (job.state, job.reason),
-        "   Requeue=1 Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s"
-        % (max(0, attempts - 1), "0:15" if job.code == "CA" and job.started else job.exit),
+        "   Requeue=%d Restarts=%d BatchFlag=%d Reboot=0 ExitCode=%s"
+        % (requeue.is_possible(job), max(0, attempts - 1), job.is_batch, "0:15" if job.code == "CA" and job.started else job.exit),
         "   RunTime=%s TimeLimit=%s TimeMin=N/A" % (jobs.long_time(job.elapsed), limit),
         "   SubmitTime=%s EligibleTime=%s" % (submitted, eligible),
         "   AccrueTime=%s" % ("Unknown" if job.reason == "JobHeldUser" else submitted),
@@ -188,6 +188,21 @@ def each(words, change):
     return code
 
 
+def again(words):
+    """Of an array all tasks that run; a job or a task that does not is refused."""
+    if not words:
+        raise Usage("too few arguments for keyword:requeue")
+    for text in ",".join(words).split(","):
+        try:
+            chosen = found(text)
+        except Usage:
+            raise Usage("Invalid job id specified for job %s" % text) from None
+        running = [job for job in chosen if job.started and not job.has_ended]
+        for job in running or chosen[:1]:
+            requeue.run(job, text)
+    return 0
+
+
 def update(words):
     typed = dict(word.split("=", 1) for word in words if "=" in word)
     keys = {key.lower(): value for key, value in typed.items()}
@@ -229,4 +244,6 @@ def run(arguments):
         return each(rest, lambda job: berth.request("POST", "/v1/jobs/%d/%s" % (job.raw, verb)))
     if verb == "update":
         return update(rest)
+    if verb == "requeue":
+        return again(rest)
     raise Usage("invalid keyword: %s" % verb)

@@ -5,8 +5,12 @@ import subprocess
 import sys
 import threading
 
-from . import jobs, request
+from . import jobs, request, steps
 from .options import Usage
+
+
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+             signal.SIGUSR2, signal.SIGALRM, signal.SIGCONT)
 
 
 def run(arguments):
@@ -29,7 +33,7 @@ def as_job(options, arguments):
     if "time_limit_seconds" in body:
         command += ["--time", "%ds" % body["time_limit_seconds"]]
     environment = dict(pair.split("=", 1) for pair in body["environment"])
-    inner = 'export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID; exec "$@"'
+    inner = jobs.ATTENDED + 'exec "$@"'
     command += ["--", "/bin/sh", "-c", inner, "srun", sys.argv[0], *arguments]
     os.execvpe("berth", command, environment)
 
@@ -39,8 +43,10 @@ def step(options, words):
     if "ntasks" not in options and "ntasks-per-node" not in options:
         count = int(os.environ.get("SLURM_NTASKS", "1"))
     name = os.environ.get("SLURM_JOB_NAME", "srun")
-    number = os.environ.get("SLURM_STEP_COUNTER", "0")
+    noted = steps.begin(options.get("job-name", os.path.basename(words[0])))
+    number = str(noted)
     processes, copiers = [], []
+    forward(processes)
     for task in range(count):
         told = {**os.environ, "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task),
                 "SLURM_NTASKS": str(count), "SLURM_NPROCS": str(count), "SLURM_STEP_ID": number,
@@ -53,19 +59,18 @@ def step(options, words):
         err = opened(options.get("error"), name, task, options) if "error" in options else out
         pipe = subprocess.PIPE if "label" in options and out is None else None
         try:
-            process = subprocess.Popen(words, env=told, stdout=out or pipe,
-                                       stderr=err if err is not None else None,
-                                       start_new_session=False)
+            process = subprocess.Popen(words, env=told, stdout=out or pipe, preexec_fn=apart,
+                                       stderr=err if err is not None else None)
         except OSError as error:
             print("slurmstepd-%s: error: execve(): %s: %s" % (jobs.HOST, words[0], error.strerror),
                   file=sys.stderr)
             say_exit(task, 2)
+            steps.end(noted, 2)
             return 2
         processes.append(process)
         if pipe:
             copiers.append(threading.Thread(target=label, args=(task, process.stdout)))
             copiers[-1].start()
-    forward(processes)
     worst = 0
     for task, process in enumerate(processes):
         code = process.wait()
@@ -75,7 +80,17 @@ def step(options, words):
         worst = max(worst, code)
     for copier in copiers:
         copier.join()
+    steps.end(noted, worst)
     return worst
+
+
+def apart():
+    """A signal to the job's process group comes to a task by srun alone, so that it comes once. A
+    task of a terminal stays in the group that may read it. What the script ignores it may get."""
+    if not os.isatty(0):
+        os.setpgid(0, 0)
+    for number in FORWARDED:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def opened(text, name, task, options):
@@ -97,9 +112,9 @@ def forward(processes):
         for process in processes:
             if process.poll() is None:
                 process.send_signal(number)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2,
-                   signal.SIGCONT):
-        signal.signal(number, pass_on)
+    for number in FORWARDED:
+        is_for_script = os.environ.get(request.WARNS) == "B:" + number.name[3:]
+        signal.signal(number, signal.SIG_IGN if is_for_script else pass_on)
 
 
 def label(task, stream):
