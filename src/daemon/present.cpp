@@ -10,6 +10,7 @@
 #include "daemon/host_limits.hpp"
 #include "daemon/reservations.hpp"
 #include "daemon/row.hpp"
+#include "daemon/stand_in.hpp"
 #include "live/conductor.hpp"
 
 namespace berth::daemon {
@@ -328,6 +329,13 @@ Json Presenter::strangers(GpuId gpu) {
     const bool is_ours =
         owner != look->owners.end() && std::holds_alternative<OfJob>(owner->second);
     if (is_ours) continue;
+    if (process.pid < 0) {
+      list.push_back({{"pid", Json()},
+                      {"name", name_of_stand_in(process.pid)},
+                      {"user_name", ""},
+                      {"bytes", process.bytes ? Json(process.bytes->raw()) : Json()}});
+      continue;
+    }
     const Surrounding where = surrounding_of(process_cgroups(process.pid));
     const auto user = process_user(process.pid);
     Json one = {{"pid", process.pid},

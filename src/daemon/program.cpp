@@ -337,6 +337,9 @@ int run_program(int argc, char** argv, const Program& program) {
   for (const std::string& warning : options->warnings) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), warning.c_str());
   }
+  if (program.instead) {
+    if (const auto done = program.instead(*options)) return tell(*done);
+  }
   return tell(serve(*options, [=] { return settle(flags, around, program); }, program));
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
@@ -24,6 +25,8 @@ struct Program {
   /// Opens what stands in place of this machine's GPUs; none: the machine's own are served. May
   /// change options. Errors end the program.
   std::function<Expected<std::unique_ptr<Remote>>(Options&)> open_remote = {};
+  /// Does what its flags asked for in place of serving; nothing if they did not.
+  std::function<std::optional<Expected<void>>(const Options&)> instead = {};
 };
 
 /// Serves until SIGTERM or SIGINT. Returns: the exit status.
