@@ -41,7 +41,8 @@ if(TARGET berth-slurm)
   install(TARGETS berth_spank LIBRARY COMPONENT bridge
     DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm)
   install(FILES examples/slurm/job_submit.lua DESTINATION share/berth COMPONENT bridge)
-  install(FILES ${made}/system/berth-slurm.service DESTINATION lib/systemd/system COMPONENT bridge)
+  install(FILES ${made}/system/berth-slurm.service ${made}/system/berth-agent.service
+    DESTINATION lib/systemd/system COMPONENT bridge)
   install(FILES packaging/slurm/default DESTINATION /etc/default RENAME berth-slurm COMPONENT bridge)
   install(FILES doc/man/berth-slurm.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT bridge)
   install(FILES doc/slurm.md LICENSE DESTINATION share/doc/berth-slurm COMPONENT bridge)

@@ -6,6 +6,7 @@ themselves. So what is found of over-commitment comes from the processes, not fr
 """
 
 import collections
+import contextlib
 import datetime
 import json
 import os
@@ -250,6 +251,59 @@ class Bed:
     def start_node(self, node):
         subprocess.run(["slurmd", "-N", node, "-f", os.environ["SLURM_CONF"]], check=True,
                        env=dict(os.environ, BERTH_NODE=f"{self.cluster}/{node}"))
+
+    # ---- Agents ------------------------------------------------------------------------------
+
+    def emulation(self, node):
+        """Variables with which a process sees the emulated GPUs of a node."""
+        return dict(os.environ, BERTH_EMU_STATE=f"{self.folder}/gpus.{node}/state",
+                    LD_LIBRARY_PATH=TOP + "/build/release/emu")
+
+    def start_agent(self, node):
+        """Starts it, and waits until berth-slurm hears of it."""
+        config = self.folder + "/agent.toml"
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'nvml = "{TOP}/build/release/emu/libnvidia-ml.so.1"\n')
+        with open(self.folder + "/agent.log", "ab") as log:
+            self.agent = subprocess.Popen([BIN + "/berthd", "--agent", "--node", node, "--config",
+                                           config], stderr=log, env=self.emulation(node))
+        wait_until("a word of the agent", lambda: "measured by agents on 1 of" in self.berth("doctor"))
+
+    def stop_agent(self):
+        self.agent.terminate()
+        if self.agent.wait() != 0:
+            raise Failure(f"the agent ended with {self.agent.returncode}")
+
+    @contextlib.contextmanager
+    def load_outside(self, node, gib):
+        """A process outside of Slurm holds so much there."""
+        load = subprocess.Popen([BIN + "/berth-load", "--vram", f"{gib}G", "--steps", "0",
+                                 "--step-ms", "100", "--duty", "0.1", "--report", "0"],
+                                env=self.emulation(node))
+        try:
+            yield
+        finally:
+            load.kill()
+            load.wait()
+
+    def berth(self, *words):
+        return attempt(BIN + "/berth", *words)[1]
+
+    def job(self, job):
+        went, text = attempt(BIN + "/berth", "show", job, "--json")
+        return json.loads(text) if went else {}  # berth-slurm has not seen it yet
+
+    def state(self, job):
+        return self.job(job).get("state")
+
+    def gpu(self):
+        return json.loads(self.berth("gpus", "--json"))["gpus"][0]
+
+    def hold(self, asks, holds, seconds):
+        """Submits a job that asks for so many GiB and holds others. Returns: its number."""
+        return command("sbatch", "--parsable", "--output=/dev/null", "--chdir=/",
+                       f"--comment=vram={asks}G class=short", self.script, str(seconds),
+                       str(holds * 1024)).strip()
 
     # ---- Jobs --------------------------------------------------------------------------------
 

@@ -51,9 +51,11 @@ std::string foreign_lines(const Json& processes, const Look& look) {
   for (const Json& process : processes) {
     const Json& bytes = part_of(process, "bytes");
     const std::string where = printable(text_of(process, "in"));
-    std::string line = "  foreign process " +
-                       std::to_string(integer_of(process, "pid").value_or(0)) + "  " +
-                       printable(text_of(process, "name")) + "  " + user_text(process) + "  " +
+    const auto pid = integer_of(process, "pid");  // none of what another machine's agent tells
+    const std::string name = printable(text_of(process, "name"));
+    std::string line = (pid ? "  foreign process " + std::to_string(*pid) + "  " + name + "  " +
+                                  user_text(process) + "  "
+                            : "  foreign: " + name + "  ") +
                        (bytes.is_null() ? "unknown size" : size_text(bytes)) +
                        (where.empty() ? "" : "  in " + where);
     text += painted(line, Colour::Magenta, look) + "\n";

@@ -281,6 +281,7 @@ NodeRecord record_of(const node_info_t& node) {
   NodeRecord record;
   record.name = text(node.name);
   record.gres = text(node.gres);
+  record.extra = text(node.extra);
   record.cpus = node.cpus;
   record.memory = Bytes(static_cast<std::int64_t>(node.real_memory) << 20);
   const std::uint32_t base = node.node_state & NODE_STATE_BASE;

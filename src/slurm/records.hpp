@@ -68,6 +68,7 @@ struct NodeRecord {
   bool has_reported = true;  ///< Since the controller started; before, its shards are not told.
   bool takes_jobs = true;    ///< It is up and not drained.
   std::string state;         ///< What keeps it from that, in words.
+  std::string extra;         ///< What its agent tells: node/report.hpp.
 
   bool operator==(const NodeRecord&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "core/text.hpp"
 
@@ -121,9 +122,7 @@ nlohmann::json SlurmRemote::examine() const {
                          "a look at Slurm's " + std::to_string(cost.jobs) + " jobs takes " +
                              in_millis(cost.all) + ", of which " + in_millis(cost.own) +
                              " are berth's own"));
-  checks.push_back(check("memory", "warn",
-                         "GPU memory is what jobs declare; it is not measured on the nodes, and "
-                         "nothing keeps a job to it"));
+  checks.push_back(memory_check());
   return checks;
 }
 
@@ -152,16 +151,25 @@ void SlurmRemote::order(Order order, const std::string& what, std::function<void
 }
 
 void SlurmRemote::on_news(const News& news) {
+  std::set<GpuId> seen;  // by agents, with other figures than before
   for (const NodeRecord& node : news.nodes) {
-    if (const auto id = node_named(cluster_, node.name)) on_node(*id, node.takes_jobs);
+    const auto id = node_named(cluster_, node.name);
+    if (!id) continue;
+    const auto [told, is_new] = takes_jobs_.try_emplace(*id, node.takes_jobs);
+    if (is_new || std::exchange(told->second, node.takes_jobs) != node.takes_jobs) {
+      on_node(*id, node.takes_jobs);
+    }
+    seen.merge(gauges_.on_text(*id, node.extra, around_->clock.now()));
   }
   for (const JobRecord& job : news.jobs) {
     records_[job.id] = job;
     on_job(job);
+    seen.merge(gauges_.gpus_of(job.id));
   }
   for (const SlurmId id : news.gone) {
     records_.erase(id);
     strangers_.erase(id);
+    seen.merge(gauges_.gpus_of(id));
     const auto berth = berths_.find(job_of(id));
     if (berth != berths_.end()) {
       conductor_->on_lost(job_of(id), berth->second.attempt, "Slurm no longer knows it");
@@ -169,18 +177,8 @@ void SlurmRemote::on_news(const News& news) {
       conductor_->tell({CancelAsked{job_of(id)}});
     }
   }
-  std::map<GpuId, Bytes> foreign;
-  for (const auto& [id, held] : strangers_) {
-    for (const auto& [gpu, bytes] : held) foreign[gpu] += bytes;
-  }
-  for (const auto& [gpu, bytes] : foreign_) foreign.try_emplace(gpu, Bytes(0));
-  for (const auto& [gpu, bytes] : foreign) {
-    if (const auto told = foreign_.find(gpu); told != foreign_.end() && told->second == bytes) {
-      continue;
-    }
-    conductor_->tell({Measured{.gpu = gpu, .foreign = bytes, .used = bytes, .tenants = {}}});
-  }
-  foreign_ = std::move(foreign);
+  tell_strangers(seen);
+  for (const GpuId gpu : seen) look_at(gpu);
 }
 
 /// Slurm goes on trying to end what ran on a node that failed, and when it is back ends a job that
@@ -553,14 +551,19 @@ live::Trace SlurmRemote::adopt(JobId id, Attempt attempt) {
   return job->phase == Phase::Over && !job->is_completing ? live::Trace::Over : live::Trace::Lives;
 }
 
-void SlurmRemote::stop(JobId id, Attempt attempt, live::Manner) {
+void SlurmRemote::stop(JobId id, Attempt attempt, live::Manner manner) {
   const auto berth = berths_.find(id);
   if (berth == berths_.end() || berth->second.attempt != attempt) return;
   const Job* const known = view().find(id);
   const std::string name = "job " + std::to_string(id.value());
   const bool runs_again =
       known != nullptr && !known->ending && known->after_stop == JobState::Queued;
-  if (!runs_again) return order(Cancel{slurm_id(id), ""}, name);
+  const JobRecord* const job = record_of(id);
+  const bool has_overrun = manner == live::Manner::AtOnce && job != nullptr;
+  const std::string comment =
+      has_overrun ? to_text(note_of(*job).value_or(Note())) + "; " + around_->keeper.note_of(id)
+                  : "";
+  if (!runs_again) return order(Cancel{slurm_id(id), comment}, name);
   if (berth->second.rests_since != kNever) return;  // nothing of it runs
   berth->second.stage = Berth::Stage::Requeued;
   order(Requeue{slurm_id(id), ""}, name);

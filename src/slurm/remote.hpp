@@ -15,6 +15,7 @@
 
 #include "daemon/remote.hpp"
 #include "slurm/courier.hpp"
+#include "slurm/gauges.hpp"
 #include "slurm/nodes.hpp"
 #include "slurm/texts.hpp"
 
@@ -93,6 +94,10 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void take_back(const JobRecord& job, Berth& berth, const std::string& why);
   void check_patience();
   void count_strangers(const JobRecord& job);
+  void tell_strangers(std::set<GpuId>& seen);
+  void look_at(GpuId gpu);
+  Bytes granted(SlurmId job, GpuId gpu) const;
+  nlohmann::json memory_check() const;
   void order(Order order, const std::string& what, std::function<void()> then = {});
   std::optional<Note> note_of(const JobRecord& job) const;
   const JobRecord* record_of(JobId job) const;
@@ -101,6 +106,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   const SlurmOptions options_;
   News first_;
   Cluster cluster_;
+  Gauges gauges_{cluster_};
   std::string version_;
   std::optional<Surroundings> around_;
   live::Conductor* conductor_ = nullptr;
@@ -108,6 +114,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   std::map<JobId, Berth> berths_;
   std::map<SlurmId, std::map<GpuId, Bytes>> strangers_;  ///< What jobs not started by berth hold.
   std::map<GpuId, Bytes> foreign_;                       ///< What was told of that.
+  std::map<NodeId, bool> takes_jobs_;                    ///< What was told of nodes.
   std::set<std::string> being_taken_;                    ///< Jobs and tasks that are being held.
   std::map<JobId, int> bare_;       ///< Runs without their shards, one after the other.
   std::set<JobId> held_for_slurm_;  ///< Held in the engine while Slurm itself holds them.

@@ -304,12 +304,14 @@ TEST(GpuPage, NamesTenantsAndForeignProcesses) {
           "foreign_bytes":100,"headroom_bytes":200,"utilisation_percent":40,"healthy":false,
           "problem":"ECC","pressure":true,
           "tenants":[{"job":7,"name":"t","user_name":"ann","charge_bytes":700,"used_bytes":null}],
-          "foreign":[{"pid":99,"name":"xorg","user_name":"bob","bytes":100}]}]})");
+          "foreign":[{"pid":99,"name":"xorg","user_name":"bob","bytes":100},
+                     {"pid":null,"name":"Slurm job 12","user_name":"","bytes":50}]}]})");
   EXPECT_EQ(gpu_page(answer, kPiped),
             "GPU 1  X  600 B used of 1000 B, 700 B charged, 100 B foreign, 200 B free to charge, "
             "40 % busy, unhealthy: ECC, under pressure\n"
             "  job 7  t  ann  700 B charged\n"
-            "  foreign process 99  xorg  bob  100 B\n");
+            "  foreign process 99  xorg  bob  100 B\n"
+            "  foreign: Slurm job 12  50 B\n");
   EXPECT_THAT(gpu_page(answer, {.terminal = true}), HasSubstr("["));
 }
 

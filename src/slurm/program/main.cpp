@@ -56,6 +56,11 @@ int main(int argc, char** argv) {
     // Shards are what an administrator lets jobs have, so nothing of them is kept back.
     options.rules.settings.admission.guard_floor = Bytes(0);
     options.rules.settings.admission.guard_ppm = 0;
+    // What a job has of Slurm stays as it was begun: its shards do not shrink or grow, and one that
+    // has ended there is not begun again.
+    options.rules.learn_memory = false;
+    options.shrink_after = kForever;
+    options.again_after_overrun = false;
     slurm::SlurmOptions own{.partitions = flags.partitions};
     own.reach = seconds(flags.reach);
     auto remote = slurm::SlurmRemote::open(flags.configuration, own, options.slots);
