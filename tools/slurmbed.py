@@ -30,6 +30,8 @@ say() {
     "$$ $(date +%%s.%%N)" >>%(log)s
 }
 say begin
+# Begun without its shards on purpose: it waits to be sent back.
+[ "$SLURM_JOB_NAME$CUDA_VISIBLE_DEVICES" != bare ] || sleep 60
 %(work)s
 if [ $? -eq 77 ]; then
   say oom
