@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "slurm/dependency.hpp"
 
 namespace berth::slurm {
 
@@ -151,6 +152,7 @@ void SlurmRemote::order(Order order, const std::string& what, std::function<void
 }
 
 void SlurmRemote::on_news(const News& news) {
+  is_met_.clear();
   std::set<GpuId> seen;  // by agents, with other figures than before
   for (const NodeRecord& node : news.nodes) {
     const auto id = node_named(cluster_, node.name);
@@ -162,7 +164,7 @@ void SlurmRemote::on_news(const News& news) {
     seen.merge(gauges_.on_text(*id, node.extra, around_->clock.now()));
   }
   for (const JobRecord& job : news.jobs) {
-    records_[job.id] = job;
+    if (records_.insert_or_assign(job.id, job).second) on_first_look(job);
     on_job(job);
     seen.merge(gauges_.gpus_of(job.id));
   }
@@ -202,6 +204,50 @@ void SlurmRemote::settle_nodes_of(JobId id) {
         away_.try_emplace(cluster_.node_of(share.gpu), around_->clock.now() + kSettling);
     if (is_new) conductor_->on_node(away->first, false);
   }
+}
+
+/// All tasks of an array have its number; the search for them is for arrays only.
+std::vector<const JobRecord*> SlurmRemote::records_of(SlurmId id,
+                                                      std::optional<std::uint32_t> task) const {
+  std::vector<const JobRecord*> found;
+  const JobRecord* const one = record_of(job_of(id));
+  if (!task && one != nullptr && one->array == 0) return {one};
+  for (const auto& [number, job] : records_) {
+    if (job.array == id && (!task || job.task == *task || !job.tasks.empty())) {
+      found.push_back(&job);
+    }
+  }
+  return found;
+}
+
+/// The tasks of an array have one text, judged once.
+bool SlurmRemote::depends(const JobRecord& job) {
+  if (job.dependency.empty()) return false;
+  const auto [met, is_new] = is_met_.try_emplace(job.dependency, false);
+  const auto find = [this](SlurmId id, auto task) { return records_of(id, task); };
+  if (is_new) met->second = judge(job.dependency, find) == Met::Yes;
+  return !met->second;
+}
+
+/// Slurm itself does not want it to run yet.
+bool SlurmRemote::is_slurms(const JobRecord& job) { return job.is_held_by_user || depends(job); }
+
+/// No news comes of a job when what it waits for happens.
+void SlurmRemote::let_go_what_is_met() {
+  is_met_.clear();
+  for (const JobId id : std::set<JobId>(held_for_slurm_)) {
+    const JobRecord* const job = record_of(id);
+    const Job* const known = view().find(id);
+    const bool waits = job != nullptr && known != nullptr && !job->dependency.empty();
+    if (waits && !is_slurms(*job)) on_waiting(*job, *known);
+  }
+}
+
+/// One that an earlier berth-slurm held because Slurm does is let go with it.
+void SlurmRemote::on_first_look(const JobRecord& job) {
+  const Job* const known = view().find(job_of(job.id));
+  const bool is_held = known != nullptr && known->state == JobState::Held;
+  if (is_held && is_slurms(job)) held_for_slurm_.insert(known->id);
 }
 
 void SlurmRemote::on_job(const JobRecord& job) {
@@ -291,6 +337,7 @@ void SlurmRemote::check_patience() {
     take_back(*job, berth, job->reason.empty() ? "no reason was given" : job->reason);
   }
   for (const JobId id : rested) end_rest(id);
+  let_go_what_is_met();
   std::erase_if(away_, [&](const auto& each) {
     if (each.second > now) return false;
     conductor_->on_node(each.first, true);
@@ -314,14 +361,13 @@ void SlurmRemote::on_waiting(const JobRecord& job, const Job& known) {
     return order(Requeue{job.id, ""}, name);
   }
   if (!job.is_held) return order(Hold{job.id}, name + " that was released");
-  const bool is_slurms = job.is_held_by_user || !job.dependency.empty();
-  if (is_slurms && known.state != JobState::Held) {
+  if (is_slurms(job) && known.state != JobState::Held) {
     held_for_slurm_.insert(id);
     around_->keeper.note(
         id, job.is_held_by_user ? "held in Slurm" : "Slurm holds it: " + job.dependency);
     conductor_->tell({HoldAsked{id}});
   }
-  if (!is_slurms && held_for_slurm_.erase(id) > 0) {
+  if (!is_slurms(job) && held_for_slurm_.erase(id) > 0) {
     around_->keeper.note(id, "");
     conductor_->tell({ReleaseAsked{id}});
   }
@@ -404,7 +450,7 @@ void SlurmRemote::add(const JobRecord& job, const Note& note) {
                         .tasks = 1,
                         .at_once = static_cast<std::int32_t>(job.at_once)};
   }
-  submission.held = submission.held || note.is_held || !job.dependency.empty();
+  submission.held = submission.held || note.is_held || depends(job);
   if (submission.held && !note.is_held) held_for_slurm_.insert(id);
   submission.id = id;
   conductor_->ask({.submission = std::move(submission),
