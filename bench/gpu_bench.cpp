@@ -196,6 +196,8 @@ Expected<Figures> suspension(const Suspension& what) {
   if (!job) return std::unexpected(job.error());
   const Strangers strangers(what.strangers);
   if (auto done = slow_down(gpus_of(*daemon), what); !done) return std::unexpected(done.error());
+  const auto libraries = emu::find_library_directory();
+  if (!libraries) return fail(ErrorCode::Io, libraries.error());
   const std::vector<pid_t> pids = holders_on(gpus_of(*daemon));
   Turns suspends;
   Turns resumes;
@@ -204,8 +206,8 @@ Expected<Figures> suspension(const Suspension& what) {
     if (!down) return std::unexpected(down.error());
     const auto up = until(*daemon, *job, "resume", "running");
     if (!up) return std::unexpected(up.error());
-    const auto bare = in_child(
-        gpus_of(*daemon), [&] { return bare_calls(daemon->libraries() + "/libcuda.so.1", pids); });
+    const auto bare =
+        in_child(gpus_of(*daemon), [&] { return bare_calls(*libraries + "/libcuda.so.1", pids); });
     if (!bare) return std::unexpected(bare.error());
     suspends.berth.push_back(*down);
     suspends.bare.push_back(bare->front());
