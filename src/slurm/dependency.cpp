@@ -1,19 +1,12 @@
 #include "slurm/dependency.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "slurm/texts.hpp"
 
 namespace berth::slurm {
 
 namespace {
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
-  return is_whole && !text.empty() ? std::optional(number) : std::nullopt;
-}
 
 Met judge_jobs(std::string_view kind, const std::vector<const JobRecord*>& jobs) {
   const auto all = [&](auto is_so) { return std::ranges::all_of(jobs, is_so); };
@@ -46,10 +39,10 @@ Met judge_part(std::string_view part, const FindJobs& find) {
   const std::size_t line = job.find('_');
   std::optional<std::uint32_t> task;
   if (line != std::string_view::npos && job.substr(line) != "_*") {
-    task = number_in<std::uint32_t>(job.substr(line + 1));
+    task = number_of<std::uint32_t>(job.substr(line + 1));
     if (!task) return Met::NotYet;
   }
-  const auto id = number_in<SlurmId>(job.substr(0, line));
+  const auto id = number_of<SlurmId>(job.substr(0, line));
   return id ? judge_jobs(kind, find(*id, task)) : Met::NotYet;
 }
 

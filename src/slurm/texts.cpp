@@ -1,7 +1,6 @@
 #include "slurm/texts.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/amounts.hpp"
 #include "core/split.hpp"
@@ -20,14 +19,6 @@ std::string_view next_part(std::string_view& rest, char separator) {
   const std::string_view part = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
   return part;
-}
-
-template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
-  return is_whole && !text.empty() ? std::optional(number) : std::nullopt;
 }
 
 /// `g5`: the stem and the index.

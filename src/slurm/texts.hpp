@@ -5,11 +5,13 @@
 // its end: `shard:g5:20` is 20 GiB of GPU 5 (doc/slurm.md).
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "core/error.hpp"
@@ -19,6 +21,15 @@
 namespace berth::slurm {
 
 inline constexpr std::int64_t kShard = std::int64_t{1} << 30;
+
+/// A decimal number and nothing else; nothing for another text, and for one out of range.
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return is_whole && !text.empty() ? std::optional(number) : std::nullopt;
+}
 
 /// Shards of one GPU, rounded up.
 constexpr std::int64_t shards_of(Bytes bytes) { return (bytes.raw() + kShard - 1) / kShard; }
