@@ -196,7 +196,7 @@ TEST(HostLimits, OfAKernelEndAJobThatTakesMore) {
   Rig rig({.config = "probe = \"100ms\"\ncgroup = \"" + cgroup.path() + "\"\n"});
   rig.start();
   const int id =
-      rig.submit("tail -c 300m /dev/zero",
+      rig.submit("head -c 300m /dev/zero | tail -c 300m >/dev/null",
                  {{"gpus", 0}, {"vram_bytes", nullptr}, {"cpus", 0.5}, {"mem_bytes", 64 << 20}});
   const Json job = rig.wait_end(id);
   EXPECT_EQ(job["exit_code"], 137) << job;

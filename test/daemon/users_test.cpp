@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "daemon/accounts.hpp"
+#include "daemon/cgroup.hpp"
 #include "daemon/rig.hpp"
 #include "posix/keyring.hpp"
 #include "shim/proc.hpp"
@@ -268,21 +269,10 @@ TEST_F(UsersTest, AKilledShimsHiddenProcessesAreToldOf) {
   ::kill(hidden, SIGKILL);
 }
 
-/// A folder for the cgroups of a daemon's attempts; "" where none can be made.
-std::string make_cgroup() {
-  for (const std::string top : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
-    const std::string path = top + "/berth-users-test-" + std::to_string(::getpid());
-    if (!fs::exists(top + "/cgroup.procs") || ::mkdir(path.c_str(), 0755) != 0) continue;
-    if (fs::exists(path + "/cgroup.kill")) return path;
-    ::rmdir(path.c_str());
-  }
-  return "";
-}
-
 TEST_F(UsersTest, AKilledShimsHiddenProcessesEndWithItsCgroup) {
-  const std::string cgroup = make_cgroup();
-  if (cgroup.empty()) GTEST_SKIP() << "no cgroup can be made here";
-  start({.config = "probe = \"100ms\"\ncgroup = \"" + cgroup + "\"\n"});
+  const test::Cgroup cgroup;
+  if (cgroup.path().empty()) GTEST_SKIP() << "no cgroup v2 can be made here";
+  start({.config = "probe = \"100ms\"\ncgroup = \"" + cgroup.path() + "\"\n"});
   const int id = users_->submit(alice_, kHides);
   const pid_t hidden = number_after(id, "hidden");
   ::kill(rig_->shim_of(id), SIGKILL);
@@ -298,13 +288,55 @@ TEST_F(UsersTest, AKilledShimsHiddenProcessesEndWithItsCgroup) {
   rig_->start();
   EXPECT_EQ(rig_->wait_end(next)["state"], "lost");
   EXPECT_FALSE(test::is_alive(other));
-  eventually("no cgroup of an attempt is left", [&] {
-    return fs::directory_iterator(cgroup) == fs::directory_iterator() ||
-           std::none_of(fs::directory_iterator(cgroup), fs::directory_iterator(),
-                        [](const auto& entry) { return entry.is_directory(); });
-  });
+  eventually("no cgroup of an attempt is left", [&] { return cgroup.groups().empty(); });
   rig_.reset();
-  ::rmdir(cgroup.c_str());
+}
+
+// ---- Limits of the kernel --------------------------------------------------------------------
+
+TEST_F(UsersTest, TheKernelKeepsEachUsersJobToWhatItAskedFor) {
+  const test::Cgroup cgroup;
+  if (cgroup.path().empty()) GTEST_SKIP() << "no cgroup v2 can be made here";
+  if (!fs::exists(cgroup.path() + "/memory.max") || !fs::exists(cgroup.path() + "/pids.max") ||
+      !fs::exists(cgroup.path() + "/cpu.max")) {
+    GTEST_SKIP() << "this kernel's cgroup v2 limits nothing; tools/kernel-check runs one that does";
+  }
+  start({.config = "probe = \"100ms\"\ncgroup = \"" + cgroup.path() + "\"\n"});
+  // Bob's job stays throughout; what the others' jobs do is not his trouble.
+  const int bobs = users_->submit(bob_, "echo pid $$; exec sleep 1000",
+                                  "--gpus 0 --cpus 0.25 --mem 64M --pids 20");
+  number_after(bobs, "pid");
+  const int takes_memory =
+      users_->submit(alice_, "head -c 300m /dev/zero | tail -c 300m >/dev/null", "--gpus 0 --cpus 0.25 --mem 64M");
+  Json job = rig_->wait_end(takes_memory);
+  EXPECT_EQ(job["exit_code"], 137) << job;
+  EXPECT_THAT(job["note"].get<std::string>(), HasSubstr("its host memory passed 64 MiB (--mem)"));
+  const int forks =
+      users_->submit(mallory_, "for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait",
+                     "--gpus 0 --cpus 0.25 --pids 4");
+  EXPECT_THAT(rig_->wait_end(forks)["note"].get<std::string>(),
+              HasSubstr("it was refused more processes than 4 (--pids)"));
+  // Two busy loops get a fourth of a core: the kernel holds them back in each period.
+  const int spins = users_->submit(
+      alice_,
+      "group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); echo pid $$; "
+      "(while :; do :; done) & (while :; do :; done) & "
+      "until grep -q '^nr_throttled [1-9]' $group/cpu.stat; do sleep 0.05; done; "
+      "kill %1 %2; echo held back",
+      "--gpus 0 --cpus 0.25");
+  EXPECT_THAT(log_of(spins), HasSubstr("held back"));
+  // A user cannot raise the limits of their own job, nor leave its group.
+  const std::string tries =
+      said(mallory_,
+           "group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); "
+           "for file in memory.max pids.max cpu.max cgroup.procs ../cgroup.procs; do "
+           "test -e $group/$file || echo no $file; "
+           "(echo 0 >$group/$file) 2>/dev/null && echo wrote $file; done; echo tried");
+  EXPECT_EQ(tries, "tried\n");
+  EXPECT_EQ(rig_->request("GET", test::path(bobs)).body["state"], "running");
+  users_->run(bob_, "berth cancel " + std::to_string(bobs));
+  EXPECT_EQ(rig_->wait_end(bobs)["state"], "cancelled");
+  rig_.reset();
 }
 
 }  // namespace
