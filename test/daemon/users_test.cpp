@@ -307,13 +307,13 @@ TEST_F(UsersTest, TheKernelKeepsEachUsersJobToWhatItAskedFor) {
                                   "--gpus 0 --cpus 0.25 --mem 64M --pids 20");
   number_after(bobs, "pid");
   const int takes_memory =
-      users_->submit(alice_, "head -c 300m /dev/zero | tail -c 300m >/dev/null", "--gpus 0 --cpus 0.25 --mem 64M");
+      users_->submit(alice_, "head -c 300m /dev/zero | tail -c 300m >/dev/null",
+                     "--gpus 0 --cpus 0.25 --mem 64M");
   Json job = rig_->wait_end(takes_memory);
   EXPECT_EQ(job["exit_code"], 137) << job;
   EXPECT_THAT(job["note"].get<std::string>(), HasSubstr("its host memory passed 64 MiB (--mem)"));
-  const int forks =
-      users_->submit(mallory_, "for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait",
-                     "--gpus 0 --cpus 0.25 --pids 4");
+  const int forks = users_->submit(mallory_, "for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait",
+                                   "--gpus 0 --cpus 0.25 --pids 4");
   EXPECT_THAT(rig_->wait_end(forks)["note"].get<std::string>(),
               HasSubstr("it was refused more processes than 4 (--pids)"));
   // Two busy loops get a fourth of a core: the kernel holds them back in each period.
