@@ -274,12 +274,12 @@ TEST(LimitSignal, ComesBeforeTheTimeLimit) {
   rig.start();
   const int id = rig.submit(kWarned, with({{"time_limit_seconds", 300},
                                            {"warning_signal", "SIGUSR1"},
-                                           {"warning_seconds", 299.8}}));
+                                           {"warning_seconds", 299}}));
   EXPECT_EQ(rig.wait_end(id)["state"], "done");
   EXPECT_THAT(rig.log(id), HasSubstr("warned\n"));
   const Json job = rig.job(id);
   EXPECT_EQ(job["warning_signal"], "USR1");
-  EXPECT_EQ(job["warning_seconds"], 299.8);
+  EXPECT_EQ(job["warning_seconds"], 299);
 }
 
 TEST(LimitSignal, ThatFallsDueWhileBerthdIsAwayComesOnce) {
