@@ -147,8 +147,9 @@ std::string deaths_table(const StudyResults& results) {
 
 std::string targets_section(const std::vector<Judged>& judged) {
   std::string text =
-      "## Targets\n\nComputed from `evaluation.json`. A value over another way's is the ratio of "
-      "their means; where a target names\nseveral figures the worst of them counts.\n\n"
+      "## Targets\n\nComputed from `evaluation.json`. Bounds such as `<= 0.33 x exclusive` "
+      "compare the mean of a figure\nwith that of another way; if a target names several "
+      "figures, the worst of them counts.\n\n"
       "| target for `headroom` | bound | scenarios in which it holds | median | worst | |\n"
       "|---|---|---:|---:|---|---|\n";
   for (const Judged& target : judged) text += target_row(target);
@@ -157,11 +158,12 @@ std::string targets_section(const std::vector<Judged>& judged) {
 
 std::string losses_section(const std::vector<Balance>& balances) {
   std::string text =
-      "## Where it does not help\n\nEach figure of `headroom` against the best of all other ways "
-      "in each scenario, so it has to beat all of them at\nonce. A way that ended fewer jobs "
-      "counts only in figures of what was lost. Cases are where `headroom` is worse by\nmore than "
-      "10 %: its value over the best way's, and that way; * where the 95 % interval of the "
-      "difference, seed\nby seed, does not reach 0.\n\n| figure | scenarios | best | within 10 % "
+      "## Where it does not help\n\nEach figure of `headroom` is compared with the best of all "
+      "other ways in each scenario, so `headroom` has\nto beat all of them at once. A way that "
+      "ended fewer jobs takes part only in figures of losses. The cases are\nthose in which "
+      "`headroom` is worse by more than 10 %, with its value over the best way's and the name of "
+      "that\nway; * means that the 95 % interval of the difference, seed by seed, does not "
+      "include 0.\n\n| figure | scenarios | best | within 10 % "
       "| worse | cases |\n|---|---:|---:|---:|---:|---|\n";
   for (const Balance& balance : balances) {
     text += "|" + cell(std::string(find_figure(balance.figure)->head)) +
@@ -173,13 +175,13 @@ std::string losses_section(const std::vector<Balance>& balances) {
 }
 
 std::string causes_section(const StudyResults& results) {
-  return "## Causes of bad ordering and admission\n\nWhy jobs wait ([metrics.md](metrics.md)), as "
-         "the mean over scenarios of the share of a way's waiting time. *Order*\nis time in which "
-         "the job had room, but had to let jobs ahead of it go first.\n\n" +
+  return "## Causes of bad ordering and admission\n\nWhy jobs wait ([metrics.md](metrics.md)): the "
+         "fraction of a way's waiting time, as the mean over scenarios. *Order*\nis the time in "
+         "which there was room for the job, but jobs ahead of it had to go first.\n\n" +
          waits_table(results) +
-         "\nWhat died for lack of memory or was ended, attempts by kind and jobs that failed in "
-         "the end; means over seeds.\n*By admission* are attempts that stayed within their "
-         "request beside neighbours within theirs. Ways that lost nothing are left out.\n\n" +
+         "\nAttempts that ran out of memory or were ended, by kind, and jobs that failed for good; "
+         "means over seeds. *By\nadmission* counts attempts that stayed within their request "
+         "while all other jobs on the GPU did, too. Ways that\nlost nothing are left out.\n\n" +
          deaths_table(results);
 }
 
