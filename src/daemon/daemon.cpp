@@ -81,11 +81,6 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
 Expected<void> settle_preemption(Options& options, const Machine& machine) {
   Settings& settings = options.rules.settings;
   settings.can_suspend = machine.no_suspension.empty() && options.preempt_by == PreemptBy::Suspend;
-  constexpr std::int64_t kEnough = std::int64_t{1} << 40;  // what is emulated takes none
-  if (options.suspend_memory == Bytes(0) && machine.emulated)
-    options.suspend_memory = Bytes(kEnough);
-  if (options.suspend_memory == Bytes(0))
-    options.suspend_memory = Bytes(available_memory().raw() / 2);
   if (settings.can_suspend || options.preempt_by != PreemptBy::Suspend) return {};
   const auto chosen = choose(options.rules.policy, options.rules.place);
   if (!chosen || !chosen->preempts()) return {};
@@ -553,6 +548,8 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->state != options_.state, "state");
   later(fresh->socket != options_.socket, "socket");
   later(fresh->emulate != options_.emulate, "emulate");
+  later(fresh->nvml != options_.nvml, "nvml");
+  later(fresh->mig_profiles != options_.mig_profiles, "mig");
   later(fresh->slots != options_.slots, "slots");
   later(fresh->context != options_.context, "context");
   later(fresh->cores != options_.cores, "cores");
@@ -566,7 +563,14 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->accounting != options_.accounting, "accounting");
   later(fresh->device_rules != options_.device_rules, "device_rules");
   later(fresh->device_folder != options_.device_folder, "device_folder");
+  later(fresh->rules.learn_run_times != options_.rules.learn_run_times, "learn_run_times");
+  later(fresh->rules.learn_memory != options_.rules.learn_memory, "learn_memory");
+  later(fresh->again_after_overrun != options_.again_after_overrun, "again_after_overrun");
+  later(fresh->shrinks != options_.shrinks, "vram_shrink");
+  later(fresh->shrink_after != options_.shrink_after, "vram_shrink_after");
   later(fresh->preempt_by != options_.preempt_by, "preempt_by");
+  later(fresh->suspend_memory != options_.suspend_memory, "suspend_host_memory");
+  later(fresh->suspend_patience != options_.suspend_patience, "suspend_patience");
   later(fresh->grace != options_.grace, "grace");
   later(fresh->log_cap != options_.log_cap, "log_cap");
   later(fresh->audit_cap != options_.audit_cap, "audit_cap");
