@@ -16,6 +16,18 @@ namespace berth {
 /// `Facts` are figures of a node alone, a `Score` is that of a node for a request.
 template <class Facts, class Score>
 class NodeMemory {
+  /// As it was when last looked at.
+  struct Node {
+    NodeUse use;
+    std::vector<GpuUse> gpus;
+    Facts facts;
+    std::uint64_t version = 0;  ///< Grows whenever anything above changes; 0: not looked at yet.
+  };
+  struct Known {
+    std::uint64_t version = 0;  ///< Of the node that was scored.
+    Score score;
+  };
+
  public:
   void forget() {
     nodes_.clear();
@@ -69,8 +81,8 @@ class NodeMemory {
    private:
     friend class NodeMemory;
     Scores(auto& nodes, auto& scores) : nodes_(nodes), scores_(scores) {}
-    const std::vector<typename NodeMemory::Node>& nodes_;
-    std::vector<typename NodeMemory::Known>& scores_;
+    const std::vector<Node>& nodes_;
+    std::vector<Known>& scores_;
   };
   Scores scores(const Request& request) {
     constexpr std::size_t kMostRequests = 512;
@@ -81,18 +93,6 @@ class NodeMemory {
   }
 
  private:
-  /// As it was when last looked at.
-  struct Node {
-    NodeUse use;
-    std::vector<GpuUse> gpus;
-    Facts facts;
-    std::uint64_t version = 0;  ///< Grows whenever anything above changes; 0: not looked at yet.
-  };
-  struct Known {
-    std::uint64_t version = 0;  ///< Of the node that was scored.
-    Score score;
-  };
-
   const Cluster* cluster_ = nullptr;
   Admission admission_;
   std::vector<Node> nodes_;
