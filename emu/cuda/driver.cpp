@@ -52,13 +52,23 @@ std::vector<Candidate> candidates_in(const Region& region) {
   return candidates;
 }
 
-/// Entries of Layout::gpus.
-std::vector<std::uint32_t> visible_in(const Region& region) {
-  const auto candidates = candidates_in(region);
-  auto visible = visible_gpus(candidates, variable("CUDA_VISIBLE_DEVICES"),
-                              parse_order(variable("CUDA_DEVICE_ORDER")));
-  for (auto& index : visible) index = candidates[index].entry;
+/// Those of them that this list names, in its order.
+std::vector<Candidate> named(const std::vector<Candidate>& candidates,
+                             std::optional<std::string_view> list) {
+  std::vector<Candidate> visible;
+  const auto order = parse_order(variable("CUDA_DEVICE_ORDER"));
+  for (const auto index : visible_gpus(candidates, list, order)) {
+    visible.push_back(candidates[index]);
+  }
   return visible;
+}
+
+/// A client of an MPS server has what that has to choose from.
+std::vector<Candidate> visible_in(const Region& region) {
+  auto candidates = candidates_in(region);
+  const auto folder = mps_folder();
+  if (control_of(folder)) candidates = named(candidates, visible_to_server(folder));
+  return named(candidates, variable("CUDA_VISIBLE_DEVICES"));
 }
 
 }  // namespace
@@ -97,8 +107,8 @@ CudaResult Driver::open_state() {
   }
   region_.emplace(std::move(*region));
   const auto visible = visible_in(*region_);
-  for (const auto gpu : visible) {
-    auto& device = devices_.emplace_back(region_->layout(), gpu, device_count());
+  for (const auto& gpu : visible) {
+    auto& device = devices_.emplace_back(region_->layout(), gpu.entry, device_count());
     pools_.push_back({.device = &device});
   }
   primaries_.resize(devices_.size());
@@ -128,7 +138,7 @@ CudaResult Driver::attach() {
 
 /// If the folder of pipes has a control daemon; else this process runs without MPS.
 void Driver::join_mps() {
-  const std::string folder(variable("CUDA_MPS_PIPE_DIRECTORY").value_or("/tmp/nvidia-mps"));
+  const std::string folder = mps_folder();
   if (!control_of(folder)) return;
   MpsTerms terms{.server = server_of(folder), .limits = {}};
   const auto limits = parse_pinned_limits(variable("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT").value_or(""),

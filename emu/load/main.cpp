@@ -156,14 +156,15 @@ int run(const LoadOptions& options) {
   }
   int visible = 0;
   api->device_get_count(&visible);
-  if (options.gpus > visible) {
-    return fail(
-        "--gpus " + std::to_string(options.gpus) + ": " + std::to_string(visible) + " visible",
-        kBadFlag);
+  if (options.first + options.gpus > visible) {
+    const auto first = options.first == 0 ? "" : " --first " + std::to_string(options.first);
+    return fail("--gpus " + std::to_string(options.gpus) + first + ": " + std::to_string(visible) +
+                    " visible",
+                kBadFlag);
   }
   std::vector<Worker> workers;
-  for (int ordinal = 0; ordinal < options.gpus; ++ordinal) {
-    auto worker = Worker::start(*api, ordinal);
+  for (int i = 0; i < options.gpus; ++i) {
+    auto worker = Worker::start(*api, options.first + i);
     if (!worker) return fail(worker.error());
     workers.push_back(std::move(*worker));
   }

@@ -139,6 +139,7 @@ Outcome<void> take(LoadOptions& options, std::string_view flag, std::string_view
   if (flag == "--check") return take_yes(options.checks, flag, value);
   if (flag == "--times") return take_yes(options.tells_times, flag, value);
   if (flag == "--gpus") return store(options.gpus, number(flag, value, 1, 64));
+  if (flag == "--first") return store(options.first, number(flag, value, 0, 63));
   if (flag == "--report") return store(options.report_every, number(flag, value, 0, kMostSteps));
   return std::unexpected("unknown flag " + std::string(flag) + "; see --help");
 }
@@ -163,6 +164,7 @@ the CUDA driver API, on real cards and emulated ones.
   --fault-at N     step whose kernel traps, a fatal fault (none)
   --check yes|no   write a pattern to what --vram holds, and compare it at the end (no)
   --gpus N         how many of the visible GPUs to use (1)
+  --first N        number of the first of them, as CUDA counts (0)
   --exit N         exit status at the end (0)
   --report N       print a line every N steps, 0: none (50)
   --times yes|no   in these lines: median, 99th percentile and longest of what the kernels of the

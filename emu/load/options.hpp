@@ -32,6 +32,7 @@ struct LoadOptions {
   bool tells_times = false;    // in its lines: what kernels took
   bool keeps = false;          // when out of memory: takes what there is and goes on
   int gpus = 1;
+  int first = 0;                    // number of the first of them
   std::uint64_t report_every = 50;  // steps per line; 0: none
   bool help = false;
 };

@@ -30,14 +30,20 @@ int fail(const std::string& message) {
   return kFailed;
 }
 
-std::string folder() {
-  const char* given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  return given == nullptr ? "/tmp/nvidia-mps" : given;
+/// Before the pid, which makes clients.
+bool write_visible() {
+  const std::string name = mps_folder() + "/" + kMpsVisibleFile;
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return ::unlink(name.c_str()) == 0 || errno == ENOENT;
+  std::ofstream file(name, std::ios::trunc);
+  file << visible << '\n';
+  file.close();
+  return file.good();
 }
 
 /// Under its final name complete or not at all: a client may look at any time.
 bool write_pid(pid_t pid) {
-  const std::string name = folder() + "/" + kMpsPidFile;
+  const std::string name = mps_folder() + "/" + kMpsPidFile;
   std::ofstream file(name + ".new", std::ios::trunc);
   file << pid << '\n';
   file.close();
@@ -54,27 +60,27 @@ bool write_pid(pid_t pid) {
 }
 
 int start_daemon() {
-  if (::mkdir(folder().c_str(), 0700) != 0 && errno != EEXIST) {
-    return fail(folder() + ": " + std::strerror(errno));
+  if (::mkdir(mps_folder().c_str(), 0700) != 0 && errno != EEXIST) {
+    return fail(mps_folder() + ": " + std::strerror(errno));
   }
-  if (const auto other = control_of(folder())) {
+  if (const auto other = control_of(mps_folder())) {
     return fail("An instance of this daemon is already running: " + std::to_string(*other));
   }
   const pid_t pid = ::fork();
   if (pid < 0) return fail(std::string("fork: ") + std::strerror(errno));
   if (pid == 0) stay();
-  if (write_pid(pid)) return 0;
+  if (write_visible() && write_pid(pid)) return 0;
   ::kill(pid, SIGKILL);
-  return fail(folder() + ": cannot be written");
+  return fail(mps_folder() + ": cannot be written");
 }
 
 void list_clients(std::string_view command) {
   const char* path = std::getenv("BERTH_EMU_STATE");
   const auto region = Region::open(path == nullptr ? "" : path);
   if (!region) return;
-  const auto clients = clients_of(region->layout(), server_of(folder()));
+  const auto clients = clients_of(region->layout(), server_of(mps_folder()));
   if (command == "get_server_list") {
-    if (!clients.empty()) std::printf("%d\n", static_cast<int>(*control_of(folder())));
+    if (!clients.empty()) std::printf("%d\n", static_cast<int>(*control_of(mps_folder())));
     return;
   }
   for (const pid_t client : clients) std::printf("%d\n", static_cast<int>(client));
@@ -83,8 +89,8 @@ void list_clients(std::string_view command) {
 int quit(pid_t control) {
   ::kill(control, SIGTERM);
   constexpr int kTurns = 1000;
-  for (int turn = 0; turn < kTurns && control_of(folder()); ++turn) ::usleep(1000);
-  ::unlink((folder() + "/" + kMpsPidFile).c_str());
+  for (int turn = 0; turn < kTurns && control_of(mps_folder()); ++turn) ::usleep(1000);
+  ::unlink((mps_folder() + "/" + kMpsPidFile).c_str());
   return 0;
 }
 
@@ -93,7 +99,7 @@ int talk() {
     std::istringstream words(line);
     std::string command;
     if (!(words >> command)) continue;
-    const auto control = control_of(folder());
+    const auto control = control_of(mps_folder());
     if (!control) {
       return fail("Cannot find MPS control daemon process");
     }

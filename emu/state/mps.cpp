@@ -29,6 +29,18 @@ std::optional<pid_t> control_of(const std::string& folder) {
   return pid;
 }
 
+std::string mps_folder() {
+  const char* given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  return given == nullptr ? "/tmp/nvidia-mps" : given;
+}
+
+std::optional<std::string> visible_to_server(const std::string& folder) {
+  std::ifstream file(folder + "/" + kMpsVisibleFile);
+  std::string list;
+  if (!std::getline(file, list)) return std::nullopt;
+  return list;
+}
+
 std::vector<std::uint64_t> parse_pinned_limits(std::string_view text, std::size_t devices) {
   std::vector<std::uint64_t> limits(devices, 0);
   while (!text.empty()) {

@@ -2,8 +2,9 @@
 //
 // A server is known by the folder of its pipes, CUDA_MPS_PIPE_DIRECTORY, in which its control
 // daemon (emu/mps) keeps its pid. A process whose folder has no live control daemon runs without
-// MPS and without limits, as with NVIDIA's. A fatal fault of one client is a fault of every client
-// of its server.
+// MPS and without limits, as with NVIDIA's. A client sees no other GPUs than its server, and counts
+// them as that does unless it chooses among them. A fatal fault of one client is a fault of every
+// client of its server.
 //
 // Differs from NVIDIA's: there is no server process, clients still take turns on the GPU, and a
 // server takes new clients at once after a fault.
@@ -30,6 +31,12 @@ MpsServer server_of(const std::string& folder);
 inline constexpr const char* kMpsPidFile = "nvidia-cuda-mps-control.pid";
 /// The control daemon of a folder, if it lives.
 std::optional<pid_t> control_of(const std::string& folder);
+/// A process's folder, by its environment.
+std::string mps_folder();
+
+/// Beside it, the CUDA_VISIBLE_DEVICES that the daemon was started with, if it had one.
+inline constexpr const char* kMpsVisibleFile = "emulated-visible-devices";
+std::optional<std::string> visible_to_server(const std::string& folder);
 
 /// "0=1G,1=512MB": bytes by device number. Nothing at all if one entry is none or names a device
 /// that is not there: then NVIDIA's driver drops all of them.

@@ -257,8 +257,8 @@ Json mps(const Daemon& daemon) {
   if (!why_not.empty()) return check("mps", "ok", "none: " + why_not + "; --share mps is refused");
   return check(
       "mps", "ok",
-      "a server for each user and GPU with jobs that ask for --share mps, which keeps each of "
-      "their processes to its memory" +
+      "a server for each user and set of GPUs with jobs that ask for --share mps, which keeps each "
+      "of their processes to its memory" +
           measured_text(Rung::Mps) +
           "; not caught: several processes of a job together, one that changes its environment; a "
           "fatal fault of one job ends the others of its user there, and nobody else's");

@@ -129,18 +129,21 @@ void ShimExecutor::join_mps(const live::Assignment& assigned, shim::Order& order
   const auto& asked = assigned.environment;
   const auto& shares = assigned.grant.shares;
   const bool wants = std::ranges::find(asked, kShareByMps) != asked.end();
-  if (!wants || shares.size() != 1) return;
-  const Share& share = shares.front();
+  if (!wants || shares.empty()) return;
   const GpuRequest& gpu = assigned.job.spec.request.gpu;
   const bool is_alone = gpu.sharing == Sharing::Alone;
-  const auto joined = parts_.mps.begin(
-      {.job = order.job,
-       .user = order.user,
-       .group = order.group,
-       .groups = order.groups,
-       .gpu = share.gpu,
-       .uuid = parts_.machine.devices.list[share.gpu.value()].uuid,
-       .most = is_alone ? Bytes(0) : Bytes(share.charge.raw() / std::max(1, gpu.processes))});
+  const Bytes charge = std::ranges::min(shares, {}, &Share::charge).charge;
+  MpsClient client{.job = order.job,
+                   .user = order.user,
+                   .group = order.group,
+                   .groups = order.groups,
+                   .gpus = live::gpus_of(assigned.grant),
+                   .uuids = {},
+                   .most = is_alone ? Bytes(0) : Bytes(charge.raw() / gpu.processes)};
+  for (const GpuId id : client.gpus) {
+    client.uuids.push_back(parts_.machine.devices.list[id.value()].uuid);
+  }
+  const auto joined = parts_.mps.begin(client);
   if (joined) return set_variables(order, *joined);
   std::fprintf(stderr, "berthd: job %llu runs without MPS: %s\n",
                static_cast<unsigned long long>(order.job.value()), joined.error().message.c_str());

@@ -134,6 +134,33 @@ Variables pipes_of(const std::string& folder) {
   return {{"CUDA_MPS_PIPE_DIRECTORY", folder}, {"CUDA_MPS_LOG_DIRECTORY", folder}};
 }
 
+/// A text for each of the client's GPUs, by its position among them.
+template <class Text>
+std::string for_each_gpu(const MpsClient& client, char separator, const Text& text_at) {
+  std::string list = text_at(0);
+  for (std::size_t i = 1; i < client.gpus.size(); ++i) list += separator + text_at(i);
+  return list;
+}
+
+/// `1000-0+2`
+std::string server_of(const MpsClient& client) {
+  return std::to_string(client.user) + "-" + for_each_gpu(client, '+', [&](std::size_t i) {
+           return std::to_string(client.gpus[i].value());
+         });
+}
+
+/// By UUID: a server numbers its GPUs anew, and its clients would have to know how.
+std::string visible_to(const MpsClient& client) {
+  return for_each_gpu(client, ',', [&](std::size_t i) { return client.uuids[i]; });
+}
+
+/// `0=3392M,1=3392M`: by the server's numbers, which are its clients'. An entry for a device that a
+/// client cannot see would void all of them.
+std::string limits_of(const MpsClient& client) {
+  const std::string most = "=" + std::to_string(client.most.raw() >> 20) + "M";
+  return for_each_gpu(client, ',', [&](std::size_t i) { return std::to_string(i) + most; });
+}
+
 }  // namespace
 
 Mps::Mps(MpsOptions options) : options_(std::move(options)) {
@@ -160,8 +187,10 @@ Bytes Mps::most_of(JobId job) const {
 }
 
 Expected<Variables> Mps::begin(const MpsClient& client) {
-  const std::string server = std::to_string(client.user) + "-" + std::to_string(client.gpu.value());
+  const std::string server = server_of(client);
   const std::string folder = folder_of(server);
+  const auto before = clients_.find(client.job);
+  if (before != clients_.end() && before->second.server != server) forget(client.job);
   reap_leaving();
   ::mkdir(jobs_of(server).c_str(), 0700);
   std::ofstream file(jobs_of(server) + "/" + std::to_string(client.job.value()));
@@ -176,12 +205,9 @@ Expected<Variables> Mps::begin(const MpsClient& client) {
     }
   }
   Variables variables = pipes_of(folder);
-  // The server has this GPU alone, which is its clients' device 0. An entry for a device that a
-  // client cannot see would void all of them.
-  variables.emplace_back("CUDA_VISIBLE_DEVICES", client.uuid);
+  variables.emplace_back("CUDA_VISIBLE_DEVICES", visible_to(client));
   if (client.most > Bytes(0)) {
-    variables.emplace_back("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
-                           "0=" + std::to_string(client.most.raw() >> 20) + "M");
+    variables.emplace_back("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", limits_of(client));
   }
   return variables;
 }
@@ -195,7 +221,7 @@ Expected<void> Mps::start(const std::string& server, const MpsClient& client) {
   ::unlink((folder + kPidFile).c_str());  // of one that was killed
   Variables variables = options_.environment;
   for (auto& variable : pipes_of(folder)) variables.push_back(std::move(variable));
-  variables.emplace_back("CUDA_VISIBLE_DEVICES", client.uuid);
+  variables.emplace_back("CUDA_VISIBLE_DEVICES", visible_to(client));
   auto pidfd = spawn({.user = client.user,
                       .group = client.group,
                       .groups = client.groups,

@@ -1,9 +1,12 @@
-// Servers of NVIDIA's MPS: one for each user and GPU with jobs that asked for it (`--share mps`).
+// Servers of NVIDIA's MPS: one for each user and set of GPUs with jobs that asked for it
+// (`--share mps`).
 //
-// A server's folder, FOLDER/UID-GPU, is its user's and holds its pipes; beside it,
-// FOLDER/UID-GPU.jobs has a file for each job, with its limit. So the next daemon finds the servers
-// that run and the jobs that are theirs; a server goes with its last job. Jobs of two users never
-// share a server: a fatal fault of one client ends all clients of its server.
+// A process speaks to one server, so a job's server has all GPUs of the job, and no others: what
+// its clients may hold is by their position among them. A server's folder, FOLDER/UID-GPUS (as
+// 1000-0+2), is its user's and holds its pipes; beside it, FOLDER/UID-GPUS.jobs has a file for each
+// job, with its limit. So the next daemon finds the servers that run and the jobs that are theirs;
+// a server goes with its last job. Jobs of two users never share a server: a fatal fault of one
+// client ends all clients of its server.
 //
 // A start of the first job waits for its server for kPatience at most. Belongs to the engine's
 // thread.
@@ -38,9 +41,9 @@ struct MpsClient {
   uid_t user = 0;
   gid_t group = 0;
   std::vector<gid_t> groups;
-  GpuId gpu;
-  std::string uuid;  ///< Of that GPU.
-  Bytes most{0};     ///< What each of its processes may hold; 0: all there is.
+  std::vector<GpuId> gpus;         ///< Ascending; one at least.
+  std::vector<std::string> uuids;  ///< Of those GPUs.
+  Bytes most{0};                   ///< What each process may hold of each GPU; 0: all there is.
 };
 
 class Mps {
@@ -56,7 +59,7 @@ class Mps {
   Expected<Variables> begin(const MpsClient& client);
   /// True for a job that began as a client.
   bool serves(JobId job) const { return clients_.contains(job); }
-  /// What each process of a client may hold; 0 for what is none.
+  /// What each process of a client may hold of each GPU; 0 for what is none.
   Bytes most_of(JobId job) const;
   /// Its job is over: the server goes with its last.
   void forget(JobId job);
@@ -65,7 +68,7 @@ class Mps {
 
  private:
   struct Client {
-    std::string server;  ///< UID-GPU
+    std::string server;  ///< UID-GPUS
     Bytes most{0};
   };
   std::string folder_of(const std::string& server) const { return options_.folder + "/" + server; }

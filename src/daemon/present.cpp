@@ -115,13 +115,15 @@ std::optional<Rung> Presenter::rung_of(JobId id) const {
 /// whatever its environment was.
 bool Presenter::is_mps_client(const Job& job) const {
   if (mps_ == nullptr || mps_->most_of(job.id) == Bytes(0)) return false;
-  const live::Look* const look = watcher_.latest(job.grant.shares.front().gpu);
-  if (look == nullptr || !look->sample || !look->sample->processes) return true;
-  return std::ranges::none_of(*look->sample->processes, [&](const GpuProcess& process) {
-    const auto owner = look->owners.find(process.pid);
-    const auto* const ours =
-        owner == look->owners.end() ? nullptr : std::get_if<OfJob>(&owner->second);
-    return ours != nullptr && ours->job == job.id && !process.is_mps_client;
+  return std::ranges::none_of(job.grant.shares, [&](const Share& share) {
+    const live::Look* const look = watcher_.latest(share.gpu);
+    if (look == nullptr || !look->sample || !look->sample->processes) return false;
+    return std::ranges::any_of(*look->sample->processes, [&](const GpuProcess& process) {
+      const auto owner = look->owners.find(process.pid);
+      const auto* const ours =
+          owner == look->owners.end() ? nullptr : std::get_if<OfJob>(&owner->second);
+      return ours != nullptr && ours->job == job.id && !process.is_mps_client;
+    });
   });
 }
 
@@ -142,10 +144,13 @@ std::string Presenter::rung_line(JobId id) const {
              " instance to itself, which has no more memory than that; not caught: processes that "
              "are no job's on the same instance";
     }
-    case Rung::Mps:
+    case Rung::Mps: {
+      const Job& job = *keeper_.engine().view().find(id);
       return "mps: its server lets each of its processes hold " + to_text(mps_->most_of(id)) +
+             (job.grant.shares.size() > 1 ? " of each GPU" : "") +
              "; not caught: several processes together, one that changes its environment; a fatal "
              "fault ends all of its user's jobs on this server";
+    }
     case Rung::Watch:
       return "watch: it is ended when a look shows that it took what others were granted; not "
              "caught: what happens between two looks";

@@ -664,10 +664,7 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
     reader.environment.emplace_back(live::kShrinkAllowed);
   }
   if (reader.by_mps) {
-    if (gpu.most() != GpuCount(1)) {
-      return refuse("share",
-                    "'mps' with " + std::to_string(gpu.most().raw()) + " GPUs, a server has 1");
-    }
+    if (gpu.most() == GpuCount(0)) return refuse("share", "'mps' with 0 GPUs, needs 1 at least");
     reader.environment.emplace_back(kShareByMps);
   }
   job.environment = live::encode_environment(reader.environment);

@@ -1,11 +1,12 @@
-// Goal: jobs that ask for it share a GPU through a server of their user's, each held to its memory,
-// and a fatal fault of one touches nobody of another user. Method: a real berthd on emulated GPUs,
-// with the emulated control daemon; as root also two users.
+// Goal: jobs that ask for it share GPUs through a server of their user's, each held to its memory
+// on each GPU, and a fatal fault of one touches nobody of another user. Method: a real berthd on
+// emulated GPUs, with the emulated control daemon; as root also two users.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 
 #include "daemon/neighbours.hpp"
 #include "daemon/rig.hpp"
@@ -23,6 +24,12 @@ constexpr uid_t kOther = 12345;
 
 Json by_mps(std::int64_t gib) { return {{"vram_bytes", gib * kGiB}, {"share", "mps"}}; }
 
+Json gang(std::int64_t gib) {
+  Json job = by_mps(gib);
+  job["gpus"] = 2;
+  return job;
+}
+
 std::string forever(const std::string& more = "") {
   return test::load("--vram 2G --steps 0 --step-ms 10 --report 5 " + more);
 }
@@ -31,12 +38,42 @@ void wait_for_steps(Rig& rig, int id) {
   eventually("it makes steps", [&] { return rig.log(id).find("step 5") != std::string::npos; });
 }
 
-std::size_t servers(const Rig& rig) {
-  std::size_t count = 0;
+/// A process on both GPUs of its job.
+std::string forever_on_both() { return forever("--gpus 2"); }
+
+std::set<std::string> names_of_servers(const Rig& rig) {
+  std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(rig.state() + "/mps")) {
-    count += std::filesystem::exists(entry.path() / "nvidia-cuda-mps-control.pid") ? 1 : 0;
+    if (std::filesystem::exists(entry.path() / "nvidia-cuda-mps-control.pid")) {
+      names.insert(entry.path().filename());
+    }
   }
-  return count;
+  return names;
+}
+
+std::size_t servers(const Rig& rig) { return names_of_servers(rig).size(); }
+
+void cancel(Rig& rig, int id) {
+  EXPECT_EQ(rig.request("POST", test::path(id, "/cancel")).status, 200);
+  rig.wait_end(id);
+}
+
+/// Of a user without rights, as root submits for nobody else. Returns: the id.
+int submit_as(Rig& rig, uid_t user, const std::string& script, Json body) {
+  std::filesystem::permissions(rig.folder().path(), std::filesystem::perms::others_exec,
+                               std::filesystem::perm_options::add);
+  body["command"] = {"/bin/sh", "-c", script};
+  body["environment"] = {"PATH=/usr/bin:/bin"};
+  body["directory"] = "/";
+  const auto submitted = test::request_as(rig, user, "POST", "/v1/jobs", body);
+  EXPECT_EQ(submitted.status, 201) << submitted.body;
+  return submitted.body["id"].get<int>();
+}
+
+void expect_goes_on(Rig& rig, int id) {
+  const auto size = rig.log(id).size();
+  eventually("it makes more steps", [&] { return rig.log(id).size() > size + 200; });
+  EXPECT_EQ(rig.job(id)["state"], "running");
 }
 
 TEST(Mps, JobsOfAUserShareAServerThatGoesWithTheLast) {
@@ -64,8 +101,9 @@ TEST(Mps, AJobThatTakesTooMuchFailsAtTheCall) {
   rig.start();
   const int honest =
       rig.submit(test::load("--vram 18G --ramp 500ms --steps 100 --step-ms 10"), by_mps(19));
-  const int liar = rig.submit(test::load("--vram 20G --steps 1"), by_mps(2));
+  const int liar = rig.submit(test::load("--vram 4G --steps 1"), by_mps(2));
   EXPECT_EQ(rig.wait_end(liar)["state"], "oom");
+  EXPECT_THAT(rig.log(liar), HasSubstr("cuMemAlloc_v2 of 4 GiB")) << "the GPU has as much";
   EXPECT_EQ(rig.wait_end(honest)["state"], "done");
 }
 
@@ -94,16 +132,8 @@ TEST(Mps, AFatalFaultOfOneUserDoesNotTouchAnother) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root runs jobs of two users";
   Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip"}});
   rig.start();
-  std::filesystem::permissions(rig.folder().path(), std::filesystem::perms::others_exec,
-                               std::filesystem::perm_options::add);
   const int mine = rig.submit(forever(), by_mps(3));
-  Json body = by_mps(3);
-  body["command"] = {"/bin/sh", "-c", forever()};
-  body["environment"] = {"PATH=/usr/bin:/bin"};
-  body["directory"] = "/";
-  const auto submitted = test::request_as(rig, kOther, "POST", "/v1/jobs", body);
-  ASSERT_EQ(submitted.status, 201) << submitted.body;
-  const int theirs = submitted.body["id"].get<int>();
+  const int theirs = submit_as(rig, kOther, forever(), by_mps(3));
   wait_for_steps(rig, mine);
   wait_for_steps(rig, theirs);
   EXPECT_EQ(servers(rig), 2U);
@@ -111,9 +141,7 @@ TEST(Mps, AFatalFaultOfOneUserDoesNotTouchAnother) {
   EXPECT_EQ(rig.wait_end(faulty)["state"], "failed");
   EXPECT_EQ(rig.wait_end(mine)["state"], "failed") << "a client of the same server";
   EXPECT_NE(rig.log(mine).find("CUDA_ERROR_LAUNCH_FAILED"), std::string::npos);
-  const auto size = rig.log(theirs).size();
-  eventually("it makes more steps", [&] { return rig.log(theirs).size() > size + 200; });
-  EXPECT_EQ(rig.job(theirs)["state"], "running");
+  expect_goes_on(rig, theirs);
 }
 
 /// A short pass of what Neighbours.NoneIsHurtWhereMpsLimits does at length.
@@ -138,16 +166,121 @@ TEST(Mps, AClientIsNotSuspended) {
   EXPECT_EQ(rig.job(id)["state"], "running");
 }
 
-TEST(Mps, SeveralGpusAreRefused) {
-  Rig rig({.gpus = "2x24GiB"});
+TEST(Mps, NeedsAGpu) {
+  Rig rig({.gpus = "1x24GiB"});
   rig.start();
-  Json body = by_mps(3);
-  body["gpus"] = 2;
+  Json body{{"gpus", 0}, {"share", "mps"}};
   body["command"] = {"true"};
   body["environment"] = Json::array();
   body["directory"] = "/";
   const auto answer = rig.request("POST", "/v1/jobs", body);
-  EXPECT_EQ(answer.body["error"], "share: 'mps' with 2 GPUs, a server has 1");
+  EXPECT_EQ(answer.body["error"], "share: 'mps' with 0 GPUs, needs 1 at least");
+}
+
+/// Jobs of two GPUs each on two GPUs.
+class MpsGang : public testing::Test {
+ protected:
+  void SetUp() override { rig_.start(); }
+
+  std::string server(uid_t user, const std::string& gpus) const {
+    return std::to_string(user) + "-" + gpus;
+  }
+
+  /// A job on both GPUs that ends well by end_until_go().
+  static std::string until_go() {
+    return forever_on_both() + " & until [ -e go ]; do sleep 0.02; done; kill $!; touch gone";
+  }
+  void end_until_go() {
+    rig_.folder().write("go", "");
+    eventually("it ends", [&] { return std::filesystem::exists(rig_.folder() / "gone"); });
+  }
+
+  Rig rig_{{.gpus = "2x24GiB", .flags = {"--policy", "fifo-skip"}}};
+  const uid_t me_ = ::getuid();
+};
+
+TEST_F(MpsGang, HasAServerOfItsGpusThatGoesWithItsLastJob) {
+  const int first = rig_.submit(forever_on_both(), gang(3));
+  const int second = rig_.submit(forever_on_both(), gang(3));
+  Json on_first = by_mps(3);
+  on_first["gpu_indices"] = {0};
+  const int single = rig_.submit(forever(), on_first);
+  for (const int id : {first, second, single}) wait_for_steps(rig_, id);
+  EXPECT_EQ(names_of_servers(rig_), (std::set{server(me_, "0"), server(me_, "0+1")}));
+  const Json job = rig_.job(first);
+  EXPECT_EQ(job["memory_limit"], "mps");
+  EXPECT_THAT(job["memory_limit_line"].get<std::string>(),
+              HasSubstr("lets each of its processes hold 3.31 GiB of each GPU;"));
+  cancel(rig_, first);
+  EXPECT_EQ(servers(rig_), 2U);
+  cancel(rig_, second);
+  eventually("its server is gone",
+             [&] { return names_of_servers(rig_) == std::set{server(me_, "0")}; });
+  cancel(rig_, single);
+  eventually("no server is left", [&] { return servers(rig_) == 0; });
+}
+
+TEST_F(MpsGang, FailsAtTheCallBeyondItsLimitOnItsSecondGpu) {
+  const int honest = rig_.submit(
+      test::load("--gpus 2 --vram 18G --ramp 500ms --steps 100 --step-ms 10"), gang(19));
+  const int liar = rig_.submit(test::load("--first 1 --vram 4G --steps 1"), gang(2));
+  EXPECT_EQ(rig_.wait_end(liar)["state"], "oom");
+  EXPECT_THAT(rig_.log(liar), HasSubstr("GPU 1: cuMemAlloc_v2 of 4 GiB")) << "the GPU has as much";
+  EXPECT_EQ(rig_.wait_end(honest)["state"], "done");
+}
+
+/// As some launchers do for each rank: a limit for a GPU that the process does not see voids all.
+TEST_F(MpsGang, AProcessThatHidesOneOfItsGpusIsHeldByTheWatch) {
+  const int honest = rig_.submit(forever_on_both(), gang(19));
+  wait_for_steps(rig_, honest);
+  const std::string hides = "CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES#*,} exec ";
+  const int liar = rig_.submit(hides + test::load("--vram 12G --steps 0"), gang(2));
+  const Json end = rig_.wait_end(liar);
+  EXPECT_EQ(end["state"], "oom");
+  EXPECT_THAT(end["note"].get<std::string>(), HasSubstr("on GPU 1, was granted 2.31 GiB"));
+  EXPECT_EQ(rig_.job(honest)["state"], "running");
+}
+
+TEST_F(MpsGang, GoesOnWhereBerthdIsKilled) {
+  const int staying = rig_.submit(forever_on_both(), gang(3));
+  const int leaving = rig_.submit(until_go(), gang(3));
+  wait_for_steps(rig_, staying);
+  wait_for_steps(rig_, leaving);
+  rig_.kill();
+  end_until_go();
+  rig_.start();
+  EXPECT_EQ(rig_.wait_end(leaving)["state"], "done");
+  EXPECT_EQ(rig_.wait_for(staying, "running")["memory_limit"], "mps");
+  const int joining = rig_.submit(forever_on_both(), gang(3));
+  wait_for_steps(rig_, joining);
+  EXPECT_EQ(names_of_servers(rig_), std::set{server(me_, "0+1")});
+  cancel(rig_, staying);
+  EXPECT_EQ(rig_.job(joining)["memory_limit"], "mps");
+  cancel(rig_, joining);
+  eventually("the server is gone", [&] { return servers(rig_) == 0; });
+}
+
+TEST_F(MpsGang, ThatEndsWithoutBerthdLeavesItsServerToTheNext) {
+  wait_for_steps(rig_, rig_.submit(until_go(), gang(3)));
+  rig_.kill();
+  end_until_go();
+  EXPECT_EQ(servers(rig_), 1U);
+  rig_.start();
+  eventually("the server is gone", [&] { return servers(rig_) == 0; });
+}
+
+TEST_F(MpsGang, AFatalFaultEndsTheClientsOfItsServerAlone) {
+  const int beside = rig_.submit(forever_on_both(), gang(3));
+  const int single = rig_.submit(forever(), by_mps(3));
+  std::vector<int> others{single};
+  if (::geteuid() == 0) others.push_back(submit_as(rig_, kOther, forever_on_both(), gang(3)));
+  wait_for_steps(rig_, beside);
+  for (const int id : others) wait_for_steps(rig_, id);
+  EXPECT_EQ(servers(rig_), 1U + others.size());
+  const int faulty = rig_.submit(test::load("--gpus 2 --vram 1G --steps 5 --fault-at 3"), gang(2));
+  EXPECT_EQ(rig_.wait_end(faulty)["state"], "failed");
+  EXPECT_EQ(rig_.wait_end(beside)["state"], "failed");
+  for (const int id : others) expect_goes_on(rig_, id);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ bool has_part(const std::string& text, const std::string& part) {
 /// A server in a folder of the machine, for as long as this lives.
 class Server {
  public:
-  Server(const test::Machine& machine, const std::string& name)
-      : folder_(machine.folder() + "/" + name), variables_(joining(machine)) {
+  Server(const test::Machine& machine, const std::string& name, test::Variables more = {})
+      : folder_(machine.folder() + "/" + name), variables_(joining(machine, std::move(more))) {
     variables_["CUDA_MPS_PIPE_DIRECTORY"] = folder_;
     const auto started = test::run({EMU_MPS, "-d"}, variables_);
     EXPECT_EQ(started.code, 0) << started.output;
@@ -60,6 +60,35 @@ TEST(Mps, AnEntryForADeviceThatIsNotThereVoidsAllLimits) {
   EXPECT_TRUE(parse_pinned_limits("0=", 2).empty());
   EXPECT_TRUE(parse_pinned_limits("GPU-1=1G", 2).empty());
   EXPECT_EQ(parse_pinned_limits("", 1), std::vector<std::uint64_t>{0});
+}
+
+TEST(Mps, ALimitIsOfEachOfItsGpus) {
+  const test::Machine machine;
+  const Server server(machine, "pipes");
+  const auto limited = server.client({{"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=400M,1=200M"}});
+  const auto with = [&](const std::string& vram) {
+    return test::run({EMU_LOAD, "--gpus=2", "--steps=1", vram}, limited);
+  };
+  EXPECT_EQ(with("--vram=100M").code, 0);
+  const auto ended = with("--vram=200M");
+  EXPECT_EQ(ended.code, 77);
+  EXPECT_TRUE(has_part(ended.output, "GPU 1: cuMemAlloc_v2")) << ended.output;
+}
+
+TEST(Mps, AClientSeesTheGpusOfItsServerAlone) {
+  const test::Machine machine;
+  const Server server(machine, "pipes", {{"CUDA_VISIBLE_DEVICES", "1"}});
+  const auto number = [&](const std::string& devices) {
+    return server.client({{"CUDA_VISIBLE_DEVICES", devices}});
+  };
+  const auto two = test::run({EMU_LOAD, "--gpus=2", "--steps=1"}, number("0,1"));
+  EXPECT_TRUE(has_part(two.output, "--gpus 2: 1 visible")) << two.output;
+  EXPECT_EQ(test::run({EMU_LOAD, "--steps=1"}, number("1")).code, 1) << "the server has one";
+  EXPECT_EQ(test::run({EMU_LOAD, "--steps=1"}, number(machine.gpu(0).uuid)).code, 1);
+  test::Process first({EMU_LOAD, "--vram=100M", "--steps=0", "--report=1"}, number("0"));
+  EXPECT_TRUE(first.read_line().starts_with("step 1"));
+  EXPECT_EQ(machine.gpu(0).used_bytes, 0U);
+  EXPECT_GT(machine.gpu(1).used_bytes, 100 * kMebibyte);
 }
 
 TEST(Mps, WithoutAControlDaemonThereIsNoLimit) {

@@ -20,7 +20,8 @@ TEST(LoadOptions, ReadsEveryFlag) {
   const auto options = parse_load_options(
       {"--vram",  "6G",       "--ramp",       "2s",      "--spike", "1G/5s",   "--grow", "100M/s",
        "--steps", "200",      "--step-ms=20", "--duty",  "0.25",    "--exit",  "3",      "--gpus",
-       "2",       "--on-oom", "keep",         "--check", "yes",     "--times", "yes"});
+       "2",       "--on-oom", "keep",         "--check", "yes",     "--times", "yes",    "--first",
+       "1"});
   ASSERT_TRUE(options) << options.error();
   EXPECT_EQ(options->vram_bytes, 6 * kGibibyte);
   EXPECT_EQ(options->ramp_nanoseconds, 2 * kSecond);
@@ -32,6 +33,7 @@ TEST(LoadOptions, ReadsEveryFlag) {
   EXPECT_EQ(options->duty, 0.25);
   EXPECT_EQ(options->exit_code, 3);
   EXPECT_EQ(options->gpus, 2);
+  EXPECT_EQ(options->first, 1);
   EXPECT_TRUE(options->keeps);
   EXPECT_FALSE(parse_load_options({})->keeps);
   EXPECT_TRUE(options->checks);
