@@ -237,6 +237,7 @@ void add_request(Page& page, const Json& job) {
   for (const auto& [key, name] : {std::pair("min_gpus", "fewest GPUs"),
                                   {"max_gpus", "most GPUs"},
                                   {"gpu_milli", "GPU milli"},
+                                  {"gpu_processes", "GPU processes"},
                                   {"priority", "priority"},
                                   {"batch", "batch"}}) {
     if (is_there(job, key)) page.line(name, number_text(part_of(job, key)));

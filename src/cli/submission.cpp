@@ -30,6 +30,7 @@ namespace berth::cli {
 namespace {
 
 constexpr std::int64_t kMostGpus = 4096;
+constexpr std::int64_t kMostGpuProcesses = 1024;
 constexpr std::int64_t kMostRetries = 100;
 constexpr std::int64_t kMostProcesses = 1 << 22;
 constexpr std::int64_t kMostPriority = 1'000'000'000;
@@ -194,6 +195,7 @@ void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
   take_count("--min-gpus", options.min_gpus, "min_gpus", kMostGpus);
   take_count("--max-gpus", options.max_gpus, "max_gpus", kMostGpus);
   take_count("--gpu-milli", options.gpu_milli, "gpu_milli", kWholeGpu.raw());
+  take_count("--gpu-processes", options.gpu_processes, "gpu_processes", kMostGpuProcesses);
   take_count("--priority", options.priority, "priority", kMostPriority);
   take_count("--batch", options.batch, "batch", kMostBatch);
   take_text("--group", options.group, "job_group");
@@ -397,6 +399,8 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--share", options.share, "MODE",
          "exclusive, timeslice, mps, or mig:PROFILE: an instance like mig:3g.40gb.");
   option("--gpu-milli", options.gpu_milli, "N", "Thousandths of each GPU's compute.");
+  option("--gpu-processes", options.gpu_processes, "N",
+         "Processes on each GPU, as ranks of MPI; each is charged a context. [1]");
   option("--cpus", options.cpus, "CORES", "CPU cores, as 0.5.");
   option("--mem", options.mem, "SIZE", "Host memory, as 16G.");
   option("--pids", options.pids, "N", "Most processes and threads at once.");

@@ -34,6 +34,7 @@ struct JobOptions {
   std::optional<std::string> gpu_types;
   std::optional<std::string> gpu_index;
   std::optional<std::string> gpu_milli;
+  std::optional<std::string> gpu_processes;
   std::optional<std::string> priority;
   std::optional<std::string> estimate;
   std::optional<std::string> deadline;
@@ -77,6 +78,7 @@ inline constexpr auto kJobTexts =
                                                              &JobOptions::gpu_types,
                                                              &JobOptions::gpu_index,
                                                              &JobOptions::gpu_milli,
+                                                             &JobOptions::gpu_processes,
                                                              &JobOptions::priority,
                                                              &JobOptions::estimate,
                                                              &JobOptions::deadline,

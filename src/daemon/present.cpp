@@ -146,10 +146,12 @@ std::string Presenter::rung_line(JobId id) const {
     }
     case Rung::Mps: {
       const Job& job = *keeper_.engine().view().find(id);
+      const auto processes = job.spec.request.gpu.processes;
       return "mps: its server lets each of its processes hold " + to_text(mps_->most_of(id)) +
-             (job.grant.shares.size() > 1 ? " of each GPU" : "") +
-             "; not caught: several processes together, one that changes its environment; a fatal "
-             "fault ends all of its user's jobs on this server";
+             (job.grant.shares.size() > 1 ? " of each GPU" : "") + "; not caught: " +
+             (processes > 1 ? "more than " + std::to_string(processes) : "several") +
+             " processes together, one that changes its environment; a fatal fault ends all of "
+             "its user's jobs on this server";
     }
     case Rung::Watch:
       return "watch: it is ended when a look shows that it took what others were granted; not "

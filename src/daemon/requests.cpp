@@ -36,6 +36,7 @@ constexpr double kMostSeconds = 1e9;  ///< 30 years.
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 50;
 constexpr std::int64_t kMostRetries = 100;
 constexpr std::int64_t kMostGpus = 1 << 20;
+constexpr std::int64_t kMostGpuProcesses = 1024;
 constexpr std::int64_t kMostProcesses = 1 << 22;  ///< Linux's own most.
 constexpr double kMostCpus = 1 << 20;
 constexpr std::int64_t kMostPriority = 1'000'000'000;
@@ -392,21 +393,23 @@ struct FieldReader {
       return {};
     }
     const bool is_range = key == "min_gpus" || key == "max_gpus";
-    const auto whole = key == "gpus"        ? integer(key, value, 0, kMostGpus)
-                       : is_range           ? integer(key, value, 1, kMostGpus)
-                       : key == "retries"   ? integer(key, value, 0, kMostRetries)
-                       : key == "umask"     ? integer(key, value, 0, 0777)
-                       : key == "priority"  ? integer(key, value, 0, kMostPriority)
-                       : key == "gpu_milli" ? integer(key, value, 1, kWholeGpu.raw())
-                       : key == "pids"      ? integer(key, value, 1, kMostProcesses)
-                       : key == "batch"     ? integer(key, value, 1, Scaling::kMostBatch)
-                                            : integer(key, value, kLeastPlain.raw(), kMostMemory);
+    const auto whole = key == "gpus"            ? integer(key, value, 0, kMostGpus)
+                       : is_range               ? integer(key, value, 1, kMostGpus)
+                       : key == "retries"       ? integer(key, value, 0, kMostRetries)
+                       : key == "umask"         ? integer(key, value, 0, 0777)
+                       : key == "priority"      ? integer(key, value, 0, kMostPriority)
+                       : key == "gpu_milli"     ? integer(key, value, 1, kWholeGpu.raw())
+                       : key == "gpu_processes" ? integer(key, value, 1, kMostGpuProcesses)
+                       : key == "pids"          ? integer(key, value, 1, kMostProcesses)
+                       : key == "batch"         ? integer(key, value, 1, Scaling::kMostBatch)
+                                        : integer(key, value, kLeastPlain.raw(), kMostMemory);
     if (!whole) return std::unexpected(whole.error());
     if (key == "gpus") gpu.count = GpuCount(*whole);
     if (key == "min_gpus") gpu.min = GpuCount(*whole);
     if (key == "max_gpus") gpu.max = GpuCount(*whole);
     if (key == "priority") job.spec.priority = static_cast<std::int32_t>(*whole);
     if (key == "gpu_milli") gpu.milli = GpuMilli(*whole);
+    if (key == "gpu_processes") gpu.processes = static_cast<std::int32_t>(*whole);
     if (key == "batch") job.spec.batch = *whole;
     if (key == "umask") job.command.umask = static_cast<mode_t>(*whole);
     if (key == "pids") job.command.processes = *whole;
@@ -489,9 +492,10 @@ struct FieldReader {
       if (exclusive) job.spec.request.gpu.sharing = Sharing::Alone;
       return done;
     }
-    for (const char* name : {"gpus", "min_gpus", "max_gpus", "vram_bytes", "gpu_milli", "cpus",
-                             "mem_bytes", "time_limit_seconds", "estimate_seconds", "deadline_at",
-                             "priority", "batch", "umask", "retries", "pids", "warning_seconds"}) {
+    for (const char* name :
+         {"gpus", "min_gpus", "max_gpus", "vram_bytes", "gpu_milli", "gpu_processes", "cpus",
+          "mem_bytes", "time_limit_seconds", "estimate_seconds", "deadline_at", "priority", "batch",
+          "umask", "retries", "pids", "warning_seconds"}) {
       if (key == name) return number(key, value);
     }
     return refuse(key, "unknown key; doc/openapi.yaml names all");

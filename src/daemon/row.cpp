@@ -94,6 +94,7 @@ void add_request(JsonObject& json, const JobSpec& spec) {
   if (gpu.is_elastic()) json.integer("min_gpus", gpu.min.raw()).integer("max_gpus", gpu.max.raw());
   if (gpu.only != 0) json.raw("gpu_indices", list_of(gpus_in(gpu.only)));
   if (gpu.milli > GpuMilli(0)) json.integer("gpu_milli", gpu.milli.raw());
+  if (gpu.processes > 1) json.integer("gpu_processes", gpu.processes);
   if (spec.priority != 0) json.integer("priority", spec.priority);
   if (spec.estimate != kForever) json.seconds("estimate_seconds", spec.estimate);
   if (spec.learned_from > 0) json.integer("estimate_learned_from", spec.learned_from);

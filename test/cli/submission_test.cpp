@@ -52,6 +52,7 @@ TEST(Submission, HasEveryOption) {
     options.gpu_types = "a100,h100";
     options.gpu_index = "0,2-4,9";
     options.gpu_milli = "500";
+    options.gpu_processes = "8";
     options.priority = "3";
     options.estimate = "2m";
     options.deadline = "1h";
@@ -71,7 +72,7 @@ TEST(Submission, HasEveryOption) {
       "vram_bytes": 10737418240, "exclusive": true, "cpus": 1.5, "mem_bytes": 536870912,
       "class": "long", "time_limit_seconds": 5400.0, "held": true, "min_gpus": 1, "max_gpus": 4,
       "gpu_types": ["a100", "h100"], "gpu_indices": [0, 2, 3, 4, 9], "gpu_milli": 500,
-      "priority": 3, "estimate_seconds": 120.0,
+      "gpu_processes": 8, "priority": 3, "estimate_seconds": 120.0,
       "deadline_at": 4600.0, "job_group": "sweep", "model": "vgg16", "batch": 64})"));
 }
 

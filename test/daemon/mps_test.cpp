@@ -1,6 +1,7 @@
 // Goal: jobs that ask for it share GPUs through a server of their user's, each held to its memory
-// on each GPU, and a fatal fault of one touches nobody of another user. Method: a real berthd on
-// emulated GPUs, with the emulated control daemon; as root also two users.
+// on each GPU, and a fatal fault of one touches nobody of another user. What processes of a job
+// hold together, each within its limit, is watched. Method: a real berthd on emulated GPUs, with
+// the emulated control daemon; as root also two users.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -281,6 +282,46 @@ TEST_F(MpsGang, AFatalFaultEndsTheClientsOfItsServerAlone) {
   EXPECT_EQ(rig_.wait_end(faulty)["state"], "failed");
   EXPECT_EQ(rig_.wait_end(beside)["state"], "failed");
   for (const int id : others) expect_goes_on(rig_, id);
+}
+
+/// Eight of them, as ranks of an MPI job; each takes this much beside its context.
+std::string ranks(const std::string& vram) {
+  return "for rank in 1 2 3 4 5 6 7 8; do " + test::load("--steps 0 --step-ms 20 --vram " + vram) +
+         " & done; wait";
+}
+
+TEST(MpsRanks, ThatTogetherHoldMoreThanTheChargeAreEnded) {
+  Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip"}});
+  rig.start();
+  const int honest = rig.submit(forever(), by_mps(19));
+  const int job = rig.submit(ranks("512M"), by_mps(2));  // 6.4 GiB, each 0.8 GiB
+  const Json end = rig.wait_end(job);
+  EXPECT_EQ(end["state"], "oom");
+  EXPECT_THAT(end["note"].get<std::string>(), HasSubstr("on GPU 0, was granted 2.31 GiB"));
+  EXPECT_EQ(rig.log(job).find("cuMemAlloc"), std::string::npos) << "no call failed";
+  EXPECT_EQ(rig.job(honest)["state"], "running");
+}
+
+TEST(MpsRanks, ThatAreDeclaredHaveTheirPartEach) {
+  Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip"}});
+  rig.start();
+  Json asked = by_mps(4);
+  asked["gpu_processes"] = 8;
+  const int honest = rig.submit(ranks("400M"), asked);
+  eventually("all are there", [&] {
+    return rig.log(honest).find("step") != std::string::npos &&
+           rig.job(honest)["used_bytes"]["0"] > 5 * kGiB;
+  });
+  const Json job = rig.job(honest);
+  EXPECT_EQ(job["gpu_processes"], 8);
+  EXPECT_GE(job["charge_bytes"], 6 * kGiB) << "a context for each";
+  EXPECT_EQ(job["memory_limit"], "mps");
+  EXPECT_THAT(job["memory_limit_line"].get<std::string>(),
+              HasSubstr("not caught: more than 8 processes together"));
+  EXPECT_EQ(job["state"], "running");
+  const int liar = rig.submit(test::load("--vram 1G --steps 1"), asked);
+  EXPECT_EQ(rig.wait_end(liar)["state"], "oom");
+  EXPECT_THAT(rig.log(liar), HasSubstr("cuMemAlloc_v2 of 1 GiB"));
 }
 
 }  // namespace

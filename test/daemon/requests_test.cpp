@@ -83,6 +83,7 @@ TEST(Requests, EveryKeyArrives) {
       {"max_gpus", 4},
       {"gpu_types", {"h100", "a100"}},
       {"gpu_milli", 500},
+      {"gpu_processes", 8},
       {"priority", 7},
       {"estimate_seconds", 60},
       {"deadline_at", 1'700'000'000.5},
@@ -108,6 +109,7 @@ TEST(Requests, EveryKeyArrives) {
   EXPECT_EQ(job.spec.request.gpu.max, GpuCount(4));
   EXPECT_THAT(job.gpu_types, ElementsAre("h100", "a100"));
   EXPECT_EQ(job.spec.request.gpu.milli, GpuMilli(500));
+  EXPECT_EQ(job.spec.request.gpu.processes, 8);
   EXPECT_EQ(job.spec.priority, 7);
   EXPECT_EQ(job.spec.estimate, minutes(1));
   EXPECT_EQ(job.spec.deadline, instant_from_micros(1'700'000'000'500'000));
