@@ -40,8 +40,12 @@ std::string liar(Rng& rng, const Growth& growth) {
                    " --on-oom keep --steps 200");
 }
 
-Json asks(std::int64_t gib, const Growth& growth) {
-  Json wish{{"vram_bytes", gib * kGiB}, {"cpus", 0.01}};
+/// On the GPU with this number, or an instance of it.
+Json asks(std::int64_t gib, const Growth& growth, int gpu) {
+  Json wish{{"vram_bytes", gib * kGiB}, {"cpus", 0.01}, {"gpus", 1}};
+  for (int part = 0; part < growth.parts; ++part) {
+    wish["gpu_indices"].push_back(gpu * growth.parts + part);
+  }
   if (!growth.share.empty()) wish["share"] = growth.share;
   return wish;
 }
@@ -64,9 +68,9 @@ Harm play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed) {
   for (int gpu = 0; gpu < gpus; ++gpu) {
     const std::int64_t first = rng.between(4, kHonestTogether - 4);
     const std::int64_t second = kHonestTogether - first;
-    honest_ones.push_back(rig.submit(honest(rng, first), asks(first, growth)));
-    honest_ones.push_back(rig.submit(honest(rng, second), asks(second, growth)));
-    liars.push_back(rig.submit(liar(rng, growth), asks(1, growth)));
+    honest_ones.push_back(rig.submit(honest(rng, first), asks(first, growth, gpu)));
+    honest_ones.push_back(rig.submit(honest(rng, second), asks(second, growth, gpu)));
+    liars.push_back(rig.submit(liar(rng, growth), asks(1, growth, gpu)));
   }
   Harm result{.honest = static_cast<int>(honest_ones.size()),
               .liars = static_cast<int>(liars.size())};

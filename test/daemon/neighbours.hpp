@@ -3,7 +3,8 @@
 //
 // A mix fills one GPU of 24 GiB: two honest jobs that grow to what they asked for, and one that
 // asks for 1 GiB and takes all it can get, at a set rate, and keeps what it got. Sizes, delays and
-// speeds come from a seed.
+// speeds come from a seed. Jobs name their GPU: where admission counts no more than requests, two
+// liars would fit on one, and none be left for another.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@ namespace berth::test {
 struct Growth {
   double gib_per_second = 0;
   std::string share = {};  ///< As all jobs of the mix share their GPU; "": as ever.
+  int parts = 1;           ///< Instances that each GPU is split into.
 };
 
 struct Harm {
@@ -31,7 +33,7 @@ struct Harm {
 };
 
 /// Plays as many mixes as berthd has GPUs, at once, and waits for their ends.
-/// Requires: `rig` runs, is idle, and places by `first-fit`; what was hurt does not run again.
+/// Requires: `rig` runs and is idle; what was hurt does not run again.
 Harm play_mixes(Rig& rig, int gpus, const Growth& growth, std::uint64_t seed);
 
 /// A rig for mixes on so many GPUs of this size. `config` is added to what they need.

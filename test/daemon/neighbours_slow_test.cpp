@@ -62,17 +62,17 @@ TEST(Neighbours, AreHurtLessOftenWhereRampsAreLookedAtOften) {
 }
 
 /// Each rate in turn, on so many GPUs at once. Prints what came of it.
-Harm play(Rig& rig, int mixes, const std::string& name, const std::string& share = "",
+Harm play(Rig& rig, int mixes, const std::string& name, const Growth& sharing = {},
           int gpus = kGpus) {
   rig.start();
   Harm all;
   for (int round = 0; round * gpus < mixes; ++round) {
-    Growth growth = kRates[static_cast<std::size_t>(round) % kRates.size()];
-    growth.share = share;
+    Growth growth = sharing;
+    growth.gib_per_second = kRates[static_cast<std::size_t>(round) % kRates.size()].gib_per_second;
     all += test::play_mixes(rig, gpus, growth, 1000 + static_cast<std::uint64_t>(round));
   }
-  std::printf("%-12s %d of %d neighbours hurt by %d liars\n", name.c_str(), all.hurt, all.honest,
-              all.liars);
+  std::printf("%-12s %d of %d neighbours hurt by %d liars, of which %d were ended\n", name.c_str(),
+              all.hurt, all.honest, all.liars, all.ended);
   std::fflush(stdout);
   return all;
 }
@@ -92,7 +92,7 @@ TEST(Neighbours, NoneIsHurtWhereTheDriverLimits) {
 /// The same with a server of MPS for each GPU.
 TEST(Neighbours, NoneIsHurtWhereMpsLimits) {
   Rig rig(test::options_for_mixes(kGpus, "probe_fast = \"1h\"\n"));
-  const Harm all = play(rig, kMixes, "mps", "mps");
+  const Harm all = play(rig, kMixes, "mps", {.share = "mps"});
   EXPECT_EQ(all.hurt, 0) << all.last_words;
 }
 
@@ -101,7 +101,7 @@ TEST(Neighbours, NoneIsHurtOnMigInstances) {
   constexpr int kSplit = 4;  // with their instances as many as a machine may have
   Rig rig(test::options_for_mixes(kSplit, "probe_fast = \"1h\"\n",
                                   ",mig=h100:2g.20gb+2g.20gb+2g.20gb", 80));
-  const Harm all = play(rig, kMixes, "mig", "", kSplit);
+  const Harm all = play(rig, kMixes, "mig", {.parts = 3}, kSplit);
   EXPECT_EQ(all.hurt, 0) << all.last_words;
 }
 
@@ -110,6 +110,7 @@ TEST(Neighbours, AreHurtWhereNothingLimits) {
   Rig rig(test::options_for_mixes(kGpus, "admission = \"declared\"\n"));
   const Harm all = play(rig, rounds() * kGpus, "none");
   EXPECT_GT(all.hurt * 4, all.honest);
+  EXPECT_EQ(all.ended, 0) << "no liar is ended";
 }
 
 }  // namespace
