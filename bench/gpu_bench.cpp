@@ -7,7 +7,6 @@
 #include <benchmark/benchmark.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include "daemon/cgroup.hpp"
 #include "daemon/driver_thread.hpp"
 #include "emu/emulator.hpp"
 #include "gpu/checkpoint.hpp"
@@ -222,23 +222,6 @@ Expected<Figures> suspension(const Suspension& what) {
 
 // ---- Limits ----------------------------------------------------------------------------------
 
-/// A cgroup of its own; "" where none can be made.
-class Cgroup {
- public:
-  Cgroup() : path_("/sys/fs/cgroup/berth-bench-" + std::to_string(getpid())) {
-    if (mkdir(path_.c_str(), 0755) != 0) path_.clear();
-  }
-  ~Cgroup() {
-    if (!path_.empty()) rmdir(path_.c_str());
-  }
-  Cgroup(const Cgroup&) = delete;
-  Cgroup& operator=(const Cgroup&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// As berthd does it: the call is another thread's, and a start waits for it. Milliseconds.
 std::vector<double> limit_changes(const std::string& library, const std::string& cgroup) {
   constexpr int kChanges = 2'000;
@@ -263,7 +246,7 @@ std::vector<double> limit_changes(const std::string& library, const std::string&
 
 Expected<Figures> limit_change() {
   const Bed bed;
-  const Cgroup cgroup;
+  const test::Cgroup cgroup;
   if (geteuid() != 0 || cgroup.path().empty()) {
     return fail(ErrorCode::NotFound, "needs root and a cgroup v2");
   }
