@@ -291,7 +291,8 @@ Expected<Figures> steps_watched() {
   constexpr int kWindows = 60;
   constexpr auto kWindow = std::chrono::seconds(1);
   const Bed bed;
-  auto daemon = Berthd::start(bed, "1x24GiB");
+  // The default policy lets a GPU settle for a minute before another job joins.
+  auto daemon = Berthd::start(bed, "1x24GiB", "policy = \"fifo\"\n");
   if (!daemon) return std::unexpected(daemon.error());
   const Json asks = {{"vram_bytes", std::int64_t{9} << 30}};
   const std::string load = built("berth-load");
