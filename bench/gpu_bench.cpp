@@ -18,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include "core/rng.hpp"
 #include "daemon/cgroup.hpp"
 #include "daemon/driver_thread.hpp"
 #include "emu/emulator.hpp"
@@ -75,8 +76,11 @@ struct Suspension {
   int processes = 1;
   int copying_ms = 0;  ///< A checkpoint of all, and a restore.
   int strangers = 0;   ///< Processes of the machine that are nobody's job.
+  double duty = 0;     ///< Of each process on the GPU: a driver waits for kernels under way.
   int rounds = 20;
 };
+
+constexpr int kStepOfJob = 50;  ///< Milliseconds.
 
 /// Processes that sleep until this goes, or we do.
 class Strangers {
@@ -161,16 +165,18 @@ Expected<double> until(Berthd& daemon, int job, const std::string& verb, const s
   return fail(ErrorCode::Conflict, "the job is not " + state + " after half a minute");
 }
 
-Expected<int> start_job(Berthd& daemon, int processes) {
+Expected<int> start_job(Berthd& daemon, const Suspension& what) {
   std::string line;
-  for (int i = 0; i < processes; ++i) {
-    line += built("berth-load") + " --vram 2G --steps 0 --step-ms 50 --duty 0.1 --report 0 & ";
+  for (int i = 0; i < what.processes; ++i) {
+    line += built("berth-load") + " --vram 2G --steps 0 --report 0 --step-ms " +
+            std::to_string(kStepOfJob) + " --duty " + std::to_string(what.duty) + " & ";
   }
   const auto job = daemon.submit({"/bin/sh", "-c", line + "wait"}, usual_environment());
   if (!job) return job;
   auto holds = eventually("the job holds its memory", [&] {
     const auto report = emu::report(gpus_of(daemon));
-    return report && report->front().used_bytes > std::uint64_t(processes) * (2 * emu::kGibibyte);
+    return report &&
+           report->front().used_bytes > std::uint64_t(what.processes) * (2 * emu::kGibibyte);
   });
   return holds ? job : std::unexpected(holds.error());
 }
@@ -188,11 +194,17 @@ Expected<void> slow_down(const std::string& gpus, const Suspension& what) {
   return {};
 }
 
+/// Of some steps: a suspension would meet the kernels of a step always, and another never.
+void await_any_moment(Rng& rng) {
+  constexpr std::int64_t kSome = 6;
+  std::this_thread::sleep_for(std::chrono::milliseconds(rng.between(0, kSome * kStepOfJob)));
+}
+
 Expected<Figures> suspension(const Suspension& what) {
   const Bed bed;
   auto daemon = Berthd::start(bed, "1x24GiB", "suspend_host_memory = \"100GiB\"\n");
   if (!daemon) return std::unexpected(daemon.error());
-  const auto job = start_job(*daemon, what.processes);
+  const auto job = start_job(*daemon, what);
   if (!job) return std::unexpected(job.error());
   const Strangers strangers(what.strangers);
   if (auto done = slow_down(gpus_of(*daemon), what); !done) return std::unexpected(done.error());
@@ -201,11 +213,14 @@ Expected<Figures> suspension(const Suspension& what) {
   const std::vector<pid_t> pids = holders_on(gpus_of(*daemon));
   Turns suspends;
   Turns resumes;
+  Rng rng(1);
   for (int round = 0; round < what.rounds; ++round) {
+    await_any_moment(rng);
     const auto down = until(*daemon, *job, "suspend", "suspended");
     if (!down) return std::unexpected(down.error());
     const auto up = until(*daemon, *job, "resume", "running");
     if (!up) return std::unexpected(up.error());
+    await_any_moment(rng);
     const auto bare =
         in_child(gpus_of(*daemon), [&] { return bare_calls(*libraries + "/libcuda.so.1", pids); });
     if (!bare) return std::unexpected(bare.error());
@@ -341,6 +356,10 @@ BENCHMARK_CAPTURE(report, suspend_1, [] { return suspension({.processes = 1}); }
     ->Apply(as_row);
 BENCHMARK_CAPTURE(report, suspend_8, [] { return suspension({.processes = 8}); })
     ->Name("gpu/suspend/8")
+    ->Apply(as_row);
+BENCHMARK_CAPTURE(report, suspend_8_kernels,
+                  [] { return suspension({.processes = 8, .duty = 0.1, .rounds = 100}); })
+    ->Name("gpu/suspend/8/kernels")
     ->Apply(as_row);
 BENCHMARK_CAPTURE(report, suspend_1_copies,
                   [] { return suspension({.processes = 1, .copying_ms = 500, .rounds = 8}); })
