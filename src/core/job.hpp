@@ -129,8 +129,18 @@ struct Job {
 constexpr bool holds_berth(JobState state) {
   return state == JobState::Starting || state == JobState::Running || state == JobState::Stopping;
 }
+/// True from its start until it stops.
+constexpr bool is_running(JobState state) {
+  return state == JobState::Starting || state == JobState::Running;
+}
 constexpr bool is_waiting(JobState state) {
   return state == JobState::Queued || state == JobState::Suspended;
+}
+
+/// True if it waits and nothing was spent on it yet: a place in line is as good for it as for
+/// another.
+inline bool waits_for_its_first_berth(const Job& job) {
+  return job.state == JobState::Queued && job.attempt == Attempt(0);
 }
 
 /// True if its process is there without GPUs: the scheduler or its user suspended it.

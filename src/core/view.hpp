@@ -130,8 +130,7 @@ class ClusterView {
     return ends ? job.stays_until() : kNever;
   }
   bool is_left_alone(const JobView& job) const {
-    const bool runs = job.state() == JobState::Starting || job.state() == JobState::Running;
-    return runs && left_alone_from(job) <= now_;
+    return is_running(job.state()) && left_alone_from(job) <= now_;
   }
 
   std::span<const Hold> holds() const { return state_->holds; }

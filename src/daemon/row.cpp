@@ -145,7 +145,7 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
 /// `note`: what was noted of its latest attempt. Of one that starts: that it could not so far; of
 /// one that runs: that a GPU of its has failed, or that it could not be suspended.
 Reasons::Text reason_of(const Job& job, Reasons& reasons, const std::string& note) {
-  if (job.state == JobState::Starting || job.state == JobState::Running) return {note, note};
+  if (is_running(job.state)) return {note, note};
   const auto joined = [](const std::string& first, const std::string& second) {
     return first.empty() || second.empty() ? first + second : first + "; " + second;
   };

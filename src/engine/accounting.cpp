@@ -196,7 +196,7 @@ void Engine::end_leases() {
   while (!leases_.empty() && leases_.begin()->first <= now_) {
     Job& job = state_.jobs.at(leases_.begin()->second);
     leases_.erase(leases_.begin());
-    if (job.state != JobState::Starting && job.state != JobState::Running) continue;
+    if (!is_running(job.state)) continue;
     if (!state_.settings.can_suspend || saves_itself(job)) ++job.preemptions;
     stop(job, PreemptHow::Suspend, StopFor::LeaseEnd);
     emit(EventKind::Preempted, job.id);

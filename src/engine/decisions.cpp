@@ -10,7 +10,7 @@ bool Engine::apply(const Start& start) {
   Job* const job = state_.jobs.find(start.job);
   if (job == nullptr || start.term <= Duration::zero()) return false;
   if (start.milli < GpuMilli(0) || start.milli > kWholeGpu) return false;
-  if (job->state == JobState::Starting || job->state == JobState::Running) {
+  if (is_running(job->state)) {
     const bool is_lease = job->lease != kNever || start.term != kForever;
     const bool renews = is_lease && start.placement == placement_of(job->grant);
     if (renews) renew(*job, later(now_, start.term));
@@ -35,8 +35,7 @@ void Engine::renew(Job& job, Instant lease) {
 
 bool Engine::apply(const Preempt& preempt) {
   Job* const job = state_.jobs.find(preempt.job);
-  if (job == nullptr) return false;
-  if (job->state != JobState::Starting && job->state != JobState::Running) return false;
+  if (job == nullptr || !is_running(job->state)) return false;
   ++job->preemptions;
   stop(*job, PreemptHow::Suspend, StopFor::Preemption);
   emit(EventKind::Preempted, job->id);
@@ -46,7 +45,7 @@ bool Engine::apply(const Preempt& preempt) {
 bool Engine::apply(const Migrate& migrate) {
   Job* const job = state_.jobs.find(migrate.job);
   if (job == nullptr || !is_well_formed(migrate.placement, *job)) return false;
-  if (job->state != JobState::Starting && job->state != JobState::Running) return false;
+  if (!is_running(job->state)) return false;
   job->migrating = true;
   const bool is_kept = state_.settings.can_suspend && !saves_itself(*job);
   if (!is_kept) ++job->preemptions;  // it loses as much by a move

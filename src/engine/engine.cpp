@@ -37,7 +37,7 @@ void Engine::enforce_time_limits() {
   while (!time_limits_.empty() && time_limits_.begin()->first <= now_) {
     Job& job = state_.jobs.at(time_limits_.begin()->second);
     time_limits_.erase(time_limits_.begin());
-    if (job.state == JobState::Starting || job.state == JobState::Running) {
+    if (is_running(job.state)) {
       stop_for_good(job, Outcome::Timeout, StopFor::TimeLimit);
     }
   }

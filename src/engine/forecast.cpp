@@ -50,7 +50,7 @@ ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options
     give_up(job->ending              ? "it is being ended"
             : has_idle_process(*job) ? "it is suspended by its owner"
                                      : "it is held by its owner");
-  } else if (job->state == JobState::Starting || job->state == JobState::Running) {
+  } else if (is_running(job->state)) {
     predict(*job);
   } else {
     answer_what_is_under_way();

@@ -20,8 +20,7 @@ bool Engine::is_in_service(const Grant& grant) const {
 void Engine::on(const GpuLost& lost) {
   if (lost.gpu.value() >= state_.cluster.gpus().size()) return;
   for (Job* const job : tenants_of(lost.gpu)) {
-    const bool runs = job->state == JobState::Starting || job->state == JobState::Running;
-    if (runs && outlives_gpu(*job)) leave_gpu(*job);
+    if (is_running(job->state) && outlives_gpu(*job)) leave_gpu(*job);
   }
 }
 

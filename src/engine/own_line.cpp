@@ -11,11 +11,6 @@ namespace berth {
 
 namespace {
 
-/// Only where nothing was spent on it yet is a place as good for one job as for another.
-bool changes_places(const Job& job) {
-  return job.state == JobState::Queued && job.attempt == Attempt(0);
-}
-
 /// Equal places are in the order of ids, so a later id needs a later place before an earlier one.
 Instant next_place(const Job& before, const Job& job, Instant place) {
   const Instant last = later(before.submitted, before.line_shift);
@@ -45,7 +40,7 @@ void Engine::order_jobs_of(UserId user) {
   std::vector<Instant> places;
   view().for_each_pending([&](const JobView& waiting) {
     Job& job = state_.jobs.at(waiting.id());
-    if (waiting.user() != user || !changes_places(job)) return;
+    if (waiting.user() != user || !waits_for_its_first_berth(job)) return;
     jobs.push_back(&job);
     places.push_back(waiting.in_line_since());
   });

@@ -92,8 +92,7 @@ void Conductor::recover(const Job& job) {
     if (job.state == JobState::Stopping) {
       hands_.executor.stop(job.id, job.attempt, manner_of(job));
     }
-    const bool runs = job.state == JobState::Starting || job.state == JobState::Running;
-    if (runs) hands_.executor.go_on(job.id, job.attempt, job.grant);
+    if (is_running(job.state)) hands_.executor.go_on(job.id, job.attempt, job.grant);
     return;
   }
   if (job.state == JobState::Starting) return start(job.id, job.attempt, job.grant);

@@ -76,7 +76,7 @@ void Checker::check_left(const Engine& engine, GpuId lost) {
   for (const JobId id : engine.view().tenants_of(lost)) {
     const Job& job = *engine.view().find(id);
     const Conditions& asked = *job.spec.conditions;
-    const bool stays = job.state == JobState::Starting || job.state == JobState::Running;
+    const bool stays = is_running(job.state);
     if (stays && asked.requeue_on_gpu_failure && asked.requeues > 0) {
       broken(name_of(id) + " stays on " + name_of(lost) + ", which is lost");
     }

@@ -8,10 +8,6 @@ namespace berth {
 
 namespace {
 
-bool is_running(const Job& job) {
-  return job.state == JobState::Starting || job.state == JobState::Running;
-}
-
 /// Calls keep(position, job) for those that must not give way, and so go before all others.
 template <class Keep>
 void for_each_left_alone(const ClusterView& view, std::span<const Job* const> jobs, Keep keep) {
@@ -84,7 +80,7 @@ Repacked repack_by_number(const ClusterView& view, std::span<const Job* const> j
       free -= gpus;
       if (limited) tally.take(view.job(job.id));
       if (is_waiting(job.state)) starts.push_back(&job);
-    } else if (is_running(job)) {
+    } else if (is_running(job.state)) {
       repacked.decisions.list.push_back(Preempt{.job = job.id});
     }
   }
@@ -125,7 +121,8 @@ Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
                   std::span<const std::optional<Placement>> places) {
   Decisions decisions;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (!places[i] && is_running(*jobs[i])) decisions.list.push_back(Preempt{.job = jobs[i]->id});
+    if (!places[i] && is_running(jobs[i]->state))
+      decisions.list.push_back(Preempt{.job = jobs[i]->id});
   }
   Starter starter(view);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -133,7 +130,7 @@ Decisions lead_to(const ClusterView& view, std::span<const Job* const> jobs,
     if (!places[i]) continue;
     if (is_waiting(job.state)) {
       starter.start_at(job, *places[i], decisions);
-    } else if (is_running(job) && placement_of(job.grant) != *places[i]) {
+    } else if (is_running(job.state) && placement_of(job.grant) != *places[i]) {
       decisions.list.push_back(Migrate{.job = job.id, .placement = *places[i]});
     }
   }

@@ -108,9 +108,7 @@ class JobList {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       const Job& job = *view.find(ids_[i]);
-      if (job.spec.user != user || job.state != JobState::Queued || job.attempt != Attempt(0)) {
-        continue;
-      }
+      if (job.spec.user != user || !waits_for_its_first_berth(job)) continue;
       jobs.emplace_back(view.job(job.id).in_line_since(), job.id);
       places.push_back(i);
     }

@@ -41,7 +41,7 @@ bool Seating::seat(JobId job, const Ask& ask) {
 
 bool Seating::keep(JobId job, const Ask& ask) {
   const Job& known = *view_.find(job);
-  if (known.state != JobState::Starting && known.state != JobState::Running) return false;
+  if (!is_running(known.state)) return false;
   return hold(job, ask, placement_of(known.grant));
 }
 

@@ -73,10 +73,6 @@ bool is_sane(const GandivaMemory& memory) {
          });
 }
 
-bool is_running(const Job& job) {
-  return job.state == JobState::Starting || job.state == JobState::Running;
-}
-
 /// Its turn ended at this instant, and so that it is not wasted it waits for the next.
 bool has_just_stopped(const Job& job, Instant now) {
   return is_waiting(job.state) && job.attempt != Attempt(0) && job.since == now;
@@ -149,7 +145,7 @@ class Gandiva final : public Policy {
   void go_to_the_tail(const ClusterView& view) {
     std::ranges::stable_partition(jobs_.ids(), [&](JobId id) {
       const JobView job = view.job(id);
-      return !is_running(*view.find(id)) || view.now() - job.granted_at() < quantum_ / 2;
+      return !is_running(view.find(id)->state) || view.now() - job.granted_at() < quantum_ / 2;
     });
   }
 
@@ -179,8 +175,8 @@ class Gandiva final : public Policy {
       const Job& job = *view.find(id);
       const bool is_held = seating.hold(id, ask_of(view.job(id)), place);
       // A job on a GPU that takes no job any more stays there until its turn is over.
-      if (!is_held && is_running(job)) place = placement_of(job.grant);
-      if (is_held || is_running(job)) seated.insert(id);
+      if (!is_held && is_running(job.state)) place = placement_of(job.grant);
+      if (is_held || is_running(job.state)) seated.insert(id);
     }
     for (const JobId id : jobs_.ids()) {
       if (seated.contains(id) || has_just_stopped(*view.find(id), view.now())) continue;
@@ -283,7 +279,7 @@ class Gandiva final : public Policy {
     for (const JobId id : jobs_.ids()) {
       const auto found = seats_.find(id);
       const Job& job = *view.find(id);
-      const bool stays = is_running(job) && view.is_left_alone(view.job(id));
+      const bool stays = is_running(job.state) && view.is_left_alone(view.job(id));
       places.push_back(stays                   ? std::optional(placement_of(job.grant))
                        : found == seats_.end() ? std::nullopt
                                                : std::optional(found->second));
