@@ -51,6 +51,9 @@ struct Grant {
   GpuMilli milli{0};  ///< On each GPU.
   Sharing sharing = Sharing::Shared;
   Role role = Role::Owner;
+  /// TimeSlice or Mps: how the policy would have it served beside other tenants. A wish: what the
+  /// user said counts before it, and not every machine can. The simulator goes by its own model.
+  ShareMode share = ShareMode::TimeSlice;
 
   GpuCount gpus() const { return GpuCount(static_cast<std::int64_t>(shares.size())); }
   bool operator==(const Grant&) const = default;

@@ -33,6 +33,7 @@ struct Start {
   Duration term = kForever;  ///< A lease: the engine ends the berth then.
   GpuMilli milli{0};         ///< Compute share of each GPU; zero: as the job asks.
   Role role = Role::Owner;
+  ShareMode share = ShareMode::TimeSlice;  ///< Or Mps: as Grant::share.
 };
 struct Preempt {
   JobId job;

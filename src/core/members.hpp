@@ -42,7 +42,7 @@ inline auto members(Ask& v) { return std::tie(v.request, v.planned, v.barred); }
 inline auto members(Placement& v) { return std::tie(v.gpus, v.host); }
 inline auto members(Share& v) { return std::tie(v.gpu, v.charge, v.granted); }
 inline auto members(Grant& v) {
-  return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing, v.role);
+  return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing, v.role, v.share);
 }
 inline auto members(Dependency& v) { return std::tie(v.job, v.when, v.ended); }
 inline auto members(ArrayPlace& v) { return std::tie(v.first, v.task, v.tasks, v.at_once); }
@@ -143,7 +143,7 @@ inline auto members(AttemptEnded& v) {
 
 // Decisions.
 inline auto members(Start& v) {
-  return std::tie(v.job, v.placement, v.because, v.term, v.milli, v.role);
+  return std::tie(v.job, v.placement, v.because, v.term, v.milli, v.role, v.share);
 }
 inline auto members(Preempt& v) { return std::tie(v.job, v.because); }
 inline auto members(Migrate& v) { return std::tie(v.job, v.placement, v.because); }
@@ -155,6 +155,16 @@ inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 struct Dropped {};
 inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 13 ------------------------------------------------------------------------
+// No policy chose how GPUs are shared.
+
+inline auto members_before_13(Grant& v) {
+  return std::tie(v.shares, v.host, v.cpu, v.memory, v.milli, v.sharing, v.role);
+}
+inline auto members_before_13(Start& v) {
+  return std::tie(v.job, v.placement, v.because, v.term, v.milli, v.role);
+}
 
 // ---- Before layout 12 ------------------------------------------------------------------------
 // Nodes did not say what connects their GPUs, and no job named those it accepts. No GPU was

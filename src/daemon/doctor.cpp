@@ -254,11 +254,16 @@ Json memory_rung(const Daemon& daemon) {
 
 Json mps(const Daemon& daemon) {
   const std::string& why_not = daemon.mps().why_not();
-  if (!why_not.empty()) return check("mps", "ok", "none: " + why_not + "; --share mps is refused");
+  if (!why_not.empty()) {
+    return check("mps", "ok",
+                 "none: " + why_not +
+                     "; --share mps is refused, and under a policy that shares by MPS jobs take "
+                     "turns");
+  }
   return check(
       "mps", "ok",
-      "a server for each user and set of GPUs with jobs that ask for --share mps, which keeps each "
-      "of their processes to its memory" +
+      "a server for each user and set of GPUs with jobs of --share mps, or of a policy that chose "
+      "it, which keeps each of their processes to its memory" +
           measured_text(Rung::Mps) +
           "; not caught: several processes of a job together, one that changes its environment; a "
           "fatal fault of one job ends the others of its user there, and nobody else's");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <utility>
 
 #include "daemon/oom.hpp"
 #include "daemon/order.hpp"
@@ -124,12 +125,32 @@ void ShimExecutor::limit_memory_again(JobId job, Attempt attempt) const {
                static_cast<unsigned long long>(job.value()), done.error().message.c_str());
 }
 
-/// A job that asked for MPS and cannot have it runs without, and is watched.
+/// What its user said counts; else what the policy chose, where there is something to share.
+bool ShimExecutor::wants_mps(const live::Assignment& assigned) {
+  const Grant& grant = assigned.grant;
+  for (const std::string& variable : assigned.environment) {
+    if (variable.starts_with(kShare)) return variable.ends_with("=mps") && !grant.shares.empty();
+  }
+  if (grant.share != ShareMode::Mps || grant.sharing == Sharing::Alone) return false;
+  if (grant.shares.empty() || has_instances(grant)) return false;
+  const std::string& why_not = parts_.mps.why_not();
+  if (!why_not.empty() && !std::exchange(told_no_mps_, true)) {
+    std::fprintf(stderr, "berthd: jobs take turns where the policy would use MPS: %s\n",
+                 why_not.c_str());
+  }
+  return why_not.empty();
+}
+
+bool ShimExecutor::has_instances(const Grant& grant) const {
+  return std::ranges::any_of(grant.shares, [&](const Share& share) {
+    return view().cluster().gpu(share.gpu).share_mode == ShareMode::Mig;
+  });
+}
+
+/// A job that is to have MPS and cannot have it runs without, and is watched.
 void ShimExecutor::join_mps(const live::Assignment& assigned, shim::Order& order) {
-  const auto& asked = assigned.environment;
+  if (!wants_mps(assigned)) return;
   const auto& shares = assigned.grant.shares;
-  const bool wants = std::ranges::find(asked, kShareByMps) != asked.end();
-  if (!wants || shares.empty()) return;
   const GpuRequest& gpu = assigned.job.spec.request.gpu;
   const bool is_alone = gpu.sharing == Sharing::Alone;
   const Bytes charge = std::ranges::min(shares, {}, &Share::charge).charge;
@@ -161,10 +182,7 @@ live::Trace ShimExecutor::adopt(JobId job, Attempt attempt) {
 bool ShimExecutor::is_limited(JobId job) const {
   if (parts_.limits.is_limited(job)) return true;
   const Job* const known = view().find(job);
-  if (known == nullptr || known->grant.shares.empty()) return false;
-  return std::ranges::all_of(known->grant.shares, [&](const Share& share) {
-    return view().cluster().gpu(share.gpu).share_mode == ShareMode::Mig;
-  });
+  return known != nullptr && has_instances(known->grant);
 }
 
 /// An attempt that runs already, in the cgroup that was made for it.

@@ -72,6 +72,8 @@ class ShimExecutor : public live::Executor {
   bool limit_host(const live::Assignment& assigned, const std::string& group) const;
   void limit_memory_again(JobId job, Attempt attempt) const;
   void limit_devices(JobId job, const std::string& group, const Grant& grant) const;
+  bool has_instances(const Grant& grant) const;
+  bool wants_mps(const live::Assignment& assigned);
   void join_mps(const live::Assignment& assigned, shim::Order& order);
   SuspenderHooks with_own(SuspenderHooks hooks);
   void suspend(JobId job, Attempt attempt);
@@ -82,6 +84,7 @@ class ShimExecutor : public live::Executor {
   Suspender suspender_;
   std::set<std::pair<JobId, Attempt>> suspends_then_;  ///< Once their processes are there.
   std::map<JobId, std::string> broken_;                ///< Being ended, and why.
+  bool told_no_mps_ = false;
 };
 
 }  // namespace berth::daemon

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "daemon/hints.hpp"
 #include "daemon/machine.hpp"
@@ -21,7 +22,7 @@ shim::Order order_of(const live::Assignment& assigned, const Options& options,
 /// Sets variables of the job's environment, whatever they were.
 void set_variables(shim::Order& order, const Variables& variables);
 
-/// The variable with which a job asks to be a client of an MPS server, in what was submitted.
-inline constexpr const char* kShareByMps = "BERTH_SHARE=mps";
+/// The variable that says how a job shares its GPUs, as its user said it; not there otherwise.
+inline constexpr std::string_view kShare = "BERTH_SHARE=";
 
 }  // namespace berth::daemon

@@ -294,7 +294,6 @@ std::optional<std::int32_t> signal_number(std::string_view text) {
 struct FieldReader {
   live::Submission& job;
   std::vector<std::string> environment;
-  bool by_mps = false;
   Conditions conditions = {};
   std::int32_t warn_signal = 0;
   std::optional<Duration> warn_before = {};
@@ -445,7 +444,6 @@ struct FieldReader {
                     "'" + share.substr(0, 60) +
                         "', must be exclusive, timeslice, mps or mig:PROFILE as mig:3g.40gb");
     }
-    if (share == "mps") by_mps = true;
     if (share == "exclusive") job.spec.request.gpu.sharing = Sharing::Alone;
     return {};
   }
@@ -661,16 +659,16 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   job.spec.user = UserId(peer.user);
   job.command.owner = {peer.user, peer.group, peer.groups};
   std::erase_if(reader.environment, [](const std::string& variable) {
-    return variable.starts_with("BERTH_SHARE=") || variable.starts_with("BERTH_VRAM_SHRINK=");
+    return variable.starts_with(kShare) || variable.starts_with("BERTH_VRAM_SHRINK=");
   });
   const bool allowed_by_default = defaults.shrinks.contains(job.spec.user);
   if (job.vram_shrink.value_or(allowed_by_default)) {
     reader.environment.emplace_back(live::kShrinkAllowed);
   }
-  if (reader.by_mps) {
-    if (gpu.most() == GpuCount(0)) return refuse("share", "'mps' with 0 GPUs, needs 1 at least");
-    reader.environment.emplace_back(kShareByMps);
+  if (job.share == "mps" && gpu.most() == GpuCount(0)) {
+    return refuse("share", "'mps' with 0 GPUs, needs 1 at least");
   }
+  if (!job.share.empty()) reader.environment.push_back(std::string(kShare) + job.share);
   job.environment = live::encode_environment(reader.environment);
   return job;
 }

@@ -109,6 +109,7 @@ bool Engine::grant(Job& job, const Start& start) {
   if (!fits(state_.cluster, state_.ledger.use(), placement, ask)) return false;
   job.grant = state_.ledger.use().grant_for(state_.cluster, ask, placement);
   job.grant.role = start.role;
+  job.grant.share = start.share;
   job.lease = later(now_, start.term);
   job.grant_number = ++state_.grants;
   state_.ledger.put(state_.cluster, job.grant);

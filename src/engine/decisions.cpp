@@ -10,6 +10,7 @@ bool Engine::apply(const Start& start) {
   Job* const job = state_.jobs.find(start.job);
   if (job == nullptr || start.term <= Duration::zero()) return false;
   if (start.milli < GpuMilli(0) || start.milli > kWholeGpu) return false;
+  if (start.share != ShareMode::TimeSlice && start.share != ShareMode::Mps) return false;
   if (is_running(job->state)) {
     const bool is_lease = job->lease != kNever || start.term != kForever;
     const bool renews = is_lease && start.placement == placement_of(job->grant);

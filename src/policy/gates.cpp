@@ -10,6 +10,7 @@ constexpr auto kGates = std::to_array<GateEntry>({
     {"exclusive", &kExclusiveGate, exclusive},
     {"idle", &kIdle, idle},
     {"local", &kLocal, local},
+    {"mps", &kMps, mps},
     {"yield", &kYield, yield},
 });
 

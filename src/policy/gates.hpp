@@ -15,7 +15,7 @@ namespace berth {
 class Gate;
 
 using GateFactory = std::unique_ptr<const Gate>(const Keys&);
-GateFactory exclusive, idle, local, yield;
+GateFactory exclusive, idle, local, mps, yield;
 
 /// The gate idle for policies whose keys are others.
 struct IdleRule {
@@ -28,6 +28,7 @@ std::unique_ptr<const Gate> idle_by(const IdleRule& rule);
 extern const About kExclusiveGate;
 extern const About kIdle;
 extern const About kLocal;
+extern const About kMps;
 extern const About kYield;
 
 struct GateEntry {

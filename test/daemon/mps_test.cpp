@@ -284,6 +284,24 @@ TEST_F(MpsGang, AFatalFaultEndsTheClientsOfItsServerAlone) {
   for (const int id : others) expect_goes_on(rig_, id);
 }
 
+/// Under a policy that shares by MPS.
+TEST(MpsPolicy, ChoosesForJobsThatDoNotSay) {
+  Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip+mps"}});
+  rig.start();
+  const int silent = rig.submit(forever(), {{"vram_bytes", 3 * kGiB}});
+  const int turns = rig.submit(forever(), {{"vram_bytes", 3 * kGiB}, {"share", "timeslice"}});
+  wait_for_steps(rig, silent);
+  wait_for_steps(rig, turns);
+  EXPECT_EQ(rig.job(silent)["memory_limit"], "mps");
+  EXPECT_EQ(rig.job(turns)["memory_limit"], "watch");
+  cancel(rig, silent);
+  eventually("the server is gone", [&] { return servers(rig) == 0; });
+  cancel(rig, turns);
+  const int alone = rig.submit(forever(), {{"exclusive", true}});
+  wait_for_steps(rig, alone);
+  EXPECT_EQ(servers(rig), 0U);
+}
+
 /// Eight of them, as ranks of an MPI job; each takes this much beside its context.
 std::string ranks(const std::string& vram) {
   return "for rank in 1 2 3 4 5 6 7 8; do " + test::load("--steps 0 --step-ms 20 --vram " + vram) +

@@ -153,14 +153,19 @@ TEST_F(Elastic, AShareOfComputeIsPromisedToItsTenant) {
   Start start{.job = first, .placement = on(rig_.cluster(), {0})};
   start.milli = GpuMilli(700);
   start.role = Role::Guest;
+  start.share = ShareMode::Mps;
   const auto* const launch = only<Launch>(rig_.decide({start}));
   ASSERT_NE(launch, nullptr);
   EXPECT_EQ(launch->grant.milli, GpuMilli(700));
   EXPECT_EQ(launch->grant.role, Role::Guest);
+  EXPECT_EQ(launch->grant.share, ShareMode::Mps);
   EXPECT_EQ(rig_.gpu(0).milli, GpuMilli(700));
   start.job = rig_.submit(shared(1, 1_GiB));
   EXPECT_TRUE(rig_.decide({start}).list.empty()) << "1400 thousandths of one GPU";
   start.milli = GpuMilli(300);
+  start.share = ShareMode::Mig;
+  EXPECT_TRUE(rig_.decide({start}).list.empty()) << "no way to share a GPU that is not split";
+  start.share = ShareMode::TimeSlice;
   EXPECT_NE(only<Launch>(rig_.decide({start})), nullptr);
 }
 

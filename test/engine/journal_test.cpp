@@ -221,6 +221,22 @@ TEST(Journal, ARequestOfLayoutTenSaysNothingOfFailuresAndSaving) {
   EXPECT_EQ(*std::get<Submitted>(read->at(0)).spec.conditions, then);
 }
 
+TEST(Journal, AStartOfLayoutTwelveChoosesNothingOfSharing) {
+  Start then{.job = JobId(7), .placement = {.gpus = {GpuId(2)}, .host = NodeId(1)}};
+  then.role = Role::Guest;
+  ByteWriter out;
+  for (const std::int64_t number : {-12, 1, 0}) out.integer(number);
+  ASSERT_EQ(Decision(Start{}).index(), 0U);
+  std::apply([&](const auto&... member) { (codec::put(out, member), ...); },
+             members_before_13(then));
+  const auto read = decode_decisions(out.bytes());
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  const auto& now = std::get<Start>(read->at(0));
+  EXPECT_EQ(now.placement, then.placement);
+  EXPECT_EQ(now.role, Role::Guest);
+  EXPECT_EQ(now.share, ShareMode::TimeSlice);
+}
+
 TEST(Journal, SettingsOfLayoutNineHaveNoLimitsOfSingleUsers) {
   Settings then{.limits = {.gpus = GpuCount(3), .jobs = 2}, .max_failed_starts = 9};
   ByteWriter out;

@@ -179,7 +179,7 @@ TEST(Registry, PartsAreOneBackfillAndAnyGates) {
   EXPECT_EQ(message("carma+idle"), "policy carma is no order: it takes no '+idle'");
   EXPECT_EQ(message("sjf+tidy"),
             "backfill or gate 'tidy' is unknown; valid names: block, skip, displace, easy, "
-            "conservative, promise, lend, exclusive, idle, local, yield");
+            "conservative, promise, lend, exclusive, idle, local, mps, yield");
   EXPECT_EQ(message("headroom+idle:share_after=1m"),
             "gate idle: 'share_after' is a key of policy headroom itself: write it there");
 }

@@ -24,6 +24,8 @@ class Gate {
  public:
   virtual ~Gate() = default;
 
+  /// How jobs are to share their GPUs (Grant::share).
+  virtual ShareMode share() const { return ShareMode::TimeSlice; }
   /// What a job asks for under this gate. Requires: a larger ask stays the larger one.
   virtual Ask ask(Ask own) const { return own; }
   /// GPUs that the placement is to choose last for this job, in any order; `started` are the berths
@@ -53,6 +55,11 @@ struct Gates {
   Ask ask(Ask own) const {
     for (const auto& gate : list) own = gate->ask(own);
     return own;
+  }
+  ShareMode share() const {
+    const bool by_mps = std::ranges::any_of(
+        list, [](const auto& gate) { return gate->share() == ShareMode::Mps; });
+    return by_mps ? ShareMode::Mps : ShareMode::TimeSlice;
   }
   bool go_by_run() const {
     return std::ranges::all_of(list, [](const auto& gate) { return gate->goes_by_run(); });

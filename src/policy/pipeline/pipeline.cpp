@@ -139,6 +139,9 @@ Decisions Pipeline::decide(const ClusterView& view, std::span<const Event> event
   look_again_ = std::min(look_again_, walk.looks_again_at());
   walk.wake(look_again_);
   append(std::move(walk.decisions()), decisions);
+  for (Decision& decision : decisions.list) {
+    if (auto* const start = std::get_if<Start>(&decision)) start->share = gates_.share();
+  }
   for (const JobId id : impossible_) decisions.list.push_back(Reject{id});
   decisions.wake_at = earlier(decisions.wake_at, index_.next_expiry());
   evict(view, decisions);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "policy/gates.hpp"
 #include "policy/kit/cheapest.hpp"
 #include "policy/pipeline/pipeline.hpp"
 #include "policy/policies.hpp"
@@ -33,7 +34,8 @@ constexpr About kCarma{
         "tenants or foreign memory is a candidate if estimate + `margin` <= memory available, by "
         "charges and as measured, and it is less than `busy_percent` busy. The candidates with the "
         "most available memory are taken, on the node with the largest sum, the first among "
-        "equals; a job larger than the largest node takes candidates of the first nodes.",
+        "equals; a job larger than the largest node takes candidates of the first nodes. Jobs "
+        "share GPUs as with the gate `mps`.",
     .reads =
         "Time of submission, times requeued for lack of memory, request (the estimate, where a job "
         "states no memory), available memory and utilisation per GPU, cores and memory per node.",
@@ -134,9 +136,12 @@ class RecoveredFirst final : public Order {
 
 std::unique_ptr<Policy> carma(const Keys& keys, std::unique_ptr<Placer>, const Knobs& knobs) {
   const Bounds bounds{.margin = keys.size("margin"), .busy_percent = keys.number("busy_percent")};
+  Gates gates;
+  gates.list.push_back(mps({}));
   return std::make_unique<Pipeline>(
       std::make_unique<RecoveredFirst>(), std::make_unique<Mapper>(bounds),
-      PipelineOptions{.backfill = BackfillKind::Block, .rebuild = knobs.rebuild});
+      PipelineOptions{.backfill = BackfillKind::Block, .rebuild = knobs.rebuild},
+      std::move(gates));
 }
 
 }  // namespace berth
