@@ -1,20 +1,31 @@
 #include "core/split.hpp"
 
+#include <algorithm>
+
 namespace berth {
 
-std::vector<std::string_view> split_outside_parentheses(std::string_view text) {
-  std::vector<std::string_view> parts;
-  std::size_t from = 0;
+namespace {
+
+std::string_view take(std::string_view& rest, std::size_t end) {
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  return part;
+}
+
+}  // namespace
+
+std::string_view next_part(std::string_view& rest, char separator) {
+  return take(rest, rest.find(separator));
+}
+
+std::string_view next_part_outside_parentheses(std::string_view& rest) {
   std::size_t depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '(') ++depth;
-    if (text[i] == ')' && depth > 0) --depth;
-    if (text[i] != ',' || depth > 0) continue;
-    parts.push_back(text.substr(from, i - from));
-    from = i + 1;
+  std::size_t end = 0;
+  for (; end < rest.size() && (rest[end] != ',' || depth > 0); ++end) {
+    if (rest[end] == '(') ++depth;
+    if (rest[end] == ')' && depth > 0) --depth;
   }
-  parts.push_back(text.substr(from));
-  return parts;
+  return take(rest, end);
 }
 
 }  // namespace berth

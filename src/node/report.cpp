@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "core/split.hpp"
+
 namespace berth::node {
 
 namespace {
@@ -17,13 +19,6 @@ constexpr std::size_t kLongestProblem = 120;
 
 std::string mebibytes(Bytes amount) {
   return std::to_string((amount.raw() + kMebibyte - 1) / kMebibyte);
-}
-
-std::string_view cut_at(std::string_view& rest, char separator) {
-  const std::size_t end = std::min(rest.find(separator), rest.size());
-  const std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return part;
 }
 
 std::optional<std::int64_t> count_in(std::string_view text, std::int64_t most) {
@@ -51,9 +46,9 @@ std::string as_word(std::string_view words) {
 
 std::optional<NodeHolding> holding_in(std::string_view text) {
   constexpr std::int64_t kMostNumber = 0xffff'ffff;
-  const auto job = count_in(cut_at(text, ':'), kMostNumber);
-  const auto now = amount_in(cut_at(text, ':'));
-  const auto most = amount_in(cut_at(text, ':'));
+  const auto job = count_in(next_part(text, ':'), kMostNumber);
+  const auto now = amount_in(next_part(text, ':'));
+  const auto most = amount_in(next_part(text, ':'));
   const auto processes = count_in(text, kMostNumber);
   if (!job || !now || !most || !processes) return std::nullopt;
   return NodeHolding{.job = static_cast<std::uint32_t>(*job),
@@ -124,12 +119,12 @@ std::string to_text(const NodeReport& report) {
 }
 
 Expected<std::optional<NodeReport>> parse_node_report(std::string_view text) {
-  if (cut_at(text, ' ') != kAgentMark) return std::nullopt;
+  if (next_part(text, ' ') != kAgentMark) return std::nullopt;
   NodeReport report;
   while (!text.empty()) {
-    const std::string_view word = cut_at(text, ' ');
+    const std::string_view word = next_part(text, ' ');
     std::string_view value = word;
-    const std::string_view key = cut_at(value, '=');
+    const std::string_view key = next_part(value, '=');
     if (word.empty() || take_word(report, key, value)) continue;
     return fail(ErrorCode::BadData,
                 "a node's Extra: '" + std::string(word.substr(0, 60)) + "' cannot be read");

@@ -1,7 +1,5 @@
 #include "slurm/texts.hpp"
 
-#include <algorithm>
-
 #include "core/amounts.hpp"
 #include "core/split.hpp"
 #include "core/text.hpp"
@@ -13,13 +11,6 @@ namespace {
 
 constexpr std::string_view kMark = "berth";
 constexpr std::int64_t kMostShards = std::int64_t{1} << 20;
-
-std::string_view next_part(std::string_view& rest, char separator) {
-  const std::size_t end = std::min(rest.find(separator), rest.size());
-  const std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return part;
-}
 
 /// `g5`: the stem and the index.
 std::optional<std::pair<std::string_view, std::uint32_t>> split_type(std::string_view type) {
@@ -51,9 +42,8 @@ std::unexpected<Error> refuse(std::string_view word, const std::string& why) {
 }
 
 Expected<void> read_word(Note& note, std::string_view word) {
-  const std::size_t equals = std::min(word.find('='), word.size());
-  const std::string_view key = word.substr(0, equals);
-  const std::string_view value = word.substr(std::min(equals + 1, word.size()));
+  std::string_view value = word;
+  const std::string_view key = next_part(value, '=');
   if (key == "vram") {
     const auto size = parse_size(value);
     if (!size) return refuse(word, size.error().message);
@@ -91,7 +81,7 @@ std::string quoted(const std::string& word) {
 
 Shards parse_shards(std::string_view gres) {
   Shards shards;
-  for (const std::string_view part : split_outside_parentheses(gres)) add_part(shards, part);
+  while (!gres.empty()) add_part(shards, next_part_outside_parentheses(gres));
   return shards;
 }
 

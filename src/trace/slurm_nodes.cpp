@@ -121,7 +121,8 @@ class NodeReader {
   }
 
   Expected<void> take_gres(const Word& word) {
-    for (const std::string_view whole : split_outside_parentheses(word.value)) {
+    for (std::string_view rest = word.value; !rest.empty();) {
+      const std::string_view whole = next_part_outside_parentheses(rest);
       const std::string_view part = whole.substr(0, whole.find('('));
       const std::size_t first = std::min(part.find(':'), part.size());
       const std::string_view kind = part.substr(0, first);
