@@ -1,64 +1,59 @@
 #include "slurm/dependency.hpp"
 
-#include <algorithm>
+#include <optional>
+#include <string_view>
 
+#include "core/split.hpp"
 #include "slurm/texts.hpp"
 
 namespace berth::slurm {
 
 namespace {
 
-Met judge_jobs(std::string_view kind, const std::vector<const JobRecord*>& jobs) {
-  const auto all = [&](auto is_so) { return std::ranges::all_of(jobs, is_so); };
-  const auto is_over = [](const JobRecord* job) { return job->phase == Phase::Over; };
-  const auto went_well = [](const JobRecord* job) { return job->outcome == Outcome::Done; };
-  if (jobs.empty()) return Met::Yes;
-  if (kind == "after") {
-    const bool began = all([](const JobRecord* job) { return job->phase != Phase::Pending; });
-    return began ? Met::Yes : Met::NotYet;
-  }
-  if (kind == "afterok" && std::ranges::any_of(jobs, [&](const JobRecord* job) {
-        return is_over(job) && !went_well(job);
-      })) {
-    return Met::Never;
-  }
-  if (!all(is_over)) return Met::NotYet;
-  if (kind == "afternotok") return all(went_well) ? Met::Never : Met::Yes;
-  return Met::Yes;
+Met judge_jobs(std::string_view kind, const Tally& jobs) {
+  if (kind == "after") return jobs.pending == 0 ? Met::Yes : Met::NotYet;
+  if (jobs.unfinished > 0) return Met::NotYet;
+  const bool went_well = jobs.done == jobs.jobs;
+  if (kind == "afterany" || jobs.jobs == 0) return Met::Yes;
+  return went_well == (kind == "afternotok") ? Met::Never : Met::Yes;
 }
 
-/// `afterok:7_3(unfulfilled)`.
-Met judge_part(std::string_view part, const FindJobs& find) {
+/// `afterok:7_3(unfulfilled)`, `singleton(unfulfilled)`.
+Met judge_part(std::string_view part, const JobRecord& job, const JobTable& jobs) {
   part = part.substr(0, part.find('('));
-  const std::size_t colon = part.find(':');
-  const std::string_view kind = part.substr(0, colon);
+  if (part == "singleton") return jobs.is_next_of_its_name(job) ? Met::Yes : Met::NotYet;
+  std::string_view name = part;
+  const std::string_view kind = next_part(name, ':');
+  const std::string_view number = name.substr(0, name.find('_'));
+  const auto id = number_of<SlurmId>(number);
+  if (!id) return Met::NotYet;
+  const std::string_view tasks = name.substr(number.size());
+  const bool is_whole = tasks.empty() || tasks == "_*";
+  const auto task = is_whole ? std::nullopt : number_of<std::uint32_t>(tasks.substr(1));
+  if (!is_whole && !task) return Met::NotYet;
+  const Tally named = is_whole ? jobs.tally(*id) : jobs.tally(*id, *task);
+  if (kind == "aftercorr") {  // for the task of the same number, if there is one
+    const bool is_task = job.array != 0 && job.tasks.empty();
+    const Tally counterpart = is_task ? jobs.tally(*id, job.task) : Tally();
+    return judge_jobs("afterok", counterpart.jobs > 0 ? counterpart : named);
+  }
   const bool is_known =
       kind == "after" || kind == "afterany" || kind == "afterok" || kind == "afternotok";
-  if (!is_known || colon == std::string_view::npos) return Met::NotYet;
-  std::string_view job = part.substr(colon + 1);
-  const std::size_t line = job.find('_');
-  std::optional<std::uint32_t> task;
-  if (line != std::string_view::npos && job.substr(line) != "_*") {
-    task = number_of<std::uint32_t>(job.substr(line + 1));
-    if (!task) return Met::NotYet;
-  }
-  const auto id = number_of<SlurmId>(job.substr(0, line));
-  return id ? judge_jobs(kind, find(*id, task)) : Met::NotYet;
+  return is_known ? judge_jobs(kind, named) : Met::NotYet;
 }
 
 }  // namespace
 
-Met judge(std::string_view dependency, const FindJobs& find) {
+Met judge(const JobRecord& job, const JobTable& jobs) {
+  std::string_view dependency = job.dependency;
   const bool any = dependency.find('?') != std::string_view::npos;
   bool waits = false;
   bool never = false;
   while (!dependency.empty()) {
-    const std::size_t end = dependency.find_first_of(",?");
-    const Met met = judge_part(dependency.substr(0, end), find);
+    const Met met = judge_part(next_part(dependency, any ? '?' : ','), job, jobs);
     if (any && met == Met::Yes) return met;
     waits = waits || met == Met::NotYet;
     never = never || met == Met::Never;
-    dependency = end == std::string_view::npos ? "" : dependency.substr(end + 1);
   }
   if (any) return waits ? Met::NotYet : Met::Never;
   if (never) return Met::Never;

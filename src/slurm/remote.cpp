@@ -71,7 +71,7 @@ SlurmRemote::SlurmRemote(Client client, SlurmOptions options, News first, Cluste
       options_(std::move(options)),
       first_(std::move(first)),
       cluster_(std::move(cluster)) {
-  for (const JobRecord& job : first_.jobs) records_[job.id] = job;
+  for (const JobRecord& job : first_.jobs) jobs_.put(job);
 }
 
 daemon::Machine SlurmRemote::machine() {
@@ -104,6 +104,7 @@ void SlurmRemote::begin(live::Conductor& conductor) {
     around_->keeper.note(id, "Slurm no longer knows it");
     if (!holds_berth(view().find(id)->state)) conductor_->tell({CancelAsked{id}});
   }
+  for (const JobRecord& job : first_.jobs) find_if_held_for_slurm(job);
   on_news(first_);
   patience_ = std::make_unique<daemon::Loop::Alarm>(around_->loop, [this] { check_patience(); });
   patience_->set(kCheck);
@@ -133,10 +134,7 @@ bool SlurmRemote::is_ours(const JobRecord& job) const {
   return std::ranges::find(options_.partitions, job.partition) != options_.partitions.end();
 }
 
-const JobRecord* SlurmRemote::record_of(JobId job) const {
-  const auto found = records_.find(slurm_id(job));
-  return found == records_.end() ? nullptr : &found->second;
-}
+const JobRecord* SlurmRemote::record_of(JobId job) const { return jobs_.find(slurm_id(job)); }
 
 /// Nothing where the comment is not berth's, or cannot be read.
 std::optional<Note> SlurmRemote::note_of(const JobRecord& job) const {
@@ -152,7 +150,6 @@ void SlurmRemote::order(Order order, const std::string& what, std::function<void
 }
 
 void SlurmRemote::on_news(const News& news) {
-  is_met_.clear();
   std::set<GpuId> seen;  // by agents, with other figures than before
   for (const NodeRecord& node : news.nodes) {
     const auto id = node_named(cluster_, node.name);
@@ -164,12 +161,12 @@ void SlurmRemote::on_news(const News& news) {
     seen.merge(gauges_.on_text(*id, node.extra, around_->clock.now()));
   }
   for (const JobRecord& job : news.jobs) {
-    if (records_.insert_or_assign(job.id, job).second) on_first_look(job);
+    jobs_.put(job);
     on_job(job);
     seen.merge(gauges_.gpus_of(job.id));
   }
   for (const SlurmId id : news.gone) {
-    records_.erase(id);
+    jobs_.remove(id);
     strangers_.erase(id);
     seen.merge(gauges_.gpus_of(id));
     const auto berth = berths_.find(job_of(id));
@@ -206,35 +203,15 @@ void SlurmRemote::settle_nodes_of(JobId id) {
   }
 }
 
-/// All tasks of an array have its number; the search for them is for arrays only.
-std::vector<const JobRecord*> SlurmRemote::records_of(SlurmId id,
-                                                      std::optional<std::uint32_t> task) const {
-  std::vector<const JobRecord*> found;
-  const JobRecord* const one = record_of(job_of(id));
-  if (!task && one != nullptr && one->array == 0) return {one};
-  for (const auto& [number, job] : records_) {
-    if (job.array == id && (!task || job.task == *task || !job.tasks.empty())) {
-      found.push_back(&job);
-    }
-  }
-  return found;
-}
-
-/// The tasks of an array have one text, judged once.
-bool SlurmRemote::depends(const JobRecord& job) {
-  if (job.dependency.empty()) return false;
-  const auto [met, is_new] = is_met_.try_emplace(job.dependency, false);
-  const auto find = [this](SlurmId id, auto task) { return records_of(id, task); };
-  if (is_new) met->second = judge(job.dependency, find) == Met::Yes;
-  return !met->second;
-}
+bool SlurmRemote::depends(const JobRecord& job) const { return judge(job, jobs_) != Met::Yes; }
 
 /// Slurm itself does not want it to run yet.
-bool SlurmRemote::is_slurms(const JobRecord& job) { return job.is_held_by_user || depends(job); }
+bool SlurmRemote::is_slurms(const JobRecord& job) const {
+  return job.is_held_by_user || depends(job);
+}
 
 /// No news comes of a job when what it waits for happens.
 void SlurmRemote::let_go_what_is_met() {
-  is_met_.clear();
   for (const JobId id : std::set<JobId>(held_for_slurm_)) {
     const JobRecord* const job = record_of(id);
     const Job* const known = view().find(id);
@@ -244,7 +221,7 @@ void SlurmRemote::let_go_what_is_met() {
 }
 
 /// One that an earlier berth-slurm held because Slurm does is let go with it.
-void SlurmRemote::on_first_look(const JobRecord& job) {
+void SlurmRemote::find_if_held_for_slurm(const JobRecord& job) {
   const Job* const known = view().find(job_of(job.id));
   const bool is_held = known != nullptr && known->state == JobState::Held;
   if (is_held && is_slurms(job)) held_for_slurm_.insert(known->id);

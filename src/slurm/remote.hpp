@@ -16,6 +16,7 @@
 #include "daemon/remote.hpp"
 #include "slurm/courier.hpp"
 #include "slurm/gauges.hpp"
+#include "slurm/job_table.hpp"
 #include "slurm/nodes.hpp"
 #include "slurm/texts.hpp"
 
@@ -74,11 +75,10 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void on_news(const News& news);
   void on_node(NodeId node, bool takes_jobs);
   void settle_nodes_of(JobId id);
-  std::vector<const JobRecord*> records_of(SlurmId id, std::optional<std::uint32_t> task) const;
-  bool depends(const JobRecord& job);
-  bool is_slurms(const JobRecord& job);
+  bool depends(const JobRecord& job) const;
+  bool is_slurms(const JobRecord& job) const;
   void let_go_what_is_met();
-  void on_first_look(const JobRecord& job);
+  void find_if_held_for_slurm(const JobRecord& job);
   void on_job(const JobRecord& job);
   void on_berth(const JobRecord& job, Berth& berth);
   void on_over(const JobRecord& job, const Berth& berth);
@@ -115,15 +115,14 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   std::string version_;
   std::optional<Surroundings> around_;
   live::Conductor* conductor_ = nullptr;
-  std::map<SlurmId, JobRecord> records_;
+  JobTable jobs_;
   std::map<JobId, Berth> berths_;
   std::map<SlurmId, std::map<GpuId, Bytes>> strangers_;  ///< What jobs not started by berth hold.
   std::map<GpuId, Bytes> foreign_;                       ///< What was told of that.
   std::map<NodeId, bool> takes_jobs_;                    ///< What was told of nodes.
   std::set<std::string> being_taken_;                    ///< Jobs and tasks that are being held.
-  std::map<JobId, int> bare_;           ///< Runs without their shards, one after the other.
-  std::map<std::string, bool> is_met_;  ///< By dependency; of the latest news.
-  std::set<JobId> held_for_slurm_;      ///< Held in the engine while Slurm itself holds them.
+  std::map<JobId, int> bare_;       ///< Runs without their shards, one after the other.
+  std::set<JobId> held_for_slurm_;  ///< Held in the engine while Slurm itself holds them.
   std::set<std::pair<SlurmId, std::uint32_t>> corrected_;  ///< Starts without berth, undone once.
   struct Asked {
     live::Submission submission;
