@@ -4,6 +4,7 @@
 #include <slurm/slurm_errno.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <csignal>
@@ -12,6 +13,9 @@
 #include <functional>
 #include <initializer_list>
 #include <string_view>
+
+/// slurm.h tells callers to free with it, and does not declare it.
+extern "C" void slurm_xfree(void** value);
 
 namespace berth::slurm {
 
@@ -233,7 +237,7 @@ class Print {
  public:
   void add(std::uint64_t value) { sum_ = (std::rotl(sum_, 23) ^ value) * 0x9e3779b97f4a7c15U; }
   void add(const char* text) {
-    add(std::hash<std::string_view>()(text == nullptr ? std::string_view() : text));
+    add(text == nullptr ? std::uint64_t{0} : std::hash<std::string_view>()(text));
   }
   std::uint64_t value() const { return sum_; }
 
@@ -407,6 +411,26 @@ struct Performer {
   }
 };
 
+void free_text(char*& text) { slurm_xfree(reinterpret_cast<void**>(&text)); }
+
+/// libslurm 22.05 leaves out the admin_comments. They were lost with each look, and what was free
+/// between them made it slower each time.
+void free_answer(job_info_msg_t* answer) {
+  for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+    free_text(answer->job_array[i].admin_comment);
+  }
+  slurm_free_job_info_msg(answer);
+}
+
+/// And these two texts of nodes.
+void free_answer(node_info_msg_t* answer) {
+  for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+    free_text(answer->node_array[i].comment);
+    free_text(answer->node_array[i].extra);
+  }
+  slurm_free_node_info_msg(answer);
+}
+
 }  // namespace
 
 void Client::open(const std::string& configuration) {
@@ -416,31 +440,39 @@ void Client::open(const std::string& configuration) {
 
 Expected<JobNews> Client::jobs() {
   job_info_msg_t* answer = nullptr;
-  constexpr std::uint16_t kShow = SHOW_DETAIL | SHOW_ALL;
+  // Without SHOW_LOCAL libslurm asks each time whether there is a federation.
+  constexpr std::uint16_t kShow = SHOW_DETAIL | SHOW_ALL | SHOW_LOCAL;
   if (slurm_load_jobs(jobs_at_, &answer, kShow) != SLURM_SUCCESS) {
     if (slurm_get_errno() == SLURM_NO_CHANGE_IN_DATA) return JobNews();
     return slurm_error();
   }
   JobNews news;
   news.looked_at = answer->record_count;
-  ++look_;
+  std::vector<Told> told;
+  told.reserve(answer->record_count);
+  auto before = told_.begin();
+  std::size_t known = 0;
   for (std::uint32_t i = 0; i < answer->record_count; ++i) {
     slurm_job_info_t& job = answer->job_array[i];
-    Told& told = told_[job.job_id];
-    const std::uint64_t print = print_of(job);
-    if (told.look == 0 || told.print != print) news.jobs.push_back(record_of(job));
-    told = {.print = print, .look = look_};
+    told.push_back({.id = job.job_id, .print = print_of(job)});
+    // Slurm tells its jobs in the same order each time, which is that of their numbers as a rule.
+    if (before == told_.end() || before->id != job.job_id) {
+      before = std::ranges::lower_bound(told_, job.job_id, {}, &Told::id);
+    }
+    const bool is_known = before != told_.end() && before->id == job.job_id;
+    if (!is_known || before->print != told.back().print) news.jobs.push_back(record_of(job));
+    if (is_known) ++before, ++known;
   }
-  if (told_.size() > answer->record_count) {
-    std::erase_if(told_, [&](const auto& each) {
-      if (each.second.look == look_) return false;
-      news.gone.push_back(each.first);
-      return true;
-    });
+  std::ranges::sort(told, {}, &Told::id);
+  if (known < told_.size()) {
+    for (const Told& each : told_) {
+      if (!std::ranges::binary_search(told, each.id, {}, &Told::id)) news.gone.push_back(each.id);
+    }
   }
+  told_ = std::move(told);
   // Times are of seconds: what changes later in this one must be told next time.
   jobs_at_ = answer->last_update - 1;
-  slurm_free_job_info_msg(answer);
+  free_answer(answer);
   return news;
 }
 
@@ -455,7 +487,7 @@ Expected<std::optional<std::vector<NodeRecord>>> Client::nodes() {
     if (answer->node_array[i].name != nullptr) records.push_back(record_of(answer->node_array[i]));
   }
   nodes_at_ = answer->last_update - 1;
-  slurm_free_node_info_msg(answer);
+  free_answer(answer);
   return records;
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,14 +44,13 @@ class Client {
   static Expected<std::string> version();
 
  private:
-  /// What was told of a job, as a number, and in which call.
+  /// What was told of a job, as a number.
   struct Told {
+    SlurmId id = 0;
     std::uint64_t print = 0;
-    std::uint64_t look = 0;
   };
 
-  std::map<SlurmId, Told> told_;
-  std::uint64_t look_ = 0;
+  std::vector<Told> told_;  ///< In the latest call, ascending.
   std::int64_t jobs_at_ = 0;
   std::int64_t nodes_at_ = 0;
 };
