@@ -30,8 +30,9 @@ say() {
     "$$ $(date +%%s.%%N)" >>%(log)s
 }
 say begin
-# Begun without its shards on purpose: it waits to be sent back.
-[ "$SLURM_JOB_NAME$CUDA_VISIBLE_DEVICES" != bare ] || sleep 60
+case $SLURM_JOB_NAME$CUDA_VISIBLE_DEVICES in
+bare[0-9]) sleep 60 ;; # begun without its shards on purpose: it waits to be sent back
+esac
 %(work)s
 if [ $? -eq 77 ]; then
   say oom
@@ -339,6 +340,12 @@ class Bed:
             elif pid in found:
                 found[pid].end, found[pid].is_oom = float(at), what == "oom"
         return sorted(found.values(), key=lambda run: run.begin)
+
+    def ended(self, jobs):
+        return [run for run in self.runs() if run.job in jobs and run.end is not None]
+
+    def waiting_tasks(self):
+        return command("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i").split()
 
     def releases(self):
         """Jobs in the order in which Slurm was told to let them run, by its own log."""

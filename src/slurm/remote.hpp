@@ -86,6 +86,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void rest(JobId id, Berth& berth);
   bool has_rested(const Berth& berth) const;
   void end_rest(JobId id);
+  void ask(const Input& input);
   void queue_again(JobId id, Attempt attempt, const std::string& why);
   void look_for_shards(const JobRecord& job, Berth& berth);
   void send_back_bare(JobId id, Berth& berth);

@@ -68,8 +68,16 @@ void SlurmRemote::end_rest(JobId id) {
   if (was_bare) hold_if_bare_again(id);
 }
 
-/// It runs again, on the GPUs that Slurm keeps it to: what is asked follows its release, and comes
-/// before what is decided in the same step.
+/// Of a job whose run has just ended: what is asked follows its release, and comes before what is
+/// decided in the same step. What is told comes before its release.
+void SlurmRemote::ask(const Input& input) {
+  conductor_->ask({.submission = std::nullopt,
+                   .inputs = {input},
+                   .answer = [](JobId) -> live::Send { return nullptr; },
+                   .fail = [](live::Setback, const Error& error) { say(error.message); }});
+}
+
+/// It runs again, on the GPUs that Slurm keeps it to.
 void SlurmRemote::queue_again(JobId id, Attempt attempt, const std::string& why) {
   conductor_->on_ended(id, attempt,
                        {.outcome = Outcome::Failed,
@@ -83,10 +91,7 @@ void SlurmRemote::queue_again(JobId id, Attempt attempt, const std::string& why)
   if (types == 0 || known->spec.request.gpu.types == types) return;
   Updated kept{.job = id, .spec = known->spec};
   kept.spec.request.gpu.types = types;
-  conductor_->ask({.submission = std::nullopt,
-                   .inputs = {kept},
-                   .answer = [](JobId) -> live::Send { return nullptr; },
-                   .fail = [](live::Setback, const Error& error) { say(error.message); }});
+  ask(kept);
 }
 
 /// Slurm 22.05 begins jobs whose node failed during their start without their shards, with no GPU
@@ -152,7 +157,7 @@ void SlurmRemote::hold_if_bare_again(JobId id) {
   bare_.erase(id);
   around_->keeper.note(id, "Slurm began it without its shards " + std::to_string(kMostBareRuns) +
                                " times; berth release lets it try again");
-  conductor_->tell({HoldAsked{id}});
+  ask(HoldAsked{id});
 }
 
 }  // namespace berth::slurm
