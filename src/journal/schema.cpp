@@ -157,8 +157,8 @@ constexpr char kVersion13[] = R"(
 constexpr char kVersion14[] = "PRAGMA user_version = 14;";
 
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
-                               kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
+constexpr std::array kSteps = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
+                               kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
                                kVersion11, kVersion12, kVersion13, kVersion14};
 static_assert(kSteps.size() == kSchema);
 

@@ -6,7 +6,6 @@
 
 #include "cli/program.hpp"
 
-
 namespace berth::test {
 
 void FakeDaemon::start() {

@@ -272,9 +272,9 @@ constexpr const char* kWarned = "trap 'echo warned; exit 0' USR1; while :; do sl
 TEST(LimitSignal, ComesBeforeTheTimeLimit) {
   Rig rig;
   rig.start();
-  const int id = rig.submit(kWarned, with({{"time_limit_seconds", 300},
-                                           {"warning_signal", "SIGUSR1"},
-                                           {"warning_seconds", 299}}));
+  const int id = rig.submit(
+      kWarned,
+      with({{"time_limit_seconds", 300}, {"warning_signal", "SIGUSR1"}, {"warning_seconds", 299}}));
   EXPECT_EQ(rig.wait_end(id)["state"], "done");
   EXPECT_THAT(rig.log(id), HasSubstr("warned\n"));
   const Json job = rig.job(id);

@@ -96,8 +96,9 @@ TEST(Reload, LimitsOfAUserAreInForceAtOnce) {
   EXPECT_EQ(rig.wait_end(second)["state"], "done");
   rig.folder().write("berth.toml", base + "suspend_host_memory = \"1GiB\"\nlearn_memory = false\n" +
                                        "again_after_overrun = false\nvram_shrink_after = \"1h\"\n");
-  EXPECT_EQ(rig.request("POST", "/v1/reload").body["at_next_start"],
-            Json({"learn_memory", "again_after_overrun", "vram_shrink_after", "suspend_host_memory"}));
+  EXPECT_EQ(
+      rig.request("POST", "/v1/reload").body["at_next_start"],
+      Json({"learn_memory", "again_after_overrun", "vram_shrink_after", "suspend_host_memory"}));
   rig.folder().write("berth.toml", base + "polcy = 1\n");
   const Rig::Answer wrong = rig.request("POST", "/v1/reload");
   EXPECT_EQ(wrong.status, 400);

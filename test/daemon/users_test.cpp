@@ -306,9 +306,8 @@ TEST_F(UsersTest, TheKernelKeepsEachUsersJobToWhatItAskedFor) {
   const int bobs = users_->submit(bob_, "echo pid $$; exec sleep 1000",
                                   "--gpus 0 --cpus 0.25 --mem 64M --pids 20");
   number_after(bobs, "pid");
-  const int takes_memory =
-      users_->submit(alice_, "head -c 300m /dev/zero | tail -c 300m >/dev/null",
-                     "--gpus 0 --cpus 0.25 --mem 64M");
+  const int takes_memory = users_->submit(
+      alice_, "head -c 300m /dev/zero | tail -c 300m >/dev/null", "--gpus 0 --cpus 0.25 --mem 64M");
   Json job = rig_->wait_end(takes_memory);
   EXPECT_EQ(job["exit_code"], 137) << job;
   EXPECT_THAT(job["note"].get<std::string>(), HasSubstr("its host memory passed 64 MiB (--mem)"));
@@ -317,13 +316,13 @@ TEST_F(UsersTest, TheKernelKeepsEachUsersJobToWhatItAskedFor) {
   EXPECT_THAT(rig_->wait_end(forks)["note"].get<std::string>(),
               HasSubstr("it was refused more processes than 4 (--pids)"));
   // Two busy loops get a fourth of a core: the kernel holds them back in each period.
-  const int spins = users_->submit(
-      alice_,
-      "group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); echo pid $$; "
-      "(while :; do :; done) & (while :; do :; done) & "
-      "until grep -q '^nr_throttled [1-9]' $group/cpu.stat; do sleep 0.05; done; "
-      "kill %1 %2; echo held back",
-      "--gpus 0 --cpus 0.25");
+  const int spins =
+      users_->submit(alice_,
+                     "group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); echo pid $$; "
+                     "(while :; do :; done) & (while :; do :; done) & "
+                     "until grep -q '^nr_throttled [1-9]' $group/cpu.stat; do sleep 0.05; done; "
+                     "kill %1 %2; echo held back",
+                     "--gpus 0 --cpus 0.25");
   EXPECT_THAT(log_of(spins), HasSubstr("held back"));
   // A user cannot raise the limits of their own job, nor leave its group.
   const std::string tries =

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/kit/classes.hpp"
 #include "policy/keys.hpp"
+#include "policy/kit/classes.hpp"
 #include "policy/kit/stated_classes.hpp"
 
 namespace berth {

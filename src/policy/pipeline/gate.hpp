@@ -57,8 +57,8 @@ struct Gates {
     return own;
   }
   ShareMode share() const {
-    const bool by_mps = std::ranges::any_of(
-        list, [](const auto& gate) { return gate->share() == ShareMode::Mps; });
+    const bool by_mps =
+        std::ranges::any_of(list, [](const auto& gate) { return gate->share() == ShareMode::Mps; });
     return by_mps ? ShareMode::Mps : ShareMode::TimeSlice;
   }
   bool go_by_run() const {

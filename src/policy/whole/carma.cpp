@@ -140,8 +140,7 @@ std::unique_ptr<Policy> carma(const Keys& keys, std::unique_ptr<Placer>, const K
   gates.list.push_back(mps({}));
   return std::make_unique<Pipeline>(
       std::make_unique<RecoveredFirst>(), std::make_unique<Mapper>(bounds),
-      PipelineOptions{.backfill = BackfillKind::Block, .rebuild = knobs.rebuild},
-      std::move(gates));
+      PipelineOptions{.backfill = BackfillKind::Block, .rebuild = knobs.rebuild}, std::move(gates));
 }
 
 }  // namespace berth
