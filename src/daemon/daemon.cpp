@@ -81,12 +81,19 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
 Expected<void> settle_preemption(Options& options, const Machine& machine) {
   Settings& settings = options.rules.settings;
   settings.can_suspend = machine.no_suspension.empty() && options.preempt_by == PreemptBy::Suspend;
-  if (settings.can_suspend || options.preempt_by != PreemptBy::Suspend) return {};
+  if (options.preempt_by != PreemptBy::Suspend) return {};
   const auto chosen = choose(options.rules.policy, options.rules.place);
   if (!chosen || !chosen->preempts()) return {};
+  std::string why_not;
+  if (!settings.can_suspend) {
+    why_not = "this machine cannot suspend jobs: " + machine.no_suspension;
+  } else if (chosen->shares_by_mps) {
+    why_not = "jobs that share GPUs through MPS, as its gate mps has them do, cannot be suspended";
+  } else {
+    return {};
+  }
   return fail(ErrorCode::InvalidArgument,
-              "policy " + options.rules.policy +
-                  " preempts, and this machine cannot suspend jobs: " + machine.no_suspension +
+              "policy " + options.rules.policy + " preempts, and " + why_not +
                   "; say --preempt-by signal, or preempt_by = \"signal\" in berth.toml, if only "
                   "jobs that save their state (--on-preempt) are to be preempted, restart if any "
                   "preempted job may begin again from nothing, or choose a policy that does not "

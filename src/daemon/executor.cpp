@@ -154,13 +154,15 @@ void ShimExecutor::join_mps(const live::Assignment& assigned, shim::Order& order
   const GpuRequest& gpu = assigned.job.spec.request.gpu;
   const bool is_alone = gpu.sharing == Sharing::Alone;
   const Bytes charge = std::ranges::min(shares, {}, &Share::charge).charge;
-  MpsClient client{.job = order.job,
-                   .user = order.user,
-                   .group = order.group,
-                   .groups = order.groups,
-                   .gpus = live::gpus_of(assigned.grant),
-                   .uuids = {},
-                   .most = is_alone ? Bytes(0) : Bytes(charge.raw() / gpu.processes)};
+  constexpr Bytes kLeast{std::int64_t{1} << 20};  // limits are whole MiB
+  MpsClient client{
+      .job = order.job,
+      .user = order.user,
+      .group = order.group,
+      .groups = order.groups,
+      .gpus = live::gpus_of(assigned.grant),
+      .uuids = {},
+      .most = is_alone ? Bytes(0) : std::max(kLeast, Bytes(charge.raw() / gpu.processes))};
   for (const GpuId id : client.gpus) {
     client.uuids.push_back(parts_.machine.devices.list[id.value()].uuid);
   }

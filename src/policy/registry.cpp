@@ -189,6 +189,7 @@ Expected<void> take_gate(const GateEntry& entry, const NamedKeys& part, Chosen& 
   if (!keys) return std::unexpected(keys.error());
   chosen.gates.emplace_back(entry.make, std::move(*keys));
   chosen.gates_preempt = chosen.gates_preempt || entry.about->needs.preemption;
+  chosen.shares_by_mps = chosen.shares_by_mps || entry.about == &kMps;
   return {};
 }
 

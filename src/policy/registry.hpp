@@ -77,6 +77,7 @@ struct Chosen {
   std::string place = {};  ///< What it places by in the end, with the keys given.
 
   bool gates_preempt = false;  ///< One of them does.
+  bool shares_by_mps = false;  ///< One of them has jobs share GPUs through MPS.
 
   bool preempts() const { return gates_preempt || policy->preempts(options.backfill); }
   std::unique_ptr<Policy> make(const Knobs& knobs = {}) const;

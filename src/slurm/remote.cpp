@@ -220,11 +220,16 @@ void SlurmRemote::let_go_what_is_met() {
   }
 }
 
-/// One that an earlier berth-slurm held because Slurm does is let go with it.
+/// One that an earlier berth-slurm held because Slurm does is let go with it, also if what it
+/// waited for happened in between. Nothing tells it from a job with a dependency that its user has
+/// held by `berth hold`.
 void SlurmRemote::find_if_held_for_slurm(const JobRecord& job) {
   const Job* const known = view().find(job_of(job.id));
   const bool is_held = known != nullptr && known->state == JobState::Held;
-  if (is_held && is_slurms(job)) held_for_slurm_.insert(known->id);
+  const bool can_be_slurms = job.is_held_by_user || !job.dependency.empty();
+  if (is_held && can_be_slurms && !note_of(job).value_or(Note()).is_held) {
+    held_for_slurm_.insert(known->id);
+  }
 }
 
 void SlurmRemote::on_job(const JobRecord& job) {

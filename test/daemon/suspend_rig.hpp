@@ -10,7 +10,7 @@ namespace berth::test {
 
 inline const std::string kRoom =
     "probe = \"100ms\"\ngrace = \"500ms\"\nsuspend_host_memory = \"100GiB\"\n"
-    "suspend_patience = \"1s\"\n";
+    "suspend_patience = \"2s\"\n";
 
 /// Steps that take longer than it takes to cut off a call, or for others to come.
 inline constexpr int kMany = 500;

@@ -129,10 +129,13 @@ TEST(Suspend, AJobInACgroupIsFrozenByIt) {
   const int id = rig.submit_suspended();
   const auto groups = cgroup.groups();
   ASSERT_EQ(groups.size(), 1U);
-  EXPECT_THAT(test::slurp(groups[0] + "/cgroup.events"), HasSubstr("frozen 1"));
+  const auto is = [&](const char* state) {
+    return test::slurp(groups[0] + "/cgroup.events").find(state) != std::string::npos;
+  };
+  eventually("the kernel has frozen it", [&] { return is("frozen 1"); });
   rig.resume(id);
   rig.wait_for(id, "running");
-  EXPECT_THAT(test::slurp(groups[0] + "/cgroup.events"), HasSubstr("frozen 0"));
+  eventually("it is thawed", [&] { return is("frozen 0"); });
   rig.expect_complete(id);
   eventually("its cgroup is gone", [&] { return cgroup.groups().empty(); });
 }
@@ -170,6 +173,15 @@ TEST(SuspendPreempts, AnOwnerCanKeepWhatTheSchedulerSuspended) {
   EXPECT_THAT(rig.job(slow)["reason"].get<std::string>(), HasSubstr("suspended by its owner"));
   rig.resume(slow);
   rig.expect_complete(slow, kMany);
+}
+
+TEST(SuspendPreempts, APolicyThatPreemptsIsRefusedWhereItsJobsShareByMps) {
+  Rig rig({.gpus = "1x24GiB", .config = kRoom});
+  const auto refused = rig.start_refused({"--policy", "las+mps"});
+  EXPECT_EQ(refused.exit_code, test::kFailed);
+  EXPECT_THAT(refused.err, HasSubstr("policy las+mps preempts, and jobs that share GPUs through "
+                                     "MPS, as its gate mps has them do, cannot be suspended"));
+  rig.start({"--policy", "las+mps", "--preempt-by", "restart"});
 }
 
 TEST(SuspendPreempts, APolicyThatPreemptsIsRefusedWhereNothingCanBeSuspended) {

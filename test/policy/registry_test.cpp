@@ -146,6 +146,12 @@ TEST(Registry, AGateThatPreemptsIsRefusedWhereJobsWouldComeBackAtOnce) {
   EXPECT_FALSE(choose("headroom")->preempts());
 }
 
+TEST(Registry, APolicySharesByMpsWithTheGateForIt) {
+  EXPECT_TRUE(choose("las+mps")->shares_by_mps);
+  EXPECT_TRUE(choose("headroom+yield+mps")->shares_by_mps);
+  EXPECT_FALSE(choose("headroom+yield")->shares_by_mps);
+}
+
 TEST(Registry, AnOrderIsRefusedWhereItWouldNeverSettle) {
   const auto displacing = choose("drf+displace");
   ASSERT_FALSE(displacing);
