@@ -117,6 +117,7 @@ class Bed:
         self.submitted = {}  # times, by job
         self.deaths = collections.defaultdict(list)  # times at which a node's processes were killed
         self.forgotten = []  # times at which a slurmctld was killed
+        self.drained = []  # nodes that Slurm drained after that, and that were resumed
         self.vanished = {}  # times at which processes were first seen gone, by their numbers
         self.watch = threading.Thread(target=self.watch_processes, daemon=True)
         self.is_up = True
@@ -364,11 +365,22 @@ class Bed:
     def wait_for_all(self, seconds=120.0):
         """Until Slurm and berth know of no job that waits or runs. A run that was killed counts."""
         def is_over():
+            self.resume_drained()
             ran = {run.job for run in self.runs() if run.end is not None}
             left = self.asked.keys() - ran
             return (not self.pending() and not self.listed()
                     and (not left or left == self.lost_by_slurm(left)))
         wait_until("all jobs over", is_over, seconds)
+
+    def resume_drained(self):
+        """As an administrator does: a slurmctld that was killed may forget a start, and drains the
+        node of a job that it then starts once more where it still runs."""
+        listed = command("sinfo", "--noheader", "--Node", "--format=%N|%T|%E").split("\n")
+        for line in sorted(set(listed)):
+            node, state, reason = (line.strip().split("|") + ["", ""])[:3]
+            if state.startswith("drain") and "Duplicate jobid" in reason:
+                self.drained.append(node)
+                attempt("scontrol", "update", "nodename=" + node, "state=resume")
 
     def lost_by_slurm(self, jobs):
         """Those that a slurmctld forgot when it was killed: it saves its state some seconds late."""
@@ -443,7 +455,8 @@ class Bed:
         told += f", {bare} runs were begun by Slurm without their GPUs" if bare else ""
         return (f"{len(self.asked) - len(lost)} jobs ran to their ends once each{told}, {again} runs "
                 f"were killed and repeated; at most {max(most.values(), default=0)} of {self.shape[2]} GiB on "
-                f"each of {len(most)} GPUs")
+                f"each of {len(most)} GPUs"
+                + (f"; {len(self.drained)} drained nodes were resumed" if self.drained else ""))
 
 
 def jobs_in(text):
