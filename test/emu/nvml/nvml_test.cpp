@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <thread>
@@ -280,13 +281,19 @@ TEST(Nvml, UtilisationFollowsTheWork) {
     samples.resize(count);
     return samples;
   };
+  const auto is_busy = [&](const NvmlProcessUtilizationSample& sample) {
+    return sample.pid == static_cast<unsigned>(busy.pid());
+  };
   EXPECT_TRUE(test::eventually([&] {
     const auto samples = samples_since(0);
     if (!samples.empty()) newest = samples.back().time_stamp;
-    return !samples.empty() && samples.back().sm_util >= 80;
+    return std::ranges::any_of(
+        samples, [&](const auto& sample) { return is_busy(sample) && sample.sm_util >= 80; });
   }));
+  // Its kernels of no length may take a moment each on a slow machine.
   for (const auto& sample : samples_since(0)) {
-    EXPECT_EQ(sample.pid, static_cast<unsigned>(busy.pid())) << "the other one runs nothing";
+    if (is_busy(sample)) continue;
+    EXPECT_LE(sample.sm_util, 5U) << "the other one runs nothing";
   }
   for (const auto& sample : samples_since(newest)) EXPECT_GT(sample.time_stamp, newest);
   EXPECT_TRUE(test::eventually([&] { return samples_since(newest).size() > 1; }));
