@@ -104,9 +104,10 @@ class Bed:
     """The cluster. As a context: it is stopped at the end, and its files stay after a failure."""
 
     def __init__(self, nodes=4, gpus=8, gib=80, extra="", policy="fifo-skip", with_berth=True,
-                 emulated=False):
+                 emulated=False, config=""):
         self.shape, self.emulated = (nodes, gpus, gib), emulated
         self.policy, self.extra, self.with_berth = policy, extra, with_berth
+        self.config = config  # of berth-slurm, as in berth.toml
         self.folder = tempfile.mkdtemp(prefix="berth-slurm-")
         os.chmod(self.folder, 0o755)
         self.cluster = self.folder + "/cluster"
@@ -192,7 +193,10 @@ class Bed:
         words = [BIN + "/berth-slurm", "--partitions", "gpu", "--state", self.folder + "/state",
                  "--socket", self.folder + "/socket", "--policy", policy or self.policy,
                  "--preempt-by", "restart", "--limits", self.folder + "/limits",
-                 "--reach", "12"]  # a slurmd that is gone refuses at once
+                 "--reach", "12",  # a slurmd that is gone refuses at once
+                 "--config", self.folder + "/berth.toml"]
+        with open(self.folder + "/berth.toml", "w", encoding="utf-8") as file:
+            file.write(self.config)
         with open(self.folder + "/berth-slurm.log", "ab") as log:
             self.controller = subprocess.Popen(words, stderr=log)
         wait_until("an answer of berth-slurm", self.answers)
