@@ -348,7 +348,10 @@ struct Performer {
     message.min_nodes = message.max_nodes = dispatch.node_count;
     if (!dispatch.gres.empty()) message.tres_per_node = mutable_text(dispatch.gres);
     message.admin_comment = mutable_text(dispatch.admin_comment);
-    message.begin_time = std::time(nullptr);  // a requeue may have set it to later
+    // A requeue may have set it to later. A node takes no start of the second in which it was told
+    // to end the run before.
+    constexpr std::time_t kAfterRevocation = 2;
+    message.begin_time = std::time(nullptr) + (dispatch.ran_before ? kAfterRevocation : 0);
     message.priority = INFINITE;
     return update(message, std::to_string(dispatch.id));
   }

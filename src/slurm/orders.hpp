@@ -27,6 +27,7 @@ struct Dispatch {
   std::uint32_t node_count = 1;
   std::string gres;  ///< "" for a job without GPUs.
   std::string admin_comment;
+  bool ran_before = false;
 };
 /// Hold it again, if it has not begun.
 struct Hold {

@@ -545,7 +545,8 @@ Expected<void> SlurmRemote::launch(const live::Assignment& assigned) {
                           .nodes = place->nodes,
                           .node_count = place->node_count,
                           .gres = place->gres,
-                          .admin_comment = to_text(note)},
+                          .admin_comment = to_text(note),
+                          .ran_before = assigned.attempt > Attempt(1)},
                  [this, id, attempt = assigned.attempt](const Expected<SlurmId>& done) {
                    const auto berth = berths_.find(id);
                    if (berth == berths_.end() || berth->second.attempt != attempt) return;
