@@ -32,8 +32,7 @@ Expected<std::optional<trace::TraceJob>> job_of(const journal::Store& store,
                       .duration = std::max(Duration(0), ran->end->at - ran->started),
                       .spec = row.spec,
                       .user = std::to_string(row.spec.user.value()),
-                      .model = row.name,
-                      .start_latency = std::max(Duration(0), ran->started - ran->granted)};
+                      .model = row.name};
   job.spec.command = BlobId(0);
   const GpuRequest& gpu = job.spec.request.gpu;
   const bool unsaid = gpu.count > GpuCount(0) && gpu.vram == Bytes(0);

@@ -1,7 +1,6 @@
 #include "cli/machine_options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 
 #include "cli/numbers.hpp"
@@ -85,18 +84,10 @@ Expected<void> read_time(const char* option, const std::string& text, Duration& 
   return {};
 }
 
-Expected<void> read_costs(const MachineArguments& arguments, const trace::Trace& trace,
-                          sim::Costs& costs) {
+Expected<void> read_costs(const MachineArguments& arguments, sim::Costs& costs) {
   const bool never = arguments.checkpoint == "never";
   costs.can_suspend = arguments.checkpoint.empty();
-  costs.recorded = arguments.start_latency == "recorded";
-  const auto has_latency = [](const trace::TraceJob& job) { return job.start_latency.has_value(); };
-  if (costs.recorded && std::ranges::none_of(trace.jobs, has_latency)) {
-    return fail(ErrorCode::InvalidArgument,
-                "--start-latency recorded: the trace has no start latencies; journals have");
-  }
-  Expected<void> done;
-  if (!costs.recorded) done = read_time("--start-latency", arguments.start_latency, costs.start);
+  auto done = read_time("--start-latency", arguments.start_latency, costs.start);
   if (done) done = read_time("--restart-cost", arguments.restart_cost, costs.restart);
   if (done) done = read_time("--stop-latency", arguments.stop_latency, costs.stop);
   if (!done || never) return done;
@@ -198,8 +189,7 @@ constexpr auto kTextOptions = std::to_array<TextOption>({
     {"--spread-penalty", &MachineArguments::spread_penalty,
      "Speed lost on more nodes than a job needs, for jobs without a figure in a table."},
     {"--start-latency", &MachineArguments::start_latency,
-     "Time from a launch to the job's first step: 20s, 1.5m; 0 by default; recorded: for each job "
-     "as the journal has it."},
+     "Time from a launch to the job's first step: 20s, 1.5m; 0 by default."},
     {"--restart-cost", &MachineArguments::restart_cost,
      "Extra time of every start but the first, such as 62s."},
     {"--stop-latency", &MachineArguments::stop_latency,
@@ -266,7 +256,7 @@ void add_machine_options(CLI::App& verb, MachineArguments& arguments) {
 
 Expected<void> read_machine(const MachineArguments& arguments, trace::Trace& trace,
                             sim::Options& options) {
-  if (auto done = read_costs(arguments, trace, options.costs); !done) return done;
+  if (auto done = read_costs(arguments, options.costs); !done) return done;
   if (auto done = read_bounds(arguments.bounds, options.bounds); !done) return done;
   auto prices = sim::parse_prices(arguments.price);
   if (!prices) return std::unexpected(prices.error());

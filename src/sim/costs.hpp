@@ -15,7 +15,6 @@ struct Costs {
   /// False: a stopped job is ended and requeued, and continues from its last checkpoint.
   bool can_suspend = true;
   Duration checkpoint = kForever;  ///< Work between checkpoints; kForever: there are none.
-  bool recorded = false;  ///< The start latency that the trace has of a job goes before `start`.
 
   bool are_none() const { return *this == Costs{}; }
   bool operator==(const Costs&) const = default;

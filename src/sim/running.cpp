@@ -79,10 +79,7 @@ void Running::begin(std::size_t job, const Grant& grant, Instant now) {
 
 Duration Running::overhead_of(std::size_t job, Start start) const {
   const bool by_model = options_.rates.speeds.has_costs();
-  auto facts = by_model ? options_.rates.speeds.facts(trace_.jobs[job].model) : ModelFacts{};
-  if (options_.costs.recorded && trace_.jobs[job].start_latency) {
-    facts.start = trace_.jobs[job].start_latency;
-  }
+  const auto facts = by_model ? options_.rates.speeds.facts(trace_.jobs[job].model) : ModelFacts{};
   return overhead(options_.costs, facts, start);
 }
 

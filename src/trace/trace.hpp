@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +35,6 @@ struct TraceJob {
   /// The part of its run time alone in which it has a kernel on each of its GPUs; 1000 is all.
   GpuMilli duty = kUnstatedDuty;
   UseCurve use = {};  ///< Empty: it uses the GPU memory that it asks for.
-  /// From its last launch to its first step, where that was recorded.
-  std::optional<Duration> start_latency = {};
 };
 
 /// Jobs by submit time; those of one instant in file order. Users are numbered from 1 in file

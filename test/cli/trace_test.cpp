@@ -53,25 +53,13 @@ class Trace : public testing::Test {
     need(store.commit());
     return path;
   }
-  /// One job, which ran for 30 s and had its GPU for ten before.
-  std::string write_slow_start() {
-    const std::string path = scratch_ / "slow.db";
-    journal::Store store = need_store(path);
-    need(store.begin());
-    add_job(store, 1, {.asked = 0, .granted = 2, .started = 12, .ended = 42});
-    need(store.commit());
-    return path;
-  }
 
   ScratchFolder scratch_;
   std::string philly_ = scratch_.write("p.csv", kPhilly);
 
  private:
   struct Times {
-    std::int64_t asked = 0;
-    std::optional<std::int64_t> granted = std::nullopt;  ///< None: when it started.
-    std::int64_t started = 0;
-    std::int64_t ended = 0;
+    std::int64_t asked, started, ended;
   };
   static Instant at(std::int64_t second) { return kStart + seconds(1'700'000'000 + second); }
 
@@ -84,8 +72,7 @@ class Trace : public testing::Test {
     if (times.started >= 0) {
       need(store.add_attempt({.job = job, .attempt = Attempt(1), .granted = at(times.asked)}));
       need(store.end_attempt(job, Attempt(1), {.at = at(times.asked + 1)}));
-      const Instant granted = at(times.granted.value_or(times.started));
-      need(store.add_attempt({.job = job, .attempt = Attempt(2), .granted = granted}));
+      need(store.add_attempt({.job = job, .attempt = Attempt(2), .granted = at(times.started)}));
       need(store.set_started(job, Attempt(2), at(times.started)));
       need(store.end_attempt(job, Attempt(2), end));
     }
@@ -261,24 +248,6 @@ TEST_F(Trace, AJournalIsItsHistory) {
   EXPECT_THAT(text, HasSubstr("\n1,1001,n_x,0,30,1,4294967296,"));
   EXPECT_THAT(text, HasSubstr("\n3,1001,n_x,30,7,1,4294967296,"));
   EXPECT_EQ(trace({"info", journal, "--format", "swf"}).exit_code, kBadUsage);
-}
-
-TEST_F(Trace, AJournalHasStartLatencies) {
-  const std::string journal = write_slow_start();
-  const auto end_of_job = [&](const std::string& latency) {
-    const Ran ran = run_program("berth", {"sim", "--trace", journal, "--cluster", "1x1", "--policy",
-                                          "fifo", "--start-latency", latency, "--jobs",
-                                          scratch_ / "jobs.csv", "--json"});
-    EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    return nlohmann::json::parse(ran.out, nullptr, false)["jct_seconds"]["mean"].get<double>();
-  };
-  EXPECT_NEAR(end_of_job("0s"), 30, 1e-6);
-  EXPECT_NEAR(end_of_job("recorded"), 40, 1e-6) << "it held its GPU for ten seconds before";
-  const Ran ran = run_program(
-      "berth", {"sim", "--trace", philly_, "--cluster", "1x2", "--start-latency", "recorded"});
-  EXPECT_EQ(ran.exit_code, kBadUsage);
-  EXPECT_EQ(ran.err,
-            "berth: --start-latency recorded: the trace has no start latencies; journals have\n");
 }
 
 TEST_F(Trace, AModelGivesMemory) {

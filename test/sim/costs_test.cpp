@@ -50,15 +50,6 @@ TEST_F(CostsTest, StartingAndRestartingTakeTheirTime) {
   EXPECT_EQ(hours(&MachineFigures::lost_gpu_hours), 0);
 }
 
-TEST_F(CostsTest, ARecordedStartLatencyGoesFirst) {
-  trace_.jobs[1].start_latency = seconds(7);
-  run({.costs = {.start = seconds(20)}});
-  EXPECT_EQ(end(1), 1000 + 20 + 100) << "it was not asked for";
-  run({.costs = {.start = seconds(20), .recorded = true}});
-  EXPECT_EQ(end(1), 1000 + 7 + 100);
-  EXPECT_EQ(end(0), 1107 + 20 + 2620);
-}
-
 TEST_F(CostsTest, AModelsOwnFiguresGoFirst) {
   Options options{.costs = {.start = seconds(20), .restart = seconds(62)}};
   options.rates.speeds.set_restart("long", seconds(5));
