@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/experiment.hpp"
+#include "cli/files.hpp"
 #include "cli/json.hpp"
 #include "cli/output.hpp"
+#include "cli/recorded.hpp"
 #include "cli/report.hpp"
 #include "cli/verbs.hpp"
 #include "journal/verify.hpp"
@@ -69,10 +71,19 @@ std::string counted(std::int64_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-int verify(const std::string& path, const ReplayArguments& arguments) {
-  const auto done = journal::verify(path);
+int verify(const SimArguments& arguments) {
+  const std::string& path = arguments.verify;
+  Recorded recorded;
+  const auto done = journal::verify(
+      path, [&](Instant now, std::span<const Input> inputs, const Effects& effects) {
+        if (!arguments.outputs.jobs.empty()) recorded.add(now, inputs, effects);
+      });
   if (!done) return report_failure(done.error().message);
-  if (arguments.json) {
+  if (!arguments.outputs.jobs.empty()) {
+    auto written = write_file(arguments.outputs.jobs, recorded.csv());
+    if (!written) return report_failure(written.error().message);
+  }
+  if (arguments.replay.json) {
     return print(json_text({{"journal", path},
                             {"segments", done->segments},
                             {"entries", done->entries},
@@ -94,21 +105,27 @@ void add_sim(CLI::App& app, Action& chosen) {
   verb->add_option("--policy", arguments->policy, "The policy, or POLICY@PLACE.")
       ->capture_default_str();
   Outputs& outputs = arguments->outputs;
-  add_output(*verb, "--jobs", outputs.jobs, "Write one line per job to this CSV file.");
+  add_output(*verb, "--jobs", outputs.jobs,
+             "Write one line per job to this CSV file; with --verify when it had its berth.");
   add_output(*verb, "--summary", outputs.summary, "Write the summary to this JSON file.");
   add_output(*verb, "--timeline", outputs.timeline,
              "Write a Trace Event file for Perfetto: which job ran on which GPU.");
   add_output(*verb, "--report", outputs.report, "Write one HTML file with charts.");
-  verb->add_option("--verify", arguments->verify,
-                   "Instead of a trace: decide this journal again and compare with its decisions.")
-      ->excludes(named.trace)
-      ->excludes(named.cluster);
+  CLI::Option* const verified =
+      verb->add_option(
+              "--verify", arguments->verify,
+              "Instead of a trace: decide this journal again and compare with its decisions.")
+          ->excludes(named.trace)
+          ->excludes(named.cluster);
+  for (const char* const other : {"--summary", "--timeline", "--report"}) {
+    verified->excludes(verb->get_option(other));
+  }
   verb->callback([arguments, verb, &chosen] {
     if (arguments->verify.empty()) check_replay_is_named(arguments->replay);
     note_given(*verb, arguments->replay);
     chosen = [arguments] {
       return arguments->verify.empty() ? simulate(*arguments)
-                                       : verify(arguments->verify, arguments->replay);
+                                       : verify(*arguments);
     };
   });
 }

@@ -53,7 +53,8 @@ std::string difference(const std::vector<Decision>& now, const std::vector<Decis
 
 class Verifier {
  public:
-  Verifier(const std::string& path, const Store& store) : path_(path), store_(store) {}
+  Verifier(const std::string& path, const Store& store, const OnStep& on_step)
+      : path_(path), store_(store), on_step_(on_step) {}
 
   Expected<Verified> run();
 
@@ -71,6 +72,7 @@ class Verifier {
 
   const std::string& path_;
   const Store& store_;
+  const OnStep& on_step_;
   Verified verified_;
   Snapshot snapshot_;  ///< Of this segment, without its state.
   std::optional<Engine> engine_;
@@ -117,7 +119,10 @@ Expected<void> Verifier::decide(const Entry& entry) {
   }
   ++verified_.entries;
   verified_.inputs += std::ssize(*inputs);
-  return compare(engine_->step(entry.now, *inputs), *entry.decisions);
+  const Effects& effects = engine_->step(entry.now, *inputs);
+  auto same = compare(effects, *entry.decisions);
+  if (same && on_step_) on_step_(entry.now, *inputs, effects);
+  return same;
 }
 
 Expected<void> Verifier::compare(const Effects& effects, const std::string& recorded) {
@@ -170,11 +175,11 @@ Expected<Verified> Verifier::run() {
 
 }  // namespace
 
-Expected<Verified> verify(const std::string& path) {
+Expected<Verified> verify(const std::string& path, const OnStep& on_step) {
   auto store = Store::open(path, Access::ReadOnly);
   if (!store) return std::unexpected(store.error());
   if (auto begun = store->begin(); !begun) return std::unexpected(begun.error());
-  return Verifier(path, *store).run();
+  return Verifier(path, *store, on_step).run();
 }
 
 }  // namespace berth::journal

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 
 #include "core/error.hpp"
+#include "core/input.hpp"
+#include "core/time.hpp"
+#include "engine/effect.hpp"
 
 namespace berth::journal {
 
@@ -15,11 +20,14 @@ struct Verified {
   std::int64_t decisions = 0;
 };
 
+/// Sees each step that was decided again the same.
+using OnStep = std::function<void(Instant, std::span<const Input>, const Effects&)>;
+
 /// From the first snapshot kept: every entry's inputs are stepped by the policy named in the
 /// snapshot and must give the recorded decisions, byte for byte; where the policy, the cluster and
 /// the settings go on unchanged into the next snapshot, the state must equal it. Opens the file
 /// read-only, beside a running daemon if there is one. Errors: as Store::open; BadData naming the
 /// first entry that differs and how.
-Expected<Verified> verify(const std::string& path);
+Expected<Verified> verify(const std::string& path, const OnStep& on_step = {});
 
 }  // namespace berth::journal

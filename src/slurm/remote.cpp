@@ -274,6 +274,14 @@ void SlurmRemote::on_berth(const JobRecord& job, Berth& berth) {
   }
 }
 
+/// Slurm says the second in which it ended.
+Instant SlurmRemote::end_of(const JobRecord& job) const {
+  const Instant now = around_->clock.now();
+  if (job.ended <= 0) return now;
+  const Instant second = kStart + seconds(job.ended);
+  return std::clamp(now, std::min(second, now), second + seconds(1) - Duration(1));
+}
+
 void SlurmRemote::on_over(const JobRecord& job, const Berth& berth) {
   const JobId id = job_of(job.id);
   const Attempt attempt = berth.attempt;
@@ -281,12 +289,11 @@ void SlurmRemote::on_over(const JobRecord& job, const Berth& berth) {
     conductor_->on_started(id, attempt);
   }
   const std::string why = berth.why_back;
-  const Instant at = job.ended > 0 ? kStart + seconds(job.ended) : around_->clock.now();
   berths_.erase(id);
   conductor_->on_ended(id, attempt,
                        {.outcome = job.outcome,
                         .code = job.exit_code,
-                        .at = std::min(at, around_->clock.now()),
+                        .at = end_of(job),
                         .note = why.empty() ? job.why_over : why});
 }
 

@@ -81,6 +81,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void find_if_held_for_slurm(const JobRecord& job);
   void on_job(const JobRecord& job);
   void on_berth(const JobRecord& job, Berth& berth);
+  Instant end_of(const JobRecord& job) const;
   void on_over(const JobRecord& job, const Berth& berth);
   void on_back_in_queue(const JobRecord& job, Berth& berth);
   void rest(JobId id, Berth& berth);

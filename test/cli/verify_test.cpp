@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "cli/program.hpp"
 #include "journal/support.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::StartsWith;
 
 class SimVerify : public testing::Test {
  protected:
@@ -33,6 +35,34 @@ TEST_F(SimVerify, SaysWhatItDecidedAgain) {
   EXPECT_THAT(ran.out, MatchesRegex(path_ + ": 1 segment, 30 entries, [0-9]+ inputs, [0-9]+ "
                                             "decisions: all decided again the same\n"));
   EXPECT_EQ(ran.err, "");
+}
+
+TEST_F(SimVerify, WritesWhenEachJobHadItsBerth) {
+  Journaled journaled(path_, "fifo-skip", 1);
+  journaled.go_on(30);
+  const std::string jobs = scratch_ / "jobs.csv";
+  const Ran ran = run_program("berth", {"sim", "--verify", path_, "--jobs", jobs});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string text = read_file(jobs);
+  EXPECT_THAT(text, StartsWith("job_id,submit,start,end\n1,"));
+  std::size_t starts = 0;
+  std::size_t ends = 0;
+  const std::regex line("([0-9]+),([0-9.]*),([0-9.]*),([0-9.]*)\n");
+  for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end; ++at) {
+    const auto time = [&](int column) { return std::stod((*at)[column].str()); };
+    if ((*at)[3].length() == 0) continue;
+    ++starts;
+    EXPECT_LE(time(2), time(3)) << at->str();
+    if ((*at)[4].length() == 0) continue;
+    ++ends;
+    EXPECT_LE(time(3), time(4)) << at->str();
+  }
+  EXPECT_GT(starts, ends) << "some still have their berths";
+  EXPECT_GT(ends, 0U);
+  for (const std::string other : {"--summary", "--timeline", "--report"}) {
+    const Ran both = run_program("berth", {"sim", "--verify", path_, other, scratch_ / "x"});
+    EXPECT_EQ(both.exit_code, kBadUsage) << other;
+  }
 }
 
 TEST_F(SimVerify, BesideTheWriter) {
