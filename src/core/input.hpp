@@ -147,6 +147,12 @@ struct Updated {
   JobSpec spec;
   std::optional<std::string> name = std::nullopt;  ///< Which the engine does not need.
 };
+/// The run time that jobs like this one show by now; for a job that waits, and whose user stated none.
+struct Estimated {
+  JobId job;
+  Duration estimate{0};
+  std::int32_t learned_from = 0;  ///< Runs.
+};
 /// A GPU takes no more jobs, or does again.
 struct Drained {
   GpuId gpu;
@@ -168,10 +174,10 @@ struct Unreserved {
 };
 struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
-using Input =
-    std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited,
-                 AttemptEnded, Released, Measured, GpuHealth, NodeHealth, Reported, Identified,
-                 Profiled, Configured, Weighed, Bounded, Ticked, SuspendAsked, SuspendFailed,
-                 ResumeFailed, Shrunk, Updated, Drained, GpuLost, Wired, Reserved, Unreserved>;
+using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
+                           Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
+                           Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked,
+                           SuspendAsked, SuspendFailed, ResumeFailed, Shrunk, Updated, Drained,
+                           GpuLost, Wired, Reserved, Unreserved, Estimated>;
 
 }  // namespace berth

@@ -133,6 +133,7 @@ inline auto members(Identified& v) { return std::tie(v.job, v.what); }
 inline auto members(Weighed& v) { return std::tie(v.weights_milli); }
 inline auto members(Bounded& v) { return std::tie(v.bounds); }
 inline auto members(Updated& v) { return std::tie(v.job, v.spec, v.name); }
+inline auto members(Estimated& v) { return std::tie(v.job, v.estimate, v.learned_from); }
 inline auto members(Drained& v) { return std::tie(v.gpu, v.drain); }
 inline auto members(Reserved& v) { return std::tie(v.id, v.reservation); }
 inline auto members(Unreserved& v) { return std::tie(v.id); }

@@ -8,13 +8,16 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "core/history.hpp"
 #include "core/ids.hpp"
+#include "core/input.hpp"
 #include "core/job.hpp"
 #include "core/time.hpp"
+#include "core/view.hpp"
 
 namespace berth {
 
@@ -35,5 +38,16 @@ Duration median_of(std::span<const Duration> runs);
 /// Gives a job without an estimate the one that is learned, at most its time limit, and says of how
 /// many runs. Changes nothing where the user states one, or nothing is learned.
 void learn_estimate(JobSpec& job, Fingerprint what, std::span<const Ended> ended);
+
+/// True for a job that waits for its first berth and whose user states no run time.
+bool may_be_estimated(const Job& job);
+
+/// What waiting jobs are to be told anew, once the last `news` of `ended` have ended: those of a
+/// program of which no run was known before them, and, where no run at all was, all that learn from
+/// any. So jobs of one program are told alike, whenever they were submitted. `what` has the program
+/// of each. O(news x ended), and O(waiting + programs x ended) where there is anything to tell.
+std::vector<Estimated> late_estimates(const ClusterView& view, std::span<const Ended> ended,
+                                      std::size_t news,
+                                      const std::function<Fingerprint(JobId)>& what);
 
 }  // namespace berth

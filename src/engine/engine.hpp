@@ -112,6 +112,7 @@ class Engine {
   void on(const Bounded&);
   void on(const AttemptEnded&);
   void on(const Updated& updated);
+  void on(const Estimated& estimated);
   void on(const Drained& drained);
   void on(const Reserved& reserved);
   void on(const Unreserved& unreserved);

@@ -122,6 +122,17 @@ void Engine::on(const Updated& updated) {
   emit(EventKind::Submitted, job->id);
 }
 
+void Engine::on(const Estimated& estimated) {
+  Job* const job = state_.jobs.find(estimated.job);
+  if (job == nullptr || !may_be_estimated(*job)) return;
+  job->spec.estimate = estimated.estimate;
+  job->spec.learned_from = estimated.learned_from;
+  make_sensible(job->spec);
+  if (job->state != JobState::Queued) return;
+  emit(EventKind::Withdrawn, job->id);  // policies know it by its run time
+  emit(EventKind::Submitted, job->id);
+}
+
 // ---- From the shell that runs jobs -----------------------------------------------------------
 
 void Engine::on(const Started& started) {

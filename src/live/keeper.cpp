@@ -467,9 +467,18 @@ Expected<void> Keeper::write_peak(const AttemptEnded& ended) {
                           .is_whole = is_whole});
 }
 
+/// Of jobs that wait, from what ended since the last step.
+std::vector<Estimated> Keeper::late_estimates() const {
+  const ClusterView view = engine_.view();
+  if (!rules_.learn_run_times || view.finished() == learned_) return {};
+  return berth::late_estimates(view, view.finished_after(0), view.finished() - learned_,
+                               [&](JobId job) { return view.company().of(job); });
+}
+
 Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batch,
                                                   Stepped& stepped) {
   std::vector<Input> inputs = batch.inputs;
+  for (const Estimated& estimated : late_estimates()) inputs.emplace_back(estimated);
   for (const Submission& submission : batch.submissions) {
     stepped.submitted.push_back(submission.id.value_or(JobId(last_job_.value() + 1)));
     if (auto done = add_jobs(now, submission, inputs); !done) return std::unexpected(done.error());
@@ -502,6 +511,7 @@ Expected<Stepped> Keeper::step(Instant now, const Batch& batch) {
   }
   ++entry_;
   last_ = now;
+  learned_ = engine_.view().finished();
   stepped.effects = &engine_.step(now, *inputs);
   stepped.touched = touched_by(*inputs, *stepped.effects);
   if (auto done = write_outcome(now); !done) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/rng.hpp"
@@ -95,17 +96,31 @@ void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint6
   }
 }
 
+Learner::Learner(const trace::Trace& trace, Programs programs) : trace_(trace) {
+  if (programs == Programs::None) programs = Programs::Model;
+  whats_.reserve(trace.jobs.size());
+  for (const trace::TraceJob& job : trace.jobs) whats_.push_back(fingerprint_of(job, programs));
+}
+
 void Learner::learn(std::size_t job, Duration ran, Outcome outcome) {
   const trace::TraceJob& asked = trace_.jobs[job];
   history_.add({.user = asked.spec.user,
-                .what = fingerprint_of(asked, programs_),
+                .what = whats_[job],
                 .gpus = asked.spec.request.gpu.count,
                 .ran = ran,
                 .outcome = outcome});
 }
 
 void Learner::estimate(std::size_t job, JobSpec& spec) const {
-  learn_estimate(spec, fingerprint_of(trace_.jobs[job], programs_), history_.record());
+  learn_estimate(spec, whats_[job], history_.record());
+}
+
+std::vector<Estimated> Learner::late(const ClusterView& view,
+                                     const std::function<std::size_t(JobId)>& index_of) {
+  const std::uint64_t news = history_.count() - std::exchange(learned_, history_.count());
+  if (news == 0) return {};
+  return late_estimates(view, history_.record(), news,
+                        [&](JobId job) { return whats_[index_of(job)]; });
 }
 
 void apply_load(trace::Trace& trace, double load) {

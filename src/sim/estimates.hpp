@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/history.hpp"
+#include "core/input.hpp"
+#include "core/view.hpp"
 #include "sim/programs.hpp"
 #include "trace/trace.hpp"
 
@@ -44,18 +48,22 @@ void apply_estimates(trace::Trace& trace, const Estimates& estimates, std::uint6
 class Learner {
  public:
   /// With Programs::None jobs are still known by their model. Requires: the trace outlives it.
-  Learner(const trace::Trace& trace, Programs programs)
-      : trace_(trace), programs_(programs == Programs::None ? Programs::Model : programs) {}
+  Learner(const trace::Trace& trace, Programs programs);
 
   /// Learns from a job that ended after this time with its GPUs.
   void learn(std::size_t job, Duration ran, Outcome outcome);
   /// Of a job that states none: see learn_estimate().
   void estimate(std::size_t job, JobSpec& spec) const;
+  /// What jobs that wait are told anew since the last call: see late_estimates(). `index_of` has
+  /// their indices.
+  std::vector<Estimated> late(const ClusterView& view,
+                              const std::function<std::size_t(JobId)>& index_of);
 
  private:
   const trace::Trace& trace_;
-  const Programs programs_;
+  std::vector<Fingerprint> whats_;  ///< The program of each job.
   History history_;
+  std::uint64_t learned_ = 0;  ///< Ends from which jobs that wait have learned.
 };
 
 /// Submissions `load` times as close together, from the first one on; each job has as long until

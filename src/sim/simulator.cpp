@@ -386,6 +386,10 @@ class Replay {
   void step() {
     if (probe_.is_on()) look_afresh();
     if (!probe_.is_on() && memory_.has_changed()) note_memory();
+    if (learner_) {
+      const auto index = [this](JobId id) { return index_of(id); };
+      for (const Estimated& late : learner_->late(engine_.view(), index)) inputs_.push_back(late);
+    }
     if (options_.explain_waits) note_inputs();
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;

@@ -225,6 +225,25 @@ TEST_F(Deferral, AnUpdateIsOfWhatWaitsOnly) {
   EXPECT_EQ(rig_.job(queued).spec.request.gpu.vram, 5_GiB) << "no GPU has so much";
 }
 
+TEST_F(Deferral, AnEstimateIsOfWhatWaitsAndHasNone) {
+  const JobId queued = rig_.submit(shared(1, 1_GiB));
+  JobSpec spec = shared(1, 1_GiB);
+  spec.estimate = seconds(7);
+  const JobId stated = rig_.submit(spec);
+  const JobId running = run();
+  for (const JobId id : {queued, stated, running, JobId(99)}) {
+    rig_.tell({Estimated{id, seconds(50), 2}});
+  }
+  EXPECT_EQ(rig_.job(queued).spec.estimate, seconds(50));
+  EXPECT_EQ(rig_.job(queued).spec.learned_from, 2);
+  EXPECT_EQ(rig_.job(stated).spec, spec) << "its user stated one";
+  EXPECT_EQ(rig_.job(running).spec.estimate, kForever);
+  rig_.tell({Estimated{queued, seconds(60), 3}});
+  EXPECT_EQ(rig_.job(queued).spec.estimate, seconds(60)) << "a learned one is not a stated one";
+  rig_.tell({HoldAsked{queued}, Estimated{queued, seconds(70), 4}});
+  EXPECT_EQ(rig_.job(queued).spec.learned_from, 4);
+}
+
 TEST_F(Deferral, ADrainedGpuTakesNoJobsUntilItsTime) {
   const JobId there = run();
   rig_.tell({Drained{GpuId(0), Drain{.until = kStart + seconds(50), .reason = "fan"}}});

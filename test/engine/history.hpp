@@ -114,6 +114,7 @@ class History {
     }
     const Job* const job = engine_.view().find(some_job());
     if (job == nullptr) return Ticked{};
+    if (rng_.one_in(3)) return Estimated{job->id, seconds(rng_.between(0, 500)), 3};
     Updated updated{.job = job->id, .spec = job->spec};
     updated.spec.request.gpu.vram = some_memory();
     return updated;

@@ -21,14 +21,13 @@ namespace {
 template <class T>
 class Structure : public testing::Test {};
 
-using Structures =
-    testing::Types<GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job,
-                   GpuSpec, NodeShape, Admission, UserLimits, PreemptionBounds, Metric, Ended,
-                   Settings, Account, GpuUse, Hold, Dependency, ArrayPlace, Saving, Conditions,
-                   Drain, Reservation, Reserved, Unreserved, GpuLost, Link, Wired, Updated, Drained,
-                   Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed, Exited,
-                   Released, TenantUse, Measured, GpuHealth, NodeHealth, Reported, Configured,
-                   Weighed, Bounded, Ticked, Start, Preempt, Migrate, Reserve, Classify, Reject>;
+using Structures = testing::Types<
+    GpuRequest, Request, Ask, Placement, Share, Grant, JobSpec, Progress, Job, GpuSpec, NodeShape,
+    Admission, UserLimits, PreemptionBounds, Metric, Ended, Settings, Account, GpuUse, Hold,
+    Dependency, ArrayPlace, Saving, Conditions, Drain, Reservation, Reserved, Unreserved, GpuLost,
+    Link, Wired, Updated, Estimated, Drained, Submitted, CancelAsked, HoldAsked, ReleaseAsked,
+    Started, StartFailed, Exited, Released, TenantUse, Measured, GpuHealth, NodeHealth, Reported,
+    Configured, Weighed, Bounded, Ticked, Start, Preempt, Migrate, Reserve, Classify, Reject>;
 TYPED_TEST_SUITE(Structure, Structures);
 
 /// Members that follow from others and are not written. A GPU's set of itself follows from its

@@ -257,6 +257,36 @@ TEST_F(KeeperTest, ARunTimeIsLearnedOfTheSameProgramAndStaysWithTheJob) {
   EXPECT_TRUE(verified) << verified.error().message;
 }
 
+/// One job runs at a time.
+TEST_F(KeeperTest, JobsThatWaitLearnFromTheFirstRunOfTheirProgram) {
+  Keeper keeper = open();
+  const auto told = [&](JobId id) { return keeper.engine().view().find(id)->spec.estimate; };
+  const JobId train = submit(keeper, 10, job(2, "train 1"));
+  const JobId next = submit(keeper, 20, job(2, "train 2"));
+  const JobId eval = submit(keeper, 20, job(2, "eval 1"));
+  finish(keeper, 110, train);
+  step(keeper, 111, {});
+  EXPECT_EQ(told(eval), seconds(100)) << "as a job that is submitted now";
+  const JobId later = submit(keeper, 120, job(2, "eval 2"));
+  EXPECT_EQ(told(later), seconds(100));
+  finish(keeper, 130, next);
+  step(keeper, 131, {});
+  EXPECT_EQ(told(later), seconds(100)) << "nothing is known of its program yet";
+  finish(keeper, 200, eval);
+  const JobId last = submit(keeper, 201, job(2, "eval 3"));
+  EXPECT_EQ(told(last), seconds(70));
+  EXPECT_EQ(told(later), seconds(70)) << "as those after it";
+  EXPECT_EQ(keeper.engine().view().find(later)->spec.learned_from, 1);
+
+  const std::string copy = crash();
+  {
+    Keeper again = open(copy);
+    expect_same(again, keeper);
+  }
+  const auto verified = journal::verify(copy);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
 TEST_F(KeeperTest, NoRunTimeIsLearnedWhereThatIsOff) {
   const Rules rules{.learn_run_times = false};
   {

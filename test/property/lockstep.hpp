@@ -35,6 +35,7 @@ inline WorldOptions rough(std::uint64_t seed) {
           .delays = seed % 3 == 0,
           .whole_gpus = seed % 5 == 0,
           .reserved = seed % 4 == 3 || seed % 8 == 2,
+          .estimated = seed % 5 == 2,
           .ranked = seed % 3 == 1};
 }
 

@@ -14,6 +14,7 @@ World::World(const WorldOptions& options) : options_(options), rng_(options.seed
   if (options_.faults) make_faults();
   if (options_.reserved) make_reservations();
   if (options_.ranked) make_priorities();
+  if (options_.estimated) make_estimates();
 }
 
 void World::make_cluster() {
@@ -149,6 +150,15 @@ void World::make_priorities() {
     Updated change{.job = JobId(i + 1), .spec = jobs_[i].spec, .name = {}};
     change.spec.priority = static_cast<std::int32_t>(rng.between(0, 3));
     at(jobs_[i].submit + seconds(rng.between(0, 600)), change);
+  }
+}
+
+void World::make_estimates() {
+  Rng rng(options_.seed, 7);
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    if (rng.one_in(2)) continue;
+    at(jobs_[i].submit + seconds(rng.between(0, 2000)),
+       Estimated{JobId(i + 1), seconds(rng.between(1, 5000)), 1});
   }
 }
 

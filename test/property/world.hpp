@@ -21,9 +21,10 @@ struct WorldOptions {
   bool distinct = false;    ///< No two jobs are equal in anything an order may read.
   bool whole_gpus = false;  ///< Only jobs that take whole GPUs.
   bool honest = false;      ///< Every job states its run time as its time limit.
-  bool reserved = false;  ///< GPUs are reserved for users now and then, and more jobs have limits.
-  bool ranked = false;    ///< Users give some jobs priorities, and change them.
-  bool elastic = false;   ///< Jobs with GPUs run on one GPU to three more than they ask for.
+  bool reserved = false;   ///< GPUs are reserved for users now and then, and more jobs have limits.
+  bool estimated = false;  ///< Jobs that wait are told run times now and then.
+  bool ranked = false;     ///< Users give some jobs priorities, and change them.
+  bool elastic = false;    ///< Jobs with GPUs run on one GPU to three more than they ask for.
 };
 
 /// One job as the world knows it.
@@ -70,6 +71,7 @@ class World {
   void make_faults();
   void make_reservations();
   void make_priorities();
+  void make_estimates();
   void at(Instant when, Input input) { queue_.emplace(when, std::move(input)); }
   Duration delay();
   WorldJob& job(JobId id) { return jobs_[index_.at(id)]; }

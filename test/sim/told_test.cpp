@@ -67,6 +67,22 @@ TEST_F(ToldOfPrograms, AnothersJobsOfThatModelAreOthers) {
   EXPECT_EQ(start_of_last(Programs::Model), 2001);
 }
 
+/// One GPU, on which one job runs at a time.
+TEST(ToldOfRunTimes, JobsThatWaitAreToldAsThoseThatComeLater) {
+  trace::Trace trace;
+  trace.jobs = {job(0, 100, "x-1", "x"), job(10, 900, "y-1", "y"), job(20, 50, "x-2", "x"),
+                job(950, 5, "y-2", "y"), job(960, 100, "x-3", "x")};
+  for (trace::TraceJob& each : trace.jobs) each.spec.request.gpu.sharing = Sharing::Alone;
+  const auto result = simulate(trace, one_gpu(), *make_policy("sjf", "first-fit"),
+                               {.told = Told::Learned, .programs = Programs::Model});
+  const auto start = [&](std::size_t i) { return in_seconds(result->jobs[i].start - kStart); };
+  EXPECT_EQ(start(1), 100) << "nothing was known of either when the first ended";
+  // Both wait from then on, told 100 s; at 1000 s a run of y is known, which is longer than x.
+  EXPECT_EQ(start(2), 1000);
+  EXPECT_EQ(start(4), 1050) << "x is the shorter one";
+  EXPECT_EQ(start(3), 1150) << "told 900 s as soon as its program was known";
+}
+
 class ToldOfProgress : public testing::Test {
  protected:
   ToldOfProgress() { trace_.jobs = {job(0, 1000, "a", ""), job(0, 1000, "b", "")}; }

@@ -52,10 +52,10 @@ constexpr About kHeadroom{
         "the "
         "cluster needs for all that runs and, of each user, for the work that is done before this "
         "user's is if users share the cluster by weight. Overdue jobs go before all others, the "
-        "earliest due first. Both times are fixed when the job begins to wait. A job that outlives "
-        "its class joins the next one. A class that a user states is raised by one once (jobs of "
-        "the user that outlived their class) - (jobs that kept to it) = `liar_after`. Backfill is "
-        "EASY.",
+        "earliest due first. Both times are fixed when the job begins to wait, and again when its "
+        "run time changes; a shorter one never makes it due later. A job that outlives its class "
+        "joins the next one. A class that a user states is raised by one once (jobs of the user "
+        "that outlived their class) - (jobs that kept to it) = `liar_after`. Backfill is EASY.",
     .reads =
         "Estimate, time limit, class, time of submission, GPUs and memory asked for, accounts "
         "(service, weight), run time, jobs that ended (run time, class).",
@@ -163,7 +163,11 @@ class Headroom final : public Order {
     const Duration run = run_time(waiting);
     backlog_.add(id, waiting.user(), part_of(ask_of(waiting), view.cluster()) * Work{micros(run)});
     const auto found = turns_.find(id);
-    if (found == turns_.end() || found->second.run != run) turns_[id] = turn_of(waiting, run, view);
+    if (found != turns_.end() && found->second.run == run) return;
+    Turn turn = turn_of(waiting, run, view);
+    const bool is_shorter = found != turns_.end() && run < found->second.run;
+    if (is_shorter) turn.due = std::min(turn.due, found->second.due);
+    turns_[id] = turn;
   }
 
   Duration run_time(const JobView& job) const {
