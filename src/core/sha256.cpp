@@ -21,9 +21,9 @@ constexpr std::array<std::uint32_t, 64> kRounds = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-using State = std::array<std::uint32_t, 8>;
+using HashState = std::array<std::uint32_t, 8>;
 
-void take_block(State& state, std::string_view block) {
+void take_block(HashState& state, std::string_view block) {
   std::array<std::uint32_t, 64> w{};
   for (std::size_t i = 0; i < kBlock; ++i) {
     w[i / 4] = w[i / 4] << 8 | static_cast<unsigned char>(block[i]);
@@ -41,7 +41,7 @@ void take_block(State& state, std::string_view block) {
     const std::uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
   }
-  const State mixed = {a, b, c, d, e, f, g, h};
+  const HashState mixed = {a, b, c, d, e, f, g, h};
   for (std::size_t i = 0; i < state.size(); ++i) state[i] += mixed[i];
 }
 
@@ -57,8 +57,8 @@ std::string padded_tail(std::string_view tail, std::uint64_t bytes) {
 }  // namespace
 
 std::string sha256(std::string_view bytes) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  HashState state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   const std::size_t whole = bytes.size() / kBlock * kBlock;
   for (std::size_t at = 0; at < whole; at += kBlock) take_block(state, bytes.substr(at, kBlock));
   const std::string tail = padded_tail(bytes.substr(whole), bytes.size());
