@@ -6,9 +6,9 @@
 #include "cli/files.hpp"
 #include "cli/json.hpp"
 #include "cli/output.hpp"
-#include "cli/recorded.hpp"
 #include "cli/report.hpp"
 #include "cli/verbs.hpp"
+#include "journal/recorded.hpp"
 #include "journal/verify.hpp"
 #include "trace/csv.hpp"
 
@@ -73,7 +73,7 @@ std::string counted(std::int64_t count, const char* one, const char* many) {
 
 int verify(const SimArguments& arguments) {
   const std::string& path = arguments.verify;
-  Recorded recorded;
+  journal::Recorded recorded;
   const auto done = journal::verify(
       path, [&](Instant now, std::span<const Input> inputs, const Effects& effects) {
         if (!arguments.outputs.jobs.empty()) recorded.add(now, inputs, effects);
@@ -124,8 +124,7 @@ void add_sim(CLI::App& app, Action& chosen) {
     if (arguments->verify.empty()) check_replay_is_named(arguments->replay);
     note_given(*verb, arguments->replay);
     chosen = [arguments] {
-      return arguments->verify.empty() ? simulate(*arguments)
-                                       : verify(*arguments);
+      return arguments->verify.empty() ? simulate(*arguments) : verify(*arguments);
     };
   });
 }

@@ -147,7 +147,7 @@ struct Updated {
   JobSpec spec;
   std::optional<std::string> name = std::nullopt;  ///< Which the engine does not need.
 };
-/// The run time that jobs like this one show by now; for a job that waits, and whose user stated none.
+/// The run time that jobs like this one show by now: see may_be_estimated().
 struct Estimated {
   JobId job;
   Duration estimate{0};

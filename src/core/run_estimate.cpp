@@ -92,7 +92,7 @@ void learn_estimate(JobSpec& job, Fingerprint what, std::span<const Ended> ended
 
 bool may_be_estimated(const Job& job) {
   const bool is_stated = job.spec.estimate != kForever && job.spec.learned_from == 0;
-  return is_waiting(job.state) && job.first_start == kNever && !is_stated;
+  return job.first_start == kNever && !is_stated;
 }
 
 std::vector<Estimated> late_estimates(const ClusterView& view, std::span<const Ended> ended,
@@ -107,11 +107,11 @@ std::vector<Estimated> late_estimates(const ClusterView& view, std::span<const E
   // Jobs of one kind learn from the same runs.
   using Kind = std::tuple<Program, GpuCount, DurationClass>;
   std::map<Kind, std::vector<Duration>> known;
-  view.for_each_pending([&](const JobView& job) {
-    const Program program{job.user(), what(job.id())};
-    const Job& waiting = *view.find(job.id());
-    if (!may_be_estimated(waiting) || (!are_first && !programs.contains(program))) return;
-    const JobSpec& spec = waiting.spec;
+  view.for_each_job([&](const Job& job) {
+    if (!may_be_estimated(job)) return;
+    const JobSpec& spec = job.spec;
+    const Program program{spec.user, what(job.id)};
+    if (!are_first && !programs.contains(program)) return;
     const Kind kind{program, spec.request.gpu.count, spec.duration_class};
     auto runs = known.find(kind);
     if (runs == known.end()) {
@@ -119,7 +119,7 @@ std::vector<Estimated> late_estimates(const ClusterView& view, std::span<const E
     }
     auto estimated = told(spec, runs->second);
     if (!estimated) return;
-    estimated->job = job.id();
+    estimated->job = job.id;
     list.push_back(*estimated);
   });
   return list;

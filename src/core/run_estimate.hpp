@@ -39,7 +39,7 @@ Duration median_of(std::span<const Duration> runs);
 /// many runs. Changes nothing where the user states one, or nothing is learned.
 void learn_estimate(JobSpec& job, Fingerprint what, std::span<const Ended> ended);
 
-/// True for a job that waits for its first berth and whose user states no run time.
+/// True for a job that never had a berth and whose user states no run time.
 bool may_be_estimated(const Job& job);
 
 /// What waiting jobs are to be told anew, once the last `news` of `ended` have ended: those of a

@@ -267,13 +267,14 @@ TEST_F(KeeperTest, JobsThatWaitLearnFromTheFirstRunOfTheirProgram) {
   finish(keeper, 110, train);
   step(keeper, 111, {});
   EXPECT_EQ(told(eval), seconds(100)) << "as a job that is submitted now";
-  const JobId later = submit(keeper, 120, job(2, "eval 2"));
+  submit(keeper, 120, job(2, "eval 2"));
+  const JobId later = submit(keeper, 121, job(2, "eval 3"));
   EXPECT_EQ(told(later), seconds(100));
   finish(keeper, 130, next);
   step(keeper, 131, {});
   EXPECT_EQ(told(later), seconds(100)) << "nothing is known of its program yet";
   finish(keeper, 200, eval);
-  const JobId last = submit(keeper, 201, job(2, "eval 3"));
+  const JobId last = submit(keeper, 201, job(2, "eval 4"));
   EXPECT_EQ(told(last), seconds(70));
   EXPECT_EQ(told(later), seconds(70)) << "as those after it";
   EXPECT_EQ(keeper.engine().view().find(later)->spec.learned_from, 1);

@@ -115,12 +115,10 @@ class Headroom final : public Order {
   Decisions prepare(const ClusterView& view, std::span<const Event> events) override {
     Decisions decisions = judge_.judge(view, events);
     running_work_.reset();
-    if (std::exchange(is_fresh_, false)) {
-      std::erase_if(turns_, [&](const auto& turn) { return !view.knows(turn.first); });
-      backlog_.clear();
-      view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
-    }
+    const bool is_fresh = std::exchange(is_fresh_, false);
+    if (is_fresh) recall(view);
     for (const Event& event : events) note(event.job, view);
+    if (is_fresh) view.for_each_pending([&](const JobView& job) { note(job.id(), view); });
     return decisions;
   }
 
@@ -154,6 +152,21 @@ class Headroom final : public Order {
   }
 
  private:
+  /// The backlog as it was before the events of this pass, from the turns.
+  void recall(const ClusterView& view) {
+    std::erase_if(turns_, [&](const auto& turn) { return !view.knows(turn.first); });
+    backlog_.clear();
+    view.for_each_pending([&](const JobView& job) {
+      const auto turn = turns_.find(job.id());
+      if (turn != turns_.end()) add_to_backlog(job, turn->second.run, view);
+    });
+  }
+
+  void add_to_backlog(const JobView& job, Duration run, const ClusterView& view) {
+    const Work work = part_of(ask_of(job), view.cluster()) * Work{micros(run)};
+    backlog_.add(job.id(), job.user(), work);
+  }
+
   void note(JobId id, const ClusterView& view) {
     const Job* const job = view.find(id);
     if (job == nullptr) turns_.erase(id);
@@ -161,7 +174,7 @@ class Headroom final : public Order {
     if (job == nullptr || !is_waiting(job->state)) return;
     const JobView waiting = view.job(id);
     const Duration run = run_time(waiting);
-    backlog_.add(id, waiting.user(), part_of(ask_of(waiting), view.cluster()) * Work{micros(run)});
+    add_to_backlog(waiting, run, view);
     const auto found = turns_.find(id);
     if (found != turns_.end() && found->second.run == run) return;
     Turn turn = turn_of(waiting, run, view);

@@ -11,7 +11,7 @@
 #include "core/time.hpp"
 #include "engine/effect.hpp"
 
-namespace berth::cli {
+namespace berth::journal {
 
 class Recorded {
  public:
@@ -33,4 +33,4 @@ class Recorded {
   std::map<JobId, Times> jobs_;
 };
 
-}  // namespace berth::cli
+}  // namespace berth::journal

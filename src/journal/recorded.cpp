@@ -1,4 +1,4 @@
-#include "cli/recorded.hpp"
+#include "journal/recorded.hpp"
 
 #include <algorithm>
 #include <ranges>
@@ -6,7 +6,7 @@
 
 #include "core/text.hpp"
 
-namespace berth::cli {
+namespace berth::journal {
 
 void Recorded::add(Instant now, std::span<const Input> inputs, const Effects& effects) {
   for (const Input& input : inputs) {
@@ -33,10 +33,10 @@ std::string Recorded::csv() const {
   const auto text_of = [&](Instant at) { return at == kNever ? "" : seconds_text(at - first); };
   std::string text = "job_id,submit,start,end\n";
   for (const auto& [job, times] : jobs_) {
-    text += std::to_string(job.value()) + "," + text_of(times.submit) + "," +
-            text_of(times.start) + "," + text_of(times.end) + "\n";
+    text += std::to_string(job.value()) + "," + text_of(times.submit) + "," + text_of(times.start) +
+            "," + text_of(times.end) + "\n";
   }
   return text;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::journal
