@@ -72,6 +72,7 @@ std::vector<std::string> Conductor::recover() {
     inputs_.emplace_back(GpuLost{GpuId(g)});
   }
   for (const auto& [id, attempt] : current_) recover(*view.find(id));
+  take_late_estimates();
   on_alarm(Alarm::Probe);
   return found;
 }
@@ -383,7 +384,11 @@ void Conductor::turn() {
     inputs_.push_back(std::move(input));
   }
   const bool has_work = !inputs_.empty() || !asked_.empty();
-  if (has_work && !is_retrying_ && !wait_for_look()) step();
+  if (has_work && !is_retrying_ && !wait_for_look()) {
+    const Instant now = std::max(hands_.clock.now(), keeper_.last());
+    step(now);
+    if (!failure_ && take_late_estimates()) step(now);  // the simulator does so too
+  }
   work_on_snapshot();
 }
 
@@ -440,7 +445,7 @@ std::vector<Asked> Conductor::take_asked() {
   return taken;
 }
 
-void Conductor::step() {
+void Conductor::step(Instant now) {
   waits_since_.reset();
   Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
   std::vector<Asked> asked = take_asked();
@@ -449,7 +454,6 @@ void Conductor::step() {
     batch.inputs.insert(batch.inputs.end(), one.inputs.begin(), one.inputs.end());
     if (one.submission) batch.submissions.push_back(std::move(*one.submission));
   }
-  const Instant now = std::max(hands_.clock.now(), keeper_.last());
   const auto stepped = keeper_.step(now, batch);
   if (!stepped) {
     batch.inputs.erase(batch.inputs.begin() + own, batch.inputs.end());
@@ -469,6 +473,13 @@ void Conductor::step() {
   if (hands_.eyes != nullptr) watcher_.energy().settle(keeper_.engine().view(), now);
   hands_.audience.on_changed(stepped->touched);
   static_cast<void>(keeper_.snapshot_if_due());  // one that fails is tried again later
+}
+
+/// Returns: whether there are any.
+bool Conductor::take_late_estimates() {
+  const std::vector<Estimated> late = keeper_.take_late_estimates();
+  inputs_.insert(inputs_.end(), late.begin(), late.end());
+  return !late.empty();
 }
 
 /// What happened stays to be told; what was asked is refused.

@@ -151,7 +151,8 @@ class Conductor {
   bool could_start() const;
   bool wait_for_look();
   std::vector<Asked> take_asked();
-  void step();
+  void step(Instant now);
+  bool take_late_estimates();
   void on_unwritten(const Error& error, std::vector<Input> own, const std::vector<Asked>& asked);
   void answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted);
   void work_on_snapshot();

@@ -195,6 +195,7 @@ Expected<Keeper> Keeper::recover(Parts parts, const journal::Recovered& recovere
                    .settings = keeper.engine_.view().settings()};
   keeper.last_ = keeper.engine_.now();
   keeper.entry_ = snapshot.after;
+  keeper.learned_ = keeper.engine_.view().finished();
   keeper.last_job_ = last_job;
   keeper.snapshot_size_ = snapshot.state.size();
   const auto alike = keeper.decide_again(recovered.entries);
@@ -224,6 +225,7 @@ Expected<bool> Keeper::decide_again(const std::vector<journal::Entry>& entries) 
   for (const journal::Entry& entry : entries) {
     const auto inputs = decode_inputs(entry.inputs);
     if (!inputs) return std::unexpected(inputs.error());
+    learned_ = engine_.view().finished();  // entries so far have what was learned before them
     const Effects& effects = engine_.step(entry.now, *inputs);
     if (entry.decisions) {
       const auto recorded = decode_decisions(*entry.decisions);
@@ -242,6 +244,7 @@ Expected<void> Keeper::apply_again(const std::vector<journal::Entry>& entries) {
   for (const journal::Entry& entry : entries) {
     const auto inputs = decode_inputs(entry.inputs);
     if (!inputs) return std::unexpected(inputs.error());
+    learned_ = engine_.view().finished();
     passed(entry);
     if (!entry.decisions) {
       engine_.step(entry.now, *inputs);
@@ -321,6 +324,7 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
   engine_ =
       Engine(cluster, {.settings = rules.settings, .bounds = rules.bounds}, std::move(*policy));
   engine_.step(last_, inputs);
+  learned_ = engine_.view().finished();
   rules_ = rules;
   return with_deferred([&]() -> Expected<void> {
     if (auto done = write_effect_rows(last_); !done) return done;  // some start, some never can
@@ -467,18 +471,17 @@ Expected<void> Keeper::write_peak(const AttemptEnded& ended) {
                           .is_whole = is_whole});
 }
 
-/// Of jobs that wait, from what ended since the last step.
-std::vector<Estimated> Keeper::late_estimates() const {
+std::vector<Estimated> Keeper::take_late_estimates() {
   const ClusterView view = engine_.view();
-  if (!rules_.learn_run_times || view.finished() == learned_) return {};
-  return berth::late_estimates(view, view.finished_after(0), view.finished() - learned_,
-                               [&](JobId job) { return view.company().of(job); });
+  const std::uint64_t news = view.finished() - std::exchange(learned_, view.finished());
+  if (!rules_.learn_run_times || news == 0) return {};
+  return late_estimates(view, view.finished_after(0), news,
+                        [&](JobId job) { return view.company().of(job); });
 }
 
 Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batch,
                                                   Stepped& stepped) {
   std::vector<Input> inputs = batch.inputs;
-  for (const Estimated& estimated : late_estimates()) inputs.emplace_back(estimated);
   for (const Submission& submission : batch.submissions) {
     stepped.submitted.push_back(submission.id.value_or(JobId(last_job_.value() + 1)));
     if (auto done = add_jobs(now, submission, inputs); !done) return std::unexpected(done.error());
@@ -511,7 +514,6 @@ Expected<Stepped> Keeper::step(Instant now, const Batch& batch) {
   }
   ++entry_;
   last_ = now;
-  learned_ = engine_.view().finished();
   stepped.effects = &engine_.step(now, *inputs);
   stepped.touched = touched_by(*inputs, *stepped.effects);
   if (auto done = write_outcome(now); !done) {

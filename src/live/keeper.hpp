@@ -142,6 +142,10 @@ class Keeper {
   /// none and they are learned.
   JobSpec with_estimate(JobSpec spec, const Command& command) const;
 
+  /// Inputs of the next step for jobs that wait, learned from the jobs that ended since the last
+  /// call: see late_estimates(). None where run times are not learned.
+  std::vector<Estimated> take_late_estimates();
+
   /// Notes how the jobs ended that it is to wait for and that the engine has forgotten.
   Expected<void> note_ended(JobSpec& spec) const;
 
@@ -188,7 +192,6 @@ class Keeper {
   Expected<void> adapt(const Cluster& cluster, const Rules& rules);
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
   Expected<void> add_snapshot(journal::Continuity continuity);
-  std::vector<Estimated> late_estimates() const;
   Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
   Expected<void> write_row(const Updated& updated);
@@ -238,7 +241,7 @@ class Keeper {
   std::size_t retry_at_ = 0;  ///< Of `since_snapshot_`, after a snapshot that failed.
   bool may_drop_ = true;      ///< What snapshots made needless; at first what a crash left.
   std::map<JobId, std::string> notes_;
-  std::uint64_t learned_ = 0;     ///< Ends from which jobs that waited then have learned.
+  std::uint64_t learned_ = 0;     ///< Ends from which jobs that wait have learned.
   std::map<JobId, Bytes> peaks_;  ///< Of attempts whose end is not written yet.
   std::map<JobId, Left> left_;
   bool broken_ = false;

@@ -386,10 +386,6 @@ class Replay {
   void step() {
     if (probe_.is_on()) look_afresh();
     if (!probe_.is_on() && memory_.has_changed()) note_memory();
-    if (learner_) {
-      const auto index = [this](JobId id) { return index_of(id); };
-      for (const Estimated& late : learner_->late(engine_.view(), index)) inputs_.push_back(late);
-    }
     if (options_.explain_waits) note_inputs();
     const Effects& effects = engine_.step(now_, inputs_);
     ++result_.steps;
@@ -399,6 +395,9 @@ class Replay {
       std::visit([this](const auto& what) { perform(what); }, effect);
     }
     if (options_.explain_waits) waits_.settle(engine_);
+    if (!learner_) return;
+    const auto index = [this](JobId id) { return index_of(id); };
+    for (const Estimated& late : learner_->late(engine_.view(), index)) inputs_.push_back(late);
   }
 
   void perform(const Launch& launch) { begin(launch.job, launch.attempt, launch.grant); }

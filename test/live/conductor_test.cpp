@@ -165,6 +165,21 @@ TEST_F(ConductorTest, WithoutEyesStartsAndGivesBackAtOnce) {
   EXPECT_FALSE(keeper_->engine().view().knows(id_));
 }
 
+TEST_F(ConductorTest, TellsJobsThatWaitWhatIsLearnedAtTheSameInstant) {
+  open(nullptr);
+  submit("train");
+  conductor_->turn();
+  const JobId first = id_;
+  for (int more = 0; more < 2; ++more) submit("train");
+  conductor_->turn();
+  record_.time += seconds(9);
+  conductor_->on_ended(first, Attempt(1), {.outcome = Outcome::Done, .at = record_.time});
+  EXPECT_EQ(keeper_->engine().view().find(id_)->spec.estimate, kForever);
+  conductor_->turn();
+  EXPECT_EQ(keeper_->engine().view().find(id_)->spec.estimate, seconds(9));
+  EXPECT_EQ(keeper_->last(), record_.time);
+}
+
 TEST_F(ConductorTest, RefusesJobsThatCouldNotBeWrittenToTheirEnd) {
   host_.free = Bytes(1);
   submit("train");

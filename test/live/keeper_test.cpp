@@ -261,20 +261,30 @@ TEST_F(KeeperTest, ARunTimeIsLearnedOfTheSameProgramAndStaysWithTheJob) {
 TEST_F(KeeperTest, JobsThatWaitLearnFromTheFirstRunOfTheirProgram) {
   Keeper keeper = open();
   const auto told = [&](JobId id) { return keeper.engine().view().find(id)->spec.estimate; };
+  const auto tell = [&](Keeper& which, std::int64_t now) {
+    const std::vector<Estimated> late = which.take_late_estimates();
+    step(which, now, {.inputs = {late.begin(), late.end()}, .submissions = {}});
+    return late.size();
+  };
   const JobId train = submit(keeper, 10, job(2, "train 1"));
   const JobId next = submit(keeper, 20, job(2, "train 2"));
   const JobId eval = submit(keeper, 20, job(2, "eval 1"));
   finish(keeper, 110, train);
-  step(keeper, 111, {});
+  tell(keeper, 111);
   EXPECT_EQ(told(eval), seconds(100)) << "as a job that is submitted now";
   submit(keeper, 120, job(2, "eval 2"));
   const JobId later = submit(keeper, 121, job(2, "eval 3"));
   EXPECT_EQ(told(later), seconds(100));
   finish(keeper, 130, next);
-  step(keeper, 131, {});
+  EXPECT_EQ(tell(keeper, 131), 0U);
   EXPECT_EQ(told(later), seconds(100)) << "nothing is known of its program yet";
   finish(keeper, 200, eval);
-  const JobId last = submit(keeper, 201, job(2, "eval 4"));
+  {
+    Keeper again = open(crash());
+    EXPECT_EQ(tell(again, 201), 1U) << "what the crash was faster than";
+  }
+  EXPECT_EQ(tell(keeper, 201), 1U);
+  const JobId last = submit(keeper, 202, job(2, "eval 4"));
   EXPECT_EQ(told(last), seconds(70));
   EXPECT_EQ(told(later), seconds(70)) << "as those after it";
   EXPECT_EQ(keeper.engine().view().find(later)->spec.learned_from, 1);
@@ -283,6 +293,7 @@ TEST_F(KeeperTest, JobsThatWaitLearnFromTheFirstRunOfTheirProgram) {
   {
     Keeper again = open(copy);
     expect_same(again, keeper);
+    EXPECT_EQ(tell(again, 203), 0U) << "they were told before the crash";
   }
   const auto verified = journal::verify(copy);
   EXPECT_TRUE(verified) << verified.error().message;
