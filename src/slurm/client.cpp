@@ -205,6 +205,8 @@ JobRecord record_of(slurm_job_info_t& job) {
   slurm_get_job_stdout(path.data(), path.size(), &job);
   record.output = filled_in(path.data(), job);
   record.is_completing = (job.job_state & JOB_COMPLETING) != 0;
+  const bool is_pending = (job.job_state & JOB_STATE_BASE) == JOB_PENDING;
+  if (!is_pending) record.started = job.start_time;
   switch (job.job_state & JOB_STATE_BASE) {
     case JOB_PENDING:
       record.phase = Phase::Pending;

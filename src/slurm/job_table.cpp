@@ -1,5 +1,7 @@
 #include "slurm/job_table.hpp"
 
+#include <algorithm>
+
 namespace berth::slurm {
 
 namespace {
@@ -44,9 +46,33 @@ Tally JobTable::tally(SlurmId id) const {
 }
 
 Tally JobTable::tally(SlurmId array, std::uint32_t task) const {
+  const JobRecord* const job = find(array, task);
+  return job == nullptr ? Tally() : tally_of(*job);
+}
+
+/// Null for an unknown one.
+const JobRecord* JobTable::find(SlurmId array, std::uint32_t task) const {
   auto found = tasks_.find({array, task});
   if (found == tasks_.end()) found = tasks_.find({array, std::nullopt});
-  return found == tasks_.end() ? Tally() : tally_of(jobs_.at(found->second));
+  return found == tasks_.end() ? nullptr : find(found->second);
+}
+
+std::int64_t JobTable::last_start(SlurmId id) const {
+  if (!arrays_.contains(id)) {
+    const JobRecord* const job = find(id);
+    return job == nullptr ? 0 : job->started;
+  }
+  std::int64_t last = 0;
+  for (auto at = tasks_.lower_bound({id, std::nullopt});
+       at != tasks_.end() && at->first.first == id; ++at) {
+    last = std::max(last, find(at->second)->started);
+  }
+  return last;
+}
+
+std::int64_t JobTable::last_start(SlurmId array, std::uint32_t task) const {
+  const JobRecord* const job = find(array, task);
+  return job == nullptr ? 0 : job->started;
 }
 
 bool JobTable::is_next_of_its_name(const JobRecord& job) const {

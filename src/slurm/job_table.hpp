@@ -25,7 +25,7 @@ struct Tally {
   bool operator==(const Tally&) const = default;
 };
 
-/// Each call costs O(log jobs).
+/// Each call costs O(log jobs), if nothing else is said.
 class JobTable {
  public:
   void put(const JobRecord& job);  ///< A new job, or a later record of one.
@@ -36,6 +36,9 @@ class JobTable {
   Tally tally(SlurmId id) const;
   /// Of one task of an array. Tasks that Slurm has not told apart are one job.
   Tally tally(SlurmId array, std::uint32_t task) const;
+  /// When the last of them began that are not pending; 0 if there is none. O(records of the array).
+  std::int64_t last_start(SlurmId id) const;
+  std::int64_t last_start(SlurmId array, std::uint32_t task) const;
   /// Of the jobs of its user that have its name, none runs and none of an earlier number waits.
   bool is_next_of_its_name(const JobRecord& job) const;
 
@@ -43,6 +46,7 @@ class JobTable {
   using Name = std::pair<uid_t, std::string>;
   using Task = std::pair<SlurmId, std::optional<std::uint32_t>>;
 
+  const JobRecord* find(SlurmId array, std::uint32_t task) const;
   void enter(const JobRecord& job);
   void leave(const JobRecord& job);
 

@@ -51,10 +51,11 @@ struct JobRecord {
   std::int32_t exit_code = 0;
   std::string why_over;  ///< Slurm's word for an end other than that of its process.
   std::uint32_t restarts = 0;
-  std::int64_t begin = 0;  ///< Not before; seconds since 1970, as are all times here.
-  std::int64_t ended = 0;  ///< Where it is over.
-  std::uint32_t cpus = 0;  ///< On all its nodes.
-  Bytes memory{0};         ///< Host memory on each node; 0: Slurm's default.
+  std::int64_t begin = 0;    ///< Not before; seconds since 1970, as are all times here.
+  std::int64_t started = 0;  ///< Where it is not pending; of a job that never ran, its end.
+  std::int64_t ended = 0;    ///< Where it is over.
+  std::uint32_t cpus = 0;    ///< On all its nodes.
+  Bytes memory{0};           ///< Host memory on each node; 0: Slurm's default.
   Duration time_limit = kForever;
 
   bool operator==(const JobRecord&) const = default;

@@ -203,7 +203,10 @@ void SlurmRemote::settle_nodes_of(JobId id) {
   }
 }
 
-bool SlurmRemote::depends(const JobRecord& job) const { return judge(job, jobs_) != Met::Yes; }
+bool SlurmRemote::depends(const JobRecord& job) const {
+  const std::int64_t now = micros(around_->clock.now() - kStart) / micros(seconds(1));
+  return judge(job, jobs_, now) != Met::Yes;
+}
 
 /// Slurm itself does not want it to run yet.
 bool SlurmRemote::is_slurms(const JobRecord& job) const {
@@ -221,8 +224,7 @@ void SlurmRemote::let_go_what_is_met() {
 }
 
 /// One that an earlier berth-slurm held because Slurm does is let go with it, also if what it
-/// waited for happened in between. Nothing tells it from a job with a dependency that its user has
-/// held by `berth hold`.
+/// waited for happened in between.
 void SlurmRemote::find_if_held_for_slurm(const JobRecord& job) {
   const Job* const known = view().find(job_of(job.id));
   const bool is_held = known != nullptr && known->state == JobState::Held;
@@ -354,10 +356,12 @@ void SlurmRemote::on_waiting(const JobRecord& job, const Job& known) {
     held_for_slurm_.insert(id);
     around_->keeper.note(
         id, job.is_held_by_user ? "held in Slurm" : "Slurm holds it: " + job.dependency);
+    own_asks_.insert(id);
     conductor_->tell({HoldAsked{id}});
   }
   if (!is_slurms(job) && held_for_slurm_.erase(id) > 0) {
     around_->keeper.note(id, "");
+    own_asks_.insert(id);
     conductor_->tell({ReleaseAsked{id}});
   }
   // What it was let run with before is all that it can be let run with again.
@@ -464,8 +468,28 @@ bool SlurmRemote::is_narrowed_by(const Shards& kept, const Job& job) const {
 
 // ---- What berth does -------------------------------------------------------------------------
 
-/// A job that is over here is over there.
 void SlurmRemote::on_step(const live::StepTaken& step) {
+  for (const Input& input : step.inputs) {
+    if (const auto* const hold = std::get_if<HoldAsked>(&input)) note_held(hold->job, true);
+    if (const auto* const let = std::get_if<ReleaseAsked>(&input)) note_held(let->job, false);
+  }
+  end_in_slurm(step);
+}
+
+/// By `berth hold` and `berth release`: in Slurm, where a later berth-slurm finds it. It tells them
+/// from jobs with dependencies, which are let go when those are met.
+void SlurmRemote::note_held(JobId id, bool is_held) {
+  if (own_asks_.erase(id) > 0) return;
+  held_for_slurm_.erase(id);
+  const JobRecord* const job = record_of(id);
+  if (job == nullptr || job->phase != Phase::Pending || berths_.contains(id)) return;
+  Note note = note_of(*job).value_or(Note());
+  if (std::exchange(note.is_held, is_held) == is_held) return;
+  order(Take{std::to_string(job->id), to_text(note)}, "job " + std::to_string(job->id));
+}
+
+/// A job that is over here is over there.
+void SlurmRemote::end_in_slurm(const live::StepTaken& step) {
   for (const Effect& effect : step.effects.list) {
     const auto* const finished = std::get_if<Finished>(&effect);
     if (finished == nullptr || courier_ == nullptr) continue;

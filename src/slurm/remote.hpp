@@ -98,6 +98,8 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void on_stranger(const JobRecord& job);
   void take_in(const JobRecord& job);
   void add(const JobRecord& job, const Note& note);
+  void note_held(JobId id, bool is_held);
+  void end_in_slurm(const live::StepTaken& step);
   void take_back(const JobRecord& job, Berth& berth, const std::string& why);
   void check_patience();
   void count_strangers(const JobRecord& job);
@@ -125,6 +127,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   std::set<std::string> being_taken_;                    ///< Jobs and tasks that are being held.
   std::map<JobId, int> bare_;       ///< Runs without their shards, one after the other.
   std::set<JobId> held_for_slurm_;  ///< Held in the engine while Slurm itself holds them.
+  std::set<JobId> own_asks_;        ///< Of those, holds and releases that the next step takes in.
   std::set<std::pair<SlurmId, std::uint32_t>> corrected_;  ///< Starts without berth, undone once.
   struct Asked {
     live::Submission submission;

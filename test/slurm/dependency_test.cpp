@@ -9,6 +9,8 @@
 namespace berth::slurm {
 namespace {
 
+constexpr std::int64_t kUnixNow = 1'000'000;  // seconds since 1970
+
 class Dependencies : public testing::Test {
  protected:
   Dependencies() {
@@ -20,10 +22,12 @@ class Dependencies : public testing::Test {
     jobs_.put({.id = 6, .array = 5, .task = 2, .phase = Phase::Running});
     jobs_.put({.id = 7, .array = 5, .task = 3, .phase = Phase::Over, .outcome = Outcome::Failed});
   }
-  Met judged(const std::string& text) const { return judge({.id = 50, .dependency = text}, jobs_); }
+  Met judged(const std::string& text) const {
+    return judge({.id = 50, .dependency = text}, jobs_, kUnixNow);
+  }
   /// Of a task of another array.
   Met judged(const std::string& text, std::uint32_t task) const {
-    return judge({.id = 50, .array = 40, .task = task, .dependency = text}, jobs_);
+    return judge({.id = 50, .array = 40, .task = task, .dependency = text}, jobs_, kUnixNow);
   }
   JobTable jobs_;
 };
@@ -42,6 +46,23 @@ TEST_F(Dependencies, EachKindIsMetByWhatItNames) {
   for (const char* never : {"afterok:4(failed)", "afternotok:3", "afterok:5_3"}) {
     EXPECT_EQ(judged(never), Met::Never) << never;
   }
+}
+
+TEST_F(Dependencies, MayBeSoManyMinutesAfterAStart) {
+  jobs_.put({.id = 2, .phase = Phase::Running, .started = kUnixNow - 299});
+  EXPECT_EQ(judged("after:2+4(unfulfilled)"), Met::Yes);
+  EXPECT_EQ(judged("after:2+5(unfulfilled)"), Met::NotYet);
+  jobs_.put({.id = 2, .phase = Phase::Over, .started = kUnixNow - 300});
+  EXPECT_EQ(judged("after:2+5"), Met::Yes) << "as long after a start that is over";
+  EXPECT_EQ(judged("after:1+5"), Met::NotYet) << "it has not begun";
+  EXPECT_EQ(judged("after:99+5"), Met::Yes) << "forgotten";
+  EXPECT_EQ(judged("afterok:3+5"), Met::NotYet) << "nothing that Slurm says";
+  EXPECT_EQ(judged("after:2+5x"), Met::NotYet);
+  jobs_.put({.id = 5, .array = 5, .task = 1, .phase = Phase::Over, .started = kUnixNow - 90});
+  jobs_.put({.id = 6, .array = 5, .task = 2, .phase = Phase::Running, .started = kUnixNow - 30});
+  EXPECT_EQ(judged("after:5_1+1"), Met::Yes);
+  EXPECT_EQ(judged("after:5_*+1"), Met::NotYet);
+  EXPECT_EQ(judged("after:5_*+2?after:5_1+1"), Met::Yes);
 }
 
 TEST_F(Dependencies, OfAWholeArrayWaitForAllOfIt) {
@@ -82,13 +103,13 @@ TEST_F(Dependencies, OfTasksThatSlurmHasNotToldApartWait) {
 TEST_F(Dependencies, MayBeToRunAlone) {
   JobRecord night{.id = 70, .name = "night", .dependency = "singleton(unfulfilled)"};
   jobs_.put(night);
-  EXPECT_EQ(judge(night, jobs_), Met::Yes);
+  EXPECT_EQ(judge(night, jobs_, kUnixNow), Met::Yes);
   jobs_.put({.id = 69, .name = "night", .phase = Phase::Running});
-  EXPECT_EQ(judge(night, jobs_), Met::NotYet);
+  EXPECT_EQ(judge(night, jobs_, kUnixNow), Met::NotYet);
   night.dependency = "afterok:3,singleton(unfulfilled)";
-  EXPECT_EQ(judge(night, jobs_), Met::NotYet);
+  EXPECT_EQ(judge(night, jobs_, kUnixNow), Met::NotYet);
   jobs_.put({.id = 69, .name = "night", .phase = Phase::Over, .outcome = Outcome::Failed});
-  EXPECT_EQ(judge(night, jobs_), Met::Yes);
+  EXPECT_EQ(judge(night, jobs_, kUnixNow), Met::Yes);
 }
 
 TEST_F(Dependencies, AllPartsAreNeededOrAny) {

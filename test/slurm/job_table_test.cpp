@@ -53,6 +53,20 @@ TEST(JobTable, CountsTheTasksOfAnArray) {
   EXPECT_EQ(jobs.tally(5, 1), Tally());
 }
 
+TEST(JobTable, KnowsTheLastStart) {
+  JobTable jobs;
+  EXPECT_EQ(jobs.last_start(1), 0);
+  jobs.put({.id = 1, .phase = Phase::Running, .started = 70});
+  EXPECT_EQ(jobs.last_start(1), 70);
+  jobs.put({.id = 5, .array = 5, .task = 3, .phase = Phase::Running, .started = 90});
+  jobs.put({.id = 6, .array = 5, .task = 1, .phase = Phase::Running, .started = 95});
+  jobs.put({.id = 7, .array = 7, .task = 1, .phase = Phase::Running, .started = 99});
+  EXPECT_EQ(jobs.last_start(5), 95) << "of the array";
+  EXPECT_EQ(jobs.last_start(5, 3), 90);
+  EXPECT_EQ(jobs.last_start(5, 4), 0);
+  EXPECT_EQ(jobs.last_start(6), 95) << "by its own number";
+}
+
 TEST(JobTable, LetsOneJobOfANameGoFirst) {
   JobTable jobs;
   const JobRecord first{.id = 2, .user = 10, .name = "night", .phase = Phase::Pending};
