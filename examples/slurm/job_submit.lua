@@ -186,6 +186,9 @@ function slurm_job_modify(job, record, part_list, modify_uid)
   if job.priority ~= slurm.NO_VAL and job.priority ~= 0 then
     return refuse("berth lets the job run when it is its turn; `berth release JOB` ends a hold")
   end
+  if job.priority == 0 and record.priority == 0 then -- Slurm would say yes, and do nothing
+    return refuse("berth holds the job until its turn; `berth hold JOB` keeps it longer")
+  end
   return slurm.SUCCESS
 end
 

@@ -470,6 +470,13 @@ class Api {
     });
   }
 
+  std::string why_not_released(const Job& job) const {
+    if (job.state != JobState::Held || has_idle_process(job)) {
+      return "is " + std::string(word_for(shown_state(job))) + ", only a held job can be released";
+    }
+    return daemon_.remote() == nullptr ? "" : daemon_.remote()->why_not_released(job.id);
+  }
+
   void change(const Exchange& exchange, JobId id, const std::string& verb) {
     if (!may_act(exchange, id, Rights::Operator)) return;
     const ClusterView view = daemon_.keeper().engine().view();
@@ -493,17 +500,17 @@ class Api {
       }
       inputs.emplace_back(SuspendAsked{id});
     } else {
-      const std::string why = verb == "resume" ? why_not_resumed(*job)
-                              : job->state != JobState::Held || has_idle_process(*job)
-                                  ? "is " + state + ", only a held job can be released"
-                                  : "";
+      const std::string why = verb == "resume" ? why_not_resumed(*job) : why_not_released(*job);
       if (!why.empty()) return refuse(exchange, 409, name + ": " + why);
       inputs.emplace_back(ReleaseAsked{id});
     }
     daemon_.ask({.submission = std::nullopt,
                  .inputs = std::move(inputs),
                  .exchange = exchange,
-                 .answer = [this, id](JobId) {
+                 .answer = [this, id, verb](JobId) {
+                   Remote* const remote = daemon_.remote();
+                   if (remote != nullptr && verb == "hold") remote->on_user_hold(id, true);
+                   if (remote != nullptr && verb == "release") remote->on_user_hold(id, false);
                    return http::Response{.status = 200,
                                          .body = to_body(daemon_.presenter().brief(id))};
                  }});

@@ -47,6 +47,11 @@ class Remote {
   using Submitted = std::function<void(Expected<JobId>)>;
   virtual void submit(live::Submission job, Submitted submitted) = 0;
 
+  /// A user has held a job that waited, or has released it.
+  virtual void on_user_hold(JobId job, bool is_held) = 0;
+  /// What keeps a held job from its turn that no release ends; "" where nothing does.
+  virtual std::string why_not_released(JobId job) const = 0;
+
   /// The file that a job's output goes to, for its user to read; "" if it is not known.
   virtual std::string output_of(JobId job) const = 0;
 

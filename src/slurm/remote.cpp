@@ -356,12 +356,10 @@ void SlurmRemote::on_waiting(const JobRecord& job, const Job& known) {
     held_for_slurm_.insert(id);
     around_->keeper.note(
         id, job.is_held_by_user ? "held in Slurm" : "Slurm holds it: " + job.dependency);
-    own_asks_.insert(id);
     conductor_->tell({HoldAsked{id}});
   }
   if (!is_slurms(job) && held_for_slurm_.erase(id) > 0) {
     around_->keeper.note(id, "");
-    own_asks_.insert(id);
     conductor_->tell({ReleaseAsked{id}});
   }
   // What it was let run with before is all that it can be let run with again.
@@ -468,28 +466,19 @@ bool SlurmRemote::is_narrowed_by(const Shards& kept, const Job& job) const {
 
 // ---- What berth does -------------------------------------------------------------------------
 
-void SlurmRemote::on_step(const live::StepTaken& step) {
-  for (const Input& input : step.inputs) {
-    if (const auto* const hold = std::get_if<HoldAsked>(&input)) note_held(hold->job, true);
-    if (const auto* const let = std::get_if<ReleaseAsked>(&input)) note_held(let->job, false);
-  }
-  end_in_slurm(step);
-}
-
-/// By `berth hold` and `berth release`: in Slurm, where a later berth-slurm finds it. It tells them
-/// from jobs with dependencies, which are let go when those are met.
-void SlurmRemote::note_held(JobId id, bool is_held) {
-  if (own_asks_.erase(id) > 0) return;
+/// In Slurm, where a later berth-slurm finds it: jobs with dependencies are let go when those are
+/// met, and such a job is not.
+void SlurmRemote::on_user_hold(JobId id, bool is_held) {
   held_for_slurm_.erase(id);
   const JobRecord* const job = record_of(id);
   if (job == nullptr || job->phase != Phase::Pending || berths_.contains(id)) return;
   Note note = note_of(*job).value_or(Note());
-  if (std::exchange(note.is_held, is_held) == is_held) return;
+  note.is_held = is_held;
   order(Take{std::to_string(job->id), to_text(note)}, "job " + std::to_string(job->id));
 }
 
 /// A job that is over here is over there.
-void SlurmRemote::end_in_slurm(const live::StepTaken& step) {
+void SlurmRemote::on_step(const live::StepTaken& step) {
   for (const Effect& effect : step.effects.list) {
     const auto* const finished = std::get_if<Finished>(&effect);
     if (finished == nullptr || courier_ == nullptr) continue;
@@ -539,6 +528,12 @@ void SlurmRemote::submit(live::Submission job, Submitted submitted) {
     asked_[*id] = {std::move(job), std::move(submitted)};
     if (const JobRecord* const there = record_of(job_of(*id))) on_job(*there);
   });
+}
+
+std::string SlurmRemote::why_not_released(JobId job) const {
+  const JobRecord* const record = record_of(job);
+  if (record == nullptr || !depends(*record)) return "";
+  return "waits for " + record->dependency + " in Slurm, and is released when that has happened";
 }
 
 std::string SlurmRemote::output_of(JobId job) const {

@@ -40,6 +40,8 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void begin(live::Conductor& conductor) override;
   void on_step(const live::StepTaken& step) override;
   void submit(live::Submission job, Submitted submitted) override;
+  void on_user_hold(JobId job, bool is_held) override;
+  std::string why_not_released(JobId job) const override;
   std::string output_of(JobId job) const override;
   nlohmann::json examine() const override;
 
@@ -98,8 +100,6 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void on_stranger(const JobRecord& job);
   void take_in(const JobRecord& job);
   void add(const JobRecord& job, const Note& note);
-  void note_held(JobId id, bool is_held);
-  void end_in_slurm(const live::StepTaken& step);
   void take_back(const JobRecord& job, Berth& berth, const std::string& why);
   void check_patience();
   void count_strangers(const JobRecord& job);
@@ -127,7 +127,6 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   std::set<std::string> being_taken_;                    ///< Jobs and tasks that are being held.
   std::map<JobId, int> bare_;       ///< Runs without their shards, one after the other.
   std::set<JobId> held_for_slurm_;  ///< Held in the engine while Slurm itself holds them.
-  std::set<JobId> own_asks_;        ///< Of those, holds and releases that the next step takes in.
   std::set<std::pair<SlurmId, std::uint32_t>> corrected_;  ///< Starts without berth, undone once.
   struct Asked {
     live::Submission submission;
