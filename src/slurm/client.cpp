@@ -358,6 +358,11 @@ struct Performer {
     return update(message, std::to_string(dispatch.id));
   }
 
+  Expected<SlurmId> operator()(const Nudge& nudge) const {
+    job_desc_msg_t message = description();
+    return update(message, std::to_string(nudge.id));
+  }
+
   Expected<SlurmId> operator()(const Hold& hold) const {
     job_desc_msg_t message = description();
     message.priority = 0;

@@ -29,6 +29,11 @@ struct Dispatch {
   std::string admin_comment;
   bool ran_before = false;
 };
+/// Have Slurm look at its queue, by an update that changes nothing. It looks when something
+/// happens, and a begin time that passes is nothing to it.
+struct Nudge {
+  SlurmId id = 0;
+};
 /// Hold it again, if it has not begun.
 struct Hold {
   SlurmId id = 0;
@@ -59,6 +64,6 @@ struct Submit {
   std::int64_t begin = 0;
 };
 
-using Order = std::variant<Take, Dispatch, Hold, Requeue, Cancel, Submit>;
+using Order = std::variant<Take, Dispatch, Nudge, Hold, Requeue, Cancel, Submit>;
 
 }  // namespace berth::slurm

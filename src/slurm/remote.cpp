@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int32_t kMostRequeues = 1'000'000;
 constexpr Duration kCheck = seconds(1);
+constexpr Duration kSoon = seconds(3);       ///< Most starts come sooner.
 constexpr Duration kSettling = seconds(10);  ///< Of a node that is back.
 constexpr int kMostLooks = 120;
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
@@ -319,14 +320,18 @@ void SlurmRemote::take_back(const JobRecord& job, Berth& berth, const std::strin
 void SlurmRemote::check_patience() {
   const Instant now = around_->clock.now();
   std::vector<JobId> rested;
+  std::optional<SlurmId> late;
   for (auto& [id, berth] : berths_) {
     send_back_bare(id, berth);
     if (berth.rests_since != kNever && has_rested(berth)) rested.push_back(id);
     const JobRecord* const job = record_of(id);
     if (berth.stage != Berth::Stage::Released || job == nullptr) continue;
-    if (job->phase != Phase::Pending || now - berth.since < options_.patience) continue;
+    if (job->phase != Phase::Pending) continue;
+    if (now - berth.since >= kSoon) late = job->id;
+    if (now - berth.since < options_.patience) continue;
     take_back(*job, berth, job->reason.empty() ? "no reason was given" : job->reason);
   }
+  if (late) order(Nudge{*late}, "job " + std::to_string(*late));
   for (const JobId id : rested) end_rest(id);
   let_go_what_is_met();
   std::erase_if(away_, [&](const auto& each) {
