@@ -141,7 +141,8 @@ struct Profiled {
 struct Bounded {
   PreemptionBounds bounds;
 };
-/// What its user changed of a job that waits and has no process: request, time limit, priority.
+/// What its user changed of a job that waits and has no process: request, time limit, priority; of
+/// a job with a berth the time limit alone.
 struct Updated {
   JobId job;
   JobSpec spec;

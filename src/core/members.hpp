@@ -85,7 +85,7 @@ inline auto members(UserLimits& v) { return std::tie(v.gpus, v.jobs); }
 inline auto members(PreemptionBounds& v) { return std::tie(v.most, v.lost); }
 inline auto members(Settings& v) {
   return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
-                  v.can_suspend, v.own_priority);
+                  v.can_suspend, v.own_priority, v.ends_at_limit);
 }
 inline auto members(Drain& v) { return std::tie(v.until, v.by, v.reason); }
 inline auto members(Reservation& v) {
@@ -156,6 +156,14 @@ inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 struct Dropped {};
 inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 14 ------------------------------------------------------------------------
+// The engine ended all jobs at their time limits.
+
+inline auto members_before_14(Settings& v) {
+  return std::tie(v.admission, v.limits, v.user_limits, v.service_half_life, v.max_failed_starts,
+                  v.can_suspend, v.own_priority);
+}
 
 // ---- Before layout 13 ------------------------------------------------------------------------
 // No policy chose how GPUs are shared.

@@ -85,6 +85,8 @@ struct Settings {
   bool can_suspend = true;
   /// A user's jobs that never ran change places in line so that larger priorities are first.
   bool own_priority = false;
+  /// Jobs are ended at their time limits; false where what runs them does that.
+  bool ends_at_limit = true;
 
   const UserLimits& limits_of(UserId user) const {
     const auto found = user_limits.find(user);

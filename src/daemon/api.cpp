@@ -583,6 +583,9 @@ class Api {
       return refuse(exchange, 422, name + ": vram_bytes: it asks for no GPU");
     }
     if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
+    if (change.time_limit && daemon_.remote() != nullptr) {
+      return refuse(exchange, 409, name + ": time_limit_seconds: " + daemon_.remote()->limits());
+    }
     if (change.time_limit) updated.spec.time_limit = *change.time_limit;
     if (change.priority) updated.spec.priority = *change.priority;
     if (updated.spec.time_limit <= job->ran) {

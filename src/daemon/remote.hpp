@@ -49,6 +49,8 @@ class Remote {
 
   /// A user has held a job that waited, or has released it.
   virtual void on_user_hold(JobId job, bool is_held) = 0;
+  /// Where time limits are kept, and how they are changed there: to follow a colon.
+  virtual std::string limits() const = 0;
   /// What keeps a held job from its turn that no release ends; "" where nothing does.
   virtual std::string why_not_released(JobId job) const = 0;
 

@@ -192,6 +192,16 @@ void Engine::watch_time_limit(const Job& job) {
   if (job.lease != kNever) leases_.emplace(job.lease, job.id);
 }
 
+/// Of a job with a berth.
+void Engine::change_limit(Job& job, Duration limit) {
+  if (job.spec.time_limit == limit) return;
+  if (job.spec.time_limit != kForever) time_limits_.erase({time_limit_at(job), job.id});
+  job.spec.time_limit = limit;
+  make_sensible(job.spec);
+  watch_time_limit(job);
+  emit(EventKind::Changed, job.id);
+}
+
 /// Its berth is over by the policy's own word: no preemption, except that it may cost as much.
 void Engine::end_leases() {
   while (!leases_.empty() && leases_.begin()->first <= now_) {

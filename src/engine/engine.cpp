@@ -34,6 +34,7 @@ void Engine::take_inputs(std::span<const Input> inputs) {
 }
 
 void Engine::enforce_time_limits() {
+  if (!state_.settings.ends_at_limit) return;
   while (!time_limits_.empty() && time_limits_.begin()->first <= now_) {
     Job& job = state_.jobs.at(time_limits_.begin()->second);
     time_limits_.erase(time_limits_.begin());
@@ -49,7 +50,7 @@ void Engine::wake(Instant at) {
 
 /// When the engine itself has something to do if nothing happens before.
 void Engine::wake_for_bounds() {
-  if (!time_limits_.empty()) wake(time_limits_.begin()->first);
+  if (!time_limits_.empty() && state_.settings.ends_at_limit) wake(time_limits_.begin()->first);
   if (!leases_.empty()) wake(leases_.begin()->first);
   for (const auto& [gpu, at] : reliefs_) wake(at);
   if (!deferrals_.begins.empty()) wake(deferrals_.begins.begin()->first);

@@ -107,6 +107,7 @@ void Engine::on(const ReleaseAsked& asked) {
 /// What it was made of stays, and what it waits for.
 void Engine::on(const Updated& updated) {
   Job* const job = state_.jobs.find(updated.job);
+  if (job != nullptr && holds_berth(job->state)) return change_limit(*job, updated.spec.time_limit);
   const bool can_be = job != nullptr && !has_idle_process(*job) &&
                       (job->state == JobState::Queued || job->state == JobState::Deferred ||
                        job->state == JobState::Held);

@@ -156,10 +156,13 @@ constexpr char kVersion13[] = R"(
 // Decisions and grants say more, as before version 10.
 constexpr char kVersion14[] = "PRAGMA user_version = 14;";
 
+// Settings say more, as before version 10.
+constexpr char kVersion15[] = "PRAGMA user_version = 15;";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
-                               kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
-                               kVersion11, kVersion12, kVersion13, kVersion14};
+constexpr std::array kSteps = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
+                               kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
+                               kVersion11, kVersion12, kVersion13, kVersion14, kVersion15};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.

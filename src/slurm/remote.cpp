@@ -236,11 +236,12 @@ void SlurmRemote::find_if_held_for_slurm(const JobRecord& job) {
 }
 
 void SlurmRemote::on_job(const JobRecord& job) {
+  const Job* const known = view().find(job_of(job.id));
+  if (known != nullptr) follow_limit(job, *known);
   const auto berth = berths_.find(job_of(job.id));
   if (berth != berths_.end()) return on_berth(job, berth->second);
   count_strangers(job);
   if (!is_ours(job)) return;
-  const Job* const known = view().find(job_of(job.id));
   if (known != nullptr) return on_waiting(job, *known);
   on_stranger(job);
 }
@@ -254,6 +255,14 @@ void SlurmRemote::count_strangers(const JobRecord& job) {
   } else {
     strangers_[job.id] = std::move(held);
   }
+}
+
+/// As an administrator or its user has changed it by now.
+void SlurmRemote::follow_limit(const JobRecord& job, const Job& known) {
+  if (job.phase == Phase::Over || known.spec.time_limit == job.time_limit) return;
+  Updated updated{.job = known.id, .spec = known.spec};
+  updated.spec.time_limit = job.time_limit;
+  conductor_->tell({updated});
 }
 
 /// A record of an attempt that Slurm was told to run.
@@ -372,6 +381,7 @@ void SlurmRemote::on_waiting(const JobRecord& job, const Job& known) {
   if (types != 0 && known.spec.request.gpu.types != types) {
     Updated updated{.job = id, .spec = known.spec};
     updated.spec.request.gpu.types = types;
+    updated.spec.time_limit = job.time_limit;
     conductor_->tell({updated});
   }
 }

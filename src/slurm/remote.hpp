@@ -41,6 +41,9 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void on_step(const live::StepTaken& step) override;
   void submit(live::Submission job, Submitted submitted) override;
   void on_user_hold(JobId job, bool is_held) override;
+  std::string limits() const override {
+    return "Slurm has it; change it there, by scontrol update jobid=JOB timelimit=MINUTES";
+  }
   std::string why_not_released(JobId job) const override;
   std::string output_of(JobId job) const override;
   nlohmann::json examine() const override;
@@ -82,6 +85,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void let_go_what_is_met();
   void find_if_held_for_slurm(const JobRecord& job);
   void on_job(const JobRecord& job);
+  void follow_limit(const JobRecord& job, const Job& known);
   void on_berth(const JobRecord& job, Berth& berth);
   Instant end_of(const JobRecord& job) const;
   void on_over(const JobRecord& job, const Berth& berth);

@@ -91,6 +91,7 @@ void SlurmRemote::queue_again(JobId id, Attempt attempt, const std::string& why)
   if (types == 0 || known->spec.request.gpu.types == types) return;
   Updated kept{.job = id, .spec = known->spec};
   kept.spec.request.gpu.types = types;
+  kept.spec.time_limit = job->time_limit;
   ask(kept);
 }
 

@@ -219,7 +219,8 @@ TEST_F(Deferral, AnUpdateIsOfWhatWaitsOnly) {
   EXPECT_EQ(rig_.job(queued).spec.request.gpu.vram, 5_GiB);
   EXPECT_EQ(rig_.job(queued).spec.time_limit, seconds(60));
   EXPECT_EQ(rig_.job(queued).spec.priority, 4);
-  EXPECT_EQ(rig_.job(running).spec, shared(1, 1_GiB));
+  EXPECT_EQ(rig_.job(running).spec.request, shared(1, 1_GiB).request);
+  EXPECT_EQ(rig_.job(running).spec.priority, 0);
   spec.request.gpu.vram = 500_GiB;
   rig_.tell({Updated{queued, spec}});
   EXPECT_EQ(rig_.job(queued).spec.request.gpu.vram, 5_GiB) << "no GPU has so much";

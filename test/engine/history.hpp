@@ -117,6 +117,7 @@ class History {
     if (rng_.one_in(3)) return Estimated{job->id, seconds(rng_.between(0, 500)), 3};
     Updated updated{.job = job->id, .spec = job->spec};
     updated.spec.request.gpu.vram = some_memory();
+    if (rng_.one_in(2)) updated.spec.time_limit = seconds(rng_.between(0, 900));
     return updated;
   }
 

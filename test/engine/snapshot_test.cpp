@@ -127,10 +127,11 @@ std::string encoded(const Value& value) {
   return out.take();
 }
 
-/// All but whether own priorities count, which is the last: from format 12.
+/// All but the last two: whether own priorities count, and whether jobs end at their limits. They
+/// are there from formats 12 and 14.
 std::string encoded_settings() {
   std::string settings = encoded(Settings{});
-  settings.pop_back();
+  settings.resize(settings.size() - 2);
   return settings;
 }
 
@@ -143,7 +144,7 @@ std::size_t place_of_user_limits(const std::string& bytes) {
 
 void drop_own_priority(std::string& bytes) {
   const std::string settings = encoded_settings();
-  bytes.erase(bytes.find(settings) + settings.size(), 1);
+  bytes.erase(bytes.find(settings) + settings.size(), 2);
 }
 
 /// No calendar, and no priorities that count: before format 12.
@@ -162,6 +163,17 @@ void drop_limits_and_drains(std::string& bytes) {
 /// Nine numbers stood among the settings in the place of that byte, and are dropped: before
 /// format 6.
 void add_former_keys(std::string& bytes) { bytes.insert(place_of_user_limits(bytes), 8, '\0'); }
+
+TEST(Snapshot, OfFormatThirteenIsReadWithLimitsThatEndJobs) {
+  const Engine engine(Cluster(), {.settings = {.own_priority = true}}, fifo());
+  std::string bytes = engine.save();
+  bytes[0] = 26;  // format 13
+  const std::string settings = encoded_settings();
+  bytes.erase(bytes.find(settings) + settings.size() + 1, 1);
+  const auto restored = Engine::restore(bytes, fifo());
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  EXPECT_EQ(restored->save(), engine.save());
+}
 
 TEST(Snapshot, OfFormatElevenIsReadWithoutACalendar) {
   const Engine engine(Cluster(), {}, fifo());

@@ -33,6 +33,30 @@ TEST_F(TimeLimit, StopsTheJobWhenItIsReached) {
   expect_finished(rig_.released(id), id, Outcome::Timeout);
 }
 
+TEST_F(TimeLimit, MayBeChangedWhileTheJobRuns) {
+  const JobId id = rig_.run(spec_, {0});
+  spec_.time_limit = seconds(150);
+  EXPECT_EQ(rig_.at(90).tell({Updated{id, spec_}}).wake_at, kStart + seconds(150));
+  EXPECT_TRUE(rig_.at(100).tell({}).list.empty());
+  spec_.time_limit = kForever;
+  EXPECT_EQ(rig_.at(110).tell({Updated{id, spec_}}).wake_at, std::nullopt);
+  spec_.time_limit = seconds(120);
+  rig_.tell({Updated{id, spec_}});
+  EXPECT_EQ(only<Stop>(rig_.at(120).tell({}))->why, StopFor::TimeLimit);
+}
+
+TEST(TimeLimitElsewhere, EndsNoJobHere) {
+  Rig rig(nodes_of(1, 8), {.ends_at_limit = false});
+  JobSpec spec = shared(1, 4_GiB);
+  spec.time_limit = seconds(100);
+  const JobId id = rig.run(spec, {0});
+  const Effects& late = rig.at(101).tell({});
+  EXPECT_TRUE(late.list.empty());
+  EXPECT_EQ(late.wake_at, std::nullopt);
+  rig.exited(id, Outcome::Done, 0);
+  test::expect_finished(rig, rig.released(id), id, Outcome::Done);
+}
+
 TEST_F(TimeLimit, CountsFromTheGrant) {
   const JobId id = rig_.submit(spec_);
   rig_.start(id, {0});

@@ -149,6 +149,7 @@ void World::make_priorities() {
     if (!rng.one_in(6)) continue;
     Updated change{.job = JobId(i + 1), .spec = jobs_[i].spec, .name = {}};
     change.spec.priority = static_cast<std::int32_t>(rng.between(0, 3));
+    if (rng.one_in(3)) change.spec.time_limit = seconds(rng.between(1, 9000));
     at(jobs_[i].submit + seconds(rng.between(0, 600)), change);
   }
 }

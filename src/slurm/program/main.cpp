@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
     // What a job has of Slurm stays as it was begun: its shards do not shrink or grow, and one that
     // has ended there is not begun again.
     options.rules.learn_memory = false;
+    options.rules.settings.ends_at_limit = false;  // Slurm does that, with its own patience
     options.shrink_after = kForever;
     options.again_after_overrun = false;
     slurm::SlurmOptions own{.partitions = flags.partitions};
