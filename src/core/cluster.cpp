@@ -135,4 +135,13 @@ NodeShape Cluster::shape_of(NodeId id) const {
   return shape;
 }
 
+bool Cluster::begins_with(const Cluster& first) const {
+  const auto begins = [](const auto& all, const auto& part) {
+    return part.size() <= all.size() && std::equal(part.begin(), part.end(), all.begin());
+  };
+  return begins(nodes_, first.nodes_) && begins(gpus_, first.gpus_) &&
+         begins(wiring_, first.wiring_) && begins(switch_first_, first.switch_first_) &&
+         begins(types_, first.types_);
+}
+
 }  // namespace berth

@@ -114,6 +114,9 @@ class Cluster {
   std::span<const std::string> type_names() const { return types_; }
   GpuTypes type_bit(GpuId id) const { return GpuTypes{1} << gpu(id).type; }
 
+  /// True if `first` is these machines without some of the last ones.
+  bool begins_with(const Cluster& first) const;
+
   bool operator==(const Cluster&) const = default;
 
  private:

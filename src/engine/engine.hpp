@@ -34,6 +34,8 @@ struct EngineOptions {
   std::uint64_t seed = 0;  ///< Of the random numbers a policy may draw.
 };
 
+struct Frame;
+
 class Engine {
  public:
   Engine(Cluster cluster, const EngineOptions& options, std::unique_ptr<Policy> policy);
@@ -77,6 +79,10 @@ class Engine {
     return restore(bytes, std::move(policy), Recall::StateOnly);
   }
 
+  /// The same engine with more nodes, and a policy that begins without memory. Requires: `cluster`
+  /// begins_with() the cluster of this one. Errors: as restore(). O(state).
+  Expected<Engine> with_nodes(const Cluster& cluster, std::unique_ptr<Policy> policy) const;
+
   /// The first broken invariant in words; nothing if all hold. O(jobs + GPUs); for tests.
   std::optional<std::string> check() const;
 
@@ -84,6 +90,7 @@ class Engine {
   enum class Recall : std::uint8_t { All, StateOnly };
   static Expected<Engine> restore(std::string_view bytes, std::unique_ptr<Policy> policy,
                                   Recall recall);
+  static Expected<Engine> engine_of(Frame frame, std::unique_ptr<Policy> policy);
 
   // Inputs, one function each (inputs.cpp).
   void on(const Submitted&);

@@ -106,7 +106,25 @@ Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy>
   const bool recalls = recall == Recall::All && format >= kMemories;
   const Snapshot memory = recalls ? frame.policy : Snapshot();
   if (auto done = policy->restore(memory); !done) return std::unexpected(done.error());
+  return engine_of(std::move(frame), std::move(policy));
+}
 
+Expected<Engine> Engine::with_nodes(const Cluster& cluster, std::unique_ptr<Policy> policy) const {
+  const std::string bytes = save();
+  ByteReader in(bytes);
+  Frame frame = get_frame(in, in.integer());
+  frame.cluster = records_of(cluster);
+  frame.gpus.resize(cluster.gpus().size());
+  frame.nodes.resize(cluster.nodes().size(), 1);
+  const Engine larger(cluster, {}, nullptr);
+  for (auto& [user, account] : frame.accounts) {  // what a user holds is less of it
+    account.settle(frame.now, frame.settings.service_half_life);
+    account.share_ppb = larger.share_of(account);
+  }
+  return engine_of(std::move(frame), std::move(policy));
+}
+
+Expected<Engine> Engine::engine_of(Frame frame, std::unique_ptr<Policy> policy) {
   Engine engine(cluster_of(frame.cluster), {.settings = frame.settings, .seed = frame.seed},
                 std::move(policy));
   State& state = engine.state_;

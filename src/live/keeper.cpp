@@ -1,6 +1,8 @@
 #include "live/keeper.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "core/memory_estimate.hpp"
 #include "core/run_estimate.hpp"
@@ -155,6 +157,26 @@ Expected<Keeper> Keeper::open(Host& host, const Opening& opening, const Cluster&
   return keeper;
 }
 
+Expected<std::optional<Cluster>> Keeper::cluster_held(const std::string& path, journal::Loss loss) {
+  if (std::error_code error; !std::filesystem::exists(path, error)) return std::nullopt;
+  auto store = journal::Store::open(path, journal::Access::ReadWrite, loss);
+  if (!store) return std::unexpected(store.error());
+  const auto recovered = store->recover();
+  if (!recovered) return std::unexpected(recovered.error());
+  if (!recovered->snapshot) return std::nullopt;
+  auto engine = engine_of(*recovered->snapshot);
+  if (!engine) return std::unexpected(engine.error());
+  for (const journal::Entry& entry : recovered->entries) {
+    const auto inputs = decode_inputs(entry.inputs);
+    const auto decisions = decode_decisions(entry.decisions.value_or(encode_decisions({})));
+    if (!inputs) return std::unexpected(inputs.error());
+    if (!decisions) return std::unexpected(decisions.error());
+    engine->replay(entry.now, *inputs, *decisions);
+  }
+  if (!has_berths(*engine) && count_suspended(engine->view()) == 0) return std::nullopt;
+  return engine->view().cluster();
+}
+
 Expected<Keeper> Keeper::start_or_recover(Parts parts, const Cluster& cluster, const Rules& rules) {
   const auto recovered = parts.store.recover();
   if (!recovered) return std::unexpected(recovered.error());
@@ -269,8 +291,16 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   const bool same_speeds = rules.speeds == engine_.view().speeds();
   const bool same_facts = same_weights && same_speeds && cluster == before;
   if (same_policy && same_cluster && same_settings && same_bounds && same_facts) return {};
-  if (!same_cluster) return move_to(cluster, rules);
-  if (!same_policy) {
+  const bool has_more_nodes =
+      !same_cluster && cluster.without_links().begins_with(before.without_links());
+  if (!same_cluster && !has_more_nodes) return move_to(cluster, rules);
+  if (has_more_nodes) {
+    auto policy = make_policy(rules.policy, rules.place);
+    if (!policy) return std::unexpected(policy.error());
+    auto engine = engine_.with_nodes(cluster, std::move(*policy));
+    if (!engine) return std::unexpected(engine.error());
+    engine_ = std::move(*engine);
+  } else if (!same_policy) {
     auto policy = policy_after(rules_.policy, engine_.policy_memory(), rules);
     if (!policy) return std::unexpected(policy.error());
     engine_.set_policy(std::move(*policy));

@@ -91,12 +91,17 @@ struct Opening {
 class Keeper {
  public:
   /// Brings the engine back from the journal, or makes a new one for `cluster`. A change of policy
-  /// or settings is taken over; so is one of the cluster if no job holds a berth. Errors: Conflict
-  /// if the cluster changed under jobs that hold berths; as Store::open; BadData for a journal that
+  /// or settings is taken over; so are more nodes at the end of the cluster, and any other change
+  /// of it if no job holds a berth. Errors: Conflict if the cluster changed otherwise under jobs
+  /// that hold berths; as Store::open; BadData for a journal that
   /// does not decide. No number of a job is used again.
   /// Requires: `host` outlives the keeper.
   static Expected<Keeper> open(Host& host, const Opening& opening, const Cluster& cluster,
                                const Rules& rules);
+
+  /// The cluster where jobs hold berths or are suspended, by the journal at `path`; nothing where
+  /// none do, or there is no journal. Errors: as Store::open.
+  static Expected<std::optional<Cluster>> cluster_held(const std::string& path, journal::Loss loss);
 
   const Engine& engine() const { return engine_; }
   const journal::Store& store() const { return store_; }

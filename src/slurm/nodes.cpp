@@ -64,7 +64,8 @@ Expected<NodeShape> shape_of(const NodeRecord& node, const Shards& shards, std::
 
 }  // namespace
 
-Expected<Cluster> cluster_of(const std::vector<NodeRecord>& nodes, std::uint16_t slots) {
+Expected<Cluster> cluster_of(const std::vector<NodeRecord>& nodes, std::uint16_t slots,
+                             const std::optional<Cluster>& before) {
   std::vector<const NodeRecord*> sorted;
   for (const NodeRecord& node : nodes) sorted.push_back(&node);
   std::ranges::sort(sorted, [](const NodeRecord* a, const NodeRecord* b) {
@@ -72,7 +73,25 @@ Expected<Cluster> cluster_of(const std::vector<NodeRecord>& nodes, std::uint16_t
   });
   Cluster cluster;
   cluster.add_switch();
+  std::set<std::string_view> added;
+  const Cluster none;
+  const Cluster& first = before ? *before : none;
+  for (const NodeId id : first.node_ids()) {
+    NodeShape shape = first.shape_of(id);
+    added.insert(first.node(id).name);
+    const auto record = std::ranges::find(nodes, shape.name, &NodeRecord::name);
+    const Shards shards = record == nodes.end() ? Shards() : parse_shards(record->gres);
+    if (!shards.per.empty()) {
+      auto now = shape_of(*record, shards, slots);
+      if (!now) return std::unexpected(now.error());
+      const bool is_same =
+          now->gpus == shape.gpus && now->vram == shape.vram && now->slots == shape.slots;
+      if (!is_same) shape = std::move(*now);
+    }
+    cluster.add_node(shape);
+  }
   for (const NodeRecord* const node : sorted) {
+    if (added.contains(node->name)) continue;
     const Shards shards = parse_shards(node->gres);
     if (shards.per.empty()) continue;
     const auto shape = shape_of(*node, shards, slots);

@@ -16,9 +16,12 @@
 
 namespace berth::slurm {
 
+/// The nodes of `before` come first, in the same order, for jobs there keep their places: also
+/// those that Slurm no longer has, and with the cores and host memory that they had.
 /// Errors: BadData for a node whose indices are not 0, 1, 2, ... or whose GPUs differ in memory;
 /// NotFound where no node has typed shards.
-Expected<Cluster> cluster_of(const std::vector<NodeRecord>& nodes, std::uint16_t slots);
+Expected<Cluster> cluster_of(const std::vector<NodeRecord>& nodes, std::uint16_t slots,
+                             const std::optional<Cluster>& before = std::nullopt);
 
 /// What job_submit.lua refuses more than: lines such as `gib 80`, of the largest GPU, and
 /// `gpus 32`, of all nodes.

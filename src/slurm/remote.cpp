@@ -47,8 +47,8 @@ void SlurmRemote::say(const std::string& text) {
 // ---- Opening ---------------------------------------------------------------------------------
 
 Expected<std::unique_ptr<SlurmRemote>> SlurmRemote::open(const std::string& configuration,
-                                                         SlurmOptions options,
-                                                         std::uint16_t slots) {
+                                                         SlurmOptions options, std::uint16_t slots,
+                                                         const std::optional<Cluster>& before) {
   Client::open(configuration);
   Client client;
   auto first = Courier::first_look(client);
@@ -59,7 +59,7 @@ Expected<std::unique_ptr<SlurmRemote>> SlurmRemote::open(const std::string& conf
     first = Courier::first_look(client);
   }
   if (!first) return std::unexpected(first.error());
-  auto cluster = cluster_of(first->nodes, slots);
+  auto cluster = cluster_of(first->nodes, slots, before);
   if (!cluster) return std::unexpected(cluster.error());
   std::unique_ptr<SlurmRemote> remote(new SlurmRemote(std::move(client), std::move(options),
                                                       std::move(*first), std::move(*cluster)));
@@ -106,6 +106,10 @@ void SlurmRemote::begin(live::Conductor& conductor) {
     if (!holds_berth(view().find(id)->state)) conductor_->tell({CancelAsked{id}});
   }
   for (const JobRecord& job : first_.jobs) find_if_held_for_slurm(job);
+  for (const NodeId node : cluster_.node_ids()) {
+    const auto there = std::ranges::find(first_.nodes, cluster_.node(node).name, &NodeRecord::name);
+    if (there == first_.nodes.end()) on_node(node, false);
+  }
   on_news(first_);
   patience_ = std::make_unique<daemon::Loop::Alarm>(around_->loop, [this] { check_patience(); });
   patience_->set(kCheck);
@@ -126,6 +130,14 @@ nlohmann::json SlurmRemote::examine() const {
                              in_millis(cost.all) + ", of which " + in_millis(cost.own) +
                              " are berth's own"));
   checks.push_back(memory_check());
+  if (!new_nodes_.empty()) {
+    std::string names;
+    for (const std::string& name : new_nodes_) names += (names.empty() ? "" : ", ") + name;
+    checks.push_back(check("nodes", "warn",
+                           "new in Slurm, and without berths until berth-slurm is restarted, which "
+                           "no job notices: " +
+                               names));
+  }
   return checks;
 }
 
@@ -154,7 +166,10 @@ void SlurmRemote::on_news(const News& news) {
   std::set<GpuId> seen;  // by agents, with other figures than before
   for (const NodeRecord& node : news.nodes) {
     const auto id = node_named(cluster_, node.name);
-    if (!id) continue;
+    if (!id) {
+      on_new_node(node);
+      continue;
+    }
     const auto [told, is_new] = takes_jobs_.try_emplace(*id, node.takes_jobs);
     if (is_new || std::exchange(told->second, node.takes_jobs) != node.takes_jobs) {
       on_node(*id, node.takes_jobs);
@@ -179,6 +194,12 @@ void SlurmRemote::on_news(const News& news) {
   }
   tell_strangers(seen);
   for (const GpuId gpu : seen) look_at(gpu);
+}
+
+/// Which came after the start.
+void SlurmRemote::on_new_node(const NodeRecord& node) {
+  if (parse_shards(node.gres).per.empty() || !new_nodes_.insert(node.name).second) return;
+  say("node " + node.name + " is new in Slurm: a restart of berth-slurm gives jobs places there");
 }
 
 /// Slurm goes on trying to end what ran on a node that failed, and when it is back ends a job that

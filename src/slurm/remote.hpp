@@ -30,9 +30,11 @@ struct SlurmOptions {
 
 class SlurmRemote : public daemon::Remote, public live::Executor {
  public:
-  /// Asks Slurm for its nodes and jobs. Errors: Io where it does not answer; as cluster_of().
+  /// Asks Slurm for its nodes and jobs. `before` is the cluster where jobs of an earlier
+  /// berth-slurm hold berths, if any do. Errors: Io where it does not answer; as cluster_of().
   static Expected<std::unique_ptr<SlurmRemote>> open(const std::string& configuration,
-                                                     SlurmOptions options, std::uint16_t slots);
+                                                     SlurmOptions options, std::uint16_t slots,
+                                                     const std::optional<Cluster>& before);
 
   // What the daemon calls.
   daemon::Machine machine() override;
@@ -78,6 +80,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   ClusterView view() const { return around_->keeper.engine().view(); }
   bool is_ours(const JobRecord& job) const;
   void on_news(const News& news);
+  void on_new_node(const NodeRecord& node);
   void on_node(NodeId node, bool takes_jobs);
   void settle_nodes_of(JobId id);
   bool depends(const JobRecord& job) const;
@@ -128,6 +131,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   std::map<SlurmId, std::map<GpuId, Bytes>> strangers_;  ///< What jobs not started by berth hold.
   std::map<GpuId, Bytes> foreign_;                       ///< What was told of that.
   std::map<NodeId, bool> takes_jobs_;                    ///< What was told of nodes.
+  std::set<std::string> new_nodes_;                      ///< Of Slurm, which no GPU here is of.
   std::set<std::string> being_taken_;                    ///< Jobs and tasks that are being held.
   std::map<JobId, int> bare_;       ///< Runs without their shards, one after the other.
   std::set<JobId> held_for_slurm_;  ///< Held in the engine while Slurm itself holds them.

@@ -79,5 +79,21 @@ TEST(Cluster, ATypeForEachIndexIsDescribedAsItWasMade) {
   EXPECT_EQ(cluster.shape_of(NodeId(1)).gpus, 2U);
 }
 
+TEST(Cluster, BeginsWithTheSameNodes) {
+  const auto of = [](std::initializer_list<std::uint32_t> nodes) {
+    Cluster cluster;
+    cluster.add_switch();
+    for (const std::uint32_t gpus : nodes) {
+      cluster.add_node({.name = "n" + std::to_string(gpus), .gpus = gpus, .vram = Bytes(80)});
+    }
+    return cluster;
+  };
+  EXPECT_TRUE(of({2, 3}).begins_with(of({2})));
+  EXPECT_TRUE(of({2, 3}).begins_with(of({2, 3})));
+  EXPECT_TRUE(of({2}).begins_with(Cluster()));
+  EXPECT_FALSE(of({2}).begins_with(of({2, 3})));
+  EXPECT_FALSE(of({3, 2}).begins_with(of({2})));
+}
+
 }  // namespace
 }  // namespace berth

@@ -664,6 +664,38 @@ TEST_F(KeeperTest, OtherLinksAreTakenOverUnderJobs) {
   EXPECT_TRUE(journal::verify(path_)) << "the input is journaled";
 }
 
+TEST_F(KeeperTest, MoreNodesAreTakenOverUnderJobs) {
+  EXPECT_EQ(Keeper::cluster_held(path_, journal::Loss::Refused).value(), std::nullopt) << "no file";
+  Cluster more = gpus(2);
+  more.add_node({.name = "m", .gpus = 1, .vram = kGib * 24, .context = Bytes(0)});
+  {
+    Keeper keeper = open();
+    EXPECT_EQ(Keeper::cluster_held(path_, journal::Loss::Refused).error().code, ErrorCode::Conflict)
+        << "it is open";
+    submit(keeper, 1, job(2, "first"));
+    submit(keeper, 2, job(1, "second"));
+  }
+  EXPECT_EQ(Keeper::cluster_held(path_, journal::Loss::Refused).value(), gpus(2));
+  {
+    Keeper keeper = open(path_, more);
+    EXPECT_EQ(keeper.engine().check(), std::nullopt);
+    EXPECT_EQ(keeper.engine().view().find(JobId(1))->state, JobState::Starting);
+    EXPECT_EQ(keeper.engine().view().find(JobId(2))->state, JobState::Queued);
+    step(keeper, 3, of({Ticked{}}));
+    ASSERT_EQ(keeper.engine().view().find(JobId(2))->state, JobState::Starting);
+    EXPECT_EQ(keeper.engine().view().find(JobId(2))->grant.shares.at(0).gpu, GpuId(2));
+    finish(keeper, 4, JobId(1));
+  }
+  EXPECT_EQ(try_open(path_).error().code, ErrorCode::Conflict) << "a node less, and a job there";
+  {
+    Keeper keeper = open(path_, more);
+    finish(keeper, 5, JobId(2));
+  }
+  EXPECT_EQ(Keeper::cluster_held(path_, journal::Loss::Refused).value(), std::nullopt);
+  const auto verified = journal::verify(path_);
+  EXPECT_TRUE(verified) << verified.error().message;
+}
+
 TEST_F(KeeperTest, OtherGpusWithoutJobsAreTakenOver) {
   {
     Keeper keeper = open();

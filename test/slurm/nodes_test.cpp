@@ -34,6 +34,31 @@ TEST(Nodes, WithTypedShardsAreTheCluster) {
   EXPECT_EQ(cluster->gpu(GpuId(3)).capacity, 80_GiB);
 }
 
+std::vector<std::string> names_of(const Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const NodeSpec& node : cluster.nodes()) names.push_back(node.name);
+  return names;
+}
+
+TEST(Nodes, OfBeforeComeFirstAsTheyWere) {
+  auto nodes = two_nodes();
+  const auto before = cluster_of(nodes, 4);
+  ASSERT_TRUE(before);
+  NodeRecord added = nodes[0];
+  added.name = "n3";
+  nodes.push_back(added);
+  for (NodeRecord& node : nodes) node.memory = 200_GiB;
+  const auto more = cluster_of(nodes, 4, *before);
+  ASSERT_TRUE(more) << more.error().message;
+  EXPECT_EQ(names_of(*more), (std::vector<std::string>{"n2", "n10", "n3"}));
+  EXPECT_TRUE(more->begins_with(*before)) << "host memory is as it was";
+  nodes.erase(nodes.begin());  // n10
+  EXPECT_EQ(cluster_of(nodes, 4, *more), *more) << "which Slurm no longer has";
+  nodes[1].gres = "gpu:g0:1,shard:g0:40";  // n2
+  EXPECT_EQ(cluster_of(nodes, 4, *more)->gpus().size(), 5U);
+  EXPECT_EQ(names_of(*cluster_of(nodes, 4)), (std::vector<std::string>{"n2", "n3"}));
+}
+
 TEST(Nodes, HaveLimitsForTheScriptThatRefusesJobs) {
   const auto cluster = cluster_of(two_nodes(), 4);
   EXPECT_EQ(limits_of(*cluster), "gib 80\ngpus 4\n");

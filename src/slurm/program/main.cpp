@@ -7,6 +7,7 @@
 
 #include "daemon/program.hpp"
 #include "http/address.hpp"
+#include "live/keeper.hpp"
 #include "slurm/nodes.hpp"
 #include "slurm/remote.hpp"
 
@@ -64,7 +65,9 @@ int main(int argc, char** argv) {
     options.again_after_overrun = false;
     slurm::SlurmOptions own{.partitions = flags.partitions};
     own.reach = seconds(flags.reach);
-    auto remote = slurm::SlurmRemote::open(flags.configuration, own, options.slots);
+    const auto before = live::Keeper::cluster_held(options.state + "/journal.db", options.loss);
+    if (!before) return std::unexpected(before.error());
+    auto remote = slurm::SlurmRemote::open(flags.configuration, own, options.slots, *before);
     if (!remote) return std::unexpected(remote.error());
     if (!flags.limits.empty()) leave_limits(flags.limits, (*remote)->machine().cluster);
     return std::move(*remote);
