@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/assert.hpp"
+#include "core/run_estimate.hpp"
 #include "engine/engine.hpp"
 #include "engine/possible.hpp"
 
