@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/text.hpp"
 #include "core/words.hpp"
@@ -582,10 +583,13 @@ class Api {
     if (change.vram && gpu.count == GpuCount(0)) {
       return refuse(exchange, 422, name + ": vram_bytes: it asks for no GPU");
     }
-    if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
-    if (change.time_limit && daemon_.remote() != nullptr) {
-      return refuse(exchange, 409, name + ": time_limit_seconds: " + daemon_.remote()->limits());
+    for (const auto& [is_asked, field] : {std::pair{change.vram.has_value(), "vram_bytes"},
+                                          {change.time_limit.has_value(), "time_limit_seconds"}}) {
+      const std::string why =
+          is_asked && daemon_.remote() != nullptr ? daemon_.remote()->why_fixed(field) : "";
+      if (!why.empty()) return refuse(exchange, 409, name + ": " + field + ": " + why);
     }
+    if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
     if (change.time_limit) updated.spec.time_limit = *change.time_limit;
     if (change.priority) updated.spec.priority = *change.priority;
     if (updated.spec.time_limit <= job->ran) {

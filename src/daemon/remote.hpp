@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "daemon/loop.hpp"
@@ -49,8 +50,8 @@ class Remote {
 
   /// A user has held a job that waited, or has released it.
   virtual void on_user_hold(JobId job, bool is_held) = 0;
-  /// Where time limits are kept, and how they are changed there: to follow a colon.
-  virtual std::string limits() const = 0;
+  /// Why `berth update` cannot change this field of a job, and what can; "" if it can.
+  virtual std::string why_fixed(std::string_view field) const = 0;
   /// What keeps a held job from its turn that no release ends; "" where nothing does.
   virtual std::string why_not_released(JobId job) const = 0;
 

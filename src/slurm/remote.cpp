@@ -566,6 +566,17 @@ void SlurmRemote::submit(live::Submission job, Submitted submitted) {
   });
 }
 
+std::string SlurmRemote::why_fixed(std::string_view field) const {
+  if (field == "time_limit_seconds") {
+    return "Slurm has it; change it there, by scontrol update jobid=JOB timelimit=MINUTES";
+  }
+  // Its environment and the limit of an MPS server come from what was asked at submission.
+  if (field == "vram_bytes") {
+    return "Slurm has given it to the job's environment; cancel the job and submit it again";
+  }
+  return "";
+}
+
 std::string SlurmRemote::why_not_released(JobId job) const {
   const JobRecord* const record = record_of(job);
   if (record == nullptr || !depends(*record)) return "";

@@ -43,9 +43,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void on_step(const live::StepTaken& step) override;
   void submit(live::Submission job, Submitted submitted) override;
   void on_user_hold(JobId job, bool is_held) override;
-  std::string limits() const override {
-    return "Slurm has it; change it there, by scontrol update jobid=JOB timelimit=MINUTES";
-  }
+  std::string why_fixed(std::string_view field) const override;
   std::string why_not_released(JobId job) const override;
   std::string output_of(JobId job) const override;
   nlohmann::json examine() const override;
