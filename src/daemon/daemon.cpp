@@ -404,7 +404,7 @@ void Daemon::open_conductor() {
       options_.retention);
   if (remote_) return remote_->begin(*conductor_);
   keeper_.engine().view().for_each_job([this](const Job& job) {
-    if (!has_idle_process(job) || keeper_.note_of(job.id).starts_with(kBecause)) return;
+    if (!has_idle_process(job) || keeper_.note_of(job.id).starts_with(live::kBecause)) return;
     const Bytes bytes = executor_->suspender().bytes_of(job.id);
     keeper_.note(job.id, "its " + to_text(bytes) + " are in host memory");
   });
@@ -489,7 +489,7 @@ void Daemon::open_idle_watch() {
           .suspend =
               [this, since_text](JobId job, Instant since) {
                 const std::string why = "had run no kernel since " + since_text(since);
-                suspended_for_[job] = std::string(kBecause) + "it " + why +
+                suspended_for_[job] = std::string(live::kBecause) + "it " + why +
                                       " (idle_suspend); berth resume " +
                                       std::to_string(job.value()) + " lets it go on";
                 keeper_.note(job, std::string(kIdle) + "it is suspended, because it " + why +

@@ -221,13 +221,12 @@ Json blank(std::string_view policy) {
 
 std::string state_reason(JobState state) {
   switch (state) {
-    case JobState::Held:
-      return "held by its owner";
     case JobState::Starting:
     case JobState::Running:
       return "it has a berth already";
     case JobState::Stopping:
       return "its memory is being given back";
+    case JobState::Held:
     case JobState::Queued:
     case JobState::Deferred:
     case JobState::Suspended:
@@ -398,6 +397,7 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   name_foreign(json, question.foreign);
   const JobState state = engine.view().find(job)->state;
   if (state == JobState::Starting && !question.note.empty()) json["reason"] = question.note;
+  if (state == JobState::Held) json["reason"] = held_text(question.note);
   if (state == JobState::Deferred) {
     json["reason"] = deferred_text(*engine.view().find(job), engine.now());
   }

@@ -154,6 +154,9 @@ Reasons::Text reason_of(const Job& job, Reasons& reasons, const std::string& not
     const Reasons::Text& waits = reasons.of(job);
     return {joined(by, waits.full), joined(suspended_text(job, ""), waits.brief)};
   }
+  if (job.state == JobState::Held && note.starts_with(live::kBecause)) {
+    return {held_text(note), held_text(note)};
+  }
   const Reasons::Text& reason = reasons.of(job);
   if (!is_waiting(job.state)) return reason;
   return {joined(reason.full, note), joined(reason.brief, note)};
@@ -187,9 +190,13 @@ int exit_code(Outcome outcome, std::int32_t code) {
 
 std::string suspended_text(const Job& job, const std::string& note) {
   if (!has_idle_process(job)) return "";
-  if (note.starts_with(kBecause)) return "suspended, " + note;
+  if (note.starts_with(live::kBecause)) return "suspended, " + note;
   const std::string by = job.state == JobState::Held ? "its owner" : "the scheduler";
   return "suspended by " + by + (note.empty() ? "" : ", " + note);
+}
+
+std::string held_text(const std::string& note) {
+  return note.starts_with(live::kBecause) ? "held " + note : "held by its owner";
 }
 
 JobState shown_state(const Job& job) {
@@ -232,7 +239,7 @@ Reasons::Text Reasons::why_it_waits(JobId job, const std::optional<Refused>& dec
 const Reasons::Text& Reasons::of(const Job& job) {
   if (job.state == JobState::Held) {
     const std::string number = std::to_string(job.id.value());
-    return own_ = {"held by its owner", "held; to let it start: berth release " + number};
+    return own_ = {held_text(""), "held; to let it start: berth release " + number};
   }
   if (job.state == JobState::Deferred) {
     const std::string text = deferred_text(job, view_.now());

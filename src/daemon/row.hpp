@@ -24,11 +24,11 @@ std::string_view state_word(const journal::JobRow& row, const Job* known);
 /// The state that users see: a job that its owner suspended is suspended, not held.
 JobState shown_state(const Job& job);
 
-/// Begins the note of a job that berthd suspended by its configuration.
-inline constexpr std::string_view kBecause = "because ";
-
 /// Who suspended it, and where its memory is by the note of its latest attempt; "" for others.
 std::string suspended_text(const Job& job, const std::string& note);
+
+/// What holds a job by that note: `held by its owner`, `held because it waits for ...`.
+std::string held_text(const std::string& note);
 
 /// `waits for job 7 (after-ok)`: of a deferred job.
 std::string deferred_text(const Job& job, Instant now);

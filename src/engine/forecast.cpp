@@ -49,7 +49,7 @@ ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options
   } else if (job->ending || job->state == JobState::Held) {
     give_up(job->ending              ? "it is being ended"
             : has_idle_process(*job) ? "it is suspended by its owner"
-                                     : "it is held by its owner");
+                                     : "it is held");
   } else if (is_running(job->state)) {
     predict(*job);
   } else {
@@ -66,7 +66,7 @@ ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions&
       first_(now_) {
   answer_what_is_under_way();
   inputs_.emplace_back(job);
-  if (job.held) give_up("it is held by its owner");
+  if (job.held) give_up("it is held");
 }
 
 ForwardRun::ForwardRun(Engine copy, const ForecastOptions& options)

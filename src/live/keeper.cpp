@@ -606,7 +606,8 @@ Expected<void> Keeper::add_attempt(const journal::AttemptRow& attempt) {
 Expected<void> Keeper::write_row(const Finished& finished, Instant) {
   const auto note = notes_.extract(finished.job);
   peaks_.erase(finished.job);
-  const std::string why = !finished.note.empty() || note.empty() ? finished.note : note.mapped();
+  const bool is_of_the_end = !note.empty() && !note.mapped().starts_with(kBecause);
+  const std::string why = finished.note.empty() && is_of_the_end ? note.mapped() : finished.note;
   return store_.end_job(
       finished.job,
       {.at = finished.at, .outcome = finished.outcome, .code = finished.code, .note = why});

@@ -88,6 +88,10 @@ struct Opening {
   SnapshotSizes snapshots;
 };
 
+/// Begins a note that says why a job is held or suspended, where its owner did not ask for that: it
+/// is of the wait, and not stored with the job's end.
+inline constexpr std::string_view kBecause = "because ";
+
 class Keeper {
  public:
   /// Brings the engine back from the journal, or makes a new one for `cluster`. A change of policy

@@ -32,6 +32,16 @@ nlohmann::json check(const char* name, const char* status, const std::string& de
   return {{"name", name}, {"status", status}, {"detail", detail}};
 }
 
+/// `waits for afterok:7,singleton in Slurm`.
+std::string dependency_text(const JobRecord& job) {
+  constexpr std::string_view kUnmet = "(unfulfilled)";
+  std::string text = job.dependency;
+  for (auto at = text.find(kUnmet); at != text.npos; at = text.find(kUnmet)) {
+    text.erase(at, kUnmet.size());
+  }
+  return "waits for " + text + " in Slurm";
+}
+
 std::string in_millis(Duration time) { return std::to_string((micros(time) + 500) / 1000) + " ms"; }
 
 std::string to_variable(const std::string& name, const std::string& value) {
@@ -252,8 +262,16 @@ void SlurmRemote::find_if_held_for_slurm(const JobRecord& job) {
   const bool is_held = known != nullptr && known->state == JobState::Held;
   const bool can_be_slurms = job.is_held_by_user || !job.dependency.empty();
   if (is_held && can_be_slurms && !note_of(job).value_or(Note()).is_held) {
-    held_for_slurm_.insert(known->id);
+    hold_for_slurm(job);
   }
+}
+
+/// Says why, too.
+void SlurmRemote::hold_for_slurm(const JobRecord& job) {
+  held_for_slurm_.insert(job_of(job.id));
+  const std::string why =
+      "it " + (depends(job) ? dependency_text(job) : std::string("is held in Slurm"));
+  around_->keeper.note(job_of(job.id), std::string(live::kBecause) + why);
 }
 
 void SlurmRemote::on_job(const JobRecord& job) {
@@ -387,11 +405,10 @@ void SlurmRemote::on_waiting(const JobRecord& job, const Job& known) {
     return order(Requeue{job.id, ""}, name);
   }
   if (!job.is_held) return order(Hold{job.id}, name + " that was released");
-  if (is_slurms(job) && known.state != JobState::Held) {
-    held_for_slurm_.insert(id);
-    around_->keeper.note(
-        id, job.is_held_by_user ? "held in Slurm" : "Slurm holds it: " + job.dependency);
-    conductor_->tell({HoldAsked{id}});
+  if (is_slurms(job)) {
+    const bool is_held = known.state == JobState::Held;
+    if (!is_held || held_for_slurm_.contains(id)) hold_for_slurm(job);
+    if (!is_held) conductor_->tell({HoldAsked{id}});
   }
   if (!is_slurms(job) && held_for_slurm_.erase(id) > 0) {
     around_->keeper.note(id, "");
@@ -478,7 +495,7 @@ void SlurmRemote::add(const JobRecord& job, const Note& note) {
                         .at_once = static_cast<std::int32_t>(job.at_once)};
   }
   submission.held = submission.held || note.is_held || depends(job);
-  if (submission.held && !note.is_held) held_for_slurm_.insert(id);
+  if (submission.held && !note.is_held) hold_for_slurm(job);
   submission.id = id;
   conductor_->ask({.submission = std::move(submission),
                    .inputs = {},
@@ -506,6 +523,7 @@ bool SlurmRemote::is_narrowed_by(const Shards& kept, const Job& job) const {
 /// met, and such a job is not.
 void SlurmRemote::on_user_hold(JobId id, bool is_held) {
   held_for_slurm_.erase(id);
+  around_->keeper.note(id, "");
   const JobRecord* const job = record_of(id);
   if (job == nullptr || job->phase != Phase::Pending || berths_.contains(id)) return;
   Note note = note_of(*job).value_or(Note());
@@ -580,7 +598,7 @@ std::string SlurmRemote::why_fixed(std::string_view field) const {
 std::string SlurmRemote::why_not_released(JobId job) const {
   const JobRecord* const record = record_of(job);
   if (record == nullptr || !depends(*record)) return "";
-  return "waits for " + record->dependency + " in Slurm, and is released when that has happened";
+  return dependency_text(*record) + ", and is released when that has happened";
 }
 
 std::string SlurmRemote::output_of(JobId job) const {

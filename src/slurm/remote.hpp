@@ -85,6 +85,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   bool is_slurms(const JobRecord& job) const;
   void let_go_what_is_met();
   void find_if_held_for_slurm(const JobRecord& job);
+  void hold_for_slurm(const JobRecord& job);
   void on_job(const JobRecord& job);
   void follow_limit(const JobRecord& job, const Job& known);
   void on_berth(const JobRecord& job, Berth& berth);

@@ -45,7 +45,8 @@ void SlurmRemote::on_back_in_queue(const JobRecord& job, Berth& berth) {
 void SlurmRemote::rest(JobId id, Berth& berth) {
   berth.rests_since = around_->clock.now();
   if (has_rested(berth)) return end_rest(id);
-  around_->keeper.note(id, "its node failed soon after its start, which Slurm may still try there");
+  around_->keeper.note(
+      id, "it was queued again soon after its start, which Slurm may still try on its node");
 }
 
 /// Slurm 22.05 goes on trying to reach a node for a start that it has queued again already, and
@@ -156,7 +157,8 @@ void SlurmRemote::send_back(const JobRecord& job, Berth& berth, const std::strin
 void SlurmRemote::hold_if_bare_again(JobId id) {
   if (++bare_[id] < kMostBareRuns) return;
   bare_.erase(id);
-  around_->keeper.note(id, "Slurm began it without its shards " + std::to_string(kMostBareRuns) +
+  around_->keeper.note(id, std::string(live::kBecause) + "Slurm began it without its shards " +
+                               std::to_string(kMostBareRuns) +
                                " times; berth release lets it try again");
   ask(HoldAsked{id});
 }

@@ -244,7 +244,7 @@ TEST_F(Scene, SaysWhyNothingIsPredicted) {
             "too much happens before it: 1 steps were looked at");
   EXPECT_EQ(look(JobId(9)).text, "there is no job 9");
   engine_->step(kStart, std::vector<Input>{HoldAsked{second}});
-  EXPECT_EQ(look(second).text, "it is held by its owner");
+  EXPECT_EQ(look(second).text, "it is held");
   engine_->step(kStart, std::vector<Input>{GpuHealth{GpuId(0), false}, CancelAsked{JobId(1)},
                                            Released{JobId(1), Attempt(1)}, ReleaseAsked{second}});
   EXPECT_EQ(look(second).text, "nothing is in sight that would let it start");

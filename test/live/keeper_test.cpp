@@ -155,6 +155,19 @@ TEST_F(KeeperTest, AJobsWholeLifeIsWritten) {
   EXPECT_EQ(attempts[0].end->note, "a word");
 }
 
+TEST_F(KeeperTest, WhyAJobWasHeldIsNotHowItEnded) {
+  Keeper keeper = open();
+  Submission submission = job();
+  submission.held = true;
+  const JobId id = submit(keeper, 1, submission);
+  keeper.note(id, "because it waits for another");
+  EXPECT_EQ(keeper.note_of(id), "because it waits for another");
+  step(keeper, 2, of({CancelAsked{id}}));
+  ASSERT_TRUE(row(keeper, id).end);
+  EXPECT_EQ(row(keeper, id).end->outcome, Outcome::Cancelled);
+  EXPECT_EQ(row(keeper, id).end->note, "");
+}
+
 /// A program may notice that its GPU is gone before berth does.
 TEST_F(KeeperTest, TheEndOfAnAttemptSaysWhatWasFoundOutAfterIt) {
   Keeper keeper = open();
