@@ -396,7 +396,7 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   Json json = why_json(engine.view(), job, waiting.decided, policy_);
   name_foreign(json, question.foreign);
   const JobState state = engine.view().find(job)->state;
-  if (state == JobState::Starting && !question.note.empty()) json["reason"] = question.note;
+  if (is_running(state) && !question.note.empty()) json["reason"] = question.note;
   if (state == JobState::Held) json["reason"] = held_text(question.note);
   if (state == JobState::Deferred) {
     json["reason"] = deferred_text(*engine.view().find(job), engine.now());

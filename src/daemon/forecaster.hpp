@@ -41,7 +41,7 @@ struct Question {
   Subject about;
   Instant now;
   std::shared_ptr<http::Exchange> exchange;   ///< Gets the answer.
-  std::string note = "";                      ///< Of a job that starts: why it could not so far.
+  std::string note = "";                      ///< Of the job, as its keeper has it.
   std::string memory_limit = "";              ///< Of one with a berth: what keeps it to its memory.
   std::string links = "";                     ///< Likewise: what connects its GPUs.
   std::map<GpuId, std::string> foreign = {};  ///< The non-berth processes of GPUs, in words.

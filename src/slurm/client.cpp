@@ -211,6 +211,7 @@ JobRecord record_of(slurm_job_info_t& job) {
     case JOB_PENDING:
       record.phase = Phase::Pending;
       record.is_held = job.priority == 0;
+      record.is_requeued_held = record.is_held && was_requeued(job);
       record.is_held_by_user =
           record.is_held && job.state_reason == WAIT_HELD_USER && !was_requeued(job);
       record.reason = reason_text(job);

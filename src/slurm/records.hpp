@@ -46,6 +46,7 @@ struct JobRecord {
   bool is_completing = false;       ///< Over or requeued, and its processes are not all gone.
   bool is_held = false;             ///< Its priority is 0.
   bool is_held_by_user = false;     ///< The same, at its user's wish.
+  bool is_requeued_held = false;    ///< The same: its run was ended for that, by whomever.
   std::string reason;               ///< Why it is pending, in words.
   Outcome outcome = Outcome::Done;  ///< Where it is over.
   std::int32_t exit_code = 0;

@@ -429,7 +429,11 @@ void SlurmRemote::on_stranger(const JobRecord& job) {
   if (job.phase != Phase::Pending) return;
   const auto row = around_->keeper.store().job(job_of(job.id));
   if (row && *row) {  // it has ended here: cancelled, or impossible
-    return order(Cancel{job.id, ""}, "job " + std::to_string(job.id) + " that is over");
+    const bool says_why = job.admin_comment.contains(';');
+    const std::string comment = to_text(note_of(job).value_or(Note())) +
+                                "; it had ended before it was queued again: submit it once more";
+    return order(Cancel{job.id, says_why ? "" : comment},
+                 "job " + std::to_string(job.id) + " that is over");
   }
   take_in(job);
 }

@@ -68,6 +68,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
     std::uint32_t restarts = 0;    ///< Of the job, when it was told.
     Instant since;                 ///< Of its stage; kept after it runs.
     Instant rests_since = kNever;  ///< Of a run that is over: before the job runs again.
+    bool is_to_wait = false;       ///< Not berth ended its run, to hold it (`requeuehold`).
     bool is_suspect = false;       ///< Slurm had not finished its run before.
     Instant bare_since = kNever;   ///< From when on Slurm shows it running without its shards.
     std::string why_back;          ///< Where it is sent back.
@@ -86,6 +87,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
   void let_go_what_is_met();
   void find_if_held_for_slurm(const JobRecord& job);
   void hold_for_slurm(const JobRecord& job);
+  void hold(JobId id, const std::string& why);
   void on_job(const JobRecord& job);
   void follow_limit(const JobRecord& job, const Job& known);
   void on_berth(const JobRecord& job, Berth& berth);

@@ -11,6 +11,9 @@ namespace {
 constexpr Duration kDoubt = seconds(4);  ///< Whether a job has its shards.
 constexpr int kMostBareRuns = 3;         ///< Of a job, before it is held.
 
+/// By this berth-slurm or one before it, which wrote down why.
+bool is_sent_back(const JobRecord& job) { return job.admin_comment.contains(';'); }
+
 }  // namespace
 
 /// It is pending again, or still.
@@ -32,6 +35,10 @@ void SlurmRemote::on_back_in_queue(const JobRecord& job, Berth& berth) {
     if (berth.stage != Stage::Runs) berth.since = around_->clock.now();
     berth.stage = Stage::TakenBack;
     settle_nodes_of(id);
+    if (job.is_requeued_held) {
+      berth.is_to_wait = !is_sent_back(job);
+      return rest(id, berth);
+    }
     order(Hold{job.id}, name + " that Slurm queued again", [this, id, attempt = berth.attempt] {
       const auto found = berths_.find(id);
       if (found != berths_.end() && found->second.attempt == attempt) rest(id, found->second);
@@ -67,6 +74,9 @@ void SlurmRemote::end_rest(JobId id) {
   const bool was_bare = back.stage == Berth::Stage::SentBack;
   queue_again(id, back.attempt, was_bare ? back.why_back : "Slurm ended it to run it again");
   if (was_bare) hold_if_bare_again(id);
+  if (back.is_to_wait) {
+    hold(id, "it was queued again to be held (scontrol requeuehold); berth release lets it start");
+  }
 }
 
 /// Of a job whose run has just ended: what is asked follows its release, and comes before what is
@@ -157,9 +167,13 @@ void SlurmRemote::send_back(const JobRecord& job, Berth& berth, const std::strin
 void SlurmRemote::hold_if_bare_again(JobId id) {
   if (++bare_[id] < kMostBareRuns) return;
   bare_.erase(id);
-  around_->keeper.note(id, std::string(live::kBecause) + "Slurm began it without its shards " +
-                               std::to_string(kMostBareRuns) +
-                               " times; berth release lets it try again");
+  hold(id, "Slurm began it without its shards " + std::to_string(kMostBareRuns) +
+               " times; berth release lets it try again");
+}
+
+/// A job whose run has just ended.
+void SlurmRemote::hold(JobId id, const std::string& why) {
+  around_->keeper.note(id, std::string(live::kBecause) + why);
   ask(HoldAsked{id});
 }
 
