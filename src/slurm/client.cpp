@@ -64,7 +64,7 @@ std::vector<std::string> split_nodes(const char* list) {
 /// that; as a rule it was berth.
 bool was_requeued(const slurm_job_info_t& job) {
   return job.state_desc != nullptr &&
-         std::string_view(job.state_desc) == "job_requeued_in_held_state";
+         std::string_view(job.state_desc) == "job requeued in held state";  // as slurmctld has it
 }
 
 std::string reason_text(const slurm_job_info_t& job) {
