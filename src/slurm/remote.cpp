@@ -662,15 +662,17 @@ live::Trace SlurmRemote::adopt(JobId id, Attempt attempt) {
   const auto note = note_of(*job);
   if (!note || note->attempt != attempt) return live::Trace::None;
   const Job* const known = view().find(id);
-  const bool runs = known != nullptr && known->state == JobState::Running;
+  const bool starts = known != nullptr && known->state == JobState::Starting;
+  // It began unseen, and its run was ended to hold it.
+  const bool has_run = starts && job->is_requeued_held;
+  const bool runs = has_run || (known != nullptr && known->state == JobState::Running);
   const bool is_back = job->phase == Phase::Pending && job->is_held;
   if (is_back && !runs) return live::Trace::None;
   Berth berth{.attempt = attempt,
               .stage = Berth::Stage::Released,
               .restarts = job->restarts,
               .since = around_->clock.now()};
-  const bool was_seen = known != nullptr && known->state != JobState::Starting;
-  if (was_seen) berth.stage = Berth::Stage::Runs;
+  if (has_run || (known != nullptr && !starts)) berth.stage = Berth::Stage::Runs;
   berths_[id] = berth;
   return job->phase == Phase::Over && !job->is_completing ? live::Trace::Over : live::Trace::Lives;
 }
