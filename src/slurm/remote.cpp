@@ -692,7 +692,15 @@ void SlurmRemote::stop(JobId id, Attempt attempt, live::Manner manner) {
   if (!runs_again) return order(Cancel{slurm_id(id), comment}, name);
   if (berth->second.rests_since != kNever) return;  // nothing of it runs
   berth->second.stage = Berth::Stage::Requeued;
-  order(Requeue{slurm_id(id), ""}, name);
+  if (job == nullptr || job->phase != Phase::Pending) return order(Requeue{slurm_id(id), ""}, name);
+  // Slurm does not queue again what it has not begun.
+  order(Hold{slurm_id(id)}, name, [this, id, attempt, name] {
+    const JobRecord* const now = record_of(id);
+    const auto found = berths_.find(id);
+    if (found == berths_.end() || found->second.attempt != attempt) return;
+    if (now != nullptr && now->phase != Phase::Pending) return order(Requeue{now->id, ""}, name);
+    if (found->second.rests_since == kNever) rest(id, found->second);
+  });
 }
 
 void SlurmRemote::forget(JobId job, Attempt attempt) {
