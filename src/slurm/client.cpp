@@ -213,7 +213,7 @@ JobRecord record_of(slurm_job_info_t& job) {
       record.is_held = job.priority == 0;
       record.is_requeued_held = record.is_held && was_requeued(job);
       record.is_held_by_user =
-          record.is_held && job.state_reason == WAIT_HELD_USER && !was_requeued(job);
+          record.is_held && job.state_reason == WAIT_HELD_USER && !record.is_requeued_held;
       record.reason = reason_text(job);
       record.nodes = split_nodes(job.nodes);
       if (record.is_held) record.begin = job.start_time;  // where it has none, its begin time

@@ -429,11 +429,7 @@ void SlurmRemote::on_stranger(const JobRecord& job) {
   if (job.phase != Phase::Pending) return;
   const auto row = around_->keeper.store().job(job_of(job.id));
   if (row && *row) {  // it has ended here: cancelled, or impossible
-    const bool says_why = job.admin_comment.contains(';');
-    const std::string comment = to_text(note_of(job).value_or(Note())) +
-                                "; it had ended before it was queued again: submit it once more";
-    return order(Cancel{job.id, says_why ? "" : comment},
-                 "job " + std::to_string(job.id) + " that is over");
+    return order(Cancel{job.id, ""}, "job " + std::to_string(job.id) + " that is over");
   }
   take_in(job);
 }
@@ -663,16 +659,15 @@ live::Trace SlurmRemote::adopt(JobId id, Attempt attempt) {
   if (!note || note->attempt != attempt) return live::Trace::None;
   const Job* const known = view().find(id);
   const bool starts = known != nullptr && known->state == JobState::Starting;
-  // It began unseen, and its run was ended to hold it.
-  const bool has_run = starts && job->is_requeued_held;
-  const bool runs = has_run || (known != nullptr && known->state == JobState::Running);
+  const bool began_unseen = starts && job->is_requeued_held;
+  const bool runs = began_unseen || (known != nullptr && known->state == JobState::Running);
   const bool is_back = job->phase == Phase::Pending && job->is_held;
   if (is_back && !runs) return live::Trace::None;
   Berth berth{.attempt = attempt,
               .stage = Berth::Stage::Released,
               .restarts = job->restarts,
               .since = around_->clock.now()};
-  if (has_run || (known != nullptr && !starts)) berth.stage = Berth::Stage::Runs;
+  if (began_unseen || (known != nullptr && !starts)) berth.stage = Berth::Stage::Runs;
   berths_[id] = berth;
   return job->phase == Phase::Over && !job->is_completing ? live::Trace::Over : live::Trace::Lives;
 }

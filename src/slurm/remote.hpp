@@ -68,7 +68,7 @@ class SlurmRemote : public daemon::Remote, public live::Executor {
     std::uint32_t restarts = 0;    ///< Of the job, when it was told.
     Instant since;                 ///< Of its stage; kept after it runs.
     Instant rests_since = kNever;  ///< Of a run that is over: before the job runs again.
-    bool is_to_wait = false;       ///< Not berth ended its run, to hold it (`requeuehold`).
+    bool is_to_wait = false;       ///< Its run was ended to hold it, not by berth.
     bool is_suspect = false;       ///< Slurm had not finished its run before.
     Instant bare_since = kNever;   ///< From when on Slurm shows it running without its shards.
     std::string why_back;          ///< Where it is sent back.

@@ -22,7 +22,7 @@ namespace berth::test {
 
 namespace {
 
-constexpr int kPatience = 60'000;  ///< Milliseconds; only a broken daemon takes so long.
+constexpr int kPatience = 20'000;  ///< Milliseconds; only a broken daemon takes so long.
 
 void pause_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 

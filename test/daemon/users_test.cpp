@@ -244,11 +244,11 @@ TEST_F(UsersTest, GpuMemoryFarDownInAJobIsTheJobs) {
       if (!one["tenants"].empty()) gpu = one;
     }
     if (gpu.is_null()) return false;
-    const Json& used =
-        gpu["tenants"][0]["used_bytes"];  // null until measured; the context is first
+    const Json& used = gpu["tenants"][0]["used_bytes"];  // null until it was measured
     return !gpu["foreign"].empty() || (used.is_number() && used >= std::int64_t{2} << 30);
   });
   EXPECT_TRUE(gpu["foreign"].empty()) << gpu;
+  EXPECT_GE(gpu["tenants"][0]["used_bytes"].get<std::int64_t>(), std::int64_t{2} << 30) << gpu;
   users_->run(alice_, "berth cancel " + std::to_string(id));
   rig_->wait_end(id);
 }
