@@ -53,12 +53,13 @@ void Connection::start() {
 
 void Connection::advance() {
   if (is_advancing_) return;  // an answer given inside the handler: the loop below goes on with it
+  const auto self = shared_from_this();  // a step may close it, and drop the last reference
   is_advancing_ = true;
   int left = kStepsAtOnce;
   while (left > 0 && step() == Step::Again) --left;
   is_advancing_ = false;
   // A peer that always has more, or always takes more, must leave the others their turn.
-  if (left == 0) loop_->post([self = shared_from_this()] { self->advance(); });
+  if (left == 0) loop_->post([self] { self->advance(); });
 }
 
 Connection::Step Connection::step() {

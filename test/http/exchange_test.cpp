@@ -206,6 +206,35 @@ TEST_F(Http, AnAnswerAfterThePeerOrTheServerHasGoneIsDropped) {
   EXPECT_EQ(second.receive_all(), "");
 }
 
+/// Nothing but the loop holds such a connection when it closes. What then touches it is seen by the
+/// address sanitizer only.
+TEST_F(Http, WhatHasEndedByTheTimeItIsTakenInIsClosedAtOnce) {
+  std::atomic<bool> is_held = false;
+  std::atomic<bool> goes_on = false;
+  serve([&](const std::shared_ptr<Exchange>& exchange) {
+    if (exchange->request().path == "/hold") {  // on the server's thread: it takes none in
+      is_held = true;
+      EXPECT_TRUE(eventually([&] { return goes_on.load(); }));
+    }
+    exchange->respond(echo(*exchange));
+  });
+  RawPeer holder(path_);
+  holder.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(eventually([&] { return is_held.load(); }));
+  for (const std::string_view bytes :
+       {"", "GET /", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "hello\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"}) {
+    RawPeer(path_).send(bytes);  // and is gone
+  }
+  RawPeer half(path_);
+  half.send("GET /half HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  half.finish_sending();
+  goes_on = true;
+  EXPECT_TRUE(half.receive_all().ends_with("GET /half\n"));
+  EXPECT_TRUE(holder.receive_until("GET /hold\n").starts_with("HTTP/1.1 200 "));
+  EXPECT_EQ(client().request("GET", "/")->status, 200);
+}
+
 TEST_F(Http, APeerThatOnlyListensStillGetsItsAnswer) {
   Held held;
   serve(held.handler());
