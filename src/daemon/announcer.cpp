@@ -16,12 +16,6 @@
 #include "daemon/processes.hpp"
 #include "posix/error.hpp"
 
-namespace berth::live {
-
-inline auto members(Credentials& v) { return std::tie(v.user, v.group, v.groups); }
-
-}  // namespace berth::live
-
 namespace berth::daemon {
 
 inline auto members(Message& v) {

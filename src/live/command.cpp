@@ -17,7 +17,6 @@ namespace berth::live {
 constexpr Occasion last_of(Occasion) { return Occasion::Idle; }
 inline auto members(Warning& v) { return std::tie(v.signal, v.before); }
 inline auto members(Notice& v) { return std::tie(v.to, v.on); }
-inline auto members(Credentials& v) { return std::tie(v.user, v.group, v.groups); }
 inline auto members(Command& v) {
   return std::tie(v.arguments, v.directory, v.umask, v.owner, v.environment, v.attach);
 }

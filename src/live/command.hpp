@@ -25,6 +25,7 @@ struct Credentials {
 
   bool operator==(const Credentials&) const = default;
 };
+inline auto members(Credentials& v) { return std::tie(v.user, v.group, v.groups); }
 
 /// A signal before the time limit.
 struct Warning {

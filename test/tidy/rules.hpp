@@ -40,6 +40,9 @@ Levels levels_of(std::span<const Source> tree);
 /// The table of levels in this document has a row for each level, which names what it links.
 Findings level_rows(std::span<const Source> tree, std::string_view path);
 
+/// Below src, emu and lab a type, and what is inline, is defined once in a namespace: no linker
+/// objects to a second one, and programs that have both do with one what is written for the other.
+Findings names_defined_twice(std::span<const Source> tree);
 /// Headers that are not included; sources that no CMakeLists.txt takes in.
 Findings dead_files(std::span<const Source> tree);
 /// Links in *.md to files that are not there.

@@ -213,6 +213,47 @@ TEST(DeadFiles, FindsASourceNobodyBuilds) {
   EXPECT_THAT(dead, ElementsAre("src/cli/other.cpp", "emu/lost/a.cpp", "test/lost/a_test.cpp"));
 }
 
+TEST(NamesDefinedTwice, ComparesWhatIsBelowTheSameNamespace) {
+  const auto found = [](const std::string& first, const std::string& second) {
+    return names_defined_twice(
+        std::vector<Source>{{"lab/a.hpp", "namespace a {\n" + first + "\n}\n"},
+                            {"src/b/c.cpp", "namespace a {\n\n" + second + "\n}\n"},
+                            {"test/d.cpp", "namespace a {\n" + second + "\n}\n"}});
+  };
+  const std::string place = "struct Place { int gpu; };";
+  EXPECT_THAT(found(place, "struct Place final : Base { Room room; };"),
+              ElementsAre(finds(3, "a::Place is defined in lab/a.hpp:2 as well")));
+  EXPECT_THAT(found(place, "template <class T>\nclass Place {\n};"), SizeIs(1));
+  EXPECT_THAT(found(place, "enum class Place : int { Here };"), SizeIs(1));
+  EXPECT_THAT(found(place, "namespace b { }\n#if X\nunion [[nodiscard]] Place { };"), SizeIs(1));
+  EXPECT_THAT(
+      found("namespace b::c { struct D { }; }", "namespace b { namespace c {\nclass D { };"),
+      ElementsAre(finds(4, "a::b::c::D")));
+  EXPECT_THAT(found("inline int f(int x) { return x; }", "inline int f( int x )\n{ return 2; }"),
+              ElementsAre(finds(4, "a::f(int x)")));
+  EXPECT_THAT(found("constexpr bool f() { return {}; }", "constexpr bool f() { return 1; }"),
+              SizeIs(1));
+  EXPECT_THAT(found("inline constexpr int kMost = 1;", "inline constexpr long kMost{2};"),
+              ElementsAre(finds(3, "a::kMost")));
+}
+
+TEST(NamesDefinedTwice, LeavesAloneWhatIsNotTheSame) {
+  const auto found = [](const std::string& first, const std::string& second) {
+    return names_defined_twice(
+        std::vector<Source>{{"src/a.hpp", first}, {"src/b.hpp", second}, {"test/c.hpp", first}});
+  };
+  const std::string place = "struct Place { struct Inner { }; };";
+  EXPECT_THAT(found(place, "struct Place; struct Place* f(); struct Place g() { return h({}); }"),
+              IsEmpty());
+  EXPECT_THAT(found(place, "namespace { struct Place { }; }"), IsEmpty());
+  EXPECT_THAT(found(place, "namespace a { struct Place { }; }"), IsEmpty());
+  EXPECT_THAT(found(place, "struct Other { struct Inner { }; struct Place { }; };"), IsEmpty());
+  EXPECT_THAT(found(place, "template <> struct Place<int> { }; // struct Place { };"), IsEmpty());
+  EXPECT_THAT(found("inline int f(int x) { return x; }", "inline int f(long x) { return 1; }"),
+              IsEmpty());
+  EXPECT_THAT(found("constexpr int kMost = 1;", "constexpr int kMost = 2;"), IsEmpty());
+}
+
 TEST(BrokenLinks, AreFoundRelativeToTheirFile) {
   const std::vector<Source> tree = {
       {"README.md", "[a](doc/a.md) [b](doc/b.md#part)\n"},

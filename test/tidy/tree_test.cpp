@@ -50,6 +50,7 @@ TEST(Tree, LongLines) { expect_none(everywhere(long_lines)); }
 TEST(Tree, Macros) { expect_none(everywhere(macros)); }
 TEST(Tree, Todos) { expect_none(everywhere(todos)); }
 TEST(Tree, MachinePaths) { expect_none(everywhere(machine_paths)); }
+TEST(Tree, NamesAreDefinedOnce) { expect_none(names_defined_twice(tree())); }
 TEST(Tree, DeadFiles) { expect_none(dead_files(tree())); }
 TEST(Tree, Links) { expect_none(broken_links(tree())); }
 

@@ -139,8 +139,8 @@ bool are_sane(const TermsByJob& terms) {
   });
 }
 
-std::expected<KeptPlace, NoPlace> first_free(Walk& walk, JobId job, const Ask& ask,
-                                             std::span<const KeptRoom> kept) {
+std::expected<RoomOnTerms, NoPlace> first_free(Walk& walk, JobId job, const Ask& ask,
+                                               std::span<const KeptRoom> kept) {
   const auto earliest = [&](std::span<const Leaving> leaving, std::span<const KeptRoom> beside) {
     return earliest_start({job, ask}, walk.placer(), leaving, beside, walk.trial());
   };
@@ -161,7 +161,7 @@ std::expected<KeptPlace, NoPlace> first_free(Walk& walk, JobId job, const Ask& a
   Terms terms = await(room, std::span(leaving).first(found->gone), kept, walk);
   const auto occupants = occupants_of(std::span(&room, 1), walk.view());
   count_staying(room, terms.awaited, occupants.front(), walk.view(), walk.started());
-  return KeptPlace{.room = std::move(room), .terms = std::move(terms)};
+  return RoomOnTerms{.room = std::move(room), .terms = std::move(terms)};
 }
 
 std::vector<KeptRoom> still_kept(Walk& walk, TermsByJob& terms) {

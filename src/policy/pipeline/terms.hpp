@@ -25,7 +25,8 @@ using TermsByJob = std::map<JobId, Terms>;
 /// False for what no policy could have saved.
 bool are_sane(const TermsByJob& terms);
 
-struct KeptPlace {
+/// A room kept, and what it rests on.
+struct RoomOnTerms {
   KeptRoom room;
   Terms terms;
 };
@@ -39,8 +40,8 @@ enum class NoPlace : std::uint8_t {
 /// The place that is free first, beside the places `kept`: by time limits, or, if they do not
 /// suffice, by what is expected of jobs without one. Requires: the trial respects no place. Cost:
 /// O(running log running) placements.
-std::expected<KeptPlace, NoPlace> first_free(Walk& walk, JobId job, const Ask& ask,
-                                             std::span<const KeptRoom> kept);
+std::expected<RoomOnTerms, NoPlace> first_free(Walk& walk, JobId job, const Ask& ask,
+                                               std::span<const KeptRoom> kept);
 
 /// The places that the view shows as kept and that are still good, with their terms and times
 /// brought up to date and what stays there counted. A place is lent on while a job without a limit
