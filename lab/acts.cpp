@@ -24,25 +24,26 @@ namespace {
 
 using namespace literals;
 
-Expected<Scores> run_all_ways(const Stage& stage, const DemoOptions& options) {
+Expected<Efforts> run_all_ways(const Stage& stage, const DemoOptions& options) {
   const trace::Trace trace = mixed_workload(options.seed);
   std::printf(
       "%zu jobs of three users on %s: long large trainings, medium vision jobs, many short\n"
-      "ones. Everyone asks honestly for the memory they take.\n",
+      "ones. Everyone asks honestly for the memory they take, and runs what is lost again.\n",
       trace.jobs.size(), options.gpus.c_str());
-  Scores scores;
+  Efforts efforts;
   for (const Way& way : kDemoWays) {
     View view(std::string(way.name) + ": " + way.words);
     const auto run = run_live(stage, trace,
                               {.name = way.name,
                                .daemon = {.gpus = options.gpus,
                                           .admission = std::string(word_for(way.admission)),
-                                          .policy = way.policy}},
+                                          .policy = way.policy},
+                               .after_loss = AfterLoss::RunAgain},
                               [&](const Moment& moment) { view.show(moment); });
     if (!run) return std::unexpected(run.error());
-    scores.emplace_back(way.name, score(trace, *run));
+    efforts.emplace_back(way.name, effort(trace, *run));
   }
-  return scores;
+  return efforts;
 }
 
 /// A process that berth did not start, with memory on the first GPU.
@@ -181,19 +182,19 @@ Expected<bool> come_from_outside(const Stage& stage, const DemoOptions& options)
 int run_demo(const DemoOptions& options) {
   const auto stage = Stage::open();
   if (!stage) return report(stage.error());
-  const auto scores = run_all_ways(*stage, options);
-  if (!scores) return report(scores.error());
-  std::printf("\n%s", table(*scores).c_str());
+  const auto efforts = run_all_ways(*stage, options);
+  if (!efforts) return report(efforts.error());
+  std::printf("\n%s", table(*efforts).c_str());
   std::printf(
-      "\nOOM: admission counts jobs that died although they stayed within what they asked\n"
-      "for. Waits and completion times are of the jobs that finished.\n");
+      "\nA job that dies is submitted again at once, as its user would, until it ends. Times are\n"
+      "from the first submission to the result; the makespan ends with the last result.\n");
   const auto little = ask_too_little(*stage, options);
   if (!little) return report(little.error());
   const auto outside = come_from_outside(*stage, options);
   if (!outside) return report(outside.error());
-  const Score& ours = scores->back().second;
-  const bool kept = ours.oom_by_admission == 0 && ours.failed_otherwise == 0;
-  std::printf("\n%s\n", kept ? "berth lost no job by admission." : "berth lost jobs: a defect.");
+  const Effort& ours = efforts->back().second;
+  const bool kept = ours.first_try == ours.jobs;
+  std::printf("\n%s%s", in_words(*efforts).c_str(), kept ? "" : "berth lost jobs: a defect.\n");
   return kept && *little && *outside ? 0 : kFailed;
 }
 

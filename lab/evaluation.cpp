@@ -247,7 +247,9 @@ Expected<std::string> live_section(const Json& live) {
            "200 ms, a start that takes 5 ms. Counts are sums over the seeds, the\n"
            "rest are means of their figures. Waits, completion times (JCT) and run over solo time "
            "are\n"
-           "of the jobs that finished, so a way that loses jobs looks quicker than it is.\n\n" +
+           "of the jobs that finished, so a way that loses jobs looks quicker than it is. *JCT "
+           "spread* is the\n"
+           "largest mean JCT of a user over the smallest.\n\n" +
            markdown(rows) + "\n" + agreement(rows) +
            "\n*none* starts every job at once; *free-memory* polls for free memory, as scripts "
            "do;\n"

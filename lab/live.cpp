@@ -26,11 +26,12 @@ Instant instant_of(const Json& seconds) {
   return kStart + Duration(static_cast<std::int64_t>(seconds.get<double>() * 1e6));
 }
 
-Fate fate_of(const Json& job) {
-  return {.state = job.at("state").get<std::string>(),
-          .submitted = instant_of(job.at("submitted_at")),
-          .started = instant_of(job.at("started_at")),
-          .ended = instant_of(job.at("ended_at"))};
+/// What its latest try has come to.
+void note(Fate& fate, const Json& job) {
+  fate.state = job.at("state").get<std::string>();
+  fate.submitted = std::min(fate.submitted, instant_of(job.at("submitted_at")));
+  fate.started = instant_of(job.at("started_at"));
+  fate.ended = instant_of(job.at("ended_at"));
 }
 
 /// Sums of what the GPUs held and did, one sample at a time.
@@ -59,15 +60,21 @@ class UseMeter {
 
 class LiveRun {
  public:
-  LiveRun(const Stage& stage, const trace::Trace& trace, const Berthd& daemon)
-      : stage_(stage), trace_(trace), daemon_(daemon) {}
+  LiveRun(const Stage& stage, const trace::Trace& trace, const LiveOptions& options,
+          const Berthd& daemon)
+      : stage_(stage),
+        trace_(trace),
+        options_(options),
+        daemon_(daemon),
+        fates_(trace.jobs.size()) {}
 
-  Expected<void> run(const Watch& watch, Duration longest) {
-    while (!is_over_) {
+  Expected<void> run(const Watch& watch) {
+    while (ended_ < trace_.jobs.size()) {
       if (auto done = submit_due(); !done) return done;
       if (auto done = look(watch); !done) return done;
-      if (since_start() > longest)
-        return fail(ErrorCode::Io, "jobs still run after " + seconds_text(longest) + " s");
+      if (since_start() > options_.longest) {
+        return fail(ErrorCode::Io, "jobs still run after " + seconds_text(options_.longest) + " s");
+      }
       std::this_thread::sleep_for(kBetweenLooks);
     }
     return {};
@@ -82,41 +89,62 @@ class LiveRun {
 
   Expected<void> submit_due() {
     while (next_ < trace_.jobs.size() && trace_.jobs[next_].submit - kStart <= since_start()) {
-      const trace::TraceJob& job = trace_.jobs[next_];
-      const auto answer = daemon_.post("/v1/jobs", submission_of(stage_, job), user_of(job));
-      if (!answer) return std::unexpected(answer.error());
-      places_[answer->at("id").get<std::uint64_t>()] = next_++;
+      if (auto done = submit(next_); !done) return done;
+      ++next_;
     }
     return {};
+  }
+
+  Expected<void> submit(std::size_t place) {
+    const trace::TraceJob& job = trace_.jobs[place];
+    const auto answer = daemon_.post("/v1/jobs", submission_of(stage_, job), user_of(job));
+    if (!answer) return std::unexpected(answer.error());
+    places_[answer->at("id").get<std::uint64_t>()] = place;
+    return {};
+  }
+
+  /// Its latest try ended.
+  Expected<void> end(std::size_t place) {
+    Fate& fate = fates_[place];
+    if (fate.state != "done" && fate.started != kNever) fate.lost += fate.ended - fate.started;
+    const bool goes_on = options_.after_loss == AfterLoss::RunAgain && fate.state != "done" &&
+                         fate.attempts < kMostTries;
+    if (!goes_on) {
+      ++ended_;
+      return {};
+    }
+    ++fate.attempts;
+    return submit(place);
   }
 
   Expected<void> look(const Watch& watch) {
     auto jobs = daemon_.get("/v1/jobs?all=true&limit=1000");
     auto gpus = daemon_.get("/v1/gpus");
     if (!jobs || !gpus) return fail(ErrorCode::Io, "berthd went away");
-    fates_.resize(trace_.jobs.size());
-    std::size_t ended = 0;
     for (const Json& job : jobs->at("jobs")) {
-      const auto place = places_.find(job.at("id").get<std::uint64_t>());
-      if (place == places_.end()) continue;
-      fates_[place->second] = fate_of(job);
-      if (has_ended(fates_[place->second].state)) ++ended;
+      const auto found = places_.find(job.at("id").get<std::uint64_t>());
+      if (found == places_.end()) continue;
+      const std::size_t place = found->second;
+      note(fates_[place], job);
+      if (!has_ended(fates_[place].state)) continue;
+      places_.erase(found);
+      if (auto done = end(place); !done) return done;
     }
-    is_over_ = ended == trace_.jobs.size();
-    if (next_ > 0 && !is_over_) meter_.add(*gpus);
+    if (next_ > 0 && ended_ < trace_.jobs.size()) meter_.add(*gpus);
     watch({since_start(), std::move(jobs->at("jobs")), std::move(*gpus)});
     return {};
   }
 
   const Stage& stage_;
   const trace::Trace& trace_;
+  const LiveOptions& options_;
   const Berthd& daemon_;
   Steady::time_point start_ = Steady::now();
   std::size_t next_ = 0;
-  std::map<std::uint64_t, std::size_t> places_;  ///< Of the jobs, by number.
+  std::size_t ended_ = 0;
+  std::map<std::uint64_t, std::size_t> places_;  ///< In the trace, of those that have not ended.
   std::vector<Fate> fates_;
   UseMeter meter_;
-  bool is_over_ = false;
 };
 
 }  // namespace
@@ -173,8 +201,8 @@ Expected<Run> run_live(const Stage& stage, const trace::Trace& trace, const Live
                        const Watch& watch) {
   const auto daemon = Berthd::start(stage, options.daemon);
   if (!daemon) return std::unexpected(daemon.error());
-  LiveRun run(stage, trace, *daemon);
-  if (auto done = run.run(watch, options.longest); !done) return std::unexpected(done.error());
+  LiveRun run(stage, trace, options, *daemon);
+  if (auto done = run.run(watch); !done) return std::unexpected(done.error());
   return Run{.name = options.name, .fates = run.fates(), .use = run.use()};
 }
 

@@ -18,10 +18,18 @@ struct Moment {
 };
 using Watch = std::function<void(const Moment&)>;
 
+/// What becomes of a job that ends without a result.
+enum class AfterLoss {
+  Leave,
+  RunAgain,  ///< Its user submits it again at once, kMostTries times in all.
+};
+inline constexpr int kMostTries = 20;
+
 struct LiveOptions {
   std::string name;
   DaemonOptions daemon;
   Duration longest = minutes(2);
+  AfterLoss after_loss = AfterLoss::Leave;
 };
 
 /// Until every job has ended. Requires: the trace is as prepare_for_live() leaves it. Errors: what

@@ -67,6 +67,22 @@ Row row_of(const std::string& name, const Score& score, int tasks) {
           cell(score.user_spread, 2)};
 }
 
+std::string aligned(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string gap(widths[i] - row[i].size(), ' ');
+      text += i == 0 ? row[i] + gap : "  " + gap + row[i];
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 std::vector<Row> rows_of(const Scores& scores) {
   std::vector<Row> rows = {header()};
   for (const auto& [name, score] : scores) {
@@ -167,21 +183,60 @@ Score score_of(const nlohmann::json& json) {
           .use = {.memory = json.at("memory_share"), .busy = json.at("busy_share")}};
 }
 
-std::string table(const Scores& scores) {
-  const std::vector<Row> rows = rows_of(scores);
-  std::vector<std::size_t> widths(header().size(), 0);
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string gap(widths[i] - row[i].size(), ' ');
-      text += i == 0 ? row[i] + gap : "  " + gap + row[i];
+std::string table(const Scores& scores) { return aligned(rows_of(scores)); }
+
+Effort effort(const trace::Trace& trace, const Run& run) {
+  Effort effort{.jobs = static_cast<int>(trace.jobs.size())};
+  std::vector<double> times;
+  Instant first = kNever;
+  Instant last = kStart;
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    const Fate& fate = run.fates[i];
+    const auto gpus = static_cast<double>(trace.jobs[i].spec.request.gpu.count.raw());
+    effort.wasted += in_seconds(fate.lost) * gpus;
+    first = std::min(first, fate.submitted);
+    if (fate.state != "done") {
+      ++effort.unfinished;
+      continue;
     }
-    text += "\n";
+    last = std::max(last, fate.ended);
+    effort.first_try += fate.attempts == 1 ? 1 : 0;
+    times.push_back(in_seconds(fate.ended - fate.submitted));
   }
-  return text;
+  effort.mean = mean(times);
+  effort.worst = times.empty() ? 0 : std::ranges::max(times);
+  effort.makespan = last > first ? in_seconds(last - first) : 0;
+  return effort;
+}
+
+std::string table(const Efforts& efforts) {
+  std::vector<Row> rows = {{"", "first try", "GPU-seconds wasted", "mean time", "worst", "makespan"}};
+  for (const auto& [name, effort] : efforts) {
+    rows.push_back({name, std::to_string(effort.first_try) + "/" + std::to_string(effort.jobs),
+                    cell(effort.wasted, 1), cell(effort.mean, 1) + " s",
+                    cell(effort.worst, 1) + " s", cell(effort.makespan, 1) + " s"});
+  }
+  return aligned(rows);
+}
+
+std::string in_words(const Efforts& efforts) {
+  const auto tries = [](const Effort& effort) {
+    return std::to_string(effort.first_try) + " of " + std::to_string(effort.jobs) +
+           " jobs at the first try";
+  };
+  const auto times = [](const Effort& effort) {
+    return "a result after " + cell(effort.mean, 1) + " s on average and " + cell(effort.worst, 1) +
+           " s at most";
+  };
+  const auto& [ours, kept] = efforts.back();
+  std::string text = ours + ": " + tries(kept) + ", " + times(kept) + ".";
+  for (const auto& [name, other] : std::span(efforts).first(efforts.size() - 1)) {
+    text += "\n" + name + ": " + tries(other) + ", " + times(other);
+    if (other.wasted > 0) text += ", " + cell(other.wasted, 1) + " GPU-seconds for nothing";
+    if (other.unfinished > 0) text += ", " + std::to_string(other.unfinished) + " given up";
+    text += ".";
+  }
+  return text + "\n";
 }
 
 std::string markdown(const Scores& scores) {

@@ -13,11 +13,12 @@ namespace berth::lab {
 
 /// What became of one job. Instants are of one clock; kNever where it did not happen.
 struct Fate {
-  std::string state;  ///< As `berth ls` says it.
-  Instant submitted = kNever;
+  std::string state;           ///< As `berth ls` says it.
+  Instant submitted = kNever;  ///< For the first time.
   Instant started = kNever;
   Instant ended = kNever;
   int attempts = 1;
+  Duration lost{0};  ///< Time on its GPUs of attempts that came to nothing.
 };
 
 /// Means over the samples taken while jobs were there.
@@ -50,6 +51,25 @@ struct Score {
 Score score(const trace::Trace& trace, const Run& run);
 /// Several runs of one way as one: counts are sums, the rest are means. Requires: not empty.
 Score together(std::span<const Score> scores);
+
+/// What a run cost the users who ran whatever was lost again until it ended.
+struct Effort {
+  int jobs = 0;
+  int unfinished = 0;  ///< Given up; not in what follows but for `wasted`.
+  int first_try = 0;   ///< Jobs that ended well at the first try.
+  double wasted = 0;   ///< GPU-seconds of tries that came to nothing.
+  double mean = 0;     ///< Seconds from the first submission to the result.
+  double worst = 0;
+  double makespan = 0;  ///< Seconds from the first submission of all to the last result.
+};
+using Efforts = std::vector<std::pair<std::string, Effort>>;
+
+/// Requires: the fates are of these jobs.
+Effort effort(const trace::Trace& trace, const Run& run);
+/// One line per run, aligned.
+std::string table(const Efforts& efforts);
+/// The last of them against the others, in a sentence. Requires: not empty.
+std::string in_words(const Efforts& efforts);
 
 /// Rows of a table: what each is called, and its figures.
 using Scores = std::vector<std::pair<std::string, Score>>;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lab/live.hpp"
+
 namespace berth::lab {
 namespace {
 
@@ -64,6 +66,51 @@ TEST(Score, AgreementIsLiveOverSimulatedForEachFigure) {
   EXPECT_NE(agreement(scores).find("| a | 1.50 | - | - | - | 1.00 | - | 1.25 | - |"),
             std::string::npos)
       << agreement(scores);
+}
+
+// ---- What was lost is run again --------------------------------------------------------------
+
+lab::Run with_a_retry() {
+  lab::Run run{.name = "r",
+               .fates = {{"done", at(0), at(2), at(12)},
+                         {"done", at(1), at(10), at(21)},
+                         {"failed", at(0), at(3), at(5)}},
+               .use = {}};
+  run.fates[1].attempts = 3;
+  run.fates[1].lost = seconds(4);
+  run.fates[2].attempts = kMostTries;
+  run.fates[2].lost = seconds(40);
+  return run;
+}
+
+TEST(Effort, CountsFromTheFirstSubmissionToTheResultAndWhatWasForNothing) {
+  trace::Trace trace = three_jobs();
+  trace.jobs[1].spec.request.gpu.count = GpuCount(2);
+  const Effort got = effort(trace, with_a_retry());
+  EXPECT_EQ(got.jobs, 3);
+  EXPECT_EQ(got.first_try, 1);
+  EXPECT_EQ(got.unfinished, 1);
+  EXPECT_DOUBLE_EQ(got.wasted, 4 * 2 + 40);
+  EXPECT_DOUBLE_EQ(got.mean, (12 + 20) / 2.0);
+  EXPECT_DOUBLE_EQ(got.worst, 20);
+  EXPECT_DOUBLE_EQ(got.makespan, 21) << "until the last result";
+}
+
+TEST(Effort, IsAlignedAndSaidInWords) {
+  const Effort polling{
+      .jobs = 24, .first_try = 16, .wasted = 12.34, .mean = 8.04, .worst = 30, .makespan = 31};
+  const Effort ours{.jobs = 24, .first_try = 24, .mean = 5.91, .worst = 20, .makespan = 24};
+  const Efforts efforts = {{"polling", polling}, {"headroom", ours}};
+  EXPECT_EQ(table(efforts),
+            "          first try  GPU-seconds wasted  mean time   worst  makespan\n"
+            "polling       16/24                12.3      8.0 s  30.0 s    31.0 s\n"
+            "headroom      24/24                 0.0      5.9 s  20.0 s    24.0 s\n");
+  EXPECT_EQ(
+      in_words(efforts),
+      "headroom: 24 of 24 jobs at the first try, a result after 5.9 s on average and 20.0 s at "
+      "most.\n"
+      "polling: 16 of 24 jobs at the first try, a result after 8.0 s on average and 30.0 s at "
+      "most, 12.3 GPU-seconds for nothing.\n");
 }
 
 }  // namespace
