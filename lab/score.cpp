@@ -210,7 +210,8 @@ Effort effort(const trace::Trace& trace, const Run& run) {
 }
 
 std::string table(const Efforts& efforts) {
-  std::vector<Row> rows = {{"", "first try", "GPU-seconds wasted", "mean time", "worst", "makespan"}};
+  std::vector<Row> rows = {
+      {"", "first try", "GPU-seconds wasted", "mean time", "worst", "makespan"}};
   for (const auto& [name, effort] : efforts) {
     rows.push_back({name, std::to_string(effort.first_try) + "/" + std::to_string(effort.jobs),
                     cell(effort.wasted, 1), cell(effort.mean, 1) + " s",
