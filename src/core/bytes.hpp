@@ -12,7 +12,7 @@
 namespace berth {
 
 /// The layout that structures are written in: members.hpp says what changed with each.
-inline constexpr int kLayout = 14;
+inline constexpr int kLayout = 15;
 
 class ByteWriter {
  public:

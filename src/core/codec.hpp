@@ -3,7 +3,7 @@
 // A structure takes part by an overload of members() that ties its fields in order (members.hpp). A
 // reader given bad bytes ends in failed() and never allocates more than the bytes could describe.
 //
-// A structure that had other members in an older layout has a members_before_6() to _14() too,
+// A structure that had other members in an older layout has a members_before_6() to _15() too,
 // and a choice a get_before_6(): a reader of that layout uses those.
 // Nothing is written in an older layout.
 #pragma once
@@ -224,6 +224,9 @@ void get_one(ByteReader& in, T& value) {
   }
   if constexpr (requires { members_before_14(value); }) {
     if (in.layout() < 14) return std::apply(get_all, members_before_14(value));
+  }
+  if constexpr (requires { members_before_15(value); }) {
+    if (in.layout() < 15) return std::apply(get_all, members_before_15(value));
   }
   std::apply(get_all, members(value));
 }

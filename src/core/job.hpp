@@ -38,8 +38,8 @@ struct JobSpec {
   UserId user;
   Request request;
   DurationClass duration_class = DurationClass::Medium;
-  Duration time_limit = kForever;  ///< The user's bound on run time.
-  Duration estimate = kForever;    ///< Predicted run time in all; kForever: none.
+  Duration time_limit = kForever;  ///< The user's bound on the time of each start: run_of().
+  Duration estimate = kForever;    ///< Predicted run time to its end; kForever: none.
   Bytes vram_estimate{0};          ///< Predicted GPU memory, upper bound; zero: none.
   Instant deadline = kNever;
   std::int32_t priority = 0;  ///< Larger goes first among the jobs of its user.
@@ -102,6 +102,7 @@ struct Job {
   Instant first_start = kNever;
   Instant since;                   ///< When the last change of (granted, not granted) was.
   Duration ran{0};                 ///< With GPUs granted, up to `since`.
+  Duration ran_before{0};          ///< Of that, before its latest start from nothing.
   GpuTime attained{0};             ///< Granted GPUs x time, up to `since`.
   Duration waited{0};              ///< Without, up to `since`.
   std::uint64_t grant_number = 0;  ///< The n-th grant of the engine; orders grants.
@@ -157,6 +158,9 @@ inline Duration ran_of(const Job& job, Instant now) {
   if (!holds_berth(job.state)) return job.ran;
   return job.ran + (job.ended.value_or(now) - job.since);
 }
+/// Of that, since its latest start from nothing: what its time limit bounds. One that is suspended
+/// goes on with it; of one that will be started again there is none.
+inline Duration run_of(const Job& job, Instant now) { return ran_of(job, now) - job.ran_before; }
 /// GPUs that it held times that time, whatever number it held when.
 inline GpuTime attained_of(const Job& job, Instant now) {
   if (!holds_berth(job.state)) return job.attained;
@@ -206,6 +210,10 @@ class JobView {
     return std::max(Duration::zero(), now_ - job_->first_start - ran());
   }
 
+  /// Time with a berth since its latest start from nothing.
+  Duration run() const { return run_of(*job_, now_); }
+  /// Time with a berth of which the work is not lost: what its estimate counts.
+  Duration progressed() const { return saves_itself() ? ran() : run(); }
   /// Time with a berth, all attempts together; of each up to the end of its process.
   Duration ran() const { return ran_of(*job_, now_); }
   Duration waited() const {
@@ -214,7 +222,7 @@ class JobView {
   /// Attained service: the integral of granted GPUs over time.
   GpuTime attained() const { return attained_of(*job_, now_); }
 
-  /// Predicted run time in all; the time limit where nothing better is known; kForever if neither.
+  /// Predicted run time from its start to its end; the time limit where nothing better is known; kForever if neither.
   Duration estimate() const {
     return job_->spec.estimate != kForever ? job_->spec.estimate : job_->spec.time_limit;
   }
@@ -225,13 +233,13 @@ class JobView {
   Duration enforced() const {
     const Duration limit = job_->spec.time_limit;
     if (limit == kForever) return kForever;
-    return limit > ran() ? limit - ran() : Duration::zero();
+    return limit > run() ? limit - run() : Duration::zero();
   }
-  /// estimate() - ran(), never negative; kForever without an estimate.
+  /// estimate() - progressed(), never negative; kForever without an estimate.
   Duration remaining() const {
     const Duration total = estimate();
     if (total == kForever) return kForever;
-    return total > ran() ? total - ran() : Duration::zero();
+    return total > progressed() ? total - progressed() : Duration::zero();
   }
 
  private:

@@ -64,7 +64,7 @@ inline auto members(Job& v) {
                   v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
                   v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
                   v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
-                  v.again_if_hurt, v.hurt_by, v.stays_until, v.line_shift);
+                  v.again_if_hurt, v.hurt_by, v.stays_until, v.line_shift, v.ran_before);
 }
 inline auto members(Ended& v) {
   return std::tie(v.job, v.user, v.what, v.gpus, v.duration_class, v.ran, v.attained, v.outcome,
@@ -156,6 +156,17 @@ inline auto members(Reject& v) { return std::tie(v.job, v.because); }
 struct Dropped {};
 inline void get_one(ByteReader& in, Dropped&) { in.integer(); }
 using DroppedList = std::vector<Dropped>;
+
+// ---- Before layout 15 ------------------------------------------------------------------------
+// A job's time limit counted all its attempts together.
+
+inline auto members_before_15(Job& v) {
+  return std::tie(v.id, v.spec, v.state, v.after_stop, v.ending, v.migrating, v.outcome,
+                  v.exit_code, v.attempt, v.submitted, v.first_start, v.since, v.ran, v.attained,
+                  v.waited, v.grant_number, v.preemptions, v.failed_starts, v.retries_used,
+                  v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
+                  v.again_if_hurt, v.hurt_by, v.stays_until, v.line_shift);
+}
 
 // ---- Before layout 14 ------------------------------------------------------------------------
 // The engine ended all jobs at their time limits.

@@ -592,7 +592,7 @@ class Api {
     if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
     if (change.time_limit) updated.spec.time_limit = *change.time_limit;
     if (change.priority) updated.spec.priority = *change.priority;
-    if (updated.spec.time_limit <= job->ran) {
+    if (updated.spec.time_limit <= run_of(*job, view.now())) {
       return refuse(exchange, 422, name + ": time_limit_seconds: it has run that long already");
     }
     if (const auto why = why_impossible(id, updated.spec.request, view.cluster())) {

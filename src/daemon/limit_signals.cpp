@@ -19,7 +19,7 @@ void LimitSignals::look() {
     const Job* const job = keeper_.engine().view().find(id);
     if (job == nullptr || job->ending) return true;
     if (job->state != JobState::Running) return false;
-    const Duration left = job->spec.time_limit - ran_of(*job, clock_.now()) - warning.before;
+    const Duration left = job->spec.time_limit - run_of(*job, clock_.now()) - warning.before;
     if (left > Duration::zero()) {
       next = std::min(left, next.value_or(left));
       return false;

@@ -25,9 +25,11 @@ void erase_ascending(std::vector<JobId>& jobs, JobId job) {
   jobs.erase(at);
 }
 
-/// Counted from the grant; the same value at grant and release because `ran` and `since` only move
-/// then.
-Instant time_limit_at(const Job& job) { return later(job.since, job.spec.time_limit - job.ran); }
+/// Counted from the grant; the same value at grant and release because `ran`, `ran_before` and
+/// `since` only move then.
+Instant time_limit_at(const Job& job) {
+  return later(job.since, job.spec.time_limit - (job.ran - job.ran_before));
+}
 
 }  // namespace
 
@@ -236,15 +238,17 @@ void Engine::note_history(const Job& job) {
                       .what = state_.company.of(job.id),
                       .gpus = job.spec.request.gpu.count,
                       .duration_class = job.spec.duration_class,
-                      .ran = ran_of(job, now_),
+                      .ran = JobView(job, now_).progressed(),
                       .attained = job.attained,
                       .outcome = job.outcome,
                       .at = job.ended.value_or(now_)});
 }
 
-/// Its berth was released. One that is at its very limit would be started for no time at all.
+/// Its berth was released. One that is started again has its whole time limit again; one that is
+/// suspended goes on with what is left, and at its very limit would do so for no time at all.
 void Engine::wait_again(Job& job, JobState state) {
   set_state(job, state);
+  if (state == JobState::Queued) job.ran_before = job.ran;
   job.migrating = false;
   job.ended.reset();
   job.leaving.reset();
@@ -255,7 +259,7 @@ void Engine::wait_again(Job& job, JobState state) {
     drop_holds(job.id);
   }
   const auto what = state == JobState::Held ? EventKind::Withdrawn : EventKind::Requeued;
-  if (job.ran < job.spec.time_limit) return emit(what, job.id);
+  if (run_of(job, now_) < job.spec.time_limit) return emit(what, job.id);
   job.outcome = Outcome::Timeout;
   note_history(job);
   end(job);

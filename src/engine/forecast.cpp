@@ -85,7 +85,8 @@ ForwardRun::ForwardRun(Engine copy, const ForecastOptions& options)
 /// Of a job whose run time is learned, what jobs like it ran for that ran longer than it has.
 std::optional<Duration> ForwardRun::learned_whole(const JobView& job) const {
   if (job.spec().learned_from == 0) return std::nullopt;
-  const auto runs = runs_like(job.spec(), engine_.view().company().of(job.id()), ended_, job.ran());
+  const auto runs =
+      runs_like(job.spec(), engine_.view().company().of(job.id()), ended_, job.progressed());
   return runs.empty() ? std::nullopt : std::optional(median_of(runs));
 }
 
@@ -93,15 +94,15 @@ std::optional<Duration> ForwardRun::learned_whole(const JobView& job) const {
 ForwardRun::Plan ForwardRun::prediction_of(const JobView& job) const {
   const bool is_estimated = job.spec().estimate != kForever;
   if (const auto learned = learned_whole(job)) {
-    return {.end = later(now_, *learned - job.ran()), .basis = Basis::Learned};
+    return {.end = later(now_, *learned - job.progressed()), .basis = Basis::Learned};
   }
   const Duration whole =
       is_estimated ? job.spec().estimate : engine_.class_bound(job.duration_class());
   if (whole == kForever) return {};
   // Run times have long tails: a job that has run for long will run for long (Tsafrir, Etsion and
   // Feitelson, TPDS 2007, raise outlived predictions in steps for the same reason).
-  const bool is_over = whole <= job.ran();
-  return {.end = later(now_, (is_over ? 2 * job.ran() : whole) - job.ran()),
+  const bool is_over = whole <= job.progressed();
+  return {.end = later(now_, (is_over ? 2 * job.progressed() : whole) - job.progressed()),
           .basis = is_over        ? Basis::Outlived
                    : is_estimated ? Basis::Estimate
                                   : Basis::Class};

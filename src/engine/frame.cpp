@@ -135,6 +135,7 @@ bool is_sane(const std::vector<Metric>& metrics) {
 bool is_sane(const Job& job, Instant now) {
   const bool times = is_time(job.submitted) && is_time(job.since) && job.submitted <= now &&
                      job.since <= now && is_age(job.ran) && is_age(job.waited) &&
+                     job.ran_before >= Duration::zero() && job.ran_before <= job.ran &&
                      job.attained >= GpuTime(0) && (job.lease == kNever || is_time(job.lease)) &&
                      (job.first_start == kNever || is_time(job.first_start)) &&
                      (job.stays_until == kNever || is_time(job.stays_until)) &&

@@ -159,10 +159,13 @@ constexpr char kVersion14[] = "PRAGMA user_version = 14;";
 // Settings say more, as before version 10.
 constexpr char kVersion15[] = "PRAGMA user_version = 15;";
 
+// Jobs say more in snapshots, and there is one more input, as before version 10.
+constexpr char kVersion16[] = "PRAGMA user_version = 16;";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
-                               kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
-                               kVersion11, kVersion12, kVersion13, kVersion14, kVersion15};
+constexpr std::array kSteps = {
+    kVersion1, kVersion2,  kVersion3,  kVersion4,  kVersion5,  kVersion6,  kVersion7,  kVersion8,
+    kVersion9, kVersion10, kVersion11, kVersion12, kVersion13, kVersion14, kVersion15, kVersion16};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.

@@ -29,7 +29,7 @@ namespace berth::journal {
 
 /// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
 /// a newer one is refused.
-inline constexpr int kSchema = 15;
+inline constexpr int kSchema = 16;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {

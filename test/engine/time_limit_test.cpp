@@ -1,5 +1,5 @@
-// Goal: a job has its time limit of time with a berth, in all attempts together, and not a step
-// more.
+// Goal: a job has its time limit of time with a berth, from each start from nothing, and not a step
+// more: a suspension goes on with what is left, a new start has all of it.
 //
 // Method: one job with a limit of 100 seconds, driven through its states at chosen instants.
 #include <gtest/gtest.h>
@@ -73,11 +73,41 @@ TEST_F(TimeLimit, DoesNotCountTimeWithoutGpus) {
   EXPECT_EQ(only<Stop>(rig_.at(550).tell({}))->why, StopFor::TimeLimit);
 }
 
-TEST_F(TimeLimit, CountsEarlierAttempts) {
+TEST_F(TimeLimit, BeginsAgainWithAStartFromNothing) {
   const JobId id = rig_.run(spec_, {0});
   rig_.at(60).preempt(id, PreemptHow::Requeue);
   rig_.released(id);
-  EXPECT_EQ(rig_.at(70).start(id, {0}).wake_at, kStart + seconds(110));
+  EXPECT_EQ(rig_.engine().view().job(id).enforced(), seconds(100));
+  EXPECT_EQ(rig_.at(70).start(id, {0}).wake_at, kStart + seconds(170));
+  rig_.tell({Started{id, Attempt(2)}});
+  EXPECT_TRUE(rig_.at(169).tell({}).list.empty());
+  EXPECT_EQ(rig_.job(id).ran_before, seconds(60));
+  EXPECT_EQ(rig_.engine().view().job(id).ran(), seconds(159));
+  EXPECT_EQ(only<Stop>(rig_.at(170).tell({}))->why, StopFor::TimeLimit);
+}
+
+TEST_F(TimeLimit, BeginsAgainWithEachCauseOfANewStart) {
+  spec_.retries = 1;
+  spec_.conditions = Conditions{.requeue_on = {75}, .requeues = 2};
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(90).exited(id, Outcome::Failed, 75);
+  rig_.released(id);
+  EXPECT_EQ(rig_.at(100).start(id, {0}).wake_at, kStart + seconds(200));
+  rig_.tell({Started{id, Attempt(2)}});
+  rig_.at(190).exited(id, Outcome::Oom, 1);
+  rig_.released(id);
+  EXPECT_EQ(rig_.at(1000).start(id, {0}).wake_at, kStart + seconds(1100));
+}
+
+TEST_F(TimeLimit, GoesOnOverSuspensionsOfALaterStart) {
+  const JobId id = rig_.run(spec_, {0});
+  rig_.at(60).preempt(id, PreemptHow::Requeue);
+  rig_.released(id);
+  rig_.at(70).start(id, {0});
+  rig_.tell({Started{id, Attempt(2)}});
+  rig_.at(110).preempt(id, PreemptHow::Suspend);
+  rig_.at(115).released(id);
+  EXPECT_EQ(rig_.at(500).resume(id, {0}).wake_at, kStart + seconds(555));
 }
 
 TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsSuspended) {
@@ -88,15 +118,14 @@ TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsSuspended) {
   expect_finished(effects, id, Outcome::Timeout);
 }
 
-TEST_F(TimeLimit, EndsAJobThatReachesItWhileItIsRequeued) {
+TEST_F(TimeLimit, DoesNotEndAJobThatReachesItWhileItIsRequeued) {
   const JobId id = rig_.run(spec_, {0});
   rig_.at(90).preempt(id, PreemptHow::Requeue);
-  const Effects& effects = rig_.at(120).released(id);
-  EXPECT_EQ(effects.list.size(), 1U);
-  expect_finished(effects, id, Outcome::Timeout);
+  rig_.at(120).released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(rig_.at(130).start(id, {0}).wake_at, kStart + seconds(230));
 }
 
-/// Waiting again, it would be started for no time at all and stopped in the next step.
 TEST_F(TimeLimit, IsNotUsedUpByAStartThatFails) {
   const JobId id = rig_.run(spec_, {0});
   rig_.at(60).preempt(id, PreemptHow::Requeue);

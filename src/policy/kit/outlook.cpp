@@ -93,7 +93,8 @@ Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now
 
 Instant Plans::foreseen_end(const JobView& job, Instant now) const {
   if (!has_outlived(job)) return counted_end(job, now);
-  return later(now, raised(std::max(job.estimate(), Duration(1)), job.ran()) - job.ran());
+  return later(now,
+               raised(std::max(job.estimate(), Duration(1)), job.progressed()) - job.progressed());
 }
 
 Outlook::Noted Outlook::noted(const ClusterView& view, JobId id, const Plans& plans) {

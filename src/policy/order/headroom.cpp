@@ -207,7 +207,7 @@ class Headroom final : public Order {
     Work sum = 0;
     for (const JobId id : view.running()) {
       const JobView job = view.job(id);
-      const Duration left = std::max(run_time(job) - job.ran(), Duration::zero());
+      const Duration left = std::max(run_time(job) - job.progressed(), Duration::zero());
       sum += part_of(ask_of(job), view.cluster()) * Work{micros(left)};
     }
     return running_work_.emplace(sum);
