@@ -464,22 +464,23 @@ void Daemon::save_energy() {
 
 /// A note is shown as the reason of a job that runs, and stays with one that is ended.
 void Daemon::open_idle_watch() {
-  const auto since_text = [](Instant since) {
-    const std::time_t seconds = micros(since) / 1'000'000;
+  const auto words = [](const Idleness& idle) {
+    const std::time_t seconds = micros(idle.since) / 1'000'000;
     std::tm parts{};
     ::localtime_r(&seconds, &parts);
     std::array<char, 16> text{};
     std::strftime(text.data(), text.size(), "%H:%M:%S", &parts);
-    return std::string(text.data());
+    const std::string what = idle.holds ? "run no kernel" : "used none of its GPUs";
+    return what + " since " + text.data();
   };
   idle_ = std::make_unique<IdleWatch>(
       options_.idle,
       IdleWatch::Hooks{
           .warn =
-              [this, since_text](JobId job, Instant since) {
-                keeper_.note(job, std::string(kIdle) +
-                                      "it holds GPU memory and has run no kernel since " +
-                                      since_text(since));
+              [this, words](JobId job, const Idleness& idle) {
+                keeper_.note(job, std::string(kIdle) + "it " +
+                                      (idle.holds ? "holds GPU memory and has " : "has ") +
+                                      words(idle));
                 announcer_->tell(job, live::Occasion::Idle);
               },
           .busy_again =
@@ -487,21 +488,22 @@ void Daemon::open_idle_watch() {
                 if (keeper_.note_of(job).starts_with(kIdle)) keeper_.note(job, "");
               },
           .suspend =
-              [this, since_text](JobId job, Instant since) {
-                const std::string why = "had run no kernel since " + since_text(since);
+              [this, words](JobId job, const Idleness& idle) {
+                const std::string why = "had " + words(idle);
                 suspended_for_[job] = std::string(live::kBecause) + "it " + why +
                                       " (idle_suspend); berth resume " +
                                       std::to_string(job.value()) + " lets it go on";
                 keeper_.note(job, std::string(kIdle) + "it is suspended, because it " + why +
-                                      ", holding GPU memory (idle_suspend)");
+                                      (idle.holds ? ", holding GPU memory" : "") +
+                                      " (idle_suspend)");
                 announcer_->tell(job, live::Occasion::Idle);
                 audit_.add("suspend idle job " + std::to_string(job.value()), "done");
                 take({SuspendAsked{job}});
               },
           .end =
-              [this, since_text](JobId job, Instant since) {
-                ended_for_[job] = "ended, because it had run no kernel since " + since_text(since) +
-                                  ", holding GPU memory (idle_end)";
+              [this, words](JobId job, const Idleness& idle) {
+                ended_for_[job] = "ended, because it had " + words(idle) +
+                                  (idle.holds ? ", holding GPU memory" : "") + " (idle_end)";
                 audit_.add("end idle job " + std::to_string(job.value()), "done");
                 take({CancelAsked{job}});
               }});

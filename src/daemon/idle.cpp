@@ -35,11 +35,15 @@ void IdleWatch::on_look(const live::Look& look, const ClusterView& view, Instant
   for (const JobId id : view.tenants_of(look.gpu)) {
     const Job* const job = view.find(id);
     if (job == nullptr || job->state != JobState::Running) continue;
-    Seen& seen = seen_.try_emplace(id, Seen{.attempt = job->attempt, .busy = {}}).first->second;
+    Seen& seen =
+        seen_.try_emplace(id, Seen{.attempt = job->attempt, .busy = {}, .holds = {}}).first->second;
     const bool is_new = !seen.busy.contains(look.gpu);
+    const bool is_busy = !look.sample || may_run_kernels(id, *look.sample, owner_of);
+    if (is_new || is_busy) seen.busy[look.gpu] = now;
     const bool holds =
         look.sample && held_by(id, *look.sample, owner_of).value_or(Bytes(0)) > Bytes(0);
-    if (is_new || !holds || may_run_kernels(id, *look.sample, owner_of)) seen.busy[look.gpu] = now;
+    holds ? static_cast<void>(seen.holds.insert(look.gpu))
+          : static_cast<void>(seen.holds.erase(look.gpu));
     judge(*job, seen, now);
   }
 }
@@ -50,13 +54,14 @@ void IdleWatch::judge(const Job& of, Seen& seen, Instant now) {
   Instant since = kStart;
   for (const auto& [gpu, busy] : seen.busy) since = std::max(since, busy);
   const Duration idle = now - since;
+  const Idleness found{.since = since, .holds = !seen.holds.empty()};
   if (rules_.end != kForever && idle >= rules_.end) {
-    if (std::exchange(seen.told, Told::Ended) != Told::Ended) hooks_.end(job, since);
+    if (std::exchange(seen.told, Told::Ended) != Told::Ended) hooks_.end(job, found);
   } else if (rules_.suspend != kForever && idle >= rules_.suspend && of.stays_until <= now) {
-    if (seen.told < Told::Suspended) hooks_.suspend(job, since);
+    if (seen.told < Told::Suspended) hooks_.suspend(job, found);
     seen.told = std::max(seen.told, Told::Suspended);
   } else if (rules_.after != kForever && idle >= rules_.after) {
-    if (seen.told == Told::Nothing) hooks_.warn(job, since);
+    if (seen.told == Told::Nothing) hooks_.warn(job, found);
     if (seen.told == Told::Nothing) seen.told = Told::Warned;
   } else {
     const Told before = std::exchange(seen.told, Told::Nothing);

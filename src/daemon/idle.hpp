@@ -1,14 +1,17 @@
-// Jobs that hold GPU memory and run no kernel: they are warned of, and suspended or ended where
-// that is configured. doc/configuration.md, idle_after.
+// Jobs that have GPUs and run no kernel: they are warned of, and suspended or ended where that is
+// configured. doc/configuration.md, idle_after.
 //
-// A job counts as idle since the last look at any of its GPUs that showed a kernel of its there:
-// one busy look in an hour is enough not to be idle, whatever the mean. A look without a figure
+// A job counts as idle since the last look at any of its GPUs that showed a kernel of its there, or
+// since it began: one busy look in an hour is enough not to be idle, whatever the mean. One that
+// holds no memory yet is idle too, however good its reasons are: how long a job may compile or load
+// before its first kernel is for `idle_after` to say. A look without a figure
 // counts as busy, and so do kernels of a job's neighbours where the driver tells one figure for the
 // GPU. Belongs to the engine's thread; instants are given.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/time.hpp"
@@ -25,14 +28,20 @@ struct IdleRules {
   bool operator==(const IdleRules&) const = default;
 };
 
+/// Since when a job is idle, and whether it holds memory of a GPU.
+struct Idleness {
+  Instant since;
+  bool holds = false;
+};
+
 class IdleWatch {
  public:
   struct Hooks {
-    /// It is idle since then; again after it was busy.
-    std::function<void(JobId, Instant)> warn;
+    /// It is idle; again after it was busy.
+    std::function<void(JobId, const Idleness&)> warn;
     std::function<void(JobId)> busy_again;  ///< Of one that was warned of, or runs on.
-    std::function<void(JobId, Instant)> suspend;
-    std::function<void(JobId, Instant)> end;
+    std::function<void(JobId, const Idleness&)> suspend;
+    std::function<void(JobId, const Idleness&)> end;
   };
   IdleWatch(const IdleRules& rules, Hooks hooks) : rules_(rules), hooks_(std::move(hooks)) {}
 
@@ -43,7 +52,8 @@ class IdleWatch {
   enum class Told : std::uint8_t { Nothing, Warned, Suspended, Ended };
   struct Seen {
     Attempt attempt;
-    std::map<GpuId, Instant> busy;  ///< The last look that showed a kernel, or no memory of it.
+    std::map<GpuId, Instant> busy;  ///< The last look that showed a kernel, or its first.
+    std::set<GpuId> holds;          ///< Where it holds memory.
     Told told = Told::Nothing;
   };
   void judge(const Job& of, Seen& seen, Instant now);

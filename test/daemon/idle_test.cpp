@@ -1,8 +1,9 @@
-// Goal: a job that holds GPU memory and runs no kernel is told of and, where that is configured,
-// ended; one busy look is enough not to be idle; what cannot be known accuses nobody.
+// Goal: a job that has a GPU and runs no kernel is told of and, where that is configured, ended,
+// whether it holds memory there or not; one busy look is enough not to be idle; what cannot be known
+// accuses nobody.
 //
-// Method: an engine with a job and looks made by hand; a berthd on emulated GPUs with a job that
-// holds memory and does nothing.
+// Method: an engine with a job and looks made by hand; a berthd on emulated GPUs with jobs that hold
+// memory, or GPUs alone, and do nothing.
 #include "daemon/idle.hpp"
 
 #include <gmock/gmock.h>
@@ -55,10 +56,13 @@ class Idle : public testing::Test {
   Engine engine_{one_gpu(), {}, *make_policy("fifo", "first-fit")};
   std::vector<std::string> told_;
   IdleWatch watch_{{.after = minutes(30), .end = minutes(60)},
-                   {.warn = [this](JobId, Instant) { told_.emplace_back("warn"); },
+                   {.warn =
+                        [this](JobId, const Idleness& idle) {
+                          told_.emplace_back(idle.holds ? "warn" : "warn of nothing held");
+                        },
                     .busy_again = [this](JobId) { told_.emplace_back("busy"); },
-                    .suspend = [this](JobId, Instant) { told_.emplace_back("suspend"); },
-                    .end = [this](JobId, Instant) { told_.emplace_back("end"); }}};
+                    .suspend = [this](JobId, const Idleness&) { told_.emplace_back("suspend"); },
+                    .end = [this](JobId, const Idleness&) { told_.emplace_back("end"); }}};
 };
 
 TEST_F(Idle, IsToldOnceAndThenEnded) {
@@ -95,12 +99,47 @@ TEST_F(Idle, IsNoJobThatIsBusyNowAndThenHoweverLowTheMean) {
   EXPECT_THAT(told_, ElementsAre("warn", "busy"));
 }
 
-TEST_F(Idle, IsNobodyWithoutAFigureOrWithoutMemory) {
+TEST_F(Idle, IsNobodyWithoutAFigure) {
   for (int minute = 0; minute <= 200; ++minute) {
     look(minutes(minute), {.utilisation = std::nullopt});
   }
-  for (int minute = 201; minute <= 400; ++minute) look(minutes(minute), {.held = Bytes(0)});
-  EXPECT_THAT(told_, IsEmpty()) << "it may load its data yet";
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+TEST_F(Idle, IsAJobThatNeverTouchesItsGpu) {
+  for (int minute = 0; minute <= 65; ++minute) look(minutes(minute), {.held = Bytes(0)});
+  EXPECT_THAT(told_, ElementsAre("warn of nothing held", "end"));
+}
+
+TEST_F(Idle, IsAJobBesideABusyNeighbourThatDoesNotTouchTheirGpu) {
+  for (int minute = 0; minute <= 40; ++minute) {
+    Sample sample;
+    sample.utilisation_percent = 100;
+    sample.processes = {{.pid = 10, .bytes = 2_GiB}};
+    const Instant now = kStart + minutes(minute);
+    watch_.on_look(
+        {.gpu = GpuId(0), .began = now, .sample = sample, .owners = {{10, OfJob{JobId(2)}}}},
+        engine_.view(), now);
+  }
+  EXPECT_THAT(told_, ElementsAre("warn of nothing held"));
+}
+
+/// How long that may take is for the rules to say.
+TEST_F(Idle, IsNoJobWhoseFirstKernelComesInTime) {
+  for (int minute = 0; minute <= 25; ++minute) look(minutes(minute), {.held = Bytes(0)});
+  for (int minute = 26; minute <= 50; ++minute) look(minutes(minute), {.utilisation = 90});
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+TEST_F(Idle, IsNobodyWhereTheDriverListsNoProcesses) {
+  for (int minute = 0; minute <= 65; ++minute) {
+    Sample sample;
+    sample.utilisation_percent = 100;
+    const Instant now = kStart + minutes(minute);
+    watch_.on_look({.gpu = GpuId(0), .began = now, .sample = sample, .owners = {}}, engine_.view(),
+                   now);
+  }
+  EXPECT_THAT(told_, IsEmpty());
 }
 
 TEST_F(Idle, IsFoundBesideABusyNeighbourWhereItIsToldWhatEachDoes) {
