@@ -640,13 +640,16 @@ class Api {
     on_loop(exchange, [this, wish = *wish, by, what, gpus](const Exchange& asked) {
       if (!has(Rights::Operator, asked)) return;
       std::vector<Input> inputs;
-      const auto is_excluded = [&](std::uint32_t gpu) { return daemon_.is_excluded(GpuId(gpu)); };
+      const auto is_excluded = [&](std::uint32_t gpu) {
+        return !daemon_.why_excluded(GpuId(gpu)).empty();
+      };
       if (wish.gpus) {
         const auto excluded = std::ranges::find_if(*wish.gpus, is_excluded);
         if (excluded != wish.gpus->end()) {
           return refuse(asked, 409,
-                        "GPU " + std::to_string(*excluded) +
-                            ": is excluded by `exclude` in berth.toml; change that and reload");
+                        "GPU " + std::to_string(*excluded) + ": is " +
+                            daemon_.why_excluded(GpuId(*excluded)) +
+                            "; change that, and reload or start berthd again");
         }
       }
       const auto add = [&](std::uint32_t gpu) {

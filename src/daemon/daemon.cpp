@@ -27,6 +27,7 @@ constexpr Duration kLinger = Duration(100);  ///< For a look, which mostly takes
 constexpr Duration kSaveEnergy = seconds(30);
 constexpr const char* kJournal = "/run/systemd/journal/socket";
 constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
+constexpr std::string_view kNotGiven = "not given to berthd: ";
 constexpr std::string_view kIdle = "idle: ";
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
@@ -129,6 +130,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
   if (!keeper) return std::unexpected(keeper.error());
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(host),
                                             std::move(*keeper), std::move(remote)));
+  tell(daemon->given_.notes);
   if (auto done = daemon->open_logs(); !done) return std::unexpected(done.error());
   if (!daemon->remote_) {
     auto keys = JobKeys::open(daemon->options_.state + "/job-key");
@@ -148,6 +150,7 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
                live::Keeper keeper, std::unique_ptr<Remote> remote)
     : options_(options),
       machine_(std::move(machine)),
+      given_(remote ? GivenGpus() : given_of(options.given, machine_.devices.list)),
       host_(std::move(host)),
       keeper_(std::move(keeper)),
       clock_(clock_for(keeper_, options.state + "/clock")),
@@ -509,6 +512,38 @@ void Daemon::open_idle_watch() {
               }});
 }
 
+/// As with idle jobs: a note is shown as the reason of a job that runs.
+void Daemon::open_overuse_watch() {
+  overuse_ = std::make_unique<OveruseWatch>(
+      options_.overuse,
+      OveruseWatch::Hooks{
+          .warn =
+              [this](const live::WantedSurplus& found) {
+                keeper_.note(found.holder,
+                             std::string(kOveruse) + "it holds " + to_text(found.held) +
+                                 " on GPU " + std::to_string(found.gpu.value()) + ", was granted " +
+                                 to_text(found.granted) + ", and job " +
+                                 std::to_string(found.wanted_by.value()) + " waits for the rest");
+                announcer_->tell(found.holder, live::Occasion::Overuse);
+              },
+          .settled =
+              [this](JobId job) {
+                if (keeper_.note_of(job).starts_with(kOveruse)) keeper_.note(job, "");
+              },
+          .end =
+              [this](const live::WantedSurplus& found) {
+                audit_.add("end job " + std::to_string(found.holder.value()) +
+                               ", which holds more than it was granted",
+                           "done");
+                take({SurplusAsked{found.holder, found.attempt}});
+              }});
+}
+
+std::string Daemon::why_excluded(GpuId gpu) const {
+  if (given_.others.contains(gpu)) return std::string(kNotGiven) + given_.by;
+  return options_.exclude.contains(gpu) ? std::string(kExcluded) : "";
+}
+
 /// The configuration's list is kept as drains of its own; those of operators are left alone.
 std::vector<Input> Daemon::exclusions() const {
   std::vector<Input> inputs;
@@ -516,11 +551,13 @@ std::vector<Input> Daemon::exclusions() const {
   for (std::uint32_t g = 0; g < machine_.devices.list.size(); ++g) {
     const GpuId gpu(g);
     const auto drain = drains.find(gpu);
-    const bool is_ours = drain != drains.end() && drain->second.reason == kExcluded;
-    if (is_excluded(gpu) == is_ours) continue;
+    const std::string is = drain == drains.end() ? "" : drain->second.reason;
+    const bool is_ours = is == kExcluded || is.starts_with(kNotGiven);
+    const std::string why = why_excluded(gpu);
+    if (is_ours ? why == is : why.empty()) continue;
     std::optional<Drain> wanted;
-    if (is_excluded(gpu)) {
-      wanted = Drain{.until = kNever, .by = UserId(::geteuid()), .reason = std::string(kExcluded)};
+    if (!why.empty()) {
+      wanted = Drain{.until = kNever, .by = UserId(::geteuid()), .reason = why};
     }
     inputs.emplace_back(Drained{gpu, std::move(wanted)});
   }

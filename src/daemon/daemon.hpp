@@ -95,7 +95,9 @@ class Daemon {
     std::vector<std::string> warnings;
   };
   Expected<Reloaded> reload();
-  bool is_excluded(GpuId gpu) const { return options_.exclude.contains(gpu); }
+  /// Why a GPU takes no jobs by the configuration, or as berthd was not given it; "" if it may.
+  std::string why_excluded(GpuId gpu) const;
+  const GivenGpus& given() const { return given_; }
   void take(std::vector<Input> inputs);
   Presenter& presenter() { return *presenter_; }
   const live::Keeper& keeper() const { return keeper_; }
@@ -151,6 +153,7 @@ class Daemon {
   Options options_;
   std::function<Expected<Options>()> read_;
   Machine machine_;
+  GivenGpus given_;  ///< All, where there is a remote.
   std::unique_ptr<Host> host_;
   live::Keeper keeper_;
   Clock clock_;

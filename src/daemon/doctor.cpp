@@ -51,6 +51,15 @@ Json gpus(const Daemon& daemon) {
     excluded += (excluded.empty() ? "" : ", ") + std::to_string(gpu.value());
     if (gpu.value() >= daemon.machine().devices.list.size()) excluded += " (there is none)";
   }
+  if (const GivenGpus& given = daemon.given(); !given.others.empty()) {
+    std::string numbers;
+    for (const GpuId gpu : given.others) {
+      numbers += (numbers.empty() ? "" : ", ") + std::to_string(gpu.value());
+    }
+    return check("gpus", "ok",
+                 "usable, but for those that berthd was not given (" + given.by + "): " + numbers +
+                     (excluded.empty() ? "" : ", and those that `exclude` names: " + excluded));
+  }
   if (!excluded.empty()) {
     return check("gpus", "ok", "usable, but for those that `exclude` names: " + excluded);
   }

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/settings.hpp"
 #include "core/time.hpp"
+#include "daemon/given_gpus.hpp"
 #include "daemon/host_limits.hpp"
 #include "daemon/idle.hpp"
 #include "daemon/retention.hpp"
@@ -85,7 +86,9 @@ struct Options {
   Bytes audit_cap{std::int64_t{64} << 20};
   std::string notify_command;  ///< Run for each job, as its user; "" for none.
   std::vector<live::Occasion> notify_on = {live::Occasion::End};
-  std::set<GpuId> exclude;                     ///< GPUs that take no jobs.
+  std::vector<std::string> oom_words;  ///< By which more programs say that GPU memory ran out.
+  std::set<GpuId> exclude;             ///< GPUs that take no jobs.
+  GpuVariables given;                  ///< Which GPUs berthd was given.
   std::map<UserId, OwnLimits> of_users = {};   ///< [users.NAME]
   std::map<UserId, OwnLimits> of_groups = {};  ///< [groups.NAME], for each of its users.
   std::vector<std::string> warnings;           ///< Ignored parts of the configuration, and why.

@@ -86,6 +86,11 @@ Expected<std::string> read_text(const std::string& path) {
   return got < 0 ? Expected<std::string>(io_error(path)) : text;
 }
 
+std::optional<std::string> variable_if_there(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
 /// Flags win over the file, the file over defaults.
 Expected<Options> settle(const Flags& flags, const Surroundings& around, const Program& program) {
   Options options;
@@ -131,6 +136,9 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
     }
     options.cgroup = std::move(*found);
   }
+  options.given = {.cuda = variable_if_there("CUDA_VISIBLE_DEVICES"),
+                   .nvidia = variable_if_there("NVIDIA_VISIBLE_DEVICES"),
+                   .order = variable("CUDA_DEVICE_ORDER")};
   const auto own = std::filesystem::read_symlink("/proc/self/exe");
   options.shim = (own.parent_path() / "berth-shim").string();
   options.state = std::filesystem::absolute(options.state).string();
@@ -299,8 +307,9 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
   (*daemon)->set_reader(read);
   signals.are_for(daemon->get());
   tell_what_preemption_costs(options.rules, (*daemon)->options().rules.settings);
+  const std::size_t gpus = (*daemon)->machine().devices.list.size();
   std::fprintf(stderr, "%s: %zu GPUs, policy %s, state %s, listening at %s\n", program.name.c_str(),
-               (*daemon)->machine().devices.list.size(), options.rules.policy.c_str(),
+               gpus - (*daemon)->given().others.size(), options.rules.policy.c_str(),
                options.state.c_str(), options.socket.c_str());
   notify("READY=1");
   const auto ran = (*daemon)->run();
