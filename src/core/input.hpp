@@ -91,6 +91,7 @@ struct Shrunk {
 };
 
 // From probes.
+/// What a job holds on a GPU. Of one that was not given this GPU, it is in the foreign use too.
 struct TenantUse {
   JobId job;
   Bytes bytes{0};
@@ -173,12 +174,17 @@ struct Reserved {
 struct Unreserved {
   ReservationId id;
 };
+/// Others need what this attempt holds beyond its grant: it is ended as an overrun.
+struct SurplusAsked {
+  JobId job;
+  Attempt attempt;
+};
 struct Ticked {};  ///< Time passed: a wake-up, or no input.
 
 using Input = std::variant<Submitted, CancelAsked, HoldAsked, ReleaseAsked, Started, StartFailed,
                            Exited, AttemptEnded, Released, Measured, GpuHealth, NodeHealth,
                            Reported, Identified, Profiled, Configured, Weighed, Bounded, Ticked,
                            SuspendAsked, SuspendFailed, ResumeFailed, Shrunk, Updated, Drained,
-                           GpuLost, Wired, Reserved, Unreserved, Estimated>;
+                           GpuLost, Wired, Reserved, Unreserved, Estimated, SurplusAsked>;
 
 }  // namespace berth

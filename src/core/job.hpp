@@ -74,9 +74,10 @@ struct Metric {
 /// What one job may report beside its progress; further names are not kept.
 inline constexpr std::size_t kMostMetrics = 16;
 
-/// GPU memory that a tenant held beyond its grant while others lacked what they were granted.
+/// GPU memory that a job held beyond its grant while others lacked what they were granted. On a GPU
+/// that it was not given, it was granted nothing.
 struct Overrun {
-  JobId job;
+  JobId job;  ///< 0: none, but foreign use.
   UserId user;
   GpuId gpu;
   Bytes held{0};

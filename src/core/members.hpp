@@ -141,6 +141,7 @@ inline auto members(Wired& v) { return std::tie(v.node, v.links); }
 inline auto members(AttemptEnded& v) {
   return std::tie(v.job, v.attempt, v.outcome, v.code, v.at, v.again_if_hurt);
 }
+inline auto members(SurplusAsked& v) { return std::tie(v.job, v.attempt); }
 
 // Decisions.
 inline auto members(Start& v) {

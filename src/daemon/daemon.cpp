@@ -347,6 +347,7 @@ void Daemon::open_conductor() {
                     .probe = options_.probe,
                     .fast = options_.probe_fast,
                     .shrink = {.warm_up = options_.shrink_after},
+                    .trespass = remote_ ? live::Trespass::IsForeign : live::Trespass::IsTold,
                     .again_after_overrun = options_.again_after_overrun};
   for (const Device& device : machine_.devices.list) setup.problems.push_back(device.problem);
   followers_ = std::make_unique<Followers>(
@@ -385,6 +386,7 @@ void Daemon::open_conductor() {
                   return launcher_ ? launcher_->cgroup_of(job, attempt) : "";
                 },
                 device_rules_.get()});
+  host_->set_strangers([this](GpuId gpu) { return presenter_->foreign_text(gpu); });
   tell(conductor_->recover());
   restore_energy();
   take(exclusions());

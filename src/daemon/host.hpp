@@ -3,7 +3,9 @@
 // Belongs to the engine's thread.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "daemon/processes.hpp"
 #include "live/ports.hpp"
@@ -18,10 +20,15 @@ class Host : public live::Host {
   Expected<Bytes> free_room() const override;
   Expected<std::unique_ptr<live::StateCopy>> copy(const Engine& engine) override;
   std::string name_of(UserId user) override { return names_.of(user.value()); }
+  std::string strangers_on(GpuId gpu) override { return strangers_ ? strangers_(gpu) : ""; }
+  void set_strangers(std::function<std::string(GpuId)> strangers) {
+    strangers_ = std::move(strangers);
+  }
 
  private:
   std::string path_;
   UserNames names_;
+  std::function<std::string(GpuId)> strangers_;
 };
 
 }  // namespace berth::daemon

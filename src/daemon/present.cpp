@@ -333,9 +333,9 @@ Json Presenter::strangers(GpuId gpu) {
   if (look == nullptr || !look->sample || !look->sample->processes) return list;
   for (const GpuProcess& process : *look->sample->processes) {
     const auto owner = look->owners.find(process.pid);
-    const bool is_ours =
-        owner != look->owners.end() && std::holds_alternative<OfJob>(owner->second);
-    if (is_ours) continue;
+    const auto* const ours =
+        owner == look->owners.end() ? nullptr : std::get_if<OfJob>(&owner->second);
+    if (ours != nullptr && is_tenant(ours->job, gpu)) continue;
     if (process.pid < 0) {
       list.push_back({{"pid", Json()},
                       {"name", name_of_stand_in(process.pid)},
@@ -350,9 +350,14 @@ Json Presenter::strangers(GpuId gpu) {
                 {"user_name", user ? name_of(*user, where) : ""},
                 {"bytes", process.bytes ? Json(process.bytes->raw()) : Json()}};
     if (std::string text = text_of(where); !text.empty()) one["in"] = std::move(text);
+    if (ours != nullptr) one["job"] = ours->job.value();
     list.push_back(std::move(one));
   }
   return list;
+}
+
+bool Presenter::is_tenant(JobId job, GpuId gpu) const {
+  return std::ranges::binary_search(keeper_.engine().view().tenants_of(gpu), job);
 }
 
 /// The largest one by name, and how many others there are.
@@ -370,6 +375,7 @@ std::string Presenter::foreign_text(GpuId gpu) {
   const std::string name = (*most)["name"].get<std::string>();
   const std::string user = (*most)["user_name"].get<std::string>();
   std::string text = name.empty() ? "process" : name;
+  if (most->contains("job")) text += " of job " + std::to_string((*most)["job"].get<JobId::rep>());
   if (!user.empty()) text += " of " + user;
   if (most->contains("in")) text += " in " + (*most)["in"].get<std::string>();
   if (list.size() > 1) text += " and " + std::to_string(list.size() - 1) + " more";

@@ -26,6 +26,8 @@ enum class StopFor : std::uint8_t {
   TimeLimit,
   GpuFailure,  ///< It runs again on others.
   Overrun,     ///< It holds GPU memory that was granted to others: stop at once.
+  Surplus,     ///< Others wait for what it holds beyond its grant: stop at once.
+  Trespass,    ///< It holds memory of a GPU that it was not given: stop at once.
 };
 
 /// Launch the job on these GPUs; answer with Started or StartFailed.
@@ -55,7 +57,7 @@ struct Finished {
   std::string note;
   Instant at;  ///< When its process ended; when it was decided, for a job without one.
 };
-/// A neighbour's overrun ended this attempt; its user gets a message.
+/// A neighbour's overrun ended this attempt, or foreign use did; its user gets a message.
 struct Hurt {
   JobId job;
   Attempt attempt;

@@ -120,6 +120,7 @@ class Engine {
   void on(const AttemptEnded&);
   void on(const Updated& updated);
   void on(const Estimated& estimated);
+  void on(const SurplusAsked& asked);
   void on(const Drained& drained);
   void on(const Reserved& reserved);
   void on(const Unreserved& unreserved);
@@ -160,7 +161,11 @@ class Engine {
   void relieve(GpuId gpu);
   void relieve(const std::vector<Share>& shares);
   void relieve_again();
-  void end_overrun(Job& job);
+  void end_overrun(Job& job, StopFor why);
+  void blame_foreign_use(GpuId gpu);
+  void end_trespasses(const Measured& measured);
+  void end_trespass(const TenantUse& found, GpuId gpu);
+  static bool may_run_again(const Job& job);
   bool needs_relief(GpuId gpu) const;
   bool runs_again(const Job& job) const;
   std::vector<Job*> tenants_of(GpuId gpu);

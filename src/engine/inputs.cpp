@@ -270,6 +270,7 @@ void Engine::on(const Measured& measured) {
   fresh.used = measured.used;
   fresh.utilisation = measured.utilisation;
   if (fresh != use) state_.ledger.set_gpu(state_.cluster, measured.gpu, fresh);
+  end_trespasses(measured);
   relieve(measured.gpu);
 }
 

@@ -25,6 +25,9 @@ const Share* share_on(const Job& job, GpuId gpu) {
 
 Bytes overrun(const Share& share) { return share.charge - share.granted; }
 
+/// Requires: it was hurt.
+bool by_foreign(const Job& job) { return job.hurt_by->job == JobId(0); }
+
 bool is_leaving(const Job& job, Instant now) { return job.leaving && now - *job.leaving < kRelief; }
 
 Bytes rounded_up(Bytes bytes) {
@@ -64,16 +67,21 @@ bool Engine::needs_relief(GpuId gpu) const {
 
 /// Ended by a neighbour's overrun, as far as is known, and coming back for the same place.
 bool Engine::runs_again(const Job& job) const {
-  return job.ran_out && !job.ending && job.hurt_by &&
-         (job.again_if_hurt || job.retries_used < job.spec.retries);
+  return job.ran_out && !job.ending && job.hurt_by && may_run_again(job);
+}
+
+/// Of one that was hurt: another job that did it is ended, foreign use may come again each time.
+bool Engine::may_run_again(const Job& job) {
+  return (job.again_if_hurt && !by_foreign(job)) || job.retries_used < job.spec.retries;
 }
 
 /// Under pressure, tenants beyond their charge are ended, the largest overrun first, because the
 /// others' guarantee holds only while every tenant stays within its charge. Memory counts as coming
 /// back only from tenants that were killed or have ended, and only for kRelief: a tenant that was
 /// asked to stop may take its whole grace. Foreign use alone is no job's overrun: admission has
-/// stopped, and no more can be done.
+/// stopped, and no more can be done than to remember what hurts those who fail for it.
 void Engine::relieve(GpuId gpu) {
+  blame_foreign_use(gpu);
   if (!needs_relief(gpu)) return watch_relief(gpu);
   const GpuUse& use = state_.ledger.use().gpu(gpu);
   const std::vector<Job*> tenants = tenants_of(gpu);
@@ -96,25 +104,76 @@ void Engine::relieve(GpuId gpu) {
   for (Job* const job : offenders) {
     if (lacking <= Bytes(0)) break;
     lacking -= share_on(*job, gpu)->charge;
-    end_overrun(*job);
+    end_overrun(*job, StopFor::Overrun);
   }
   watch_relief(gpu);
+}
+
+/// A job that was blamed stays so: what it leaves behind may look like foreign use for a while.
+void Engine::blame_foreign_use(GpuId gpu) {
+  const GpuUse& use = state_.ledger.use().gpu(gpu);
+  const GpuSpec& spec = state_.cluster.gpu(gpu);
+  const Admission& admission = state_.settings.admission;
+  const bool has_grown = use.foreign > guard_band(admission, spec);  // since others were admitted
+  if (admission.mode != AdmissionMode::Guarantee || !has_grown) return;
+  if (!is_under_pressure(spec, use)) return;
+  for (Job* const job : tenants_of(gpu)) {
+    const bool has_cause = job->hurt_by && !by_foreign(*job) && now_ - job->hurt_by->at <= kBlame;
+    if (has_cause || overrun(*share_on(*job, gpu)) >= kRequestStep) continue;
+    job->hurt_by = Overrun{.gpu = gpu, .held = use.foreign, .at = now_};
+  }
+}
+
+/// Of a GPU that it was not given a job was granted nothing. It is ended whether others lack the
+/// memory or not: nobody could count on a GPU otherwise, and who holds it would not be charged.
+void Engine::end_trespass(const TenantUse& found, GpuId gpu) {
+  Job& job = state_.jobs.at(found.job);
+  const GpuUse& use = state_.ledger.use().gpu(gpu);
+  if (is_under_pressure(state_.cluster.gpu(gpu), use)) {
+    for (Job* const tenant : tenants_of(gpu)) {
+      if (overrun(*share_on(*tenant, gpu)) >= kRequestStep) continue;
+      tenant->hurt_by = Overrun{job.id, job.spec.user, gpu, found.bytes, Bytes(0), now_};
+    }
+  }
+  if (job.leaving) return;
+  job.leaving = now_;
+  if (!job.ending) return stop_for_good(job, Outcome::Failed, StopFor::Trespass);
+  effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Trespass});
+}
+
+void Engine::end_trespasses(const Measured& measured) {
+  if (state_.settings.admission.mode != AdmissionMode::Guarantee) return;
+  for (const TenantUse& found : measured.tenants) {
+    const Job* const job = state_.jobs.find(found.job);
+    const bool trespasses = job != nullptr && holds_berth(job->state) && !job->ended &&
+                            share_on(*job, measured.gpu) == nullptr && found.bytes >= kRequestStep;
+    if (trespasses) end_trespass(found, measured.gpu);
+  }
+}
+
+/// From a shell that found out that a waiting job would fit without it.
+void Engine::on(const SurplusAsked& asked) {
+  Job* const job = attempt(asked.job, asked.attempt);
+  if (job == nullptr || !is_running(job->state)) return;
+  const bool has_surplus = std::ranges::any_of(
+      job->grant.shares, [](const Share& share) { return overrun(share) >= kRequestStep; });
+  if (has_surplus) end_overrun(*job, StopFor::Surplus);
 }
 
 void Engine::relieve(const std::vector<Share>& shares) {
   for (const Share& share : shares) relieve(share.gpu);
 }
 
-void Engine::end_overrun(Job& job) {
+void Engine::end_overrun(Job& job, StopFor why) {
   job.leaving = now_;
   if (job.state == JobState::Stopping) {  // asked to stop, and takes others' memory meanwhile
     job.after_stop = JobState::Queued;
-    effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, StopFor::Overrun});
+    effects_.list.push_back(Stop{job.id, job.attempt, PreemptHow::Kill, why});
   } else if (grow_request(job)) {
-    stop(job, PreemptHow::Requeue, StopFor::Overrun);
+    stop(job, PreemptHow::Requeue, why);
     emit(EventKind::Preempted, job.id);
   } else {
-    stop_for_good(job, Outcome::Oom, StopFor::Overrun);
+    stop_for_good(job, Outcome::Oom, why);
   }
   for (const Share& share : job.grant.shares) watch_relief(share.gpu);
 }
@@ -142,15 +201,17 @@ void Engine::relieve_again() {
 }
 
 /// What becomes of a job that ran out of GPU memory, now that the GPUs have been looked at since.
-/// Whom a neighbour hurt asked for enough: its request stays, and no try is used up.
+/// Whom a neighbour hurt asked for enough: its request stays, and no try is used up. Nor does the
+/// request of one that foreign use hurt grow.
 void Engine::judge(Job& job) {
   relieve(job.grant.shares);
   const bool is_honest = std::ranges::none_of(
       job.grant.shares, [](const Share& share) { return overrun(share) >= kRequestStep; });
   if (is_honest && job.hurt_by && *job.ended - job.hurt_by->at <= kBlame) {
-    const bool again = job.again_if_hurt || job.retries_used < job.spec.retries;
+    const bool again = may_run_again(job);
+    const bool is_free = job.again_if_hurt && !by_foreign(job);
     effects_.list.push_back(Hurt{job.id, job.attempt, *job.hurt_by, again});
-    if (again && !job.again_if_hurt) ++job.retries_used;
+    if (again && !is_free) ++job.retries_used;
     if (again) return;
   } else if (grow_request(job)) {
     return;

@@ -36,9 +36,11 @@ Split split_up(const Reading& reading, const OwnerOf& owner_of) {
     const Owner owner = owner_of(process.pid);
     if (const auto* const of = std::get_if<OfJob>(&owner)) {
       add_job(split, of->job, process.bytes);
-    } else {
-      split.strangers += figure;
+      continue;
     }
+    split.strangers += figure;
+    const auto* const of = std::get_if<OfTrespasser>(&owner);
+    if (of != nullptr && process.bytes) add_job(split, of->job, process.bytes);
   }
   return split;
 }

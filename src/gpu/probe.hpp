@@ -20,11 +20,15 @@ namespace berth {
 /// Whose a process is. A caller looks it up after the sample was taken, through the whole process
 /// tree: a worker forked a moment ago belongs to its job.
 struct OfJob {
-  JobId job;  ///< It has a charge on this GPU. A job of ours without one is foreign here.
+  JobId job;  ///< It has a charge on this GPU.
+};
+/// A job of ours that was not given this GPU: its memory here is foreign use, and told of.
+struct OfTrespasser {
+  JobId job;
 };
 struct OfStranger {};
 struct OfNobody {};  ///< There is no such process (any more).
-using Owner = std::variant<OfJob, OfStranger, OfNobody>;
+using Owner = std::variant<OfJob, OfStranger, OfNobody, OfTrespasser>;
 using OwnerOf = std::function<Owner(pid_t)>;
 
 /// One sample and what must be known to judge it.

@@ -45,7 +45,8 @@ Conductor::Conductor(Keeper& keeper, Setup setup, const Hands& hands)
     : keeper_(keeper),
       setup_(std::move(setup)),
       hands_(hands),
-      watcher_(keeper.engine().view().cluster().gpus().size(), setup_.probe * 5 / 2),
+      watcher_(keeper.engine().view().cluster().gpus().size(), setup_.probe * 5 / 2,
+               setup_.trespass),
       pacer_(keeper.engine().view().cluster().gpus().size(),
              {.usual = setup_.probe, .fast = setup_.fast}),
       shrinker_(setup_.shrink, [this](const Job& job) { return allows_shrink(job); }) {}
@@ -183,8 +184,8 @@ void Conductor::on_ended(JobId job, Attempt attempt, const Ending& ending) {
                      .code = ending.code,
                      .at = ending.at,
                      .again_if_hurt = setup_.again_after_overrun};
-  if (overran_.erase({job, attempt}) > 0) {
-    ended.outcome = Outcome::Oom;  // as its note says already
+  if (const auto counts = overran_.extract({job, attempt})) {
+    ended.outcome = counts.mapped();  // as its note says already
     return on_over(ended);
   }
   const Job* const known = current(job, attempt);
@@ -192,12 +193,20 @@ void Conductor::on_ended(JobId job, Attempt attempt, const Ending& ending) {
   words += (words.empty() || ending.note.empty() ? "" : "; ") + ending.note;
   if (ending.outcome == Outcome::Oom) {
     words += words.empty() ? "" : "; ";
-    words += "ran out of GPU memory, " + request_words(keeper_.engine().view().find(job));
+    words += oom_words(job);
   }
   const std::string before = keeper_.note_of(job);
   if (before.starts_with(kPreempted)) words = before + (words.empty() ? "" : "; ") + words;
   if (!words.empty()) keeper_.note(job, words);
   on_over(ended);
+}
+
+/// Of one that a neighbour or foreign use seems to have hurt, it is said at its release.
+std::string Conductor::oom_words(JobId job) const {
+  const Job* const known = keeper_.engine().view().find(job);
+  const std::string words = "ran out of GPU memory";
+  if (known != nullptr && known->hurt_by) return words;
+  return words + ", " + request_words(known);
 }
 
 void Conductor::on_lost(JobId job, Attempt attempt, const std::string& why) {
@@ -568,9 +577,11 @@ void Conductor::perform(const Stop& wanted) {
     hands_.alarms.post(
         [this, failed = StartFailed{wanted.job, *attempt}] { inputs_.emplace_back(failed); });
   }
-  if (wanted.why == StopFor::Overrun) {
-    note_overrun(wanted.job);
-    overran_.insert({wanted.job, wanted.attempt});
+  const bool trespasses = wanted.why == StopFor::Trespass;
+  if (trespasses || wanted.why == StopFor::Overrun || wanted.why == StopFor::Surplus) {
+    if (trespasses) note_trespass(wanted.job);
+    if (!trespasses) note_overrun(wanted);
+    overran_[{wanted.job, wanted.attempt}] = trespasses ? Outcome::Failed : Outcome::Oom;
     return hands_.executor.stop(wanted.job, wanted.attempt, Manner::AtOnce);
   }
   const Manner manner = manner_of(wanted, keeper_.engine().view().find(wanted.job));
@@ -596,15 +607,34 @@ void Conductor::note_preemption(JobId job) {
   keeper_.note(job, std::string(kPreempted) + by + then);
 }
 
-void Conductor::note_overrun(JobId job) {
-  const Job* const known = keeper_.engine().view().find(job);
+void Conductor::note_overrun(const Stop& wanted) {
+  const Job* const known = keeper_.engine().view().find(wanted.job);
   if (known == nullptr) return;
+  const bool is_granted = wanted.why == StopFor::Overrun;
   for (const Share& share : known->grant.shares) {
     if (share.charge <= share.granted) continue;
-    keeper_.note(job, "ended: it held " + to_text(share.charge) + " on GPU " +
-                          std::to_string(share.gpu.value()) + ", was granted " +
-                          to_text(share.granted) + ", and the rest is granted to others");
+    keeper_.note(wanted.job,
+                 "ended: it held " + to_text(share.charge) + " on GPU " +
+                     std::to_string(share.gpu.value()) + ", was granted " + to_text(share.granted) +
+                     ", and " +
+                     (is_granted ? "the rest is granted to others" : "others wait for the rest"));
   }
+}
+
+void Conductor::note_trespass(JobId job) {
+  const Job* const known = keeper_.engine().view().find(job);
+  const auto found = known == nullptr ? std::nullopt : watcher_.trespass_of(*known);
+  if (!found) return;
+  std::string given;
+  for (const GpuId gpu : gpus_of(known->grant)) {
+    given += (given.empty() ? "GPU " : ", GPU ") + std::to_string(gpu.value());
+  }
+  // Negative: a stand-in for one that has no number here.
+  const std::string process =
+      found->pid > 0 ? "process " + std::to_string(found->pid) : std::string("a process");
+  keeper_.note(job, "ended: " + process + " of it held " + to_text(found->bytes) + " on GPU " +
+                        std::to_string(found->gpu.value()) + ", which it was not given; it has " +
+                        (given.empty() ? "no GPU" : given));
 }
 
 void Conductor::perform(const Finished& finished) {

@@ -59,7 +59,8 @@ struct Setup {
   Duration probe = seconds(1);        ///< Between two looks at all GPUs.
   Duration fast = Rhythm().fast;      ///< Between two looks where memory may be taken: Rhythm.
   ShrinkRule shrink = {};             ///< For jobs whose users allow their charges to fall.
-  bool again_after_overrun = true;    ///< Whether a job runs again that another's overrun ended.
+  Trespass trespass = Trespass::IsTold;
+  bool again_after_overrun = true;  ///< Whether a job runs again that another's overrun ended.
 };
 
 /// The ports, each of which outlives the conductor.
@@ -163,9 +164,11 @@ class Conductor {
   void perform(const Stop& wanted);
   void perform(const Finished& finished);
   void perform(const Hurt&) {}  ///< The keeper has written it down.
+  std::string oom_words(JobId job) const;
   void start(JobId job, Attempt attempt, const Grant& grant);
   Expected<void> launch(JobId job, Attempt attempt, const Grant& grant);
-  void note_overrun(JobId job);
+  void note_overrun(const Stop& wanted);
+  void note_trespass(JobId job);
   void note_preemption(JobId job);
   std::string failed_gpus(const Job& job) const;
   bool allows_shrink(const Job& job) const;
@@ -182,11 +185,12 @@ class Conductor {
 
   std::vector<Input> inputs_;
   std::vector<Asked> asked_;
-  std::map<GpuId, Instant> looking_;             ///< GPUs with a look under way, and since when.
-  std::optional<Instant> waits_since_;           ///< When the next step began to wait for looks.
-  std::set<std::pair<JobId, Attempt>> overran_;  ///< Told to end for taking others' memory.
-  std::map<JobId, Attempt> current_;             ///< The attempt of each job that holds a berth.
-  FailedStarts failed_starts_;  ///< Reported to the engine when due, as errors may pass.
+  std::map<GpuId, Instant> looking_;    ///< GPUs with a look under way, and since when.
+  std::optional<Instant> waits_since_;  ///< When the next step began to wait for looks.
+  /// Told to end for the memory that they took, and how that counts.
+  std::map<std::pair<JobId, Attempt>, Outcome> overran_;
+  std::map<JobId, Attempt> current_;  ///< The attempt of each job that holds a berth.
+  FailedStarts failed_starts_;        ///< Reported to the engine when due, as errors may pass.
   std::set<std::pair<JobId, Attempt>> failed_resumes_;  ///< Of those, with a suspended process.
   bool is_retrying_ = false;
   bool is_snapshot_synced_ = true;  ///< Its last written part is on the disk.

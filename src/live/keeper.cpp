@@ -613,16 +613,27 @@ Expected<void> Keeper::write_row(const Finished& finished, Instant) {
       {.at = finished.at, .outcome = finished.outcome, .code = finished.code, .note = why});
 }
 
+/// `job 7 of bob held 10 GiB on GPU 0, was granted 2 GiB`.
+std::string Keeper::culprit_text(const Overrun& by) const {
+  const std::string where = " on GPU " + std::to_string(by.gpu.value());
+  if (by.job == JobId(0)) {
+    const std::string who = host_->strangers_on(by.gpu);
+    return "processes that berth did not start held " + to_text(by.held) + where +
+           (who.empty() ? "" : ": " + who);
+  }
+  return "job " + std::to_string(by.job.value()) + " of " + host_->name_of(by.user) + " held " +
+         to_text(by.held) + where +
+         (by.granted == Bytes(0) ? ", which it was not given"
+                                 : ", was granted " + to_text(by.granted));
+}
+
 /// Instead of what its attempt's row says, which reads as if it were the job's own fault.
 Expected<void> Keeper::write_row(const Hurt& hurt, Instant) {
   const Job* const job = engine_.view().find(hurt.job);  // none if that was its end
   const Bytes asked = job == nullptr ? Bytes(0) : job->spec.request.gpu.vram;
   const std::string within =
       asked == Bytes(0) ? "what it was granted" : "the " + to_text(asked) + " it asked for";
-  std::string text =
-      "ran out of GPU memory within " + within + ": job " + std::to_string(hurt.by.job.value()) +
-      " of " + host_->name_of(hurt.by.user) + " held " + to_text(hurt.by.held) + " on GPU " +
-      std::to_string(hurt.by.gpu.value()) + ", was granted " + to_text(hurt.by.granted);
+  std::string text = "ran out of GPU memory within " + within + ": " + culprit_text(hurt.by);
   if (hurt.runs_again) text += "; it runs again, from its old place in the queue";
   note(hurt.job, text);
   return write_end_note(hurt.job, hurt.attempt);

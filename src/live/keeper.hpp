@@ -205,6 +205,7 @@ class Keeper {
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
   Expected<void> write_row(const Updated& updated);
   Expected<void> write_row(const Released& released);
+  std::string culprit_text(const Overrun& by) const;
   Expected<void> write_end_note(JobId job, Attempt attempt);
   Expected<void> write_peak(const AttemptEnded& ended);
   Expected<void> write_left(const Released& released, const Left& left);

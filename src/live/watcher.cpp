@@ -7,20 +7,24 @@ namespace berth::live {
 
 namespace {
 
-bool has_charge(const ClusterView& view, JobId id, GpuId gpu) {
-  const Job* const job = view.find(id);
+bool has_charge(const Job* job, GpuId gpu) {
   return job != nullptr &&
          std::ranges::find(job->grant.shares, gpu, &Share::gpu) != job->grant.shares.end();
 }
 
-/// As measure() wants it: a job of ours without a charge there is a stranger.
-OwnerOf owner_of(const Look& look, const ClusterView& view) {
-  return [&look, &view](pid_t pid) -> Owner {
+/// As measure() wants it. A job of ours without a charge there trespasses, unless it was there
+/// before it got the berth that it has, or has none: then it is a stranger.
+OwnerOf owner_of(const Look& look, const ClusterView& view, Trespass trespass) {
+  return [&look, &view, trespass](pid_t pid) -> Owner {
     const auto found = look.owners.find(pid);
     if (found == look.owners.end()) return OfNobody{};
     const auto* const ours = std::get_if<OfJob>(&found->second);
-    const bool is_foreign = ours != nullptr && !has_charge(view, ours->job, look.gpu);
-    return is_foreign ? OfStranger{} : found->second;
+    if (ours == nullptr) return found->second;
+    const Job* const job = view.find(ours->job);
+    if (has_charge(job, look.gpu)) return found->second;
+    const bool trespasses = trespass == Trespass::IsTold && job != nullptr &&
+                            holds_berth(job->state) && look.began > job->since;
+    return trespasses ? Owner(OfTrespasser{ours->job}) : Owner(OfStranger{});
   };
 }
 
@@ -95,10 +99,11 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
                                  .changed = known.changed,
                                  .tenants = view.use().gpu(look.gpu).tenants,
                                  .previous = known.told ? &*known.told : nullptr},
-                                owner_of(look, view));
+                                owner_of(look, view, trespass_));
   if (measured) {
     for (const TenantUse& tenant : measured->tenants) {
-      if (is_leaving(tenant.job)) continue;  // its peak is written
+      if (!has_charge(view.find(tenant.job), look.gpu)) continue;  // it has nothing to learn there
+      if (is_leaving(tenant.job)) continue;                        // its peak is written
       Bytes& peak = peaks_[tenant.job];
       peak = std::max(peak, tenant.bytes);
     }
@@ -203,6 +208,24 @@ bool Watcher::is_leaving(JobId job) const {
 }
 
 std::vector<Input> Watcher::take_released() { return std::exchange(released_, {}); }
+
+std::optional<Watcher::Trespasser> Watcher::trespass_of(const Job& job) const {
+  for (const Known& known : gpus_) {
+    if (!known.look || !known.look->sample->processes) continue;
+    if (has_charge(&job, known.look->gpu)) continue;
+    std::optional<Trespasser> found;
+    for (const GpuProcess& process : *known.look->sample->processes) {
+      const auto owner = known.look->owners.find(process.pid);
+      if (owner == known.look->owners.end()) continue;
+      const auto* const ours = std::get_if<OfJob>(&owner->second);
+      if (ours == nullptr || ours->job != job.id) continue;
+      if (!found) found = Trespasser{.gpu = known.look->gpu, .pid = process.pid};
+      found->bytes += process.bytes.value_or(Bytes(0));
+    }
+    if (found) return found;
+  }
+  return std::nullopt;
+}
 
 const Look* Watcher::latest(GpuId gpu) const {
   const Known& known = gpus_[gpu.value()];

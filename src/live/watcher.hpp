@@ -29,9 +29,16 @@ struct Leaving {
 /// True if a job waits, or will once these inputs have taken its berth: a step could start it.
 bool somebody_waits(const ClusterView& view, std::span<const Input> inputs);
 
+/// What becomes of a job that holds memory of a GPU that it was not given.
+enum class Trespass : std::uint8_t {
+  IsTold,     ///< The engine is told whose the memory is, and ends the job.
+  IsForeign,  ///< Somebody else gives out the GPUs, and sees to that.
+};
+
 class Watcher {
  public:
-  Watcher(std::size_t gpus, Duration longest) : gpus_(gpus), energy_(gpus), longest_(longest) {}
+  Watcher(std::size_t gpus, Duration longest, Trespass trespass = Trespass::IsTold)
+      : gpus_(gpus), energy_(gpus), longest_(longest), trespass_(trespass) {}
 
   /// A tenant starts or ends there now.
   void changed(const std::vector<GpuId>& gpus, Instant now);
@@ -87,6 +94,14 @@ class Watcher {
   const EnergyMeter& energy() const { return energy_; }
   EnergyMeter& energy() { return energy_; }
 
+  /// A process of this job on a GPU that it was not given, by the latest looks.
+  struct Trespasser {
+    GpuId gpu;
+    pid_t pid = 0;
+    Bytes bytes{0};  ///< Of all its processes there.
+  };
+  std::optional<Trespasser> trespass_of(const Job& job) const;
+
   const std::string& problem(GpuId gpu) const { return gpus_[gpu.value()].problem; }
 
  private:
@@ -112,6 +127,7 @@ class Watcher {
   std::map<JobId, Bytes> late_peaks_;  ///< Of attempts whose end is written, while they leave.
   EnergyMeter energy_;
   Duration longest_;
+  Trespass trespass_;
   std::vector<Leaving> leaving_;
   std::vector<Input> released_;
 };

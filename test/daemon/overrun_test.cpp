@@ -100,6 +100,65 @@ TEST_F(Harmed, EndsWhereJobsDoNotRunAgain) {
               AllOf(HasSubstr("job " + std::to_string(greedy_) + " of "), Not(HasSubstr("again"))));
 }
 
+// ---- On a GPU that was not given -------------------------------------------------------------
+
+TEST(Trespass, EndsTheJobNamesItAndLetsTheOtherLive) {
+  Rig rig({.config = "probe = \"100ms\"\ngrace = \"500ms\"\n"});
+  rig.start();
+  Json asked = vram(20);
+  asked["gpu_indices"] = {0};
+  const int honest = rig.submit(load("--vram 18G --ramp 3s --steps 3 --report 1"), asked);
+  rig.wait_for(honest, "running");
+  asked = vram(2);
+  asked["gpu_indices"] = {1};
+  asked["retries"] = 3;
+  const int culprit = rig.submit(
+      "export CUDA_VISIBLE_DEVICES=0; exec " + load("--vram 10G --on-oom keep --steps 0"), asked);
+  const Json ended = rig.wait_end(culprit);
+  EXPECT_EQ(ended["state"], "failed");
+  EXPECT_EQ(ended["attempts"].size(), 1U) << "more memory would not help";
+  EXPECT_THAT(std::string(ended["note"]),
+              AllOf(HasSubstr("ended: process "), HasSubstr(" of it held "),
+                    HasSubstr("on GPU 0, which it was not given; it has GPU 1")));
+  EXPECT_EQ(rig.wait_end(honest)["state"], "done") << rig.log(honest);
+}
+
+TEST(Trespass, OfAJobWithoutGpusIsSeenToo) {
+  Rig rig({.config = "probe = \"100ms\"\ngrace = \"500ms\"\n"});
+  rig.start();
+  const int culprit = rig.submit(
+      "export CUDA_VISIBLE_DEVICES=0; " + load("--vram 3G --steps 0") + " & wait", test::kNoGpus);
+  const Json ended = rig.wait_end(culprit);
+  EXPECT_EQ(ended["state"], "failed");
+  EXPECT_THAT(std::string(ended["note"]), HasSubstr("which it was not given; it has no GPU"));
+}
+
+/// A job that dies of it before berthd has looked.
+TEST_F(Harmed, ByAJobOfAnotherGpuIsToldWhichAndRunsAgain) {
+  rig_ = std::make_unique<Rig>(test::RigOptions{
+      .config = kJoinsAtOnce + "probe = \"1h\"\nprobe_fast = \"1h\"\ngrace = \"1s\"\n"});
+  rig_->start();
+  Json asked = vram(12);
+  asked["gpu_indices"] = {0};
+  const int victim = rig_->submit(load_after("go", "--vram 10G --steps 1"), asked);
+  asked = vram(2);
+  asked["gpu_indices"] = {1};
+  const int culprit = rig_->submit(
+      "export CUDA_VISIBLE_DEVICES=0; exec " + load("--vram 20G --steps 0 --report 1"), asked);
+  eventually("it holds what it took",
+             [&] { return rig_->log(culprit).find("holding 20 GiB") != std::string::npos; });
+  rig_->folder().write("go", "");
+  const Json job = rig_->wait_end(victim);
+  EXPECT_EQ(job["state"], "done") << rig_->log(victim);
+  ASSERT_EQ(job["attempts"].size(), 2U);
+  EXPECT_THAT(std::string(job["attempts"][0]["note"]),
+              AllOf(HasSubstr("job " + std::to_string(culprit) + " of "),
+                    HasSubstr(" on GPU 0, which it was not given"), HasSubstr("runs again")));
+  EXPECT_EQ(rig_->wait_end(culprit)["state"], "failed");
+}
+
+// ---- Own fault -------------------------------------------------------------------------------
+
 TEST(OwnFault, IsNobodyElses) {
   Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "fifo-skip"}});
   rig.start();

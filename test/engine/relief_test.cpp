@@ -221,5 +221,148 @@ TEST_F(Victim, MayBeCancelledBeforeItComesBack) {
   EXPECT_EQ(only<Finished>(rig_.released(victim_))->outcome, Outcome::Cancelled);
 }
 
+// ---- Memory of a GPU that a job was not given ------------------------------------------------
+
+/// Two GPUs; a job of 20 GiB on the first, and one of 2 GiB on the second that also takes memory of
+/// the first, where it counts as foreign.
+class Trespass : public testing::Test {
+ protected:
+  Trespass()
+      : rig_(nodes_of(1, 2)),
+        honest_(rig_.run(shared(1, 20_GiB), {0})),
+        culprit_(rig_.run(shared(1, 2_GiB), {1})) {}
+
+  const Effects& see(Bytes taken, Bytes honest) {
+    return rig_.tell({Measured{.gpu = GpuId(0),
+                               .foreign = taken,
+                               .used = taken + honest,
+                               .tenants = {{honest_, honest}, {culprit_, taken}}}});
+  }
+
+  Rig rig_;
+  JobId honest_;
+  JobId culprit_;
+};
+
+TEST_F(Trespass, EndsTheJob) {
+  const auto* const stop = only<Stop>(see(10_GiB, 4_GiB));
+  ASSERT_NE(stop, nullptr);
+  EXPECT_EQ(stop->job, culprit_);
+  EXPECT_EQ(stop->why, StopFor::Trespass);
+  EXPECT_TRUE(see(10_GiB, 4_GiB).list.empty()) << "once";
+  rig_.exited(culprit_, Outcome::Failed, 137);
+  EXPECT_EQ(only<Finished>(rig_.released(culprit_))->outcome, Outcome::Failed);
+  EXPECT_EQ(rig_.state(honest_), JobState::Running);
+}
+
+TEST_F(Trespass, EndsTheJobWhereNobodyLacksTheMemory) {
+  EXPECT_NE(only<Stop>(see(1_GiB, 4_GiB)), nullptr);
+}
+
+TEST_F(Trespass, OfLessThanAStepIsNone) { EXPECT_TRUE(see(1_MiB, 4_GiB).list.empty()); }
+
+TEST_F(Trespass, GivesNoSecondTry) {
+  JobSpec spec = shared(1, 2_GiB);
+  spec.retries = 5;
+  culprit_ = rig_.run(spec, {1});
+  see(10_GiB, 4_GiB);
+  rig_.exited(culprit_, Outcome::Oom, 137);
+  EXPECT_EQ(only<Finished>(rig_.released(culprit_))->outcome, Outcome::Failed);
+}
+
+TEST_F(Trespass, LetsTheHurtJobRunAgainAndNamesTheOther) {
+  see(10_GiB, 14_GiB);
+  rig_.tell({AttemptEnded{.job = honest_,
+                          .attempt = Attempt(1),
+                          .outcome = Outcome::Oom,
+                          .at = kNever,
+                          .again_if_hurt = true}});
+  see(10_GiB, Bytes(0));  // its memory is not back yet
+  const auto* const hurt = only<Hurt>(rig_.released(honest_));
+  ASSERT_NE(hurt, nullptr);
+  EXPECT_EQ(hurt->by.job, culprit_);
+  EXPECT_EQ(hurt->by.held, 10_GiB);
+  EXPECT_EQ(hurt->by.granted, Bytes(0));
+  EXPECT_TRUE(hurt->runs_again);
+  EXPECT_EQ(rig_.state(honest_), JobState::Queued);
+  EXPECT_EQ(rig_.job(honest_).retries_used, 0);
+}
+
+TEST_F(Trespass, EndsAJobThatIsBeingSuspended) {
+  rig_.preempt(culprit_, PreemptHow::Suspend);
+  EXPECT_EQ(only<Stop>(see(10_GiB, 4_GiB))->why, StopFor::Trespass);
+  rig_.exited(culprit_, Outcome::Failed, 137);
+  EXPECT_EQ(only<Finished>(rig_.released(culprit_))->outcome, Outcome::Failed);
+}
+
+TEST(TrespassElsewhere, IsNothingWhereMemoryIsNotGuaranteed) {
+  Settings settings;
+  settings.admission.mode = AdmissionMode::Declared;
+  Rig rig(nodes_of(1, 2), settings);
+  const JobId id = rig.run(shared(1, 2_GiB), {1});
+  EXPECT_TRUE(rig.tell({Measured{.gpu = GpuId(0), .foreign = 9_GiB, .tenants = {{id, 9_GiB}}}})
+                  .list.empty());
+}
+
+// ---- Foreign use -----------------------------------------------------------------------------
+
+class Foreign : public Relief {
+ protected:
+  const Effects& see(Bytes foreign) {
+    return rig_.tell({Measured{.gpu = GpuId(0), .foreign = foreign, .used = foreign}});
+  }
+};
+
+TEST_F(Foreign, UseIsBlamedAndTheRequestStays) {
+  const JobId id = run(20_GiB, 1);
+  see(10_GiB);
+  ran_out(id);
+  const auto* const hurt = only<Hurt>(rig_.released(id));
+  ASSERT_NE(hurt, nullptr);
+  EXPECT_EQ(hurt->by.job, JobId(0));
+  EXPECT_EQ(hurt->by.held, 10_GiB);
+  EXPECT_TRUE(hurt->runs_again);
+  EXPECT_EQ(rig_.job(id).spec.request.gpu.vram, 20_GiB);
+  EXPECT_EQ(rig_.job(id).retries_used, 1) << "it may come again each time";
+}
+
+TEST_F(Foreign, UseIsBlamedWhereNoTryIsLeft) {
+  const JobId id = run(20_GiB);
+  see(10_GiB);
+  ran_out(id);
+  const Effects& effects = rig_.released(id);
+  EXPECT_FALSE(only<Hurt>(effects)->runs_again);
+  EXPECT_EQ(only<Finished>(effects)->outcome, Outcome::Oom);
+}
+
+TEST_F(Foreign, UseThatFitsBesideTheChargeIsNotBlamed) {
+  const JobId id = run(8_GiB, 1);
+  see(10_GiB);
+  ran_out(id);
+  rig_.released(id);
+  EXPECT_EQ(rig_.job(id).spec.request.gpu.vram, 12_GiB);
+}
+
+// ---- A surplus that others wait for ----------------------------------------------------------
+
+TEST_F(Relief, ASurplusIsGivenBackWhereItIsAskedFor) {
+  const JobId greedy = run(4_GiB, 1);
+  measure({{greedy, 16_GiB}});
+  EXPECT_EQ(rig_.state(greedy), JobState::Running) << "there is room";
+  EXPECT_EQ(only<Stop>(rig_.tell({SurplusAsked{greedy, Attempt(1)}}))->why, StopFor::Surplus);
+  rig_.exited(greedy, Outcome::Oom, 137);
+  rig_.released(greedy);
+  EXPECT_EQ(rig_.state(greedy), JobState::Queued);
+  EXPECT_GE(rig_.job(greedy).spec.request.gpu.vram, 15_GiB) << "by what it held";
+}
+
+TEST_F(Relief, AJobWithinItsGrantHasNothingToGiveBack) {
+  const JobId id = run(4_GiB);
+  measure({{id, 4_GiB}});
+  EXPECT_TRUE(rig_.tell({SurplusAsked{id, Attempt(1)}, SurplusAsked{id, Attempt(9)},
+                         SurplusAsked{JobId(77), Attempt(1)}})
+                  .list.empty());
+}
+
 }  // namespace
 }  // namespace berth::test

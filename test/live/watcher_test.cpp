@@ -152,8 +152,37 @@ TEST_F(WatcherTest, WhatStrangersHoldIsForeign) {
   EXPECT_THAT(told->tenants, SizeIs(1));
 }
 
-TEST_F(WatcherTest, AJobOnAGpuItHasNoChargeOnIsAStrangerThere) {
-  EXPECT_EQ(measured(see(kSecond, 1, {{10, kOneGib, OfJob{JobId(1)}}}))->foreign, kOneGib);
+TEST_F(WatcherTest, AJobOnAGpuItHasNoChargeOnIsForeignThereAndNamed) {
+  const auto told = measured(see(kSecond, 1, {{10, kOneGib, OfJob{JobId(1)}}}));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->foreign, kOneGib);
+  ASSERT_THAT(told->tenants, SizeIs(1));
+  EXPECT_EQ(told->tenants[0].job, JobId(1));
+  EXPECT_EQ(told->tenants[0].bytes, kOneGib);
+  EXPECT_EQ(watcher_.peak_of(JobId(1)), Bytes(0)) << "nothing to learn from";
+  const auto found = watcher_.trespass_of(*engine_.view().find(JobId(1)));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->gpu, kSecond);
+  EXPECT_EQ(found->pid, 10);
+  EXPECT_EQ(found->bytes, kOneGib);
+  EXPECT_FALSE(watcher_.trespass_of(*engine_.view().find(JobId(2))));
+}
+
+/// It may be there from the attempt before.
+TEST_F(WatcherTest, AJobOnAGpuItHadBeforeItsBerthIsAStrangerThere) {
+  const auto told = measured(see(kSecond, 0, {{10, kOneGib, OfJob{JobId(1)}}}));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->foreign, kOneGib);
+  EXPECT_THAT(told->tenants, IsEmpty());
+}
+
+TEST_F(WatcherTest, AJobOnAnotherGpuIsAStrangerThereWhereOthersGiveThemOut) {
+  Watcher elsewhere(2, kLongest, Trespass::IsForeign);
+  const auto told = measured(
+      elsewhere.on_look(look(kSecond, 1, {{10, kOneGib, OfJob{JobId(1)}}}), engine_.view()));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->foreign, kOneGib);
+  EXPECT_THAT(told->tenants, IsEmpty());
 }
 
 TEST_F(WatcherTest, WhoHasVanishedIsForeignToo) {
