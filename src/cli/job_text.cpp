@@ -91,6 +91,20 @@ std::string vram_of(const Json& job) {
   return short_size(part_of(job, "vram_bytes"));
 }
 
+/// `+12G`, of what a job holds beyond its grant; "" for one that keeps to it.
+std::string surplus_of(const Json& job) {
+  const Json& surplus = part_of(job, "surplus_bytes");
+  return surplus.is_null() ? "" : "+" + short_size(surplus);
+}
+
+/// `4G+12`: what was granted, and what it holds beyond.
+std::string vram_and_surplus_of(const Json& job) {
+  const std::string asked = vram_of(job);
+  std::string surplus = surplus_of(job);
+  if (!surplus.empty() && surplus.back() == asked.back()) surplus.pop_back();
+  return asked + surplus;
+}
+
 /// How long it waits, or how long it ran.
 std::string time_of(const Json& job, double now) {
   const auto submitted = number_of(job, "submitted_at");
@@ -210,7 +224,11 @@ void add_request(Page& page, const Json& job) {
   const bool is_whole = vram_of(job) == "whole";
   page.line("vram per GPU", is_whole ? "whole" : size_text(part_of(job, "vram_bytes")));
   if (is_set(job, "exclusive")) page.line("exclusive", "yes");
-  page.line("charged", size_text(part_of(job, "charge_bytes")));
+  const Json& surplus = part_of(job, "surplus_bytes");
+  page.line("charged", size_text(part_of(job, "charge_bytes")) +
+                           (surplus.is_null() ? ""
+                                              : ", of which " + size_text(surplus) +
+                                                    " beyond what it was granted"));
   if (is_there(job, "vram_learned_bytes")) {
     page.line("vram learned", size_text(part_of(job, "vram_learned_bytes")) +
                                   " per GPU, by the peaks of earlier runs");
@@ -344,7 +362,7 @@ void add_row(Table& table, const Json& job, double now, Width width) {
                              {user_of(job)},
                              {or_dash(printable(text_of(job, "state"))), colour_of(job)},
                              {gpus_of(job)},
-                             {vram_of(job)},
+                             {vram_and_surplus_of(job)},
                              {or_dash(printable(text_of(job, "class")))},
                              {time_of(job, now)}};
   if (width == Width::Wide) cells.push_back({or_dash(printable(text_of(job, "memory_limit")))});

@@ -411,7 +411,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--notify", options.notify, "ADDRESS",
          "Send a message when the job ends: a mail or web address, or a shell command.");
   option("--notify-on", options.notify_on, "EVENTS",
-         "Some of start,end,fail,idle [end]; without --notify by mail to you.");
+         "Some of start,end,fail,idle,overuse [end]; without --notify by mail to you.");
   option("--estimate", options.estimate, "DURATION",
          "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");

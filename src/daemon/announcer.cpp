@@ -57,7 +57,8 @@ std::string subject_of(const Json& job, live::Occasion occasion) {
   std::string text = "berth: job " + text_in(job, "id") + (name.empty() ? "" : " (" + name + ")") +
                      " on " + host_name() + ": ";
   if (occasion == live::Occasion::Start) return one_line(text + "started");
-  if (occasion == live::Occasion::Idle) return one_line(text + text_in(job, "reason"));
+  const bool is_warning = occasion == live::Occasion::Idle || occasion == live::Occasion::Overuse;
+  if (is_warning) return one_line(text + text_in(job, "reason"));
   text += text_in(job, "state");
   const std::string code = text_in(job, "exit_code");
   if (!code.empty() && code != "0") text += ", exit code " + code;

@@ -29,6 +29,7 @@ constexpr const char* kJournal = "/run/systemd/journal/socket";
 constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
 constexpr std::string_view kNotGiven = "not given to berthd: ";
 constexpr std::string_view kIdle = "idle: ";
+constexpr std::string_view kOveruse = "beyond its grant: ";
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
 
@@ -391,6 +392,7 @@ void Daemon::open_conductor() {
   restore_energy();
   take(exclusions());
   open_idle_watch();
+  open_overuse_watch();
   announcer_->recover();
   retention_ = std::make_unique<Retention>(
       Retention::Parts{.loop = loop_,
@@ -436,6 +438,7 @@ void Daemon::on_alarm(live::Alarm alarm) {
   conductor_->on_alarm(alarm);
   if (alarm != live::Alarm::Probe) return;
   if (reports_) reports_->come_back();
+  overuse_->look(keeper_.engine());
   if (clock_.now() - energy_saved_ >= kSaveEnergy) save_energy();
 }
 
@@ -624,6 +627,10 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->audit_cap != options_.audit_cap, "audit_cap");
   options_.idle = fresh->idle;
   idle_->set(fresh->idle);
+  options_.oom_words = fresh->oom_words;
+  oom_words_ = OomWords(fresh->oom_words);
+  options_.overuse = fresh->overuse;
+  overuse_->set(fresh->overuse);
   options_.retention = fresh->retention;
   retention_->set(fresh->retention);
   options_.roles = fresh->roles;

@@ -34,6 +34,7 @@
 #include "daemon/machine.hpp"
 #include "daemon/mps.hpp"
 #include "daemon/options.hpp"
+#include "daemon/overuse.hpp"
 #include "daemon/present.hpp"
 #include "daemon/probe.hpp"
 #include "daemon/remote.hpp"
@@ -144,6 +145,7 @@ class Daemon {
   void on_alarm(live::Alarm alarm);
   std::vector<Input> exclusions() const;
   void open_idle_watch();
+  void open_overuse_watch();
   std::string energy_path() const { return options_.state + "/energy"; }
   std::vector<std::string> gpu_names() const;
   void restore_energy();
@@ -185,6 +187,7 @@ class Daemon {
   std::unique_ptr<Probe> probe_;  ///< Null on a machine without GPUs.
   std::unique_ptr<Syncer> syncer_;
   std::unique_ptr<IdleWatch> idle_;
+  std::unique_ptr<OveruseWatch> overuse_;
   /// Jobs with processes that are in no job's tree, by the latest look.
   std::map<GpuId, std::set<JobId>> partly_outside_;
   Instant energy_saved_;

@@ -97,6 +97,41 @@ Expected<void> set_preempt_by(Options& options, const Value& value) {
   return {};
 }
 
+/// `oom_words = ["mylib: no device memory"]`.
+Expected<void> set_oom_words(Options& options, const Value& value) {
+  constexpr std::size_t kMost = 100;
+  constexpr std::size_t kLongest = 200;
+  constexpr std::size_t kShortest = 4;
+  const toml::array* const list = value.node.as_array();
+  std::vector<std::string> all;
+  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const auto words = (*list)[i].value_exact<std::string>();
+    const std::size_t stars = words ? static_cast<std::size_t>(std::ranges::count(*words, '*')) : 0;
+    if (!words || words->size() < kShortest + stars || words->size() > kLongest ||
+        words->find('\n') != std::string::npos) {
+      break;
+    }
+    all.push_back(*words);
+  }
+  if (list == nullptr || all.size() != list->size() || all.size() > kMost) {
+    return value.refuse("must be a list of at most " + std::to_string(kMost) + " texts of " +
+                        std::to_string(kShortest) + " to " + std::to_string(kLongest) +
+                        " characters, each of one line, as [\"mylib: no device memory\"]");
+  }
+  options.oom_words = std::move(all);
+  return {};
+}
+
+Expected<void> set_overuse(Options& options, const Value& value) {
+  std::string name;
+  if (auto done = value.into(name); !done) return done;
+  if (name == "keep") options.overuse = Overuse::Keep;
+  if (name == "warn") options.overuse = Overuse::Warn;
+  if (name == "end") options.overuse = Overuse::End;
+  if (name == "keep" || name == "warn" || name == "end") return {};
+  return value.refuse("'" + name + "' is unknown; valid values: keep, warn, end");
+}
+
 Expected<void> set_slots(Options& options, const Value& value) {
   const auto slots = value.number(1, kMostTenants);
   if (!slots) return std::unexpected(slots.error());
@@ -452,7 +487,8 @@ Expected<void> set_audit_cap(Options& options, const Value& value) {
 }
 
 Expected<void> set_notify_on(Options& options, const Value& value) {
-  const std::string wanted = "must be a list of start, end, fail and idle, such as [\"end\"]";
+  const std::string wanted =
+      "must be a list of start, end, fail, idle and overuse, such as [\"end\"]";
   const toml::array* const list = value.node.as_array();
   if (list == nullptr) return value.refuse(wanted);
   std::string text;
@@ -544,6 +580,8 @@ constexpr auto kKeys = std::to_array<Key>({
     {"default_cpus", set_cores<&Options::default_cpu>},
     {"again_after_overrun",
      [](Options& o, const Value& v) { return v.into(o.again_after_overrun); }},
+    {"overuse", set_overuse},
+    {"oom_words", set_oom_words},
     {"context", [](Options& o, const Value& v) { return v.into(o.context); }},
     {"guard",
      [](Options& o, const Value& v) { return v.into(o.rules.settings.admission.guard_floor); }},

@@ -16,6 +16,7 @@
 #include "daemon/given_gpus.hpp"
 #include "daemon/host_limits.hpp"
 #include "daemon/idle.hpp"
+#include "daemon/overuse.hpp"
 #include "daemon/retention.hpp"
 #include "daemon/roles.hpp"
 #include "daemon/rung.hpp"
@@ -62,6 +63,7 @@ struct Options {
   Duration shrink_after = minutes(10);  ///< Since its start, where a job's charge may fall.
   std::set<UserId> shrinks;             ///< Users whose jobs allow it unless they say otherwise.
   bool again_after_overrun = true;      ///< Whether a job runs again that another's overrun ended.
+  Overuse overuse = Overuse::Keep;      ///< Of memory beyond a grant, while others wait for it.
   PreemptBy preempt_by = PreemptBy::Suspend;
   Bytes suspend_memory{0};  ///< Host memory for what suspended jobs held on GPUs; 0: half of it.
   Duration suspend_patience = seconds(30);  ///< For one call of the driver that suspends.

@@ -11,6 +11,7 @@
 #include "daemon/requests.hpp"
 #include "engine/explain.hpp"
 #include "live/keeper.hpp"
+#include "live/surplus.hpp"
 
 namespace berth::daemon {
 
@@ -292,6 +293,9 @@ void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, 
   end ? json.integer("exit_code", exit_code(end->outcome, end->code)) : json.null("exit_code");
   job != nullptr ? json.integer("attempt", job->attempt.value()) : json.null("attempt");
   add_request(json, job != nullptr ? job->spec : row.spec);
+  if (job != nullptr && live::surplus_of(*job) > Bytes(0)) {
+    json.integer("surplus_bytes", live::surplus_of(*job).raw());
+  }
   if (row.peak > Bytes(0)) json.integer("peak_bytes", row.peak.raw());
   if (row.millijoules) {
     std::string joules;

@@ -14,7 +14,7 @@ inline auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v
 
 namespace berth::live {
 
-constexpr Occasion last_of(Occasion) { return Occasion::Idle; }
+constexpr Occasion last_of(Occasion) { return Occasion::Overuse; }
 inline auto members(Warning& v) { return std::tie(v.signal, v.before); }
 inline auto members(Notice& v) { return std::tie(v.to, v.on); }
 inline auto members(Command& v) {
@@ -105,6 +105,8 @@ std::string_view word_for(Occasion occasion) {
       return "fail";
     case Occasion::Idle:
       return "idle";
+    case Occasion::Overuse:
+      return "overuse";
   }
   return "";
 }
@@ -116,13 +118,14 @@ Expected<std::vector<Occasion>> parse_occasions(std::string_view text) {
     const std::string_view word = text.substr(at, comma - at);
     at = comma + 1;
     const std::size_t before = found.size();
-    for (const Occasion one : {Occasion::Start, Occasion::End, Occasion::Fail, Occasion::Idle}) {
+    for (const Occasion one :
+         {Occasion::Start, Occasion::End, Occasion::Fail, Occasion::Idle, Occasion::Overuse}) {
       if (word == word_for(one)) found.insert(one);
     }
     if (found.size() > before) continue;
     return fail(ErrorCode::InvalidArgument,
                 "'" + std::string(word.substr(0, 40)) +
-                    "' is none of start, end, fail, idle, or there twice");
+                    "' is none of start, end, fail, idle, overuse, or there twice");
   }
   return std::vector(found.begin(), found.end());
 }

@@ -36,7 +36,7 @@ struct Warning {
 };
 
 /// When to tell somebody of a job.
-enum class Occasion : std::uint8_t { Start, End, Fail, Idle };
+enum class Occasion : std::uint8_t { Start, End, Fail, Idle, Overuse };
 
 std::string_view word_for(Occasion occasion);
 /// `start,fail`: ascending, each once. Errors: InvalidArgument naming what is none.

@@ -262,7 +262,7 @@ TEST(Notify, RefusesWhatMakesNoSense) {
   };
   EXPECT_EQ(refused({{"notify_on", "end"}}), "notify: is missing");
   EXPECT_THAT(refused({{"notify", "x"}, {"notify_on", "never"}}),
-              HasSubstr("'never' is none of start, end, fail, idle"));
+              HasSubstr("'never' is none of start, end, fail, idle, overuse"));
 }
 
 // ---- Signals before a limit ------------------------------------------------------------------

@@ -1,0 +1,37 @@
+// Jobs that hold more GPU memory than they were granted while another waits for it: they are warned
+// of or ended, where that is configured. doc/configuration.md, overuse.
+//
+// Belongs to the engine's thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "live/surplus.hpp"
+
+namespace berth::daemon {
+
+/// What becomes of them.
+enum class Overuse : std::uint8_t { Keep, Warn, End };
+
+class OveruseWatch {
+ public:
+  struct Hooks {
+    std::function<void(const live::WantedSurplus&)> warn;
+    /// Of one that was warned of and runs on: it gave the memory back, or nobody waits for it.
+    std::function<void(JobId)> settled;
+    std::function<void(const live::WantedSurplus&)> end;
+  };
+  OveruseWatch(Overuse rule, Hooks hooks) : rule_(rule), hooks_(std::move(hooks)) {}
+
+  void set(Overuse rule) { rule_ = rule; }
+  void look(const Engine& engine);
+
+ private:
+  Overuse rule_;
+  const Hooks hooks_;
+  std::map<JobId, Attempt> told_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,101 @@
+// Goal: what a job holds beyond its grant is known, and who waits for it: a job that would fit
+// without it, and not one that fits anyway, never would, or waits for something else. Method: an
+// engine with jobs on two GPUs of 24 GiB, and measurements told one by one.
+#include "live/surplus.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+
+namespace berth::live {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr Bytes kOneGib{std::int64_t{1} << 30};
+
+class Surplus : public testing::Test {
+ protected:
+  static Cluster two_gpus() {
+    Cluster cluster;
+    cluster.add_switch();
+    cluster.add_node({.name = "n", .gpus = 2, .vram = kOneGib * 24, .context = Bytes(0)});
+    return cluster;
+  }
+  JobId submit(std::int64_t gib, std::int64_t gpus = 1) {
+    const JobId id(++last_);
+    JobSpec spec{.user = UserId(7)};
+    spec.request.gpu = {.count = GpuCount(gpus), .vram = kOneGib * gib, .sharing = Sharing::Shared};
+    engine_.step(++now_, {{Submitted{id, spec}}});
+    if (const Job* const job = engine_.view().find(id); holds_berth(job->state)) {
+      engine_.step(++now_, {{Started{id, job->attempt}}});
+    }
+    return id;
+  }
+  void hold(JobId id, std::int64_t gib) {
+    const GpuId gpu = engine_.view().find(id)->grant.shares.front().gpu;
+    engine_.step(++now_,
+                 {{Measured{.gpu = gpu, .used = kOneGib * gib, .tenants = {{id, kOneGib * gib}}}}});
+  }
+  const Job& job(JobId id) { return *engine_.view().find(id); }
+
+  struct Ticks {
+    Instant at = kStart;
+    Instant operator++() { return at = at + seconds(1); }
+  };
+  Engine engine_{two_gpus(), {}, *make_policy("fifo-skip", "first-fit")};
+  Ticks now_;
+  std::uint64_t last_ = 0;
+};
+
+TEST_F(Surplus, IsWhatAJobHoldsBeyondItsGrant) {
+  const JobId id = submit(4);
+  EXPECT_EQ(surplus_of(job(id)), Bytes(0));
+  hold(id, 3);
+  EXPECT_EQ(surplus_of(job(id)), Bytes(0));
+  hold(id, 16);
+  EXPECT_EQ(surplus_of(job(id)), kOneGib * 12);
+}
+
+TEST_F(Surplus, IsWantedByAJobThatWouldFitWithoutIt) {
+  const JobId greedy = submit(4);
+  const JobId beside = submit(20, 1);  // the first GPU is full with that
+  hold(greedy, 4);
+  const JobId other = submit(12);  // on the second
+  EXPECT_EQ(job(other).grant.shares.front().gpu, GpuId(1));
+  hold(other, 20);
+  EXPECT_THAT(wanted_surplus(engine_), IsEmpty()) << "nobody waits";
+  const JobId waits = submit(10);
+  const auto found = wanted_surplus(engine_);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].holder, other);
+  EXPECT_EQ(found[0].wanted_by, waits);
+  EXPECT_EQ(found[0].gpu, GpuId(1));
+  EXPECT_EQ(found[0].held, kOneGib * 20);
+  EXPECT_EQ(found[0].granted, kOneGib * 12);
+  EXPECT_TRUE(is_running(job(beside).state));
+}
+
+TEST_F(Surplus, IsNotWantedByAJobThatWouldNotFitThenEither) {
+  const JobId greedy = submit(12);
+  hold(greedy, 20);
+  submit(22);  // takes the other GPU
+  submit(23);
+  EXPECT_THAT(wanted_surplus(engine_), IsEmpty());
+}
+
+TEST_F(Surplus, IsWantedByAJobOfSeveralGpus) {
+  const JobId greedy = submit(4);
+  hold(greedy, 16);
+  const JobId waits = submit(12, 2);
+  EXPECT_FALSE(holds_berth(job(waits).state));
+  const auto found = wanted_surplus(engine_);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].holder, greedy);
+  EXPECT_EQ(found[0].wanted_by, waits);
+}
+
+}  // namespace
+}  // namespace berth::live
