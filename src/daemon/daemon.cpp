@@ -25,6 +25,7 @@ namespace {
 
 constexpr Duration kLinger = Duration(100);  ///< For a look, which mostly takes less.
 constexpr Duration kSaveEnergy = seconds(30);
+constexpr std::int64_t kNearlyFull = 50;  ///< Of a GPU, a part this small is as good as nothing.
 constexpr const char* kJournal = "/run/systemd/journal/socket";
 constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
 constexpr std::string_view kNotGiven = "not given to berthd: ";
@@ -159,7 +160,8 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
       audit_({.path = options.state + "/audit.jsonl",
               .cap = options.audit_cap,
               .journal = std::getenv("JOURNAL_STREAM") == nullptr ? "" : kJournal}),
-      remote_(std::move(remote)) {}
+      remote_(std::move(remote)),
+      oom_words_(options.oom_words) {}
 
 Daemon::~Daemon() = default;
 
@@ -190,10 +192,13 @@ Expected<void> Daemon::open_launcher() {
             const std::string told =
                 ours ? ours.mapped() : host_limits_told(launcher_->cgroup_of(job, attempt));
             const std::string& why = broken.empty() ? note : broken;
+            const Outcome outcome = outcome_of(
+                exit, oom_words_, [&] { return launcher_->last_words(job, attempt); },
+                witness_of(job));
             conductor_->on_ended(
                 job, attempt,
-                ending_of(exit, told + (told.empty() || why.empty() ? "" : "; ") + why,
-                          log_path(job), clock_));
+                ending_of(exit, outcome, told + (told.empty() || why.empty() ? "" : "; ") + why,
+                          clock_));
           },
       .lost =
           [this](JobId job, Attempt attempt, const std::string& note) {
@@ -213,6 +218,24 @@ Expected<void> Daemon::open_launcher() {
   if (!launcher) return std::unexpected(launcher.error());
   launcher_ = std::move(*launcher);
   return {};
+}
+
+/// Requires: its end is not told to the conductor yet.
+Witness Daemon::witness_of(JobId job) const {
+  const ClusterView view = keeper_.engine().view();
+  const Job* const known = view.find(job);
+  if (known == nullptr || known->grant.shares.empty()) return {};
+  Witness witness{.peak = watcher().peak_of(job),
+                  .granted = std::ranges::min(known->grant.shares, {}, &Share::granted).granted,
+                  .found_full = known->hurt_by.has_value()};
+  for (const Share& share : known->grant.shares) {
+    const live::Look* const look = watcher().latest(share.gpu);
+    if (look == nullptr || !look->sample) continue;
+    const Bytes capacity = look->sample->total - look->sample->reserved;
+    const bool is_full = look->sample->used >= capacity - Bytes(capacity.raw() / kNearlyFull);
+    witness.found_full = witness.found_full || is_full;
+  }
+  return witness;
 }
 
 Expected<void> Daemon::open_logs() {

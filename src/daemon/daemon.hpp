@@ -33,6 +33,7 @@
 #include "daemon/loop.hpp"
 #include "daemon/machine.hpp"
 #include "daemon/mps.hpp"
+#include "daemon/oom.hpp"
 #include "daemon/options.hpp"
 #include "daemon/overuse.hpp"
 #include "daemon/present.hpp"
@@ -138,6 +139,7 @@ class Daemon {
   void open_driver();
   void on_sighting(Sighting seen);
   bool is_partly_outside(JobId job) const;
+  Witness witness_of(JobId job) const;
   void open_syncer();
   void open_conductor();
   SuspenderHooks suspender_hooks();
@@ -186,6 +188,7 @@ class Daemon {
   std::unique_ptr<Reports> reports_;
   std::unique_ptr<Probe> probe_;  ///< Null on a machine without GPUs.
   std::unique_ptr<Syncer> syncer_;
+  OomWords oom_words_;
   std::unique_ptr<IdleWatch> idle_;
   std::unique_ptr<OveruseWatch> overuse_;
   /// Jobs with processes that are in no job's tree, by the latest look.

@@ -7,19 +7,11 @@
 #include <set>
 #include <utility>
 
-#include "daemon/oom.hpp"
 #include "daemon/order.hpp"
 
 namespace berth::daemon {
 
 namespace {
-
-constexpr std::size_t kTail = 16 * 1024;  ///< Of a log, looked at for last words.
-
-Outcome outcome_of(const shim::Exit& exit, const std::string& log) {
-  if (is_oom(exit, [&] { return read_tail(log, kTail); })) return Outcome::Oom;
-  return shim::shell_code(exit) == 0 ? Outcome::Done : Outcome::Failed;
-}
 
 /// Host memory for what suspended jobs held on GPUs. What is emulated takes none.
 Bytes room_for_suspended(const Options& options, const Machine& machine) {
@@ -39,12 +31,10 @@ SuspenderOptions suspender_options(const Options& options, const Machine& machin
 
 }  // namespace
 
-live::Ending ending_of(const shim::Exit& exit, const std::string& note, const std::string& log,
+live::Ending ending_of(const shim::Exit& exit, Outcome outcome, const std::string& note,
                        const Clock& clock) {
-  return {.outcome = outcome_of(exit, log),
-          .code = shim::shell_code(exit),
-          .at = clock.at(exit.at),
-          .note = note};
+  return {
+      .outcome = outcome, .code = shim::shell_code(exit), .at = clock.at(exit.at), .note = note};
 }
 
 ShimExecutor::ShimExecutor(Parts parts, SuspenderHooks hooks)

@@ -25,8 +25,8 @@
 
 namespace berth::daemon {
 
-/// How a job ended, by its exit and the last words in its log.
-live::Ending ending_of(const shim::Exit& exit, const std::string& note, const std::string& log,
+/// How a job ended.
+live::Ending ending_of(const shim::Exit& exit, Outcome outcome, const std::string& note,
                        const Clock& clock);
 
 class ShimExecutor : public live::Executor {

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "daemon/oom.hpp"
 #include "engine/engine.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
@@ -142,12 +143,20 @@ std::string Launcher::log_path(JobId job) const {
   return options_.logs + "/" + std::to_string(job.value()) + ".log";
 }
 
+std::string Launcher::last_words(JobId job, Attempt attempt) const {
+  constexpr std::size_t kTail = std::size_t{32} << 10;
+  const auto record = read_header(record_path({job, attempt}));
+  return read_tail(log_path(job), record ? record->log_from : 0, kTail);
+}
+
 /// Gives the spare's record the attempt's name, if there is none of that name.
 Expected<void> Launcher::name_record(const Spare& spare, const shim::Order& order) {
   const std::string path = record_path({order.job, order.attempt});
   const std::string from = spare_path(options_.attempts);
   if (::flock(spare.record.number(), LOCK_EX | LOCK_NB) != 0) return io_error(path);
-  const std::string text = shim::header_lines(order.job, order.attempt, order.user);
+  struct stat log{};  // of the attempts before
+  if (::stat(log_path(order.job).c_str(), &log) != 0) log.st_size = 0;
+  const std::string text = shim::header_lines(order.job, order.attempt, order.user, log.st_size);
   if (auto done = write_whole(spare.record.number(), text, path); !done) return done;
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
   return fail(errno == EEXIST ? ErrorCode::Conflict : ErrorCode::Io,

@@ -91,6 +91,8 @@ class Launcher {
   /// The live shims, for finding the job of a process.
   const ShimTable& shims() const { return shims_; }
   std::string log_path(JobId job) const;
+  /// The end of what this attempt, or the one that it goes on with, wrote to the job's log.
+  std::string last_words(JobId job, Attempt attempt) const;
 
  private:
   using Key = std::pair<JobId, Attempt>;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
+#include <map>
 
 #include "posix/descriptor.hpp"
 
@@ -13,37 +15,216 @@ namespace berth::daemon {
 
 namespace {
 
-/// As the programs print them; each is specific enough to stand alone.
-constexpr auto kWords = std::to_array<std::string_view>({
-    "CUDA_ERROR_OUT_OF_MEMORY",                  // driver, CuPy, Numba, JAX
-    "cudaErrorMemoryAllocation",                 // runtime
-    "CUDA out of memory",                        // PyTorch
-    "CUDA error: out of memory",                 // PyTorch, llama.cpp
-    "torch.cuda.OutOfMemoryError",               // PyTorch 1.13 to 2.4
-    "torch.OutOfMemoryError",                    // PyTorch from 2.5
-    "CUBLAS_STATUS_ALLOC_FAILED",                // cuBLAS
-    "CUDNN_STATUS_ALLOC_FAILED",                 // cuDNN
-    "OOM when allocating tensor",                // TensorFlow
-    "RESOURCE_EXHAUSTED: Out of memory",         // JAX, XLA
-    "No available memory for the cache blocks",  // vLLM
-    "ggml_cuda_device_malloc",                   // llama.cpp
-});
+constexpr std::size_t kNear = 60;  ///< Characters before the words in which talk counts.
+
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
+}
+
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), lower);
+  return result;
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
+bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; }
+
+bool has(std::string_view line, std::string_view words) {
+  return line.find(words) != std::string_view::npos;
+}
+
+/// A whole word, as a level of a log is.
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !is_letter(text[at - 1]);
+    if (begins && (end == text.size() || !is_letter(text[end]))) return true;
+  }
+  return false;
+}
+
+/// The parts of `text` between asterisks.
+std::vector<std::string> parts_of(std::string_view text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('*', at), text.size());
+    if (end > at) parts.push_back(lowered(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return parts;
+}
+
+/// Where all parts are in the line, in their order. Returns: where the first begins.
+std::optional<std::size_t> find_parts(std::string_view line,
+                                      const std::vector<std::string>& parts) {
+  std::optional<std::size_t> first;
+  std::size_t from = 0;
+  for (const std::string& part : parts) {
+    const std::size_t at = line.find(part, from);
+    if (at == std::string_view::npos) return std::nullopt;
+    if (!first) first = at;
+    from = at + part.size();
+  }
+  return first;
+}
+
+/// `*` in a word of the lists, too.
+bool says(std::string_view line, std::string_view words) {
+  return has(words, "*") ? find_parts(line, parts_of(words)).has_value() : has(line, words);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t|>");
+  return first == std::string_view::npos ? std::string_view() : text.substr(first);
+}
+
+bool is_of_other_memory(std::string_view line) {
+  return std::ranges::any_of(other_memory(),
+                             [&](std::string_view words) { return says(line, words); });
+}
+
+/// `before`: what stands before the words in their line.
+bool is_talk(std::string_view before) {
+  const std::string_view whole = trimmed(before);
+  if (before.size() > kNear) before.remove_prefix(before.size() - kNear);
+  return std::ranges::any_of(talk(), [&](std::string_view words) {
+    return words.front() == '^' ? whole.starts_with(words.substr(1)) : has(before, words);
+  });
+}
+
+/// A line of a program that goes on says less.
+Certainty by_level(Certainty certainty, std::string_view before) {
+  if (has_word(before, "info") || has_word(before, "debug")) return Certainty::Possible;
+  const bool warns = has_word(before, "warn") || has_word(before, "warning");
+  return warns ? std::min(certainty, Certainty::Likely) : certainty;
+}
+
+/// `KeyError: labels`, with what a log puts in front: the name of a fault, and a colon or nothing.
+bool names_fault(std::string_view line) {
+  for (const std::string_view kind : {"error", "exception"}) {
+    for (std::size_t at = line.find(kind); at != std::string_view::npos;
+         at = line.find(kind, at + 1)) {
+      const std::size_t end = at + kind.size();
+      const bool ends = end == line.size() || line[end] == ':';
+      if (!ends || (at > 0 && !is_word(line[at - 1]) && trimmed(line).find(kind) != 0)) continue;
+      std::size_t begin = at;
+      while (begin > 0 && is_word(line[begin - 1])) --begin;
+      const std::string_view before = trimmed(line.substr(0, begin));
+      if (!before.starts_with("except") && !before.starts_with("raise")) return true;
+    }
+  }
+  return has(line, "command not found") || has(line, "no such file or directory") ||
+         has(line, "permission denied");
+}
+
+bool is_consequence(std::string_view line) {
+  return std::ranges::any_of(consequences(),
+                             [&](std::string_view words) { return has(line, words); });
+}
+
+bool is_chained(std::string_view line) {
+  return has(line, "during handling of the above exception") ||
+         has(line, "direct cause of the following exception");
+}
+
+/// The line around a position: where it begins, and itself.
+std::pair<std::size_t, std::string_view> line_at(std::string_view text, std::size_t at) {
+  const std::size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  const std::size_t end = std::min(text.find('\n', at), text.size());
+  return {begin, text.substr(begin, end - begin)};
+}
+
+/// By where they begin, the lines that tell of it.
+using Lines = std::map<std::size_t, Certainty>;
+
+/// Whether a fault of another kind follows the line that begins there.
+bool is_followed(std::string_view text, std::size_t begin, const Lines& lines) {
+  bool chained = false;
+  for (std::size_t at = text.find('\n', begin); at < text.size(); at = text.find('\n', at)) {
+    ++at;
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    if (is_chained(line)) chained = true;
+    if (lines.contains(at) || !names_fault(line) || is_consequence(line)) continue;
+    if (!std::exchange(chained, false)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
-bool tells_of_oom(std::string_view text) {
-  return std::ranges::any_of(
-      kWords, [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
+OomWords::OomWords(std::span<const std::string> more) {
+  for (const OomRule& rule : oom_rules()) add(rule.words, rule.certainty);
+  for (const std::string& words : more) add(words, Certainty::Sure);
 }
 
-std::string read_tail(const std::string& path, std::size_t most) {
+void OomWords::add(std::string_view words, Certainty certainty) {
+  Rule rule{.parts = parts_of(words), .certainty = certainty};
+  if (rule.parts.empty()) return;
+  const auto longest = std::ranges::max_element(rule.parts, {}, &std::string::size);
+  rule.anchor = static_cast<std::size_t>(longest - rule.parts.begin());
+  rules_.push_back(std::move(rule));
+}
+
+std::optional<Certainty> OomWords::found_in(std::string_view log) const {
+  const std::string text = lowered(log);
+  Lines lines;
+  for (const Rule& rule : rules_) {
+    const std::string& anchor = rule.parts[rule.anchor];
+    for (std::size_t at = text.find(anchor); at != std::string::npos;
+         at = text.find(anchor, at + 1)) {
+      const auto [begin, line] = line_at(text, at);
+      const auto known = lines.find(begin);
+      if (known != lines.end() && known->second >= rule.certainty) continue;
+      const auto first = find_parts(line, rule.parts);
+      if (!first || is_of_other_memory(line) || is_talk(line.substr(0, *first))) continue;
+      const Certainty certainty = by_level(rule.certainty, line.substr(0, *first));
+      lines[begin] = std::max(certainty, known == lines.end() ? certainty : known->second);
+    }
+  }
+  std::optional<Certainty> best;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (best && line->second <= *best) continue;
+    if (is_followed(text, line->first, lines)) break;  // and so are those before
+    best = line->second;
+  }
+  return best;
+}
+
+bool counts(Certainty words, const Witness& witness) {
+  const bool is_seen = witness.peak > Bytes(0) && witness.granted > Bytes(0);
+  const bool is_near =
+      is_seen && witness.peak >= witness.granted - Bytes(witness.granted.raw() / 8);
+  const bool is_far = is_seen && witness.peak <= Bytes(witness.granted.raw() / 8);
+  switch (words) {
+    case Certainty::Sure:
+      return true;
+    case Certainty::Likely:
+      return witness.found_full || !is_far;
+    case Certainty::Possible:
+      return witness.found_full || is_near;
+  }
+  return false;
+}
+
+bool asks_for_words(const shim::Exit& exit) {
+  if (exit.kind == shim::Exit::Kind::Exec || exit.kind == shim::Exit::Kind::Setup) return false;
+  constexpr int kBySignal = 128;  // of a shell whose program was killed
+  const int signal = exit.kind == shim::Exit::Kind::Signal ? exit.number : exit.number - kBySignal;
+  return signal != SIGKILL && signal != SIGTERM && signal != SIGINT && signal != SIGHUP;
+}
+
+std::string read_tail(const std::string& path, std::int64_t from, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status{};
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) return "";
-  const auto size = static_cast<std::size_t>(status.st_size);
-  std::string tail(std::min(size, most), '\0');
-  const auto from = static_cast<off_t>(size - tail.size());
-  const ssize_t got = ::pread(file.number(), tail.data(), tail.size(), from);
+  const auto size = std::max(std::int64_t{0}, status.st_size - std::max(std::int64_t{0}, from));
+  std::string tail(std::min(static_cast<std::size_t>(size), most), '\0');
+  const auto begin = static_cast<off_t>(status.st_size - static_cast<off_t>(tail.size()));
+  const ssize_t got = ::pread(file.number(), tail.data(), tail.size(), begin);
   tail.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return tail;
 }

@@ -88,7 +88,8 @@ bool read_job(Words words, Record& record) {
   Attempt::rep attempt = 0;
   const bool good = words.is("job") && words.is_number(job) && words.is("attempt") &&
                     words.is_number(attempt) && words.is("user") && words.is_number(record.user) &&
-                    words.at_end();
+                    (words.at_end() || (words.is("log") && words.is_number(record.log_from) &&
+                                        record.log_from > 0 && words.at_end()));
   record.job = JobId(job);
   record.attempt = Attempt(attempt);
   return good;
@@ -139,10 +140,11 @@ bool read_line(std::size_t number, std::string_view line, Record& record) {
 
 }  // namespace
 
-std::string header_lines(JobId job, Attempt attempt, uid_t user) {
+std::string header_lines(JobId job, Attempt attempt, uid_t user, std::int64_t log_from) {
   return "berth-attempt " + std::to_string(kRecordFormat) + "\n" +
          with_sum("job " + std::to_string(job.value()) + " attempt " +
-                  std::to_string(attempt.value()) + " user " + std::to_string(user));
+                  std::to_string(attempt.value()) + " user " + std::to_string(user) +
+                  (log_from > 0 ? " log " + std::to_string(log_from) : ""));
 }
 
 std::string shim_line(const Process& shim) { return process_line("shim", shim); }

@@ -5,7 +5,8 @@
 // appended by one write:
 //
 //   berth-attempt 2                    format; a reader knows all formats up to its own
-//   job 42 attempt 1 user 1000 SUM     SUM: of what is before it in the line; from format 2 on
+//   job 42 attempt 1 user 1000 SUM     SUM: of what is before it in the line; from format 2 on.
+//                                      `log N` before it: how long the job's log was by then
 //   shim PID START SUM                 START: the process's start time in clock ticks since boot
 //   go PID START SUM                   written by the job's own process before exec
 //   exit code 7 at MICROS SUM          or `exit signal 9 ...`, `exit exec ERRNO ...` where the
@@ -63,6 +64,7 @@ struct Record {
   JobId job;
   Attempt attempt;
   uid_t user = 0;
+  std::int64_t log_from = 0;  ///< Where its part of the job's log begins.
   std::optional<Process> shim;
   std::optional<Process> go;
   std::optional<Exit> exit;
@@ -70,8 +72,8 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
-/// The first two lines of a new file.
-std::string header_lines(JobId job, Attempt attempt, uid_t user);
+/// The first two lines of a new file. `log_from`: as in Record.
+std::string header_lines(JobId job, Attempt attempt, uid_t user, std::int64_t log_from = 0);
 std::string shim_line(const Process& shim);
 std::string go_line(const Process& job);
 std::string exit_line(const Exit& exit);

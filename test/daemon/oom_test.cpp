@@ -1,0 +1,337 @@
+// Goal: a job that died for lack of GPU memory is known by what its framework says, by its own
+// attempt's words alone, and with the measurement as second witness; host memory, talk of memory, a
+// caught failure that another fault follows, and a kill are something else.
+//
+// Method: texts of the kinds that public issue threads show, each said anew, through the words and
+// the rule; a berthd with jobs of several attempts.
+#include "daemon/oom.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "daemon/rig.hpp"
+
+namespace berth::daemon {
+namespace {
+
+using test::Json;
+using test::Rig;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr shim::Exit kFailed{.kind = shim::Exit::Kind::Code, .number = 1, .at = {}};
+
+bool is_oom(std::string_view log, const Witness& witness = {}, const shim::Exit& exit = kFailed) {
+  return outcome_of(exit, OomWords(), [&] { return std::string(log); }, witness) == Outcome::Oom;
+}
+
+// ---- What frameworks say ---------------------------------------------------------------------
+
+constexpr auto kGpuMemory = std::to_array<std::string_view>({
+    // PyTorch and what stands on it
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total "
+    "capacity of 23.6 GiB. If reserved but unallocated memory is large try setting "
+    "PYTORCH_CUDA_ALLOC_CONF to avoid fragmentation",
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB",
+    "RuntimeError: CUDA out of memory. Tried to allocate 12.00 MiB (GPU 0; 8 GiB total capacity)",
+    "RuntimeError: CUDA error: out of memory",
+    "RuntimeError: cuda runtime error (2) : out of memory at THCStorage.cu:58",
+    "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+    "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+    "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+    "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+    "RuntimeError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `create`",
+    "RuntimeError: cuFFT error: CUFFT_ALLOC_FAILED",
+    "RuntimeError: Unable to find a valid cuDNN algorithm to run convolution",
+    "RuntimeError: GET was unable to find an engine to execute this computation",
+    "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB",
+    "RuntimeError: HIP error: out of memory",
+    "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 64.00 MiB",
+    "RuntimeError: Native API failed. Native API returns: 39 "
+    "(UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)",
+    "RuntimeError: Native API failed. Native API returns: -5 (PI_ERROR_OUT_OF_RESOURCES)",
+    "RuntimeError: NPU out of memory. Tried to allocate 20.00 MiB (NPU 0; 32 GiB total capacity)",
+    "RuntimeError: Triton Error [CUDA]: out of memory",
+    "RuntimeError: No executable batch size found, reached zero.",
+    "Error out of memory at line 380 in file /tmp/bitsandbytes/csrc/pythonInterface.c",
+    "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB",
+    // JAX, TensorFlow
+    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354 bytes.",
+    "XlaRuntimeError: RESOURCE_EXHAUSTED: Failed to allocate request for 2.9GiB (3206250B) on "
+    "device "
+    "ordinal 0",
+    "RuntimeError: Resource exhausted: Out of memory while trying to allocate 55207 bytes.",
+    "RuntimeError: Resource exhausted: Failed to allocate request for 32.0MiB on device ordinal 0",
+    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 17179869184 bytes.",
+    "jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: DNN library initialization failed.",
+    "E0612 gpu_driver.cc:100] failed to allocate 9.2G from device: CUDA_ERROR_OUT_OF_MEMORY",
+    "ResourceExhaustedError: OOM when allocating tensor with shape[64,128] and type float on "
+    "/device:GPU:0 by allocator GPU_0_bfc",
+    "tensorflow.python.framework.errors_impl.InternalError: Dst tensor is not initialized.",
+    "W tensorflow/bfc_allocator.cc:4] Allocator (GPU_0_bfc) ran out of memory trying to allocate "
+    "2GiB",
+    // arrays and data frames
+    "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,589,934,592 bytes (allocated so "
+    "far: 1,024 bytes).",
+    "cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorMemoryAllocation: out of memory",
+    "pycuda._driver.MemoryError: cuMemAlloc failed: out of memory",
+    "numba.cuda.cudadrv.driver.CudaAPIError: [2] Call to cuMemAlloc results in "
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "ERROR: LoadError: Out of GPU memory trying to allocate 4.000 GiB",
+    "ERROR: OutOfGPUMemoryError: trying to allocate",
+    "ERROR: LoadError: CUDA error: out of memory (code 2, ERROR_OUT_OF_MEMORY)",
+    "Warp CUDA error 2: out of memory (in function alloc_device, warp.cu:588)",
+    "RuntimeError: Failed to allocate 4000000000 bytes on device 'cuda:0'",
+    "MemoryError: std::bad_alloc: out_of_memory: RMM failure at:pool_memory_resource.hpp:183: "
+    "Maximum pool size exceeded",
+    "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: cuda_memory_resource.hpp:62: "
+    "cudaErrorMemoryAllocation out of memory",
+    "  what():  parallel_for failed: out of memory",
+    "  what():  parallel_for failed: cudaErrorMemoryAllocation: out of memory",
+    "xgboost.core.XGBoostError: Memory allocation error on worker 0: std::bad_alloc: "
+    "cudaErrorMemoryAllocation",
+    "[LightGBM] [Fatal] [CUDA] out of memory /tmp/cuda_utils.hpp 203",
+    "  what():  Memory Object Allocation Failure",
+    "pyopencl._cl.MemoryError: create_buffer failed: MEM_OBJECT_ALLOCATION_FAILURE: "
+    "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+    "faiss::gpu::StandardGpuResourcesImpl::allocMemory: cudaMalloc error out of memory [2]",
+    "Check failed: [error == cudaSuccess] out of memory",
+    // other frameworks
+    "mxnet.base.MXNetError: cudaMalloc retry failed: out of memory",
+    "ResourceExhaustedError: \n\nOut of memory error on GPU 0. Cannot allocate 98.0MB memory on "
+    "GPU 0",
+    "onnxruntime RuntimeException: bfc_arena.cc:376 void* "
+    "onnxruntime::BFCArena::AllocateRawInternal("
+    "size_t) Failed to allocate memory for requested buffer of size 8388608000",
+    "CUDA failure 2: out of memory ; GPU=0 ; hostname=n ; expr=cudaMalloc((void**)&p, size);",
+    "[TRT] [E] 1: [defaultAllocator.cpp::allocate::20] Error Code 1: Cuda Runtime (out of memory)",
+    "[TRT] [E] 2: Requested amount of GPU memory (42949672960 bytes) could not be allocated.",
+    "n1:75:492 [1] include/alloc.h:38 NCCL WARN Cuda failure 'out of memory'",
+    "n1:75:492 [1] include/alloc.h:48 NCCL WARN Failed to CUDA calloc 6291456 bytes",
+    "Last error:\nCuda failure 2 'out of memory'",
+    "Error: vk::Device::allocateMemory: ErrorOutOfDeviceMemory",
+    "MESA: error: anv_device.c:4237: VK_ERROR_OUT_OF_DEVICE_MEMORY",
+    "(-217:Gpu API call) out of memory in function 'allocate'",
+    "DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")",
+    // servers of language models
+    "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 256.00 MiB on device 0: cudaMalloc "
+    "failed: out of memory",
+    "alloc_tensor_range: failed to allocate CUDA0 buffer of size 151851",
+    "llama_model_load: error loading model: unable to allocate CUDA0 buffer",
+    "ggml_gallocr_reserve_n: failed to allocate ROCm0 buffer of size 14822711",
+    "graph_reserve: failed to allocate compute buffers",
+    "ggml_vulkan: Device memory allocation of size 118497280 failed.",
+    "Error: llama runner process has terminated: cudaMalloc failed: out of memory",
+    "ValueError: Free memory on device (31.4/47.3 GiB) on startup is less than desired GPU memory "
+    "utilization (0.95, 45.0 GiB). Decrease GPU memory utilization",
+    "ValueError: Free memory on device cuda:0 (0.22/30.3 GiB) on startup is less than desired GPU "
+    "memory utilization",
+    "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`",
+    "ValueError: To serve at least one request with the model's max seq len (131072), 4.11 GiB KV "
+    "cache is needed, which is larger than the available KV cache memory (4.0 GiB).",
+    "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that "
+    "can be stored in KV cache (9000).",
+    "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+    "RuntimeError: alloc_req_slots runs out of memory. Please set a smaller number",
+    "Prefill out of memory. Try to lower your batch size.",
+    "Error: Warmup(Generation(\"Not enough memory to handle 4096 prefill tokens\"))",
+});
+
+TEST(OomWords, AreKnownOfEachFramework) {
+  for (const std::string_view text : kGpuMemory) {
+    EXPECT_TRUE(is_oom(std::string("epoch 3\n") + std::string(text) + "\n")) << text;
+  }
+}
+
+constexpr auto kSomethingElse = std::to_array<std::string_view>({
+    "",
+    "Traceback (most recent call last):\nKeyError: 'labels'",
+    // the host's memory
+    "MemoryError: Unable to allocate 32.0 GiB for an array with shape (65536, 65536)",
+    "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 3 TiB for an array with shape "
+    "(9,)",
+    "RuntimeError: [enforce fail at alloc_cpu.cpp:114] data. DefaultCPUAllocator: not enough "
+    "memory: "
+    "you tried to allocate 549755813888 bytes.",
+    "ResourceExhaustedError: OOM when allocating tensor with shape[9] and type float on "
+    "/job:localhost/device:CPU:0 by allocator cpu",
+    "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc",
+    "srun: error: node1: task 0: Out Of Memory",
+    "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been "
+    "OOM "
+    "Killed.",
+    "kernel: Out of memory: Killed process 4711 (python) total-vm:12kB",
+    "Killed",
+    "fork: Cannot allocate memory",
+    "java.lang.OutOfMemoryError: Java heap space",
+    "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+    "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+    "ERROR: OutOfMemoryError()",
+    "RuntimeError: unable to open shared memory object </torch_1> in read-write mode",
+    "Error: model requires more system memory (51.2 GiB) than is available (30.1 GiB)",
+    "ggml_cuda_host_malloc: failed to allocate 1900.00 MiB of pinned memory: invalid argument",
+    "E tensorflow: failed to alloc 8589934592 bytes on host: CUDA_ERROR_OUT_OF_MEMORY",
+    "lightgbm.basic.LightGBMError: Out of Host Memory",
+    // other resources, other faults
+    "grpc: StatusCode.RESOURCE_EXHAUSTED: Received message larger than max (5000000 vs. 4194304)",
+    "google.api_core.exceptions.ResourceExhausted: 429 RESOURCE_EXHAUSTED: Quota exceeded",
+    "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072",
+    "OSError: [Errno 28] No space left on device",
+    "RuntimeError: CUDA error: device-side assert triggered",
+    "RuntimeError: CUDA error: an illegal memory access was encountered",
+    "RuntimeError: CUDA error: invalid device ordinal",
+    "RuntimeError: No CUDA GPUs are available",
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.",
+    // talk
+    "INFO docs: to avoid out of memory errors lower the batch size",
+    "INFO docs: to avoid CUDA out of memory errors lower the batch size",
+    "usage: train.py [--batch-size N]  # lower it on CUDA out of memory",
+    "If you see CUDA out of memory, use a smaller batch.",
+    "hint: CUDA out of memory means that the batch is too large",
+    "    if \"CUDA out of memory\" in str(error):\n        raise\nKeyError: 'labels'",
+    "W external/xla/bfc_allocator.cc:310] Allocator (GPU_0_bfc) ran out of memory trying to "
+    "allocate "
+    "3.4GiB. The caller indicates that this is not a failure",
+    "INFO trainer: out of memory handler installed",
+    // caught, and then something else
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\nKeyError: 'labels'",
+    "WARNING: CUDA out of memory, retrying with batch 8\nepoch 1\nepoch 2\nTraceback (most recent "
+    "call "
+    "last):\n  File \"a.py\", line 7, in <module>\nValueError: loss is nan",
+    "step 4: RuntimeError: CUDA out of memory. skipped\nstep 5\nFileNotFoundError: [Errno 2] No "
+    "such "
+    "file or directory: 'b'",
+    "CUDA out of memory\nbash: line 3: evaluate: command not found",
+});
+
+TEST(OomWords, AreNotHeardInOtherTexts) {
+  for (const std::string_view text : kSomethingElse) {
+    EXPECT_FALSE(is_oom(std::string("epoch 3\n") + std::string(text) + "\n")) << text;
+  }
+}
+
+/// What a program says of its end after the cause does not hide the cause.
+constexpr auto kWithConsequences = std::to_array<std::string_view>({
+    "torch.OutOfMemoryError: CUDA out of memory.\n\nDuring handling of the above exception, "
+    "another "
+    "exception occurred:\n\nTraceback (most recent call last):\nRuntimeError: step failed",
+    "[rank0]: torch.OutOfMemoryError: CUDA out of memory.\n"
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \ntrain.py FAILED\n"
+    "  exitcode  : 1 (pid: 7)",
+    "(EngineCore pid=7) ERROR ValueError: No available memory for the cache blocks.\n"
+    "RuntimeError: Engine core initialization failed. See root cause above.",
+    "CUDA error: out of memory\nsubprocess.CalledProcessError: Command 'x' returned non-zero exit "
+    "status 1.",
+    "RuntimeError: CUDA out of memory.\nException ignored in: <function f>\nBrokenPipeError: "
+    "[Errno 32]",
+    "torch.OutOfMemoryError: CUDA out of memory.\nwandb: Run history:\nwandb: error: none\nwandb: "
+    "done",
+    "torch.OutOfMemoryError: CUDA out of memory.\nslept\nbye",
+    "ggml: cudaMalloc failed: out of memory\nAborted (core dumped)",
+});
+
+TEST(OomWords, CountBeforeWhatFollowsFromThem) {
+  for (const std::string_view text : kWithConsequences) EXPECT_TRUE(is_oom(text)) << text;
+}
+
+TEST(OomWords, OfAProgramOfOnesOwnCanBeAdded) {
+  const std::vector<std::string> more = {"MyLib: no *device* memory"};
+  const OomWords words(more);
+  EXPECT_EQ(words.found_in("mylib: NO more Device Memory left"), Certainty::Sure);
+  EXPECT_EQ(words.found_in("mylib: no more\ndevice memory"), std::nullopt);
+  EXPECT_EQ(OomWords().found_in("mylib: no more device memory left"), std::nullopt);
+}
+
+// ---- The second witness ----------------------------------------------------------------------
+
+TEST(OomWitness, MakesDoubtfulWordsLikelyOrNot) {
+  const Bytes granted(20 * kGiB);
+  const Witness near{.peak = Bytes(19 * kGiB), .granted = granted};
+  const Witness far{.peak = Bytes(2 * kGiB), .granted = granted};
+  const Witness full{.peak = Bytes(2 * kGiB), .granted = granted, .found_full = true};
+  constexpr std::string_view kUnclear = "engine: error: failed to allocate a buffer";
+  EXPECT_FALSE(is_oom(kUnclear));
+  EXPECT_FALSE(is_oom(kUnclear, far));
+  EXPECT_TRUE(is_oom(kUnclear, near));
+  EXPECT_TRUE(is_oom(kUnclear, full));
+  constexpr std::string_view kLibrary = "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED";
+  EXPECT_TRUE(is_oom(kLibrary));
+  EXPECT_FALSE(is_oom(kLibrary, far));
+  EXPECT_TRUE(is_oom(kLibrary, near));
+  EXPECT_TRUE(is_oom(kLibrary, full));
+  EXPECT_TRUE(is_oom("CUDA out of memory. Tried to allocate 40 GiB", far)) << "it says so itself";
+  EXPECT_FALSE(is_oom("KeyError: 'labels'", near)) << "nothing was said";
+  EXPECT_FALSE(is_oom("KeyError: 'labels'", full));
+}
+
+// ---- Exits -----------------------------------------------------------------------------------
+
+TEST(OomExit, OfAKillIsNot) {
+  constexpr std::string_view kSaid = "CUDA out of memory";
+  const auto ends = [&](shim::Exit::Kind kind, int number) {
+    return is_oom(kSaid, {}, {.kind = kind, .number = number, .at = {}});
+  };
+  EXPECT_TRUE(ends(shim::Exit::Kind::Code, 1));
+  EXPECT_TRUE(ends(shim::Exit::Kind::Signal, SIGABRT)) << "an exception that nobody caught";
+  EXPECT_TRUE(ends(shim::Exit::Kind::Code, 134));
+  EXPECT_FALSE(ends(shim::Exit::Kind::Signal, SIGKILL));
+  EXPECT_FALSE(ends(shim::Exit::Kind::Signal, SIGTERM));
+  EXPECT_FALSE(ends(shim::Exit::Kind::Code, 137)) << "a shell whose program was killed";
+  EXPECT_FALSE(ends(shim::Exit::Kind::Exec, 2));
+  EXPECT_FALSE(ends(shim::Exit::Kind::Code, 0));
+  EXPECT_TRUE(is_oom("", {}, {.kind = shim::Exit::Kind::Code, .number = kOomCode, .at = {}}));
+}
+
+// ---- Attempts --------------------------------------------------------------------------------
+
+class OomOfAttempts : public testing::Test {
+ protected:
+  OomOfAttempts() : rig_({.config = "grace = \"500ms\"\noom_words = [\"mylib: full\"]\n"}) {
+    rig_.start();
+  }
+  /// The attempts' outcomes, in their order.
+  std::vector<std::string> outcomes(const std::string& script, int retries) {
+    const int id = rig_.submit(script, {{"vram_bytes", 2 * kGiB}, {"retries", retries}});
+    const Json job = rig_.wait_end(id);
+    std::vector<std::string> all;
+    for (const Json& attempt : job["attempts"]) all.push_back(attempt["outcome"]);
+    all.push_back(job["state"]);
+    return all;
+  }
+
+  Rig rig_;
+};
+
+using Outcomes = std::vector<std::string>;
+
+TEST_F(OomOfAttempts, WordsOfOneDoNotCondemnTheNext) {
+  EXPECT_EQ(outcomes("[ $BERTH_ATTEMPT = 1 ] && { echo CUDA out of memory; exit 1; };"
+                     "echo KeyError: labels; exit 1",
+                     5),
+            (Outcomes{"oom", "failed", "failed"}));
+  EXPECT_EQ(outcomes("[ $BERTH_ATTEMPT = 1 ] && { echo CUDA out of memory; exit 1; }; exit 3", 5),
+            (Outcomes{"oom", "failed", "failed"}));
+  EXPECT_EQ(
+      outcomes("[ $BERTH_ATTEMPT = 1 ] && { echo CUDA out of memory; exit 1; }; kill -9 $$", 5),
+      (Outcomes{"oom", "failed", "failed"}));
+  EXPECT_EQ(outcomes("[ $BERTH_ATTEMPT -lt 3 ] && { echo mylib: FULL; exit 1; }; exit 0", 5),
+            (Outcomes{"oom", "oom", "done", "done"}));
+}
+
+TEST_F(OomOfAttempts, AreToldApartByABerthdThatStartsBetweenThem) {
+  const int id = rig_.submit(
+      "[ $BERTH_ATTEMPT = 1 ] && { echo CUDA out of memory; exit 1; };"
+      "echo second; while [ ! -e go ]; do sleep 0.02; done; exit 1",
+      {{"vram_bytes", 2 * kGiB}, {"retries", 5}});
+  test::eventually("the second runs", [&] { return rig_.log(id).ends_with("second\n"); });
+  rig_.kill();
+  rig_.start();
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(id)["state"], "failed");
+}
+
+}  // namespace
+}  // namespace berth::daemon
