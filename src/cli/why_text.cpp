@@ -39,6 +39,9 @@ std::string holders_text(const Json& shortage) {
       text += (text.empty() ? "" : ", ") + std::string("job ") +
               std::to_string(integer_of(holder, "job").value_or(0)) + " holds " +
               size_text(part_of(holder, "charge_bytes"));
+      if (const Json& surplus = part_of(holder, "surplus_bytes"); !surplus.is_null()) {
+        text += " (" + size_text(surplus) + " beyond its grant)";
+      }
     }
   }
   if (integer_of(shortage, "foreign_bytes").value_or(0) > 0) {

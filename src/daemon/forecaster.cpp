@@ -10,6 +10,7 @@
 #include "core/words.hpp"
 #include "daemon/present.hpp"
 #include "engine/explain.hpp"
+#include "live/surplus.hpp"
 #include "policy/registry.hpp"
 
 namespace berth::daemon {
@@ -125,7 +126,10 @@ Json shortage_json(const Shortage& shortage, const ClusterView& view) {
   for (const JobId id : shortage.holders) {
     const auto& shares = view.find(id)->grant.shares;
     const auto share = std::ranges::find(shares, shortage.gpu, &Share::gpu);
-    holders.push_back({{"job", id.value()}, {"charge_bytes", share->charge.raw()}});
+    Json holder = {{"job", id.value()}, {"charge_bytes", share->charge.raw()}};
+    const Bytes surplus = live::surplus_on(*share);
+    if (surplus > Bytes(0)) holder["surplus_bytes"] = surplus.raw();
+    holders.push_back(std::move(holder));
   }
   Json reserved;
   if (shortage.reserved) {

@@ -10,11 +10,6 @@ namespace berth::live {
 
 namespace {
 
-Bytes surplus_on(const Share& share) {
-  const Bytes surplus = share.charge - share.granted;
-  return surplus < kProbeStep ? Bytes(0) : surplus;
-}
-
 const Share& most_beyond(const Job& job) {
   return *std::ranges::max_element(job.grant.shares, {}, surplus_on);
 }
@@ -88,6 +83,11 @@ bool waits_for_room(const Engine& engine, JobId job) {
 }
 
 }  // namespace
+
+Bytes surplus_on(const Share& share) {
+  const Bytes surplus = share.charge - share.granted;
+  return surplus < kProbeStep ? Bytes(0) : surplus;
+}
 
 Bytes surplus_of(const Job& job) {
   return job.grant.shares.empty() ? Bytes(0) : surplus_on(most_beyond(job));

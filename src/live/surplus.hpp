@@ -11,8 +11,9 @@
 
 namespace berth::live {
 
-/// What a job with a berth holds beyond its grant on the GPU where that is most; zero for what
-/// rounding may explain.
+/// What a tenant holds beyond its grant; zero for what rounding may explain.
+Bytes surplus_on(const Share& share);
+/// Of a job with a berth, on the GPU where that is most.
 Bytes surplus_of(const Job& job);
 
 /// A surplus without which a waiting job would have a place.
