@@ -39,7 +39,8 @@ std::vector<shim::Stat> children_of(pid_t parent) {
     for (pid_t pid = 0; list >> pid;) {
       const auto stat = shim::stat_of(pid);
       // Else it ended since, and its number may be another's.
-      if (stat && stat->parent == parent) children.push_back(*stat);
+      const bool is_still = stat && stat->parent == parent;
+      if (is_still && !shim::is_helper(*stat, parent)) children.push_back(*stat);
     }
   }
   return children;
@@ -67,9 +68,9 @@ std::vector<shim::Process> found_below(pid_t top) {
   Kinship kinship(shims);
   std::vector<shim::Process> found;
   for (const pid_t pid : numbers_in("/proc")) {
-    const auto start = shim::start_of(pid);
-    if (pid == top || !start) continue;
-    if (std::holds_alternative<OfJob>(kinship.of(pid))) found.push_back({pid, *start});
+    const auto stat = shim::stat_of(pid);
+    if (pid == top || !stat || shim::has_exited(*stat) || shim::is_helper(*stat, top)) continue;
+    if (std::holds_alternative<OfJob>(kinship.of(pid))) found.push_back({pid, stat->start});
   }
   return found;
 }

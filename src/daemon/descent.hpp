@@ -3,6 +3,7 @@
 // What is below one process costs what is there, not what the machine runs. Every answer is of a
 // moment ago: a process whose parent ends meanwhile can be missed, and a later look finds it below
 // the shim, which is a subreaper. So a caller that must meet all looks again until nothing is new.
+// What a shim made for itself is none of its job's.
 #pragma once
 
 #include <optional>

@@ -18,6 +18,7 @@ constexpr std::size_t kSession = 3;
 constexpr std::size_t kFlags = 6;
 constexpr std::size_t kThreads = 17;
 constexpr std::size_t kStart = 19;
+constexpr std::size_t kExitSignal = 35;
 
 std::string_view field(std::string_view fields, std::size_t index) {
   for (; index > 0; --index) {
@@ -48,7 +49,8 @@ std::optional<Stat> parse_stat(std::string_view text) {
                      read_number(field(fields, kSession), stat.session) &&
                      read_number(field(fields, kFlags), stat.flags) &&
                      read_number(field(fields, kThreads), stat.threads) &&
-                     read_number(field(fields, kStart), stat.start);
+                     read_number(field(fields, kStart), stat.start) &&
+                     read_number(field(fields, kExitSignal), stat.exit_signal);
   return whole ? std::optional(stat) : std::nullopt;
 }
 

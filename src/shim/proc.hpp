@@ -18,6 +18,7 @@ struct Stat {
   std::uint64_t flags = 0;
   std::uint64_t threads = 0;
   std::uint64_t start = 0;  ///< In clock ticks since boot.
+  int exit_signal = 0;      ///< To its parent.
 };
 
 /// Nothing for text that is no such line.
@@ -30,6 +31,12 @@ bool has_pending(pid_t pid, int signal);
 
 /// True if a process has a handler for this signal, or holds it back so as to take it otherwise.
 bool hears(pid_t pid, int signal);
+
+/// True for a process that a shim made for itself, which is none of its job's. A job cannot make one
+/// that looks so: with its parent's parent it gets that one's signal, and with a new one SIGCHLD.
+inline bool is_helper(const Stat& stat, pid_t shim) {
+  return stat.parent == shim && stat.exit_signal == 0;
+}
 
 /// A process that only waits to be collected. A main thread that ended before the others looks the
 /// same but for their number.

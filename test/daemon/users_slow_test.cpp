@@ -12,7 +12,7 @@
 
 #include "daemon/accounts.hpp"
 #include "daemon/rig.hpp"
-#include "daemon/unanswered.hpp"
+#include "support/unanswered.hpp"
 #include "shim/proc.hpp"
 
 namespace berth {

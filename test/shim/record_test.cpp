@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 #include "shim/proc.hpp"
 
@@ -152,7 +153,10 @@ TEST(StartTime, IsThatOfALiveProcess) {
 }
 
 TEST(StartTime, IsFoundBehindAnyName) {
-  const std::string rest = " S 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 12345 6 7";
+  const std::string rest =
+      " S 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 12345 6 7 8 9 10 11 12 13 14 15 16 17 18 19 "
+      "20 "
+      "17 1";
   const auto stat = parse_stat("77 (a) Z (b)" + rest);
   ASSERT_TRUE(stat);
   EXPECT_EQ(stat->pid, 77);
@@ -163,6 +167,7 @@ TEST(StartTime, IsFoundBehindAnyName) {
   EXPECT_EQ(stat->flags, 4194304U);
   EXPECT_EQ(stat->threads, 3U);
   EXPECT_EQ(stat->start, 12345U);
+  EXPECT_EQ(stat->exit_signal, SIGCHLD);
   for (const char* text : {"", "77", "77 (a", "77 (a) ", "x (a) S 1 2", "77 (a) S 7 8 9"}) {
     EXPECT_FALSE(parse_stat(text)) << text;
   }

@@ -1,7 +1,6 @@
 #include "shim/program/client.hpp"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -11,39 +10,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <vector>
+
+#include "shim/program/helper.hpp"
 
 namespace berth::shim {
 
 namespace {
 
-/// Acts as the job's user towards files while it lives; does nothing unless the shim is root's.
-class ActingAs {
- public:
-  explicit ActingAs(const Order& order) : is_root_(geteuid() == 0) {
-    if (!is_root_) return;
-    own_groups_.resize(static_cast<std::size_t>(std::max(0, getgroups(0, nullptr))));
-    if (getgroups(static_cast<int>(own_groups_.size()), own_groups_.data()) < 0) return;
-    own_group_ = getegid();
-    good_ = setgroups(order.groups.size(), order.groups.data()) == 0 && setegid(order.group) == 0 &&
-            seteuid(order.user) == 0;
-  }
-  ActingAs(const ActingAs&) = delete;
-  ActingAs& operator=(const ActingAs&) = delete;
-  ~ActingAs() {
-    if (!is_root_) return;
-    const bool back = seteuid(0) == 0 && setegid(own_group_) == 0 &&
-                      setgroups(own_groups_.size(), own_groups_.data()) == 0;
-    if (!back) _exit(1);  // a job must not start with half of a user's rights
-  }
-  bool good() const { return !is_root_ || good_; }
-
- private:
-  bool is_root_;
-  bool good_ = false;
-  gid_t own_group_ = 0;
-  std::vector<gid_t> own_groups_;
-};
+constexpr std::chrono::seconds kConnecting{5};  ///< The socket's folder may be anywhere.
 
 /// Connects without waiting: `berth run` listens for this one connection. Returns: 0 or an errno.
 int connect_to(int socket, const std::string& path) {
@@ -75,11 +49,12 @@ Attempted<Client> made_sure(Descriptor socket, uid_t user) {
 Attempted<Client> connect_client(const Order& order, const Attach& attach) {
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return std::unexpected(Failure{Step::Client, errno});
-  const ActingAs user(order);
-  if (!user.good()) return std::unexpected(Failure{Step::User, errno});
-  if (const int error = connect_to(socket.number(), attach.socket)) {
-    return std::unexpected(Failure{Step::Client, error});
-  }
+  const auto helper = Helper::begin(user_of(order), socket.number(),
+                                    [&attach] { return connect_to(STDIN_FILENO, attach.socket); });
+  if (!helper) return std::unexpected(helper.error());
+  const auto error = helper->wait_until(Clock::now() + kConnecting);
+  if (error == Helper::kNotTheUser) return std::unexpected(Failure{Step::User, EPERM});
+  if (error != 0) return std::unexpected(Failure{Step::Client, error.value_or(ETIMEDOUT)});
   return made_sure(std::move(socket), order.user);
 }
 

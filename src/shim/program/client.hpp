@@ -36,8 +36,8 @@ class Client {
   FrameReader reader_;
 };
 
-/// Connects as the job's user, so that no socket is reached through berth's rights, and checks that
-/// the listener is this user.
+/// Connects by a process of the job's user, so that no socket is reached through berth's rights and
+/// no file system of the user's holds the shim up; checks that the listener is this user.
 Attempted<Client> connect_client(const Order& order, const Attach& attach);
 
 /// Takes the request to attach that the daemon left beside this attempt file; nothing if there is

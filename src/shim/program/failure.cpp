@@ -1,7 +1,9 @@
 #include "shim/program/failure.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 
 namespace berth::shim {
 
@@ -48,7 +50,33 @@ std::string subject(Step step, const Order& order) {
 
 }  // namespace
 
+namespace {
+
+/// Of an output file, what an errno alone would not tell.
+std::string_view words_of_output(int number) {
+  switch (number) {
+    case ENOENT:
+      return "its folder was not there, nor within 10 s";
+    case ELOOP:
+      return "is a link of /proc, or leads through one or through too many";
+    case ENXIO:
+      return "is a pipe that nobody reads, or a device that is not there";
+    case ETIMEDOUT:
+      return "its file system did not open it within 20 s";
+    case ECANCELED:
+      return "was not open yet when the job was ended";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 std::string describe(const Failure& failure, const Order& order) {
+  if (failure.step == Step::Output) {
+    const std::string_view more = words_of_output(failure.number);
+    if (!more.empty()) return subject(failure.step, order) + ": " + std::string(more);
+  }
   // strerror would bring locales in.
   const char* const words = strerrordesc_np(failure.number);
   return subject(failure.step, order) + ": " + (words == nullptr ? "unknown error" : words);

@@ -12,7 +12,7 @@
 namespace berth::shim {
 
 void Log::keep(std::string_view output) {
-  write_copy(output);
+  if (copy_) copy_->send(output);
   if (is_capped_ || output.empty()) return;
   const std::uint64_t room = cap_ == 0 ? output.size() : cap_ - kept_;
   const std::string_view kept = output.substr(0, room);
@@ -37,8 +37,8 @@ std::vector<std::string> Log::notes() const {
   if (failed_with_ != 0) {
     notes.push_back(std::string("log is not whole: ") + strerrordesc_np(failed_with_));
   }
-  if (copy_failed_with_ != 0) {
-    notes.push_back(std::string("output file is not whole: ") + strerrordesc_np(copy_failed_with_));
+  if (copy_ && !copy_->problem().empty()) {
+    notes.push_back("output file is not whole: " + copy_->problem());
   }
   return notes;
 }
@@ -46,19 +46,6 @@ std::vector<std::string> Log::notes() const {
 void Log::cap_now() {
   is_capped_ = true;
   say("log capped at " + std::to_string(cap_) + " bytes");
-}
-
-/// After the first failure nothing more: a hole would be worse than an end.
-void Log::write_copy(std::string_view bytes) {
-  while (copy_.is_open() && copy_failed_with_ == 0 && !bytes.empty()) {
-    const ssize_t written = write(copy_.number(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      copy_failed_with_ = errno;
-    } else {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
 }
 
 void Log::write_all(std::string_view bytes) {

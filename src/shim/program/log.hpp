@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "posix/descriptor.hpp"
+#include "shim/program/copy.hpp"
 
 namespace berth::shim {
 
@@ -15,7 +17,10 @@ class Log {
   Log(Descriptor file, std::uint64_t cap) : file_(std::move(file)), cap_(cap) {}
 
   /// From now on the job's output, all of it, also goes there.
-  void also_to(Descriptor copy) { copy_ = std::move(copy); }
+  void also_to(Copy copy) { copy_ = std::move(copy); }
+  /// Null if there is none.
+  Copy* copy() { return copy_ ? &*copy_ : nullptr; }
+  const Copy* copy() const { return copy_ ? &*copy_ : nullptr; }
   /// Keeps the job's output, as far as the cap and the disk allow; never an error.
   void keep(std::string_view output);
   /// `berth: WORDS` on a line of its own, whatever the cap. Returns: the line.
@@ -25,12 +30,10 @@ class Log {
 
  private:
   void write_all(std::string_view bytes);
-  void write_copy(std::string_view bytes);
   void cap_now();
 
   Descriptor file_;
-  Descriptor copy_{};
-  int copy_failed_with_ = 0;
+  std::optional<Copy> copy_{};
   std::uint64_t cap_;  ///< 0: none.
   std::uint64_t kept_ = 0;
   bool is_capped_ = false;

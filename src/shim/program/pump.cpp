@@ -37,6 +37,9 @@ void Pump::watch(PollSet& set) const {
   }
   // Only with something to write: a pipe without a reader would never let the loop sleep.
   if (!input_.empty()) set.add(ends_.input.number(), POLLOUT);
+  if (const Copy* const copy = log_.copy(); copy != nullptr && copy->number() >= 0) {
+    set.add(copy->number(), static_cast<short>(POLLIN | (copy->has_unsent() ? POLLOUT : 0)));
+  }
   if (!client_) return;
   const int reading = wants_input() ? POLLIN : 0;
   const int writing = client_->has_unsent() ? POLLOUT : 0;
@@ -58,6 +61,7 @@ Wishes Pump::move(const PollSet& ready) {
     }
   }
   if (!input_.empty()) feed_job();
+  if (log_.copy() != nullptr) log_.copy()->move();
   return wishes;
 }
 

@@ -25,6 +25,8 @@ class Pump {
 
   void watch(PollSet& set) const;
   Wishes move(const PollSet& ready);
+  /// For poll: milliseconds until move() has something to do; -1: it has not.
+  int timeout() const { return log_.copy() == nullptr ? -1 : log_.copy()->timeout(); }
   /// Takes what the ended tree left in its pipes, even if the client does not read.
   void drain();
 
@@ -42,7 +44,9 @@ class Pump {
   void finish(int code);
 
  private:
-  bool is_held_back() const { return client_ && client_->has_unsent(); }
+  bool is_held_back() const {
+    return (client_ && client_->has_unsent()) || (log_.copy() != nullptr && log_.copy()->is_full());
+  }
   bool wants_input() const { return input_.size() < kLargestFrame; }
   std::size_t pass_on(Descriptor& from, FrameKind kind);
   void feed_job();

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -34,6 +35,20 @@ void drop_words(Order& order) {
   order.environment = std::vector<std::string>();  // `{}` would keep its room
   order.arguments = {order.arguments.front()};
   if (size > kLargestPacket) malloc_trim(0);
+}
+
+/// Of two times to wait; -1 is without end.
+int earlier(int one, int other) {
+  if (one < 0 || other < 0) return std::max(one, other);
+  return std::min(one, other);
+}
+
+/// False once the daemon wants it to end: that signal is taken later.
+bool is_wanted() {
+  sigset_t waiting;
+  if (sigpending(&waiting) != 0) return true;
+  return std::ranges::none_of(std::array{kStopSignal, kSaveSignal, kKillSignal},
+                              [&](int signal) { return sigismember(&waiting, signal) == 1; });
 }
 
 }  // namespace
@@ -67,12 +82,13 @@ Failure Session::start_with(std::optional<Client> client) {
     return streams.error();
   }
   if (!order_.output.empty()) {
-    auto file = open_output(order_);
-    if (!file) {
+    auto copy = Copy::begin(order_);
+    const Failure failure = copy ? copy->wait_open(is_wanted) : copy.error();
+    if (failure.step != Step::None) {
       pump_.emplace(ShimEnds{}, log_, std::move(client));
-      return file.error();
+      return failure;
     }
-    log_.also_to(std::move(*file));
+    log_.also_to(std::move(*copy));
   }
   auto launched = launch(order_, streams->job, attempt_.number());
   pump_.emplace(std::move(streams->shim), log_, std::move(client));
@@ -94,7 +110,7 @@ void Session::hold() {
     PollSet set;
     set.add(spare_.signals, POLLIN);
     pump_->watch(set);
-    set.wait(ending_->timeout());
+    set.wait(earlier(ending_->timeout(), pump_->timeout()));
     obey(pump_->move(set));
     if (set.has(spare_.signals, POLLIN)) is_left = take_signals();
     if (is_left) ending_->on_time();
@@ -167,6 +183,7 @@ void Session::conclude() {
     exit_ = Exit{.kind = Exit::Kind::Signal, .number = SIGKILL, .at = wall_clock()};
   }
   if (pump_) pump_->drain();
+  if (log_.copy() != nullptr) log_.copy()->finish();
   if (failure_.step != Step::None) report_failure();
   report();
   if (pump_) pump_->finish(shell_code(*exit_));

@@ -65,6 +65,7 @@ std::vector<Stat> live_descendants(pid_t shim) {
     const pid_t parent = above.back();
     above.pop_back();
     for (const Stat& stat : std::ranges::equal_range(all, parent, {}, &Stat::parent)) {
+      if (is_helper(stat, shim)) continue;
       above.push_back(stat.pid);
       if (!has_exited(stat) && stat.pid != getpid()) found.push_back(stat);
     }

@@ -6,7 +6,6 @@
 #include <functional>
 #include <vector>
 
-#include "posix/descriptor.hpp"
 #include "shim/order.hpp"
 #include "shim/program/failure.hpp"
 
@@ -21,10 +20,6 @@ User user_of(const Order& order);
 
 /// Turns this process into the user's, for good; does nothing unless it is root's.
 Failure become(const User& user);
-
-/// Opens a file for writing with the user's rights, relative to the order's directory: a new one
-/// for the first attempt, the end of it for those that follow. Never waits for a reader.
-Attempted<Descriptor> open_output(const Order& order);
 
 /// Runs an action in a new process of the user, with no descriptor of the shim open but 0, 1 and 2,
 /// so that a signal it sends reaches only processes that the user may signal. If the shim does not

@@ -1,5 +1,5 @@
-// A file system of one file, `file`, which takes all that is asked of it but never what is written:
-// a process with something to write there waits for as long as this lives.
+// A file system of one file, `file`, that does not answer one kind of request: a process with such a
+// one waits for as long as this lives.
 #pragma once
 
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -26,15 +27,24 @@ namespace berth::test {
 
 class Unanswered {
  public:
+  enum class To { Write, Open, Lookup, Nothing };
+  /// Whose it is: nobody else may look at it, not even root. Nobody's is everybody's.
+  struct Mount {
+    To silent_to = To::Write;
+    std::optional<uid_t> owner = std::nullopt;
+  };
   /// In a mount namespace of this process and those it starts from now on; see is_there().
-  explicit Unanswered(std::string folder) : folder_(std::move(folder)) {
+  explicit Unanswered(std::string folder) : Unanswered(std::move(folder), Mount{}) {}
+  Unanswered(std::string folder, Mount mount) : folder_(std::move(folder)), mount_(mount) {
     static const bool own = ::unshare(CLONE_NEWNS) == 0 &&
                             ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
     if (!own) return;
     kernel_ = Descriptor(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
     if (!kernel_.is_open()) return;
+    const std::string owner = std::to_string(mount_.owner.value_or(0));
     const std::string options = "fd=" + std::to_string(kernel_.number()) +
-                                ",rootmode=40000,user_id=0,group_id=0,allow_other";
+                                ",rootmode=40000,user_id=" + owner + ",group_id=" + owner +
+                                (mount_.owner ? "" : ",allow_other");
     is_there_ =
         ::mount("test", folder_.c_str(), "fuse", MS_NOSUID | MS_NODEV, options.c_str()) == 0;
     if (is_there_) server_ = std::thread([this] { serve(); });
@@ -51,6 +61,8 @@ class Unanswered {
   /// False where we may not mount, or there is no FUSE.
   bool is_there() const { return is_there_; }
   std::string file() const { return folder_ + "/file"; }
+  /// How much was written there.
+  std::size_t written() const { return written_; }
 
  private:
   static constexpr std::uint64_t kFile = 2;
@@ -76,7 +88,7 @@ class Unanswered {
     const std::array parts = {iovec{&header, sizeof header}, iovec{const_cast<void*>(body), size}};
     if (::writev(kernel_.number(), parts.data(), parts.size()) < 0) return;  // it asks no more
   }
-  void serve() const {
+  void serve() {
     alignas(fuse_in_header) static std::array<char, 256 * 1024> bytes;
     while (!over_) {
       pollfd asked{.fd = kernel_.number(), .events = POLLIN, .revents = 0};
@@ -88,7 +100,21 @@ class Unanswered {
       take(header, bytes.data() + sizeof header);
     }
   }
-  void take(const fuse_in_header& asked, const char* body) const {
+  bool is_silent_to(std::uint32_t request) const {
+    switch (mount_.silent_to) {
+      case To::Write:
+        return request == FUSE_WRITE;
+      case To::Open:
+        return request == FUSE_OPEN;
+      case To::Lookup:
+        return request == FUSE_LOOKUP;
+      case To::Nothing:
+        return false;
+    }
+    return false;
+  }
+  void take(const fuse_in_header& asked, const char* body) {
+    if (is_silent_to(asked.opcode)) return;
     switch (asked.opcode) {
       case FUSE_INIT:
         return answer(asked, greeting(body));
@@ -99,7 +125,8 @@ class Unanswered {
         entry.attr = attributes_of(kFile);
         return answer(asked, entry);
       }
-      case FUSE_GETATTR: {
+      case FUSE_GETATTR:
+      case FUSE_SETATTR: {
         fuse_attr_out attributes{};
         attributes.attr = attributes_of(asked.nodeid);
         return answer(asked, attributes);
@@ -113,7 +140,17 @@ class Unanswered {
         static const std::array<char, kPage> zeros{};
         return answer(asked, zeros);
       }
-      case FUSE_WRITE:
+      case FUSE_WRITE: {
+        fuse_write_in wanted{};
+        std::memcpy(&wanted, body, sizeof wanted);
+        written_ += wanted.size;
+        fuse_write_out taken{};
+        taken.size = wanted.size;
+        return answer(asked, taken);
+      }
+      case FUSE_FLUSH:
+      case FUSE_RELEASE:
+        return answer(asked, 0, nullptr, 0);
       case FUSE_FORGET:
       case FUSE_BATCH_FORGET:
       case FUSE_INTERRUPT:
@@ -138,6 +175,8 @@ class Unanswered {
   }
 
   std::string folder_;
+  Mount mount_;
+  std::atomic<std::size_t> written_ = 0;
   Descriptor kernel_;
   bool is_there_ = false;
   std::atomic<bool> over_ = false;

@@ -1,0 +1,68 @@
+// Goal: a file of a job's output that never comes, never opens or takes nothing costs the job some
+// seconds and no more. Method: as output_test.cpp; slow, since each is given these seconds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "shim/support.hpp"
+#include "support/unanswered.hpp"
+
+namespace berth::shim::test {
+namespace {
+
+using berth::test::Unanswered;
+
+class OutputThatHangs : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!is_root()) GTEST_SKIP() << "needs root";
+    mkdir((daemon_.folder() / "home").c_str(), 0755);
+  }
+  Order order(const std::string& script, const std::string& output) const {
+    Order made = daemon_.shell(script);
+    made.output = output;
+    return made;
+  }
+  Daemon daemon_;
+};
+
+TEST(OutputThatIsLate, IsToldOfItsFolder) {
+  Daemon daemon;
+  Order order = daemon.shell("true");
+  order.output = "never/out";
+  const Ended ended = daemon.run(order);
+  EXPECT_EQ(shell_code(ended.exit), 125);
+  EXPECT_EQ(ended.note, "output file 'never/out': its folder was not there, nor within 10 s");
+}
+
+TEST_F(OutputThatHangs, AtItsOpeningIsGivenUp) {
+  const Unanswered home(daemon_.folder() / "home", {.silent_to = Unanswered::To::Open});
+  if (!home.is_there()) GTEST_SKIP() << "needs FUSE";
+  const Ended ended = daemon_.run(order("true", home.file()));
+  EXPECT_EQ(ended.exit.kind, Exit::Kind::Setup);
+  EXPECT_EQ(ended.note,
+            "output file '" + home.file() + "': its file system did not open it within 20 s");
+  EXPECT_EQ(daemon_.gone(), 0);
+}
+
+TEST_F(OutputThatHangs, AtWritingIsNotWhole) {
+  const Unanswered home(daemon_.folder() / "home");
+  if (!home.is_there()) GTEST_SKIP() << "needs FUSE";
+  const Ended ended = daemon_.run(order("echo here; exit 3", home.file()));
+  EXPECT_EQ(ended.exit.number, 3);
+  EXPECT_EQ(ended.note, "output file is not whole: it took nothing for 10 s");
+  EXPECT_EQ(daemon_.log(), "here\n");
+  EXPECT_EQ(daemon_.gone(), 0);
+}
+
+TEST_F(OutputThatHangs, AtMuchWritingLetsTheJobGoOn) {
+  const Unanswered home(daemon_.folder() / "home");
+  if (!home.is_there()) GTEST_SKIP() << "needs FUSE";
+  const Ended ended = daemon_.run(order("head -c 4000000 /dev/zero; exit 3", home.file()));
+  EXPECT_EQ(ended.exit.number, 3);
+  EXPECT_EQ(ended.note, "output file is not whole: it took nothing for 30 s");
+  EXPECT_EQ(daemon_.log().size(), 4'000'000U);
+}
+
+}  // namespace
+}  // namespace berth::shim::test
