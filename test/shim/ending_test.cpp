@@ -231,6 +231,60 @@ TEST(Kill, OutrunsAJobThatForks) {
   EXPECT_EQ(daemon.ended().exit.number, SIGKILL);
 }
 
+/// Each process is there for a moment: it makes the next, in a session of its own, and ends.
+TEST(Kill, OutrunsAChainOfForks) {
+  Daemon daemon;
+  Fifo told(daemon.folder() / "told");
+  const std::string chain =
+      "$SIG{TERM} = 'IGNORE'; for (1..100000) { exit if fork; POSIX::setsid(); "
+      "if ($_ == 20) { open my $told, '>', '" +
+      told.path() + "'; print $told \"runs\\n\"; close $told; } }";
+  Order order = daemon.shell("sleep 1000");
+  order.arguments = {"perl", "-MPOSIX", "-e", chain};
+  order.grace_millis = 100'000;
+  daemon.start(order);
+  daemon.started();
+  EXPECT_EQ(told.line(), "runs");
+  daemon.signal(kKillSignal);
+  daemon.ended();
+  EXPECT_EQ(daemon.gone(), 0);
+}
+
+TEST(Kill, OutrunsABomb) {
+  Daemon daemon;
+  Fifo told(daemon.folder() / "told");
+  const std::string bomb =
+      "my $t = time; for (1..4) { fork; POSIX::setsid(); } open my $told, '>', '" + told.path() +
+      "'; print $told \"runs\\n\"; close $told; while (time < $t + 20) { exit if fork; }";
+  Order order = daemon.shell("sleep 1000");
+  order.arguments = {"perl", "-MPOSIX", "-e", bomb};
+  order.grace_millis = 100'000;
+  daemon.start(order);
+  daemon.started();
+  EXPECT_EQ(told.line(), "runs");
+  daemon.signal(kKillSignal);
+  daemon.ended();
+  EXPECT_EQ(daemon.gone(), 0);
+}
+
+/// As on Linux before 5.14: what a cgroup has is frozen, so that it forks no more.
+TEST(Kill, FreezesACgroupThatCannotBeKilledWhole) {
+  Daemon daemon;
+  const std::string group = daemon.folder() / "group";
+  std::filesystem::create_directory(group);
+  for (const char* file : {"/cgroup.procs", "/cgroup.freeze"}) std::ofstream(group + file) << "";
+  Order order = daemon.shell("sleep 1000");
+  order.cgroup = group;
+  order.keeps_cgroup = true;
+  daemon.start(order);
+  daemon.started();
+  daemon.signal(kKillSignal);
+  EXPECT_EQ(daemon.ended().exit.number, SIGKILL);
+  std::string frozen;
+  std::ifstream(group + "/cgroup.freeze") >> frozen;
+  EXPECT_EQ(frozen, "1");
+}
+
 TEST(Signals, OfATerminalDoNotReachAShim) {
   Daemon daemon;
   Fifo gate(daemon.folder() / "gate");

@@ -18,6 +18,11 @@ constexpr std::chrono::milliseconds kGraceForLeftovers = std::chrono::seconds(2)
 constexpr std::chrono::milliseconds kLongestHang = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestPause = std::chrono::seconds(1);
 
+bool write_to(const std::string& path, std::string_view text) {
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file.is_open() && write_some(file.number(), text).flow == Flow::Some;
+}
+
 }  // namespace
 
 Ending::Ending(pid_t job, const Order& order)
@@ -43,9 +48,10 @@ void Ending::stop() {
 }
 
 void Ending::kill() {
-  if (!cgroup_.empty()) {
-    const Descriptor file(open((cgroup_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.is_open()) write_some(file.number(), "1");
+  // Before Linux 5.14 a cgroup cannot be killed whole. One that is frozen forks no more, and its
+  // processes can be killed.
+  if (!cgroup_.empty() && !write_to(cgroup_ + "/cgroup.kill", "1")) {
+    write_to(cgroup_ + "/cgroup.freeze", "1");
   }
   signal_job(tree_, SIGKILL);
   kill_all();

@@ -1,15 +1,19 @@
 #include "shim/program/tree.hpp"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <set>
+#include <string>
 #include <string_view>
 
 #include "posix/descriptor.hpp"
@@ -114,8 +118,71 @@ void signal_job(Tree tree, int signal) {
   if (kill(-tree.process, signal) != 0 && errno == ESRCH) kill(tree.process, signal);
 }
 
+namespace {
+
+/// The children of this process, also those that ended, as the kernel lists them; the one that was
+/// made last comes last. Nothing where it has no such list.
+std::vector<pid_t> own_children() {
+  const Descriptor file(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
+  std::vector<pid_t> children;
+  if (!file.is_open()) return children;
+  std::string text;
+  std::array<char, 16 * 1024> part;
+  for (ssize_t got = 0; (got = read(file.number(), part.data(), part.size())) > 0;) {
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at < end;) {
+    pid_t pid = 0;
+    const auto read = std::from_chars(at, end, pid);
+    if (read.ec != std::errc()) break;
+    children.push_back(pid);
+    at = read.ptr + 1;
+  }
+  return children;
+}
+
+/// Sends a signal to every child that is not among these, and remembers it. The number of a child
+/// is its own until it is collected, so there is nothing to look at first: a process that forks and
+/// ends, and so becomes another child all the time, does not do so as fast as this. Returns: how
+/// many there were.
+std::size_t signal_new_children(std::set<pid_t>& known, int signal) {
+  std::size_t fresh = 0;
+  for (const pid_t pid : own_children()) {
+    if (!known.insert(pid).second) continue;
+    const auto stat = stat_of(pid);
+    if (!stat || is_helper(*stat, getpid())) continue;
+    kill(pid, signal);
+    ++fresh;
+  }
+  return fresh;
+}
+
+/// One that is stopped makes no other. A signal that is on its way keeps a fork from being done.
+void stop_all() {
+  constexpr auto kMost = std::chrono::milliseconds(100);  // the next round of killing goes on
+  constexpr int kQuiet = 3;
+  const auto end = std::chrono::steady_clock::now() + kMost;
+  std::set<pid_t> children;
+  std::set<pid_t> stopped;
+  for (int quiet = 0; quiet < kQuiet && std::chrono::steady_clock::now() < end; ++quiet) {
+    while (signal_new_children(children, SIGSTOP) > 0) {
+      if (std::chrono::steady_clock::now() >= end) return;
+      quiet = 0;
+    }
+    for (const Stat& stat : live_descendants(getpid())) {
+      if (stat.state == 'T' && stopped.contains(stat.pid)) continue;
+      send_to(stat, SIGSTOP);
+      if (stopped.insert(stat.pid).second) quiet = 0;
+    }
+  }
+}
+
+}  // namespace
+
 void kill_all() {
-  constexpr int kMostRounds = 100;  // a bomb that forks faster meets us again after a pause
+  constexpr int kMostRounds = 100;  // what forks faster meets us again after a pause
+  stop_all();
   std::set<pid_t> killed;
   for (int round = 0; round < kMostRounds; ++round) {
     const std::size_t before = killed.size();

@@ -40,7 +40,8 @@ bool signal_group(Tree tree, pid_t group, int signal);
 /// A signal to the group of the job's process.
 void signal_job(Tree tree, int signal);
 
-/// SIGKILL to all below this process, until no new ones turn up.
+/// SIGKILL to all below this process, until no new ones turn up. All are stopped first: what is
+/// killed while others fork makes room for more of them.
 void kill_all();
 
 /// How many live below this process, if all of them have SIGKILL waiting for them or are in the
