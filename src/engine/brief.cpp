@@ -79,19 +79,6 @@ std::string capacity_text(const Explanation& found, const JobView& job, const Cl
   return "needs " + std::to_string(job.gpus().raw()) + " GPUs, " + fitting + " room: " + nearest;
 }
 
-std::string limit_text(const JobView& job, const ClusterView& view) {
-  const UserLimits& limits = view.settings().limits;
-  const Account account = view.account(job.user());
-  const auto reached = [](std::int64_t has, std::int64_t most, std::string_view what) {
-    return "user limit reached: " + std::to_string(has) + " of " + std::to_string(most) + " " +
-           std::string(what);
-  };
-  if (limits.jobs > 0 && account.jobs >= limits.jobs) {
-    return reached(account.jobs, limits.jobs, "running jobs");
-  }
-  return reached(account.gpus.raw(), limits.gpus.raw(), "GPUs");
-}
-
 std::string kept_text(const KeptPlace& kept, const ClusterView& view) {
   std::string names;
   for (const GpuId gpu : kept.placement.gpus) {
@@ -106,11 +93,11 @@ std::string brief_text(const Explanation& found, const JobView& job, const Clust
                        const ForeignUse& foreign) {
   switch (found.why) {
     case Why::Limit:
-      return limit_text(job, view);
+      return "user limit reached: " + limit_text(job, view);
     case Why::Order:
       return "waits its turn: jobs ahead go first";
     case Why::Patience:
-      return "waits for a better place than those free now";
+      return gate_text(found, view);
     case Why::Locality:
       return "waits for GPUs closer together";
     case Why::Reservation:

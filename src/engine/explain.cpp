@@ -1,6 +1,7 @@
 #include "engine/explain.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "core/text.hpp"
@@ -88,23 +89,70 @@ std::string text_of(const KeptPlace& kept, const Cluster& cluster) {
   return names + (kept.placement.gpus.size() > 1 ? " are" : " is") + " reserved for it";
 }
 
-std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
-  std::string text = "job " + std::to_string(job.id().value()) + ": asks " + to_text(job.request());
-  const UserLimits& limits = view.settings().limits_of(job.user());
-  if (found.why == Why::Limit) {
-    const Account account = view.account(job.user());
-    return text + "; its user holds " + std::to_string(account.jobs) + " jobs and " +
-           std::to_string(account.gpus.raw()) + " GPUs, the limits are " +
-           (limits.jobs > 0 ? std::to_string(limits.jobs) : "none") + " and " +
-           (limits.gpus > GpuCount(0) ? std::to_string(limits.gpus.raw()) : "none");
+/// `GPUs 0, 2`.
+std::string accepted_text(GpuSet set) {
+  std::string list;
+  for (const GpuId gpu : gpus_in(set)) {
+    list += (list.empty() ? "" : ", ") + std::to_string(gpu.value());
   }
+  return (std::has_single_bit(set) ? "GPU " : "GPUs ") + list;
+}
+
+/// `none of the 2 GPUs has room for it`.
+std::string room_text(std::int64_t fitting, std::int64_t gpus) {
+  const std::string room = " room for it";
+  if (gpus == 1) return (fitting == 0 ? "the only GPU has no" : "the only GPU has") + room;
+  if (fitting == gpus) return "all " + std::to_string(gpus) + " GPUs have" + room;
+  const std::string of = " of the " + std::to_string(gpus) + " GPUs ";
+  if (fitting == 0) return "none" + of + "has" + room;
+  return std::to_string(fitting) + of + (fitting == 1 ? "has" : "have") + room;
+}
+
+/// `85, 88 %`.
+std::string percents_text(const std::vector<const Crowd*>& crowds) {
+  std::string text;
+  for (const Crowd* const crowd : crowds) {
+    text += (text.empty() ? "" : ", ") + std::to_string(crowd->utilisation);
+  }
+  return text + " %";
+}
+
+/// `GPUs 0, 1 are`.
+std::string gpus_text(const std::vector<const Crowd*>& crowds, const Cluster& cluster) {
+  std::string text;
+  for (const Crowd* const crowd : crowds) {
+    std::string name = gpu_name(cluster, crowd->gpu);
+    if (!text.empty() && name.starts_with("GPU ")) name = name.substr(4);
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  if (crowds.size() == 1) return text + " is ";
+  return (text.starts_with("GPU ") ? "GPUs " + text.substr(4) : text) + " are ";
+}
+
+std::string busy_text(const Explanation& found, const Cluster& cluster) {
+  constexpr std::size_t kMostBusy = 3;
+  std::vector<const Crowd*> busy;
+  for (const Crowd& crowd : found.crowds) {
+    if (crowd.utilisation >= found.gate.percent) busy.push_back(&crowd);
+  }
+  const std::string limit = std::to_string(found.gate.percent) + " %";
+  if (busy.empty()) return "the GPUs with room are over " + limit + " busy";
+  if (busy.size() > kMostBusy) {
+    return std::to_string(busy.size()) + " GPUs with room are over " + limit + " busy";
+  }
+  return gpus_text(busy, cluster) + percents_text(busy) + " busy (limit " + limit + ")";
+}
+
+std::string text_of(const Explanation& found, const JobView& job, const ClusterView& view) {
+  std::string text = "job " + std::to_string(job.id().value()) + ": " + needs_text(job.request());
+  if (found.why == Why::Limit) return text + "; limit of its user: " + limit_text(job, view);
   if (job.gpus() > GpuCount(0)) {
-    text += "; " + std::to_string(found.fitting) + " of " +
-            std::to_string(view.cluster().gpu_count().raw()) + " GPUs could take it now";
+    text += "; " + room_text(found.fitting, view.cluster().gpu_count().raw());
   }
   if (!found.host.empty()) text += "; " + found.host;
   if (found.why == Why::Order) text += "; jobs ahead of it come first";
-  if (found.why == Why::Patience) text += "; it waits for a better place";
+  if (found.why == Why::Patience)
+    text += "; it waits for a better place: " + gate_text(found, view);
   if (found.why == Why::Locality) text += "; the placement wants them closer together";
   for (const Shortage& shortage : found.nearest) text += "; " + text_of(shortage, view);
   if (found.kept) text += "; " + text_of(*found.kept, view.cluster());
@@ -113,6 +161,59 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
 }
 
 }  // namespace
+
+std::string limit_text(const JobView& job, const ClusterView& view) {
+  const UserLimits& limits = view.settings().limits_of(job.user());
+  const Account account = view.account(job.user());
+  if (limits.jobs > 0 && account.jobs >= limits.jobs) {
+    return std::to_string(account.jobs) + " of " + std::to_string(limits.jobs) + " running jobs";
+  }
+  if (limits.gpus == GpuCount(0)) return "one of the policy's";
+  if (job.gpus() > limits.gpus) {
+    return std::to_string(job.gpus().raw()) + " GPUs are asked for, the limit is " +
+           std::to_string(limits.gpus.raw());
+  }
+  return std::to_string(account.gpus.raw()) + " of " + std::to_string(limits.gpus.raw()) + " GPUs";
+}
+
+std::string needs_text(const Request& request) {
+  const GpuRequest& gpu = request.gpu;
+  if (gpu.count == GpuCount(0)) return "needs no GPU";
+  const bool is_one = gpu.count == GpuCount(1);
+  const std::string count = std::to_string(gpu.count.raw());
+  const bool is_whole = gpu.vram == Bytes(0) || gpu.sharing == Sharing::Alone;
+  std::string text = "needs ";
+  if (is_whole) {
+    text += is_one ? "a whole GPU" : count + " whole GPUs";
+    if (gpu.vram > Bytes(0)) text += " of " + to_text(gpu.vram) + " at least";
+  } else {
+    text += to_text(gpu.vram) + (is_one ? " on one GPU" : " on each of " + count + " GPUs");
+  }
+  if (gpu.only == 0) return text;
+  const std::string named = accepted_text(gpu.only);
+  return text + (GpuCount(std::popcount(gpu.only)) == gpu.count ? ", " : " among ") + named;
+}
+
+std::string gate_text(const Explanation& found, const ClusterView& view) {
+  const std::string name = gpu_name(view.cluster(), found.gate.gpu);
+  const std::string bound = std::to_string(found.gate.percent) + " %";
+  switch (found.gate.what) {
+    case GateWord::What::Busy:
+      return busy_text(found, view.cluster());
+    case GateWord::What::Settling:
+      return "a job began on " + name + " less than a minute ago";
+    case GateWord::What::Slow:
+      return "on " + name + " it, or a job there, would run at less than " + bound +
+             " of full speed";
+    case GateWord::What::Spread:
+      return "GPUs closer together";
+    case GateWord::What::Service:
+      return "the service on " + name + " is busy";
+    case GateWord::What::None:
+      break;
+  }
+  return "a gate of the policy refuses those there are";
+}
 
 std::string reserved_text(const Shortage& shortage, const ClusterView& view) {
   if (!shortage.reserved) return "";
@@ -165,6 +266,10 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
     const GpuUse& use = view.use().gpu(GpuId(g));
     if (admits(view.settings().admission, spec, use, ask)) {
       ++found.fitting;
+      if (use.tenants > 0) {
+        found.crowds.push_back(
+            {.gpu = GpuId(g), .utilisation = use.utilisation, .jobs = holders_of(view, GpuId(g))});
+      }
       continue;
     }
     if (!accepts(ask.request.gpu, spec)) continue;
@@ -190,6 +295,8 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
   const bool has_room = found.fitting >= job.gpus().raw() && found.host.empty();
   found.why = reason_for(decided ? std::optional(decided->refusal.why) : std::nullopt, has_room);
   if (decided) found.until = decided->refusal.until;
+  if (decided) found.gate = decided->refusal.gate;
+  if (found.why != Why::Patience) found.crowds.clear();
   found.text = text_of(found, job, view);
   return found;
 }

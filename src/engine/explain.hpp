@@ -26,6 +26,13 @@ struct KeptPlace {
   Instant from = kNever;  ///< When its occupants' plans end; kNever if one has none.
 };
 
+/// A GPU that has room for the job beside others, which a gate of the policy lets it not join yet.
+struct Crowd {
+  GpuId gpu;
+  std::int16_t utilisation = kUnknownUtilisation;  ///< Percent.
+  std::vector<JobId> jobs;                         ///< Ascending.
+};
+
 struct Explanation {
   Why why = Why::Fits;  ///< Fits: a place is there, and the policy does not say what is missing.
   Instant until =
@@ -33,6 +40,8 @@ struct Explanation {
   std::int64_t fitting = 0;  ///< GPUs that could take the job now.
   std::string host;          ///< What of cores or host memory is not free anywhere; "" if they are.
   std::vector<Shortage> nearest;  ///< Those that lack least first; at most `most` of them.
+  GateWord gate;                  ///< With Why::Patience: what it waits for,
+  std::vector<Crowd> crowds;      ///< and where there is room.
   std::vector<JobId> behind;      ///< Jobs with a place kept, which this one must not delay.
   std::optional<KeptPlace> kept;  ///< The reservation, if it has one.
   std::string text;               ///< One line: the thing, the value, the limit.
@@ -75,6 +84,14 @@ constexpr Why reason_for(std::optional<Why> decided, bool has_room) {
 /// out of service or in foreign use. Requires: the view knows the job, which holds no berth. Cost:
 /// O(GPUs x (GPUs asked + tenants)).
 std::optional<Clearing> what_must_end(const ClusterView& view, JobId job);
+
+/// How far the job's user is at a limit: `2 of 2 running jobs`, `2 of 3 GPUs`; where the job alone
+/// asks for more than that: `3 GPUs are asked for, the limit is 2`.
+std::string limit_text(const JobView& job, const ClusterView& view);
+/// `needs 8 GiB on one GPU`, `needs 2 whole GPUs`.
+std::string needs_text(const Request& request);
+/// What a gate lets it wait for, in few words: `GPUs 0, 1 are 85, 88 % busy (limit 75 %)`.
+std::string gate_text(const Explanation& found, const ClusterView& view);
 
 /// Whether others may start before a waiting job, and why, under such a policy.
 std::string passing_text(BackfillKind backfill, const Explanation& found);

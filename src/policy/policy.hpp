@@ -26,11 +26,29 @@ namespace berth {
 /// A policy's memory as bytes; empty for most.
 using Snapshot = std::string;
 
+/// What a gate lets a job wait for, for people.
+struct GateWord {
+  enum class What : std::uint8_t {
+    None,      ///< The gate does not say.
+    Busy,      ///< A GPU that is less busy than `percent`.
+    Settling,  ///< That it is seen how busy a job makes the GPU that has just begun there.
+    Slow,      ///< Neighbours beside which it, or they, run at `percent` of full speed or more.
+    Spread,    ///< GPUs that are closer together.
+    Service,   ///< That the services there are not busy.
+  };
+  What what = What::None;
+  std::int32_t percent = 0;
+  GpuId gpu;  ///< Of the place that it is kept from: the one that keeps it longest.
+
+  bool operator==(const GateWord&) const = default;
+};
+
 /// Why a waiting job has no place, as a policy decided.
 struct Refusal {
   Why why = Why::Capacity;
   Instant until =
-      kNever;  ///< It has no place before then if nothing else changes; kNever: unknown.
+      kNever;          ///< It has no place before then if nothing else changes; kNever: unknown.
+  GateWord gate = {};  ///< With Why::Patience.
 
   /// True if the job or its user is what it waits for, and not room.
   constexpr bool is_personal() const { return why == Why::Limit || why == Why::Patience; }

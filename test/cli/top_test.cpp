@@ -47,7 +47,7 @@ std::vector<Json> jobs() {
                "started_at":1700048000,"reason":""})-"),
           job(R"-({"id":7,"state":"queued","user":1,"user_name":"ann","name":"large","gpu_count":1,
                "gpus":[],"vram_bytes":21474836480,"class":"medium","submitted_at":1700049000,
-               "reason":"asks 1 GPU of 20 GiB; 0 of 2 GPUs could take it now",
+               "reason":"needs 20 GiB on one GPU; none of the 2 GPUs has room for it",
                "reason_brief":"needs 7.5 GiB more on GPU 0 (job 6)",
                "predicted_start_at":1700053200,"predicted_start_confidence":"estimate"})-"),
           job(R"-({"id":8,"state":"held","user":2,"user_name":"bob","name":"later","gpu_count":1,
@@ -119,7 +119,8 @@ TEST_F(Screens, TheChosenJobSaysItsWholeReason) {
   press("jjj");
   const std::string shown = page(24, 80);
   EXPECT_THAT(shown, HasSubstr("\n>7  large"));
-  EXPECT_THAT(shown, HasSubstr("\njob 7: asks 1 GPU of 20 GiB; 0 of 2 GPUs could take it now\n"));
+  EXPECT_THAT(shown,
+              HasSubstr("\njob 7: needs 20 GiB on one GPU; none of the 2 GPUs has room for it\n"));
 }
 
 TEST_F(Screens, SortAndFilter) {

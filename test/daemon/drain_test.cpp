@@ -85,7 +85,7 @@ TEST(Reload, LimitsOfAUserAreInForceAtOnce) {
   const int first = rig.submit(test::kUntilGo, test::kNoGpus);
   rig.wait_for(first, "running");
   const int second = rig.submit("true", test::kNoGpus);
-  EXPECT_THAT(reason_of(rig, second), HasSubstr("the limits are 1 and none"));
+  EXPECT_THAT(reason_of(rig, second), HasSubstr("limit of its user: 1 of 1 running jobs"));
   rig.folder().write("berth.toml", base + "slots = 2\n[users." + own +
                                        "]\njobs = 2\n[users.gone-for-good]\njobs = 1\n");
   const Rig::Answer done = rig.request("POST", "/v1/reload");
@@ -120,7 +120,8 @@ TEST(Reload, FollowsASighup) {
     const int id = rig.submit("true", test::kNoGpus);
     const std::string state = rig.job(id)["state"];
     if (state != "queued") rig.wait_end(id);
-    return state == "queued" && reason_of(rig, id).contains("the limits are 1 and none");
+    return state == "queued" &&
+           reason_of(rig, id).contains("limit of its user: 1 of 1 running jobs");
   });
   rig.folder().write("go", "");
 }

@@ -192,7 +192,8 @@ TEST_F(ThreeUsers, HaveTheirOwnIdentityLimitsAndCgroups) {
     EXPECT_EQ(slurp(cgroup.path() + "/berth-" + std::to_string(id) + ".1/memory.max"),
               "67108864\n");
   }
-  EXPECT_THAT(rig_->job(next)["reason"].get<std::string>(), HasSubstr("the limits are 1"));
+  EXPECT_THAT(rig_->job(next)["reason"].get<std::string>(),
+              HasSubstr("limit of its user: 1 of 1 running jobs"));
   EXPECT_NE(as(bob_, "berth cancel " + std::to_string(of_alice)).exit_code, 0);
   EXPECT_EQ(as(alice_, "berth cancel " + std::to_string(of_alice)).exit_code, 0);
   EXPECT_EQ(rig_->wait_end(next)["state"], "done");

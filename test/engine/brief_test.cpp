@@ -85,6 +85,43 @@ TEST_F(Brief, NamesALimitByTheOneThatIsReached) {
   EXPECT_EQ(of(3), "user limit reached: 2 of 2 GPUs");
 }
 
+TEST_F(Brief, NamesTheLimitOfTheUserAlone) {
+  Settings settings;
+  settings.limits.jobs = 20;
+  settings.user_limits[UserId(7)].jobs = 2;
+  settings.user_limits[UserId(8)].gpus = GpuCount(2);
+  use("fifo-skip", settings);
+  std::vector<Input> inputs;
+  for (std::uint64_t id = 1; id <= 6; ++id) {
+    Submitted one = job(id, 1, 2_GiB);
+    one.spec.user = UserId(id <= 3 ? 7 : 8);
+    inputs.emplace_back(one);
+  }
+  step(inputs);
+  EXPECT_EQ(of(3), "user limit reached: 2 of 2 running jobs");
+  EXPECT_EQ(of(6), "user limit reached: 2 of 2 GPUs");
+}
+
+TEST_F(Brief, SaysHowBusyTheGpusAreThatItDoesNotJoin) {
+  use("headroom");
+  step({Measured{.gpu = GpuId(0), .used = 6_GiB, .utilisation = 85},
+        Measured{.gpu = GpuId(1), .used = 6_GiB, .utilisation = 88}, job(1, 1, 6_GiB),
+        job(2, 1, 6_GiB)});
+  engine_->step(kStart + minutes(2), std::vector<Input>{job(3, 1, 5_GiB)});
+  EXPECT_EQ(of(3), "GPUs 0, 1 are 85, 88 % busy (limit 75 %)");
+  engine_->step(kStart + minutes(3),
+                std::vector<Input>{Measured{.gpu = GpuId(0), .used = 6_GiB, .utilisation = 40}});
+  EXPECT_TRUE(is_running(engine_->view().find(JobId(3))->state));
+}
+
+TEST_F(Brief, SaysThatAJobHasJustBegunThere) {
+  use("headroom");
+  step({Measured{.gpu = GpuId(0), .used = 6_GiB, .utilisation = 10},
+        Measured{.gpu = GpuId(1), .used = 6_GiB, .utilisation = 10}, job(1, 1, 6_GiB),
+        job(2, 1, 6_GiB), job(3, 1, 6_GiB)});
+  EXPECT_EQ(of(3), "a job began on GPU 0 less than a minute ago");
+}
+
 TEST_F(Brief, SaysWhoGoesFirst) {
   use("fifo");
   step({job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 4_GiB)});

@@ -46,8 +46,8 @@ TEST_F(Explain, NamesTheGpuTheBytesAndTheHolder) {
   EXPECT_EQ(found.nearest[0].holders, std::vector{JobId(2)});
   EXPECT_EQ(
       found.text,
-      "job 3: asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now; GPU 1 lacks 2.5 GiB (held by "
-      "job 2); GPU 0 lacks 4.5 GiB (held by job 1)");
+      "job 3: needs 8 GiB on one GPU; none of the 2 GPUs has room for it; GPU 1 lacks 2.5 GiB "
+      "(held by job 2); GPU 0 lacks 4.5 GiB (held by job 1)");
 }
 
 TEST_F(Explain, SpeaksOfTheGpusThatTheJobAcceptsOnly) {
@@ -57,8 +57,8 @@ TEST_F(Explain, SpeaksOfTheGpusThatTheJobAcceptsOnly) {
   const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
   EXPECT_EQ(found.why, Why::Capacity);
   EXPECT_EQ(found.text,
-            "job 2: asks 1 GPU of 8 GiB, GPU 0; 0 of 2 GPUs could take it now; GPU 0 lacks 4.5 GiB "
-            "(held by job 1)");
+            "job 2: needs 8 GiB on one GPU, GPU 0; none of the 2 GPUs has room for it; GPU 0 lacks "
+            "4.5 GiB (held by job 1)");
   EXPECT_EQ(what_must_end(engine_.view(), JobId(2))->jobs, std::vector{JobId(1)});
   picky = job(3, 1, 8_GiB);
   picky.spec.request.gpu.only = set_of(GpuId(1));
@@ -85,8 +85,8 @@ TEST_F(Explain, NamesAReservation) {
   step({Reserved{ReservationId(1), reservation}, job(1, 1, 20_GiB), large});
   const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
   EXPECT_EQ(found.text,
-            "job 2: asks 1 GPU of 20 GiB; 0 of 2 GPUs could take it now; GPU 1 lacks 16.5 GiB "
-            "(held by job 1); GPU 0 is reserved for alice from 22:00 until 06:00");
+            "job 2: needs 20 GiB on one GPU; none of the 2 GPUs has room for it; GPU 1 lacks "
+            "16.5 GiB (held by job 1); GPU 0 is reserved for alice from 22:00 until 06:00");
   EXPECT_EQ(found.nearest[1].reserved, ReservationId(1));
 }
 
@@ -96,9 +96,7 @@ TEST_F(Explain, NamesTheLimit) {
   step({Configured{settings}, job(1, 1, 4_GiB), job(2, 1, 4_GiB)});
   const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
   EXPECT_EQ(found.why, Why::Limit);
-  EXPECT_EQ(
-      found.text,
-      "job 2: asks 1 GPU of 4 GiB; its user holds 1 jobs and 1 GPUs, the limits are 1 and none");
+  EXPECT_EQ(found.text, "job 2: needs 4 GiB on one GPU; limit of its user: 1 of 1 running jobs");
 }
 
 TEST_F(Explain, NamesTheJobThatMustNotBeDelayed) {
@@ -142,7 +140,7 @@ TEST_F(Explain, SaysThatAGateLetsItWait) {
   const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
   EXPECT_EQ(found.why, Why::Patience);
   EXPECT_EQ(found.until, kStart + minutes(1));
-  EXPECT_THAT(found.text, HasSubstr("; it waits for a better place;"));
+  EXPECT_THAT(found.text, HasSubstr("; it waits for a better place: GPUs closer together;"));
 }
 
 TEST_F(Explain, NamesThePlaceKept) {

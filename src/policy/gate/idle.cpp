@@ -89,6 +89,22 @@ class Idle final : public Gate {
     return std::min(busy, std::max(patience - job.waited(), Duration::zero()));
   }
 
+  GateWord word(const JobView&, const Placement& place, const Trial& trial,
+                const ClusterView& view) const override {
+    GateWord word{.percent = static_cast<std::int32_t>(rule_.below_percent)};
+    Duration longest = Duration::zero();
+    for (const GpuId gpu : place.gpus) {
+      const Duration here = busy_for(gpu, trial, view);
+      if (here <= longest) continue;
+      longest = here;
+      word.gpu = gpu;
+      word.what = here < kForever ? GateWord::What::Settling
+                  : trial.use().gpu(gpu).utilisation >= rule_.below_percent ? GateWord::What::Busy
+                                                                            : GateWord::What::Slow;
+    }
+    return word;
+  }
+
  private:
   /// How long the GPU counts as busy, if nothing more is measured: not at all, until what is
   /// measured is the use of those that are there, or for ever.

@@ -48,6 +48,11 @@ class Local final : public Gate {
     return std::max(Duration::zero(), wait - job.waited());
   }
 
+  GateWord word(const JobView&, const Placement& place, const Trial&,
+                const ClusterView&) const override {
+    return {.what = GateWord::What::Spread, .gpu = place.gpus.front()};
+  }
+
  private:
   Duration leave_node_after_;
   Duration leave_switch_after_;

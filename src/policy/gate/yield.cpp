@@ -81,6 +81,13 @@ class Yield final : public Gate {
     return std::max(Duration::zero(), most_ - (view.now() - view.find(job.id())->since));
   }
 
+  GateWord word(const JobView&, const Placement& place, const Trial&,
+                const ClusterView& view) const override {
+    const auto busy =
+        std::ranges::find_if(place.gpus, [&](GpuId gpu) { return has_busy_service(gpu, view); });
+    return {.what = GateWord::What::Service, .gpu = *busy};
+  }
+
   /// By how long it has been without GPUs.
   bool goes_by_run() const override { return false; }
 

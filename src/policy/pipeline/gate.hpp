@@ -10,6 +10,7 @@
 #include "core/trial.hpp"
 #include "core/view.hpp"
 #include "policy/kit/timeline.hpp"
+#include "policy/policy.hpp"
 
 namespace berth {
 
@@ -38,6 +39,10 @@ class Gate {
   /// grows while the job waits and the cluster stays as it is.
   virtual Duration wait(const JobView&, const Placement&, const Trial&, const ClusterView&) const {
     return Duration::zero();
+  }
+  /// What the job waits for where wait() keeps it from this place.
+  virtual GateWord word(const JobView&, const Placement&, const Trial&, const ClusterView&) const {
+    return {};
   }
   /// True if, while a job waits for this gate, one that asks alike and is behind it may have a
   /// place at once only if it runs for a shorter time.

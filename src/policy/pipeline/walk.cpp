@@ -219,15 +219,20 @@ Placed Walk::find(JobId id, const Ask& ask) {
   Placed placed = placer().place(ask, id, trial_);
   if (!placed) return placed;
   Duration left = Duration::zero();
+  GateWord word;
   for (std::size_t i = 0; i < by_gate.size(); ++i) {
     trial_.avoid(std::move(by_gate[i]));  // what another gate avoids is nothing to this one
-    left = std::max(left, context_.gates.list[i]->wait(view().job(id), *placed, trial_, view()));
+    const Gate& gate = *context_.gates.list[i];
+    const Duration here = gate.wait(view().job(id), *placed, trial_, view());
+    if (here <= left) continue;
+    left = here;
+    word = gate.word(view().job(id), *placed, trial_, view());
   }
   trial_.avoid(std::move(avoided));
   if (left == Duration::zero()) return placed;
   const Instant until = later(view().now(), left);
   look_again(until);
-  return std::unexpected(Refusal{.why = Why::Patience, .until = until});
+  return std::unexpected(Refusal{.why = Why::Patience, .until = until, .gate = word});
 }
 
 const Grant& Walk::start(JobId id, const Ask& ask, Placement placement, Because because) {
