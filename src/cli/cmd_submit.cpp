@@ -39,6 +39,24 @@ std::string submitted_text(const Json& answer) {
   return "job " + std::to_string(id) + " " + printable(text_of(answer, "state")) + "\n";
 }
 
+/// Why it waits and until when, for people; what cannot be asked now is in `berth why`.
+std::string told_text(const Json& answer, Daemon& daemon) {
+  std::string text = submitted_text(answer);
+  const bool waits = text_of(answer, "state") == "queued";
+  const bool is_one = integer_of(answer, "jobs").value_or(1) == 1;
+  if (!waits || !is_one || isatty(STDOUT_FILENO) == 0) return text;
+  const auto id = static_cast<std::uint64_t>(integer_of(answer, "id").value_or(0));
+  const auto why = daemon.get(job_target(id, "/why"));
+  const std::string line = why ? waiting_line(*why, wall_now()) : "";
+  if (line.empty() || text_of(*why, "state") != "queued") return text;
+  const std::string whole = text.substr(0, text.size() - 1) + ": " + line;
+  std::string wrapped_text;
+  for (const std::string& part : wrapped(whole, look_of(STDOUT_FILENO).width.value_or(80))) {
+    wrapped_text += part + "\n";
+  }
+  return wrapped_text;
+}
+
 int try_out(const SubmitArguments& arguments, Daemon& daemon, const Json& body) {
   const auto answer = daemon.post("/v1/jobs?dry_run=true", body.dump());
   if (!answer) return report_failure(answer.error().message);
@@ -67,7 +85,7 @@ int submit(const SubmitArguments& arguments) {
     report_failure("job " + std::to_string(*integer_of(*answer, "id")) + " has the key '" +
                    printable(key) + "' already; nothing is submitted");
   }
-  return print(arguments.common.json ? json_text(*answer) : submitted_text(*answer));
+  return print(arguments.common.json ? json_text(*answer) : told_text(*answer, *daemon));
 }
 
 /// Cancels what a file's earlier jobs became, so that all of them run or none does.

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "cli/option_words.hpp"
 #include "http/address.hpp"
 
 namespace berth::cli {
@@ -85,7 +86,13 @@ Expected<void> Daemon::stream(const std::string& target,
 Expected<Json> Daemon::ask(std::string_view method, const std::string& target, std::string body) {
   const auto response = client_.request(method, target, std::move(body));
   if (!response) return std::unexpected(response.error());
-  return answer_of(*response);
+  return method == "POST" ? answer_to_post(target, *response) : answer_of(*response);
+}
+
+Expected<Json> answer_to_post(const std::string& target, const http::Response& response) {
+  auto answer = answer_of(response);
+  if (answer) return answer;
+  return fail(answer.error().code, in_options(target, answer.error().message));
 }
 
 Expected<Json> answer_of(const http::Response& response) {

@@ -55,7 +55,7 @@ class Daemon {
     return open(choose_socket(options).path);
   }
 
-  /// The answer to a request. Errors: the daemon's own words, as Conflict (409), InvalidArgument
+  /// The answer to a request. Errors: the daemon's own words, with options for the API's keys, as Conflict (409), InvalidArgument
   /// (other 4xx) or Io (5xx); Io when it goes away; BadData for an answer that is no JSON object.
   /// NotFound comes from open() only: a wait for a daemon must not wait for a missing job.
   Expected<Json> get(const std::string& target) { return ask("GET", target, {}); }
@@ -76,6 +76,8 @@ class Daemon {
 
 /// The content of an answer, or the error in it; see Daemon::get().
 Expected<Json> answer_of(const http::Response& response);
+/// The same of what was posted there, with a refusal in words of the command line.
+Expected<Json> answer_to_post(const std::string& target, const http::Response& response);
 
 /// A job number above 0. Errors: InvalidArgument naming the text.
 Expected<std::uint64_t> parse_job(std::string_view text);

@@ -10,21 +10,28 @@ Starts Starts::ask(Daemon& daemon) {
   Starts found;
   const auto answer = daemon.get("/v1/starts");
   if (!answer) return found;
-  const Json& list = part_of(*answer, "starts");
-  if (!list.is_array()) return found;
-  for (const Json& start : list) {
-    if (const auto job = integer_of(start, "job")) found.starts_.emplace(*job, start);
+  for (const auto& [key, to] :
+       {std::pair("starts", &found.starts_), std::pair("hints", &found.hints_)}) {
+    const Json& list = part_of(*answer, key);
+    if (!list.is_array()) continue;
+    for (const Json& one : list) {
+      if (const auto job = integer_of(one, "job")) to->emplace(*job, one);
+    }
   }
   return found;
 }
 
 void Starts::add_to(Json& job) const {
   const auto id = integer_of(job, "id");
-  const auto found = id ? starts_.find(*id) : starts_.end();
   const std::string state = text_of(job, "state");
-  if (found == starts_.end() || (state != "queued" && state != "suspended")) return;
-  job["predicted_start_at"] = part_of(found->second, "at");
-  job["predicted_start_confidence"] = text_of(found->second, "confidence");
+  if (!id || (state != "queued" && state != "suspended")) return;
+  if (const auto found = starts_.find(*id); found != starts_.end()) {
+    job["predicted_start_at"] = part_of(found->second, "at");
+    job["predicted_start_confidence"] = text_of(found->second, "confidence");
+  }
+  if (const auto found = hints_.find(*id); found != hints_.end()) {
+    job["hint"] = part_of(found->second, "change");
+  }
 }
 
 std::string JobPages::query(const std::string& more) const {

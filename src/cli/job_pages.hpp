@@ -14,16 +14,17 @@
 
 namespace berth::cli {
 
-/// When waiting jobs start, as the daemon predicts it.
+/// When waiting jobs start, as the daemon predicts it, and with what change at once.
 class Starts {
  public:
   /// Empty where the daemon does not tell: it has too many jobs, or is of an older release.
   static Starts ask(Daemon& daemon);
-  /// Gives a job that waits `predicted_start_at` and `predicted_start_confidence`.
+  /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence` and `hint`.
   void add_to(Json& job) const;
 
  private:
   std::map<std::int64_t, Json> starts_;
+  std::map<std::int64_t, Json> hints_;
 };
 
 /// How many jobs a daemon knows that have not ended.

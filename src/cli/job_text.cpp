@@ -9,6 +9,7 @@
 
 #include "cli/amounts.hpp"
 #include "cli/daemon.hpp"
+#include "cli/option_words.hpp"
 #include "core/text.hpp"
 
 namespace berth::cli {
@@ -121,7 +122,9 @@ std::string why_of(const Json& job, double now) {
   const auto code = integer_of(job, "exit_code");
   if (!has_ended(job)) {
     const std::string start = start_text(job, now);
-    return printable(reason) + (reason.empty() || start.empty() ? "" : ", ") + start;
+    const std::string hint = printable(options_of(part_of(job, "hint")));
+    return printable(reason) + (reason.empty() || start.empty() ? "" : ", ") + start +
+           (hint.empty() ? "" : "; now with " + hint);
   }
   const std::string state = text_of(job, "state");
   if (state != "failed" && state != "done") return ending(job);

@@ -94,10 +94,20 @@ const std::vector<ManualText>& texts() {
        "Says why jobs wait: how much memory each GPU lacks and which jobs hold it, which jobs must "
        "end first, the place that is reserved, and the predicted start with what it is based on: a "
        "bound "
-       "by enforced time limits, or an estimate.",
-       {{"berth why 7", "What job 7 waits for"}},
+       "by enforced time limits, or an estimate.\n\n"
+       "Jobs that must end are those of the prediction: without their end the job would lack room "
+       "where it is predicted to start, or be over its user's limit.\n\n"
+       "The lines sooner and or say with what change the job would start at once: a shorter time "
+       "limit, less memory, fewer GPUs, other GPUs, or a higher priority among its user's jobs. "
+       "Each was tried on a copy of the scheduler, with the largest value that does it; a minute "
+       "is "
+       "left to type a time limit. Where nothing starts it at once they say with what it would "
+       "wait "
+       "half as long at most.",
+       {{"berth why 7", "What job 7 waits for"},
+        {"berth update 7 --time 38min", "Do what it said"}},
        "",
-       "berth-ls(1), berth-submit(1)"},
+       "berth-ls(1), berth-submit(1), berth-update(1)"},
       {"gpus",
        "Lists GPUs, the jobs on them, and processes that berth did not start, with their users "
        "and their memory.",
@@ -151,9 +161,10 @@ const std::vector<ManualText>& texts() {
        "berth-hold(1)"},
       {"update",
        "Changes jobs that wait to start; what is not given stays as it is.",
-       {{"berth update 7 --vram 12G --time 2h", "Ask for other memory and time"}},
+       {{"berth update 7 --vram 12G --time 2h", "Ask for other memory and time"},
+        {"berth update 7 --gpus 1", "Ask for fewer GPUs"}},
        "",
-       "berth-show(1)"},
+       "berth-why(1), berth-show(1)"},
       {"suspend",
        "Takes running jobs off their GPUs: their processes stay, and what they held there is in "
        "host memory. Not every machine and not every job can: berth doctor and the message say "

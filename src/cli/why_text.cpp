@@ -1,7 +1,10 @@
 #include "cli/why_text.hpp"
 
+#include <algorithm>
+
 #include "cli/amounts.hpp"
 #include "cli/job_text.hpp"
+#include "cli/option_words.hpp"
 
 namespace berth::cli {
 
@@ -66,18 +69,36 @@ std::string shortage_text(const Json& shortage, double now) {
   return what + holders_text(shortage);
 }
 
-/// Of `asks ...; 0 of 2 GPUs could take it now; GPU 0 lacks ...`: what the lines below do not say.
+/// Of `needs ...; none of the 2 GPUs has room for it; GPU 0 lacks ...`: what the lines below do not say.
 std::string opening_of(const std::string& reason) {
   const std::size_t first = reason.find("; ");
   const std::size_t second = first == std::string::npos ? first : reason.find("; ", first + 2);
   return printable(reason.substr(0, second));
 }
 
+/// `a better place: GPUs 0, 1 are 85, 88 % busy (limit 75 %); jobs 1, 2 are there`.
+std::string gate_line(const Json& gate) {
+  const std::string text = printable(text_of(gate, "text"));
+  std::string line = "a better place" + (text.empty() ? "" : ": " + text);
+  Json there = Json::array();
+  const Json& gpus = part_of(gate, "gpus");
+  if (!gpus.is_array()) return line;
+  for (const Json& gpu : gpus) {
+    const Json& jobs = part_of(gpu, "jobs");
+    if (!jobs.is_array()) continue;
+    for (const Json& job : jobs) {
+      if (std::ranges::find(there, job) == there.end()) there.push_back(job);
+    }
+  }
+  const std::string jobs = job_list(there);
+  return jobs.empty() ? line : line + "; beside " + jobs;
+}
+
 /// What the policy decided, where there is room; without room the lines of the GPUs say it.
 std::string waits_for(const Json& why) {
   const std::string decided = text_of(why, "why");
   if (decided == "order") return "its turn: jobs ahead of it come first";
-  if (decided == "patience") return "a better place: a gate of the policy refuses those there are";
+  if (decided == "patience") return gate_line(part_of(why, "gate"));
   if (decided == "locality") return "GPUs closer together, as the placement wants them";
   if (decided == "reservation") return "a place that is not reserved for another job";
   return "";
@@ -94,7 +115,9 @@ std::string reservation_text(const Json& why, double now) {
   if (!kept.is_object()) return "";
   const std::string gpus = gpu_list(part_of(kept, "gpus"));
   const std::string from = moment_text(number_of(kept, "from_at"), now);
-  return (gpus.empty() ? "here" : gpus) + (from.empty() ? ", once free" : ", free by " + from);
+  const std::string where = gpus.empty() ? "a place here" : gpus;
+  if (from.empty() || from == "now") return where + ", as soon as it is free";
+  return where + ", expected to be free at " + from;
 }
 
 std::string start_text(const Json& why, double now) {
@@ -124,6 +147,24 @@ std::string before_lines(const Json& why, double now) {
   return text;
 }
 
+/// `with --time 38min it starts now on GPU 1: berth update 3 --time 38min`.
+void add_hints(Page& page, const Json& why, double now) {
+  constexpr std::size_t kMostHints = 3;
+  const Json& hints = part_of(why, "hints");
+  if (!hints.is_array()) return;
+  const auto job = integer_of(why, "id");
+  for (std::size_t i = 0; i < std::min(hints.size(), kMostHints); ++i) {
+    const std::string options = printable(options_of(part_of(hints[i], "change")));
+    const std::string gpus = gpu_list(part_of(hints[i], "gpus"));
+    const std::string at = moment_text(number_of(hints[i], "starts_at"), now);
+    if (options.empty() || at.empty()) continue;
+    page.line(i == 0 ? "sooner" : "or",
+              "with " + options + " it starts " + (at == "now" ? at : "at " + at) +
+                  (gpus.empty() ? "" : " on " + gpus) +
+                  (job ? ": berth update " + std::to_string(*job) + " " + options : ""));
+  }
+}
+
 void add_all(Page& page, const Json& why, double now) {
   page.line("reason", opening_of(text_of(why, "reason")));
   page.line("waits for", waits_for(why));
@@ -133,12 +174,21 @@ void add_all(Page& page, const Json& why, double now) {
       page.line(printable(text_of(shortage, "name")), shortage_text(shortage, now));
     }
   }
-  page.line("must end", job_list(part_of(part_of(why, "must_end"), "jobs")));
+  page.line("must end", job_list(part_of(why, "must_end")));
   page.line("reserved", reservation_text(why, now));
   page.line("not to delay", job_list(part_of(why, "must_not_delay")));
   page.line("others", printable(text_of(why, "passing")));
-  page.line("not before", moment_text(number_of(why, "not_before_at"), now));
+  const std::string bound = moment_text(number_of(why, "not_before_at"), now);
+  const bool waits_for_gate = text_of(why, "why") == "patience";
+  const std::string joins = printable(text_of(part_of(why, "gate"), "gpu"));
+  if (waits_for_gate && !bound.empty()) {
+    page.line("joins", (joins.empty() ? "" : joins + " ") + "at the latest " + bound +
+                           ", by the rule of the policy");
+  } else {
+    page.line("not before", bound);
+  }
   page.line("start", start_text(why, now));
+  add_hints(page, why, now);
   page.block("before that", before_lines(why, now));
 }
 
@@ -152,6 +202,23 @@ std::string why_page(const Json& why, double now, const Look& look) {
   page.line("memory limit", printable(text_of(why, "memory_limit_line")));
   add_all(page, why, now);
   return page.text();
+}
+
+std::string waiting_line(const Json& why, double now) {
+  std::string text = printable(text_of(why, "reason_brief"));
+  const auto at = number_of(why, "predicted_start_at");
+  const auto add = [&text](const std::string& between, const std::string& more) {
+    text += (text.empty() ? "" : between) + more;
+  };
+  const bool is_bound = text_of(why, "confidence") == "bound";
+  if (at) add(", ", "starts " + std::string(is_bound ? "by " : "~") + clock_text(*at, now));
+  const Json& hints = part_of(why, "hints");
+  if (!hints.is_array() || hints.empty()) return text;
+  const std::string options = printable(options_of(part_of(hints[0], "change")));
+  const auto then = number_of(hints[0], "starts_at");
+  if (options.empty() || !then) return text;
+  add("; ", "with " + options + (*then - now < kAtOnce ? " now" : " at " + clock_text(*then, now)));
+  return text;
 }
 
 std::string dry_run_page(const Json& answer, double now, const Look& look) {

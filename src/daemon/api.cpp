@@ -287,15 +287,26 @@ class Api {
                                                  .note = note,
                                                  .memory_limit = std::move(limit),
                                                  .links = std::move(links),
-                                                 .foreign = daemon_.presenter().foreign_texts()});
+                                                 .foreign = daemon_.presenter().foreign_texts(),
+                                                 .fixed = fixed()});
     if (!asked) refuse(exchange, 503, asked.error().message);
+  }
+
+  /// What is not changed by an update here.
+  std::set<Wanting> fixed() const {
+    const Remote* const remote = daemon_.remote();
+    if (remote == nullptr) return {};
+    std::set<Wanting> fixed = {Wanting::Gpus, Wanting::Types, Wanting::Only};
+    if (!remote->why_fixed("time_limit_seconds").empty()) fixed.insert(Wanting::Time);
+    if (!remote->why_fixed("vram_bytes").empty()) fixed.insert(Wanting::Vram);
+    return fixed;
   }
 
   void starts(const Exchange& exchange) {
     in_slices(exchange, [this](const Exchange& asked) {
       const auto done = daemon_.forecaster().ask_each(
           daemon_.keeper().engine(),
-          {.about = EachStart{}, .now = daemon_.now(), .exchange = asked});
+          {.about = EachStart{}, .now = daemon_.now(), .exchange = asked, .fixed = fixed()});
       if (!done) refuse(asked, 503, done.error().message);
     });
   }
@@ -588,6 +599,17 @@ class Api {
       const std::string why =
           is_asked && daemon_.remote() != nullptr ? daemon_.remote()->why_fixed(field) : "";
       if (!why.empty()) return refuse(exchange, 409, name + ": " + field + ": " + why);
+    }
+    if (change.moves()) {
+      if (daemon_.remote() != nullptr) {
+        return refuse(exchange, 409,
+                      name +
+                          ": gpus: Slurm has given it to the job already; cancel "
+                          "the job and submit it again");
+      }
+      const auto changed = changed_gpus(gpu, change, view.cluster());
+      if (!changed) return refuse(exchange, 422, name + ": " + changed.error().message);
+      gpu = *changed;
     }
     if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
     if (change.time_limit) updated.spec.time_limit = *change.time_limit;

@@ -9,6 +9,7 @@
 
 #include "core/words.hpp"
 #include "daemon/present.hpp"
+#include "engine/brief.hpp"
 #include "engine/explain.hpp"
 #include "live/surplus.hpp"
 #include "policy/registry.hpp"
@@ -20,8 +21,9 @@ namespace {
 constexpr std::size_t kMostShortages = 16;
 constexpr int kUnavailable = 503;
 constexpr std::chrono::seconds kPatience{2};  ///< With one question; the others wait meanwhile.
-constexpr std::chrono::milliseconds kPatienceWithAll{400};  ///< With all starts: a list waits.
-constexpr Duration kFresh = seconds(2);                     ///< How long an answer serves again.
+constexpr std::chrono::milliseconds kPatienceWithAll{400};    ///< With all starts: a list waits.
+constexpr std::chrono::milliseconds kPatienceWithHints{400};  ///< Of one question, all together.
+constexpr Duration kFresh = seconds(2);                       ///< How long an answer serves again.
 
 http::Response refusal(int status, std::string_view message) {
   return {.status = status, .body = http::error_body(message)};
@@ -148,10 +150,35 @@ Json shortage_json(const Shortage& shortage, const ClusterView& view) {
           {"holders", std::move(holders)}};
 }
 
+Json gate_json(const Explanation& found, const ClusterView& view) {
+  if (found.why != Why::Patience) return nullptr;
+  Json gpus = Json::array();
+  for (const Crowd& crowd : found.crowds) {
+    const bool is_known = crowd.utilisation != kUnknownUtilisation;
+    gpus.push_back({{"gpu", crowd.gpu.value()},
+                    {"name", gpu_name(view.cluster(), crowd.gpu)},
+                    {"utilisation_percent", is_known ? Json(crowd.utilisation) : Json()},
+                    {"jobs", ids_json(crowd.jobs)}});
+  }
+  return {{"text", gate_text(found, view)},
+          {"gpu", gpu_name(view.cluster(), found.gate.gpu)},
+          {"gpus", std::move(gpus)}};
+}
+
+/// What is known beside the engine.
+struct Surroundings {
+  std::string_view policy;
+  const std::map<GpuId, std::string>& foreign;
+};
+
 void add_explanation(Json& json, const ClusterView& view, JobId job,
-                     const std::optional<Refused>& decided, std::string_view policy) {
+                     const std::optional<Refused>& decided, const Surroundings& beside) {
   const Explanation found = explain(view, job, decided, kMostShortages);
   json["reason"] = without_name(found.text);
+  json["reason_brief"] = brief_text(found, view.job(job), view, [&](GpuId gpu) {
+    const auto whose = beside.foreign.find(gpu);
+    return whose == beside.foreign.end() ? std::string() : whose->second;
+  });
   json["why"] = word(found.why);
   json["not_before_at"] = instant_json(found.until);
   json["fitting_gpus"] = found.fitting;
@@ -164,11 +191,8 @@ void add_explanation(Json& json, const ClusterView& view, JobId job,
     json["reservation"] = {{"gpus", gpus_json(found.kept->placement)},
                            {"from_at", instant_json(found.kept->from)}};
   }
-  if (const auto clearing = what_must_end(view, job); clearing && !clearing->jobs.empty()) {
-    json["must_end"] = {{"jobs", ids_json(clearing->jobs)},
-                        {"gpus", gpus_json(clearing->placement)}};
-  }
-  if (const auto backfill = backfill_of_policy(policy)) {
+  json["gate"] = gate_json(found, view);
+  if (const auto backfill = backfill_of_policy(beside.policy)) {
     json["passing"] = passing_text(*backfill, found);
   }
 }
@@ -188,6 +212,8 @@ void add_forecast(Json& json, const Forecast& found) {
   json["start_by_limits_at"] =
       instant_json(found.confidence == Confidence::Bound ? found.start : std::nullopt);
   json["rests_on"] = found.text;
+  json["start_gpus"] = found.start ? gpus_json(found.placement) : Json::array();
+  json["must_end"] = ids_json(found.must_end);
   json["no_known_end"] = ids_json(found.unplanned);
   json["before_count"] = found.before_count;
   json["before"] = Json::array();
@@ -213,21 +239,25 @@ Json starts_json(const std::vector<PredictedStart>& starts) {
 Json blank(std::string_view policy) {
   return {{"policy", policy},
           {"reason", ""},
+          {"reason_brief", ""},
           {"why", nullptr},
           {"not_before_at", nullptr},
           {"fitting_gpus", nullptr},
           {"lacking", Json::array()},
           {"must_not_delay", Json::array()},
           {"reservation", nullptr},
-          {"must_end", nullptr},
+          {"gate", nullptr},
+          {"must_end", Json::array()},
+          {"hints", Json::array()},
           {"passing", ""}};
 }
 
 std::string state_reason(JobState state) {
   switch (state) {
     case JobState::Starting:
+      return "it is being started";
     case JobState::Running:
-      return "it has a berth already";
+      return "it runs";
     case JobState::Stopping:
       return "its memory is being given back";
     case JobState::Held:
@@ -240,13 +270,13 @@ std::string state_reason(JobState state) {
 }
 
 Json why_json(const ClusterView& view, JobId id, const std::optional<Refused>& decided,
-              std::string_view policy) {
+              const Surroundings& beside) {
   const Job& job = *view.find(id);
-  Json json = blank(policy);
+  Json json = blank(beside.policy);
   json["id"] = id.value();
   json["state"] = word_for(shown_state(job));
   json["reason"] = state_reason(job.state);
-  if (is_waiting(job.state)) add_explanation(json, view, id, decided, policy);
+  if (is_waiting(job.state)) add_explanation(json, view, id, decided, beside);
   return json;
 }
 
@@ -397,7 +427,7 @@ bool Forecaster::look_ahead(Json& json, ForwardRun& run, const Waiting& waiting,
 http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
                                const std::stop_token& stop) const {
   const Question& question = waiting.question;
-  Json json = why_json(engine.view(), job, waiting.decided, policy_);
+  Json json = why_json(engine.view(), job, waiting.decided, {policy_, question.foreign});
   name_foreign(json, question.foreign);
   const JobState state = engine.view().find(job)->state;
   if (is_running(state) && !question.note.empty()) json["reason"] = question.note;
@@ -409,6 +439,7 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
     const std::string waits = state == JobState::Held ? "" : json["reason"].get<std::string>();
     json["reason"] = waits.empty() ? by : by + "; " + waits;
   }
+  if (json["reason_brief"] == "") json["reason_brief"] = json["reason"];
   if (holds_berth(state)) {
     json["memory_limit_line"] = question.memory_limit;
     json["links_line"] = question.links;
@@ -417,7 +448,23 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   }
   ForwardRun run = run_of(std::move(engine), question, Ends::AsPredicted);
   if (!look_ahead(json, run, waiting, stop)) return ending();
+  if (state == JobState::Queued) json["hints"] = adviser(waiting, stop).of_job(job, run.forecast());
   return {.status = 200, .body = to_body(json)};
+}
+
+Adviser Forecaster::adviser(const Waiting& waiting, const std::stop_token& stop) const {
+  ForecastOptions options = options_;
+  options.now = waiting.question.now;
+  const auto until = std::chrono::steady_clock::now() + kPatienceWithHints;
+  return Adviser(
+      [this, &waiting]() -> std::optional<Engine> {
+        auto engine = engine_of(waiting);
+        if (!engine) return std::nullopt;
+        return std::move(*engine);
+      },
+      {.options = options, .fixed = waiting.question.fixed, .has_time = [stop, until] {
+         return !stop.stop_requested() && std::chrono::steady_clock::now() < until;
+       }});
 }
 
 http::Response Forecaster::each_start(Engine engine, const Waiting& waiting,
@@ -431,7 +478,8 @@ http::Response Forecaster::each_start(Engine engine, const Waiting& waiting,
   }
   Told told{.version = waiting.version,
             .at = waiting.question.now,
-            .body = to_body({{"starts", starts_json(run.starts())}})};
+            .body = to_body({{"starts", starts_json(run.starts())},
+                             {"hints", adviser(waiting, stop).of_all(run.starts())}})};
   const std::lock_guard lock(mutex_);
   told_ = told;
   return {.status = 200, .body = std::move(told.body)};
@@ -446,11 +494,14 @@ http::Response Forecaster::dry_run(Engine engine, const Waiting& waiting,
   run.advance();
   const Job* const known = run.engine().view().find(job);
   if (known != nullptr && is_waiting(known->state)) {
-    add_explanation(json, run.engine().view(), job, run.engine().refused(job), policy_);
+    add_explanation(json, run.engine().view(), job, run.engine().refused(job),
+                    {policy_, waiting.question.foreign});
     name_foreign(json, waiting.question.foreign);
   }
   if (!look_ahead(json, run, waiting, stop)) return ending();
   add_dry_run(json, run.forecast(), run.first());
+  const Wish& wish = std::get<Wish>(waiting.question.about);
+  if (!wish.held) json["hints"] = adviser(waiting, stop).of_wish(wish.spec, run.forecast());
   return {.status = 200, .body = to_body(json)};
 }
 

@@ -1,5 +1,5 @@
 // `why` and dry runs: what a job waits for, and when it would start, looked up on a thread of its
-// own.
+// own. Hints (engine/hint.hpp) are asked for on the same copies, for a bounded time.
 //
 // The engine's thread copies the engine's state as bytes, O(jobs); all else happens on the one
 // thread here, on an engine made of them: nothing that is asked here delays a step. Each user has a
@@ -12,14 +12,17 @@
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <variant>
 
 #include "core/error.hpp"
 #include "core/job.hpp"
+#include "daemon/adviser.hpp"
 #include "daemon/fair_queue.hpp"
 #include "engine/forecast.hpp"
+#include "engine/hint.hpp"
 #include "http/server.hpp"
 #include "live/keeper.hpp"
 
@@ -45,6 +48,7 @@ struct Question {
   std::string memory_limit = "";              ///< Of one with a berth: what keeps it to its memory.
   std::string links = "";                     ///< Likewise: what connects its GPUs.
   std::map<GpuId, std::string> foreign = {};  ///< The non-berth processes of GPUs, in words.
+  std::set<Wanting> fixed = {};               ///< What users cannot change of their jobs here.
 };
 
 class Forecaster {
@@ -97,6 +101,8 @@ class Forecaster {
   static Version version_of(const Engine& engine);
   bool look_ahead(nlohmann::json& json, ForwardRun& run, const Waiting& waiting,
                   const std::stop_token& stop) const;
+  /// Good while `waiting` is.
+  Adviser adviser(const Waiting& waiting, const std::stop_token& stop) const;
   Expected<Engine> engine_of(const Waiting& waiting) const;
   ForwardRun run_of(Engine engine, const Question& question, Ends ends) const;
 

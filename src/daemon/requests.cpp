@@ -806,6 +806,36 @@ Expected<void> resolve_after(live::Submission& job, const live::Keeper& keeper) 
                              std::to_string(kMostDependencies));
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 7> kChangeable = {
+    "vram_bytes", "time_limit_seconds", "name", "priority", "gpus", "gpu_types", "gpu_indices"};
+
+}  // namespace
+
+Expected<GpuRequest> changed_gpus(const GpuRequest& asked, const Change& change,
+                                  const Cluster& cluster) {
+  live::Submission job;
+  GpuRequest& gpu = job.spec.request.gpu = asked;
+  if (change.gpus) {
+    if (asked.count == GpuCount(0) || *change.gpus == GpuCount(0)) {
+      return refuse("gpus", "a job with GPUs and one without cannot be made of each other");
+    }
+    if (asked.is_elastic() && (*change.gpus < asked.min || *change.gpus > asked.max)) {
+      return refuse("gpus", std::to_string(change.gpus->raw()) + ", the job runs on " +
+                                std::to_string(asked.min.raw()) + " to " +
+                                std::to_string(asked.max.raw()));
+    }
+    gpu.count = *change.gpus;
+  }
+  if (!change.gpu_types.empty()) gpu.types = 0;
+  if (!change.gpu_indices.empty()) gpu.only = 0;
+  job.gpu_types = change.gpu_types;
+  job.gpu_indices = change.gpu_indices;
+  if (auto done = accept_gpus(job, cluster); !done) return std::unexpected(done.error());
+  return gpu;
+}
+
 Expected<Change> parse_change(std::string_view body) {
   auto json = parse(body);
   if (!json) return std::unexpected(json.error());
@@ -814,19 +844,22 @@ Expected<Change> parse_change(std::string_view body) {
   FieldReader reader{.job = given, .environment = {}};
   Change change;
   for (auto& [key, value] : json->items()) {
-    const bool is_known =
-        key == "vram_bytes" || key == "time_limit_seconds" || key == "name" || key == "priority";
-    if (!is_known) {
-      return refuse(key,
-                    "cannot be changed; valid keys: vram_bytes, time_limit_seconds, name, "
-                    "priority");
+    if (std::ranges::find(kChangeable, key) == kChangeable.end()) {
+      std::string valid;
+      for (const std::string_view one : kChangeable) {
+        valid += (valid.empty() ? "" : ", ") + std::string(one);
+      }
+      return refuse(key, "cannot be changed; valid keys: " + valid);
     }
     if (auto done = reader(key, value); !done) return std::unexpected(done.error());
     if (key == "vram_bytes") change.vram = given.spec.request.gpu.vram;
     if (key == "time_limit_seconds") change.time_limit = given.spec.time_limit;
     if (key == "priority") change.priority = given.spec.priority;
     if (key == "name") change.name = given.name;
+    if (key == "gpus") change.gpus = given.spec.request.gpu.count;
   }
+  change.gpu_types = std::move(given.gpu_types);
+  change.gpu_indices = std::move(given.gpu_indices);
   if (given.name.size() > kMostName) {
     return refuse("name", std::to_string(given.name.size()) + " bytes, the most is " +
                               std::to_string(kMostName));

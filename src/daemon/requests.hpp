@@ -42,7 +42,15 @@ struct Change {
   std::optional<Duration> time_limit;
   std::optional<std::int32_t> priority;
   std::optional<std::string> name;
+  std::optional<GpuCount> gpus;
+  std::vector<std::string> gpu_types;     ///< None: as before.
+  std::vector<std::int64_t> gpu_indices;  ///< Likewise.
+
+  bool moves() const { return gpus || !gpu_types.empty() || !gpu_indices.empty(); }
 };
+/// The job's request with the GPUs that are asked for instead. Errors: as accept_gpus().
+Expected<GpuRequest> changed_gpus(const GpuRequest& asked, const Change& change,
+                                  const Cluster& cluster);
 /// POST /v1/jobs/ID/update. Errors: as parse_submission().
 Expected<Change> parse_change(std::string_view body);
 

@@ -22,8 +22,9 @@ std::vector<Ended> ended_in(const Engine& engine) {
 std::string text_of(const Forecast& found, bool has_outlived) {
   if (!found.guessed.empty()) {
     return list_of(found.guessed) + (found.guessed.size() == 1 ? " is" : " are") +
-           " assumed to end as estimated or as the class says" +
-           (has_outlived ? ", and where that is past to run as long again" : "");
+           " expected to end by " +
+           (found.guessed.size() == 1 ? "its estimate" : "their estimates") + " or class" +
+           (has_outlived ? "; a job that is past that is expected to run as long again" : "");
   }
   if (found.before_count == 0) return "nothing has to happen before";
   return "each job that ends before it has a time limit";
@@ -55,6 +56,11 @@ ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options
   } else {
     answer_what_is_under_way();
   }
+}
+
+ForwardRun::ForwardRun(Engine copy, const Updated& change, const ForecastOptions& options)
+    : ForwardRun(std::move(copy), change.job, options) {
+  inputs_.emplace_back(change);
 }
 
 ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions& options)
@@ -162,6 +168,7 @@ bool ForwardRun::advance() {
 
 void ForwardRun::stop_here() {
   if (done_) return;
+  name_what_is_in_the_way();
   give_up("it does not start within the next " + seconds_text(now_ - first_) +
           " s, and to look further ahead takes too long");
 }
@@ -173,9 +180,11 @@ bool ForwardRun::find_next() {
   } else if (next == kNever) {
     name_the_unplanned();
   } else if (next - first_ > options_.horizon) {
+    name_what_is_in_the_way();
     give_up("it does not start within the next " + std::to_string(options_.horizon / hours(24)) +
             " days, by what is known now");
   } else if (steps_ >= options_.most_steps) {
+    name_what_is_in_the_way();
     give_up("too much happens before it: " + std::to_string(steps_) + " steps were looked at");
   } else {
     now_ = next;
@@ -187,6 +196,7 @@ void ForwardRun::end_what_is_due() {
   while (!ends_.empty() && ends_.begin()->first <= now_) {
     const JobId id = ends_.begin()->second;
     const Plan plan = plans_[id];
+    note_leaving(id);
     inputs_.emplace_back(Exited{.job = id, .attempt = plan.attempt});
     inputs_.emplace_back(Released{id, plan.attempt});
     note(id, Milestone::What::Ends, plan.basis);
@@ -231,6 +241,7 @@ void ForwardRun::perform(const Stop& stop) {
   const Job* const job = engine_.view().find(stop.job);
   if (job != nullptr && job->state == JobState::Stopping) {
     const bool is_over = stop.why == StopFor::TimeLimit;
+    note_leaving(stop.job);
     note(stop.job, is_over ? Milestone::What::Ends : Milestone::What::GivesWay,
          is_over ? Basis::Limit : Basis::None);
   }
@@ -250,6 +261,7 @@ void ForwardRun::predict(const Job& job) {
   done_ = true;
   found_.start = job.since;
   found_.placement = placement_of(job.grant);
+  found_.must_end = needed_of(leaving_, engine_.view(), job);
   found_.confidence = confidence();
   found_.text = text_of(found_, has_outlived_);
 }
@@ -263,6 +275,21 @@ void ForwardRun::give_up(std::string why) {
   found_.text = std::move(why);
 }
 
+/// What a job held when it left; only one job is asked about, so only for its sake.
+void ForwardRun::note_leaving(JobId id) {
+  const Job* const job = engine_.view().find(id);
+  if (target_ == JobId(0) || job == nullptr) return;
+  leaving_.push_back({.job = id, .user = job->spec.user, .grant = job->grant});
+}
+
+/// Where the run ends without a start.
+void ForwardRun::name_what_is_in_the_way() {
+  const Job* const job = engine_.view().find(target_);
+  if (job != nullptr && is_waiting(job->state)) {
+    found_.must_end = in_the_way_of(leaving_, engine_.view(), target_);
+  }
+}
+
 /// Nothing more will happen, and the job has not started: the other jobs have no known end.
 void ForwardRun::name_the_unplanned() {
   const ClusterView view = engine_.view();
@@ -270,9 +297,8 @@ void ForwardRun::name_the_unplanned() {
     const auto plan = plans_.find(id);
     return plan != plans_.end() && plan->second.basis == Basis::None;
   };
-  const auto clearing = what_must_end(view, target_);
-  if (clearing)
-    std::ranges::copy_if(clearing->jobs, std::back_inserter(found_.unplanned), has_no_plan);
+  name_what_is_in_the_way();
+  std::ranges::copy_if(found_.must_end, std::back_inserter(found_.unplanned), has_no_plan);
   if (found_.unplanned.empty()) {  // then they block a job that it waits for
     std::ranges::copy_if(view.running(), std::back_inserter(found_.unplanned), has_no_plan);
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/leaving.hpp"
 
 namespace berth {
 
@@ -70,7 +71,12 @@ struct Forecast {
   std::size_t before_count = 0;   ///< All of them.
   std::vector<JobId> guessed;     ///< Jobs that end before it without a limit; ascending.
   std::vector<JobId> unplanned;   ///< If the start is unknown: jobs in the way without a known end.
-  std::string text;               ///< The basis, or why the start is unknown; one line.
+  /// Jobs that must leave the place where it starts, ascending: of those that leave before it in
+  /// this run, the ones without whose end it would lack room or be over its user's limit. If the
+  /// start is unknown: those in its way that do not leave in this run, and those that have to leave
+  /// beside them.
+  std::vector<JobId> must_end;
+  std::string text;  ///< The basis, or why the start is unknown; one line.
 };
 
 /// A start of one of many jobs.
@@ -89,6 +95,8 @@ class ForwardRun {
   ForwardRun(Engine copy, const ForecastOptions& options);
   /// For a job of the copy; the start of an unknown job is unknown.
   ForwardRun(Engine copy, JobId target, const ForecastOptions& options);
+  /// For a job of the copy that its user has changed.
+  ForwardRun(Engine copy, const Updated& change, const ForecastOptions& options);
   /// For a job that does not exist: it is submitted to the copy, after all others.
   ForwardRun(Engine copy, const Submitted& job, const ForecastOptions& options);
 
@@ -127,7 +135,9 @@ class ForwardRun {
   void perform(const Finished& finished);
   void perform(const Hurt&) {}
   void begin(JobId id);
+  void note_leaving(JobId id);
   void predict(const Job& job);
+  void name_what_is_in_the_way();
   Confidence confidence() const;
   void give_up(std::string why);
   void name_the_unplanned();
@@ -146,6 +156,7 @@ class ForwardRun {
   bool has_outlived_ = false;  ///< Something that ended was Basis::Outlived.
   bool released_ = false;      ///< The last step's stops are to be reported at once.
   std::vector<Input> inputs_;
+  std::vector<Leaving> leaving_;              ///< In order.
   std::map<JobId, Plan> plans_;               ///< Of those that run.
   std::set<std::pair<Instant, JobId>> ends_;  ///< The known ones.
   Forecast found_;

@@ -22,13 +22,13 @@ using testing::StartsWith;
 using Json = nlohmann::json;
 
 const auto kWaiting = R"({"id":3,"state":"queued","policy":"easy","why":"capacity",
-  "reason":"asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now; GPU 1 lacks 2.5 GiB",
+  "reason":"needs 8 GiB on one GPU; none of the 2 GPUs has room for it; GPU 1 lacks 2.5 GiB",
   "fitting_gpus":0,
   "lacking":[{"gpu":1,"name":"GPU 1","why":"capacity","lacking_bytes":2621440001,"foreign_bytes":0,
               "holders":[{"job":1,"charge_bytes":8589934592},{"job":2,"charge_bytes":1073741824}]},
              {"gpu":0,"name":"GPU 0","why":"health","lacking_bytes":0,"foreign_bytes":0,
               "holders":[]}],
-  "must_end":{"jobs":[1],"gpus":[1]},"reservation":{"gpus":[1],"from_at":null},
+  "must_end":[1],"reservation":{"gpus":[1],"from_at":null},
   "must_not_delay":[],"passing":"no job behind it starts before it","predicted_start_at":null,
   "confidence":"unknown","rests_on":"it is not known when job 1 ends","no_known_end":[1],
   "before":[],
@@ -49,11 +49,11 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.out,
             "job           3, queued\n"
-            "reason        asks 1 GPU of 8 GiB; 0 of 2 GPUs could take it now\n"
+            "reason        needs 8 GiB on one GPU; none of the 2 GPUs has room for it\n"
             "GPU 1         lacks 2501 MiB: job 1 holds 8 GiB, job 2 holds 1 GiB\n"
             "GPU 0         is out of service\n"
             "must end      job 1\n"
-            "reserved      GPU 1, once free\n"
+            "reserved      GPU 1, as soon as it is free\n"
             "others        no job behind it starts before it\n"
             "start         unknown: it is not known when job 1 ends\n");
 }
@@ -61,12 +61,18 @@ TEST_F(WhyVerb, TellsWhatIsMissingAndWhoHoldsIt) {
 TEST_F(WhyVerb, SaysWhatThePolicyDecidedWhereThereIsRoom) {
   const std::map<std::string, std::string> lines = {
       {"order", "waits for     its turn: jobs ahead of it come first\n"},
-      {"patience", "waits for     a better place: a gate of the policy refuses those there are\n"},
+      {"patience",
+       "waits for     a better place: GPUs 0, 1 are 85, 88 % busy (limit 75 %); beside jobs 1, "
+       "2\n"},
       {"locality", "waits for     GPUs closer together, as the placement wants them\n"},
       {"reservation", "waits for     a place that is not reserved for another job\n"}};
   for (const auto& [decided, line] : lines) {
     Json body = Json::parse(kWaiting);
     body["why"] = decided;
+    body["gate"] = {
+        {"text", "GPUs 0, 1 are 85, 88 % busy (limit 75 %)"},
+        {"gpu", "GPU 0"},
+        {"gpus", {{{"name", "GPU 0"}, {"jobs", {1}}}, {{"name", "GPU 1"}, {"jobs", {2}}}}}};
     daemon_.answer("GET /v1/jobs/3/why", body.dump());
     EXPECT_THAT(berth({"why", "3"}).out, HasSubstr(line)) << decided;
   }
@@ -110,10 +116,49 @@ TEST(WhyPage, ShowsTimesByTheClockAndFromNow) {
                 {"at":1060.0,"job":2,"event":"starts","by":null}],"before_count":5})");
   const std::string page = cli::why_page(why, 1000, {});
   EXPECT_THAT(page, HasSubstr(", in 5m00s (bound: limits)\n"));
-  EXPECT_THAT(page, HasSubstr("reserved      GPUs 0, 1, free by "));
+  EXPECT_THAT(page, HasSubstr("reserved      GPUs 0, 1, expected to be free at "));
   EXPECT_THAT(page, HasSubstr(", in 1m00s: job 1 ends (time limit)\n"));
   EXPECT_THAT(page, HasSubstr(": job 2 starts\n  and 3 more\n"));
   EXPECT_THAT(page, Not(HasSubstr("reason")));
+}
+
+TEST(WhyPage, SaysWithWhatItStartsSooner) {
+  const Json why = Json::parse(R"({"id":3,"state":"queued","predicted_start_at":1300.0,
+      "confidence":"bound","rests_on":"limits","reason_brief":"needs 2.5 GiB more on GPU 0 (job 8)",
+      "hints":[{"change":{"time_limit_seconds":2280.0},"starts_at":1000.0,"gpus":[1]},
+               {"change":{"vram_bytes":9663676416},"starts_at":1060.0,"gpus":[0]},
+               {"change":{"gpu_types":["a100","h100"]},"starts_at":1000.0,"gpus":[2]}]})");
+  const std::string page = cli::why_page(why, 1000, {});
+EXPECT_THAT(page, HasSubstr("sooner        with --time 38min it starts now on GPU 1: berth update "
+                            "3 --time 38min\n"));
+EXPECT_THAT(page, HasSubstr("or            with --vram 9G it starts at "));
+EXPECT_THAT(page, HasSubstr("berth update 3 --gpu-type a100,h100\n"));
+const std::string line = cli::waiting_line(why, 1000);
+EXPECT_THAT(line, StartsWith("needs 2.5 GiB more on GPU 0 (job 8), starts by "));
+EXPECT_THAT(line, testing::EndsWith("; with --time 38min now"));
+const std::string dry = cli::dry_run_page(Json::parse(R"({"hints":[
+      {"change":{"gpus":2},"starts_at":1000.0,"gpus":[0,1]}]})"),
+                                          1000, {});
+EXPECT_THAT(dry, HasSubstr("sooner        with --gpus 2 it starts now on GPUs 0, 1\n"));
+}
+
+TEST(WhyPage, SaysByWhenItJoinsAGpuThatIsBusy) {
+  const Json why = Json::parse(R"({"id":3,"state":"queued","why":"patience","not_before_at":1300.0,
+      "gate":{"text":"GPU 0 is 85 % busy (limit 75 %)","gpu":"GPU 0",
+              "gpus":[{"name":"GPU 0","jobs":[1]}]
+}
+})");
+  const std::string page = cli::why_page(why, 1000, {});
+EXPECT_THAT(page, HasSubstr("waits for     a better place: GPU 0 is 85 % busy (limit 75 %); beside "
+                            "job 1\n"));
+EXPECT_THAT(page, HasSubstr("joins         GPU 0 at the latest "));
+}
+
+TEST(WhyPage, BreaksNoWord) {
+  const Json why = Json::parse(kWaiting);
+  const std::string page = cli::why_page(why, 1000, {.terminal = true, .width = 60});
+  EXPECT_THAT(page, HasSubstr("reason        needs 8 GiB on one GPU; none of the 2 GPUs has\n"
+                              "              room for it\n"));
 }
 
 }  // namespace

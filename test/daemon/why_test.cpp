@@ -50,7 +50,8 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
   EXPECT_EQ(why["lacking"][0]["name"], "GPU 0");
   EXPECT_GT(why["lacking"][0]["lacking_bytes"], 16 * kGiB);
   EXPECT_EQ(why["lacking"][0]["holders"][0]["job"], first);
-  EXPECT_EQ(why["must_end"]["jobs"], Json::array({first}));
+  EXPECT_EQ(why["must_end"], Json::array({first}));
+  EXPECT_EQ(why["start_gpus"], Json::array({0}));
   EXPECT_EQ(why["reservation"]["gpus"], Json::array({0}));
   EXPECT_THAT(std::string(why["passing"]), StartsWith("other jobs may start before it where"));
   EXPECT_EQ(why["confidence"], "bound");
@@ -58,7 +59,7 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
   EXPECT_EQ(why["before"][0]["event"], "ends");
   EXPECT_EQ(why["before"][0]["by"], "time limit");
   const Json running = rig_.request("GET", "/v1/jobs/" + std::to_string(first) + "/why").body;
-  EXPECT_EQ(running["reason"], "it has a berth already");
+  EXPECT_EQ(running["reason"], "it runs");
   EXPECT_TRUE(running["predicted_start_at"].is_null());
 }
 
@@ -71,7 +72,7 @@ TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
   const int first = rig_.submit("sleep 60", {{"vram_bytes", 20 * kGiB}, {"class", "long"}});
   const auto later = dry_run();
   EXPECT_EQ(later.body["admitted_now"], false);
-  EXPECT_THAT(std::string(later.body["reason"]), HasSubstr("0 of 1 GPUs could take it now"));
+  EXPECT_THAT(std::string(later.body["reason"]), HasSubstr("the only GPU has no room for it"));
   EXPECT_EQ(later.body["confidence"], "unknown");
   EXPECT_EQ(later.body["no_known_end"], Json::array({first}));
   EXPECT_TRUE(later.body["predicted_start_at"].is_null());

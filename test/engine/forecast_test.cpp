@@ -93,7 +93,7 @@ TEST_F(Scene, AnEstimateIsAnEstimate) {
   EXPECT_EQ(found.start, kStart + seconds(60));
   EXPECT_EQ(found.confidence, Confidence::Estimate);
   EXPECT_EQ(found.guessed, std::vector{first});
-  EXPECT_EQ(found.text, "job 1 is assumed to end as estimated or as the class says");
+  EXPECT_EQ(found.text, "job 1 is expected to end by its estimate or class");
 }
 
 TEST_F(Scene, OneRunTellsAllStarts) {
@@ -157,9 +157,10 @@ TEST_F(Scene, WhoHasOutlivedWhatWasSaidIsTakenToRunAsLongAgain) {
   EXPECT_EQ(found.confidence, Confidence::Estimate);
   ASSERT_EQ(found.before.size(), 1U);
   EXPECT_EQ(found.before[0].basis, Basis::Outlived);
-  EXPECT_EQ(found.text,
-            "job 1 is assumed to end as estimated or as the class says, and "
-            "where that is past to run as long again");
+  EXPECT_EQ(
+      found.text,
+      "job 1 is expected to end by its estimate or class; a job that is past that is expected "
+      "to run as long again");
 }
 
 /// Three jobs of its user ran for 10, 20 and 90 s before.

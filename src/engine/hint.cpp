@@ -1,0 +1,301 @@
+#include "engine/hint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "core/wide.hpp"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kWhole = 1000;     ///< Thousandths.
+constexpr std::int64_t kMostCut = 980;    ///< A fiftieth of what was asked for helps nobody.
+constexpr Duration kToType = minutes(1);  ///< A limit still serves when it is typed so much later.
+constexpr Duration kShortWait = minutes(2);  ///< Sooner than that is no help.
+constexpr Bytes kStep{std::int64_t{1} << 30};
+constexpr Bytes kFineBelow{std::int64_t{4} << 30};
+
+/// The limits that people type: `38min`, `1h30m`, `5h`, `3d`.
+std::vector<Duration> typed_times() {
+  struct Part {
+    Duration step;
+    Duration until;
+  };
+  constexpr std::array kParts = {Part{minutes(1), hours(2)}, Part{minutes(5), hours(6)},
+                                 Part{minutes(15), hours(24)}, Part{hours(1), hours(24 * 7)},
+                                 Part{hours(24), hours(24 * 30)}};
+  std::vector<Duration> times;
+  Duration at{0};
+  for (const Part& part : kParts) {
+    while (at < part.until) times.push_back(at += part.step);
+  }
+  return times;
+}
+
+/// `512M`, `1536M`, `9G`.
+std::vector<Bytes> typed_sizes(Bytes most) {
+  std::vector<Bytes> sizes;
+  const Bytes fine(kStep.raw() / 2);
+  for (Bytes at = fine; at <= most; at += at < kFineBelow ? fine : kStep) sizes.push_back(at);
+  return sizes;
+}
+
+template <class Value>
+std::vector<Value> between(const std::vector<Value>& all, Value least, Value below) {
+  std::vector<Value> some;
+  std::ranges::copy_if(all, std::back_inserter(some),
+                       [&](Value one) { return one >= least && one < below; });
+  return some;
+}
+
+std::int64_t cut_of(std::int64_t part, std::int64_t whole) {
+  if (whole <= 0 || part >= whole) return 0;
+  return kWhole - static_cast<std::int64_t>(Wide{part} * kWhole / whole);
+}
+
+class HintSearch {
+ public:
+  enum class Looks : std::uint8_t { AtOnce, Ahead };
+
+  HintSearch(const HintQuestion& question, const HintSource& source, Looks looks)
+      : question_(question), source_(source), looks_(looks) {}
+
+  std::vector<Hint> find() {
+    if (may(Wanting::Priority) && question_.next_priority > 0) priority();
+    if (may(Wanting::Time)) times();
+    if (asks_for_gpus() && may(Wanting::Vram)) sizes();
+    if (asks_for_gpus() && may(Wanting::Types) && gpu().types != 0) types();
+    if (asks_for_gpus() && may(Wanting::Only) && gpu().only != 0) only();
+    if (gpu().count > GpuCount(1) && !gpu().is_elastic() && may(Wanting::Gpus)) gpus();
+    std::ranges::stable_sort(found_, {}, &Hint::loss_milli);
+    return std::move(found_);
+  }
+
+ private:
+  using Made = std::function<JobSpec(std::size_t at)>;
+
+  /// One thing that has several values, the least first.
+  struct Scale {
+    Wanting what;
+    std::size_t values;
+    Made of;     ///< What is offered.
+    Made tried;  ///< What is asked about to find the largest: a little more.
+    std::function<std::int64_t(std::size_t at)> cut;  ///< Of what was asked for, in thousandths.
+    std::function<std::int64_t(std::int64_t cut)> loss;
+  };
+
+  const GpuRequest& gpu() const { return question_.spec.request.gpu; }
+  bool asks_for_gpus() const { return gpu().count > GpuCount(0); }
+  bool may(Wanting what) const { return !question_.fixed.contains(what); }
+
+  std::optional<Answered> at_once(const JobSpec& spec) {
+    if (++asked_ > kMostAsked) return std::nullopt;
+    return source_.at_once(spec);
+  }
+
+  /// With this wish it starts at once, or waits half as long.
+  std::optional<Answered> much_sooner(const JobSpec& spec) {
+    if (++asked_ > kMostAsked) return std::nullopt;
+    const auto answered = source_.ahead(spec);
+    if (!answered || !question_.start) return answered;
+    const Duration wait = *question_.start - question_.now;
+    const bool helps = wait >= kShortWait && answered->start - question_.now <= wait / 2;
+    return helps ? answered : std::nullopt;
+  }
+
+  void note(Wanting what, JobSpec spec, Answered answered, std::int64_t loss) {
+    found_.push_back({.what = what,
+                      .spec = std::move(spec),
+                      .start = answered.start,
+                      .placement = std::move(answered.placement),
+                      .loss_milli = loss});
+  }
+
+  /// One wish without values of its own.
+  bool single(Wanting what, const JobSpec& spec, std::int64_t loss) {
+    auto answered = ask(spec);
+    if (answered) note(what, spec, std::move(*answered), loss);
+    return answered.has_value();
+  }
+
+  void scale(const Scale& scale) {
+    if (scale.values == 0) return;
+    return looks_ == Looks::Ahead ? a_part_of(scale) : the_most_of(scale);
+  }
+
+  /// Bisection: the first value serves, and the one at `beyond` does not.
+  void the_most_of(const Scale& scale) {
+    if (!at_once(scale.tried(0))) return;
+    std::size_t best = 0;
+    for (std::size_t beyond = scale.values; beyond - best > 1;) {
+      const std::size_t middle = best + (beyond - best) / 2;
+      (at_once(scale.tried(middle)) ? best : beyond) = middle;
+    }
+    const std::int64_t cut = scale.cut(best);
+    if (cut <= kMostCut) single(scale.what, scale.of(best), scale.loss(cut));
+  }
+
+  /// A run into the future costs more than a step: only a few values, the largest first.
+  void a_part_of(const Scale& scale) {
+    constexpr std::array<std::int64_t, 4> kCuts = {250, 500, 750, 875};
+    std::size_t last = scale.values;
+    for (const std::int64_t least : kCuts) {
+      std::size_t at = scale.values;
+      while (at > 0 && scale.cut(at - 1) < least) --at;
+      if (at == 0 || at == last) continue;
+      last = at;
+      if (single(scale.what, scale.of(at - 1), scale.loss(scale.cut(at - 1)))) return;
+    }
+  }
+
+  void priority() {
+    JobSpec spec = question_.spec;
+    spec.priority = question_.next_priority;
+    single(Wanting::Priority, spec, 50);
+  }
+
+  void times() {
+    const JobSpec& spec = question_.spec;
+    const bool is_known = spec.estimate != kForever;
+    Duration least = std::max(minutes(1), question_.ran + minutes(1));
+    if (is_known) least = std::max(least, spec.estimate);
+    const auto values = between(typed_times(), least, spec.time_limit);
+    const Duration usual = question_.usual_run == kForever ? hours(24) : question_.usual_run;
+    const Duration whole = spec.time_limit != kForever ? spec.time_limit
+                           : is_known                  ? spec.estimate
+                                                       : usual;
+    const auto with = [&spec](Duration limit) {
+      JobSpec made = spec;
+      made.time_limit = limit;
+      return made;
+    };
+    scale(
+        {.what = Wanting::Time,
+         .values = values.size(),
+         .of = [&](std::size_t at) { return with(values[at]); },
+         .tried =
+             [&](std::size_t at) { return with(values[at] + std::min(kToType, values[at] / 10)); },
+         .cut = [&](std::size_t at) { return cut_of(micros(values[at]), micros(whole)); },
+         .loss = [](std::int64_t cut) { return cut; }});
+  }
+
+  void sizes() {
+    const JobSpec& spec = question_.spec;
+    const bool is_whole = gpu().vram == Bytes(0);
+    if (is_whole && spec.vram_estimate > Bytes(0)) return;  // what it needs was measured
+    Bytes most(0);
+    for (const GpuSpec& one : question_.cluster.gpus()) {
+      if (accepts(gpu(), one)) most = std::max(most, one.capacity);
+    }
+    const bool is_alone = gpu().sharing == Sharing::Alone;
+    const Bytes whole = is_whole ? most : gpu().vram;
+    const Bytes least(whole.raw() / (is_whole ? 8 : 4));
+    const Bytes below = is_alone && !is_whole ? whole + Bytes(1) : whole;
+    const auto values = between(typed_sizes(whole), least, below);
+    const auto with = [&](std::size_t at) {
+      JobSpec made = spec;
+      made.request.gpu.vram = values[at];
+      made.request.gpu.sharing = Sharing::Shared;
+      return made;
+    };
+    // Who has said no amount gives up less than who has, and needs that much.
+    const std::int64_t base = is_alone ? kWhole : is_whole ? 0 : kWhole / 2;
+    scale({.what = Wanting::Vram,
+           .values = values.size(),
+           .of = with,
+           .tried = with,
+           .cut = [&](std::size_t at) { return cut_of(values[at].raw(), whole.raw()); },
+           .loss = [base](std::int64_t cut) { return base + cut / 2; }});
+  }
+
+  void gpus() {
+    const JobSpec& spec = question_.spec;
+    const std::int64_t count = gpu().count.raw();
+    const auto with = [&](std::size_t at) {
+      JobSpec made = spec;
+      made.request.gpu.count = GpuCount(static_cast<std::int64_t>(at) + 1);
+      return made;
+    };
+    scale({.what = Wanting::Gpus,
+           .values = static_cast<std::size_t>(count - 1),
+           .of = with,
+           .tried = with,
+           .cut = [&](std::size_t at) { return cut_of(static_cast<std::int64_t>(at) + 1, count); },
+           .loss = [](std::int64_t cut) { return kWhole / 2 + cut / 2; }});
+  }
+
+  /// Of all types: those of the place that it would get are added to what it accepts.
+  void types() {
+    JobSpec spec = question_.spec;
+    spec.request.gpu.types = 0;
+    const auto any = ask(spec);
+    if (!any || any->placement.gpus.empty() || !is_served_alike(any->placement)) return;
+    spec.request.gpu.types = gpu().types;
+    for (const GpuId one : any->placement.gpus) {
+      spec.request.gpu.types |= question_.cluster.type_bit(one);
+    }
+    single(Wanting::Types, spec, 300);
+  }
+
+  /// A type may stand for how GPUs are shared: an instance of MIG is not offered for a whole GPU.
+  bool is_served_alike(const Placement& place) const {
+    const auto& cluster = question_.cluster;
+    const auto accepted = std::ranges::find_if(
+        cluster.gpus(), [&](const GpuSpec& one) { return accepts(gpu(), one); });
+    return accepted != cluster.gpus().end() && std::ranges::all_of(place.gpus, [&](GpuId one) {
+             return cluster.gpu(one).share_mode == accepted->share_mode;
+           });
+  }
+
+  void only() {
+    JobSpec spec = question_.spec;
+    spec.request.gpu.only = 0;
+    const auto any = ask(spec);
+    if (!any) return;
+    spec.request.gpu.only = gpu().only;
+    for (const GpuId one : any->placement.gpus) spec.request.gpu.only |= set_of(one);
+    single(Wanting::Only, spec, 200);
+  }
+
+  std::optional<Answered> ask(const JobSpec& spec) {
+    return looks_ == Looks::Ahead ? much_sooner(spec) : at_once(spec);
+  }
+
+  const HintQuestion& question_;
+  const HintSource& source_;
+  Looks looks_;
+  int asked_ = 0;
+  std::vector<Hint> found_;
+};
+
+}  // namespace
+
+std::vector<Hint> hints_for(const HintQuestion& question, const HintSource& source) {
+  auto found = HintSearch(question, source, HintSearch::Looks::AtOnce).find();
+  if (!found.empty() || !source.ahead) return found;
+  return HintSearch(question, source, HintSearch::Looks::Ahead).find();
+}
+
+std::optional<Placement> placed_at_once(Engine copy, const Input& wish, JobId job, Instant now) {
+  copy.step(std::max(now, copy.now()), std::span(&wish, 1));
+  const Job* const known = copy.view().find(job);
+  if (known == nullptr || !is_running(known->state)) return std::nullopt;
+  return placement_of(known->grant);
+}
+
+std::int32_t priority_above_own(const ClusterView& view, const JobSpec& spec, JobId job) {
+  std::optional<std::int32_t> highest;
+  view.for_each_pending([&](const JobView& other) {
+    if (other.user() != spec.user || other.id() == job) return;
+    highest = std::max(highest.value_or(other.spec().priority), other.spec().priority);
+  });
+  constexpr std::int32_t kMostPriority = 1'000'000'000;
+  if (!highest || *highest < spec.priority || *highest >= kMostPriority) return 0;
+  return *highest + 1;
+}
+
+}  // namespace berth
