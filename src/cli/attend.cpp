@@ -21,6 +21,7 @@
 #include "cli/signal_queue.hpp"
 #include "cli/submission.hpp"
 #include "cli/verbs.hpp"
+#include "cli/why_text.hpp"
 
 namespace berth::cli {
 
@@ -37,10 +38,25 @@ constexpr pollfd kNothing{.fd = -1, .events = 0, .revents = 0};
 
 int signal_code(int signal) { return 128 + signal; }
 
-/// Says things on standard error, in order and once.
+/// Says things on standard error, in order and once. A line is broken between words where the
+/// terminal ends.
 class Narrator {
  public:
   explicit Narrator(std::uint64_t job) : job_("job " + std::to_string(job)) {}
+
+  /// Why it waits, which a file gets too: it is all that happens there for a long time.
+  void waits(const std::string& what) {
+    if (what == last_) return;
+    last_ = what;
+    told_of_waiting_ = true;
+    tell(job_ + " " + what);
+  }
+  /// What ends a wait that was told of.
+  void goes_on(const std::string& what) {
+    if (told_of_waiting_ && isatty(STDERR_FILENO) == 0) tell(job_ + " " + what);
+    told_of_waiting_ = false;
+    progress(what);
+  }
 
   /// Progress, which only a terminal gets.
   void progress(const std::string& what) {
@@ -49,7 +65,11 @@ class Narrator {
     tell(job_ + " " + what);
   }
   void tell(const std::string& what) const {
-    std::fprintf(stderr, "berth: %s%s", what.c_str(), is_raw_ ? "\r\n" : "\n");
+    const auto width = look_of(STDERR_FILENO).width;
+    const std::string whole = "berth: " + what;
+    for (const std::string& line : width ? wrapped(whole, *width) : std::vector{whole}) {
+      std::fprintf(stderr, "%s%s", line.c_str(), is_raw_ ? "\r\n" : "\n");
+    }
   }
   void about_job(const std::string& what) const { tell(job_ + ": " + what); }
   void set_raw(bool raw) { is_raw_ = raw; }
@@ -57,6 +77,7 @@ class Narrator {
  private:
   std::string job_;
   std::string last_;
+  bool told_of_waiting_ = false;
   bool is_raw_ = false;  ///< Then a new line does not begin at the left by itself.
 };
 
@@ -65,6 +86,12 @@ class Posting {
  public:
   Posting(std::string socket, std::string target, std::string body = {})
       : socket_(std::move(socket)), target_(std::move(target)), body_(std::move(body)) {}
+  /// One that asks for something.
+  static Posting get(std::string socket, std::string target) {
+    Posting asking(std::move(socket), std::move(target));
+    asking.method_ = "GET";
+    return asking;
+  }
 
   pollfd interest() const { return request_ ? request_->interest() : kNothing; }
   Clock::time_point due() const {
@@ -83,7 +110,8 @@ class Posting {
         request_->advance([this](std::string_view bytes) { answer_.body.append(bytes); });
     if (progress == PolledRequest::Progress::Open) return;
     answer_.status = request_->status();
-    answered_ = progress == PolledRequest::Progress::Ended && answer_.status < 500;
+    const bool is_final = answer_.status < 500 || method_ == "GET";
+    answered_ = progress == PolledRequest::Progress::Ended && is_final;
     request_.reset();
     if (!answered_) retry(now);
   }
@@ -92,7 +120,7 @@ class Posting {
   void send(Clock::time_point now) {
     answer_.body.clear();
     auto opened =
-        PolledRequest::open(socket_, {.method = "POST", .target = target_, .body = body_});
+        PolledRequest::open(socket_, {.method = method_, .target = target_, .body = body_});
     unreachable_ = !opened;
     if (!opened) return retry(now);
     request_ = std::move(*opened);
@@ -102,6 +130,7 @@ class Posting {
     next_try_ = now + backoff_.next();
   }
 
+  std::string_view method_ = "POST";
   std::string socket_;
   std::string target_;
   std::string body_;
@@ -174,6 +203,9 @@ class Attendance {
     pollfd watch;
     pollfd cancel;
     pollfd joining;
+    pollfd asking;
+    pollfd leaving;
+    pollfd typed;
     Relay::Polls relay;
   };
 
@@ -186,6 +218,9 @@ class Attendance {
             .watch = watch_.interest(),
             .cancel = cancelling_ ? cancelling_->interest() : kNothing,
             .joining = joining_ ? joining_->interest() : kNothing,
+            .asking = asking_ ? asking_->interest() : kNothing,
+            .leaving = leaving_ ? leaving_->interest() : kNothing,
+            .typed = {.fd = reads_keys() ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0},
             .relay = relay_ ? relay_->interests() : none};
   }
 
@@ -199,6 +234,9 @@ class Attendance {
     watch_.advance(now, polls.watch, [this](const Json& job) { on_change(job); });
     if (cancelling_) cancelling_->advance(now, polls.cancel);
     if (joining_) join(now, polls.joining);
+    if (asking_) hear(now, polls.asking);
+    if (polls.typed.revents != 0) read_keys();
+    if (leaving_) leave(now, polls.leaving);
     if (!relay_) meet_shim();
     if (relay_) look_at_relay(now);
     ask_for_shim();
@@ -210,6 +248,8 @@ class Attendance {
     auto due = watch_.due().value_or(Clock::time_point::max());
     if (cancelling_) due = std::min(due, cancelling_->due());
     if (joining_) due = std::min({due, joining_->due(), joined_by_});
+    if (asking_) due = std::min(due, asking_->due());
+    if (leaving_) due = std::min(due, leaving_->due());
     if (const auto trusted = trusted_at()) due = std::min(due, *trusted);
     if (relay_ && !is_foreground(STDIN_FILENO)) due = std::min(due, now + kLookAgain);
     if (due == Clock::time_point::max()) return -1;
@@ -237,6 +277,9 @@ class Attendance {
       narrator_.progress("is attached" +
                          (is_terminal && !keys.empty() ? "; " + keys + " detaches" : ""));
     }
+    eager_.reset();
+    relay_->type(typed_ahead_);
+    typed_ahead_.clear();
     if (!is_terminal) return;
     raw_ = std::make_unique<RawTerminal>(STDIN_FILENO);
     narrator_.set_raw(true);
@@ -266,6 +309,7 @@ class Attendance {
 
   void leave_terminal() {
     raw_.reset();
+    eager_.reset();
     narrator_.set_raw(false);
   }
 
@@ -310,18 +354,84 @@ class Attendance {
 
   void on_change(const Json& job) {
     const std::string state = text_of(job, "state");
-    if (state == "queued" || state == "held" || state == "deferred") {
+    if (state != "queued") {
+      asking_.reset();
+      asked_about_.clear();
+    }
+    const bool is_waiting = state == "queued" || state == "held" || state == "deferred";
+    look_at_keys(is_waiting);
+    if (is_waiting) {
       exit_code_.reset();  // of an attempt that was not the last
-      const std::string reason = printable(text_of(job, "reason"));
-      narrator_.progress(state + (reason.empty() ? "" : ": " + reason));
+      const std::string reason = printable(text_of(job, "reason_brief"));
+      if (state == "queued") {
+        ask_why(reason);
+      } else {
+        narrator_.waits(state + (reason.empty() ? "" : ": " + reason) + way_out());
+      }
     } else if (comes_later()) {
       const bool is_there = state != "starting" && !has_ended(job);
       attempt_there_ = is_there ? integer_of(job, "attempt") : std::nullopt;
     } else if (state == "running") {
       const std::string gpus = gpu_list(part_of(job, "gpus"));
-      narrator_.progress("started" + (gpus.empty() ? "" : " on " + gpus));
+      narrator_.goes_on("started" + (gpus.empty() ? "" : " on " + gpus));
     }
     if (has_ended(job)) final_ = job;
+  }
+
+  // ---- Keys while it waits -------------------------------------------------------------------
+
+  /// What is typed is for the job, but for the keys that leave it.
+  void look_at_keys(bool is_waiting) {
+    const bool may = is_waiting && !comes_later() && !relay_ && !was_there_ &&
+                     place_.screen == Screen::Terminal && !place_.leaving.keys.words().empty();
+    if (may && !eager_) eager_ = std::make_unique<EagerTerminal>(STDIN_FILENO);
+  }
+  bool reads_keys() const { return eager_ && !leaving_ && is_foreground(STDIN_FILENO); }
+  /// `; ~d leaves it in the queue`, where that is so.
+  std::string way_out() const {
+    const std::string& keys = place_.leaving.keys.words();
+    return eager_ ? "; " + keys.substr(0, keys.find(' ')) + " leaves it in the queue" : "";
+  }
+
+  void read_keys() {
+    std::array<char, 4096> bytes;
+    const ssize_t got = read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (got <= 0) return eager_.reset();
+    const auto sorted = keys_.take({bytes.data(), static_cast<std::size_t>(got)});
+    typed_ahead_ += sorted.for_job;
+    if (sorted.detaches) leaving_.emplace(place_.socket, job_target(job_, "/leave"));
+  }
+
+  /// A job that starts at that moment is not left: it is here.
+  void leave(Clock::time_point now, const pollfd& polled) {
+    leaving_->advance(now, polled);
+    if (!leaving_->is_answered()) return;
+    const auto answer = answer_of(leaving_->answer());
+    leaving_.reset();
+    if (!answer) return narrator_.tell(answer.error().message);
+    leave_terminal();
+    const std::string number = std::to_string(job_);
+    narrator_.tell("job " + number + " stays in the queue; berth attach " + number +
+                   " returns, berth logs " + number + " has its output");
+    outcome_ = Attended{.code = 0};
+  }
+
+  /// When it starts is not in the news of the job. Once for each reason.
+  void ask_why(const std::string& reason) {
+    if (asking_ || reason == asked_about_) return;
+    asked_about_ = reason;
+    asking_ = Posting::get(place_.socket, job_target(job_, "/why"));
+  }
+
+  void hear(Clock::time_point now, const pollfd& polled) {
+    asking_->advance(now, polled);
+    if (!asking_->is_answered()) return;
+    const auto why = answer_of(asking_->answer());
+    asking_.reset();
+    // Too many jobs to look ahead, perhaps: then the reason alone.
+    const std::string line = why ? waiting_line(*why, wall_now()) : asked_about_;
+    if (why && text_of(*why, "state") != "queued") return;
+    if (!line.empty()) narrator_.waits("waits: " + line + way_out());
   }
 
   /// Each attempt has a shim of its own. News of the next may come before the last word of the one
@@ -432,6 +542,12 @@ class Attendance {
   bool job_has_terminal_ = true;
   std::optional<Posting> cancelling_;
   std::optional<Posting> joining_;
+  std::optional<Posting> asking_;  ///< Why it waits.
+  std::string asked_about_;        ///< The reason that was asked about.
+  std::unique_ptr<EagerTerminal> eager_;
+  DetachKeys keys_ = place_.leaving.keys;
+  std::string typed_ahead_;
+  std::optional<Posting> leaving_;             ///< Left while it waits.
   std::optional<std::int64_t> attempt_there_;  ///< That runs, as far as is known.
   std::optional<std::int64_t> joined_attempt_;
   Clock::time_point joined_by_ = Clock::time_point::max();
@@ -504,7 +620,7 @@ Attended attend(const CommonOptions& common, Json body, const LeavingRules& leav
   put_attach(body, place);
   const auto submitted = submit(place, body);
   if (!submitted) return {.code = report_failure(submitted.error().message)};
-  const auto answer = answer_of(submitted->response);
+  const auto answer = answer_to_post("/v1/jobs", submitted->response);
   if (!answer) return {.code = report_failure(answer.error().message)};
   const auto job = integer_of(*answer, "id");
   if (!job || *job <= 0) return {.code = report_failure("berthd gives the new job no number")};

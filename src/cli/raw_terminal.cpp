@@ -22,6 +22,20 @@ void RawTerminal::enter() const {
   tcsetattr(descriptor_, TCSADRAIN, &raw);
 }
 
+EagerTerminal::EagerTerminal(int descriptor)
+    : descriptor_(descriptor), known_(tcgetattr(descriptor, &before_) == 0) {
+  if (!known_) return;
+  termios eager = before_;
+  eager.c_lflag &= ~static_cast<tcflag_t>(ICANON);
+  eager.c_cc[VMIN] = 1;
+  eager.c_cc[VTIME] = 0;
+  tcsetattr(descriptor_, TCSADRAIN, &eager);
+}
+
+EagerTerminal::~EagerTerminal() {
+  if (known_) tcsetattr(descriptor_, TCSADRAIN, &before_);
+}
+
 TerminalSize size_of(int descriptor) {
   winsize size{};
   const bool known =

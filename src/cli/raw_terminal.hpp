@@ -25,6 +25,21 @@ class RawTerminal {
   bool known_;
 };
 
+/// A terminal whose keys are read as they are pressed while a job waits: they are shown, and Ctrl-C
+/// is a signal as before. Restored in the end.
+class EagerTerminal {
+ public:
+  explicit EagerTerminal(int descriptor);
+  ~EagerTerminal();
+  EagerTerminal(const EagerTerminal&) = delete;
+  EagerTerminal& operator=(const EagerTerminal&) = delete;
+
+ private:
+  int descriptor_;
+  termios before_{};
+  bool known_;
+};
+
 struct TerminalSize {
   std::uint16_t rows = 24;
   std::uint16_t columns = 80;

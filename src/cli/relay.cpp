@@ -89,6 +89,14 @@ void Relay::advance(const Polls& polls) {
   if (polls.error.fd >= 0) error_.advance(polls.error.revents);
 }
 
+void Relay::type(std::string_view bytes) {
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), shim::kLargestFrame))) {
+    unsent_ += encode_frame(shim::FrameKind::Input,
+                            std::string(bytes.substr(0, shim::kLargestFrame)));
+  }
+  flush();
+}
+
 void Relay::send_signal(int signal) {
   unsent_ += encode_frame(shim::FrameKind::Signal, std::string(1, static_cast<char>(signal)));
   flush();

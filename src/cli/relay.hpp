@@ -35,6 +35,8 @@ class Relay {
   Polls interests() const;
   void advance(const Polls& polls);
 
+  /// What was typed before there was a shim.
+  void type(std::string_view bytes);
   void send_signal(int signal);
   void send_size(TerminalSize size);
 

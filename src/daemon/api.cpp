@@ -397,7 +397,7 @@ class Api {
     const std::string verb(slash == std::string_view::npos ? "" : rest.substr(slash + 1));
     const bool changes = verb == "cancel" || verb == "hold" || verb == "release" ||
                          verb == "suspend" || verb == "resume" || verb == "update" ||
-                         verb == "attach";
+                         verb == "attach" || verb == "leave";
     if (!changes && verb != "log" && verb != "why" && !verb.empty()) {
       return refuse(exchange, 404, exchange->request().path + ": no such path");
     }
@@ -406,6 +406,9 @@ class Api {
     if (verb == "log") return log(exchange, *id);
     if (verb == "update") return update(exchange, *id);
     if (verb == "attach") return attach(exchange, *id);
+    if (verb == "leave") {
+      return on_loop(exchange, [this, id = *id](const Exchange& asked) { leave(asked, id); });
+    }
     on_loop(exchange, [this, id = *id, verb](const Exchange& asked) {
       if (verb.empty()) {
         auto detail = daemon_.presenter().detail(id, viewer(asked), log_size(id));
@@ -526,6 +529,28 @@ class Api {
                    return http::Response{.status = 200,
                                          .body = to_body(daemon_.presenter().brief(id))};
                  }});
+  }
+
+  /// The client of a job that waits goes, and the job stays.
+  void leave(const Exchange& exchange, JobId id) {
+    if (!may_act(exchange, id, Rights::Admin)) return;
+    const Job* const job = daemon_.keeper().engine().view().find(id);
+    const std::string name = "job " + std::to_string(id.value());
+    if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
+    if (holds_berth(job->state)) {
+      return refuse(exchange, 409,
+                    name + ": is " + std::string(word_for(shown_state(*job))) +
+                        ", only a job that waits can be left so");
+    }
+    daemon_.ask({.submission = std::nullopt,
+                 .inputs = {},
+                 .exchange = exchange,
+                 .answer =
+                     [this, id](JobId) {
+                       return http::Response{.status = 200,
+                                             .body = to_body(daemon_.presenter().brief(id))};
+                     },
+                 .left = id});
   }
 
   void attach(const Exchange& exchange, JobId id) {

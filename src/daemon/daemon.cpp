@@ -697,6 +697,7 @@ void Daemon::ask(Asked asked) {
   conductor_->ask(
       {.submission = std::move(asked.submission),
        .inputs = std::move(asked.inputs),
+       .left = asked.left,
        .answer = [exchange, answer = std::move(asked.answer)](JobId id) -> live::Send {
          auto response = answer(id);
          if (!response) return nullptr;

@@ -57,7 +57,8 @@ struct Asked {
   /// The answer, made right after the step; none if the request goes on with another. The id is
   /// that of the submission, if there is one.
   std::function<std::optional<http::Response>(JobId)> answer;
-  std::string so_far = "";  ///< What steps before did for the same request; for an error.
+  std::optional<JobId> left = {};  ///< A job that waits, whose client goes.
+  std::string so_far = "";         ///< What steps before did for the same request; for an error.
 };
 
 class Daemon {

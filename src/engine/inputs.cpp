@@ -113,6 +113,11 @@ void Engine::on(const Updated& updated) {
                       (job->state == JobState::Queued || job->state == JobState::Deferred ||
                        job->state == JobState::Held);
   if (!can_be || why_impossible(job->id, updated.spec.request, state_.cluster)) return;
+  job->spec.command = updated.spec.command;
+  const bool is_same = job->spec.request == updated.spec.request &&
+                       job->spec.time_limit == updated.spec.time_limit &&
+                       job->spec.priority == updated.spec.priority;
+  if (is_same) return;  // it keeps its place and what is reserved for it
   job->spec.request = updated.spec.request;
   job->spec.time_limit = updated.spec.time_limit;
   job->spec.priority = updated.spec.priority;

@@ -456,12 +456,13 @@ std::vector<Asked> Conductor::take_asked() {
 
 void Conductor::step(Instant now) {
   waits_since_.reset();
-  Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}};
+  Batch batch{.inputs = std::exchange(inputs_, {}), .submissions = {}, .left = {}};
   std::vector<Asked> asked = take_asked();
   const auto own = std::ssize(batch.inputs);
   for (Asked& one : asked) {
     batch.inputs.insert(batch.inputs.end(), one.inputs.begin(), one.inputs.end());
     if (one.submission) batch.submissions.push_back(std::move(*one.submission));
+    if (one.left) batch.left.push_back(*one.left);
   }
   const auto stepped = keeper_.step(now, batch);
   if (!stepped) {

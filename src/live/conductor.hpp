@@ -46,6 +46,7 @@ using Send = std::function<void()>;
 struct Asked {
   std::optional<Submission> submission;
   std::vector<Input> inputs;
+  std::optional<JobId> left = {};  ///< As Batch::left.
   /// Makes the answer right after the step. The id is that of the submission, if there is one.
   /// Returns: nothing to send if the request goes on with another.
   std::function<Send(JobId)> answer;

@@ -445,7 +445,25 @@ Expected<void> Keeper::write_row(const Updated& updated) {
   spec.request = updated.spec.request;
   spec.time_limit = updated.spec.time_limit;
   spec.priority = updated.spec.priority;
+  spec.command = updated.spec.command;
   return store_.change_job(updated.job, spec, updated.name.value_or((*row)->name));
+}
+
+/// Its command in which the client need not be there at the start.
+Expected<void> Keeper::let_go(JobId id, std::vector<Input>& inputs) {
+  const Job* const job = engine_.view().find(id);
+  if (job == nullptr) return {};
+  const auto bytes = store_.blob(job->spec.command);
+  auto command = bytes ? decode_command(*bytes) : std::unexpected(bytes.error());
+  if (!command) return std::unexpected(command.error());
+  if (!command->attach || command->attach->optional) return {};
+  command->attach->optional = true;
+  const auto blob = store_.add_blob(encode(*command));
+  if (!blob) return std::unexpected(blob.error());
+  Updated updated{.job = id, .spec = job->spec};
+  updated.spec.command = *blob;
+  inputs.emplace_back(updated);
+  return write_row(updated);
 }
 
 /// Users' rows that follow from what happened.
@@ -517,6 +535,9 @@ Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batc
     if (auto done = add_jobs(now, submission, inputs); !done) return std::unexpected(done.error());
   }
   if (auto done = write_input_rows(now, batch.inputs); !done) return std::unexpected(done.error());
+  for (const JobId job : batch.left) {
+    if (auto done = let_go(job, inputs); !done) return std::unexpected(done.error());
+  }
   const std::string bytes = encode_inputs(inputs);
   if (auto done = store_.add_inputs(entry_ + 1, now, bytes); !done) {
     return std::unexpected(done.error());

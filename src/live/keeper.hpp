@@ -64,6 +64,7 @@ struct Submission {
 struct Batch {
   std::vector<Input> inputs;
   std::vector<Submission> submissions;
+  std::vector<JobId> left;  ///< Jobs that wait, whose clients go: they start without them.
 };
 
 struct Stepped {
@@ -204,6 +205,7 @@ class Keeper {
   Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
   Expected<void> write_row(const Updated& updated);
+  Expected<void> let_go(JobId id, std::vector<Input>& inputs);
   Expected<void> write_row(const Released& released);
   std::string culprit_text(const Overrun& by) const;
   Expected<void> write_end_note(JobId job, Attempt attempt);
