@@ -43,22 +43,27 @@ Colour colour_of(const std::string& status) {
   return status == "warn" ? Colour::Yellow : Colour::Red;
 }
 
-std::string text_of_checks(const Json& checks) {
+enum class Detail : std::uint8_t { Short, Whole };
+
+std::string text_of_checks(const Json& checks, Detail detail) {
   Table table({{"STATUS"}, {"CHECK"}, {"DETAIL"}});
-  Look look = look_of(STDOUT_FILENO);
-  look.width.reset();  // what is not enforced must be read whole
+  bool is_short = false;
   for (const Json& one : checks) {
     const std::string status = printable(text_of(one, "status"));
-    table.add({{status, colour_of(status)},
-               {printable(text_of(one, "name"))},
-               {printable(text_of(one, "detail"))}});
+    std::string text = printable(text_of(one, "detail"));
+    const std::string more = printable(text_of(one, "more"));
+    if (!more.empty() && detail == Detail::Whole) text += "; " + more;
+    is_short = is_short || (!more.empty() && detail == Detail::Short);
+    table.add({{status, colour_of(status)}, {printable(text_of(one, "name"))}, {text}});
   }
-  return table.text(look);
+  if (is_short) table.add_line({"berth doctor -v says more", Colour::Dim});
+  return table.text(look_of(STDOUT_FILENO));
 }
 
-int doctor(const CommonOptions& common) {
+int doctor(const CommonOptions& common, Detail detail) {
   const Json checks = checks_of(common);
-  const int printed = print(common.json ? json_text({{"checks", checks}}) : text_of_checks(checks));
+  const int printed =
+      print(common.json ? json_text({{"checks", checks}}) : text_of_checks(checks, detail));
   const bool failed =
       std::ranges::any_of(checks, [](const Json& one) { return text_of(one, "status") == "fail"; });
   return failed ? kFailed : printed;
@@ -67,11 +72,20 @@ int doctor(const CommonOptions& common) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Action& chosen) {
-  auto common = std::make_shared<CommonOptions>();
+  struct Arguments {
+    CommonOptions common;
+    bool verbose = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
   CLI::App* const verb =
       app.add_subcommand("doctor", "Say what is and is not enforced on this machine.");
-  add_common(*verb, *common);
-  verb->callback([=, &chosen] { chosen = [=] { return doctor(*common); }; });
+  add_common(*verb, arguments->common);
+  verb->add_flag("-v,--verbose", arguments->verbose, "Say what is not caught, too, and why.");
+  verb->callback([=, &chosen] {
+    chosen = [=] {
+      return doctor(arguments->common, arguments->verbose ? Detail::Whole : Detail::Short);
+    };
+  });
 }
 
 }  // namespace berth::cli

@@ -1,5 +1,6 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "cli/output.hpp"
 #include "cli/policy_pages.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 int print_named(const std::string& name) {
   const auto text = policy_text(name);
-  if (text) return print(*text);
+  if (text) return print(folded(*text, look_of(STDOUT_FILENO)));
   return report_usage("policy '" + name + "' is unknown; `berth policies` lists them");
 }
 
@@ -45,7 +46,7 @@ void add_policies(CLI::App& app, Action& chosen) {
       if (arguments->json) return print(policies_json());
       if (arguments->markdown) return print(policies_markdown());
       if (arguments->man) return print(policies_manual());
-      return print(policies_list());
+      return print(folded(policies_list(), look_of(STDOUT_FILENO)));
     };
   });
 }

@@ -191,7 +191,7 @@ std::string gpu_page(const Json& answer, const Look& look) {
   const Json& gpus = part_of(answer, "gpus");
   if (!gpus.is_array() || gpus.empty()) return "no GPUs\n";
   for (const Json& gpu : gpus) text += gpu_lines(gpu, look);
-  return text;
+  return folded(text, look);
 }
 
 }  // namespace berth::cli

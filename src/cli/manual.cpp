@@ -80,10 +80,11 @@ std::string synopsis(const CLI::App& app, const std::string& name) {
   return line;
 }
 
-std::string options_of(const CLI::App& app) {
+/// Of one group.
+std::string option_list(const CLI::App& app, const std::string& group) {
   std::string list;
   for (const CLI::Option* const option : app.get_options()) {
-    if (is_help(*option) || option->get_group().empty()) continue;
+    if (is_help(*option) || option->get_group() != group) continue;
     const bool is_positional = option->get_positional();
     const std::string value = value_of(*option);
     list += ".It " + (is_positional ? "Ar " + argument(upper(option->get_name(true)))
@@ -92,6 +93,18 @@ std::string options_of(const CLI::App& app) {
     list += "\n" + roff(option->get_description()) + "\n";
   }
   return list.empty() ? list : ".Bl -tag -width Ds\n" + list + ".El\n";
+}
+
+/// Those without a group of their own come first; they have no heading.
+std::string options_of(const CLI::App& app) {
+  constexpr std::string_view kNoGroup = "Options";
+  std::string lists = option_list(app, std::string(kNoGroup));
+  for (const std::string& group : app.get_groups()) {
+    if (group.empty() || group == kNoGroup) continue;
+    const std::string list = option_list(app, group);
+    if (!list.empty()) lists += ".Ss " + argument(group) + "\n" + list;
+  }
+  return lists;
 }
 
 std::string mdoc_paragraphs(std::string_view text) {

@@ -248,14 +248,94 @@ std::string Table::text(const Look& look) {
   return text;
 }
 
+namespace {
+
+/// The bytes of a colour's sequence at the front; 0 if there is none.
+std::size_t colour_size(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const std::size_t end = text.find('m');
+  return end == std::string_view::npos ? 0 : end + 1;
+}
+
+/// Columns it takes, its colours not counted.
+std::size_t shown_columns(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    const std::size_t colour = colour_size(text);
+    if (colour == 0) plain += text.front();
+    text.remove_prefix(std::max<std::size_t>(colour, 1));
+  }
+  return columns_of(plain);
+}
+
+/// Where a line goes on: below what is behind its first gap of two blanks.
+std::size_t hanging(std::string_view line, std::size_t width) {
+  const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
+  const std::size_t gap = line.find("  ", first);
+  if (gap != std::string_view::npos) {
+    const std::size_t behind = line.find_first_not_of(' ', gap);
+    if (behind != std::string_view::npos) {
+      const std::size_t column = shown_columns(line.substr(0, behind));
+      if (column * 2 <= width) return column;
+    }
+  }
+  return std::min(first + 4, width / 2);
+}
+
+void fold_line(std::string_view line, std::size_t width, std::string& text) {
+  const std::size_t indent = hanging(line, width);
+  std::size_t used = 0;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t word = std::min(line.find_first_not_of(' ', at), line.size());
+    const std::size_t end = std::min(line.find(' ', word), line.size());
+    const std::size_t columns = shown_columns(line.substr(word, end - word));
+    if (used > indent && used + (word - at) + columns > width) {
+      text += "\n" + std::string(indent, ' ');
+      used = indent;
+    } else {
+      text.append(word - at, ' ');
+      used += word - at;
+    }
+    text += line.substr(word, end - word);
+    used += columns;
+    at = end;
+  }
+}
+
+}  // namespace
+
+std::string folded(std::string_view text, const Look& look) {
+  if (!look.width) return std::string(text);
+  std::string lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    if (shown_columns(line) <= *look.width) {
+      lines += line;
+    } else {
+      fold_line(line, *look.width, lines);
+    }
+    if (end < text.size()) lines += '\n';
+    at = end + 1;
+  }
+  return lines;
+}
+
 void Page::line(const std::string& key, const std::string& value, Colour colour) {
   if (value.empty() || value == "-") return;
   const std::string gap(key.size() < 14 ? 14 - key.size() : 1, ' ');
-  text_ += painted(key, Colour::Bold, look_) + gap + painted(value, colour, look_) + "\n";
+  const std::size_t before = key.size() + gap.size();
+  const bool folds = look_.width && *look_.width > 2 * before;
+  const auto parts = folds ? wrapped(value, *look_.width - before) : std::vector{value};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    text_ += i == 0 ? painted(key, Colour::Bold, look_) + gap : std::string(before, ' ');
+    text_ += painted(parts[i], colour, look_) + "\n";
+  }
 }
 
 void Page::block(const std::string& title, const std::string& lines) {
-  if (!lines.empty()) text_ += "\n" + painted(title, Colour::Bold, look_) + "\n" + lines;
+  if (lines.empty()) return;
+  text_ += "\n" + painted(title, Colour::Bold, look_) + "\n" + folded(lines, look_);
 }
 
 int print(std::string_view text) {

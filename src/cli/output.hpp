@@ -88,7 +88,12 @@ class Table {
 /// The text in lines of at most so many columns, broken between words where that is possible.
 std::vector<std::string> wrapped(std::string_view text, std::size_t columns);
 
-/// `key   value` lines; those without a value are not shown.
+/// The text with its lines broken between words where they are wider than the terminal. What
+/// follows stands below the text behind the line's first gap of two blanks, where that leaves half
+/// of the width, else a little further right than the line.
+std::string folded(std::string_view text, const Look& look);
+
+/// `key   value` lines, broken between words; those without a value are not shown.
 class Page {
  public:
   explicit Page(const Look& look) : look_(look) {}

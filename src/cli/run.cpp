@@ -217,9 +217,13 @@ int report_usage(const std::string& message) {
 
 namespace {
 
-/// CLI11's, and that a command follows where one does.
+/// CLI11's, and that a command follows where one does. No word is broken at the terminal's end.
 class HelpFormat final : public CLI::Formatter {
  public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    return folded(Formatter::make_help(app, std::move(name), mode), look_of(STDOUT_FILENO));
+  }
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = Formatter::make_usage(app, std::move(name));
     if (app->get_prefix_command()) {

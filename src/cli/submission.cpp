@@ -37,6 +37,14 @@ constexpr std::int64_t kMostPriority = 1'000'000'000;
 constexpr std::int64_t kMostBatch = 10'000'000;
 constexpr std::int64_t kMostJob = std::int64_t{1} << 40;
 
+// The groups of options in the help and on the manual page.
+constexpr auto kNeeds = "What it needs";
+constexpr auto kWhen = "When it starts, and for how long";
+constexpr auto kRuns = "What it runs with";
+constexpr auto kFailure = "Before it ends, and after a failure";
+constexpr auto kTells = "What you see of it";
+constexpr auto kPolicies = "For some policies";
+
 std::unexpected<Error> refuse(std::string_view option, std::string_view value,
                               std::string_view why) {
   return fail(ErrorCode::InvalidArgument,
@@ -179,6 +187,20 @@ Expected<WarningSignal> parse_signal(std::string_view typed) {
 
 double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
 
+/// The GPUs that the job accepts.
+void take_accepted(Body& body, const JobOptions& options) {
+  body.take("--gpu-type", options.gpu_types, well_formed, [](Json& to, std::string_view names) {
+    Json& list = to["gpu_types"] = Json::array();
+    for (std::size_t at = 0; at <= names.size();) {
+      const std::size_t comma = std::min(names.find(',', at), names.size());
+      list.push_back(std::string(names.substr(at, comma - at)));
+      at = comma + 1;
+    }
+  });
+  body.take("--gpu-index", options.gpu_index, gpu_indices,
+            [](Json& to, Json indices) { to["gpu_indices"] = std::move(indices); });
+}
+
 /// What policies read and nothing enforces.
 void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
   const auto take_count = [&](std::string_view option, const std::optional<std::string>& typed,
@@ -201,16 +223,7 @@ void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
   take_text("--group", options.group, "job_group");
   take_text("--model", options.model, "model");
   take_text("--share", options.share, "share");
-  body.take("--gpu-type", options.gpu_types, well_formed, [](Json& to, std::string_view names) {
-    Json& list = to["gpu_types"] = Json::array();
-    for (std::size_t at = 0; at <= names.size();) {
-      const std::size_t comma = std::min(names.find(',', at), names.size());
-      list.push_back(std::string(names.substr(at, comma - at)));
-      at = comma + 1;
-    }
-  });
-  body.take("--gpu-index", options.gpu_index, gpu_indices,
-            [](Json& to, Json indices) { to["gpu_indices"] = std::move(indices); });
+  take_accepted(body, options);
   body.take("--estimate", options.estimate, parse_duration,
             [](Json& to, Duration time) { to["estimate_seconds"] = in_seconds(time); });
   body.take("--deadline", options.deadline, parse_duration, [&](Json& to, Duration time) {
@@ -382,8 +395,9 @@ std::optional<Error> unfit_word(const std::vector<std::string>& command) {
 
 void add_job_options(CLI::App& verb, JobOptions& options) {
   verb.prefix_command();
-  const auto option = [&verb](const char* name, auto& value, const char* type, const char* help) {
-    return verb.add_option(name, value, help)->type_name(type);
+  const char* group = kNeeds;
+  const auto option = [&](const char* name, auto& value, const char* type, const char* help) {
+    return verb.add_option(name, value, help)->type_name(type)->group(group);
   };
   option("--vram", options.vram, "SIZE", "Memory on each GPU, as 10G; max: the whole GPU, alone.");
   option("--vram-shrink", options.vram_shrink, "yes|no",
@@ -404,58 +418,73 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--cpus", options.cpus, "CORES", "CPU cores, as 0.5.");
   option("--mem", options.mem, "SIZE", "Host memory, as 16G.");
   option("--pids", options.pids, "N", "Most processes and threads at once.");
+  verb.add_flag("--exclusive", options.exclusive, "Share the GPUs with no other job.")
+      ->group(group);
+
+  group = kWhen;
   option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00.");
-  option("--signal", options.signal, "SIGNAL@TIME",
-         "Send the job a signal this long before its time limit, as USR1@60s.");
-  option("--notify", options.notify, "ADDRESS",
-         "Send a message when the job ends: a mail or web address, or a shell command.");
-  option("--notify-on", options.notify_on, "EVENTS",
-         "Some of start,end,fail,idle,overuse [end]; without --notify by mail to you.");
   option("--estimate", options.estimate, "DURATION",
          "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
   option("--priority", options.priority, "N",
          "Larger goes first among your own waiting jobs, and under policy priority among all. [0]");
-  option("--group", options.group, "NAME", "Group of your jobs that belong together.");
-  option("--model", options.model, "NAME", "Model the job runs, as the table of speeds names it.");
-  option("--batch", options.batch, "N", "Samples per step, on all GPUs together.");
-  option("--retries", options.retries, "N", "Restarts with more GPU memory after running out. [0]");
-  option("--name", options.name, "NAME", "Name of the job in lists.");
   option("--after", options.after, "JOBS", "Start once these have ended well: 7, 7,9-12, 7_3.");
   option("--after-ok", options.after_ok, "JOBS", "The same.");
   option("--after-any", options.after_any, "JOBS", "Start once these have ended.");
   option("--after-notok", options.after_notok, "JOBS", "Start once these have not ended well.");
-  option("--requeue-on", options.requeue_on, "CAUSES",
-         "Run again after these, as exit:75 or gpu-failure.");
-  option("--on-preempt", options.on_preempt, "HOW",
-         "How the job saves its state before it gives way, as signal:USR1,grace=60s.");
+
+  group = kRuns;
   // One value each, so that the command's words are not taken for more of them.
   option("--env", options.environment, "NAME=VALUE", "A variable; NAME alone must be set here.")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
+  option("--cwd", options.directory, "DIR", "Working directory. [here]");
   verb.add_flag("--snapshot{.}", options.snapshot,
-                "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.");
+                "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.")
+      ->group(group);
   option("--snapshot-exclude", options.snapshot_exclude, "PATTERNS",
          "Not copied but linked, as data,*.pt; git's ignored files are so, too.");
   option("--snapshot-limit", options.snapshot_limit, "SIZE", "Largest copy. [1G]");
-  option("--cwd", options.directory, "DIR", "Working directory. [here]");
-  verb.add_flag("--exclusive", options.exclusive, "Share the GPUs with no other job.");
+
+  group = kFailure;
+  option("--signal", options.signal, "SIGNAL@TIME",
+         "Send the job a signal this long before its time limit, as USR1@60s.");
+  option("--retries", options.retries, "N", "Restarts with more GPU memory after running out. [0]");
+  option("--requeue-on", options.requeue_on, "CAUSES",
+         "Run again after these, as exit:75 or gpu-failure.");
+  option("--on-preempt", options.on_preempt, "HOW",
+         "How the job saves its state before it gives way, as signal:USR1,grace=60s.");
+
+  group = kTells;
+  option("--name", options.name, "NAME", "Name of the job in lists.");
+  option("--notify", options.notify, "ADDRESS",
+         "Send a message when the job ends: a mail or web address, or a shell command.");
+  option("--notify-on", options.notify_on, "EVENTS",
+         "Some of start,end,fail,idle,overuse [end]; without --notify by mail to you.");
+
+  group = kPolicies;
+  option("--group", options.group, "NAME", "Group of your jobs that belong together.");
+  option("--model", options.model, "NAME", "Model the job runs, as the table of speeds names it.");
+  option("--batch", options.batch, "N", "Samples per step, on all GPUs together.");
 }
 
 void add_submit_options(CLI::App& verb, JobOptions& options) {
-  const auto option = [&verb](const char* name, auto& value, const char* type, const char* help) {
-    verb.add_option(name, value, help)->type_name(type);
+  const char* group = kWhen;
+  const auto option = [&](const char* name, auto& value, const char* type, const char* help) {
+    verb.add_option(name, value, help)->type_name(type)->group(group);
   };
   option("--begin", options.begin, "TIME", "Do not start before: +2h, 22:00, 2026-11-24T22:00.");
   option("--array", options.array, "TASKS",
          "One job for each: 1-100, 0,3,7-9, 1-100%8 (8 at once).");
-  option("-o,--output", options.output, "FILE",
-         "Write output there, too; %j job, %A array, %a task.");
   option("--unique", options.unique, "KEY",
          "Submit nothing if a job of yours with this key waits or runs.");
-  verb.add_flag("--hold", options.hold, "Keep the job from starting until `berth release`.");
+  verb.add_flag("--hold", options.hold, "Keep the job from starting until `berth release`.")
+      ->group(group);
+  group = kTells;
+  option("-o,--output", options.output, "FILE",
+         "Write output there, too; %j job, %A array, %a task.");
 }
 
 Expected<Json> change_of(const JobOptions& options) {
@@ -471,10 +500,15 @@ Expected<Json> change_of(const JobOptions& options) {
       "--priority", options.priority,
       [](const std::string& text) { return parse_count(text, kMostPriority); },
       [](Json& to, std::int64_t priority) { to["priority"] = priority; });
+  body.take(
+      "--gpus", options.gpus, [](const std::string& text) { return parse_count(text, kMostGpus); },
+      [](Json& to, std::int64_t count) { to["gpus"] = count; });
+  take_accepted(body, options);
   if (body.failed()) return std::unexpected(*body.failed());
   if (!json.empty()) return json;
   return fail(ErrorCode::InvalidArgument,
-              "nothing is to be changed; give --vram, --time, --name or --priority");
+              "nothing is to be changed; give --vram, --time, --gpus, --gpu-type, --gpu-index, "
+              "--name or --priority");
 }
 
 Expected<Caller> this_caller() {

@@ -23,6 +23,14 @@ Json check(const char* name, const char* status, const std::string& detail) {
   return {{"name", name}, {"status", status}, {"detail", detail}};
 }
 
+/// One whose sentence says it, and `more` for those who ask.
+Json check(const char* name, const char* status, const std::string& detail,
+           const std::string& more) {
+  Json json = check(name, status, detail);
+  if (!more.empty()) json["more"] = more;
+  return json;
+}
+
 Json driver(const Daemon& daemon) {
   const Machine& machine = daemon.machine();
   if (!machine.port) {
@@ -240,11 +248,12 @@ Json memory_rung(const Daemon& daemon) {
   const std::string before = mig.empty() ? "" : mig + "; on the others ";
   const std::string why_not = why_no_limits(daemon);
   if (why_not.empty() && !devices.empty()) {
-    return check(
-        "memory enforcement", "ok",
-        before + "driver: what a job allocates beyond its charge and a margin fails at the call" +
-            measured_text(Rung::Driver) +
-            "; not caught: managed memory, processes that leave the job's cgroup");
+    return check("memory enforcement", "ok",
+                 before +
+                     "driver: what a job allocates beyond its charge and a margin fails at "
+                     "the call" +
+                     measured_text(Rung::Driver),
+                 "not caught: managed memory, processes that leave the job's cgroup");
   }
   const std::string victim = daemon.options().again_after_overrun
                                  ? "is told which job was at fault, and runs again"
@@ -252,13 +261,13 @@ Json memory_rung(const Daemon& daemon) {
   return check(
       "memory enforcement", "warn",
       before +
-          "watch: a job that takes more than it asked for is ended as soon as a look shows "
-          "it and others were granted the memory; not caught: two looks are up to " +
-          seconds_text(daemon.options().probe) + " s apart, " +
+          "watch: a job that takes more than it asked for is ended once others were "
+          "granted the memory" +
+          measured_text(Rung::Watch),
+      "not caught: two looks are up to " + seconds_text(daemon.options().probe) + " s apart, " +
           seconds_text(daemon.options().probe_fast) +
-          " s where a job grows, and an allocation of another's can fail meanwhile" +
-          measured_text(Rung::Watch) + ": that job " + victim + " (driver limits: " + why_not +
-          ")");
+          " s where a job grows, and an allocation of another's can fail meanwhile: that job " +
+          victim + "; driver limits: " + why_not);
 }
 
 Json mps(const Daemon& daemon) {
@@ -273,9 +282,9 @@ Json mps(const Daemon& daemon) {
       "mps", "ok",
       "a server for each user and set of GPUs with jobs of --share mps, or of a policy that chose "
       "it, which keeps each of their processes to its memory" +
-          measured_text(Rung::Mps) +
-          "; not caught: several processes of a job together, one that changes its environment; a "
-          "fatal fault of one job ends the others of its user there, and nobody else's");
+          measured_text(Rung::Mps),
+      "not caught: several processes of a job together, one that changes its environment; a "
+      "fatal fault of one job ends the others of its user there, and nobody else's");
 }
 
 /// What becomes of a preempted job that is not suspended.
@@ -323,9 +332,14 @@ Json disk(const Daemon& daemon) {
 /// What berthd itself takes of it, and for how long.
 Json kept(const Daemon& daemon) {
   std::string text;
-  struct stat status{};
-  if (::stat((daemon.options().state + "/journal.db").c_str(), &status) == 0) {
-    text = "journal " + to_text(Bytes(status.st_blocks * 512));
+  Bytes size(0);
+  for (const char* const part : {"", "-wal", "-shm"}) {
+    struct stat status{};
+    const std::string path = daemon.options().state + "/journal.db" + part;
+    if (::stat(path.c_str(), &status) == 0) size += Bytes(status.st_blocks * 512);
+  }
+  if (size > Bytes(0)) {
+    text = "journal " + to_text(size);
     const auto unused = daemon.keeper().store().unused();
     if (unused && *unused > Bytes(0)) text += " (" + to_text(*unused) + " of it free inside)";
     const auto can_be_cut = daemon.keeper().store().can_be_cut();

@@ -214,7 +214,8 @@ class DriverLimits : public testing::Test {
   std::string enforcement() {
     const Json doctor = rig_->request("GET", "/v1/doctor").body;
     for (const Json& check : doctor["checks"]) {
-      if (check["name"] == "memory enforcement") return check["detail"];
+      if (check["name"] != "memory enforcement") continue;
+      return std::string(check["detail"]) + "; " + check.value("more", "");
     }
     return "";
   }
