@@ -132,11 +132,12 @@ TEST_F(Refusal, AnIdleConnectionIsClosed) {
 TEST_F(Refusal, APeerThatTakesNothingIsClosed) {
   serve(
       [](const std::shared_ptr<Exchange>& given) {
-        given->respond({.body = std::string(4'000'000, 'x')});
+        const std::size_t size = given->request().path == "/large" ? 4'000'000 : 1;
+        given->respond({.body = std::string(size, 'x')});
       },
       {.connections = 1, .idle = Duration(50'000)});
   RawPeer deaf(path_);
-  deaf.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  deaf.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_TRUE(eventually([&] {  // its place is free again
     Client next = client();
     const auto answer = next.request("GET", "/");

@@ -90,9 +90,8 @@ std::optional<std::string> type_in(std::string_view text) {
   return is_definition ? std::optional(name) : std::nullopt;
 }
 
-/// `inline int f(int x) const` gives `f(int x)`, `inline constexpr int kMost` gives `kMost`;
-/// a function that is constexpr is inline. What is not, the linker finds, and a constant that is not
-/// is its file's.
+/// `inline int f(int x) const` gives `f(int x)`, `inline constexpr int kMost` gives `kMost`; a
+/// constexpr function is inline. What is not inline the linker finds, or it is its file's constant.
 std::optional<std::string> inline_in(std::string_view text) {
   bool is_inline = false;
   bool is_constant = false;
