@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/amounts.hpp"
+#include "core/limits.hpp"
 
 namespace berth::cli {
 
@@ -65,6 +66,9 @@ Expected<Instant> parse_begin(std::string_view text, Instant now) {
                 "is not a time such as +2h, 22:00, 2026-11-24 or 2026-11-24T22:00");
   }
   if (*at <= now) return fail(ErrorCode::InvalidArgument, "is over");
+  if (*at > limits::kLastInstant) {
+    return fail(ErrorCode::InvalidArgument, "is after the last time of all, 2200-01-01 UTC");
+  }
   return *at;
 }
 

@@ -22,6 +22,7 @@
 #include "cli/verbs.hpp"
 #include "core/array_text.hpp"
 #include "core/conditions.hpp"
+#include "core/limits.hpp"
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
 
@@ -29,13 +30,7 @@ namespace berth::cli {
 
 namespace {
 
-constexpr std::int64_t kMostGpus = 4096;
-constexpr std::int64_t kMostGpuProcesses = 1024;
-constexpr std::int64_t kMostRetries = 100;
-constexpr std::int64_t kMostProcesses = 1 << 22;
-constexpr std::int64_t kMostPriority = 1'000'000'000;
-constexpr std::int64_t kMostBatch = 10'000'000;
-constexpr std::int64_t kMostJob = std::int64_t{1} << 40;
+constexpr auto kLastJobNumber = static_cast<std::int64_t>(limits::kLastJob.value());
 
 // The groups of options in the help and on the manual page.
 constexpr auto kNeeds = "What it needs";
@@ -95,7 +90,7 @@ void take_vram(Body& body, const JobOptions& options) {
 Expected<Json> jobs_after(std::string_view typed, const char* when) {
   Json list = Json::array();
   const auto number = [](std::string_view text) {
-    const auto found = parse_count(text, kMostJob);
+    const auto found = parse_count(text, kLastJobNumber);
     return found && *found > 0 ? std::optional(*found) : std::nullopt;
   };
   for (std::size_t at = 0; at <= typed.size();) {
@@ -106,11 +101,12 @@ Expected<Json> jobs_after(std::string_view typed, const char* when) {
     const std::size_t task_at = part.find('_');
     const auto first = number(part.substr(0, std::min(dash, task_at)));
     const auto last = dash == part.npos ? first : number(part.substr(dash + 1));
-    const auto task = task_at == part.npos ? Expected<std::int64_t>(0)
-                                           : parse_count(part.substr(task_at + 1), kMostJob);
+    const auto task = task_at == part.npos
+                          ? Expected<std::int64_t>(0)
+                          : parse_count(part.substr(task_at + 1), limits::kMostTask);
     const bool is_range = dash != part.npos && task_at != part.npos;
     if (!first || !last || !task || is_range || *last < *first ||
-        *last - *first >= std::int64_t{kMostDependencies}) {
+        *last - *first >= std::int64_t{limits::kMostDependencies}) {
       return fail(ErrorCode::InvalidArgument,
                   "is not a list of jobs such as 7, 7,9-12 or 7_3 (a task of an array)");
     }
@@ -154,8 +150,9 @@ Expected<Json> gpu_indices(std::string_view typed) {
     const std::string_view part = typed.substr(at, comma - at);
     at = comma + 1;
     const std::size_t dash = part.find('-');
-    const auto first = parse_count(part.substr(0, dash), kMostGpus);
-    const auto last = dash == part.npos ? first : parse_count(part.substr(dash + 1), kMostGpus);
+    const auto first = parse_count(part.substr(0, dash), limits::kMostGpus);
+    const auto last =
+        dash == part.npos ? first : parse_count(part.substr(dash + 1), limits::kMostGpus);
     if (!first || !last || *last < *first) {
       return fail(ErrorCode::InvalidArgument,
                   "is not a list of GPUs such as 2, 0,2 or 0-3 (berth gpus)");
@@ -214,12 +211,12 @@ void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
     body.take(option, typed, well_formed,
               [=](Json& to, const std::string& text) { to[key] = text; });
   };
-  take_count("--min-gpus", options.min_gpus, "min_gpus", kMostGpus);
-  take_count("--max-gpus", options.max_gpus, "max_gpus", kMostGpus);
+  take_count("--min-gpus", options.min_gpus, "min_gpus", limits::kMostGpus);
+  take_count("--max-gpus", options.max_gpus, "max_gpus", limits::kMostGpus);
   take_count("--gpu-milli", options.gpu_milli, "gpu_milli", kWholeGpu.raw());
-  take_count("--gpu-processes", options.gpu_processes, "gpu_processes", kMostGpuProcesses);
-  take_count("--priority", options.priority, "priority", kMostPriority);
-  take_count("--batch", options.batch, "batch", kMostBatch);
+  take_count("--gpu-processes", options.gpu_processes, "gpu_processes", limits::kMostGpuProcesses);
+  take_count("--priority", options.priority, "priority", limits::kMostPriority);
+  take_count("--batch", options.batch, "batch", limits::kMostBatch);
   take_text("--group", options.group, "job_group");
   take_text("--model", options.model, "model");
   take_text("--share", options.share, "share");
@@ -273,7 +270,8 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options, const C
   take_conditions(body, options, caller);
   take_vram(body, options);
   body.take(
-      "--gpus", options.gpus, [](const std::string& text) { return parse_count(text, kMostGpus); },
+      "--gpus", options.gpus,
+      [](const std::string& text) { return parse_count(text, limits::kMostGpus); },
       [](Json& to, std::int64_t count) { to["gpus"] = count; });
   body.take("--cpus", options.cpus, parse_cores,
             [](Json& to, CpuMilli cores) { to["cpus"] = static_cast<double>(cores.raw()) / 1000; });
@@ -281,7 +279,7 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options, const C
             [](Json& to, Bytes size) { to["mem_bytes"] = size.raw(); });
   body.take(
       "--pids", options.pids,
-      [](const std::string& text) { return parse_count(text, kMostProcesses); },
+      [](const std::string& text) { return parse_count(text, limits::kMostProcesses); },
       [](Json& to, std::int64_t count) { to["pids"] = count; });
   body.take("--time", options.time, parse_duration,
             [](Json& to, Duration time) { to["time_limit_seconds"] = in_seconds(time); });
@@ -295,7 +293,7 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options, const C
             [](Json& to, const std::string& occasions) { to["notify_on"] = occasions; });
   body.take(
       "--retries", options.retries,
-      [](const std::string& text) { return parse_count(text, kMostRetries); },
+      [](const std::string& text) { return parse_count(text, limits::kMostRetries); },
       [](Json& to, std::int64_t count) { to["retries"] = count; });
   body.take(
       "--class", options.job_class,
@@ -498,7 +496,7 @@ Expected<Json> change_of(const JobOptions& options) {
             [](Json& to, const std::string& name) { to["name"] = name; });
   body.take(
       "--priority", options.priority,
-      [](const std::string& text) { return parse_count(text, kMostPriority); },
+      [](const std::string& text) { return parse_count(text, limits::kMostPriority); },
       [](Json& to, std::int64_t priority) { to["priority"] = priority; });
   body.take(
       "--gpus", options.gpus, [](const std::string& text) { return parse_count(text, kMostGpus); },

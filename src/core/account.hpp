@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/ids.hpp"
+#include "core/limits.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
 
@@ -19,9 +20,9 @@ using ShareSeconds = Quantity<struct ShareSecondsTag>;
 /// 2^(-elapsed / half_life) as a fraction of 2^62, by table: no floating point.
 std::int64_t decay_q62(Duration elapsed, Duration half_life);
 
-/// In thousandths, as all weights of users: of one of whom nothing is said, and the largest.
+/// In thousandths, as all weights of users: of one of whom nothing is said.
 inline constexpr std::int64_t kUsualWeight = 1000;
-inline constexpr std::int64_t kMostWeight = 100'000'000;
+using limits::kMostWeight;
 
 struct Account {
   std::int64_t weight_milli = kUsualWeight;

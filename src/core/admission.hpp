@@ -10,6 +10,7 @@
 
 #include "core/ask.hpp"
 #include "core/cluster.hpp"
+#include "core/limits.hpp"
 #include "core/units.hpp"
 
 namespace berth {
@@ -31,7 +32,7 @@ struct Admission {
 };
 
 /// Tenants are counted in 16 bits; no driver serves so many.
-inline constexpr std::uint16_t kMostTenants = 65'535;
+using limits::kMostTenants;
 
 /// A driver need not report utilisation; an unknown one never counts as idle or as busy.
 inline constexpr std::int16_t kUnknownUtilisation = -1;

@@ -5,12 +5,13 @@
 #include <charconv>
 #include <optional>
 
+#include "core/limits.hpp"
+
 namespace berth {
 
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-constexpr std::int64_t kMostSeconds = std::int64_t{3650} * 86400;
+constexpr std::int64_t kMostSeconds = limits::kLongestTime / seconds(1);
 constexpr std::int64_t kBillion = 1'000'000'000;
 
 /// Digits only: no sign, no exponent.
@@ -181,14 +182,18 @@ std::optional<Size> size_of(std::string_view text) {
   const auto unit = size_unit(name);
   if (!value || !unit || !text.empty() || (*unit == 1 && value->billionths != 0))
     return std::nullopt;
-  const auto bytes = value->times(*unit, kMostBytes);
+  const auto bytes = value->times(*unit, limits::kMostMemory.raw());
   return bytes ? std::optional(Size{*bytes, !name.empty()}) : std::nullopt;
 }
 
-/// From 0.001 to 100000; 0 for what is not.
-std::int64_t thousandths(std::string_view text) {
+/// From 0.001 on; 0 for what is not, or more than `most` thousandths.
+std::int64_t thousandths(std::string_view text, std::int64_t most) {
   const auto value = decimal(text);
-  return value ? value->times(1000, 100'000'000).value_or(0) : 0;
+  return value ? value->times(1000, most).value_or(0) : 0;
+}
+
+std::string up_to(std::int64_t most_milli) {
+  return "from 0.001 to " + std::to_string(most_milli / 1000);
 }
 
 }  // namespace
@@ -233,17 +238,17 @@ Expected<std::int64_t> parse_count(std::string_view text, std::int64_t most) {
 }
 
 Expected<CpuMilli> parse_cores(std::string_view text) {
-  const std::int64_t milli = thousandths(text);
+  const std::int64_t milli = thousandths(text, limits::kMostCores.raw());
   if (milli > 0) return CpuMilli(milli);
   return fail(ErrorCode::InvalidArgument,
-              "is not a number of cores such as 0.5 or 16, from 0.001 to 100000");
+              "is not a number of cores such as 0.5 or 16, " + up_to(limits::kMostCores.raw()));
 }
 
 Expected<std::int64_t> parse_weight(std::string_view text) {
-  const std::int64_t milli = thousandths(text);
+  const std::int64_t milli = thousandths(text, limits::kMostWeight);
   if (milli > 0) return milli;
   return fail(ErrorCode::InvalidArgument,
-              "is not a weight such as 0.5 or 16, from 0.001 to 100000");
+              "is not a weight such as 0.5 or 16, " + up_to(limits::kMostWeight));
 }
 
 }  // namespace berth

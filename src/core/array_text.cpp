@@ -5,16 +5,14 @@
 #include <string>
 
 #include "core/amounts.hpp"
-#include "core/conditions.hpp"
+#include "core/limits.hpp"
 
 namespace berth {
 
 namespace {
 
-constexpr std::int64_t kMostTask = 1'000'000'000;
-
 std::optional<std::int64_t> task_number(std::string_view text) {
-  const auto number = parse_count(text, kMostTask);
+  const auto number = parse_count(text, limits::kMostTask);
   return number ? std::optional(*number) : std::nullopt;
 }
 
@@ -28,21 +26,21 @@ bool add_part(std::vector<std::int64_t>& tasks, std::string_view part) {
   const auto last = dash == part.npos ? first : task_number(part.substr(dash + 1));
   if (!first || !last || !step || *step < 1 || *last < *first) return false;
   if (colon != part.npos && dash == part.npos) return false;
-  if ((*last - *first) / *step >= kMostTasks) return false;
+  if ((*last - *first) / *step >= limits::kMostTasks) return false;
   for (std::int64_t task = *first; task <= *last; task += *step) tasks.push_back(task);
-  return tasks.size() <= static_cast<std::size_t>(kMostTasks);
+  return tasks.size() <= static_cast<std::size_t>(limits::kMostTasks);
 }
 
 }  // namespace
 
 Expected<ArrayText> parse_array(std::string_view text) {
-  const auto refusal =
-      fail(ErrorCode::InvalidArgument, "is not a list of 1 to " + std::to_string(kMostTasks) +
-                                           " numbers such as 1-100, 0,3,7-9, 1-9:2 or 1-100%8");
+  const auto refusal = fail(ErrorCode::InvalidArgument,
+                            "is not a list of 1 to " + std::to_string(limits::kMostTasks) +
+                                " numbers such as 1-100, 0,3,7-9, 1-9:2 or 1-100%8");
   ArrayText array;
   const std::size_t percent = text.find('%');
   if (percent != text.npos) {
-    const auto at_once = parse_count(text.substr(percent + 1), kMostTasks);
+    const auto at_once = parse_count(text.substr(percent + 1), limits::kMostTasks);
     if (!at_once || *at_once == 0) return refusal;
     array.at_once = static_cast<std::int32_t>(*at_once);
     text = text.substr(0, percent);

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "core/assert.hpp"
+#include "core/limits.hpp"
 
 namespace berth {
 
 namespace {
 constexpr char kEachIndex = '#';
-constexpr std::size_t kMostTypes = 64;  ///< One bit each.
 }  // namespace
 
 std::vector<GpuId> gpus_in(GpuSet set) {
@@ -30,7 +30,7 @@ std::uint8_t Cluster::type_index(const std::string& name) {
   const auto found = std::ranges::find(types_, name);
   const auto index = found - types_.begin();
   if (found == types_.end()) types_.push_back(name);
-  BERTH_ASSERT(types_.size() <= kMostTypes);
+  BERTH_ASSERT(types_.size() <= limits::kMostTypes);
   return static_cast<std::uint8_t>(index);
 }
 
@@ -38,7 +38,7 @@ NodeId Cluster::add_node(const NodeShape& shape) {
   BERTH_ASSERT(switches() > 0);
   const NodeId id(static_cast<std::uint32_t>(nodes_.size()));
   const bool is_numbered = shape.gpus > 0 && shape.type.ends_with(kEachIndex) &&
-                           types_.size() + shape.gpus <= kMostTypes;
+                           types_.size() + shape.gpus <= limits::kMostTypes;
   nodes_.push_back({.switch_id = SwitchId(switches() - 1),
                     .first_gpu = GpuId(static_cast<std::uint32_t>(gpus_.size())),
                     .gpus = shape.gpus,

@@ -12,7 +12,6 @@ namespace {
 constexpr std::int64_t kWhole = 1'000'000;
 constexpr std::int64_t kLeastRate = kWhole / 10;  ///< Slower is an odd run, or another job.
 constexpr std::int32_t kEnough = 2;
-constexpr std::size_t kMostMeetings = 256;
 constexpr std::int32_t kMostTimes = 1 << 20;
 
 std::int64_t moved(std::int64_t mean, std::int64_t figure, std::int32_t times) {
@@ -33,6 +32,17 @@ CompanyRecord Company::record() const {
   CompanyRecord record{.jobs = {}, .meetings = meetings_, .lessons = lessons_, .learned = learned_};
   record.jobs.reserve(jobs_.size());
   jobs_.for_each([&](JobId job, Fingerprint what) { record.jobs.push_back({job, what}); });
+  return record;
+}
+
+CompanyRecord Company::record_of(std::span<const JobId> jobs) const {
+  CompanyRecord record{.jobs = {}, .meetings = {}, .lessons = lessons_, .learned = learned_};
+  for (const JobId job : jobs) {
+    if (const Fingerprint what = of(job); what != Fingerprint(0))
+      record.jobs.push_back({job, what});
+    const auto found = meetings_.find(job);
+    if (found != meetings_.end()) record.meetings.insert(*found);
+  }
   return record;
 }
 

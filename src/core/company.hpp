@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "core/id_map.hpp"
@@ -65,12 +66,15 @@ struct CompanyRecord {
 class Company {
  public:
   static constexpr std::size_t kMostLessons = 4096;
+  static constexpr std::size_t kMostMeetings = 256;  ///< Of one job; later ones are not noted.
   static constexpr std::size_t kMostBeside = 64;  ///< Pairs per lesson; later ones are not learned.
 
   Company() = default;
   /// Requires: the jobs of `record` ascend and are the known jobs.
   explicit Company(CompanyRecord record);
   CompanyRecord record() const;
+  /// Of these jobs alone, which ascend.
+  CompanyRecord record_of(std::span<const JobId> jobs) const;
 
   /// Sets a job's fingerprint; nothing is learned of a job without one (0).
   void identify(JobId job, Fingerprint what);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "core/limits.hpp"
 #include "core/outcome.hpp"
 #include "core/time.hpp"
 
@@ -60,11 +61,5 @@ struct Conditions {
 
   bool operator==(const Conditions&) const = default;
 };
-
-inline constexpr std::int32_t kLastSignal = 64;
-
-/// Most jobs that one job may wait for, and most jobs of an array.
-inline constexpr std::size_t kMostDependencies = 4096;
-inline constexpr std::int32_t kMostTasks = 4096;
 
 }  // namespace berth

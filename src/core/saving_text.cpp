@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/amounts.hpp"
+#include "core/limits.hpp"
 
 namespace berth {
 
@@ -50,7 +51,7 @@ Expected<Saving> parse_saving(std::string_view text) {
   if (!has_grace) return saving;
   const auto time = parse_duration(grace.substr(kGrace.size()));
   if (!time) return fail(ErrorCode::InvalidArgument, "grace: " + time.error().message);
-  if (*time > kMostSaveGrace) {
+  if (*time > limits::kLongestGrace) {
     return fail(ErrorCode::InvalidArgument,
                 "grace: " + std::string(grace.substr(kGrace.size())) + ", the most is 24h");
   }

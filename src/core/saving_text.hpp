@@ -10,7 +10,6 @@
 namespace berth {
 
 inline constexpr Duration kUsualSaveGrace = seconds(60);
-inline constexpr Duration kMostSaveGrace = hours(24);
 
 /// `USR1`, `SIGUSR1`: HUP, INT, QUIT, USR1, USR2, ALRM or TERM. Errors: InvalidArgument.
 Expected<std::int32_t> parse_signal(std::string_view name);

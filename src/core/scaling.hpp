@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/limits.hpp"
 #include "core/rate.hpp"
 #include "core/wide.hpp"
 
@@ -20,7 +21,7 @@ namespace berth {
 /// A value type, in whole numbers. Figures given several times for one key are averaged.
 class Scaling {
  public:
-  static constexpr std::int64_t kMostBatch = 10'000'000;
+  static constexpr std::int64_t kMostBatch = limits::kMostBatch;
   /// Of the batch on each GPU, which may be a fraction of a sample in a table.
   static constexpr std::int64_t kThousandths = 1000;
   static constexpr std::int64_t kLongestStep = 1'000'000'000'000'000;  ///< Nanoseconds.

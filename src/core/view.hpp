@@ -17,6 +17,7 @@
 #include "core/id_map.hpp"
 #include "core/job.hpp"
 #include "core/ledger.hpp"
+#include "core/limits.hpp"
 #include "core/rng.hpp"
 #include "core/settings.hpp"
 #include "core/speeds.hpp"
@@ -25,8 +26,7 @@
 
 namespace berth {
 
-/// The largest job number, because tables by number take memory up to the largest.
-inline constexpr JobId kLastJob{std::uint64_t{1} << 40};
+using limits::kLastJob;
 
 /// The whole state of the engine, as plain data. Only the engine changes it.
 struct State {

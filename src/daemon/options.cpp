@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/amounts.hpp"
+#include "core/limits.hpp"
 #include "core/toml_bytes.hpp"
 #include "core/words.hpp"
 #include "daemon/processes.hpp"
@@ -22,8 +23,6 @@
 namespace berth::daemon {
 
 namespace {
-
-constexpr int kMostCores = 1 << 20;  ///< As of a request.
 
 /// One value of the file, with where it stands for messages.
 struct Value {
@@ -401,8 +400,9 @@ Expected<void> complete_policy(Options& options) {
 template <CpuMilli Options::* Member>
 Expected<void> set_cores(Options& options, const Value& value) {
   const auto cores = value.node.value<double>();
-  if (!cores || !(*cores >= 0 && *cores <= kMostCores)) {
-    return value.refuse("must be a number of cores from 0 to " + std::to_string(kMostCores));
+  if (!cores || !(*cores >= 0 && *cores <= static_cast<double>(limits::kMostCores.raw()) / 1000)) {
+    return value.refuse("must be a number of cores from 0 to " +
+                        std::to_string(limits::kMostCores.raw() / 1000));
   }
   options.*Member = CpuMilli(std::llround(std::ceil(*cores * 1000)));
   return {};

@@ -12,6 +12,7 @@
 
 #include "core/amounts.hpp"
 #include "core/array_text.hpp"
+#include "core/limits.hpp"
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
 #include "daemon/order.hpp"
@@ -25,28 +26,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kDeepest = 8;
-constexpr std::size_t kMostName = 256;
-constexpr std::size_t kMostSocketName = 4095;  ///< Of a path.
-constexpr std::size_t kMostPath = 4095;        ///< PATH_MAX with its NUL.
-/// As Linux takes them: arguments and environment together, less what berthd adds to them; and
-/// each.
-constexpr std::size_t kMostWords = (std::size_t{2} << 20) - (std::size_t{16} << 10);
-constexpr std::size_t kMostWord = (std::size_t{128} << 10) - 1;
-constexpr double kMostSeconds = 1e9;  ///< 30 years.
-constexpr std::int64_t kMostMemory = std::int64_t{1} << 50;
-constexpr std::int64_t kMostRetries = 100;
-constexpr std::int64_t kMostGpus = 1 << 20;
-constexpr std::int64_t kMostGpuProcesses = 1024;
-constexpr std::int64_t kMostProcesses = 1 << 22;  ///< Linux's own most.
-constexpr double kMostCpus = 1 << 20;
-constexpr std::int64_t kMostPriority = 1'000'000'000;
-constexpr double kMostInstant = 1e10;  ///< Seconds since 1970: the year 2286.
-constexpr std::size_t kMostLabel = 64;
-constexpr std::size_t kMostUnique = 128;
-constexpr std::size_t kMostCodes = 16;
 constexpr std::string_view kGpuFailure = "gpu-failure";
-constexpr std::int32_t kRequeues = 100;  ///< After what a job names in requeue_on.
-constexpr std::int64_t kMostTask = 1'000'000'000;
 
 std::unexpected<Error> refuse(const std::string& key, const std::string& what) {
   return fail(ErrorCode::InvalidArgument, key + ": " + what);
@@ -123,6 +103,15 @@ Expected<double> real(const std::string& key, const Json& value, double most) {
   return number;
 }
 
+/// A time that somebody states, in seconds since 1970.
+Expected<Instant> instant_in(const std::string& key, const Json& value) {
+  const auto at = real(key, value, static_cast<double>(micros(limits::kLastInstant)) / 1e6);
+  if (at) return instant_from_micros(std::max<std::int64_t>(1, std::llround(*at * 1e6)));
+  Error error = at.error();
+  if (error.message.find("the most is") != std::string::npos) error.message += " (2200-01-01)";
+  return std::unexpected(std::move(error));
+}
+
 template <class Enum>
 Expected<void> read_word(const std::string& key, const Json& value, Enum& target) {
   const auto found =
@@ -173,7 +162,7 @@ Expected<void> read_snapshot(Json& value, std::string& target) {
       at == std::string::npos ? "" : std::string_view(target).substr(at + kParent.size());
   const bool is_one = target.starts_with('/') && !name.empty() && name != "." && name != ".." &&
                       name.find('/') == name.npos && target.find("/../") == std::string::npos &&
-                      target.size() <= kMostSocketName;
+                      target.size() <= limits::kMostPath;
   if (is_one) return {};
   return refuse("snapshot", "'" + target.substr(0, 60) +
                                 "' is not the absolute path of a folder in berth/snapshots");
@@ -196,7 +185,7 @@ Expected<live::AfterTask> read_dependency(const std::string& key, const Json& va
     }
     const bool is_job = name == "job";
     const auto number = is_job ? integer(full, part, 1, static_cast<std::int64_t>(kLastJob.value()))
-                               : integer(full, part, 0, kMostTask);
+                               : integer(full, part, 0, limits::kMostTask);
     if (!number) return std::unexpected(number.error());
     if (is_job) after.on.job = JobId(static_cast<std::uint64_t>(*number));
     if (!is_job) after.task = *number;
@@ -207,9 +196,9 @@ Expected<live::AfterTask> read_dependency(const std::string& key, const Json& va
 
 Expected<void> read_after(Json& value, std::vector<live::AfterTask>& target) {
   if (!value.is_array()) return refuse("after", "must be a list, is " + shown(value));
-  if (value.size() > kMostDependencies) {
+  if (value.size() > limits::kMostDependencies) {
     return refuse("after", std::to_string(value.size()) + " jobs, the most is " +
-                               std::to_string(kMostDependencies));
+                               std::to_string(limits::kMostDependencies));
   }
   for (std::size_t i = 0; i < value.size(); ++i) {
     const auto after = read_dependency("after[" + std::to_string(i) + "]", value[i]);
@@ -220,8 +209,8 @@ Expected<void> read_after(Json& value, std::vector<live::AfterTask>& target) {
 }
 
 Expected<void> read_codes(const Json& value, Conditions& target) {
-  if (!value.is_array() || value.empty() || value.size() > kMostCodes) {
-    return refuse("requeue_on", "must be a list of 1 to " + std::to_string(kMostCodes) +
+  if (!value.is_array() || value.empty() || value.size() > limits::kMostCodes) {
+    return refuse("requeue_on", "must be a list of 1 to " + std::to_string(limits::kMostCodes) +
                                     " exit codes or \"gpu-failure\", is " + shown(value));
   }
   for (const Json& code : value) {
@@ -234,7 +223,7 @@ Expected<void> read_codes(const Json& value, Conditions& target) {
     target.requeue_on.push_back(static_cast<std::int32_t>(*number));
   }
   std::ranges::sort(target.requeue_on);
-  target.requeues = kRequeues;
+  target.requeues = limits::kMostRequeues;
   return {};
 }
 
@@ -250,7 +239,7 @@ Expected<void> read_saving(const Json& value, Saving& target) {
       if (!signal) return refuse(full, signal.error().message);
       target.signal = *signal;
     } else if (key == "grace_seconds") {
-      const auto grace = real(full, part, static_cast<double>(micros(kMostSaveGrace)) / 1e6);
+      const auto grace = real(full, part, static_cast<double>(micros(limits::kLongestGrace)) / 1e6);
       if (!grace) return std::unexpected(grace.error());
       target.grace = Duration(std::llround(*grace * 1e6));
     } else {
@@ -288,6 +277,41 @@ std::optional<std::int32_t> signal_number(std::string_view text) {
     if (is_it && number != SIGKILL && number != SIGSTOP) return number;
   }
   return std::nullopt;
+}
+
+struct FieldReader;
+
+/// In what a number is counted.
+enum class Measure : std::uint8_t {
+  Whole,    ///< As it is.
+  Cores,    ///< In thousandths, rounded up.
+  Span,     ///< In microseconds; stated in seconds.
+  Instant,  ///< The same, since 1970.
+};
+
+/// A key with a number, and the ends of its range, as it is counted.
+struct NumberKey {
+  std::string_view name;
+  Measure measure;
+  std::int64_t least;
+  std::int64_t most;
+  void (*set)(FieldReader&, std::int64_t);
+};
+
+/// The number as it is counted; refused beyond the ends of its range.
+Expected<std::int64_t> raw_number(const NumberKey& key, const Json& value) {
+  const std::string name(key.name);
+  if (key.measure == Measure::Whole) return integer(name, value, key.least, key.most);
+  if (key.measure == Measure::Instant) {
+    const auto at = instant_in(name, value);
+    return at ? Expected<std::int64_t>(micros(*at)) : std::unexpected(at.error());
+  }
+  const double one = key.measure == Measure::Cores ? 1e3 : 1e6;
+  const auto stated = real(name, value, static_cast<double>(key.most) / one);
+  if (!stated) return std::unexpected(stated.error());
+  const double counted = *stated * one;
+  const double whole = key.measure == Measure::Cores ? std::ceil(counted) : counted;
+  return std::max(key.least, static_cast<std::int64_t>(std::llround(whole)));
 }
 
 /// The text's own keys, one by one.
@@ -336,9 +360,9 @@ struct FieldReader {
       job.command.warning = live::Warning{.signal = warn_signal, .before = before};
     }
     if (notice.to.empty() && !notice.on.empty()) return refuse("notify", "is missing");
-    if (notice.to.size() > kMostPath) {
+    if (notice.to.size() > limits::kMostPath) {
       return refuse("notify", std::to_string(notice.to.size()) + " bytes, the most is " +
-                                  std::to_string(kMostPath));
+                                  std::to_string(limits::kMostPath));
     }
     if (notice.to.empty()) return {};
     if (notice.on.empty()) notice.on = {live::Occasion::End};
@@ -356,65 +380,13 @@ struct FieldReader {
     return {};
   }
 
-  Expected<void> number(const std::string& key, const Json& given) {
-    const auto plain = plain_amount(key, given);
+  Expected<void> number(const NumberKey& key, const Json& given) {
+    const std::string name(key.name);
+    const auto plain = plain_amount(name, given);
     if (!plain) return std::unexpected(plain.error());
-    const Json& value = *plain;
-    GpuRequest& gpu = job.spec.request.gpu;
-    if (key == "cpus") {
-      const auto cpus = real(key, value, kMostCpus);
-      if (!cpus) return std::unexpected(cpus.error());
-      job.spec.request.cpu = CpuMilli(std::llround(std::ceil(*cpus * 1000)));
-      return {};
-    }
-    if (key == "time_limit_seconds") {
-      const auto limit = real(key, value, kMostSeconds);
-      if (!limit) return std::unexpected(limit.error());
-      job.spec.time_limit = Duration(std::max<std::int64_t>(1, std::llround(*limit * 1e6)));
-      return {};
-    }
-    if (key == "estimate_seconds") {
-      const auto estimate = real(key, value, kMostSeconds);
-      if (!estimate) return std::unexpected(estimate.error());
-      job.spec.estimate = Duration(std::max<std::int64_t>(1, std::llround(*estimate * 1e6)));
-      return {};
-    }
-    if (key == "warning_seconds") {
-      const auto before = real(key, value, kMostSeconds);
-      if (!before) return std::unexpected(before.error());
-      warn_before = Duration(std::max<std::int64_t>(1, std::llround(*before * 1e6)));
-      return {};
-    }
-    if (key == "deadline_at") {
-      const auto at = real(key, value, kMostInstant);
-      if (!at) return std::unexpected(at.error());
-      job.spec.deadline = instant_from_micros(std::llround(*at * 1e6));
-      return {};
-    }
-    const bool is_range = key == "min_gpus" || key == "max_gpus";
-    const auto whole = key == "gpus"            ? integer(key, value, 0, kMostGpus)
-                       : is_range               ? integer(key, value, 1, kMostGpus)
-                       : key == "retries"       ? integer(key, value, 0, kMostRetries)
-                       : key == "umask"         ? integer(key, value, 0, 0777)
-                       : key == "priority"      ? integer(key, value, 0, kMostPriority)
-                       : key == "gpu_milli"     ? integer(key, value, 1, kWholeGpu.raw())
-                       : key == "gpu_processes" ? integer(key, value, 1, kMostGpuProcesses)
-                       : key == "pids"          ? integer(key, value, 1, kMostProcesses)
-                       : key == "batch"         ? integer(key, value, 1, Scaling::kMostBatch)
-                                        : integer(key, value, kLeastPlain.raw(), kMostMemory);
-    if (!whole) return std::unexpected(whole.error());
-    if (key == "gpus") gpu.count = GpuCount(*whole);
-    if (key == "min_gpus") gpu.min = GpuCount(*whole);
-    if (key == "max_gpus") gpu.max = GpuCount(*whole);
-    if (key == "priority") job.spec.priority = static_cast<std::int32_t>(*whole);
-    if (key == "gpu_milli") gpu.milli = GpuMilli(*whole);
-    if (key == "gpu_processes") gpu.processes = static_cast<std::int32_t>(*whole);
-    if (key == "batch") job.spec.batch = *whole;
-    if (key == "umask") job.command.umask = static_cast<mode_t>(*whole);
-    if (key == "pids") job.command.processes = *whole;
-    if (key == "vram_bytes") gpu.vram = round_up(*whole);
-    if (key == "retries") job.spec.retries = static_cast<std::int32_t>(*whole);
-    if (key == "mem_bytes") job.spec.request.host = Bytes(*whole);
+    const auto raw = raw_number(key, *plain);
+    if (!raw) return std::unexpected(raw.error());
+    key.set(*this, *raw);
     return {};
   }
 
@@ -424,7 +396,7 @@ struct FieldReader {
                                        " indices, as GET /v1/gpus has them");
     }
     for (const Json& one : value) {
-      const auto index = integer("gpu_indices", one, 0, kMostGpus);
+      const auto index = integer("gpu_indices", one, 0, limits::kMostGpus);
       if (!index) return std::unexpected(index.error());
       if (std::ranges::count(job.gpu_indices, *index) > 0) {
         return refuse("gpu_indices", "GPU " + std::to_string(*index) + " is there twice");
@@ -449,64 +421,102 @@ struct FieldReader {
   }
 
   /// Texts are moved out of the value: an environment is most of a request.
-  Expected<void> operator()(const std::string& key, Json& value) {
-    if (key == "command") return read(key, value, job.command.arguments);
-    if (key == "environment") return read(key, value, environment);
-    if (key == "directory") return read(key, value, job.command.directory);
-    if (key == "name") return read(key, value, job.name);
-    if (key == "held") return read(key, value, job.held);
-    if (key == "class") return read_word(key, value, job.spec.duration_class);
-    if (key == "job_group") return read(key, value, job.spec.group);
-    if (key == "model") return read(key, value, job.spec.model);
-    if (key == "gpu_types") return read(key, value, job.gpu_types);
-    if (key == "gpu_indices") return read_indices(value);
-    if (key == "share") return read_share(value);
-    if (key == "vram_shrink") {
-      bool allowed = false;
-      auto done = read(key, value, allowed);
-      job.vram_shrink = allowed;
-      return done;
-    }
-    if (key == "attach") return read_attach(value, job.command.attach);
-    if (key == "output") return read(key, value, job.command.output);
-    if (key == "snapshot") return read_snapshot(value, job.command.snapshot);
-    if (key == "after") return read_after(value, job.after);
-    if (key == "requeue_on") return read_codes(value, conditions);
-    if (key == "on_preempt") return read_saving(value, conditions.on_preempt);
-    if (key == "unique") return read(key, value, conditions.unique);
-    if (key == "array") return read_array(value);
-    if (key == "warning_signal") return read_signal(value);
-    if (key == "notify") return read(key, value, notice.to);
-    if (key == "notify_on") return read_occasions(value);
-    if (key == "begin_at") {
-      const auto at = real(key, value, kMostInstant);
-      if (!at) return std::unexpected(at.error());
-      conditions.begin = instant_from_micros(std::llround(*at * 1e6));
-      return {};
-    }
-    if (key == "exclusive") {
-      bool exclusive = false;
-      auto done = read(key, value, exclusive);
-      if (exclusive) job.spec.request.gpu.sharing = Sharing::Alone;
-      return done;
-    }
-    for (const char* name :
-         {"gpus", "min_gpus", "max_gpus", "vram_bytes", "gpu_milli", "gpu_processes", "cpus",
-          "mem_bytes", "time_limit_seconds", "estimate_seconds", "deadline_at", "priority", "batch",
-          "umask", "retries", "pids", "warning_seconds"}) {
-      if (key == name) return number(key, value);
-    }
-    return refuse(key, "unknown key; doc/openapi.yaml names all");
-  }
+  Expected<void> operator()(const std::string& key, Json& value);
 };
+
+GpuRequest& gpu_of(FieldReader& reader) { return reader.job.spec.request.gpu; }
+
+constexpr std::int64_t kLongest = micros(limits::kLongestTime);
+constexpr std::int64_t kLatest = micros(limits::kLastInstant);
+
+/// Every key with a number. The ends are the table of limits' own, which the command line reads
+/// too; a test drives each through a snapshot.
+constexpr auto kNumbers = std::to_array<NumberKey>({
+    {"gpus", Measure::Whole, 0, limits::kMostGpus,
+     [](FieldReader& r, std::int64_t n) { gpu_of(r).count = GpuCount(n); }},
+    {"min_gpus", Measure::Whole, 1, limits::kMostGpus,
+     [](FieldReader& r, std::int64_t n) { gpu_of(r).min = GpuCount(n); }},
+    {"max_gpus", Measure::Whole, 1, limits::kMostGpus,
+     [](FieldReader& r, std::int64_t n) { gpu_of(r).max = GpuCount(n); }},
+    {"vram_bytes", Measure::Whole, kLeastPlain.raw(), limits::kMostMemory.raw(),
+     [](FieldReader& r, std::int64_t n) { gpu_of(r).vram = round_up(n); }},
+    {"gpu_milli", Measure::Whole, 1, kWholeGpu.raw(),
+     [](FieldReader& r, std::int64_t n) { gpu_of(r).milli = GpuMilli(n); }},
+    {"gpu_processes", Measure::Whole, 1, limits::kMostGpuProcesses,
+     [](FieldReader& r, std::int64_t n) { gpu_of(r).processes = static_cast<std::int32_t>(n); }},
+    {"cpus", Measure::Cores, 1, limits::kMostCores.raw(),
+     [](FieldReader& r, std::int64_t n) { r.job.spec.request.cpu = CpuMilli(n); }},
+    {"mem_bytes", Measure::Whole, kLeastPlain.raw(), limits::kMostMemory.raw(),
+     [](FieldReader& r, std::int64_t n) { r.job.spec.request.host = Bytes(n); }},
+    {"pids", Measure::Whole, 1, limits::kMostProcesses,
+     [](FieldReader& r, std::int64_t n) { r.job.command.processes = n; }},
+    {"umask", Measure::Whole, 0, 0777,
+     [](FieldReader& r, std::int64_t n) { r.job.command.umask = static_cast<mode_t>(n); }},
+    {"priority", Measure::Whole, 0, limits::kMostPriority,
+     [](FieldReader& r, std::int64_t n) { r.job.spec.priority = static_cast<std::int32_t>(n); }},
+    {"retries", Measure::Whole, 0, limits::kMostRetries,
+     [](FieldReader& r, std::int64_t n) { r.job.spec.retries = static_cast<std::int32_t>(n); }},
+    {"batch", Measure::Whole, 1, limits::kMostBatch,
+     [](FieldReader& r, std::int64_t n) { r.job.spec.batch = n; }},
+    {"time_limit_seconds", Measure::Span, 1, kLongest,
+     [](FieldReader& r, std::int64_t n) { r.job.spec.time_limit = Duration(n); }},
+    {"estimate_seconds", Measure::Span, 1, kLongest,
+     [](FieldReader& r, std::int64_t n) { r.job.spec.estimate = Duration(n); }},
+    {"warning_seconds", Measure::Span, 1, kLongest,
+     [](FieldReader& r, std::int64_t n) { r.warn_before = Duration(n); }},
+    {"deadline_at", Measure::Instant, 1, kLatest,
+     [](FieldReader& r, std::int64_t n) { r.job.spec.deadline = instant_from_micros(n); }},
+    {"begin_at", Measure::Instant, 1, kLatest,
+     [](FieldReader& r, std::int64_t n) { r.conditions.begin = instant_from_micros(n); }},
+});
+
+Expected<void> FieldReader::operator()(const std::string& key, Json& value) {
+  if (key == "command") return read(key, value, job.command.arguments);
+  if (key == "environment") return read(key, value, environment);
+  if (key == "directory") return read(key, value, job.command.directory);
+  if (key == "name") return read(key, value, job.name);
+  if (key == "held") return read(key, value, job.held);
+  if (key == "class") return read_word(key, value, job.spec.duration_class);
+  if (key == "job_group") return read(key, value, job.spec.group);
+  if (key == "model") return read(key, value, job.spec.model);
+  if (key == "gpu_types") return read(key, value, job.gpu_types);
+  if (key == "gpu_indices") return read_indices(value);
+  if (key == "share") return read_share(value);
+  if (key == "vram_shrink") {
+    bool allowed = false;
+    auto done = read(key, value, allowed);
+    job.vram_shrink = allowed;
+    return done;
+  }
+  if (key == "attach") return read_attach(value, job.command.attach);
+  if (key == "output") return read(key, value, job.command.output);
+  if (key == "snapshot") return read_snapshot(value, job.command.snapshot);
+  if (key == "after") return read_after(value, job.after);
+  if (key == "requeue_on") return read_codes(value, conditions);
+  if (key == "on_preempt") return read_saving(value, conditions.on_preempt);
+  if (key == "unique") return read(key, value, conditions.unique);
+  if (key == "array") return read_array(value);
+  if (key == "warning_signal") return read_signal(value);
+  if (key == "notify") return read(key, value, notice.to);
+  if (key == "notify_on") return read_occasions(value);
+  if (key == "exclusive") {
+    bool exclusive = false;
+    auto done = read(key, value, exclusive);
+    if (exclusive) job.spec.request.gpu.sharing = Sharing::Alone;
+    return done;
+  }
+  const auto* const number_key = std::ranges::find(kNumbers, key, &NumberKey::name);
+  if (number_key != kNumbers.end()) return number(*number_key, value);
+  return refuse(key, "unknown key; doc/openapi.yaml names all");
+}
 
 /// No program can be started with a longer one.
 Expected<void> check_lengths(const std::string& key, const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].size() <= kMostWord) continue;
+    if (words[i].size() <= limits::kMostWord) continue;
     return refuse(key + "[" + std::to_string(i) + "]",
                   "'" + words[i].substr(0, 40) + "...', " + std::to_string(words[i].size()) +
-                      " bytes, the most is " + std::to_string(kMostWord));
+                      " bytes, the most is " + std::to_string(limits::kMostWord));
   }
   return {};
 }
@@ -525,19 +535,20 @@ Expected<void> check(const live::Submission& job, const std::vector<std::string>
   if (!command.directory.starts_with('/')) {
     return refuse("directory", "'" + command.directory + "', must be an absolute path");
   }
-  if (command.directory.size() > kMostPath) {
+  if (command.directory.size() > limits::kMostPath) {
     return refuse("directory", std::to_string(command.directory.size()) + " bytes, the most is " +
-                                   std::to_string(kMostPath));
+                                   std::to_string(limits::kMostPath));
   }
-  if (job.name.size() > kMostName) {
+  if (job.name.size() > limits::kMostName) {
     return refuse("name", std::to_string(job.name.size()) + " bytes, the most is " +
-                              std::to_string(kMostName));
+                              std::to_string(limits::kMostName));
   }
   for (const auto& [key, text] :
        {std::pair("job_group", &job.spec.group), std::pair("model", &job.spec.model)}) {
     const std::size_t size = text->text().size();
-    if (size <= kMostLabel) continue;
-    return refuse(key, std::to_string(size) + " bytes, the most is " + std::to_string(kMostLabel));
+    if (size <= limits::kMostLabel) continue;
+    return refuse(
+        key, std::to_string(size) + " bytes, the most is " + std::to_string(limits::kMostLabel));
   }
   for (std::size_t i = 0; i < environment.size(); ++i) {
     const std::size_t equals = environment[i].find('=');
@@ -549,9 +560,9 @@ Expected<void> check(const live::Submission& job, const std::vector<std::string>
   if (auto done = check_lengths("command", command.arguments); !done) return done;
   if (auto done = check_lengths("environment", environment); !done) return done;
   const std::size_t size = size_of(command.arguments) + size_of(environment);
-  if (size > kMostWords) {
-    return refuse("command and environment",
-                  std::to_string(size) + " bytes, the most is " + std::to_string(kMostWords));
+  if (size > limits::kMostWords) {
+    return refuse("command and environment", std::to_string(size) + " bytes, the most is " +
+                                                 std::to_string(limits::kMostWords));
   }
   const GpuRequest& gpu = job.spec.request.gpu;
   if (gpu.count == GpuCount(0)) {
@@ -566,13 +577,13 @@ Expected<void> check(const live::Submission& job, const std::vector<std::string>
 }
 
 Expected<void> check(const live::Submission& job, const Conditions& asked) {
-  if (asked.unique.size() > kMostUnique) {
+  if (asked.unique.size() > limits::kMostUnique) {
     return refuse("unique", std::to_string(asked.unique.size()) + " bytes, the most is " +
-                                std::to_string(kMostUnique));
+                                std::to_string(limits::kMostUnique));
   }
-  if (job.command.output.size() > kMostPath) {
+  if (job.command.output.size() > limits::kMostPath) {
     return refuse("output", std::to_string(job.command.output.size()) + " bytes, the most is " +
-                                std::to_string(kMostPath));
+                                std::to_string(limits::kMostPath));
   }
   if (!job.tasks.empty() && !asked.unique.empty()) {
     return refuse("unique", "with array, whose jobs would all have the same key");
@@ -772,40 +783,6 @@ Expected<void> accept_gpus(live::Submission& job, const Cluster& cluster) {
   return keep_to_indices(job, cluster);
 }
 
-Expected<void> resolve_after(live::Submission& job, const live::Keeper& keeper) {
-  std::vector<Dependency>& all = job.spec.conditions.edit().after;
-  for (const live::AfterTask& after : job.after) {
-    const auto row = keeper.store().job(after.on.job);
-    if (!row) return std::unexpected(row.error());
-    if (!*row)
-      return refuse("after", "job " + std::to_string(after.on.job.value()) + ": no such job");
-    const ArrayPlace& array = (*row)->spec.conditions->array;
-    const bool is_array = array.tasks > 0 && array.first == after.on.job;
-    if (after.task && !is_array) {
-      return refuse("after", "job " + std::to_string(after.on.job.value()) + ": is no array");
-    }
-    bool is_found = !after.task;
-    const std::int32_t tasks = is_array ? array.tasks : 1;
-    for (std::int32_t i = 0; i < tasks; ++i) {
-      const JobId id(after.on.job.value() + static_cast<std::uint64_t>(i));
-      if (after.task) {
-        const auto one = keeper.store().job(id);
-        if (!one) return std::unexpected(one.error());
-        if (!*one || (*one)->spec.conditions->array.task != *after.task) continue;
-        is_found = true;
-      }
-      all.push_back({.job = id, .when = after.on.when});
-    }
-    if (!is_found) {
-      return refuse("after", "array " + std::to_string(after.on.job.value()) + ": has no task " +
-                                 std::to_string(*after.task));
-    }
-  }
-  if (all.size() <= kMostDependencies) return {};
-  return refuse("after", std::to_string(all.size()) + " jobs, the most is " +
-                             std::to_string(kMostDependencies));
-}
-
 namespace {
 
 constexpr std::array<std::string_view, 7> kChangeable = {
@@ -860,12 +837,26 @@ Expected<Change> parse_change(std::string_view body) {
   }
   change.gpu_types = std::move(given.gpu_types);
   change.gpu_indices = std::move(given.gpu_indices);
-  if (given.name.size() > kMostName) {
+  if (given.name.size() > limits::kMostName) {
     return refuse("name", std::to_string(given.name.size()) + " bytes, the most is " +
-                              std::to_string(kMostName));
+                              std::to_string(limits::kMostName));
   }
   if (json->empty()) return fail(ErrorCode::InvalidArgument, "nothing is to be changed");
   return change;
+}
+
+std::vector<NumberRange> number_ranges() {
+  std::vector<NumberRange> ranges;
+  for (const NumberKey& key : kNumbers) {
+    const double one = key.measure == Measure::Whole   ? 1
+                       : key.measure == Measure::Cores ? 1e3
+                                                       : 1e6;
+    ranges.push_back({.key = std::string(key.name),
+                      .least = static_cast<double>(key.least) / one,
+                      .most = static_cast<double>(key.most) / one,
+                      .is_whole = key.measure == Measure::Whole});
+  }
+  return ranges;
 }
 
 Expected<shim::Attach> parse_attach(std::string_view body) {
@@ -873,9 +864,9 @@ Expected<shim::Attach> parse_attach(std::string_view body) {
   if (!json) return std::unexpected(json.error());
   std::optional<shim::Attach> attach;
   if (auto done = read_attach(*json, attach); !done) return std::unexpected(done.error());
-  if (attach->socket.size() > kMostSocketName) {
+  if (attach->socket.size() > limits::kMostPath) {
     return refuse("attach.socket", std::to_string(attach->socket.size()) + " bytes, the most is " +
-                                       std::to_string(kMostSocketName));
+                                       std::to_string(limits::kMostPath));
   }
   return std::move(*attach);
 }
@@ -892,7 +883,7 @@ Expected<GpuList> read_gpus(const std::string& key, const Json& value, std::size
   }
   std::vector<std::uint32_t> list;
   for (const Json& one : value) {
-    const auto index = integer(key, one, 0, kMostGpus);
+    const auto index = integer(key, one, 0, limits::kMostGpus);
     if (!index) return std::unexpected(index.error());
     if (*index >= static_cast<std::int64_t>(gpus)) {
       return refuse(key,
@@ -903,16 +894,10 @@ Expected<GpuList> read_gpus(const std::string& key, const Json& value, std::size
   return list;
 }
 
-Expected<Instant> read_instant(const std::string& key, const Json& value) {
-  const auto at = real(key, value, kMostInstant);
-  if (!at) return std::unexpected(at.error());
-  return instant_from_micros(std::llround(*at * 1e6));
-}
-
 Expected<void> check_reason(const std::string& reason) {
-  if (reason.size() <= kMostName) return {};
-  return refuse("reason",
-                std::to_string(reason.size()) + " bytes, the most is " + std::to_string(kMostName));
+  if (reason.size() <= limits::kMostName) return {};
+  return refuse("reason", std::to_string(reason.size()) + " bytes, the most is " +
+                              std::to_string(limits::kMostName));
 }
 
 /// One key of a reservation.
@@ -929,7 +914,7 @@ Expected<void> read_reserve(ReservationWish& wish, const std::string& key, Json&
   if (key != "from_at" && key != "until_at") {
     return refuse(key, "unknown key; valid keys: gpus, users, from_at, until_at, reason");
   }
-  const auto at = read_instant(key, value);
+  const auto at = instant_in(key, value);
   if (!at) return std::unexpected(at.error());
   if (key == "from_at") wish.from = *at;
   if (key == "until_at") wish.until = *at;
@@ -939,7 +924,6 @@ Expected<void> read_reserve(ReservationWish& wish, const std::string& key, Json&
 }  // namespace
 
 Expected<ReservationWish> parse_reserve(std::string_view body, std::size_t gpus) {
-  constexpr std::size_t kMostUsers = 1000;
   auto json = parse(body);
   if (!json) return std::unexpected(json.error());
   for (const char* const key : {"gpus", "users", "until_at"}) {
@@ -952,9 +936,9 @@ Expected<ReservationWish> parse_reserve(std::string_view body, std::size_t gpus)
     }
   }
   if (wish.users.empty()) return refuse("users", "names nobody");
-  if (wish.users.size() > kMostUsers) {
+  if (wish.users.size() > limits::kMostUsers) {
     return refuse("users", std::to_string(wish.users.size()) + " names, the most is " +
-                               std::to_string(kMostUsers));
+                               std::to_string(limits::kMostUsers));
   }
   if (auto done = check_reason(wish.reason); !done) return std::unexpected(done.error());
   return wish;
@@ -986,7 +970,7 @@ Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus) {
     if (key == "reason") {
       if (auto done = read(key, value, wish.reason); !done) return std::unexpected(done.error());
     } else if (key == "until_at") {
-      const auto at = read_instant(key, value);
+      const auto at = instant_in(key, value);
       if (!at) return std::unexpected(at.error());
       wish.until = *at;
     } else if (key == "gpus") {

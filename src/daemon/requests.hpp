@@ -28,13 +28,19 @@ struct JobDefaults {
 Expected<live::Submission> parse_submission(std::string_view body, const http::Peer& peer,
                                             const JobDefaults& defaults = {});
 
+/// The ends of what a key with a number may be, as requests state it.
+struct NumberRange {
+  std::string key;
+  double least = 0;
+  double most = 0;
+  bool is_whole = false;
+};
+/// Of every key with a number that parse_submission() takes.
+std::vector<NumberRange> number_ranges();
+
 /// Turns the names of GPU types and the indices of GPUs into the cluster's. Errors: InvalidArgument
 /// naming one that the cluster does not have, and what it has.
 Expected<void> accept_gpus(live::Submission& job, const Cluster& cluster);
-
-/// Finds the jobs that it is to wait for; an array stands for all its jobs. Errors: InvalidArgument
-/// naming the one that there is not.
-Expected<void> resolve_after(live::Submission& job, const live::Keeper& keeper);
 
 /// What is to be changed of a job that waits.
 struct Change {

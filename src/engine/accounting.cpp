@@ -284,7 +284,8 @@ void Engine::drop_holds(JobId id) {
 }
 
 std::optional<std::string> Engine::impossible(const Job& job) const {
-  return why_impossible(job.id, job.spec.request, state_.cluster);
+  if (auto why = why_impossible(job.id, job.spec.request, state_.cluster)) return why;
+  return why_unkeepable(job.id, job.spec);
 }
 
 /// No time below zero, and no estimate of GPU memory that no placement could ever hold: a job must

@@ -5,14 +5,12 @@
 
 #include "core/account.hpp"
 #include "core/admission.hpp"
+#include "core/limits.hpp"
 #include "core/text.hpp"
 
 namespace berth {
 
 namespace {
-
-constexpr Bytes kMostMemory{std::int64_t{1} << 50};  ///< Of one GPU, with room for sums.
-constexpr std::int32_t kMostProcesses = 1 << 16;
 
 std::optional<std::string> why_senseless(const Request& request) {
   const GpuRequest& gpu = request.gpu;
@@ -32,9 +30,9 @@ std::optional<std::string> why_senseless(const Request& request) {
   if (request.host < Bytes(0)) return below("bytes of host memory", request.host.raw(), 0);
   if (request.cpu < CpuMilli(0)) return below("thousandths of a core", request.cpu.raw(), 0);
   if (gpu.processes < 1) return below("processes per GPU", gpu.processes, 1);
-  if (gpu.processes > kMostProcesses) {
+  if (gpu.processes > limits::kMostGpuProcesses) {
     return "asks " + std::to_string(gpu.processes) + " processes per GPU, the most is " +
-           std::to_string(kMostProcesses);
+           std::to_string(limits::kMostGpuProcesses);
   }
   if (gpu.milli < GpuMilli(0)) return below("thousandths of a GPU", gpu.milli.raw(), 0);
   if (gpu.milli > kWholeGpu) {
@@ -119,9 +117,37 @@ std::optional<std::string> why_impossible(JobId job, const Request& request,
   return std::nullopt;
 }
 
+std::optional<std::string> why_unkeepable(JobId job, const JobSpec& spec) {
+  const Conditions& asked = *spec.conditions;
+  const auto why = [&]() -> std::optional<std::string> {
+    if (asked.after.size() > limits::kMostDependencies) {
+      return "waits for " + std::to_string(asked.after.size()) + " jobs, the most is " +
+             std::to_string(limits::kMostDependencies);
+    }
+    if (asked.begin < kStart || asked.begin > limits::kLastInstant) {
+      return "begins at " + seconds_text(asked.begin) + ", the last is " +
+             seconds_text(limits::kLastInstant) + " (2200-01-01)";
+    }
+    if (asked.array.task < 0 || asked.array.tasks < 0 || asked.array.at_once < 0) {
+      return "has no place in an array that could be";
+    }
+    if (asked.requeues < 0) return "runs again a negative number of times";
+    const Saving& saving = asked.on_preempt;
+    const bool saves = saving.signal >= 0 && saving.signal <= limits::kLastSignal &&
+                       saving.grace >= Duration::zero() && saving.grace <= limits::kLongestTime;
+    if (!saves) return "saves its state at a signal, or for a time, that there is not";
+    if (spec.vram_estimate < Bytes(0) || spec.vram_estimate > limits::kMostMemory) {
+      return "is estimated to need " + std::to_string(spec.vram_estimate.raw()) + " bytes per GPU";
+    }
+    return std::nullopt;
+  }();
+  if (why) return "job " + std::to_string(job.value()) + ": " + *why;
+  return std::nullopt;
+}
+
 bool is_sensible(const Settings& settings) {
   const Admission& admission = settings.admission;
-  return admission.guard_floor >= Bytes(0) && admission.guard_floor <= kMostMemory &&
+  return admission.guard_floor >= Bytes(0) && admission.guard_floor <= limits::kMostMemory &&
          admission.guard_ppm >= 0 && admission.guard_ppm <= 1'000'000 &&
          settings.service_half_life > Duration::zero() &&
          std::ranges::all_of(settings.user_limits, [](const auto& entry) {
@@ -150,7 +176,9 @@ bool is_sensible(const Reservation& reservation, std::size_t gpus) {
 }
 
 bool is_sensible(const Measured& measured) {
-  const auto is_memory = [](Bytes bytes) { return bytes >= Bytes(0) && bytes <= kMostMemory; };
+  const auto is_memory = [](Bytes bytes) {
+    return bytes >= Bytes(0) && bytes <= limits::kMostMemory;
+  };
   return is_memory(measured.foreign) && is_memory(measured.used) &&
          measured.utilisation >= kUnknownUtilisation && measured.utilisation <= 100 &&
          std::ranges::all_of(measured.tenants, is_memory, &TenantUse::bytes);

@@ -7,6 +7,7 @@
 #include "core/cluster.hpp"
 #include "core/ids.hpp"
 #include "core/input.hpp"
+#include "core/job.hpp"
 #include "core/request.hpp"
 #include "core/settings.hpp"
 
@@ -17,6 +18,10 @@ namespace berth {
 /// rejects a request that its placement can never place (Reject).
 std::optional<std::string> why_impossible(JobId job, const Request& request,
                                           const Cluster& cluster);
+
+/// Returns: nothing if a snapshot can hold what this job says, else the same. The doors let in
+/// nothing else (core/limits.hpp); this is for what came another way, as from an older journal.
+std::optional<std::string> why_unkeepable(JobId job, const JobSpec& spec);
 
 /// False for settings out of range. The shell prints the error.
 bool is_sensible(const Settings& settings);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "core/limits.hpp"
 #include "gpu/host_memory.hpp"
 #include "gpu/nvml_links.hpp"
 
@@ -14,7 +15,6 @@ namespace {
 
 using nvml::Result;
 
-constexpr std::uint32_t kMostGpus = 1024;
 constexpr int kMostReadings = 3;
 constexpr std::uint64_t kUseWindow =
     2'000'000;  ///< Microseconds: the driver's periods are a second.
@@ -89,10 +89,10 @@ Expected<void> Nvml::find_gpus() {
   if (result != Result::Success) {
     return std::unexpected(nvml::error_of(api_, api_.device_count.name, result));
   }
-  if (count > kMostGpus) {
+  if (count > limits::kMostGpusOfNode) {
     return fail(ErrorCode::BadData, std::string(api_.device_count.name) + ": " +
                                         std::to_string(count) + " GPUs, the most is " +
-                                        std::to_string(kMostGpus));
+                                        std::to_string(limits::kMostGpusOfNode));
   }
   for (std::uint32_t board = 0; board < count; ++board) {
     const auto whole = nvml::read_handle(api_, board);

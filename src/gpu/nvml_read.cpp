@@ -7,14 +7,14 @@
 #include <string_view>
 #include <utility>
 
+#include "core/limits.hpp"
 #include "gpu/host_memory.hpp"
 
 namespace berth::nvml {
 
 namespace {
 
-constexpr std::uint64_t kLargestGpu = 1ULL << 50;  // a pebibyte: above it a size is nonsense
-constexpr std::size_t kFirstRoom = 64;             // processes a list has room for at first
+constexpr std::size_t kFirstRoom = 64;  // processes a list has room for at first
 constexpr std::size_t kMostProcesses = 1U << 16;
 constexpr int kMostTries = 8;
 constexpr std::uint32_t kMostInstances = 64;  // seven today
@@ -49,7 +49,8 @@ std::string read_bus_id(const Api& api, Handle handle) {
 }
 
 Expected<Memory> checked(const char* call, const Gpu& gpu, const MemoryV2& memory) {
-  const bool is_sane = memory.total > 0 && memory.total <= kLargestGpu &&
+  const bool is_sane = memory.total > 0 &&
+                       memory.total <= static_cast<std::uint64_t>(limits::kMostMemory.raw()) &&
                        memory.reserved <= memory.total && memory.used <= memory.total;
   if (!is_sane) {
     return fail(ErrorCode::BadData, std::string(call) + " on GPU " + std::to_string(gpu.index) +

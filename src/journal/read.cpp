@@ -39,15 +39,21 @@ Instant instant_or_never(Query& query, int column) {
 }
 
 /// From four columns on: ended, outcome, code, note.
+std::optional<Outcome> outcome_in(Query& query, int column) {
+  const std::int64_t outcome = query.integer(column);
+  if (outcome >= 0 && outcome <= static_cast<std::int64_t>(last_of(Outcome{}))) {
+    return static_cast<Outcome>(outcome);
+  }
+  query.damaged("outcome " + std::to_string(outcome) + " is none");
+  return std::nullopt;
+}
+
 std::optional<End> end_of(Query& query, int column) {
   if (query.is_null(column)) return std::nullopt;
-  const std::int64_t outcome = query.integer(column + 1);
-  if (outcome < 0 || outcome > static_cast<std::int64_t>(last_of(Outcome{}))) {
-    query.damaged("outcome " + std::to_string(outcome) + " is none");
-    return std::nullopt;
-  }
+  const auto outcome = outcome_in(query, column + 1);
+  if (!outcome) return std::nullopt;
   return End{.at = instant_from_micros(query.integer(column)),
-             .outcome = static_cast<Outcome>(outcome),
+             .outcome = *outcome,
              .code = narrow<std::int32_t>(query, column + 2),
              .note = std::string(query.text(column + 3))};
 }
@@ -366,6 +372,21 @@ Expected<std::optional<JobRow>> Store::job(JobId id) const {
   auto found = first(query, [&](Query& row) { return job_of(id, row); });
   if (found || found.error().code != ErrorCode::BadData) return found;
   return JobRow{.job = id, .is_damaged = true};
+}
+
+Expected<std::vector<WaitedRow>> Store::jobs_between(JobId first, JobId last) const {
+  static const std::string sql = std::string("SELECT id, spec, ended IS NULL, outcome, sum IS ") +
+                                 kJobSum + " FROM jobs WHERE id >= ? AND id <= ? ORDER BY id";
+  Query query(state_->db, sql.c_str(), column(first), column(last));
+  return all(query, [](Query& row) {
+    WaitedRow found{.job = JobId(static_cast<std::uint64_t>(row.integer(0)))};
+    if (row.integer(4) != 1) return found;
+    const std::string name = "job " + std::to_string(found.job.value());
+    const auto spec = kept<JobSpec>(row, 1, (name + ": its request").c_str());
+    found.array = spec.conditions->array;
+    if (row.integer(2) == 0) found.ended = outcome_in(row, 3);
+    return found;
+  });
 }
 
 /// Row by row, so that one that cannot be read costs no other.

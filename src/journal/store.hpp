@@ -118,6 +118,13 @@ struct ReportRow {
   bool is_damaged = false;  ///< On the disk: not even its key is known.
 };
 
+/// What one must know of a job to wait for it.
+struct WaitedRow {
+  JobId job;
+  ArrayPlace array;
+  std::optional<Outcome> ended;
+};
+
 /// Which jobs a page of history holds.
 struct PageQuery {
   JobId before{~std::uint64_t{0}};  ///< Only smaller ids; pages go from new to old.
@@ -253,6 +260,9 @@ class Store {
 
   Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
   Expected<std::optional<JobRow>> job(JobId id) const;
+  /// Those with numbers from `first` to `last`, ascending; a damaged one has no array and no end.
+  /// A few microseconds each.
+  Expected<std::vector<WaitedRow>> jobs_between(JobId first, JobId last) const;
   /// Jobs that have ended.
   Expected<std::vector<JobRow>> history(const PageQuery& query) const;
   Expected<std::vector<AttemptRow>> attempts(JobId job) const;  ///< Ascending.

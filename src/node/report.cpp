@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/limits.hpp"
 #include "core/split.hpp"
 
 namespace berth::node {
@@ -14,7 +15,6 @@ namespace {
 constexpr std::string_view kAgentMark = "berth-agent";
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t kMostMebibytes = std::int64_t{1} << 32;
-constexpr std::size_t kMostGpus = 1024;
 constexpr std::size_t kLongestProblem = 120;
 
 std::string mebibytes(Bytes amount) {
@@ -70,8 +70,8 @@ bool take_word(NodeReport& report, std::string_view key, std::string_view value)
     return every.has_value();
   }
   if (key == "gpu") {
-    const auto index = count_in(value, kMostGpus - 1);
-    if (!index || report.gpus.size() >= kMostGpus) return false;
+    const auto index = count_in(value, limits::kMostGpusOfNode - 1);
+    if (!index || report.gpus.size() >= limits::kMostGpusOfNode) return false;
     report.gpus.push_back({.index = static_cast<std::uint32_t>(*index)});
     return true;
   }

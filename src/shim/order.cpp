@@ -13,6 +13,7 @@
 
 #include "core/codec.hpp"
 #include "core/conditions.hpp"
+#include "core/limits.hpp"
 
 namespace berth::shim {
 
@@ -44,7 +45,8 @@ std::optional<std::string> flaw_of(const Order& order) {
   if (order.grace_millis < 0) {
     return "order: a grace of " + std::to_string(order.grace_millis) + " ms, the least is 0";
   }
-  if (order.save_signal < 0 || order.save_signal > kLastSignal || order.save_grace_millis < 0) {
+  if (order.save_signal < 0 || order.save_signal > limits::kLastSignal ||
+      order.save_grace_millis < 0) {
     return "order: a signal to save of " + std::to_string(order.save_signal) + " with " +
            std::to_string(order.save_grace_millis) + " ms";
   }

@@ -9,8 +9,6 @@ namespace berth::trace {
 
 namespace {
 
-constexpr std::size_t kMostTypes = 64;  ///< One bit each.
-
 /// The numbers between the x's; empty if one is not from 1 to kMostGpus or so is their product.
 std::vector<std::uint32_t> factors(std::string_view text) {
   std::vector<std::uint32_t> numbers;
@@ -52,7 +50,7 @@ Expected<Cluster> parse_cluster(std::string_view text) {
 
 Expected<void> accept_types(Trace& trace, const Cluster& cluster) {
   const auto names = cluster.type_names();
-  if (names.size() >= kMostTypes) {
+  if (names.size() >= limits::kMostTypes) {
     return fail(ErrorCode::Conflict, "the cluster has 64 GPU types, one more than jobs can choose");
   }
   const GpuTypes none = GpuTypes{1} << names.size();  // of a type that no GPU has

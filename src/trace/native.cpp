@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "core/limits.hpp"
 #include "core/scaling.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
@@ -12,10 +13,6 @@
 namespace berth::trace {
 
 namespace {
-
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-constexpr std::int64_t kMostPriority = 1'000'000'000;
-constexpr std::int64_t kMostRetries = 100;
 
 struct NativeColumns {
   explicit NativeColumns(Columns& columns)
@@ -62,14 +59,14 @@ Duration optional_time(Row& row, std::optional<std::size_t> column, Duration oth
 void read_request(Row& row, const NativeColumns& columns, Request& request) {
   GpuRequest& gpu = request.gpu;
   gpu.count = row.gpus(columns.gpus, 0);
-  gpu.vram = Bytes(optional_integer(row, columns.vram, kMostBytes));
+  gpu.vram = Bytes(optional_integer(row, columns.vram, limits::kMostMemory.raw()));
   gpu.milli = GpuMilli(optional_integer(row, columns.milli, 1000));
   const bool says_alone = optional_integer(row, columns.alone, 1) == 1;
   const bool alone = says_alone || (gpu.vram == Bytes(0) && gpu.milli == GpuMilli(0));
   gpu.sharing = alone && gpu.count > GpuCount(0) ? Sharing::Alone : Sharing::Shared;
   if (!alone && gpu.vram == Bytes(0)) gpu.vram = kUnstated;
   request.cpu = CpuMilli(optional_integer(row, columns.cpu, kMostCores));
-  request.host = Bytes(optional_integer(row, columns.memory, kMostBytes));
+  request.host = Bytes(optional_integer(row, columns.memory, limits::kMostMemory.raw()));
 }
 
 /// What is not said is what the job asks for.
@@ -109,7 +106,7 @@ std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   job.submit = kStart + row.duration(columns.submit);
   job.duration = row.duration(columns.duration);
   job.spec.priority =
-      static_cast<std::int32_t>(optional_integer(row, columns.priority, kMostPriority));
+      static_cast<std::int32_t>(optional_integer(row, columns.priority, limits::kMostPriority));
   job.spec.time_limit = optional_time(row, columns.limit, kForever);
   const Duration deadline = optional_time(row, columns.deadline, kForever);
   if (deadline != kForever) job.spec.deadline = kStart + deadline;
@@ -122,7 +119,7 @@ std::optional<TraceJob> job_of(Row& row, const NativeColumns& columns) {
   read_range(row, columns, job.spec.request.gpu);
   read_class(row, columns.duration_class, job.spec);
   job.spec.retries =
-      static_cast<std::int32_t>(optional_integer(row, columns.retries, kMostRetries));
+      static_cast<std::int32_t>(optional_integer(row, columns.retries, limits::kMostRetries));
   if (!row.text(columns.duty).empty()) job.duty = GpuMilli(row.integer(*columns.duty, 0, 1000));
   read_use(row, columns.use, job);
   return job;

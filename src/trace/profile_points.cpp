@@ -9,7 +9,6 @@ namespace berth::trace {
 namespace {
 
 // Bounds that keep every product in range.
-constexpr std::int64_t kMostBatch = 10'000'000;
 constexpr Duration kLongestStep = hours(24);
 
 /// `24`: two GPUs on one node, four on another.
@@ -38,7 +37,7 @@ Expected<ProfilePoints> read_profile_points(Csv& csv) {
     Row row(csv);
     ProfilePoint point{.nodes = placement ? 0 : row.integer(nodes, 1, kMostGpus),
                        .gpus = placement ? 0 : row.integer(gpus, 1, kMostGpus),
-                       .batch = row.integer(batch, 1, kMostBatch),
+                       .batch = row.integer(batch, 1, limits::kMostBatch),
                        .step = row.duration(step)};
     if (placement) read_placement(row, *placement, point);
     if (point.step > kLongestStep) row.refuse(step, "a day at most");

@@ -9,8 +9,6 @@ namespace berth::trace {
 
 namespace {
 
-constexpr std::size_t kMostTypes = 64;  ///< One bit each, and one for none of them.
-
 /// The number of exactly these digits; nothing for any other character.
 std::optional<std::int32_t> digits(std::string_view text) {
   std::int32_t value = 0;
@@ -154,7 +152,7 @@ Expected<void> add_node(Cluster& cluster, const NodeShape& shape, std::string_vi
   }
   const auto types = cluster.type_names();
   const bool known = std::ranges::find(types, shape.type) != types.end();
-  if (shape.gpus > 0 && !known && types.size() + 1 >= kMostTypes) {
+  if (shape.gpus > 0 && !known && types.size() + 1 >= limits::kMostTypes) {
     return refuse("more than 63 types of GPU");
   }
   cluster.add_node(shape);

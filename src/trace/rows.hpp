@@ -7,15 +7,16 @@
 #include <string>
 #include <string_view>
 
+#include "core/limits.hpp"
 #include "trace/csv.hpp"
 #include "trace/formats.hpp"
 #include "trace/trace.hpp"
 
 namespace berth::trace {
 
-inline constexpr std::int64_t kMostGpus = 1'000'000;
+inline constexpr std::int64_t kMostGpus = 1'000'000;  ///< Of a simulated cluster.
 inline constexpr std::int64_t kMostNodes = 1'000'000;
-inline constexpr std::int64_t kMostCores = 100'000'000;       ///< In thousandths.
+inline constexpr std::int64_t kMostCores = limits::kMostCores.raw();
 inline constexpr Bytes kUnknownCard{std::int64_t{24} << 30};  ///< A GPU whose size is not said.
 
 /// Finds columns by name; the first that is missing is the error.

@@ -17,7 +17,6 @@ namespace berth::trace {
 namespace {
 
 // Bounds that keep every product in range.
-constexpr std::int64_t kMostBatch = 10'000'000;
 constexpr std::int64_t kMostIterations = 10'000'000;
 constexpr Duration kLongestStep = hours(24);
 
@@ -120,7 +119,7 @@ Expected<Trace> read_sia(const Source& source) {
     TraceJob job = whole_gpu_job(row.name(name), row.gpus(gpus));
     job.submit = kStart + row.duration(time);
     job.model = row.text(application);
-    const std::int64_t size = job.batch = row.integer(batch, 1, kMostBatch);
+    const std::int64_t size = job.batch = row.integer(batch, 1, limits::kMostBatch);
     if (row.error()) return std::optional(std::move(job));
     const auto ran = run_times.of(job.model, job.spec.request.gpu.count.raw(), size);
     if (!ran) bad_profile = ran.error();

@@ -246,9 +246,9 @@ TEST(Options, CoresAreAmounts) {
   EXPECT_EQ(read("default_cpus = 0").default_cpu, CpuMilli(0));
   EXPECT_EQ(read("").default_cpu, CpuMilli(1000));
   EXPECT_EQ(config_refusal("cores = -1"),
-            "berth.toml:1:9: cores: must be a number of cores from 0 to 1048576");
+            "berth.toml:1:9: cores: must be a number of cores from 0 to 100000");
   EXPECT_EQ(config_refusal("cores = \"2\""),
-            "berth.toml:1:9: cores: must be a number of cores from 0 to 1048576");
+            "berth.toml:1:9: cores: must be a number of cores from 0 to 100000");
 }
 
 TEST(Options, WhetherJobsRunAgainIsTrueOrFalse) {

@@ -222,8 +222,8 @@ TEST(Requests, MemoryIsChargedInTheStepsOfTheProbe) {
 
 TEST(Requests, NumbersHaveLimits) {
   EXPECT_EQ(refusal(with("gpus", -1)), "gpus: -1, the least is 0");
-  EXPECT_EQ(refusal(with("gpus", 1048577)), "gpus: 1048577, the most is 1048576");
-  EXPECT_EQ(taken(with("gpus", 1048576)).spec.request.gpu.count, GpuCount(1048576));
+  EXPECT_EQ(refusal(with("gpus", 4097)), "gpus: 4097, the most is 4096");
+  EXPECT_EQ(taken(with("gpus", 4096)).spec.request.gpu.count, GpuCount(4096));
   EXPECT_EQ(refusal(with("vram_bytes", 10)), "vram_bytes: 10, the least is 1048576");
   EXPECT_EQ(refusal(with("vram_bytes", (std::int64_t{1} << 50) + 1)),
             "vram_bytes: 1125899906842625, the most is 1125899906842624");
@@ -231,9 +231,9 @@ TEST(Requests, NumbersHaveLimits) {
   EXPECT_EQ(refusal(with("umask", 0777 + 1)), "umask: 512, the most is 511");
   EXPECT_EQ(refusal(with("cpus", 0)), "cpus: 0, must be more than 0");
   EXPECT_EQ(refusal(with("cpus", -0.5)), "cpus: -0.5, must be more than 0");
-  EXPECT_EQ(refusal(with("cpus", 1048577)), "cpus: 1048577, the most is 1048576");
+  EXPECT_EQ(refusal(with("cpus", 100001)), "cpus: 100001, the most is 100000");
   EXPECT_EQ(refusal(with("time_limit_seconds", 1e10)),
-            "time_limit_seconds: 10000000000.0, the most is 1000000000");
+            "time_limit_seconds: 10000000000.0, the most is 315360000");
   EXPECT_EQ(taken(with("time_limit_seconds", 1e-12)).spec.time_limit, Duration(1));
   EXPECT_EQ(taken(with("cpus", 1e-9)).spec.request.cpu, CpuMilli(1));
 }
@@ -248,7 +248,7 @@ TEST(Requests, AmountsMayBeTextsAsOnTheCommandLine) {
 }
 
 TEST(Requests, AWholeNumberIsWrittenAsOne) {
-  EXPECT_EQ(refusal(with("gpus", 1.5)), "gpus: 1.5, must be a whole number of at most 1048576");
+  EXPECT_EQ(refusal(with("gpus", 1.5)), "gpus: 1.5, must be a whole number of at most 4096");
   EXPECT_THAT(refusal(with("gpus", 2.0)), HasSubstr("gpus: 2.0, must be a whole number"));
   EXPECT_EQ(refusal(with("gpus", "2")), "gpus: must be a whole number, is \"2\"");
 }
@@ -259,7 +259,7 @@ TEST(Requests, NumbersThatNoTypeHoldsAreRefused) {
     return refusal(text.replace(text.find("123456"), 6, number));
   };
   EXPECT_EQ(literal("gpus", "18446744073709551615"),
-            "gpus: 18446744073709551615, the most is 1048576");
+            "gpus: 18446744073709551615, the most is 4096");
   EXPECT_THAT(literal("gpus", "18446744073709551616"), HasSubstr("gpus: 1.84467440737095"));
   EXPECT_EQ(literal("gpus", "-9223372036854775808"), "gpus: -9223372036854775808, the least is 0");
   EXPECT_THAT(literal("vram_bytes", "-1e308"), HasSubstr("vram_bytes: -1e+308"));

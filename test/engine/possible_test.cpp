@@ -107,8 +107,8 @@ TEST(Possible, RefusesWhatIsBelowTheLeastOrAboveTheMost) {
   Request request = gpus(1, 1_GiB);
   request.gpu.processes = 0;
   EXPECT_EQ(refusal(cluster, request), "job 42: asks 0 processes per GPU, the least is 1");
-  request.gpu.processes = 65'537;
-  EXPECT_EQ(refusal(cluster, request), "job 42: asks 65537 processes per GPU, the most is 65536");
+  request.gpu.processes = 1025;
+  EXPECT_EQ(refusal(cluster, request), "job 42: asks 1025 processes per GPU, the most is 1024");
   request = gpus(1, 1_GiB);
   request.gpu.milli = GpuMilli(-1);
   EXPECT_EQ(refusal(cluster, request), "job 42: asks -1 thousandths of a GPU, the least is 0");

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/limits.hpp"
 #include "shim/program/io.hpp"
 
 namespace berth::shim {
@@ -12,7 +13,6 @@ namespace berth::shim {
 namespace {
 
 constexpr std::size_t kMostRead = kLargestFrame;  // also what a pipe holds
-constexpr int kLastSignal = 64;
 /// One that does not read what is left for it may miss the end of it.
 constexpr auto kPatienceWithGoing = std::chrono::seconds(1);
 
@@ -134,7 +134,7 @@ bool Pump::obey(const Frame& frame, Wishes& wishes) {
       if (ends_.input.is_open() && !input_ends_) end_input();
       return true;
     case FrameKind::Signal:
-      if (bytes.size() != 1 || bytes[0] < 1 || bytes[0] > kLastSignal) return false;
+      if (bytes.size() != 1 || bytes[0] < 1 || bytes[0] > limits::kLastSignal) return false;
       wishes.signals.push_back(bytes[0]);
       return true;
     case FrameKind::Resize:
