@@ -1,6 +1,7 @@
 #include "daemon/clock.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <ctime>
 #include <fstream>
@@ -35,6 +36,8 @@ Clock Clock::as_before(Instant last, const std::string& path) {
   return clock;
 }
 
+Instant Clock::wall() { return read(CLOCK_REALTIME); }
+
 Instant Clock::now() const { return read(CLOCK_BOOTTIME) + ahead_; }
 
 Instant Clock::at(Instant wall) const {
@@ -43,6 +46,25 @@ Instant Clock::at(Instant wall) const {
 
 void Clock::keep(const std::string& path) const {
   std::ofstream(path, std::ios::trunc) << boot_id() << ' ' << micros(ahead_) << '\n';
+}
+
+std::string date_text(Instant at) {
+  const std::time_t seconds = micros(at) / 1'000'000;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 40> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text.data();
+}
+
+std::string ahead_text(Instant engine, Instant wall) {
+  return "berthd's time is " + date_text(engine) +
+         ", as its journal has it, and the machine's "
+         "clock says " +
+         date_text(wall) +
+         ": it was wrong then, or it is wrong now; until it is later, times that jobs and "
+         "reservations state count as over; if the clock is right now, stop berthd and start it "
+         "once with --trust-clock";
 }
 
 }  // namespace berth::daemon

@@ -14,6 +14,8 @@ namespace berth::daemon {
 
 class Clock : public live::Clock {
  public:
+  /// What the machine's clock shows.
+  static Instant wall();
   /// `last`: the latest instant in the journal.
   explicit Clock(Instant last);
   /// As the daemon before, if the file says how and this still is its boot; else by wall time.
@@ -29,5 +31,10 @@ class Clock : public live::Clock {
  private:
   Duration ahead_;  ///< Of CLOCK_BOOTTIME.
 };
+
+/// `2040-11-24 03:00:00 UTC`.
+std::string date_text(Instant at);
+/// What to say where the engine's time is this far ahead of the machine's clock, and what to do.
+std::string ahead_text(Instant engine, Instant wall);
 
 }  // namespace berth::daemon

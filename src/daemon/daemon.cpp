@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/limits.hpp"
 #include "core/text.hpp"
 #include "daemon/order.hpp"
 #include "daemon/row.hpp"
@@ -27,6 +28,8 @@ constexpr Duration kLinger = Duration(100);  ///< For a look, which mostly takes
 constexpr Duration kSaveEnergy = seconds(30);
 constexpr std::int64_t kNearlyFull = 50;  ///< Of a GPU, a part this small is as good as nothing.
 constexpr const char* kJournal = "/run/systemd/journal/socket";
+constexpr Duration kOddAhead = minutes(10);       ///< Of the clock: the journal.
+constexpr Duration kOddBehind = hours(24) * 366;  ///< Likewise; machines may stand still for long.
 constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
 constexpr std::string_view kNotGiven = "not given to berthd: ";
 constexpr std::string_view kIdle = "idle: ";
@@ -40,10 +43,35 @@ void tell(const std::vector<std::string>& lines) {
 
 /// Under jobs that hold berths time goes on as it did: their limits must not jump.
 Clock clock_for(const live::Keeper& keeper, const std::string& path) {
-  if (!keeper.engine().view().running().empty()) return Clock::as_before(keeper.last(), path);
+  const bool goes_on =
+      !keeper.engine().view().running().empty() && keeper.set_back() == Duration::zero();
+  if (goes_on) return Clock::as_before(keeper.last(), path);
   const Clock clock(keeper.last());
   clock.keep(path);
   return clock;
+}
+
+/// Errors: InvalidArgument for a clock beyond all times that berthd keeps.
+Expected<void> check_clock(Instant wall) {
+  if (wall <= limits::kLastInstant) return {};
+  return fail(ErrorCode::InvalidArgument, "the machine's clock says " + date_text(wall) +
+                                              ", berthd keeps times up to " +
+                                              date_text(limits::kLastInstant) + ": set it first");
+}
+
+/// What to tell of a clock that is not where the journal ends; "" if nothing.
+std::string odd_clock(const live::Keeper& keeper, Instant wall) {
+  const Instant last = keeper.last();
+  if (keeper.set_back() > Duration::zero()) {
+    return "time is set back from " + date_text(last + keeper.set_back()) + " to " +
+           date_text(last) + ", as --trust-clock says";
+  }
+  if (last > wall + kOddAhead) return ahead_text(last, wall);
+  if (last == kStart || wall < last + kOddBehind) return "";
+  return "the machine's clock says " + date_text(wall) + ", and the journal ends at " +
+         date_text(last) +
+         ": what was to begin or to end in between does so now; if the clock is wrong, stop "
+         "berthd, set it, and start berthd once with --trust-clock";
 }
 
 /// Emulated GPUs have no device files, unless a folder says otherwise.
@@ -115,6 +143,8 @@ Expected<void> check_idle(const IdleRules& rules, const Machine& machine) {
 // ---- Opening ---------------------------------------------------------------------------------
 
 Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<Remote> remote) {
+  const Instant wall = Clock::wall();
+  if (auto sane = check_clock(wall); !sane) return std::unexpected(sane.error());
   auto machine = remote ? Expected<Machine>(remote->machine()) : open_machine(options);
   if (!machine) return std::unexpected(machine.error());
   tell(machine->mig_notes);
@@ -126,10 +156,13 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
       .path = options.state + "/journal.db",
       .last_job = last_named(
           {options.state + "/attempts", options.state + "/logs", options.state + "/aside"}),
-      .loss = options.loss};
+      .loss = options.loss,
+      .snapshots = {},
+      .trusted_clock = options.trusts_clock ? std::optional(wall) : std::nullopt};
   auto host = std::make_unique<Host>(opening.path);
   auto keeper = live::Keeper::open(*host, opening, machine->cluster, options.rules);
   if (!keeper) return std::unexpected(keeper.error());
+  if (const std::string odd = odd_clock(*keeper, wall); !odd.empty()) tell({odd});
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(host),
                                             std::move(*keeper), std::move(remote)));
   tell(daemon->given_.notes);

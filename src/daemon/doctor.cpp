@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
@@ -367,6 +368,45 @@ Json kept(const Daemon& daemon) {
   return check("disk use", "ok", text);
 }
 
+/// Setting the clock moves nothing under a berthd that runs, so they may differ by a little.
+Json clock(const Daemon& daemon) {
+  constexpr Duration kOdd = minutes(10);
+  const Instant now = daemon.now();
+  const Instant wall = Clock::wall();
+  if (now > wall + kOdd) return check("clock", "warn", ahead_text(now, wall));
+  if (wall > now + kOdd) {
+    return check("clock", "warn",
+                 "the machine's clock was set forward from " + date_text(now) + " to " +
+                     date_text(wall) +
+                     " under berthd, which goes on as before; a start of berthd "
+                     "while no job runs takes it over");
+  }
+  return check("clock", "ok", "as the machine's");
+}
+
+/// Jobs that a start of berthd could not go on with, until somebody removes what is kept of them.
+Json aside(const Daemon& daemon) {
+  const std::string folder = daemon.options().state + "/aside";
+  std::vector<std::string> jobs;
+  std::error_code over;
+  for (std::filesystem::directory_iterator file(folder, over), end; !over && file != end;
+       file.increment(over)) {
+    const std::string name = file->path().filename().string();
+    if (name.starts_with("job-")) jobs.push_back(name.substr(4));
+  }
+  if (jobs.empty()) return check("put aside", "ok", "no job");
+  std::ranges::sort(jobs);
+  constexpr std::size_t kNamed = 8;
+  std::string text = jobs.size() == 1 ? "job " : "jobs ";
+  for (std::size_t i = 0; i < std::min(kNamed, jobs.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + jobs[i];
+  }
+  if (jobs.size() > kNamed) text += " and " + std::to_string(jobs.size() - kNamed) + " more";
+  return check("put aside", "warn",
+               text + " could not be gone on with when berthd started: berth show says why, " +
+                   folder + "/job-N what is known; submit again, then remove the file");
+}
+
 Json policy(const Daemon& daemon) {
   const std::uint64_t dropped = daemon.keeper().engine().dropped();
   const std::string name =
@@ -386,10 +426,26 @@ Json examine(const Daemon& daemon) {
     return {{"checks", std::move(checks)}};
   }
   return {{"checks",
-           {driver(daemon), gpus(daemon), admission(daemon), policy(daemon), users(), keyrings(),
-            pid_namespace(), processes(daemon), host_limits(daemon), device_files(daemon),
-            memory_rung(daemon), accounting(daemon), energy(daemon), idleness(daemon), mps(daemon),
-            suspension(daemon), disk(daemon), kept(daemon)}}};
+           {driver(daemon),
+            gpus(daemon),
+            admission(daemon),
+            policy(daemon),
+            users(),
+            keyrings(),
+            pid_namespace(),
+            processes(daemon),
+            host_limits(daemon),
+            device_files(daemon),
+            memory_rung(daemon),
+            accounting(daemon),
+            energy(daemon),
+            idleness(daemon),
+            mps(daemon),
+            suspension(daemon),
+            disk(daemon),
+            kept(daemon),
+            clock(daemon),
+            aside(daemon)}}};
 }
 
 }  // namespace berth::daemon

@@ -1,8 +1,18 @@
 #include "daemon/host.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
+#include "daemon/clock.hpp"
+#include "daemon/executor.hpp"
+#include "daemon/launcher.hpp"
 #include "daemon/snapshot_child.hpp"
+#include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 
 namespace berth::daemon {
@@ -15,6 +25,39 @@ Expected<Bytes> Host::free_room() const {
 
 Expected<std::unique_ptr<live::StateCopy>> Host::copy(const Engine& engine) {
   return SnapshotChild::begin(engine);
+}
+
+/// As Conductor::recover() has it, for when the places that jobs held are there no more.
+live::Remains Host::remains_of(JobId job, Attempt attempt) {
+  const AttemptLeft left = look_for_attempt(folder() + "/attempts", job, attempt);
+  if (left.lives) return {.trace = live::Trace::Lives, .ending = {}};
+  if (!left.record) {
+    return {.trace = live::Trace::Over,
+            .ending = {.outcome = Outcome::Lost,
+                       .at = Clock(kStart).now(),
+                       .note = "its attempt file is gone"}};
+  }
+  if (!left.record->go && !left.record->exit) return {.trace = live::Trace::None, .ending = {}};
+  const Clock clock(kStart);
+  if (left.record->exit) {
+    const std::string log = folder() + "/logs/" + std::to_string(job.value()) + ".log";
+    return {.trace = live::Trace::Over, .ending = ending_of(*left.record->exit, "", log, clock)};
+  }
+  return {.trace = live::Trace::Over,
+          .ending = {.outcome = Outcome::Lost,
+                     .at = clock.now(),
+                     .note = "its shim died while no berthd ran"}};
+}
+
+std::string Host::keep_aside(const std::string& name, const std::string& text) {
+  const std::string aside = folder() + "/aside";
+  ::mkdir(aside.c_str(), 0700);
+  const std::string path = aside + "/" + name;
+  const Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const bool is_whole = file.is_open() && ::write(file.number(), text.data(), text.size()) ==
+                                              static_cast<ssize_t>(text.size());
+  return is_whole ? path : path + ", which cannot be written: " + std::strerror(errno);
 }
 
 }  // namespace berth::daemon

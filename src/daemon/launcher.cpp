@@ -507,6 +507,16 @@ void Launcher::forget(JobId job, Attempt attempt) {
   ::unlink((path + std::string(shim::kAttachSuffix)).c_str());  // that its shim did not read
 }
 
+/// Of an attempt that was told to be lost before anybody looked for its processes.
+void Launcher::end_leftovers(Key key) {
+  const auto record = read_header(record_path(key));
+  if (record && record->go && !record->exit) {
+    orphans_.end(
+        {.record = *record, .cgroup = cgroup_path(options_.cgroup, key.first, record->attempt)});
+  }
+  forget(key.first, key.second);
+}
+
 /// Returns: what to tell of it.
 std::string Launcher::move_aside(const std::string& path, const std::string& why) const {
   ::mkdir(options_.aside.c_str(), 0700);
@@ -541,10 +551,25 @@ std::vector<std::string> Launcher::sweep(const live::StandingOf& standing_of, Jo
     const auto job = job_of_log(name);
     if (job && *job > last) strange.push_back(log_path(*job));
   });
-  for (const Key& key : over) forget(key.first, key.second);
+  for (const Key& key : over) end_leftovers(key);
   for (const std::string& path : strange)
     told.push_back(move_aside(path, "the journal does not know it"));
   return told;
+}
+
+AttemptLeft look_for_attempt(const std::string& folder, JobId job, Attempt attempt) {
+  AttemptLeft left;
+  for_each_name(folder, [&](std::string_view name) {
+    const auto key = key_of(name);
+    if (!key || key->first != job) return;
+    const std::string path = folder + "/" + std::string(name);
+    left.lives = left.lives || is_locked(path);
+    if (key->second != attempt) return;
+    const auto text = read_whole(path);
+    auto record = text ? shim::parse_record(*text) : fail(ErrorCode::NotFound, path);
+    if (record) left.record = std::move(*record);
+  });
+  return left;
 }
 
 JobId last_named(const std::vector<std::string>& folders) {

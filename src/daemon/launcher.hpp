@@ -55,6 +55,13 @@ rlimit raise_file_limit();
 /// The largest number of a job that any file in these folders has in its name.
 JobId last_named(const std::vector<std::string>& folders);
 
+/// What an attempt of a daemon before us has left.
+struct AttemptLeft {
+  bool lives = false;                  ///< A shim of its job's holds a file.
+  std::optional<shim::Record> record;  ///< If its own file is there and can be read.
+};
+AttemptLeft look_for_attempt(const std::string& folder, JobId job, Attempt attempt);
+
 class Launcher {
  public:
   static Expected<std::unique_ptr<Launcher>> open(Loop& loop, const LauncherOptions& options,
@@ -116,6 +123,7 @@ class Launcher {
   void see_off(std::unique_ptr<Shim> over);
   void dismiss(Spare spare);
   void end_deaf();
+  void end_leftovers(Key key);
   void tell_end(Key key, const shim::Record& record);
   void tell_lost(const shim::Record& record, const std::string& note);
   void look_for_names();

@@ -39,11 +39,12 @@ struct OwnLimits {
 };
 
 struct Options {
-  std::string state;    ///< Folder for the journal, logs and files.
-  std::string socket;   ///< Path of the API's socket.
-  std::string emulate;  ///< `2x24GiB`; "" for the machine's own GPUs.
-  std::string nvml;     ///< Library to open instead of the system's; "" for that.
-  bool unsafe = false;  ///< Allows an admission other than `guarantee` on real GPUs.
+  std::string state;          ///< Folder for the journal, logs and files.
+  std::string socket;         ///< Path of the API's socket.
+  std::string emulate;        ///< `2x24GiB`; "" for the machine's own GPUs.
+  std::string nvml;           ///< Library to open instead of the system's; "" for that.
+  bool unsafe = false;        ///< Allows an admission other than `guarantee` on real GPUs.
+  bool trusts_clock = false;  ///< Where the journal is later than the machine's clock.
   journal::Loss loss = journal::Loss::Refused;  ///< Of answered requests; see journal/store.hpp.
   live::Rules rules;
   /// Keys by name of policy and placement; complete() adds those of the ones in use to `rules`.

@@ -42,6 +42,7 @@ constexpr int kBadUsage = 2;
 struct Flags {
   Options options;
   bool accept_loss = false;
+  bool trust_clock = false;
   std::string config;
   std::string admission;
   std::string policy;
@@ -71,6 +72,9 @@ void add_flags(CLI::App& app, Flags& flags, const Program& program) {
                "Allow an admission other than guarantee on real GPUs.");
   app.add_flag("--accept-loss", flags.accept_loss,
                "Start although the journal has lost answered requests, and print what is lost.");
+  app.add_flag("--trust-clock", flags.trust_clock,
+               "Set berthd's time back to the machine's clock, where the journal is later because "
+               "the clock was wrong.");
   app.set_version_flag("--version", program.name + " " BERTH_VERSION);
   if (program.add_flags) program.add_flags(app);
 }
@@ -110,6 +114,7 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   if (!flags.policy.empty()) options.rules.policy = flags.policy;
   if (!flags.place.empty()) options.rules.place = flags.place;
   options.unsafe = given.unsafe;
+  options.trusts_clock = flags.trust_clock;
   if (flags.accept_loss) options.loss = journal::Loss::Accepted;
   if (!flags.admission.empty()) {
     const auto mode = parse_admission(flags.admission);

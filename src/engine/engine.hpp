@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/bytes.hpp"
 #include "core/cluster.hpp"
 #include "core/decision.hpp"
 #include "core/error.hpp"
@@ -35,6 +36,13 @@ struct EngineOptions {
 };
 
 struct Frame;
+
+/// A job of a snapshot with which no engine can go on, and why.
+struct PutAside {
+  Job job;
+  std::string why;
+};
+struct Salvaged;
 
 class Engine {
  public:
@@ -69,6 +77,10 @@ class Engine {
 
   /// The whole state, and the policy's memory, as bytes; equal states give equal bytes.
   std::string save() const;
+  /// The same with these of its jobs only, and all that hold a berth: for a look ahead, where there
+  /// are more than it can take in. Left out are also those that wait for one that is not among
+  /// them, and the policy's memory. `jobs` ascend. O(those jobs + GPUs).
+  std::string picture(std::span<const JobId> jobs) const;
   /// An engine that goes on as the saved one would. The policy is a fresh one of the same name.
   /// Errors: BadData for bytes that save() did not write.
   static Expected<Engine> restore(std::string_view bytes, std::unique_ptr<Policy> policy) {
@@ -78,6 +90,16 @@ class Engine {
   static Expected<Engine> restore_state(std::string_view bytes, std::unique_ptr<Policy> policy) {
     return restore(bytes, std::move(policy), Recall::StateOnly);
   }
+
+  /// The same where some jobs cannot be gone on with: without those. Errors: as restore() for
+  /// anything else.
+  static Expected<Salvaged> salvage(std::string_view bytes, std::unique_ptr<Policy> policy);
+
+  /// The same engine at an earlier time, for a clock that was wrong: what happened after it happened
+  /// as long before as it is ago, and what was to happen is as far away. Times that users and
+  /// administrators state stay, so those that are to come again are waited for again. The policy
+  /// begins without memory. Errors: as restore(). O(state).
+  Expected<Engine> set_back(Instant to, std::unique_ptr<Policy> policy) const;
 
   /// The same engine with more nodes, and a policy that begins without memory. Requires: `cluster`
   /// begins_with() the cluster of this one. Errors: as restore(). O(state).
@@ -90,6 +112,9 @@ class Engine {
   enum class Recall : std::uint8_t { All, StateOnly };
   static Expected<Engine> restore(std::string_view bytes, std::unique_ptr<Policy> policy,
                                   Recall recall);
+  void put_head(ByteWriter& out, std::span<const Hold> holds) const;
+  void put_tail(ByteWriter& out, const CompanyRecord& company) const;
+  static void count_accounts_again(Frame& frame);
   static Expected<Engine> engine_of(Frame frame, std::unique_ptr<Policy> policy);
 
   // Inputs, one function each (inputs.cpp).
@@ -233,6 +258,12 @@ class Engine {
   std::set<JobId> left_turns_;      ///< Arrays in which a turn may be free.
   std::vector<Event> events_;       ///< Since the last decide.
   Effects effects_;
+};
+
+/// An engine out of a snapshot with bad jobs, and those jobs.
+struct Salvaged {
+  Engine engine;
+  std::vector<PutAside> aside;
 };
 
 }  // namespace berth

@@ -3,11 +3,11 @@
 #include "engine/frame.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <string_view>
+#include <utility>
 
-#include "engine/engine.hpp"
+#include "core/limits.hpp"
 #include "engine/possible.hpp"
 
 namespace berth {
@@ -17,12 +17,13 @@ namespace {
 using Fault = std::optional<std::string>;
 
 constexpr std::int64_t kMost = std::int64_t{1} << 60;      ///< Of any amount, and of any sum.
-constexpr std::int64_t kMostTime = std::int64_t{1} << 52;  ///< 142 years, of microseconds.
+constexpr std::int64_t kMostTime = std::int64_t{1} << 53;  ///< 285 years, of microseconds.
 constexpr std::int64_t kMostCount = std::int64_t{1} << 30;
-constexpr std::size_t kMostTypes = 64;
-constexpr std::size_t kMostMeetings = 1 << 10;  ///< Times kMostTime stays far from the end.
 constexpr std::size_t kMostVacancies = std::size_t{1} << 26;  ///< Nodes x GPUs of the largest.
-constexpr std::size_t kMostTenants = std::numeric_limits<decltype(GpuUse::tenants)>::max();
+
+/// What the clock says, or somebody states, may have much added to it.
+static_assert(kMostTime > micros(limits::kLastInstant + limits::kLongestTime));
+static_assert(kMostTime <= kMost / static_cast<std::int64_t>(Company::kMostMeetings) * 2);
 
 bool is_amount(std::int64_t value) { return value >= 0 && value <= kMost; }
 template <class Tag>
@@ -69,13 +70,13 @@ Fault cluster_fault(const Frame& frame) {
     if (!is_sane(shape) || !vram.add(shape.vram.raw(), shape.gpus)) return "a node";
     gpus += shape.gpus;
     largest = std::max<std::size_t>(largest, shape.gpus);
-    const bool is_numbered = shape.type.ends_with('#') && shape.gpus <= kMostTypes;
+    const bool is_numbered = shape.type.ends_with('#') && shape.gpus <= limits::kMostTypes;
     for (std::uint32_t g = 0; g < (is_numbered ? shape.gpus : 1); ++g) {
       types.insert(shape.type + (is_numbered ? std::to_string(g) : ""));
     }
   }
   if (!frame.cluster.empty() && !frame.cluster.front().new_switch) return "a node of no switch";
-  if (types.size() > kMostTypes) return "too many types of GPU";
+  if (types.size() > limits::kMostTypes) return "too many types of GPU";
   if (gpus != frame.gpus.size()) return "figures of other GPUs";
   if ((largest + 1) * frame.cluster.size() > kMostVacancies) return "a node too large";
   for (const GpuUse& use : frame.gpus) {
@@ -94,30 +95,26 @@ Fault cluster_fault(const Frame& frame) {
 // ---- Accounts --------------------------------------------------------------------------------
 
 /// The share times the time it was held for must stay far from the ends too.
-Fault account_fault(const Account& account, Instant now) {
+Fault account_fault(const Account& account, Instant now, Duration half_life) {
   if (!is_time(account.as_of) || account.as_of > now) return "an account";
   const bool weighs = account.weight_milli > 0 && account.weight_milli <= kMostWeight;
+  // Service that decays is never more than in one and a half half-lives without decay.
+  const Duration elapsed = now - account.as_of;
+  const bool is_old = half_life < elapsed;
+  const Duration counted = is_old ? std::min(elapsed, half_life + half_life / 2) : elapsed;
   Total service;
   const bool sane = weighs && is_amount(account.service) && is_amount(account.share_ppb) &&
-                    service.add(account.share_ppb / 1000, micros(now - account.as_of) / 1000);
+                    service.add(account.share_ppb / 1000, micros(counted) / 1000);
   return sane ? Fault() : "an account";
 }
 
 // ---- Jobs ------------------------------------------------------------------------------------
 
-bool is_sane(const Conditions& asked) {
-  return asked.after.size() <= kMostDependencies && is_time(asked.begin) && asked.array.task >= 0 &&
-         asked.array.tasks >= 0 && asked.array.at_once >= 0 && asked.requeues >= 0 &&
-         asked.on_preempt.signal >= 0 && asked.on_preempt.signal <= kLastSignal &&
-         is_age(asked.on_preempt.grace);
-}
-
 bool is_sane(const JobSpec& spec, Bytes context) {
   Total contexts;
   return contexts.add(context.raw(), spec.request.gpu.processes) &&
-         is_amount(spec.request.gpu.vram) && is_amount(spec.vram_estimate) &&
-         spec.time_limit >= Duration::zero() && spec.estimate >= Duration::zero() &&
-         spec.learned_from >= 0 && is_sane(*spec.conditions);
+         is_amount(spec.request.gpu.vram) && spec.time_limit >= Duration::zero() &&
+         spec.estimate >= Duration::zero() && spec.learned_from >= 0;
 }
 
 bool is_sane(const Overrun& overrun, Instant now) {
@@ -170,6 +167,15 @@ bool is_sane(const Grant& grant, const Request& request, const Cluster& cluster)
          cluster.node_of(shares.front().gpu) == grant.host;
 }
 
+/// True for a job that has something other than a place to wait for.
+bool may_wait(const Job& job, Instant now) {
+  const Conditions& asked = *job.spec.conditions;
+  return !asked.after.empty() || asked.begin > now ||
+         (asked.array.at_once > 0 && asked.array.first <= job.id);
+}
+
+std::string name_of_job(JobId id) { return "job " + std::to_string(id.value()); }
+
 /// Checks the jobs in their order, and what they hold together.
 class JobsCheck {
  public:
@@ -184,14 +190,21 @@ class JobsCheck {
   Fault find_fault() {
     JobId last(0);
     for (const Job& job : frame_.jobs) {
-      const std::string name = "job " + std::to_string(job.id.value());
-      if (job.id <= last || job.id > kLastJob) return name + " out of order";
-      if (!is_sane(job.spec, context_) || !is_sane(job, frame_.now)) return name;
-      if (!is_possible(job)) return name + ": its request";
-      if (!holds(job)) return name + ": its grant";
-      if (!can_begin(job)) return name + ": what it waits for";
+      if (job.id <= last || job.id > kLastJob) return name_of_job(job.id) + " out of order";
+      if (auto fault = fault_of(job)) return name_of_job(job.id) + ": " + *fault;
       last = job.id;
     }
+    return std::nullopt;
+  }
+
+  /// Requires: the jobs before it were asked about, and were without fault or are gone.
+  Fault fault_of(const Job& job) {
+    if (const auto why = why_unkeepable(job.id, job.spec)) return why->substr(why->find(": ") + 2);
+    if (!is_sane(job.spec, context_)) return "its amounts";
+    if (!is_sane(job, frame_.now)) return "its counts or times";
+    if (!is_possible(job)) return "its request";
+    if (!holds(job)) return "its grant";
+    if (!can_begin(job)) return "what it waits for";
     return std::nullopt;
   }
 
@@ -202,11 +215,9 @@ class JobsCheck {
     const auto is_there = [&](const Dependency& on) {
       return on.job < job.id && std::ranges::binary_search(frame_.jobs, on.job, {}, &Job::id);
     };
-    const bool may_wait = !asked.after.empty() || asked.begin > frame_.now ||
-                          (asked.array.at_once > 0 && asked.array.first <= job.id);
     const bool waits = job.state == JobState::Deferred || job.state == JobState::Held;
     return std::ranges::all_of(asked.after, is_there) && (waits || asked.after.empty()) &&
-           (job.state != JobState::Deferred || may_wait);
+           (job.state != JobState::Deferred || may_wait(job, frame_.now));
   }
   /// Many jobs ask for the same.
   bool is_possible(const Job& job) {
@@ -222,7 +233,7 @@ class JobsCheck {
     for (const Share& share : job.grant.shares) {
       if (share.granted < Bytes(0) || share.granted > share.charge) return false;
       if (!charges_.add(share.charge.raw())) return false;
-      if (++tenants_[share.gpu.value()] > kMostTenants) return false;
+      if (++tenants_[share.gpu.value()] > limits::kMostTenants) return false;
     }
     bool fits = true;
     const std::size_t all = job.grant.shares.size();
@@ -247,6 +258,21 @@ class JobsCheck {
   Total charges_;
   std::vector<HostTotal> hosts_;
 };
+
+/// Jobs that were put aside count as lost for those that wait for them. Returns: what can never be.
+Fault drop_gone(Job& job, const std::set<JobId>& gone, Instant now) {
+  const auto is_gone = [&](const Dependency& on) { return gone.contains(on.job); };
+  if (gone.empty() || std::ranges::none_of(job.spec.conditions->after, is_gone)) return Fault();
+  Fault never;
+  std::erase_if(job.spec.conditions.edit().after, [&](const Dependency& on) {
+    if (!is_gone(on)) return false;
+    if (allows(on.when, Outcome::Lost)) return true;
+    if (!never) never = "it waits for " + name_of_job(on.job) + ", which is put aside";
+    return false;
+  });
+  if (job.state == JobState::Deferred && !may_wait(job, now)) job.state = JobState::Queued;
+  return never;
+}
 
 Fault history_fault(const Frame& frame) {
   if (frame.ended.size() > History::kMost || frame.ended.size() > frame.ended_count) {
@@ -283,11 +309,23 @@ Fault company_fault(const Frame& frame) {
   for (const auto& [job, meetings] : company.meetings) {
     const auto is_short = [](const Meeting& meeting) { return is_age(meeting.together); };
     if (!is_known(job) || !std::ranges::all_of(meetings, is_short)) return "a job's company";
-    if (meetings.size() > kMostMeetings) return "a job's company";
+    if (meetings.size() > Company::kMostMeetings) return "a job's company";
   }
   if (company.lessons.size() > Company::kMostLessons) return "the number of lessons";
   for (const auto& [what, lesson] : company.lessons) {
     if (!is_sane(lesson)) return "a lesson";
+  }
+  return std::nullopt;
+}
+
+Fault fault_before_jobs(const Frame& frame) {
+  if (!is_time(frame.now)) return "the time";
+  if (auto fault = cluster_fault(frame)) return fault;
+  if (!is_sensible(frame.settings)) return "the settings";
+  if (!is_sensible(frame.bounds)) return "the bounds of preemption";
+  for (const auto& [user, account] : frame.accounts) {
+    auto fault = account_fault(account, frame.now, frame.settings.service_half_life);
+    if (fault) return fault;
   }
   return std::nullopt;
 }
@@ -304,14 +342,33 @@ Fault calendar_fault(const Frame& frame) {
 
 }  // namespace
 
-Fault find_fault(const Frame& frame) {
-  if (!is_time(frame.now)) return "the time";
-  if (auto fault = cluster_fault(frame)) return fault;
-  if (!is_sensible(frame.settings)) return "the settings";
-  if (!is_sensible(frame.bounds)) return "the bounds of preemption";
-  for (const auto& [user, account] : frame.accounts) {
-    if (auto fault = account_fault(account, frame.now)) return fault;
+std::vector<PutAside> put_bad_jobs_aside(Frame& frame) {
+  if (fault_before_jobs(frame)) return {};
+  const Cluster cluster = cluster_of(frame.cluster);
+  JobsCheck check(frame, cluster);
+  std::vector<PutAside> aside;
+  std::set<JobId> gone;
+  for (Job& job : std::exchange(frame.jobs, {})) {
+    const JobId last = frame.jobs.empty() ? JobId(0) : frame.jobs.back().id;
+    Fault fault = drop_gone(job, gone, frame.now);
+    if (job.id <= last || job.id > kLastJob) fault = "its number is out of order";
+    if (!fault) fault = check.fault_of(job);
+    if (!fault) {
+      frame.jobs.push_back(std::move(job));
+      continue;
+    }
+    gone.insert(job.id);
+    aside.push_back({.job = std::move(job), .why = *fault});
   }
+  for (const Job& job : frame.jobs) gone.erase(job.id);  // one of its number is there
+  std::erase_if(frame.holds, [&](const Hold& hold) { return gone.contains(hold.job); });
+  std::erase_if(frame.company.jobs, [&](const Identity& one) { return gone.contains(one.job); });
+  std::erase_if(frame.company.meetings, [&](const auto& one) { return gone.contains(one.first); });
+  return aside;
+}
+
+std::optional<std::string> find_fault(const Frame& frame) {
+  if (auto fault = fault_before_jobs(frame)) return fault;
   if (auto fault = JobsCheck(frame, cluster_of(frame.cluster)).find_fault()) return fault;
   if (auto fault = company_fault(frame)) return fault;
   if (!frame.speeds.is_sane()) return "the table of speeds";
@@ -320,6 +377,31 @@ Fault find_fault(const Frame& frame) {
   }
   if (auto fault = calendar_fault(frame)) return fault;
   return history_fault(frame);
+}
+
+void set_back(Frame& frame, Instant to) {
+  const Duration by = frame.now - to;
+  const auto past = [&](Instant& at) {
+    if (at > to) at -= by;
+  };
+  const auto ahead = [&](Instant& at) {
+    if (at != kNever && at > to) at -= by;
+  };
+  for (Job& job : frame.jobs) {
+    Instant in_line = later(job.submitted, job.line_shift);
+    past(in_line), past(job.submitted), past(job.since);
+    job.line_shift = in_line - job.submitted;
+    ahead(job.first_start), ahead(job.lease), ahead(job.stays_until);
+    if (job.ended) past(*job.ended), job.ended = std::max(*job.ended, job.since);
+    if (job.leaving) past(*job.leaving);
+    if (job.hurt_by) past(job.hurt_by->at);
+    const bool was_to_begin = job.state == JobState::Queued && job.attempt == Attempt(0) &&
+                              job.spec.conditions->begin > to;
+    if (was_to_begin) job.state = JobState::Deferred;
+  }
+  for (auto& [user, account] : frame.accounts) past(account.as_of);
+  for (Ended& ended : frame.ended) past(ended.at);
+  frame.now = to;
 }
 
 std::vector<NodeRecord> records_of(const Cluster& cluster) {

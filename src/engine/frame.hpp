@@ -14,6 +14,7 @@
 #include "core/members.hpp"
 #include "core/settings.hpp"
 #include "core/trial.hpp"
+#include "engine/engine.hpp"
 
 namespace berth {
 
@@ -77,6 +78,13 @@ inline auto members(Frame& v) {
 /// The first thing in a frame that no engine could have saved; nothing if a state can be built from
 /// it without an amount leaving its range. Sums of accounts are Engine::check's.
 std::optional<std::string> find_fault(const Frame& frame);
+
+/// Takes out the jobs that find_fault() would name, and those that wait for one of them in vain;
+/// where the fault is in something else, none. Sums of accounts are left to the caller.
+std::vector<PutAside> put_bad_jobs_aside(Frame& frame);
+
+/// See Engine::set_back(). Requires: `to` is not after the frame's time.
+void set_back(Frame& frame, Instant to);
 
 std::vector<NodeRecord> records_of(const Cluster& cluster);
 /// Requires: find_fault() found nothing in the frame these are of.

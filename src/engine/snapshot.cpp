@@ -1,5 +1,6 @@
 // The engine's state as bytes and back, and the check of its invariants.
 #include <algorithm>
+#include <iterator>
 
 #include "core/codec.hpp"
 #include "engine/engine.hpp"
@@ -50,9 +51,23 @@ Frame get_frame(ByteReader& in, std::int64_t format) {
   return frame;
 }
 
+/// A policy's memory of a format before kMemories is left out.
+Expected<Frame> frame_in(std::string_view bytes) {
+  ByteReader in(bytes);
+  const std::int64_t format = in.integer();
+  if (in.failed() || format < kOldest || format > kFormat) {
+    return fail(ErrorCode::BadData, "snapshot: format " + std::to_string(format) + ", expected " +
+                                        std::to_string(kFormat));
+  }
+  Frame frame = get_frame(in, format);
+  if (in.failed() || !in.at_end()) return fail(ErrorCode::BadData, "snapshot: cut short");
+  if (format < kMemories) frame.policy.clear();
+  return frame;
+}
+
 }  // namespace
 
-std::string Engine::save() const {
+void Engine::put_head(ByteWriter& out, std::span<const Hold> holds) const {
   FrameHead frame{.cluster = records_of(state_.cluster),
                   .now = now_,
                   .grants = state_.grants,
@@ -61,7 +76,7 @@ std::string Engine::save() const {
                   .dropped = dropped_,
                   .settings = state_.settings,
                   .accounts = state_.accounts,
-                  .holds = state_.holds};
+                  .holds = {holds.begin(), holds.end()}};
   for (const GpuId gpu : state_.cluster.gpu_ids()) {
     const GpuUse& use = state_.ledger.use().gpu(gpu);
     frame.gpus.push_back({.foreign = use.foreign,
@@ -73,14 +88,12 @@ std::string Engine::save() const {
   for (const NodeId node : state_.cluster.node_ids()) {
     frame.nodes.push_back(state_.ledger.use().node(node).healthy ? 1 : 0);
   }
-  ByteWriter out;
   out.integer(kFormat);
   codec::put(out, frame);
-  // As a Frame would be written, without a copy of every job.
-  out.integer(static_cast<std::int64_t>(state_.jobs.size()));
-  state_.jobs.for_each([&](JobId, const Job& job) { codec::put(out, job); });
-  out.text(policy_->save());
-  codec::put(out, state_.company.record());
+}
+
+void Engine::put_tail(ByteWriter& out, const CompanyRecord& company) const {
+  codec::put(out, company);
   codec::put(out, state_.bounds);
   const auto ended = state_.history.record();
   codec::put(out, std::vector<Ended>(ended.begin(), ended.end()));
@@ -89,24 +102,91 @@ std::string Engine::save() const {
   codec::put(out, state_.drains);
   codec::put(out, state_.calendar);
   codec::put(out, state_.last_reservation);
+}
+
+/// As a Frame would be written, without a copy of every job.
+std::string Engine::save() const {
+  ByteWriter out;
+  put_head(out, state_.holds);
+  out.integer(static_cast<std::int64_t>(state_.jobs.size()));
+  state_.jobs.for_each([&](JobId, const Job& job) { codec::put(out, job); });
+  out.text(policy_->save());
+  put_tail(out, state_.company.record());
+  return out.take();
+}
+
+std::string Engine::picture(std::span<const JobId> jobs) const {
+  std::vector<JobId> wanted;
+  std::ranges::set_union(jobs, state_.running, std::back_inserter(wanted));
+  std::vector<JobId> kept;
+  const auto is_kept = [&](JobId id) { return std::ranges::binary_search(kept, id); };
+  for (const JobId id : wanted) {
+    const Job* const job = state_.jobs.find(id);
+    if (job == nullptr) continue;
+    const auto& after = job->spec.conditions->after;
+    if (std::ranges::all_of(after, is_kept, &Dependency::job)) kept.push_back(id);
+  }
+  std::vector<Hold> holds = state_.holds;
+  std::erase_if(holds, [&](const Hold& hold) { return !is_kept(hold.job); });
+  ByteWriter out;
+  put_head(out, holds);
+  out.integer(static_cast<std::int64_t>(kept.size()));
+  for (const JobId id : kept) codec::put(out, state_.jobs.at(id));
+  out.text("");
+  put_tail(out, state_.company.record_of(kept));
   return out.take();
 }
 
 Expected<Engine> Engine::restore(std::string_view bytes, std::unique_ptr<Policy> policy,
                                  Recall recall) {
-  ByteReader in(bytes);
-  const std::int64_t format = in.integer();
-  if (in.failed() || format < kOldest || format > kFormat) {
-    return fail(ErrorCode::BadData, "snapshot: format " + std::to_string(format) + ", expected " +
-                                        std::to_string(kFormat));
-  }
-  Frame frame = get_frame(in, format);
-  if (in.failed() || !in.at_end()) return fail(ErrorCode::BadData, "snapshot: cut short");
-  if (const auto fault = find_fault(frame)) return disagree(*fault);
-  const bool recalls = recall == Recall::All && format >= kMemories;
-  const Snapshot memory = recalls ? frame.policy : Snapshot();
+  auto frame = frame_in(bytes);
+  if (!frame) return std::unexpected(frame.error());
+  if (const auto fault = find_fault(*frame)) return disagree(*fault);
+  const Snapshot memory = recall == Recall::All ? frame->policy : Snapshot();
   if (auto done = policy->restore(memory); !done) return std::unexpected(done.error());
-  return engine_of(std::move(frame), std::move(policy));
+  return engine_of(std::move(*frame), std::move(policy));
+}
+
+/// The policy begins without memory: it may remember what is put aside.
+Expected<Salvaged> Engine::salvage(std::string_view bytes, std::unique_ptr<Policy> policy) {
+  auto frame = frame_in(bytes);
+  if (!frame) return std::unexpected(frame.error());
+  std::vector<PutAside> aside = put_bad_jobs_aside(*frame);
+  if (!aside.empty()) count_accounts_again(*frame);
+  if (const auto fault = find_fault(*frame)) return disagree(*fault);
+  if (auto done = policy->restore(Snapshot()); !done) return std::unexpected(done.error());
+  auto engine = engine_of(std::move(*frame), std::move(policy));
+  if (!engine) return std::unexpected(engine.error());
+  return Salvaged{.engine = std::move(*engine), .aside = std::move(aside)};
+}
+
+/// What users hold is what their jobs hold, once some are gone.
+void Engine::count_accounts_again(Frame& frame) {
+  for (auto& [user, account] : frame.accounts) {
+    account.settle(frame.now, frame.settings.service_half_life);
+    account.gpus = GpuCount(0);
+    account.charges = Bytes(0);
+    account.jobs = 0;
+  }
+  for (const Job& job : frame.jobs) {
+    if (!holds_berth(job.state)) continue;
+    Account& account = frame.accounts[job.spec.user];
+    account.gpus += job.grant.gpus();
+    ++account.jobs;
+    for (const Share& share : job.grant.shares) account.charges += share.charge;
+  }
+  const Engine plain(cluster_of(frame.cluster), {}, nullptr);
+  for (auto& [user, account] : frame.accounts) account.share_ppb = plain.share_of(account);
+}
+
+Expected<Engine> Engine::set_back(Instant to, std::unique_ptr<Policy> policy) const {
+  auto frame = frame_in(save());
+  if (!frame) return std::unexpected(frame.error());
+  berth::set_back(*frame, to);
+  frame->holds.clear();  // the policy makes others
+  if (const auto fault = find_fault(*frame)) return disagree(*fault);
+  if (auto done = policy->restore(Snapshot()); !done) return std::unexpected(done.error());
+  return engine_of(std::move(*frame), std::move(policy));
 }
 
 Expected<Engine> Engine::with_nodes(const Cluster& cluster, std::unique_ptr<Policy> policy) const {

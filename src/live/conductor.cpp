@@ -13,6 +13,7 @@ constexpr Duration kSilence = seconds(3);          ///< Eyes that take longer co
 constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
 constexpr std::size_t kMostInStep = 256;           ///< Jobs that users submit or change: 8 ms.
+constexpr std::size_t kDependenciesAsAJob = 64;    ///< To be written down and followed.
 
 bool is_submission(const Asked& asked) { return asked.submission.has_value(); }
 
@@ -61,6 +62,10 @@ std::vector<std::string> Conductor::recover() {
     if (has_process) current_[job.id] = job.attempt;
   });
   std::vector<std::string> found = keeper_.store().notes();
+  for (const JobAside& bad : keeper_.put_aside()) {
+    found.push_back("job " + std::to_string(bad.job.value()) + " is put aside: " + bad.why +
+                    "; what is known of it: " + bad.where);
+  }
   std::ranges::move(hands_.executor.sweep(
                         [this](JobId job, Attempt attempt) { return standing_of(job, attempt); },
                         keeper_.last_known()),
@@ -81,6 +86,9 @@ std::vector<std::string> Conductor::recover() {
 Standing Conductor::standing_of(JobId job, Attempt attempt) const {
   if (job > keeper_.last_known()) return Standing::Unknown;
   const Job* const known = keeper_.engine().view().find(job);
+  const auto& aside = keeper_.put_aside();
+  const bool is_aside = std::ranges::find(aside, job, &JobAside::job) != aside.end();
+  if (known == nullptr && is_aside) return Standing::Unknown;
   if (known == nullptr || attempt < known->attempt) return Standing::Over;
   if (attempt > known->attempt) return Standing::Unknown;
   return current_.contains(job) ? Standing::Current : Standing::Over;
@@ -444,7 +452,10 @@ std::vector<Asked> Conductor::take_asked() {
   const auto is_enough = [&](const Asked& asked) {
     const bool is_full = jobs >= kMostInStep;
     const std::size_t tasks = asked.submission ? asked.submission->tasks.size() : 0;
-    jobs += std::max<std::size_t>({1, asked.inputs.size(), tasks});
+    const std::size_t after =
+        asked.submission ? asked.submission->spec.conditions->after.size() : 0;
+    const std::size_t copies = std::max<std::size_t>(1, tasks);
+    jobs += std::max({copies, asked.inputs.size(), copies * after / kDependenciesAsAJob});
     return is_full;
   };
   const auto rest = std::ranges::find_if(asked_, is_enough);

@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/codec.hpp"
+#include "core/members.hpp"
 #include "core/memory_estimate.hpp"
 #include "core/run_estimate.hpp"
 #include "core/text.hpp"
+#include "engine/explain.hpp"
 #include "engine/journal.hpp"
 #include "policy/registry.hpp"
 
@@ -46,15 +49,16 @@ std::vector<JobId> touched_by(std::span<const Input> inputs, const Effects& effe
 /// Where the policy of that name remembers other things in this build, it begins without memory;
 /// where there is none of that name or with those keys, the usual one stands in for it until the
 /// rules of this start are taken over.
-Expected<Engine> engine_of(const journal::Snapshot& snapshot) {
+/// Jobs that no engine can go on with are left out, and named.
+Expected<Salvaged> engine_of(const journal::Snapshot& snapshot) {
   auto policy = make_policy(snapshot.policy, snapshot.place);
   if (policy) {
     auto engine = Engine::restore(snapshot.state, std::move(*policy));
-    if (engine) return engine;
+    if (engine) return Salvaged{.engine = std::move(*engine), .aside = {}};
     policy = make_policy(snapshot.policy, snapshot.place);  // the first may have read a part
   }
   if (!policy) policy = make_policy(Rules().policy, Rules().place);
-  return Engine::restore_state(snapshot.state, std::move(*policy));
+  return Engine::salvage(snapshot.state, std::move(*policy));
 }
 
 /// The policy of `rules`, with the memory of the one before if only keys differ.
@@ -130,6 +134,25 @@ bool are_in_force(const std::map<UserId, std::int64_t>& weights, const ClusterVi
          std::ranges::all_of(weights, has_account);
 }
 
+/// All that is known of a job that is put aside, for people.
+std::string aside_text(const PutAside& bad, const std::optional<journal::JobRow>& row) {
+  std::string text = "job " + std::to_string(bad.job.id.value()) + ": " + bad.why + "\n";
+  if (row && !row->is_damaged) {
+    text += "name: " + row->name + "\ncommand: " + row->command +
+            "\nsubmitted, in seconds since 1970: " + seconds_text(row->submitted) + "\n";
+  }
+  text += "uid: " + std::to_string(bad.job.spec.user.value()) +
+          "\nasks: " + to_text(bad.job.spec.request) + "\n";
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  text += "as it was, in layout " + std::to_string(kLayout) + " (doc/journal-format.md): ";
+  for (const char byte : codec::kept(bad.job)) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += kDigits[value / 16];
+    text += kDigits[value % 16];
+  }
+  return text + "\n";
+}
+
 /// `train[3]`, after the program for an array without a name.
 std::string task_name(const Submission& submission, std::int64_t task) {
   std::string name = submission.name;
@@ -151,8 +174,11 @@ Expected<Keeper> Keeper::open(Host& host, const Opening& opening, const Cluster&
   store->raise_last_number(opening.last_job);
   const auto known = store->last_job();
   if (!known) return std::unexpected(known.error());
-  auto keeper = start_or_recover(
-      {.host = host, .store = std::move(*store), .sizes = opening.snapshots}, cluster, rules);
+  auto keeper = start_or_recover({.host = host,
+                                  .store = std::move(*store),
+                                  .sizes = opening.snapshots,
+                                  .trusted_clock = opening.trusted_clock},
+                                 cluster, rules);
   if (keeper) keeper->last_known_ = *known;
   return keeper;
 }
@@ -164,8 +190,9 @@ Expected<std::optional<Cluster>> Keeper::cluster_held(const std::string& path, j
   const auto recovered = store->recover();
   if (!recovered) return std::unexpected(recovered.error());
   if (!recovered->snapshot) return std::nullopt;
-  auto engine = engine_of(*recovered->snapshot);
-  if (!engine) return std::unexpected(engine.error());
+  auto salvaged = engine_of(*recovered->snapshot);
+  if (!salvaged) return std::unexpected(salvaged.error());
+  Engine* const engine = &salvaged->engine;
   for (const journal::Entry& entry : recovered->entries) {
     const auto inputs = decode_inputs(entry.inputs);
     const auto decisions = decode_decisions(entry.decisions.value_or(encode_decisions({})));
@@ -181,8 +208,12 @@ Expected<Keeper> Keeper::start_or_recover(Parts parts, const Cluster& cluster, c
   const auto recovered = parts.store.recover();
   if (!recovered) return std::unexpected(recovered.error());
   if (!recovered->snapshot) return start(std::move(parts), cluster, rules);
+  const auto trusted = parts.trusted_clock;
   auto keeper = recover(std::move(parts), *recovered);
   if (!keeper) return keeper;
+  if (trusted && keeper->last_ > *trusted) {
+    if (auto done = keeper->set_back(*trusted); !done) return std::unexpected(done.error());
+  }
   if (auto adapted = keeper->adapt(cluster, rules); !adapted) {
     return std::unexpected(adapted.error());
   }
@@ -204,14 +235,25 @@ Expected<Keeper> Keeper::start(Parts parts, const Cluster& cluster, const Rules&
   return keeper;
 }
 
+/// And writes down what cannot be gone on with.
+Expected<Keeper> Keeper::recover(Parts parts, const journal::Recovered& recovered) {
+  auto keeper = recover_engine(std::move(parts), recovered);
+  if (!keeper || keeper->bad_.empty()) return keeper;
+  if (auto done = keeper->write_aside(std::exchange(keeper->bad_, {})); !done) {
+    return std::unexpected(done.error());
+  }
+  return keeper;
+}
+
 /// Deciding again brings the policy's own memory back too. Where this build decides otherwise, what
 /// was decided then is applied, and the policy starts without memory: hence the snapshot.
-Expected<Keeper> Keeper::recover(Parts parts, const journal::Recovered& recovered) {
+Expected<Keeper> Keeper::recover_engine(Parts parts, const journal::Recovered& recovered) {
   const JobId last_job = parts.store.last_number();
   const journal::Snapshot& snapshot = *recovered.snapshot;
-  auto engine = engine_of(snapshot);
-  if (!engine) return std::unexpected(engine.error());
-  Keeper keeper(std::move(parts), std::move(*engine));
+  auto salvaged = engine_of(snapshot);
+  if (!salvaged) return std::unexpected(salvaged.error());
+  Keeper keeper(std::move(parts), std::move(salvaged->engine));
+  keeper.bad_ = salvaged->aside;
   keeper.rules_ = {.policy = snapshot.policy,
                    .place = snapshot.place,
                    .settings = keeper.engine_.view().settings()};
@@ -223,9 +265,10 @@ Expected<Keeper> Keeper::recover(Parts parts, const journal::Recovered& recovere
   const auto alike = keeper.decide_again(recovered.entries);
   if (!alike) return std::unexpected(alike.error());
   if (*alike) return keeper;
-  engine = engine_of(snapshot);
-  if (!engine) return std::unexpected(engine.error());
-  keeper.engine_ = std::move(*engine);
+  salvaged = engine_of(snapshot);
+  if (!salvaged) return std::unexpected(salvaged.error());
+  keeper.engine_ = std::move(salvaged->engine);
+  keeper.bad_ = std::move(salvaged->aside);
   if (auto done = keeper.apply_again(recovered.entries); !done) {
     return std::unexpected(done.error());
   }
@@ -249,6 +292,7 @@ Expected<bool> Keeper::decide_again(const std::vector<journal::Entry>& entries) 
     if (!inputs) return std::unexpected(inputs.error());
     learned_ = engine_.view().finished();  // entries so far have what was learned before them
     const Effects& effects = engine_.step(entry.now, *inputs);
+    note_rejected(effects);
     if (entry.decisions) {
       const auto recorded = decode_decisions(*entry.decisions);
       if (!recorded) return std::unexpected(recorded.error());
@@ -274,9 +318,63 @@ Expected<void> Keeper::apply_again(const std::vector<journal::Entry>& entries) {
     }
     const auto decisions = decode_decisions(*entry.decisions);
     if (!decisions) return std::unexpected(decisions.error());
-    engine_.replay(entry.now, *inputs, *decisions);
+    note_rejected(engine_.replay(entry.now, *inputs, *decisions));
   }
   return {};
+}
+
+/// Jobs that an earlier release took in, and that this one cannot keep.
+void Keeper::note_rejected(const Effects& effects) {
+  for (const Effect& effect : effects.list) {
+    const auto* const finished = std::get_if<Finished>(&effect);
+    if (finished == nullptr || finished->outcome != Outcome::Rejected) continue;
+    const auto row = store_.job(finished->job);
+    if (!row || !*row || (*row)->end) continue;
+    const std::string& note = finished->note;
+    const std::size_t colon = note.find(": ");
+    Job job{.id = finished->job, .spec = (*row)->spec, .submitted = (*row)->submitted};
+    bad_.push_back(
+        {.job = std::move(job), .why = colon == note.npos ? note : note.substr(colon + 2)});
+  }
+}
+
+/// Their rows end, and what is known of them is kept where people find it.
+Expected<void> Keeper::write_aside(std::vector<PutAside> aside) {
+  for (const PutAside& bad : aside) {
+    const JobId id = bad.job.id;
+    const auto row = store_.job(id);
+    if (!row) return std::unexpected(row.error());
+    const std::string where =
+        host_->keep_aside("job-" + std::to_string(id.value()), aside_text(bad, *row));
+    aside_.push_back({.job = id, .why = bad.why, .where = where});
+  }
+  return with_deferred([&]() -> Expected<void> {
+    for (const PutAside& bad : aside) {
+      const auto row = store_.job(bad.job.id);
+      if (!row) return std::unexpected(row.error());
+      const bool is_open = *row && !(*row)->end && !engine_.view().knows(bad.job.id);
+      if (!is_open) continue;
+      const bool ran = holds_berth(bad.job.state) || has_idle_process(bad.job);
+      auto done = store_.end_job(bad.job.id, {.at = last_,
+                                              .outcome = ran ? Outcome::Lost : Outcome::Rejected,
+                                              .code = 0,
+                                              .note = "put aside when berthd started: " + bad.why});
+      if (!done) return done;
+    }
+    return add_snapshot(journal::Continuity::Changed);
+  });
+}
+
+/// The machine's clock was ahead of the truth, and what was written then is of a time to come.
+Expected<void> Keeper::set_back(Instant to) {
+  auto policy = make_policy(rules_.policy, rules_.place);
+  if (!policy) policy = make_policy(Rules().policy, Rules().place);
+  auto engine = engine_.set_back(to, std::move(*policy));
+  if (!engine) return std::unexpected(engine.error());
+  engine_ = std::move(*engine);
+  set_back_ = last_ - to;
+  last_ = to;
+  return snapshot_now(journal::Continuity::Changed);
 }
 
 Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
@@ -329,14 +427,46 @@ Expected<void> Keeper::tell(std::vector<Input> inputs, const Rules& rules) {
   return stepped ? Expected<void>() : std::unexpected(stepped.error());
 }
 
+/// Attempts of which nothing is left, as after the machine was started anew, end before its GPUs
+/// are compared with those that they held.
+Expected<void> Keeper::end_what_is_gone() {
+  std::vector<Input> inputs;
+  engine_.view().for_each_job([&](const Job& job) {
+    const bool had_process = holds_berth(job.state) || has_idle_process(job);
+    if (!had_process) return;
+    const Remains left = host_->remains_of(job.id, job.attempt);
+    if (left.trace == Trace::Lives) return;
+    if (left.trace == Trace::None && job.state == JobState::Starting) {
+      inputs.emplace_back(StartFailed{job.id, job.attempt});
+      return;
+    }
+    if (!left.ending.note.empty()) note(job.id, left.ending.note);
+    inputs.emplace_back(AttemptEnded{.job = job.id,
+                                     .attempt = job.attempt,
+                                     .outcome = left.ending.outcome,
+                                     .code = left.ending.code,
+                                     .at = std::min(left.ending.at, last_)});
+    if (holds_berth(job.state)) inputs.emplace_back(Released{job.id, job.attempt});
+  });
+  if (inputs.empty()) return {};
+  return with_deferred([&]() -> Expected<void> {
+    if (auto done = write_input_rows(last_, inputs); !done) return done;
+    engine_.replay(last_, inputs, {});  // nothing may start on GPUs that are gone
+    if (auto done = write_effect_rows(last_); !done) return done;
+    return add_snapshot(journal::Continuity::Changed);
+  });
+}
+
 /// Another set of GPUs: what waits is submitted again, under the same numbers.
 Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
+  if (auto done = end_what_is_gone(); !done) return done;
   const ClusterView view = engine_.view();
   if (has_berths(engine_)) {
+    const auto running = view.running();
     return fail(ErrorCode::Conflict,
-                what_changed(view.cluster(), cluster) + ", and " +
-                    std::to_string(view.running().size()) +
-                    " jobs still hold places there: start berthd as before, end them, then change");
+                what_changed(view.cluster(), cluster) + ", and " + std::to_string(running.size()) +
+                    " jobs still hold places there (" + list_of({running.begin(), running.end()}) +
+                    "): start berthd as before, end them, then change");
   }
   if (const std::size_t idle = count_suspended(view); idle > 0) {
     return fail(ErrorCode::Conflict, what_changed(view.cluster(), cluster) + ", and " +
@@ -391,11 +521,11 @@ Bytes Keeper::learned_memory(const JobSpec& spec, const Command& command) const 
 Expected<void> Keeper::note_ended(JobSpec& spec) const {
   for (std::size_t i = 0; i < spec.conditions->after.size(); ++i) {
     const JobId on = spec.conditions->after[i].job;
-    if (engine_.view().knows(on)) continue;
-    const auto row = store_.job(on);
-    if (!row) return std::unexpected(row.error());
+    if (spec.conditions->after[i].ended || engine_.view().knows(on)) continue;
+    const auto rows = store_.jobs_between(on, on);
+    if (!rows) return std::unexpected(rows.error());
     // A damaged row says nothing; what is known of that job is that it is gone.
-    if (*row && (*row)->end) spec.conditions.edit().after[i].ended = (*row)->end->outcome;
+    if (!rows->empty()) spec.conditions.edit().after[i].ended = rows->front().ended;
   }
   return {};
 }

@@ -87,6 +87,16 @@ struct Opening {
   JobId last_job;  ///< Files beside the journal are of jobs with numbers up to this one.
   journal::Loss loss = journal::Loss::Refused;
   SnapshotSizes snapshots;
+  /// If the journal is later than this, the engine's time is set back to it, and what was in force
+  /// before a time that is to come again is in force again.
+  std::optional<Instant> trusted_clock = {};
+};
+
+/// A job that a start could not go on with.
+struct JobAside {
+  JobId job;
+  std::string why;
+  std::string where;  ///< The text that says all that is known of it.
 };
 
 /// Begins a note that says why a job is held or suspended, where its owner did not ask for that: it
@@ -114,6 +124,10 @@ class Keeper {
   Instant last() const { return last_; }
   /// The largest number of a job that the journal had when it was opened.
   JobId last_known() const { return last_known_; }
+  /// Jobs that were there and that no engine can go on with: they have ended, and the rest goes on.
+  const std::vector<JobAside>& put_aside() const { return aside_; }
+  /// How far the opening set the engine's time back.
+  Duration set_back() const { return set_back_; }
 
   /// One step. Errors: Io; if the inputs could not be written, nothing happened and the batch can
   /// be tried again. Broken if the decisions could not be written after that: see is_broken().
@@ -184,6 +198,7 @@ class Keeper {
     Host& host;
     journal::Store store;
     SnapshotSizes sizes;
+    std::optional<Instant> trusted_clock = {};
   };
 
   Keeper(Parts parts, Engine engine)
@@ -195,11 +210,16 @@ class Keeper {
   static Expected<Keeper> start(Parts parts, const Cluster& cluster, const Rules& rules);
   static Expected<Keeper> start_or_recover(Parts parts, const Cluster& cluster, const Rules& rules);
   static Expected<Keeper> recover(Parts parts, const journal::Recovered& recovered);
+  static Expected<Keeper> recover_engine(Parts parts, const journal::Recovered& recovered);
+  void note_rejected(const Effects& effects);
+  Expected<void> write_aside(std::vector<PutAside> aside);
+  Expected<void> set_back(Instant to);
   Expected<bool> decide_again(const std::vector<journal::Entry>& entries);
   Expected<void> apply_again(const std::vector<journal::Entry>& entries);
   void passed(const journal::Entry& entry);
   Expected<void> tell(std::vector<Input> inputs, const Rules& rules);
   Expected<void> adapt(const Cluster& cluster, const Rules& rules);
+  Expected<void> end_what_is_gone();
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
   Expected<void> add_snapshot(journal::Continuity continuity);
   Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
@@ -238,6 +258,9 @@ class Keeper {
   std::int64_t entry_ = 0;  ///< The number of the last entry.
   JobId last_job_;          ///< The largest number ever used.
   JobId last_known_;
+  std::vector<PutAside> bad_;    ///< Found while it comes back, and not written down yet.
+  std::vector<JobAside> aside_;  ///< Written down.
+  Duration set_back_{0};
   std::optional<std::string> deferred_;  ///< Decisions of the last entry, not written yet.
   std::size_t since_snapshot_ = 0;       ///< Bytes of entries.
   std::size_t snapshot_size_ = 0;

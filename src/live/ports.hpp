@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -164,6 +165,12 @@ class StateCopy {
   virtual Expected<std::string> read(std::int64_t offset, std::size_t most) const = 0;
 };
 
+/// What is left of an attempt of an earlier daemon.
+struct Remains {
+  Trace trace = Trace::Lives;  ///< Also where nobody can tell.
+  Ending ending = {};          ///< If it is over; Lost where its end was seen by nobody.
+};
+
 /// The machine that the journal is on.
 class Host {
  public:
@@ -177,6 +184,10 @@ class Host {
   /// The processes on a GPU that are not of its tenants: `python of bob (4711), 9.8 GiB`; "" where
   /// none is known.
   virtual std::string strangers_on(GpuId) { return ""; }
+  /// What is left of an attempt, before anything is taken over.
+  virtual Remains remains_of(JobId, Attempt) { return {}; }
+  /// Keeps a text beside the journal, for people. Returns: where it is, or why it is not.
+  virtual std::string keep_aside(const std::string& name, const std::string&) { return name; }
 };
 
 // ---- Followers -------------------------------------------------------------------------------

@@ -26,8 +26,9 @@ Expected<void> UserQueues::take(const ClusterView& view, UserId user, Instant no
   if (known->second.jobs + jobs > most_) {
     return fail(ErrorCode::Conflict, "uid " + std::to_string(user.value()) + " has " +
                                          std::to_string(known->second.jobs) +
-                                         " jobs that wait or run, the most is " +
-                                         std::to_string(most_));
+                                         " jobs that wait or run and asks for " +
+                                         std::to_string(jobs) + " more, the most is " +
+                                         std::to_string(most_) + " (user_queue)");
   }
   known->second.jobs += jobs;
   return {};

@@ -360,11 +360,15 @@ Frame small_frame() {
   return frame;
 }
 
-Expected<Engine> restore(const Frame& frame) {
+std::string bytes_of(const Frame& frame) {
   ByteWriter out;
   out.integer(kLayout);
   codec::put(out, frame);
-  return Engine::restore(out.bytes(), std::move(*make_policy("easy", "first-fit")));
+  return out.take();
+}
+
+Expected<Engine> restore(const Frame& frame) {
+  return Engine::restore(bytes_of(frame), std::move(*make_policy("easy", "first-fit")));
 }
 
 constexpr std::int64_t kHuge = std::int64_t{1} << 61;
@@ -400,10 +404,16 @@ const Disagreement kDisagreements[] = {
      [](Frame& f) { f.jobs[2].spec.conditions = Conditions{.after = {{.job = JobId(9)}}}; },
      "job 3: what it waits for"},
     {"negative_array",
-     [](Frame& f) { f.jobs[2].spec.conditions = Conditions{.array = {.at_once = -1}}; }, "job 3"},
+     [](Frame& f) { f.jobs[2].spec.conditions = Conditions{.array = {.at_once = -1}}; },
+     "job 3: has no place in an array that could be"},
     {"no_such_signal",
      [](Frame& f) { f.jobs[2].spec.conditions = Conditions{.on_preempt = {.signal = 65}}; },
-     "job 3"},
+     "job 3: saves its state at a signal, or for a time, that there is not"},
+    {"begins_after_all_time",
+     [](Frame& f) {
+       f.jobs[2].spec.conditions = Conditions{.begin = limits::kLastInstant + Duration(1)};
+     },
+     "job 3: begins at 7258118400.000001, the last is 7258118400 (2200-01-01)"},
     {"negative_limit_of_a_user", [](Frame& f) { f.settings.user_limits[UserId(7)].jobs = -1; },
      "the settings"},
     {"no_half_life", [](Frame& f) { f.settings.service_half_life = Duration(0); }, "the settings"},
@@ -426,11 +436,14 @@ const Disagreement kDisagreements[] = {
      "job 2305843009213693952 out of order"},
     {"impossible", [](Frame& f) { f.jobs[1].spec.request.gpu.count = GpuCount(5); },
      "job 2: its request"},
-    {"future", [](Frame& f) { f.jobs[1].since = kStart + hours(1); }, "job 2"},
-    {"negative_time", [](Frame& f) { f.jobs[0].ran = Duration(-1); }, "job 1"},
-    {"negative_limit", [](Frame& f) { f.jobs[0].spec.time_limit = Duration(-1); }, "job 1"},
-    {"ending_without_stopping", [](Frame& f) { f.jobs[0].ending = true; }, "job 1"},
-    {"next_state", [](Frame& f) { f.jobs[0].after_stop = JobState::Running; }, "job 1"},
+    {"future", [](Frame& f) { f.jobs[1].since = kStart + hours(1); }, "job 2: its counts or times"},
+    {"negative_time", [](Frame& f) { f.jobs[0].ran = Duration(-1); }, "job 1: its counts or times"},
+    {"negative_limit", [](Frame& f) { f.jobs[0].spec.time_limit = Duration(-1); },
+     "job 1: its amounts"},
+    {"ending_without_stopping", [](Frame& f) { f.jobs[0].ending = true; },
+     "job 1: its counts or times"},
+    {"next_state", [](Frame& f) { f.jobs[0].after_stop = JobState::Running; },
+     "job 1: its counts or times"},
     {"grant_of_a_waiting_job", [](Frame& f) { f.jobs[1].grant = f.jobs[0].grant; },
      "job 2: its grant"},
     {"berth_without_grant", [](Frame& f) { f.jobs[0].grant = {}; }, "job 1: its grant"},
@@ -475,8 +488,52 @@ TEST_P(Disagreements, AreNamed) {
             std::string("snapshot: its parts disagree: ") + GetParam().fault);
 }
 
+/// A fault of one job takes that job alone along.
+TEST_P(Disagreements, OfOneJobKeepTheRest) {
+  Frame frame = small_frame();
+  GetParam().tamper(frame);
+  const auto salvaged =
+      Engine::salvage(bytes_of(frame), std::move(*make_policy("easy", "first-fit")));
+  const std::string fault = GetParam().fault;
+  if (!fault.starts_with("job ")) {
+    EXPECT_FALSE(salvaged.has_value());
+    return;
+  }
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.error().message;
+  ASSERT_EQ(salvaged->aside.size(), 1U);
+  EXPECT_FALSE(salvaged->aside[0].why.empty());
+  EXPECT_EQ(salvaged->engine.view().job_count(), 2U);
+  EXPECT_EQ(salvaged->engine.check(), std::nullopt);
+  const std::string saved = salvaged->engine.save();
+  EXPECT_TRUE(Engine::restore_state(saved, fifo()).has_value());
+}
+
 INSTANTIATE_TEST_SUITE_P(Snapshot, Disagreements, testing::ValuesIn(kDisagreements),
                          [](const auto& test) { return test.param.name; });
+
+/// Those that wait for a job which is put aside: as after one that was lost.
+TEST(SnapshotDamage, WhoWaitsForAJobThatIsPutAsideHearsThatItIsLost) {
+  Frame frame = small_frame();
+  Job bad = frame.jobs[2];
+  bad.spec.conditions = Conditions{.begin = kNever};
+  frame.jobs[2] = bad;
+  for (const After when : {After::Any, After::Ok, After::NotOk}) {
+    Job follower = bad;
+    follower.id = JobId(frame.jobs.back().id.value() + 1);
+    follower.state = JobState::Deferred;
+    follower.spec.conditions = Conditions{.after = {{.job = JobId(3), .when = when}}};
+    frame.jobs.push_back(follower);
+  }
+  auto salvaged = Engine::salvage(bytes_of(frame), fifo());
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.error().message;
+  ASSERT_EQ(salvaged->aside.size(), 2U);
+  EXPECT_EQ(salvaged->aside[0].job.id, JobId(3));
+  EXPECT_EQ(salvaged->aside[1].job.id, JobId(5));
+  EXPECT_EQ(salvaged->aside[1].why, "it waits for job 3, which is put aside");
+  const ClusterView view = salvaged->engine.view();
+  EXPECT_EQ(view.find(JobId(4))->state, JobState::Queued);
+  EXPECT_EQ(view.find(JobId(6))->state, JobState::Queued);
+}
 
 }  // namespace
 }  // namespace berth::test
