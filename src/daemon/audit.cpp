@@ -24,6 +24,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostAsked = 2000;  ///< Bytes of a body that are kept.
 constexpr std::size_t kMostWhy = 500;
+constexpr int kUnanswered = 500;  ///< As the server answers then.
 
 /// `2026-11-24T00:12:03.123456Z`.
 std::string time_text() {
@@ -54,6 +55,16 @@ std::optional<std::int64_t> job_of(std::string_view request) {
   return job > 0 ? std::optional<std::int64_t>(job) : std::nullopt;
 }
 
+/// What was asked, without the blanks that it may be blown up with; of more than fits its beginning
+/// as a text, for padding must hide nothing. Null for what is no object.
+Json asked_of(const std::string& body) {
+  Json asked = Json::parse(body, nullptr, false);
+  if (!asked.is_object()) return nullptr;
+  const std::string text = asked.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= kMostAsked) return asked;
+  return text.substr(0, kMostAsked) + "... (" + std::to_string(text.size()) + " bytes)";
+}
+
 std::string outcome_of(int status) {
   if (status < 300) return "done";
   return status < 500 ? "refused" : "failed";
@@ -70,7 +81,15 @@ class Audited final : public http::Exchange {
       record_.request += (record_.request.contains('?') ? '&' : '?') + key + "=" + value;
     }
     const bool is_submission = request.path == "/v1/jobs";  // holds an environment
-    if (!is_submission && request.body.size() <= kMostAsked) record_.asked = request.body;
+    if (!is_submission) record_.asked = request.body;
+  }
+  Audited(const Audited&) = delete;
+  Audited& operator=(const Audited&) = delete;
+  /// Dropped without an answer: whether it was done is not known here.
+  ~Audited() override {
+    if (is_answered_) return;
+    record_.status = kUnanswered;
+    audit_.add(record_);
   }
   const http::Request& request() const override { return inner_->request(); }
   std::string take_body() override { return inner_->take_body(); }
@@ -135,9 +154,7 @@ void Audit::add(const Record& record) {
     line["jobs"] = cancelled.size();
     if (cancelled.size() <= 100) line["cancelled"] = cancelled;
   }
-  if (const Json asked = Json::parse(record.asked, nullptr, false); asked.is_object()) {
-    line["asked"] = asked;
-  }
+  if (Json asked = asked_of(record.asked); !asked.is_null()) line["asked"] = std::move(asked);
   if (const Json why = part("error"); why.is_string()) {
     line["why"] = why.get<std::string>().substr(0, kMostWhy);
   }

@@ -31,7 +31,7 @@ class Audit {
   struct Record {
     http::Peer peer;
     std::string request;          ///< `POST /v1/jobs/7/cancel`.
-    std::string asked;            ///< The body where it is short JSON; "" else.
+    std::string asked;            ///< The body; "" where it holds an environment.
     std::optional<UserId> owner;  ///< Of the job.
     int status = 200;             ///< Of the answer.
     std::string answer;           ///< Its body.

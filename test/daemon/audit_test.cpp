@@ -127,6 +127,49 @@ TEST(AuditTest, RequestsOfBerthdAreInIt) {
   EXPECT_EQ(lines[4]["asked"]["reason"], "dust");
 }
 
+/// Whether a request changes something is a question of what it does, and not of a word in it.
+TEST(AuditTest, NothingThatARequestSaysKeepsItOutOfTheLog) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("true", {{"gpus", 0}, {"vram_bytes", nullptr}, {"held", true}});
+  for (const char* const query : {"?dry_run", "?dry_run=1", "?dry_run=true", "?dry_run=0"}) {
+    rig.request("POST", test::path(id, "/update") + query, {{"priority", 5}});
+    rig.request("POST", std::string("/v1/drain") + query, {{"gpus", {0}}, {"reason", "dust"}});
+    rig.request("POST", std::string("/v1/undrain") + query, {{"gpus", {0}}});
+    rig.request("POST", std::string("/v1/reload") + query);
+  }
+  EXPECT_EQ(lines_of(rig.state() + "/audit.jsonl").size(), 17U);
+  for (const char* const query : {"?dry_run=0", "?dry_run=false", "?dry_run=maybe"}) {
+    const Json body = {{"command", {"true"}},
+                       {"directory", "/"},
+                       {"environment", Json::array()},
+                       {"gpus", 0},
+                       {"held", true}};
+    rig.request("POST", std::string("/v1/jobs") + query, body);
+  }
+  rig.request("POST", test::path(id, "/cancel?dry_run=1"));
+  const auto lines = lines_of(rig.state() + "/audit.jsonl");
+  ASSERT_EQ(lines.size(), 21U);
+  EXPECT_EQ(lines[17]["outcome"], "done");
+  EXPECT_EQ(lines[18]["outcome"], "done");
+  EXPECT_EQ(lines[19]["outcome"], "refused");
+  EXPECT_EQ(lines[20]["what"], "cancel");
+}
+
+TEST(AuditTest, PaddingHidesNothingOfWhatWasAsked) {
+  test::ScratchFolder folder;
+  Audit audit({.path = folder / "audit.jsonl"});
+  Audit::Record record = cancelled(7);
+  record.asked = "{" + std::string(100'000, ' ') + R"("reason": "dust"})";
+  audit.add(record);
+  record.asked = R"({"reason": "dust", "users": [)" + std::string(50'000, '1') + "]}";
+  audit.add(record);
+  const auto lines = lines_of(folder / "audit.jsonl");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0]["asked"]["reason"], "dust");
+  EXPECT_THAT(lines[1]["asked"].get<std::string>(), HasSubstr(R"({"reason":"dust")"));
+}
+
 // ---- Excluded GPUs ---------------------------------------------------------------------------
 
 TEST(Exclude, AGpuThatIsLeftOutTakesNoJobUntilTheConfigurationSaysOtherwise) {
