@@ -7,10 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/limits.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "daemon/after_search.hpp"
 #include "daemon/audit.hpp"
 #include "daemon/doctor.hpp"
+#include "daemon/first_jobs.hpp"
 #include "daemon/hints.hpp"
 #include "daemon/listing.hpp"
 #include "daemon/metrics.hpp"
@@ -78,15 +81,43 @@ bool serves(const http::Peer& peer) { return ::geteuid() == 0 || peer.user == ::
 
 bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
 
+/// By what it does, not by what it says of itself: the one POST that changes nothing is a
+/// submission which is a dry run.
+bool may_change(const http::Request& request) {
+  if (is_read(request.method)) return false;
+  const bool is_submission = request.method == "POST" && request.path == "/v1/jobs";
+  return !(is_submission && query_flag(request, "dry_run").value_or(false));
+}
+
+/// Why a user may never have as many GPUs as the job needs; "" for a user who may.
+std::string why_beyond_user(const JobSpec& spec, const Settings& settings) {
+  const GpuCount most = settings.limits_of(spec.user).gpus;
+  const GpuCount least = spec.request.gpu.least();
+  if (most == GpuCount(0) || least <= most) return "";
+  const bool is_elastic = spec.request.gpu.is_elastic();
+  return std::string(is_elastic ? "min_gpus: " : "gpus: ") + std::to_string(least.raw()) +
+         ", and you may hold " + std::to_string(most.raw()) +
+         " at a time (user_gpus of the administrator): it would never start";
+}
+
+/// Each job of an array has its own list of those it waits for.
+std::string why_too_many_dependencies(const live::Submission& job) {
+  const std::size_t each = job.spec.conditions->after.size();
+  const std::size_t all = each * std::max<std::size_t>(1, job.tasks.size());
+  if (job.tasks.empty() || all <= limits::kMostDependenciesOfArray) return "";
+  return "after: " + std::to_string(each) + " jobs for each of " +
+         std::to_string(job.tasks.size()) + " of the array, " + std::to_string(all) +
+         " in all, the most is " + std::to_string(limits::kMostDependenciesOfArray) +
+         "; submit a job with 0 GPUs that waits for them, and the array after that";
+}
+
 class Api {
  public:
   explicit Api(Daemon& daemon) : daemon_(daemon) {}
 
   void operator()(const Exchange& given) {
-    // A dry run changes nothing.
-    const bool changes =
-        given->request().method == "POST" && !given->request().parameter("dry_run");
-    const Exchange exchange = changes ? audited(given, daemon_.audit()) : given;
+    const Exchange exchange =
+        may_change(given->request()) ? audited(given, daemon_.audit()) : given;
     const http::Request& request = exchange->request();
     const std::string_view path = request.path;
     if (path == "/metrics" && is_read(request.method)) return metrics(exchange);
@@ -119,6 +150,9 @@ class Api {
   }
 
  private:
+  /// What becomes of a submission: a dry run changes nothing.
+  enum class Taking : std::uint8_t { Really, Dry };
+
   /// Goes on with this request on the daemon's thread.
   template <class Then>
   void on_loop(const Exchange& exchange, Then then) {
@@ -205,54 +239,83 @@ class Api {
         {.cpu = daemon_.options().default_cpu, .shrinks = daemon_.options().shrinks});
     if (!job) return refuse(exchange, job.error());
     const uid_t user = request.peer.user;
-    daemon_.on_turn_of(user, [this, exchange, is_dry = *is_dry, job = std::move(*job)]() mutable {
-      const Cluster& cluster = daemon_.keeper().engine().view().cluster();
-      if (auto done = accept_gpus(job, cluster); !done) return refuse(exchange, done.error());
-      if (const std::string& why = daemon_.mps().why_not(); job.share == "mps" && !why.empty()) {
-        return refuse(exchange, 422, "share: 'mps': " + why);
-      }
-      const live::Keeper& keeper = daemon_.keeper();
-      if (auto done = resolve_after(job, keeper); !done) return refuse(exchange, done.error());
-      const std::string& key = job.spec.conditions->unique;
-      if (const auto same = keeper.engine().job_with_key(job.spec.user, key);
-          !key.empty() && same) {
-        Json json = daemon_.presenter().brief(*same);
-        json["already"] = key;
-        return answer(exchange, json);
-      }
-      if (auto why = why_impossible(JobId(0), job.spec.request, cluster)) {
-        return refuse(exchange, 422, why->substr(why->find(": ") + 2));
-      }
-      if (is_dry) {
-        JobSpec spec = daemon_.keeper().with_estimate(job.spec, job.command);
-        if (auto done = keeper.note_ended(spec); !done) return refuse(exchange, done.error());
-        return look_ahead(exchange, Wish{spec, job.held});
-      }
-      if (Remote* const remote = daemon_.remote()) {
-        return submit_there(*remote, exchange, std::move(job));
-      }
-      const auto jobs = std::max<std::int64_t>(1, std::ssize(job.tasks));
-      const auto taken =
-          daemon_.user_queues().take(keeper.engine().view(), job.spec.user, daemon_.now(), jobs);
-      if (!taken) return refuse(exchange, 429, taken.error().message);
-      const auto room = daemon_.user_environments().take(keeper, job, daemon_.now());
-      if (!room) return refuse(exchange, 429, room.error().message);
-      auto warnings = memory_warnings(job.command.arguments);
-      daemon_.ask({.submission = std::move(job),
-                   .inputs = {},
-                   .exchange = exchange,
-                   .answer = [this, warnings = std::move(warnings), jobs](JobId id) {
-                     Json json = daemon_.presenter().brief(id);
-                     if (jobs > 1) json["jobs"] = jobs;
-                     json["warnings"] = warnings;
-                     const Job* const known = daemon_.keeper().engine().view().find(id);
-                     if (known != nullptr && is_memory_learned(known->spec)) {
-                       json["vram_learned_bytes"] = known->spec.vram_estimate.raw();
-                       json["warnings"].push_back(learned_memory_text(known->spec));
-                     }
-                     return http::Response{.status = 201, .body = to_body(json)};
-                   }});
+    const Taking taking = *is_dry ? Taking::Dry : Taking::Really;
+    if (!job->after.empty()) return find_after(exchange, std::move(*job), taking);
+    daemon_.on_turn_of(user, [this, exchange, taking, job = std::move(*job)]() mutable {
+      take(exchange, std::move(job), taking);
     });
+  }
+
+  /// The jobs to wait for may be thousands, so they are looked for in slices.
+  void find_after(const Exchange& exchange, live::Submission job, Taking taking) {
+    const auto search =
+        std::make_shared<AfterSearch>(std::exchange(job.after, {}), find_jobs_of(daemon_.keeper()));
+    const auto kept = std::make_shared<live::Submission>(std::move(job));
+    daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, taking, search, kept] {
+      const auto more = search->advance([this] { return daemon_.has_time(); });
+      if (more && *more) return true;
+      if (!more) {
+        refuse(exchange, more.error());
+        return false;
+      }
+      kept->spec.conditions.edit().after = search->take();
+      take(exchange, std::move(*kept), taking);
+      return false;
+    });
+  }
+
+  void take(const Exchange& exchange, live::Submission job, Taking taking) {
+    const Cluster& cluster = daemon_.keeper().engine().view().cluster();
+    if (auto done = accept_gpus(job, cluster); !done) return refuse(exchange, done.error());
+    if (const std::string& why = daemon_.mps().why_not(); job.share == "mps" && !why.empty()) {
+      return refuse(exchange, 422, "share: 'mps': " + why);
+    }
+    const live::Keeper& keeper = daemon_.keeper();
+    const std::string& key = job.spec.conditions->unique;
+    if (const auto same = keeper.engine().job_with_key(job.spec.user, key); !key.empty() && same) {
+      Json json = daemon_.presenter().brief(*same);
+      json["already"] = key;
+      return answer(exchange, json);
+    }
+    auto why = why_impossible(JobId(0), job.spec.request, cluster);
+    if (!why) why = why_unkeepable(JobId(0), job.spec);
+    if (why) return refuse(exchange, 422, why->substr(why->find(": ") + 2));
+    if (const auto beyond = why_beyond_user(job.spec, keeper.engine().view().settings());
+        !beyond.empty()) {
+      return refuse(exchange, 422, beyond);
+    }
+    if (const auto many = why_too_many_dependencies(job); !many.empty()) {
+      return refuse(exchange, 422, many);
+    }
+    if (taking == Taking::Dry) {
+      JobSpec spec = daemon_.keeper().with_estimate(job.spec, job.command);
+      if (auto done = keeper.note_ended(spec); !done) return refuse(exchange, done.error());
+      return look_ahead(exchange, Wish{spec, job.held});
+    }
+    if (Remote* const remote = daemon_.remote()) {
+      return submit_there(*remote, exchange, std::move(job));
+    }
+    const auto jobs = std::max<std::int64_t>(1, std::ssize(job.tasks));
+    const auto taken =
+        daemon_.user_queues().take(keeper.engine().view(), job.spec.user, daemon_.now(), jobs);
+    if (!taken) return refuse(exchange, 429, taken.error().message);
+    const auto room = daemon_.user_environments().take(keeper, job, daemon_.now());
+    if (!room) return refuse(exchange, 429, room.error().message);
+    auto warnings = memory_warnings(job.command.arguments);
+    daemon_.ask({.submission = std::move(job),
+                 .inputs = {},
+                 .exchange = exchange,
+                 .answer = [this, warnings = std::move(warnings), jobs](JobId id) {
+                   Json json = daemon_.presenter().brief(id);
+                   if (jobs > 1) json["jobs"] = jobs;
+                   json["warnings"] = warnings;
+                   const Job* const known = daemon_.keeper().engine().view().find(id);
+                   if (known != nullptr && is_memory_learned(known->spec)) {
+                     json["vram_learned_bytes"] = known->spec.vram_estimate.raw();
+                     json["warnings"].push_back(learned_memory_text(known->spec));
+                   }
+                   return http::Response{.status = 201, .body = to_body(json)};
+                 }});
   }
 
   void submit_there(Remote& remote, const Exchange& exchange, live::Submission job) {
@@ -275,20 +338,70 @@ class Api {
     answer(exchange, json);
   }
 
+  /// With all jobs, or where there are too many with the first ones of every user.
   void look_ahead(const Exchange& exchange, Subject about) {
+    if (daemon_.keeper().engine().view().job_count() <= Forecaster::kMostJobs) {
+      return look_ahead_now(exchange, {.about = std::move(about), .now = {}, .exchange = exchange});
+    }
+    with_first_jobs(exchange,
+                    [this, about = std::move(about)](const Exchange& asked, FirstJobs& first) {
+                      Question question{.about = about, .now = {}, .exchange = asked};
+                      choose_jobs(question, first);
+                      const auto* const job = std::get_if<JobId>(&about);
+                      if (job != nullptr && !daemon_.keeper().engine().view().knows(*job))
+                        return why(asked, *job);
+                      look_ahead_now(asked, std::move(question));
+                    });
+  }
+
+  /// Finds them in slices, and goes on.
+  template <class Then>
+  void with_first_jobs(const Exchange& exchange, Then then) {
+    const auto first = std::make_shared<FirstJobs>(Forecaster::kMostJobs);
+    daemon_.in_slices_for(exchange->request().peer.user,
+                          [this, exchange, first, then = std::move(then)] {
+                            const ClusterView view = daemon_.keeper().engine().view();
+                            if (first->advance(view, [this] { return daemon_.has_time(); }))
+                              return true;
+                            then(exchange, *first);
+                            return false;
+                          });
+  }
+
+  /// The first ones, and what the question is about with all that it waits for.
+  void choose_jobs(Question& question, FirstJobs& first) {
+    const ClusterView view = daemon_.keeper().engine().view();
+    std::vector<JobId> chosen = first.take();
+    std::vector<JobId> about;
+    if (const auto* const job = std::get_if<JobId>(&question.about)) {
+      about.push_back(*job);
+      const Job* const known = view.find(*job);
+      const bool comes = known != nullptr && comes_by_itself(*known);
+      question.is_beyond = comes && !std::ranges::binary_search(chosen, *job);
+    } else if (const auto* const wish = std::get_if<Wish>(&question.about)) {
+      for (const Dependency& on : wish->spec.conditions->after) about.push_back(on.job);
+      question.is_beyond = first.leaves_out(wish->spec.user);
+    }
+    about = with_what_they_wait_for(view, std::move(about), Forecaster::kMostJobs);
+    std::vector<JobId> all;
+    std::ranges::set_union(chosen, about, std::back_inserter(all));
+    question.first = std::move(all);
+    question.waiting = first.waiting();
+  }
+
+  void look_ahead_now(const Exchange& exchange, Question question) {
+    const Subject& about = question.about;
     const auto* const job = std::get_if<JobId>(&about);
     const std::string note = job == nullptr ? "" : daemon_.keeper().note_of(*job);
     std::string limit = job == nullptr ? "" : daemon_.presenter().rung_line(*job);
     std::string links = job == nullptr ? "" : daemon_.presenter().links_line(*job);
-    const auto asked = daemon_.forecaster().ask(daemon_.keeper().engine(),
-                                                {.about = std::move(about),
-                                                 .now = daemon_.now(),
-                                                 .exchange = exchange,
-                                                 .note = note,
-                                                 .memory_limit = std::move(limit),
-                                                 .links = std::move(links),
-                                                 .foreign = daemon_.presenter().foreign_texts(),
-                                                 .fixed = fixed()});
+    question.now = daemon_.now();
+    question.note = note;
+    question.memory_limit = std::move(limit);
+    question.links = std::move(links);
+    question.foreign = daemon_.presenter().foreign_texts();
+    question.fixed = fixed();
+    const auto asked = daemon_.forecaster().ask(daemon_.keeper().engine(), std::move(question));
     if (!asked) refuse(exchange, 503, asked.error().message);
   }
 
@@ -304,11 +417,23 @@ class Api {
 
   void starts(const Exchange& exchange) {
     in_slices(exchange, [this](const Exchange& asked) {
-      const auto done = daemon_.forecaster().ask_each(
-          daemon_.keeper().engine(),
-          {.about = EachStart{}, .now = daemon_.now(), .exchange = asked, .fixed = fixed()});
-      if (!done) refuse(asked, 503, done.error().message);
+      const Engine& engine = daemon_.keeper().engine();
+      const Question question{
+          .about = EachStart{}, .now = daemon_.now(), .exchange = asked, .fixed = fixed()};
+      if (daemon_.forecaster().answer_again(engine, question)) return;
+      if (engine.view().job_count() <= Forecaster::kMostJobs) return ask_each(asked, question);
+      with_first_jobs(asked, [this](const Exchange& exchange_of, FirstJobs& first) {
+        Question each{
+            .about = EachStart{}, .now = daemon_.now(), .exchange = exchange_of, .fixed = fixed()};
+        choose_jobs(each, first);
+        ask_each(exchange_of, std::move(each));
+      });
     });
+  }
+
+  void ask_each(const Exchange& exchange, Question question) {
+    const auto done = daemon_.forecaster().ask_each(daemon_.keeper().engine(), std::move(question));
+    if (!done) refuse(exchange, 503, done.error().message);
   }
 
   void metrics(const Exchange& exchange) {
@@ -644,6 +769,9 @@ class Api {
     }
     if (const auto why = why_impossible(id, updated.spec.request, view.cluster())) {
       return refuse(exchange, 422, *why);
+    }
+    if (const auto beyond = why_beyond_user(updated.spec, view.settings()); !beyond.empty()) {
+      return refuse(exchange, 422, name + ": " + beyond);
     }
     daemon_.ask({.submission = std::nullopt,
                  .inputs = {std::move(updated)},

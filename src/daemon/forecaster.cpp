@@ -315,12 +315,6 @@ Forecaster::~Forecaster() {
 }
 
 Expected<void> Forecaster::ask(const Engine& engine, Question question) {
-  const std::size_t jobs = engine.view().job_count();
-  if (jobs > kMostJobs) {
-    return fail(ErrorCode::Conflict, "berthd knows " + std::to_string(jobs) +
-                                         " jobs, it looks ahead with at most " +
-                                         std::to_string(kMostJobs));
-  }
   const uid_t user = question.exchange->request().peer.user;
   {
     const std::lock_guard lock(mutex_);
@@ -330,12 +324,12 @@ Expected<void> Forecaster::ask(const Engine& engine, Question question) {
                                            " already; ask again in a moment");
     }
   }
-  Waiting waiting{.question = std::move(question),
-                  .version = version_of(engine),
-                  .state = engine.save(),
-                  .decided = {}};
+  Waiting waiting{
+      .question = std::move(question), .version = version_of(engine), .state = {}, .decided = {}};
   const auto* const job = std::get_if<JobId>(&waiting.question.about);
   if (job != nullptr) waiting.decided = engine.refused(*job);
+  const auto& first = waiting.question.first;
+  waiting.state = first ? engine.picture(*first) : engine.save();
   {
     const std::lock_guard lock(mutex_);
     waiting_.push(user, std::move(waiting));
@@ -353,17 +347,22 @@ Forecaster::Version Forecaster::version_of(const Engine& engine) {
           .last = view.job_back_from(kLastJob).value_or(JobId(0))};
 }
 
-Expected<void> Forecaster::ask_each(const Engine& engine, Question question) {
+bool Forecaster::answer_again(const Engine& engine, const Question& question) {
   std::string body;
   {
     const std::lock_guard lock(mutex_);
     const bool serves =
         told_ && question.now - told_->at < kFresh && told_->version == version_of(engine);
-    if (serves) body = told_->body;
+    if (!serves) return false;
+    body = told_->body;
   }
-  if (body.empty()) return ask(engine, std::move(question));
   question.exchange->respond({.status = 200, .body = std::move(body)});
-  return {};
+  return true;
+}
+
+Expected<void> Forecaster::ask_each(const Engine& engine, Question question) {
+  if (answer_again(engine, question)) return {};
+  return ask(engine, std::move(question));
 }
 
 void Forecaster::work(const std::stop_token& stop) {
@@ -391,7 +390,20 @@ http::Response Forecaster::answer(const Waiting& waiting, const std::stop_token&
 Expected<Engine> Forecaster::engine_of(const Waiting& waiting) const {
   auto policy = make_policy(policy_, place_);
   if (!policy) return std::unexpected(policy.error());
+  if (waiting.question.first) return Engine::restore_state(waiting.state, std::move(*policy));
   return Engine::restore(waiting.state, std::move(*policy));
+}
+
+/// Where others before it are not looked at, no start is predicted.
+bool say_beyond(Json& json, const Question& question) {
+  if (!question.is_beyond) return false;
+  Forecast unknown;
+  unknown.text = std::to_string(question.waiting) +
+                 " jobs wait, and of its user's more are before " +
+                 "it than berthd looks ahead over (" + std::to_string(Forecaster::kMostJobs) +
+                 " of all users)";
+  add_forecast(json, unknown);
+  return true;
 }
 
 ForwardRun Forecaster::run_of(Engine engine, const Question& question, Ends ends) const {
@@ -410,6 +422,7 @@ ForwardRun Forecaster::run_of(Engine engine, const Question& question, Ends ends
 /// false if the daemon ends meanwhile.
 bool Forecaster::look_ahead(Json& json, ForwardRun& run, const Waiting& waiting,
                             const std::stop_token& stop) const {
+  if (say_beyond(json, waiting.question)) return true;
   const auto until = std::chrono::steady_clock::now() + kPatience;
   if (!finish(run, stop, until)) return false;
   add_forecast(json, run.forecast());
@@ -448,7 +461,8 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   }
   ForwardRun run = run_of(std::move(engine), question, Ends::AsPredicted);
   if (!look_ahead(json, run, waiting, stop)) return ending();
-  if (state == JobState::Queued) json["hints"] = adviser(waiting, stop).of_job(job, run.forecast());
+  if (state == JobState::Queued && !question.is_beyond)
+    json["hints"] = adviser(waiting, stop).of_job(job, run.forecast());
   return {.status = 200, .body = to_body(json)};
 }
 
@@ -501,7 +515,8 @@ http::Response Forecaster::dry_run(Engine engine, const Waiting& waiting,
   if (!look_ahead(json, run, waiting, stop)) return ending();
   add_dry_run(json, run.forecast(), run.first());
   const Wish& wish = std::get<Wish>(waiting.question.about);
-  if (!wish.held) json["hints"] = adviser(waiting, stop).of_wish(wish.spec, run.forecast());
+  if (!wish.held && !waiting.question.is_beyond)
+    json["hints"] = adviser(waiting, stop).of_wish(wish.spec, run.forecast());
   return {.status = 200, .body = to_body(json)};
 }
 

@@ -49,6 +49,10 @@ struct Question {
   std::string links = "";                     ///< Likewise: what connects its GPUs.
   std::map<GpuId, std::string> foreign = {};  ///< The non-berth processes of GPUs, in words.
   std::set<Wanting> fixed = {};               ///< What users cannot change of their jobs here.
+  /// The jobs that are looked at, where there are more than kMostJobs; ascending.
+  std::optional<std::vector<JobId>> first = {};
+  std::size_t waiting = 0;  ///< Then: how many wait in all.
+  bool is_beyond = false;   ///< Then: its subject is behind jobs that are not looked at.
 };
 
 class Forecaster {
@@ -58,14 +62,18 @@ class Forecaster {
   /// Answers every waiting request that there will be no forecast.
   ~Forecaster();
 
-  /// On the engine's thread; half a microsecond per job. Errors: Conflict if kMostWaiting others of
-  /// this user wait, or if there are so many jobs that the copy would delay the engine; ask again.
+  /// On the engine's thread; half a microsecond per job that is looked at. Errors: Conflict if
+  /// kMostWaiting others of this user wait; ask again. Requires: of more than kMostJobs jobs the
+  /// question names those that are looked at (first_jobs.hpp).
   Expected<void> ask(const Engine& engine, Question question);
   /// When each job that waits will start, as far as that is known soon: many ask for it, some of
   /// them all the time, so an answer is given again while nothing has changed. Errors: as ask().
   Expected<void> ask_each(const Engine& engine, Question question);
+  /// Answers at once, if it can, as ask_each() would.
+  bool answer_again(const Engine& engine, const Question& question);
 
   static constexpr std::size_t kMostWaiting = 8;  ///< Of one user.
+  /// Jobs that are looked at, beside those with a berth.
   static constexpr std::size_t kMostJobs = 20'000;
 
  private:
@@ -88,7 +96,7 @@ class Forecaster {
   struct Waiting {
     Question question;
     Version version = {};            ///< Of what `state` was made.
-    std::string state;               ///< Engine::save().
+    std::string state;               ///< Engine::save(), or a picture.
     std::optional<Refused> decided;  ///< Engine::refused() of the job asked about.
   };
 

@@ -21,15 +21,12 @@ class Host : public live::Host {
   Expected<Bytes> free_room() const override;
   Expected<std::unique_ptr<live::StateCopy>> copy(const Engine& engine) override;
   std::string name_of(UserId user) override { return names_.of(user.value()); }
-<<<<<<< HEAD
   std::string strangers_on(GpuId gpu) override { return strangers_ ? strangers_(gpu) : ""; }
   void set_strangers(std::function<std::string(GpuId)> strangers) {
     strangers_ = std::move(strangers);
   }
-=======
   live::Remains remains_of(JobId job, Attempt attempt) override;
   std::string keep_aside(const std::string& name, const std::string& text) override;
->>>>>>> f180c0b (A start puts a bad job aside, tells what is gone, and can set time back)
 
  private:
   std::string folder() const { return path_.substr(0, path_.rfind('/')); }

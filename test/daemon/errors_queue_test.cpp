@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "daemon/forecaster.hpp"
 #include "daemon/rig.hpp"
-#include "engine/engine.hpp"
-#include "policy/registry.hpp"
 
 namespace berth {
 namespace {
@@ -24,7 +21,13 @@ TEST(ErrorsQueue, IsBoundedForEachUser) {
   const auto refused = rig.request("POST", "/v1/jobs", body);
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(refused.body["error"],
-            "uid " + std::to_string(geteuid()) + " has 3 jobs that wait or run, the most is 3");
+            "uid " + std::to_string(geteuid()) +
+                " has 3 jobs that wait or run and asks for 1 more, the most is 3 (user_queue)");
+  Json array = body;
+  array["array"] = "1-4096";
+  EXPECT_EQ(rig.request("POST", "/v1/jobs", array).body["error"],
+            "uid " + std::to_string(geteuid()) +
+                " has 3 jobs that wait or run and asks for 4096 more, the most is 3 (user_queue)");
   EXPECT_EQ(rig.request("POST", "/v1/jobs?dry_run=true", body).status, 200);
   EXPECT_EQ(rig.request("POST", "/v1/jobs/" + std::to_string(ids[0]) + "/cancel").status, 200);
   eventually("there is room for one again",
@@ -61,22 +64,27 @@ TEST(ErrorsQueue, OfAUserTakesABoundedPartOfTheDisk) {
   eventually("there is room again", [&] { return submit('b').status == 201; });
 }
 
-/// To copy it would delay the engine.
-TEST(ErrorsQueue, ThatIsTooLongIsNotLookedAhead) {
-  Cluster cluster;
-  cluster.add_switch();
-  cluster.add_node({.gpus = 1, .vram = Bytes(std::int64_t{24} << 30)});
-  Engine engine(cluster, {}, *make_policy("fifo", "first-fit"));
-  std::vector<Input> jobs;
-  for (std::uint64_t id = 1; id <= daemon::Forecaster::kMostJobs + 1; ++id) {
-    jobs.emplace_back(Submitted{JobId(id), {.user = UserId(1)}, true});
+/// A job that could never start is no job of the queue.
+TEST(ErrorsQueue, AJobBeyondItsUsersGpusIsRefusedWithTheNumberAndTheLimit) {
+  Rig rig({.gpus = "4x24GiB", .config = "probe = \"100ms\"\nuser_gpus = 2\n"});
+  rig.start();
+  Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
+  for (const char* const query : {"", "?dry_run=1"}) {
+    body["gpus"] = 3;
+    const auto refused = rig.request("POST", std::string("/v1/jobs") + query, body);
+    EXPECT_EQ(refused.status, 422);
+    EXPECT_EQ(refused.body["error"],
+              "gpus: 3, and you may hold 2 at a time (user_gpus of the administrator): it would "
+              "never start");
   }
-  engine.step(kStart, jobs);
-  daemon::Forecaster forecaster("fifo", "first-fit");
-  const auto refused =
-      forecaster.ask(engine, {.about = JobId(1), .now = kStart, .exchange = nullptr});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "berthd knows 20001 jobs, it looks ahead with at most 20000");
+  body["gpus"] = 4;
+  body["min_gpus"] = 3;
+  EXPECT_EQ(rig.request("POST", "/v1/jobs", body).status, 422);
+  body["min_gpus"] = 2;
+  EXPECT_EQ(rig.request("POST", "/v1/jobs", body).status, 201) << "it may run on two";
+  body.erase("min_gpus");
+  body["gpus"] = 2;
+  EXPECT_EQ(rig.request("POST", "/v1/jobs", body).status, 201);
 }
 
 }  // namespace
