@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 
 #include "daemon/clock.hpp"
@@ -95,6 +97,52 @@ TEST_F(ErrorsClock, SetBackBetweenTwoDaemonsItPutsNothingBeforeWhatWas) {
   EXPECT_EQ(rig_.wait_end(next)["exit_code"], 3);
   EXPECT_GE(submitted(next), ended["ended_at"]);
   EXPECT_GT(rig_.job(next)["ended_at"].get<double>(), rig_.job(next)["started_at"].get<double>());
+}
+
+/// A start at a wrong time, then one at the right one: berthd says what it found and what to do.
+TEST_F(ErrorsClock, WrongOnceItIsSaidAndSetBackWhereItIsTrusted) {
+  for (const double years : {14.0, 100.0}) {
+    set(years * 365 * kDay);
+    rig_.start();
+    const int then = rig_.submit("true");
+    EXPECT_EQ(rig_.wait_end(then)["state"], "done");
+    EXPECT_EQ(rig_.stop(), 0);
+    set(0);
+    rig_.start();  // as the journal has it
+    EXPECT_GE(submitted(rig_.submit("true")), submitted(then));
+    std::string said;
+    for (const Json& check : rig_.request("GET", "/v1/doctor").body["checks"]) {
+      if (check["name"] == "clock")
+        said = check["status"].get<std::string>() + ": " + check["detail"].get<std::string>();
+    }
+    EXPECT_THAT(said, testing::StartsWith("warn: berthd's time is 20"));
+    EXPECT_THAT(said, testing::HasSubstr("start it once with --trust-clock"));
+    EXPECT_EQ(rig_.stop(), 0);
+    rig_.start({"--trust-clock"});
+    const double now = static_cast<double>(::time(nullptr));
+    const int begins = rig_.submit("true", {{"begin_at", now + 3600}});
+    EXPECT_EQ(rig_.job(begins)["state"], "deferred");
+    EXPECT_LT(std::abs(submitted(begins) - now), 600);
+    EXPECT_EQ(rig_.stop(), 0);
+    rig_.start();
+    EXPECT_EQ(rig_.job(begins)["state"], "deferred");
+    EXPECT_LT(submitted(rig_.submit("true")), now + 3600);
+    EXPECT_EQ(rig_.stop(), 0);
+  }
+}
+
+TEST_F(ErrorsClock, BeyondAllTimesItIsNamedAndNothingIsChanged) {
+  rig_.start();
+  const int first = rig_.submit("true");
+  rig_.wait_end(first);
+  EXPECT_EQ(rig_.stop(), 0);
+  set(300 * 365 * kDay);
+  const auto refused = rig_.start_refused();
+  EXPECT_EQ(refused.exit_code, 125);
+  EXPECT_THAT(refused.err, testing::HasSubstr("berthd keeps times up to 2200-01-01 00:00:00 UTC"));
+  set(0);
+  rig_.start();
+  EXPECT_EQ(rig_.job(first)["state"], "done");
 }
 
 // ---- The clock by itself ---------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // A machine for keepers under test: as much room as a test says, copies that are there at once.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -30,7 +31,18 @@ class Host : public live::Host {
   }
   std::string name_of(UserId user) override { return "user" + std::to_string(user.value()); }
 
+  live::Remains remains_of(JobId job, Attempt) override {
+    const auto found = remains.find(job);
+    return found == remains.end() ? live::Remains{} : found->second;
+  }
+  std::string keep_aside(const std::string& name, const std::string& text) override {
+    aside[name] = text;
+    return "aside/" + name;
+  }
+
   Bytes free{std::int64_t{1} << 40};
+  std::map<JobId, live::Remains> remains;    ///< Of others everything lives.
+  std::map<std::string, std::string> aside;  ///< By name.
 };
 
 }  // namespace berth::test

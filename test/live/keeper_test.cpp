@@ -13,6 +13,8 @@
 #include <functional>
 #include <set>
 
+#include "core/bytes.hpp"
+#include "core/limits.hpp"
 #include "core/rng.hpp"
 #include "journal/verify.hpp"
 #include "live/host.hpp"
@@ -626,6 +628,131 @@ TEST_F(KeeperTest, OtherGpusAreRefusedUnderJobs) {
   EXPECT_THAT(refused.error().message, HasSubstr("1 jobs still hold places"));
   Keeper keeper = open();  // as before: all is as it was
   finish(keeper, 2, JobId(1));
+}
+
+/// A machine that began anew, with a GPU less: nothing of the jobs that held its GPUs is there.
+TEST_F(KeeperTest, WhatIsGoneEndsBeforeGpusAreCompared) {
+  {
+    Keeper keeper = open(path_, gpus(3));
+    for (int i = 0; i < 4; ++i) submit(keeper, 1 + i, job());
+    for (const std::uint64_t id : {1, 2}) step(keeper, 5, of({Started{JobId(id), Attempt(1)}}));
+    EXPECT_EQ(keeper.engine().view().running().size(), 3U);
+  }
+  host_.remains[JobId(1)] = {.trace = Trace::Over,
+                             .ending = {.outcome = Outcome::Lost, .at = at(9), .note = "gone"}};
+  host_.remains[JobId(2)] = {.trace = Trace::Over,
+                             .ending = {.outcome = Outcome::Done, .at = at(4)}};
+  host_.remains[JobId(3)] = {.trace = Trace::Lives, .ending = {}};
+  const auto refused = try_open(path_, gpus(1));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("1 jobs still hold places there (job 3)"));
+  host_.remains[JobId(3)] = {.trace = Trace::None, .ending = {}};  // nothing of it ran
+  Keeper keeper = open(path_, gpus(1));
+  EXPECT_EQ(row(keeper, JobId(1)).end.value().outcome, Outcome::Lost);
+  EXPECT_EQ(row(keeper, JobId(1)).end.value().note, "gone");
+  EXPECT_EQ(row(keeper, JobId(2)).end.value().outcome, Outcome::Done);
+  EXPECT_FALSE(row(keeper, JobId(3)).end);
+  EXPECT_THAT(keeper.engine().view().running(), ElementsAre(JobId(3))) << "it begins, as one does";
+  EXPECT_EQ(keeper.engine().view().find(JobId(4))->state, JobState::Queued);
+  EXPECT_EQ(keeper.engine().check(), std::nullopt);
+  host_.remains.clear();
+  expect_same(keeper, open(crash(), gpus(1)));
+}
+
+/// A state as an earlier release might have left it.
+TEST_F(KeeperTest, ABadJobIsPutAsideByNameAndTheRestGoesOn) {
+  const auto begins = [](Instant begin) {
+    Submission later = job(1, "later");
+    later.spec.conditions = Conditions{.begin = begin};
+    return later;
+  };
+  journal::Snapshot snapshot;
+  {
+    Keeper keeper = open();
+    submit(keeper, 1, job(1, "good"));
+    submit(keeper, 2, begins(at(1000)));
+    submit(keeper, 3, begins(at(2000)));
+    snapshot = {.after = 4,
+                .policy = Rules().policy,
+                .place = Rules().place,
+                .build = "0",
+                .state = keeper.engine().save()};
+  }
+  {
+    // The begin of job 2 becomes one that no snapshot may have.
+    ByteWriter good;
+    ByteWriter bad;
+    good.integer(micros(at(1000)));
+    bad.integer(micros(limits::kLastInstant) + 7);
+    const std::string is = good.take();
+    const std::size_t where = snapshot.state.find(is);
+    ASSERT_NE(where, std::string::npos);
+    snapshot.state.replace(where, is.size(), bad.take());
+    auto store = journal::Store::open(path_);
+    ASSERT_TRUE(store) << store.error().message;
+    const auto recovered = store->recover();
+    ASSERT_TRUE(recovered);
+    snapshot.after =
+        recovered->entries.empty() ? recovered->snapshot->after : recovered->entries.back().number;
+    ASSERT_TRUE(store->begin());
+    ASSERT_TRUE(store->add_snapshot(snapshot));
+    ASSERT_TRUE(store->commit());
+  }
+  {
+    Keeper keeper = open();
+    ASSERT_EQ(keeper.put_aside().size(), 1U);
+    EXPECT_EQ(keeper.put_aside()[0].job, JobId(2));
+    EXPECT_EQ(keeper.put_aside()[0].why,
+              "begins at 7258118400.000007, the last is 7258118400 (2200-01-01)");
+    EXPECT_THAT(host_.aside.at("job-2"), HasSubstr("name: later"));
+    const auto end = row(keeper, JobId(2)).end;
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->outcome, Outcome::Rejected);
+    EXPECT_THAT(end->note, HasSubstr("put aside when berthd started: begins at"));
+    EXPECT_EQ(keeper.engine().view().find(JobId(1))->state, JobState::Starting);
+    EXPECT_EQ(keeper.engine().view().find(JobId(3))->state, JobState::Deferred);
+    EXPECT_EQ(keeper.engine().check(), std::nullopt);
+    finish(keeper, 5, JobId(1));
+  }
+  Keeper keeper = open();
+  EXPECT_TRUE(keeper.put_aside().empty()) << "once";
+  EXPECT_EQ(keeper.engine().view().job_count(), 1U);
+}
+
+TEST_F(KeeperTest, AClockThatIsTrustedSetsTimeBack) {
+  constexpr std::int64_t kYears = std::int64_t{14} * 365 * 86400;
+  {
+    Keeper keeper = open();
+    Submission later = job(1, "later");
+    later.spec.conditions = Conditions{.begin = at(5000)};
+    submit(keeper, 10, later);
+    submit(keeper, kYears, job(1, "runs"));  // its time to begin has come, too
+    step(keeper, kYears + 5, of({Started{JobId(2), Attempt(1)}}));
+    EXPECT_EQ(keeper.engine().view().find(JobId(1))->state, JobState::Starting);
+    step(keeper, kYears + 6, of({StartFailed{JobId(1), Attempt(1)}, HoldAsked{JobId(1)}}));
+    Submission last = job(1, "last");
+    last.spec.conditions = Conditions{.begin = at(kYears - 5)};
+    last.spec.request.gpu.count = GpuCount(2);
+    submit(keeper, kYears + 7, last);
+    EXPECT_EQ(keeper.engine().view().find(JobId(3))->state, JobState::Queued);
+  }
+  const Opening opening{.path = path_, .trusted_clock = at(100)};
+  {
+    auto keeper = Keeper::open(host_, opening, gpus(2), {});
+    ASSERT_TRUE(keeper) << keeper.error().message;
+    EXPECT_EQ(keeper->last(), at(100));
+    EXPECT_EQ(keeper->set_back(), seconds(kYears + 7 - 100));
+    const ClusterView view = keeper->engine().view();
+    EXPECT_EQ(view.find(JobId(2))->state, JobState::Running);
+    EXPECT_EQ(view.find(JobId(2))->since, at(93)) << "as long ago as it was";
+    EXPECT_EQ(view.find(JobId(3))->state, JobState::Deferred) << "its time is to come again";
+    EXPECT_EQ(view.find(JobId(1))->submitted, at(10)) << "from before the clock was wrong";
+    EXPECT_EQ(keeper->engine().check(), std::nullopt);
+    finish(*keeper, 101, JobId(2));
+  }
+  auto keeper = Keeper::open(host_, opening, gpus(2), {});
+  ASSERT_TRUE(keeper);
+  EXPECT_EQ(keeper->last(), at(100)) << "one second is set back as well as years";
 }
 
 TEST_F(KeeperTest, WhatIsOtherwiseIsNamedWithBothValues) {
