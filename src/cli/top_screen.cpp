@@ -307,16 +307,26 @@ std::string TopScreen::page(TerminalSize size, const Look& look) {
   if (selected != nullptr && at >= first_ + rows_) first_ = at - rows_ + 1;
   first_ = std::min(first_, jobs.size() > rows_ ? jobs.size() - rows_ : 0);
 
-  Table table = job_table(Width::Usual, Table::Rest::Cut);
   const std::size_t end = std::min(jobs.size(), first_ + rows_);
-  for (std::size_t i = first_; i < end; ++i) add_row(table, with_start_first(*jobs[i], now_), now_);
+  const auto table_of = [&](Table::Rest rest) {
+    Table table = job_table(Width::Usual, rest);
+    for (std::size_t i = first_; i < end; ++i) {
+      add_row(table, with_start_first(*jobs[i], now_), now_);
+    }
+    return table;
+  };
   std::size_t begin = 0;
   // So narrow a table is cut, and then nothing may stand in it that is no character.
   constexpr std::size_t kNarrow = 40;
   const std::size_t width = look.width.value_or(80);
   Look table_look = look;
   table_look.colour = look.colour && width >= kNarrow;
-  const std::string text = table.text(table_look);
+  // Whole reasons where there is room for them; that of a chosen job stands below.
+  std::string text = table_of(Table::Rest::Wrapped).text(table_look);
+  const auto rows_of = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  if (selected != nullptr || rows_of > rows_ + 1) {
+    text = table_of(Table::Rest::Cut).text(table_look);
+  }
   for (std::size_t row = 0; begin < text.size(); ++row) {
     const std::size_t stop = text.find('\n', begin);
     std::string line = text.substr(begin, stop - begin);

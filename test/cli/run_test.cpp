@@ -345,6 +345,65 @@ TEST_F(Run, DetachesByKeysWhereTheShimKnowsHow) {
   expect_nothing_left();
 }
 
+constexpr auto kWhyQueued = R"({"id":42,"state":"queued","predicted_start_at":null,
+    "reason_brief":"needs 2.5 GiB more on GPU 0 (job 8)",
+    "hints":[{"change":{"time_limit_seconds":2280.0},"starts_at":0.0,"gpus":[0]}]})";
+
+TEST_F(Run, AFileIsToldOnceWhyTheJobWaits) {
+  daemon_.answer("GET /v1/jobs/42/why", kWhyQueued);
+  Program run({"run", "true"}, options());
+  FakeShim shim = connect();
+  const auto news = events();
+  news->write(job_event(kQueued));
+  const std::string line =
+      "berth: job 42 waits: needs 2.5 GiB more on GPU 0 (job 8); with --time 38min now\n";
+  run.await_err(line);
+  news->write(job_event(kQueued) + job_event(kRunning));
+  shim.send(FrameKind::Exit, std::string(1, '\0'));
+  news->write(job_event(kDone));
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, line + "berth: job 42 started on GPU 0\n");
+}
+
+TEST_F(Run, AJobThatStartsAtOnceIsNotTalkedOf) {
+  Program run({"run", "true"}, options());
+  FakeShim shim = connect();
+  shim.send(FrameKind::Exit, std::string(1, '\0'));
+  events()->write(job_event(kRunning) + job_event(kDone));
+  EXPECT_THAT(run.wait().err, IsEmpty());
+}
+
+TEST_F(Run, TheKeysLeaveAJobThatWaitsInTheQueue) {
+  daemon_.answer("GET /v1/jobs/42/why", kWhyQueued);
+  daemon_.answer("POST /v1/jobs/42/leave", kQueued);
+  Program run({"run", "python"}, options(Screen::Terminal));
+  events()->write(job_event(kQueued));
+  run.await_err("; ~d leaves it in the queue");
+  run.type("~d");
+  daemon_.take("POST /v1/jobs/42/leave");
+  run.await_err("job 42 stays in the queue; berth attach 42 returns");
+  run.await_restored_terminal();
+  EXPECT_EQ(run.wait().exit_code, 0);
+}
+
+TEST_F(Run, WhatIsTypedWhileTheJobWaitsIsForTheJob) {
+  daemon_.answer("GET /v1/jobs/42/why", kWhyQueued);
+  Program run({"run", "python"}, options(Screen::Terminal));
+  const Json attach = this->attach();
+  const auto news = events();
+  news->write(job_event(kQueued));
+  run.await_err("leaves it in the queue");
+  run.type("1+1\n");
+  run.await_out("1+1");  // the terminal shows it
+  FakeShim shim(attach.at("socket"));
+  EXPECT_EQ(shim.take(FrameKind::Input), "1+1\n");
+  shim.send(FrameKind::Exit, std::string(1, '\0'));
+  news->write(job_event(kDone));
+  run.await_restored_terminal();
+  EXPECT_EQ(run.wait().exit_code, 0);
+}
+
 TEST_F(Run, AShimOfAnEarlierReleaseIsNotAskedToDetach) {
   Program run({"run", "--detach-keys", "ctrl-p,ctrl-q", "python"}, options(Screen::Terminal));
   FakeShim shim = connect();

@@ -82,10 +82,10 @@ GPU 1 [=======5=======---12---.............] 0B used, 9G free, 95 % █
 ID  NAME   USER  STATE    GPUS   VRAM    TIME  REASON
  5  train  ann   running  1       10G   1h00m
  6  eval   bob   running  0       13G  26m40s
- 7  large  ann   queued   x1      20G  10m00s  ~13:00 needs 7.5 GiB more on GPU…
- 8  later  bob   held     x1    whole   1m00s  held; to let it start: berth rel…
-
-
+ 7  large  ann   queued   x1      20G  10m00s  ~13:00 needs 7.5 GiB more on GPU
+                                               0 (job 6)
+ 8  later  bob   held     x1    whole   1m00s  held; to let it start: berth
+                                               release 8
 
 
 

@@ -94,6 +94,57 @@ TEST_F(Why, APredictionRestsOnWhatWasLearned) {
   EXPECT_FALSE(later.body["predicted_start_at"].is_null());
 }
 
+TEST_F(Why, AHintStartsTheJobWhenItIsFollowed) {
+  rig_.submit("sleep 60", {{"vram_bytes", 14 * kGiB}, {"time_limit_seconds", 600}});
+  const int waits =
+      rig_.submit("sleep 60", {{"vram_bytes", 12 * kGiB}, {"time_limit_seconds", 600}});
+  const Json why = rig_.request("GET", test::path(waits, "/why")).body;
+  ASSERT_FALSE(why["hints"].empty()) << why;
+  const Json hint = why["hints"][0];
+  EXPECT_EQ(hint["change"], Json({{"vram_bytes", 8 * kGiB}}));
+  EXPECT_EQ(hint["gpus"], Json::array({0}));
+  const Json starts = rig_.request("GET", "/v1/starts").body;
+  ASSERT_EQ(starts["hints"].size(), 1U) << starts;
+  EXPECT_EQ(starts["hints"][0]["job"], waits);
+  EXPECT_EQ(starts["hints"][0]["change"], hint["change"]);
+  const Json dry = dry_run({{"vram_bytes", 12 * kGiB}, {"time_limit_seconds", 600}}).body;
+  ASSERT_FALSE(dry["hints"].empty()) << dry;
+  EXPECT_EQ(dry["hints"][0]["change"], hint["change"]);
+  EXPECT_EQ(rig_.request("POST", test::path(waits, "/update"), hint["change"]).status, 200);
+  rig_.wait_for(waits, "running");
+}
+
+TEST_F(Why, WhatAHintMayChangeCanBeUpdated) {
+  rig_.submit("sleep 60", {{"vram_bytes", 20 * kGiB}});
+  const int waits = rig_.submit("true", {{"vram_bytes", 20 * kGiB}});
+  const auto update = [&](const Json& change) {
+    return rig_.request("POST", test::path(waits, "/update"), change);
+  };
+  EXPECT_EQ(update({{"gpus", 1}, {"gpu_indices", {0}}}).status, 200);
+  EXPECT_EQ(rig_.job(waits)["gpu_indices"], Json::array({0}));
+  EXPECT_EQ(update({{"gpus", 2}}).status, 422) << "more than there are";
+  EXPECT_THAT(update({{"gpus", 0}}).body.dump(),
+              HasSubstr("gpus: a job with GPUs and one without cannot be made of each other"));
+  EXPECT_THAT(update({{"gpu_types", {"k80"}}}).body.dump(), HasSubstr("gpu_types: 'k80' is not"));
+  EXPECT_THAT(update({{"cpus", 2}}).body.dump(), HasSubstr("cpus: cannot be changed; valid keys"));
+}
+
+/// A client that is not there any more: the job would not start, or end at once.
+TEST_F(Why, AJobIsLeftInTheQueue) {
+  const int blocker = rig_.submit(test::kUntilGo, {{"vram_bytes", 20 * kGiB}});
+  const Json attended = {{"vram_bytes", 20 * kGiB},
+                         {"attach", {{"socket", "/no/such/socket"}, {"terminal", false}}}};
+  const int left = rig_.submit("echo ran", attended);
+  const int stayed = rig_.submit("echo ran", attended);
+  EXPECT_EQ(rig_.request("POST", test::path(left, "/leave")).status, 200);
+  const auto runs = rig_.request("POST", test::path(blocker, "/leave"));
+  EXPECT_EQ(runs.status, 409);
+  EXPECT_THAT(runs.body.dump(), HasSubstr("only a job that waits can be left so"));
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(left)["state"], "done");
+  EXPECT_NE(rig_.wait_end(stayed)["state"], "done");
+}
+
 TEST_F(Why, RefusesWhatMakesNoSense) {
   EXPECT_EQ(rig_.request("GET", "/v1/jobs/9/why").status, 404);
   EXPECT_EQ(rig_.request("POST", "/v1/jobs/9/why").status, 405);
