@@ -21,7 +21,10 @@ int update_jobs(const UpdateArguments& arguments) {
     return daemon.post(job_target(job, "/update"), text);
   };
   const auto line = [](const Json& answer, std::uint64_t job) {
-    return "job " + std::to_string(job) + " " + printable(text_of(answer, "state")) + ", updated\n";
+    const std::string state = printable(text_of(answer, "state"));
+    const bool starts = state == "starting" || state == "running";
+    return "job " + std::to_string(job) + " updated" + (starts ? "; it starts now" : ", " + state) +
+           "\n";
   };
   return change_each(arguments.each, post, line);
 }

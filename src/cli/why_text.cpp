@@ -116,6 +116,7 @@ std::string reservation_text(const Json& why, double now) {
   const std::string gpus = gpu_list(part_of(kept, "gpus"));
   const std::string from = moment_text(number_of(kept, "from_at"), now);
   const std::string where = gpus.empty() ? "a place here" : gpus;
+  if (number_of(why, "predicted_start_at")) return where;  // the start says when: one answer
   if (from.empty() || from == "now") return where + ", as soon as it is free";
   return where + ", expected to be free at " + from;
 }
@@ -127,7 +128,8 @@ std::string start_text(const Json& why, double now) {
   const std::string confidence = printable(text_of(why, "confidence"));
   const std::string by_limits = moment_text(number_of(why, "start_by_limits_at"), now);
   const bool is_later = confidence != "bound" && !by_limits.empty();
-  return at + " (" + confidence + ": " + rests_on + ")" +
+  const std::string gpus = gpu_list(part_of(why, "start_gpus"));
+  return at + (gpus.empty() ? "" : " on " + gpus) + " (" + confidence + ": " + rests_on + ")" +
          (is_later ? "; if each job ran to its limit: " + by_limits : "");
 }
 

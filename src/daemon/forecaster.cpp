@@ -166,13 +166,13 @@ Json gate_json(const Explanation& found, const ClusterView& view) {
 }
 
 /// What is known beside the engine.
-struct Surroundings {
+struct Beside {
   std::string_view policy;
   const std::map<GpuId, std::string>& foreign;
 };
 
 void add_explanation(Json& json, const ClusterView& view, JobId job,
-                     const std::optional<Refused>& decided, const Surroundings& beside) {
+                     const std::optional<Refused>& decided, const Beside& beside) {
   const Explanation found = explain(view, job, decided, kMostShortages);
   json["reason"] = without_name(found.text);
   json["reason_brief"] = brief_text(found, view.job(job), view, [&](GpuId gpu) {
@@ -270,7 +270,7 @@ std::string state_reason(JobState state) {
 }
 
 Json why_json(const ClusterView& view, JobId id, const std::optional<Refused>& decided,
-              const Surroundings& beside) {
+              const Beside& beside) {
   const Job& job = *view.find(id);
   Json json = blank(beside.policy);
   json["id"] = id.value();

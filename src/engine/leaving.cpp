@@ -27,11 +27,11 @@ struct Arrival {
 /// Puts those that left back, the last to leave first, as far as the job fits beside them.
 /// `account`: of the user without the job. Returns: the rest; none if the books do not show why it
 /// fits, as under another admission.
-std::vector<JobId> needed(std::span<const Leaving> left, const Arrival& one, Trial& trial,
+std::vector<JobId> needed(std::span<const Departure> left, const Arrival& one, Trial& trial,
                           Account account, const UserLimits& limits) {
   std::vector<JobId> jobs;
   if (trial.look(one.placement, one.ask, one.job) != Why::Fits) return jobs;
-  for (const Leaving& leaving : left | std::views::reverse) {
+  for (const Departure& leaving : left | std::views::reverse) {
     const Trial::Mark mark = trial.mark();
     trial.put(leaving.grant);
     const bool is_own = leaving.user == one.user;
@@ -52,7 +52,7 @@ std::vector<JobId> needed(std::span<const Leaving> left, const Arrival& one, Tri
 
 }  // namespace
 
-std::vector<JobId> needed_of(std::span<const Leaving> left, const ClusterView& view,
+std::vector<JobId> needed_of(std::span<const Departure> left, const ClusterView& view,
                              const Job& job) {
   Arrival one{.job = job.id,
               .user = job.spec.user,
@@ -67,7 +67,8 @@ std::vector<JobId> needed_of(std::span<const Leaving> left, const ClusterView& v
   return distinct(needed(left, one, trial, account, view.settings().limits_of(one.user)));
 }
 
-std::vector<JobId> in_the_way_of(std::span<const Leaving> left, const ClusterView& view, JobId id) {
+std::vector<JobId> in_the_way_of(std::span<const Departure> left, const ClusterView& view,
+                                 JobId id) {
   auto clearing = what_must_end(view, id);
   if (!clearing) return {};
   const JobView job = view.job(id);

@@ -9,7 +9,7 @@
 namespace berth {
 
 /// A job that left its berth, and what it held.
-struct Leaving {
+struct Departure {
   JobId job;
   UserId user;
   Grant grant;
@@ -19,12 +19,13 @@ struct Leaving {
 /// user would be over a limit; of several sets that would do, the one of those that leave first.
 /// `left`: in order; the view: just after the start of `job`, which holds its berth there.
 /// Returns: ascending. Cost: O(left x GPUs of the job).
-std::vector<JobId> needed_of(std::span<const Leaving> left, const ClusterView& view,
+std::vector<JobId> needed_of(std::span<const Departure> left, const ClusterView& view,
                              const Job& job);
 
 /// The same for a job that waits on: the fewest holders whose end would make room for it
 /// (what_must_end), and those of `left` that had to leave beside them. Requires: the view knows the
 /// job, which waits.
-std::vector<JobId> in_the_way_of(std::span<const Leaving> left, const ClusterView& view, JobId job);
+std::vector<JobId> in_the_way_of(std::span<const Departure> left, const ClusterView& view,
+                                 JobId job);
 
 }  // namespace berth

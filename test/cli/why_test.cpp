@@ -116,7 +116,7 @@ TEST(WhyPage, ShowsTimesByTheClockAndFromNow) {
                 {"at":1060.0,"job":2,"event":"starts","by":null}],"before_count":5})");
   const std::string page = cli::why_page(why, 1000, {});
   EXPECT_THAT(page, HasSubstr(", in 5m00s (bound: limits)\n"));
-  EXPECT_THAT(page, HasSubstr("reserved      GPUs 0, 1, expected to be free at "));
+  EXPECT_THAT(page, HasSubstr("reserved      GPUs 0, 1\n"));
   EXPECT_THAT(page, HasSubstr(", in 1m00s: job 1 ends (time limit)\n"));
   EXPECT_THAT(page, HasSubstr(": job 2 starts\n  and 3 more\n"));
   EXPECT_THAT(page, Not(HasSubstr("reason")));
