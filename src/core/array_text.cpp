@@ -16,22 +16,32 @@ std::optional<std::int64_t> task_number(std::string_view text) {
   return number ? std::optional(*number) : std::nullopt;
 }
 
-/// Adds `7`, `7-9` or `1-9:2`. Returns: false for what is none of these, or too many.
-bool add_part(std::vector<std::int64_t>& tasks, std::string_view part) {
+std::optional<TaskRange> task_range(std::string_view part) {
   const std::size_t colon = part.find(':');
   const auto step = colon == part.npos ? 1 : task_number(part.substr(colon + 1));
   part = part.substr(0, colon);
   const std::size_t dash = part.find('-');
   const auto first = task_number(part.substr(0, dash));
   const auto last = dash == part.npos ? first : task_number(part.substr(dash + 1));
-  if (!first || !last || !step || *step < 1 || *last < *first) return false;
-  if (colon != part.npos && dash == part.npos) return false;
-  if ((*last - *first) / *step >= limits::kMostTasks) return false;
-  for (std::int64_t task = *first; task <= *last; task += *step) tasks.push_back(task);
-  return tasks.size() <= static_cast<std::size_t>(limits::kMostTasks);
+  if (!first || !last || !step || *step < 1) return std::nullopt;
+  if (colon != part.npos && dash == part.npos) return std::nullopt;
+  return TaskRange{.first = *first, .last = *last, .step = *step};
 }
 
 }  // namespace
+
+std::optional<std::vector<TaskRange>> parse_task_ranges(std::string_view text) {
+  std::vector<TaskRange> ranges;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const auto range = task_range(text.substr(0, comma));
+    if (!range) return std::nullopt;
+    ranges.push_back(*range);
+    more = comma != text.npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  return ranges;
+}
 
 Expected<ArrayText> parse_array(std::string_view text) {
   const auto refusal = fail(ErrorCode::InvalidArgument,
@@ -45,11 +55,15 @@ Expected<ArrayText> parse_array(std::string_view text) {
     array.at_once = static_cast<std::int32_t>(*at_once);
     text = text.substr(0, percent);
   }
-  for (bool more = true; more;) {
-    const std::size_t comma = text.find(',');
-    if (!add_part(array.tasks, text.substr(0, comma))) return refusal;
-    more = comma != text.npos;
-    if (more) text.remove_prefix(comma + 1);
+  const auto ranges = parse_task_ranges(text);
+  if (!ranges) return refusal;
+  for (const TaskRange& range : *ranges) {
+    const bool is_empty = range.last < range.first;
+    if (is_empty || (range.last - range.first) / range.step >= limits::kMostTasks) return refusal;
+    for (std::int64_t task = range.first; task <= range.last; task += range.step) {
+      array.tasks.push_back(task);
+    }
+    if (array.tasks.size() > static_cast<std::size_t>(limits::kMostTasks)) return refusal;
   }
   std::ranges::sort(array.tasks);
   const bool is_twice = std::ranges::adjacent_find(array.tasks) != array.tasks.end();
