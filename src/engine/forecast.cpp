@@ -81,8 +81,9 @@ ForwardRun::ForwardRun(Engine copy, const ForecastOptions& options)
       options_(options),
       now_(std::max(options.now, engine_.now())),
       first_(now_) {
-  engine_.view().for_each_pending([this](const JobView& job) { awaited_.insert(job.id()); });
-  if (awaited_.empty()) done_ = true;
+  engine_.view().for_each_job([this](const Job& job) {
+    if (is_waiting(job.state) || job.state == JobState::Deferred) awaited_.insert(job.id);
+  });
   answer_what_is_under_way();
 }
 
@@ -130,6 +131,32 @@ void ForwardRun::schedule(JobId id) {
   const Plan plan = plan_of(*engine_.view().find(id));
   plans_[id] = plan;
   if (plan.end != kNever) ends_.emplace(plan.end, id);
+  if (target_ == JobId(0)) note_end_of_array(id, plan);
+}
+
+/// A class says too little of when a whole array ends.
+void ForwardRun::note_end_of_array(JobId id, const Plan& plan) {
+  const auto span = array_of(id, engine_.view().find(id)->spec.conditions->array);
+  if (!span) return;
+  const bool is_known =
+      plan.basis == Basis::Limit || plan.basis == Basis::Estimate || plan.basis == Basis::Learned;
+  auto& [its, at] = array_ends_.try_emplace(span->first, *span, kStart).first->second;
+  at = is_known ? std::max(at, plan.end) : kNever;
+}
+
+std::vector<PredictedEnd> ForwardRun::ends_of_arrays() const {
+  std::vector<PredictedEnd> ends;
+  const ClusterView view = engine_.view();
+  for (const auto& [first, known] : array_ends_) {
+    const auto& [span, at] = known;
+    bool is_whole = at != kNever;
+    for (auto id = view.job_from(first); is_whole && id && span.has(*id);
+         id = view.job_from(JobId(id->value() + 1))) {
+      is_whole = holds_berth(view.find(*id)->state);
+    }
+    if (is_whole) ends.push_back({.array = first, .at = at});
+  }
+  return ends;
 }
 
 void ForwardRun::unschedule(JobId id) {
@@ -158,12 +185,14 @@ bool ForwardRun::advance() {
   end_what_is_due();
   do step();
   while (released_ && !done_);
-  if (!is_first || done_) return !done_;
+  const bool is_of_all = target_ == JobId(0);
+  if (!is_first || (done_ && !is_of_all)) return !done_;
   const ClusterView view = engine_.view();
   for (const JobId id : view.running()) {
     if (!plans_.contains(id) && view.find(id)->state != JobState::Stopping) schedule(id);
   }
-  return true;
+  if (is_of_all && awaited_.empty()) done_ = true;
+  return !done_;
 }
 
 void ForwardRun::stop_here() {

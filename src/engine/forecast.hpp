@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/handle.hpp"
 #include "engine/engine.hpp"
 #include "engine/leaving.hpp"
 
@@ -88,10 +89,19 @@ struct PredictedStart {
   bool operator==(const PredictedStart&) const = default;
 };
 
+/// When the last job of an array ends.
+struct PredictedEnd {
+  JobId array;  ///< Its first job.
+  Instant at;
+
+  bool operator==(const PredictedEnd&) const = default;
+};
+
 /// The run, step by step, for callers that may have to stop in between.
 class ForwardRun {
  public:
-  /// For every job of the copy that waits: see starts(). The forecast says nothing.
+  /// For every job of the copy that waits, also for others or its turn: see starts(). The forecast
+  /// says nothing.
   ForwardRun(Engine copy, const ForecastOptions& options);
   /// For a job of the copy; the start of an unknown job is unknown.
   ForwardRun(Engine copy, JobId target, const ForecastOptions& options);
@@ -108,6 +118,9 @@ class ForwardRun {
   const Forecast& forecast() const { return found_; }
   /// Of a run for every job: those that started so far, in order, each once.
   const std::vector<PredictedStart>& starts() const { return starts_; }
+  /// Likewise: of the arrays that have started whole, where each run time is bounded by a limit or
+  /// predicted by an estimate. Ascending.
+  std::vector<PredictedEnd> ends_of_arrays() const;
   const Engine& engine() const { return engine_; }
   /// Where the run began.
   Instant first() const { return first_; }
@@ -128,6 +141,7 @@ class ForwardRun {
   bool find_next();
   void end_what_is_due();
   void step();
+  void note_end_of_array(JobId job, const Plan& plan);
   void note(JobId job, Milestone::What what, Basis basis);
   void perform(const Launch& launch) { begin(launch.job); }
   void perform(const Continue& resume) { begin(resume.job); }
@@ -159,6 +173,7 @@ class ForwardRun {
   std::vector<Departure> leaving_;            ///< In order.
   std::map<JobId, Plan> plans_;               ///< Of those that run.
   std::set<std::pair<Instant, JobId>> ends_;  ///< The known ones.
+  std::map<JobId, std::pair<ArraySpan, Instant>> array_ends_;  ///< kNever: not known.
   Forecast found_;
 };
 
