@@ -402,6 +402,32 @@ Expected<std::vector<JobRow>> Store::history(const PageQuery& page) const {
   return rows;
 }
 
+Expected<std::vector<EndTally>> Store::ends_of(JobId first, JobId last) const {
+  Query query(state_->db,
+              "SELECT outcome, count(*), min(started), max(ended) FROM jobs"
+              " INDEXED BY ended_jobs WHERE id >= ? AND id <= ? AND ended IS NOT NULL GROUP BY "
+              "outcome ORDER BY outcome",
+              column(first), column(last));
+  return all(query, [](Query& row) {
+    const std::int64_t outcome = row.integer(0);
+    const bool is_one = outcome >= 0 && outcome <= static_cast<std::int64_t>(last_of(Outcome{}));
+    if (!is_one) row.damaged("outcome " + std::to_string(outcome) + " is none");
+    return EndTally{.outcome = is_one ? static_cast<Outcome>(outcome) : Outcome::Lost,
+                    .jobs = row.integer(1),
+                    .first_start = instant_or_never(row, 2),
+                    .last_end = instant_from_micros(row.integer(3))};
+  });
+}
+
+Expected<std::vector<JobId>> Store::failures_of(JobId first, JobId last, std::size_t most) const {
+  Query query(state_->db,
+              "SELECT id FROM jobs INDEXED BY ended_jobs WHERE id >= ? AND id <= ?"
+              " AND ended IS NOT NULL AND outcome IS NOT ? ORDER BY id LIMIT ?",
+              column(first), column(last), static_cast<std::int64_t>(Outcome::Done),
+              static_cast<std::int64_t>(most));
+  return all(query, [](Query& row) { return JobId(static_cast<std::uint64_t>(row.integer(0))); });
+}
+
 Expected<std::vector<AttemptRow>> Store::attempts(JobId job) const {
   static const std::string sql =
       std::string("SELECT attempt, granted, started, gpus, ended, outcome, code, note, sum IS ") +

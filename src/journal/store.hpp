@@ -133,6 +133,14 @@ struct PageQuery {
   std::size_t most = 100;
 };
 
+/// How some jobs ended, by outcome.
+struct EndTally {
+  Outcome outcome = Outcome::Done;
+  std::int64_t jobs = 0;
+  Instant first_start = kNever;  ///< Of those that started.
+  Instant last_end;
+};
+
 /// Where recovery begins and what came after.
 struct Recovered {
   std::optional<Snapshot> snapshot;  ///< None: the file is new.
@@ -265,6 +273,10 @@ class Store {
   Expected<std::vector<WaitedRow>> jobs_between(JobId first, JobId last) const;
   /// Jobs that have ended.
   Expected<std::vector<JobRow>> history(const PageQuery& query) const;
+  /// Of the jobs with these numbers that have ended. O(them), about a microsecond each.
+  Expected<std::vector<EndTally>> ends_of(JobId first, JobId last) const;
+  /// Those of them that did not end well, ascending; so many at most.
+  Expected<std::vector<JobId>> failures_of(JobId first, JobId last, std::size_t most) const;
   Expected<std::vector<AttemptRow>> attempts(JobId job) const;  ///< Ascending.
   Expected<std::vector<ReportRow>> reports(JobId job) const;    ///< By key.
   /// Of a job's attempts, ascending. One that does not have its checksum is not there.
