@@ -1,0 +1,138 @@
+// Which jobs handles (core/handle.hpp) stand for. Looked up in slices, as there may be many.
+//
+// A number stands for its job, ended or not; if that is an array, for its tasks. A range of numbers
+// stands for what each of them does, a name for jobs of its user, and, as the name of an array, for
+// the array.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/handle.hpp"
+#include "core/ids.hpp"
+#include "live/keeper.hpp"
+
+namespace berth::daemon {
+
+/// A job of which anything is kept.
+struct KnownJob {
+  JobId id;
+  ArrayPlace place = {};
+  std::optional<UserId> user = std::nullopt;  ///< Nothing: its row is damaged.
+  bool lives = false;                         ///< It has not ended.
+
+  std::optional<ArraySpan> array() const { return array_of(id, place); }
+};
+
+/// The jobs there are, as a selection asks for them.
+class JobWorld {
+ public:
+  virtual ~JobWorld() = default;
+  JobWorld() = default;
+  JobWorld(const JobWorld&) = delete;
+  JobWorld& operator=(const JobWorld&) = delete;
+
+  /// The first at or above this number.
+  virtual Expected<std::optional<KnownJob>> at_or_above(JobId id) = 0;
+  /// The first of those that have not ended.
+  virtual std::optional<KnownJob> live_at_or_above(JobId id) = 0;
+  /// The last below this number of those that have ended, of this user or of all.
+  virtual Expected<std::optional<KnownJob>> ended_below(JobId id, std::optional<UserId> user) = 0;
+  virtual Expected<std::string> name_of(JobId id) = 0;
+};
+
+/// That of a daemon. Costs a look at the engine's memory for jobs that have not ended, and a row of
+/// the journal for others and for names. Belongs to the engine's thread.
+class KeptJobs final : public JobWorld {
+ public:
+  explicit KeptJobs(const live::Keeper& keeper) : keeper_(keeper) {}
+
+  Expected<std::optional<KnownJob>> at_or_above(JobId id) override;
+  std::optional<KnownJob> live_at_or_above(JobId id) override;
+  Expected<std::optional<KnownJob>> ended_below(JobId id, std::optional<UserId> user) override;
+  Expected<std::string> name_of(JobId id) override;
+
+ private:
+  const live::Keeper& keeper_;
+  std::vector<journal::JobRow> page_;  ///< Some that have ended, the latest first.
+  std::optional<UserId> page_of_;
+};
+
+/// What an array, a range or a name stands for. One number always stands for its job.
+enum class Among {
+  Live,  ///< Jobs that have not ended.
+  All,   ///< All jobs; a name that no job has that lives stands for the latest with it.
+};
+
+struct Wanted {
+  std::vector<Handle>
+      handles;             ///< None: all jobs of `users` that have not ended, if there are any.
+  std::set<UserId> users;  ///< Whose, of ranges and names; none: of all, and `own`.
+  UserId own;              ///< Who asks.
+  Among among = Among::Live;
+};
+
+class Selection {
+ public:
+  /// Requires: `world` outlives it.
+  Selection(JobWorld& world, Wanted wanted) : world_(world), wanted_(std::move(wanted)) {}
+
+  /// Looks for as long as `has_time()`, once at least. Returns: whether there is more to look at.
+  /// Errors: NotFound and Conflict naming the first handle that stands for nothing; as the world's.
+  Expected<bool> advance(const std::function<bool()>& has_time);
+  /// In the order of the handles, those of each ascending; each job once. Requires: advance() has
+  /// returned false.
+  std::vector<JobId> take() { return std::move(chosen_); }
+  /// True if what was asked for is one job by its own handle.
+  bool is_one() const { return is_one_ && wanted_.handles.size() == 1; }
+  /// Arrays that stand there by their number or name, by their first jobs.
+  const std::set<JobId>& wholes() const { return wholes_; }
+  /// The array, if what was asked for is one by its own handle.
+  std::optional<ArraySpan> array() const {
+    return wanted_.handles.size() == 1 ? array_ : std::nullopt;
+  }
+
+ private:
+  /// Numbers to look at.
+  struct Walk {
+    JobId next;
+    JobId last;
+    Among among = Among::Live;
+    std::set<UserId> users = {};          ///< Only theirs; none: of all.
+    const JobsNamed* name = nullptr;      ///< Only those.
+    std::optional<TaskRange> tasks = {};  ///< Only these of an array.
+  };
+
+  Expected<void> look();
+  Expected<void> begin();
+  Expected<void> begin(const NumberedJobs& numbers);
+  Expected<void> begin(const TasksOfArray& tasks);
+  Expected<void> begin(const JobsNamed& name);
+  Expected<void> walk_on();
+  Expected<void> visit(const KnownJob& job, const Walk& walk);
+  Expected<void> look_for_ended();
+  Expected<bool> has_name(const KnownJob& job, const JobsNamed& name);
+  Expected<JobId> first_task_from(const ArraySpan& span, std::int64_t task);
+  Error nothing() const;
+  void take(JobId job);
+  void walk_array(const ArraySpan& span, Among among);
+
+  JobWorld& world_;
+  Wanted wanted_;
+  std::size_t at_ = 0;  ///< The handle at work.
+  bool has_begun_ = false;
+  std::vector<Walk> walks_;         ///< Of it; the last one first.
+  bool has_found_ = false;          ///< It stands for something.
+  std::optional<JobId> before_;     ///< Where its name is looked for among jobs that have ended.
+  bool is_one_ = false;             ///< Of the handle at work, which may be the only one.
+  std::optional<ArraySpan> array_;  ///< Likewise.
+  std::set<JobId> wholes_;
+  std::set<JobId> seen_;
+  std::vector<JobId> chosen_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,333 @@
+// Goal: every handle stands for the jobs that its grammar says, whatever jobs and arrays there are,
+// and whichever of them have ended, been forgotten or belong to others.
+// Method: all worlds of up to three numbers, with jobs and arrays in every state; all handles over
+// them; against what the handles mean, written down as sets.
+#include "daemon/selection.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/view.hpp"
+
+namespace berth::daemon {
+namespace {
+
+constexpr UserId kAnn(1);
+constexpr UserId kBob(2);
+
+enum class Fate { Lives, Ended, Forgotten };
+constexpr std::array kFates = {Fate::Lives, Fate::Ended, Fate::Forgotten};
+
+struct Cell {
+  KnownJob known;
+  Fate fate = Fate::Lives;
+  std::string name;
+};
+
+class SmallWorld final : public JobWorld {
+ public:
+  explicit SmallWorld(const std::vector<Cell>& cells) : cells_(cells) {}
+
+  Expected<std::optional<KnownJob>> at_or_above(JobId id) override {
+    for (const Cell& cell : cells_) {
+      if (cell.known.id >= id && cell.fate != Fate::Forgotten) return cell.known;
+    }
+    return std::nullopt;
+  }
+  std::optional<KnownJob> live_at_or_above(JobId id) override {
+    for (const Cell& cell : cells_) {
+      if (cell.known.id >= id && cell.fate == Fate::Lives) return cell.known;
+    }
+    return std::nullopt;
+  }
+  Expected<std::optional<KnownJob>> ended_below(JobId id, std::optional<UserId> user) override {
+    std::optional<KnownJob> found;
+    for (const Cell& cell : cells_) {
+      const bool is_theirs = !user || cell.known.user == *user;
+      if (cell.known.id < id && cell.fate == Fate::Ended && is_theirs) found = cell.known;
+    }
+    return found;
+  }
+  Expected<std::string> name_of(JobId id) override { return cells_[id.value() - 1].name; }
+
+ private:
+  const std::vector<Cell>& cells_;
+};
+
+// ---- Worlds ----------------------------------------------------------------------------------
+
+using Use = std::function<void(const std::vector<Cell>&)>;
+
+/// The world, with every further job and array that fits into `most` numbers.
+void each_world(std::vector<Cell>& cells, std::size_t most, const Use& use) {
+  use(cells);
+  for (std::size_t tasks = 0; cells.size() + std::max<std::size_t>(1, tasks) <= most; ++tasks) {
+    const std::size_t jobs = std::max<std::size_t>(1, tasks);  // 0: a job of no array
+    const JobId first(cells.size() + 1);
+    const std::size_t before = cells.size();
+    std::size_t fates = 1;
+    for (std::size_t i = 0; i < jobs; ++i) fates *= kFates.size();
+    for (std::size_t choice = 0; choice < fates; ++choice) {
+      std::size_t rest = choice;
+      for (std::size_t i = 0; i < jobs; ++i, rest /= kFates.size()) {
+        Cell cell{.fate = kFates[rest % kFates.size()]};
+        const auto task = static_cast<std::int64_t>(2 * i);  // 0, 2, 4
+        cell.known = {.id = JobId(first.value() + i),
+                      .user = first.value() % 2 == 1 ? kAnn : kBob,
+                      .lives = cell.fate == Fate::Lives};
+        cell.name = "a";
+        if (tasks > 0) {
+          cell.known.place = {
+              .first = first, .task = task, .tasks = static_cast<std::int32_t>(tasks)};
+          cell.name = "s[" + std::to_string(task) + "]";
+        }
+        cells.push_back(std::move(cell));
+      }
+      each_world(cells, most, use);
+      cells.resize(before);
+    }
+  }
+}
+
+// ---- What handles mean -----------------------------------------------------------------------
+
+using Ids = std::set<std::uint64_t>;
+
+class Meaning {
+ public:
+  Meaning(const std::vector<Cell>& cells, const Wanted& wanted) : cells_(cells), wanted_(wanted) {}
+
+  Ids of(const NumberedJobs& numbers) const {
+    if (numbers.is_one()) {
+      const Ids array = array_at(numbers.first);
+      const bool is_array = !array.empty() && place_at(numbers.first)->tasks > 1;
+      return is_array ? of_wanted(array) : Ids{numbers.first.value()};
+    }
+    Ids all;
+    for (std::uint64_t n = numbers.first.value(); n <= numbers.last.value(); ++n) {
+      const Ids array = array_at(JobId(n));
+      for (const std::uint64_t id : array.empty() ? job_at(n) : array) all.insert(id);
+    }
+    return of_users(of_wanted(all), wanted_.users);
+  }
+
+  Ids of(const TasksOfArray& tasks) const {
+    Ids chosen;
+    for (const std::uint64_t id : array_at(tasks.array)) {
+      const std::int64_t task = cells_[id - 1].known.place.task;
+      const bool is_one =
+          std::ranges::any_of(tasks.tasks, [&](const auto& r) { return r.has(task); });
+      if (tasks.tasks.empty() || is_one) chosen.insert(id);
+    }
+    return tasks.is_one() ? chosen : of_wanted(chosen);
+  }
+
+  Ids of(const JobsNamed& name) const {
+    const std::set<UserId> users =
+        wanted_.users.empty() ? std::set<UserId>{wanted_.own} : wanted_.users;
+    Ids live;
+    std::uint64_t latest = 0;
+    for (const Cell& cell : cells_) {
+      const std::uint64_t id = cell.known.id.value();
+      if (cell.fate == Fate::Forgotten || !users.contains(*cell.known.user)) continue;
+      if (stand_for(cell, name).empty()) continue;
+      if (cell.fate == Fate::Ended) latest = id;
+      if (cell.fate != Fate::Lives) continue;
+      for (const std::uint64_t one : stand_for(cell, name)) live.insert(one);
+    }
+    if (!live.empty() || wanted_.among == Among::Live || latest == 0) return live;
+    return stand_for(cells_[latest - 1], name);
+  }
+
+ private:
+  Ids job_at(std::uint64_t n) const {
+    return n <= cells_.size() && cells_[n - 1].fate != Fate::Forgotten ? Ids{n} : Ids{};
+  }
+  /// What is kept of the array with this number.
+  Ids array_at(JobId first) const {
+    Ids ids;
+    for (const Cell& cell : cells_) {
+      const ArrayPlace& place = cell.known.place;
+      const bool is_of_it = place.tasks > 0 && place.first == first;
+      if (is_of_it && cell.fate != Fate::Forgotten) ids.insert(cell.known.id.value());
+    }
+    return ids;
+  }
+  const ArrayPlace* place_at(JobId job) const { return &cells_[job.value() - 1].known.place; }
+  /// By its own name it is itself; by its array's, those that live or, if all are wanted, all.
+  Ids stand_for(const Cell& cell, const JobsNamed& name) const {
+    const std::uint64_t id = cell.known.id.value();
+    const bool is_array = cell.known.place.tasks > 0 && is_like("s", name.pattern);
+    if (is_array && wanted_.among == Among::All) return array_at(cell.known.place.first);
+    return is_array || is_like(cell.name, name.pattern) ? Ids{id} : Ids{};
+  }
+  Ids of_wanted(const Ids& ids) const {
+    if (wanted_.among == Among::All) return ids;
+    Ids live;
+    for (const std::uint64_t id : ids) {
+      if (cells_[id - 1].fate == Fate::Lives) live.insert(id);
+    }
+    return live;
+  }
+  Ids of_users(const Ids& ids, const std::set<UserId>& users) const {
+    if (users.empty()) return ids;
+    Ids theirs;
+    for (const std::uint64_t id : ids) {
+      if (users.contains(*cells_[id - 1].known.user)) theirs.insert(id);
+    }
+    return theirs;
+  }
+
+  const std::vector<Cell>& cells_;
+  const Wanted& wanted_;
+};
+
+std::vector<std::string> all_handles(std::size_t most) {
+  std::vector<std::string> all = {"a", "s", "s*", "*", "s[2]", "b", "?", "1,3", "2,1_2,1"};
+  for (std::size_t n = 1; n <= most + 1; ++n) {
+    const std::string number = std::to_string(n);
+    all.push_back(number);
+    for (std::size_t m = n; m <= most + 1; ++m) all.push_back(number + "-" + std::to_string(m));
+    for (const char* const tasks : {"_*", "_0", "_1", "_2", "_4", "_5", "_0-2", "_1-3", "_2-9",
+                                    "_[0,4]", "_[0-4:4]", "_[2,0]"}) {
+      all.push_back(number + tasks);
+    }
+  }
+  return all;
+}
+
+std::string text_of(const std::vector<Cell>& cells) {
+  std::string text;
+  for (const Cell& cell : cells) {
+    const ArrayPlace& place = cell.known.place;
+    text += " " + std::to_string(cell.known.id.value());
+    if (place.tasks > 0) text += " of " + std::to_string(place.first.value());
+    text += cell.fate == Fate::Lives   ? " lives,"
+            : cell.fate == Fate::Ended ? " ended,"
+                                       : " is gone,";
+  }
+  return text;
+}
+
+/// Many looks in a slice, or one.
+Expected<std::vector<JobId>> choose(const std::vector<Cell>& cells, const Wanted& wanted,
+                                    bool has_time) {
+  SmallWorld world(cells);
+  Selection selection(world, wanted);
+  for (;;) {
+    const auto more = selection.advance([&] { return has_time; });
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return selection.take();
+  }
+}
+
+void compare(const std::vector<Cell>& cells, const Wanted& wanted, const std::string& typed) {
+  Ids meant;
+  bool is_fault = false;
+  for (const Handle& handle : wanted.handles) {
+    const Ids its =
+        std::visit([&](const auto& what) { return Meaning(cells, wanted).of(what); }, handle.what);
+    is_fault = is_fault || its.empty();
+    meant.insert(its.begin(), its.end());
+  }
+  const auto chosen = choose(cells, wanted, wanted.among == Among::All);
+  ASSERT_EQ(chosen.has_value(), !is_fault)
+      << typed << " in" << text_of(cells) << (chosen ? "" : ": " + chosen.error().message);
+  if (!chosen) {
+    ASSERT_TRUE(chosen.error().message.starts_with(typed.substr(0, typed.find(','))) ||
+                chosen.error().message.starts_with("array " + typed) || typed.contains(','))
+        << typed << ": " << chosen.error().message;
+    return;
+  }
+  Ids ids;
+  for (const JobId job : *chosen) {
+    ASSERT_TRUE(ids.insert(job.value()).second) << typed << " in" << text_of(cells);
+  }
+  ASSERT_EQ(ids, meant) << typed << " in" << text_of(cells);
+}
+
+TEST(Selections, AreWhatTheGrammarSaysInEverySmallWorld) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::pair<std::string, std::vector<Handle>>> handles;
+  for (const std::string& typed : all_handles(kMost)) {
+    handles.emplace_back(typed, *parse_handles(typed));
+  }
+  std::vector<Cell> cells;
+  std::size_t worlds = 0;
+  each_world(cells, kMost, [&](const std::vector<Cell>& world) {
+    ++worlds;
+    for (const auto& [typed, parsed] : handles) {
+      for (const std::set<UserId>& users : {std::set<UserId>{}, {kBob}}) {
+        for (const Among among : {Among::Live, Among::All}) {
+          const Wanted wanted{.handles = parsed, .users = users, .own = kAnn, .among = among};
+          ASSERT_NO_FATAL_FAILURE(compare(world, wanted, typed));
+        }
+      }
+    }
+  });
+  EXPECT_EQ(worlds, 1U + 6 + 45 + 351);
+}
+
+std::vector<Cell> an_array_of(int tasks) {
+  std::vector<Cell> cells;
+  for (int i = 0; i < tasks; ++i) {
+    const JobId id(static_cast<std::uint64_t>(i) + 1);
+    cells.push_back({.known = {.id = id,
+                               .place = {.first = JobId(1), .task = i, .tasks = tasks},
+                               .user = kAnn,
+                               .lives = true},
+                     .fate = Fate::Lives,
+                     .name = "s[" + std::to_string(i) + "]"});
+  }
+  return cells;
+}
+
+Wanted wanted_of(const std::string& typed, Among among = Among::Live) {
+  return {.handles = *parse_handles(typed), .users = {}, .own = kAnn, .among = among};
+}
+
+TEST(Selections, SayWhatStandsForNothing) {
+  std::vector<Cell> cells = an_array_of(3);
+  for (Cell& cell : cells) cell.fate = Fate::Ended, cell.known.lives = false;
+  const auto error = [&](const std::string& typed) {
+    return choose(cells, wanted_of(typed), true).error().message;
+  };
+  EXPECT_EQ(error("1"), "array 1: has ended already");
+  EXPECT_EQ(error("1_7"), "1_7: array 1 has no task 7");
+  EXPECT_EQ(error("1_0-1"), "1_0-1: array 1 has no such task that has not ended");
+  EXPECT_EQ(error("2_1"), "2_1: job 2 is no array");
+  EXPECT_EQ(error("9_1"), "9_1: job 9: no such job");
+  EXPECT_EQ(error("2-9"), "2-9: no job of these has not ended yet");
+  EXPECT_EQ(error("s"),
+            "s: is not a job number, and no job of yours that has not ended has this name");
+}
+
+TEST(Selections, KnowOneJobAndOneArrayByTheirHandles) {
+  const std::vector<Cell> cells = an_array_of(3);
+  SmallWorld world(cells);
+  const auto of = [&](const std::string& typed) {
+    Selection selection(world, wanted_of(typed));
+    EXPECT_EQ(selection.advance([] { return true; }), false);
+    return std::pair(selection.is_one(), selection.array().has_value());
+  };
+  EXPECT_EQ(of("1"), std::pair(false, true));
+  EXPECT_EQ(of("1_0"), std::pair(true, false));
+  EXPECT_EQ(of("2"), std::pair(true, false));
+  EXPECT_EQ(of("1_*"), std::pair(false, false));
+  EXPECT_EQ(of("1,2"), std::pair(false, false));
+}
+
+/// A few looks find a task among thousands.
+TEST(Selections, OfATaskCostAFewLooks) {
+  const std::vector<Cell> cells = an_array_of(4096);
+  SmallWorld world(cells);
+  Selection selection(world, wanted_of("1_4000", Among::All));
+  int looks = 0;
+  while (*selection.advance([] { return false; })) ++looks;
+  EXPECT_EQ(selection.take(), std::vector{JobId(4001)});
+  EXPECT_LE(looks, 5);
+}
+
+}  // namespace
+}  // namespace berth::daemon
