@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
+#include "core/handle.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
@@ -15,12 +17,14 @@
 #include "daemon/doctor.hpp"
 #include "daemon/first_jobs.hpp"
 #include "daemon/hints.hpp"
+#include "daemon/job_changes.hpp"
 #include "daemon/listing.hpp"
 #include "daemon/metrics.hpp"
 #include "daemon/queries.hpp"
 #include "daemon/requests.hpp"
 #include "daemon/reservations.hpp"
 #include "daemon/roles.hpp"
+#include "daemon/selection.hpp"
 #include "daemon/usage.hpp"
 #include "engine/possible.hpp"
 
@@ -30,8 +34,7 @@ namespace {
 
 using Exchange = std::shared_ptr<http::Exchange>;
 
-constexpr std::size_t kMostCancels = 200;  ///< In one step.
-constexpr std::size_t kMostLookedFor = 20'000;
+constexpr int kFewLooks = 16;  ///< What most handles need; others have their slices.
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -89,17 +92,6 @@ bool may_change(const http::Request& request) {
   return !(is_submission && query_flag(request, "dry_run").value_or(false));
 }
 
-/// Why a user may never have as many GPUs as the job needs; "" for a user who may.
-std::string why_beyond_user(const JobSpec& spec, const Settings& settings) {
-  const GpuCount most = settings.limits_of(spec.user).gpus;
-  const GpuCount least = spec.request.gpu.least();
-  if (most == GpuCount(0) || least <= most) return "";
-  const bool is_elastic = spec.request.gpu.is_elastic();
-  return std::string(is_elastic ? "min_gpus: " : "gpus: ") + std::to_string(least.raw()) +
-         ", and you may hold " + std::to_string(most.raw()) +
-         " at a time (user_gpus of the administrator): it would never start";
-}
-
 /// Each job of an array has its own list of those it waits for.
 std::string why_too_many_dependencies(const live::Submission& job) {
   const std::size_t each = job.spec.conditions->after.size();
@@ -113,7 +105,7 @@ std::string why_too_many_dependencies(const live::Submission& job) {
 
 class Api {
  public:
-  explicit Api(Daemon& daemon) : daemon_(daemon) {}
+  explicit Api(Daemon& daemon) : daemon_(daemon), changes_(daemon) {}
 
   void operator()(const Exchange& given) {
     const Exchange exchange =
@@ -126,17 +118,19 @@ class Api {
     if (rest.starts_with("jobs/")) return one_job(exchange, rest.substr(5));
     const bool is_post = request.method == "POST";
     if (rest == "jobs" && is_post) return submit(exchange);
-    if (rest == "cancel" && is_post) return cancel_all(exchange);
+    if (const auto verb = job_verb(rest)) {
+      return is_post ? change_many(exchange, *verb) : wrong_method(exchange);
+    }
     if (rest == "drain" && is_post) return drain(exchange, Draining::Begin);
     if (rest == "undrain" && is_post) return drain(exchange, Draining::End);
     if (rest == "reserve" && is_post) return reserve(exchange);
     if (rest == "unreserve" && is_post) return unreserve(exchange);
     if (rest == "reload" && is_post) return reload(exchange);
     const bool is_known = rest == "jobs" || rest == "gpus" || rest == "doctor" ||
-                          rest == "events" || rest == "version" || rest == "cancel" ||
-                          rest == "starts" || rest == "usage" || rest == "reservations";
+                          rest == "events" || rest == "version" || rest == "starts" ||
+                          rest == "usage" || rest == "reservations";
     if (!is_known) return refuse(exchange, 404, request.path + ": no such path");
-    if (!is_read(request.method) || rest == "cancel") return wrong_method(exchange);
+    if (!is_read(request.method)) return wrong_method(exchange);
     if (rest == "jobs") return list(exchange);
     if (rest == "events") return events(exchange);
     if (rest == "starts") return starts(exchange);
@@ -178,16 +172,10 @@ class Api {
             .sees_all = !daemon_.options().hide_arguments || rights(exchange) == Rights::Admin,
             .is_admin = rights(exchange) == Rights::Admin};
   }
-  /// `alice (uid 1000)`.
-  std::string user_text(uid_t user) {
-    const std::string number = std::to_string(user);
-    const std::string name = names_.of(user);
-    return name == number ? "uid " + number : name + " (uid " + number + ")";
-  }
   /// Whether the peer has these rights; if not, an answer was given. On the loop's thread.
   bool has(Rights needed, const Exchange& exchange) {
     if (rights(exchange) >= needed) return true;
-    const std::string who = user_text(exchange->request().peer.user);
+    const std::string who = changes_.user_text(exchange->request().peer.user);
     refuse(exchange, 403,
            needed == Rights::Admin
                ? "only an administrator may do that (root, berthd's own user, `admins` in "
@@ -307,6 +295,7 @@ class Api {
                  .exchange = exchange,
                  .answer = [this, warnings = std::move(warnings), jobs](JobId id) {
                    Json json = daemon_.presenter().brief(id);
+                   json.erase("handle");  // the number is that of all of them
                    if (jobs > 1) json["jobs"] = jobs;
                    json["warnings"] = warnings;
                    const Job* const known = daemon_.keeper().engine().view().find(id);
@@ -477,7 +466,121 @@ class Api {
     return largest;
   }
 
+  // ---- Jobs by their handles -----------------------------------------------------------------
+
+  /// What handles stand for.
+  struct Found {
+    std::vector<JobId> jobs;
+    bool is_one = false;             ///< One job was asked for, by its own handle.
+    std::optional<ArraySpan> array;  ///< An array was, by its.
+    std::set<JobId> wholes = {};     ///< Arrays among them by their number or name.
+  };
+  struct Search {
+    Search(const live::Keeper& keeper, Wanted wanted)
+        : jobs(keeper), selection(jobs, std::move(wanted)) {}
+    KeptJobs jobs;
+    Selection selection;
+  };
+
+  /// Looks the jobs up on the loop's thread, and goes on there with what was found. An answer is
+  /// given for handles that stand for nothing.
+  template <class Then>
+  void find(const Exchange& exchange, Wanted wanted, Then then) {
+    const auto search = std::make_shared<Search>(daemon_.keeper(), std::move(wanted));
+    const auto go_on = [exchange, search, then](const std::function<bool()>& has_time) {
+      Selection& selection = search->selection;
+      const auto more = selection.advance(has_time);
+      if (more && *more) return true;
+      if (!more) {
+        refuse(exchange, more.error());
+      } else {
+        then(exchange, Found{.jobs = selection.take(),
+                             .is_one = selection.is_one(),
+                             .array = selection.array(),
+                             .wholes = selection.wholes()});
+      }
+      return false;
+    };
+    on_loop(exchange, [this, go_on](const Exchange& asked) {
+      int looks = 0;
+      if (!go_on([&looks] { return ++looks < kFewLooks; })) return;
+      daemon_.in_slices_for(asked->request().peer.user,
+                            [this, go_on] { return go_on([this] { return daemon_.has_time(); }); });
+    });
+  }
+
+  /// The same for one job. An answer is given for what stands for several.
+  template <class Then>
+  void find_one(const Exchange& exchange, const std::vector<Handle>& handles, Then then) {
+    find(exchange, wanted(exchange, handles), [then](const Exchange& asked, const Found& found) {
+      if (found.jobs.size() == 1) return then(asked, found.jobs.front());
+      const std::string count = std::to_string(found.jobs.size()) + " jobs";
+      if (!found.array) return refuse(asked, 400, "these are " + count + "; name one");
+      const std::string array = std::to_string(found.array->first.value());
+      refuse(asked, 400, "array " + array + " is " + count + "; name one, as " + array + "_1");
+    });
+  }
+
+  /// All jobs, ended or not, that these stand for where the peer asks.
+  static Wanted wanted(const Exchange& exchange, const std::vector<Handle>& handles) {
+    return {.handles = handles,
+            .users = {},
+            .own = UserId(exchange->request().peer.user),
+            .among = Among::All};
+  }
+
+  /// The rows of these, in slices.
+  void list_found(const Exchange& exchange, const Found& found, Page::Arrays arrays) {
+    struct Rows {
+      std::vector<JobId> jobs;
+      std::set<JobId> wholes;  ///< Arrays that get one row.
+      std::size_t at = 0;
+      std::string text = "{\"jobs\":[";
+      std::set<JobId> told = {};  ///< Of `wholes`.
+    };
+    const auto rows = std::make_shared<Rows>(Rows{.jobs = found.jobs, .wholes = {}});
+    if (arrays == Page::Arrays::Whole) rows->wholes = found.wholes;
+    daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, rows] {
+      Reasons reasons = daemon_.presenter().reasons();
+      while (rows->at < rows->jobs.size()) {
+        const JobId id = rows->jobs[rows->at++];
+        const auto row = daemon_.keeper().store().job(id);
+        if (!row) return refuse(exchange, row.error()), false;
+        if (!*row) return refuse(exchange, 404, changes_.name_of(id) + ": no such job"), false;
+        const JobId first = (*row)->spec.conditions->array.first;
+        if (rows->told.contains(first)) continue;
+        if (rows->text.back() == '}') rows->text += ',';
+        if (rows->wholes.contains(first)) {
+          auto array =
+              array_row(daemon_.keeper(), *array_of((*row)->job, (*row)->spec.conditions->array));
+          if (!array) return refuse(exchange, array.error()), false;
+          rows->told.insert(first);
+          daemon_.presenter().append_array(rows->text, std::move(*array), reasons,
+                                           viewer(exchange));
+        } else {
+          daemon_.presenter().append_row(rows->text, **row, reasons, viewer(exchange));
+        }
+        if (!daemon_.has_time() && rows->at < rows->jobs.size()) return true;
+      }
+      exchange->respond({.status = 200, .body = std::move(rows->text) + "]}"});
+      return false;
+    });
+  }
+
   void list(const Exchange& exchange) {
+    const http::Request& request = exchange->request();
+    const auto is_chosen = query_flag(request, "chosen");
+    if (!is_chosen) return refuse(exchange, is_chosen.error());
+    if (*is_chosen || request.parameter("jobs")) {
+      const auto asked_for = parse_wanted(request);
+      if (!asked_for) return refuse(exchange, asked_for.error());
+      const auto whole = query_flag(request, "whole_arrays");
+      if (!whole) return refuse(exchange, whole.error());
+      const auto arrays = *whole ? Page::Arrays::Whole : Page::Arrays::InTasks;
+      return find(exchange, *asked_for, [this, arrays](const Exchange& asked, const Found& found) {
+        list_found(asked, found, arrays);
+      });
+    }
     const auto page = parse_page(exchange->request());
     if (!page) return refuse(exchange, page.error());
     // Made when its turn has come: a page that waits costs nothing.
@@ -495,57 +598,79 @@ class Api {
 
   void events(const Exchange& exchange) {
     const auto text = exchange->request().parameter("job");
-    std::optional<JobId> job;
-    if (text) {
-      const auto id = parse_job_id(*text);
-      if (!id) return refuse(exchange, id.error());
-      job = *id;
+    if (!text) {
+      return on_loop(exchange, [this](const Exchange& asked) { follow(asked, std::nullopt); });
     }
-    on_loop(exchange, [this, job](const Exchange& asked) {
-      Expected<std::string> now = "";
-      if (job) now = daemon_.presenter().job(*job, viewer(asked));
-      if (!now) return refuse(asked, now.error());
-      const auto stream = asked->stream("text/event-stream");
-      stream->write(job ? "event: job\ndata: " + *now + "\n\n" : ": listening\n\n");
-      const bool over = job && !daemon_.keeper().engine().view().knows(*job);
-      if (over) return stream->close();
-      daemon_.followers().follow(stream, job, viewer(asked));
-    });
+    const auto handles = parse_handles(*text);
+    if (!handles) return refuse(exchange, handles.error());
+    find_one(exchange, *handles, [this](const Exchange& asked, JobId id) { follow(asked, id); });
+  }
+
+  void follow(const Exchange& exchange, std::optional<JobId> job) {
+    Expected<std::string> now = "";
+    if (job) now = daemon_.presenter().job(*job, viewer(exchange));
+    if (!now) return refuse(exchange, now.error());
+    const auto stream = exchange->stream("text/event-stream");
+    stream->write(job ? "event: job\ndata: " + *now + "\n\n" : ": listening\n\n");
+    const bool over = job && !daemon_.keeper().engine().view().knows(*job);
+    if (over) return stream->close();
+    daemon_.followers().follow(stream, job, viewer(exchange));
   }
 
   // ---- /v1/jobs/ID and below -------------------------------------------------------------------
 
   void one_job(const Exchange& exchange, std::string_view rest) {
     const std::size_t slash = rest.find('/');
-    const auto id = parse_job_id(rest.substr(0, slash));
-    if (!id) return refuse(exchange, id.error());
+    const auto handles = parse_handles(rest.substr(0, slash));
     const std::string verb(slash == std::string_view::npos ? "" : rest.substr(slash + 1));
-    const bool changes = verb == "cancel" || verb == "hold" || verb == "release" ||
-                         verb == "suspend" || verb == "resume" || verb == "update" ||
-                         verb == "attach" || verb == "leave";
+    const auto change = job_verb(verb);
+    const bool changes = change || verb == "attach" || verb == "leave";
     if (!changes && verb != "log" && verb != "why" && !verb.empty()) {
       return refuse(exchange, 404, exchange->request().path + ": no such path");
     }
     const std::string& method = exchange->request().method;
     if (changes ? method != "POST" : !is_read(method)) return wrong_method(exchange);
-    if (verb == "log") return log(exchange, *id);
-    if (verb == "update") return update(exchange, *id);
-    if (verb == "attach") return attach(exchange, *id);
+    if (!handles) return refuse(exchange, handles.error());
+    if (verb == "log") return log(exchange, *handles);
+    if (verb == "attach") return attach(exchange, *handles);
+    if (change) return change_named(exchange, *change, *handles);
     if (verb == "leave") {
-      return on_loop(exchange, [this, id = *id](const Exchange& asked) { leave(asked, id); });
+      return find_one(exchange, *handles,
+                      [this](const Exchange& asked, JobId id) { leave(asked, id); });
     }
-    on_loop(exchange, [this, id = *id, verb](const Exchange& asked) {
-      if (verb.empty()) {
-        auto detail = daemon_.presenter().detail(id, viewer(asked), log_size(id));
-        if (Remote* const remote = daemon_.remote(); remote != nullptr && detail) {
-          detail->back() = ',';
-          *detail += to_body({{"output_file", remote->output_of(id)}}).substr(1);
-        }
-        return answer(asked, std::move(detail));
-      }
-      if (verb == "why") return why(asked, id);
-      change(asked, id, verb);
-    });
+    find(exchange, wanted(exchange, *handles),
+         [this, is_why = verb == "why"](const Exchange& asked, const Found& found) {
+           is_why ? why(asked, found) : show(asked, found);
+         });
+  }
+
+  void show(const Exchange& exchange, const Found& found) {
+    if (found.array)
+      return answer(exchange, daemon_.presenter().array(*found.array, viewer(exchange)));
+    if (found.jobs.size() != 1) {
+      return refuse(exchange, 400,
+                    "these are " + std::to_string(found.jobs.size()) +
+                        " jobs; GET /v1/jobs?jobs= lists them");
+    }
+    const JobId id = found.jobs.front();
+    auto detail = daemon_.presenter().detail(id, viewer(exchange), log_size(id));
+    if (Remote* const remote = daemon_.remote(); remote != nullptr && detail) {
+      detail->back() = ',';
+      *detail += to_body({{"output_file", remote->output_of(id)}}).substr(1);
+    }
+    answer(exchange, std::move(detail));
+  }
+
+  /// Of an array why its next job waits.
+  void why(const Exchange& exchange, const Found& found) {
+    if (!found.array && found.jobs.size() != 1) {
+      return refuse(exchange, 400,
+                    "these are " + std::to_string(found.jobs.size()) + " jobs; ask of one");
+    }
+    if (!found.array) return why(exchange, found.jobs.front());
+    const auto row = array_row(daemon_.keeper(), *found.array);
+    if (!row) return refuse(exchange, row.error());
+    why(exchange, row->row.job);
   }
 
   std::int64_t log_size(JobId id) {
@@ -553,56 +678,25 @@ class Api {
     return ::stat(daemon_.log_path(id).c_str(), &status) == 0 ? status.st_size : 0;
   }
 
-  /// Whether there is such a job and the peer may act on it: it is its own, or the peer has these
-  /// rights; if not, an answer was given.
+  /// Whether there is such a job and the peer may act on it; if not, an answer was given.
   bool may_act(const Exchange& exchange, JobId id, Rights on_others) {
-    const auto row = daemon_.keeper().store().job(id);
-    const std::string name = "job " + std::to_string(id.value());
-    if (!row) {
-      refuse(exchange, row.error());
-      return false;
-    }
-    if (!*row) {
-      refuse(exchange, 404, name + ": no such job");
-      return false;
-    }
-    const uid_t peer = exchange->request().peer.user;
-    const auto owner = owner_of(**row);
-    if (owner) note_owner(*exchange, *owner);
-    const bool is_own = owner && owner->value() == peer;
-    // Whose a damaged row is cannot be known, so it is the administrator's.
-    if (is_own || rights(exchange) >= (owner ? on_others : Rights::Admin)) return true;
-    if (!owner) {
-      refuse(exchange, 403, name + ": its row is damaged, so it is root's");
-      return false;
-    }
-    refuse(exchange, 403,
-           name + ": belongs to " + user_text(owner->value()) + ", you are " + user_text(peer) +
-               (on_others == Rights::Admin
-                    ? "; others' logs are for administrators (`admins` in berth.toml)"
-                    : "; others' jobs are for operators (`operators` in berth.toml)"));
-    return false;
+    const auto denial = changes_.why_not(*exchange, id, on_others);
+    if (denial) refuse(exchange, denial->status, denial->message);
+    return !denial;
   }
 
-  /// Nothing for one that has ended and whose row is damaged.
-  std::optional<UserId> owner_of(const journal::JobRow& row) {
-    const Job* const job = daemon_.keeper().engine().view().find(row.job);
-    if (job != nullptr) return job->spec.user;
-    return row.is_damaged ? std::nullopt : std::optional(row.spec.user);
-  }
-
-  void log(const Exchange& exchange, JobId id) {
+  void log(const Exchange& exchange, const std::vector<Handle>& handles) {
     const auto offset = query_number(exchange->request(), "offset", std::uint64_t{1} << 62);
     const auto follow = query_flag(exchange->request(), "follow");
     if (!offset) return refuse(exchange, offset.error());
     if (!follow) return refuse(exchange, follow.error());
     const std::size_t from = offset->value_or(0);
-    on_loop(exchange, [this, id, from, wanted = *follow](const Exchange& asked) {
+    find_one(exchange, handles, [this, from, wanted = *follow](const Exchange& asked, JobId id) {
       if (!may_act(asked, id, Rights::Admin)) return;
       if (Remote* const remote = daemon_.remote()) {
         return refuse(asked, 409,
-                      "job " + std::to_string(id.value()) + ": its output is in " +
-                          remote->output_of(id) + "; read it there");
+                      changes_.name_of(id) + ": its output is in " + remote->output_of(id) +
+                          "; read it there");
       }
       const bool lives = daemon_.keeper().engine().view().knows(id);
       daemon_.logs().send(asked, log_name(id), from,
@@ -610,57 +704,64 @@ class Api {
     });
   }
 
-  std::string why_not_released(const Job& job) const {
-    if (job.state != JobState::Held || has_idle_process(job)) {
-      return "is " + std::string(word_for(shown_state(job))) + ", only a held job can be released";
+  /// Of all that the handles stand for and that has not ended.
+  void change_named(const Exchange& exchange, JobVerb verb, const std::vector<Handle>& handles) {
+    Change change;
+    if (verb == JobVerb::Update) {
+      const auto wished = parse_change(exchange->take_body());
+      if (!wished) return refuse(exchange, wished.error());
+      change = *wished;
     }
-    return daemon_.remote() == nullptr ? "" : daemon_.remote()->why_not_released(job.id);
+    Wanted jobs = wanted(exchange, handles);
+    jobs.among = Among::Live;
+    find(exchange, std::move(jobs),
+         [this, verb, change](const Exchange& asked, const Found& found) {
+           using Answer = JobsToChange::Answer;
+           changes_.carry_out({.exchange = asked,
+                               .verb = verb,
+                               .jobs = found.jobs,
+                               .change = change,
+                               .answer = found.is_one ? Answer::OfOne : Answer::OfMany});
+         });
   }
 
-  void change(const Exchange& exchange, JobId id, const std::string& verb) {
-    if (!may_act(exchange, id, Rights::Operator)) return;
-    const ClusterView view = daemon_.keeper().engine().view();
-    const Job* const job = view.find(id);
-    const std::string name = "job " + std::to_string(id.value());
-    if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
-    if (job->ending && verb == "cancel") return refuse(exchange, 409, name + ": is ending already");
-    const std::string state(word_for(shown_state(*job)));
-    std::vector<Input> inputs;
-    if (verb == "cancel") {
-      inputs.emplace_back(CancelAsked{id});
-    } else if (verb == "hold") {
-      if (job->state != JobState::Queued && job->state != JobState::Deferred) {
-        return refuse(exchange, 409,
-                      name + ": is " + state + ", only a job that waits can be held");
-      }
-      inputs.emplace_back(HoldAsked{id});
-    } else if (verb == "suspend") {
-      if (const std::string why = why_not_suspended(*job); !why.empty()) {
-        return refuse(exchange, 409, name + ": " + why);
-      }
-      inputs.emplace_back(SuspendAsked{id});
-    } else {
-      const std::string why = verb == "resume" ? why_not_resumed(*job) : why_not_released(*job);
-      if (!why.empty()) return refuse(exchange, 409, name + ": " + why);
-      inputs.emplace_back(ReleaseAsked{id});
+  /// POST /v1/cancel and the like.
+  void change_many(const Exchange& exchange, JobVerb verb) {
+    const auto user = query_number(exchange->request(), "user", 0xFFFFFFFF);
+    if (!user) return refuse(exchange, user.error());
+    auto many = parse_many(exchange->take_body());
+    if (!many) return refuse(exchange, many.error());
+    if (*user) many->users.insert(UserId(static_cast<std::uint32_t>(**user)));
+    if ((verb == JobVerb::Update) != many->change.has_value()) {
+      return refuse(exchange, 400,
+                    many->change ? "change: is of update alone" : "change: is missing");
     }
-    daemon_.ask({.submission = std::nullopt,
-                 .inputs = std::move(inputs),
-                 .exchange = exchange,
-                 .answer = [this, id, verb](JobId) {
-                   Remote* const remote = daemon_.remote();
-                   if (remote != nullptr && verb == "hold") remote->on_user_hold(id, true);
-                   if (remote != nullptr && verb == "release") remote->on_user_hold(id, false);
-                   return http::Response{.status = 200,
-                                         .body = to_body(daemon_.presenter().brief(id))};
-                 }});
+    const UserId own(exchange->request().peer.user);
+    const bool are_all = many->handles.empty();
+    if (are_all && many->users.empty() && verb != JobVerb::Cancel) {
+      return refuse(exchange, 400, "jobs: is missing");
+    }
+    if (are_all && many->users.empty()) many->users.insert(own);
+    on_loop(exchange, [this, verb, own, are_all, many = *many](const Exchange& asked) {
+      for (const UserId each : many.users) {
+        const auto denial = are_all ? changes_.why_not_of(*asked, each) : std::nullopt;
+        if (denial) return refuse(asked, denial->status, denial->message);
+      }
+      Wanted jobs{.handles = many.handles, .users = many.users, .own = own, .among = Among::Live};
+      find(asked, std::move(jobs), [this, verb, many](const Exchange& again, const Found& found) {
+        changes_.carry_out({.exchange = again,
+                            .verb = verb,
+                            .jobs = found.jobs,
+                            .change = many.change.value_or(Change{})});
+      });
+    });
   }
 
   /// The client of a job that waits goes, and the job stays.
   void leave(const Exchange& exchange, JobId id) {
     if (!may_act(exchange, id, Rights::Admin)) return;
     const Job* const job = daemon_.keeper().engine().view().find(id);
-    const std::string name = "job " + std::to_string(id.value());
+    const std::string name = changes_.name_of(id);
     if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
     if (holds_berth(job->state)) {
       return refuse(exchange, 409,
@@ -678,11 +779,12 @@ class Api {
                  .left = id});
   }
 
-  void attach(const Exchange& exchange, JobId id) {
+  void attach(const Exchange& exchange, const std::vector<Handle>& handles) {
     const auto client = parse_attach(exchange->take_body());
     if (!client) return refuse(exchange, client.error());
-    on_loop(exchange,
-            [this, id, client = *client](const Exchange& asked) { attach(asked, id, client); });
+    find_one(exchange, handles, [this, client = *client](const Exchange& asked, JobId id) {
+      attach(asked, id, client);
+    });
   }
 
   /// The client reads and types as the job's user, so nobody else may be one, root neither.
@@ -690,13 +792,14 @@ class Api {
     if (!may_act(exchange, id, Rights::Admin)) return;
     const ClusterView view = daemon_.keeper().engine().view();
     const Job* const job = view.find(id);
-    const std::string name = "job " + std::to_string(id.value());
+    const std::string name = changes_.name_of(id);
     if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
     const uid_t peer = exchange->request().peer.user;
     if (job->spec.user.value() != peer) {
       return refuse(exchange, 403,
-                    name + ": belongs to " + user_text(job->spec.user.value()) + ", you are " +
-                        user_text(peer) + "; only a job's own user may attach to it");
+                    name + ": belongs to " + changes_.user_text(job->spec.user.value()) +
+                        ", you are " + changes_.user_text(peer) +
+                        "; only a job's own user may attach to it");
     }
     if (daemon_.remote() != nullptr) {
       return refuse(exchange, 409, name + ": runs on a cluster, where nobody can attach to it");
@@ -717,92 +820,6 @@ class Api {
     answer(exchange, {{"id", id.value()},
                       {"terminal", command->attach && command->attach->terminal},
                       {"input", command->attach.has_value()}});
-  }
-
-  void update(const Exchange& exchange, JobId id) {
-    const auto change = parse_change(exchange->take_body());
-    if (!change) return refuse(exchange, change.error());
-    on_loop(exchange, [this, id, change = *change](const Exchange& asked) {
-      if (may_act(asked, id, Rights::Operator)) update(asked, id, change);
-    });
-  }
-
-  void update(const Exchange& exchange, JobId id, const Change& change) {
-    const ClusterView view = daemon_.keeper().engine().view();
-    const Job* const job = view.find(id);
-    const std::string name = "job " + std::to_string(id.value());
-    if (job == nullptr) return refuse(exchange, 409, name + ": has ended already");
-    const bool waits = job->state == JobState::Queued || job->state == JobState::Deferred ||
-                       job->state == JobState::Held;
-    if (!waits || has_idle_process(*job)) {
-      return refuse(exchange, 409,
-                    name + ": is " + std::string(word_for(shown_state(*job))) +
-                        ", only a job that waits to start can be changed");
-    }
-    Updated updated{.job = id, .spec = job->spec, .name = change.name};
-    GpuRequest& gpu = updated.spec.request.gpu;
-    if (change.vram && gpu.count == GpuCount(0)) {
-      return refuse(exchange, 422, name + ": vram_bytes: it asks for no GPU");
-    }
-    for (const auto& [is_asked, field] : {std::pair{change.vram.has_value(), "vram_bytes"},
-                                          {change.time_limit.has_value(), "time_limit_seconds"}}) {
-      const std::string why =
-          is_asked && daemon_.remote() != nullptr ? daemon_.remote()->why_fixed(field) : "";
-      if (!why.empty()) return refuse(exchange, 409, name + ": " + field + ": " + why);
-    }
-    if (change.moves()) {
-      if (daemon_.remote() != nullptr) {
-        return refuse(exchange, 409,
-                      name +
-                          ": gpus: Slurm has given it to the job already; cancel "
-                          "the job and submit it again");
-      }
-      const auto changed = changed_gpus(gpu, change, view.cluster());
-      if (!changed) return refuse(exchange, 422, name + ": " + changed.error().message);
-      gpu = *changed;
-    }
-    if (change.vram) gpu.vram = *change.vram, gpu.sharing = Sharing::Shared;
-    if (change.time_limit) updated.spec.time_limit = *change.time_limit;
-    if (change.priority) updated.spec.priority = *change.priority;
-    if (updated.spec.time_limit <= run_of(*job, view.now())) {
-      return refuse(exchange, 422, name + ": time_limit_seconds: it has run that long already");
-    }
-    if (const auto why = why_impossible(id, updated.spec.request, view.cluster())) {
-      return refuse(exchange, 422, *why);
-    }
-    if (const auto beyond = why_beyond_user(updated.spec, view.settings()); !beyond.empty()) {
-      return refuse(exchange, 422, name + ": " + beyond);
-    }
-    daemon_.ask({.submission = std::nullopt,
-                 .inputs = {std::move(updated)},
-                 .exchange = exchange,
-                 .answer = [this, id](JobId) {
-                   return http::Response{.status = 200,
-                                         .body = to_body(daemon_.presenter().brief(id))};
-                 }});
-  }
-
-  /// "" for a job that can be.
-  std::string why_not_suspended(const Job& job) const {
-    const std::string& no = daemon_.machine().no_suspension;
-    if (!no.empty()) return "cannot be suspended: " + no;
-    const bool is_preempted = !job.ending && job.after_stop == JobState::Suspended &&
-                              (job.state == JobState::Stopping || is_waiting(job.state));
-    if (job.state == JobState::Running || is_preempted) return "";
-    const std::string state(word_for(shown_state(job)));
-    if (has_idle_process(job)) return "is " + state + " already";
-    return "is " + state + ", only a running job can be suspended";
-  }
-
-  /// "" for a job that can be.
-  static std::string why_not_resumed(const Job& job) {
-    const bool is_being_suspended =
-        job.state == JobState::Stopping && !job.ending && job.after_stop == JobState::Held;
-    if (is_being_suspended) return "";
-    const std::string state(word_for(shown_state(job)));
-    if (!has_idle_process(job)) return "is " + state + ", only a suspended job can be resumed";
-    if (job.state == JobState::Held) return "";
-    return "was suspended by the scheduler and goes on when it is its turn";
   }
 
   enum class Draining : std::uint8_t { Begin, End };
@@ -938,65 +955,8 @@ class Api {
     });
   }
 
-  void cancel_all(const Exchange& exchange) {
-    const http::Peer& peer = exchange->request().peer;
-    const auto asked_for = query_number(exchange->request(), "user", 0xFFFFFFFF);
-    if (!asked_for) return refuse(exchange, asked_for.error());
-    const UserId user(static_cast<std::uint32_t>(asked_for->value_or(peer.user)));
-    on_loop(exchange, [this, user](const Exchange& asked) {
-      const uid_t by = asked->request().peer.user;
-      note_owner(*asked, user);
-      if (by != user.value() && rights(asked) < Rights::Operator) {
-        return refuse(asked, 403,
-                      "jobs of " + user_text(user.value()) + ": you are " + user_text(by) +
-                          "; others' jobs are for operators (`operators` in berth.toml)");
-      }
-      const auto last = daemon_.keeper().engine().view().job_back_from(kLastJob);
-      cancel_some(
-          {asked, user, JobId(0), last.value_or(JobId(0)), std::make_shared<Json>(Json::array())});
-    });
-  }
-
-  struct CancelAll {
-    Exchange exchange;
-    UserId user;  ///< Whose.
-    JobId from;
-    JobId last;                 ///< Jobs submitted meanwhile are left alone.
-    std::shared_ptr<Json> ids;  ///< Those cancelled.
-  };
-
-  /// As many as one step takes, so that a million jobs do not delay other requests.
-  void cancel_some(CancelAll all) {
-    const ClusterView view = daemon_.keeper().engine().view();
-    const std::size_t before = all.ids->size();
-    std::vector<Input> inputs;
-    auto next = view.job_from(all.from);
-    for (std::size_t looked = 0; next && *next <= all.last; next = view.job_from(all.from)) {
-      if (inputs.size() == kMostCancels || ++looked > kMostLookedFor) break;
-      const Job& job = *view.find(*next);
-      all.from = JobId(next->value() + 1);
-      if (job.spec.user != all.user || job.ending) continue;
-      inputs.emplace_back(CancelAsked{job.id});
-      all.ids->push_back(job.id.value());
-    }
-    const bool is_over = !next || *next > all.last;
-    const auto go_on = [this, all] {
-      daemon_.on_turn_of(all.exchange->request().peer.user, [this, all] { cancel_some(all); });
-    };
-    if (inputs.empty() && !is_over) return go_on();
-    daemon_.ask(
-        {.submission = std::nullopt,
-         .inputs = std::move(inputs),
-         .exchange = all.exchange,
-         .answer = [all, is_over, go_on](JobId) -> std::optional<http::Response> {
-           if (is_over) return http::Response{.body = to_body({{"cancelled", *all.ids}})};
-           go_on();
-           return std::nullopt;
-         },
-         .so_far = before == 0 ? "" : std::to_string(before) + " jobs are cancelled, then "});
-  }
-
   Daemon& daemon_;
+  JobChanges changes_;
   UserNames names_;  ///< On the loop's thread only.
 };
 

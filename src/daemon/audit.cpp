@@ -45,14 +45,16 @@ std::string what_of(std::string_view request) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-/// The job in `POST /v1/jobs/7/cancel`.
+/// The job in `POST /v1/jobs/7/cancel`; nothing for another handle than a number.
 std::optional<std::int64_t> job_of(std::string_view request) {
   constexpr std::string_view kJobs = "/v1/jobs/";
   const std::size_t at = request.find(kJobs);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string digits(request.substr(at + kJobs.size(), 18));
-  const long long job = std::strtoll(digits.c_str(), nullptr, 10);
-  return job > 0 ? std::optional<std::int64_t>(job) : std::nullopt;
+  char* end = nullptr;
+  const long long job = std::strtoll(digits.c_str(), &end, 10);
+  const bool is_number = job > 0 && (*end == '\0' || *end == '/' || *end == '?');
+  return is_number ? std::optional<std::int64_t>(job) : std::nullopt;
 }
 
 /// What was asked, without the blanks that it may be blown up with; of more than fits its beginning
@@ -150,9 +152,11 @@ void Audit::add(const Record& record) {
   Json job = job_of(record.request) ? Json(*job_of(record.request)) : part("id");
   if (!job.is_null()) line["job"] = job;
   if (record.owner) line["owner"] = names_.of(record.owner->value());
-  if (const Json cancelled = part("cancelled"); cancelled.is_array()) {
-    line["jobs"] = cancelled.size();
-    if (cancelled.size() <= 100) line["cancelled"] = cancelled;
+  if (const Json changed = part("jobs"); changed.is_array()) {
+    line["jobs"] = changed.size();
+    for (std::size_t i = 0; i < changed.size() && changed.size() <= 100; ++i) {
+      line["changed"].push_back(changed[i]["id"]);
+    }
   }
   if (Json asked = asked_of(record.asked); !asked.is_null()) line["asked"] = std::move(asked);
   if (const Json why = part("error"); why.is_string()) {

@@ -235,6 +235,14 @@ Json starts_json(const std::vector<PredictedStart>& starts) {
   return list;
 }
 
+Json ends_json(const std::vector<PredictedEnd>& ends) {
+  Json list = Json::array();
+  for (const PredictedEnd& end : ends) {
+    list.push_back({{"array", end.array.value()}, {"at", instant_json(end.at)}});
+  }
+  return list;
+}
+
 /// Has every key, so that a reader need not check which are there.
 Json blank(std::string_view policy) {
   return {{"policy", policy},
@@ -493,7 +501,8 @@ http::Response Forecaster::each_start(Engine engine, const Waiting& waiting,
   Told told{.version = waiting.version,
             .at = waiting.question.now,
             .body = to_body({{"starts", starts_json(run.starts())},
-                             {"hints", adviser(waiting, stop).of_all(run.starts())}})};
+                             {"hints", adviser(waiting, stop).of_all(run.starts())},
+                             {"ends", ends_json(run.ends_of_arrays())}})};
   const std::lock_guard lock(mutex_);
   told_ = told;
   return {.status = 200, .body = std::move(told.body)};

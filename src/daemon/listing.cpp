@@ -47,21 +47,57 @@ Expected<bool> Listing::add_row(Reasons& reasons) {
   if (!live_ && ended == nullptr) return end_at(horizon_);
   if (rows_ == page_.most) return end_at(last_);
   if (!live_ || (ended != nullptr && is_before(ended->job, *live_))) {
-    write(*ended, reasons);
-    ++next_ended_;
+    const JobId job = ended->job;
+    auto done = write(*ended, reasons);
+    if (next_ended_ < ended_.size() && ended_[next_ended_].job == job) ++next_ended_;
+    if (!done) return std::unexpected(done.error());
     return true;
   }
   live_at_ = last_ = live_;
-  const auto row = keeper_.store().job(*std::exchange(live_, std::nullopt));
+  const JobId job = *std::exchange(live_, std::nullopt);
+  const ArrayPlace place = keeper_.engine().view().find(job)->spec.conditions->array;
+  if (const auto is_array = write_array(job, place, reasons); !is_array || *is_array)
+    return is_array;
+  const auto row = keeper_.store().job(job);
   if (!row) return std::unexpected(row.error());
-  if (*row) write(**row, reasons);
+  if (!*row) return true;
+  if (auto done = write(**row, reasons); !done) return std::unexpected(done.error());
   return true;
 }
 
-void Listing::write(const journal::JobRow& row, Reasons& reasons) {
+Expected<void> Listing::write(const journal::JobRow& row, Reasons& reasons) {
+  if (!row.is_damaged) {
+    const ArrayPlace place = row.spec.conditions->array;  // the row goes with those of its array
+    const auto is_array = write_array(row.job, place, reasons);
+    if (!is_array) return std::unexpected(is_array.error());
+    if (*is_array) return {};
+  }
   if (rows_++ > 0) text_ += ',';
   last_ = row.job;
   presenter_.append_row(text_, row, reasons, viewer_);
+  return {};
+}
+
+/// The array that this job is of, where that is to have one row. Returns: whether it has.
+Expected<bool> Listing::write_array(JobId job, const ArrayPlace& place, Reasons& reasons) {
+  const auto span = array_of(job, place);
+  if (page_.arrays != Page::Arrays::Whole || !span || span->first == span->last) return false;
+  auto array = array_row(keeper_, *span);
+  if (!array) return std::unexpected(array.error());
+  pass_array(*span);
+  // Its place in a list is that of its tasks which the list is of.
+  if (page_.which == Page::Which::Ended && array->ended == kNever) return true;
+  if (rows_++ > 0) text_ += ',';
+  presenter_.append_array(text_, std::move(*array), reasons, viewer_);
+  return true;
+}
+
+/// All its tasks are told of.
+void Listing::pass_array(const ArraySpan& span) {
+  last_ = page_.order == Page::Order::OldestFirst ? span.last : span.first;
+  if (!live_at_ || is_before(*live_at_, *last_)) live_at_ = last_;
+  if (live_ && span.has(*live_)) live_.reset();
+  while (next_ended_ < ended_.size() && span.has(ended_[next_ended_].job)) ++next_ended_;
 }
 
 bool Listing::end_at(std::optional<JobId> last) {

@@ -18,12 +18,14 @@ namespace berth::daemon {
 struct Page {
   enum class Which { Live, Running, Ended, All };
   enum class Order { NewestFirst, OldestFirst };
+  enum class Arrays { InTasks, Whole };  ///< A row for each task, or for the array.
 
   Which which = Which::Live;
   std::optional<UserId> user;
   Order order = Order::NewestFirst;
   std::optional<JobId> beyond;  ///< Only ids below it, or above it with the oldest first.
   std::size_t most = 100;
+  Arrays arrays = Arrays::InTasks;
 };
 
 class Listing {
@@ -44,7 +46,9 @@ class Listing {
     return page_.order == Page::Order::OldestFirst ? a < b : b < a;
   }
   Expected<bool> add_row(Reasons& reasons);
-  void write(const journal::JobRow& row, Reasons& reasons);
+  Expected<void> write(const journal::JobRow& row, Reasons& reasons);
+  Expected<bool> write_array(JobId job, const ArrayPlace& place, Reasons& reasons);
+  void pass_array(const ArraySpan& span);
   bool end_at(std::optional<JobId> last);
   void find_live();
   Expected<void> find_ended();

@@ -17,6 +17,8 @@ namespace berth::daemon {
 
 namespace {
 
+constexpr std::size_t kMostFailedTasks = 16;
+
 double in_seconds(Duration duration) { return static_cast<double>(micros(duration)) / 1e6; }
 
 Json seconds_json(Instant at) {
@@ -88,11 +90,47 @@ void Presenter::append_row(std::string& out, const journal::JobRow& row, Reasons
   add_rung(out, row.job);
 }
 
+void Presenter::append_array(std::string& out, ArrayRow array, Reasons& reasons,
+                             const Viewer& viewer) {
+  const bool is_hidden = !array.row.is_damaged && !viewer.sees(array.row.spec.user);
+  if (is_hidden) array.row.command = live::program_alone(array.row.command);
+  daemon::append_array(out, array, reasons, names_, keeper_);
+}
+
+Expected<std::string> Presenter::array(const ArraySpan& span, const Viewer& viewer) {
+  auto row = array_row(keeper_, span);
+  if (!row) return std::unexpected(row.error());
+  const auto failures = keeper_.store().failures_of(span.first, span.last, kMostFailedTasks);
+  if (!failures) return std::unexpected(failures.error());
+  Json list = Json::array();
+  for (const JobId id : *failures) {
+    const auto failed = keeper_.store().job(id);
+    if (!failed || !*failed || !(*failed)->end) continue;
+    const journal::End& end = *(*failed)->end;
+    list.push_back({{"id", id.value()},
+                    {"handle", handle_of(id, (*failed)->spec.conditions->array)},
+                    {"state", user_word(end.outcome)},
+                    {"exit_code", exit_code(end.outcome, end.code)},
+                    {"note", end.note}});
+  }
+  std::string text;
+  Reasons now = reasons();
+  append_array(text, std::move(*row), now, viewer);
+  text.back() = ',';  // one object of both
+  return text + to_body({{"failed_tasks", std::move(list)}}).substr(1);
+}
+
 Json Presenter::brief(JobId id) const {
+  const auto of = [&](std::string_view state, const JobSpec& spec) {
+    Json json = {{"id", id.value()}, {"state", state}};
+    const ArrayPlace& place = spec.conditions->array;
+    if (array_of(id, place)) json["handle"] = handle_of(id, place);
+    return json;
+  };
   const Job* const known = keeper_.engine().view().find(id);
-  if (known != nullptr) return {{"id", id.value()}, {"state", word_for(shown_state(*known))}};
+  if (known != nullptr) return of(word_for(shown_state(*known)), known->spec);
   const auto found = row(id);
-  return {{"id", id.value()}, {"state", found ? state_word(*found, nullptr) : "lost"}};
+  return found ? of(state_word(*found, nullptr), found->spec) : of("lost", {});
 }
 
 // ---- What keeps a job to its memory ----------------------------------------------------------
@@ -380,22 +418,6 @@ std::string Presenter::foreign_text(GpuId gpu) {
   if (most->contains("in")) text += " in " + (*most)["in"].get<std::string>();
   if (list.size() > 1) text += " and " + std::to_string(list.size() - 1) + " more";
   return text + ", " + to_text(Bytes(sum));
-}
-
-std::string Presenter::strangers_text(GpuId gpu) {
-  constexpr std::size_t kMost = 4;
-  const Json list = strangers(gpu);
-  std::string text;
-  for (std::size_t i = 0; i < std::min(list.size(), kMost); ++i) {
-    const Json& one = list[i];
-    const std::string user = one["user_name"].get<std::string>();
-    const std::string name = one["name"].get<std::string>() + (user.empty() ? "" : " of " + user);
-    text += (text.empty() ? "" : "; ") +
-            (one["pid"].is_null() ? name : "process " + one["pid"].dump() + " (" + name + ")");
-    if (one["bytes"].is_number()) text += ", " + to_text(Bytes(one["bytes"].get<std::int64_t>()));
-  }
-  if (list.size() > kMost) text += " and " + std::to_string(list.size() - kMost) + " more";
-  return text;
 }
 
 std::map<GpuId, std::string> Presenter::foreign_texts() {

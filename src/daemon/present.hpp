@@ -51,11 +51,14 @@ class Presenter {
   /// ever had.
   Expected<std::string> job(JobId id, const Viewer& viewer);
   Expected<std::string> detail(JobId id, const Viewer& viewer, std::int64_t log_bytes);
-  /// `{id, state}`.
+  /// The jobs of an array as one; with `failed_tasks`, the first few that did not end well.
+  Expected<std::string> array(const ArraySpan& span, const Viewer& viewer);
+  /// `{id, state}`, and `handle` of a task of an array.
   Json brief(JobId id) const;
   /// Appends what job() gives. `reasons` are of this step.
   void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
                   const Viewer& viewer);
+  void append_array(std::string& out, ArrayRow array, Reasons& reasons, const Viewer& viewer);
   /// What keeps a job to its memory, and what that does not catch, in one line; "" for a job
   /// without GPUs.
   std::string rung_line(JobId id) const;
@@ -66,15 +69,14 @@ class Presenter {
   Json gpus(const Viewer& viewer);
   /// The non-berth processes of each GPU that has some, in words.
   std::map<GpuId, std::string> foreign_texts();
-  /// Those of one GPU, each with its number: `process 4711 (python of bob), 8 GiB`.
-  std::string strangers_text(GpuId gpu);
+  /// Those of one GPU: `python of bob (process 4711), 8 GiB`; "" if none is known.
+  std::string foreign_text(GpuId gpu);
 
  private:
   Expected<journal::JobRow> row(JobId id) const;
   Json tenants(GpuId gpu, const Viewer& viewer);
   std::string name_of(uid_t user, const Surrounding& where);
   Json strangers(GpuId gpu);
-  std::string foreign_text(GpuId gpu);
   bool is_tenant(JobId job, GpuId gpu) const;
   Json gpu(GpuId gpu, const Viewer& viewer);
   std::optional<Rung> rung_of(JobId id) const;

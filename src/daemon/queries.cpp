@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <string>
 
 #include "engine/engine.hpp"
@@ -26,6 +27,17 @@ Expected<Page::Which> which_jobs(const http::Request& request) {
               "only: '" + only->substr(0, 40) + "', must be running or ended");
 }
 
+Expected<std::uint64_t> number_in(const char* key, const std::string& text, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || value > most) {
+    return fail(ErrorCode::InvalidArgument, std::string(key) + ": '" + text.substr(0, 40) +
+                                                "', must be a number up to " +
+                                                std::to_string(most));
+  }
+  return value;
+}
+
 }  // namespace
 
 Expected<bool> query_flag(const http::Request& request, const char* key) {
@@ -40,14 +52,8 @@ Expected<std::optional<std::uint64_t>> query_number(const http::Request& request
                                                     std::uint64_t most) {
   const auto text = request.parameter(key);
   if (!text) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || value > most) {
-    return fail(ErrorCode::InvalidArgument, std::string(key) + ": '" + text->substr(0, 40) +
-                                                "', must be a number up to " +
-                                                std::to_string(most));
-  }
-  return value;
+  const auto value = number_in(key, *text, most);
+  return value ? Expected<std::optional<std::uint64_t>>(*value) : std::unexpected(value.error());
 }
 
 Expected<Page> parse_page(const http::Request& request) {
@@ -63,12 +69,33 @@ Expected<Page> parse_page(const http::Request& request) {
   if (*before && *after) {
     return fail(ErrorCode::InvalidArgument, "after: given with before; give one of them");
   }
+  const auto whole = query_flag(request, "whole_arrays");
+  if (!whole) return std::unexpected(whole.error());
   Page page{.which = *which};
+  if (*whole) page.arrays = Page::Arrays::Whole;
   if (*user) page.user = UserId(static_cast<std::uint32_t>(**user));
   if (*before) page.beyond = JobId(**before);
   if (*after) page.beyond = JobId(**after), page.order = Page::Order::OldestFirst;
   if (*limit) page.most = std::max<std::size_t>(1, **limit);
   return page;
+}
+
+Expected<Wanted> parse_wanted(const http::Request& request) {
+  const auto all = query_flag(request, "all");
+  if (!all) return std::unexpected(all.error());
+  Wanted wanted{.own = UserId(request.peer.user), .among = *all ? Among::All : Among::Live};
+  for (const auto& [key, value] : request.query) {
+    if (key == "jobs") {
+      auto handles = parse_handles(value);
+      if (!handles) return std::unexpected(handles.error());
+      std::ranges::move(*handles, std::back_inserter(wanted.handles));
+    } else if (key == "user") {
+      const auto user = number_in("user", value, 0xFFFFFFFF);
+      if (!user) return std::unexpected(user.error());
+      wanted.users.insert(UserId(static_cast<std::uint32_t>(*user)));
+    }
+  }
+  return wanted;
 }
 
 }  // namespace berth::daemon

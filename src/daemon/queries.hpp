@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "daemon/listing.hpp"
+#include "daemon/selection.hpp"
 #include "http/server.hpp"
 
 namespace berth::daemon {
@@ -20,5 +21,9 @@ Expected<std::optional<std::uint64_t>> query_number(const http::Request& request
 
 /// GET /v1/jobs. Errors: InvalidArgument as above, and for keys that exclude each other.
 Expected<Page> parse_page(const http::Request& request);
+
+/// The `jobs` (handles) and `user`s of GET /v1/jobs, each as often as they are there; with `all`
+/// also jobs that have ended. Errors: as parse_handles(), and InvalidArgument as above.
+Expected<Wanted> parse_wanted(const http::Request& request);
 
 }  // namespace berth::daemon

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -813,14 +814,15 @@ Expected<GpuRequest> changed_gpus(const GpuRequest& asked, const Change& change,
   return gpu;
 }
 
-Expected<Change> parse_change(std::string_view body) {
-  auto json = parse(body);
-  if (!json) return std::unexpected(json.error());
+namespace {
+
+/// Of an object.
+Expected<Change> read_change(Json& json) {
   live::Submission given;
   given.spec.request.gpu.vram = Bytes(0);
   FieldReader reader{.job = given, .environment = {}};
   Change change;
-  for (auto& [key, value] : json->items()) {
+  for (auto& [key, value] : json.items()) {
     if (std::ranges::find(kChangeable, key) == kChangeable.end()) {
       std::string valid;
       for (const std::string_view one : kChangeable) {
@@ -841,8 +843,67 @@ Expected<Change> parse_change(std::string_view body) {
     return refuse("name", std::to_string(given.name.size()) + " bytes, the most is " +
                               std::to_string(limits::kMostName));
   }
-  if (json->empty()) return fail(ErrorCode::InvalidArgument, "nothing is to be changed");
+  if (json.empty()) return fail(ErrorCode::InvalidArgument, "nothing is to be changed");
   return change;
+}
+
+/// Handles are texts; a number may stand without quotes.
+Expected<void> read_handles(const Json& value, std::vector<Handle>& target) {
+  if (!value.is_array() || value.empty()) {
+    return refuse("jobs", "must be a list of handles as \"643_5\", is " + shown(value));
+  }
+  for (const Json& one : value) {
+    if (!one.is_string() && !one.is_number_unsigned()) {
+      return refuse("jobs", shown(one) + " is no handle, as 643, \"643_5\" or \"train-*\"");
+    }
+    auto handles = parse_handles(one.is_string() ? one.get_ref<const std::string&>() : one.dump());
+    if (!handles) return refuse("jobs", handles.error().message);
+    std::ranges::move(*handles, std::back_inserter(target));
+  }
+  return {};
+}
+
+Expected<void> read_user_numbers(const Json& value, std::set<UserId>& target) {
+  if (!value.is_array() || value.empty()) {
+    return refuse("users", "must be a list of uids, is " + shown(value));
+  }
+  for (const Json& one : value) {
+    const auto user = integer("users", one, 0, std::numeric_limits<std::uint32_t>::max());
+    if (!user) return std::unexpected(user.error());
+    target.insert(UserId(static_cast<std::uint32_t>(*user)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<Change> parse_change(std::string_view body) {
+  auto json = parse(body);
+  return json ? read_change(*json) : std::unexpected(json.error());
+}
+
+Expected<ManyJobs> parse_many(std::string_view body) {
+  ManyJobs many;
+  if (body.empty()) return many;
+  auto json = parse(body);
+  if (!json) return std::unexpected(json.error());
+  for (auto& [key, value] : json->items()) {
+    Expected<void> done;
+    if (key == "jobs") {
+      done = read_handles(value, many.handles);
+    } else if (key == "users") {
+      done = read_user_numbers(value, many.users);
+    } else if (key == "change" && value.is_object()) {
+      auto change = read_change(value);
+      if (!change) return refuse("change", change.error().message);
+      many.change = std::move(*change);
+    } else {
+      done = refuse(key, key == "change" ? "must be an object, is " + shown(value)
+                                         : "unknown key; valid keys: jobs, users, change");
+    }
+    if (!done) return std::unexpected(done.error());
+  }
+  return many;
 }
 
 std::vector<NumberRange> number_ranges() {
@@ -985,18 +1046,6 @@ Expected<DrainWish> parse_drain(std::string_view body, std::size_t gpus) {
   if (!is_named) return refuse("gpus", "is missing");
   if (auto done = check_reason(wish.reason); !done) return std::unexpected(done.error());
   return wish;
-}
-
-Expected<JobId> parse_job_id(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
-  if (!whole || number == 0 || JobId(number) > kLastJob) {
-    return fail(ErrorCode::InvalidArgument, "'" + std::string(text.substr(0, 40)) +
-                                                "' is not a job id, which is a number from 1 to " +
-                                                std::to_string(kLastJob.value()));
-  }
-  return JobId(number);
 }
 
 }  // namespace berth::daemon

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/handle.hpp"
 #include "core/job.hpp"
 #include "http/server.hpp"
 #include "live/keeper.hpp"
@@ -60,6 +61,16 @@ Expected<GpuRequest> changed_gpus(const GpuRequest& asked, const Change& change,
 /// POST /v1/jobs/ID/update. Errors: as parse_submission().
 Expected<Change> parse_change(std::string_view body);
 
+/// Jobs that are to be changed with one request.
+struct ManyJobs {
+  std::vector<Handle> handles;  ///< None: all of `users`.
+  std::set<UserId> users;       ///< Whose, of ranges and names.
+  std::optional<Change> change;
+};
+/// POST /v1/cancel and the like: `{jobs: ["643", "train-*"], users: [1000], change: {...}}`; the
+/// empty text is `{}`. Errors: as parse_submission().
+Expected<ManyJobs> parse_many(std::string_view body);
+
 /// POST /v1/jobs/ID/attach: the client that wants to. Errors: as parse_submission().
 Expected<shim::Attach> parse_attach(std::string_view body);
 
@@ -84,8 +95,5 @@ struct ReservationWish {
 Expected<ReservationWish> parse_reserve(std::string_view body, std::size_t gpus);
 /// POST /v1/unreserve: `{reservations: [3]}`. Errors: as parse_submission().
 Expected<std::vector<ReservationId>> parse_unreserve(std::string_view body);
-
-/// Decimal digits of an id. Errors: InvalidArgument naming the text.
-Expected<JobId> parse_job_id(std::string_view text);
 
 }  // namespace berth::daemon

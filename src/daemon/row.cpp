@@ -56,12 +56,7 @@ void add_conditions(JsonObject& json, const Conditions& asked) {
     json.raw("after", list + "]");
   }
   if (asked.begin > kStart) json.seconds("begin_at", asked.begin);
-  if (asked.array.tasks > 0) {
-    json.integer("array", static_cast<std::int64_t>(asked.array.first.value()))
-        .integer("array_task", asked.array.task)
-        .integer("array_tasks", asked.array.tasks);
-    if (asked.array.at_once > 0) json.integer("array_at_once", asked.array.at_once);
-  }
+  if (asked.array.at_once > 0) json.integer("array_at_once", asked.array.at_once);
   if (!asked.unique.empty()) json.text("unique", asked.unique);
   if (!asked.requeue_on.empty() || asked.requeue_on_gpu_failure) {
     std::string list = asked.requeue_on_gpu_failure ? "[\"gpu-failure\"" : "";
@@ -106,6 +101,15 @@ void add_request(JsonObject& json, const JobSpec& spec) {
   if (!spec.model.empty()) json.text("model", spec.model.text());
   if (spec.batch > 0) json.integer("batch", spec.batch);
   if (!spec.conditions.is_default()) add_conditions(json, *spec.conditions);
+}
+
+/// Of a task of an array. Its number alone is, for the first one, that of the whole array.
+void add_array_place(JsonObject& json, JobId id, const ArrayPlace& place) {
+  if (place.tasks == 0) return;
+  json.integer("array", static_cast<std::int64_t>(place.first.value()))
+      .integer("array_task", place.task)
+      .integer("array_tasks", place.tasks);
+  if (array_of(id, place)) json.text("handle", handle_of(id, place));
 }
 
 /// Without `job 42: `: the row says which.
@@ -292,7 +296,9 @@ void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, 
       .text("note", end ? end->note : "");
   end ? json.integer("exit_code", exit_code(end->outcome, end->code)) : json.null("exit_code");
   job != nullptr ? json.integer("attempt", job->attempt.value()) : json.null("attempt");
-  add_request(json, job != nullptr ? job->spec : row.spec);
+  const JobSpec& spec = job != nullptr ? job->spec : row.spec;
+  add_request(json, spec);
+  add_array_place(json, row.job, spec.conditions->array);
   if (job != nullptr && live::surplus_of(*job) > Bytes(0)) {
     json.integer("surplus_bytes", live::surplus_of(*job).raw());
   }
@@ -302,6 +308,135 @@ void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, 
     append_millionths(joules, *row.millijoules * 1000);
     json.raw("energy_joules", joules);
   }
+  json.close();
+}
+
+// ---- Arrays ----------------------------------------------------------------------------------
+
+namespace {
+
+/// From the state that an array is in if any of its jobs is, to that of all of them.
+constexpr auto kByWeight = std::to_array<std::string_view>(
+    {"running", "starting", "stopping", "suspended", "queued", "deferred", "held", "failed", "oom",
+     "timeout", "lost", "cancelled", "done"});
+
+bool waits_to_start(const Job& job) { return !holds_berth(job.state); }
+
+/// Which of an array's jobs stands for it: the next to start, else the first that lives.
+const Job* stands_for(const ClusterView& view, const ArraySpan& span) {
+  const Job* best = nullptr;
+  const auto weight = [](const Job& job) {
+    return is_waiting(job.state) ? 0 : waits_to_start(job) ? 1 : 2;
+  };
+  for (auto id = view.job_from(span.first); id && span.has(*id);
+       id = view.job_from(JobId(id->value() + 1))) {
+    const Job& job = *view.find(*id);
+    if (best == nullptr || weight(job) < weight(*best)) best = &job;
+  }
+  return best;
+}
+
+void add_live(ArrayRow& array, const ClusterView& view) {
+  for (auto id = view.job_from(array.span.first); id && array.span.has(*id);
+       id = view.job_from(JobId(id->value() + 1))) {
+    const Job& job = *view.find(*id);
+    ++array.tasks[word_for(shown_state(job))];
+    array.started = std::min(array.started, job.first_start);
+    for (const Share& share : job.grant.shares) array.gpus.push_back(share.gpu);
+  }
+  std::ranges::sort(array.gpus);
+  array.gpus.erase(std::ranges::unique(array.gpus).begin(), array.gpus.end());
+}
+
+/// Returns: when the last one ended.
+Expected<Instant> add_ended(ArrayRow& array, const journal::Store& store) {
+  const auto ends = store.ends_of(array.span.first, array.span.last);
+  if (!ends) return std::unexpected(ends.error());
+  Instant last = kStart;
+  for (const journal::EndTally& end : *ends) {
+    array.tasks[user_word(end.outcome)] += end.jobs;
+    array.started = std::min(array.started, end.first_start);
+    last = std::max(last, end.last_end);
+  }
+  return last;
+}
+
+/// The code of an array whose jobs have ended all.
+Expected<std::int32_t> code_of_array(const ArraySpan& span, const journal::Store& store) {
+  const auto failures = store.failures_of(span.first, span.last, 1);
+  if (!failures) return std::unexpected(failures.error());
+  if (failures->empty()) return 0;
+  const auto row = store.job(failures->front());
+  if (!row) return std::unexpected(row.error());
+  return *row && (*row)->end ? exit_code((*row)->end->outcome, (*row)->end->code) : kLostCode;
+}
+
+}  // namespace
+
+Expected<ArrayRow> array_row(const live::Keeper& keeper, const ArraySpan& span) {
+  const journal::Store& store = keeper.store();
+  const ClusterView view = keeper.engine().view();
+  ArrayRow array{.span = span};
+  add_live(array, view);
+  const bool lives = !array.tasks.empty();
+  const auto last = add_ended(array, store);
+  if (!last) return std::unexpected(last.error());
+  JobId shown = span.first;
+  if (const Job* const job = stands_for(view, span)) {
+    shown = job->id;
+  } else if (const auto kept = store.jobs_after(JobId(span.first.value() - 1), 1); kept) {
+    if (!kept->empty()) shown = kept->front();
+  }
+  auto row = store.job(shown);
+  if (!row) return std::unexpected(row.error());
+  if (!*row || !span.has(shown)) {
+    return fail(ErrorCode::NotFound,
+                "array " + std::to_string(span.first.value()) + ": no such job");
+  }
+  array.row = std::move(**row);
+  const auto* const state = std::ranges::find_if(
+      kByWeight, [&](std::string_view word) { return array.tasks.contains(word); });
+  array.state = state == kByWeight.end() ? word_for(Outcome::Lost) : *state;
+  if (lives) return array;
+  array.ended = *last;
+  const auto code = code_of_array(span, store);
+  if (!code) return std::unexpected(code.error());
+  array.exit_code = *code;
+  return array;
+}
+
+void append_array(std::string& out, const ArrayRow& array, Reasons& reasons, UserNames& names,
+                  const live::Keeper& keeper) {
+  const Job* const job = keeper.engine().view().find(array.row.job);
+  const JobSpec& spec = job != nullptr ? job->spec : array.row.spec;
+  const bool waits = job != nullptr && waits_to_start(*job);
+  const Reasons::Text reason =
+      waits ? reason_of(*job, reasons, keeper.note_of(job->id)) : Reasons::Text{};
+  const auto first = static_cast<std::int64_t>(array.span.first.value());
+  std::string tasks;
+  JsonObject counts(tasks);
+  for (const auto& [state, jobs] : array.tasks) counts.integer(state, jobs);
+  counts.close();
+  JsonObject json(out);
+  json.integer("id", first)
+      .text("name", array_name(array.row.name, spec.conditions->array))
+      .text("state", array.state)
+      .text("reason", reason.full)
+      .text("reason_brief", reason.brief)
+      .integer("user", spec.user.value())
+      .text("user_name", names.of(spec.user.value()))
+      .text("command_line", array.row.command)
+      .raw("gpus", list_of(array.gpus))
+      .seconds("submitted_at", array.row.submitted)
+      .seconds("started_at", array.started)
+      .seconds("ended_at", array.ended)
+      .text("note", "");
+  array.exit_code ? json.integer("exit_code", *array.exit_code) : json.null("exit_code");
+  json.null("attempt");
+  add_request(json, spec);
+  json.integer("array", first)
+      .integer("array_tasks", static_cast<std::int64_t>(array.span.last.value()) - first + 1)
+      .raw("tasks", tasks);
   json.close();
 }
 

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <deque>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/handle.hpp"
 #include "core/view.hpp"
 #include "daemon/processes.hpp"
 #include "engine/brief.hpp"
@@ -65,6 +68,23 @@ class Reasons {
   std::deque<Known> known_;  ///< The latest first; a few.
   Text own_;                 ///< Of a job with a reserved place; no other job's.
 };
+
+/// The jobs of an array as one, from what the engine knows of them and from the journal.
+struct ArrayRow {
+  ArraySpan span;
+  journal::JobRow row;  ///< Of one of its jobs: of the next to start, else of one that runs.
+  std::map<std::string_view, std::int64_t> tasks;  ///< How many are in which state.
+  std::string_view state;  ///< `running` while one runs; once all have ended, the worst end.
+  std::optional<std::int32_t> exit_code;  ///< Once all have: the first that is not 0.
+  std::vector<GpuId> gpus;                ///< That its jobs hold; ascending.
+  Instant started = kNever;
+  Instant ended = kNever;  ///< Once all have.
+};
+/// Errors: NotFound if nothing of it is kept; as the journal's.
+Expected<ArrayRow> array_row(const live::Keeper& keeper, const ArraySpan& span);
+/// Appends its object.
+void append_array(std::string& out, const ArrayRow& array, Reasons& reasons, UserNames& names,
+                  const live::Keeper& keeper);
 
 /// Appends the object of one job. Not thread-safe: names are looked up once and kept.
 void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,

@@ -43,8 +43,8 @@ class Api : public testing::Test {
   static void TearDownTestSuite() { rig_.reset(); }
   /// None is left for the next test's lists.
   void TearDown() override {
-    const Json cancelled = rig_->request("POST", "/v1/cancel").body["cancelled"];
-    for (const Json& id : cancelled) rig_->wait_end(id.get<int>());
+    const Json cancelled = rig_->request("POST", "/v1/cancel").body["jobs"];
+    for (const Json& job : cancelled) rig_->wait_end(job["id"].get<int>());
   }
 
   static Rig::Answer get(const std::string& target) { return rig_->request("GET", target); }
@@ -54,6 +54,12 @@ class Api : public testing::Test {
   static void expect_refused(const Rig::Answer& answer, int status, const std::string& message) {
     EXPECT_EQ(answer.status, status) << answer.body;
     EXPECT_EQ(answer.body.value("error", ""), message);
+  }
+  /// The answer to a cancel of these, which all waited.
+  static Json cancelled(const std::vector<int>& ids) {
+    Json jobs = Json::array();
+    for (const int id : ids) jobs.push_back({{"id", id}, {"state", "cancelled"}});
+    return {{"jobs", std::move(jobs)}, {"refused", Json::array()}};
   }
   static int held(const Json& more = Json::object()) {
     Json all = {{"held", true}};
@@ -105,17 +111,22 @@ TEST_F(Api, EachPathHasItsMethod) {
   EXPECT_EQ(rig_->job(id)["state"], "held");
 }
 
-TEST_F(Api, AJobIdIsANumberOfAJob) {
-  for (const char* id : {"0", "x", "-1", "1e3", "99999999999999999999"}) {
+TEST_F(Api, AHandleIsThatOfAJob) {
+  for (const char* id : {"0", "99999999999999999999", "5-3", "7_3-1"}) {
     const auto answer = get(std::string("/v1/jobs/") + id);
     EXPECT_EQ(answer.status, 400) << id;
-    EXPECT_THAT(answer.body["error"].get<std::string>(), StartsWith("'" + std::string(id) + "'"));
+    EXPECT_THAT(answer.body["error"].get<std::string>(), StartsWith(std::string(id) + ": "));
+  }
+  for (const char* name : {"x", "-1", "1e3"}) {
+    expect_refused(get(std::string("/v1/jobs/") + name), 404,
+                   std::string(name) + ": is not a job number, and no job of yours has this name");
   }
   expect_refused(get("/v1/jobs/999999"), 404, "job 999999: no such job");
   expect_refused(get("/v1/jobs/999999/log"), 404, "job 999999: no such job");
   expect_refused(post("/v1/jobs/999999/cancel"), 404, "job 999999: no such job");
   expect_refused(get("/v1/events?job=999999"), 404, "job 999999: no such job");
-  EXPECT_EQ(get("/v1/events?job=x").status, 400);
+  EXPECT_EQ(get("/v1/events?job=x").status, 404);
+  EXPECT_EQ(get("/v1/events?job=0").status, 400);
 }
 
 // ---- Version, doctor, GPUs -------------------------------------------------------------------
@@ -265,15 +276,39 @@ TEST_F(Api, ACancelOnItsWayIsNotTakenTwice) {
 TEST_F(Api, CancellingAllNamesWhom) {
   const int first = held();
   const int second = held();
-  EXPECT_EQ(post("/v1/cancel").body, (Json{{"cancelled", {first, second}}}));
-  EXPECT_EQ(post("/v1/cancel").body, (Json{{"cancelled", Json::array()}}));
+  EXPECT_EQ(post("/v1/cancel").body, cancelled({first, second}));
+  EXPECT_EQ(post("/v1/cancel").body, cancelled({}));
+}
+
+TEST_F(Api, SeveralAreChangedWithOneRequestAndEachRefusalIsNamed) {
+  const int first = held({{"name", "a"}});
+  const int second = held({{"name", "b"}});
+  const std::string name = std::to_string(first);
+  EXPECT_EQ(post("/v1/release", {{"jobs", {first, "b"}}}).status, 200);
+  EXPECT_NE(rig_->job(second)["state"], "held");
+  const Rig::Answer answer = post("/v1/release", {{"jobs", {name, 999999}}});
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body["jobs"], Json::array());
+  EXPECT_THAT(answer.body["refused"][0]["error"].get<std::string>(),
+              HasSubstr("only a held job can be released"));
+  EXPECT_EQ(answer.body["refused"][1]["error"], "job 999999: no such job");
+  expect_refused(post("/v1/hold"), 400, "jobs: is missing");
+  expect_refused(post("/v1/hold", {{"jobs", {"no*"}}}), 404,
+                 "no*: is not a job number, and no job of yours that has not ended has this name");
+  expect_refused(post("/v1/hold", {{"jobs", {"0"}}}), 400,
+                 "jobs: 0: is not a job number, which is from 1 to 1099511627776");
+  expect_refused(post("/v1/hold", {{"job", 7}}), 400,
+                 "job: unknown key; valid keys: jobs, users, change");
+  expect_refused(post("/v1/update", {{"jobs", {first}}}), 400, "change: is missing");
+  expect_refused(post("/v1/hold", {{"jobs", {first}}, {"change", {{"name", "x"}}}}), 400,
+                 "change: is of update alone");
 }
 
 /// More than one step cancels.
 TEST_F(Api, OnlyRootCancelsAllOfAUsers) {
   const int id = held();
   const std::string target = "/v1/cancel?user=" + std::to_string(::geteuid());
-  EXPECT_EQ(post("/v1/cancel?user=77777").body, (Json{{"cancelled", Json::array()}}));
+  EXPECT_EQ(post("/v1/cancel?user=77777").body, cancelled({}));
   EXPECT_EQ(post("/v1/cancel?user=x").status, 400);
   if (::geteuid() == 0) {
     const auto answer = request_as(*rig_, kNobody, "POST", target);
@@ -282,7 +317,7 @@ TEST_F(Api, OnlyRootCancelsAllOfAUsers) {
         "jobs of root (uid 0): you are nobody (uid 65534); others' jobs are for operators "
         "(`operators` in berth.toml)");
   }
-  EXPECT_EQ(post(target).body, (Json{{"cancelled", {id}}}));
+  EXPECT_EQ(post(target).body, cancelled({id}));
 }
 
 TEST_F(Api, StartsArePredictedForAllThatWait) {
@@ -344,12 +379,12 @@ TEST_F(Api, CancellingManyNamesAll) {
   auto client = http::Client::open(rig_->socket());
   Json body = submission();
   body["held"] = true;
-  Json ids = Json::array();
+  std::vector<int> ids;
   for (int i = 0; i < 1002; ++i) {
     const auto answer = client->request("POST", "/v1/jobs", body.dump());
     ids.push_back(Json::parse(answer->body)["id"]);
   }
-  EXPECT_EQ(post("/v1/cancel").body["cancelled"], ids);
+  EXPECT_EQ(post("/v1/cancel").body, cancelled(ids));
   EXPECT_EQ(ids_of(get("/v1/jobs").body), std::vector<int>{});
 }
 
@@ -644,9 +679,9 @@ TEST_F(ApiUsers, WhoWaitsForWhatIsEverybodysToSee) {
 TEST_F(ApiUsers, CancellingAllIsOfOnesOwn) {
   const int theirs = submit_as(kNobody, "true", {{"held", true}});
   const int ours = held();
-  EXPECT_EQ(request_as(*rig_, kOther, "POST", "/v1/cancel").body["cancelled"], Json::array());
-  EXPECT_EQ(post("/v1/cancel").body, (Json{{"cancelled", {ours}}}));  // root's own, too
-  EXPECT_EQ(request_as(*rig_, kNobody, "POST", "/v1/cancel").body, (Json{{"cancelled", {theirs}}}));
+  EXPECT_EQ(request_as(*rig_, kOther, "POST", "/v1/cancel").body, cancelled({}));
+  EXPECT_EQ(post("/v1/cancel").body, cancelled({ours}));  // root's own, too
+  EXPECT_EQ(request_as(*rig_, kNobody, "POST", "/v1/cancel").body, cancelled({theirs}));
 }
 
 TEST_F(ApiUsers, ALogIsNotToBeReadBesideTheApi) {

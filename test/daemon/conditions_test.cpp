@@ -126,14 +126,16 @@ TEST_F(Conditional, AnArrayIsJobsWithNumbersOfTheirOwn) {
   const int first = answer.body["id"];
   const int after = submit("cat out-*", on(first));
   const std::vector<int> tasks = {3, 7, 9};
+  rig_.wait_end(first);
   for (int i = 0; i < 3; ++i) {
-    const Json job = rig_.wait_end(first + i);
     const std::string task = std::to_string(tasks[static_cast<std::size_t>(i)]);
+    const std::string handle = std::to_string(first) + "_" + task;
+    const Json job = rig_.request("GET", "/v1/jobs/" + handle).body;
     const std::string says = task + " " + task + " " + std::to_string(first) + " 3\n";
     EXPECT_EQ(job["state"], "done");
     EXPECT_EQ(job["name"], "sweep[" + task + "]");
     EXPECT_EQ(job["array_task"], tasks[static_cast<std::size_t>(i)]);
-    EXPECT_EQ(rig_.log(first + i), says);
+    EXPECT_EQ(rig_.text("/v1/jobs/" + handle + "/log"), says);
     EXPECT_EQ(test::slurp(rig_.folder() / ("out-" + std::to_string(first) + "-" + task + "-" +
                                            std::to_string(first + i) + "-%")),
               says);

@@ -164,7 +164,7 @@ TEST_F(ErrorsRequests, UnknownAndEndedJobsAreNamed) {
     EXPECT_EQ(ran.err, "berth: job 999999: no such job\n");
   }
   EXPECT_EQ(berth("show", {"1099511627777"}).err,
-            "berth: '1099511627777' is not a job id, which is a number from 1 to 1099511627776\n");
+            "berth: 1099511627777: is not a job number, which is from 1 to 1099511627776\n");
 }
 
 TEST_F(ErrorsRequests, ACancelIsTakenOnce) {

@@ -211,7 +211,7 @@ TEST_F(Jobs, AllOfAUserAreCancelled) {
   for (int i = 0; i < 6; ++i) ids.push_back(rig_.submit("sleep 1000", {{"vram_bytes", 20 * kGiB}}));
   const int held = rig_.submit("true", {{"held", true}});
   const auto answer = rig_.request("POST", "/v1/cancel", Json::object());
-  EXPECT_EQ(answer.body["cancelled"].size(), 7U);
+  EXPECT_EQ(answer.body["jobs"].size(), 7U);
   for (const int id : ids) EXPECT_EQ(rig_.wait_end(id)["state"], "cancelled");
   EXPECT_EQ(rig_.wait_end(held)["state"], "cancelled");
 }

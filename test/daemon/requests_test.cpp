@@ -437,18 +437,21 @@ TEST(Requests, NamesAreShort) {
   EXPECT_EQ(refusal(with("name", std::string(257, 'n'))), "name: 257 bytes, the most is 256");
 }
 
-TEST(Requests, AJobIdIsANumber) {
-  EXPECT_EQ(*parse_job_id("1"), JobId(1));
-  EXPECT_EQ(*parse_job_id(std::to_string(kLastJob.value())), kLastJob);
-  for (const char* text : {"", "0", "-1", "+1", " 1", "1 ", "1x", "0x1", "1.0", "1099511627777",
-                           "18446744073709551616", "abc"}) {
-    const auto id = parse_job_id(text);
-    ASSERT_FALSE(id) << text;
-    EXPECT_EQ(id.error().code, ErrorCode::InvalidArgument);
-    EXPECT_THAT(id.error().message, HasSubstr("'" + std::string(text) + "' is not a job id"));
-    EXPECT_THAT(id.error().message, HasSubstr("from 1 to 1099511627776"));
-  }
-  EXPECT_LT(parse_job_id(std::string(100'000, '9')).error().message.size(), 200U);
+TEST(Requests, ForManyJobsNameThemByHandlesAndUsers) {
+  const auto many = parse_many(R"({"jobs": ["643_5", 7, "a,b"], "users": [1000]})");
+  ASSERT_TRUE(many) << many.error().message;
+  EXPECT_EQ(many->handles.size(), 3U);
+  EXPECT_EQ(many->users, std::set{UserId(1000)});
+  EXPECT_FALSE(many->change);
+  EXPECT_TRUE(parse_many("")->handles.empty());
+  EXPECT_EQ(parse_many(R"({"jobs": 7, "change": {"priority": 3}})").error().message,
+            "jobs: must be a list of handles as \"643_5\", is 7");
+  EXPECT_EQ(parse_many(R"({"jobs": [-7]})").error().message,
+            "jobs: -7 is no handle, as 643, \"643_5\" or \"train-*\"");
+  EXPECT_EQ(parse_many(R"({"users": [-1]})").error().message, "users: -1, the least is 0");
+  EXPECT_EQ(parse_many(R"({"change": {"gpus": 3}})").error().message,
+            "change: gpus: cannot be changed; valid keys: vram_bytes, time_limit_seconds, name, "
+            "priority");
 }
 
 }  // namespace

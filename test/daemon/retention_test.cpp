@@ -99,7 +99,7 @@ TEST(Retention, ASnapshotLeavesWithTheLastJobThatHasIt) {
   rig.start();
   const Json in_it = {{"snapshot", copy}, {"array", "0-1"}};
   EXPECT_EQ(rig.submit("true", with(in_it)), 1);
-  EXPECT_EQ(Json::parse(rig.text("/v1/jobs/1"))["snapshot"], copy);
+  EXPECT_EQ(Json::parse(rig.text("/v1/jobs/1_0"))["snapshot"], copy);
   eventually("it is gone", [&] { return !std::filesystem::exists(copy); });
   EXPECT_TRUE(std::filesystem::exists(rig.folder() / "berth/snapshots"));
   const auto wrong = rig.request("POST", "/v1/jobs",

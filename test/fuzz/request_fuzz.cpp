@@ -82,8 +82,10 @@ void read_query(std::string_view text) {
   BERTH_ASSERT(!page || (page->most >= 1 && page->most <= 1000));
   (void)query_flag(request, "follow");
   (void)query_number(request, "offset", std::uint64_t{1} << 62);
-  const auto id = parse_job_id(request.path.substr(1));
-  BERTH_ASSERT(!id || *id != JobId(0));
+  const auto handles = parse_handles(request.path.substr(1));
+  BERTH_ASSERT(!handles || !handles->empty());
+  (void)parse_wanted(request);
+  (void)parse_many(text);
 }
 
 void read_report(std::string_view text) {
