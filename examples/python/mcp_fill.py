@@ -34,7 +34,7 @@ class Server:
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         if result.get("isError"):
             sys.exit("%s: %s" % (tool, result["content"][0]["text"]))
-        return result["structuredContent"]
+        return json.loads(result["content"][0]["text"])
 
 
 def main():

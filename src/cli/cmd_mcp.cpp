@@ -4,9 +4,12 @@
 #include <thread>
 
 #include "cli/daemon.hpp"
+#include "cli/job_text.hpp"
 #include "cli/mcp.hpp"
 #include "cli/submission.hpp"
+#include "cli/table_forms.hpp"
 #include "cli/verbs.hpp"
+#include "core/handle.hpp"
 
 namespace berth::cli {
 
@@ -31,10 +34,30 @@ Expected<std::int64_t> whole(const Json& arguments, const char* name, std::int64
   return wrong(name, value, "a whole number from 1 to " + std::to_string(most));
 }
 
-Expected<std::uint64_t> job_in(const Json& arguments) {
-  const Json& value = part_of(arguments, "job");
-  if (value.is_number_integer() && value >= 1) return value.get<std::uint64_t>();
-  return wrong("job", value, "the number of a job");
+/// A handle: a text, or the number of a job.
+Expected<std::string> handle_in(const Json& value, const char* name) {
+  const bool is_number = value.is_number_integer() && value >= 1;
+  if (!is_number && !value.is_string()) return wrong(name, value, "a job, as 7 or \"643_5\"");
+  const std::string typed = is_number ? value.dump() : value.get<std::string>();
+  const auto handles = parse_handles(typed);
+  return handles ? Expected<std::string>(typed) : std::unexpected(handles.error());
+}
+
+Expected<std::string> job_in(const Json& arguments) {
+  return handle_in(part_of(arguments, "job"), "job");
+}
+
+/// Those of `jobs`, or the only one.
+Expected<std::vector<std::string>> jobs_in(const Json& value) {
+  const Json list = value.is_array() ? value : Json::array({value});
+  if (list.empty()) return wrong("jobs", value, "a list of jobs");
+  std::vector<std::string> jobs;
+  for (const Json& one : list) {
+    auto job = handle_in(one, "jobs");
+    if (!job) return std::unexpected(job.error());
+    jobs.push_back(std::move(*job));
+  }
+  return jobs;
 }
 
 /// What an option of `berth submit` would be written as.
@@ -55,7 +78,9 @@ constexpr auto kTexts = std::to_array<TextArgument>({{"vram", &JobOptions::vram}
                                                      {"time", &JobOptions::time},
                                                      {"name", &JobOptions::name},
                                                      {"retries", &JobOptions::retries},
-                                                     {"directory", &JobOptions::directory}});
+                                                     {"directory", &JobOptions::directory},
+                                                     {"array", &JobOptions::array},
+                                                     {"output", &JobOptions::output}});
 
 Expected<JobOptions> options_in(const Json& arguments) {
   JobOptions options;
@@ -67,6 +92,18 @@ Expected<JobOptions> options_in(const Json& arguments) {
     options.*text.option = std::move(*given);
   }
   options.exclusive = is_set(arguments, "exclusive");
+  options.hold = is_set(arguments, "hold");
+  if (const Json& after = part_of(arguments, "after"); !after.is_null()) {
+    const auto jobs = jobs_in(after);
+    if (!jobs) return std::unexpected(jobs.error());
+    std::string list;
+    for (const std::string& job : *jobs) list += (list.empty() ? "" : ",") + job;
+    options.after = std::move(list);
+  }
+  for (const auto& [name, value] : part_of(arguments, "env").items()) {
+    if (!value.is_string()) return wrong("env." + name, value, "a text");
+    options.environment.push_back(name + "=" + value.get<std::string>());
+  }
   const Json& command = part_of(arguments, "command");
   const bool is_words =
       command.is_array() && !command.empty() &&
@@ -74,6 +111,36 @@ Expected<JobOptions> options_in(const Json& arguments) {
   if (!is_words) return wrong("command", command, R"(a list of words, such as ["python", "a.py"])");
   options.command = command.get<std::vector<std::string>>();
   return options;
+}
+
+/// What a model reads of a job.
+constexpr auto kBrief = std::to_array<const char*>({"id",         "handle",
+                                                    "name",       "state",
+                                                    "tasks",      "array_tasks",
+                                                    "user_name",  "gpus",
+                                                    "gpu_count",  "vram_bytes",
+                                                    "class",      "reason_brief",
+                                                    "started_at", "submitted_at",
+                                                    "ended_at",   "exit_code",
+                                                    "note",       "peak_bytes",
+                                                    "after",      "failed_tasks",
+                                                    "reports",    "predicted_start_at"});
+
+/// The rows under `key` with few members, unless `brief` is false; what is empty is left out.
+Json shortened(Json answer, const char* key, const Json& arguments) {
+  const Json& brief = part_of(arguments, "brief");
+  if (brief.is_boolean() && !brief.get<bool>()) return answer;
+  Json& list = answer[key];
+  if (!list.is_array()) return answer;
+  for (Json& job : list) {
+    Json kept = Json::object();
+    for (const char* const name : kBrief) {
+      const Json& value = part_of(job, name);
+      if (!value.is_null() && value != "" && value != Json::array()) kept[name] = value;
+    }
+    job = std::move(kept);
+  }
+  return answer;
 }
 
 /// The tools, each of which asks the daemon of one socket.
@@ -95,7 +162,9 @@ class Tools {
   Expected<Json> listed(const Json& arguments, const std::string& which) const {
     const auto most = whole(arguments, "limit", kUsualJobs, kMostListed);
     if (!most) return std::unexpected(most.error());
-    return get("/v1/jobs?limit=" + std::to_string(*most) + which);
+    auto answer = get("/v1/jobs?whole_arrays=true&limit=" + std::to_string(*most) + which);
+    if (!answer) return answer;
+    return shortened(std::move(*answer), "jobs", arguments);
   }
 
   Expected<Json> about(const Json& arguments, const char* rest) const {
@@ -103,9 +172,38 @@ class Tools {
     return job ? get(job_target(*job, rest)) : std::unexpected(job.error());
   }
 
-  Expected<Json> cancelled(const Json& arguments) const {
-    const auto job = job_in(arguments);
-    return job ? post(job_target(*job, "/cancel"), {}) : std::unexpected(job.error());
+  /// POST /v1/VERB.
+  Expected<Json> changed(const Json& arguments, const char* verb) const {
+    auto body = jobs_body(arguments);
+    if (!body) return body;
+    return post("/v1/" + std::string(verb), body->dump());
+  }
+
+  Expected<Json> updated(const Json& arguments) const {
+    auto body = jobs_body(arguments);
+    if (!body) return body;
+    JobOptions options;
+    for (const auto& [name, option] : {std::pair("vram", &JobOptions::vram),
+                                       {"time", &JobOptions::time},
+                                       {"name", &JobOptions::name},
+                                       {"priority", &JobOptions::priority}}) {
+      const Json& value = part_of(arguments, name);
+      if (value.is_null()) continue;
+      auto given = typed(name, value);
+      if (!given) return std::unexpected(given.error());
+      options.*option = std::move(*given);
+    }
+    const auto change = change_of(options);
+    if (!change) return std::unexpected(change.error());
+    (*body)["change"] = *change;
+    return post("/v1/update", body->dump());
+  }
+
+  Expected<Json> used(const Json& arguments) const {
+    const std::string typed_since = text_of(arguments, "since");
+    const auto since = parse_since(typed_since.empty() ? "30d" : typed_since, wall_now());
+    if (!since) return std::unexpected(since.error());
+    return get("/v1/usage?since=" + std::to_string(static_cast<std::int64_t>(*since)));
   }
 
   Expected<Json> output(const Json& arguments) const {
@@ -131,8 +229,9 @@ class Tools {
   }
 
   Expected<Json> waited(const Json& arguments) const {
-    const Json& jobs = part_of(arguments, "jobs");
-    if (!jobs.is_array() || jobs.empty()) return wrong("jobs", jobs, "a list of job numbers");
+    const Json& given = part_of(arguments, "jobs");
+    const auto jobs = jobs_in(given);
+    if (!jobs) return std::unexpected(jobs.error());
     const auto longest = whole(arguments, "seconds", kUsualWait, kMostWait);
     if (!longest) return std::unexpected(longest.error());
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(*longest);
@@ -140,19 +239,18 @@ class Tools {
     for (;;) {
       Json ended = Json::array();
       Json others = Json::array();
-      for (const Json& number : jobs) {
-        const auto job = job_in({{"job", number}});
-        if (!job) return std::unexpected(job.error());
-        auto answer = get(job_target(*job));
+      for (std::size_t i = 0; i < jobs->size(); ++i) {
+        auto answer = get(job_target((*jobs)[i]));
         if (!answer) return answer;
         if (has_ended(*answer)) {
           ended.push_back(std::move(*answer));
         } else {
-          others.push_back(number);
+          others.push_back(given.is_array() ? given[i] : given);
         }
       }
-      if (!ended.empty() || std::chrono::steady_clock::now() >= until)
-        return Json{{"ended", ended}, {"others", others}};
+      if (!ended.empty() || std::chrono::steady_clock::now() >= until) {
+        return shortened({{"ended", ended}, {"others", others}}, "ended", arguments);
+      }
       std::this_thread::sleep_for(backoff.next());
     }
   }
@@ -168,57 +266,97 @@ class Tools {
     return daemon ? daemon->post(target, std::move(body)) : std::unexpected(daemon.error());
   }
 
+  static Expected<Json> jobs_body(const Json& arguments) {
+    const auto jobs = jobs_in(part_of(arguments, "jobs"));
+    return jobs ? Expected<Json>(Json{{"jobs", *jobs}}) : std::unexpected(jobs.error());
+  }
+
   CommonOptions common_;
 };
 
-constexpr std::string_view kOneJob = R"({"type": "object", "required": ["job"],
-  "properties": {"job": {"type": "integer", "minimum": 1}}})";
-constexpr std::string_view kNothing = R"({"type": "object", "properties": {}})";
-constexpr std::string_view kLimit = R"({"type": "object", "properties":
-  {"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 50}}})";
-constexpr std::string_view kSubmit = R"({"type": "object", "required": ["command"], "properties": {
-  "command": {"type": "array", "items": {"type": "string"}, "minItems": 1,
+constexpr std::string_view kNoneRequired = "[]";
+constexpr std::string_view kNoArguments = "{}";
+constexpr std::string_view kTheJob = R"(["job"])";
+constexpr std::string_view kTheJobs = R"(["jobs"])";
+constexpr std::string_view kOneJob = R"({"job": {"type": ["integer", "string"],
+  "description": "7; 643 is a whole array, \"643_5\" a task of it; a name."}})";
+constexpr std::string_view kManyJobs = R"({"jobs": {"type": ["array", "integer", "string"],
+  "description": "Such as 7, [7, 9], 643 (a whole array), \"643_5\", \"7-12\", \"train-*\"."}})";
+constexpr std::string_view kLimit = R"({
+  "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 50},
+  "brief": {"type": "boolean", "default": true, "description": "false: all that is known."}})";
+constexpr std::string_view kSubmit = R"({
+  "command": {"type": ["array"], "items": {"type": "string"}, "minItems": 1,
               "description": "Program and arguments; for a shell line: [\"bash\", \"-c\", LINE]."},
-  "vram": {"type": "string", "description": "Memory per GPU, such as 20G. Without it: whole GPUs."},
-  "gpus": {"type": "integer", "minimum": 0,
+  "vram": {"type": ["string", "integer"],
+           "description": "Memory per GPU, such as 20G. Without it: whole GPUs."},
+  "gpus": {"type": ["integer", "string"], "minimum": 0,
            "description": "How many; by default 1, or as many as gpu_index names."},
-  "gpu_index": {"type": "string",
+  "gpu_index": {"type": ["string", "integer"],
                 "description": "The only GPUs that it accepts, such as 1, 0,2 or 0-3 (tool gpus)."},
-  "class": {"enum": ["short", "medium", "long", "service"]},
-  "time": {"type": "string", "description": "Time limit, such as 30min or 2h."},
+  "class": {"type": "string", "enum": ["short", "medium", "long", "service"]},
+  "time": {"type": ["string", "integer"], "description": "Time limit, such as 30min or 2h."},
   "name": {"type": "string"},
-  "retries": {"type": "integer", "description": "Tries with more memory after out-of-memory."},
+  "retries": {"type": ["integer", "string"],
+              "description": "Tries with more memory after out-of-memory."},
   "directory": {"type": "string", "description": "Working directory; by default berth mcp's."},
+  "after": {"type": ["array", "integer", "string"],
+            "description": "Jobs that must end well before it starts, such as 7 or [7, \"643_5\"]."},
+  "array": {"type": "string",
+            "description": "As many jobs, such as 1-100 or 1-100%8 (8 at once); each has its number in $BERTH_ARRAY_TASK_ID."},
+  "env": {"type": "object", "description": "Variables beside those of berth mcp."},
+  "output": {"type": "string", "description": "A file for its output; %j is its number."},
+  "hold": {"type": "boolean", "description": "It waits for the tool release."},
   "exclusive": {"type": "boolean", "description": "No other job on its GPUs."},
-  "dry_run": {"type": "boolean", "description": "Submit nothing; say when it would start."}}})";
-constexpr std::string_view kLogs = R"({"type": "object", "required": ["job"], "properties": {
-  "job": {"type": "integer", "minimum": 1},
+  "dry_run": {"type": "boolean", "description": "Submit nothing; say when it would start."}})";
+constexpr std::string_view kLogs = R"({
+  "job": {"type": ["integer", "string"], "description": "7, or \"643_5\" for a task of an array."},
   "bytes": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 8192,
-            "description": "The last so many."}}})";
-constexpr std::string_view kWait = R"({"type": "object", "required": ["jobs"], "properties": {
-  "jobs": {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
+            "description": "The last so many."}})";
+constexpr std::string_view kWait = R"({
+  "jobs": {"type": ["array", "integer", "string"],
+           "description": "Such as [7, 643]: an array ends when all of it has."},
   "seconds": {"type": "integer", "minimum": 1, "maximum": 3600, "default": 60,
-              "description": "Longest wait."}}})";
+              "description": "Longest wait."},
+  "brief": {"type": "boolean", "default": true, "description": "false: all that is known."}})";
+constexpr std::string_view kUpdate = R"({
+  "jobs": {"type": ["array", "integer", "string"], "description": "Jobs that wait to start."},
+  "vram": {"type": ["string", "integer"]},
+  "time": {"type": ["string", "integer"], "description": "Time limit, such as 30min."},
+  "name": {"type": "string"},
+  "priority": {"type": ["integer", "string"]}})";
+constexpr std::string_view kSince = R"({
+  "since": {"type": "string", "default": "30d", "description": "12h, 30d, or a day: 2026-11-01."}})";
 
 std::vector<McpTool> tools_of(const Tools& tools) {
+  using enum McpTool::Effect;
   return {
-      {"submit", "Queue a command as a GPU job; answers its number.", kSubmit,
-       [&](const Json& given) { return tools.submit(given); }},
-      {"jobs", "The running and the waiting jobs, with the reasons why they wait.", kLimit,
-       [&](const Json& given) { return tools.listed(given, ""); }},
-      {"history", "Jobs that have ended, newest first, with their outcomes.", kLimit,
-       [&](const Json& given) { return tools.listed(given, "&only=ended"); }},
-      {"show", "Everything about one job.", kOneJob,
+      {"submit", "Queue a command as a GPU job, or an array of them; answers its number.", Changes,
+       kSubmit, R"(["command"])", [&](const Json& given) { return tools.submit(given); }},
+      {"jobs", "The running and the waiting jobs, with the reasons why they wait.", Reads, kLimit,
+       kNoneRequired, [&](const Json& given) { return tools.listed(given, ""); }},
+      {"history", "Jobs that have ended, newest first, with their outcomes.", Reads, kLimit,
+       kNoneRequired, [&](const Json& given) { return tools.listed(given, "&only=ended"); }},
+      {"show", "Everything about one job, or how far an array is.", Reads, kOneJob, kTheJob,
        [&](const Json& given) { return tools.about(given, ""); }},
-      {"why", "What a job waits for, and when it is predicted to start.", kOneJob,
+      {"why", "What a job waits for, and when it is predicted to start.", Reads, kOneJob, kTheJob,
        [&](const Json& given) { return tools.about(given, "/why"); }},
-      {"wait", "Wait until one of these jobs has ended, or the time is over.", kWait,
-       [&](const Json& given) { return tools.waited(given); }},
-      {"logs", "The end of a job's output.", kLogs,
+      {"wait", "Wait until one of these jobs has ended, or the time is over.", Reads, kWait,
+       kTheJobs, [&](const Json& given) { return tools.waited(given); }},
+      {"logs", "The end of a job's output.", Reads, kLogs, kTheJob,
        [&](const Json& given) { return tools.output(given); }},
-      {"cancel", "End a job.", kOneJob, [&](const Json& given) { return tools.cancelled(given); }},
-      {"gpus", "The GPUs, their free memory, the jobs on them and other processes.", kNothing,
-       [&](const Json&) { return tools.get("/v1/gpus"); }},
+      {"cancel", "End jobs; those that wait first.", Ends, kManyJobs, kTheJobs,
+       [&](const Json& given) { return tools.changed(given, "cancel"); }},
+      {"hold", "Keep waiting jobs from starting.", Changes, kManyJobs, kTheJobs,
+       [&](const Json& given) { return tools.changed(given, "hold"); }},
+      {"release", "Let held jobs start.", Changes, kManyJobs, kTheJobs,
+       [&](const Json& given) { return tools.changed(given, "release"); }},
+      {"update", "Change jobs that wait to start: memory, time limit, name, priority.", Changes,
+       kUpdate, kTheJobs, [&](const Json& given) { return tools.updated(given); }},
+      {"gpus", "The GPUs, their free memory, the jobs on them and other processes.", Reads,
+       kNoArguments, kNoneRequired, [&](const Json&) { return tools.get("/v1/gpus"); }},
+      {"usage", "GPU-hours, memory-hours and outcomes by user.", Reads, kSince, kNoneRequired,
+       [&](const Json& given) { return tools.used(given); }},
   };
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/output.hpp"
+
 namespace berth::cli {
 
 namespace {
@@ -39,12 +41,25 @@ Json initialized(const Json& params) {
           {"instructions", kInstructions}};
 }
 
+/// What a client may ask its user about before it calls a tool.
+Json annotations_of(const McpTool& tool) {
+  const bool reads = tool.effect == McpTool::Effect::Reads;
+  Json annotations = {{"readOnlyHint", reads}, {"openWorldHint", false}};
+  if (!reads) annotations["destructiveHint"] = tool.effect == McpTool::Effect::Ends;
+  return annotations;
+}
+
 Json listed(std::span<const McpTool> tools) {
   Json list = Json::array();
   for (const McpTool& tool : tools) {
     list.push_back({{"name", tool.name},
                     {"description", tool.description},
-                    {"inputSchema", Json::parse(tool.schema)}});
+                    {"inputSchema",
+                     {{"type", "object"},
+                      {"properties", Json::parse(tool.properties)},
+                      {"required", Json::parse(tool.required)},
+                      {"additionalProperties", false}}},
+                    {"annotations", annotations_of(tool)}});
   }
   return {{"tools", std::move(list)}};
 }
@@ -53,17 +68,62 @@ Json text_content(const std::string& text) {
   return Json::array({{{"type", "text"}, {"text", text}}});
 }
 
+bool has_type(const Json& value, const std::string& type) {
+  if (type == "string") return value.is_string();
+  if (type == "integer") return value.is_number_integer();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "array") return value.is_array();
+  return type == "object" && value.is_object();
+}
+
+/// `a string or an integer`; "" for a schema that names no type.
+std::string types_of(const Json& schema) {
+  const Json& types = part_of(schema, "type");
+  if (types.is_string()) return types.get<std::string>();
+  std::string text;
+  if (!types.is_array()) return text;
+  for (const Json& type : types) text += (text.empty() ? "" : " or ") + type.get<std::string>();
+  return text;
+}
+
+/// Why a tool does not take these arguments; "" for those that it takes. One that is not known would
+/// be left out in silence, and the job be another than the one asked for.
+std::string fault_of(const Json& arguments, const McpTool& tool) {
+  const Json properties = Json::parse(tool.properties);
+  if (!arguments.is_object()) return "the arguments must be an object";
+  for (const auto& [name, value] : arguments.items()) {
+    const auto known = properties.find(name);
+    if (known == properties.end()) {
+      std::string all;
+      for (const auto& [one, schema] : properties.items()) all += (all.empty() ? "" : ", ") + one;
+      return printable(name) + ": unknown argument of " + std::string(tool.name) +
+             "; valid arguments: " + (all.empty() ? "none" : all);
+    }
+    const Json& types = part_of(*known, "type");
+    const bool fits = types.is_null() || (types.is_string() && has_type(value, types)) ||
+                      (types.is_array() && std::ranges::any_of(types, [&](const Json& type) {
+                         return has_type(value, type);
+                       }));
+    if (!fits) return name + ": " + line_of(value) + ", must be of type " + types_of(*known);
+  }
+  for (const Json& name : Json::parse(tool.required)) {
+    if (!arguments.contains(name)) return name.get<std::string>() + ": is missing";
+  }
+  return "";
+}
+
+/// Once, as text, which all clients read: a model pays for what it is told twice.
 Json called(const Json& params, std::span<const McpTool> tools) {
   const std::string name = text_of(params, "name");
   const auto tool = std::ranges::find(tools, name, &McpTool::name);
   if (tool == tools.end()) return error_of(kInvalidParams, name + ": no such tool");
   const Json& given = part_of(params, "arguments");
-  const auto answer = tool->run(given.is_null() ? Json::object() : given);
-  if (!answer) {
-    return {{"result", {{"content", text_content(answer.error().message)}, {"isError", true}}}};
-  }
-  return {
-      {"result", {{"content", text_content(line_of(*answer))}, {"structuredContent", *answer}}}};
+  const Json arguments = given.is_null() ? Json::object() : given;
+  const std::string fault = fault_of(arguments, *tool);
+  const auto answer =
+      fault.empty() ? tool->run(arguments) : fail(ErrorCode::InvalidArgument, fault);
+  if (answer) return {{"result", {{"content", text_content(line_of(*answer))}}}};
+  return {{"result", {{"content", text_content(answer.error().message)}, {"isError", true}}}};
 }
 
 /// The member `result` or `error`.

@@ -15,9 +15,13 @@
 namespace berth::cli {
 
 struct McpTool {
+  enum class Effect { Reads, Changes, Ends };  ///< `Ends`: work may be lost.
+
   std::string_view name;
   std::string_view description;
-  std::string_view schema;  ///< Of its arguments, as JSON.
+  Effect effect = Effect::Reads;
+  std::string_view properties;  ///< Its arguments, as a JSON schema has them.
+  std::string_view required;    ///< Those that must be there, as JSON.
   std::function<Expected<Json>(const Json& arguments)> run;
 };
 
