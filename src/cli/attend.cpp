@@ -42,7 +42,7 @@ int signal_code(int signal) { return 128 + signal; }
 /// terminal ends.
 class Narrator {
  public:
-  explicit Narrator(std::uint64_t job) : job_("job " + std::to_string(job)) {}
+  explicit Narrator(const std::string& job) : job_("job " + job) {}
 
   /// Why it waits, which a file gets too: it is all that happens there for a long time.
   void waits(const std::string& what) {
@@ -179,7 +179,7 @@ constexpr seconds kShimPatience{10};
 
 class Attendance {
  public:
-  Attendance(const Place& place, std::uint64_t job)
+  Attendance(const Place& place, const std::string& job)
       : place_(place), job_(job), narrator_(job), watch_(place.socket, job) {}
 
   /// Who came later makes the shim come.
@@ -330,7 +330,7 @@ class Attendance {
   void part(shim::Parting how) {
     relay_.reset();
     leave_terminal();
-    const std::string number = std::to_string(job_);
+    const std::string number = job_;
     narrator_.tell(how == shim::Parting::Wished
                        ? "detached from job " + number + "; berth attach " + number + " returns"
                        : "job " + number + " is attached elsewhere now");
@@ -346,7 +346,7 @@ class Attendance {
       outcome_ = Attended{.code = signal_code(SIGPIPE), .broken_pipe = true};
     } else {
       narrator_.tell(std::string("standard output: ") + std::strerror(error) +
-                     "; what follows is in: berth logs " + std::to_string(job_));
+                     "; what follows is in: berth logs " + job_);
     }
   }
 
@@ -410,7 +410,7 @@ class Attendance {
     leaving_.reset();
     if (!answer) return narrator_.tell(answer.error().message);
     leave_terminal();
-    const std::string number = std::to_string(job_);
+    const std::string number = job_;
     narrator_.tell("job " + number + " stays in the queue; berth attach " + number +
                    " returns, berth logs " + number + " has its output");
     outcome_ = Attended{.code = 0};
@@ -533,7 +533,7 @@ class Attendance {
   int with_output(int code) const { return output_failed_ ? kFailed : code; }
 
   const Place& place_;
-  std::uint64_t job_;
+  std::string job_;  ///< Its handle.
   Narrator narrator_;
   JobWatch watch_;
   std::optional<Relay> relay_;
@@ -625,7 +625,7 @@ Attended attend(const CommonOptions& common, Json body, const LeavingRules& leav
   const auto job = integer_of(*answer, "id");
   if (!job || *job <= 0) return {.code = report_failure("berthd gives the new job no number")};
   report_warnings(*answer);
-  Attendance attendance(place, static_cast<std::uint64_t>(*job));
+  Attendance attendance(place, std::to_string(*job));
   if (submitted->signal) attendance.give_up(*submitted->signal);
   Attended outcome = attendance.stay();
   outcome.was_taken = true;
@@ -635,7 +635,7 @@ Attended attend(const CommonOptions& common, Json body, const LeavingRules& leav
   return outcome;
 }
 
-Attended attend_again(const CommonOptions& common, std::uint64_t job, const DetachKeys& keys) {
+Attended attend_again(const CommonOptions& common, const std::string& job, const DetachKeys& keys) {
   const SignalQueue signals;
   const auto rendezvous = Rendezvous::open();
   if (!rendezvous) return {.code = report_failure(rendezvous.error().message)};

@@ -41,6 +41,6 @@ struct LeavingRules {
 /// Submits `body` with an `attach` added, and stays until the job has ended, is left or given up.
 Attended attend(const CommonOptions& common, Json body, const LeavingRules& leaving);
 /// The same for a job that is there. The end of this process never is the job's.
-Attended attend_again(const CommonOptions& common, std::uint64_t job, const DetachKeys& keys);
+Attended attend_again(const CommonOptions& common, const std::string& job, const DetachKeys& keys);
 
 }  // namespace berth::cli

@@ -39,13 +39,13 @@ int attach(const AttachArguments& arguments) {
   if (!keys) return report_usage(keys.error().message);
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
-  const auto jobs = choose_jobs(*daemon, {.typed = {arguments.job}, .users = {}}, Among::All);
+  const auto jobs = chosen_rows(*daemon, {.typed = {arguments.job}, .users = {}}, Arrays::InTasks);
   if (!jobs) return report_failure(jobs.error().message);
   if (jobs->size() != 1) {
     return report_usage(arguments.job + ": " + std::to_string(jobs->size()) +
                         " jobs, and a terminal can be attached to one");
   }
-  const Attended attended = attend_again(arguments.common, jobs->front(), *keys);
+  const Attended attended = attend_again(arguments.common, handle_of(jobs->front()), *keys);
   if (attended.broken_pipe) std::raise(SIGPIPE);
   return attended.code;
 }

@@ -80,7 +80,7 @@ std::string table_of(const std::vector<Json>& jobs) {
     const std::int64_t gpus = integer_of(job, "gpu_count").value_or(0);
     const Json& asked = part_of(job, "vram_bytes");
     const std::string whole = gpus == 0 ? "-" : "whole";
-    std::vector<Cell> row = {{std::to_string(integer_of(job, "id").value_or(0))},
+    std::vector<Cell> row = {{printable(handle_of(job))},
                              {cut(name_of(job), 32)},
                              {printable(text_of(job, "user_name"))},
                              {printable(text_of(job, "state"))},

@@ -16,8 +16,9 @@ void add(CLI::App& app, Action& chosen, const Wording& words) {
   auto arguments = std::make_shared<EachJob>();
   CLI::App* const verb = app.add_subcommand(words.name, words.help);
   add_each_job(*verb, *arguments);
-  const std::string rest = std::string("/") + words.name;
-  verb->callback([=, &chosen] { chosen = [=] { return post_to_each(*arguments, rest); }; });
+  verb->callback([=, name = words.name, &chosen] {
+    chosen = [=] { return change_and_print(*arguments, name); };
+  });
 }
 
 }  // namespace

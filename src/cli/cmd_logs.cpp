@@ -80,14 +80,14 @@ Expected<void> copy_file(const std::string& path, Sink& sink) {
 }
 
 /// The same until the job has ended.
-Expected<void> copy_file_of(Daemon& daemon, std::uint64_t job, Follow follow, Sink& sink) {
+Expected<void> copy_file_of(Daemon& daemon, const std::string& job, Follow follow, Sink& sink) {
   for (;;) {
     const auto state = daemon.get(job_target(job));
     if (!state) return std::unexpected(state.error());
     const std::string path = text_of(*state, "output_file");
     if (path.empty()) {
       return fail(ErrorCode::NotFound,
-                  "job " + std::to_string(job) + ": where its output is is not known any more");
+                  "job " + job + ": where its output is is not known any more");
     }
     const bool has_begun = number_of(*state, "started_at").has_value();
     if (has_begun) {
@@ -98,7 +98,7 @@ Expected<void> copy_file_of(Daemon& daemon, std::uint64_t job, Follow follow, Si
   }
 }
 
-Expected<void> copy(Daemon& daemon, std::uint64_t job, Follow follow, Sink& sink) {
+Expected<void> copy(Daemon& daemon, const std::string& job, Follow follow, Sink& sink) {
   std::string target = job_target(job, "/log?offset=" + std::to_string(sink.offset()));
   if (follow == Follow::Yes) target += "&follow=true";
   auto copied = daemon.stream(target, [&](std::string_view bytes) { return sink.take(bytes); });
@@ -107,7 +107,7 @@ Expected<void> copy(Daemon& daemon, std::uint64_t job, Follow follow, Sink& sink
 }
 
 /// What came between the end of a stream and the end of the job. Returns: true if it has ended.
-Expected<bool> copy_rest(const std::string& socket, std::uint64_t job, Sink& sink) {
+Expected<bool> copy_rest(const std::string& socket, const std::string& job, Sink& sink) {
   auto daemon = Daemon::open(socket);
   if (!daemon) return std::unexpected(daemon.error());
   const auto state = daemon->get(job_target(job));
@@ -119,7 +119,7 @@ Expected<bool> copy_rest(const std::string& socket, std::uint64_t job, Sink& sin
 
 /// One conversation. Returns: true once the job has ended and all is copied. A daemon that goes
 /// away in order ends its streams in order too, so the job's state is asked for.
-Expected<bool> follow_once(const std::string& socket, std::uint64_t job, Sink& sink,
+Expected<bool> follow_once(const std::string& socket, const std::string& job, Sink& sink,
                            Patience& patience) {
   auto daemon = Daemon::open(socket);
   if (!daemon) return std::unexpected(daemon.error());
@@ -129,7 +129,7 @@ Expected<bool> follow_once(const std::string& socket, std::uint64_t job, Sink& s
   return copy_rest(socket, job, sink);
 }
 
-int follow(const std::string& socket, std::uint64_t job, Sink& sink) {
+int follow(const std::string& socket, const std::string& job, Sink& sink) {
   Patience patience;
   for (;;) {
     const auto ended = follow_once(socket, job, sink, patience);
@@ -140,10 +140,10 @@ int follow(const std::string& socket, std::uint64_t job, Sink& sink) {
 }
 
 /// Says on standard error why there is no output: the job waits, or never began.
-void explain_nothing(Daemon& daemon, std::uint64_t job) {
+void explain_nothing(Daemon& daemon, const std::string& job) {
   const auto state = daemon.get(job_target(job));
   if (!state || integer_of(*state, "log_bytes").value_or(1) > 0) return;
-  const std::string name = "job " + std::to_string(job);
+  const std::string name = "job " + job;
   if (has_ended(*state)) {
     const bool began = number_of(*state, "started_at").has_value();
     if (!began) report_failure(name + " never started: " + outcome_text(*state));
@@ -163,7 +163,7 @@ Sink sink_for(const LogsArguments& arguments) {
   return Sink(is_safe ? Show::Safe : Show::Raw);
 }
 
-int print_log(const LogsArguments& arguments, Daemon& daemon, std::uint64_t job) {
+int print_log(const LogsArguments& arguments, Daemon& daemon, const std::string& job) {
   Sink sink = sink_for(arguments);
   const auto copied = copy(daemon, job, Follow::No, sink);
   if (!sink.finish()) return report_failure(sink.failure());
@@ -174,11 +174,11 @@ int print_log(const LogsArguments& arguments, Daemon& daemon, std::uint64_t job)
 
 /// Of several jobs, each below its number.
 int print_logs(const LogsArguments& arguments, Daemon& daemon,
-               const std::vector<std::uint64_t>& jobs) {
+               const std::vector<std::string>& jobs) {
   int code = 0;
-  for (const std::uint64_t job : jobs) {
+  for (const std::string& job : jobs) {
     const std::string title =
-        std::string(job == jobs.front() ? "" : "\n") + "==> job " + std::to_string(job) + " <==\n";
+        std::string(job == jobs.front() ? "" : "\n") + "==> job " + job + " <==\n";
     if (jobs.size() > 1 && print(title) != 0) return kFailed;
     if (const int done = print_log(arguments, daemon, job); done != 0) code = done;
   }
@@ -193,15 +193,17 @@ int logs(const LogsArguments& arguments) {
   const std::string socket = choose_socket(each.common).path;
   auto daemon = Daemon::open(socket);
   if (!daemon) return report_failure(daemon.error().message);
-  const auto jobs = chosen_jobs(*daemon, each.choice, Among::All);
-  if (!jobs) return jobs.error();
-  if (!arguments.follow) return print_logs(arguments, *daemon, *jobs);
-  if (jobs->size() != 1) {
-    return report_usage("--follow takes one job, these are " + std::to_string(jobs->size()));
+  const auto rows = chosen_jobs(*daemon, each.choice, Arrays::InTasks);
+  if (!rows) return rows.error();
+  std::vector<std::string> jobs;
+  for (const Json& row : *rows) jobs.push_back(handle_of(row));
+  if (!arguments.follow) return print_logs(arguments, *daemon, jobs);
+  if (jobs.size() != 1) {
+    return report_usage("--follow takes one job, these are " + std::to_string(jobs.size()));
   }
-  explain_nothing(*daemon, jobs->front());
+  explain_nothing(*daemon, jobs.front());
   Sink sink = sink_for(arguments);
-  return follow(socket, jobs->front(), sink);
+  return follow(socket, jobs.front(), sink);
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 
 #include "cli/gpu_text.hpp"
+#include "cli/job_choice.hpp"
 #include "cli/job_pages.hpp"
 #include "cli/list_writers.hpp"
 #include "cli/screen.hpp"
 #include "cli/verbs.hpp"
+#include "core/handle.hpp"
 
 namespace berth::cli {
 
@@ -20,6 +23,7 @@ struct LsArguments {
   bool mine = false;
   bool each = false;
   bool fold = false;
+  std::vector<std::string> jobs;  ///< Handles.
   std::vector<std::string> users;
   std::vector<std::string> states;
   std::vector<std::string> names;
@@ -42,6 +46,11 @@ Expected<JobFilter> filter_of(const LsArguments& arguments) {
     filter.users.insert(*user);
   }
   if (auto done = add_states(filter, arguments.states); !done) return std::unexpected(done.error());
+  for (const std::string& typed : arguments.jobs) {
+    if (const auto handles = parse_handles(typed); !handles) {
+      return std::unexpected(handles.error());
+    }
+  }
   return filter;
 }
 
@@ -80,6 +89,30 @@ std::string cut_text(const LsArguments& arguments, std::size_t listed, const Job
          std::to_string(count->running) + " hold GPUs and " + std::to_string(waiting) + " wait\n";
 }
 
+/// A table is for people, to whom an array is one thing; whoever asks for a state, or for jobs by
+/// their handles, asks for tasks.
+Arrays arrays_in(const LsArguments& arguments) {
+  const bool is_table = !arguments.common.json && arguments.format.empty();
+  const bool is_whole = (is_table && !arguments.each && arguments.states.empty()) || arguments.fold;
+  return is_whole && arguments.jobs.empty() ? Arrays::Whole : Arrays::InTasks;
+}
+
+/// The jobs with these handles. Returns: the code to end with.
+int list_chosen(Daemon& daemon, const LsArguments& arguments, const JobFilter& filter,
+                ListWriter& writer) {
+  auto rows = chosen_rows(daemon, {.typed = arguments.jobs, .users = arguments.users},
+                          arrays_in(arguments));
+  if (!rows) return report_failure(rows.error().message);
+  std::erase_if(*rows, [&](const Json& job) { return !filter.takes(job); });
+  if (arguments.most > 0 && rows->size() > arguments.most) rows->resize(arguments.most);
+  if (std::ranges::any_of(*rows, waits)) {
+    const Starts starts = Starts::ask(daemon);
+    for (Json& job : *rows) starts.add_to(job);
+  }
+  const int code = writer.add(*rows);
+  return code != 0 ? code : writer.finish();
+}
+
 /// Lists jobs once. Returns: the code to end with.
 int list(const LsArguments& arguments, const JobFilter& filter, const Look& look,
          const ListWriter::Out& out) {
@@ -87,20 +120,24 @@ int list(const LsArguments& arguments, const JobFilter& filter, const Look& look
   if (!daemon) return report_failure(daemon.error().message);
   auto writer = writer_of(arguments, look, out);
   if (!writer) return report_usage(writer.error().message);
+  if (!arguments.jobs.empty()) return list_chosen(*daemon, arguments, filter, **writer);
   const bool wants_ended = arguments.all || !arguments.states.empty();
   const bool wants_live = filter.wants_live();
   const Starts starts = wants_live ? Starts::ask(*daemon) : Starts();
   std::size_t listed = 0;
   int code = 0;
-  JobPages pages(*daemon, filter, [&](std::vector<Json> jobs) {
-    if (arguments.most > 0 && jobs.size() > arguments.most - listed) {
-      jobs.resize(arguments.most - listed);
-    }
-    listed += jobs.size();
-    for (Json& job : jobs) starts.add_to(job);
-    code = (*writer)->add(jobs);
-    return code == 0 && (arguments.most == 0 || listed < arguments.most);
-  });
+  JobPages pages(
+      *daemon, filter,
+      [&](std::vector<Json> jobs) {
+        if (arguments.most > 0 && jobs.size() > arguments.most - listed) {
+          jobs.resize(arguments.most - listed);
+        }
+        listed += jobs.size();
+        for (Json& job : jobs) starts.add_to(job);
+        code = (*writer)->add(jobs);
+        return code == 0 && (arguments.most == 0 || listed < arguments.most);
+      },
+      arrays_in(arguments));
   if (wants_live) {
     if (const auto done = pages.live(); !done) return report_failure(done.error().message);
   }
@@ -150,9 +187,12 @@ void add_ls(CLI::App& app, Action& chosen) {
   CLI::App* const verb = app.add_subcommand(
       "ls", "List jobs: running ones, then queued ones with the reason, and when they start.");
   add_common(*verb, arguments->common);
+  verb->add_option("JOB", arguments->jobs,
+                   "Only these, ended or not: numbers, ranges, names; 643 lists the tasks of "
+                   "array 643.");
   verb->add_flag("-a,--all", arguments->all, "List ended jobs too.");
   verb->add_option("-u,--user", arguments->users, "Only jobs of this user, by name or number.");
-  verb->add_flag("--mine", arguments->mine, "Only your own jobs.");
+  verb->add_flag("--mine,--me", arguments->mine, "Only your own jobs.");
   verb->add_option("-s,--state", arguments->states,
                    "Only jobs in this state, or in one of several: queued,held; waiting; ended.");
   verb->add_option("--name", arguments->names, "Only jobs with a name like this: train-*.");
@@ -169,8 +209,11 @@ void add_ls(CLI::App& app, Action& chosen) {
                          ->expected(0, 1);
   verb->add_flag(
       "--each", arguments->each,
-      "One row for each job, also on a terminal, where jobs that wait alike are folded.");
-  verb->add_flag("--fold", arguments->fold, "Fold them, and print totals, also in a pipe.")
+      "One row for each job: those that wait alike are not folded on a terminal, nor the tasks "
+      "of an array anywhere.");
+  verb->add_flag("--fold", arguments->fold,
+                 "Fold both, and print totals, also in a pipe; with --json and --format an array "
+                 "is one job.")
       ->excludes("--each");
   verb->add_flag("--wide", arguments->wide, "Add how the GPU memory of each job is limited.");
   verb->callback([=, &chosen] { chosen = [=] { return ls(*arguments); }; });

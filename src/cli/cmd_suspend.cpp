@@ -11,7 +11,7 @@ namespace berth::cli {
 namespace {
 
 /// Until it is suspended, or runs on because it cannot be, or has ended. Errors: why it is not.
-Expected<Json> wait_until_suspended(Daemon& daemon, std::uint64_t job) {
+Expected<Json> wait_until_suspended(Daemon& daemon, const std::string& job) {
   constexpr auto kPause = std::chrono::milliseconds(50);
   for (;;) {
     auto answer = daemon.get(job_target(job));
@@ -20,20 +20,36 @@ Expected<Json> wait_until_suspended(Daemon& daemon, std::uint64_t job) {
     if (state == "suspended") return answer;
     if (state != "stopping") {
       const std::string reason = printable(text_of(*answer, "reason"));
-      return fail(ErrorCode::Conflict, "job " + std::to_string(job) + ": is " + state +
-                                           (reason.empty() ? "" : ", " + reason));
+      return fail(ErrorCode::Conflict,
+                  "job " + job + ": is " + state + (reason.empty() ? "" : ", " + reason));
     }
     std::this_thread::sleep_for(kPause);
   }
 }
 
-Expected<Json> suspend_one(Daemon& daemon, std::uint64_t job) {
-  auto asked = daemon.post(job_target(job, "/suspend"));
-  return asked ? wait_until_suspended(daemon, job) : asked;
+/// What became of each that was asked to leave: with its row, or with those that are refused.
+Json seen_suspended(Daemon& daemon, Json answer) {
+  Json jobs = Json::array();
+  for (const Json& job : part_of(answer, "jobs")) {
+    auto seen = wait_until_suspended(daemon, handle_of(job));
+    if (seen) {
+      jobs.push_back(std::move(*seen));
+      continue;
+    }
+    Json refused = job;
+    refused["error"] = seen.error().message;
+    answer["refused"].push_back(std::move(refused));
+  }
+  answer["jobs"] = std::move(jobs);
+  return answer;
 }
 
-std::string line_of(const Json& answer, std::uint64_t job) {
-  return "job " + std::to_string(job) + " " + printable(text_of(answer, "reason")) + "\n";
+int suspend(const EachJob& arguments) {
+  auto asked = change_jobs(arguments, "suspend");
+  if (!asked) return asked.error();
+  auto daemon = Daemon::open(arguments.common);
+  if (!daemon) return report_failure(daemon.error().message);
+  return print_changes(arguments, seen_suspended(*daemon, std::move(*asked)));
 }
 
 }  // namespace
@@ -43,8 +59,7 @@ void add_suspend(CLI::App& app, Action& chosen) {
   CLI::App* const verb =
       app.add_subcommand("suspend", "Take running jobs off their GPUs, with what they did so far.");
   add_each_job(*verb, *arguments);
-  verb->callback(
-      [=, &chosen] { chosen = [=] { return change_each(*arguments, suspend_one, line_of); }; });
+  verb->callback([=, &chosen] { chosen = [=] { return suspend(*arguments); }; });
 }
 
 void add_resume(CLI::App& app, Action& chosen) {
@@ -52,7 +67,7 @@ void add_resume(CLI::App& app, Action& chosen) {
   CLI::App* const verb =
       app.add_subcommand("resume", "Let suspended jobs go on when it is their turn.");
   add_each_job(*verb, *arguments);
-  verb->callback([=, &chosen] { chosen = [=] { return post_to_each(*arguments, "/resume"); }; });
+  verb->callback([=, &chosen] { chosen = [=] { return change_and_print(*arguments, "resume"); }; });
 }
 
 }  // namespace berth::cli

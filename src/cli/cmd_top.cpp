@@ -69,13 +69,16 @@ class Top {
     const Starts starts = Starts::ask(*daemon);
     std::vector<Json> jobs;
     const JobFilter all;
-    JobPages pages(*daemon, all, [&](std::vector<Json> some) {
-      for (Json& job : some) {
-        starts.add_to(job);
-        jobs.push_back(std::move(job));
-      }
-      return jobs.size() < kMostShown;
-    });
+    JobPages pages(
+        *daemon, all,
+        [&](std::vector<Json> some) {
+          for (Json& job : some) {
+            starts.add_to(job);
+            jobs.push_back(std::move(job));
+          }
+          return jobs.size() < kMostShown;
+        },
+        Arrays::Whole);
     if (const auto done = pages.live(); !done) return screen_.set_trouble(done.error().message);
     screen_.update(std::move(*gpus), std::move(jobs), wall_now());
   }
@@ -103,7 +106,9 @@ class Top {
     auto daemon = Daemon::open(arguments_.common);
     if (!daemon) return screen_.say(daemon.error().message);
     const auto answer = daemon->post(job_target(static_cast<std::uint64_t>(job), "/cancel"));
-    screen_.say(answer ? "job " + std::to_string(job) + " is cancelled" : answer.error().message);
+    if (!answer) return screen_.say(answer.error().message);
+    const bool is_array = part_of(*answer, "jobs").is_array();
+    screen_.say((is_array ? "array " : "job ") + std::to_string(job) + " is cancelled");
   }
 
   TopArguments arguments_;

@@ -17,16 +17,13 @@ struct UpdateArguments {
 int update_jobs(const UpdateArguments& arguments) {
   const auto body = change_of(arguments.job);
   if (!body) return report_usage(body.error().message);
-  const auto post = [text = body->dump()](Daemon& daemon, std::uint64_t job) {
-    return daemon.post(job_target(job, "/update"), text);
-  };
-  const auto line = [](const Json& answer, std::uint64_t job) {
-    const std::string state = printable(text_of(answer, "state"));
+  const auto words = [](const Json& job) {
+    const std::string state = printable(text_of(job, "state"));
     const bool starts = state == "starting" || state == "running";
-    return "job " + std::to_string(job) + " updated" + (starts ? "; it starts now" : ", " + state) +
-           "\n";
+    return "updated" + (starts ? std::string("; it starts now") : ", " + state);
   };
-  return change_each(arguments.each, post, line);
+  const auto answer = change_jobs(arguments.each, "update", *body);
+  return answer ? print_changes(arguments.each, *answer, words) : answer.error();
 }
 
 }  // namespace

@@ -18,13 +18,13 @@ int why(const EachJob& arguments) {
   }
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
-  const auto jobs = chosen_jobs(*daemon, arguments.choice, Among::All);
+  const auto jobs = chosen_jobs(*daemon, arguments.choice, Arrays::Whole);
   if (!jobs) return jobs.error();
   int code = 0;
   Json answers = Json::array();
   std::string text;
-  for (const std::uint64_t job : *jobs) {
-    const auto answer = daemon->get(job_target(job, "/why"));
+  for (const Json& row : *jobs) {
+    const auto answer = daemon->get(job_target(handle_of(row), "/why"));
     if (answer) {
       text += (text.empty() ? "" : "\n") + why_page(*answer, wall_now(), look_of(STDOUT_FILENO));
       answers.push_back(*answer);

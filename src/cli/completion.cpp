@@ -68,7 +68,8 @@ std::vector<std::string> values_of(const CLI::Option& option) {
 std::vector<std::string> jobs_there() {
   std::vector<std::string> numbers;
   auto daemon = Daemon::open(CommonOptions());
-  const auto answer = daemon ? daemon->get("/v1/jobs") : std::unexpected(daemon.error());
+  const auto answer =
+      daemon ? daemon->get("/v1/jobs?whole_arrays=true") : std::unexpected(daemon.error());
   if (!answer || !answer->contains("jobs")) return numbers;
   for (const Json& job : answer->at("jobs")) numbers.push_back(job.at("id").dump());
   return numbers;

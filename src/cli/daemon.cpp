@@ -106,17 +106,12 @@ Expected<Json> answer_of(const http::Response& response) {
   return fail(code_of(response.status), said.empty() ? plain : said);
 }
 
-Expected<std::uint64_t> parse_job(std::string_view text) {
-  std::uint64_t job = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, job);
-  const bool fits = job <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (error == std::errc() && at == end && job > 0 && fits) return job;
-  return fail(ErrorCode::InvalidArgument, std::string(text) + ": is not a job number");
-}
-
 std::string job_target(std::uint64_t job, std::string_view rest) {
   return "/v1/jobs/" + std::to_string(job) + std::string(rest);
+}
+
+std::string job_target(const std::string& handle, std::string_view rest) {
+  return "/v1/jobs/" + http::escape(handle) + std::string(rest);
 }
 
 bool has_ended(const Json& job) {

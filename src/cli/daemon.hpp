@@ -79,11 +79,9 @@ Expected<Json> answer_of(const http::Response& response);
 /// The same of what was posted there, with a refusal in words of the command line.
 Expected<Json> answer_to_post(const std::string& target, const http::Response& response);
 
-/// A job number above 0. Errors: InvalidArgument naming the text.
-Expected<std::uint64_t> parse_job(std::string_view text);
-
-/// `/v1/jobs/42` and what follows it.
+/// `/v1/jobs/42` and what follows it, by a number or a handle.
 std::string job_target(std::uint64_t job, std::string_view rest = {});
+std::string job_target(const std::string& handle, std::string_view rest = {});
 
 /// True for a state that a job never leaves.
 bool has_ended(const Json& job);

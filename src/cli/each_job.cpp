@@ -1,6 +1,8 @@
 #include "cli/each_job.hpp"
 
 #include <CLI/CLI.hpp>
+#include <map>
+#include <utility>
 
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
@@ -9,8 +11,59 @@ namespace berth::cli {
 
 namespace {
 
-std::string changed_text(const Json& answer, std::uint64_t job) {
-  return "job " + std::to_string(job) + " " + printable(text_of(answer, "state")) + "\n";
+constexpr std::int64_t kFewTasks = 3;  ///< Of one array, that have a line each.
+
+/// `643` of `643_5`; "" of a job of no array.
+std::string array_of(const Json& job) {
+  const std::string handle = text_of(job, "handle");
+  return handle.substr(0, handle.find('_'));
+}
+
+/// Jobs that came to be in the same state.
+class Changes {
+ public:
+  Changes(const Json& answer, const Words& words) {
+    for (const Json& job : part_of(answer, "jobs")) {
+      if (!array_of(job).empty()) ++counts_[array_of(job)][words(job)];
+    }
+  }
+
+  bool has(const std::string& array) const { return counts_.contains(array); }
+  bool is_folded(const std::string& array) const {
+    const auto found = counts_.find(array);
+    if (found == counts_.end()) return false;
+    std::int64_t jobs = 0;
+    for (const auto& [state, count] : found->second) jobs += count;
+    return jobs > kFewTasks;
+  }
+  /// `192 cancelled, 8 stopping`.
+  std::string text(const std::string& array) const {
+    std::string text;
+    for (const auto& [state, count] : counts_.at(array)) {
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
+    }
+    return text;
+  }
+
+ private:
+  std::map<std::string, std::map<std::string, std::int64_t>> counts_;
+};
+
+std::string changed_text(const Json& answer, const Changes& changes, const Words& words) {
+  std::string text;
+  std::map<std::string, bool> is_told;
+  for (const Json& job : part_of(answer, "jobs")) {
+    const std::string array = array_of(job);
+    if (!changes.is_folded(array)) {
+      text += "job " + printable(handle_of(job)) + " " + words(job);
+    } else if (!std::exchange(is_told[array], true)) {
+      text += "array " + printable(array) + ": " + changes.text(array);
+    } else {
+      continue;
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -20,45 +73,61 @@ void add_each_job(CLI::App& verb, EachJob& arguments) {
   add_job_choice(verb, arguments.choice);
 }
 
-std::expected<std::vector<std::uint64_t>, int> chosen_jobs(Daemon& daemon, const JobChoice& choice,
-                                                           Among among) {
-  auto jobs = choose_jobs(daemon, choice, among);
-  if (jobs) return std::move(*jobs);
-  const std::string& message = jobs.error().message;
-  const bool is_usage = jobs.error().code == ErrorCode::InvalidArgument;
-  return std::unexpected(is_usage ? report_usage(message) : report_failure(message));
+std::expected<std::vector<Json>, int> chosen_jobs(Daemon& daemon, const JobChoice& choice,
+                                                  Arrays arrays) {
+  auto jobs = chosen_rows(daemon, choice, arrays);
+  if (!jobs) return std::unexpected(report_failure(jobs.error().message));
+  return std::move(*jobs);
 }
 
-int change_each(const EachJob& arguments, const Change& change, const LineOf& line_of,
-                Among among) {
+std::expected<Json, int> change_jobs(const EachJob& arguments, std::string_view verb,
+                                     const Json& change) {
   if (const auto fine = check_choice(arguments.choice); !fine) {
-    return report_usage(fine.error().message);
+    return std::unexpected(report_usage(fine.error().message));
   }
   auto daemon = Daemon::open(arguments.common);
-  if (!daemon) return report_failure(daemon.error().message);
-  const auto jobs = chosen_jobs(*daemon, arguments.choice, among);
-  if (!jobs) return jobs.error();
+  if (!daemon) return std::unexpected(report_failure(daemon.error().message));
+  Json body = body_of(arguments.choice);
+  if (!change.is_null()) body["change"] = change;
+  auto answer = daemon->post("/v1/" + std::string(verb), body.dump());
+  if (!answer) return std::unexpected(report_failure(answer.error().message));
+  return std::move(*answer);
+}
+
+std::string state_words(const Json& job) {
+  const std::string reason = text_of(job, "reason");
+  return printable(reason.empty() ? text_of(job, "state") : reason);
+}
+
+int print_changes(const EachJob& arguments, const Json& answer, const Words& words) {
+  const Changes changes(answer, words);
+  std::map<std::string, std::int64_t> others;  // of arrays of which some were changed
   int code = 0;
-  Json answers = Json::array();
-  std::string text;
-  for (const std::uint64_t job : *jobs) {
-    const auto answer = change(*daemon, job);
-    if (answer) {
-      text += line_of(*answer, job);
-      answers.push_back(*answer);
+  for (const Json& job : part_of(answer, "refused")) {
+    const std::string array = array_of(job);
+    if (changes.has(array)) {
+      ++others[array];
+    } else if (arguments.common.json) {
+      code = kFailed;
     } else {
-      code = report_failure(answer.error().message);
+      code = report_failure(printable(text_of(job, "error")));
     }
   }
-  const int printed = print(arguments.common.json ? json_text({{"jobs", answers}}) : text);
+  if (arguments.common.json) {
+    const int printed = print(json_text(answer));
+    return code != 0 ? code : printed;
+  }
+  std::string text = changed_text(answer, changes, words);
+  for (const auto& [array, count] : others) {
+    text += "array " + printable(array) + ": " + std::to_string(count) + " as before\n";
+  }
+  const int printed = print(text);
   return code != 0 ? code : printed;
 }
 
-int post_to_each(const EachJob& arguments, const std::string& rest) {
-  const auto post = [&](Daemon& daemon, std::uint64_t job) {
-    return daemon.post(job_target(job, rest));
-  };
-  return change_each(arguments, post, changed_text);
+int change_and_print(const EachJob& arguments, std::string_view verb) {
+  const auto answer = change_jobs(arguments, verb);
+  return answer ? print_changes(arguments, *answer) : answer.error();
 }
 
 }  // namespace berth::cli

@@ -1,11 +1,11 @@
-// The verbs that take jobs one after the other: cancel, hold, release, suspend, resume, show, why,
-// wait.
+// The verbs that take jobs: cancel, hold, release, suspend, resume, update, which change all of them
+// with one request, and show, why, logs, wait, which ask for one after the other.
 #pragma once
 
-#include <cstdint>
 #include <expected>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/daemon.hpp"
@@ -19,17 +19,23 @@ struct EachJob {
 };
 void add_each_job(CLI::App& verb, EachJob& arguments);
 
-/// The jobs chosen; after what is wrong was printed, the code to end with.
-std::expected<std::vector<std::uint64_t>, int> chosen_jobs(Daemon& daemon, const JobChoice& choice,
-                                                           Among among);
+/// The rows of the jobs chosen; after what is wrong was printed, the code to end with.
+std::expected<std::vector<Json>, int> chosen_jobs(Daemon& daemon, const JobChoice& choice,
+                                                  Arrays arrays);
 
-/// Does this with each and prints a line of each answer, or all of them as JSON; goes on after one
-/// that fails. Returns: the exit code.
-using Change = std::function<Expected<Json>(Daemon&, std::uint64_t job)>;
-using LineOf = std::function<std::string(const Json& answer, std::uint64_t job)>;
-int change_each(const EachJob& arguments, const Change& change, const LineOf& line_of,
-                Among among = Among::Live);
-/// The same, where the change is to post to `/v1/jobs/ID` and `rest`.
-int post_to_each(const EachJob& arguments, const std::string& rest);
+/// POST /v1/VERB for all of them. Returns: its answer; after what is wrong was printed, the code to
+/// end with.
+std::expected<Json, int> change_jobs(const EachJob& arguments, std::string_view verb,
+                                     const Json& change = {});
+/// What became of a job, as `cancelled`.
+using Words = std::function<std::string(const Json& job)>;
+/// Its reason, if its row has one, else its state.
+std::string state_words(const Json& job);
+/// Prints what became of them: a line for each job, or for those of an array; or the answer as JSON.
+/// Returns: the code to end with, which says whether what was named was done; of an array it is
+/// enough that some tasks were in a state that allows it.
+int print_changes(const EachJob& arguments, const Json& answer, const Words& words = state_words);
+/// Both.
+int change_and_print(const EachJob& arguments, std::string_view verb);
 
 }  // namespace berth::cli

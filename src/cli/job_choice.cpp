@@ -1,23 +1,18 @@
 #include "cli/job_choice.hpp"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "cli/job_filter.hpp"
-#include "cli/job_pages.hpp"
+#include "core/handle.hpp"
 
 namespace berth::cli {
 
 namespace {
 
-constexpr std::string_view kDigits = "0123456789";
-
-bool is_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of(kDigits) == std::string_view::npos;
-}
+constexpr std::size_t kMostInTarget = 4000;  ///< Bytes of handles in one request.
 
 Expected<std::set<std::uint32_t>> numbers_of(const std::vector<std::string>& users) {
   std::set<std::uint32_t> numbers;
@@ -29,119 +24,42 @@ Expected<std::set<std::uint32_t>> numbers_of(const std::vector<std::string>& use
   return numbers;
 }
 
-class Chooser {
+bool is_number(std::string_view typed) {
+  return typed.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// `&jobs=7&jobs=8`, in parts that a request can hold.
+std::vector<std::string> targets_of(const std::vector<std::string>& typed) {
+  std::vector<std::string> parts(1);
+  for (const std::string& one : typed) {
+    if (parts.back().size() > kMostInTarget) parts.emplace_back();
+    parts.back() += "&jobs=" + http::escape(one);
+  }
+  return parts;
+}
+
+class Rows {
  public:
-  Chooser(Daemon& daemon, Among among, std::set<std::uint32_t> users)
-      : daemon_(daemon), among_(among), users_(std::move(users)) {}
-
-  Expected<void> add(const std::string& typed) {
-    const auto range = parse_range(typed);
-    if (!range) return std::unexpected(range.error());
-    if (*range) return add_range(typed, **range);
-    if (!is_digits(typed)) return add_name(typed);
-    const auto job = parse_job(typed);
-    if (!job) return std::unexpected(job.error());
-    take(*job);
-    return {};
+  void add(const Json& job) {
+    if (seen_.insert(handle_of(job)).second) rows_.push_back(job);
   }
-
-  Expected<void> add_all_of_users() {
-    const auto found = find({.users = users_}, Among::Live, [](std::uint64_t) { return true; });
-    if (!found) return std::unexpected(found.error());
-    for (const std::uint64_t job : *found) take(job);
-    if (!chosen_.empty()) return {};
-    return fail(ErrorCode::NotFound, "no job of that user is queued or runs");
-  }
-
-  std::vector<std::uint64_t> chosen() && { return std::move(chosen_); }
+  std::vector<Json> take() && { return std::move(rows_); }
 
  private:
-  void take(std::uint64_t job) {
-    if (seen_.insert(job).second) chosen_.push_back(job);
-  }
-
-  template <class Fits>
-  Expected<std::vector<std::uint64_t>> find(const JobFilter& filter, Among among, Fits fits) {
-    std::vector<std::uint64_t> found;
-    JobPages pages(daemon_, filter, [&](const std::vector<Json>& jobs) {
-      for (const Json& job : jobs) {
-        const auto id = static_cast<std::uint64_t>(integer_of(job, "id").value_or(0));
-        if (id > 0 && fits(id)) found.push_back(id);
-      }
-      return true;
-    });
-    auto done = pages.live();
-    if (done && among == Among::All) done = pages.ended();
-    if (!done) return std::unexpected(done.error());
-    std::ranges::sort(found);
-    return found;
-  }
-
-  Expected<void> add_range(const std::string& typed, JobRange range) {
-    const auto fits = [&](std::uint64_t id) { return id >= range.first && id <= range.last; };
-    const auto found = find({.users = users_}, among_, fits);
-    if (!found) return std::unexpected(found.error());
-    for (const std::uint64_t job : *found) take(job);
-    if (!found->empty()) return {};
-    return fail(ErrorCode::NotFound,
-                typed + (among_ == Among::Live ? ": no job of these has not ended yet"
-                                               : ": no job has one of these numbers"));
-  }
-
-  Expected<void> add_name(const std::string& typed) {
-    const std::set<std::uint32_t> own = {static_cast<std::uint32_t>(geteuid())};
-    const JobFilter filter{.users = users_.empty() ? own : users_, .states = {}, .names = {typed}};
-    const auto live = find(filter, Among::Live, [](std::uint64_t) { return true; });
-    if (!live) return std::unexpected(live.error());
-    for (const std::uint64_t job : *live) take(job);
-    if (!live->empty()) return {};
-    if (among_ == Among::All) {
-      std::optional<std::uint64_t> latest;
-      JobPages pages(daemon_, filter, [&](const std::vector<Json>& jobs) {
-        for (const Json& job : jobs) latest = integer_of(job, "id");
-        return true;
-      });
-      if (auto done = pages.latest_ended(1); !done) return done;
-      if (latest) return take(*latest), Expected<void>();
-    }
-    const std::string whose = users_.empty() ? "job of yours" : "job of that user";
-    return fail(ErrorCode::InvalidArgument,
-                typed + ": is not a job number, and no " + whose +
-                    (among_ == Among::Live ? " that has not ended" : "") + " has this name");
-  }
-
-  Daemon& daemon_;
-  Among among_;
-  std::set<std::uint32_t> users_;
-  std::vector<std::uint64_t> chosen_;
-  std::set<std::uint64_t> seen_;
+  std::set<std::string> seen_;
+  std::vector<Json> rows_;
 };
 
 }  // namespace
 
 void add_job_choice(CLI::App& verb, JobChoice& choice) {
-  verb.add_option("JOB", choice.typed, "Job numbers, ranges such as 5-10, or names: train-*.");
+  verb.add_option("JOB", choice.typed,
+                  "Job numbers, ranges such as 5-10, or names: train-*. 643 is the whole of array "
+                  "643, 643_5 and 643_5-9 are tasks of it.");
   verb.add_option("-u,--user", choice.users,
                   "Jobs of this user, by name or number; without JOB all that have not ended.")
       ->type_size(1)
       ->allow_extra_args(false);
-}
-
-Expected<std::optional<JobRange>> parse_range(std::string_view text) {
-  const std::size_t dash = text.find('-');
-  if (dash == std::string_view::npos) return std::nullopt;
-  const std::string_view first = text.substr(0, dash);
-  const std::string_view last = text.substr(dash + 1);
-  if (!is_digits(first) || !is_digits(last)) return std::nullopt;
-  const auto from = parse_job(first);
-  const auto to = parse_job(last);
-  if (!from) return std::unexpected(from.error());
-  if (!to) return std::unexpected(to.error());
-  if (*from > *to) {
-    return fail(ErrorCode::InvalidArgument,
-                std::string(text) + ": the first number of a range is larger than the last");
-  }
-  return JobRange{*from, *to};
 }
 
 Expected<void> check_choice(const JobChoice& choice) {
@@ -149,28 +67,48 @@ Expected<void> check_choice(const JobChoice& choice) {
     return fail(ErrorCode::InvalidArgument, "no job is named");
   }
   for (const std::string& typed : choice.typed) {
-    const auto range = parse_range(typed);
-    if (!range) return std::unexpected(range.error());
-    if (!typed.empty() && !is_digits(typed)) continue;
-    if (const auto job = parse_job(typed); !job) return std::unexpected(job.error());
+    if (const auto handles = parse_handles(typed); !handles) {
+      return std::unexpected(handles.error());
+    }
   }
   const auto users = numbers_of(choice.users);
   return users ? Expected<void>() : std::unexpected(users.error());
 }
 
-Expected<std::vector<std::uint64_t>> choose_jobs(Daemon& daemon, const JobChoice& choice,
-                                                 Among among) {
+Json body_of(const JobChoice& choice) {
+  Json body = Json::object();
+  if (!choice.typed.empty()) body["jobs"] = choice.typed;
+  const auto users = numbers_of(choice.users);
+  if (users && !users->empty()) body["users"] = *users;
+  return body;
+}
+
+Expected<std::vector<Json>> chosen_rows(Daemon& daemon, const JobChoice& choice, Arrays arrays) {
   if (auto done = check_choice(choice); !done) return std::unexpected(done.error());
-  auto users = numbers_of(choice.users);
-  if (!users) return std::unexpected(users.error());
-  Chooser chooser(daemon, among, std::move(*users));
-  for (const std::string& typed : choice.typed) {
-    if (auto done = chooser.add(typed); !done) return std::unexpected(done.error());
+  Rows rows;
+  const bool is_whole = arrays == Arrays::Whole;
+  if (is_whole && choice.users.empty() && std::ranges::all_of(choice.typed, is_number)) {
+    for (const std::string& typed : choice.typed) rows.add({{"id", std::stoull(typed)}});
+    return std::move(rows).take();
   }
-  if (choice.typed.empty()) {
-    if (auto done = chooser.add_all_of_users(); !done) return std::unexpected(done.error());
+  std::string common = is_whole ? "&whole_arrays=true" : "";
+  if (!choice.typed.empty()) common += "&all=true";  // a user alone: those that have not ended
+  for (const std::uint32_t user : *numbers_of(choice.users)) {
+    common += "&user=" + std::to_string(user);
   }
-  return std::move(chooser).chosen();
+  for (const std::string& target : targets_of(choice.typed)) {
+    const auto answer = daemon.get("/v1/jobs?chosen=true" + common + target);
+    if (!answer) return std::unexpected(answer.error());
+    const Json& list = part_of(*answer, "jobs");
+    if (!list.is_array()) return fail(ErrorCode::BadData, "berthd answers without a list of jobs");
+    for (const Json& job : list) rows.add(job);
+  }
+  return std::move(rows).take();
+}
+
+std::string handle_of(const Json& job) {
+  const std::string handle = text_of(job, "handle");
+  return handle.empty() ? std::to_string(integer_of(job, "id").value_or(0)) : handle;
 }
 
 }  // namespace berth::cli

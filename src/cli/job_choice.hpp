@@ -1,44 +1,38 @@
-// The jobs that a verb is about: numbers, ranges (`5-10`), names (`train-*`), all of a user's.
+// The jobs that a verb is about: handles (core/handle.hpp), all of a user's.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/daemon.hpp"
+#include "cli/json.hpp"
 
 namespace berth::cli {
 
 struct JobChoice {
-  std::vector<std::string> typed;  ///< Numbers, ranges, names.
+  std::vector<std::string> typed;  ///< Handles.
   std::vector<std::string> users;  ///< Of whom; alone, all their jobs that have not ended.
 };
 /// `--user` and the positional words.
 void add_job_choice(CLI::App& verb, JobChoice& choice);
 
-/// Which jobs a name and a range stand for.
-enum class Among {
-  Live,  ///< Jobs that have not ended.
-  All,   ///< Those; a name of which none is left stands for the latest job that has ended.
-};
-
-/// Two numbers with a dash between them; nothing for other text. Errors: InvalidArgument if the
-/// first is larger.
-struct JobRange {
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-};
-Expected<std::optional<JobRange>> parse_range(std::string_view text);
-
-/// The jobs' numbers in the order typed, each once. A number is taken as it is; a name stands for
-/// jobs of the caller's own, or of `--user`. Errors: InvalidArgument for no choice at all, for what
-/// fits no job, and for a user who is not there; as Daemon::get().
-Expected<std::vector<std::uint64_t>> choose_jobs(Daemon& daemon, const JobChoice& choice,
-                                                 Among among);
-
-/// What can be said without a daemon: errors as choose_jobs().
+/// What can be said without a daemon. Errors: InvalidArgument for no choice at all, for a text that
+/// names no job, and for a user who is not there.
 Expected<void> check_choice(const JobChoice& choice);
+
+/// `{jobs, users}` of POST /v1/cancel and the like. Requires: check_choice().
+Json body_of(const JobChoice& choice);
+
+enum class Arrays { InTasks, Whole };  ///< A row for each task, or for an array that is named.
+
+/// The jobs' rows, each once, also of those that have ended; of what is named by its number alone
+/// only that, as it is looked up by the request that follows. Errors: as check_choice(),
+/// Daemon::get().
+Expected<std::vector<Json>> chosen_rows(Daemon& daemon, const JobChoice& choice, Arrays arrays);
+
+/// What a job is called in requests and in words: `643_5`, `7`.
+std::string handle_of(const Json& job);
 
 }  // namespace berth::cli

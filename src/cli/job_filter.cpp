@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/handle.hpp"
+
 namespace berth::cli {
 
 namespace {
@@ -50,28 +52,6 @@ Expected<std::uint32_t> user_number(const std::string& name) {
   return fail(ErrorCode::InvalidArgument, "user '" + name + "': no such user on this machine");
 }
 
-bool is_like(std::string_view text, std::string_view pattern) {
-  std::size_t at = 0;
-  std::size_t in_pattern = 0;
-  std::optional<std::pair<std::size_t, std::size_t>> star;  // behind it, and the text it may take
-  while (at < text.size()) {
-    const bool is_star = in_pattern < pattern.size() && pattern[in_pattern] == '*';
-    const bool fits = !is_star && in_pattern < pattern.size() &&
-                      (pattern[in_pattern] == '?' || pattern[in_pattern] == text[at]);
-    if (is_star) {
-      star = {++in_pattern, at};
-    } else if (fits) {
-      ++in_pattern, ++at;
-    } else if (star) {
-      in_pattern = star->first;
-      at = ++star->second;
-    } else {
-      return false;
-    }
-  }
-  return pattern.substr(in_pattern).find_first_not_of('*') == std::string_view::npos;
-}
-
 bool JobFilter::takes(const Json& job) const {
   if (!users.empty()) {
     const auto user = integer_of(job, "user");
@@ -79,8 +59,13 @@ bool JobFilter::takes(const Json& job) const {
   }
   if (!states.empty() && !states.contains(text_of(job, "state"))) return false;
   const std::string name = text_of(job, "name");
-  return names.empty() ||
-         std::ranges::any_of(names, [&](const auto& one) { return is_like(name, one); });
+  const auto task = integer_of(job, "array_task");
+  const std::string suffix = task ? "[" + std::to_string(*task) + "]" : "";
+  const std::string array =
+      name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
+  return names.empty() || std::ranges::any_of(names, [&](const auto& one) {
+           return is_like(name, one) || is_like(array, one);
+         });
 }
 
 std::optional<std::uint32_t> JobFilter::only_user() const {

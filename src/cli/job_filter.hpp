@@ -16,9 +16,6 @@ namespace berth::cli {
 /// The uid of a user's name on this machine, or of a number. Errors: InvalidArgument naming it.
 Expected<std::uint32_t> user_number(const std::string& name);
 
-/// True if the text is like the pattern: `*` stands for any characters, `?` for one.
-bool is_like(std::string_view text, std::string_view pattern);
-
 struct JobFilter {
   std::set<std::uint32_t> users;   ///< None: of all users.
   std::set<std::string> states;    ///< None: in any state.

@@ -18,10 +18,15 @@ Starts Starts::ask(Daemon& daemon) {
       if (const auto job = integer_of(one, "job")) to->emplace(*job, one);
     }
   }
+  for (const Json& end : part_of(*answer, "ends")) {
+    if (const auto array = integer_of(end, "array"))
+      found.ends_.emplace(*array, part_of(end, "at"));
+  }
   return found;
 }
 
 void Starts::add_to(Json& job) const {
+  if (is_array_row(job)) return add_to_array(job);
   const auto id = integer_of(job, "id");
   const std::string state = text_of(job, "state");
   if (!id || (state != "queued" && state != "suspended")) return;
@@ -34,9 +39,29 @@ void Starts::add_to(Json& job) const {
   }
 }
 
+void Starts::add_to_array(Json& array) const {
+  const std::int64_t first = integer_of(array, "id").value_or(0);
+  const std::int64_t jobs = integer_of(array, "array_tasks").value_or(0);
+  const Json* next = nullptr;
+  for (auto at = starts_.lower_bound(first); at != starts_.end() && at->first < first + jobs;
+       ++at) {
+    const auto when = number_of(at->second, "at");
+    if (when && (next == nullptr || *when < number_of(*next, "at"))) next = &at->second;
+  }
+  if (next != nullptr) {
+    array["predicted_start_at"] = part_of(*next, "at");
+    array["predicted_start_confidence"] = text_of(*next, "confidence");
+    const auto hint = hints_.find(integer_of(*next, "job").value_or(0));
+    if (hint != hints_.end()) array["hint"] = part_of(hint->second, "change");
+  }
+  const auto end = ends_.find(first);
+  if (end != ends_.end()) array["predicted_end_at"] = end->second;
+}
+
 std::string JobPages::query(const std::string& more) const {
   const auto user = filter_.only_user();
-  return "/v1/jobs?" + (user ? "user=" + std::to_string(*user) + "&" : "") + more;
+  return "/v1/jobs?" + (user ? "user=" + std::to_string(*user) + "&" : std::string()) +
+         (arrays_ == Arrays::Whole ? "whole_arrays=true&" : "") + more;
 }
 
 /// Returns: where the next page begins. One that does not lead further is the last, whatever the

@@ -10,21 +10,27 @@
 #include <vector>
 
 #include "cli/daemon.hpp"
+#include "cli/job_choice.hpp"
 #include "cli/job_filter.hpp"
 
 namespace berth::cli {
 
-/// When waiting jobs start, as the daemon predicts it, and with what change at once.
+/// When waiting jobs start and arrays end, as the daemon predicts it, and with what change a job
+/// starts at once.
 class Starts {
  public:
   /// Empty where the daemon does not tell: it has too many jobs, or is of an older release.
   static Starts ask(Daemon& daemon);
-  /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence` and `hint`.
+  /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence` and `hint`; an array
+  /// those of its next job, and `predicted_end_at`.
   void add_to(Json& job) const;
 
  private:
+  void add_to_array(Json& array) const;
+
   std::map<std::int64_t, Json> starts_;
   std::map<std::int64_t, Json> hints_;
+  std::map<std::int64_t, Json> ends_;  ///< Of arrays.
 };
 
 /// How many jobs a daemon knows that have not ended.
@@ -41,8 +47,8 @@ class JobPages {
   /// Returns: whether to go on.
   using Use = std::function<bool(std::vector<Json> jobs)>;
 
-  JobPages(Daemon& daemon, const JobFilter& filter, Use use)
-      : daemon_(daemon), filter_(filter), use_(std::move(use)) {}
+  JobPages(Daemon& daemon, const JobFilter& filter, Use use, Arrays arrays = Arrays::InTasks)
+      : daemon_(daemon), filter_(filter), use_(std::move(use)), arrays_(arrays) {}
 
   Expected<void> live();
   Expected<void> ended();
@@ -63,6 +69,7 @@ class JobPages {
   Daemon& daemon_;
   const JobFilter& filter_;
   Use use_;
+  Arrays arrays_;
   std::unordered_set<std::int64_t> used_;
   std::optional<LiveCount> live_count_;
   bool goes_on_ = true;

@@ -9,6 +9,7 @@
 
 #include "cli/amounts.hpp"
 #include "cli/daemon.hpp"
+#include "cli/job_choice.hpp"
 #include "cli/option_words.hpp"
 #include "core/text.hpp"
 
@@ -78,6 +79,8 @@ std::string gpus_of(const Json& job) {
   return count > 0 ? "x" + std::to_string(count) : "-";
 }
 
+std::string gpus_of_each(const Json& array) { return number_text(part_of(array, "gpu_count")); }
+
 /// `7.5G`: as users type it, and one word.
 std::string short_size(const Json& bytes) {
   std::string text = size_text(bytes);
@@ -115,7 +118,38 @@ std::string time_of(const Json& job, double now) {
   return started ? elapsed_text(ended.value_or(now) - *started) : "-";
 }
 
+/// `27 of 200 done, 1 failed, 8 running`.
+std::string counts_text(const Json& array) {
+  const Json& tasks = part_of(array, "tasks");
+  const auto count_of = [&](const char* state) { return integer_of(tasks, state).value_or(0); };
+  std::string text = std::to_string(count_of("done")) + " of " +
+                     std::to_string(integer_of(array, "array_tasks").value_or(0)) + " done";
+  for (const char* const state : {"failed", "oom", "timeout", "lost", "cancelled", "running",
+                                  "starting", "stopping", "suspended", "held"}) {
+    if (count_of(state) > 0) text += ", " + std::to_string(count_of(state)) + " " + state;
+  }
+  return text;
+}
+
+/// `27 of 200 done, 8 running, ends ~03:10`; while none runs why the next one waits.
+std::string progress_text(const Json& array, double now) {
+  std::string text = counts_text(array);
+  const std::string brief = printable(text_of(array, "reason_brief"));
+  const std::string state = text_of(array, "state");
+  const bool waits_all = state == "queued" || state == "deferred";
+  if (waits_all && !brief.empty()) text += "; " + brief;
+  const std::string start = waits_all ? start_text(array, now) : "";
+  if (!start.empty()) text += ", " + start;
+  const std::string hint = waits_all ? printable(options_of(part_of(array, "hint"))) : "";
+  if (!hint.empty()) text += "; now with " + hint;
+  if (const auto end = number_of(array, "predicted_end_at"); end && !has_ended(array)) {
+    text += ", ends ~" + clock_text(*end, now);
+  }
+  return text;
+}
+
 std::string why_of(const Json& job, double now) {
+  if (is_array_row(job)) return progress_text(job, now);
   const std::string brief = text_of(job, "reason_brief");
   const std::string reason = brief.empty() ? text_of(job, "reason") : brief;
   const std::string note = text_of(job, "note");
@@ -295,6 +329,8 @@ void add_times(Page& page, const Json& job, double now) {
 
 }  // namespace
 
+bool is_array_row(const Json& job) { return part_of(job, "tasks").is_object(); }
+
 bool waits(const Json& job) {
   const std::string state = text_of(job, "state");
   return state == "queued" || state == "held" || state == "deferred" || state == "suspended";
@@ -360,7 +396,7 @@ Table job_table(Width width, Table::Rest rest) {
 }
 
 void add_row(Table& table, const Json& job, double now, Width width) {
-  std::vector<Cell> cells = {{number_text(part_of(job, "id"))},
+  std::vector<Cell> cells = {{printable(handle_of(job))},
                              {label_of(job)},
                              {user_of(job)},
                              {or_dash(printable(text_of(job, "state"))), colour_of(job)},
@@ -373,9 +409,53 @@ void add_row(Table& table, const Json& job, double now, Width width) {
   table.add(std::move(cells));
 }
 
-std::string job_page(const Json& job, double now, const Look& look) {
+namespace {
+
+std::string failed_lines(const Json& failed, const Look& look) {
+  if (!failed.is_array() || failed.empty()) return "";
+  Table table({{"JOB"}, {"STATE"}, {"NOTE"}});
+  for (const Json& job : failed) {
+    const auto code = integer_of(job, "exit_code");
+    const bool has_code = text_of(job, "state") == "failed" && code && *code != 0;
+    const std::string note = printable(text_of(job, "note"));
+    table.add(
+        {{printable(handle_of(job))},
+         {printable(text_of(job, "state")), Colour::Red},
+         {has_code ? "exit " + std::to_string(*code) + (note.empty() ? "" : ": " + note) : note}});
+  }
+  return table.text(look);
+}
+
+std::string array_page(const Json& array, double now, const Look& look) {
   Page page(look);
-  page.line("job", number_text(part_of(job, "id")));
+  page.line("array", number_text(part_of(array, "id")));
+  page.line("name", printable(text_of(array, "name")));
+  page.line("command", printable(text_of(array, "command_line")));
+  page.line("user", user_of(array));
+  page.line("state", printable(text_of(array, "state")), colour_of(array));
+  page.line("tasks", counts_text(array));
+  page.line("exit code", number_text(part_of(array, "exit_code")));
+  page.line("at once", number_text(part_of(array, "array_at_once")));
+  page.line("next waits", printable(text_of(array, "reason")));
+  page.line("next start", start_text(array, now));
+  if (const auto end = number_of(array, "predicted_end_at"); end && !has_ended(array)) {
+    page.line("ends", "~" + clock_text(*end, now));
+  }
+  page.line("gpus each", gpus_of_each(array));
+  page.line("vram per GPU", vram_of(array));
+  page.line("class", printable(text_of(array, "class")));
+  page.line("time limit", seconds_or_dash(number_of(array, "time_limit_seconds")));
+  add_times(page, array, now);
+  page.block("not done", failed_lines(part_of(array, "failed_tasks"), look));
+  return page.text();
+}
+
+}  // namespace
+
+std::string job_page(const Json& job, double now, const Look& look) {
+  if (is_array_row(job)) return array_page(job, now, look);
+  Page page(look);
+  page.line("job", printable(handle_of(job)));
   page.line("name", printable(text_of(job, "name")));
   page.line("command", command_text(part_of(job, "command")));
   page.line("directory", printable(text_of(job, "directory")));

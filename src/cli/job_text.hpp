@@ -20,6 +20,9 @@ enum class Width { Usual, Wide };
 Table job_table(Width width = Width::Usual, Table::Rest rest = Table::Rest::Wrapped);
 void add_row(Table& table, const Json& job, double now, Width width = Width::Usual);
 
+/// True for the row of an array, whose jobs it counts.
+bool is_array_row(const Json& job);
+
 /// True for a job that is queued, held or suspended.
 bool waits(const Json& job);
 

@@ -18,7 +18,7 @@ void JobWatch::advance(Clock::time_point now, const pollfd& polled, const Change
 
 void JobWatch::connect(Clock::time_point now) {
   auto opened = PolledRequest::open(
-      socket_, {.method = "GET", .target = "/v1/events?job=" + std::to_string(job_), .body = {}});
+      socket_, {.method = "GET", .target = "/v1/events?job=" + http::escape(job_), .body = {}});
   unreachable_ = !opened;
   if (!opened) return lose(now);
   stream_ = std::move(*opened);

@@ -22,7 +22,8 @@ class JobWatch {
  public:
   using Changed = std::function<void(const Json& job)>;
 
-  JobWatch(std::string socket, std::uint64_t job) : socket_(std::move(socket)), job_(job) {}
+  JobWatch(std::string socket, std::string job)
+      : socket_(std::move(socket)), job_(std::move(job)) {}
 
   pollfd interest() const;
   /// When to call advance() even if there is nothing to read.
@@ -43,7 +44,7 @@ class JobWatch {
   void lose(Clock::time_point now);
 
   std::string socket_;
-  std::uint64_t job_;
+  std::string job_;  ///< Its handle.
   std::optional<PolledRequest> stream_;
   http::EventReader events_;
   std::string said_;  ///< The body of an answer that is not 200.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/amounts.hpp"
+#include "cli/daemon.hpp"
 
 namespace berth::cli {
 
@@ -184,7 +185,7 @@ class TableWriter final : public ListWriter {
   int add(const std::vector<Json>& jobs) override {
     for (const Json& job : jobs) {
       totals_.add(job);
-      if (form_.folds && waits(job)) {
+      if (form_.folds && waits(job) && !is_array_row(job)) {
         fold(job);
       } else {
         unfold();  // jobs that have ended stand below those that wait
@@ -278,10 +279,20 @@ Expected<std::unique_ptr<ListWriter>> sorting_writer(std::unique_ptr<ListWriter>
 
 // ---- Totals ------------------------------------------------------------------------------------
 
+/// Of an array that has not ended those jobs that have not.
 void ListTotals::add(const Json& job) {
-  ++jobs_;
-  ++states_[text_of(job, "state")];
   users_.insert(part_of(job, "user").dump());
+  if (!is_array_row(job)) {
+    ++jobs_;
+    ++states_[text_of(job, "state")];
+    return;
+  }
+  const bool has_all_ended = has_ended(job);
+  for (const auto& [state, count] : part_of(job, "tasks").items()) {
+    if (!count.is_number_integer() || (!has_all_ended && has_ended({{"state", state}}))) continue;
+    jobs_ += count.get<std::int64_t>();
+    states_[state] += count.get<std::int64_t>();
+  }
 }
 
 std::string ListTotals::text() const {

@@ -71,7 +71,9 @@ const std::vector<ManualText>& texts() {
        "Lists running jobs, then those that wait with what they wait for and when they start: "
        "~17:43 by estimates, by 17:43 where time limits bound it. On a terminal, jobs of one user "
        "that wait alike are folded into one row, and totals end the list; in a pipe each job has "
-       "one line.",
+       "one line. An array has one row, with what is done and when it is predicted to end; "
+       "--each, or its number, lists its tasks. With --json and --format each task is a job, "
+       "unless --fold is given.",
        {{"berth ls --mine", "Your own jobs"},
         {"berth ls --all --state failed,oom -n 20", "The latest twenty that failed"},
         {"berth ls --format id,state,reason", "Three members of --json, for scripts"}},
@@ -79,7 +81,10 @@ const std::vector<ManualText>& texts() {
        "berth-why(1), berth-top(1), berth-history(1)"},
       {"show",
        "Prints everything about jobs: request, attempts, measured use and peak, what to ask for "
-       "next time, how their memory is limited, reports.",
+       "next time, how their memory is limited, reports. Of an array, how far it is and which "
+       "tasks failed.\n\n"
+       "With --json, one job, task or array by its number is an object; what may be several (a "
+       "range, a name, more words) is {\"jobs\": [...]}, even if it is one.",
        {{"berth show 7", "One job"}, {"berth show --json 7-9", "Three jobs, for programs"}},
        "",
        "berth-why(1), berth-logs(1)"},
@@ -136,15 +141,23 @@ const std::vector<ManualText>& texts() {
        "",
        "berth-history(1)"},
       {"wait",
-       "Waits until the jobs end, and prints a line for each. A restart of berthd is waited out.",
-       {{"berth wait 7 9-12", "Five jobs"}},
-       "The first exit code of a job that is not 0, as berth run passes it; 0 if all are.",
+       "Waits until the jobs end, and prints a line for each; of an array a line for each task "
+       "that does not end well, and one for all. A restart of berthd is waited out.",
+       {{"berth wait 7 9-12", "Five jobs"}, {"berth wait 643", "All tasks of array 643"}},
+       "The first exit code of a job, in the order of their numbers, that is not 0, as berth run "
+       "passes it; 0 if all are.",
        "berth-run(1), berth-show(1)"},
       {"cancel",
        "Ends jobs, whether they wait or run: a job that runs gets SIGTERM, and SIGKILL after the "
-       "grace. Jobs are numbers, ranges, names with patterns, or all of a user's. Only "
-       "operators may end jobs of others.",
+       "grace. Jobs are numbers, ranges, names with patterns, or all of a user's; the number of "
+       "an array is all of it. Those that wait are ended first, and none of them starts "
+       "meanwhile. Only operators may end jobs of others.\n\n"
+       "With --json the answer is one object, whatever is refused: jobs has those that were "
+       "changed, refused the others with the reason. So it is for hold, release, resume, suspend "
+       "and update.",
        {{"berth cancel 7 9-12", "By number"},
+        {"berth cancel 643", "All that is left of array 643"},
+        {"berth cancel 643_5 643_7-9", "Four tasks of it"},
         {"berth cancel 'sweep-*'", "By name"},
         {"berth cancel --all", "All of your own"}},
        "",

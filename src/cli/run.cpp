@@ -109,12 +109,39 @@ std::vector<std::string> verb_names() {
   return names;
 }
 
-/// `frob: no such verb; did you mean run?; valid verbs: ...`
+/// What other programs call what a verb of berth's does.
+struct Elsewhere {
+  std::string_view name;
+  std::string_view here;
+};
+constexpr auto kElsewhere = std::to_array<Elsewhere>({
+    {"kill", "cancel"},    {"rm", "cancel"},       {"remove", "cancel"},   {"delete", "cancel"},
+    {"stop", "cancel"},    {"scancel", "cancel"},  {"abort", "cancel"},    {"end", "cancel"},
+    {"list", "ls"},        {"queue", "ls"},        {"status", "ls"},       {"squeue", "ls"},
+    {"ps", "ls"},          {"jobs", "ls"},         {"qstat", "ls"},        {"follow", "logs -f"},
+    {"log", "logs"},       {"tail", "logs -f"},    {"output", "logs"},     {"sbatch", "submit"},
+    {"add", "submit"},     {"enqueue", "submit"},  {"qsub", "submit"},     {"srun", "run"},
+    {"exec", "run"},       {"salloc", "run"},      {"info", "show"},       {"describe", "show"},
+    {"inspect", "show"},   {"get", "show"},        {"sacct", "history"},   {"sinfo", "gpus"},
+    {"nodes", "gpus"},     {"nvidia-smi", "gpus"}, {"sreport", "usage"},   {"pause", "hold"},
+    {"unhold", "release"}, {"unpause", "release"}, {"continue", "resume"}, {"edit", "update"},
+    {"modify", "update"},  {"simulate", "sim"},    {"monitor", "top"},     {"htop", "top"},
+});
+
+std::string suggestion(std::string_view typed) {
+  const auto* const found = std::ranges::find(kElsewhere, typed, &Elsewhere::name);
+  if (found == kElsewhere.end()) return did_you_mean(typed, verb_names());
+  return "; did you mean " + std::string(found->here) + "?";
+}
+
+/// `frob: no such verb; did you mean run?`, or all verbs where none is near.
 int refuse_verb(const std::string& typed) {
+  if (const std::string one = suggestion(typed); !one.empty()) {
+    return report_usage(typed + ": no such verb" + one + " berth help lists all");
+  }
   std::string known;
   for (const Verb& verb : kVerbs) known += (known.empty() ? "" : ", ") + std::string(verb.name);
-  return report_usage(typed + ": no such verb" + did_you_mean(typed, verb_names()) +
-                      "; valid verbs: " + known);
+  return report_usage(typed + ": no such verb; valid verbs: " + known);
 }
 
 const Verb* find_verb(std::string_view name) {

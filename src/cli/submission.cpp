@@ -22,6 +22,7 @@
 #include "cli/verbs.hpp"
 #include "core/array_text.hpp"
 #include "core/conditions.hpp"
+#include "core/handle.hpp"
 #include "core/limits.hpp"
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
@@ -86,34 +87,32 @@ void take_vram(Body& body, const JobOptions& options) {
             [](Json& json, Bytes size) { json["vram_bytes"] = size.raw(); });
 }
 
-/// `7`, `7,9-12`, `7_3` (task 3 of array 7), into `{job, when}`.
+/// Handles of numbers into `{job, when}`, and `task` of some of an array's.
 Expected<Json> jobs_after(std::string_view typed, const char* when) {
+  const auto refusal = fail(ErrorCode::InvalidArgument,
+                            "is not a list of jobs such as 7, 7,9-12 or 7_3 (a task of an array)");
+  const auto handles = parse_handles(typed);
+  if (!handles) return refusal;
   Json list = Json::array();
-  const auto number = [](std::string_view text) {
-    const auto found = parse_count(text, kLastJobNumber);
-    return found && *found > 0 ? std::optional(*found) : std::nullopt;
+  const auto add = [&](std::uint64_t job, std::optional<std::int64_t> task) {
+    list.push_back({{"job", job}, {"when", when}});
+    if (task) list.back()["task"] = *task;
+    return list.size() <= limits::kMostDependencies;
   };
-  for (std::size_t at = 0; at <= typed.size();) {
-    const std::size_t comma = std::min(typed.find(',', at), typed.size());
-    const std::string_view part = typed.substr(at, comma - at);
-    at = comma + 1;
-    const std::size_t dash = part.find('-');
-    const std::size_t task_at = part.find('_');
-    const auto first = number(part.substr(0, std::min(dash, task_at)));
-    const auto last = dash == part.npos ? first : number(part.substr(dash + 1));
-    const auto task = task_at == part.npos
-                          ? Expected<std::int64_t>(0)
-                          : parse_count(part.substr(task_at + 1), limits::kMostTask);
-    const bool is_range = dash != part.npos && task_at != part.npos;
-    if (!first || !last || !task || is_range || *last < *first ||
-        *last - *first >= std::int64_t{limits::kMostDependencies}) {
-      return fail(ErrorCode::InvalidArgument,
-                  "is not a list of jobs such as 7, 7,9-12 or 7_3 (a task of an array)");
+  for (const Handle& handle : *handles) {
+    if (const auto* const jobs = std::get_if<NumberedJobs>(&handle.what)) {
+      for (std::uint64_t job = jobs->first.value(); job <= jobs->last.value(); ++job) {
+        if (!add(job, std::nullopt)) return refusal;
+      }
+      continue;
     }
-    for (std::int64_t job = *first; job <= *last; ++job) {
-      Json one = {{"job", job}, {"when", when}};
-      if (task_at != part.npos) one["task"] = *task;
-      list.push_back(std::move(one));
+    const auto* const tasks = std::get_if<TasksOfArray>(&handle.what);
+    if (tasks == nullptr) return refusal;
+    if (tasks->tasks.empty() && !add(tasks->array.value(), std::nullopt)) return refusal;
+    for (const TaskRange& range : tasks->tasks) {
+      for (std::int64_t task = range.first; task <= range.last; task += range.step) {
+        if (!add(tasks->array.value(), task)) return refusal;
+      }
     }
   }
   return list;

@@ -4,17 +4,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "cli/fake_daemon.hpp"
 #include "cli/job_filter.hpp"
 #include "cli/suggest.hpp"
+#include "core/handle.hpp"
 
 namespace berth::cli {
 namespace {
 
 using testing::HasSubstr;
-using Ids = std::vector<std::uint64_t>;
+using Ids = std::vector<std::string>;
 
 TEST(Patterns, FitAsAShellsDo) {
   EXPECT_TRUE(is_like("train-7", "train-*"));
@@ -40,17 +40,6 @@ TEST(States, AreNamedOrAllOfAKind) {
               HasSubstr("--state gone: no such state; valid states: queued, held"));
 }
 
-TEST(Ranges, AreTwoNumbers) {
-  const auto range = parse_range("5-10");
-  ASSERT_TRUE(range && *range);
-  EXPECT_EQ((*range)->first, 5U);
-  EXPECT_EQ((*range)->last, 10U);
-  EXPECT_EQ(*parse_range("train-5"), std::nullopt);
-  EXPECT_EQ(*parse_range("5"), std::nullopt);
-  EXPECT_EQ(parse_range("10-5").error().message,
-            "10-5: the first number of a range is larger than the last");
-}
-
 TEST(Suggestions, AreNearAndOnlyNear) {
   const std::vector<std::string> words = {"submit", "show", "ls", "logs"};
   EXPECT_EQ(nearest("sumbit", words), "submit");
@@ -61,55 +50,59 @@ TEST(Suggestions, AreNearAndOnlyNear) {
   EXPECT_EQ(did_you_mean("shwo", words), "; did you mean show?");
 }
 
+TEST(Filters, TakeTasksByTheNameOfTheirArray) {
+  const JobFilter filter{.users = {}, .states = {}, .names = {"sweep"}};
+  EXPECT_TRUE(filter.takes({{"name", "sweep"}}));
+  EXPECT_TRUE(filter.takes({{"name", "sweep[3]"}, {"array_task", 3}}));
+  EXPECT_FALSE(filter.takes({{"name", "sweep[3]"}}));
+}
+
 class Choice : public testing::Test {
  protected:
-  Choice() {
-    const std::string own = std::to_string(geteuid());
-    daemon_.answer("GET /v1/jobs", R"({"jobs":[
-        {"id":3,"state":"running","user":)" +
-                                       own + R"(,"name":"train"},
-        {"id":5,"state":"queued","user":)" +
-                                       own + R"(,"name":"train"},
-        {"id":6,"state":"queued","user":77777,"name":"train"},
-        {"id":9,"state":"queued","user":77777,"name":"other"}]})");
-  }
-  Expected<Ids> choose(const JobChoice& choice, Among among = Among::Live) const {
+  Expected<Ids> choose(const JobChoice& choice, Arrays arrays = Arrays::InTasks) const {
     auto daemon = Daemon::open(daemon_.socket());
-    return choose_jobs(*daemon, choice, among);
+    const auto rows = chosen_rows(*daemon, choice, arrays);
+    if (!rows) return std::unexpected(rows.error());
+    Ids ids;
+    for (const Json& row : *rows) ids.push_back(handle_of(row));
+    return ids;
   }
+  using Query = std::vector<std::pair<std::string, std::string>>;
 
   test::FakeDaemon daemon_;
 };
 
-TEST_F(Choice, NumbersNeedNoDaemon) {
+TEST_F(Choice, NumbersOfWholeThingsNeedNoDaemon) {
   daemon_.answer("GET /v1/jobs", "nonsense");
-  EXPECT_EQ(choose({.typed = {"7", "2", "7"}}), (Ids{7, 2}));
+  EXPECT_EQ(choose({.typed = {"7", "2", "7"}}, Arrays::Whole), (Ids{"7", "2"}));
 }
 
-TEST_F(Choice, ARangeIsThoseThatAreThere) {
-  EXPECT_EQ(choose({.typed = {"4-8"}}), (Ids{5, 6}));
-  EXPECT_EQ(choose({.typed = {"10-12"}}).error().message,
-            "10-12: no job of these has not ended yet");
+TEST_F(Choice, IsLookedUpByTheDaemon) {
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":3},{"id":643,"handle":"643_1"},{"id":3}]})");
+  EXPECT_EQ(choose({.typed = {"3", "tr *"}, .users = {"77777"}}), (Ids{"3", "643_1"}));
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").query, (Query{{"chosen", "true"},
+                                                       {"all", "true"},
+                                                       {"user", "77777"},
+                                                       {"jobs", "3"},
+                                                       {"jobs", "tr *"}}));
+  choose({.typed = {}, .users = {"77777"}});
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").query, (Query{{"chosen", "true"}, {"user", "77777"}}));
 }
 
-TEST_F(Choice, ANameIsOnesOwnJobs) {
-  EXPECT_EQ(choose({.typed = {"train"}}), (Ids{3, 5}));
-  EXPECT_EQ(choose({.typed = {"tr*"}, .users = {"77777"}}), Ids{6});
-  EXPECT_EQ(choose({.typed = {"other"}}).error().message,
-            "other: is not a job number, and no job of yours that has not ended has this name");
+TEST_F(Choice, OfThousandsIsLookedUpInParts) {
+  daemon_.answer("GET /v1/jobs",
+                 {{.body = R"({"jobs":[{"id":1}]})"}, {.body = R"({"jobs":[{"id":2}]})"}});
+  JobChoice choice;
+  for (int i = 1; i <= 500; ++i) choice.typed.push_back(std::to_string(i));
+  EXPECT_EQ(choose(choice), (Ids{"1", "2"}));
 }
 
-TEST_F(Choice, AUserAloneIsAllOfTheirs) {
-  EXPECT_EQ(choose({.users = {"77777"}}), (Ids{6, 9}));
+TEST_F(Choice, SaysWhatMakesNoSense) {
+  EXPECT_EQ(choose({}).error().message, "no job is named");
   EXPECT_THAT(choose({.users = {"no such user"}}).error().message,
               HasSubstr("user 'no such user': no such user on this machine"));
-}
-
-TEST_F(Choice, ANameOfAJobThatHasEndedIsTheLatest) {
-  daemon_.answer("GET /v1/jobs", {{.body = R"({"jobs":[]})"},
-                                  {.body = R"({"jobs":[{"id":8,"state":"done","name":"x","user":)" +
-                                           std::to_string(geteuid()) + "}]}"}});
-  EXPECT_EQ(choose({.typed = {"x"}}, Among::All), Ids{8});
+  EXPECT_THAT(choose({.typed = {"10-5"}}).error().message,
+              HasSubstr("10-5: the first number of a range is larger than the last"));
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ class Verbs : public testing::Test {
   FakeDaemon daemon_;
 };
 
+constexpr const char* kOne = R"({"jobs":[{"id":1}]})";
+
 http::Response refusal(int status, const std::string& message) {
   return {.status = status, .body = http::error_body(message)};
 }
@@ -77,7 +79,8 @@ TEST_F(Verbs, SubmitRefusesWhatMakesNoSense) {
       {{"wait"}, "berth: no job is named\n"},
       {{"cancel"}, "berth: cancel takes jobs, or --user, or --all\n"},
       {{"cancel", "--all", "3"}, "berth: cancel takes jobs, or --user, or --all\n"},
-      {{"hold", "0"}, "berth: 0: is not a job number\n"},
+      {{"hold", "0"}, "berth: 0: is not a job number, which is from 1 to "},
+      {{"wait", "5-3"}, "berth: 5-3: the first number of a range is larger than the last\n"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ran ran = berth(arguments);
@@ -179,6 +182,7 @@ TEST_F(Verbs, ShowTakesSeveral) {
 }
 
 TEST_F(Verbs, LogsOfAJobThatWaitsSayWhy) {
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":7,"state":"queued"}]})");
   daemon_.answer("GET /v1/jobs/7/log", {{.body = "", .content_type = "text/plain"}});
   daemon_.answer("GET /v1/jobs/7", R"-({"id":7,"state":"queued","log_bytes":0,
       "reason_brief":"needs 7.5 GiB more on GPU 0 (job 3)"})-");
@@ -191,12 +195,17 @@ TEST_F(Verbs, LogsOfAJobThatWaitsSayWhy) {
 }
 
 TEST_F(Verbs, LogsOfSeveralStandBelowTheirNumbers) {
-  for (const char* const job : {"1", "2"}) {
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":1},{"id":643,"handle":"643_5"}]})");
+  for (const char* const job : {"1", "643_5"}) {
     daemon_.answer("GET /v1/jobs/" + std::string(job) + "/log",
                    {{.body = std::string("of ") + job + "\n", .content_type = "text/plain"}});
   }
-  EXPECT_EQ(berth({"logs", "1", "2"}).out, "==> job 1 <==\nof 1\n\n==> job 2 <==\nof 2\n");
-  EXPECT_EQ(berth({"logs", "-f", "1", "2"}).err, "berth: --follow takes one job, these are 2\n");
+  EXPECT_EQ(berth({"logs", "1", "643"}).out,
+            "==> job 1 <==\nof 1\n\n==> job 643_5 <==\nof 643_5\n");
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").query,
+            (std::vector<std::pair<std::string, std::string>>{
+                {"chosen", "true"}, {"all", "true"}, {"jobs", "1"}, {"jobs", "643"}}));
+  EXPECT_EQ(berth({"logs", "-f", "1", "643"}).err, "berth: --follow takes one job, these are 2\n");
 }
 
 TEST_F(Verbs, LsFiltersAndSaysWhenJobsStart) {
@@ -235,13 +244,14 @@ TEST_F(Verbs, LsWatchesOnATerminalUntilItIsInterrupted) {
 }
 
 TEST_F(Verbs, CancelOfAUserIsOneRequest) {
-  daemon_.answer("POST /v1/cancel", R"({"cancelled":[4]})");
+  daemon_.answer("POST /v1/cancel", R"({"jobs":[{"id":4,"state":"cancelled"}],"refused":[]})");
   EXPECT_EQ(berth({"cancel", "--user", "77777"}).out, "job 4 cancelled\n");
-  EXPECT_EQ(daemon_.take("POST /v1/cancel").parameter("user"), "77777");
+  EXPECT_EQ(Json::parse(daemon_.take("POST /v1/cancel").body), (Json{{"users", {77777}}}));
 }
 
 TEST_F(Verbs, LogsAreTheBytes) {
   const std::string bytes("a\0\xFF\x1b[1m", 7);
+  daemon_.answer("GET /v1/jobs", kOne);
   daemon_.answer("GET /v1/jobs/1/log", {{.body = bytes, .content_type = "text/plain"}});
   const Ran ran = berth({"logs", "1"});
   EXPECT_EQ(ran.exit_code, 0);
@@ -250,6 +260,7 @@ TEST_F(Verbs, LogsAreTheBytes) {
 }
 
 TEST_F(Verbs, LogsOnATerminalAreHarmless) {
+  daemon_.answer("GET /v1/jobs", kOne);
   const std::string bytes = "\x1b[31mred\x1b[0m\n\x1b]0;title\x07\x1b[2Jend\n";
   daemon_.answer("GET /v1/jobs/1/log", {{.body = bytes, .content_type = "text/plain"}});
   test::StartOptions terminal = options();
@@ -261,6 +272,7 @@ TEST_F(Verbs, LogsOnATerminalAreHarmless) {
 }
 
 TEST_F(Verbs, FollowedLogsGoOnAfterARestart) {
+  daemon_.answer("GET /v1/jobs", kOne);
   daemon_.answer_in_pieces("GET /v1/jobs/1/log");
   daemon_.answer("GET /v1/jobs/1", {{.body = R"({"id":1,"state":"running"})"},
                                     {.body = R"({"id":1,"state":"running"})"},
@@ -292,6 +304,7 @@ TEST_F(Verbs, FollowedLogsGoOnAfterARestart) {
 }
 
 TEST_F(Verbs, WaitExitsWithTheFirstCodeThatIsNot0) {
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":1},{"id":2},{"id":3}]})");
   daemon_.answer_in_pieces("GET /v1/events");
   Program wait({"wait", "1", "2", "3"}, options());
   const std::vector<std::string> ends = {R"({"id":1,"state":"done","exit_code":0})",
@@ -310,6 +323,7 @@ TEST_F(Verbs, WaitExitsWithTheFirstCodeThatIsNot0) {
 }
 
 TEST_F(Verbs, WaitOutlastsARestart) {
+  daemon_.answer("GET /v1/jobs", kOne);
   daemon_.answer_in_pieces("GET /v1/events");
   Program wait({"wait", "--json", "1"}, options());
   daemon_.take_stream("GET /v1/events")->write(job_event(R"({"id":1,"state":"running"})"));
@@ -326,25 +340,79 @@ TEST_F(Verbs, WaitOutlastsARestart) {
 TEST_F(Verbs, WaitEndsForAJobThatIsNotThere) {
   const Ran ran = berth({"wait", "9"});
   EXPECT_EQ(ran.exit_code, kFailed);
-  EXPECT_EQ(ran.err, "berth: /v1/events: no such job\n");
+  EXPECT_EQ(ran.err, "berth: /v1/jobs: no such job\n");
 }
 
-TEST_F(Verbs, CancelHoldAndReleaseGoOnAfterARefusal) {
-  daemon_.answer("POST /v1/jobs/1/cancel", {refusal(409, "job 1: has ended")});
-  daemon_.answer("POST /v1/jobs/2/cancel", R"({"id":2,"state":"stopping"})");
-  daemon_.answer("POST /v1/jobs/3/hold", R"({"id":3,"state":"held"})");
-  daemon_.answer("POST /v1/jobs/3/release", R"({"id":3,"state":"queued"})");
-  const Ran cancelled = berth({"cancel", "1", "2"});
+TEST_F(Verbs, WaitOfAnArrayTellsOfItAsOne) {
+  std::string tasks;
+  for (int task = 1; task <= 5; ++task) {
+    const std::string state = task == 4 ? R"("failed","exit_code":3)" : R"("done","exit_code":0)";
+    tasks += (task == 1 ? "" : ",") + std::string(R"({"id":)") + std::to_string(642 + task) +
+             R"(,"array":643,"array_task":)" + std::to_string(task) + R"(,"handle":"643_)" +
+             std::to_string(task) + R"(","state":)" + state + "}";
+  }
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[)" + tasks + "]}");
+  const Ran ran = berth({"wait", "643"});
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_EQ(ran.out, "job 643_4 failed: exit 3\narray 643: 4 done, 1 failed\n");
+  EXPECT_EQ(Json::parse(berth({"wait", "643", "--json"}).out).at("jobs").size(), 5U);
+}
+
+TEST_F(Verbs, CancelHoldAndReleaseAreOneRequestAndTellOfEachJob) {
+  daemon_.answer("POST /v1/cancel", R"({"jobs":[{"id":2,"state":"stopping"}],
+      "refused":[{"id":1,"error":"job 1: has ended already"}]})");
+  daemon_.answer("POST /v1/hold", R"({"jobs":[{"id":3,"state":"held"}],"refused":[]})");
+  daemon_.answer("POST /v1/release", R"({"jobs":[{"id":3,"state":"queued"}],"refused":[]})");
+  const Ran cancelled = berth({"cancel", "1", "2", "train-*", "--user", "77777"});
   EXPECT_EQ(cancelled.exit_code, kFailed);
-  EXPECT_EQ(cancelled.err, "berth: job 1: has ended\n");
+  EXPECT_EQ(cancelled.err, "berth: job 1: has ended already\n");
   EXPECT_EQ(cancelled.out, "job 2 stopping\n");
+  EXPECT_EQ(Json::parse(daemon_.take("POST /v1/cancel").body),
+            (Json{{"jobs", {"1", "2", "train-*"}}, {"users", {77777}}}));
+  const Ran as_json = berth({"cancel", "1", "2", "--json"});
+  EXPECT_EQ(as_json.exit_code, kFailed);
+  EXPECT_THAT(as_json.err, IsEmpty()) << "no words beside the JSON";
+  EXPECT_EQ(Json::parse(as_json.out).at("refused").at(0).at("id"), 1);
   EXPECT_EQ(berth({"hold", "3"}).out, "job 3 held\n");
   EXPECT_EQ(Json::parse(berth({"release", "3", "--json"}).out).at("jobs").at(0).at("id"), 3);
 }
 
+TEST_F(Verbs, CancelOfAnArrayIsOneLine) {
+  Json answer = {{"jobs", Json::array()}, {"refused", Json::array()}};
+  for (int task = 1; task <= 5; ++task) {
+    answer["jobs"].push_back({{"id", 642 + task},
+                              {"handle", "643_" + std::to_string(task)},
+                              {"state", task < 5 ? "cancelled" : "stopping"}});
+  }
+  answer["refused"].push_back(
+      {{"id", 648}, {"handle", "643_6"}, {"error", "job 643_6: is ending already"}});
+  daemon_.answer("POST /v1/cancel", answer.dump());
+  const Ran ran = berth({"cancel", "643"});
+  EXPECT_EQ(ran.exit_code, 0) << "what was left of it is cancelled";
+  EXPECT_EQ(ran.out, "array 643: 4 cancelled, 1 stopping\narray 643: 1 as before\n");
+}
+
 TEST_F(Verbs, CancelAllNamesTheJobs) {
-  daemon_.answer("POST /v1/cancel", R"({"cancelled":[4,5]})");
+  daemon_.answer("POST /v1/cancel", R"({"jobs":[{"id":4,"state":"cancelled"},
+      {"id":5,"state":"cancelled"}],"refused":[]})");
   EXPECT_EQ(berth({"cancel", "--all"}).out, "job 4 cancelled\njob 5 cancelled\n");
+}
+
+TEST_F(Verbs, LsHasOneRowForAnArrayAndOneForEachTaskIfAsked) {
+  daemon_.answer("GET /v1/starts", R"({"starts":[],"ends":[{"array":643,"at":1e9}]})");
+  daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":643,"array":643,"array_tasks":200,
+      "name":"sweep","state":"running","user":7,"user_name":"ann","gpus":[0,1],
+      "tasks":{"done":27,"running":8,"queued":165}}],"live_jobs":173,"running_jobs":8})");
+  const Ran table = berth({"ls"});
+  EXPECT_THAT(table.out, HasSubstr("27 of 200 done, 8 running, ends ~"));
+  EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("whole_arrays"), "true");
+  EXPECT_THAT(berth({"ls", "--fold"}).out, HasSubstr("173 jobs: 8 running, 165 queued; 1 user"));
+  daemon_.take("GET /v1/jobs");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"ls", "--each"}, {"ls", "--json"}, {"ls", "-s", "queued"}, {"ls", "643"}}) {
+    berth(words);
+    EXPECT_EQ(daemon_.take("GET /v1/jobs").parameter("whole_arrays"), std::nullopt);
+  }
 }
 
 TEST_F(Verbs, GpusDoctorAndVersionTellWhatTheDaemonSays) {

@@ -135,7 +135,7 @@ TEST_F(Arrays, AreHeldReleasedAndChangedAsAWholeOrInPart) {
   };
   EXPECT_EQ(states("held"), 6);
   EXPECT_EQ(berth({"update", number, "--name", "new", "--time", "1h"}).out,
-            "array " + number + ": 6 held, updated\n");
+            "array " + number + ": 6 updated, held\n");
   EXPECT_EQ(get("/v1/jobs/" + task(array, 3))["name"], "new[3]");
   EXPECT_EQ(get("/v1/jobs/" + task(array, 3))["time_limit_seconds"], 3600);
   EXPECT_EQ(berth({"release", number + "_2-3"}).exit_code, 0);
