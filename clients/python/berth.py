@@ -14,6 +14,7 @@ import os
 import re
 import socket
 import time
+import urllib.parse
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _ENDED = {"done", "failed", "cancelled", "timeout", "oom", "lost", "rejected"}
@@ -27,7 +28,12 @@ class JobFailed(Error):
     """The job ended otherwise than by exit code 0; `job` has everything about it."""
 
     def __init__(self, job):
-        super().__init__("job %d: %s %s" % (job["id"], job["state"], job.get("note") or ""))
+        code, note = job.get("exit_code"), job.get("note")
+        if job.get("tasks"):
+            note = ", ".join("%d %s" % (count, state) for state, count in job["tasks"].items())
+        super().__init__("job %s: %s%s%s" % (job.get("handle", job["id"]), job["state"],
+                                             "" if code is None else ", exit %d" % code,
+                                             ": " + note if note else ""))
         self.job = job
 
 
@@ -88,7 +94,8 @@ def _bytes(text):
 def submit(command, vram=None, gpus=None, directory=None, environment=None, **more):
     """Queues a list of words, or a line for bash. Without `gpus` the job gets one GPU, or all that
     gpu_indices names. `more` is as in doc/openapi.yaml's Submit: name, gpu_indices,
-    class_ (short, medium, long, service), time_limit_seconds, retries, exclusive, held."""
+    class_ (short, medium, long, service), time_limit_seconds, retries, exclusive, held, array
+    (as "1-100%8": then it is all of them; see Job.tasks())."""
     words = ["bash", "-c", command] if isinstance(command, str) else list(command)
     surroundings = dict(os.environ if environment is None else environment)
     body = {
@@ -105,13 +112,24 @@ def submit(command, vram=None, gpus=None, directory=None, environment=None, **mo
 
 
 class Job:
-    """Like a concurrent.futures.Future, of a job that lives on without this process."""
+    """Like a concurrent.futures.Future, of a job that lives on without this process. The id may be
+    any handle: 643 is the whole of array 643, which ends when all of its tasks have; "643_5" is a
+    task of it."""
 
     def __init__(self, id):
         self.id = id
 
+    def _path(self, rest=""):
+        return "/v1/jobs/" + urllib.parse.quote(str(self.id), safe="") + rest
+
     def show(self):
-        return request("GET", "/v1/jobs/%d" % self.id)
+        return request("GET", self._path())
+
+    def tasks(self):
+        """The jobs of an array, or the job alone."""
+        query = urllib.parse.urlencode({"jobs": self.id, "all": "true"})
+        found = request("GET", "/v1/jobs?" + query)["jobs"]
+        return [Job(job.get("handle", job["id"])) for job in found]
 
     def state(self):
         return self.show()["state"]
@@ -123,15 +141,15 @@ class Job:
         return self.state() == "running"
 
     def why(self):
-        return request("GET", "/v1/jobs/%d/why" % self.id)
+        return request("GET", self._path("/why"))
 
     def log(self):
-        return request("GET", "/v1/jobs/%d/log" % self.id)
+        return request("GET", self._path("/log"))
 
     def cancel(self):
         """False if it had ended."""
         try:
-            request("POST", "/v1/jobs/%d/cancel" % self.id)
+            request("POST", self._path("/cancel"))
         except Error:
             if not self.done():
                 raise
@@ -147,7 +165,7 @@ class Job:
             if job["state"] in _ENDED:
                 return job
             if until is not None and time.monotonic() > until:
-                raise TimeoutError("job %d: %s" % (self.id, job["state"]))
+                raise TimeoutError("job %s: %s" % (self.id, job["state"]))
             time.sleep(pause)
             pause = min(1.0, pause * 1.5)
 
@@ -165,7 +183,8 @@ class Job:
 
 
 def jobs():
-    """The running and waiting jobs, newest first."""
+    """The running and waiting jobs, newest first. A task of an array has a `handle`, as its id alone
+    may be that of the array."""
     return request("GET", "/v1/jobs?limit=1000")["jobs"]
 
 

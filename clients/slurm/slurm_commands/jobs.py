@@ -67,6 +67,7 @@ class Job:
     def __init__(self, data):
         self.data = data
         self.raw = data["id"]
+        self.handle = str(data.get("handle", self.raw))  # of this task alone
         self.array = data.get("array")
         self.task = data.get("array_task")
         self.state, self.code = STATES.get(data["state"], ("PENDING", "PD"))

@@ -50,15 +50,28 @@ def send(job, number, options):
                 pass
 
 
-def end(job, options):
-    try:
-        berth.request("POST", "/v1/jobs/%d/cancel" % job.raw)
-    except berth.Error as error:
-        if "belongs to" in str(error):
-            raise PermissionError from None
-        if "verbose" in options:
+def denied(job):
+    print("scancel: error: Kill job error on job id %s: Access/permission denied" % job.id,
+          file=sys.stderr)
+
+
+def end(chosen, options):
+    """All of them with one request, so that none starts in the place of another. True if one was
+    another's."""
+    if not chosen:
+        return False
+    answer = berth.request("POST", "/v1/cancel", {"jobs": [job.handle for job in chosen]})
+    by_raw = {job.raw: job for job in chosen}
+    is_denied = False
+    for refused in answer["refused"]:
+        job = by_raw[refused["id"]]
+        if "belongs to" in refused["error"]:
+            is_denied = True
+            denied(job)
+        elif "verbose" in options:
             print("scancel: error: Kill job error on job id %s: Job/step already completing or "
                   "completed" % job.id, file=sys.stderr)
+    return is_denied
 
 
 def run(arguments):
@@ -74,6 +87,7 @@ def run(arguments):
         raise Usage("scancel: error: No job identification provided")
     number = signal_of(options["signal"]) if "signal" in options else signal.SIGKILL.value
     is_denied = False
+    ended = []
     for job in jobs.everything(ended=bool(wanted) and "verbose" in options):
         if wanted and not any(jobs.matches(job, text) for text in wanted):
             continue
@@ -82,17 +96,14 @@ def run(arguments):
         if (states and job.code not in states) or (not wanted and job.user != jobs.me()
                                                    and not users):
             continue
-        try:
-            if "verbose" in options:
-                print("scancel: Terminating job %s" % job.id, file=sys.stderr)
-            if number == signal.SIGKILL.value:
-                end(job, options)
-            elif job.uid != os.getuid() and os.getuid() != 0:
-                raise PermissionError
-            else:
-                send(job, number, options)
-        except PermissionError:
+        if "verbose" in options:
+            print("scancel: Terminating job %s" % job.id, file=sys.stderr)
+        if number == signal.SIGKILL.value:
+            ended.append(job)
+        elif job.uid != os.getuid() and os.getuid() != 0:
             is_denied = True
-            print("scancel: error: Kill job error on job id %s: Access/permission denied" % job.id,
-                  file=sys.stderr)
+            denied(job)
+        else:
+            send(job, number, options)
+    is_denied = end(ended, options) or is_denied
     return DENIED if is_denied else 0

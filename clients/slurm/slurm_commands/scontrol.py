@@ -29,7 +29,7 @@ def found(text):
 
 
 def text_of(job):
-    detail = berth.request("GET", "/v1/jobs/%d" % job.raw)
+    detail = berth.request("GET", "/v1/jobs/%s" % job.handle)
     limit = "UNLIMITED" if job.limit is None else jobs.long_time(job.limit)
     ids = "JobId=%d" % job.raw
     if job.array is not None:
@@ -221,7 +221,7 @@ def update(words):
             name = next(name for name in typed if name.lower() == key)
             raise Usage("Update of this parameter is not supported: %s=%s\nRequest aborted"
                         % (name, value))
-    return each([target], lambda job: berth.request("POST", "/v1/jobs/%d/update" % job.raw, body))
+    return each([target], lambda job: berth.request("POST", "/v1/jobs/%s/update" % job.handle, body))
 
 
 def run(arguments):
@@ -237,11 +237,11 @@ def run(arguments):
         print("Slurmctld(primary) at %s is UP" % jobs.HOST)
         return 0
     if verb in ("hold", "uhold"):
-        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%d/hold" % job.raw))
+        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%s/hold" % job.handle))
     if verb == "release":
-        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%d/release" % job.raw))
+        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%s/release" % job.handle))
     if verb == "suspend" or verb == "resume":
-        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%d/%s" % (job.raw, verb)))
+        return each(rest, lambda job: berth.request("POST", "/v1/jobs/%s/%s" % (job.handle, verb)))
     if verb == "update":
         return update(rest)
     if verb == "requeue":
