@@ -1,6 +1,8 @@
 #include "cli/job_pages.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "cli/job_text.hpp"
 
@@ -68,14 +70,15 @@ std::string JobPages::query(const std::string& more) const {
 /// daemon says.
 Expected<std::optional<std::int64_t>> JobPages::page(const std::string& target, std::int64_t beyond,
                                                      const Page& use) {
-  const auto page = daemon_.get(target + std::to_string(beyond));
+  auto page = daemon_.get(target + std::to_string(beyond));
   if (!page) return std::unexpected(page.error());
-  const Json& list = part_of(*page, "jobs");
-  if (!list.is_array()) return fail(ErrorCode::BadData, "berthd answers without a list of jobs");
+  if (!part_of(*page, "jobs").is_array()) {
+    return fail(ErrorCode::BadData, "berthd answers without a list of jobs");
+  }
   const auto live = integer_of(*page, "live_jobs");
   const auto running = integer_of(*page, "running_jobs");
   if (live && running) live_count_ = LiveCount{.jobs = *live, .running = *running};
-  goes_on_ = use(list.get_ref<const Json::array_t&>());
+  goes_on_ = use(std::move((*page)["jobs"].get_ref<Json::array_t&>()));
   const bool rises = target.ends_with("after=");
   const auto next = integer_of(*page, rises ? "next_after" : "next_before");
   if (!next || !goes_on_) return std::nullopt;
@@ -93,8 +96,8 @@ Expected<void> JobPages::pages(const std::string& target, std::int64_t after, co
 
 Expected<void> JobPages::live() {
   std::vector<Json> first;
-  const auto keep = [&](const std::vector<Json>& jobs) {
-    first.insert(first.end(), jobs.begin(), jobs.end());
+  const auto keep = [&](std::vector<Json> jobs) {
+    std::ranges::move(jobs, std::back_inserter(first));
     return true;
   };
   const auto next = page(query("limit=100&after="), 0, keep);
@@ -104,39 +107,39 @@ Expected<void> JobPages::live() {
     if (!done) return done;
   }
   sort_for_reading(first);
-  goes_on_ = add(first);
+  goes_on_ = add(std::move(first));
   if (!*next || !goes_on_) return {};
-  return pages(query("limit=1000&after="), **next, [this](const auto& jobs) { return add(jobs); });
+  return pages(query("limit=1000&after="), **next,
+               [this](std::vector<Json> jobs) { return add(std::move(jobs)); });
 }
 
 Expected<void> JobPages::ended() {
   return pages(query("only=ended&limit=1000&after="), 0,
-               [this](const auto& jobs) { return add(jobs); });
+               [this](std::vector<Json> jobs) { return add(std::move(jobs)); });
 }
 
 Expected<void> JobPages::latest_ended(std::size_t most) {
   constexpr std::int64_t kBeyondAll = std::int64_t{1} << 40;
   std::vector<Json> latest;
-  const auto keep = [&](const std::vector<Json>& jobs) {
-    for (const Json& job : jobs) {
-      if (latest.size() < most && filter_.takes(job)) latest.push_back(job);
+  const auto keep = [&](std::vector<Json> jobs) {
+    for (Json& job : jobs) {
+      if (latest.size() < most && filter_.takes(job)) latest.push_back(std::move(job));
     }
     return latest.size() < most;
   };
   const auto done = pages(query("only=ended&limit=1000&before="), kBeyondAll, keep);
   if (!done) return done;
   std::ranges::reverse(latest);
-  add(latest);
+  add(std::move(latest));
   return {};
 }
 
-bool JobPages::add(const std::vector<Json>& jobs) {
-  std::vector<Json> fresh;
-  for (const Json& job : jobs) {
+bool JobPages::add(std::vector<Json> jobs) {
+  std::erase_if(jobs, [this](const Json& job) {
     const auto id = integer_of(job, "id");
-    if ((!id || used_.insert(*id).second) && filter_.takes(job)) fresh.push_back(job);
-  }
-  return use_(std::move(fresh));
+    return (id && !used_.insert(*id).second) || !filter_.takes(job);
+  });
+  return use_(std::move(jobs));
 }
 
 }  // namespace berth::cli

@@ -58,13 +58,13 @@ class JobPages {
   const std::optional<LiveCount>& live_count() const { return live_count_; }
 
  private:
-  using Page = std::function<bool(const std::vector<Json>&)>;
+  using Page = std::function<bool(std::vector<Json>)>;
 
   Expected<std::optional<std::int64_t>> page(const std::string& target, std::int64_t beyond,
                                              const Page& use);
   Expected<void> pages(const std::string& target, std::int64_t after, const Page& use);
   std::string query(const std::string& more) const;
-  bool add(const std::vector<Json>& jobs);
+  bool add(std::vector<Json> jobs);
 
   Daemon& daemon_;
   const JobFilter& filter_;
