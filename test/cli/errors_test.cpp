@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include "cli/daemon.hpp"
 #include "cli/program.hpp"
@@ -48,6 +49,43 @@ TEST(CliErrors, AnUnknownVerbIsNamedWithThoseThereAre) {
     const Ran ran = berth(words);
     EXPECT_EQ(ran.exit_code, kBadUsage);
     EXPECT_THAT(ran.err, StartsWith(begin));
+  }
+}
+
+TEST(Help, FitsTheTerminalAndBreaksNoWord) {
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"help", "submit"},
+                                             {"help", "run"},
+                                             {"help", "ls"},
+                                             {"policies"},
+                                             {"policies", "fifo"}}) {
+    const auto words_of = [](const std::string& text) {
+      std::istringstream in(text);
+      std::vector<std::string> words;
+      for (std::string word; in >> word;) words.push_back(word);
+      return words;
+    };
+    test::Program shown(line, {.environment = {}, .screen = test::Screen::Terminal});
+    const std::string text = shown.wait().out;
+    std::istringstream lines(text);
+    for (std::string one; std::getline(lines, one);) {
+      if (one.ends_with('\r')) one.pop_back();
+      EXPECT_LE(one.size(), 80U) << one;
+    }
+    EXPECT_EQ(words_of(text), words_of(test::berth(line, {}).out)) << line.back();
+  }
+}
+
+TEST(Help, PutsTheOptionsOfSubmitInGroups) {
+  const std::string help = test::berth({"help", "submit"}, {}).out;
+  std::size_t at = 0;
+  for (const char* const one :
+       {"What it needs:", "--vram", "When it starts, and for how long:", "--time",
+        "What it runs with:", "--env", "Before it ends, and after a failure:", "--retries",
+        "What you see of it:", "--name", "For some policies:", "--model"}) {
+    const std::size_t found = help.find(one, at);
+    ASSERT_NE(found, std::string::npos) << one << " after " << help.substr(0, at);
+    at = found;
   }
 }
 

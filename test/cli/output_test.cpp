@@ -334,6 +334,32 @@ TEST(GpuPage, NamesTheNearestGpus) {
   }
 }
 
+TEST(Folded, BreaksBetweenWordsAndHangsBelowTheText) {
+  const Look narrow{.terminal = true, .width = 20};
+  EXPECT_EQ(folded("short\n", narrow), "short\n");
+  EXPECT_EQ(folded("  --vram   one two three four\n", narrow),
+            "  --vram   one two\n"
+            "           three\n"
+            "           four\n");
+  EXPECT_EQ(folded("one two three four five\nsix\n", narrow),
+            "one two three four\n    five\nsix\n");
+  EXPECT_EQ(folded("\x1b[1mGPU 0\x1b[0m  X  [####....]  1 GiB\n", narrow),
+            "\x1b[1mGPU 0\x1b[0m  X\n       [####....]  1\n       GiB\n")
+      << "colours take no columns";
+  EXPECT_EQ(folded("aaaaaaaaaaaaaaaaaaaaaaaaaaaa b\n", narrow),
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaa\n    b\n");
+  EXPECT_EQ(folded("one two three four five", kPiped), "one two three four five");
+}
+
+TEST(Folded, PagesToo) {
+  Page page({.terminal = true, .width = 40});
+  page.line("reason", "needs 8 GiB on one GPU; none of the 2 GPUs has room for it");
+  EXPECT_EQ(page.text(),
+            "reason        needs 8 GiB on one GPU;\n"
+            "              none of the 2 GPUs has\n"
+            "              room for it\n");
+}
+
 TEST(EnergyText, IsInWattHours) {
   EXPECT_EQ(energy_text(std::nullopt), "");
   EXPECT_EQ(energy_text(900.0), "0.25 Wh");

@@ -430,6 +430,25 @@ TEST_F(Verbs, GpusDoctorAndVersionTellWhatTheDaemonSays) {
                     HasSubstr("warn    version"), HasSubstr("fail    cgroups  no cgroup v2")));
 }
 
+TEST_F(Verbs, DoctorSaysTheRestWhereItIsAskedFor) {
+  daemon_.answer("GET /v1/version", R"({"version":"9.9"})");
+  daemon_.answer(
+      "GET /v1/doctor",
+      R"({"checks":[{"name":"mps","status":"ok","detail":"a server","more":"not all"}]})");
+  const std::string brief = berth({"doctor"}).out;
+  EXPECT_THAT(brief, HasSubstr("ok      mps      a server\nberth doctor -v says more\n"));
+  EXPECT_THAT(berth({"doctor", "-v"}).out, HasSubstr("a server; not all\n"));
+  EXPECT_THAT(berth({"doctor", "--json"}).out, HasSubstr("\"more\": \"not all\""));
+}
+
+TEST_F(Verbs, RefusalsSpeakOfOptions) {
+  daemon_.answer("POST /v1/jobs",
+                 {{.status = 400, .body = R"({"error":"gpu_types: 'x' is none"})"}});
+  EXPECT_EQ(berth({"submit", "--gpu-type", "x", "true"}).err, "berth: --gpu-type: 'x' is none\n");
+  daemon_.answer("POST /v1/drain", {{.status = 400, .body = R"({"error":"gpus: GPU 7: none"})"}});
+  EXPECT_EQ(berth({"drain", "7"}).err, "berth: GPU 7: none\n");
+}
+
 TEST_F(Verbs, FindTheUsersOwnDaemon) {
   if (geteuid() == 0) GTEST_SKIP() << "root has the machine's daemon";
   daemon_.answer("GET /v1/version", R"({"version":"9.9"})");
