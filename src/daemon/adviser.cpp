@@ -11,7 +11,8 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr std::size_t kMostHinted = 64;  ///< Jobs of a list.
+constexpr std::size_t kMostHinted = 64;   ///< Jobs of a list.
+constexpr std::size_t kMostKnown = 2000;  ///< Of more jobs a copy costs too much for a list.
 
 Json names_of(GpuTypes types, const Cluster& cluster) {
   Json names = Json::array();
@@ -131,6 +132,7 @@ Json Adviser::of_all(const std::vector<PredictedStart>& starts) const {
   const auto engine = copy_();
   if (!engine) return list;
   const ClusterView view = engine->view();
+  if (view.job_count() > kMostKnown) return list;
   std::set<JobId> starting;
   for (const PredictedStart& start : starts) {
     if (start.at <= now(*engine)) starting.insert(start.job);
