@@ -104,10 +104,15 @@ TEST_F(Brief, NamesTheLimitOfTheUserAlone) {
 
 TEST_F(Brief, SaysHowBusyTheGpusAreThatItDoesNotJoin) {
   use("headroom");
-  step({Measured{.gpu = GpuId(0), .used = 6_GiB, .utilisation = 85},
-        Measured{.gpu = GpuId(1), .used = 6_GiB, .utilisation = 88}, job(1, 1, 6_GiB),
-        job(2, 1, 6_GiB)});
-  engine_->step(kStart + minutes(2), std::vector<Input>{job(3, 1, 5_GiB)});
+  Submitted first = job(1, 1, 6_GiB);
+  Submitted second = job(2, 1, 6_GiB);
+  first.spec.request.gpu.only = set_of(GpuId(0));
+  second.spec.request.gpu.only = set_of(GpuId(1));
+  step({first, second});
+  engine_->step(kStart + minutes(2),
+                std::vector<Input>{Measured{.gpu = GpuId(0), .used = 6_GiB, .utilisation = 85},
+                                   Measured{.gpu = GpuId(1), .used = 6_GiB, .utilisation = 88},
+                                   job(3, 1, 5_GiB)});
   EXPECT_EQ(of(3), "GPUs 0, 1 are 85, 88 % busy (limit 75 %)");
   engine_->step(kStart + minutes(3),
                 std::vector<Input>{Measured{.gpu = GpuId(0), .used = 6_GiB, .utilisation = 40}});
@@ -116,9 +121,13 @@ TEST_F(Brief, SaysHowBusyTheGpusAreThatItDoesNotJoin) {
 
 TEST_F(Brief, SaysThatAJobHasJustBegunThere) {
   use("headroom");
+  Submitted first = job(1, 1, 6_GiB);
+  Submitted second = job(2, 1, 6_GiB);
+  first.spec.request.gpu.only = set_of(GpuId(0));
+  second.spec.request.gpu.only = set_of(GpuId(1));
   step({Measured{.gpu = GpuId(0), .used = 6_GiB, .utilisation = 10},
-        Measured{.gpu = GpuId(1), .used = 6_GiB, .utilisation = 10}, job(1, 1, 6_GiB),
-        job(2, 1, 6_GiB), job(3, 1, 6_GiB)});
+        Measured{.gpu = GpuId(1), .used = 6_GiB, .utilisation = 10}, first, second});
+  engine_->step(kStart + seconds(20), std::vector<Input>{job(3, 1, 6_GiB)});
   EXPECT_EQ(of(3), "a job began on GPU 0 less than a minute ago");
 }
 
