@@ -17,8 +17,10 @@ constexpr About kConservative{
         "beside running jobs and earlier bookings; it starts then at the latest. When a job leaves "
         "before its plan, bookings move forward one by one, in rank order, each to the "
         "earliest time there is; none moves back. When a job stays longer, or GPUs fail, all jobs "
-        "are booked again in that order. A job that outlives its estimate is taken to need twice "
-        "as long, and so on; one without a limit or an estimate is taken to run for a year.",
+        "are booked again in that order. A job without a limit that has outlived its "
+        "estimate e by x is taken to run on for max(x, e/8) to 3 times that, in steps; one without "
+        "a "
+        "limit or an estimate is taken to run for a year.",
     .reads = "Time limit or else estimate, run time.",
     .source = "Mu'alem and Feitelson, TPDS 2001.",
     .differs =

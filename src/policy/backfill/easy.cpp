@@ -21,15 +21,17 @@ constexpr About kEasy{
         "The first job in rank order that does not fit is promised start = the earliest time at "
         "which it fits if running jobs leave as planned and no other job starts. A later job may "
         "start if now + its run time <= start or if it fits beside the first job then, for which "
-        "the first job may be placed again. A job without a limit or an estimate runs for a year. "
-        "With `overdue_factor`, overdue jobs come first: each is tried, and the first that does "
-        "not fit "
-        "has the promise.",
+        "the first job may be placed again. A job without a limit that has outlived its estimate "
+        "e by x is taken to run on for max(x, e/8) to 3 times that, in steps; one without a limit "
+        "or "
+        "an estimate runs for a year. With `overdue_factor`, overdue jobs come first: each is "
+        "tried, and the first that does not fit has the promise.",
     .reads = "Time limit or else estimate, run time.",
     .source = "Lifka, JSSPP 1995, in the form of Mu'alem and Feitelson, TPDS 2001.",
     .differs =
         "GPUs are places: a job that passes takes the first choice of its placement, or else the "
-        "choice beside the promised place; no other is tried (exact with placement `count`). The "
+        "choice beside the promised place; no other is tried (exact with placement `count`). "
+        "Published EASY ends jobs at their estimates, so that none outlives its own. The "
         "promised job counts against its user's limits. Where users are ordered by their holdings, "
         "a promise stands until its job starts.",
     .cost = "O(GPUs + running + shapes) per pass, O(running log running) per promise.",

@@ -1,6 +1,7 @@
 #include "policy/kit/outlook.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace berth {
@@ -40,32 +41,51 @@ Instant end_of(const Fresh& fresh, const ClusterView& view, const Plans& plans) 
   return later(view.now(), plans.counted_on(view.job(fresh.job)));
 }
 
-/// What such a job is assumed to run in all: doubled until it is more than it has run.
-Duration raised(Duration whole, Duration ran) {
-  while (whole <= ran) whole *= 2;
-  return whole;
+/// In microseconds, each half as long again as the one before; the last is beyond any run time.
+constexpr auto kSteps = [] {
+  std::array<std::int64_t, 92> steps{1};
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    steps[i] = steps[i - 1] + std::max<std::int64_t>(1, steps[i - 1] / 2);
+  }
+  return steps;
+}();
+static_assert(kSteps.back() > std::int64_t{1} << 52);
+
+/// The step of a job that has outlived its estimate.
+Duration step_of(const JobView& job) {
+  constexpr std::int64_t kPart = 8;
+  const Duration beyond = std::max(job.progressed() - job.estimate(), job.estimate() / kPart);
+  const auto* const step = std::ranges::upper_bound(kSteps, micros(beyond));
+  return Duration(step == kSteps.end() ? micros(beyond) + 1 : *step);
 }
 
 }  // namespace
 
 Duration Plans::counted_on(const JobView& job) const {
   constexpr Duration kYearLong = hours(24) * 365;
+  if (has_outlived(job)) return job.estimate() + 2 * step_of(job) - job.progressed();
   if (has_plan(job)) return job.planned();
   Duration whole = kYearLong;
   if (classes) {
     whole = bound_of(class_after(job.duration_class(), job.ran(), *classes), *classes);
-    if (whole == kForever) whole = raised(kUsualLongRun, job.ran());
+    if (whole == kForever) whole = kUsualLongRun;
   }
-  return std::max(whole - job.ran(), Duration::zero());
+  whole = std::max(whole, Duration(1));
+  while (whole <= job.ran()) whole *= 2;
+  return whole - job.ran();
 }
 
-std::vector<Leaving> leaving_as_counted(const ClusterView& view, std::span<const Fresh> started,
-                                        const Plans& plans) {
+Duration Plans::holds_for(const JobView& job) const {
+  return has_outlived(job) ? job.estimate() + step_of(job) - job.progressed() : counted_on(job);
+}
+
+std::vector<Leaving> leaving_as_foreseen(const ClusterView& view, std::span<const Fresh> started,
+                                         const Plans& plans) {
   std::vector<Leaving> leaving;
   leaving.reserve(view.running().size() + started.size());
   for (const JobId id : view.running()) {
     const JobView job = view.job(id);
-    leaving.push_back({.at = plans.counted_end(job, view.now()),
+    leaving.push_back({.at = plans.foreseen_end(job, view.now()),
                        .grant_number = job.grant_number(),
                        .grant = &job.grant()});
   }
@@ -83,18 +103,12 @@ Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now
   Scratch scratch{now, {}};
   for (const JobId id : view.running()) {
     const JobView job = view.job(id);
-    if (plans.counted_end(job, view.now()) <= then) scratch.use.take(view.cluster(), job.grant());
+    if (plans.foreseen_end(job, view.now()) <= then) scratch.use.take(view.cluster(), job.grant());
   }
   for (const Fresh& fresh : started) {
     if (end_of(fresh, view, plans) <= then) scratch.use.take(view.cluster(), fresh.grant);
   }
   return scratch;
-}
-
-Instant Plans::foreseen_end(const JobView& job, Instant now) const {
-  if (!has_outlived(job)) return counted_end(job, now);
-  return later(now,
-               raised(std::max(job.estimate(), Duration(1)), job.progressed()) - job.progressed());
 }
 
 Outlook::Noted Outlook::noted(const ClusterView& view, JobId id, const Plans& plans) {

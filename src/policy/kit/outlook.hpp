@@ -23,16 +23,17 @@ struct Plans {
   /// Without bounds it is assumed to run for a year.
   std::optional<ClassBounds> classes;
 
-  /// Remaining run time that other jobs' plans assume; zero for a job that is over its plan.
+  /// Remaining run time that other jobs' plans assume. A job that has outlived its estimate e by x
+  /// is foreseen to run on for max(x, e/8) to three times that, since run times have long tails: for
+  /// e + 2s in all, where s is the least of a row of steps above max(x, e/8). The steps let plans
+  /// hold for a while (Tsafrir, Etsion and Feitelson, TPDS 2007, raise such predictions in steps).
   Duration counted_on(const JobView& job) const;
-  /// When a job with a berth is assumed to leave: now, if it stops or is over its plan.
-  Instant counted_end(const JobView& job, Instant now) const {
+  /// The time after which a job that still runs is foreseen to leave later.
+  Duration holds_for(const JobView& job) const;
+  /// When a job with a berth is foreseen to leave: now, if it stops or is at its limit.
+  Instant foreseen_end(const JobView& job, Instant now) const {
     return job.state() == JobState::Stopping ? now : later(now, counted_on(job));
   }
-  /// counted_end(), but a job that has outlived its estimate is assumed to need twice as long, and
-  /// so on, so that plans hold for a while (Tsafrir, Etsion and Feitelson, TPDS 2007, raise such
-  /// predictions in steps).
-  Instant foreseen_end(const JobView& job, Instant now) const;
 };
 
 /// True if no limit ends the job and it has run for longer than its estimate.
@@ -41,11 +42,15 @@ inline bool has_outlived(const JobView& job) {
          job.state() != JobState::Stopping;
 }
 
-/// All jobs that run or were started in this pass, in the order in which they are assumed to leave.
-std::vector<Leaving> leaving_as_counted(const ClusterView& view, std::span<const Fresh> started,
-                                        const Plans& plans);
+/// True if what is foreseen of the job is neither said by its user nor learned.
+inline bool is_guess(const JobView& job) { return !has_plan(job) || has_outlived(job); }
 
-/// The cluster at `then`, without the jobs that are assumed to have left. `now` is the cluster now,
+/// All jobs that run or were started in this pass, in the order in which they are foreseen to
+/// leave.
+std::vector<Leaving> leaving_as_foreseen(const ClusterView& view, std::span<const Fresh> started,
+                                         const Plans& plans);
+
+/// The cluster at `then`, without the jobs that are foreseen to have left. `now` is the cluster now,
 /// with the jobs started in this pass.
 Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,
                      std::span<const Fresh> started, const Plans& plans);

@@ -45,7 +45,7 @@ Profile::Stay Profile::stay_of(const JobView& running) const {
           .from = Instant::min(),
           .to = std::max({Plans{}.foreseen_end(running, now), later(now, kMoment),
                           later(running.granted_at(), kShortest)}),
-          .is_guess = !has_plan(running) || has_outlived(running),
+          .is_guess = is_guess(running),
           .gpus = by_ == By::Number ? left_by(running.grant()) : alone_on(running.grant())};
 }
 
@@ -63,7 +63,7 @@ void Profile::add(const Booking& booking) {
   Stay stay{.job = booking.job,
             .from = booking.from,
             .to = later(booking.from, booked_for(job)),
-            .is_guess = !has_plan(job),
+            .is_guess = is_guess(job),
             .gpus = job.gpus()};
   if (by_ == By::Place) {
     stay.grant = view_->use().grant_for(view_->cluster(), ask_of(job), booking.place);

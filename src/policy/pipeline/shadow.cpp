@@ -11,7 +11,7 @@ namespace berth {
 
 std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask) {
   const ClusterView& view = walk.view();
-  const std::vector<Leaving> leaving = leaving_as_counted(view, walk.started(), walk.plans());
+  const std::vector<Leaving> leaving = leaving_as_foreseen(view, walk.started(), walk.plans());
   auto earliest = earliest_start({job, ask}, walk.placer(), leaving, {}, walk.trial());
   if (!earliest) return std::nullopt;
   return Shadow{.job = job,
@@ -23,12 +23,12 @@ std::optional<Shadow> shadow_of(Walk& walk, JobId job, const Ask& ask) {
 Hold hold_of(const Shadow& shadow, const Walk& walk) {
   const ClusterView& view = walk.view();
   const Plans plans = walk.plans();
-  const auto is_guess = [&](JobId id) {
+  const auto is_by_guess = [&](JobId id) {
     const JobView job = view.job(id);
-    return !has_plan(job) && plans.counted_end(job, view.now()) == shadow.start;
+    return is_guess(job) && plans.foreseen_end(job, view.now()) == shadow.start;
   };
-  const bool is_known = std::ranges::none_of(view.running(), is_guess) &&
-                        std::ranges::none_of(walk.started(), is_guess, &Fresh::job);
+  const bool is_known = std::ranges::none_of(view.running(), is_by_guess) &&
+                        std::ranges::none_of(walk.started(), is_by_guess, &Fresh::job);
   return {.job = shadow.job,
           .ask = shadow.ask,
           .placement = shadow.place,
