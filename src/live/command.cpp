@@ -5,6 +5,7 @@
 
 #include "core/codec.hpp"
 #include "core/fingerprint.hpp"
+#include "live/telling_words.hpp"
 
 namespace berth::shim {
 
@@ -82,13 +83,6 @@ void cut(std::string& text, std::size_t most) {
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   text.resize(end);
   text += "…";
-}
-
-/// `runs/7/train.py` is `train.py`; `--data=/a/b` is left alone.
-std::string_view last_part(std::string_view word) {
-  const std::size_t slash = word.rfind('/');
-  const bool is_path = slash != std::string_view::npos && word.find('=') == std::string_view::npos;
-  return is_path ? word.substr(slash + 1) : word;
 }
 
 }  // namespace
@@ -199,10 +193,23 @@ Expected<std::vector<std::string>> decode_environment(std::string_view bytes) {
   return from_bytes<std::vector<std::string>>(bytes, "environment");
 }
 
-Fingerprint fingerprint_of(const Command& command) {
+namespace {
+
+Fingerprint fingerprint_for(const Command& command, Telling telling) {
   FingerprintSum sum(command.owner.user);
-  for (const std::string& word : command.arguments) sum.add(without_numbers(last_part(word)));
+  for (const std::string& word : telling_words(command.arguments, command.directory, telling)) {
+    sum.add(word);
+  }
   return sum.value();
+}
+
+}  // namespace
+
+Fingerprint fingerprint_of(const Command& command) {
+  return fingerprint_for(command, Telling::RunTime);
+}
+Fingerprint memory_fingerprint_of(const Command& command) {
+  return fingerprint_for(command, Telling::Memory);
 }
 
 std::string program_alone(std::string_view line) {

@@ -76,10 +76,11 @@ Expected<std::vector<std::string>> decode_environment(std::string_view bytes);
 /// The variable with which a job allows its charge to fall, in what was submitted.
 inline constexpr const char* kShrinkAllowed = "BERTH_VRAM_SHRINK=1";
 
-/// The same for commands of one user that differ only in numbers, and in the folders of paths:
-/// another seed or learning rate is the same program. Never 0. Environment and directory do not
-/// count.
+/// The program that a command runs: the same for commands of one user that do the same work in the
+/// same time (telling_words.hpp). Never 0. The environment does not count.
 Fingerprint fingerprint_of(const Command& command);
+/// The same for commands that need the same memory: the number of epochs does not count either.
+Fingerprint memory_fingerprint_of(const Command& command);
 
 /// The command as one line for lists: words quoted where a shell would need it, cut after `most`
 /// bytes.

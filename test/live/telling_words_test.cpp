@@ -1,0 +1,183 @@
+// Goal: runs of one and the same thing are one program, and whatever may need other memory or time
+// is another.
+// Method: pairs of command lines as people write them.
+#include "live/telling_words.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "live/command.hpp"
+
+namespace berth::live {
+namespace {
+
+/// `python3 train.py` and these words, divided at blanks.
+Command command(const std::string& words, const std::string& start = "python3 train.py") {
+  Command made{.arguments = {}, .directory = "/home/ada/project", .owner = {}, .environment = {}};
+  std::string word;
+  for (const char c : start + " " + words + " ") {
+    if (c != ' ') {
+      word += c;
+    } else if (!word.empty()) {
+      made.arguments.push_back(std::exchange(word, ""));
+    }
+  }
+  return made;
+}
+
+void expect_same(const Command& one, const Command& other, const std::string& which) {
+  EXPECT_EQ(fingerprint_of(one), fingerprint_of(other)) << which;
+  EXPECT_EQ(memory_fingerprint_of(one), memory_fingerprint_of(other)) << which;
+}
+void expect_other(const Command& one, const Command& other, const std::string& which) {
+  EXPECT_NE(fingerprint_of(one), fingerprint_of(other)) << which;
+  EXPECT_NE(memory_fingerprint_of(one), memory_fingerprint_of(other)) << which;
+}
+
+TEST(TellingWords, WhatIsNewInEveryRunDoesNotCount) {
+  const Command plain = command("--model llama-7b");
+  for (const char* const more :
+       {"--seed 1", "--seed=2", "seed=3", "+trainer.seed=1", "--random_seed 42", "--manualSeed 7",
+        "--data-seed=9", "--master_port 29501", "--master-port=29502", "--port 8000",
+        "--main_process_port 1", "--local_rank 3", "--local-rank=0", "--node_rank 1", "--rank=2",
+        "--rdzv_endpoint node7:29400", "--rdzv-id=17", "--master_addr 10.0.0.3",
+        "--output runs/17", "--output=runs/big", "--output_dir out", "-output out",
+        "--out x.txt", "--save-dir=models/17", "--log_dir /tmp/logs/3", "hydra.run.dir=outputs/17",
+        "--resume ckpt/epoch_3.pt", "--resume=ckpt/epoch_4.pt",
+        "--resume_from_checkpoint out/checkpoint-500", "trainer.resume=last"}) {
+    expect_same(command(std::string("--model llama-7b ") + more), plain, more);
+    expect_same(command(std::string(more) + " --model llama-7b"), plain, more);
+  }
+  for (const char* const environment : {"SEED=1", "MASTER_PORT=29501", "RANK=0", "LOCAL_RANK=3"}) {
+    const std::string start = std::string("env ") + environment + " python3 train.py";
+    expect_same(command("", start), command("", "env python3 train.py"), environment);
+  }
+}
+
+TEST(TellingWords, WordsAndNumbersMakeAnotherProgram) {
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+           {"--model llama-7b", "--model llama-70b"},
+           {"--model=llama-7b", "--model=llama-70b"},
+           {"model=llama-7b", "model=llama-70b"},
+           {"+model=llama-7b", "+model=llama-70b"},
+           {"llama-7b", "llama-70b"},
+           {"7", "70"},
+           {"--config small.yaml", "--config big.yaml"},
+           {"--config conf/1.yaml --x", "--config conf/2.json --x"},
+           {"--config a/base.yaml", "--config b/base.yaml"},
+           {"--batch_size 8", "--batch_size 64"},
+           {"--batch-size=8", "--batch-size=64"},
+           {"batch_size=8", "batch_size=64"},
+           {"-b 8", "-b 64"},
+           {"--lr 1e-3", "--lr 1e-4"},
+           {"--layers 12", "--layers 24"},
+           {"--lora_rank 8", "--lora_rank 256"},
+           {"--max_steps 100", "--max_steps 100000"},
+           {"--steps_per_epoch 10", "--steps_per_epoch 1000"},
+           {"--seeds 1", "--seeds 5"},
+           {"--data cifar10", "--data imagenet"},
+           {"--data /data/cifar", "--data /data/imagenet"},
+           {"--seed_everything", ""},
+           {"--n_output 10", "--n_output 10000"},
+           {"--resume configs/small.yaml", "--resume configs/big.yaml"},
+           {"--checkpoint llama-7b/epoch_3.pt", "--checkpoint llama-70b/epoch_3.pt"},
+           {"--fp16", "--bf16"},
+           {"--checkpointing", ""},
+           {"--model_name_or_path meta/Llama-2-7b", "--model_name_or_path meta/Llama-2-70b"},
+           {"serve meta/Llama-2-7b --port 1", "serve meta/Llama-2-13b --port 1"},
+           {"--model ollama:7b", "--model ollama:70b"},
+           {"--gpus 1", "--gpus 8"}}) {
+    expect_other(command(one), command(other), one + " and " + other);
+  }
+}
+
+TEST(TellingWords, WhatIsRunCounts) {
+  const Command plain = command("");
+  for (const char* const other :
+       {"python3 eval.py", "python3 sub/train.py", "python3 /home/bob/train.py",
+        "python3 -m train", "python3 -m pkg.train", "python3 -c pass", "torchrun train.py"}) {
+    expect_other(plain, command("", other), other);
+  }
+  expect_other(command("", "python3 -m pkg.train"), command("", "python3 -m pkg.tune"), "-m");
+  expect_other(command("", "python3 -c f(7)"), command("", "python3 -c f(70)"), "-c");
+  expect_other(command("", "/home/ada/a/run.sh"), command("", "/home/ada/b/run.sh"), "script");
+  expect_same(plain, command("", "/opt/conda/bin/python3 ./train.py"), "installed elsewhere");
+  expect_same(plain, command("", "python3 ../project/train.py"), "the same file");
+  expect_same(command("", "python3 /home/ada/runs/17/train.py"),
+              command("", "python3 /home/ada/runs/18/train.py"), "a copy for every run");
+  Command elsewhere = plain;
+  elsewhere.directory = "/home/ada/other";
+  expect_other(plain, elsewhere, "another script of that name");
+  Command module = command("", "python3 -m train");
+  elsewhere = module;
+  elsewhere.directory = "/home/ada/other";
+  expect_other(module, elsewhere, "another module of that name");
+  Command installed = command("--vram 3G", "berth-load");
+  elsewhere = installed;
+  elsewhere.directory = "/tmp";
+  expect_same(installed, elsewhere, "the same program from another folder");
+}
+
+TEST(TellingWords, AreThoseOfACommandLineInOneWord) {
+  const auto shell = [](const std::string& line) {
+    Command made = command("", "sh -c");
+    made.arguments.push_back(line);
+    return made;
+  };
+  expect_same(shell("python3 train.py --seed 1"), shell("python3 train.py  --seed=2"), "seed");
+  expect_same(shell("sleep 3; exec python3 train.py\n--seed 7"),
+              shell("sleep 3; exec python3 train.py\n--seed 8"), "lines");
+  expect_other(shell("python3 train.py --model 7b"), shell("python3 train.py --model 70b"), "model");
+  expect_other(shell("python3 train.py"), shell("python3 eval.py"), "script");
+}
+
+TEST(TellingWords, NumbersOfRunsInPathsDoNotCount) {
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+           {"ckpt/epoch_3.pt", "ckpt/epoch_14.pt"},
+           {"--weights out/checkpoint-500", "--weights out/checkpoint-1000"},
+           {"--weights lightning_logs/version_3/last.ckpt",
+            "--weights lightning_logs/version_4/last.ckpt"},
+           {"--weights runs/17/best.pt", "--weights runs/18/best.pt"},
+           {"--dir runs/2026-11-27/a", "--dir runs/2026-11-28/a"},
+           {"--config runs/17/config.yaml", "--config runs/18/config.yaml"},
+           {"--init_method tcp://node:29501", "--init_method tcp://node:29502"},
+           {"--dist-url tcp://127.0.0.1:1000", "--dist-url tcp://127.0.0.1:2000"},
+           {"--server localhost:8000", "--server localhost:8001"}}) {
+    expect_same(command(one), command(other), one + " and " + other);
+  }
+}
+
+TEST(TellingWords, EpochsCountForTimeAndNotForMemory) {
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+           {"--epochs 1", "--epochs 300"},
+           {"--epochs=1", "--epochs=300"},
+           {"trainer.max_epochs=1", "trainer.max_epochs=300"},
+           {"--num_train_epochs 3", "--num_train_epochs 30"},
+           {"--nepochs 3", "--nepochs 30"},
+           {"--start-epoch 3", "--start-epoch 4"}}) {
+    EXPECT_NE(fingerprint_of(command(one)), fingerprint_of(command(other))) << one;
+    EXPECT_EQ(memory_fingerprint_of(command(one)), memory_fingerprint_of(command(other))) << one;
+  }
+}
+
+TEST(TellingWords, HoweverTheyAreWrittenTheyAreTheSame) {
+  expect_same(command("--batch_size 8"), command("--batch_size=8"), "=");
+  Command other = command("--batch_size 8");
+  other.environment = BlobId(7);
+  expect_same(command("--batch_size 8"), other, "environment");
+  other.owner.user = 7;
+  expect_other(command("--batch_size 8"), other, "user");
+}
+
+TEST(TellingWords, OfAnythingThereAreSome) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {""}, {"=", "--", "-", "--=", "a=", "=b"}, {"/", "//", "./", "../.."}, {"--seed"},
+           {"\xff\xfe", std::string(100'000, 'x'), std::string(100'000, '7')}}) {
+    EXPECT_FALSE(telling_words(arguments, "/", Telling::Memory).empty());
+  }
+}
+
+}  // namespace
+}  // namespace berth::live
