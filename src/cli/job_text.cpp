@@ -89,8 +89,12 @@ std::string short_size(const Json& bytes) {
   return text.substr(0, gap) + (text[gap + 1] == 'B' ? "" : text.substr(gap + 1, 1));
 }
 
+bool is_memory_learned(const Json& job) { return !part_of(job, "vram_learned_bytes").is_null(); }
+
+/// `8G*` if it is learned.
 std::string vram_of(const Json& job) {
   if (integer_of(job, "gpu_count") == 0) return "-";
+  if (is_memory_learned(job)) return short_size(part_of(job, "vram_learned_bytes")) + "*";
   if (part_of(job, "vram_bytes").is_null()) return "whole";
   return short_size(part_of(job, "vram_bytes"));
 }
@@ -172,12 +176,14 @@ std::string seconds_or_dash(std::optional<double> seconds) {
   return seconds ? elapsed_text(*seconds) : "-";
 }
 
-/// `1 h 10 m (learned from 12 runs)`.
+/// `1 h 10 m (learned from 12 runs of this program)`.
 std::string estimate_text(const Json& job) {
-  const std::string text = seconds_or_dash(number_of(job, "estimate_seconds"));
+  const auto seconds = number_of(job, "estimate_seconds");
+  if (!seconds) return has_ended(job) ? "" : "unknown";
   const auto runs = integer_of(job, "estimate_learned_from");
-  if (!runs) return text;
-  return text + " (learned from " + std::to_string(*runs) + (*runs == 1 ? " run)" : " runs)");
+  if (!runs) return elapsed_text(*seconds);
+  return elapsed_text(*seconds) + " (learned from " + std::to_string(*runs) +
+         (*runs == 1 ? " run" : " runs") + " of this program)";
 }
 
 /// Words as a shell would take them.
@@ -259,17 +265,17 @@ bool is_there(const Json& job, const char* key) { return !part_of(job, key).is_n
 void add_request(Page& page, const Json& job) {
   page.line("gpus", gpus_of(job));
   const bool is_whole = vram_of(job) == "whole";
-  page.line("vram per GPU", is_whole ? "whole" : size_text(part_of(job, "vram_bytes")));
+  const std::string vram = is_memory_learned(job)
+                               ? size_text(part_of(job, "vram_learned_bytes")) +
+                                     " (learned from earlier runs of this program)"
+                               : size_text(part_of(job, "vram_bytes"));
+  page.line("vram per GPU", is_whole ? "whole" : vram);
   if (is_set(job, "exclusive")) page.line("exclusive", "yes");
   const Json& surplus = part_of(job, "surplus_bytes");
   page.line("charged", size_text(part_of(job, "charge_bytes")) +
                            (surplus.is_null() ? ""
                                               : ", of which " + size_text(surplus) +
                                                     " beyond what it was granted"));
-  if (is_there(job, "vram_learned_bytes")) {
-    page.line("vram learned", size_text(part_of(job, "vram_learned_bytes")) +
-                                  " per GPU, by the peaks of earlier runs");
-  }
   page.line("used", used_text(part_of(job, "used_bytes")));
   page.line("peak", size_text(part_of(job, "peak_bytes")));
   page.line("energy", energy_text(number_of(job, "energy_joules")));
@@ -312,9 +318,7 @@ void add_request(Page& page, const Json& job) {
   page.line("on preempt", saving_text(part_of(job, "on_preempt")));
   if (is_there(job, "snapshot")) page.line("snapshot", printable(text_of(job, "snapshot")));
   if (is_there(job, "output")) page.line("output file", printable(text_of(job, "output")));
-  if (is_there(job, "estimate_seconds")) {
-    page.line("estimate", estimate_text(job));
-  }
+  page.line("estimate", estimate_text(job));
   if (is_there(job, "deadline_at")) {
     page.line("deadline", instant_text(number_of(job, "deadline_at")));
   }

@@ -117,7 +117,7 @@ SortKey sort_key_of(const Json& job, const std::string& key) {
   if (key == "name" || key == "state") return {0.0, text_of(job, key.c_str())};
   if (key == "user") return {0.0, text_of(job, "user_name")};
   if (key == "gpus") return {number("gpu_count"), ""};
-  if (key == "vram") return {number("vram_bytes"), ""};
+  if (key == "vram") return {std::min(number("vram_bytes"), number("vram_learned_bytes")), ""};
   if (key == "peak") return {number("peak_bytes"), ""};
   if (key == "submitted") return {number("submitted_at"), ""};
   if (key == "started") return {number("started_at"), ""};
@@ -169,8 +169,8 @@ struct Alike {
 
 std::string key_of(const Json& job) {
   std::string key;
-  for (const char* const name :
-       {"user", "state", "gpu_count", "vram_bytes", "exclusive", "class", "reason_brief"}) {
+  for (const char* const name : {"user", "state", "gpu_count", "vram_bytes", "vram_learned_bytes",
+                                 "exclusive", "class", "reason_brief"}) {
     key += part_of(job, name).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
   // A job that is held names itself in its reason.
@@ -282,6 +282,7 @@ Expected<std::unique_ptr<ListWriter>> sorting_writer(std::unique_ptr<ListWriter>
 /// Of an array that has not ended those jobs that have not.
 void ListTotals::add(const Json& job) {
   users_.insert(part_of(job, "user").dump());
+  has_learned_ = has_learned_ || !part_of(job, "vram_learned_bytes").is_null();
   if (!is_array_row(job)) {
     ++jobs_;
     ++states_[text_of(job, "state")];
@@ -307,7 +308,8 @@ std::string ListTotals::text() const {
   }
   if (jobs_ == 0) return "no jobs";
   return count_text(jobs_, "job") + ": " + states + "; " +
-         count_text(static_cast<std::int64_t>(users_.size()), "user");
+         count_text(static_cast<std::int64_t>(users_.size()), "user") +
+         (has_learned_ ? "; * memory learned from earlier runs" : "");
 }
 
 }  // namespace berth::cli

@@ -69,6 +69,7 @@ class ListTotals {
   std::int64_t jobs_ = 0;
   std::map<std::string, std::int64_t> states_;
   std::set<std::string> users_;
+  bool has_learned_ = false;  ///< Memory that no user stated, which is marked in the list.
 };
 
 }  // namespace berth::cli

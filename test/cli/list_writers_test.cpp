@@ -82,6 +82,19 @@ TEST(ListTable, FoldsJobsOfOneUserThatWaitAlike) {
             "8 jobs: 1 running, 6 queued, 1 done; 2 users\n");
 }
 
+TEST(ListTable, MarksMemoryThatIsLearnedAndSaysSo) {
+  Json learned = running(1);
+  learned["vram_bytes"] = nullptr;
+  learned["vram_learned_bytes"] = std::int64_t{8} << 30;
+  Json whole = running(2);
+  whole["vram_bytes"] = nullptr;
+  EXPECT_EQ(table_text({learned, whole}, {.has_totals = true}),
+            "ID  NAME  USER  STATE    GPUS   VRAM  CLASS    TIME  REASON\n"
+            " 1  j1    bob   running  0        8G*  medium  5m00s\n"
+            " 2  j2    bob   running  0     whole  medium  5m00s\n"
+            "2 jobs: 2 running; 1 user; * memory learned from earlier runs\n");
+}
+
 TEST(ListTable, HasARowForEachWhereItIsNotFolded) {
   const std::string text = table_text(kQueue, {});
   EXPECT_EQ(std::ranges::count(text, '\n'), 9) << text;
