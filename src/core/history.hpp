@@ -1,4 +1,5 @@
-// The latest jobs that ended with a berth, from which policies learn run times.
+// The latest jobs that ended with a berth, from which policies learn as they go (past_runs.hpp has
+// what run times are learned from).
 //
 // The engine's state contains them, so that a policy needs no memory of past jobs and a restart
 // loses nothing. A value type, bounded.

@@ -17,6 +17,7 @@
 #include "core/history.hpp"
 #include "core/input.hpp"
 #include "core/job.hpp"
+#include "core/past_runs.hpp"
 #include "core/settings.hpp"
 
 namespace berth {
@@ -66,6 +67,8 @@ inline auto members(Job& v) {
                   v.progress, v.metrics, v.grant, v.lease, v.ended, v.leaving, v.ran_out,
                   v.again_if_hurt, v.hurt_by, v.stays_until, v.line_shift, v.ran_before);
 }
+inline auto members(PastRun& v) { return std::tie(v.gpus, v.ran); }
+inline auto members(PastProgram& v) { return std::tie(v.latest, v.runs); }
 inline auto members(Ended& v) {
   return std::tie(v.job, v.user, v.what, v.gpus, v.duration_class, v.ran, v.attained, v.outcome,
                   v.at);

@@ -1,61 +1,37 @@
 #include "core/run_estimate.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 namespace berth {
 
-namespace {
-
-constexpr std::size_t kOfItsProgram = 2;  ///< So many kinds, the first ones.
-constexpr std::size_t kKinds = 6;
-
-/// By the most telling kind first, whether a job that ended is of it.
-std::array<bool, kKinds> kinds_of(const Ended& ended, const JobSpec& job, Fingerprint what) {
-  const bool program = what != Fingerprint(0) && ended.what == what && ended.user == job.user;
-  const bool gpus = ended.gpus == job.request.gpu.count;
-  const bool user = ended.user == job.user;
-  return {program && gpus, program, user && gpus, user, gpus, true};
-}
-
-bool ended_by_itself(const Ended& ended) {
-  return ended.outcome != Outcome::Lost && ended.outcome != Outcome::Oom;
-}
-
-/// A job whose user says nothing is of the class medium.
-std::size_t kinds_that_count(DurationClass stated) {
-  return stated == DurationClass::Medium ? kKinds : kOfItsProgram;
-}
-
-}  // namespace
-
-std::vector<Duration> runs_like(const JobSpec& job, Fingerprint what, std::span<const Ended> ended,
+std::vector<Duration> runs_like(const JobSpec& job, Fingerprint what, const Lessons& lessons,
                                 Duration beyond) {
-  const std::size_t kinds = kinds_that_count(job.duration_class);
-  std::array<std::vector<Duration>, kKinds> runs;
-  for (auto at = ended.rbegin(); at != ended.rend() && runs[0].size() < kMostRuns; ++at) {
-    if (at->ran <= beyond || !ended_by_itself(*at)) continue;
-    const std::array<bool, kKinds> is_of = kinds_of(*at, job, what);
-    for (std::size_t kind = 0; kind < kinds; ++kind) {
-      if (is_of[kind] && runs[kind].size() < kMostRuns) runs[kind].push_back(at->ran);
-    }
+  const std::span<const PastRun> all = lessons.runs.of(job.user, what);
+  if (all.size() < lessons.fewest) return {};
+  const auto is_as_large = [&](const PastRun& run) { return run.gpus == job.request.gpu.count; };
+  const auto as_large = static_cast<std::size_t>(std::ranges::count_if(all, is_as_large));
+  std::vector<Duration> runs;
+  std::vector<Duration> others;
+  for (const PastRun& run : all) {
+    const bool counts = as_large < lessons.fewest || is_as_large(run);
+    if (run.ran > beyond) (counts ? runs : others).push_back(run.ran);
   }
-  const auto found = std::ranges::find_if(runs, [](const auto& list) { return !list.empty(); });
-  if (found == runs.end()) return {};
-  std::ranges::sort(*found);
-  return std::move(*found);
+  if (runs.empty()) runs = std::move(others);
+  std::ranges::sort(runs);
+  return runs;
 }
+
+Duration median_of(std::span<const Duration> runs) { return runs[(runs.size() - 1) / 2]; }
 
 namespace {
 
-/// Nothing where no run is known.
-std::optional<Estimated> told(const JobSpec& job, std::span<const Duration> runs) {
+/// Nothing where too few runs are known.
+std::optional<Estimated> told(const JobSpec& job, Fingerprint what, const Lessons& lessons) {
+  const std::vector<Duration> runs = runs_like(job, what, lessons);
   if (runs.empty()) return std::nullopt;
   return Estimated{.estimate = std::max(Duration(1), std::min(median_of(runs), job.time_limit)),
                    .learned_from = static_cast<std::int32_t>(runs.size())};
@@ -63,28 +39,25 @@ std::optional<Estimated> told(const JobSpec& job, std::span<const Duration> runs
 
 using Program = std::pair<UserId, Fingerprint>;
 
-/// The programs of the latest runs of which there was no run before.
-std::set<Program> newly_known(std::span<const Ended> ended, std::size_t news) {
-  std::set<Program> programs;
-  for (const Ended& latest : ended.last(news)) {
-    if (latest.what != Fingerprint(0) && ended_by_itself(latest)) {
-      programs.emplace(latest.user, latest.what);
-    }
+/// The programs of the latest jobs of which there were too few runs before.
+std::set<Program> newly_known(const Lessons& lessons, std::span<const Ended> latest) {
+  std::map<Program, std::size_t> fresh;
+  for (const Ended& ended : latest) {
+    if (is_whole_run(ended.outcome)) ++fresh[{ended.user, ended.what}];
   }
-  for (const Ended& before : ended.first(ended.size() - news)) {
-    if (programs.empty()) break;
-    if (ended_by_itself(before)) programs.erase({before.user, before.what});
+  std::set<Program> programs;
+  for (const auto& [program, count] : fresh) {
+    const std::size_t now = lessons.runs.of(program.first, program.second).size();
+    if (now >= lessons.fewest && now < lessons.fewest + count) programs.insert(program);
   }
   return programs;
 }
 
 }  // namespace
 
-Duration median_of(std::span<const Duration> runs) { return runs[(runs.size() - 1) / 2]; }
-
-void learn_estimate(JobSpec& job, Fingerprint what, std::span<const Ended> ended) {
+void learn_estimate(JobSpec& job, Fingerprint what, const Lessons& lessons) {
   if (job.estimate != kForever) return;
-  const auto estimated = told(job, runs_like(job, what, ended));
+  const auto estimated = told(job, what, lessons);
   if (!estimated) return;
   job.estimate = estimated->estimate;
   job.learned_from = estimated->learned_from;
@@ -95,29 +68,17 @@ bool may_be_estimated(const Job& job) {
   return job.first_start == kNever && !is_stated;
 }
 
-std::vector<Estimated> late_estimates(const ClusterView& view, std::span<const Ended> ended,
-                                      std::size_t news,
+std::vector<Estimated> late_estimates(const ClusterView& view, const Lessons& lessons,
+                                      std::span<const Ended> latest,
                                       const std::function<Fingerprint(JobId)>& what) {
-  news = std::min(news, ended.size());
-  const std::set<Program> programs = newly_known(ended, news);
-  const bool any_before = std::ranges::any_of(ended.first(ended.size() - news), ended_by_itself);
-  const bool are_first = !any_before && std::ranges::any_of(ended.last(news), ended_by_itself);
+  const std::set<Program> programs = newly_known(lessons, latest);
   std::vector<Estimated> list;
-  if (programs.empty() && !are_first) return list;
-  // Jobs of one kind learn from the same runs.
-  using Kind = std::tuple<Program, GpuCount, DurationClass>;
-  std::map<Kind, std::vector<Duration>> known;
+  if (programs.empty()) return list;
   view.for_each_job([&](const Job& job) {
     if (!may_be_estimated(job)) return;
-    const JobSpec& spec = job.spec;
-    const Program program{spec.user, what(job.id)};
-    if (!are_first && !programs.contains(program)) return;
-    const Kind kind{program, spec.request.gpu.count, spec.duration_class};
-    auto runs = known.find(kind);
-    if (runs == known.end()) {
-      runs = known.emplace(kind, runs_like(spec, program.second, ended)).first;
-    }
-    auto estimated = told(spec, runs->second);
+    const Fingerprint program = what(job.id);
+    if (!programs.contains({job.spec.user, program})) return;
+    auto estimated = told(job.spec, program, lessons);
     if (!estimated) return;
     estimated->job = job.id;
     list.push_back(*estimated);

@@ -18,6 +18,7 @@
 #include "core/job.hpp"
 #include "core/ledger.hpp"
 #include "core/limits.hpp"
+#include "core/past_runs.hpp"
 #include "core/rng.hpp"
 #include "core/settings.hpp"
 #include "core/speeds.hpp"
@@ -40,6 +41,7 @@ struct State {
   std::vector<Hold> holds;
   Company company;
   History history;
+  PastRuns past_runs;
   Speeds speeds;
   std::uint64_t grants = 0;     ///< Grants made so far.
   std::uint64_t decisions = 0;  ///< Passes made so far.
@@ -149,6 +151,8 @@ class ClusterView {
     return state_->history.after(cursor);
   }
   std::uint64_t finished() const { return state_->history.count(); }
+  /// How long the latest runs of each user's programs took.
+  const PastRuns& past_runs() const { return state_->past_runs; }
 
   /// The table of speeds.
   const Speeds& speeds() const { return state_->speeds; }

@@ -671,6 +671,8 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   later(fresh->device_rules != options_.device_rules, "device_rules");
   later(fresh->device_folder != options_.device_folder, "device_folder");
   later(fresh->rules.learn_run_times != options_.rules.learn_run_times, "learn_run_times");
+  later(fresh->rules.learn_run_times_after != options_.rules.learn_run_times_after,
+        "learn_run_times_after");
   later(fresh->rules.learn_memory != options_.rules.learn_memory, "learn_memory");
   later(fresh->again_after_overrun != options_.again_after_overrun, "again_after_overrun");
   later(fresh->shrinks != options_.shrinks, "vram_shrink");

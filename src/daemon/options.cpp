@@ -160,6 +160,13 @@ Expected<void> set_user_queue(Options& options, const Value& value) {
   return {};
 }
 
+Expected<void> set_learn_after(Options& options, const Value& value) {
+  const auto runs = value.number(1, PastRuns::kMostRuns);
+  if (!runs) return std::unexpected(runs.error());
+  options.rules.learn_run_times_after = *runs;
+  return {};
+}
+
 /// A table: weights by the names or numbers of users.
 Expected<void> set_weights(Options& options, const Value& value) {
   const toml::table* const table = value.node.as_table();
@@ -598,6 +605,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"grace", [](Options& o, const Value& v) { return v.into(o.grace); }},
     {"log_cap", [](Options& o, const Value& v) { return v.into(o.log_cap); }},
     {"learn_run_times", [](Options& o, const Value& v) { return v.into(o.rules.learn_run_times); }},
+    {"learn_run_times_after", set_learn_after},
     {"learn_memory", [](Options& o, const Value& v) { return v.into(o.rules.learn_memory); }},
     {"speeds", [](Options& o, const Value& v) { return v.into(o.speeds); }},
     {"limits", set_limits},

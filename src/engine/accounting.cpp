@@ -242,6 +242,11 @@ void Engine::note_history(const Job& job) {
                       .attained = job.attained,
                       .outcome = job.outcome,
                       .at = job.ended.value_or(now_)});
+  const Fingerprint what = state_.company.of(job.id);
+  if (what == Fingerprint(0) || !is_whole_run(job.outcome)) return;
+  state_.past_runs.add(
+      job.spec.user, what,
+      {.gpus = job.spec.request.gpu.count, .ran = JobView(job, now_).progressed()});
 }
 
 /// Its berth was released. One that is started again has its whole time limit again; one that is

@@ -14,11 +14,6 @@ namespace {
 
 std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
 
-std::vector<Ended> ended_in(const Engine& engine) {
-  const auto ended = engine.view().finished_after(0);
-  return {ended.begin(), ended.end()};
-}
-
 std::string text_of(const Forecast& found, bool has_outlived) {
   if (!found.guessed.empty()) {
     return list_of(found.guessed) + (found.guessed.size() == 1 ? " is" : " are") +
@@ -40,7 +35,7 @@ JobId next_job(const ClusterView& view) {
 ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options)
     : engine_(std::move(copy)),
       target_(target),
-      ended_(ended_in(engine_)),
+      past_(engine_.view().past_runs()),
       options_(options),
       now_(std::max(options.now, engine_.now())),
       first_(now_) {
@@ -66,7 +61,7 @@ ForwardRun::ForwardRun(Engine copy, const Updated& change, const ForecastOptions
 ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions& options)
     : engine_(std::move(copy)),
       target_(job.job),
-      ended_(ended_in(engine_)),
+      past_(engine_.view().past_runs()),
       options_(options),
       now_(std::max(options.now, engine_.now())),
       first_(now_) {
@@ -77,7 +72,7 @@ ForwardRun::ForwardRun(Engine copy, const Submitted& job, const ForecastOptions&
 
 ForwardRun::ForwardRun(Engine copy, const ForecastOptions& options)
     : engine_(std::move(copy)),
-      ended_(ended_in(engine_)),
+      past_(engine_.view().past_runs()),
       options_(options),
       now_(std::max(options.now, engine_.now())),
       first_(now_) {
@@ -92,8 +87,8 @@ ForwardRun::ForwardRun(Engine copy, const ForecastOptions& options)
 /// Of a job whose run time is learned, what jobs like it ran for that ran longer than it has.
 std::optional<Duration> ForwardRun::learned_whole(const JobView& job) const {
   if (job.spec().learned_from == 0) return std::nullopt;
-  const auto runs =
-      runs_like(job.spec(), engine_.view().company().of(job.id()), ended_, job.progressed());
+  const Fingerprint what = engine_.view().company().of(job.id());
+  const auto runs = runs_like(job.spec(), what, {.runs = past_, .fewest = 1}, job.progressed());
   return runs.empty() ? std::nullopt : std::optional(median_of(runs));
 }
 

@@ -160,7 +160,7 @@ class ForwardRun {
   JobId target_;             ///< 0: all that wait.
   std::set<JobId> awaited_;  ///< Of those, the ones that have not started.
   std::vector<PredictedStart> starts_;
-  std::vector<Ended> ended_;  ///< Before the run began: those of the run itself are made up.
+  PastRuns past_;  ///< Before the run began: those of the run itself are made up.
   ForecastOptions options_;
   Instant now_;
   Instant first_;

@@ -282,7 +282,14 @@ Fault history_fault(const Frame& frame) {
     return is_age(ended.ran) && ended.attained >= GpuTime(0) && ended.gpus >= GpuCount(0) &&
            is_time(ended.at) && ended.at <= frame.now;
   });
-  return sane ? Fault() : "a job that ended";
+  if (!sane) return "a job that ended";
+  const auto is_short = [](const PastRun& run) { return is_age(run.ran); };
+  for (const auto& [user, programs] : frame.past_runs) {
+    for (const auto& [what, program] : programs) {
+      if (!std::ranges::all_of(program.runs, is_short)) return "a past run";
+    }
+  }
+  return PastRuns::is_sane(frame.past_runs) ? Fault() : "the past runs";
 }
 
 bool is_sane(const Lesson& lesson) {

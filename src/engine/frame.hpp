@@ -12,6 +12,7 @@
 #include "core/cluster.hpp"
 #include "core/job.hpp"
 #include "core/members.hpp"
+#include "core/past_runs.hpp"
 #include "core/settings.hpp"
 #include "core/trial.hpp"
 #include "engine/engine.hpp"
@@ -55,6 +56,7 @@ struct Frame : FrameHead {
   std::map<GpuId, Drain> drains;                  ///< From format 10.
   std::map<ReservationId, Reservation> calendar;  ///< From format 12.
   ReservationId last_reservation;                 ///< Likewise.
+  PastRuns::Users past_runs;                      ///< From format 15.
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
@@ -72,7 +74,7 @@ inline auto members(FrameHead& v) {
 }
 inline auto members(Frame& v) {
   return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company, v.bounds, v.ended,
-                  v.ended_count, v.speeds, v.drains, v.calendar, v.last_reservation);
+                  v.ended_count, v.speeds, v.drains, v.calendar, v.last_reservation, v.past_runs);
 }
 
 /// The first thing in a frame that no engine could have saved; nothing if a state can be built from

@@ -18,11 +18,22 @@ constexpr std::int64_t kEnds = 5;       ///< The first whose jobs say how they e
 constexpr std::int64_t kHistory = 6;    ///< The first with Frame::ended and Frame::speeds.
 constexpr std::int64_t kDrains = 10;    ///< The first with Frame::drains.
 constexpr std::int64_t kCalendar = 12;  ///< The first with Frame::calendar.
+constexpr std::int64_t kPastRuns = 15;  ///< The first with Frame::past_runs.
 /// The first whose policies remember what they do in today's form.
 constexpr std::int64_t kMemories = 7;
 
 std::unexpected<Error> disagree(const std::string& what) {
   return fail(ErrorCode::BadData, "snapshot: its parts disagree: " + what);
+}
+
+/// What was known when only the latest jobs were kept, whoever's they were.
+PastRuns::Users runs_of(const std::vector<Ended>& ended) {
+  PastRuns runs;
+  for (const Ended& job : ended) {
+    const bool shows = job.what != Fingerprint(0) && is_whole_run(job.outcome);
+    if (shows) runs.add(job.user, job.what, {.gpus = job.gpus, .ran = job.ran});
+  }
+  return runs.users();
 }
 
 Frame get_frame(ByteReader& in, std::int64_t format) {
@@ -45,6 +56,11 @@ Frame get_frame(ByteReader& in, std::int64_t format) {
     codec::get(in, frame.speeds);
     if (format >= kDrains) codec::get(in, frame.drains);
     if (format >= kCalendar) codec::get(in, frame.calendar), codec::get(in, frame.last_reservation);
+    if (format >= kPastRuns) {
+      codec::get(in, frame.past_runs);
+    } else {
+      frame.past_runs = runs_of(frame.ended);
+    }
   } else {
     for (Job& job : frame.jobs) job.attained = job.spec.request.gpu.count * job.ran;
   }
@@ -102,6 +118,7 @@ void Engine::put_tail(ByteWriter& out, const CompanyRecord& company) const {
   codec::put(out, state_.drains);
   codec::put(out, state_.calendar);
   codec::put(out, state_.last_reservation);
+  codec::put(out, state_.past_runs.users());
 }
 
 /// As a Frame would be written, without a copy of every job.
@@ -246,6 +263,7 @@ Expected<Engine> Engine::engine_of(Frame frame, std::unique_ptr<Policy> policy) 
   state.company = Company(std::move(frame.company));
   state.bounds = frame.bounds;
   state.history = History(std::move(frame.ended), frame.ended_count);
+  state.past_runs = PastRuns(std::move(frame.past_runs));
   state.speeds = std::move(frame.speeds);
   if (const auto broken = engine.check()) return disagree(*broken);
   return engine;

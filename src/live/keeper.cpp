@@ -379,6 +379,7 @@ Expected<void> Keeper::set_back(Instant to) {
 
 Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   rules_.learn_run_times = rules.learn_run_times;
+  rules_.learn_run_times_after = rules.learn_run_times_after;
   rules_.learn_memory = rules.learn_memory;
   const bool same_policy = rules.policy == rules_.policy && rules.place == rules_.place;
   const Cluster& before = engine_.view().cluster();
@@ -494,11 +495,16 @@ Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
 
 // ---- Going on --------------------------------------------------------------------------------
 
+Lessons Keeper::lessons() const {
+  return {.runs = engine_.view().past_runs(),
+          .fewest = static_cast<std::size_t>(rules_.learn_run_times_after)};
+}
+
 /// An estimate that is learned is journaled with the job, so that it is the same ever after.
 JobSpec Keeper::with_estimate(JobSpec spec, const Command& command) const {
   spec.vram_estimate = learned_memory(spec, command);
   if (!rules_.learn_run_times) return spec;
-  learn_estimate(spec, fingerprint_of(command), engine_.view().finished_after(0));
+  learn_estimate(spec, fingerprint_of(command), lessons());
   return spec;
 }
 
@@ -508,7 +514,7 @@ Bytes Keeper::learned_memory(const JobSpec& spec, const Command& command) const 
   const GpuRequest& gpu = spec.request.gpu;
   const bool states_none = gpu.vram == Bytes(0) && gpu.sharing != Sharing::Alone;
   if (!rules_.learn_memory || gpu.count == GpuCount(0) || !states_none) return spec.vram_estimate;
-  const auto peaks = store_.peaks_of(spec.user, fingerprint_of(command), kMostPeaks);
+  const auto peaks = store_.peaks_of(spec.user, memory_fingerprint_of(command), kMostPeaks);
   const auto learned = peaks ? memory_from(*peaks) : std::nullopt;
   if (!learned) return spec.vram_estimate;
   const bool fits = std::ranges::any_of(engine_.view().cluster().gpus(), [&](const GpuSpec& one) {
@@ -633,6 +639,13 @@ Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& i
 }
 
 /// None is written of a job that held nothing, or whose GPUs could not be looked at.
+/// The program of a job, as its memory is learned; unknown where its command cannot be read.
+Fingerprint Keeper::memory_program_of(const Job& job) const {
+  const auto bytes = store_.blob(job.spec.command);
+  const auto command = bytes ? decode_command(*bytes) : std::unexpected(bytes.error());
+  return command ? memory_fingerprint_of(*command) : Fingerprint(0);
+}
+
 Expected<void> Keeper::write_peak(const AttemptEnded& ended) {
   const auto peak = peaks_.find(ended.job);
   const ClusterView view = engine_.view();
@@ -644,7 +657,7 @@ Expected<void> Keeper::write_peak(const AttemptEnded& ended) {
   return store_.set_peak({.job = ended.job,
                           .attempt = ended.attempt,
                           .user = job->spec.user,
-                          .what = view.company().of(ended.job),
+                          .what = memory_program_of(*job),
                           .bytes = peak->second,
                           .is_whole = is_whole});
 }
@@ -653,7 +666,7 @@ std::vector<Estimated> Keeper::take_late_estimates() {
   const ClusterView view = engine_.view();
   const std::uint64_t news = view.finished() - std::exchange(learned_, view.finished());
   if (!rules_.learn_run_times || news == 0) return {};
-  return late_estimates(view, view.finished_after(0), news,
+  return late_estimates(view, lessons(), view.finished_after(view.finished() - news),
                         [&](JobId job) { return view.company().of(job); });
 }
 
@@ -823,7 +836,7 @@ Expected<void> Keeper::write_left(const Released& released, const Left& left) {
   return store_.set_peak({.job = released.job,
                           .attempt = released.attempt,
                           .user = job->spec.user,
-                          .what = engine_.view().company().of(released.job),
+                          .what = memory_program_of(*job),
                           .bytes = left.peak,
                           .is_whole = row->end->outcome == Outcome::Done});
 }

@@ -15,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/input.hpp"
+#include "core/run_estimate.hpp"
 #include "engine/engine.hpp"
 #include "journal/store.hpp"
 #include "live/command.hpp"
@@ -31,7 +32,8 @@ struct Rules {
   std::map<UserId, std::int64_t> weights = {};  ///< Of users, in thousandths: see Weighed.
   Speeds speeds = {};                           ///< Of models: see Profiled.
   bool learn_run_times = true;  ///< Of jobs whose users state none: see learn_estimate().
-  bool learn_memory = true;     ///< Of jobs whose users state none: see memory_from().
+  std::int64_t learn_run_times_after = kFewestRuns;  ///< Runs of a program.
+  bool learn_memory = true;  ///< Of jobs whose users state none: see memory_from().
 };
 
 /// A job to wait for, or one task of an array.
@@ -232,6 +234,8 @@ class Keeper {
   Expected<void> write_peak(const AttemptEnded& ended);
   Expected<void> write_left(const Released& released, const Left& left);
   Bytes learned_memory(const JobSpec& spec, const Command& command) const;
+  Fingerprint memory_program_of(const Job& job) const;
+  Lessons lessons() const;
   Expected<void> write_input_rows(Instant now, const std::vector<Input>& inputs);
   Expected<void> write_outcome(Instant now);
   Expected<void> write_effect_rows(Instant now);

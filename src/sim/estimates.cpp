@@ -103,23 +103,21 @@ Learner::Learner(const trace::Trace& trace, Programs programs) : trace_(trace) {
 }
 
 void Learner::learn(std::size_t job, Duration ran, Outcome outcome) {
-  const trace::TraceJob& asked = trace_.jobs[job];
-  history_.add({.user = asked.spec.user,
-                .what = whats_[job],
-                .gpus = asked.spec.request.gpu.count,
-                .ran = ran,
-                .outcome = outcome});
+  const JobSpec& asked = trace_.jobs[job].spec;
+  const Fingerprint what = whats_[job];
+  if (what == Fingerprint(0) || !is_whole_run(outcome)) return;
+  runs_.add(asked.user, what, {.gpus = asked.request.gpu.count, .ran = ran});
+  latest_.push_back({.user = asked.user, .what = what, .outcome = outcome});
 }
 
 void Learner::estimate(std::size_t job, JobSpec& spec) const {
-  learn_estimate(spec, whats_[job], history_.record());
+  learn_estimate(spec, whats_[job], {.runs = runs_});
 }
 
 std::vector<Estimated> Learner::late(const ClusterView& view,
                                      const std::function<std::size_t(JobId)>& index_of) {
-  const std::uint64_t news = history_.count() - std::exchange(learned_, history_.count());
-  if (news == 0) return {};
-  return late_estimates(view, history_.record(), news,
+  const std::vector<Ended> latest = std::exchange(latest_, {});
+  return late_estimates(view, {.runs = runs_}, latest,
                         [&](JobId job) { return whats_[index_of(job)]; });
 }
 

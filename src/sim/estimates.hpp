@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/history.hpp"
 #include "core/input.hpp"
+#include "core/past_runs.hpp"
 #include "core/view.hpp"
 #include "sim/programs.hpp"
 #include "trace/trace.hpp"
@@ -62,8 +63,8 @@ class Learner {
  private:
   const trace::Trace& trace_;
   std::vector<Fingerprint> whats_;  ///< The program of each job.
-  History history_;
-  std::uint64_t learned_ = 0;  ///< Ends from which jobs that wait have learned.
+  PastRuns runs_;
+  std::vector<Ended> latest_;  ///< Runs from which jobs that wait have not learned yet.
 };
 
 /// Submissions `load` times as close together, from the first one on; each job has as long until

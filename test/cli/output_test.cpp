@@ -295,11 +295,11 @@ TEST(JobPage, SaysWhereAnEstimateIsFrom) {
   EXPECT_THAT(page(""), HasSubstr("estimate      " + text + "\n"));
   EXPECT_THAT(page(R"(,"estimate_learned_from":12)"),
               HasSubstr("estimate      " + text + " (learned from 12 runs of this program)\n"));
-  EXPECT_THAT(page(R"(,"estimate_learned_from":1)"), HasSubstr(" (learned from 1 run of this program)\n"));
+  EXPECT_THAT(page(R"(,"estimate_learned_from":1)"),
+              HasSubstr(" (learned from 1 run of this program)\n"));
   EXPECT_THAT(job_page(job(R"({"id":42,"state":"queued"})"), 10, kPiped),
               HasSubstr("estimate      unknown\n"));
-  EXPECT_THAT(job_page(job(R"({"id":42,"state":"done"})"), 10, kPiped),
-              Not(HasSubstr("estimate")));
+  EXPECT_THAT(job_page(job(R"({"id":42,"state":"done"})"), 10, kPiped), Not(HasSubstr("estimate")));
 }
 
 TEST(GpuPage, NamesTenantsAndForeignProcesses) {

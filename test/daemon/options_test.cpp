@@ -263,6 +263,10 @@ TEST(Options, WhetherRunTimesAreLearnedIsTrueOrFalse) {
   EXPECT_TRUE(read("").rules.learn_memory);
   EXPECT_FALSE(read("learn_memory = false").rules.learn_memory);
   EXPECT_FALSE(read("learn_run_times = false").rules.learn_run_times);
+  EXPECT_EQ(read("").rules.learn_run_times_after, 5);
+  EXPECT_EQ(read("learn_run_times_after = 32").rules.learn_run_times_after, 32);
+  EXPECT_EQ(config_refusal("learn_run_times_after = 0"),
+            "berth.toml:1:25: learn_run_times_after: must be a number from 1 to 32");
   EXPECT_EQ(config_refusal("learn_run_times = 1"),
             "berth.toml:1:19: learn_run_times: must be true or false");
 }

@@ -103,14 +103,13 @@ TEST(Restart, TheQueueComesBack) {
   EXPECT_EQ(rig.wait_end(held)["state"], "done");
 }
 
-/// The second would be a number of its own, as another seed is.
 TEST(Restart, ARunTimeThatWasLearnedStays) {
-  Rig rig;
+  Rig rig({.config = "probe = \"100ms\"\ngrace = \"500ms\"\nlearn_run_times_after = 1\n"});
   rig.start();
-  const int first = rig.submit("exit 0 # 1");
+  const int first = rig.submit("exit 0 # seed=1");
   EXPECT_FALSE(rig.job(first).contains("estimate_seconds"));
   const Json ran = rig.wait_end(first);
-  const int second = rig.submit("exit 0 # 2", {{"held", true}});
+  const int second = rig.submit("exit 0 # seed=2", {{"held", true}});
   const Json told = rig.job(second);
   EXPECT_EQ(told["estimate_learned_from"], 1);
   EXPECT_NEAR(told["estimate_seconds"],
@@ -120,9 +119,9 @@ TEST(Restart, ARunTimeThatWasLearnedStays) {
   rig.start();
   EXPECT_EQ(rig.job(second)["estimate_seconds"], told["estimate_seconds"]);
   EXPECT_EQ(rig.job(second)["estimate_learned_from"], 1);
-  const int third = rig.submit("exit 0 # 3", {{"held", true}});
+  const int third = rig.submit("exit 0 # seed=3", {{"held", true}});
   EXPECT_EQ(rig.job(third)["estimate_seconds"], told["estimate_seconds"]) << "known from before";
-  const int stated = rig.submit("exit 0 # 4", {{"held", true}, {"estimate_seconds", 9}});
+  const int stated = rig.submit("exit 0 # seed=4", {{"held", true}, {"estimate_seconds", 9}});
   EXPECT_EQ(rig.job(stated)["estimate_seconds"], 9.0);
   EXPECT_FALSE(rig.job(stated).contains("estimate_learned_from"));
 }

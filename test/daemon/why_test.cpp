@@ -81,10 +81,15 @@ TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
 }
 
 TEST_F(Why, APredictionRestsOnWhatWasLearned) {
-  rig_.wait_end(rig_.submit("sleep 0.3 # 1"));
-  const int running = rig_.submit("sleep 60 # 2", {{"vram_bytes", 20 * kGiB}});
+  const auto run = [&](const std::string& seed, const Json& more = Json::object()) {
+    return rig_.submit("read s <length; exec sleep $s # --seed " + seed, more);
+  };
+  rig_.folder().write("length", "0.3");
+  for (int seed = 1; seed <= 5; ++seed) rig_.wait_end(run(std::to_string(seed)));
+  rig_.folder().write("length", "60");
+  const int running = run("6", {{"vram_bytes", 20 * kGiB}});
   const Json job = rig_.wait_for(running, "running");
-  ASSERT_EQ(job["estimate_learned_from"], 1);
+  ASSERT_EQ(job["estimate_learned_from"], 5);
   EXPECT_GT(job["estimate_seconds"], 0.2);
   const auto later = dry_run();
   EXPECT_EQ(later.body["admitted_now"], false);

@@ -163,10 +163,14 @@ TEST_F(Scene, WhoHasOutlivedWhatWasSaidIsTakenToRunAsLongAgain) {
       "to run as long again");
 }
 
-/// Three jobs of its user ran for 10, 20 and 90 s before.
-TEST_F(Scene, ALearnedRunTimeIsThatOfJobsThatRanLongerThanItHas) {
+/// Three runs of its program took 10, 20 and 90 s before.
+TEST_F(Scene, ALearnedRunTimeIsThatOfRunsThatWereLongerThanItHasRun) {
+  const auto is_a_run = [&](JobId job) {
+    engine_->step(engine_->now(), std::vector<Input>{Identified{job, Fingerprint(7)}});
+    return job;
+  };
   for (const int ran : {10, 90, 20}) {
-    const JobId id = submit(of(20_GiB), engine_->now());
+    const JobId id = is_a_run(submit(of(20_GiB), engine_->now()));
     const Attempt attempt = engine_->view().find(id)->attempt;
     const Instant end = engine_->now() + seconds(ran);
     engine_->step(end,
@@ -176,8 +180,8 @@ TEST_F(Scene, ALearnedRunTimeIsThatOfJobsThatRanLongerThanItHas) {
   JobSpec learned = of_class(20_GiB, DurationClass::Medium);
   learned.estimate = seconds(20);
   learned.learned_from = 3;
-  const JobId running = submit(learned, begin);
-  const JobId waiting = submit(learned, begin);
+  const JobId running = is_a_run(submit(learned, begin));
+  const JobId waiting = is_a_run(submit(learned, begin));
   const JobId last = submit(of(20_GiB), begin);
   EXPECT_EQ(look(waiting, {.now = begin + seconds(5)}).start, begin + seconds(20));
   EXPECT_EQ(look(waiting, {.now = begin + seconds(30)}).start, begin + seconds(90));

@@ -113,11 +113,11 @@ std::size_t size_of_bounds() {
 }
 constexpr std::size_t kNoCompany = 4;  // no jobs, meetings, lessons; nothing learned
 /// No jobs that ended, none ever, no speeds: from format 6; no GPUs drained: from format 10; no
-/// reservations, none ever: from format 12.
+/// reservations, none ever: from format 12; no past runs: from format 15.
 std::size_t size_of_facts() {
   ByteWriter out;
   codec::put(out, Speeds{});
-  return out.take().size() + 5;
+  return out.take().size() + 6;
 }
 
 template <class Value>
@@ -147,9 +147,9 @@ void drop_own_priority(std::string& bytes) {
   bytes.erase(bytes.find(settings) + settings.size(), 2);
 }
 
-/// No calendar, and no priorities that count: before format 12.
+/// No past runs, no calendar, and no priorities that count: before format 12.
 void drop_calendar(std::string& bytes) {
-  bytes.resize(bytes.size() - 2);
+  bytes.resize(bytes.size() - 3);
   drop_own_priority(bytes);
 }
 
@@ -170,6 +170,30 @@ TEST(Snapshot, OfFormatThirteenIsReadWithLimitsThatEndJobs) {
   bytes[0] = 26;  // format 13
   const std::string settings = encoded_settings();
   bytes.erase(bytes.find(settings) + settings.size() + 1, 1);
+  bytes.pop_back();  // no past runs
+  const auto restored = Engine::restore(bytes, fifo());
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  EXPECT_EQ(restored->save(), engine.save());
+}
+
+/// Run times were learned from the latest jobs that ended, whoever's they were.
+TEST(Snapshot, OfFormatFourteenIsReadWithTheRunsOfTheJobsThatEnded) {
+  Cluster cluster;
+  cluster.add_switch();
+  cluster.add_node({.name = "n", .gpus = 1});
+  Engine engine(cluster, {}, fifo());
+  JobSpec spec{.user = UserId(7)};
+  spec.request.gpu.count = GpuCount(1);
+  engine.step(kStart, std::vector<Input>{Submitted{.job = JobId(1), .spec = spec},
+                                         Identified{JobId(1), Fingerprint(9)}});
+  engine.step(kStart + seconds(5),
+              std::vector<Input>{Exited{JobId(1), Attempt(1)}, Released{JobId(1), Attempt(1)}});
+  const auto runs = engine.view().past_runs().of(UserId(7), Fingerprint(9));
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs.front(), (PastRun{GpuCount(1), seconds(5)}));
+  std::string bytes = engine.save();
+  bytes[0] = 28;  // format 14
+  bytes.resize(bytes.size() - encoded(engine.view().past_runs().users()).size());
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_TRUE(restored.has_value()) << restored.error().message;
   EXPECT_EQ(restored->save(), engine.save());
@@ -471,6 +495,14 @@ const Disagreement kDisagreements[] = {
      "a lesson"},
     {"pair", [](Frame& f) { f.company.lessons[Fingerprint(1)].beside[Fingerprint(2)].ppm = -1; },
      "a lesson"},
+    {"past_run",
+     [](Frame& f) {
+       f.past_runs[UserId(7)][Fingerprint(1)] = {.latest = 1,
+                                                 .runs = {{GpuCount(1), Duration(-1)}}};
+     },
+     "a past run"},
+    {"program_without_runs", [](Frame& f) { f.past_runs[UserId(7)][Fingerprint(1)] = {}; },
+     "the past runs"},
     {"hold_of_another_size", [](Frame& f) { f.holds[0].placement.gpus.pop_back(); },
      "a place kept"},
 };

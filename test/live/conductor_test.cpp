@@ -66,13 +66,13 @@ class Record : public Executor,
 class ConductorTest : public testing::Test {
  protected:
   void SetUp() override { open(&record_); }
-  void open(Eyes* eyes) {
+  void open(Eyes* eyes, const Rules& rules = {}) {
     conductor_.reset();
     keeper_.reset();
     Cluster cluster;
     cluster.add_switch();
     cluster.add_node({.name = "n", .gpus = 1, .vram = Bytes(std::int64_t{24} << 30)});
-    auto keeper = Keeper::open(host_, {.path = folder_ / "journal.db"}, cluster, {});
+    auto keeper = Keeper::open(host_, {.path = folder_ / "journal.db"}, cluster, rules);
     ASSERT_TRUE(keeper) << keeper.error().message;
     keeper_.emplace(std::move(*keeper));
     conductor_.emplace(*keeper_, live::Setup{.problems = {""}},
@@ -166,7 +166,7 @@ TEST_F(ConductorTest, WithoutEyesStartsAndGivesBackAtOnce) {
 }
 
 TEST_F(ConductorTest, TellsJobsThatWaitWhatIsLearnedAtTheSameInstant) {
-  open(nullptr);
+  open(nullptr, {.learn_run_times_after = 1});
   submit("train");
   conductor_->turn();
   const JobId first = id_;

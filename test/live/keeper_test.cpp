@@ -234,28 +234,35 @@ TEST_F(KeeperTest, WhatNoLongerAppliesDoesNoHarm) {
 
 // ---- Run times that are learned --------------------------------------------------------------
 
-/// Ran for 100 s under this name; then the same is asked for again.
+/// A run of a program that differs from others in its seed.
+Submission run_of(const std::string& program, int seed, std::int64_t wanted = 2) {
+  return job(wanted, program + " --seed " + std::to_string(seed));
+}
+
+/// Ran five times for 100 s; then the same is asked for again.
 TEST_F(KeeperTest, ARunTimeIsLearnedOfTheSameProgramAndStaysWithTheJob) {
   Keeper keeper = open();
-  const JobId first = submit(keeper, 10, job(2, "train 1"));
-  EXPECT_EQ(row(keeper, first).spec.estimate, kForever) << "nothing is known yet";
-  const Attempt attempt = keeper.engine().view().find(first)->attempt;
-  step(keeper, 10, of({Started{first, attempt}}));
-  step(keeper, 110, of({Exited{first, attempt, Outcome::Done, 0}, Released{first, attempt}}));
+  for (int run = 1; run <= 5; ++run) {
+    const JobId id = submit(keeper, 100 * run, run_of("train", run));
+    EXPECT_EQ(row(keeper, id).spec.estimate, kForever) << run << ": too little is known yet";
+    finish(keeper, 100 * run + 100, id);
+  }
+  const JobId other = submit(keeper, 600, run_of("tune", 6));
+  EXPECT_EQ(row(keeper, other).spec.estimate, kForever) << "nothing is known of this program";
 
-  const JobId second = submit(keeper, 200, job(2, "train 2"));
+  const JobId second = submit(keeper, 700, run_of("train", 6));
   const JobSpec spec = keeper.engine().view().find(second)->spec;
   EXPECT_EQ(spec.estimate, seconds(100));
-  EXPECT_EQ(spec.learned_from, 1);
+  EXPECT_EQ(spec.learned_from, 5);
   EXPECT_EQ(spec.time_limit, kForever) << "nothing ends it then";
   EXPECT_EQ(row(keeper, second).spec, spec);
-  Submission limited = job(2, "train 3");
+  Submission limited = run_of("train", 7);
   limited.spec.time_limit = seconds(30);
-  const JobId third = submit(keeper, 200, limited);
+  const JobId third = submit(keeper, 700, limited);
   EXPECT_EQ(keeper.engine().view().find(third)->spec.estimate, seconds(30));
-  Submission stated = job(2, "train 4");
+  Submission stated = run_of("train", 8);
   stated.spec.estimate = seconds(7);
-  const JobId fourth = submit(keeper, 200, stated);
+  const JobId fourth = submit(keeper, 700, stated);
   EXPECT_EQ(keeper.engine().view().find(fourth)->spec.estimate, seconds(7));
   EXPECT_EQ(keeper.engine().view().find(fourth)->spec.learned_from, 0);
 
@@ -265,70 +272,71 @@ TEST_F(KeeperTest, ARunTimeIsLearnedOfTheSameProgramAndStaysWithTheJob) {
     Keeper again = open(copy);
     expect_same(again, keeper);
     EXPECT_EQ(again.engine().view().find(second)->spec, spec);
-    const JobId fifth = submit(again, 300, job(1, "train 5"));
+    const JobId fifth = submit(again, 800, run_of("train", 9, 1));
     EXPECT_EQ(again.engine().view().find(fifth)->spec.estimate, seconds(100));
   }
   const auto verified = journal::verify(copy);
   EXPECT_TRUE(verified) << verified.error().message;
 }
 
-/// One job runs at a time.
-TEST_F(KeeperTest, JobsThatWaitLearnFromTheFirstRunOfTheirProgram) {
-  Keeper keeper = open();
+/// One job runs at a time. Two runs are enough here.
+TEST_F(KeeperTest, JobsThatWaitLearnOnceEnoughRunsOfTheirProgramAreKnown) {
+  const Rules rules{.learn_run_times_after = 2};
+  Keeper keeper = open(path_, gpus(2), rules);
   const auto told = [&](JobId id) { return keeper.engine().view().find(id)->spec.estimate; };
   const auto tell = [&](Keeper& which, std::int64_t now) {
     const std::vector<Estimated> late = which.take_late_estimates();
     step(which, now, {.inputs = {late.begin(), late.end()}, .submissions = {}});
     return late.size();
   };
-  const JobId train = submit(keeper, 10, job(2, "train 1"));
-  const JobId next = submit(keeper, 20, job(2, "train 2"));
-  const JobId eval = submit(keeper, 20, job(2, "eval 1"));
-  finish(keeper, 110, train);
-  tell(keeper, 111);
-  EXPECT_EQ(told(eval), seconds(100)) << "as a job that is submitted now";
-  submit(keeper, 120, job(2, "eval 2"));
-  const JobId later = submit(keeper, 121, job(2, "eval 3"));
-  EXPECT_EQ(told(later), seconds(100));
-  finish(keeper, 130, next);
-  EXPECT_EQ(tell(keeper, 131), 0U);
-  EXPECT_EQ(told(later), seconds(100)) << "nothing is known of its program yet";
-  finish(keeper, 200, eval);
+  const JobId first = submit(keeper, 10, run_of("train", 1));
+  const JobId next = submit(keeper, 20, run_of("train", 2));
+  const JobId eval = submit(keeper, 30, run_of("eval", 1));
+  const JobId later = submit(keeper, 40, run_of("train", 3));
+  finish(keeper, 110, first);
+  EXPECT_EQ(tell(keeper, 111), 0U) << "one run is too few";
+  finish(keeper, 160, next, Outcome::Failed, 1);
+  EXPECT_EQ(tell(keeper, 161), 0U) << "one that failed shows nothing";
+  finish(keeper, 170, eval);
+  EXPECT_EQ(tell(keeper, 171), 0U) << "nor does another program";
+  const JobId last = submit(keeper, 172, run_of("train", 4));
+  finish(keeper, 220, later);
   {
-    Keeper again = open(crash());
-    EXPECT_EQ(tell(again, 201), 1U) << "what the crash was faster than";
+    Keeper again = open(crash(), gpus(2), rules);
+    EXPECT_EQ(tell(again, 221), 1U) << "what the crash was faster than";
   }
-  EXPECT_EQ(tell(keeper, 201), 1U);
-  const JobId last = submit(keeper, 202, job(2, "eval 4"));
-  EXPECT_EQ(told(last), seconds(70));
-  EXPECT_EQ(told(later), seconds(70)) << "as those after it";
-  EXPECT_EQ(keeper.engine().view().find(later)->spec.learned_from, 1);
+  EXPECT_EQ(tell(keeper, 221), 1U);
+  EXPECT_EQ(told(last), kForever) << "it runs by then";
+  const JobId waits = submit(keeper, 222, run_of("train", 5));
+  EXPECT_EQ(told(waits), seconds(50)) << "the lower one of 100 and 50";
+  EXPECT_EQ(keeper.engine().view().find(waits)->spec.learned_from, 2);
 
   const std::string copy = crash();
   {
-    Keeper again = open(copy);
+    Keeper again = open(copy, gpus(2), rules);
     expect_same(again, keeper);
-    EXPECT_EQ(tell(again, 203), 0U) << "they were told before the crash";
+    EXPECT_EQ(tell(again, 223), 0U) << "they were told before the crash";
   }
   const auto verified = journal::verify(copy);
   EXPECT_TRUE(verified) << verified.error().message;
 }
 
 TEST_F(KeeperTest, NoRunTimeIsLearnedWhereThatIsOff) {
-  const Rules rules{.learn_run_times = false};
+  const Rules rules{.learn_run_times = false, .learn_run_times_after = 2};
   {
     Keeper keeper = open(path_, gpus(2), rules);
     finish(keeper, 110, submit(keeper, 10, job(1, "a")));
-    const JobId second = submit(keeper, 200, job(1, "a"));
-    EXPECT_EQ(keeper.engine().view().find(second)->spec.estimate, kForever);
-    finish(keeper, 210, second);
+    finish(keeper, 210, submit(keeper, 200, job(1, "a")));
+    const JobId third = submit(keeper, 250, job(1, "a"));
+    EXPECT_EQ(keeper.engine().view().find(third)->spec.estimate, kForever);
+    finish(keeper, 260, third);
   }
-  Keeper on = open();  // what ended meanwhile is known
-  const JobId third = submit(on, 300, job(1, "a"));
-  EXPECT_EQ(on.engine().view().find(third)->spec.learned_from, 2);
+  Keeper on = open(path_, gpus(2), {.learn_run_times_after = 2});  // what ended meanwhile is known
+  const JobId fourth = submit(on, 300, job(1, "a"));
+  EXPECT_EQ(on.engine().view().find(fourth)->spec.learned_from, 3);
   Keeper off = open(crash(), gpus(2), rules);
-  const JobId fourth = submit(off, 400, job(1, "a"));
-  EXPECT_EQ(off.engine().view().find(fourth)->spec.learned_from, 0);
+  const JobId fifth = submit(off, 400, job(1, "a"));
+  EXPECT_EQ(off.engine().view().find(fifth)->spec.learned_from, 0);
 }
 
 // ---- Coming back -----------------------------------------------------------------------------

@@ -38,15 +38,36 @@ void expect_other(const Command& one, const Command& other, const std::string& w
 
 TEST(TellingWords, WhatIsNewInEveryRunDoesNotCount) {
   const Command plain = command("--model llama-7b");
-  for (const char* const more :
-       {"--seed 1", "--seed=2", "seed=3", "+trainer.seed=1", "--random_seed 42", "--manualSeed 7",
-        "--data-seed=9", "--master_port 29501", "--master-port=29502", "--port 8000",
-        "--main_process_port 1", "--local_rank 3", "--local-rank=0", "--node_rank 1", "--rank=2",
-        "--rdzv_endpoint node7:29400", "--rdzv-id=17", "--master_addr 10.0.0.3",
-        "--output runs/17", "--output=runs/big", "--output_dir out", "-output out",
-        "--out x.txt", "--save-dir=models/17", "--log_dir /tmp/logs/3", "hydra.run.dir=outputs/17",
-        "--resume ckpt/epoch_3.pt", "--resume=ckpt/epoch_4.pt",
-        "--resume_from_checkpoint out/checkpoint-500", "trainer.resume=last"}) {
+  for (const char* const more : {"--seed 1",
+                                 "--seed=2",
+                                 "seed=3",
+                                 "+trainer.seed=1",
+                                 "--random_seed 42",
+                                 "--manualSeed 7",
+                                 "--data-seed=9",
+                                 "--master_port 29501",
+                                 "--master-port=29502",
+                                 "--port 8000",
+                                 "--main_process_port 1",
+                                 "--local_rank 3",
+                                 "--local-rank=0",
+                                 "--node_rank 1",
+                                 "--rank=2",
+                                 "--rdzv_endpoint node7:29400",
+                                 "--rdzv-id=17",
+                                 "--master_addr 10.0.0.3",
+                                 "--output runs/17",
+                                 "--output=runs/big",
+                                 "--output_dir out",
+                                 "-output out",
+                                 "--out x.txt",
+                                 "--save-dir=models/17",
+                                 "--log_dir /tmp/logs/3",
+                                 "hydra.run.dir=outputs/17",
+                                 "--resume ckpt/epoch_3.pt",
+                                 "--resume=ckpt/epoch_4.pt",
+                                 "--resume_from_checkpoint out/checkpoint-500",
+                                 "trainer.resume=last"}) {
     expect_same(command(std::string("--model llama-7b ") + more), plain, more);
     expect_same(command(std::string(more) + " --model llama-7b"), plain, more);
   }
@@ -96,8 +117,8 @@ TEST(TellingWords, WordsAndNumbersMakeAnotherProgram) {
 TEST(TellingWords, WhatIsRunCounts) {
   const Command plain = command("");
   for (const char* const other :
-       {"python3 eval.py", "python3 sub/train.py", "python3 /home/bob/train.py",
-        "python3 -m train", "python3 -m pkg.train", "python3 -c pass", "torchrun train.py"}) {
+       {"python3 eval.py", "python3 sub/train.py", "python3 /home/bob/train.py", "python3 -m train",
+        "python3 -m pkg.train", "python3 -c pass", "torchrun train.py"}) {
     expect_other(plain, command("", other), other);
   }
   expect_other(command("", "python3 -m pkg.train"), command("", "python3 -m pkg.tune"), "-m");
@@ -129,7 +150,8 @@ TEST(TellingWords, AreThoseOfACommandLineInOneWord) {
   expect_same(shell("python3 train.py --seed 1"), shell("python3 train.py  --seed=2"), "seed");
   expect_same(shell("sleep 3; exec python3 train.py\n--seed 7"),
               shell("sleep 3; exec python3 train.py\n--seed 8"), "lines");
-  expect_other(shell("python3 train.py --model 7b"), shell("python3 train.py --model 70b"), "model");
+  expect_other(shell("python3 train.py --model 7b"), shell("python3 train.py --model 70b"),
+               "model");
   expect_other(shell("python3 train.py"), shell("python3 eval.py"), "script");
 }
 
@@ -173,7 +195,10 @@ TEST(TellingWords, HoweverTheyAreWrittenTheyAreTheSame) {
 
 TEST(TellingWords, OfAnythingThereAreSome) {
   for (const auto& arguments : std::vector<std::vector<std::string>>{
-           {""}, {"=", "--", "-", "--=", "a=", "=b"}, {"/", "//", "./", "../.."}, {"--seed"},
+           {""},
+           {"=", "--", "-", "--=", "a=", "=b"},
+           {"/", "//", "./", "../.."},
+           {"--seed"},
            {"\xff\xfe", std::string(100'000, 'x'), std::string(100'000, '7')}}) {
     EXPECT_FALSE(telling_words(arguments, "/", Telling::Memory).empty());
   }

@@ -115,22 +115,28 @@ Duration told(const Learner& learner, const trace::Trace& trace, std::size_t job
   return spec.estimate;
 }
 
-TEST(Estimates, AreLearnedFromTheLikeliestRunsBefore) {
+void learn_five(Learner& learner, std::size_t job, int ran) {
+  for (int i = 0; i < 5; ++i) learner.learn(job, seconds(ran), Outcome::Done);
+}
+
+TEST(Estimates, AreLearnedFromTheRunsOfTheModelBefore) {
   trace::Trace trace;
   trace.jobs = {run_of("a", 0, 0), run_of("b", 0, 0), run_of("a", 0, 0, 2), run_of("", 0, 0),
-                run_of("", 0, 0, 2)};
-  trace.jobs.push_back(trace.jobs[4]);
-  trace.jobs[5].spec.user = UserId(2);
+                run_of("a", 0, 0)};
+  trace.jobs[4].spec.user = UserId(2);
   Learner learner(trace, Programs::None);
   EXPECT_EQ(told(learner, trace, 0), kForever) << "nothing has ended";
-  learner.learn(0, seconds(100), Outcome::Done);
-  learner.learn(1, seconds(300), Outcome::Timeout);
+  for (int i = 0; i < 4; ++i) learner.learn(0, seconds(100), Outcome::Done);
+  EXPECT_EQ(told(learner, trace, 0), kForever) << "four runs are too few";
+  learner.learn(0, seconds(100), Outcome::Timeout);
+  learn_five(learner, 3, 7);
   EXPECT_EQ(told(learner, trace, 0), seconds(100));
-  EXPECT_EQ(told(learner, trace, 2), seconds(100)) << "the model, on any number of GPUs";
-  EXPECT_EQ(told(learner, trace, 3), seconds(100)) << "the user, on as many GPUs";
-  learner.learn(4, seconds(0), Outcome::Done);
-  EXPECT_EQ(told(learner, trace, 4), Duration(1)) << "an estimate is never nothing";
-  EXPECT_EQ(told(learner, trace, 5), Duration(1)) << "anybody, on as many GPUs";
+  EXPECT_EQ(told(learner, trace, 2), seconds(100)) << "on any number of GPUs";
+  EXPECT_EQ(told(learner, trace, 1), kForever) << "another model";
+  EXPECT_EQ(told(learner, trace, 3), kForever) << "no model";
+  EXPECT_EQ(told(learner, trace, 4), kForever) << "another user";
+  learn_five(learner, 1, 0);
+  EXPECT_EQ(told(learner, trace, 1), Duration(1)) << "an estimate is never nothing";
   trace.jobs[0].spec.estimate = seconds(7);
   EXPECT_EQ(told(learner, trace, 0), seconds(7)) << "what a job states stands";
 }
@@ -142,23 +148,26 @@ TEST(Estimates, AreLearnedByNameWhereThatTells) {
   trace.jobs[1].name = "eval-1";
   trace.jobs[2].name = "train-2";
   Learner learner(trace, Programs::Name);
-  learner.learn(0, seconds(100), Outcome::Done);
-  learner.learn(1, seconds(10), Outcome::Done);
+  learn_five(learner, 0, 100);
+  learn_five(learner, 1, 10);
   EXPECT_EQ(told(learner, trace, 2), seconds(100));
 }
 
 TEST(Estimates, AreLearnedDuringARunFromWhatEndedOnly) {
   trace::Trace trace;
-  // The third keeps the only GPU while the last two come; what is known of them is what ended.
-  trace.jobs = {run_of("long", 0, 100), run_of("short", 1, 10), run_of("wall", 2, 500),
-                run_of("long", 200, 10), run_of("short", 201, 90)};
+  // The eleventh has the only GPU while the last two come; what is known of them is what ended.
+  for (int i = 0; i < 5; ++i) trace.jobs.push_back(run_of("long", i, 100));
+  for (int i = 0; i < 5; ++i) trace.jobs.push_back(run_of("short", 5 + i, 10));
+  trace.jobs.push_back(run_of("wall", 10, 500));
+  trace.jobs.push_back(run_of("long", 600, 10));
+  trace.jobs.push_back(run_of("short", 601, 90));
   const auto starts = [&](Told told) {
     const auto result =
         simulate(trace, *trace::parse_cluster("1x1"), *make_policy("sjf", ""), {.told = told});
-    return std::pair(result->jobs[3].start, result->jobs[4].start);
+    return std::pair(result->jobs[11].start, result->jobs[12].start);
   };
-  EXPECT_EQ(starts(Told::Exact), std::pair(kStart + seconds(610), kStart + seconds(620)));
-  EXPECT_EQ(starts(Told::Learned), std::pair(kStart + seconds(700), kStart + seconds(610)));
+  EXPECT_EQ(starts(Told::Exact), std::pair(kStart + seconds(1050), kStart + seconds(1060)));
+  EXPECT_EQ(starts(Told::Learned), std::pair(kStart + seconds(1140), kStart + seconds(1050)));
 }
 
 TEST(Load, BringsSubmissionsTogetherFromTheFirstOn) {

@@ -68,19 +68,22 @@ TEST_F(ToldOfPrograms, AnothersJobsOfThatModelAreOthers) {
 }
 
 /// One GPU, on which one job runs at a time.
-TEST(ToldOfRunTimes, JobsThatWaitAreToldAsThoseThatComeLater) {
+TEST(ToldOfRunTimes, JobsThatWaitAreToldOnceEnoughRunsAreKnown) {
   trace::Trace trace;
-  trace.jobs = {job(0, 100, "x-1", "x"), job(10, 900, "y-1", "y"), job(20, 50, "x-2", "x"),
-                job(950, 5, "y-2", "y"), job(960, 100, "x-3", "x")};
+  for (int i = 0; i < 4; ++i) trace.jobs.push_back(job(i, 10, "x", "x"));
+  for (int i = 4; i < 8; ++i) trace.jobs.push_back(job(i, 90, "y", "y"));
+  trace.jobs.push_back(job(8, 10, "x-5", "x"));
+  trace.jobs.push_back(job(9, 90, "y-5", "y"));
+  trace.jobs.push_back(job(20, 90, "y-6", "y"));
+  trace.jobs.push_back(job(21, 10, "x-6", "x"));
   for (trace::TraceJob& each : trace.jobs) each.spec.request.gpu.sharing = Sharing::Alone;
   const auto result = simulate(trace, one_gpu(), *make_policy("sjf", "first-fit"),
                                {.told = Told::Learned, .programs = Programs::Model});
   const auto start = [&](std::size_t i) { return in_seconds(result->jobs[i].start - kStart); };
-  EXPECT_EQ(start(1), 100) << "nothing was known of either when the first ended";
-  // Both wait from then on, told 100 s; at 1000 s a run of y is known, which is longer than x.
-  EXPECT_EQ(start(2), 1000);
-  EXPECT_EQ(start(4), 1050) << "x is the shorter one";
-  EXPECT_EQ(start(3), 1150) << "told 900 s as soon as its program was known";
+  EXPECT_EQ(start(8), 400) << "in order of submission, as nothing is known";
+  EXPECT_EQ(start(11), 410) << "told 10 s by five runs of x, before all that are unknown";
+  EXPECT_EQ(start(9), 420);
+  EXPECT_EQ(start(10), 510);
 }
 
 class ToldOfProgress : public testing::Test {
