@@ -298,9 +298,10 @@ void Daemon::open_driver() {
   host_limits_ = std::make_unique<HostLimits>(options_.cgroup, options_.host_limits);
   device_rules_ = std::make_unique<DeviceRules>(device_files_of(machine_, options_),
                                                 device_rules_options(options_));
-  mps_ = std::make_unique<Mps>(MpsOptions{.folder = options_.state + "/mps",
-                                          .control = machine_.port ? machine_.mps_control : "",
-                                          .environment = machine_.environment});
+  mps_ =
+      std::make_unique<Mps>(loop_, MpsOptions{.folder = options_.state + "/mps",
+                                              .control = machine_.port ? machine_.mps_control : "",
+                                              .environment = machine_.environment});
   if (!machine_.port) return;
   probe_ = std::make_unique<Probe>(
       Probe::Parts{.port = *machine_.port,
@@ -394,6 +395,11 @@ void Daemon::open_executor() {
           .options = options_,
           .machine = machine_,
           .keys = *keys_,
+          .not_started =
+              [this](JobId job, Attempt attempt, const std::string& why) {
+                executor_->on_ended(job);
+                conductor_->on_failed(job, attempt, why);
+              },
           .is_partly_outside = [this](JobId job) { return is_partly_outside(job); }},
       suspender_hooks());
 }

@@ -66,12 +66,14 @@ Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
   if (!suspender_.knows(job)) {
     shim::Order order = order_of(assigned, parts_.options, parts_.machine);
     set_variables(order, {{kJobKey, parts_.keys.key_of(job)}});
-    join_mps(assigned, order);
     const bool is_limited = limit_host(assigned, order.cgroup);
     limit_devices(job, order.cgroup, assigned.grant);
     order.keeps_cgroup =
         parts_.limits.begin(view(), job, order.attempt, order.cgroup) || is_limited;
-    return launcher().launch(order);
+    if (!wants_mps(assigned)) return launcher().launch(order);
+    const MpsClient client = mps_client(assigned, order);
+    launch_as_client(client, std::move(order));
+    return {};
   }
   if (auto taken = launcher().take_over(job, assigned.attempt); !taken) return taken;
   limit(job, assigned.attempt);
@@ -137,9 +139,8 @@ bool ShimExecutor::has_instances(const Grant& grant) const {
   });
 }
 
-/// A job that is to have MPS and cannot have it runs without, and is watched.
-void ShimExecutor::join_mps(const live::Assignment& assigned, shim::Order& order) {
-  if (!wants_mps(assigned)) return;
+MpsClient ShimExecutor::mps_client(const live::Assignment& assigned,
+                                   const shim::Order& order) const {
   const auto& shares = assigned.grant.shares;
   const GpuRequest& gpu = assigned.job.spec.request.gpu;
   const bool is_alone = gpu.sharing == Sharing::Alone;
@@ -156,10 +157,33 @@ void ShimExecutor::join_mps(const live::Assignment& assigned, shim::Order& order
   for (const GpuId id : client.gpus) {
     client.uuids.push_back(parts_.machine.devices.list[id.value()].uuid);
   }
-  const auto joined = parts_.mps.begin(client);
-  if (joined) return set_variables(order, *joined);
-  std::fprintf(stderr, "berthd: job %llu runs without MPS: %s\n",
-               static_cast<unsigned long long>(order.job.value()), joined.error().message.c_str());
+  return client;
+}
+
+/// Its start waits for its server, and nothing else does.
+void ShimExecutor::launch_as_client(const MpsClient& client, shim::Order order) {
+  const Key key{order.job, order.attempt};
+  wait_for_server_[key] = std::move(order);
+  parts_.mps.begin(client, [this, key](const Expected<Variables>& joined) {
+    // Later at any rate: launch() calls nobody back.
+    parts_.loop.post([this, key, joined] { on_server(key, joined); });
+  });
+}
+
+/// A job that is to have MPS and cannot have it runs without, and is watched.
+void ShimExecutor::on_server(const Key& key, const Expected<Variables>& joined) {
+  auto found = wait_for_server_.extract(key);
+  if (!found) return;  // it was ended meanwhile
+  shim::Order& order = found.mapped();
+  if (joined) {
+    set_variables(order, *joined);
+  } else {
+    std::fprintf(stderr, "berthd: job %llu runs without MPS: %s\n",
+                 static_cast<unsigned long long>(order.job.value()),
+                 joined.error().message.c_str());
+  }
+  const auto launched = launcher().launch(order);
+  if (!launched) parts_.not_started(key.first, key.second, launched.error().message);
 }
 
 live::Trace ShimExecutor::adopt(JobId job, Attempt attempt) {
@@ -205,6 +229,12 @@ void ShimExecutor::go_on(JobId job, Attempt attempt, const Grant& grant) {
 void ShimExecutor::stop(JobId job, Attempt attempt, live::Manner manner) {
   if (manner == live::Manner::Suspend) return suspend(job, attempt);
   suspends_then_.erase({job, attempt});
+  if (wait_for_server_.erase({job, attempt}) > 0) {
+    parts_.loop.post([this, job, attempt] {
+      parts_.not_started(job, attempt, "it was ended before its MPS server was there");
+    });
+    return;
+  }
   // A process that is locked cannot comply, however long it is given.
   const bool is_idle = suspender_.knows(job);
   suspender_.forget(job);
@@ -268,6 +298,7 @@ std::string ShimExecutor::on_ended(JobId job) {
 void ShimExecutor::forget(JobId job, Attempt attempt) {
   if (suspender_.knows(job)) stop(job, attempt, live::Manner::AtOnce);
   const std::string cgroup = launcher().cgroup_of(job, attempt);
+  wait_for_server_.erase({job, attempt});
   parts_.mps.forget(job);
   launcher().forget(job, attempt);
   parts_.limits.forget(job, attempt,

@@ -42,6 +42,8 @@ class ShimExecutor : public live::Executor {
     const Options& options;
     const Machine& machine;
     const JobKeys& keys;
+    /// Nothing of an attempt runs, as was found after launch() had returned.
+    std::function<void(JobId, Attempt, const std::string& why)> not_started;
     /// True if processes that are in no job's tree hold GPU memory for it.
     std::function<bool(JobId)> is_partly_outside;
   };
@@ -66,6 +68,7 @@ class ShimExecutor : public live::Executor {
   const Suspender& suspender() const { return suspender_; }
 
  private:
+  using Key = std::pair<JobId, Attempt>;
   Launcher& launcher() { return parts_.launcher; }
   ClusterView view() const { return parts_.keeper.engine().view(); }
   void limit(JobId job, Attempt attempt);
@@ -74,7 +77,9 @@ class ShimExecutor : public live::Executor {
   void limit_devices(JobId job, const std::string& group, const Grant& grant) const;
   bool has_instances(const Grant& grant) const;
   bool wants_mps(const live::Assignment& assigned);
-  void join_mps(const live::Assignment& assigned, shim::Order& order);
+  MpsClient mps_client(const live::Assignment& assigned, const shim::Order& order) const;
+  void launch_as_client(const MpsClient& client, shim::Order order);
+  void on_server(const Key& key, const Expected<Variables>& joined);
   SuspenderHooks with_own(SuspenderHooks hooks);
   void suspend(JobId job, Attempt attempt);
   SuspendTarget target_of(JobId job, Attempt attempt, const Grant& grant) const;
@@ -82,6 +87,7 @@ class ShimExecutor : public live::Executor {
   const Parts parts_;
   const SuspenderHooks hooks_;
   Suspender suspender_;
+  std::map<Key, shim::Order> wait_for_server_;         ///< Of MPS; nothing of them runs.
   std::set<std::pair<JobId, Attempt>> suspends_then_;  ///< Once their processes are there.
   std::map<JobId, std::string> broken_;                ///< Being ended, and why.
   bool told_no_mps_ = false;

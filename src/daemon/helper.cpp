@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +13,19 @@
 #include "posix/error.hpp"
 
 namespace berth::daemon {
+
+Expected<Descriptor> helper_input(const std::string& text) {
+  Descriptor memory(::memfd_create("berth-helper", MFD_CLOEXEC));
+  if (!memory.is_open()) return io_error("memory for a helper");
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(memory.number(), rest.data(), rest.size());
+    if (written < 0) return io_error("memory for a helper");
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ::lseek(memory.number(), 0, SEEK_SET);
+  return memory;
+}
 
 Expected<HelperProcess> start_helper(
     std::string_view flag, const Descriptor& input,

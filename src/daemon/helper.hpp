@@ -19,6 +19,9 @@ struct HelperProcess {
   Descriptor output;  ///< Of its standard output.
 };
 
+/// Standard input of a helper that reads this text.
+Expected<Descriptor> helper_input(const std::string& text);
+
 /// Starts this program again with one flag, in a session of its own, with default signals and no
 /// environment but `variables`; it reads `input`. Errors: Io.
 Expected<HelperProcess> start_helper(

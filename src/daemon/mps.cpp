@@ -24,89 +24,6 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr const char* kPidFile = "/nvidia-cuda-mps-control.pid";
-
-/// Whose program runs, with what.
-struct Run {
-  uid_t user = 0;
-  gid_t group = 0;
-  std::vector<gid_t> groups;
-  std::vector<std::string> arguments;
-  std::vector<std::string> environment;
-  std::string input;  ///< Read by it from standard input.
-};
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-/// In the child: only what a process with other threads may call between fork and exec. The C
-/// library's own calls that change the user speak to threads that are not there.
-[[noreturn]] void become_and_run(const Run& run, int input, char* const* arguments,
-                                 char* const* environment) {
-  const bool is_root = ::geteuid() == 0;
-  const bool good =
-      !is_root || (::syscall(SYS_setgroups, run.groups.size(), run.groups.data()) == 0 &&
-                   ::syscall(SYS_setresgid, run.group, run.group, run.group) == 0 &&
-                   ::syscall(SYS_setresuid, run.user, run.user, run.user) == 0);
-  const int nothing = ::open("/dev/null", O_RDWR);
-  ::dup2(input, STDIN_FILENO);
-  ::dup2(nothing, STDOUT_FILENO);
-  ::dup2(nothing, STDERR_FILENO);
-  ::close_range(3, ~0U, 0);
-  if (good && ::chdir("/") == 0) ::execve(arguments[0], arguments, environment);
-  ::_exit(127);
-}
-
-/// Returns: its pidfd.
-Expected<Descriptor> spawn(Run run) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return io_error("a pipe for nvidia-cuda-mps-control");
-  const Descriptor theirs(ends[0]);
-  const Descriptor ours(ends[1]);
-  if (::write(ours.number(), run.input.data(), run.input.size()) < 0) {
-    return io_error("a pipe for nvidia-cuda-mps-control");
-  }
-  const auto arguments = pointers_to(run.arguments);
-  const auto environment = pointers_to(run.environment);
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // no handler of ours runs in the child
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::signal(SIGPIPE, SIG_DFL);
-    ::signal(SIGTERM, SIG_DFL);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    become_and_run(run, theirs.number(), arguments.data(), environment.data());
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (child < 0) return io_error("nvidia-cuda-mps-control");
-  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (!pidfd.is_open()) return io_error("pidfd_open");
-  return pidfd;
-}
-
-/// Waits for its end. Returns: whether it did well in time; else it is killed.
-bool does_well(const Descriptor& pidfd, Duration most) {
-  pollfd ended{.fd = pidfd.number(), .events = POLLIN, .revents = 0};
-  if (::poll(&ended, 1, static_cast<int>(micros(most) / 1000)) <= 0) send_signal(pidfd, SIGKILL);
-  siginfo_t info{};
-  const bool is_known = ::waitid(P_PIDFD, static_cast<id_t>(pidfd.number()), &info, WEXITED) == 0;
-  return is_known && info.si_code == CLD_EXITED && info.si_status == 0;
-}
-
-bool has_control(const std::string& folder) {
-  std::ifstream file(folder + kPidFile);
-  pid_t pid = 0;
-  return (file >> pid) && pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
-}
-
 std::vector<std::string> names_in(const std::string& path) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
@@ -122,12 +39,6 @@ std::optional<JobId> job_of(const std::string& name) {
   const auto read = std::from_chars(name.data(), end, number);
   if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   return JobId(number);
-}
-
-std::vector<std::string> words_of(const Variables& variables) {
-  std::vector<std::string> words;
-  for (const auto& [name, value] : variables) words.push_back(name + "=" + value);
-  return words;
 }
 
 Variables pipes_of(const std::string& folder) {
@@ -161,21 +72,37 @@ std::string limits_of(const MpsClient& client) {
   return for_each_gpu(client, ',', [&](std::size_t i) { return std::to_string(i) + most; });
 }
 
+/// The user in `1000-0+2`.
+std::optional<uid_t> user_of_server(const std::string& name) {
+  uid_t user = 0;
+  const char* const end = name.data() + name.size();
+  const auto read = std::from_chars(name.data(), end, user);
+  if (read.ec != std::errc() || read.ptr == end || *read.ptr != '-') return std::nullopt;
+  return user;
+}
+
+constexpr std::string_view kMpsJobs = ".jobs";
+
 }  // namespace
 
-Mps::Mps(MpsOptions options) : options_(std::move(options)) {
+Mps::Mps(Loop& loop, MpsOptions options) : options_(std::move(options)), runs_(loop) {
   if (options_.control.empty()) {
     why_not_ = "nvidia-cuda-mps-control is in no folder of berthd's PATH";
     return;
   }
   ::mkdir(options_.folder.c_str(), 0711);
   for (const std::string& name : names_in(options_.folder)) {
-    if (!name.ends_with(".jobs")) continue;
-    const std::string server = name.substr(0, name.size() - 5);
+    if (!name.ends_with(kMpsJobs)) continue;
+    const std::string server = name.substr(0, name.size() - kMpsJobs.size());
+    const auto user = user_of_server(server);
+    if (!user) continue;
+    Server& known = servers_[server];
+    known.user = *user;
+    known.group = *user;
     for (const std::string& file : names_in(jobs_of(server))) {
       std::ifstream text(jobs_of(server) + "/" + file);
       std::int64_t most = 0;
-      text >> most;
+      text >> most >> known.group;
       if (const auto job = job_of(file)) clients_[*job] = {.server = server, .most = Bytes(most)};
     }
   }
@@ -186,52 +113,112 @@ Bytes Mps::most_of(JobId job) const {
   return found == clients_.end() ? Bytes(0) : found->second.most;
 }
 
-Expected<Variables> Mps::begin(const MpsClient& client) {
-  const std::string server = server_of(client);
-  const std::string folder = folder_of(server);
-  const auto before = clients_.find(client.job);
-  if (before != clients_.end() && before->second.server != server) forget(client.job);
-  reap_leaving();
+bool Mps::is_used(const std::string& name) const {
+  return std::ranges::any_of(clients_,
+                             [&](const auto& client) { return client.second.server == name; });
+}
+
+/// Asks nobody: a process that has ended makes its pidfd readable.
+bool Mps::is_up(const Server& server) const {
+  pollfd ended{.fd = server.control.number(), .events = POLLIN, .revents = 0};
+  return server.control.is_open() && ::poll(&ended, 1, 0) == 0;
+}
+
+/// So that the next daemon knows: the folder of these files is berthd's own.
+Expected<void> Mps::write_down(const MpsClient& client, const std::string& server) const {
   ::mkdir(jobs_of(server).c_str(), 0700);
   std::ofstream file(jobs_of(server) + "/" + std::to_string(client.job.value()));
-  file << client.most.raw() << '\n';
+  file << client.most.raw() << ' ' << client.group << '\n';
   file.close();
-  if (!file.good()) return io_error(jobs_of(server));
-  clients_[client.job] = {.server = server, .most = client.most};
-  if (!has_control(folder)) {
-    if (auto started = start(server, client); !started) {
-      forget(client.job);
-      return std::unexpected(started.error());
-    }
-  }
-  Variables variables = pipes_of(folder);
+  return file.good() ? Expected<void>() : io_error(jobs_of(server));
+}
+
+void Mps::begin(const MpsClient& client, Ready ready) {
+  const std::string name = server_of(client);
+  const auto before = clients_.find(client.job);
+  if (before != clients_.end() && before->second.server != name) forget(client.job);
+  if (auto done = write_down(client, name); !done) return ready(std::unexpected(done.error()));
+  Variables variables = pipes_of(folder_of(name));
   variables.emplace_back("CUDA_VISIBLE_DEVICES", visible_to(client));
   if (client.most > Bytes(0)) {
     variables.emplace_back("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", limits_of(client));
   }
-  return variables;
+  Server& server = servers_[name];
+  server.user = client.user;
+  server.group = client.group;
+  server.groups = client.groups;
+  server.visible = visible_to(client);
+  Client& kept = clients_[client.job] = {.server = name, .most = client.most};
+  if (is_up(server) && !server.is_busy) return ready(variables);
+  kept.ready = std::move(ready);
+  kept.variables = std::move(variables);
+  if (!server.is_busy) start(name);
 }
 
-Expected<void> Mps::start(const std::string& server, const MpsClient& client) {
-  const std::string folder = folder_of(server);
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return io_error(folder);
-  if (::geteuid() == 0 && ::chown(folder.c_str(), client.user, client.group) != 0) {
-    return io_error(folder);
-  }
-  ::unlink((folder + kPidFile).c_str());  // of one that was killed
+Expected<void> Mps::send(const std::string& name, MpsErrand::What what, HelperRuns::Over over) {
+  Server& server = servers_.at(name);
   Variables variables = options_.environment;
-  for (auto& variable : pipes_of(folder)) variables.push_back(std::move(variable));
-  variables.emplace_back("CUDA_VISIBLE_DEVICES", visible_to(client));
-  auto pidfd = spawn({.user = client.user,
-                      .group = client.group,
-                      .groups = client.groups,
-                      .arguments = {options_.control, "-d"},
-                      .environment = words_of(variables),
-                      .input = ""});
-  if (!pidfd) return std::unexpected(pidfd.error());
-  if (does_well(*pidfd, kPatience) && has_control(folder)) return {};
-  return fail(ErrorCode::Io, options_.control + " -d did not start a server in " + folder +
-                                 "; its log there may say why");
+  for (auto& variable : pipes_of(folder_of(name))) variables.push_back(std::move(variable));
+  if (what == MpsErrand::What::Begin) {
+    variables.emplace_back("CUDA_VISIBLE_DEVICES", server.visible);
+  }
+  auto sent = runs_.start({.flag = kMpsErrand,
+                           .input = encode(MpsErrand{.what = what,
+                                                     .user = server.user,
+                                                     .group = server.group,
+                                                     .groups = server.groups,
+                                                     .control = options_.control,
+                                                     .folder = folder_of(name)}),
+                           .variables = std::move(variables),
+                           .most = kPatience},
+                          std::move(over));
+  server.is_busy = sent.has_value();
+  return sent;
+}
+
+void Mps::start(const std::string& name) {
+  auto sent = send(name, MpsErrand::What::Begin,
+                   [this, name](const std::string& said) { on_begun(name, said); });
+  if (!sent) tell_waiting(name, sent);
+}
+
+/// Its user says which process it is: one of theirs at any rate, or it is not believed.
+void Mps::on_begun(const std::string& name, const std::string& said) {
+  Server& server = servers_.at(name);
+  server.is_busy = false;
+  const auto pid = decode_mps_answer(said);
+  if (pid) {
+    server.control = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
+    if (process_user(*pid) != server.user) server.control = Descriptor();
+  }
+  if (is_up(server)) {
+    tell_waiting(name, {});
+  } else {
+    const std::string what = folder_of(name) + ": no MPS server";
+    const bool is_told = !pid && pid.error().code == ErrorCode::Io;
+    tell_waiting(name, is_told ? fail(ErrorCode::Io, pid.error().message)
+                       : pid   ? fail(ErrorCode::Io, what + " of its user's runs there")
+                               : fail(ErrorCode::Io,
+                                      what + " within " +
+                                          std::to_string(kPatience.count() / 1'000'000) + " s"));
+  }
+  end_if_idle(name);
+}
+
+/// One that waits in vain is no client.
+void Mps::tell_waiting(const std::string& name, const Expected<void>& done) {
+  std::vector<JobId> waiting;
+  for (const auto& [job, client] : clients_) {
+    if (client.server == name && client.ready) waiting.push_back(job);
+  }
+  for (const JobId job : waiting) {
+    const auto found = clients_.find(job);
+    if (found == clients_.end()) continue;
+    const Ready ready = std::exchange(found->second.ready, nullptr);
+    const Variables variables = std::move(found->second.variables);
+    if (!done) forget(job);
+    ready(done ? Expected<Variables>(variables) : std::unexpected(done.error()));
+  }
 }
 
 void Mps::forget(JobId job) {
@@ -242,43 +229,33 @@ void Mps::forget(JobId job) {
   end_if_idle(server);
 }
 
-void Mps::end_if_idle(const std::string& server) {
-  const bool is_used = std::ranges::any_of(
-      clients_, [&](const auto& client) { return client.second.server == server; });
-  const std::string folder = folder_of(server);
-  struct stat status{};
-  if (is_used || ::stat(folder.c_str(), &status) != 0) return;
-  reap_leaving();
-  if (!has_control(folder)) return;
-  Variables variables = options_.environment;
-  for (auto& variable : pipes_of(folder)) variables.push_back(std::move(variable));
-  auto pidfd = spawn({.user = status.st_uid,
-                      .group = status.st_gid,
-                      .groups = {},
-                      .arguments = {options_.control},
-                      .environment = words_of(variables),
-                      .input = "quit\n"});
-  if (pidfd) leaving_.push_back(std::move(*pidfd));
+void Mps::end_if_idle(const std::string& name) {
+  const auto found = servers_.find(name);
+  if (found == servers_.end() || found->second.is_busy || is_used(name)) return;
+  static_cast<void>(send(name, MpsErrand::What::End,
+                         [this, name](const std::string& said) { on_ended(name, said); }));
 }
 
-void Mps::reap_leaving() {
-  std::erase_if(leaving_, [](const Descriptor& pidfd) {
-    siginfo_t info{};
-    const int done = ::waitid(P_PIDFD, static_cast<id_t>(pidfd.number()), &info, WEXITED | WNOHANG);
-    return done != 0 || info.si_pid != 0;
-  });
+/// A server that does not go when it is told is ended. Who came meanwhile has a new one.
+void Mps::on_ended(const std::string& name, const std::string& said) {
+  Server& server = servers_.at(name);
+  server.is_busy = false;
+  if (server.control.is_open() && !says_gone(said)) send_signal(server.control, SIGKILL);
+  server.control = Descriptor();
+  if (is_used(name)) return start(name);
+  ::rmdir(jobs_of(name).c_str());
+  servers_.erase(name);
 }
 
 void Mps::sweep(const std::function<bool(JobId)>& is_current) {
-  if (options_.control.empty()) return;
   std::vector<JobId> over;
   for (const auto& [job, client] : clients_) {
     if (!is_current(job)) over.push_back(job);
   }
   for (const JobId job : over) forget(job);
-  for (const std::string& name : names_in(options_.folder)) {
-    if (!name.ends_with(".jobs")) end_if_idle(name);
-  }
+  std::vector<std::string> names;
+  for (const auto& [name, server] : servers_) names.push_back(name);
+  for (const std::string& name : names) end_if_idle(name);
 }
 
 std::string find_program(const std::string& name, const std::string& path) {

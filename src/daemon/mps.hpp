@@ -8,8 +8,10 @@
 // a server goes with its last job. Jobs of two users never share a server: a fatal fault of one
 // client ends all clients of its server.
 //
-// A start of the first job waits for its server for kPatience at most. Belongs to the engine's
-// thread.
+// What a server's folder has in it is its user's, and so is the program that runs there. So berthd
+// opens nothing in that folder and waits for no such program: each start and end is an errand of a
+// process of the user's (mps_errand.hpp) with kPatience to do it in. A job waits for its server, and
+// nobody else does. Belongs to the engine's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +26,10 @@
 #include "core/ids.hpp"
 #include "core/time.hpp"
 #include "core/units.hpp"
+#include "daemon/helper_runs.hpp"
 #include "daemon/hints.hpp"
+#include "daemon/loop.hpp"
+#include "daemon/mps_errand.hpp"
 #include "posix/descriptor.hpp"
 
 namespace berth::daemon {
@@ -48,15 +53,17 @@ struct MpsClient {
 
 class Mps {
  public:
-  static constexpr Duration kPatience = seconds(1);
+  static constexpr Duration kPatience = seconds(10);
 
-  explicit Mps(MpsOptions options);
+  Mps(Loop& loop, MpsOptions options);
 
   /// Why no job can have it; "" if jobs can.
   const std::string& why_not() const { return why_not_; }
-  /// Starts the client's server, if it is not there. Returns: the variables that make a process its
-  /// client. Errors: Io; there is no server then.
-  Expected<Variables> begin(const MpsClient& client);
+  /// What makes a process a client, once its server runs. Errors: there is no server.
+  using Ready = std::function<void(const Expected<Variables>&)>;
+  /// Starts the client's server, if it is not there. Calls `ready` from within the call where it
+  /// is known to run, later otherwise; not at all for a job that is forgotten before.
+  void begin(const MpsClient& client, Ready ready);
   /// True for a job that began as a client.
   bool serves(JobId job) const { return clients_.contains(job); }
   /// What each process of a client may hold of each GPU; 0 for what is none.
@@ -70,17 +77,34 @@ class Mps {
   struct Client {
     std::string server;  ///< UID-GPUS
     Bytes most{0};
+    Ready ready = nullptr;  ///< It waits for its server.
+    Variables variables = {};
+  };
+  struct Server {
+    uid_t user = 0;
+    gid_t group = 0;
+    std::vector<gid_t> groups = {};
+    std::string visible = "";
+    bool is_busy = false;     ///< An errand is under way.
+    Descriptor control = {};  ///< A pidfd; none: whether it runs is not known.
   };
   std::string folder_of(const std::string& server) const { return options_.folder + "/" + server; }
   std::string jobs_of(const std::string& server) const { return folder_of(server) + ".jobs"; }
-  Expected<void> start(const std::string& server, const MpsClient& client);
-  void end_if_idle(const std::string& server);
-  void reap_leaving();
+  Expected<void> write_down(const MpsClient& client, const std::string& server) const;
+  Expected<void> send(const std::string& name, MpsErrand::What what, HelperRuns::Over over);
+  void start(const std::string& name);
+  void end_if_idle(const std::string& name);
+  void on_begun(const std::string& name, const std::string& said);
+  void on_ended(const std::string& name, const std::string& said);
+  void tell_waiting(const std::string& name, const Expected<void>& done);
+  bool is_used(const std::string& name) const;
+  bool is_up(const Server& server) const;
 
   MpsOptions options_;
   std::string why_not_;
   std::map<JobId, Client> clients_;
-  std::vector<Descriptor> leaving_;  ///< Programs that tell a server to quit.
+  std::map<std::string, Server> servers_;
+  HelperRuns runs_;
 };
 
 /// The program of this name in the folders of PATH; "" if there is none.

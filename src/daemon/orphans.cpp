@@ -1,6 +1,5 @@
 #include "daemon/orphans.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -8,7 +7,6 @@
 
 #include "daemon/helper.hpp"
 #include "daemon/processes.hpp"
-#include "posix/error.hpp"
 
 namespace berth::daemon {
 
@@ -38,20 +36,6 @@ std::string words(const Ended& ended, bool saw_all) {
   }
   if (!saw_all && !ended.by_cgroup) text += "; a process of its user's could not be looked at";
   return text;
-}
-
-/// Standard input of a helper.
-Expected<Descriptor> in_memory(const std::string& text) {
-  Descriptor memory(::memfd_create("berth-leftovers", MFD_CLOEXEC));
-  if (!memory.is_open()) return io_error("memory for a helper");
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(memory.number(), rest.data(), rest.size());
-    if (written < 0) return io_error("memory for a helper");
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  ::lseek(memory.number(), 0, SEEK_SET);
-  return memory;
 }
 
 }  // namespace
@@ -97,7 +81,7 @@ void Orphans::start() {
 }
 
 Expected<std::unique_ptr<Orphans::Helper>> Orphans::spawn(const Search& search) {
-  const auto input = in_memory(encode(search));
+  const auto input = helper_input(encode(search));
   if (!input) return std::unexpected(input.error());
   auto process = start_helper(kEndLeftovers, *input);
   if (!process) return std::unexpected(process.error());

@@ -23,6 +23,7 @@
 #include "daemon/api.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/leftovers.hpp"
+#include "daemon/mps_errand.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/suspend_helper.hpp"
 #include "http/server.hpp"
@@ -331,6 +332,7 @@ int run_program(int argc, char** argv, const Program& program) {
   if (argc == 2 && std::string_view(argv[1]) == kEndLeftovers) return end_leftovers();
   if (argc == 2 && std::string_view(argv[1]) == kAnnounce) return announce();
   if (argc == 2 && std::string_view(argv[1]) == kSuspendHelper) return suspend_helper();
+  if (argc == 2 && std::string_view(argv[1]) == kMpsErrand) return mps_errand();
   CLI::App app(program.about, program.name);
   Flags flags;
   add_flags(app, flags, program);
