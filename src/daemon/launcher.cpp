@@ -28,7 +28,9 @@ constexpr Duration kRefillAfter = Duration(2000);
 constexpr Duration kFast = Duration(5000);
 constexpr Duration kLookForGo = Duration(20'000);
 constexpr Duration kLookForName = Duration(5'000);
-constexpr Duration kDeaf = seconds(10);  ///< For a shim that takes no signal.
+constexpr Duration kDeaf = seconds(10);  ///< For a shim that takes no signal, SIGKILL as well.
+constexpr std::string_view kHangs =
+    "its shim hangs in the kernel, killed, and is given up; as of one that died: ";
 
 std::optional<std::string> read_whole(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -297,6 +299,11 @@ void Launcher::on_exit(Key key) {
   const bool has_go = found->second->has_go;
   live_.erase(found);
   publish();
+  tell_exit(key, has_go);
+}
+
+/// Of one that has no shim any more.
+void Launcher::tell_exit(Key key, bool has_go) {
   const auto record = read_record(key);
   const bool never_ran = !has_go && record && !record->go && !record->exit;
   if (never_ran) return hooks_.failed(key.first, key.second);
@@ -316,7 +323,8 @@ void Launcher::tell_end(Key key, const shim::Record& record) {
 void Launcher::tell_lost(const shim::Record& record, const std::string& note) {
   const auto found = taken_over_.extract({record.job, record.attempt});
   const Key key = found ? found.mapped() : Key(record.job, record.attempt);
-  hooks_.lost(key.first, key.second, note);
+  const bool hangs = given_up_.erase(key) > 0;
+  hooks_.lost(key.first, key.second, (hangs ? std::string(kHangs) : "") + note);
 }
 
 // ---- Attempts of a daemon before us ----------------------------------------------------------
@@ -487,18 +495,38 @@ Expected<void> Launcher::take_over(JobId job, Attempt attempt) {
 }
 
 /// A shim waits while its job's process enters a folder or reads a program, which takes as long as
-/// the user's file system likes. One that is killed takes that process along.
+/// the user's file system likes. One that is killed takes that process along. One that does not end
+/// even so hangs in the kernel: it starts nothing any more, and its job's place is not held for it.
 void Launcher::end_deaf() {
   const auto now = std::chrono::steady_clock::now();
-  std::erase_if(told_, [&](const auto& told) {
-    const auto found = live_.find(told.first);
-    if (found == live_.end()) return true;
-    if (now - told.second.at < kDeaf) return false;
-    const Shim& shim = *found->second;
-    if (shim::has_pending(shim.pid, told.second.signal)) send_signal(shim.pidfd, SIGKILL);
-    return true;
-  });
+  std::vector<Key> hanging;
+  for (auto next = told_.begin(); next != told_.end();) {
+    auto& [key, told] = *next;
+    const auto found = live_.find(key);
+    const bool is_due = now - told.at >= kDeaf;
+    const bool is_killed = found != live_.end() && is_due && !told.was_killed &&
+                           shim::has_pending(found->second->pid, told.signal);
+    if (is_killed) {
+      send_signal(found->second->pidfd, SIGKILL);
+      told.was_killed = true;
+      told.at = now;
+    } else if (found != live_.end() && is_due && told.was_killed) {
+      hanging.push_back(key);
+    }
+    const bool is_over = found == live_.end() || (is_due && !is_killed);
+    next = is_over ? told_.erase(next) : std::next(next);
+  }
+  for (const Key& key : hanging) give_up(key);
   if (!told_.empty()) deaf_alarm_.set(kDeaf);
+}
+
+void Launcher::give_up(Key key) {
+  auto shim = std::move(live_.extract(key).mapped());
+  const bool has_go = shim->has_go;
+  see_off(std::move(shim));
+  publish();
+  given_up_.insert(key);
+  tell_exit(key, has_go);
 }
 
 void Launcher::forget(JobId job, Attempt attempt) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,7 @@ class Launcher {
   struct Told {
     int signal = 0;
     std::chrono::steady_clock::time_point at;
+    bool was_killed = false;
   };
 
   Launcher(Loop& loop, LauncherOptions options, Hooks hooks);
@@ -124,6 +126,8 @@ class Launcher {
   void dismiss(Spare spare);
   void end_deaf();
   void end_leftovers(Key key);
+  void give_up(Key key);
+  void tell_exit(Key key, bool has_go);
   void tell_end(Key key, const shim::Record& record);
   void tell_lost(const shim::Record& record, const std::string& note);
   void look_for_names();
@@ -140,6 +144,7 @@ class Launcher {
   std::map<Key, std::optional<live::Manner>> unnamed_;
   std::map<Key, Told> told_;       ///< Orders to end; without those taken long ago.
   std::map<Key, Key> taken_over_;  ///< Being ended: the attempt it is now, by what it began as.
+  std::set<Key> given_up_;         ///< Being ended, as they are now: the shim does not end.
   ShimTable shims_;
   std::chrono::steady_clock::time_point last_launch_;
   Loop::Alarm refill_alarm_;

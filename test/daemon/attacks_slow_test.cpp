@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/fanotify.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include "daemon/rig.hpp"
+#include "support/unanswered.hpp"
 
 namespace berth {
 namespace {
@@ -52,6 +54,40 @@ TEST(AttacksHang, AJobThatWaitsForItsFileSystemCanBeCancelled) {
   EXPECT_FALSE(test::is_alive(shim));
   const Json next = rig.wait_end(rig.submit("true"));
   EXPECT_EQ(next["state"].get<std::string>(), "done") << next;
+}
+
+/// As one whose log is on a disk that hangs: its second attempt's is on a file system that takes
+/// nothing, and not even SIGKILL ends a process that waits for that.
+TEST(AttacksHang, AShimThatSigkillDoesNotEndIsGivenUp) {
+  Rig rig({.gpus = "1x24GiB"});
+  std::filesystem::create_directory(rig.folder() / "silent");
+  const test::Unanswered silent(rig.folder() / "silent");
+  if (::geteuid() != 0 || !silent.is_there()) GTEST_SKIP() << "needs root and FUSE";
+  rig.start();
+  const int id = rig.submit("while [ ! -e go ]; do sleep 0.01; done; echo x; exit 75",
+                            {{"requeue_on", {75}}, {"vram_bytes", nullptr}});
+  rig.wait_for(id, "running");
+  const std::string log = rig.state() + "/logs/" + std::to_string(id) + ".log";
+  ASSERT_EQ(::mount(silent.file().c_str(), log.c_str(), nullptr, MS_BIND, nullptr), 0);
+  rig.folder().write("go", "");
+  pid_t shim = 0;
+  test::eventually("its second attempt is there", [&] {
+    const auto attempt = rig.state() + "/attempts/" + std::to_string(id) + ".2";
+    shim = std::filesystem::exists(attempt) ? rig.shim_of(id, 2) : 0;
+    return shim > 0;
+  });
+  rig.request("POST", test::path(id, "/cancel"));
+  const int waits = rig.submit("true", {{"vram_bytes", nullptr}});  // the whole GPU
+  Json job = rig.job(id);
+  for (int waited = 0; waited < 600 && job["state"] != "cancelled"; ++waited) {
+    ::usleep(100'000);
+    job = rig.job(id);
+  }
+  EXPECT_EQ(job["state"].get<std::string>(), "cancelled") << job;
+  EXPECT_NE(job["note"].get<std::string>().find("is given up"), std::string::npos) << job;
+  EXPECT_TRUE(test::is_alive(shim)) << "it hangs";
+  EXPECT_EQ(rig.wait_end(waits)["state"], "done");
+  ::umount2(log.c_str(), MNT_DETACH);
 }
 
 }  // namespace
