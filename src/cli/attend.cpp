@@ -461,6 +461,7 @@ class Attendance {
     while (const auto signal = place_.signals.next()) {
       if (*signal == SIGWINCH || *signal == SIGCONT) {
         if (*signal == SIGCONT && raw_) raw_->enter();
+        if (*signal == SIGCONT && eager_) eager_->enter();
         if (raw_) relay_->send_size(size_of(STDOUT_FILENO));
       } else {
         on_signal(*signal);

@@ -24,6 +24,10 @@ void RawTerminal::enter() const {
 
 EagerTerminal::EagerTerminal(int descriptor)
     : descriptor_(descriptor), known_(tcgetattr(descriptor, &before_) == 0) {
+  enter();
+}
+
+void EagerTerminal::enter() const {
   if (!known_) return;
   termios eager = before_;
   eager.c_lflag &= ~static_cast<tcflag_t>(ICANON);

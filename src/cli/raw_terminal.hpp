@@ -34,6 +34,9 @@ class EagerTerminal {
   EagerTerminal(const EagerTerminal&) = delete;
   EagerTerminal& operator=(const EagerTerminal&) = delete;
 
+  /// Again, after a shell has taken the terminal back for a while.
+  void enter() const;
+
  private:
   int descriptor_;
   termios before_{};
