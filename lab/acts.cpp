@@ -42,6 +42,7 @@ Expected<Efforts> run_all_ways(const Stage& stage, const DemoOptions& options) {
                               [&](const Moment& moment) { view.show(moment); });
     if (!run) return std::unexpected(run.error());
     efforts.emplace_back(way.name, effort(trace, *run));
+    efforts.back().second.called = way.called;
   }
   return efforts;
 }

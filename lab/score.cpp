@@ -186,7 +186,7 @@ Score score_of(const nlohmann::json& json) {
 std::string table(const Scores& scores) { return aligned(rows_of(scores)); }
 
 Effort effort(const trace::Trace& trace, const Run& run) {
-  Effort effort{.jobs = static_cast<int>(trace.jobs.size())};
+  Effort effort{.jobs = static_cast<int>(trace.jobs.size()), .called = run.name};
   std::vector<double> times;
   Instant first = kNever;
   Instant last = kStart;
@@ -229,10 +229,10 @@ std::string in_words(const Efforts& efforts) {
     return "a result after " + cell(effort.mean, 1) + " s on average and " + cell(effort.worst, 1) +
            " s at most";
   };
-  const auto& [ours, kept] = efforts.back();
-  std::string text = ours + ": " + tries(kept) + ", " + times(kept) + ".";
+  const Effort& ours = efforts.back().second;
+  std::string text = ours.called + ": " + tries(ours) + ", " + times(ours) + ".";
   for (const auto& [name, other] : std::span(efforts).first(efforts.size() - 1)) {
-    text += "\n" + name + ": " + tries(other) + ", " + times(other);
+    text += "\n" + other.called + ": " + tries(other) + ", " + times(other);
     if (other.wasted > 0) text += ", " + cell(other.wasted, 1) + " GPU-seconds for nothing";
     if (other.unfinished > 0) text += ", " + std::to_string(other.unfinished) + " given up";
     text += ".";

@@ -61,6 +61,7 @@ struct Effort {
   double mean = 0;     ///< Seconds from the first submission to the result.
   double worst = 0;
   double makespan = 0;  ///< Seconds from the first submission of all to the last result.
+  std::string called;   ///< In a sentence.
 };
 using Efforts = std::vector<std::pair<std::string, Effort>>;
 

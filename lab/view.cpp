@@ -37,7 +37,8 @@ std::string gpu_line(const Json& gpu) {
                      "  " + gib(gpu.at("used_bytes")) + " of " + gib(gpu.at("total_bytes")) +
                      " GiB";
   if (busy.is_number()) text += ", busy " + std::to_string(busy.get<int>()) + " %";
-  return text + ", " + std::to_string(gpu.at("tenants").size()) + " jobs\n";
+  const std::size_t jobs = gpu.at("tenants").size();
+  return text + ", " + std::to_string(jobs) + (jobs == 1 ? " job\n" : " jobs\n");
 }
 
 }  // namespace

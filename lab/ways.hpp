@@ -12,19 +12,20 @@ struct Way {
   const char* words;  ///< For the audience.
   AdmissionMode admission;
   const char* policy;
+  const char* called = "";  ///< In a sentence that compares them.
 };
 
 inline constexpr Way kNone = {"none", "no scheduler: everybody starts at once", AdmissionMode::None,
-                              "fifo-skip"};
+                              "fifo-skip", "no scheduler"};
 inline constexpr Way kFreeMemory = {"free-memory",
                                     "polling: start where enough memory is free right now",
-                                    AdmissionMode::FreeMemory, "fifo-skip"};
+                                    AdmissionMode::FreeMemory, "fifo-skip", "polling"};
 inline constexpr Way kFifo = {"fifo", "memory is promised, strictly first come, first served",
                               AdmissionMode::Guarantee, "fifo"};
 inline constexpr Way kExclusive = {"exclusive", "one job per GPU, as most clusters do",
-                                   AdmissionMode::Guarantee, "exclusive"};
+                                   AdmissionMode::Guarantee, "exclusive", "one job per GPU"};
 inline constexpr Way kHeadroom = {"headroom", "berth: memory is promised before the start",
-                                  AdmissionMode::Guarantee, "headroom"};
+                                  AdmissionMode::Guarantee, "headroom", "berth"};
 
 /// What ./demo shows, and what tools/eval measures.
 inline constexpr std::array kDemoWays = {kNone, kFreeMemory, kExclusive, kHeadroom};

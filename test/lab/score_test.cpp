@@ -97,17 +97,23 @@ TEST(Effort, CountsFromTheFirstSubmissionToTheResultAndWhatWasForNothing) {
 }
 
 TEST(Effort, IsAlignedAndSaidInWords) {
-  const Effort polling{
-      .jobs = 24, .first_try = 16, .wasted = 12.34, .mean = 8.04, .worst = 30, .makespan = 31};
-  const Effort ours{.jobs = 24, .first_try = 24, .mean = 5.91, .worst = 20, .makespan = 24};
-  const Efforts efforts = {{"polling", polling}, {"headroom", ours}};
+  const Effort polling{.jobs = 24,
+                       .first_try = 16,
+                       .wasted = 12.34,
+                       .mean = 8.04,
+                       .worst = 30,
+                       .makespan = 31,
+                       .called = "polling"};
+  const Effort ours{
+      .jobs = 24, .first_try = 24, .mean = 5.91, .worst = 20, .makespan = 24, .called = "berth"};
+  const Efforts efforts = {{"free", polling}, {"headroom", ours}};
   EXPECT_EQ(table(efforts),
             "          first try  GPU-seconds wasted  mean time   worst  makespan\n"
-            "polling       16/24                12.3      8.0 s  30.0 s    31.0 s\n"
+            "free          16/24                12.3      8.0 s  30.0 s    31.0 s\n"
             "headroom      24/24                 0.0      5.9 s  20.0 s    24.0 s\n");
   EXPECT_EQ(
       in_words(efforts),
-      "headroom: 24 of 24 jobs at the first try, a result after 5.9 s on average and 20.0 s at "
+      "berth: 24 of 24 jobs at the first try, a result after 5.9 s on average and 20.0 s at "
       "most.\n"
       "polling: 16 of 24 jobs at the first try, a result after 8.0 s on average and 30.0 s at "
       "most, 12.3 GPU-seconds for nothing.\n");
