@@ -230,11 +230,17 @@ void Conductor::on_over(const AttemptEnded& ended) {
   leave(ended.job, ended.attempt);
 }
 
-/// Its berth is released once its GPU memory is measured free; at once if GPUs cannot be sampled.
+/// Its berth is released once its GPU memory is measured free, also where it was not given any; at
+/// once if GPUs cannot be sampled.
 void Conductor::leave(JobId job, Attempt attempt) {
   const Job* const known = current(job, attempt);
   if (known == nullptr) return;
-  const auto gpus = hands_.eyes == nullptr ? std::vector<GpuId>() : gpus_of(known->grant);
+  std::vector<GpuId> gpus;
+  if (hands_.eyes != nullptr) gpus = gpus_of(known->grant);
+  const bool is_kept = known->state == JobState::Stopping && manner_of(*known) == Manner::Suspend;
+  if (hands_.eyes != nullptr && !is_kept) {
+    for (const auto& there : watcher_.trespasses_of(*known)) gpus.push_back(there.gpu);
+  }
   watcher_.leaves(job, attempt, gpus, hands_.clock.now());
   look_at({gpus.begin(), gpus.end()});
 }
@@ -635,8 +641,10 @@ void Conductor::note_overrun(const Stop& wanted) {
 
 void Conductor::note_trespass(JobId job) {
   const Job* const known = keeper_.engine().view().find(job);
-  const auto found = known == nullptr ? std::nullopt : watcher_.trespass_of(*known);
-  if (!found) return;
+  if (known == nullptr) return;
+  const auto all = watcher_.trespasses_of(*known);
+  if (all.empty()) return;
+  const auto found = std::ranges::max_element(all, {}, &Watcher::Trespasser::bytes);
   std::string given;
   for (const GpuId gpu : gpus_of(known->grant)) {
     given += (given.empty() ? "GPU " : ", GPU ") + std::to_string(gpu.value());

@@ -209,7 +209,8 @@ bool Watcher::is_leaving(JobId job) const {
 
 std::vector<Input> Watcher::take_released() { return std::exchange(released_, {}); }
 
-std::optional<Watcher::Trespasser> Watcher::trespass_of(const Job& job) const {
+std::vector<Watcher::Trespasser> Watcher::trespasses_of(const Job& job) const {
+  std::vector<Trespasser> all;
   for (const Known& known : gpus_) {
     if (!known.look || !known.look->sample->processes) continue;
     if (has_charge(&job, known.look->gpu)) continue;
@@ -222,9 +223,9 @@ std::optional<Watcher::Trespasser> Watcher::trespass_of(const Job& job) const {
       if (!found) found = Trespasser{.gpu = known.look->gpu, .pid = process.pid};
       found->bytes += process.bytes.value_or(Bytes(0));
     }
-    if (found) return found;
+    if (found) all.push_back(*found);
   }
-  return std::nullopt;
+  return all;
 }
 
 const Look* Watcher::latest(GpuId gpu) const {

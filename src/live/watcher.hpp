@@ -94,13 +94,13 @@ class Watcher {
   const EnergyMeter& energy() const { return energy_; }
   EnergyMeter& energy() { return energy_; }
 
-  /// A process of this job on a GPU that it was not given, by the latest looks.
+  /// What this job holds of GPUs that it was not given, by the latest looks; ascending.
   struct Trespasser {
     GpuId gpu;
-    pid_t pid = 0;
-    Bytes bytes{0};  ///< Of all its processes there.
+    pid_t pid = 0;   ///< One of its processes there.
+    Bytes bytes{0};  ///< Of all of them.
   };
-  std::optional<Trespasser> trespass_of(const Job& job) const;
+  std::vector<Trespasser> trespasses_of(const Job& job) const;
 
   const std::string& problem(GpuId gpu) const { return gpus_[gpu.value()].problem; }
 

@@ -21,7 +21,7 @@ TEST(Attempts, AreEachWarnedBeforeTheirOwnTimeLimit) {
                 {"warning_seconds", 996},
                 {"requeue_on", {75}}});
   const int id = rig.submit(
-      "began=$(date +%s%N)\n"
+      "exec 2>/dev/null; began=$(date +%s%N)\n"
       "told() { [ $((($(date +%s%N) - began) / 1000000)) -gt 1000 ] && echo late || echo early;"
       "  [ $BERTH_ATTEMPT = 2 ] && exit 0; exit 75; }\n"
       "trap told USR2; while :; do sleep 0.05; done",

@@ -160,12 +160,12 @@ TEST_F(WatcherTest, AJobOnAGpuItHasNoChargeOnIsForeignThereAndNamed) {
   EXPECT_EQ(told->tenants[0].job, JobId(1));
   EXPECT_EQ(told->tenants[0].bytes, kOneGib);
   EXPECT_EQ(watcher_.peak_of(JobId(1)), Bytes(0)) << "nothing to learn from";
-  const auto found = watcher_.trespass_of(*engine_.view().find(JobId(1)));
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->gpu, kSecond);
-  EXPECT_EQ(found->pid, 10);
-  EXPECT_EQ(found->bytes, kOneGib);
-  EXPECT_FALSE(watcher_.trespass_of(*engine_.view().find(JobId(2))));
+  const auto found = watcher_.trespasses_of(*engine_.view().find(JobId(1)));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].gpu, kSecond);
+  EXPECT_EQ(found[0].pid, 10);
+  EXPECT_EQ(found[0].bytes, kOneGib);
+  EXPECT_THAT(watcher_.trespasses_of(*engine_.view().find(JobId(2))), IsEmpty());
 }
 
 /// It may be there from the attempt before.
