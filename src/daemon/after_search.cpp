@@ -134,12 +134,7 @@ Expected<bool> AfterSearch::look_where_guessed(Group& group) {
   }
   if (auto done = look(group, *first, *last); !done) return std::unexpected(done.error());
   group.guesses->erase(first, std::next(last));
-  if (!group.guesses->empty() || group.tasks.empty()) return !group.tasks.empty();
-  looked_ += static_cast<std::size_t>(group.jobs);
-  if (looked_ <= limits::kMostDependenciesOfArray) return true;
-  return refuse_after("tasks of arrays of " + std::to_string(looked_) +
-                      " jobs that are not numbered one by one, the most is " +
-                      std::to_string(limits::kMostDependenciesOfArray));
+  return !group.tasks.empty();
 }
 
 /// Returns: whether there is more to be found of this group.
@@ -150,6 +145,12 @@ Expected<bool> AfterSearch::go_on(Group& group) {
   }
   if (group.whole.empty() && !group.guesses) group.guesses = guesses(group);
   if (group.guesses && !group.guesses->empty()) return look_where_guessed(group);
+  if (group.whole.empty() && group.next == 0) looked_ += static_cast<std::size_t>(group.jobs);
+  if (looked_ > limits::kMostDependenciesOfArray) {
+    return refuse_after("tasks of arrays of " + std::to_string(looked_) +
+                        " jobs that are not numbered one by one, the most is " +
+                        std::to_string(limits::kMostDependenciesOfArray));
+  }
   const std::int64_t last = std::min<std::int64_t>(group.next + kAtOnce, group.jobs) - 1;
   if (auto done = look(group, group.next, last); !done) return std::unexpected(done.error());
   group.next = last + 1;

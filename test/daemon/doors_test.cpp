@@ -99,11 +99,12 @@ struct Ends {
 std::vector<Ends> all_ends() {
   std::vector<Ends> all;
   for (const NumberRange& range : number_ranges()) {
+    const bool is_before_limit = range.key == "warning_seconds";
+    const double top = is_before_limit ? range.most - 1 : range.most;
     const double step = range.is_whole ? 1 : std::max(1e-3, range.most * 1e-9);
     std::vector<Json> beyond = {number_of(range, range.most + step), number_of(range, -1), 1e300};
     if (range.least > 0) beyond.push_back(number_of(range, range.is_whole ? range.least - 1 : 0));
-    all.push_back(
-        {range.key, {number_of(range, range.least), number_of(range, range.most)}, beyond});
+    all.push_back({range.key, {number_of(range, range.least), number_of(range, top)}, beyond});
   }
   const Json task = {{"job", 1}, {"when", "after-any"}};
   const std::vector<Ends> others = {
@@ -125,9 +126,6 @@ std::vector<Ends> all_ends() {
        {{"A=" + long_text(limits::kMostWord)},
         {"=x"},
         many_of(17, "A=" + long_text(limits::kMostWord - 2))}},
-      {"array",
-       {"0", "1000000000", "0-4095", "1-4096%4096", "0-3%1"},
-       {"1000000001", "0-4096", "3-1", "", "0-3%0", "0-3%4097", "0,0"}},
       {"requeue_on",
        {{1}, {255, "gpu-failure"}, codes_up_to(limits::kMostCodes)},
        {{0}, {256}, Json::array(), codes_up_to(limits::kMostCodes + 1)}},
@@ -152,6 +150,9 @@ std::vector<Ends> all_ends() {
       {"snapshot",
        {"/a/berth/snapshots/x"},
        {"/a/x", "/berth/snapshots/" + long_text(limits::kMostPath)}},
+      {"array",
+       {"0", "1000000000", "0-4095", "1-4096%4096", "0-3%1"},
+       {"1000000001", "0-4096", "3-1", "", "0-3%0", "0-3%4097", "0,0"}},
   };
   all.insert(all.end(), others.begin(), others.end());
   return all;
