@@ -193,8 +193,6 @@ struct PipelineOptions {
   OverdueAfter overdue_after;                 ///< With Easy.
   LendingOptions lending;                     ///< With Lend.
   ClassBounds classes;                        ///< Predict when jobs without a limit end.
-  bool plan_by_class = false;  ///< With Easy: `classes` are the plans of jobs without a limit or an
-                               ///< estimate.
   /// A displaced or displacing job keeps its state this long, and waiting jobs are looked at as
   /// often.
   Duration quantum = Duration::zero();

@@ -19,8 +19,8 @@ constexpr About kConservative{
         "earliest time there is; none moves back. When a job stays longer, or GPUs fail, all jobs "
         "are booked again in that order. A job without a limit that has outlived its "
         "estimate e by x is taken to run on for max(x, e/8) to 3 times that, in steps; one without "
-        "a "
-        "limit or an estimate is taken to run for a year.",
+        "a limit or an estimate to run for as long as its class may, a long one for a day, then "
+        "two.",
     .reads = "Time limit or else estimate, run time.",
     .source = "Mu'alem and Feitelson, TPDS 2001.",
     .differs =

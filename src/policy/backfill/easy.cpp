@@ -23,9 +23,9 @@ constexpr About kEasy{
         "start if now + its run time <= start or if it fits beside the first job then, for which "
         "the first job may be placed again. A job without a limit that has outlived its estimate "
         "e by x is taken to run on for max(x, e/8) to 3 times that, in steps; one without a limit "
-        "or "
-        "an estimate runs for a year. With `overdue_factor`, overdue jobs come first: each is "
-        "tried, and the first that does not fit has the promise.",
+        "or an estimate to run for as long as its class may, a long one for a day, then two. With "
+        "`overdue_factor`, overdue jobs come first: each is tried, and the first that does not fit "
+        "has the promise.",
     .reads = "Time limit or else estimate, run time.",
     .source = "Lifka, JSSPP 1995, in the form of Mu'alem and Feitelson, TPDS 2001.",
     .differs =

@@ -62,15 +62,12 @@ Duration step_of(const JobView& job) {
 }  // namespace
 
 Duration Plans::counted_on(const JobView& job) const {
-  constexpr Duration kYearLong = hours(24) * 365;
   if (has_outlived(job)) return job.estimate() + 2 * step_of(job) - job.progressed();
   if (has_plan(job)) return job.planned();
-  Duration whole = kYearLong;
-  if (classes) {
-    whole = bound_of(class_after(job.duration_class(), job.ran(), *classes), *classes);
-    if (whole == kForever) whole = kUsualLongRun;
-  }
-  whole = std::max(whole, Duration(1));
+  // At its very bound a job counts as of the next class, as it will in a moment.
+  const Duration ran = job.ran() + Duration(1);
+  Duration whole = bound_of(class_after(job.duration_class(), ran, classes), classes);
+  if (whole == kForever) whole = kUsualLongRun;
   while (whole <= job.ran()) whole *= 2;
   return whole - job.ran();
 }

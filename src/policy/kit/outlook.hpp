@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,12 +15,12 @@ namespace berth {
 /// True if the job has a time limit or an estimate.
 inline bool has_plan(const JobView& job) { return job.estimate() != kForever; }
 
-/// What is assumed of jobs without a limit or an estimate.
+/// When jobs are assumed to leave.
 struct Plans {
-  /// With bounds, such a job is assumed to run for as long as its class may; a job that has
-  /// outlived its class joins the next one, and a long job runs for a day, then for two, and so on.
-  /// Without bounds it is assumed to run for a year.
-  std::optional<ClassBounds> classes;
+  /// A job without a limit or an estimate is assumed to run for as long as its class may; a job that
+  /// has outlived its class joins the next one, and a long job runs for a day, then for two, and so
+  /// on.
+  ClassBounds classes = {};
 
   /// Remaining run time that other jobs' plans assume. A job that has outlived its estimate e by x
   /// is foreseen to run on for max(x, e/8) to three times that, since run times have long tails: for

@@ -105,7 +105,6 @@ class Headroom final : public Order {
 
   void configure(PipelineOptions& options, Gates& gates) const override {
     options.classes = judge_.bounds();
-    options.plan_by_class = true;
     gates.list.push_back(idle_by({.below_percent = keys_.number(kShareBelowKey.name),
                                   .after = keys_.time(kShareAfterKey.name),
                                   .patience_milli = keys_.number(kSharePatienceKey.name),

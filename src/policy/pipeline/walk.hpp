@@ -39,9 +39,7 @@ struct Standing {
   auto operator<=>(const Standing&) const = default;
 };
 
-inline Plans plans_of(const PipelineOptions& options) {
-  return {.classes = options.plan_by_class ? std::optional(options.classes) : std::nullopt};
-}
+inline Plans plans_of(const PipelineOptions& options) { return {.classes = options.classes}; }
 
 /// What a walk works with; all of it outlives the walk.
 struct PassContext {
