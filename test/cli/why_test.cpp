@@ -123,23 +123,24 @@ TEST(WhyPage, ShowsTimesByTheClockAndFromNow) {
 }
 
 TEST(WhyPage, SaysWithWhatItStartsSooner) {
-  const Json why = Json::parse(R"({"id":3,"state":"queued","predicted_start_at":1300.0,
+  const Json why = Json::parse(R"j({"id":3,"state":"queued","predicted_start_at":1300.0,
       "confidence":"bound","rests_on":"limits","reason_brief":"needs 2.5 GiB more on GPU 0 (job 8)",
       "hints":[{"change":{"time_limit_seconds":2280.0},"starts_at":1000.0,"gpus":[1]},
                {"change":{"vram_bytes":9663676416},"starts_at":1060.0,"gpus":[0]},
-               {"change":{"gpu_types":["a100","h100"]},"starts_at":1000.0,"gpus":[2]}]})");
+               {"change":{"gpu_types":["a100","h100"]},"starts_at":1000.0,"gpus":[2]}]})j");
   const std::string page = cli::why_page(why, 1000, {});
-EXPECT_THAT(page, HasSubstr("sooner        with --time 38min it starts now on GPU 1: berth update "
-                            "3 --time 38min\n"));
-EXPECT_THAT(page, HasSubstr("or            with --vram 9G it starts at "));
-EXPECT_THAT(page, HasSubstr("berth update 3 --gpu-type a100,h100\n"));
-const std::string line = cli::waiting_line(why, 1000);
-EXPECT_THAT(line, StartsWith("needs 2.5 GiB more on GPU 0 (job 8), starts by "));
-EXPECT_THAT(line, testing::EndsWith("; with --time 38min now"));
-const std::string dry = cli::dry_run_page(Json::parse(R"({"hints":[
+  EXPECT_THAT(page,
+              HasSubstr("sooner        with --time 38min it starts now on GPU 1: berth update "
+                        "3 --time 38min\n"));
+  EXPECT_THAT(page, HasSubstr("or            with --vram 9G it starts at "));
+  EXPECT_THAT(page, HasSubstr("berth update 3 --gpu-type a100,h100\n"));
+  const std::string line = cli::waiting_line(why, 1000);
+  EXPECT_THAT(line, StartsWith("needs 2.5 GiB more on GPU 0 (job 8), starts by "));
+  EXPECT_THAT(line, testing::EndsWith("; with --time 38min now"));
+  const std::string dry = cli::dry_run_page(Json::parse(R"({"hints":[
       {"change":{"gpus":2},"starts_at":1000.0,"gpus":[0,1]}]})"),
-                                          1000, {});
-EXPECT_THAT(dry, HasSubstr("sooner        with --gpus 2 it starts now on GPUs 0, 1\n"));
+                                            1000, {});
+  EXPECT_THAT(dry, HasSubstr("sooner        with --gpus 2 it starts now on GPUs 0, 1\n"));
 }
 
 TEST(WhyPage, SaysByWhenItJoinsAGpuThatIsBusy) {
