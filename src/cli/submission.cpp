@@ -498,7 +498,8 @@ Expected<Json> change_of(const JobOptions& options) {
       [](const std::string& text) { return parse_count(text, limits::kMostPriority); },
       [](Json& to, std::int64_t priority) { to["priority"] = priority; });
   body.take(
-      "--gpus", options.gpus, [](const std::string& text) { return parse_count(text, kMostGpus); },
+      "--gpus", options.gpus,
+      [](const std::string& text) { return parse_count(text, limits::kMostGpus); },
       [](Json& to, std::int64_t count) { to["gpus"] = count; });
   take_accepted(body, options);
   if (body.failed()) return std::unexpected(*body.failed());
