@@ -223,7 +223,7 @@ class JobView {
   /// Attained service: the integral of granted GPUs over time.
   GpuTime attained() const { return attained_of(*job_, now_); }
 
-  /// Predicted run time from its start to its end; the time limit where nothing better is known; kForever if neither.
+  /// Predicted run time to its end; the time limit if nothing better is known; kForever if neither.
   Duration estimate() const {
     return job_->spec.estimate != kForever ? job_->spec.estimate : job_->spec.time_limit;
   }

@@ -1,5 +1,5 @@
-// Goal: what belongs to an attempt is that attempt's: its time limit and its warning signal. Method:
-// a real berthd and jobs that ask to be run again.
+// Goal: what belongs to an attempt is that attempt's: its time limit and its warning signal.
+// Method: a real berthd and jobs that ask to be run again.
 #include <gtest/gtest.h>
 
 #include "daemon/rig.hpp"
@@ -10,8 +10,8 @@ namespace {
 using test::Json;
 using test::Rig;
 
-/// The signal comes four seconds after each start: earlier than one second would be too early by any
-/// measure.
+/// The signal comes four seconds after each start: earlier than one second would be too early by
+/// any measure.
 TEST(Attempts, AreEachWarnedBeforeTheirOwnTimeLimit) {
   Rig rig;
   rig.start();

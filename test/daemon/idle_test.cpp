@@ -1,9 +1,9 @@
 // Goal: a job that has a GPU and runs no kernel is told of and, where that is configured, ended,
-// whether it holds memory there or not; one busy look is enough not to be idle; what cannot be known
-// accuses nobody.
+// whether it holds memory there or not; one busy look is enough not to be idle; what cannot be
+// known accuses nobody.
 //
-// Method: an engine with a job and looks made by hand; a berthd on emulated GPUs with jobs that hold
-// memory, or GPUs alone, and do nothing.
+// Method: an engine with a job and looks made by hand; a berthd on emulated GPUs with jobs that
+// hold memory, or GPUs alone, and do nothing.
 #include "daemon/idle.hpp"
 
 #include <gmock/gmock.h>

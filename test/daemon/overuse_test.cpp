@@ -1,6 +1,7 @@
 // Goal: what a job holds beyond its grant is seen in lists, a job that waits for it is told, and by
-// configuration its holder is warned or ended; never while nobody waits. Method: a real berthd on one
-// emulated GPU of 24 GiB, and berth-load as a job that takes more than it asked for.
+// configuration its holder is warned or ended; never while nobody waits.
+// Method: a real berthd on one emulated GPU of 24 GiB, and berth-load as a job that takes more than
+// it asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
