@@ -429,8 +429,11 @@ class Api {
     in_slices(exchange, [this](const Exchange& asked) {
       const Json gpus = daemon_.presenter().gpus(viewer(asked));
       asked->respond({.status = 200,
-                      .body = open_metrics(daemon_.keeper().engine().view(), gpus,
-                                           daemon_.options().rules.policy, names_),
+                      .body = open_metrics({.view = daemon_.keeper().engine().view(),
+                                            .gpus = gpus,
+                                            .policy = daemon_.options().rules.policy,
+                                            .longest_turns = daemon_.longest_turns()},
+                                           names_),
                       .content_type = kOpenMetrics});
     });
   }

@@ -89,6 +89,7 @@ class Daemon {
   /// The same for what takes long: in slices, each as long as has_time().
   void in_slices_for(uid_t user, Slices slices) { loop_.ask_long(user, std::move(slices)); }
   bool has_time() const { return loop_.has_time(); }
+  const Loop::Turns& longest_turns() const { return loop_.longest_turns(); }
   void ask(Asked asked);
   /// What the configuration says now is in force from the next step on, as far as that can be
   /// without a new start. Errors: as read_config(); then nothing is changed.

@@ -1,5 +1,7 @@
 #include "daemon/loop.hpp"
 
+#include <algorithm>
+#include <ctime>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -49,7 +51,12 @@ struct Loop::State {
 Loop::Loop() : state_(std::make_unique<State>()) {}
 Loop::~Loop() = default;
 
-void Loop::post(Task task) { asio::post(state_->io, std::move(task)); }
+void Loop::post(Task task) {
+  asio::post(state_->io, [this, task = std::move(task)] {
+    begin_turn();
+    task();
+  });
+}
 
 void Loop::ask(uid_t user, Task task) { state_->add(state_->asked, user, std::move(task)); }
 
@@ -99,38 +106,62 @@ void Loop::run_slices() {
   }
 }
 
+Loop::Moment Loop::this_moment() {
+  timespec work{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &work);
+  return {.time = Clock::now(), .work = Duration(work.tv_sec * 1'000'000 + work.tv_nsec / 1'000)};
+}
+
+/// By what is done first: the wait for it is part of the same call.
+void Loop::begin_turn() {
+  if (!turn_began_) turn_began_ = this_moment();
+}
+
+void Loop::end_turn() {
+  const Moment began = *std::exchange(turn_began_, std::nullopt);
+  const Moment now = this_moment();
+  const Duration work = now.work - began.work;
+  const auto all = std::chrono::duration_cast<std::chrono::microseconds>(now.time - began.time);
+  longest_.work = std::max(longest_.work, work);
+  longest_.blocked = std::max(longest_.blocked, Duration(all.count()) - work);
+}
+
 void Loop::run(const Task& after) {
   while (!state_->stopped) {
     wait_for_work();
+    begin_turn();
     run_ready();
     answer_users();
     run_slices();
     after();
+    end_turn();
   }
 }
 
 // A handler holds its state: the one that is queued when a watch or an alarm goes must find it.
 
 struct Loop::Watch::State : std::enable_shared_from_this<State> {
-  State(asio::io_context& io, int descriptor, Task task)
-      : stream(io, descriptor), readable(std::move(task)) {}
+  State(Loop& its_loop, int descriptor, Task task)
+      : loop(its_loop), stream(its_loop.state_->io, descriptor), readable(std::move(task)) {}
 
   void wait() {
     stream.async_wait(asio::posix::stream_descriptor::wait_read,
                       [self = shared_from_this()](const boost::system::error_code& error) {
                         if (error || self->over) return;
+                        self->loop.begin_turn();
                         self->readable();
                         if (!self->over) self->wait();
                       });
   }
 
+  Loop& loop;
   asio::posix::stream_descriptor stream;
   Task readable;
   bool over = false;
 };
 
 Loop::Watch::Watch(Loop& loop, int descriptor, Task readable)
-    : state_(std::make_shared<State>(loop.state_->io, descriptor, std::move(readable))) {
+    : state_(std::make_shared<State>(loop, descriptor, std::move(readable))) {
   state_->wait();
 }
 
@@ -140,15 +171,17 @@ Loop::Watch::~Watch() {
 }
 
 struct Loop::Alarm::State : std::enable_shared_from_this<State> {
-  State(asio::io_context& io, Task its_task) : timer(io), task(std::move(its_task)) {}
+  State(Loop& its_loop, Task its_task)
+      : loop(its_loop), timer(its_loop.state_->io), task(std::move(its_task)) {}
 
+  Loop& loop;
   asio::steady_timer timer;
   Task task;
   std::uint64_t number = 0;  ///< Of the last setting: an expiry already queued must not count.
 };
 
 Loop::Alarm::Alarm(Loop& loop, Task task)
-    : state_(std::make_shared<State>(loop.state_->io, std::move(task))) {}
+    : state_(std::make_shared<State>(loop, std::move(task))) {}
 
 Loop::Alarm::~Alarm() { clear(); }
 
@@ -156,7 +189,9 @@ void Loop::Alarm::set(Duration from_now) {
   const std::uint64_t number = ++state_->number;
   state_->timer.expires_after(from_now);
   state_->timer.async_wait([state = state_, number](const boost::system::error_code& error) {
-    if (!error && state->number == number) state->task();
+    if (error || state->number != number) return;
+    state->loop.begin_turn();
+    state->task();
   });
 }
 

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/time.hpp"
 
@@ -41,6 +42,15 @@ class Loop {
   /// Where more becomes ready all the time, each part of a turn ends after kPart all the same.
   void run(const Task& after);
   static constexpr Duration kPart = Duration(2000);
+
+  /// The longest turns so far, from the first thing that was ready to the end of the step.
+  struct Turns {
+    Duration work{0};     ///< The thread's time on a processor: a busy machine does not count.
+    Duration blocked{0};  ///< The other time: it waited, or others had the processor.
+  };
+  /// What a turn may take of the processor; test/ fails where one took more.
+  static constexpr Duration kLongTurn = Duration(20'000);
+  const Turns& longest_turns() const { return longest_; }
 
   /// The next wait for something to do looks busily for so long before it sleeps: to be woken takes
   /// longer than most answers that are under way.
@@ -78,6 +88,13 @@ class Loop {
  private:
   using Clock = std::chrono::steady_clock;
   struct State;
+  struct Moment {
+    Clock::time_point time;
+    Duration work;
+  };
+  static Moment this_moment();
+  void begin_turn();
+  void end_turn();
   void wait_for_work();
   bool find_work_busily();
   void run_ready();
@@ -85,6 +102,8 @@ class Loop {
   void run_slices();
 
   std::unique_ptr<State> state_;
+  std::optional<Moment> turn_began_;
+  Turns longest_;
   Duration linger_{0};
   Clock::time_point slice_ends_;
 };

@@ -1,6 +1,8 @@
 #include "daemon/metrics.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -131,10 +133,26 @@ void add_wait(Families& families, const ClusterView& view) {
   families.sample("", seconds);
 }
 
+std::string seconds_text_of(Duration time) {
+  std::array<char, 32> text{};
+  const auto count = static_cast<long long>(micros(time));
+  std::snprintf(text.data(), text.size(), "%lld.%06lld", count / 1'000'000, count % 1'000'000);
+  return text.data();
+}
+
+void add_turns(Families& families, const Loop::Turns& turns) {
+  families.begin("berth_turn_work_longest_seconds", "gauge", "seconds",
+                 "The longest turn of the engine's thread, in time on a processor.");
+  families.sample("", seconds_text_of(turns.work));
+  families.begin("berth_turn_blocked_longest_seconds", "gauge", "seconds",
+                 "The longest time in a turn without a processor.");
+  families.sample("", seconds_text_of(std::max(turns.blocked, Duration(0))));
+}
+
 }  // namespace
 
-std::string open_metrics(const ClusterView& view, const Json& gpus, const std::string& policy,
-                         UserNames& names) {
+std::string open_metrics(const MetricSources& sources, UserNames& names) {
+  const auto& [view, gpus, policy, turns] = sources;
   Families families;
   families.begin("berth_build", "info", "", "The version and the policy.");
   families.sample("version=" + quoted(BERTH_VERSION) + ",policy=" + quoted(policy), 1);
@@ -142,6 +160,7 @@ std::string open_metrics(const ClusterView& view, const Json& gpus, const std::s
   add_wait(families, view);
   add_users(families, view, names);
   add_gpus(families, gpus["gpus"]);
+  add_turns(families, turns);
   return std::move(families).take();
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "daemon/loop.hpp"
 #include "daemon/present.hpp"
 
 namespace berth::daemon {
@@ -12,9 +13,14 @@ namespace berth::daemon {
 inline constexpr const char* kOpenMetrics =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All families of doc/metrics.md, section "Live", with `# EOF` behind. `gpus`: Presenter::gpus().
+struct MetricSources {
+  const ClusterView& view;
+  const Json& gpus;  ///< Presenter::gpus().
+  const std::string& policy;
+  const Loop::Turns& longest_turns;
+};
+/// All families of doc/metrics.md, section "Live", with `# EOF` behind.
 /// O(GPUs + running jobs + users).
-std::string open_metrics(const ClusterView& view, const Json& gpus, const std::string& policy,
-                         UserNames& names);
+std::string open_metrics(const MetricSources& sources, UserNames& names);
 
 }  // namespace berth::daemon

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <ctime>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -41,6 +42,32 @@ TEST(Loop, WhatCameTogetherIsOneBatch) {
   loop.run([&] { after.push_back(seen.size()); });
   EXPECT_EQ(seen, (std::vector<int>{0, 1, 2, 3, 4}));
   EXPECT_EQ(after, std::vector<std::size_t>{5});
+}
+
+/// What takes the processor and what waits are told apart, and a sleep for want of work is neither.
+TEST(Loop, TellsOfItsLongestTurn) {
+  Loop loop;
+  Loop::Alarm later(loop, [&] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); });
+  Loop::Alarm last(loop, [&] { loop.stop(); });
+  later.set(Duration(100'000));
+  last.set(Duration(200'000));
+  loop.run([] {});
+  EXPECT_GE(loop.longest_turns().blocked, Duration(29'000));
+  EXPECT_LT(loop.longest_turns().work, Duration(29'000));
+  Loop busy;
+  const auto processor_time = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  };
+  busy.post([&] {
+    const auto end = processor_time() + 10'000'000;
+    while (processor_time() < end) {
+    }
+    busy.stop();
+  });
+  busy.run([] {});
+  EXPECT_GE(busy.longest_turns().work, Duration(10'000));
 }
 
 TEST(Loop, TasksQueuedBeforeStopAreDone) {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -153,6 +154,7 @@ Rig::Rig(RigOptions options) : options_(std::move(options)) {
 }
 
 Rig::~Rig() {
+  watch_turns();
   if (is_up()) kill();
   for (int left = 1; left > 0;) {
     left = 0;
@@ -221,7 +223,27 @@ void Rig::kill() {
   pid_ = -1;
 }
 
+std::optional<Duration> Rig::longest_turn() const {
+  constexpr std::string_view kFamily = "\nberth_turn_work_longest_seconds ";
+  auto client = http::Client::open(socket(), seconds(5));
+  const auto answer = client ? client->request("GET", "/metrics") : std::unexpected(client.error());
+  const std::size_t at = answer ? answer->body.find(kFamily) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;  // it hangs, as the test wants it
+  const double longest = std::stod(answer->body.substr(at + kFamily.size()));
+  return Duration(std::llround(longest * 1e6));
+}
+
+/// A busy machine does not count, a build that is slow by itself does.
+void Rig::watch_turns() const {
+  if (!is_up() || !options_.watches_turns) return;
+  const auto longest = longest_turn();
+  if (!longest) return;
+  EXPECT_LE(micros(*longest), micros(kLongTurn))
+      << "us of a processor in one turn of the engine's thread, which serves everybody";
+}
+
 int Rig::stop() {
+  watch_turns();
   ::kill(pid_, SIGTERM);
   int status = 0;
   waitpid(pid_, &status, 0);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,18 @@ struct RigOptions {
   std::string config = "probe = \"100ms\"\ngrace = \"500ms\"\n";  ///< TOML.
   std::vector<std::string> flags;
   std::string state = "";  ///< Else a folder of the rig's own.
+  bool watches_turns = true;
 };
+
+/// The most that a turn of the engine's thread may take of a processor: 20 ms, and more in builds
+/// that are slow by themselves.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr Duration kLongTurn = Duration(400'000);
+#elif defined(__OPTIMIZE__)
+inline constexpr Duration kLongTurn = Duration(20'000);
+#else
+inline constexpr Duration kLongTurn = Duration(100'000);
+#endif
 
 /// What a test asks for beside the command.
 struct Wish {
@@ -77,10 +89,13 @@ class Rig {
   std::string journal() const { return state() + "/journal.db"; }
   /// The shim of a job's attempt, out of its attempt file.
   pid_t shim_of(int id, int attempt = 1);
+  /// Of the engine's thread so far; nothing from a daemon that does not answer.
+  std::optional<Duration> longest_turn() const;
   /// What a process outside needs to see the emulated GPUs.
   std::vector<std::string> outside_environment() const;
 
  private:
+  void watch_turns() const;
   std::vector<std::string> arguments(const std::vector<std::string>& more_flags) const;
 
   ScratchFolder folder_;
