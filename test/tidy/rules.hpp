@@ -28,6 +28,9 @@ Findings pragma_once(const Source& source);
 Findings long_lines(const Source& source);
 /// No macro but the assertion.
 Findings macros(const Source& source);
+/// What may wait for a file or a process of a user's is called only where waits.cpp says why: the
+/// engine's thread serves everybody.
+Findings waits(const Source& source);
 /// Work left for later has an issue number.
 Findings todos(const Source& source);
 /// Text must make sense on any machine: no path that exists on one only.
@@ -43,6 +46,8 @@ Findings level_rows(std::span<const Source> tree, std::string_view path);
 /// Below src, emu and lab a type, and what is inline, is defined once in a namespace: no linker
 /// objects to a second one, and programs that have both do with one what is written for the other.
 Findings names_defined_twice(std::span<const Source> tree);
+/// Permits of waits.cpp that are not needed any more.
+Findings idle_permits(std::span<const Source> tree);
 /// Headers that are not included; sources that no CMakeLists.txt takes in.
 Findings dead_files(std::span<const Source> tree);
 /// Links in *.md to files that are not there.

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace berth::tidy {
 namespace {
 
@@ -140,6 +142,35 @@ TEST(Macros, OnlyTheAssertion) {
   EXPECT_THAT(macros({"src/core/a.hpp", "#  define A 1\n"}), SizeIs(1));
   EXPECT_THAT(macros({"src/core/a.hpp", "// #define A 1\n#if defined(A)\n#endif\n"}), IsEmpty());
   EXPECT_THAT(macros({"src/core/assert.hpp", "#define BERTH_ASSERT(x) x\n"}), IsEmpty());
+}
+
+TEST(Waits, NeedAPermit) {
+  const auto in_daemon = [](const std::string& text) { return waits({"src/daemon/a.cpp", text}); };
+  EXPECT_THAT(in_daemon("x;\nauto f = ::open(name);"), ElementsAre(finds(2, "open may wait")));
+  EXPECT_THAT(in_daemon("std::ifstream file(name);"), ElementsAre(finds(1, "ifstream")));
+  EXPECT_THAT(in_daemon("y(::waitpid(pid, 0, 0));"), ElementsAre(finds(1, "waitpid")));
+  EXPECT_THAT(in_daemon("auto user = ::getpwnam(name);"), SizeIs(1));
+  EXPECT_THAT(waits({"src/shim/program/a.cpp", "const int file = open(name);"}), SizeIs(1));
+  EXPECT_THAT(waits({"src/daemon/oom.cpp", "::open(log);"}), IsEmpty()) << "as its permit says";
+}
+
+TEST(Waits, LeavesOtherFunctionsAndLevelsAlone) {
+  EXPECT_THAT(waits({"src/daemon/a.cpp",
+                     "#include <fstream>\nauto logs = Logs::open(name); log.open(name); "
+                     "bool is_open(); // ::open()\nopen(name);"}),
+              IsEmpty());
+  EXPECT_THAT(waits({"src/shim/a.cpp", "file->open(name); Access::open(x); reopen(x);"}),
+              IsEmpty());
+  EXPECT_THAT(waits({"src/cli/a.cpp", "::open(name);"}), IsEmpty());
+}
+
+TEST(Waits, HasNoPermitForNothing) {
+  const auto all = idle_permits(std::vector<Source>{{"src/daemon/oom.cpp", "::open(x);"}});
+  const auto of = [&](std::string_view path) {
+    return std::ranges::count(all, path, &Finding::path);
+  };
+  EXPECT_EQ(of("src/daemon/oom.cpp"), 0);
+  EXPECT_EQ(of("src/daemon/audit.cpp"), 2);
 }
 
 TEST(Todos, NeedAnIssueNumber) {

@@ -48,6 +48,8 @@ TEST(Tree, PolicyHeaders) { expect_none(everywhere(policy_headers)); }
 TEST(Tree, PragmaOnce) { expect_none(everywhere(pragma_once)); }
 TEST(Tree, LongLines) { expect_none(everywhere(long_lines)); }
 TEST(Tree, Macros) { expect_none(everywhere(macros)); }
+TEST(Tree, NothingWaitsForAUser) { expect_none(everywhere(waits)); }
+TEST(Tree, PermitsToWaitAreNeeded) { expect_none(idle_permits(tree())); }
 TEST(Tree, Todos) { expect_none(everywhere(todos)); }
 TEST(Tree, MachinePaths) { expect_none(everywhere(machine_paths)); }
 TEST(Tree, NamesAreDefinedOnce) { expect_none(names_defined_twice(tree())); }
