@@ -11,11 +11,13 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <span>
 
 #include "cli/amounts.hpp"
 #include "cli/begin_time.hpp"
 #include "cli/foreign_flags.hpp"
+#include "cli/foresight.hpp"
 #include "cli/json.hpp"
 #include "cli/output.hpp"
 #include "cli/script.hpp"
@@ -537,6 +539,12 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   if (auto failed = take_amounts(made.body, options, caller)) return std::unexpected(*failed);
   auto environment = sound(caller, made.warnings);
   if (auto failed = set_typed(environment, options)) return std::unexpected(*failed);
+  auto foreseen = look_ahead({.directory = *directory,
+                              .program = options.command.empty() ? "" : options.command.front(),
+                              .output = options.output.value_or(""),
+                              .environment = environment});
+  if (!foreseen) return std::unexpected(foreseen.error());
+  std::ranges::move(*foreseen, std::back_inserter(made.warnings));
   made.body["command"] = options.command;
   made.body["directory"] = *directory;
   made.body["environment"] = std::move(environment);

@@ -1,0 +1,23 @@
+// What can be told of a job's files at its submission, by looking where it is going to run: what
+// cannot work is refused now, what may not work is warned of. A job may start hours later.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace berth::cli {
+
+struct FilesOfJob {
+  std::string directory;                 ///< Absolute.
+  std::string program;                   ///< The command's first word.
+  std::string output;                    ///< As typed, with its %; "": none.
+  std::vector<std::string> environment;  ///< Of the job.
+};
+
+/// Returns: warnings. Errors: InvalidArgument for a program that is no file to be executed, and for
+/// an output that is a folder or lies in something that is none.
+Expected<std::vector<std::string>> look_ahead(const FilesOfJob& job);
+
+}  // namespace berth::cli
