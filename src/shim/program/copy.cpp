@@ -44,7 +44,9 @@ Descriptor open_when_there(const std::string& path, int flags) {
   for (;;) {
     Descriptor file(open_without_magic(path, flags));
     const bool is_late = !file.is_open() && (errno == ENOENT || errno == ESTALE);
-    if (!is_late || Clock::now() >= end) return file;
+    // What other processes have open is not there in this one, and does not come.
+    if (is_late && path.starts_with("/proc/")) errno = ELOOP;
+    if (errno == ELOOP || !is_late || Clock::now() >= end) return file;
     usleep(std::chrono::microseconds(kLook).count());
   }
 }
