@@ -11,14 +11,16 @@ namespace berth::shim::test {
 namespace {
 
 using berth::test::Unanswered;
+using ::testing::HasSubstr;
 
 class OutputThatHangs : public testing::Test {
  protected:
+  static void SetUpTestSuite() { Unanswered::has_own_mounts(); }
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "needs root";
     mkdir((daemon_.folder() / "home").c_str(), 0755);
   }
-  Order order(const std::string& script, const std::string& output) const {
+  Order with_output(const std::string& script, const std::string& output) const {
     Order made = daemon_.shell(script);
     made.output = output;
     return made;
@@ -30,7 +32,8 @@ TEST(OutputThatIsLate, IsToldOfItsFolder) {
   Daemon daemon;
   Order order = daemon.shell("true");
   order.output = "never/out";
-  const Ended ended = daemon.run(order);
+  daemon.start(order);
+  const Ended ended = daemon.ended();
   EXPECT_EQ(shell_code(ended.exit), 125);
   EXPECT_EQ(ended.note, "output file 'never/out': its folder was not there, nor within 10 s");
 }
@@ -38,7 +41,8 @@ TEST(OutputThatIsLate, IsToldOfItsFolder) {
 TEST_F(OutputThatHangs, AtItsOpeningIsGivenUp) {
   const Unanswered home(daemon_.folder() / "home", {.silent_to = Unanswered::To::Open});
   if (!home.is_there()) GTEST_SKIP() << "needs FUSE";
-  const Ended ended = daemon_.run(order("true", home.file()));
+  daemon_.start(with_output("true", home.file()));
+  const Ended ended = daemon_.ended();
   EXPECT_EQ(ended.exit.kind, Exit::Kind::Setup);
   EXPECT_EQ(ended.note,
             "output file '" + home.file() + "': its file system did not open it within 20 s");
@@ -48,7 +52,7 @@ TEST_F(OutputThatHangs, AtItsOpeningIsGivenUp) {
 TEST_F(OutputThatHangs, AtWritingIsNotWhole) {
   const Unanswered home(daemon_.folder() / "home");
   if (!home.is_there()) GTEST_SKIP() << "needs FUSE";
-  const Ended ended = daemon_.run(order("echo here; exit 3", home.file()));
+  const Ended ended = daemon_.run(with_output("echo here; exit 3", home.file()));
   EXPECT_EQ(ended.exit.number, 3);
   EXPECT_EQ(ended.note, "output file is not whole: it took nothing for 10 s");
   EXPECT_EQ(daemon_.log(), "here\n");
@@ -58,10 +62,20 @@ TEST_F(OutputThatHangs, AtWritingIsNotWhole) {
 TEST_F(OutputThatHangs, AtMuchWritingLetsTheJobGoOn) {
   const Unanswered home(daemon_.folder() / "home");
   if (!home.is_there()) GTEST_SKIP() << "needs FUSE";
-  const Ended ended = daemon_.run(order("head -c 4000000 /dev/zero; exit 3", home.file()));
+  const Ended ended = daemon_.run(with_output("head -c 4000000 /dev/zero; exit 3", home.file()));
   EXPECT_EQ(ended.exit.number, 3);
   EXPECT_EQ(ended.note, "output file is not whole: it took nothing for 30 s");
   EXPECT_EQ(daemon_.log().size(), 4'000'000U);
+}
+
+TEST_F(OutputThatHangs, AClientBehindAFileSystemThatDoesNotAnswerIsGivenUp) {
+  const Unanswered home(daemon_.folder() / "home", {.silent_to = Unanswered::To::Lookup});
+  if (!home.is_there()) GTEST_SKIP() << "needs FUSE";
+  Order order = daemon_.shell("echo here");
+  order.attach = Attach{.socket = home.file()};
+  daemon_.start(order);
+  EXPECT_THAT(daemon_.ended().note, HasSubstr("its `berth run` is gone: Connection timed out"));
+  EXPECT_EQ(daemon_.gone(), 0);
 }
 
 }  // namespace

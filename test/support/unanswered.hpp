@@ -33,12 +33,17 @@ class Unanswered {
     To silent_to = To::Write;
     std::optional<uid_t> owner = std::nullopt;
   };
-  /// In a mount namespace of this process and those it starts from now on; see is_there().
-  explicit Unanswered(std::string folder) : Unanswered(std::move(folder), Mount{}) {}
-  Unanswered(std::string folder, Mount mount) : folder_(std::move(folder)), mount_(mount) {
+  /// Gives this process a mount namespace, which those have that it starts from then on: only they
+  /// see one of these. Returns: false where we may not.
+  static bool has_own_mounts() {
     static const bool own = ::unshare(CLONE_NEWNS) == 0 &&
                             ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-    if (!own) return;
+    return own;
+  }
+  /// See is_there().
+  explicit Unanswered(std::string folder) : Unanswered(std::move(folder), Mount{}) {}
+  Unanswered(std::string folder, Mount mount) : folder_(std::move(folder)), mount_(mount) {
+    if (!has_own_mounts()) return;
     kernel_ = Descriptor(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
     if (!kernel_.is_open()) return;
     const std::string owner = std::to_string(mount_.owner.value_or(0));
