@@ -51,17 +51,28 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
+/// `198 done, 2 failed`.
+std::string counts_of(const Json& tasks) {
+  std::string text;
+  for (const auto& [state, count] : tasks.items()) {
+    text += (text.empty() ? "" : ", ") + count.dump() + " " + state;
+  }
+  return text;
+}
+
 /// `berth: job 7 (train) on gpu1: failed, exit code 1`.
 std::string subject_of(const Json& job, live::Occasion occasion) {
   const std::string name = text_in(job, "name");
-  std::string text = "berth: job " + text_in(job, "id") + (name.empty() ? "" : " (" + name + ")") +
-                     " on " + host_name() + ": ";
+  const bool is_array = job.contains("tasks");
+  std::string text = (is_array ? "berth: array " : "berth: job ") + text_in(job, "id") +
+                     (name.empty() ? "" : " (" + name + ")") + " on " + host_name() + ": ";
   if (occasion == live::Occasion::Start) return one_line(text + "started");
   const bool is_warning = occasion == live::Occasion::Idle || occasion == live::Occasion::Overuse;
   if (is_warning) return one_line(text + text_in(job, "reason"));
   text += text_in(job, "state");
   const std::string code = text_in(job, "exit_code");
   if (!code.empty() && code != "0") text += ", exit code " + code;
+  if (is_array) text += " (" + counts_of(job["tasks"]) + ")";
   return one_line(text);
 }
 
@@ -221,6 +232,7 @@ void Announcer::recover() {
   const ClusterView view = parts_.keeper.engine().view();
   for (const JobId id : view.running()) {
     if (const auto command = command_of(id)) begin(id, *command);
+    if (const auto array = array_of(id)) begun_arrays_.insert(array->first);
   }
 }
 
@@ -253,6 +265,7 @@ void Announcer::on_step(const live::StepTaken& step) {
 void Announcer::on_changed(const std::vector<JobId>& jobs) {
   others_.on_changed(jobs);
   std::size_t looked_up = 0;
+  ended_arrays_.clear();
   for (const Event& event : std::exchange(events_, {})) {
     if (!begun_.contains(event.job)) {  // it ended without a start
       if (++looked_up > kMostLookedUp) continue;
@@ -264,28 +277,74 @@ void Announcer::on_changed(const std::vector<JobId>& jobs) {
   }
 }
 
+namespace {
+
 /// A failure is an end, too.
+bool is_wanted(const std::vector<live::Occasion>& on, live::Occasion occasion) {
+  const auto has = [&](live::Occasion one) { return std::ranges::find(on, one) != on.end(); };
+  return has(occasion) || (occasion == live::Occasion::Fail && has(live::Occasion::End));
+}
+
+}  // namespace
+
+/// The administrator's program is told of each job, its user of an array as of one.
 void Announcer::announce(const Event& event) {
-  const auto is_wanted = [&](const std::vector<live::Occasion>& on) {
-    const auto has = [&](live::Occasion one) { return std::ranges::find(on, one) != on.end(); };
-    return has(event.occasion) ||
-           (event.occasion == live::Occasion::Fail && has(live::Occasion::End));
-  };
-  std::vector<std::string> all;
   const auto& notice = begun_[event.job];
-  if (notice && is_wanted(notice->on)) all.push_back(notice->to);
+  std::vector<std::string> all;
+  const auto array = notice ? array_of(event.job) : std::nullopt;
+  const bool is_of_one =
+      !array || event.occasion == live::Occasion::Idle || event.occasion == live::Occasion::Overuse;
+  if (notice && is_of_one && is_wanted(notice->on, event.occasion)) all.push_back(notice->to);
   const Options& options = parts_.options;
-  if (!options.notify_command.empty() && is_wanted(options.notify_on)) {
+  if (!options.notify_command.empty() && is_wanted(options.notify_on, event.occasion)) {
     all.push_back(options.notify_command);
   }
-  if (all.empty()) return;
+  if (!all.empty()) send_to(all, event, hooks_.describe(event.job));
+  if (!is_of_one) announce_array(event, *array);
+}
+
+/// Its first start, and the end of the last of its jobs: a failure if one of them is.
+void Announcer::announce_array(const Event& event, const ArraySpan& array) {
+  const live::Notice notice = *begun_[event.job];
+  const journal::Store& store = parts_.keeper.store();
+  Event whole = event;
+  if (event.occasion == live::Occasion::Start) {
+    if (!begun_arrays_.insert(array.first).second) return;
+    const auto ends = store.ends_of(array.first, array.last);
+    const auto has_started = [](const journal::EndTally& end) { return end.first_start != kNever; };
+    if (!ends || std::ranges::any_of(*ends, has_started)) return;  // an earlier daemon told
+  } else {
+    const auto next = parts_.keeper.engine().view().job_from(array.first);
+    if ((next && array.has(*next)) || !ended_arrays_.insert(array.first).second) return;
+    begun_arrays_.erase(array.first);
+    const auto failures = store.failures_of(array.first, array.last, 1);
+    const bool is_well = failures && failures->empty();
+    whole.occasion = is_well ? live::Occasion::End : live::Occasion::Fail;
+  }
+  if (is_wanted(notice.on, whole.occasion)) {
+    send_to({notice.to}, whole, hooks_.describe_array(array));
+  }
+}
+
+/// The array that a job is of, ended or not; nothing for one of one job.
+std::optional<ArraySpan> Announcer::array_of(JobId id) const {
+  ArrayPlace place;
+  if (const Job* const job = parts_.keeper.engine().view().find(id)) {
+    place = job->spec.conditions->array;
+  } else if (const auto row = parts_.keeper.store().job(id); row && *row && !(*row)->is_damaged) {
+    place = (*row)->spec.conditions->array;
+  }
+  return place.tasks > 1 ? berth::array_of(id, place) : std::nullopt;
+}
+
+void Announcer::send_to(const std::vector<std::string>& addresses, const Event& event,
+                        const Expected<std::string>& job) {
   const auto command = command_of(event.job);
-  const auto job = hooks_.describe(event.job);
   if (!command || !job) return;
   const auto bytes = parts_.keeper.store().blob(command->environment);
   const auto environment = bytes ? live::decode_environment(*bytes)
                                  : Expected<std::vector<std::string>>(std::vector<std::string>());
-  for (const std::string& to : all) {
+  for (const std::string& to : addresses) {
     send(event.job, message_to(to, {.occasion = event.occasion, .job = *job}, *command,
                                environment.value_or(std::vector<std::string>())));
   }

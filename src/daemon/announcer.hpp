@@ -11,11 +11,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/handle.hpp"
 #include "daemon/helper.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/options.hpp"
@@ -72,6 +74,7 @@ class Announcer : public live::Audience {
     /// A job runs, or goes on; also those that an earlier daemon started.
     std::function<void(const Job&, const live::Command&)> began;
     std::function<Expected<std::string>(JobId)> describe;
+    std::function<Expected<std::string>(const ArraySpan&)> describe_array;
   };
   /// Requires: all of them and `others` outlive it.
   Announcer(const Parts& parts, Hooks hooks, live::Audience& others);
@@ -98,8 +101,12 @@ class Announcer : public live::Audience {
   struct Sending;
 
   std::optional<live::Command> command_of(JobId job) const;
+  std::optional<ArraySpan> array_of(JobId job) const;
   void begin(JobId job, const live::Command& command);
   void announce(const Event& event);
+  void announce_array(const Event& event, const ArraySpan& array);
+  void send_to(const std::vector<std::string>& addresses, const Event& event,
+               const Expected<std::string>& job);
   void send(JobId job, Message message);
   void send_next();
   void end(pid_t pid);
@@ -110,6 +117,8 @@ class Announcer : public live::Audience {
   std::vector<Event> events_;  ///< Of the step that is being performed.
   /// Jobs that have begun, and what those that asked for it get.
   std::map<JobId, std::optional<live::Notice>> begun_;
+  std::set<JobId> begun_arrays_;  ///< Of which a job has, by their first jobs.
+  std::set<JobId> ended_arrays_;  ///< That were told of in the step that is being performed.
   std::deque<Waiting> waiting_;
   std::map<pid_t, std::unique_ptr<Sending>> sending_;
 };

@@ -420,11 +420,14 @@ void Daemon::open_conductor() {
     limit_signals_ = std::make_unique<LimitSignals>(loop_, keeper_, clock_, *launcher_);
   announcer_ = std::make_unique<Announcer>(
       Announcer::Parts{.loop = loop_, .keeper = keeper_, .options = options_},
-      Announcer::Hooks{.began =
-                           [this](const Job& job, const live::Command& command) {
-                             if (limit_signals_) limit_signals_->on_began(job, command);
-                           },
-                       .describe = [this](JobId job) { return presenter_->job(job, Viewer{}); }},
+      Announcer::Hooks{
+          .began =
+              [this](const Job& job, const live::Command& command) {
+                if (limit_signals_) limit_signals_->on_began(job, command);
+              },
+          .describe = [this](JobId job) { return presenter_->job(job, Viewer{}); },
+          .describe_array =
+              [this](const ArraySpan& array) { return presenter_->array(array, Viewer{}); }},
       *followers_);
   limit_follower_ = std::make_unique<LimitFollower>(keeper_, *limits_, *announcer_);
   live::Executor* executor = executor_.get();

@@ -137,6 +137,24 @@ TEST(Notify, TellsWhatWasAskedForAndNothingElse) {
   EXPECT_EQ(lines(rig, "held", 1), "cancelled\n");
 }
 
+TEST(Notify, AnArrayIsToldOfAsOne) {
+  Rig rig;
+  rig.start();
+  const std::string note = "echo $BERTH_EVENT $BERTH_JOB_ID $BERTH_JOB_STATE $BERTH_EXIT_CODE >>";
+  const auto array = [&](const std::string& script, const std::string& file) {
+    return rig.submit(
+        script, with({{"array", "1-5%2"}, {"notify", note + file}, {"notify_on", "start,end"}}));
+  };
+  const int mixed = array("[ $BERTH_ARRAY_TASK_ID != 3 ] || exit 4", "mixed");
+  EXPECT_EQ(rig.wait_end(mixed)["state"], "failed");
+  const int well = array("true", "well");
+  EXPECT_EQ(rig.wait_end(well)["state"], "done");
+  EXPECT_EQ(lines(rig, "well", 2), "start " + std::to_string(well) + " running \nend " +
+                                       std::to_string(well) + " done 0\n");
+  EXPECT_EQ(lines(rig, "mixed", 2), "start " + std::to_string(mixed) + " running \nfail " +
+                                        std::to_string(mixed) + " failed 4\n");
+}
+
 TEST(Notify, OneThatNeverEndsHoldsNothingUp) {
   Rig rig;
   rig.start();
