@@ -52,7 +52,7 @@ std::string host_name() {
 }
 
 /// `198 done, 2 failed`.
-std::string counts_of(const Json& tasks) {
+std::string states_text(const Json& tasks) {
   std::string text;
   for (const auto& [state, count] : tasks.items()) {
     text += (text.empty() ? "" : ", ") + count.dump() + " " + state;
@@ -72,7 +72,7 @@ std::string subject_of(const Json& job, live::Occasion occasion) {
   text += text_in(job, "state");
   const std::string code = text_in(job, "exit_code");
   if (!code.empty() && code != "0") text += ", exit code " + code;
-  if (is_array) text += " (" + counts_of(job["tasks"]) + ")";
+  if (is_array) text += " (" + states_text(job["tasks"]) + ")";
   return one_line(text);
 }
 
@@ -280,7 +280,7 @@ void Announcer::on_changed(const std::vector<JobId>& jobs) {
 namespace {
 
 /// A failure is an end, too.
-bool is_wanted(const std::vector<live::Occasion>& on, live::Occasion occasion) {
+bool wants_to_hear(const std::vector<live::Occasion>& on, live::Occasion occasion) {
   const auto has = [&](live::Occasion one) { return std::ranges::find(on, one) != on.end(); };
   return has(occasion) || (occasion == live::Occasion::Fail && has(live::Occasion::End));
 }
@@ -294,9 +294,9 @@ void Announcer::announce(const Event& event) {
   const auto array = notice ? array_of(event.job) : std::nullopt;
   const bool is_of_one =
       !array || event.occasion == live::Occasion::Idle || event.occasion == live::Occasion::Overuse;
-  if (notice && is_of_one && is_wanted(notice->on, event.occasion)) all.push_back(notice->to);
+  if (notice && is_of_one && wants_to_hear(notice->on, event.occasion)) all.push_back(notice->to);
   const Options& options = parts_.options;
-  if (!options.notify_command.empty() && is_wanted(options.notify_on, event.occasion)) {
+  if (!options.notify_command.empty() && wants_to_hear(options.notify_on, event.occasion)) {
     all.push_back(options.notify_command);
   }
   if (!all.empty()) send_to(all, event, hooks_.describe(event.job));
@@ -321,7 +321,7 @@ void Announcer::announce_array(const Event& event, const ArraySpan& array) {
     const bool is_well = failures && failures->empty();
     whole.occasion = is_well ? live::Occasion::End : live::Occasion::Fail;
   }
-  if (is_wanted(notice.on, whole.occasion)) {
+  if (wants_to_hear(notice.on, whole.occasion)) {
     send_to({notice.to}, whole, hooks_.describe_array(array));
   }
 }

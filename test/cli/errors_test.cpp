@@ -220,11 +220,13 @@ TEST(CliErrors, BytesThatAreNoUtf8AreRefusedButInTheEnvironmentLeftOut) {
 
 TEST(CliErrors, AJobIsANumber) {
   for (const char* verb : {"show", "logs", "why", "wait", "cancel", "hold", "release"}) {
-    for (const char* job : {"0", "", "99999999999999999999"}) {
+    for (const char* job : {"0", "99999999999999999999"}) {
       const Ran ran = berth({verb, job});
       EXPECT_EQ(ran.exit_code, kBadUsage) << verb;
-      EXPECT_EQ(ran.err, "berth: " + std::string(job) + ": is not a job number\n");
+      EXPECT_EQ(ran.err, "berth: " + std::string(job) +
+                             ": is not a job number, which is from 1 to 1099511627776\n");
     }
+    EXPECT_EQ(berth({verb, ""}).err, "berth: '': names no job\n");
   }
 }
 
