@@ -1,7 +1,7 @@
 // The neighbours of each job on its GPUs, and how much they slow each other down, learned from run
 // times, so that no job need report.
 //
-// Jobs of one fingerprint (same user, program and arguments without digits) count as runs of the
+// Jobs of one fingerprint (same user and same telling words of the command) count as runs of the
 // same program. A job that succeeded almost without neighbours gives the program's run time alone.
 // A job that had neighbours gives its speed beside them: (run time alone - time without neighbours)
 // / time with them. Means move by a quarter towards each new figure. A figure counts from the

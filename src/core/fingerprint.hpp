@@ -1,4 +1,4 @@
-// The fingerprint of a job's command: jobs whose commands differ in numbers only have the same one.
+// Fingerprints of programs, of the words that say which one it is; and names without numbers.
 #pragma once
 
 #include <cstdint>

@@ -52,6 +52,9 @@ class Conservative final : public Backfill {
     // Usually a job ends when a booking begins, but not if bookings have moved. A job that waits
     // for another that is over its plan is examined when that one ends.
     walk.wake(bookings_.next_after(later(walk.view().now(), kMoment)));
+    if (!walk.context().index.empty()) {  // bookings rest on the ends of all jobs
+      walk.wake(first_doubt(walk.view(), walk.started(), {}, kNever));
+    }
     walk.keep(bookings_.as_holds(walk.view(), kShown));
   }
 

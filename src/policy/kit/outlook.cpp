@@ -95,6 +95,20 @@ std::vector<Leaving> leaving_as_foreseen(const ClusterView& view, std::span<cons
   return leaving;
 }
 
+Instant first_doubt(const ClusterView& view, std::span<const Fresh> started, const Plans& plans,
+                    Instant until) {
+  Instant first = kNever;
+  const auto doubt = [&](JobId id) {
+    const JobView job = view.job(id);
+    const bool is_sure = job.spec().time_limit != kForever || job.state() == JobState::Stopping;
+    if (is_sure || plans.foreseen_end(job, view.now()) > until) return;
+    first = std::min(first, later(view.now(), plans.holds_for(job)));
+  };
+  std::ranges::for_each(view.running(), doubt);
+  std::ranges::for_each(started, doubt, &Fresh::job);
+  return first;
+}
+
 Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,
                      std::span<const Fresh> started, const Plans& plans) {
   Scratch scratch{now, {}};

@@ -49,6 +49,11 @@ inline bool is_guess(const JobView& job) { return !has_plan(job) || has_outlived
 std::vector<Leaving> leaving_as_foreseen(const ClusterView& view, std::span<const Fresh> started,
                                          const Plans& plans);
 
+/// When the first of the jobs that are foreseen to leave by `until`, and that no limit ends, is
+/// foreseen to leave later than now, if it still runs then: what was planned by it may move.
+Instant first_doubt(const ClusterView& view, std::span<const Fresh> started, const Plans& plans,
+                    Instant until);
+
 /// The cluster at `then`, without the jobs that are foreseen to have left. `now` is the cluster now,
 /// with the jobs started in this pass.
 Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,

@@ -6,27 +6,6 @@
 
 namespace berth {
 
-namespace {
-
-/// When the first of the jobs that it rests on, and that no limit ends, is foreseen to leave later
-/// than now: then the promise moves, and jobs may pass that could not.
-Instant first_doubt(const Shadow& shadow, const Walk& walk) {
-  const ClusterView& view = walk.view();
-  const Plans plans = walk.plans();
-  Instant first = kNever;
-  const auto doubt = [&](JobId id) {
-    const JobView job = view.job(id);
-    const bool is_sure = job.spec().time_limit != kForever || job.state() == JobState::Stopping;
-    if (is_sure || plans.foreseen_end(job, view.now()) > shadow.start) return;
-    first = std::min(first, later(view.now(), plans.holds_for(job)));
-  };
-  std::ranges::for_each(view.running(), doubt);
-  std::ranges::for_each(walk.started(), doubt, &Fresh::job);
-  return first;
-}
-
-}  // namespace
-
 void StartPromise::make(JobId id, const Ask& ask) {
   const bool is_known =
       known_ && walk_.started().empty() && known_->job == id && known_->ask == ask;
@@ -59,7 +38,8 @@ void LastPromise::keep(const StartPromise& promise, Walk& walk, std::vector<Hold
       shadow_ && std::ranges::find(others, shadow_->job, &Hold::job) != others.end();
   if (shadow_ && !is_kept) others.insert(others.begin(), hold_of(*shadow_, walk));
   walk.keep(std::move(others));
-  if (shadow_) walk.wake(first_doubt(*shadow_, walk));
+  if (!shadow_) return;
+  walk.wake(first_doubt(walk.view(), walk.started(), walk.plans(), shadow_->start));
 }
 
 }  // namespace berth
