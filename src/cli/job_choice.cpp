@@ -24,7 +24,7 @@ Expected<std::set<std::uint32_t>> numbers_of(const std::vector<std::string>& use
   return numbers;
 }
 
-bool is_number(std::string_view typed) {
+bool is_one_number(std::string_view typed) {
   return typed.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
@@ -87,7 +87,7 @@ Expected<std::vector<Json>> chosen_rows(Daemon& daemon, const JobChoice& choice,
   if (auto done = check_choice(choice); !done) return std::unexpected(done.error());
   Rows rows;
   const bool is_whole = arrays == Arrays::Whole;
-  if (is_whole && choice.users.empty() && std::ranges::all_of(choice.typed, is_number)) {
+  if (is_whole && choice.users.empty() && std::ranges::all_of(choice.typed, is_one_number)) {
     for (const std::string& typed : choice.typed) rows.add({{"id", std::stoull(typed)}});
     return std::move(rows).take();
   }

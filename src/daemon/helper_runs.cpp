@@ -21,6 +21,8 @@ struct HelperRuns::Run {
   std::unique_ptr<Loop::Alarm> limit;
 };
 
+HelperRuns::HelperRuns(Loop& loop) : loop_(loop) {}
+
 HelperRuns::~HelperRuns() {
   for (const auto& [pid, run] : runs_) send_signal(run->process.pidfd, SIGKILL);
 }

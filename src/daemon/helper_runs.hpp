@@ -33,7 +33,7 @@ class HelperRuns {
   using Over = std::function<void(const std::string& said)>;
   static constexpr std::size_t kMostSaid = 4096;
 
-  explicit HelperRuns(Loop& loop) : loop_(loop) {}
+  explicit HelperRuns(Loop& loop);
   ~HelperRuns();  ///< Those at work are killed.
   HelperRuns(const HelperRuns&) = delete;
   HelperRuns& operator=(const HelperRuns&) = delete;

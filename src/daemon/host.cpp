@@ -11,6 +11,7 @@
 #include "daemon/clock.hpp"
 #include "daemon/executor.hpp"
 #include "daemon/launcher.hpp"
+#include "daemon/oom.hpp"
 #include "daemon/snapshot_child.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
@@ -41,7 +42,11 @@ live::Remains Host::remains_of(JobId job, Attempt attempt) {
   const Clock clock(kStart);
   if (left.record->exit) {
     const std::string log = folder() + "/logs/" + std::to_string(job.value()) + ".log";
-    return {.trace = live::Trace::Over, .ending = ending_of(*left.record->exit, "", log, clock)};
+    constexpr std::size_t kTail = std::size_t{32} << 10;
+    const auto words = [&] { return read_tail(log, left.record->log_from, kTail); };
+    const Outcome outcome = outcome_of(*left.record->exit, OomWords(), words, {});
+    return {.trace = live::Trace::Over,
+            .ending = ending_of(*left.record->exit, outcome, "", clock)};
   }
   return {.trace = live::Trace::Over,
           .ending = {.outcome = Outcome::Lost,
