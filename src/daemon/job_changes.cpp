@@ -26,7 +26,7 @@ constexpr auto kVerbs = std::to_array<std::pair<std::string_view, JobVerb>>({
     {"update", JobVerb::Update},
 });
 
-std::string_view word_of(JobVerb verb) {
+std::string_view verb_word(JobVerb verb) {
   return std::ranges::find(kVerbs, verb, &std::pair<std::string_view, JobVerb>::second)->first;
 }
 
@@ -215,7 +215,7 @@ void JobChanges::go_on(const std::shared_ptr<Run>& run) {
                },
                .so_far = before == 0 ? ""
                                      : std::to_string(before) + " jobs are done (" +
-                                           std::string(word_of(run->asked.verb)) + "), then "});
+                                           std::string(verb_word(run->asked.verb)) + "), then "});
 }
 
 /// What became of them in the step.

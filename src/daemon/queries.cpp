@@ -27,7 +27,8 @@ Expected<Page::Which> which_jobs(const http::Request& request) {
               "only: '" + only->substr(0, 40) + "', must be running or ended");
 }
 
-Expected<std::uint64_t> number_in(const char* key, const std::string& text, std::uint64_t most) {
+Expected<std::uint64_t> number_of_query(const char* key, const std::string& text,
+                                        std::uint64_t most) {
   std::uint64_t value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size() || value > most) {
@@ -52,7 +53,7 @@ Expected<std::optional<std::uint64_t>> query_number(const http::Request& request
                                                     std::uint64_t most) {
   const auto text = request.parameter(key);
   if (!text) return std::nullopt;
-  const auto value = number_in(key, *text, most);
+  const auto value = number_of_query(key, *text, most);
   return value ? Expected<std::optional<std::uint64_t>>(*value) : std::unexpected(value.error());
 }
 
@@ -90,7 +91,7 @@ Expected<Wanted> parse_wanted(const http::Request& request) {
       if (!handles) return std::unexpected(handles.error());
       std::ranges::move(*handles, std::back_inserter(wanted.handles));
     } else if (key == "user") {
-      const auto user = number_in("user", value, 0xFFFFFFFF);
+      const auto user = number_of_query("user", value, 0xFFFFFFFF);
       if (!user) return std::unexpected(user.error());
       wanted.users.insert(UserId(static_cast<std::uint32_t>(*user)));
     }

@@ -336,7 +336,7 @@ const Job* stands_for(const ClusterView& view, const ArraySpan& span) {
   return best;
 }
 
-void add_live(ArrayRow& array, const ClusterView& view) {
+void add_live_tasks(ArrayRow& array, const ClusterView& view) {
   for (auto id = view.job_from(array.span.first); id && array.span.has(*id);
        id = view.job_from(JobId(id->value() + 1))) {
     const Job& job = *view.find(*id);
@@ -349,7 +349,7 @@ void add_live(ArrayRow& array, const ClusterView& view) {
 }
 
 /// Returns: when the last one ended.
-Expected<Instant> add_ended(ArrayRow& array, const journal::Store& store) {
+Expected<Instant> add_ended_tasks(ArrayRow& array, const journal::Store& store) {
   const auto ends = store.ends_of(array.span.first, array.span.last);
   if (!ends) return std::unexpected(ends.error());
   Instant last = kStart;
@@ -377,9 +377,9 @@ Expected<ArrayRow> array_row(const live::Keeper& keeper, const ArraySpan& span) 
   const journal::Store& store = keeper.store();
   const ClusterView view = keeper.engine().view();
   ArrayRow array{.span = span};
-  add_live(array, view);
+  add_live_tasks(array, view);
   const bool lives = !array.tasks.empty();
-  const auto last = add_ended(array, store);
+  const auto last = add_ended_tasks(array, store);
   if (!last) return std::unexpected(last.error());
   JobId shown = span.first;
   if (const Job* const job = stands_for(view, span)) {

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::size_t kRowsAtOnce = 64;  ///< Of the history; few, as a slice may end.
 
-std::string number_of(JobId job) { return std::to_string(job.value()); }
+std::string digits_of(JobId job) { return std::to_string(job.value()); }
 
-JobId after(JobId job) { return JobId(job.value() + 1); }
+JobId one_above(JobId job) { return JobId(job.value() + 1); }
 
 KnownJob known_of(const Job& job) {
   return {.id = job.id, .place = job.spec.conditions->array, .user = job.spec.user, .lives = true};
@@ -132,7 +132,7 @@ Expected<void> Selection::begin(const TasksOfArray& wanted) {
   if (!array || array->first != wanted.array) {
     const bool is_job = *known && (*known)->id == wanted.array;
     return fail(ErrorCode::NotFound, wanted_.handles[at_].typed + ": job " +
-                                         number_of(wanted.array) +
+                                         digits_of(wanted.array) +
                                          (is_job ? " is no array" : ": no such job"));
   }
   is_one_ = wanted.is_one();
@@ -155,7 +155,7 @@ Expected<void> Selection::begin(const JobsNamed& name) {
   std::set<UserId> users = wanted_.users;
   if (users.empty()) users.insert(wanted_.own);
   walks_.push_back({.next = JobId(0), .last = kLastJob, .users = std::move(users), .name = &name});
-  if (wanted_.among == Among::All) before_ = after(kLastJob);
+  if (wanted_.among == Among::All) before_ = one_above(kLastJob);
   return {};
 }
 
@@ -193,7 +193,7 @@ Expected<void> Selection::walk_on() {
     walks_.pop_back();
     return {};
   }
-  walk.next = after(job->id);
+  walk.next = one_above(job->id);
   return visit(*job, Walk(walk));
 }
 
@@ -207,7 +207,7 @@ Expected<void> Selection::visit(const KnownJob& job, const Walk& walk) {
   const auto array = job.array();
   const bool is_array = array && is_like(array_name(*name, job.place), pattern);
   if (is_array && wanted_.among == Among::All) {
-    walks_.back().next = after(array->last);
+    walks_.back().next = one_above(array->last);
     wholes_.insert(array->first);
     walk_array(*array, Among::All);
   } else if (is_array || is_like(*name, pattern)) {
@@ -264,7 +264,7 @@ Error Selection::nothing() const {
                                                    : ": no job has one of these numbers")};
   }
   if (const auto* const tasks = std::get_if<TasksOfArray>(&handle.what)) {
-    const std::string array = typed + ": array " + number_of(tasks->array);
+    const std::string array = typed + ": array " + digits_of(tasks->array);
     if (tasks->is_one()) {
       return {ErrorCode::NotFound, array + " has no task " + std::to_string(tasks->tasks[0].first)};
     }
