@@ -1,5 +1,5 @@
 // The jobs that berthd looks ahead over where it knows more than it can: of every user those that
-// are first in line, as many of each as there is room for, so that nobody's jobs keep another's out.
+// are first in line, as many of each as there is room for: nobody's jobs keep another's out.
 //
 // Jobs that are held wait for a person and take no room. Found in slices: the engine takes steps
 // meanwhile. Reads the engine; belongs to its thread.

@@ -95,8 +95,8 @@ class Engine {
   /// anything else.
   static Expected<Salvaged> salvage(std::string_view bytes, std::unique_ptr<Policy> policy);
 
-  /// The same engine at an earlier time, for a clock that was wrong: what happened after it happened
-  /// as long before as it is ago, and what was to happen is as far away. Times that users and
+  /// The same engine at an earlier time, for a clock that was wrong: what happened after that is as
+  /// long ago as it is now, and what was to happen is as far away. Times that users and
   /// administrators state stay, so those that are to come again are waited for again. The policy
   /// begins without memory. Errors: as restore(). O(state).
   Expected<Engine> set_back(Instant to, std::unique_ptr<Policy> policy) const;

@@ -113,8 +113,9 @@ Fault account_fault(const Account& account, Instant now, Duration half_life) {
 bool is_sane(const JobSpec& spec, Bytes context) {
   Total contexts;
   return contexts.add(context.raw(), spec.request.gpu.processes) &&
-         is_amount(spec.request.gpu.vram) && spec.time_limit >= Duration::zero() &&
-         spec.estimate >= Duration::zero() && spec.learned_from >= 0;
+         is_amount(spec.request.gpu.vram) && is_amount(spec.vram_estimate) &&
+         spec.time_limit >= Duration::zero() && spec.estimate >= Duration::zero() &&
+         spec.learned_from >= 0;
 }
 
 bool is_sane(const Overrun& overrun, Instant now) {
@@ -367,10 +368,13 @@ std::vector<PutAside> put_bad_jobs_aside(Frame& frame) {
     gone.insert(job.id);
     aside.push_back({.job = std::move(job), .why = *fault});
   }
-  for (const Job& job : frame.jobs) gone.erase(job.id);  // one of its number is there
-  std::erase_if(frame.holds, [&](const Hold& hold) { return gone.contains(hold.job); });
-  std::erase_if(frame.company.jobs, [&](const Identity& one) { return gone.contains(one.job); });
-  std::erase_if(frame.company.meetings, [&](const auto& one) { return gone.contains(one.first); });
+  if (aside.empty()) return aside;
+  const auto is_gone = [&](JobId id) {
+    return !std::ranges::binary_search(frame.jobs, id, {}, &Job::id);
+  };
+  std::erase_if(frame.holds, [&](const Hold& hold) { return is_gone(hold.job); });
+  std::erase_if(frame.company.jobs, [&](const Identity& one) { return is_gone(one.job); });
+  std::erase_if(frame.company.meetings, [&](const auto& one) { return is_gone(one.first); });
   return aside;
 }
 

@@ -136,9 +136,6 @@ std::optional<std::string> why_unkeepable(JobId job, const JobSpec& spec) {
     const bool saves = saving.signal >= 0 && saving.signal <= limits::kLastSignal &&
                        saving.grace >= Duration::zero() && saving.grace <= limits::kLongestTime;
     if (!saves) return "saves its state at a signal, or for a time, that there is not";
-    if (spec.vram_estimate < Bytes(0) || spec.vram_estimate > limits::kMostMemory) {
-      return "is estimated to need " + std::to_string(spec.vram_estimate.raw()) + " bytes per GPU";
-    }
     return std::nullopt;
   }();
   if (why) return "job " + std::to_string(job.value()) + ": " + *why;

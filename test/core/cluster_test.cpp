@@ -64,7 +64,7 @@ TEST(Cluster, RefusesMoreTypesThanBits) {
   Cluster cluster;
   cluster.add_switch();
   for (int i = 0; i < 64; ++i) cluster.add_node({.gpus = 1, .type = std::to_string(i)});
-  EXPECT_DEATH(cluster.add_node({.gpus = 1, .type = "one more"}), "<= kMostTypes");
+  EXPECT_DEATH(cluster.add_node({.gpus = 1, .type = "one more"}), "<= limits::kMostTypes");
 }
 
 TEST(Cluster, ATypeForEachIndexIsDescribedAsItWasMade) {

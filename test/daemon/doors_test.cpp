@@ -268,9 +268,7 @@ TEST_F(DoorsTest, TheEngineRefusesWhatASnapshotCannotHold) {
            [](JobSpec& s) { s.conditions.edit().array.at_once = -1; },
            [](JobSpec& s) { s.conditions.edit().requeues = -1; },
            [](JobSpec& s) { s.conditions.edit().on_preempt = {.signal = 65}; },
-           [](JobSpec& s) { s.conditions.edit().on_preempt = {.signal = 9, .grace = kForever}; },
-           [](JobSpec& s) { s.vram_estimate = Bytes(-1); },
-           [](JobSpec& s) { s.vram_estimate = limits::kMostMemory + Bytes(1); }}) {
+           [](JobSpec& s) { s.conditions.edit().on_preempt = {.signal = 9, .grace = kForever}; }}) {
     live::Submission job = parse_submission(smallest_job().dump(), kSomebody).value();
     spoil(job.spec);
     const JobId id = submit(keeper, job);

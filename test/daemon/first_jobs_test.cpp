@@ -1,4 +1,4 @@
-// Goal: however many jobs one user has, held or not, others hear when theirs start, and the engine's
+// Goal: however many jobs one user has, held or not, others hear when theirs start, and berthd's
 // thread copies no more than it can. Method: engines with more jobs than a look ahead takes in.
 #include "daemon/first_jobs.hpp"
 
