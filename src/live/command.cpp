@@ -7,19 +7,13 @@
 #include "core/fingerprint.hpp"
 #include "live/telling_words.hpp"
 
-namespace berth::shim {
-
-inline auto members(Attach& v) { return std::tie(v.socket, v.terminal, v.rows, v.columns); }
-
-}  // namespace berth::shim
-
 namespace berth::live {
 
 constexpr Occasion last_of(Occasion) { return Occasion::Overuse; }
 inline auto members(Warning& v) { return std::tie(v.signal, v.before); }
 inline auto members(Notice& v) { return std::tie(v.to, v.on); }
 inline auto members(Command& v) {
-  return std::tie(v.arguments, v.directory, v.umask, v.owner, v.environment, v.attach);
+  return std::tie(v.arguments, v.directory, v.umask, v.owner, v.environment);
 }
 
 namespace {
@@ -50,6 +44,27 @@ Expected<Value> from_bytes(std::string_view bytes, const char* what) {
   codec::get(in, value);
   if (in.failed() || !in.at_end()) return no_such_bytes(bytes, what);
   return value;
+}
+
+/// As an optional structure of four members, which is what it was first; an order has more of it.
+void put_attach(ByteWriter& out, const std::optional<shim::Attach>& attach) {
+  codec::put(out, attach.has_value());
+  if (!attach) return;
+  codec::put(out, attach->socket);
+  codec::put(out, attach->terminal);
+  codec::put(out, attach->rows);
+  codec::put(out, attach->columns);
+}
+
+void get_attach(ByteReader& in, std::optional<shim::Attach>& attach) {
+  bool is_there = false;
+  codec::get(in, is_there);
+  if (!is_there) return;
+  attach.emplace();
+  codec::get(in, attach->socket);
+  codec::get(in, attach->terminal);
+  codec::get(in, attach->rows);
+  codec::get(in, attach->columns);
 }
 
 bool needs_quotes(std::string_view word) {
@@ -129,6 +144,7 @@ Expected<std::vector<Occasion>> parse_occasions(std::string_view text) {
 std::string encode(const Command& command) {
   ByteWriter out;
   codec::put(out, command);
+  put_attach(out, command.attach);
   const bool is_optional = command.attach && command.attach->optional;
   const bool has_parts = command.processes != 0 || command.warning || command.notice ||
                          is_optional || !command.snapshot.empty();
@@ -161,6 +177,7 @@ Expected<Command> decode_command(std::string_view bytes) {
   ByteReader in(bytes);
   Command command;
   codec::get(in, command);
+  get_attach(in, command.attach);
   if (!in.failed() && !in.at_end()) command.output = in.text();
   while (!in.failed() && !in.at_end()) {
     switch (in.integer()) {

@@ -91,8 +91,10 @@ std::optional<std::string> type_in(std::string_view text) {
 }
 
 /// `inline int f(int x) const` gives `f(int x)`, `inline constexpr int kMost` gives `kMost`; a
-/// constexpr function is inline. What is not inline the linker finds, or it is its file's constant.
+/// constexpr function is inline, and a static one is in the way of a template that calls what is
+/// beside its arguments. What is none of these the linker finds, or it is its file's constant.
 std::optional<std::string> inline_in(std::string_view text) {
+  const bool is_static = take(text, "static");
   bool is_inline = false;
   bool is_constant = false;
   for (bool goes_on = true; goes_on;) {
@@ -103,7 +105,7 @@ std::optional<std::string> inline_in(std::string_view text) {
     goes_on = says_inline || says_constant;
   }
   const bool is_function = text.find('(') != std::string_view::npos;
-  if (!is_inline && !(is_constant && is_function)) return std::nullopt;
+  if (!is_inline && !(is_function && (is_constant || is_static))) return std::nullopt;
   std::size_t end = text.find_first_of("([{=");
   end = end == std::string_view::npos ? text.size() : end;
   std::size_t begin = end;

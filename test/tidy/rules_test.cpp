@@ -264,6 +264,9 @@ TEST(NamesDefinedTwice, ComparesWhatIsBelowTheSameNamespace) {
               ElementsAre(finds(4, "a::f(int x)")));
   EXPECT_THAT(found("constexpr bool f() { return {}; }", "constexpr bool f() { return 1; }"),
               SizeIs(1));
+  EXPECT_THAT(found("inline auto members(P& v) { return v.a; }",
+                    "static auto members(P& v) { return v.b; }"),
+              ElementsAre(finds(3, "a::members(P&v)")));
   EXPECT_THAT(found("inline constexpr int kMost = 1;", "inline constexpr long kMost{2};"),
               ElementsAre(finds(3, "a::kMost")));
 }
