@@ -69,7 +69,8 @@ std::string shortage_text(const Json& shortage, double now) {
   return what + holders_text(shortage);
 }
 
-/// Of `needs ...; none of the 2 GPUs has room for it; GPU 0 lacks ...`: what the lines below do not say.
+/// Of `needs ...; none of the 2 GPUs has room for it; GPU 0 lacks ...`: what the lines below do not
+/// say.
 std::string opening_of(const std::string& reason) {
   const std::size_t first = reason.find("; ");
   const std::size_t second = first == std::string::npos ? first : reason.find("; ", first + 2);

@@ -13,6 +13,7 @@ namespace berth {
 namespace {
 
 constexpr std::int64_t kWhole = 1000;     ///< Thousandths.
+constexpr std::int64_t kNeeded = 700;     ///< More than it, for what a user has stated.
 constexpr std::int64_t kMostCut = 980;    ///< A fiftieth of what was asked for helps nobody.
 constexpr Duration kToType = minutes(1);  ///< A limit still serves when it is typed so much later.
 constexpr Duration kShortWait = minutes(2);  ///< Sooner than that is no help.
@@ -203,7 +204,7 @@ class HintSearch {
       return made;
     };
     // Who has said no amount gives up less than who has, and needs that much.
-    const std::int64_t base = is_alone ? kWhole : is_whole ? 0 : kWhole / 2;
+    const std::int64_t base = is_alone ? kWhole : is_whole ? 0 : kNeeded;
     scale({.what = Wanting::Vram,
            .values = values.size(),
            .of = with,
@@ -225,7 +226,7 @@ class HintSearch {
            .of = with,
            .tried = with,
            .cut = [&](std::size_t at) { return cut_of(static_cast<std::int64_t>(at) + 1, count); },
-           .loss = [](std::int64_t cut) { return kWhole / 2 + cut / 2; }});
+           .loss = [](std::int64_t cut) { return kNeeded + cut / 2; }});
   }
 
   /// Of all types: those of the place that it would get are added to what it accepts.

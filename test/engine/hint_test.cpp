@@ -1,6 +1,6 @@
 // Goal: a hint is the least that a user has to give up, and is true; what must end is what ends.
-// Method: small scenes on one to four GPUs whose answers are worked out by hand; the engine is asked
-// on copies.
+// Method: small scenes on one to four GPUs whose answers are worked out by hand; the engine is
+// asked on copies.
 #include "engine/hint.hpp"
 
 #include <gmock/gmock.h>

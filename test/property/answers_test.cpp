@@ -1,9 +1,9 @@
 // Goal: where run times are stated and nothing else arrives, what `must end` names ends in the
 // prediction and in the world before the job starts; and following a hint starts the job when it
 // says.
-// Method: seeded random worlds under policies that start jobs for good; after the last arrival every
-// waiting job is asked about on copies, then one hint of one job is followed in the world's own
-// engine.
+// Method: seeded random worlds under policies that start jobs for good; after the last arrival
+// every waiting job is asked about on copies, then one hint of one job is followed in the world's
+// own engine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
