@@ -20,7 +20,6 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr std::string_view kMount = "/sys/fs/cgroup";
 constexpr std::string_view kOwnGroup = "berthd";  ///< Below the folder, for berthd and its shims.
 constexpr std::int64_t kPeriod = 100'000;         ///< Microseconds; the kernel's default.
 constexpr std::int64_t kLeastQuota = 1'000;       ///< The kernel's.
@@ -188,22 +187,6 @@ std::string host_limits_told(const std::string& group) {
                   "; ");
   }
   return text;
-}
-
-Expected<std::string> own_cgroup(std::string_view proc_self_cgroup) {
-  constexpr std::string_view kUnified = "0::";
-  while (!proc_self_cgroup.empty()) {
-    const std::string_view line = proc_self_cgroup.substr(0, proc_self_cgroup.find('\n'));
-    proc_self_cgroup.remove_prefix(std::min(line.size() + 1, proc_self_cgroup.size()));
-    if (!line.starts_with(kUnified)) continue;
-    std::string path(line.substr(kUnified.size()));
-    const std::string own = "/" + std::string(kOwnGroup);
-    if (path.ends_with(own)) path.resize(path.size() - own.size());
-    if (path.empty() || path == "/") break;  // the root's children are other programs' to manage
-    return std::string(kMount) + path;
-  }
-  return fail(ErrorCode::NotFound,
-              "berthd is in no cgroup v2 of its own; with systemd, Delegate=yes gives it one");
 }
 
 }  // namespace berth::daemon

@@ -61,8 +61,4 @@ std::string host_limits_text(const std::string& group);
 /// "" where they did nothing.
 std::string host_limits_told(const std::string& group);
 
-/// The folder of this process's cgroup v2, by the text of /proc/self/cgroup; without the group
-/// that HostLimits moves it to. Errors: NotFound where it is in none.
-Expected<std::string> own_cgroup(std::string_view proc_self_cgroup);
-
 }  // namespace berth::daemon

@@ -74,7 +74,8 @@ struct Options {
   std::vector<Rung> limits = {Rung::Driver, Rung::Watch};
   /// Instances that GPUs with MIG on are cut into at the start; none: they are left as they are.
   std::vector<std::string> mig_profiles;
-  std::string cgroup;  ///< Folder of a cgroup v2 for jobs; "" for none; "auto".
+  /// Folder of a cgroup v2 for jobs; "auto"; "none"; "": berthd's own where it is a service.
+  std::string cgroup;
   /// What the kernel keeps jobs to in their cgroups.
   std::vector<HostLimit> host_limits = {HostLimit::Memory, HostLimit::Cores, HostLimit::Processes};
   std::set<gid_t> job_groups;  ///< That jobs with GPUs have beside their user's; of root's berthd.

@@ -25,6 +25,7 @@
 #include "daemon/leftovers.hpp"
 #include "daemon/mps_errand.hpp"
 #include "daemon/notify.hpp"
+#include "daemon/own_cgroup.hpp"
 #include "daemon/suspend_helper.hpp"
 #include "http/server.hpp"
 #include "policy/registry.hpp"
@@ -134,14 +135,6 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
     auto done = trace::read_speeds(*text, options.speeds, "v100", options.rules.speeds);
     if (!done) return std::unexpected(done.error());
   }
-  if (options.cgroup == "auto") {
-    const auto text = read_text("/proc/self/cgroup");
-    auto found = text ? own_cgroup(*text) : Expected<std::string>(std::unexpected(text.error()));
-    if (!found) {
-      return fail(ErrorCode::InvalidArgument, "cgroup = \"auto\": " + found.error().message);
-    }
-    options.cgroup = std::move(*found);
-  }
   options.given = {.cuda = variable_if_there("CUDA_VISIBLE_DEVICES"),
                    .nvidia = variable_if_there("NVIDIA_VISIBLE_DEVICES"),
                    .order = variable("CUDA_DEVICE_ORDER")};
@@ -150,6 +143,25 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   options.state = std::filesystem::absolute(options.state).string();
   options.socket = std::filesystem::absolute(options.socket).string();
   return options;
+}
+
+/// As settle() has them, with the folder of jobs' cgroups, which is made for a daemon that has jobs.
+/// What was asked for must be had; where nothing is said, why there is none is told.
+Expected<Options> with_cgroup(Expected<Options> settled, const Program& program) {
+  if (!settled || program.open_remote) return settled;
+  std::string& cgroup = settled->cgroup;
+  const bool is_asked = cgroup == "auto";
+  if (!is_asked && !cgroup.empty()) {
+    if (cgroup == "none") cgroup.clear();
+    return settled;
+  }
+  auto found = folder_of_own_cgroup(is_asked ? CgroupAsked::Own : CgroupAsked::Nothing);
+  if (!found && is_asked) {
+    return fail(ErrorCode::InvalidArgument, "cgroup = \"auto\": " + found.error().message);
+  }
+  if (!found) settled->warnings.push_back("jobs have no cgroups: " + found.error().message);
+  cgroup = found ? std::move(*found) : "";
+  return settled;
 }
 
 /// Whoever else can write there can have any process signalled, by a forged attempt file.
@@ -345,7 +357,11 @@ int run_program(int argc, char** argv, const Program& program) {
     return kBadUsage;
   }
   const Surroundings around{::geteuid(), variable("HOME"), variable("XDG_RUNTIME_DIR")};
-  const auto options = settle(flags, around, program);
+  auto options = settle(flags, around, program);
+  if (options && program.instead) {
+    if (const auto done = program.instead(*options)) return tell(*done);
+  }
+  options = with_cgroup(std::move(options), program);
   if (!options) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), options.error().message.c_str());
     return kBadUsage;
@@ -353,10 +369,8 @@ int run_program(int argc, char** argv, const Program& program) {
   for (const std::string& warning : options->warnings) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), warning.c_str());
   }
-  if (program.instead) {
-    if (const auto done = program.instead(*options)) return tell(*done);
-  }
-  return tell(serve(*options, [=] { return settle(flags, around, program); }, program));
+  const auto read = [=] { return with_cgroup(settle(flags, around, program), program); };
+  return tell(serve(*options, read, program));
 }
 
 }  // namespace berth::daemon

@@ -135,16 +135,6 @@ TEST(HostLimitsText, OfAFileThatCannotBeReadIsNone) {
   EXPECT_EQ(host_limits_told(folder.path().string()), "");
 }
 
-TEST(OwnCgroup, IsTheUnifiedOneWithoutOurGroup) {
-  EXPECT_EQ(own_cgroup("0::/system.slice/berth.service\n"),
-            "/sys/fs/cgroup/system.slice/berth.service");
-  EXPECT_EQ(own_cgroup("4:memory:/x\n0::/system.slice/berth.service/berthd\n"),
-            "/sys/fs/cgroup/system.slice/berth.service");
-  for (const char* none : {"", "4:memory:/x\n", "0::/\n", "0::/berthd\n"}) {
-    EXPECT_FALSE(own_cgroup(none)) << none;
-  }
-}
-
 // ---- With berthd -----------------------------------------------------------------------------
 
 TEST(HostLimits, OfAJobAreSetBeforeItAndToldAtItsEnd) {
