@@ -14,6 +14,7 @@
 #include "cli/job_text.hpp"
 #include "cli/job_watch.hpp"
 #include "cli/output.hpp"
+#include "cli/own_wait.hpp"
 #include "cli/polled_request.hpp"
 #include "cli/raw_terminal.hpp"
 #include "cli/relay.hpp"
@@ -185,7 +186,7 @@ class Attendance {
   /// Who came later makes the shim come.
   bool comes_later() const { return place_.role == Role::Later; }
   /// A signal that came while the job had no number yet.
-  void give_up(int signal) { on_signal(signal); }
+  void give_up(const QueuedSignal& signal) { on_signal(signal); }
   Attended stay() {
     while (!outcome_) turn();
     leave_terminal();
@@ -459,9 +460,10 @@ class Attendance {
 
   void on_signals() {
     while (const auto signal = place_.signals.next()) {
-      if (*signal == SIGWINCH || *signal == SIGCONT) {
-        if (*signal == SIGCONT && raw_) raw_->enter();
-        if (*signal == SIGCONT && eager_) eager_->enter();
+      const int number = signal->number;
+      if (number == SIGWINCH || number == SIGCONT) {
+        if (number == SIGCONT && raw_) raw_->enter();
+        if (number == SIGCONT && eager_) eager_->enter();
         if (raw_) relay_->send_size(size_of(STDOUT_FILENO));
       } else {
         on_signal(*signal);
@@ -470,10 +472,19 @@ class Attendance {
   }
 
   /// A job that runs gets it; one that does not is cancelled, and the second time it is left alone.
-  void on_signal(int signal) {
-    const bool leaves =
-        signal == SIGHUP ? comes_later() || place_.leaving.hangup_leaves : comes_later() && !relay_;
-    if (leaves) {
+  /// Of a job that was not begun here only a key ends more than this client.
+  bool leaves_at(const QueuedSignal& taken) const {
+    if (comes_later()) return !relay_ || !taken.is_of_a_key;
+    return taken.number == SIGHUP && place_.leaving.hangup_leaves;
+  }
+
+  void on_signal(const QueuedSignal& taken) {
+    const int signal = taken.number;
+    if (leaves_at(taken)) {
+      if (relay_) {
+        narrator_.about_job(std::string("goes on; this is no longer attached, by SIG") +
+                            sigabbrev_np(signal));
+      }
       outcome_ = Attended{.code = signal_code(signal)};
       return;
     }
@@ -566,7 +577,7 @@ class Attendance {
 /// The answer to the submission, and the first signal that came meanwhile.
 struct Submitted {
   http::Response response;
-  std::optional<int> signal;
+  std::optional<QueuedSignal> signal;
 };
 
 constexpr int kSubmitPatience = static_cast<int>(micros(http::kClientPatience) / 1000);
@@ -586,7 +597,7 @@ Expected<Submitted> submit(const Place& place, const Json& body) {
       return fail(ErrorCode::Io, place.socket + ": " + http::silence(http::kClientPatience));
     }
     while (const auto signal = place.signals.next()) {
-      if (*signal == SIGWINCH || *signal == SIGCONT) continue;
+      if (signal->number == SIGWINCH || signal->number == SIGCONT) continue;
       if (submitted.signal) return fail(ErrorCode::Io, "left before berthd took the job");
       submitted.signal = signal;
     }
@@ -626,6 +637,9 @@ Attended attend(const CommonOptions& common, Json body, const LeavingRules& leav
   const auto job = integer_of(*answer, "id");
   if (!job || *job <= 0) return {.code = report_failure("berthd gives the new job no number")};
   report_warnings(*answer);
+  if (auto daemon = Daemon::open(place.socket)) {
+    tell_if_it_waits_for_us(*daemon, static_cast<std::uint64_t>(*job));
+  }
   Attendance attendance(place, std::to_string(*job));
   if (submitted->signal) attendance.give_up(*submitted->signal);
   Attended outcome = attendance.stay();

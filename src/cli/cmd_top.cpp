@@ -50,9 +50,10 @@ class Top {
                            pollfd{.fd = signals.descriptor(), .events = POLLIN, .revents = 0}};
       poll(polled.data(), polled.size(), static_cast<int>(std::max<long>(0, wait.count())));
       while (const auto signal = signals.next()) {
-        if (*signal == SIGINT) return 0;
-        if (*signal == SIGCONT) raw.enter();
-        if (*signal != SIGWINCH && *signal != SIGCONT) return 128 + *signal;
+        const int number = signal->number;
+        if (number == SIGINT) return 0;
+        if (number == SIGCONT) raw.enter();
+        if (number != SIGWINCH && number != SIGCONT) return 128 + number;
       }
       if (polled[0].revents != 0 && !read_keys()) return 0;
       if (refreshes_) due = Clock::now();

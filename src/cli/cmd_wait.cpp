@@ -4,6 +4,7 @@
 #include "cli/each_job.hpp"
 #include "cli/job_text.hpp"
 #include "cli/output.hpp"
+#include "cli/own_wait.hpp"
 #include "cli/patience.hpp"
 #include "cli/verbs.hpp"
 
@@ -93,6 +94,10 @@ int wait(const EachJob& arguments) {
   Ends ends(*jobs);
   Json all = Json::array();
   for (const Json& job : *jobs) {
+    const auto number = integer_of(job, "id");
+    if (number && !has_ended(job)) {
+      tell_if_it_waits_for_us(*daemon, static_cast<std::uint64_t>(*number));
+    }
     const auto ended = has_ended(job) ? job : wait_for(socket, handle_of(job), patience);
     if (!ended) return report_failure(ended.error().message);
     const int printed = arguments.common.json ? 0 : print(ends.lines_of(*ended));

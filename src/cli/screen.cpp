@@ -40,8 +40,9 @@ std::optional<int> wait_for_signal(const SignalQueue& signals, double seconds) {
   pollfd polled{.fd = signals.descriptor(), .events = POLLIN, .revents = 0};
   poll(&polled, 1, static_cast<int>(seconds * 1000));
   while (const auto signal = signals.next()) {
-    if (*signal == SIGINT) return 0;
-    if (*signal != SIGWINCH && *signal != SIGCONT) return 128 + *signal;
+    const int number = signal->number;
+    if (number == SIGINT) return 0;
+    if (number != SIGWINCH && number != SIGCONT) return 128 + number;
   }
   return std::nullopt;
 }

@@ -25,10 +25,11 @@ SignalQueue::~SignalQueue() {
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-std::optional<int> SignalQueue::next() const {
+std::optional<QueuedSignal> SignalQueue::next() const {
   signalfd_siginfo info;
   if (read(queue_.number(), &info, sizeof info) != sizeof info) return std::nullopt;
-  return static_cast<int>(info.ssi_signo);
+  return QueuedSignal{.number = static_cast<int>(info.ssi_signo),
+                      .is_of_a_key = info.ssi_code == SI_KERNEL};
 }
 
 }  // namespace berth::cli

@@ -8,6 +8,11 @@
 
 namespace berth::cli {
 
+struct QueuedSignal {
+  int number = 0;
+  bool is_of_a_key = false;  ///< The terminal sent it, not another process.
+};
+
 class SignalQueue {
  public:
   /// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH and SIGCONT; SIGPIPE is ignored meanwhile. One that
@@ -18,7 +23,7 @@ class SignalQueue {
   SignalQueue& operator=(const SignalQueue&) = delete;
 
   int descriptor() const { return queue_.number(); }
-  std::optional<int> next() const;
+  std::optional<QueuedSignal> next() const;
 
  private:
   sigset_t before_{};

@@ -118,6 +118,24 @@ TEST_F(AttachTest, AClosedTerminalLeavesTheJobIfAskedToAndTheOutputOfASubmittedJ
   EXPECT_THAT(late.body.dump(), HasSubstr("has ended already"));
 }
 
+TEST_F(AttachTest, ASignalToTheClientThatNoKeySentEndsTheClientAlone) {
+  const int id = rig_.submit("echo ready; " + std::string(test::kUntilGo));
+  rig_.wait_for(id, "running");
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) {
+    const auto ended = test::run_program(
+        "/bin/bash",
+        {"-c", "cd " + rig_.folder().path().string() + "; export BERTH_SOCKET=" + rig_.socket() +
+                   "; set -m; rm -f out; " + test::program("berth").string() + " attach " +
+                   std::to_string(id) + " >out 2>&1 & until [ -e out ]; do sleep 0.01; done; " +
+                   "for i in 1 2 3 4 5 6 7 8; do sleep 0.05; kill -" + std::to_string(signal) +
+                   " $! 2>/dev/null; done; wait $!"});
+    EXPECT_EQ(ended.exit_code, 128 + signal) << ended.err;
+  }
+  EXPECT_EQ(rig_.job(id)["state"], "running");
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
+}
+
 TEST_F(AttachTest, IsForTheJobsUserAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   std::filesystem::permissions(rig_.folder().path(), std::filesystem::perms(0711));

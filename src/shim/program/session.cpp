@@ -143,6 +143,7 @@ void Session::attach() {
   if (!request) return;
   auto client = connect_client(order_, *request);
   if (!client) return;  // it has gone meanwhile, or is not the job's user
+  was_attached_ = true;
   pump_->replace(std::move(*client), *request);
   if (pump_->has_terminal()) ending_->pass_on(SIGWINCH, pump_->foreground());
 }
@@ -174,7 +175,10 @@ void Session::collect(pid_t pid, int status) {
 }
 
 void Session::obey(const Wishes& wishes) {
-  for (const int signal : wishes.signals) ending_->pass_on(signal, pump_->foreground());
+  for (const int signal : wishes.signals) {
+    if (was_attached_) passed_by_attached_ = signal;
+    ending_->pass_on(signal, pump_->foreground());
+  }
   if (wishes.hung_up) ending_->hang_up(pump_->foreground());
 }
 
@@ -209,6 +213,10 @@ void Session::report() {
 std::string Session::notes() const {
   std::vector<std::string> notes = log_.notes();
   if (failure_.step != Step::None) notes.push_back(describe(failure_, order_));
+  if (passed_by_attached_ != 0) {
+    const char* const name = sigabbrev_np(passed_by_attached_);
+    notes.push_back("berth attach sent it SIG" + std::string(name == nullptr ? "?" : name));
+  }
   if (left_behind_ > 0) {
     notes.push_back("ended " + std::to_string(left_behind_) +
                     (left_behind_ == 1 ? " process left behind" : " processes left behind"));

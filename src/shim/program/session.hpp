@@ -50,6 +50,8 @@ class Session {
   std::optional<Exit> exit_;  ///< Of the job's own process.
   Failure failure_;
   bool was_warned_ = false;
+  bool was_attached_ = false;   ///< Later, by somebody who did not begin it.
+  int passed_by_attached_ = 0;  ///< The latest signal that came from there.
   bool had_leftovers_ = false;
   int left_behind_ = 0;
 };
