@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/amounts.hpp"
+
 namespace berth::cli {
 
 namespace {
@@ -193,6 +195,47 @@ SbatchMeaning occasions_of(std::string_view value, const Foreign& known) {
 std::string hint_for(std::string_view word) {
   const Foreign* const known = find_foreign(word);
   return known == nullptr ? "" : std::string(known->hint);
+}
+
+namespace {
+
+/// What Slurm tells of an option as it was typed; of the rest berthd tells.
+struct ToldOption {
+  std::string_view option;
+  std::array<std::string_view, 3> variables;
+};
+constexpr auto kToldOptions = std::to_array<ToldOption>({
+    {"--partition", {"SLURM_JOB_PARTITION"}},
+    {"--account", {"SLURM_JOB_ACCOUNT"}},
+    {"--qos", {"SLURM_JOB_QOS"}},
+    {"--ntasks", {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE"}},
+    {"--ntasks-per-node", {"SLURM_NTASKS_PER_NODE", "SLURM_NTASKS", "SLURM_NPROCS"}},
+    {"--cpus-per-task", {"SLURM_CPUS_PER_TASK"}},
+    {"--gpus", {"SLURM_GPUS"}},
+    {"--gpus-per-node", {"SLURM_GPUS_PER_NODE"}},
+    {"--gpus-per-task", {"SLURM_GPUS_PER_TASK"}},
+    {"--mem", {"SLURM_MEM_PER_NODE"}},
+});
+
+/// Slurm tells host memory in MiB.
+std::string mebibytes_of(std::string_view value) {
+  const auto size = parse_size(std::string(value) + (is_number(value) ? "M" : ""));
+  return size ? std::to_string(size->raw() >> 20) : std::string(value);
+}
+
+}  // namespace
+
+std::vector<std::string> told_by_slurm(std::string_view option, std::string_view value) {
+  std::vector<std::string> told;
+  const Foreign* const known = find_foreign(option);
+  if (known == nullptr || value.empty()) return told;
+  const auto* const found = std::ranges::find(kToldOptions, known->name, &ToldOption::option);
+  if (found == kToldOptions.end()) return told;
+  const std::string text = known->name == "--mem" ? mebibytes_of(value) : std::string(value);
+  for (const std::string_view variable : found->variables) {
+    if (!variable.empty()) told.push_back(std::string(variable) + "=" + text);
+  }
+  return told;
 }
 
 bool is_sbatch_flag(std::string_view option) {

@@ -20,6 +20,12 @@ struct SbatchMeaning {
 /// `value` is what follows the option in its line or word; "" if nothing does.
 SbatchMeaning meaning_of_sbatch(std::string_view option, std::string_view value);
 
+/// The variable by which berthd tells a job what Slurm would; a script with #SBATCH lines has it.
+inline constexpr const char* kTellsSlurm = "BERTH_SLURM=1";
+
+/// Variables, as NAME=value, in which Slurm tells a job what such an option asked for.
+std::vector<std::string> told_by_slurm(std::string_view option, std::string_view value);
+
 /// True for an #SBATCH option that stands without a value.
 bool is_sbatch_flag(std::string_view option);
 

@@ -32,7 +32,7 @@ bool runs_after(Daemon& daemon, std::uint64_t job, std::uint64_t own) {
   std::set<std::uint64_t> seen = {job};
   std::vector<std::uint64_t> next = {job};
   while (!next.empty() && seen.size() <= kMostAsked) {
-    const auto known = daemon.get(job_target(std::to_string(next.back())));
+    const auto known = daemon.get(job_target(next.back()));
     next.pop_back();
     if (!known || has_ended(*known)) continue;
     const Json after = part_of(*known, "after");
@@ -50,7 +50,7 @@ bool runs_after(Daemon& daemon, std::uint64_t job, std::uint64_t own) {
 
 /// That ours must end for it to start, as the daemon has it now.
 bool needs_our_place(Daemon& daemon, std::uint64_t job, std::uint64_t own) {
-  const auto why = daemon.get(job_target(std::to_string(job), "/why"));
+  const auto why = daemon.get(job_target(job, "/why"));
   if (!why) return false;
   const Json jobs = part_of(part_of(*why, "must_end"), "jobs");
   if (!jobs.is_array()) return false;

@@ -134,6 +134,9 @@ std::vector<std::string> translated(const Directive& line, std::vector<std::stri
     }
     SbatchMeaning meaning = meaning_of_sbatch(option, value);
     std::ranges::move(meaning.words, std::back_inserter(words));
+    for (std::string& told : told_by_slurm(option, value)) {
+      words.insert(words.end(), {"--env", std::move(told)});
+    }
     if (meaning.left_out.empty()) continue;
     option += value.empty() ? "" : (is_long ? "=" : " ") + value;
     warnings.push_back(line.where + "#SBATCH " + option + " is left out: " + meaning.left_out);
@@ -221,6 +224,12 @@ Expected<std::vector<std::string>> read_script(JobOptions& options, const Caller
   if (!found) return std::unexpected(found.error());
   auto warnings = read_directives(options, *found);
   if (!warnings) return std::unexpected(warnings.error());
+  if (!found->sbatch.empty()) {  // of what it wants to know berthd tells the rest
+    const std::string name = options.name.value_or(program.substr(program.rfind('/') + 1));
+    options.environment.insert(options.environment.begin(),
+                               {std::string(kTellsSlurm), "SLURM_JOB_NAME=" + name,
+                                "SLURM_SUBMIT_DIR=" + caller.directory});
+  }
   // The job's folder may be another than the one in which the script was named.
   program = options.directory ? path : has_folder ? program : "./" + program;
   if (::access(path.c_str(), X_OK) == 0) return warnings;

@@ -538,6 +538,11 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   if (!directory) return std::unexpected(directory.error());
   if (auto failed = take_amounts(made.body, options, caller)) return std::unexpected(*failed);
   auto environment = sound(caller, made.warnings);
+  if (std::ranges::find(options.environment, kTellsSlurm) != options.environment.end()) {
+    std::erase_if(environment, [](const std::string& variable) {  // of a job that submits another
+      return variable.starts_with("SLURM_");
+    });
+  }
   if (auto failed = set_typed(environment, options)) return std::unexpected(*failed);
   auto foreseen = look_ahead({.directory = *directory,
                               .program = options.command.empty() ? "" : options.command.front(),

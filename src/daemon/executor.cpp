@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/order.hpp"
+#include "daemon/slurm_variables.hpp"
 
 namespace berth::daemon {
 
@@ -66,6 +67,7 @@ Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
   if (!suspender_.knows(job)) {
     shim::Order order = order_of(assigned, parts_.options, parts_.machine);
     set_variables(order, {{kJobKey, parts_.keys.key_of(job)}});
+    if (tells_slurm(assigned.environment)) tell_slurm(order, assigned, view().now());
     const bool is_limited = limit_host(assigned, order.cgroup);
     limit_devices(job, order.cgroup, assigned.grant);
     order.keeps_cgroup =

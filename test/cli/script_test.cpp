@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "cli/foreign_flags.hpp"
@@ -43,6 +44,20 @@ class Script : public testing::Test {
 
   test::ScratchFolder folder_;
 };
+
+TEST_F(Script, OfSlurmIsToldWhatSlurmTellsIt) {
+  write(
+      "#!/bin/bash\n"
+      "#SBATCH -J train -n 1 --cpus-per-task=3 --mem=2G --partition=gpu\n");
+  const Json variables = body_of()["environment"];
+  for (const char* variable :
+       {"BERTH_SLURM=1", "SLURM_JOB_NAME=train", "SLURM_NTASKS=1", "SLURM_NPROCS=1",
+        "SLURM_CPUS_PER_TASK=3", "SLURM_MEM_PER_NODE=2048", "SLURM_JOB_PARTITION=gpu"}) {
+    EXPECT_TRUE(std::ranges::find(variables, variable) != variables.end()) << variable;
+  }
+  write("#!/bin/bash\n#BERTH --name plain\n");
+  EXPECT_THAT(body_of()["environment"].dump(), testing::Not(HasSubstr("SLURM")));
+}
 
 TEST_F(Script, ItsBerthLinesAreOptions) {
   write(

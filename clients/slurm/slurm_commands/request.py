@@ -1,6 +1,5 @@
 """What sbatch, srun and salloc ask for: their common options, and the job made of them."""
 import os
-import pwd
 import re
 import shlex
 import time
@@ -240,25 +239,15 @@ def pattern(text, name):
 
 
 def variables(command, options, name, directory, is_array):
-    """What Slurm tells a job, as far as it is known now."""
-    user = pwd.getpwuid(os.getuid())
-    told = {
-        "SLURM_JOB_NAME": name, "SLURM_JOB_NODELIST": jobs.HOST, "SLURM_NODELIST": jobs.HOST,
-        "SLURM_JOB_NUM_NODES": "1", "SLURM_NNODES": "1", "SLURM_NODEID": "0", "SLURM_PROCID": "0",
-        "SLURM_LOCALID": "0", "SLURM_GTIDS": "0", "SLURM_NODE_ALIASES": "(null)",
-        "SLURM_PRIO_PROCESS": "0", "SLURM_TOPOLOGY_ADDR": jobs.HOST,
-        "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
-        "SLURM_TASKS_PER_NODE": str(tasks(command, options)),
-        "SLURM_JOB_PARTITION": options.get("partition", jobs.PARTITION),
-        "SLURM_JOB_USER": user.pw_name, "SLURM_JOB_UID": str(user.pw_uid),
-        "SLURM_JOB_GID": str(user.pw_gid), "SLURM_JOB_ACCOUNT": options.get("account", "berth"),
-        "SLURM_JOB_QOS": options.get("qos", "normal"), "SLURM_CLUSTER_NAME": "berth",
-        "SLURM_SUBMIT_DIR": os.getcwd(), "SLURM_SUBMIT_HOST": jobs.HOST,
-        "SLURMD_NODENAME": jobs.HOST,
-    }
-    cpus = number(command, options, "cpus-per-task", 1)
-    told["SLURM_CPUS_ON_NODE"] = told["SLURM_JOB_CPUS_PER_NODE"] = str(
-        cpus * tasks(command, options))
+    """What was asked for; the rest of what Slurm tells a job berthd tells, by BERTH_SLURM."""
+    told = {"BERTH_SLURM": "1", "SLURM_JOB_NAME": name, "SLURM_SUBMIT_DIR": os.getcwd()}
+    for option, variable in (("partition", "SLURM_JOB_PARTITION"), ("qos", "SLURM_JOB_QOS"),
+                             ("account", "SLURM_JOB_ACCOUNT")):
+        if option in options:
+            told[variable] = options[option]
+    count = str(tasks(command, options))
+    if count != "1":
+        told["SLURM_TASKS_PER_NODE"] = count
     if is_array:
         first = re.split(r"[%:]", options["array"])[0]
         numbers = [int(one) for part in first.split(",") for one in part.split("-") if one.isdigit()]
@@ -268,9 +257,9 @@ def variables(command, options, name, directory, is_array):
             step = re.search(r":(\d+)", options["array"])
             told["SLURM_ARRAY_TASK_STEP"] = step[1] if step else "1"
     if "cpus-per-task" in options:
-        told["SLURM_CPUS_PER_TASK"] = str(cpus)
+        told["SLURM_CPUS_PER_TASK"] = str(number(command, options, "cpus-per-task", 1))
     if "ntasks" in options or "ntasks-per-node" in options:
-        told["SLURM_NTASKS"] = told["SLURM_NPROCS"] = str(tasks(command, options))
+        told["SLURM_NTASKS"] = told["SLURM_NPROCS"] = count
     if "mem" in options:
         told["SLURM_MEM_PER_NODE"] = str(checked(command, options, "mem", mebibytes))
     for option, variable in (("gpus", "SLURM_GPUS"), ("gpus-per-node", "SLURM_GPUS_PER_NODE")):

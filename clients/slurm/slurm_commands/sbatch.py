@@ -21,13 +21,6 @@ for number in 1 2 3 10 12 13 14 15 16 23 24 25 26 27 28 29 30 $(seq 34 49) $(seq
   trap : "$number"
 done
 unset number
-export SLURM_JOB_ID=$BERTH_JOB_ID SLURM_JOBID=$BERTH_JOB_ID SLURM_JOB_START_TIME=$(date +%%s)
-if [ -n "$CUDA_VISIBLE_DEVICES" ]; then
-  export SLURM_JOB_GPUS=$CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL=$CUDA_VISIBLE_DEVICES
-  SLURM_GPUS_ON_NODE=$(echo "$CUDA_VISIBLE_DEVICES" | tr , '\n' | wc -l)
-  export SLURM_GPUS_ON_NODE
-fi
-if [ "${BERTH_ATTEMPT:-1}" -gt 1 ]; then export SLURM_RESTART_COUNT=$((BERTH_ATTEMPT - 1)); fi
 if [ -n "$2" ]; then
   errors=$(printf %%s "$2" | sed "s/%%j/$BERTH_JOB_ID/g; s/%%A/${BERTH_ARRAY_JOB_ID:-$BERTH_JOB_ID}/g
     s/%%a/${BERTH_ARRAY_TASK_ID:-4294967294}/g")
