@@ -29,7 +29,6 @@ constexpr Duration kSoon = minutes(1);
 constexpr Duration kLater = minutes(10);
 constexpr int kPatience = 200;  ///< Looks for memory that a driver is slow to show as gone.
 constexpr auto kPause = std::chrono::milliseconds(10);
-constexpr std::string_view kMpsServer = "nvidia-cuda-mps";  // as /proc cuts it
 
 void say(const std::string& line) {
   const std::string whole = line + "\n";
@@ -157,12 +156,13 @@ class Helper {
                                                     ": the driver does not list its processes");
       }
       for (const GpuProcess& process : *sample->processes) {
-        if (process_name(process.pid).starts_with(kMpsServer)) {
-          return fail(ErrorCode::InvalidArgument,
-                      "GPU " + std::to_string(device.index) +
-                          " is shared by MPS, whose clients cannot be checkpointed");
-        }
         if (!std::holds_alternative<OfJob>(kinship.of(process.pid))) continue;
+        if (process.is_mps_client) {  // by the driver's word: a name is no server's alone
+          return fail(ErrorCode::InvalidArgument,
+                      "process " + name_of(process.pid) + " uses GPU " +
+                          std::to_string(device.index) +
+                          " through MPS, whose clients cannot be checkpointed");
+        }
         held[process.pid] = held[process.pid] + process.bytes.value_or(Bytes(0));
       }
     }

@@ -10,6 +10,7 @@
 
 #include "daemon/cgroup.hpp"
 #include "daemon/suspend_rig.hpp"
+#include "support/paths.hpp"
 
 namespace berth {
 namespace {
@@ -43,6 +44,22 @@ TEST(Suspend, AJobLeavesItsGpuAndGoesOnWhereItWas) {
   const Json attempts = rig.job(id)["attempts"];
   ASSERT_EQ(attempts.size(), 2U);
   EXPECT_EQ(attempts[0]["note"], "was suspended");
+}
+
+TEST(Suspend, AProgramThatIsNamedAsAServerOfMpsIsSuspendedLikeAnyOther) {
+  SuspendRig rig;
+  const std::string program = test::program("berth-load").string();
+  const std::string name = rig.folder() / "nvidia-cuda-mps-server";
+  std::filesystem::create_symlink(program, name);
+  std::string words = test::load("--vram 20G --steps 100000 --step-ms 5 --report 1");
+  ASSERT_TRUE(words.starts_with(program)) << words;
+  const int id = rig.submit(words.replace(0, program.size(), name), vram(21));
+  eventually("it holds memory", [&] { return rig.used() > 10 * kGiB; });
+  rig.suspend(id);
+  rig.wait_for(id, "suspended");
+  rig.wait_until_free();
+  rig.request("POST", test::path(id, "/cancel"));
+  rig.wait_end(id);
 }
 
 TEST(Suspend, OnlyWhatRunsIsSuspendedAndOnlyWhatItsOwnerSuspendedIsResumed) {
