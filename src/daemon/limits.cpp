@@ -11,13 +11,18 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/text.hpp"
 #include "daemon/host_limits.hpp"
 #include "daemon/launcher.hpp"
+#include "gpu/probe.hpp"
 #include "posix/small_file.hpp"
 
 namespace berth::daemon {
 
 namespace {
+
+/// Between two figures of a driver for the same memory.
+constexpr Bytes kUnevenness{std::int64_t{64} << 20};
 
 bool allows(const LimitOptions& options, Rung rung) {
   return std::ranges::find(options.allowed, rung) != options.allowed.end();
@@ -164,6 +169,43 @@ void Limits::follow(const ClusterView& view) {
       if (found != groups_.end()) set(found->second, gpu, plan.limits);
     }
   }
+}
+
+void Limits::on_look(const live::Look& look, const std::set<JobId>& outside) {
+  if (!look.sample || !look.sample->processes) return;
+  const auto owner_of = [&](pid_t pid) {
+    const auto found = look.owners.find(pid);
+    return found == look.owners.end() ? Owner(OfNobody{}) : found->second;
+  };
+  for (auto& [job, group] : groups_) {
+    const auto set = group.set.find(look.gpu);
+    if (set == group.set.end() || !set->second.most || *group.failures > 0) continue;
+    const Bytes most = *set->second.most;
+    const auto before = group.most_at_look.find(look.gpu);
+    const Bytes held = held_by(job, *look.sample, owner_of).value_or(Bytes(0));
+    const bool is_beyond =
+        before != group.most_at_look.end() && held > std::max(most, before->second) + kUnevenness;
+    if (is_beyond) {
+      const std::string what = "job " + std::to_string(job.value()) + " holds " + to_text(held) +
+                               " where its limit is " + to_text(most);
+      if (!outside.contains(job)) why_not_[look.gpu.value()] = "the driver does not hold: " + what;
+      tell_unheld(what, group, look.gpu);
+    }
+    group.most_at_look[look.gpu] = most;
+  }
+}
+
+/// What the driver counts for the cgroup says whether it does not count, or does not refuse.
+void Limits::tell_unheld(const std::string& why, Group& group, GpuId gpu) {
+  ++*group.failures;
+  thread_.post([port = port_, gpu, cgroup = group.cgroup, why] {
+    const auto read = port->limits(gpu.value(), cgroup);
+    const std::string counted = read
+                                    ? "the driver counts " + to_text(read->used) + " for its cgroup"
+                                    : read.error().message;
+    std::fprintf(stderr, "berthd: GPU %u: %s; %s: it is watched\n", gpu.value(), why.c_str(),
+                 counted.c_str());
+  });
 }
 
 void Limits::forget(JobId job, Attempt attempt, const std::string& cgroup) {

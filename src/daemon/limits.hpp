@@ -19,6 +19,7 @@
 #include "daemon/limit_plan.hpp"
 #include "daemon/rung.hpp"
 #include "gpu/port.hpp"
+#include "live/ports.hpp"
 
 namespace berth::daemon {
 
@@ -51,6 +52,12 @@ class Limits {
   /// As begin(), for an attempt of a daemon before us that runs in this cgroup. One that is not to
   /// be limited any more loses what that daemon set. Returns: whether it is limited.
   bool adopt(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup);
+  /// Compares what each limited job's processes hold with its limit. One that holds more, although
+  /// the limit was there at the look before, is limited no more, nor is any job that comes to that
+  /// GPU: the driver does not do as it says, and they are watched.
+  /// `outside`: jobs with processes that are in no cgroup of berth's; of such a one that is no
+  /// fault of the driver's.
+  void on_look(const live::Look& look, const std::set<JobId>& outside);
   /// Takes limits and cgroups away that attempts left which are over, but for those in `current`.
   void sweep(const std::set<std::string>& current);
 
@@ -65,6 +72,7 @@ class Limits {
     Attempt attempt;
     std::string cgroup;
     std::map<GpuId, MemoryLimits> set;
+    std::map<GpuId, Bytes> most_at_look;  ///< The limits at the latest look.
     /// Calls that failed, written by the thread.
     std::shared_ptr<std::atomic<int>> failures = std::make_shared<std::atomic<int>>(0);
   };
@@ -72,6 +80,7 @@ class Limits {
   std::string what_it_lacks(GpuPort& port, std::uint32_t gpu) const;
   std::string try_out(GpuPort& port, std::uint32_t gpu, const std::string& cgroup) const;
   bool limit(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup);
+  void tell_unheld(const std::string& why, Group& group, GpuId gpu);
   void set(Group& group, GpuId gpu, const MemoryLimits& limits);
   void clear(Group& group);
   void release(const std::string& cgroup);

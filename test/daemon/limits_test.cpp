@@ -193,6 +193,40 @@ TEST_F(WilfulLimits, ThatAreRefusedAreNotInForce) {
              [&] { return !limits_->is_limited(JobId(1)); });
 }
 
+TEST_F(WilfulLimits, ThatDoNotHoldAreSaidAndTheJobIsWatched) {
+  ASSERT_TRUE(begin(1));
+  ASSERT_TRUE(begin(2));
+  const auto look = [&](std::int64_t mib) {
+    live::Look seen{.gpu = GpuId(0)};
+    seen.sample = Sample{.total = 24_GiB, .used = 24_GiB};
+    seen.sample->processes = {{.pid = 5, .bytes = Bytes(mib << 20)}};
+    seen.owners[5] = OfJob{JobId(1)};
+    limits_->on_look(seen, {});
+  };
+  look(4 * 1024);
+  look(4 * 1024 + 128);
+  EXPECT_TRUE(limits_->is_limited(JobId(1))) << "within its limit";
+  EXPECT_EQ(limits_->why_not(GpuId(0)), "");
+  look(9 * 1024);
+  EXPECT_FALSE(limits_->is_limited(JobId(1)));
+  EXPECT_TRUE(limits_->is_limited(JobId(2))) << "nothing is known against its limit";
+  EXPECT_THAT(limits_->why_not(GpuId(0)),
+              HasSubstr("the driver does not hold: job 1 holds 9 GiB where its limit is 4.12 GiB"));
+}
+
+TEST_F(WilfulLimits, OfAJobWithProcessesElsewhereAreNoFaultOfTheDrivers) {
+  ASSERT_TRUE(begin(1));
+  for (const std::int64_t gib : {1, 9}) {
+    live::Look seen{.gpu = GpuId(0)};
+    seen.sample = Sample{.total = 24_GiB, .used = 24_GiB};
+    seen.sample->processes = {{.pid = 5, .bytes = Bytes(gib << 30)}};
+    seen.owners[5] = OfJob{JobId(1)};
+    limits_->on_look(seen, {JobId(1)});
+  }
+  EXPECT_FALSE(limits_->is_limited(JobId(1))) << "it is watched";
+  EXPECT_EQ(limits_->why_not(GpuId(0)), "");
+}
+
 // ---- berthd ----------------------------------------------------------------------------------
 
 class DriverLimits : public testing::Test {
