@@ -288,6 +288,7 @@ void add_request(Page& page, const Json& job) {
                             " before the time limit");
   }
   page.line("notify", printable(text_of(job, "notify")));
+  page.line("not notified", printable(text_of(job, "notify_failure")));
   page.line("host limits", printable(text_of(job, "host_limits")));
   page.line("device files", printable(text_of(job, "device_files")));
   if (number_of(job, "cpus") > 0.0) page.line("cpus", number_text(part_of(job, "cpus")));

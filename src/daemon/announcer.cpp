@@ -29,8 +29,27 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostSaid = 500;     ///< Of what a failed program wrote.
 constexpr std::size_t kMostLookedUp = 32;  ///< Jobs of one step that ended without a start.
 
-bool is_address(const std::string& to) {
-  return to.find('@') != std::string::npos && to.find_first_of(" /'\"$;|&<>()") == to.npos;
+constexpr std::string_view kSystemPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr std::string_view kMailPath = "/usr/local/sbin:/usr/sbin:/usr/lib";
+
+/// What has an @ and is no command of the shell.
+bool is_address(std::string_view to) {
+  return to.contains('@') && to.find_first_of(" /'\"$;|&<>()") == to.npos;
+}
+
+bool is_web_address(std::string_view to) {
+  return to.starts_with("http://") || to.starts_with("https://");
+}
+
+bool has_program(std::string_view folders, std::string_view name) {
+  while (!folders.empty()) {
+    const std::string_view folder = folders.substr(0, folders.find(':'));
+    folders.remove_prefix(std::min(folder.size() + 1, folders.size()));
+    const std::string path = std::string(folder) + "/" + std::string(name);
+    if (::access(path.c_str(), X_OK) == 0) return true;
+  }
+  return false;
 }
 
 /// On one line, so that it is no header of a mail.
@@ -129,7 +148,7 @@ std::string path_for_mail(const std::vector<std::string>& environment) {
       environment, [](const std::string& variable) { return variable.starts_with("PATH="); });
   const std::string first =
       its == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : its->substr(5);
-  return first + ":/usr/local/sbin:/usr/sbin:/usr/lib";
+  return first + ":" + std::string(kMailPath);
 }
 
 /// Standard input of a helper.
@@ -149,7 +168,7 @@ Expected<Descriptor> in_memory(const std::string& text) {
 
 struct Announcer::Sending {
   JobId job;
-  uid_t user = 0;
+  Lane lane;
   HelperProcess process;
   std::string said;
   std::unique_ptr<Loop::Watch> speech;
@@ -193,7 +212,7 @@ Message message_to(const std::string& to, const News& news, const live::Command&
     set_variable(message.environment, name, text_in(job, key));
   }
   set_variable(message.environment, "BERTH_EVENT", event);
-  if (to.starts_with("http://") || to.starts_with("https://")) {
+  if (is_web_address(to)) {
     message.arguments = curl_to(to);
   } else if (is_address(to)) {
     set_variable(message.environment, "PATH", path_for_mail(environment));
@@ -201,6 +220,29 @@ Message message_to(const std::string& to, const News& news, const live::Command&
     message.input = mail_of(to, subject_of(job, news.occasion), job);
   }
   return message;
+}
+
+Message message_of_administrator(const std::string& to, const News& news,
+                                 const live::Command& command) {
+  live::Command clean = command;
+  clean.directory = "/";
+  return message_to(to, news, clean,
+                    {"PATH=" + std::string(kSystemPath) + ":/usr/lib", "LANG=C.UTF-8"});
+}
+
+bool is_broken_mail_address(std::string_view to) {
+  const std::size_t at = to.find('@');
+  const bool is_whole = at > 0 && at + 1 < to.size() && to.rfind('@') == at;
+  return !is_web_address(to) && is_address(to) && !is_whole;
+}
+
+std::string why_untold(const std::string& to) {
+  const std::string folders = std::string(kSystemPath) + ":" + std::string(kMailPath);
+  if (is_web_address(to)) {
+    return has_program(folders, "curl") ? "" : "there is no curl to post with on this machine";
+  }
+  if (!is_address(to) || has_program(folders, "sendmail")) return "";
+  return "there is no mail program (sendmail) on this machine";
 }
 
 Announcer::Announcer(const Parts& parts, Hooks hooks, live::Audience& others)
@@ -290,16 +332,20 @@ bool wants_to_hear(const std::vector<live::Occasion>& on, live::Occasion occasio
 /// The administrator's program is told of each job, its user of an array as of one.
 void Announcer::announce(const Event& event) {
   const auto& notice = begun_[event.job];
-  std::vector<std::string> all;
   const auto array = notice ? array_of(event.job) : std::nullopt;
   const bool is_of_one =
       !array || event.occasion == live::Occasion::Idle || event.occasion == live::Occasion::Overuse;
-  if (notice && is_of_one && wants_to_hear(notice->on, event.occasion)) all.push_back(notice->to);
+  const bool hears_user = notice && is_of_one && wants_to_hear(notice->on, event.occasion);
   const Options& options = parts_.options;
-  if (!options.notify_command.empty() && wants_to_hear(options.notify_on, event.occasion)) {
-    all.push_back(options.notify_command);
+  const bool hears_administrator =
+      !options.notify_command.empty() && wants_to_hear(options.notify_on, event.occasion);
+  if (hears_user || hears_administrator) {
+    const auto job = hooks_.describe(event.job);
+    if (hears_user) send_to({Listener::User, notice->to}, event, job);
+    if (hears_administrator) {
+      send_to({Listener::Administrator, options.notify_command}, event, job);
+    }
   }
-  if (!all.empty()) send_to(all, event, hooks_.describe(event.job));
   if (!is_of_one) announce_array(event, *array);
 }
 
@@ -322,7 +368,7 @@ void Announcer::announce_array(const Event& event, const ArraySpan& array) {
     whole.occasion = is_well ? live::Occasion::End : live::Occasion::Fail;
   }
   if (wants_to_hear(notice.on, whole.occasion)) {
-    send_to({notice.to}, whole, hooks_.describe_array(array));
+    send_to({Listener::User, notice.to}, whole, hooks_.describe_array(array));
   }
 }
 
@@ -337,44 +383,75 @@ std::optional<ArraySpan> Announcer::array_of(JobId id) const {
   return place.tasks > 1 ? berth::array_of(id, place) : std::nullopt;
 }
 
-void Announcer::send_to(const std::vector<std::string>& addresses, const Event& event,
+void Announcer::send_to(const Address& address, const Event& event,
                         const Expected<std::string>& job) {
   const auto command = command_of(event.job);
   if (!command || !job) return;
+  const News news{.occasion = event.occasion, .job = *job};
+  if (address.listener == Listener::Administrator) {
+    return send(
+        {event.job, address.listener, message_of_administrator(address.to, news, *command)});
+  }
   const auto bytes = parts_.keeper.store().blob(command->environment);
   const auto environment = bytes ? live::decode_environment(*bytes)
                                  : Expected<std::vector<std::string>>(std::vector<std::string>());
-  for (const std::string& to : addresses) {
-    send(event.job, message_to(to, {.occasion = event.occasion, .job = *job}, *command,
-                               environment.value_or(std::vector<std::string>())));
-  }
+  send({event.job, address.listener,
+        message_to(address.to, news, *command, environment.value_or(std::vector<std::string>()))});
 }
 
 // ---- Sending ---------------------------------------------------------------------------------
 
-void Announcer::send(JobId job, Message message) {
-  if (waiting_.size() == kMostWaiting) {
-    std::fprintf(stderr, "berthd: job %llu: is not told of: %zu messages wait\n",
-                 static_cast<unsigned long long>(waiting_.front().job.value()), kMostWaiting);
-    waiting_.pop_front();
-  }
-  waiting_.push_back({job, std::move(message)});
+void Announcer::send(Waiting waiting) {
+  if (waiting_.size() == kMostWaiting) drop_one();
+  waiting_.push_back(std::move(waiting));
   parts_.loop.post([this] { send_next(); });  // the effects of the step come first
 }
 
-/// Messages of one job go one after the other, so that its end is not told before its start; those
-/// of one user do not take every place, so that a receiver that hangs is that user's alone.
+/// Of the lane with the most: who sends a lot takes no other's message away.
+void Announcer::drop_one() {
+  std::map<Lane, std::size_t> lengths;
+  for (const Waiting& waiting : waiting_) ++lengths[waiting.lane()];
+  const Lane longest =
+      std::ranges::max_element(lengths, {}, [](const auto& lane) { return lane.second; })->first;
+  const auto oldest = std::ranges::find(waiting_, longest, &Waiting::lane);
+  note_failure(oldest->job, "was not sent: " + std::to_string(kMostWaiting) + " messages wait");
+  waiting_.erase(oldest);
+}
+
+/// Messages of one job to one listener go one after the other, so that its end is not told before
+/// its start. Every lane has a place, however many others hang: what a receiver holds up is its
+/// own.
+bool Announcer::may_go(const Waiting& waiting) const {
+  const Lane lane = waiting.lane();
+  std::size_t own = 0;
+  for (const auto& [pid, sending] : sending_) {
+    if (sending->lane != lane) continue;
+    if (sending->job == waiting.job) return false;
+    ++own;
+  }
+  return own == 0 || (own < kAtOnceOfLane && sending_.size() < kAtOnce);
+}
+
+void Announcer::note_failure(JobId job, const std::string& why) {
+  const bool is_of_job = job != JobId(0);
+  std::fprintf(stderr, "berthd: %s: %s\n",
+               is_of_job ? ("job " + std::to_string(job.value()) + ": its notification").c_str()
+                         : "an old snapshot stays",
+               why.c_str());
+  if (!is_of_job) return;
+  untold_[job] = why;
+  if (untold_.size() > kMostUntold) untold_.erase(untold_.begin());
+}
+
+std::string Announcer::failure_of(JobId job) const {
+  const auto found = untold_.find(job);
+  return found == untold_.end() ? "" : found->second;
+}
+
 void Announcer::send_next() {
-  const auto may_go = [&](const Waiting& waiting) {
-    std::size_t own = 0;
-    for (const auto& [pid, sending] : sending_) {
-      if (sending->job == waiting.job) return false;
-      own += sending->user == waiting.message.as.user ? 1 : 0;
-    }
-    return own < kAtOnceOfUser;
-  };
-  while (sending_.size() < kAtOnce) {
-    const auto found = std::ranges::find_if(waiting_, may_go);
+  while (sending_.size() < kMostAtOnce) {
+    const auto found =
+        std::ranges::find_if(waiting_, [this](const Waiting& each) { return may_go(each); });
     if (found == waiting_.end()) return;
     const Waiting next = std::move(*found);
     waiting_.erase(found);
@@ -382,15 +459,13 @@ void Announcer::send_next() {
     auto process = input ? start_helper(kAnnounce, *input)
                          : Expected<HelperProcess>(std::unexpected(input.error()));
     if (!process) {
-      std::fprintf(stderr, "berthd: job %llu: is not told of: %s\n",
-                   static_cast<unsigned long long>(next.job.value()),
-                   process.error().message.c_str());
+      note_failure(next.job, "was not sent: " + process.error().message);
       continue;
     }
     const pid_t pid = process->pid;
     auto& sending = *(sending_[pid] = std::make_unique<Sending>());
     sending.job = next.job;
-    sending.user = next.message.as.user;
+    sending.lane = next.lane();
     sending.process = std::move(*process);
     sending.speech =
         std::make_unique<Loop::Watch>(parts_.loop, sending.process.output.number(), [&sending] {
@@ -422,11 +497,10 @@ void Announcer::end(pid_t pid) {
   const bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (!is_well) {
     const std::string said = one_line(over->said.substr(0, kMostSaid));
-    const std::string what = over->job == JobId(0) ? "an old snapshot stays"
-                                                   : "job " + std::to_string(over->job.value()) +
-                                                         ": its notification failed";
-    std::fprintf(stderr, "berthd: %s: %s%s\n", what.c_str(),
-                 over->was_too_slow ? "it took longer than 30 s; " : "", said.c_str());
+    note_failure(over->job, over->was_too_slow ? "failed: it took longer than 30 s; " + said
+                                               : "failed: " + said);
+  } else {
+    untold_.erase(over->job);
   }
   parts_.loop.post([this] { send_next(); });
 }

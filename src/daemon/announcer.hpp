@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,9 @@ namespace berth::daemon {
 
 /// The one argument of the process.
 inline constexpr const char* kAnnounce = "--announce";
+
+/// Who is to be told.
+enum class Listener : std::uint8_t { User, Administrator };
 
 /// A program to be run, as one of the job's user.
 struct Message {
@@ -53,6 +57,16 @@ struct News {
 /// shell. `environment` is the job's.
 Message message_to(const std::string& to, const News& news, const live::Command& command,
                    const std::vector<std::string>& environment);
+/// The same for the administrator's `notify_command`: nothing of the job's surroundings chooses
+/// which programs run.
+Message message_of_administrator(const std::string& to, const News& news,
+                                 const live::Command& command);
+
+/// Meant as a mail address, and none: `ann@`.
+bool is_broken_mail_address(std::string_view to);
+/// Why a message to this address may reach nobody on this machine; "" where nothing speaks against
+/// it. Looks at the folders that a machine has its programs in, at no user's.
+std::string why_untold(const std::string& to);
 
 /// The process itself: becomes the user and the program that its standard input names. Returns: an
 /// exit code, if it cannot.
@@ -61,9 +75,11 @@ int announce();
 class Announcer : public live::Audience {
  public:
   static constexpr Duration kPatience = seconds(30);
-  static constexpr std::size_t kAtOnce = 8;
-  static constexpr std::size_t kAtOnceOfUser = 4;
-  static constexpr std::size_t kMostWaiting = 1000;  ///< Beyond that the oldest is dropped.
+  static constexpr std::size_t kAtOnce = 8;  ///< Beyond that only the first of each lane.
+  static constexpr std::size_t kAtOnceOfLane = 4;
+  static constexpr std::size_t kMostAtOnce = 256;
+  static constexpr std::size_t kMostWaiting = 1000;  ///< Then the longest lane's oldest is dropped.
+  static constexpr std::size_t kMostUntold = 1000;   ///< Jobs of which a failure is kept.
 
   struct Parts {
     Loop& loop;
@@ -83,9 +99,11 @@ class Announcer : public live::Audience {
   /// Learns what running jobs of an earlier daemon asked for.
   void recover();
   /// Runs a program as a user, of no job in particular.
-  void run(Message message) { send(JobId(0), std::move(message)); }
+  void run(Message message) { send({JobId(0), Listener::User, std::move(message)}); }
   /// Of one that runs on.
   void tell(JobId job, live::Occasion occasion) { announce({job, occasion}); }
+  /// How the latest message of a job failed, since berthd began; "" if none did.
+  std::string failure_of(JobId job) const;
   void on_step(const live::StepTaken& step) override;
   void on_changed(const std::vector<JobId>& jobs) override;
 
@@ -94,9 +112,18 @@ class Announcer : public live::Audience {
     JobId job;
     live::Occasion occasion;
   };
+  struct Address {
+    Listener listener = Listener::User;
+    std::string to;
+  };
+  /// Messages that wait for each other only: those of one user, to one kind of listener.
+  using Lane = std::pair<uid_t, Listener>;
   struct Waiting {
     JobId job;
+    Listener listener = Listener::User;
     Message message;
+
+    Lane lane() const { return {message.as.user, listener}; }
   };
   struct Sending;
 
@@ -105,10 +132,12 @@ class Announcer : public live::Audience {
   void begin(JobId job, const live::Command& command);
   void announce(const Event& event);
   void announce_array(const Event& event, const ArraySpan& array);
-  void send_to(const std::vector<std::string>& addresses, const Event& event,
-               const Expected<std::string>& job);
-  void send(JobId job, Message message);
+  void send_to(const Address& address, const Event& event, const Expected<std::string>& job);
+  void send(Waiting waiting);
+  void drop_one();
+  bool may_go(const Waiting& waiting) const;
   void send_next();
+  void note_failure(JobId job, const std::string& why);
   void end(pid_t pid);
 
   const Parts parts_;
@@ -121,6 +150,7 @@ class Announcer : public live::Audience {
   std::set<JobId> ended_arrays_;  ///< That were told of in the step that is being performed.
   std::deque<Waiting> waiting_;
   std::map<pid_t, std::unique_ptr<Sending>> sending_;
+  std::map<JobId, std::string> untold_;
 };
 
 }  // namespace berth::daemon

@@ -11,6 +11,7 @@
 
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "daemon/announcer.hpp"
 #include "daemon/measured.hpp"
 #include "posix/keyring.hpp"
 
@@ -407,6 +408,21 @@ Json aside(const Daemon& daemon) {
                    folder + "/job-N what is known; submit again, then remove the file");
 }
 
+/// Whether what users ask for by --notify, and `notify_command`, has a program to be sent by.
+Json notifications(const Daemon& daemon) {
+  std::string text;
+  for (const std::string& to : {std::string("user@host"), std::string("https://host")}) {
+    const std::string why = why_untold(to);
+    if (!why.empty()) text += (text.empty() ? "" : "; ") + why;
+  }
+  const std::string& all = daemon.options().notify_command;
+  if (const std::string why = all.empty() ? "" : why_untold(all); !why.empty()) {
+    return check("notifications", "fail", "notify_command reaches nobody: " + why);
+  }
+  if (text.empty()) return check("notifications", "ok", "by mail, by web address and by command");
+  return check("notifications", "warn", text + "; --notify COMMAND works");
+}
+
 Json policy(const Daemon& daemon) {
   const std::uint64_t dropped = daemon.keeper().engine().dropped();
   const std::string name =
@@ -442,6 +458,7 @@ Json examine(const Daemon& daemon) {
             idleness(daemon),
             mps(daemon),
             suspension(daemon),
+            notifications(daemon),
             disk(daemon),
             kept(daemon),
             clock(daemon),

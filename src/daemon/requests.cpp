@@ -16,6 +16,7 @@
 #include "core/limits.hpp"
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
+#include "daemon/announcer.hpp"
 #include "daemon/order.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
@@ -366,6 +367,9 @@ struct FieldReader {
                                   std::to_string(limits::kMostPath));
     }
     if (notice.to.empty()) return {};
+    if (is_broken_mail_address(notice.to)) {
+      return refuse("notify", "'" + notice.to.substr(0, 60) + "' is no whole mail address");
+    }
     if (notice.on.empty()) notice.on = {live::Occasion::End};
     job.command.notice = std::move(notice);
     return {};

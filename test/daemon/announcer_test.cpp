@@ -88,6 +88,26 @@ TEST(Message, ToAMailAddressIsAMailWhoseHeadersNoNameCanAddTo) {
   EXPECT_EQ(shell.arguments.front(), "/bin/sh") << "a command with an @ in it";
 }
 
+TEST(Message, OfTheAdministratorTakesNothingOfTheJobsSurroundings) {
+  const Message message = message_of_administrator("logger done", news(), command());
+  EXPECT_EQ(message.directory, "/");
+  EXPECT_EQ(message.as, command().owner);
+  EXPECT_THAT(message.environment, Contains("BERTH_JOB_STATE=failed"));
+  EXPECT_THAT(
+      message.environment,
+      Contains("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib"));
+}
+
+TEST(Message, ToWhatIsNoWholeAddressIsRefusedAndTheRestIsNot) {
+  for (const char* broken : {"foo@", "@example.org", "a@b@c"}) {
+    EXPECT_TRUE(is_broken_mail_address(broken)) << broken;
+  }
+  for (const char* good : {"ann@example.org", "echo a@; true", "https://a@", "true"}) {
+    EXPECT_FALSE(is_broken_mail_address(good)) << good;
+  }
+  EXPECT_EQ(why_untold("echo done"), "") << "the shell is always there";
+}
+
 TEST(Message, ComesBackAsItWas) {
   const Message message = message_to("true", news(), command(), {"A=1"});
   const auto decoded = decode_message(encode(message));
@@ -158,13 +178,67 @@ TEST(Notify, AnArrayIsToldOfAsOne) {
 TEST(Notify, OneThatNeverEndsHoldsNothingUp) {
   Rig rig;
   rig.start();
-  for (std::size_t i = 0; i <= Announcer::kAtOnceOfUser; ++i) {
+  for (std::size_t i = 0; i <= Announcer::kAtOnceOfLane; ++i) {
     const int slow = rig.submit("true", with({{"notify", "echo x >>begun; exec sleep 1000"}}));
     EXPECT_EQ(rig.wait_end(slow)["state"], "done");
   }
-  lines(rig, "begun", Announcer::kAtOnceOfUser);
+  lines(rig, "begun", Announcer::kAtOnceOfLane);
   EXPECT_EQ(rig.wait_end(rig.submit("true", test::kNoGpus))["state"], "done");
   EXPECT_EQ(rig.stop(), 0) << "and what is under way ends with it";
+}
+
+TEST(Notify, ReceiversOfTwoUsersThatHangLeaveAPlaceForEveryOther) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  Rig rig;
+  rig.start();
+  std::filesystem::permissions(rig.folder().path(), std::filesystem::perms(0711));
+  const auto submit_as = [&](uid_t user, const std::string& notify) {
+    const Json wish = {{"command", {"true"}},
+                       {"directory", "/"},
+                       {"gpus", 0},
+                       {"cpus", 0.01},
+                       {"notify", notify},
+                       {"vram_bytes", nullptr},
+                       {"environment", {"PATH=/usr/bin:/bin"}}};
+    EXPECT_EQ(test::request_as(rig, user, "POST", "/v1/jobs", wish).status, 201);
+  };
+  for (const uid_t hangs : {test::kNobody, uid_t{1}}) {
+    for (std::size_t i = 0; i < Announcer::kAtOnce; ++i) submit_as(hangs, "exec sleep 1000");
+  }
+  const std::string told = rig.folder() / "told";
+  rig.folder().write("told", "");
+  std::filesystem::permissions(told, std::filesystem::perms(0666));
+  submit_as(2, "echo told >>" + told);
+  eventually("the third user is told", [&] { return slurp(told) == "told\n"; });
+  EXPECT_EQ(rig.stop(), 0);
+}
+
+TEST(Notify, AUsersReceiverThatHangsHoldsUpNoMessageOfTheAdministrator) {
+  test::ScratchFolder folder;
+  const std::string all = folder / "all";
+  Rig rig({.config = "probe = \"100ms\"\nnotify_command = \"echo $PATH >>" + all + "\"\n"});
+  rig.start();
+  for (std::size_t i = 0; i < Announcer::kAtOnceOfLane + 1; ++i) {
+    rig.submit("true", with({{"notify", "exec sleep 1000"},
+                             {"environment", {"PATH=/no/such:/usr/bin:/bin"}}}));
+  }
+  std::string text;
+  eventually("all are told of", [&] {
+    text = slurp(all);
+    return static_cast<std::size_t>(std::ranges::count(text, '\n')) == Announcer::kAtOnceOfLane + 1;
+  });
+  EXPECT_THAT(text, Not(HasSubstr("/no/such"))) << "no program of a user's stands in for another";
+  EXPECT_EQ(rig.stop(), 0);
+}
+
+TEST(Notify, ThatFailsIsShownToItsUser) {
+  Rig rig;
+  rig.start();
+  const int id = rig.submit("true", with({{"notify", "echo no such host; exit 1"}}));
+  eventually("the failure is shown", [&] { return rig.job(id).contains("notify_failure"); });
+  EXPECT_EQ(rig.job(id)["notify_failure"], "failed: no such host ");
+  const auto answer = rig.request("GET", "/v1/doctor");
+  EXPECT_THAT(answer.body.dump(), HasSubstr("\"notifications\""));
 }
 
 /// What stands in for a mail system: keeps what it is called with and what it is given.
@@ -244,7 +318,7 @@ TEST(Webhook, AReceiverThatNeverAnswersHoldsNothingUp) {
   test::Receiver receiver;
   Rig rig;
   rig.start();
-  for (std::size_t i = 0; i < Announcer::kAtOnceOfUser - 1; ++i) {
+  for (std::size_t i = 0; i < Announcer::kAtOnceOfLane - 1; ++i) {
     rig.submit("true", with({{"notify", silent.address("/")}}));
     silent.next();
   }
