@@ -9,7 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/ids.hpp"
+#include "core/request.hpp"
 #include "core/units.hpp"
+#include "gpu/port.hpp"
 
 namespace berth::daemon {
 
@@ -18,7 +21,13 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 /// For a job that asked for `vram` of a GPU of `total`. None for a job that has it alone.
 Variables memory_hints(Bytes vram, Bytes total);
 
-/// Warnings about this command for its user, a sentence each.
-std::vector<std::string> memory_warnings(std::span<const std::string> arguments);
+/// Warnings about this command for its user, a sentence each, with the figure to give a program
+/// that takes a fraction of the card: that of the smallest card here which the job could get.
+std::vector<std::string> memory_warnings(std::span<const std::string> arguments,
+                                         const GpuRequest& asked, std::span<const Device> devices);
+
+/// A port of the machine for a job's own processes to meet at, other than that of other jobs and
+/// the one that frameworks take by default. Below those that the kernel gives away.
+std::string own_port(JobId job);
 
 }  // namespace berth::daemon

@@ -127,6 +127,11 @@ std::vector<std::string> environment_of(const live::Assignment& assigned, const 
   }
   if (assigned.grant.role == Role::Guest) environment.set("CUDA_MPS_CLIENT_PRIORITY", "1");
   environment.set_unless_there("PYTHONUNBUFFERED", "1");
+  if (!assigned.grant.shares.empty()) {  // what runs of PyTorch would all meet at 29500
+    const std::string port = own_port(assigned.job.id);
+    environment.set_unless_there("MASTER_PORT", port);
+    environment.set_unless_there("PET_MASTER_PORT", port);  // torchrun's own
+  }
   for (const auto& [name, value] : hints_for(assigned, machine)) {
     environment.set_unless_there(name, value);
   }
