@@ -16,6 +16,7 @@
 #include "daemon/audit.hpp"
 #include "daemon/doctor.hpp"
 #include "daemon/first_jobs.hpp"
+#include "daemon/hiding.hpp"
 #include "daemon/hints.hpp"
 #include "daemon/job_changes.hpp"
 #include "daemon/listing.hpp"
@@ -289,7 +290,7 @@ class Api {
     if (!taken) return refuse(exchange, 429, taken.error().message);
     const auto room = daemon_.user_environments().take(keeper, job, daemon_.now());
     if (!room) return refuse(exchange, 429, room.error().message);
-    auto warnings = memory_warnings(job.command.arguments);
+    auto warnings = warnings_for(job);
     daemon_.ask({.submission = std::move(job),
                  .inputs = {},
                  .exchange = exchange,
@@ -305,6 +306,18 @@ class Api {
                    }
                    return http::Response{.status = 201, .body = to_body(json)};
                  }});
+  }
+
+  /// What will not go as its user may think.
+  std::vector<std::string> warnings_for(const live::Submission& job) const {
+    std::vector<std::string> warnings = memory_warnings(job.command.arguments, job.spec.request.gpu,
+                                                        daemon_.machine().devices.list);
+    if (!job.command.notice) return warnings;
+    const std::string why = why_untold(job.command.notice->to);
+    if (!why.empty()) {
+      warnings.push_back("--notify " + job.command.notice->to + " may reach nobody: " + why);
+    }
+    return warnings;
   }
 
   void submit_there(Remote& remote, const Exchange& exchange, live::Submission job) {
@@ -381,7 +394,11 @@ class Api {
   void look_ahead_now(const Exchange& exchange, Question question) {
     const Subject& about = question.about;
     const auto* const job = std::get_if<JobId>(&about);
-    const std::string note = job == nullptr ? "" : daemon_.keeper().note_of(*job);
+    const std::string note =
+        job == nullptr
+            ? ""
+            : Sight(daemon_.keeper().engine().view().find(*job)->spec.user, viewer(exchange))
+                  .note(daemon_.keeper().note_of(*job));
     std::string limit = job == nullptr ? "" : daemon_.presenter().rung_line(*job);
     std::string links = job == nullptr ? "" : daemon_.presenter().links_line(*job);
     question.now = daemon_.now();
@@ -558,8 +575,7 @@ class Api {
               array_row(daemon_.keeper(), *array_of((*row)->job, (*row)->spec.conditions->array));
           if (!array) return refuse(exchange, array.error()), false;
           rows->told.insert(first);
-          daemon_.presenter().append_array(rows->text, std::move(*array), reasons,
-                                           viewer(exchange));
+          daemon_.presenter().append_array(rows->text, *array, reasons, viewer(exchange));
         } else {
           daemon_.presenter().append_row(rows->text, **row, reasons, viewer(exchange));
         }

@@ -32,7 +32,6 @@ constexpr Duration kOddAhead = minutes(10);       ///< Of the clock: the journal
 constexpr Duration kOddBehind = hours(24) * 366;  ///< Likewise; machines may stand still for long.
 constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
 constexpr std::string_view kNotGiven = "not given to berthd: ";
-constexpr std::string_view kIdle = "idle: ";
 constexpr std::string_view kOveruse = "beyond its grant: ";
 constexpr int kInternalError = 500;
 constexpr int kInsufficientStorage = 507;
@@ -332,6 +331,7 @@ void Daemon::on_sighting(Sighting seen) {
     partly_outside.insert(job);
   }
   idle_->on_look(seen.look, keeper_.engine().view(), clock_.now());
+  limits_->on_look(seen.look, partly_outside);
   conductor_->on_look(std::move(seen.look));
 }
 
@@ -451,7 +451,7 @@ void Daemon::open_conductor() {
                 [this](JobId job, Attempt attempt) {
                   return launcher_ ? launcher_->cgroup_of(job, attempt) : "";
                 },
-                device_rules_.get()});
+                device_rules_.get(), [this](JobId job) { return announcer_->failure_of(job); }});
   host_->set_strangers([this](GpuId gpu) { return presenter_->foreign_text(gpu); });
   tell(conductor_->recover());
   restore_energy();
@@ -562,13 +562,11 @@ void Daemon::open_idle_watch() {
               },
           .suspend =
               [this, words](JobId job, const Idleness& idle) {
-                const std::string why = "had " + words(idle);
-                suspended_for_[job] = std::string(live::kBecause) + "it " + why +
-                                      " (idle_suspend); berth resume " +
+                const std::string why = "of idle_suspend: it had " + words(idle);
+                suspended_for_[job] = std::string(live::kBecause) + why + "; berth resume " +
                                       std::to_string(job.value()) + " lets it go on";
-                keeper_.note(job, std::string(kIdle) + "it is suspended, because it " + why +
-                                      (idle.holds ? ", holding GPU memory" : "") +
-                                      " (idle_suspend)");
+                keeper_.note(job, std::string(kIdle) + "it is suspended, because " + why +
+                                      (idle.holds ? ", and held GPU memory" : ""));
                 announcer_->tell(job, live::Occasion::Idle);
                 audit_.add("suspend idle job " + std::to_string(job.value()), "done");
                 take({SuspendAsked{job}});

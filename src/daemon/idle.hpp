@@ -13,12 +13,16 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "core/time.hpp"
 #include "core/view.hpp"
 #include "live/ports.hpp"
 
 namespace berth::daemon {
+
+/// With which the note of an idle job begins.
+inline constexpr std::string_view kIdle = "idle: ";
 
 struct IdleRules {
   Duration after = kForever;    ///< Until its user is told.

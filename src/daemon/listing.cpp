@@ -88,7 +88,7 @@ Expected<bool> Listing::write_array(JobId job, const ArrayPlace& place, Reasons&
   // Its place in a list is that of its tasks which the list is of.
   if (page_.which == Page::Which::Ended && array->ended == kNever) return true;
   if (rows_++ > 0) text_ += ',';
-  presenter_.append_array(text_, std::move(*array), reasons, viewer_);
+  presenter_.append_array(text_, *array, reasons, viewer_);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include "core/admission.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "daemon/hiding.hpp"
 #include "daemon/host_limits.hpp"
 #include "daemon/reservations.hpp"
 #include "daemon/row.hpp"
@@ -77,24 +78,21 @@ void Presenter::append_row(std::string& out, const journal::JobRow& row, Reasons
                            const Viewer& viewer) {
   const Bytes peak = watcher_.peak_of(row.job);
   const auto so_far = watcher_.energy().of(row.job);
-  const bool is_hidden = !row.is_damaged && !viewer.sees(row.spec.user);
-  if (peak > row.peak || is_hidden || so_far) {
+  const RowTexts texts{reasons, names_, keeper_};
+  if (peak > row.peak || so_far) {
     journal::JobRow seen = row;
     if (so_far) seen.millijoules = row.millijoules.value_or(0) + *so_far;
     seen.peak = std::max(peak, row.peak);  // of an attempt that has not ended
-    if (is_hidden) seen.command = live::program_alone(row.command);
-    daemon::append_row(out, seen, reasons, names_, keeper_);
+    daemon::append_row(out, seen, texts, viewer);
   } else {
-    daemon::append_row(out, row, reasons, names_, keeper_);
+    daemon::append_row(out, row, texts, viewer);
   }
   add_rung(out, row.job);
 }
 
-void Presenter::append_array(std::string& out, ArrayRow array, Reasons& reasons,
+void Presenter::append_array(std::string& out, const ArrayRow& array, Reasons& reasons,
                              const Viewer& viewer) {
-  const bool is_hidden = !array.row.is_damaged && !viewer.sees(array.row.spec.user);
-  if (is_hidden) array.row.command = live::program_alone(array.row.command);
-  daemon::append_array(out, array, reasons, names_, keeper_);
+  daemon::append_array(out, array, {reasons, names_, keeper_}, viewer);
 }
 
 Expected<std::string> Presenter::array(const ArraySpan& span, const Viewer& viewer) {
@@ -111,11 +109,11 @@ Expected<std::string> Presenter::array(const ArraySpan& span, const Viewer& view
                     {"handle", handle_of(id, (*failed)->spec.conditions->array)},
                     {"state", user_word(end.outcome)},
                     {"exit_code", exit_code(end.outcome, end.code)},
-                    {"note", end.note}});
+                    {"note", Sight((*failed)->spec.user, viewer).note(end.note)}});
   }
   std::string text;
   Reasons now = reasons();
-  append_array(text, std::move(*row), now, viewer);
+  append_array(text, *row, now, viewer);
   text.back() = ',';  // one object of both
   return text + to_body({{"failed_tasks", std::move(list)}}).substr(1);
 }
@@ -243,8 +241,9 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
   Json json;
   Json damaged = Json::array();
   const auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
-  if (command && !viewer.sees(UserId(command->owner.user))) {
-    json["command"] = {live::program_alone(live::command_line(command->arguments))};
+  const Sight sight((*row)->spec.user, viewer);
+  if (command && !sight.sees_words()) {
+    json["command"] = {sight.command(live::command_line(command->arguments))};
     json["arguments_hidden"] = true;
   } else if (command) {
     json["command"] = command->arguments;
@@ -258,7 +257,10 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
     }
     // An address may be a secret, whatever the configuration shows.
     const bool is_theirs = viewer.is_admin || viewer.user == UserId(command->owner.user);
-    if (command->notice && is_theirs) json["notify"] = command->notice->to;
+    if (command->notice && is_theirs) {
+      json["notify"] = command->notice->to;
+      if (std::string why = untold_ ? untold_(id) : ""; !why.empty()) json["notify_failure"] = why;
+    }
   } else {
     damaged.push_back("its command");
   }
@@ -283,7 +285,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
          {"gpus", gpus_json(attempt.gpus)},
          {"outcome", end ? Json(outcome_word(*end)) : Json()},
          {"exit_code", end ? Json(end->code) : Json()},
-         {"note", end       ? end->note
+         {"note", end       ? sight.note(end->note)
                   : went_on ? "was suspended"
                             : ""}});
   }
@@ -345,9 +347,7 @@ Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
     }
     const auto row = keeper_.store().job(id);
     std::string name = row && *row ? (*row)->name : "";
-    if (row && *row && name.empty()) {
-      name = viewer.sees(job.spec.user) ? (*row)->command : live::program_alone((*row)->command);
-    }
+    if (row && *row && name.empty()) name = Sight(job.spec.user, viewer).command((*row)->command);
     list.push_back({{"job", id.value()},
                     {"name", name},
                     {"utilisation_percent", busy_json(watcher_.latest(gpu), id)},

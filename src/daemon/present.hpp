@@ -33,6 +33,7 @@ struct Enforcers {
   const Mps* mps = nullptr;
   std::function<std::string(JobId, Attempt)> cgroup_of = {};  ///< Of an attempt; "" for none.
   const DeviceRules* device_rules = nullptr;
+  std::function<std::string(JobId)> untold = {};  ///< How its latest notification failed; or "".
 };
 
 class Presenter {
@@ -45,7 +46,8 @@ class Presenter {
         limits_(enforcers.limits),
         mps_(enforcers.mps),
         cgroup_of_(std::move(enforcers.cgroup_of)),
-        device_rules_(enforcers.device_rules) {}
+        device_rules_(enforcers.device_rules),
+        untold_(std::move(enforcers.untold)) {}
 
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
   /// ever had.
@@ -58,7 +60,8 @@ class Presenter {
   /// Appends what job() gives. `reasons` are of this step.
   void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
                   const Viewer& viewer);
-  void append_array(std::string& out, ArrayRow array, Reasons& reasons, const Viewer& viewer);
+  void append_array(std::string& out, const ArrayRow& array, Reasons& reasons,
+                    const Viewer& viewer);
   /// What keeps a job to its memory, and what that does not catch, in one line; "" for a job
   /// without GPUs.
   std::string rung_line(JobId id) const;
@@ -91,6 +94,7 @@ class Presenter {
   const Mps* mps_;
   std::function<std::string(JobId, Attempt)> cgroup_of_;
   const DeviceRules* device_rules_;
+  std::function<std::string(JobId)> untold_;
   UserNames names_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
+#include "daemon/hiding.hpp"
 #include "daemon/json_text.hpp"
 #include "daemon/oom.hpp"
 #include "daemon/requests.hpp"
@@ -45,7 +46,7 @@ std::string list_of(const std::vector<GpuId>& gpus) {
 }
 
 /// Of a job that the engine knows: what it still waits for.
-void add_conditions(JsonObject& json, const Conditions& asked) {
+void add_conditions(JsonObject& json, const Conditions& asked, const Sight& sight) {
   if (!asked.after.empty()) {
     std::string list;
     for (const Dependency& on : asked.after) {
@@ -57,7 +58,8 @@ void add_conditions(JsonObject& json, const Conditions& asked) {
   }
   if (asked.begin > kStart) json.seconds("begin_at", asked.begin);
   if (asked.array.at_once > 0) json.integer("array_at_once", asked.array.at_once);
-  if (!asked.unique.empty()) json.text("unique", asked.unique);
+  const std::string key = sight.word(asked.unique);
+  if (!key.empty()) json.text("unique", key);
   if (!asked.requeue_on.empty() || asked.requeue_on_gpu_failure) {
     std::string list = asked.requeue_on_gpu_failure ? "[\"gpu-failure\"" : "";
     for (const std::int32_t code : asked.requeue_on) {
@@ -74,7 +76,7 @@ void add_conditions(JsonObject& json, const Conditions& asked) {
   }
 }
 
-void add_request(JsonObject& json, const JobSpec& spec) {
+void add_request(JsonObject& json, const JobSpec& spec, const Sight& sight) {
   std::string cpus;
   append_millionths(cpus, spec.request.cpu.raw() * 1000);
   const GpuRequest& gpu = spec.request.gpu;
@@ -100,7 +102,7 @@ void add_request(JsonObject& json, const JobSpec& spec) {
   if (!spec.group.empty()) json.text("job_group", spec.group.text());
   if (!spec.model.empty()) json.text("model", spec.model.text());
   if (spec.batch > 0) json.integer("batch", spec.batch);
-  if (!spec.conditions.is_default()) add_conditions(json, *spec.conditions);
+  if (!spec.conditions.is_default()) add_conditions(json, *spec.conditions, sight);
 }
 
 /// Of a task of an array. Its number alone is, for the first one, that of the whole array.
@@ -120,8 +122,9 @@ std::string without_name(const std::string& text) {
 
 /// Of a row that is damaged nothing may be shown as true, so nothing of it is shown: only what the
 /// engine knows.
-void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& names,
-                    const Job* job) {
+void append_damaged(std::string& out, JobId id, const RowTexts& texts, const Viewer& viewer) {
+  auto& [reasons, names, keeper] = texts;
+  const Job* const job = keeper.engine().view().find(id);
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(id.value()))
       .text("name", "")
@@ -136,7 +139,7 @@ void append_damaged(std::string& out, JobId id, Reasons& reasons, UserNames& nam
     json.integer("user", job->spec.user.value())
         .null("exit_code")
         .integer("attempt", job->attempt.value());
-    add_request(json, job->spec);
+    add_request(json, job->spec, Sight(job->spec.user, viewer));
   } else {
     json.integer("exit_code", kLostCode).text("class", "");
     for (const char* const unknown : {"user", "attempt", "gpu_count", "vram_bytes", "exclusive",
@@ -155,9 +158,10 @@ Reasons::Text reason_of(const Job& job, Reasons& reasons, const std::string& not
     return first.empty() || second.empty() ? first + second : first + "; " + second;
   };
   if (const std::string by = suspended_text(job, note); !by.empty()) {
-    if (job.state == JobState::Held) return {by, suspended_text(job, "")};
+    const std::string brief = brief_suspended_text(job, note);
+    if (job.state == JobState::Held) return {by, brief};
     const Reasons::Text& waits = reasons.of(job);
-    return {joined(by, waits.full), joined(suspended_text(job, ""), waits.brief)};
+    return {joined(by, waits.full), joined(brief, waits.brief)};
   }
   if (job.state == JobState::Held && note.starts_with(live::kBecause)) {
     return {held_text(note), held_text(note)};
@@ -198,6 +202,11 @@ std::string suspended_text(const Job& job, const std::string& note) {
   if (note.starts_with(live::kBecause)) return "suspended, " + note;
   const std::string by = job.state == JobState::Held ? "its owner" : "the scheduler";
   return "suspended by " + by + (note.empty() ? "" : ", " + note);
+}
+
+std::string brief_suspended_text(const Job& job, const std::string& note) {
+  const bool has_rule = note.starts_with(live::kBecause);
+  return suspended_text(job, has_rule ? note.substr(0, note.find("; ")) : "");
 }
 
 std::string held_text(const std::string& note) {
@@ -273,13 +282,16 @@ const Reasons::Text& Reasons::of(const Job& job) {
       .text;
 }
 
-void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
-                const live::Keeper& keeper) {
+void append_row(std::string& out, const journal::JobRow& row, const RowTexts& texts,
+                const Viewer& viewer) {
+  auto& [reasons, names, keeper] = texts;
   const Job* const job = keeper.engine().view().find(row.job);
-  if (row.is_damaged) return append_damaged(out, row.job, reasons, names, job);
+  if (row.is_damaged) return append_damaged(out, row.job, texts, viewer);
+  const Sight sight(row.spec.user, viewer);
   const auto& end = row.end;
-  const Reasons::Text reason =
-      job != nullptr ? reason_of(*job, reasons, keeper.note_of(row.job)) : Reasons::Text{};
+  const Reasons::Text reason = job != nullptr
+                                   ? reason_of(*job, reasons, sight.note(keeper.note_of(row.job)))
+                                   : Reasons::Text{};
   JsonObject json(out);
   json.integer("id", static_cast<std::int64_t>(row.job.value()))
       .text("name", row.name)
@@ -288,16 +300,16 @@ void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, 
       .text("reason_brief", reason.brief)
       .integer("user", row.spec.user.value())
       .text("user_name", names.of(row.spec.user.value()))
-      .text("command_line", row.command)
+      .text("command_line", sight.command(row.command))
       .raw("gpus", list_of(row.gpus))
       .seconds("submitted_at", row.submitted)
       .seconds("started_at", started_at(row))
       .seconds("ended_at", end ? end->at : kNever)
-      .text("note", end ? end->note : "");
+      .text("note", end ? sight.note(end->note) : "");
   end ? json.integer("exit_code", exit_code(end->outcome, end->code)) : json.null("exit_code");
   job != nullptr ? json.integer("attempt", job->attempt.value()) : json.null("attempt");
   const JobSpec& spec = job != nullptr ? job->spec : row.spec;
-  add_request(json, spec);
+  add_request(json, spec, sight);
   add_array_place(json, row.job, spec.conditions->array);
   if (job != nullptr && live::surplus_of(*job) > Bytes(0)) {
     json.integer("surplus_bytes", live::surplus_of(*job).raw());
@@ -405,13 +417,15 @@ Expected<ArrayRow> array_row(const live::Keeper& keeper, const ArraySpan& span) 
   return array;
 }
 
-void append_array(std::string& out, const ArrayRow& array, Reasons& reasons, UserNames& names,
-                  const live::Keeper& keeper) {
+void append_array(std::string& out, const ArrayRow& array, const RowTexts& texts,
+                  const Viewer& viewer) {
+  auto& [reasons, names, keeper] = texts;
   const Job* const job = keeper.engine().view().find(array.row.job);
   const JobSpec& spec = job != nullptr ? job->spec : array.row.spec;
   const bool waits = job != nullptr && waits_to_start(*job);
+  const Sight sight(spec.user, viewer);
   const Reasons::Text reason =
-      waits ? reason_of(*job, reasons, keeper.note_of(job->id)) : Reasons::Text{};
+      waits ? reason_of(*job, reasons, sight.note(keeper.note_of(job->id))) : Reasons::Text{};
   const auto first = static_cast<std::int64_t>(array.span.first.value());
   std::string tasks;
   JsonObject counts(tasks);
@@ -425,7 +439,7 @@ void append_array(std::string& out, const ArrayRow& array, Reasons& reasons, Use
       .text("reason_brief", reason.brief)
       .integer("user", spec.user.value())
       .text("user_name", names.of(spec.user.value()))
-      .text("command_line", array.row.command)
+      .text("command_line", sight.command(array.row.command))
       .raw("gpus", list_of(array.gpus))
       .seconds("submitted_at", array.row.submitted)
       .seconds("started_at", array.started)
@@ -433,7 +447,7 @@ void append_array(std::string& out, const ArrayRow& array, Reasons& reasons, Use
       .text("note", "");
   array.exit_code ? json.integer("exit_code", *array.exit_code) : json.null("exit_code");
   json.null("attempt");
-  add_request(json, spec);
+  add_request(json, spec, sight);
   json.integer("array", first)
       .integer("array_tasks", static_cast<std::int64_t>(array.span.last.value()) - first + 1)
       .raw("tasks", tasks);

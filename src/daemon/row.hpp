@@ -11,6 +11,7 @@
 #include "core/handle.hpp"
 #include "core/view.hpp"
 #include "daemon/processes.hpp"
+#include "daemon/roles.hpp"
 #include "engine/brief.hpp"
 #include "journal/store.hpp"
 #include "live/keeper.hpp"
@@ -27,8 +28,11 @@ std::string_view state_word(const journal::JobRow& row, const Job* known);
 /// The state that users see: a job that its owner suspended is suspended, not held.
 JobState shown_state(const Job& job);
 
-/// Who suspended it, and where its memory is by the note of its latest attempt; "" for others.
+/// Who or what rule suspended it, and where its memory is by the note of its latest attempt; ""
+/// for others.
 std::string suspended_text(const Job& job, const std::string& note);
+/// The same without what one can do about it.
+std::string brief_suspended_text(const Job& job, const std::string& note);
 
 /// What holds a job by that note: `held by its owner`, `held because it waits for ...`.
 std::string held_text(const std::string& note);
@@ -69,6 +73,13 @@ class Reasons {
   Text own_;                 ///< Of a job with a reserved place; no other job's.
 };
 
+/// Where the texts of rows come from.
+struct RowTexts {
+  Reasons& reasons;
+  UserNames& names;
+  const live::Keeper& keeper;
+};
+
 /// The jobs of an array as one, from what the engine knows of them and from the journal.
 struct ArrayRow {
   ArraySpan span;
@@ -82,12 +93,13 @@ struct ArrayRow {
 };
 /// Errors: NotFound if nothing of it is kept; as the journal's.
 Expected<ArrayRow> array_row(const live::Keeper& keeper, const ArraySpan& span);
-/// Appends its object.
-void append_array(std::string& out, const ArrayRow& array, Reasons& reasons, UserNames& names,
-                  const live::Keeper& keeper);
+/// Appends its object, as one viewer sees it.
+void append_array(std::string& out, const ArrayRow& array, const RowTexts& texts,
+                  const Viewer& viewer);
 
-/// Appends the object of one job. Not thread-safe: names are looked up once and kept.
-void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons, UserNames& names,
-                const live::Keeper& keeper);
+/// Appends the object of one job, as one viewer sees it. Not thread-safe: names are looked up once
+/// and kept.
+void append_row(std::string& out, const journal::JobRow& row, const RowTexts& texts,
+                const Viewer& viewer);
 
 }  // namespace berth::daemon

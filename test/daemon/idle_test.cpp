@@ -228,10 +228,15 @@ TEST(IdleJobs, AreSuspendedAsConfiguredAndGoOnWhenTheirOwnerSaysSo) {
                                 " & while [ ! -e go ]; do sleep 0.02; done; kill $!; exit 0",
                             {{"vram_bytes", "4GiB"}});
   const Json job = rig.wait_for(id, "suspended");
-  EXPECT_THAT(job["reason"].get<std::string>(),
-              testing::AllOf(testing::StartsWith("suspended, because it had run no kernel since"),
-                             HasSubstr("berth resume " + std::to_string(id) + " lets it go on"),
-                             HasSubstr("are in host memory")));
+  EXPECT_THAT(
+      job["reason"].get<std::string>(),
+      testing::AllOf(testing::StartsWith("suspended, because of idle_suspend: it had run no "
+                                         "kernel since "),
+                     HasSubstr("berth resume " + std::to_string(id) + " lets it go on"),
+                     HasSubstr("are in host memory")));
+  EXPECT_THAT(job["reason_brief"].get<std::string>(),
+              testing::AllOf(testing::StartsWith("suspended, because of idle_suspend: "),
+                             testing::Not(HasSubstr("berth resume"))));
   EXPECT_EQ(rig.wait_end(rig.submit("true", {{"exclusive", true}}))["state"], "done");
   EXPECT_THAT(test::slurp(rig.state() + "/audit.jsonl"),
               HasSubstr("suspend idle job " + std::to_string(id)));

@@ -113,14 +113,28 @@ TEST_F(ThreeUsers, DoNotSeeOneAnothersArgumentsWhereTheyAreHidden) {
   const int id = users_->submit(alice_, "echo key=hunter2; exec sleep 1000", "--vram 1G");
   const std::string number = std::to_string(id);
   rig_->wait_for(id, "running");
-  const int over = users_->submit(alice_, ": key=hunter2", "--gpus 0");
+  const int over = users_->submit(alice_, ": key=hunter2", "--gpus 0 --unique key-hunter2");
   rig_->wait_end(over);
+  const int held =
+      users_->submit(alice_, "true", "--gpus 0 --hold --unique held-hunter2 -o out-hunter2");
+  const Json failing = {{"command", {"/no/hunter2/program"}},
+                        {"directory", "/tmp"},
+                        {"environment", {"PATH=/bin"}},
+                        {"gpus", 0},
+                        {"cpus", 0.01},
+                        {"vram_bytes", nullptr}};
+  const auto failed = test::request_as(*rig_, alice_.user(), "POST", "/v1/jobs", failing);
+  ASSERT_EQ(failed.status, 201) << failed.body;
+  const Json failed_end = rig_->wait_end(failed.body["id"]);
+  EXPECT_THAT(failed_end["note"].get<std::string>(), HasSubstr("hunter2")) << "root sees it";
   const std::vector<std::string> looks = {
       "berth ls --all",
       "berth ls --all --json",
       "berth ls --wide",
       "berth show " + number + " " + std::to_string(over),
       "berth show --json " + number,
+      "berth show --json " + std::to_string(held) + " " + failed.body["id"].dump(),
+      "berth why " + std::to_string(held),
       "berth history --json",
       "berth gpus --json",
       "berth why " + number,
@@ -151,7 +165,7 @@ TEST_F(ThreeUsers, DoNotSeeOneAnothersArgumentsWhereTheyAreHidden) {
   // Events of a job that changes, as another user hears them.
   const Ran heard = as(bob_, "berth wait " + number + " & sleep 0.1; kill $!; wait");
   EXPECT_THAT(heard.out + heard.err, Not(HasSubstr("hunter2")));
-  EXPECT_EQ(as(alice_, "berth cancel " + number).exit_code, 0);
+  EXPECT_EQ(as(alice_, "berth cancel " + number + " " + std::to_string(held)).exit_code, 0);
   rig_->wait_end(id);
 }
 
