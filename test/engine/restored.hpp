@@ -2,6 +2,7 @@
 // and can go on.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,9 +35,25 @@ inline std::vector<Input> next_answers(const Engine& engine, JobId newcomer) {
 
 enum class Restored : std::uint8_t { Refused, Sound };
 
+/// What is left once bad jobs are put aside, and the same at an earlier time. Errors: as below.
+inline Expected<void> salvage_and_set_back(std::string_view bytes, std::string_view policy) {
+  const auto fresh = [&] { return std::move(*make_policy(policy, "first-fit")); };
+  auto salvaged = Engine::salvage(bytes, fresh());
+  if (!salvaged) return {};
+  const Engine& engine = salvaged->engine;
+  if (const auto broken = engine.check()) return fail(ErrorCode::BadData, *broken);
+  const auto again = Engine::restore_state(engine.save(), fresh());
+  if (!again) return fail(ErrorCode::BadData, "not restored again: " + again.error().message);
+  const auto back = engine.set_back(std::min(engine.now(), kStart + seconds(1)), fresh());
+  if (!back) return fail(ErrorCode::BadData, "not set back: " + back.error().message);
+  if (const auto broken = back->check()) return fail(ErrorCode::BadData, *broken);
+  return {};
+}
+
 /// Errors: BadData with what is wrong with an engine that was restored.
 inline Expected<Restored> restore_and_go_on(std::string_view bytes, std::string_view policy) {
   const auto fresh = [&] { return std::move(*make_policy(policy, "first-fit")); };
+  if (auto done = salvage_and_set_back(bytes, policy); !done) return std::unexpected(done.error());
   auto engine = Engine::restore(bytes, fresh());
   if (!engine) return Restored::Refused;
   if (const auto broken = engine->check()) return fail(ErrorCode::BadData, *broken);
