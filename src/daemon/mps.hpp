@@ -10,8 +10,8 @@
 //
 // What a server's folder has in it is its user's, and so is the program that runs there. So berthd
 // opens nothing in that folder and waits for no such program: each start and end is an errand of a
-// process of the user's (mps_errand.hpp) with kPatience to do it in. A job waits for its server, and
-// nobody else does. Belongs to the engine's thread.
+// process of the user's (mps_errand.hpp) with kPatience to do it in. A job waits for its server,
+// and nobody else does. Belongs to the engine's thread.
 #pragma once
 
 #include <sys/types.h>
