@@ -268,6 +268,7 @@ class Api {
     }
     auto why = why_impossible(JobId(0), job.spec.request, cluster);
     if (!why) why = why_unkeepable(JobId(0), job.spec);
+    if (!why) why = daemon_.why_not_given(job.spec.request.gpu);
     if (why) return refuse(exchange, 422, why->substr(why->find(": ") + 2));
     if (const auto beyond = why_beyond_user(job.spec, keeper.engine().view().settings());
         !beyond.empty()) {

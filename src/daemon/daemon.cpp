@@ -612,6 +612,21 @@ std::string Daemon::why_excluded(GpuId gpu) const {
   return options_.exclude.contains(gpu) ? std::string(kExcluded) : "";
 }
 
+std::optional<std::string> Daemon::why_not_given(const GpuRequest& asked) const {
+  if (given_.others.empty() || asked.least() == GpuCount(0)) return std::nullopt;
+  const std::size_t all = machine_.devices.list.size();
+  const std::vector<GpuId> named = gpus_in(asked.only);
+  std::int64_t usable = 0;
+  for (std::uint32_t g = 0; g < all; ++g) {
+    const bool is_named = asked.only == 0 || std::ranges::find(named, GpuId(g)) != named.end();
+    if (is_named && !given_.others.contains(GpuId(g))) ++usable;
+  }
+  if (usable >= asked.least().raw()) return std::nullopt;
+  return "request: asks " + std::to_string(asked.least().raw()) +
+         (asked.only == 0 ? " GPUs" : " of certain GPUs") + ", berthd was given " +
+         std::to_string(usable) + " of them (" + given_.by + ")";
+}
+
 /// The configuration's list is kept as drains of its own; those of operators are left alone.
 std::vector<Input> Daemon::exclusions() const {
   std::vector<Input> inputs;

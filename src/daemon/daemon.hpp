@@ -102,6 +102,8 @@ class Daemon {
   /// Why a GPU takes no jobs by the configuration, or as berthd was not given it; "" if it may.
   std::string why_excluded(GpuId gpu) const;
   const GivenGpus& given() const { return given_; }
+  /// `request: asks 4 GPUs, ...` of one that the GPUs that berthd was given can never meet.
+  std::optional<std::string> why_not_given(const GpuRequest& asked) const;
   void take(std::vector<Input> inputs);
   Presenter& presenter() { return *presenter_; }
   const live::Keeper& keeper() const { return keeper_; }

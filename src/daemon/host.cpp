@@ -42,7 +42,6 @@ live::Remains Host::remains_of(JobId job, Attempt attempt) {
   const Clock clock(kStart);
   if (left.record->exit) {
     const std::string log = folder() + "/logs/" + std::to_string(job.value()) + ".log";
-    constexpr std::size_t kTail = std::size_t{32} << 10;
     const auto words = [&] { return read_tail(log, left.record->log_from, kTail); };
     const Outcome outcome = outcome_of(*left.record->exit, OomWords(), words, {});
     return {.trace = live::Trace::Over,

@@ -146,7 +146,6 @@ std::string Launcher::log_path(JobId job) const {
 }
 
 std::string Launcher::last_words(JobId job, Attempt attempt) const {
-  constexpr std::size_t kTail = std::size_t{32} << 10;
   const auto record = read_header(record_path({job, attempt}));
   return read_tail(log_path(job), record ? record->log_from : 0, kTail);
 }

@@ -23,6 +23,9 @@ namespace berth::daemon {
 /// The code by which a program says so itself.
 inline constexpr int kOomCode = 77;
 
+/// Of a log, as much as is looked at for last words.
+inline constexpr std::size_t kTail = std::size_t{16} << 10;
+
 /// What was measured of an attempt.
 struct Witness {
   Bytes peak{0};     ///< The most that it was seen to hold on a GPU; zero: it was not seen there.

@@ -120,6 +120,12 @@ TEST(GivenToBerthd, AreTheOnlyOnesThatJobsGet) {
   const Json gpus = rig.request("GET", "/v1/gpus").body["gpus"];
   EXPECT_EQ(gpus[0]["drained"]["reason"], "not given to berthd: CUDA_VISIBLE_DEVICES=1,2");
   EXPECT_FALSE(gpus[1].contains("drained"));
+  const auto many = rig.request(
+      "POST", "/v1/jobs",
+      {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}, {"gpus", 3}});
+  EXPECT_EQ(many.status, 422);
+  EXPECT_THAT(many.body.dump(), HasSubstr("asks 3 GPUs, berthd was given 2 of them "
+                                          "(CUDA_VISIBLE_DEVICES=1,2)"));
   const auto undrain = rig.request("POST", "/v1/undrain", {{"gpus", {0}}});
   EXPECT_EQ(undrain.status, 409) << undrain.body;
   rig.stop();
