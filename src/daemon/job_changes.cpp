@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/handle.hpp"
+#include "core/limits.hpp"
 #include "core/words.hpp"
 #include "daemon/audit.hpp"
 #include "daemon/daemon.hpp"
@@ -16,7 +17,8 @@ namespace berth::daemon {
 namespace {
 
 constexpr std::size_t kMostInStep = 200;
-constexpr std::size_t kMostHeldInStep = 2000;  ///< No row is written for these.
+/// A whole array, as a task that is held gives its turn to the next. No row is written for these.
+constexpr std::size_t kMostHeldInStep = limits::kMostTasks;
 constexpr auto kVerbs = std::to_array<std::pair<std::string_view, JobVerb>>({
     {"cancel", JobVerb::Cancel},
     {"hold", JobVerb::Hold},
