@@ -145,6 +145,8 @@ TEST_F(Why, AJobIsLeftInTheQueue) {
   const auto runs = rig_.request("POST", test::path(blocker, "/leave"));
   EXPECT_EQ(runs.status, 409);
   EXPECT_THAT(runs.body.dump(), HasSubstr("only a job that waits can be left so"));
+  rig_.kill();
+  rig_.start();
   rig_.folder().write("go", "");
   EXPECT_EQ(rig_.wait_end(left)["state"], "done");
   EXPECT_NE(rig_.wait_end(stayed)["state"], "done");
