@@ -11,6 +11,7 @@ using enum Certainty;
 constexpr auto kRules = std::to_array<OomRule>({
     // The driver's and the runtime's own, which most libraries pass on.
     {"CUDA", "CUDA_ERROR_OUT_OF_MEMORY"},
+    {"CUDA", "CUDA_OUT_OF_MEMORY"},
     {"CUDA", "cudaErrorMemoryAllocation"},
     {"CUDA", "cuda*out of memory"},
     {"CUDA", "cuMem*out of memory"},
@@ -34,7 +35,14 @@ constexpr auto kRules = std::to_array<OomRule>({
     {"CUDA", "failed to allocate*gpu memory"},
     {"CUDA", "failed to allocate*device memory"},
     {"CUDA", "allocation failed on device"},
+    {"CUDA", "failed to allocate*cuda memory"},
+    {"CUDA", "unable to allocate*cuda memory"},
+    {"CUDA", "failed to allocate*on device", Likely},
+    {"CUDA", "out of memory*gpu", Likely},
+    {"CUDA", "cuda oom", Likely},
+    {"CUDA", "gpu oom", Likely},
     {"CUDA", "GPU memory exhausted"},
+    {"CUDA", "VRAM exhausted"},
     // Libraries, each with its handle or its workspace.
     {"cuBLAS, cuDNN, cuSOLVER, cuSPARSE, hipBLAS", "_STATUS_ALLOC_FAILED"},
     {"cuBLAS, cuDNN, cuSOLVER, cuSPARSE", "_STATUS_NOT_INITIALIZED", Likely},
@@ -192,6 +200,9 @@ constexpr auto kOtherMemory = std::to_array<std::string_view>({
     "cuda_host buffer",
     "host_malloc",
     "java heap space",
+    "java.lang.",
+    "device cpu",
+    "device 'cpu",
     "heap limit",
     "heap out of memory",
     "javascript heap",
