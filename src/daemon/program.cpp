@@ -361,6 +361,7 @@ int run_program(int argc, char** argv, const Program& program) {
   if (options && program.instead) {
     if (const auto done = program.instead(*options)) return tell(*done);
   }
+  const std::string typed_cgroup = options ? options->cgroup : "";
   options = with_cgroup(std::move(options), program);
   if (!options) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), options.error().message.c_str());
@@ -369,7 +370,12 @@ int run_program(int argc, char** argv, const Program& program) {
   for (const std::string& warning : options->warnings) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), warning.c_str());
   }
-  const auto read = [=] { return with_cgroup(settle(flags, around, program), program); };
+  // What was found for it at the start goes on: the next start finds another.
+  const auto read = [=, found_cgroup = options->cgroup] {
+    auto fresh = settle(flags, around, program);
+    if (fresh && fresh->cgroup == typed_cgroup) fresh->cgroup = found_cgroup;
+    return fresh;
+  };
   return tell(serve(*options, read, program));
 }
 

@@ -54,6 +54,7 @@ constexpr std::string_view kAsJob = "in the job's own process; who waits for it 
 constexpr auto kPermits = std::to_array<Permit>({
     {"src/daemon/announce.cpp", "execvp", kOwnProcess},
     {"src/daemon/announcer.cpp", "waitpid", kNeverWaits},
+    {"src/daemon/announcer.cpp", "access", "the folders in which a machine has its programs"},
     {"src/daemon/api.cpp", "stat", "the size of a log, which is in berthd's folder"},
     {"src/daemon/audit.cpp", "open rename", kOwnFile},
     {"src/daemon/clock.cpp", "ifstream ofstream", kOwnFile},
@@ -80,6 +81,8 @@ constexpr auto kPermits = std::to_array<Permit>({
      kOwnProcess},
     {"src/daemon/oom.cpp", "open", "the job's log, which is in berthd's folder"},
     {"src/daemon/order.cpp", "mkdir", kCgroups},
+    {"src/daemon/own_cgroup.cpp", "open stat fork execvp waitpid sleep_for read_small_file",
+     kAtStart},
     {"src/daemon/processes.cpp", "open fopen", kProc},
     {"src/daemon/processes.cpp", "waitid", kNeverWaits},
     {"src/daemon/program.cpp", "open access stat flock usleep mkdir create_directories", kAtStart},
