@@ -23,6 +23,7 @@ namespace {
 
 using namespace berth;
 using namespace berth::daemon;
+using namespace berth::live;
 
 const http::Peer kPeer{.pid = 7, .user = 1000, .group = 100, .groups = {100, 27}};
 
@@ -30,7 +31,7 @@ const http::Peer kPeer{.pid = 7, .user = 1000, .group = 100, .groups = {100, 27}
 void check(const Submission& job) {
   const Command& command = job.command;
   BERTH_ASSERT(job.spec.user == UserId(kPeer.user));
-  BERTH_ASSERT(command.owner == (Owner{kPeer.user, kPeer.group, kPeer.groups}));
+  BERTH_ASSERT(command.owner == (Credentials{kPeer.user, kPeer.group, kPeer.groups}));
   const auto variables = decode_environment(job.environment);
   BERTH_ASSERT(variables.has_value() && encode_environment(*variables) == job.environment);
   const auto kept = decode_command(encode(command));
