@@ -279,7 +279,12 @@ std::size_t hanging(std::string_view line, std::size_t width) {
       if (column * 2 <= width) return column;
     }
   }
-  return std::min(first + 4, width / 2);
+  // Of an option whose words reach to the column of what it does.
+  constexpr std::size_t kHelp = 30;
+  const bool is_option = line.starts_with("  -") && line.size() > kHelp && line[kHelp - 1] == ' ';
+  if (is_option && kHelp * 2 <= width) return kHelp;
+  constexpr std::size_t kDeep = 8;
+  return std::min(first < kDeep ? first + 4 : first, width / 2);
 }
 
 void fold_line(std::string_view line, std::size_t width, std::string& text) {
