@@ -357,7 +357,7 @@ class Attendance {
     const std::string state = text_of(job, "state");
     if (state != "queued") {
       asking_.reset();
-      asked_about_.clear();
+      asked_about_.reset();
     }
     const bool is_waiting = state == "queued" || state == "held" || state == "deferred";
     look_at_keys(is_waiting);
@@ -430,7 +430,7 @@ class Attendance {
     const auto why = answer_of(asking_->answer());
     asking_.reset();
     // Too many jobs to look ahead, perhaps: then the reason alone.
-    const std::string line = why ? waiting_line(*why, wall_now()) : asked_about_;
+    const std::string line = why ? waiting_line(*why, wall_now()) : asked_about_.value_or("");
     if (why && text_of(*why, "state") != "queued") return;
     if (!line.empty()) narrator_.waits("waits: " + line + way_out());
   }
@@ -554,8 +554,8 @@ class Attendance {
   bool job_has_terminal_ = true;
   std::optional<Posting> cancelling_;
   std::optional<Posting> joining_;
-  std::optional<Posting> asking_;  ///< Why it waits.
-  std::string asked_about_;        ///< The reason that was asked about.
+  std::optional<Posting> asking_;           ///< Why it waits.
+  std::optional<std::string> asked_about_;  ///< The reason that was asked about.
   std::unique_ptr<EagerTerminal> eager_;
   DetachKeys keys_ = place_.leaving.keys;
   std::string typed_ahead_;

@@ -341,14 +341,13 @@ TEST(GpuPage, NamesTheNearestGpus) {
 TEST(Folded, BreaksBetweenWordsAndHangsBelowTheText) {
   const Look narrow{.terminal = true, .width = 20};
   EXPECT_EQ(folded("short\n", narrow), "short\n");
-  EXPECT_EQ(folded("  --vram   one two three four\n", narrow),
-            "  --vram   one two\n"
-            "           three\n"
+  EXPECT_EQ(folded("  --vram   one two three four\n", {.terminal = true, .width = 24}),
+            "  --vram   one two three\n"
             "           four\n");
   EXPECT_EQ(folded("one two three four five\nsix\n", narrow),
             "one two three four\n    five\nsix\n");
   EXPECT_EQ(folded("\x1b[1mGPU 0\x1b[0m  X  [####....]  1 GiB\n", narrow),
-            "\x1b[1mGPU 0\x1b[0m  X\n       [####....]  1\n       GiB\n")
+            "\x1b[1mGPU 0\x1b[0m  X  [####....]\n       1 GiB\n")
       << "colours take no columns";
   EXPECT_EQ(folded("aaaaaaaaaaaaaaaaaaaaaaaaaaaa b\n", narrow),
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaa\n    b\n");
