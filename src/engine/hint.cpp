@@ -194,7 +194,7 @@ class HintSearch {
     }
     const bool is_alone = gpu().sharing == Sharing::Alone;
     const Bytes whole = is_whole ? most : gpu().vram;
-    const Bytes least(whole.raw() / (is_whole ? 8 : 4));
+    const Bytes least(whole.raw() / (is_whole ? 8 : 2));
     const Bytes below = is_alone && !is_whole ? whole + Bytes(1) : whole;
     const auto values = between(typed_sizes(whole), least, below);
     const auto with = [&](std::size_t at) {
