@@ -185,8 +185,9 @@ void add_all(Page& page, const Json& why, double now) {
   const bool waits_for_gate = text_of(why, "why") == "patience";
   const std::string joins = printable(text_of(part_of(why, "gate"), "gpu"));
   if (waits_for_gate && !bound.empty()) {
-    page.line("joins", (joins.empty() ? "" : joins + " ") + "at the latest " + bound +
-                           ", by the rule of the policy");
+    // Jobs ahead of it may take the place first, so it is no start.
+    page.line("may join",
+              (joins.empty() ? "" : joins + " ") + "from " + bound + ", by the rule of the policy");
   } else {
     page.line("not before", bound);
   }

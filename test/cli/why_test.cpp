@@ -152,7 +152,7 @@ TEST(WhyPage, SaysByWhenItJoinsAGpuThatIsBusy) {
   const std::string page = cli::why_page(why, 1000, {});
 EXPECT_THAT(page, HasSubstr("waits for     a better place: GPU 0 is 85 % busy (limit 75 %); beside "
                             "job 1\n"));
-EXPECT_THAT(page, HasSubstr("joins         GPU 0 at the latest "));
+EXPECT_THAT(page, HasSubstr("may join      GPU 0 from "));
 }
 
 TEST(WhyPage, BreaksNoWord) {
