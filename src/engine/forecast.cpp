@@ -44,7 +44,7 @@ ForwardRun::ForwardRun(Engine copy, JobId target, const ForecastOptions& options
     give_up("there is no " + name_of(target));
   } else if (job->ending || job->state == JobState::Held) {
     give_up(job->ending              ? "it is being ended"
-            : has_idle_process(*job) ? "it is suspended by its owner"
+            : has_idle_process(*job) ? "it is suspended until it is resumed"
                                      : "it is held");
   } else if (is_running(job->state)) {
     predict(*job);
