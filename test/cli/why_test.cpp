@@ -144,15 +144,13 @@ TEST(WhyPage, SaysWithWhatItStartsSooner) {
 }
 
 TEST(WhyPage, SaysByWhenItJoinsAGpuThatIsBusy) {
-  const Json why = Json::parse(R"({"id":3,"state":"queued","why":"patience","not_before_at":1300.0,
+  const Json why = Json::parse(R"j({"id":3,"state":"queued","why":"patience","not_before_at":1300.0,
       "gate":{"text":"GPU 0 is 85 % busy (limit 75 %)","gpu":"GPU 0",
-              "gpus":[{"name":"GPU 0","jobs":[1]}]
-}
-})");
+              "gpus":[{"name":"GPU 0","jobs":[1]}]}})j");
   const std::string page = cli::why_page(why, 1000, {});
-EXPECT_THAT(page, HasSubstr("waits for     a better place: GPU 0 is 85 % busy (limit 75 %); beside "
-                            "job 1\n"));
-EXPECT_THAT(page, HasSubstr("may join      GPU 0 from "));
+  EXPECT_THAT(page, HasSubstr("waits for     a better place: GPU 0 is 85 % busy (limit 75 %); "
+                              "beside job 1\n"));
+  EXPECT_THAT(page, HasSubstr("may join      GPU 0 from "));
 }
 
 TEST(WhyPage, BreaksNoWord) {
