@@ -29,8 +29,8 @@ constexpr Duration kFast = Duration(5000);
 constexpr Duration kLookForGo = Duration(20'000);
 constexpr Duration kLookForName = Duration(5'000);
 constexpr Duration kDeaf = seconds(10);  ///< For a shim that takes no signal, SIGKILL as well.
-constexpr std::string_view kHangs =
-    "its shim hangs in the kernel, killed, and is given up; as of one that died: ";
+constexpr std::string_view kDied = "its shim died";
+constexpr std::string_view kHangs = "its shim hangs in the kernel, killed, and is given up";
 
 std::optional<std::string> read_whole(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -322,8 +322,9 @@ void Launcher::tell_end(Key key, const shim::Record& record) {
 void Launcher::tell_lost(const shim::Record& record, const std::string& note) {
   const auto found = taken_over_.extract({record.job, record.attempt});
   const Key key = found ? found.mapped() : Key(record.job, record.attempt);
-  const bool hangs = given_up_.erase(key) > 0;
-  hooks_.lost(key.first, key.second, (hangs ? std::string(kHangs) : "") + note);
+  std::string told = note;
+  if (given_up_.erase(key) > 0 && told.starts_with(kDied)) told.replace(0, kDied.size(), kHangs);
+  hooks_.lost(key.first, key.second, told);
 }
 
 // ---- Attempts of a daemon before us ----------------------------------------------------------
