@@ -169,9 +169,9 @@ TEST(Notify, AnArrayIsToldOfAsOne) {
   EXPECT_EQ(rig.wait_end(mixed)["state"], "failed");
   const int well = array("true", "well");
   EXPECT_EQ(rig.wait_end(well)["state"], "done");
-  EXPECT_EQ(lines(rig, "well", 2), "start " + std::to_string(well) + " running \nend " +
+  EXPECT_EQ(lines(rig, "well", 2), "start " + std::to_string(well) + " running\nend " +
                                        std::to_string(well) + " done 0\n");
-  EXPECT_EQ(lines(rig, "mixed", 2), "start " + std::to_string(mixed) + " running \nfail " +
+  EXPECT_EQ(lines(rig, "mixed", 2), "start " + std::to_string(mixed) + " running\nfail " +
                                         std::to_string(mixed) + " failed 4\n");
 }
 
