@@ -203,6 +203,10 @@ bool ForwardRun::find_next() {
     done_ = true;
   } else if (next == kNever) {
     name_the_unplanned();
+  } else if (next - first_ > options_.horizon && ends_.empty() && target_ != JobId(0) &&
+             std::ranges::any_of(plans_,
+                                 [](const auto& one) { return one.second.basis == Basis::None; })) {
+    name_the_unplanned();  // a policy that looks again now and then ends nobody
   } else if (next - first_ > options_.horizon) {
     name_what_is_in_the_way();
     give_up("it does not start within the next " + std::to_string(options_.horizon / hours(24)) +
