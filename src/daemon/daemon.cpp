@@ -452,7 +452,7 @@ void Daemon::open_conductor() {
                   return launcher_ ? launcher_->cgroup_of(job, attempt) : "";
                 },
                 device_rules_.get(), [this](JobId job) { return announcer_->failure_of(job); }});
-  host_->set_strangers([this](GpuId gpu) { return presenter_->foreign_text(gpu); });
+  host_->set_strangers([this](GpuId gpu) { return presenter_->strangers_text(gpu); });
   tell(conductor_->recover());
   restore_energy();
   take(exclusions());

@@ -8,6 +8,8 @@
 #include <array>
 #include <csignal>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "posix/descriptor.hpp"
 
@@ -172,17 +174,24 @@ void OomWords::add(std::string_view words, Certainty certainty) {
 std::optional<Certainty> OomWords::found_in(std::string_view log) const {
   const std::string text = lowered(log);
   Lines lines;
+  std::set<std::size_t> others;  // lines that speak of something else; each is judged once
   for (const Rule& rule : rules_) {
     const std::string& anchor = rule.parts[rule.anchor];
     for (std::size_t at = text.find(anchor); at != std::string::npos;
-         at = text.find(anchor, at + 1)) {
+         at = text.find(anchor, at + anchor.size())) {
       const auto [begin, line] = line_at(text, at);
       const auto known = lines.find(begin);
-      if (known != lines.end() && known->second >= rule.certainty) continue;
+      const bool is_told = known != lines.end() && known->second >= rule.certainty;
+      if (is_told || others.contains(begin)) continue;
       const auto first = find_parts(line, rule.parts);
-      if (!first || is_of_other_memory(line) || is_talk(line.substr(0, *first))) continue;
-      const Certainty certainty = by_level(rule.certainty, line.substr(0, *first));
-      lines[begin] = std::max(certainty, known == lines.end() ? certainty : known->second);
+      if (!first) continue;
+      const std::string_view before = line.substr(0, *first);
+      if (known == lines.end() && (is_of_other_memory(line) || is_talk(before))) {
+        others.insert(begin);
+        continue;
+      }
+      Certainty& certainty = lines.try_emplace(begin, Certainty::Possible).first->second;
+      certainty = std::max(certainty, by_level(rule.certainty, before));
     }
   }
   std::optional<Certainty> best;

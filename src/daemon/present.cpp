@@ -420,6 +420,22 @@ std::string Presenter::foreign_text(GpuId gpu) {
   return text + ", " + to_text(Bytes(sum));
 }
 
+std::string Presenter::strangers_text(GpuId gpu) {
+  constexpr std::size_t kMost = 4;
+  const Json list = strangers(gpu);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(list.size(), kMost); ++i) {
+    const Json& one = list[i];
+    const std::string user = one["user_name"].get<std::string>();
+    const std::string name = one["name"].get<std::string>() + (user.empty() ? "" : " of " + user);
+    text += (text.empty() ? "" : "; ") +
+            (one["pid"].is_null() ? name : "process " + one["pid"].dump() + " (" + name + ")");
+    if (one["bytes"].is_number()) text += ", " + to_text(Bytes(one["bytes"].get<std::int64_t>()));
+  }
+  if (list.size() > kMost) text += " and " + std::to_string(list.size() - kMost) + " more";
+  return text;
+}
+
 std::map<GpuId, std::string> Presenter::foreign_texts() {
   std::map<GpuId, std::string> texts;
   const ClusterView view = keeper_.engine().view();

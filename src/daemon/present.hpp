@@ -72,14 +72,15 @@ class Presenter {
   Json gpus(const Viewer& viewer);
   /// The non-berth processes of each GPU that has some, in words.
   std::map<GpuId, std::string> foreign_texts();
-  /// Those of one GPU: `python of bob (process 4711), 8 GiB`; "" if none is known.
-  std::string foreign_text(GpuId gpu);
+  /// Those of one GPU, each with its number: `process 4711 (python of bob), 8 GiB`.
+  std::string strangers_text(GpuId gpu);
 
  private:
   Expected<journal::JobRow> row(JobId id) const;
   Json tenants(GpuId gpu, const Viewer& viewer);
   std::string name_of(uid_t user, const Surrounding& where);
   Json strangers(GpuId gpu);
+  std::string foreign_text(GpuId gpu);
   bool is_tenant(JobId job, GpuId gpu) const;
   Json gpu(GpuId gpu, const Viewer& viewer);
   std::optional<Rung> rung_of(JobId id) const;

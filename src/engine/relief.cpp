@@ -126,10 +126,14 @@ void Engine::blame_foreign_use(GpuId gpu) {
 
 /// Of a GPU that it was not given a job was granted nothing. It is ended whether others lack the
 /// memory or not: nobody could count on a GPU otherwise, and who holds it would not be charged.
+/// What the guard band covers, as a context that a library for graphics makes on the first GPU, is
+/// left where nobody lacks it.
 void Engine::end_trespass(const TenantUse& found, GpuId gpu) {
   Job& job = state_.jobs.at(found.job);
-  const GpuUse& use = state_.ledger.use().gpu(gpu);
-  if (is_under_pressure(state_.cluster.gpu(gpu), use)) {
+  const GpuSpec& spec = state_.cluster.gpu(gpu);
+  const bool lacks = is_under_pressure(spec, state_.ledger.use().gpu(gpu));
+  if (!lacks && found.bytes <= guard_band(state_.settings.admission, spec)) return;
+  if (lacks) {
     for (Job* const tenant : tenants_of(gpu)) {
       if (overrun(*share_on(*tenant, gpu)) >= kRequestStep) continue;
       tenant->hurt_by = Overrun{job.id, job.spec.user, gpu, found.bytes, Bytes(0), now_};

@@ -639,6 +639,7 @@ void Conductor::note_overrun(const Stop& wanted) {
   }
 }
 
+/// The jobs that have the GPU are told, too.
 void Conductor::note_trespass(JobId job) {
   const Job* const known = keeper_.engine().view().find(job);
   if (known == nullptr) return;
@@ -655,6 +656,15 @@ void Conductor::note_trespass(JobId job) {
   keeper_.note(job, "ended: " + process + " of it held " + to_text(found->bytes) + " on GPU " +
                         std::to_string(found->gpu.value()) + ", which it was not given; it has " +
                         (given.empty() ? "no GPU" : given));
+  const std::string news =
+      keeper_.culprit_text(
+          {.job = job, .user = known->spec.user, .gpu = found->gpu, .held = found->bytes}) +
+      ", and was ended";
+  for (const JobId neighbour : keeper_.engine().view().tenants_of(found->gpu)) {
+    const std::string before = keeper_.note_of(neighbour);
+    if (before.find(news) != std::string::npos) continue;
+    keeper_.note(neighbour, before + (before.empty() ? "" : "; ") + news);
+  }
 }
 
 void Conductor::perform(const Finished& finished) {

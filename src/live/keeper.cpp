@@ -777,7 +777,6 @@ Expected<void> Keeper::write_row(const Finished& finished, Instant) {
       {.at = finished.at, .outcome = finished.outcome, .code = finished.code, .note = why});
 }
 
-/// `job 7 of bob held 10 GiB on GPU 0, was granted 2 GiB`.
 std::string Keeper::culprit_text(const Overrun& by) const {
   const std::string where = " on GPU " + std::to_string(by.gpu.value());
   if (by.job == JobId(0)) {

@@ -188,6 +188,8 @@ class Keeper {
     std::optional<std::int64_t> millijoules;  ///< What it took of its GPUs' energy.
   };
   void set_left(JobId job, Left left) { left_[job] = left; }
+  /// `job 7 of bob held 10 GiB on GPU 0, was granted 2 GiB`.
+  std::string culprit_text(const Overrun& by) const;
   /// The last note of this daemon; "" if there is none.
   std::string note_of(JobId job) const {
     const auto found = notes_.find(job);
@@ -229,7 +231,6 @@ class Keeper {
   Expected<void> write_row(const Updated& updated);
   Expected<void> let_go(JobId id, std::vector<Input>& inputs);
   Expected<void> write_row(const Released& released);
-  std::string culprit_text(const Overrun& by) const;
   Expected<void> write_end_note(JobId job, Attempt attempt);
   Expected<void> write_peak(const AttemptEnded& ended);
   Expected<void> write_left(const Released& released, const Left& left);

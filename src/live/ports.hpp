@@ -181,8 +181,8 @@ class Host {
   virtual Expected<std::unique_ptr<StateCopy>> copy(const Engine& engine) = 0;
   /// The account name of a user, or the number where there is none. Never waits for a network.
   virtual std::string name_of(UserId user) = 0;
-  /// The processes on a GPU that are not of its tenants: `python of bob (4711), 9.8 GiB`; "" where
-  /// none is known.
+  /// The processes on a GPU that are not of its tenants: `process 4711 (python of bob), 8 GiB`; ""
+  /// where none is known.
   virtual std::string strangers_on(GpuId) { return ""; }
   /// What is left of an attempt, before anything is taken over.
   virtual Remains remains_of(JobId, Attempt) { return {}; }

@@ -258,6 +258,25 @@ TEST(Options, WhetherJobsRunAgainIsTrueOrFalse) {
             "berth.toml:1:23: again_after_overrun: must be true or false");
 }
 
+TEST(Options, WhatBecomesOfASurplusIsOneOfThree) {
+  EXPECT_EQ(read("").overuse, Overuse::Keep);
+  EXPECT_EQ(read("overuse = \"warn\"").overuse, Overuse::Warn);
+  EXPECT_EQ(read("overuse = \"end\"").overuse, Overuse::End);
+  EXPECT_EQ(config_refusal("overuse = \"kill\""),
+            "berth.toml:1:11: overuse: 'kill' is unknown; valid values: keep, warn, end");
+}
+
+TEST(Options, MoreWordsOfOutOfMemoryAreTexts) {
+  EXPECT_THAT(read("oom_words = [\"mylib: full\", \"no * left\"]").oom_words,
+              testing::ElementsAre("mylib: full", "no * left"));
+  for (const char* const wrong :
+       {"\"mylib: full\"", "[7]", "[\"\"]", "[\"oom\"]", "[\"a*b*c*\"]", "[\"two\\nlines\"]"}) {
+    EXPECT_THAT(config_refusal("oom_words = " + std::string(wrong)),
+                HasSubstr("oom_words: must be a list of at most 100 texts of 4 to 200 characters"))
+        << wrong;
+  }
+}
+
 TEST(Options, WhetherRunTimesAreLearnedIsTrueOrFalse) {
   EXPECT_TRUE(read("").rules.learn_run_times);
   EXPECT_TRUE(read("").rules.learn_memory);

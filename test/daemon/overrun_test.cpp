@@ -4,7 +4,11 @@
 // the harm must come before berthd looks, it looks once an hour.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "daemon/rig.hpp"
@@ -120,6 +124,9 @@ TEST(Trespass, EndsTheJobNamesItAndLetsTheOtherLive) {
   EXPECT_THAT(std::string(ended["note"]),
               AllOf(HasSubstr("ended: process "), HasSubstr(" of it held "),
                     HasSubstr("on GPU 0, which it was not given; it has GPU 1")));
+  EXPECT_THAT(std::string(rig.job(honest)["reason"]),
+              AllOf(HasSubstr("job " + std::to_string(culprit) + " of "),
+                    HasSubstr("on GPU 0, which it was not given, and was ended")));
   EXPECT_EQ(rig.wait_end(honest)["state"], "done") << rig.log(honest);
 }
 
@@ -155,6 +162,54 @@ TEST_F(Harmed, ByAJobOfAnotherGpuIsToldWhichAndRunsAgain) {
               AllOf(HasSubstr("job " + std::to_string(culprit) + " of "),
                     HasSubstr(" on GPU 0, which it was not given"), HasSubstr("runs again")));
   EXPECT_EQ(rig_->wait_end(culprit)["state"], "failed");
+}
+
+// ---- By a process from outside ---------------------------------------------------------------
+
+/// Takes GPU memory as no job of berth's.
+class ForeignLoad {
+ public:
+  ForeignLoad(const Rig& rig, const std::string& arguments) : output_(rig.folder() / "foreign") {
+    std::string script;
+    for (const std::string& line : rig.outside_environment()) script += line + "\n";
+    script += "exec " + load(arguments) + " >" + output_ + " 2>&1";
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ~ForeignLoad() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+  bool says(const std::string& words) const {
+    return test::slurp(output_).find(words) != std::string::npos;
+  }
+
+ private:
+  std::string output_;
+  pid_t pid_;
+};
+
+TEST_F(Harmed, ByAProcessFromOutsideIsToldOfItAndAsksForNoMore) {
+  start();
+  Json asked = vram(12);
+  asked["retries"] = 1;
+  const int victim = rig_->submit(
+      "[ $BERTH_ATTEMPT = 1 ] || exit 0; " + load_after("go", "--vram 10G --steps 1"), asked);
+  rig_->wait_for(victim, "running");
+  const auto foreign = std::make_unique<ForeignLoad>(*rig_, "--vram 20G --steps 0 --report 1");
+  eventually("it holds what it took", [&] { return foreign->says("holding 20 GiB"); });
+  rig_->folder().write("go", "");
+  eventually("it waits again", [&] { return rig_->job(victim)["state"] == "queued"; });
+  const Json job = rig_->job(victim);
+  EXPECT_EQ(job["vram_bytes"], 12 * kGiB);
+  EXPECT_THAT(
+      std::string(job["attempts"][0]["note"]),
+      AllOf(HasSubstr("within the 12 GiB it asked for: processes that berth did not start held 2"),
+            HasSubstr("on GPU 0: process " + std::to_string(foreign->pid()) + " (berth-load"),
+            HasSubstr("runs again")));
 }
 
 // ---- Own fault -------------------------------------------------------------------------------

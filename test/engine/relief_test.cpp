@@ -261,6 +261,18 @@ TEST_F(Trespass, EndsTheJobWhereNobodyLacksTheMemory) {
 
 TEST_F(Trespass, OfLessThanAStepIsNone) { EXPECT_TRUE(see(1_MiB, 4_GiB).list.empty()); }
 
+TEST_F(Trespass, WithinTheGuardBandIsLeftWhileNobodyLacksTheMemory) {
+  EXPECT_TRUE(see(256_MiB, 4_GiB).list.empty());
+  const JobId alone = rig_.submit(whole(1));
+  rig_.tell({CancelAsked{honest_}});
+  rig_.exited(honest_, Outcome::Failed);
+  rig_.released(honest_);
+  rig_.tell({Measured{.gpu = GpuId(0)}});
+  rig_.start(alone, {0});
+  honest_ = alone;
+  EXPECT_EQ(only<Stop>(see(256_MiB, 4_GiB))->job, culprit_) << "all of it was granted to another";
+}
+
 TEST_F(Trespass, GivesNoSecondTry) {
   JobSpec spec = shared(1, 2_GiB);
   spec.retries = 5;
