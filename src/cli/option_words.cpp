@@ -95,6 +95,8 @@ std::string_view option_for(std::string_view key) {
 }
 
 std::string in_options(std::string_view target, const std::string& message) {
+  constexpr std::string_view kChange = "change: ";  // of many jobs at once
+  if (message.starts_with(kChange)) return in_options("/v1/jobs", message.substr(kChange.size()));
   const std::size_t begin = name_size(message);
   const std::size_t colon = message.find(": ", begin);
   if (colon == std::string::npos) return message;

@@ -25,6 +25,8 @@ TEST(OptionWords, ARefusalNamesWhatWasTyped) {
   EXPECT_EQ(in_options("/v1/jobs", "environment[3]: has no ="), "--env: has no =");
   EXPECT_EQ(in_options("/v1/jobs/7/update", "job 7: vram_bytes: it asks for no GPU"),
             "job 7: --vram: it asks for no GPU");
+  EXPECT_EQ(in_options("/v1/update", "change: vram_bytes: 0, the least is 1"),
+            "--vram: 0, the least is 1");
 }
 
 TEST(OptionWords, OfAMachineNamesTheGpu) {
