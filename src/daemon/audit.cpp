@@ -57,14 +57,28 @@ std::optional<std::int64_t> job_of(std::string_view request) {
   return is_number ? std::optional<std::int64_t>(job) : std::nullopt;
 }
 
-/// What was asked, without the blanks that it may be blown up with; of more than fits its beginning
-/// as a text, for padding must hide nothing. Null for what is no object.
+/// What was asked, without the blanks that it may be blown up with, for padding must hide nothing:
+/// its beginning where it is long. Here, as it comes in, and not on the engine's thread.
+std::string without_blanks(std::string_view body) {
+  std::string text;
+  bool is_quoted = false;
+  bool is_escaped = false;
+  for (const char c : body) {
+    const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    if (is_blank && !is_quoted) continue;
+    if (c == '"' && !is_escaped) is_quoted = !is_quoted;
+    is_escaped = is_quoted && c == '\\' && !is_escaped;
+    if (text.size() == kMostAsked) return text + "...";
+    text += c;
+  }
+  return text;
+}
+
+/// As the object that it is; as a text where it is cut. Null for nothing.
 Json asked_of(const std::string& body) {
+  if (body.empty()) return nullptr;
   Json asked = Json::parse(body, nullptr, false);
-  if (!asked.is_object()) return nullptr;
-  const std::string text = asked.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() <= kMostAsked) return asked;
-  return text.substr(0, kMostAsked) + "... (" + std::to_string(text.size()) + " bytes)";
+  return asked.is_object() ? asked : Json(body);
 }
 
 std::string outcome_of(int status) {
@@ -83,7 +97,7 @@ class Audited final : public http::Exchange {
       record_.request += (record_.request.contains('?') ? '&' : '?') + key + "=" + value;
     }
     const bool is_submission = request.path == "/v1/jobs";  // holds an environment
-    if (!is_submission) record_.asked = request.body;
+    if (!is_submission) record_.asked = without_blanks(request.body);
   }
   Audited(const Audited&) = delete;
   Audited& operator=(const Audited&) = delete;

@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 8;
+constexpr std::size_t kDeepest = 8;
 constexpr std::string_view kGpuFailure = "gpu-failure";
 
 std::unexpected<Error> refuse(const std::string& key, const std::string& what) {
@@ -605,37 +605,59 @@ Expected<void> check(const live::Submission& job, const Conditions& asked) {
   return {};
 }
 
-/// Watches a text being parsed. Copying or printing values that are too deep would exhaust the
-/// stack; a key that stands twice means one thing to one reader and another to the next.
-class Guard {
+/// Reads a text before it is taken in. Copying or printing values that are too deep would exhaust
+/// the stack; a key that stands twice means one thing to one reader and another to the next. The
+/// library's own way to watch a parse looks through a whole list at the end of each of its parts.
+class Guard : public nlohmann::json_sax<Json> {
  public:
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth > kDeepest && !fault_) {
-      fault_ = "the request is nested deeper than " + std::to_string(kDeepest) + " levels";
-    }
-    if (fault_) return false;
-    std::set<std::string>& known = keys_[static_cast<std::size_t>(depth)];
-    if (event == Json::parse_event_t::object_end)
-      keys_[static_cast<std::size_t>(depth) + 1].clear();
-    if (event != Json::parse_event_t::key) return true;
-    const auto& key = parsed.get_ref<const std::string&>();
-    if (!known.insert(key).second) fault_ = key.substr(0, 60) + ": is there twice";
+  bool null() override { return is_shallow(); }
+  bool boolean(bool) override { return is_shallow(); }
+  bool number_integer(number_integer_t) override { return is_shallow(); }
+  bool number_unsigned(number_unsigned_t) override { return is_shallow(); }
+  bool number_float(number_float_t, const string_t&) override { return is_shallow(); }
+  bool string(string_t&) override { return is_shallow(); }
+  bool binary(binary_t&) override { return is_shallow(); }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (!is_shallow()) return false;
+    if (!keys_.back().insert(name).second) fault_ = name.substr(0, 60) + ": is there twice";
     return !fault_;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
   }
   const std::optional<std::string>& fault() const { return fault_; }
 
  private:
-  std::array<std::set<std::string>, kDeepest + 2> keys_;  ///< Of the object open at each depth.
+  bool is_shallow() {
+    if (keys_.size() > kDeepest && !fault_) {
+      fault_ = "the request is nested deeper than " + std::to_string(kDeepest) + " levels";
+    }
+    return !fault_;
+  }
+  bool open() {
+    if (!is_shallow()) return false;
+    keys_.emplace_back();
+    return true;
+  }
+  bool close() {
+    keys_.pop_back();
+    return true;
+  }
+
+  std::vector<std::set<std::string>> keys_;  ///< Of what is open; none of a list.
   std::optional<std::string> fault_;
 };
 
 Expected<Json> parse(std::string_view body) {
   Guard guard;
-  const auto watch = [&guard](int depth, Json::parse_event_t event, const Json& parsed) {
-    return guard(depth, event, parsed);
-  };
-  Json json = Json::parse(body.begin(), body.end(), watch, false);
+  const bool is_json = Json::sax_parse(body.begin(), body.end(), &guard);
   if (guard.fault()) return fail(ErrorCode::BadData, *guard.fault());
+  if (!is_json) return fail(ErrorCode::BadData, "the request is not JSON in UTF-8");
+  Json json = Json::parse(body.begin(), body.end(), nullptr, false);
   if (json.is_discarded()) return fail(ErrorCode::BadData, "the request is not JSON in UTF-8");
   if (!json.is_object()) return fail(ErrorCode::BadData, "the request is not a JSON object");
   return json;

@@ -405,6 +405,14 @@ TEST(Requests, NestingIsBounded) {
   EXPECT_THAT(refusal(nested(2)), HasSubstr("name: must be a string"));
 }
 
+/// A list is read once, however long it is: this would take hours if each of its parts cost a look at
+/// the whole.
+TEST(Requests, AListOfAMillionPartsIsRefusedSoon) {
+  std::string text = R"({"after": [{})";
+  for (int i = 0; i < 1'000'000; ++i) text += ",{}";
+  EXPECT_EQ(refusal(text + "]}"), "after: 1000001 jobs, the most is 4096");
+}
+
 TEST(Requests, ArgumentsAndEnvironmentHaveALimitTogether) {
   const std::size_t most = (std::size_t{2} << 20) - (std::size_t{16} << 10);
   // "true" and each variable cost their bytes, a NUL and a pointer.
