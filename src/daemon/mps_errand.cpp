@@ -16,6 +16,7 @@
 
 #include "posix/descriptor.hpp"
 #include "posix/keyring.hpp"
+#include "shim/record.hpp"
 
 namespace berth::daemon {
 
@@ -47,6 +48,11 @@ bool become_owner(const MpsErrand& errand) {
          ::setresuid(errand.user, errand.user, errand.user) == 0;
 }
 
+/// One that only waits to be collected is gone.
+bool mps_runs(pid_t pid) {
+  return pid > 1 && ::kill(pid, 0) == 0 && shim::start_of(pid).has_value();
+}
+
 /// The control program that runs in this folder; 0 if none does.
 pid_t mps_control_in(const std::string& folder) {
   const Descriptor file(
@@ -55,7 +61,7 @@ pid_t mps_control_in(const std::string& folder) {
   const ssize_t size = file.is_open() ? ::read(file.number(), text.data(), text.size()) : 0;
   pid_t pid = 0;
   if (size > 0) std::from_chars(text.data(), text.data() + size, pid);
-  return pid > 1 && ::kill(pid, 0) == 0 ? pid : 0;
+  return mps_runs(pid) ? pid : 0;
 }
 
 /// Runs it to its end, however long that takes: berthd has a limit. Returns: whether it did well.
@@ -100,8 +106,8 @@ int end_server(const MpsErrand& errand) {
     if (!run_mps_control(errand, "", "quit\n")) return 1;
     constexpr int kTurns = 200;
     constexpr useconds_t kTurn = 10'000;
-    for (int turn = 0; turn < kTurns && ::kill(control, 0) == 0; ++turn) ::usleep(kTurn);
-    if (::kill(control, 0) == 0) return 1;
+    for (int turn = 0; turn < kTurns && mps_runs(control); ++turn) ::usleep(kTurn);
+    if (mps_runs(control)) return 1;
   }
   return mps_answer(kMpsGone);
 }
