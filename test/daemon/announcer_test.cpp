@@ -193,13 +193,9 @@ TEST(Notify, ReceiversOfTwoUsersThatHangLeaveAPlaceForEveryOther) {
   rig.start();
   std::filesystem::permissions(rig.folder().path(), std::filesystem::perms(0711));
   const auto submit_as = [&](uid_t user, const std::string& notify) {
-    const Json wish = {{"command", {"true"}},
-                       {"directory", "/"},
-                       {"gpus", 0},
-                       {"cpus", 0.01},
-                       {"notify", notify},
-                       {"vram_bytes", nullptr},
-                       {"environment", {"PATH=/usr/bin:/bin"}}};
+    const Json wish = {{"command", {"true"}}, {"directory", "/"},
+                       {"gpus", 0},           {"cpus", 0.01},
+                       {"notify", notify},    {"environment", {"PATH=/usr/bin:/bin"}}};
     EXPECT_EQ(test::request_as(rig, user, "POST", "/v1/jobs", wish).status, 201);
   };
   for (const uid_t hangs : {test::kNobody, uid_t{1}}) {

@@ -121,8 +121,7 @@ TEST_F(ThreeUsers, DoNotSeeOneAnothersArgumentsWhereTheyAreHidden) {
                         {"directory", "/tmp"},
                         {"environment", {"PATH=/bin"}},
                         {"gpus", 0},
-                        {"cpus", 0.01},
-                        {"vram_bytes", nullptr}};
+                        {"cpus", 0.01}};
   const auto failed = test::request_as(*rig_, alice_.user(), "POST", "/v1/jobs", failing);
   ASSERT_EQ(failed.status, 201) << failed.body;
   const Json failed_end = rig_->wait_end(failed.body["id"]);
