@@ -23,7 +23,9 @@ constexpr const char* kWrongCalls = R"(
 {"jsonrpc": "2.0", "id": 3, "method": "tools/call",
  "params": {"name": "submit", "arguments": {"command": "true"}}}
 {"jsonrpc": "2.0", "method": "notifications/cancelled"}
-{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "frob"}}
+{"jsonrpc": "2.0", "id": 4, "method": "tools/call",
+ "params": {"name": "submit", "arguments": {"command": ["true"], "depends": 1}}}
+{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "frob"}}
 )";
 
 constexpr const char* kFutures = R"(
@@ -112,7 +114,7 @@ TEST_F(Programs, AnMcpClientGetsErrorsOfToolsAsTheirResults) {
   std::vector<Json> answers;
   std::istringstream lines(done.out);
   for (std::string line; std::getline(lines, line);) answers.push_back(Json::parse(line));
-  ASSERT_EQ(answers.size(), 4U) << done.out;
+  ASSERT_EQ(answers.size(), 5U) << done.out;
   const auto text = [&](std::size_t i) {
     EXPECT_EQ(answers[i]["result"]["isError"], true);
     return answers[i]["result"]["content"][0]["text"].get<std::string>();
@@ -120,8 +122,9 @@ TEST_F(Programs, AnMcpClientGetsErrorsOfToolsAsTheirResults) {
   EXPECT_THAT(text(0), HasSubstr("the largest grantable is"));
   EXPECT_EQ(answers[1]["id"], "two");
   EXPECT_EQ(text(1), "job 77: no such job");
-  EXPECT_THAT(text(2), HasSubstr("command: \"true\", must be a list of words"));
-  EXPECT_EQ(answers[3]["error"]["message"], "frob: no such tool");
+  EXPECT_THAT(text(2), HasSubstr("command: \"true\", must be of type array"));
+  EXPECT_THAT(text(3), HasSubstr("depends: unknown argument of submit; valid arguments: after, "));
+  EXPECT_EQ(answers[4]["error"]["message"], "frob: no such tool");
 }
 
 TEST_F(Programs, ThePythonClientSubmitsAndWaitsAsForFutures) {
