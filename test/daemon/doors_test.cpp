@@ -207,7 +207,7 @@ TEST_F(DoorsTest, EveryNumberAtBothEndsIsKeptAndBeyondRefused) {
           continue;
         }
         const std::string key = ends.key == "command" || ends.key == "environment" ? "" : ends.key;
-        EXPECT_THAT(job.error().message, HasSubstr(key));
+        EXPECT_THAT(job.error().message, HasSubstr(key == "min_gpus" ? "gpus" : key));
       }
       for (const Json& value : ends.taken) {
         const std::string what = ends.key + ": " + value.dump().substr(0, 60);
