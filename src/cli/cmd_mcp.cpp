@@ -301,9 +301,9 @@ constexpr std::string_view kSubmit = R"({
               "description": "Tries with more memory after out-of-memory."},
   "directory": {"type": "string", "description": "Working directory; by default berth mcp's."},
   "after": {"type": ["array", "integer", "string"],
-            "description": "Jobs that must end well before it starts, such as 7 or [7, \"643_5\"]."},
+            "description": "Jobs that must end well before it starts: 7 or [7, \"643_5\"]."},
   "array": {"type": "string",
-            "description": "As many jobs, such as 1-100 or 1-100%8 (8 at once); each has its number in $BERTH_ARRAY_TASK_ID."},
+            "description": "Jobs with $BERTH_ARRAY_TASK_ID: 1-100, or 1-100%8 for 8 at once."},
   "env": {"type": "object", "description": "Variables beside those of berth mcp."},
   "output": {"type": "string", "description": "A file for its output; %j is its number."},
   "hold": {"type": "boolean", "description": "It waits for the tool release."},
@@ -326,7 +326,8 @@ constexpr std::string_view kUpdate = R"({
   "name": {"type": "string"},
   "priority": {"type": ["integer", "string"]}})";
 constexpr std::string_view kSince = R"({
-  "since": {"type": "string", "default": "30d", "description": "12h, 30d, or a day: 2026-11-01."}})";
+  "since": {"type": "string", "default": "30d",
+            "description": "12h, 30d, or a day: 2026-11-01."}})";
 
 std::vector<McpTool> tools_of(const Tools& tools) {
   using enum McpTool::Effect;

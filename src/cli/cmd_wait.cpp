@@ -40,8 +40,8 @@ Expected<Json> wait_for(const std::string& socket, const std::string& job, Patie
   }
 }
 
-/// What is told of jobs as they end: a line for each; of an array of more than a few tasks for those
-/// that did not end well, and one for all of them.
+/// What is told of jobs as they end: a line for each; of an array of more than a few tasks for
+/// those that did not end well, and one for all of them.
 class Ends {
  public:
   explicit Ends(const std::vector<Json>& jobs) {

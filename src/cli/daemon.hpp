@@ -55,9 +55,10 @@ class Daemon {
     return open(choose_socket(options).path);
   }
 
-  /// The answer to a request. Errors: the daemon's own words, with options for the API's keys, as Conflict (409), InvalidArgument
-  /// (other 4xx) or Io (5xx); Io when it goes away; BadData for an answer that is no JSON object.
-  /// NotFound comes from open() only: a wait for a daemon must not wait for a missing job.
+  /// The answer to a request. Errors: the daemon's own words, with options for the API's keys, as
+  /// Conflict (409), InvalidArgument (other 4xx) or Io (5xx); Io when it goes away; BadData for an
+  /// answer that is no JSON object. NotFound comes from open() only: a wait for a daemon must not
+  /// wait for a missing job.
   Expected<Json> get(const std::string& target) { return ask("GET", target, {}); }
   Expected<Json> post(const std::string& target, std::string body = {}) {
     return ask("POST", target, std::move(body));

@@ -1,5 +1,5 @@
-// The verbs that take jobs: cancel, hold, release, suspend, resume, update, which change all of them
-// with one request, and show, why, logs, wait, which ask for one after the other.
+// The verbs that take jobs: cancel, hold, release, suspend, resume, update, which change all of
+// them with one request, and show, why, logs, wait, which ask for one after the other.
 #pragma once
 
 #include <expected>
@@ -31,9 +31,9 @@ std::expected<Json, int> change_jobs(const EachJob& arguments, std::string_view 
 using Words = std::function<std::string(const Json& job)>;
 /// Its reason, if its row has one, else its state.
 std::string state_words(const Json& job);
-/// Prints what became of them: a line for each job, or for those of an array; or the answer as JSON.
-/// Returns: the code to end with, which says whether what was named was done; of an array it is
-/// enough that some tasks were in a state that allows it.
+/// Prints what became of them: a line for each job, or for those of an array; or the answer as
+/// JSON. Returns: the code to end with, which says whether what was named was done; of an array it
+/// is enough that some tasks were in a state that allows it.
 int print_changes(const EachJob& arguments, const Json& answer, const Words& words = state_words);
 /// Both.
 int change_and_print(const EachJob& arguments, std::string_view verb);

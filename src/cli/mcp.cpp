@@ -86,8 +86,8 @@ std::string types_of(const Json& schema) {
   return text;
 }
 
-/// Why a tool does not take these arguments; "" for those that it takes. One that is not known would
-/// be left out in silence, and the job be another than the one asked for.
+/// Why a tool does not take these arguments; "" for those that it takes. One that is not known
+/// would be left out in silence, and the job be another than the one asked for.
 std::string fault_of(const Json& arguments, const McpTool& tool) {
   const Json properties = Json::parse(tool.properties);
   if (!arguments.is_object()) return "the arguments must be an object";

@@ -91,8 +91,8 @@ void Relay::advance(const Polls& polls) {
 
 void Relay::type(std::string_view bytes) {
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), shim::kLargestFrame))) {
-    unsent_ += encode_frame(shim::FrameKind::Input,
-                            std::string(bytes.substr(0, shim::kLargestFrame)));
+    unsent_ +=
+        encode_frame(shim::FrameKind::Input, std::string(bytes.substr(0, shim::kLargestFrame)));
   }
   flush();
 }

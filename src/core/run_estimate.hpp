@@ -49,10 +49,10 @@ void learn_estimate(JobSpec& job, Fingerprint what, const Lessons& lessons);
 /// True for a job that never had a berth and whose user states no run time.
 bool may_be_estimated(const Job& job);
 
-/// What waiting jobs are to be told anew, once these have ended, which the lessons contain: those of
-/// a program of which there were too few runs before them. So jobs of one program are told alike,
-/// whenever they were submitted. `what` has the program of each. O(latest), and O(waiting) where
-/// there is anything to tell.
+/// What waiting jobs are to be told anew, once these have ended, which the lessons contain: those
+/// of a program of which there were too few runs before them. So jobs of one program are told
+/// alike, whenever they were submitted. `what` has the program of each. O(latest), and O(waiting)
+/// where there is anything to tell.
 std::vector<Estimated> late_estimates(const ClusterView& view, const Lessons& lessons,
                                       std::span<const Ended> latest,
                                       const std::function<Fingerprint(JobId)>& what);

@@ -1,7 +1,7 @@
 // What users change of jobs: one or thousands with one request.
 //
-// As many as one step takes at a time, so that a million jobs delay nobody. Of those to be cancelled
-// the ones that wait go first, and none of them starts meanwhile.
+// As many as one step takes at a time, so that a million jobs delay nobody. Of those to be
+// cancelled the ones that wait go first, and none of them starts meanwhile.
 //
 // Belongs to the engine's thread.
 #pragma once

@@ -145,8 +145,8 @@ Expected<Options> settle(const Flags& flags, const Surroundings& around, const P
   return options;
 }
 
-/// As settle() has them, with the folder of jobs' cgroups, which is made for a daemon that has jobs.
-/// What was asked for must be had; where nothing is said, why there is none is told.
+/// As settle() has them, with the folder of jobs' cgroups, which is made for a daemon that has
+/// jobs. What was asked for must be had; where nothing is said, why there is none is told.
 Expected<Options> with_cgroup(Expected<Options> settled, const Program& program) {
   if (!settled || program.open_remote) return settled;
   std::string& cgroup = settled->cgroup;

@@ -170,9 +170,9 @@ class ForwardRun {
   bool has_outlived_ = false;  ///< Something that ended was Basis::Outlived.
   bool released_ = false;      ///< The last step's stops are to be reported at once.
   std::vector<Input> inputs_;
-  std::vector<Departure> leaving_;            ///< In order.
-  std::map<JobId, Plan> plans_;               ///< Of those that run.
-  std::set<std::pair<Instant, JobId>> ends_;  ///< The known ones.
+  std::vector<Departure> leaving_;                             ///< In order.
+  std::map<JobId, Plan> plans_;                                ///< Of those that run.
+  std::set<std::pair<Instant, JobId>> ends_;                   ///< The known ones.
   std::map<JobId, std::pair<ArraySpan, Instant>> array_ends_;  ///< kNever: not known.
   Forecast found_;
 };

@@ -1,8 +1,8 @@
 // What a user could ask for instead, so that a waiting job starts at once, or much sooner.
 //
 // Nothing is looked up in a table: the engine is asked with changed wishes, on copies, and each
-// hint is what the engine said to that very wish. Where a wish has many values (time, memory, GPUs) the
-// largest that serves is found by bisection over the values that people type.
+// hint is what the engine said to that very wish. Where a wish has many values (time, memory, GPUs)
+// the largest that serves is found by bisection over the values that people type.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,9 @@ bool has_pending(pid_t pid, int signal);
 /// True if a process has a handler for this signal, or holds it back so as to take it otherwise.
 bool hears(pid_t pid, int signal);
 
-/// True for a process that a shim made for itself, which is none of its job's. A job cannot make one
-/// that looks so: with its parent's parent it gets that one's signal, and with a new one SIGCHLD.
+/// True for a process that a shim made for itself, which is none of its job's. A job cannot make
+/// one that looks so: with its parent's parent it gets that one's signal, and with a new one
+/// SIGCHLD.
 inline bool is_helper(const Stat& stat, pid_t shim) {
   return stat.parent == shim && stat.exit_signal == 0;
 }

@@ -1,6 +1,6 @@
-// Goal: an array is one thing under its number and its name, for every request, while it waits, runs,
-// and when it has ended; and it ends as a whole, without a task that starts only to be killed.
-// Method: a real berthd with real jobs that leave a file each when they start.
+// Goal: an array is one thing under its number and its name, for every request, while it waits,
+// runs, and when it has ended; and it ends as a whole, without a task that starts only to be
+// killed. Method: a real berthd with real jobs that leave a file each when they start.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ class Arrays : public testing::Test {
   void SetUp() override { rig_.start(); }
   void TearDown() override { rig_.folder().write("go", ""); }
 
-  /// Its tasks leave a file when they start, end well once there is a file `go`, and with 3 if their
-  /// number is 2.
+  /// Its tasks leave a file when they start, end well once there is a file `go`, and with 3 if
+  /// their number is 2.
   int submit(const std::string& array, Json more = Json::object()) {
     more.update(test::kNoGpus);
     more.erase("vram_bytes");

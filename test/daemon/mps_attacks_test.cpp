@@ -1,6 +1,6 @@
 // Goal: what a user does to the server of their own MPS jobs, whose folder and programs are theirs,
-// costs nobody else anything: doc/security.md. Method: a real berthd of root's on emulated GPUs with
-// the emulated control daemon, and two other users, one of whom attacks.
+// costs nobody else anything: doc/security.md. Method: a real berthd of root's on emulated GPUs
+// with the emulated control daemon, and two other users, one of whom attacks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

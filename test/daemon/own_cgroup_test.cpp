@@ -2,7 +2,8 @@
 // takes no group that other programs are in.
 //
 // Method: the kernel's text for where a process is, as the releases of systemd write it. That
-// systemd begins the scope, and starts berthd beside jobs, is tried by tools/kernel-check --systemd.
+// systemd begins the scope, and starts berthd beside jobs, is tried by tools/kernel-check
+// --systemd.
 #include "daemon/own_cgroup.hpp"
 
 #include <gtest/gtest.h>

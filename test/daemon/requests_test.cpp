@@ -405,8 +405,8 @@ TEST(Requests, NestingIsBounded) {
   EXPECT_THAT(refusal(nested(2)), HasSubstr("name: must be a string"));
 }
 
-/// A list is read once, however long it is: this would take hours if each of its parts cost a look at
-/// the whole.
+/// A list is read once, however long it is: this would take hours if each of its parts cost a look
+/// at the whole.
 TEST(Requests, AListOfAMillionPartsIsRefusedSoon) {
   std::string text = R"({"after": [{})";
   for (int i = 0; i < 1'000'000; ++i) text += ",{}";

@@ -12,8 +12,8 @@
 
 #include "daemon/accounts.hpp"
 #include "daemon/rig.hpp"
-#include "support/unanswered.hpp"
 #include "shim/proc.hpp"
+#include "support/unanswered.hpp"
 
 namespace berth {
 namespace {

@@ -1,5 +1,5 @@
-// A file system of one file, `file`, that does not answer one kind of request: a process with such a
-// one waits for as long as this lives.
+// A file system of one file, `file`, that does not answer one kind of request: a process with such
+// a one waits for as long as this lives.
 #pragma once
 
 #include <fcntl.h>

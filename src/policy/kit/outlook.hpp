@@ -17,15 +17,16 @@ inline bool has_plan(const JobView& job) { return job.estimate() != kForever; }
 
 /// When jobs are assumed to leave.
 struct Plans {
-  /// A job without a limit or an estimate is assumed to run for as long as its class may; a job that
-  /// has outlived its class joins the next one, and a long job runs for a day, then for two, and so
-  /// on.
+  /// A job without a limit or an estimate is assumed to run for as long as its class may; a job
+  /// that has outlived its class joins the next one, and a long job runs for a day, then for two,
+  /// and so on.
   ClassBounds classes = {};
 
   /// Remaining run time that other jobs' plans assume. A job that has outlived its estimate e by x
-  /// is foreseen to run on for max(x, e/8) to three times that, since run times have long tails: for
-  /// e + 2s in all, where s is the least of a row of steps above max(x, e/8). The steps let plans
-  /// hold for a while (Tsafrir, Etsion and Feitelson, TPDS 2007, raise such predictions in steps).
+  /// is foreseen to run on for max(x, e/8) to three times that, since run times have long tails:
+  /// for e + 2s in all, where s is the least of a row of steps above max(x, e/8). The steps let
+  /// plans hold for a while (Tsafrir, Etsion and Feitelson, TPDS 2007, raise such predictions in
+  /// steps).
   Duration counted_on(const JobView& job) const;
   /// The time after which a job that still runs is foreseen to leave later.
   Duration holds_for(const JobView& job) const;
@@ -54,8 +55,8 @@ std::vector<Leaving> leaving_as_foreseen(const ClusterView& view, std::span<cons
 Instant first_doubt(const ClusterView& view, std::span<const Fresh> started, const Plans& plans,
                     Instant until);
 
-/// The cluster at `then`, without the jobs that are foreseen to have left. `now` is the cluster now,
-/// with the jobs started in this pass.
+/// The cluster at `then`, without the jobs that are foreseen to have left. `now` is the cluster
+/// now, with the jobs started in this pass.
 Scratch occupancy_at(Instant then, const ClusterView& view, const Occupancy& now,
                      std::span<const Fresh> started, const Plans& plans);
 
