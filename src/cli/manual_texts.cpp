@@ -58,9 +58,8 @@ const std::vector<ManualText>& texts() {
       {"attach",
        "Returns to a job that berth run started and that was detached or lost its terminal: its "
        "output appears here, what is typed goes to it, and so do keys such as Ctrl-C and the size "
-       "of the terminal. If the job has not started yet, attach waits for that. Only its own user "
-       "may "
-       "attach, and a terminal that is attached to it already is detached.\n\n"
+       "of the terminal. If the job has not started yet, attach waits for that. Only its own "
+       "user may attach, and a terminal that is attached to it already is detached.\n\n"
        "When this terminal closes or berth attach is killed, the job goes on. ~d at the beginning "
        "of a line detaches again. Output that came meanwhile is in berth logs.\n\n"
        "A job of berth submit has no input and no terminal: its output is shown as it comes.",

@@ -17,8 +17,8 @@ TEST(Sight, OfAnotherUsersJobHasNoWordOfTheirs) {
   EXPECT_EQ(sight.command("/opt/python train.py --key x"), "python …");
   EXPECT_EQ(sight.word("sweep-7"), "");
   for (const char* secret :
-       {"/home/ann/x: No such file or directory", "cannot write to /home/ann/o",
-        "could not be started: its folder /home/ann/p is gone"}) {
+       {"/data/ann/x: No such file or directory", "cannot write to /data/ann/o",
+        "could not be started: its folder /data/ann/p is gone"}) {
     EXPECT_EQ(sight.note(secret), "") << secret;
   }
 }
@@ -28,7 +28,7 @@ TEST(Sight, OfAnotherUsersJobHasWhatBerthdDid) {
   EXPECT_EQ(
       sight.note("because of idle_suspend: it has run no kernel since 12:00:00; berth resume"),
       "because of idle_suspend: it has run no kernel since 12:00:00");
-  EXPECT_EQ(sight.note("preempted by job 7; cannot write to /home/ann/o"), "preempted by job 7");
+  EXPECT_EQ(sight.note("preempted by job 7; cannot write to /data/ann/o"), "preempted by job 7");
 }
 
 TEST(Sight, OfOnesOwnAndOfAnAdministratorIsWhole) {
@@ -37,7 +37,7 @@ TEST(Sight, OfOnesOwnAndOfAnAdministratorIsWhole) {
     const Sight sight(UserId(1), viewer);
     EXPECT_TRUE(sight.sees_words());
     EXPECT_EQ(sight.command("python train.py"), "python train.py");
-    EXPECT_EQ(sight.note("cannot write to /home/ann/o"), "cannot write to /home/ann/o");
+    EXPECT_EQ(sight.note("cannot write to /data/ann/o"), "cannot write to /data/ann/o");
     EXPECT_EQ(sight.word("sweep-7"), "sweep-7");
   }
 }
