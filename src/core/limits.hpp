@@ -42,7 +42,7 @@ inline constexpr std::size_t kMostDependencies = 4096;
 inline constexpr std::int32_t kMostTasks = 4096;
 inline constexpr std::int64_t kMostTask = 1'000'000'000;  ///< The number of one.
 /// Of the jobs of an array together: each of them has its own list.
-inline constexpr std::size_t kMostDependenciesOfArray = std::size_t{1} << 16;
+inline constexpr std::size_t kMostDependenciesOfArray = std::size_t{1} << 14;
 
 // ---- Texts, in bytes -------------------------------------------------------------------------
 

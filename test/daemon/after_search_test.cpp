@@ -140,7 +140,7 @@ TEST_F(AfterSearchTest, ManyArraysWithGapsAreRefused) {
     add_array(1 + array * 4096, 4096, 0, 2);
     asked.push_back(task(1 + array * 4096, 8000));
   }
-  EXPECT_THAT(refusal(asked), HasSubstr("are not numbered one by one, the most is 65536"));
+  EXPECT_THAT(refusal(asked), HasSubstr("are not numbered one by one, the most is 16384"));
   EXPECT_LE(looks_, limits::kMostDependenciesOfArray + 100);
 }
 

@@ -341,8 +341,8 @@ TEST(DoorsOfBerthd, AnArrayAfterAnArrayIsBounded) {
   EXPECT_THAT(
       refused.body["error"].get<std::string>(),
       HasSubstr("after: 1000 jobs for each of 1000 of the array, 1000000 in all, the most is "
-                "65536; submit a job with 0 GPUs"));
-  second["array"] = "1-65";
+                "16384; submit a job with 0 GPUs"));
+  second["array"] = "1-16";
   EXPECT_EQ(rig.request("POST", "/v1/jobs", second).status, 201);
 }
 
@@ -370,7 +370,7 @@ TEST(DoorsOfBerthd, AMachineThatLostAGpuStarts) {
   Rig rig({.gpus = "1x24GiB", .state = state / "s"});
   rig.start();
   EXPECT_EQ(rig.job(running)["state"], "lost");
-  EXPECT_EQ(rig.wait_end(waiting)["state"], "done");
+  EXPECT_EQ(rig.wait_end(waiting)["attempts"].size(), 1U) << "it ran, where its folder is gone";
   EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"].size(), 1U);
 }
 
