@@ -15,7 +15,7 @@ namespace {
 
 /// `python3 train.py` and these words, divided at blanks.
 Command command(const std::string& words, const std::string& start = "python3 train.py") {
-  Command made{.arguments = {}, .directory = "/home/ada/project", .owner = {}, .environment = {}};
+  Command made{.arguments = {}, .directory = "/data/ada/project", .owner = {}, .environment = {}};
   std::string word;
   for (const char c : start + " " + words + " ") {
     if (c != ' ') {
@@ -117,23 +117,23 @@ TEST(TellingWords, WordsAndNumbersMakeAnotherProgram) {
 TEST(TellingWords, WhatIsRunCounts) {
   const Command plain = command("");
   for (const char* const other :
-       {"python3 eval.py", "python3 sub/train.py", "python3 /home/bob/train.py", "python3 -m train",
+       {"python3 eval.py", "python3 sub/train.py", "python3 /data/bob/train.py", "python3 -m train",
         "python3 -m pkg.train", "python3 -c pass", "torchrun train.py"}) {
     expect_other(plain, command("", other), other);
   }
   expect_other(command("", "python3 -m pkg.train"), command("", "python3 -m pkg.tune"), "-m");
   expect_other(command("", "python3 -c f(7)"), command("", "python3 -c f(70)"), "-c");
-  expect_other(command("", "/home/ada/a/run.sh"), command("", "/home/ada/b/run.sh"), "script");
+  expect_other(command("", "/data/ada/a/run.sh"), command("", "/data/ada/b/run.sh"), "script");
   expect_same(plain, command("", "/opt/conda/bin/python3 ./train.py"), "installed elsewhere");
   expect_same(plain, command("", "python3 ../project/train.py"), "the same file");
-  expect_same(command("", "python3 /home/ada/runs/17/train.py"),
-              command("", "python3 /home/ada/runs/18/train.py"), "a copy for every run");
+  expect_same(command("", "python3 /data/ada/runs/17/train.py"),
+              command("", "python3 /data/ada/runs/18/train.py"), "a copy for every run");
   Command elsewhere = plain;
-  elsewhere.directory = "/home/ada/other";
+  elsewhere.directory = "/data/ada/other";
   expect_other(plain, elsewhere, "another script of that name");
   Command module = command("", "python3 -m train");
   elsewhere = module;
-  elsewhere.directory = "/home/ada/other";
+  elsewhere.directory = "/data/ada/other";
   expect_other(module, elsewhere, "another module of that name");
   Command installed = command("--vram 3G", "berth-load");
   elsewhere = installed;
