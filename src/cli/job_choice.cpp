@@ -93,7 +93,9 @@ Expected<std::vector<Json>> chosen_rows(Daemon& daemon, const JobChoice& choice,
   }
   std::string common = is_whole ? "&whole_arrays=true" : "";
   if (!choice.typed.empty()) common += "&all=true";  // a user alone: those that have not ended
-  for (const std::uint32_t user : *numbers_of(choice.users)) {
+  const auto users = numbers_of(choice.users);
+  if (!users) return std::unexpected(users.error());
+  for (const std::uint32_t user : *users) {
     common += "&user=" + std::to_string(user);
   }
   for (const std::string& target : targets_of(choice.typed)) {
