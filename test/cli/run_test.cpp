@@ -345,11 +345,9 @@ TEST_F(Run, DetachesByKeysWhereTheShimKnowsHow) {
   expect_nothing_left();
 }
 
-constexpr auto kWhyQueued = R"({"id":42,"state":"queued","predicted_start_at":null,
+constexpr auto kWhyQueued = R"j({"id":42,"state":"queued","predicted_start_at":null,
     "reason_brief":"needs 2.5 GiB more on GPU 0 (job 8)",
-               "hints"
-    : [ {"change" : {"time_limit_seconds" : 2280.0}, "starts_at" : 0.0, "gpus" : [0]} ]
-})";
+    "hints":[{"change":{"time_limit_seconds":2280.0},"starts_at":0.0,"gpus":[0]}]})j";
 
 TEST_F(Run, AFileIsToldOnceWhyTheJobWaits) {
   daemon_.answer("GET /v1/jobs/42/why", kWhyQueued);
