@@ -189,7 +189,7 @@ TEST_F(Hints, OfALimitOfItsUserThereIsNone) {
 TEST_F(Hints, LooksAheadWhereNothingHelpsAtOnce) {
   submit(of(12_GiB, minutes(10)));
   submit(of(11_GiB, hours(2)));
-  const JobId waits = submit(of(23_GiB, hours(1)));
+  const JobId waits = submit(of(22_GiB, hours(1)));
   const auto found = hints(waits);
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].what, Wanting::Vram);

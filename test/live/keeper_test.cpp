@@ -300,6 +300,7 @@ TEST_F(KeeperTest, JobsThatWaitLearnOnceEnoughRunsOfTheirProgramAreKnown) {
   finish(keeper, 170, eval);
   EXPECT_EQ(tell(keeper, 171), 0U) << "nor does another program";
   const JobId last = submit(keeper, 172, run_of("train", 4));
+  const JobId behind = submit(keeper, 173, run_of("train", 5));
   finish(keeper, 220, later);
   {
     Keeper again = open(crash(), gpus(2), rules);
@@ -307,7 +308,8 @@ TEST_F(KeeperTest, JobsThatWaitLearnOnceEnoughRunsOfTheirProgramAreKnown) {
   }
   EXPECT_EQ(tell(keeper, 221), 1U);
   EXPECT_EQ(told(last), kForever) << "it runs by then";
-  const JobId waits = submit(keeper, 222, run_of("train", 5));
+  EXPECT_EQ(told(behind), seconds(50));
+  const JobId waits = submit(keeper, 222, run_of("train", 6));
   EXPECT_EQ(told(waits), seconds(50)) << "the lower one of 100 and 50";
   EXPECT_EQ(keeper.engine().view().find(waits)->spec.learned_from, 2);
 

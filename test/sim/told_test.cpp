@@ -81,8 +81,8 @@ TEST(ToldOfRunTimes, JobsThatWaitAreToldOnceEnoughRunsAreKnown) {
                                {.told = Told::Learned, .programs = Programs::Model});
   const auto start = [&](std::size_t i) { return in_seconds(result->jobs[i].start - kStart); };
   EXPECT_EQ(start(8), 400) << "in order of submission, as nothing is known";
-  EXPECT_EQ(start(11), 410) << "told 10 s by five runs of x, before all that are unknown";
-  EXPECT_EQ(start(9), 420);
+  EXPECT_EQ(start(9), 410) << "in the step by which the fifth run of x ended";
+  EXPECT_EQ(start(11), 500) << "told 10 s by five runs of x, before those that were first";
   EXPECT_EQ(start(10), 510);
 }
 
