@@ -111,8 +111,8 @@ TEST(CliErrors, AnUnknownOptionIsNamedWithItsVerb) {
   EXPECT_EQ(berth({"ls", "--usr", "ann"}).err,
             "berth: --usr: berth ls has no such option; did you mean --user?; see berth ls "
             "--help\n");
-  EXPECT_EQ(berth({"ls", "extra"}).err,
-            "berth: extra: one word too many for berth ls; see berth ls --help\n");
+  EXPECT_EQ(berth({"gpus", "extra"}).err,
+            "berth: extra: one word too many for berth gpus; see berth gpus --help\n");
   EXPECT_EQ(berth({"show"}).err, "berth: no job is named\n");
   EXPECT_EQ(berth({"submit", "--vram"}).err,
             "berth: --vram: 1 required SIZE missing; see berth submit --help\n");

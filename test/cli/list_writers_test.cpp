@@ -90,7 +90,7 @@ TEST(ListTable, MarksMemoryThatIsLearnedAndSaysSo) {
   whole["vram_bytes"] = nullptr;
   EXPECT_EQ(table_text({learned, whole}, {.has_totals = true}),
             "ID  NAME  USER  STATE    GPUS   VRAM  CLASS    TIME  REASON\n"
-            " 1  j1    bob   running  0        8G*  medium  5m00s\n"
+            " 1  j1    bob   running  0       8G*  medium  5m00s\n"
             " 2  j2    bob   running  0     whole  medium  5m00s\n"
             "2 jobs: 2 running; 1 user; * memory learned from earlier runs\n");
 }

@@ -443,6 +443,7 @@ TEST_F(Run, DetachKeysThatAreNoneAreRefused) {
 class Attach : public Run {
  protected:
   Attach() {
+    daemon_.answer("GET /v1/jobs", R"({"jobs":[{"id":42,"state":"running"}]})");
     daemon_.answer("POST /v1/jobs/42/attach", R"({"id":42,"terminal":false,"input":true})");
   }
   FakeShim connect() {
@@ -454,7 +455,7 @@ class Attach : public Run {
 constexpr auto kFirstAttempt = R"({"id":42,"state":"running","attempt":1,"gpus":[0]})";
 constexpr auto kSecondAttempt = R"({"id":42,"state":"running","attempt":2,"gpus":[0]})";
 
-TEST_F(Attach, WaitsForTheJobAndPassesInputOutputSignalsAndTheCode) {
+TEST_F(Attach, WaitsForTheJobAndPassesInputOutputAndTheCode) {
   Program attach({"attach", "42"}, options());
   const auto stream = events();
   stream->write(job_event(kQueued));
@@ -464,8 +465,6 @@ TEST_F(Attach, WaitsForTheJobAndPassesInputOutputSignalsAndTheCode) {
   attach.await_out("out\n");
   attach.type("typed");
   EXPECT_EQ(shim.take(FrameKind::Input), "typed");
-  attach.signal(SIGINT);
-  EXPECT_EQ(shim.take(FrameKind::Signal), std::string(1, static_cast<char>(SIGINT)));
   shim.send(FrameKind::Exit, "\x03");
   stream->write(job_event(kFailedJob));
   EXPECT_EQ(attach.wait().exit_code, 3);
