@@ -102,15 +102,15 @@ TEST_F(Arrays, TheNumberThatSubmitPrintsIsAllOfIt) {
 }
 
 TEST_F(Arrays, ACancelEndsThoseThatWaitFirstSoThatNoneStarts) {
-  const int array = submit("1-450%3");
+  const int array = submit("1-250%3");
   test::eventually("three began", [&] { return began() == 3; });
   const Rig::Answer answer = post("/v1/jobs/" + std::to_string(array) + "/cancel");
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.body["jobs"].size(), 450U) << answer.body["refused"];
+  EXPECT_EQ(answer.body["jobs"].size(), 250U) << answer.body["refused"];
   EXPECT_EQ(answer.body["jobs"][0]["state"], "cancelled");
-  EXPECT_EQ(answer.body["jobs"][449]["state"], "stopping");
+  EXPECT_EQ(answer.body["jobs"][249]["state"], "stopping");
   test::eventually("it ends", [&] {
-    return get("/v1/jobs/" + std::to_string(array))["tasks"]["cancelled"] == 450;
+    return get("/v1/jobs/" + std::to_string(array))["tasks"]["cancelled"] == 250;
   });
   EXPECT_EQ(began(), 3U);
 }

@@ -27,7 +27,8 @@ using testing::HasSubstr;
 class ErrorsRequests : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    rig_ = std::make_unique<Rig>();
+    // Two megabytes of environment take longer than a turn should.
+    rig_ = std::make_unique<Rig>(test::RigOptions{.watches_turns = false});
     rig_->start();
   }
   static void TearDownTestSuite() { rig_.reset(); }
@@ -97,8 +98,8 @@ TEST_F(ErrorsRequests, ADryRunIsRefusedAlike) {
 TEST_F(ErrorsRequests, ACommandThatIsNoneIsNamed) {
   Ran ran = berth("submit", {"--", ""});
   EXPECT_EQ(ran.exit_code, kFailed);
-  EXPECT_EQ(ran.err, "berth: command: is empty, must name a program\n");
-  expect_refused({"--name", std::string(257, 'n')}, "name: 257 bytes, the most is 256");
+  EXPECT_EQ(ran.err, "berth: the command: is empty, must name a program\n");
+  expect_refused({"--name", std::string(257, 'n')}, "--name: 257 bytes, the most is 256");
 }
 
 TEST_F(ErrorsRequests, ACommandThatCannotBeRunSaysWhy) {

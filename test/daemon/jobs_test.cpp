@@ -121,7 +121,7 @@ TEST(NoGpus, AreNoMoreThanTheCores) {
   rig.wait_for(rig.submit("sleep 1000", half), "running");
   const int waits = rig.submit("true", none);
   const std::string reason = rig.job(waits)["reason"];
-  EXPECT_THAT(reason, HasSubstr("asks no GPU; needs 1 of 2 cores, 0.5 are free"));
+  EXPECT_THAT(reason, HasSubstr("needs no GPU; needs 1 of 2 cores, 0.5 are free"));
   const Json why = rig.request("GET", "/v1/jobs/" + std::to_string(waits) + "/why").body;
   EXPECT_EQ(why["reason"], reason);
   EXPECT_EQ(why["why"], "capacity");
