@@ -165,9 +165,9 @@ TEST(Notify, AnArrayIsToldOfAsOne) {
     return rig.submit(
         script, with({{"array", "1-5%2"}, {"notify", note + file}, {"notify_on", "start,end"}}));
   };
-  const int mixed = array("[ $BERTH_ARRAY_TASK_ID != 3 ] || exit 4", "mixed");
+  const int mixed = array("sleep 0.3; [ $BERTH_ARRAY_TASK_ID != 3 ] || exit 4", "mixed");
   EXPECT_EQ(rig.wait_end(mixed)["state"], "failed");
-  const int well = array("true", "well");
+  const int well = array("sleep 0.3", "well");
   EXPECT_EQ(rig.wait_end(well)["state"], "done");
   EXPECT_EQ(lines(rig, "well", 2), "start " + std::to_string(well) + " running\nend " +
                                        std::to_string(well) + " done 0\n");
