@@ -156,7 +156,11 @@ TEST(Output, OfAPipeWithASlowReaderIsWhole) {
 /// Its writer is none of the job's processes.
 TEST(Output, HasAWriterThatIsLeftAlone) {
   Daemon daemon;
-  Order order = with_output(daemon, "(trap '' TERM; sleep 1000; echo no) & echo here", "out");
+  // Two processes that are seen to run before the job's own ends.
+  Order order = with_output(daemon,
+                            "(trap '' TERM; sh -c 'echo >ready; exec sleep 1000'; echo no) &"
+                            "while ! [ -e ready ]; do sleep 0.01; done; echo here",
+                            "out");
   order.grace_millis = 100;
   EXPECT_EQ(daemon.run(order).note, "ended 2 processes left behind");
   EXPECT_EQ(content_of(daemon.folder() / "out"), "here\n");
