@@ -27,7 +27,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kEndingPatience{30};  ///< With processes that were killed.
 constexpr std::chrono::seconds kSign{1};             ///< Between signs of life to the daemon.
-constexpr std::chrono::milliseconds kAgain{5};       ///< One may fork faster than it is killed.
+constexpr std::chrono::milliseconds kAgain{5};       ///< One may fork faster than it is stopped.
 
 AttemptKey key_of(const Leftover& left) { return {left.record.job, left.record.attempt}; }
 
@@ -50,21 +50,33 @@ struct Live {
   uid_t user = 0;
 };
 
-/// All that live and are one of these users'.
-std::vector<Live> live_processes(const std::set<uid_t>& users) {
-  std::vector<Live> live;
+/// One that lives and is one of these users'.
+std::optional<Live> live_process(pid_t pid, const std::set<uid_t>& users) {
+  const auto user = process_user(pid);
+  if (!user || !users.contains(*user) || pid == ::getpid()) return std::nullopt;
+  const auto stat = shim::stat_of(pid);
+  if (!stat || shim::has_exited(*stat)) return std::nullopt;
+  return Live{*stat, *user};
+}
+
+void for_each_live(const std::set<uid_t>& users, const std::function<void(const Live&)>& work) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
   while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
     const std::string_view name = entry->d_name;
     pid_t pid = 0;
     const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (read.ec != std::errc() || read.ptr != name.data() + name.size()) continue;
-    const auto user = process_user(pid);
-    if (!user || !users.contains(*user) || pid == ::getpid()) continue;
-    const auto stat = shim::stat_of(pid);
-    if (stat && !shim::has_exited(*stat)) live.push_back({*stat, *user});
+    if (const auto live = live_process(pid, users)) work(*live);
   }
-  return live;
+}
+
+/// The number that was given last; 0 where nobody tells.
+pid_t newest_process() {
+  const std::string text = read_file("/proc/loadavg", 256);
+  const std::size_t at = text.rfind(' ') + 1;  // npos + 1 is 0
+  pid_t pid = 0;
+  std::from_chars(text.data() + at, text.data() + text.size(), pid);
+  return pid;
 }
 
 std::set<uid_t> users_of(std::span<const Leftover> left) {
@@ -74,9 +86,9 @@ std::set<uid_t> users_of(std::span<const Leftover> left) {
 }
 
 /// Between the look and the signal the pid could become another's; through a pidfd it cannot.
-void kill_exactly(const Live& process) {
+void signal_exactly(const Live& process, int signal) {
   const auto pidfd = open_process({process.stat.pid, process.stat.start});
-  if (pidfd) send_signal(*pidfd, SIGKILL);
+  if (pidfd) send_signal(*pidfd, signal);
 }
 
 /// After a reboot, or once numbers have come round, another session has the same number: its leader
@@ -103,17 +115,51 @@ bool carries(std::string_view environment, const shim::Record& record, std::stri
          has_variable(environment, "BERTH_ATTEMPT=" + std::to_string(record.attempt.value()));
 }
 
-/// Kills each process for which `find` names an attempt.
-std::size_t kill_found(std::span<const Leftover> left, Killed& killed,
-                       const std::function<const Leftover*(const Live&)>& find) {
+using Find = std::function<const Leftover*(const Live&)>;
+
+/// Stops each process for which `find` names an attempt, until no other is seen: one that is
+/// stopped makes no other. Among those that fork and end all the time the newest is over before a
+/// list of all has come to it, so it is also asked for by its number.
+void stop_found(const std::set<uid_t>& users, const Find& find) {
+  constexpr auto kMost = std::chrono::milliseconds(1000);  // the next round goes on
+  constexpr int kQuiet = 3;
+  constexpr int kChases = 50;
+  constexpr pid_t kNear = 3;
+  const auto end = SteadyClock::now() + kMost;
+  std::set<std::pair<pid_t, std::uint64_t>> stopped;
+  const auto stop = [&](const Live& process) {
+    const std::pair key(process.stat.pid, process.stat.start);
+    if (process.stat.state == 'T' && stopped.contains(key)) return false;
+    if (find(process) == nullptr) return false;
+    signal_exactly(process, SIGSTOP);
+    return stopped.insert(key).second;
+  };
+  for (int quiet = 0; quiet < kQuiet && SteadyClock::now() < end; ++quiet) {
+    bool is_new = false;
+    for_each_live(users, [&](const Live& process) { is_new = stop(process) || is_new; });
+    for (int i = 0; i < kChases; ++i) {
+      const pid_t newest = newest_process();
+      for (pid_t pid = newest; pid > 0 && pid > newest - kNear; --pid) {
+        const auto process = live_process(pid, users);
+        is_new = (process && stop(*process)) || is_new;
+      }
+    }
+    if (is_new) quiet = -1;
+  }
+}
+
+/// Stops and kills each process for which `find` names an attempt.
+std::size_t kill_found(std::span<const Leftover> left, Killed& killed, const Find& find) {
+  const std::set<uid_t> users = users_of(left);
+  stop_found(users, find);
   std::size_t found = 0;
-  for (const Live& process : live_processes(users_of(left))) {
+  for_each_live(users, [&](const Live& process) {
     const Leftover* const of = find(process);
-    if (of == nullptr) continue;
-    kill_exactly(process);
+    if (of == nullptr) return;
+    signal_exactly(process, SIGKILL);
     killed[key_of(*of)].emplace(process.stat.pid, process.stat.start);
     ++found;
-  }
+  });
   return found;
 }
 

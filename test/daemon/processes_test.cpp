@@ -332,6 +332,62 @@ TEST(KillLeftBehind, AnotherUsersProcessStaysWhateverItCarries) {
   wait_gone(other);
 }
 
+/// What forks faster than a list of all processes is read: it tells once that it runs, with `x`, and
+/// at last, after a long while, with `e` that nothing ended it.
+struct Fugitive {
+  const char* name;
+  const char* program;  ///< Of perl.
+};
+
+class KillFugitives : public testing::TestWithParam<Fugitive> {};
+
+TEST_P(KillFugitives, UntilNothingIsLeft) {
+  std::array<int, 2> told{};
+  ASSERT_EQ(::pipe(told.data()), 0);
+  const pid_t first = ::fork();
+  if (first == 0) {
+    ::setsid();
+    ::dup2(told[1], STDOUT_FILENO);
+    ::close(told[0]), ::close(told[1]);
+    std::vector<std::string> marks = kMarks;
+    std::vector<char*> words;
+    for (std::string& variable : marks) words.push_back(variable.data());
+    words.push_back(nullptr);
+    ::execle("/usr/bin/perl", "perl", "-MPOSIX", "-e", GetParam().program, nullptr, words.data());
+    ::_exit(127);
+  }
+  ::close(told[1]);
+  char byte = 0;
+  ASSERT_EQ(::read(told[0], &byte, 1), 1) << "perl is needed";
+  const shim::Process go = process(first);
+  while (kill_left_behind(record_of(go), kMark) > 0) {
+  }
+  std::string rest;
+  while (::read(told[0], &byte, 1) > 0) rest += byte;  // until the last that could write has gone
+  EXPECT_EQ(rest.find('e'), std::string::npos) << "it ended by itself";
+  ::close(told[0]);
+  ::waitpid(first, nullptr, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, KillFugitives,
+    testing::Values(Fugitive{"AJobThatForks",
+                             "for (1..5000) { if (fork) { select(undef, undef, undef, 0.002); "
+                             "exit } POSIX::setsid(); syswrite(STDOUT, 'x') if $_ == 20 } "
+                             "syswrite(STDOUT, 'e')"},
+                    Fugitive{"AChainOfForks",
+                             "for (1..100000) { exit if fork; POSIX::setsid(); "
+                             "syswrite(STDOUT, 'x') if $_ == 20 } syswrite(STDOUT, 'e')"},
+                    Fugitive{"AChainInOneSession",
+                             "for (1..100000) { exit if fork; "
+                             "syswrite(STDOUT, 'x') if $_ == 20 } "
+                             "syswrite(STDOUT, 'e')"},
+                    Fugitive{"ABomb",
+                             "my $t = time; for (1..4) { fork; POSIX::setsid(); } "
+                             "syswrite(STDOUT, 'x'); while (time < $t + 60) { exit if fork; } "
+                             "syswrite(STDOUT, 'e')"}),
+    [](const testing::TestParamInfo<Fugitive>& kind) { return std::string(kind.param.name); });
+
 // ---- Names -----------------------------------------------------------------------------------
 
 TEST(Processes, HaveNamesAndUsers) {
