@@ -53,6 +53,8 @@ inline constexpr std::size_t kMostPath = 4095;  ///< PATH_MAX with its NUL.
 /// As Linux takes them: each argument or variable; and all together, less what berthd adds to them.
 inline constexpr std::size_t kMostWord = (std::size_t{128} << 10) - 1;
 inline constexpr std::size_t kMostWords = (std::size_t{2} << 20) - (std::size_t{16} << 10);
+/// Of an environment: berthd looks through them when the job starts.
+inline constexpr std::size_t kMostVariables = 8192;
 
 // ---- What administrators state ---------------------------------------------------------------
 

@@ -555,6 +555,10 @@ Expected<void> check(const live::Submission& job, const std::vector<std::string>
     return refuse(
         key, std::to_string(size) + " bytes, the most is " + std::to_string(limits::kMostLabel));
   }
+  if (environment.size() > limits::kMostVariables) {
+    return refuse("environment", std::to_string(environment.size()) + " variables, the most is " +
+                                     std::to_string(limits::kMostVariables));
+  }
   for (std::size_t i = 0; i < environment.size(); ++i) {
     const std::size_t equals = environment[i].find('=');
     if (equals == std::string::npos || equals == 0) {

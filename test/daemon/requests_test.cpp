@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/limits.hpp"
 #include "core/words.hpp"
 #include "engine/engine.hpp"
 #include "gpu/probe.hpp"
@@ -427,6 +428,14 @@ TEST(Requests, ArgumentsAndEnvironmentHaveALimitTogether) {
             "command and environment: 2080769 bytes, the most is 2080768");
   EXPECT_THAT(refusal(with("command", std::vector<std::string>(300'000, "x"))),
               HasSubstr("command and environment: 3000000 bytes"));
+}
+
+TEST(Requests, VariablesHaveALimit) {
+  std::vector<std::string> environment(limits::kMostVariables, "A=");
+  (void)taken(with("environment", environment));
+  environment.emplace_back("B=");
+  EXPECT_EQ(refusal(with("environment", environment)),
+            "environment: 8193 variables, the most is 8192");
 }
 
 /// Linux starts no program with a longer one, however few there are.
