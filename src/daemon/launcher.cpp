@@ -306,6 +306,7 @@ void Launcher::tell_exit(Key key, bool has_go) {
   const auto record = read_record(key);
   const bool never_ran = !has_go && record && !record->go && !record->exit;
   if (never_ran) return hooks_.failed(key.first, key.second);
+  if (!has_go && record && record->go) hooks_.started(key.first, key.second);  // not told yet
   tell_end(key, record.value_or(shim::Record{.job = key.first, .attempt = key.second}));
 }
 
@@ -374,7 +375,10 @@ live::Trace Launcher::adopt(JobId job, Attempt attempt) {
     forget(job, attempt);
     return live::Trace::None;
   }
-  loop_.post([this, key, record = *last] { tell_end(key, record); });
+  loop_.post([this, key, record = *last] {
+    if (record.go) hooks_.started(key.first, key.second);  // while no berthd was there, maybe
+    tell_end(key, record);
+  });
   return live::Trace::Over;
 }
 

@@ -419,6 +419,15 @@ Expected<std::vector<EndTally>> Store::ends_of(JobId first, JobId last) const {
   });
 }
 
+Expected<Instant> Store::first_start_of(JobId first, JobId last) const {
+  Query query(state_->db,
+              "SELECT min(started) FROM jobs WHERE id >= ? AND id <= ? AND started IS NOT NULL",
+              column(first), column(last));
+  const auto found = all(query, [](Query& row) { return instant_or_never(row, 0); });
+  if (!found) return std::unexpected(found.error());
+  return found->empty() ? kNever : found->front();
+}
+
 Expected<std::vector<JobId>> Store::failures_of(JobId first, JobId last, std::size_t most) const {
   Query query(state_->db,
               "SELECT id FROM jobs INDEXED BY ended_jobs WHERE id >= ? AND id <= ?"

@@ -244,7 +244,8 @@ class Store {
   /// Another request and name for a job that is there.
   Expected<void> change_job(JobId job, const JobSpec& spec, std::string_view name);
   Expected<void> add_attempt(const AttemptRow& row);  ///< Also sets the job's GPUs.
-  /// Also sets the job's, for the first attempt that started.
+  /// Also sets the job's, for the first attempt that started. A start that is there stays: berthd
+  /// hears of it again where it finds the attempt running.
   Expected<void> set_started(JobId job, Attempt attempt, Instant at);
   Expected<void> end_attempt(JobId job, Attempt attempt, const End& end);
   Expected<void> end_job(JobId job, const End& end);
@@ -275,6 +276,8 @@ class Store {
   Expected<std::vector<JobRow>> history(const PageQuery& query) const;
   /// Of the jobs with these numbers that have ended. O(them), about a microsecond each.
   Expected<std::vector<EndTally>> ends_of(JobId first, JobId last) const;
+  /// The first start of any of them, ended or not; kNever: none has started. O(them).
+  Expected<Instant> first_start_of(JobId first, JobId last) const;
   /// Those of them that did not end well, ascending; so many at most.
   Expected<std::vector<JobId>> failures_of(JobId first, JobId last, std::size_t most) const;
   Expected<std::vector<AttemptRow>> attempts(JobId job) const;  ///< Ascending.

@@ -271,8 +271,9 @@ Expected<void> Store::add_attempt(const AttemptRow& row) {
 Expected<void> Store::set_started(JobId job, Attempt attempt, Instant at) {
   if (auto done = state_->write_one(
           job,
-          "UPDATE attempts SET started = ?3, sum = row_mix(sum,"
-          " row_part('started', job, attempt, started), row_part('started', job, attempt, ?3))"
+          "UPDATE attempts SET started = coalesce(started, ?3), sum = row_mix(sum,"
+          " row_part('started', job, attempt, started),"
+          " row_part('started', job, attempt, coalesce(started, ?3)))"
           " WHERE job = ?1 AND attempt = ?2",
           column(job), std::int64_t{attempt.value()}, column_or_null(at));
       !done) {

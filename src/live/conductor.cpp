@@ -50,7 +50,8 @@ Conductor::Conductor(Keeper& keeper, Setup setup, const Hands& hands)
                setup_.trespass),
       pacer_(keeper.engine().view().cluster().gpus().size(),
              {.usual = setup_.probe, .fast = setup_.fast}),
-      shrinker_(setup_.shrink, [this](const Job& job) { return allows_shrink(job); }) {}
+      shrinker_(setup_.shrink, [this](const Job& job) { return allows_shrink(job); }),
+      ended_early_(keeper.take_ended_early()) {}
 
 // ---- Recovery --------------------------------------------------------------------------------
 
@@ -120,6 +121,10 @@ void Conductor::tell(std::vector<Input> inputs) {
 const Job* Conductor::current(JobId job, Attempt attempt) const {
   const Job* const known = keeper_.engine().view().find(job);
   return known != nullptr && known->attempt == attempt ? known : nullptr;
+}
+
+void Conductor::on_started(JobId job, Attempt attempt) {
+  if (current(job, attempt) != nullptr) inputs_.emplace_back(Started{job, attempt});
 }
 
 /// It is tried again, unless it was reported to be running: then its start is in the journal.

@@ -98,7 +98,7 @@ class Conductor {
   void tell(std::vector<Input> inputs);
 
   // What the executor reports. Attempts that are not current are ignored.
-  void on_started(JobId job, Attempt attempt) { inputs_.emplace_back(Started{job, attempt}); }
+  void on_started(JobId job, Attempt attempt);
   /// No process of the attempt ran.
   void on_failed(JobId job, Attempt attempt, const std::string& why);
   void on_ended(JobId job, Attempt attempt, const Ending& ending);
@@ -123,6 +123,8 @@ class Conductor {
   void on_sync_failed(const Error& error) { failure_ = error; }
 
   const Watcher& watcher() const { return watcher_; }
+  /// Jobs that ended while the keeper came back, of which no audience has heard.
+  const std::vector<JobId>& ended_early() const { return ended_early_; }
   /// What an earlier daemon's watcher saved of energy; after recover().
   void restore_energy(std::string_view text, std::span<const std::string> names) {
     watcher_.energy().restore(text, names, keeper_.engine().view(), hands_.clock.now());
@@ -183,6 +185,7 @@ class Conductor {
   Watcher watcher_;
   Pacer pacer_;
   Shrinker shrinker_;
+  const std::vector<JobId> ended_early_;
 
   std::vector<Input> inputs_;
   std::vector<Asked> asked_;

@@ -360,6 +360,7 @@ Expected<void> Keeper::write_aside(std::vector<PutAside> aside) {
                                               .code = 0,
                                               .note = "put aside when berthd started: " + bad.why});
       if (!done) return done;
+      if (ended_early_) ended_early_->push_back(bad.job.id);
     }
     return add_snapshot(journal::Continuity::Changed);
   });
@@ -767,7 +768,12 @@ Expected<void> Keeper::add_attempt(const journal::AttemptRow& attempt) {
   return same == before->end() ? store_.add_attempt(attempt) : Expected<void>();
 }
 
+std::vector<JobId> Keeper::take_ended_early() {
+  return std::exchange(ended_early_, std::nullopt).value_or(std::vector<JobId>());
+}
+
 Expected<void> Keeper::write_row(const Finished& finished, Instant) {
+  if (ended_early_) ended_early_->push_back(finished.job);
   const auto note = notes_.extract(finished.job);
   peaks_.erase(finished.job);
   const bool is_of_the_end = !note.empty() && !note.mapped().starts_with(kBecause);

@@ -128,6 +128,9 @@ class Keeper {
   JobId last_known() const { return last_known_; }
   /// Jobs that were there and that no engine can go on with: they have ended, and the rest goes on.
   const std::vector<JobAside>& put_aside() const { return aside_; }
+  /// Jobs that ended while it came back, before anybody could be told; from then on those that end
+  /// are in the effects of step() alone.
+  std::vector<JobId> take_ended_early();
   /// How far the opening set the engine's time back.
   Duration set_back() const { return set_back_; }
 
@@ -265,6 +268,7 @@ class Keeper {
   JobId last_known_;
   std::vector<PutAside> bad_;    ///< Found while it comes back, and not written down yet.
   std::vector<JobAside> aside_;  ///< Written down.
+  std::optional<std::vector<JobId>> ended_early_ = std::vector<JobId>();  ///< While it comes back.
   Duration set_back_{0};
   std::optional<std::string> deferred_;  ///< Decisions of the last entry, not written yet.
   std::size_t since_snapshot_ = 0;       ///< Bytes of entries.

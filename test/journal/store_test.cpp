@@ -166,6 +166,7 @@ TEST_F(Stored, AJobsLife) {
     need(store().end_attempt(row.job, Attempt(1), some_end(Outcome::Lost)));
     need(store().add_attempt(second));
     need(store().set_started(row.job, Attempt(2), instant_from_micros(20)));
+    need(store().set_started(row.job, Attempt(2), instant_from_micros(30)));  // told again
     need(store().end_job(row.job, some_end(Outcome::Timeout)));
   });
   reopen();

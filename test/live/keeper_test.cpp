@@ -669,6 +669,32 @@ TEST_F(KeeperTest, WhatIsGoneEndsBeforeGpusAreCompared) {
   expect_same(keeper, open(crash(), gpus(1)));
 }
 
+TEST_F(KeeperTest, WhatEndsWhileItComesBackIsToldOnce) {
+  {
+    Keeper keeper = open(path_, gpus(2));
+    EXPECT_THAT(keeper.take_ended_early(), IsEmpty());
+    for (int i = 0; i < 2; ++i) submit(keeper, 1 + i, job());
+    for (const std::uint64_t id : {1, 2}) step(keeper, 5, of({Started{JobId(id), Attempt(1)}}));
+  }
+  host_.remains[JobId(1)] = {.trace = Trace::Over,
+                             .ending = {.outcome = Outcome::Lost, .at = at(9), .note = "gone"}};
+  host_.remains[JobId(2)] = {.trace = Trace::Over,
+                             .ending = {.outcome = Outcome::Done, .at = at(4)}};
+  Keeper keeper = open(path_, gpus(1));
+  EXPECT_THAT(keeper.take_ended_early(), ElementsAre(JobId(1), JobId(2)));
+  EXPECT_THAT(keeper.take_ended_early(), IsEmpty());
+}
+
+TEST_F(KeeperTest, WhenAnAttemptBeganStaysThoughItIsFoundRunningLater) {
+  Keeper keeper = open(path_, gpus(1));
+  submit(keeper, 1, job());
+  for (const int now : {5, 70}) step(keeper, now, of({Started{JobId(1), Attempt(1)}}));
+  EXPECT_EQ(row(keeper, JobId(1)).started, at(5));
+  const auto attempts = keeper.store().attempts(JobId(1));
+  ASSERT_TRUE(attempts);
+  EXPECT_EQ(attempts->front().started, at(5));
+}
+
 /// A state as an earlier release might have left it.
 TEST_F(KeeperTest, ABadJobIsPutAsideByNameAndTheRestGoesOn) {
   const auto begins = [](Instant begin) {
