@@ -451,6 +451,7 @@ std::string array_page(const Json& array, double now, const Look& look) {
   page.line("class", printable(text_of(array, "class")));
   page.line("time limit", seconds_or_dash(number_of(array, "time_limit_seconds")));
   add_times(page, array, now);
+  page.line("not notified", printable(text_of(array, "notify_failure")));
   page.block("not done", failed_lines(part_of(array, "failed_tasks"), look));
   return page.text();
 }

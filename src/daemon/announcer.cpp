@@ -26,8 +26,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostSaid = 500;     ///< Of what a failed program wrote.
-constexpr std::size_t kMostLookedUp = 32;  ///< Jobs of one step that ended without a start.
+constexpr std::size_t kMostSaid = 500;             ///< Of what a failed program wrote.
+constexpr auto kNobodys = static_cast<uid_t>(-1);  ///< Its slices are no user's.
 
 constexpr std::string_view kSystemPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -164,6 +164,16 @@ Expected<Descriptor> in_memory(const std::string& text) {
   return memory;
 }
 
+/// A job may have ended by the time when its start is told, which is told as it was.
+Json as_it_started(Json job) {
+  job["state"] = "running";
+  for (const char* const later : {"ended_at", "exit_code"}) {
+    if (job.contains(later)) job[later] = nullptr;
+  }
+  if (job.contains("note")) job["note"] = "";
+  return job;
+}
+
 }  // namespace
 
 struct Announcer::Sending {
@@ -196,6 +206,7 @@ Message message_to(const std::string& to, const News& news, const live::Command&
                    const std::vector<std::string>& environment) {
   Json job = Json::parse(news.job, nullptr, false);
   if (!job.is_object()) job = Json::object();
+  if (news.occasion == live::Occasion::Start) job = as_it_started(std::move(job));
   const std::string event(word_for(news.occasion));
   const Json told = {{"event", event}, {"host", host_name()}, {"job", job}};
   Message message{.as = command.owner,
@@ -270,12 +281,18 @@ std::optional<live::Command> Announcer::command_of(JobId id) const {
   return command ? std::optional(*command) : std::nullopt;
 }
 
-void Announcer::recover() {
+void Announcer::recover(const std::vector<JobId>& ended_early) {
   const ClusterView view = parts_.keeper.engine().view();
   for (const JobId id : view.running()) {
     if (const auto command = command_of(id)) begin(id, *command);
     if (const auto array = array_of(id)) begun_arrays_.insert(array->first);
   }
+  for (const JobId id : ended_early) {
+    const auto row = parts_.keeper.store().job(id);
+    const bool is_well = row && *row && (*row)->end && (*row)->end->outcome == Outcome::Done;
+    events_.push_back({id, is_well ? live::Occasion::End : live::Occasion::Fail});
+  }
+  tell_all();
 }
 
 void Announcer::begin(JobId id, const live::Command& command) {
@@ -290,9 +307,12 @@ void Announcer::on_step(const live::StepTaken& step) {
     if (started == nullptr) continue;
     const auto command = command_of(started->job);
     if (!command) continue;
-    const bool is_first = !begun_.contains(started->job);
+    const bool is_known = begun_.contains(started->job);
     begin(started->job, *command);
-    if (is_first) events_.push_back({started->job, live::Occasion::Start});
+    if (is_known) continue;  // it starts again, or was found running
+    const auto first = parts_.keeper.store().first_start_of(started->job, started->job);
+    if (!first || *first != step.now) continue;  // its first start was told by an earlier daemon
+    events_.push_back({started->job, live::Occasion::Start, step.now});
   }
   for (const Effect& effect : step.effects.list) {
     if (const auto* const finished = std::get_if<Finished>(&effect)) {
@@ -306,17 +326,30 @@ void Announcer::on_step(const live::StepTaken& step) {
 /// The rows of the step are written by now.
 void Announcer::on_changed(const std::vector<JobId>& jobs) {
   others_.on_changed(jobs);
-  std::size_t looked_up = 0;
-  ended_arrays_.clear();
-  for (const Event& event : std::exchange(events_, {})) {
-    if (!begun_.contains(event.job)) {  // it ended without a start
-      if (++looked_up > kMostLookedUp) continue;
+  tell_all();
+}
+
+/// Thousands may start or end in one step.
+void Announcer::tell_all() {
+  if (events_.empty() || std::exchange(is_telling_, true)) return;
+  parts_.loop.ask_long(kNobodys, [this] { return tell_some(); });
+}
+
+/// Returns: whether there is more to tell.
+bool Announcer::tell_some() {
+  do {
+    const Event event = events_.front();
+    events_.pop_front();
+    if (!begun_.contains(event.job)) {  // it ended without a start that this daemon saw
       const auto command = command_of(event.job);
       begun_[event.job] = command ? command->notice : std::nullopt;
     }
     announce(event);
     if (event.occasion != live::Occasion::Start) begun_.erase(event.job);
-  }
+  } while (!events_.empty() && parts_.loop.has_time());
+  is_telling_ = !events_.empty();
+  if (!is_telling_) ended_arrays_.clear();
+  return is_telling_;
 }
 
 namespace {
@@ -341,9 +374,9 @@ void Announcer::announce(const Event& event) {
       !options.notify_command.empty() && wants_to_hear(options.notify_on, event.occasion);
   if (hears_user || hears_administrator) {
     const auto job = hooks_.describe(event.job);
-    if (hears_user) send_to({Listener::User, notice->to}, event, job);
+    if (hears_user) send_to({Listener::User, notice->to, event.job}, event, job);
     if (hears_administrator) {
-      send_to({Listener::Administrator, options.notify_command}, event, job);
+      send_to({Listener::Administrator, options.notify_command, event.job}, event, job);
     }
   }
   if (!is_of_one) announce_array(event, *array);
@@ -356,9 +389,8 @@ void Announcer::announce_array(const Event& event, const ArraySpan& array) {
   Event whole = event;
   if (event.occasion == live::Occasion::Start) {
     if (!begun_arrays_.insert(array.first).second) return;
-    const auto ends = store.ends_of(array.first, array.last);
-    const auto has_started = [](const journal::EndTally& end) { return end.first_start != kNever; };
-    if (!ends || std::ranges::any_of(*ends, has_started)) return;  // an earlier daemon told
+    const auto first = store.first_start_of(array.first, array.last);
+    if (!first || *first != event.at) return;  // an earlier daemon told
   } else {
     const auto next = parts_.keeper.engine().view().job_from(array.first);
     if ((next && array.has(*next)) || !ended_arrays_.insert(array.first).second) return;
@@ -368,7 +400,7 @@ void Announcer::announce_array(const Event& event, const ArraySpan& array) {
     whole.occasion = is_well ? live::Occasion::End : live::Occasion::Fail;
   }
   if (wants_to_hear(notice.on, whole.occasion)) {
-    send_to({Listener::User, notice.to}, whole, hooks_.describe_array(array));
+    send_to({Listener::User, notice.to, array.first}, whole, hooks_.describe_array(array));
   }
 }
 
@@ -390,12 +422,12 @@ void Announcer::send_to(const Address& address, const Event& event,
   const News news{.occasion = event.occasion, .job = *job};
   if (address.listener == Listener::Administrator) {
     return send(
-        {event.job, address.listener, message_of_administrator(address.to, news, *command)});
+        {address.about, address.listener, message_of_administrator(address.to, news, *command)});
   }
   const auto bytes = parts_.keeper.store().blob(command->environment);
   const auto environment = bytes ? live::decode_environment(*bytes)
                                  : Expected<std::vector<std::string>>(std::vector<std::string>());
-  send({event.job, address.listener,
+  send({address.about, address.listener,
         message_to(address.to, news, *command, environment.value_or(std::vector<std::string>()))});
 }
 

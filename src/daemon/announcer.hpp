@@ -96,14 +96,18 @@ class Announcer : public live::Audience {
   Announcer(const Parts& parts, Hooks hooks, live::Audience& others);
   ~Announcer() override;
 
-  /// Learns what running jobs of an earlier daemon asked for.
-  void recover();
+  /// Learns what running jobs of an earlier daemon asked for, and tells of those that ended while
+  /// this one came back.
+  void recover(const std::vector<JobId>& ended_early);
   /// Runs a program as a user, of no job in particular.
   void run(Message message) { send({JobId(0), Listener::User, std::move(message)}); }
   /// Of one that runs on.
   void tell(JobId job, live::Occasion occasion) { announce({job, occasion}); }
-  /// How the latest message of a job failed, since berthd began; "" if none did.
+  /// How the latest message of a job, or of the array that begins with it, failed since berthd
+  /// began; "" if none did.
   std::string failure_of(JobId job) const;
+  /// Of how many jobs and arrays that is known.
+  std::size_t failures() const { return untold_.size(); }
   void on_step(const live::StepTaken& step) override;
   void on_changed(const std::vector<JobId>& jobs) override;
 
@@ -111,15 +115,17 @@ class Announcer : public live::Audience {
   struct Event {
     JobId job;
     live::Occasion occasion;
+    Instant at = kNever;  ///< Of a start: when the journal says that it was.
   };
   struct Address {
     Listener listener = Listener::User;
     std::string to;
+    JobId about;  ///< The job, or the first of the array.
   };
   /// Messages that wait for each other only: those of one user, to one kind of listener.
   using Lane = std::pair<uid_t, Listener>;
   struct Waiting {
-    JobId job;
+    JobId job;  ///< Or the first of an array; zero: none.
     Listener listener = Listener::User;
     Message message;
 
@@ -130,6 +136,8 @@ class Announcer : public live::Audience {
   std::optional<live::Command> command_of(JobId job) const;
   std::optional<ArraySpan> array_of(JobId job) const;
   void begin(JobId job, const live::Command& command);
+  void tell_all();
+  bool tell_some();
   void announce(const Event& event);
   void announce_array(const Event& event, const ArraySpan& array);
   void send_to(const Address& address, const Event& event, const Expected<std::string>& job);
@@ -143,11 +151,12 @@ class Announcer : public live::Audience {
   const Parts parts_;
   const Hooks hooks_;
   live::Audience& others_;
-  std::vector<Event> events_;  ///< Of the step that is being performed.
+  std::deque<Event> events_;  ///< To be told of, the oldest first.
+  bool is_telling_ = false;   ///< The loop has slices of that.
   /// Jobs that have begun, and what those that asked for it get.
   std::map<JobId, std::optional<live::Notice>> begun_;
   std::set<JobId> begun_arrays_;  ///< Of which a job has, by their first jobs.
-  std::set<JobId> ended_arrays_;  ///< That were told of in the step that is being performed.
+  std::set<JobId> ended_arrays_;  ///< Told of, while others of their jobs may be in `events_`.
   std::deque<Waiting> waiting_;
   std::map<pid_t, std::unique_ptr<Sending>> sending_;
   std::map<JobId, std::string> untold_;

@@ -458,7 +458,7 @@ void Daemon::open_conductor() {
   take(exclusions());
   open_idle_watch();
   open_overuse_watch();
-  announcer_->recover();
+  announcer_->recover(conductor_->ended_early());
   retention_ = std::make_unique<Retention>(
       Retention::Parts{.loop = loop_,
                        .keeper = keeper_,

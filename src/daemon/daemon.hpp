@@ -117,6 +117,7 @@ class Daemon {
   const DeviceRules& device_rules() const { return *device_rules_; }
   const live::Watcher& watcher() const { return conductor_->watcher(); }
   const Mps& mps() const { return *mps_; }
+  const Announcer& announcer() const { return *announcer_; }
   Forecaster& forecaster() { return forecaster_; }
   Followers& followers() { return *followers_; }
   live::UserQueues& user_queues() { return user_queues_; }

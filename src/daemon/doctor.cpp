@@ -419,8 +419,16 @@ Json notifications(const Daemon& daemon) {
   if (const std::string why = all.empty() ? "" : why_untold(all); !why.empty()) {
     return check("notifications", "fail", "notify_command reaches nobody: " + why);
   }
-  if (text.empty()) return check("notifications", "ok", "by mail, by web address and by command");
-  return check("notifications", "warn", text + "; --notify COMMAND works");
+  const std::size_t failed = daemon.announcer().failures();
+  const std::string since = failed == 0
+                                ? ""
+                                : "; the latest message of " + std::to_string(failed) +
+                                      (failed == 1 ? " job" : " jobs") +
+                                      " failed since berthd began: berth show tells its user why";
+  if (text.empty()) {
+    return check("notifications", "ok", "by mail, by web address and by command" + since);
+  }
+  return check("notifications", "warn", text + "; --notify COMMAND works" + since);
 }
 
 Json policy(const Daemon& daemon) {

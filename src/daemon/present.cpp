@@ -115,7 +115,12 @@ Expected<std::string> Presenter::array(const ArraySpan& span, const Viewer& view
   Reasons now = reasons();
   append_array(text, *row, now, viewer);
   text.back() = ',';  // one object of both
-  return text + to_body({{"failed_tasks", std::move(list)}}).substr(1);
+  Json more = {{"failed_tasks", std::move(list)}};
+  const bool is_theirs = viewer.is_admin || viewer.user == row->row.spec.user;
+  if (std::string why = untold_ && is_theirs ? untold_(span.first) : ""; !why.empty()) {
+    more["notify_failure"] = why;
+  }
+  return text + to_body(more).substr(1);
 }
 
 Json Presenter::brief(JobId id) const {

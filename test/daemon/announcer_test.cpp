@@ -157,6 +157,7 @@ TEST(Notify, TellsWhatWasAskedForAndNothingElse) {
   EXPECT_EQ(lines(rig, "held", 1), "cancelled\n");
 }
 
+/// Its tasks start and end in the same step.
 TEST(Notify, AnArrayIsToldOfAsOne) {
   Rig rig;
   rig.start();
@@ -165,14 +166,83 @@ TEST(Notify, AnArrayIsToldOfAsOne) {
     return rig.submit(
         script, with({{"array", "1-5%2"}, {"notify", note + file}, {"notify_on", "start,end"}}));
   };
-  const int mixed = array("sleep 0.3; [ $BERTH_ARRAY_TASK_ID != 3 ] || exit 4", "mixed");
+  const int mixed = array("[ $BERTH_ARRAY_TASK_ID != 3 ] || exit 4", "mixed");
   EXPECT_EQ(rig.wait_end(mixed)["state"], "failed");
-  const int well = array("sleep 0.3", "well");
+  const int well = array("true", "well");
   EXPECT_EQ(rig.wait_end(well)["state"], "done");
   EXPECT_EQ(lines(rig, "well", 2), "start " + std::to_string(well) + " running\nend " +
                                        std::to_string(well) + " done 0\n");
   EXPECT_EQ(lines(rig, "mixed", 2), "start " + std::to_string(mixed) + " running\nfail " +
                                         std::to_string(mixed) + " failed 4\n");
+}
+
+/// The first message is slow: the second waits for it, of an array as of a job.
+TEST(Notify, TheEndIsNotToldBeforeTheStart) {
+  Rig rig;
+  rig.start();
+  const std::string note = "[ $BERTH_EVENT != start ] || sleep 0.5; echo $BERTH_EVENT >>";
+  for (const Json& more : {Json::object(), Json{{"array", "1-3"}}}) {
+    const std::string file = more.empty() ? "of_job" : "of_array";
+    Json wish = with({{"notify", note + file}, {"notify_on", "start,end"}});
+    wish.update(more);
+    rig.submit("true", wish);
+    EXPECT_EQ(lines(rig, file, 2), "start\nend\n");
+  }
+}
+
+TEST(Notify, OfAStartSaysWhatWasThenThoughTheJobHasEnded) {
+  const Message message = message_to(
+      "true",
+      {.occasion = live::Occasion::Start,
+       .job = Json{{"id", 7}, {"state", "failed"}, {"exit_code", 3}, {"ended_at", 5.0}}.dump()},
+      command(), {});
+  EXPECT_THAT(message.environment, Contains("BERTH_JOB_STATE=running"));
+  EXPECT_THAT(message.environment, Contains("BERTH_EXIT_CODE="));
+  const Json job = Json::parse(message.input)["job"];
+  EXPECT_EQ(job["state"], "running");
+  EXPECT_TRUE(job["ended_at"].is_null());
+}
+
+TEST(Notify, TellsOfEachOfManyThatEndInOneStep) {
+  constexpr std::size_t kMany = 50;
+  Rig rig;
+  rig.start();
+  for (std::size_t i = 0; i < kMany; ++i) {
+    rig.submit("true", with({{"held", true}, {"notify", "echo $BERTH_JOB_STATE >>all"}}));
+  }
+  EXPECT_EQ(rig.request("POST", "/v1/cancel").status, 200);
+  std::string all;
+  for (std::size_t i = 0; i < kMany; ++i) all += "cancelled\n";
+  EXPECT_EQ(lines(rig, "all", kMany), all);
+}
+
+/// It waits again, for a job that has its GPU, when berthd is restarted: its next start is none of
+/// the occasions.
+TEST(Notify, TellsOfTheFirstStartAloneWhateverComesBetween) {
+  Rig rig({.gpus = "1x24GiB", .flags = {"--policy", "priority"}});
+  rig.start();
+  const Json whole = {{"exclusive", true}, {"vram_bytes", nullptr}};
+  const auto wish = [&](const Json& more) {
+    Json merged = whole;
+    merged.update(more);
+    return merged;
+  };
+  const Json told = {
+      {"notify", "echo $BERTH_EVENT >>told"}, {"notify_on", "start,end"}, {"requeue_on", {75}}};
+  const std::string twice =
+      "[ $BERTH_ATTEMPT = 1 ] || exit 0; while [ ! -e go ]; do sleep 0.01; done; exit 75";
+  const int again = rig.submit(twice, wish(told));
+  rig.wait_for(again, "running");
+  const int between =
+      rig.submit("while [ ! -e go2 ]; do sleep 0.01; done", wish({{"priority", 5}}));
+  rig.folder().write("go", "");
+  rig.wait_for(between, "running");
+  rig.kill();
+  rig.start();
+  EXPECT_EQ(rig.job(again)["state"], "queued");
+  rig.folder().write("go2", "");
+  EXPECT_EQ(rig.wait_end(again)["attempts"].size(), 2U);
+  EXPECT_EQ(lines(rig, "told", 2), "start\nend\n");
 }
 
 TEST(Notify, OneThatNeverEndsHoldsNothingUp) {
@@ -234,7 +304,12 @@ TEST(Notify, ThatFailsIsShownToItsUser) {
   eventually("the failure is shown", [&] { return rig.job(id).contains("notify_failure"); });
   EXPECT_EQ(rig.job(id)["notify_failure"], "failed: no such host ");
   const auto answer = rig.request("GET", "/v1/doctor");
-  EXPECT_THAT(answer.body.dump(), HasSubstr("\"notifications\""));
+  EXPECT_THAT(answer.body.dump(), HasSubstr("the latest message of 1 job failed"));
+  const int array = rig.submit("true", with({{"array", "1-2"}, {"notify", "echo no; exit 1"}}));
+  const std::string whole = test::path(array);
+  eventually("so is that of an array", [&] {
+    return rig.request("GET", whole).body.value("notify_failure", "") == "failed: no ";
+  });
 }
 
 /// What stands in for a mail system: keeps what it is called with and what it is given.

@@ -352,12 +352,15 @@ TEST(DoorsOfBerthd, AnArrayAfterAnArrayIsBounded) {
 /// Its machine began anew with a GPU less: nothing of its jobs is there.
 TEST(DoorsOfBerthd, AMachineThatLostAGpuStarts) {
   const test::ScratchFolder state;
+  const std::string told = state / "told";
   int running = 0;
   int waiting = 0;
   {
     Rig rig({.gpus = "2x24GiB", .state = state / "s"});
     rig.start();
-    running = rig.submit("sleep 100", {{"exclusive", true}, {"vram_bytes", nullptr}});
+    running = rig.submit("sleep 100", {{"exclusive", true},
+                                       {"vram_bytes", nullptr},
+                                       {"notify", "echo $BERTH_JOB_STATE >" + told}});
     const int other = rig.submit("sleep 100", {{"exclusive", true}, {"vram_bytes", nullptr}});
     waiting = rig.submit("true", {{"exclusive", true}, {"vram_bytes", nullptr}});
     rig.wait_for(running, "running");
@@ -373,6 +376,7 @@ TEST(DoorsOfBerthd, AMachineThatLostAGpuStarts) {
   Rig rig({.gpus = "1x24GiB", .state = state / "s"});
   rig.start();
   EXPECT_EQ(rig.job(running)["state"], "lost");
+  test::eventually("its user is told", [&] { return test::slurp(told) == "lost\n"; });
   EXPECT_EQ(rig.wait_end(waiting)["attempts"].size(), 1U) << "it ran, where its folder is gone";
   EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"].size(), 1U);
 }
