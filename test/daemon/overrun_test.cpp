@@ -106,13 +106,19 @@ TEST_F(Harmed, EndsWhereJobsDoNotRunAgain) {
 
 // ---- On a GPU that was not given -------------------------------------------------------------
 
+/// The other gets all that it was granted, once the job that took some of it is gone.
 TEST(Trespass, EndsTheJobNamesItAndLetsTheOtherLive) {
   Rig rig({.config = "probe = \"100ms\"\ngrace = \"500ms\"\n"});
   rig.start();
   Json asked = vram(20);
   asked["gpu_indices"] = {0};
-  const int honest = rig.submit(load("--vram 10G --steps 0"), asked);
-  rig.wait_for(honest, "running");
+  const int honest =
+      rig.submit(load("--vram 10G --steps 0 --report 1") +
+                     " & until [ -e go ]; do sleep 0.02; done; kill $!; wait; exec " +
+                     load("--vram 18G --steps 1"),
+                 asked);
+  eventually("it holds a part of its memory",
+             [&] { return rig.log(honest).find("holding 10 GiB") != std::string::npos; });
   asked = vram(2);
   asked["gpu_indices"] = {1};
   asked["retries"] = 3;
@@ -128,6 +134,8 @@ TEST(Trespass, EndsTheJobNamesItAndLetsTheOtherLive) {
               AllOf(HasSubstr("job " + std::to_string(culprit) + " of "),
                     HasSubstr("on GPU 0, which it was not given, and was ended")));
   EXPECT_EQ(rig.job(honest)["state"], "running") << rig.log(honest);
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(honest)["state"], "done") << rig.log(honest);
 }
 
 TEST(Trespass, OfAJobWithoutGpusIsSeenToo) {
