@@ -19,6 +19,7 @@
 #include "daemon/hiding.hpp"
 #include "daemon/hints.hpp"
 #include "daemon/job_changes.hpp"
+#include "daemon/json_text.hpp"
 #include "daemon/listing.hpp"
 #include "daemon/metrics.hpp"
 #include "daemon/queries.hpp"
@@ -35,6 +36,7 @@ namespace {
 
 using Exchange = std::shared_ptr<http::Exchange>;
 
+constexpr int kNoRoom = 507;
 constexpr int kFewLooks = 16;  ///< What most handles need; others have their slices.
 
 int status_of(ErrorCode code) {
@@ -285,13 +287,70 @@ class Api {
     if (Remote* const remote = daemon_.remote()) {
       return submit_there(*remote, exchange, std::move(job));
     }
-    const auto jobs = std::max<std::int64_t>(1, std::ssize(job.tasks));
-    const auto taken =
-        daemon_.user_queues().take(keeper.engine().view(), job.spec.user, daemon_.now(), jobs);
+    const auto kept = std::make_shared<live::Submission>(std::move(job));
+    with_own_counts(exchange, kept, [this, exchange, kept] { take_room(exchange, kept); });
+  }
+
+  /// What a user's jobs take is counted again where they may have less than is known.
+  template <class Then>
+  void with_own_counts(const Exchange& exchange, const std::shared_ptr<live::Submission>& job,
+                       Then then) {
+    struct Counts {
+      bool of_jobs = false;
+      bool of_words = false;
+      live::UserQueues::Count jobs;
+      live::UserEnvironments::Count words;
+    };
+    const UserId user = job->spec.user;
+    const Instant now = daemon_.now();
+    const auto counts = std::make_shared<Counts>(
+        Counts{.of_jobs = daemon_.user_queues().may_have_fewer(user, now, jobs_of(*job)),
+               .of_words = daemon_.user_environments().may_have_less(daemon_.keeper(), *job, now),
+               .jobs = {.user = user, .began = now},
+               .words = {.user = user, .began = now}});
+    if (!counts->of_jobs && !counts->of_words) return then();
+    daemon_.in_slices_for(exchange->request().peer.user, [this, counts, then = std::move(then)] {
+      const live::Keeper& keeper = daemon_.keeper();
+      const auto has_time = [this] { return daemon_.has_time(); };
+      counts->of_jobs = counts->of_jobs &&
+                        daemon_.user_queues().count(counts->jobs, keeper.engine().view(), has_time);
+      if (counts->of_jobs) return true;
+      counts->of_words =
+          counts->of_words && daemon_.user_environments().count(counts->words, keeper, has_time);
+      if (counts->of_words) return true;
+      then();
+      return false;
+    });
+  }
+
+  static std::int64_t jobs_of(const live::Submission& job) {
+    return std::max<std::int64_t>(1, std::ssize(job.tasks));
+  }
+
+  void take_room(const Exchange& exchange, const std::shared_ptr<live::Submission>& kept) {
+    live::Submission& job = *kept;
+    const auto taken = daemon_.user_queues().take(job.spec.user, jobs_of(job));
     if (!taken) return refuse(exchange, 429, taken.error().message);
-    const auto room = daemon_.user_environments().take(keeper, job, daemon_.now());
+    const auto room = daemon_.user_environments().take(daemon_.keeper(), job);
     if (!room) return refuse(exchange, 429, room.error().message);
+    if (job.more_arguments.empty() && job.more_environment.empty()) {
+      return take_in(exchange, std::move(job));
+    }
+    daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, kept] {
+      Expected<bool> more = true;
+      do {
+        more = daemon_.store_part(*kept);
+      } while (more && *more && daemon_.has_time());
+      if (more && *more) return true;
+      if (more) take_in(exchange, std::move(*kept));
+      if (!more) refuse(exchange, kNoRoom, "nothing was changed: " + more.error().message);
+      return false;
+    });
+  }
+
+  void take_in(const Exchange& exchange, live::Submission job) {
     auto warnings = warnings_for(job);
+    const auto jobs = jobs_of(job);
     daemon_.ask({.submission = std::move(job),
                  .inputs = {},
                  .exchange = exchange,
@@ -673,7 +732,43 @@ class Api {
                         " jobs; GET /v1/jobs?jobs= lists them");
     }
     const JobId id = found.jobs.front();
-    auto detail = daemon_.presenter().detail(id, viewer(exchange), log_size(id));
+    auto parts = daemon_.presenter().more_arguments(id, viewer(exchange));
+    if (parts.empty()) return show(exchange, id, "");
+    const auto words = std::make_shared<LongWords>(LongWords{.parts = std::move(parts)});
+    daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, id, words] {
+      while (words->at < words->parts.size()) {
+        if (auto done = append_arguments(*words); !done) {
+          refuse(exchange, done.error());
+          return false;
+        }
+        if (!daemon_.has_time()) return true;
+      }
+      show(exchange, id, std::move(words->json));
+      return false;
+    });
+  }
+
+  /// Arguments that are in blobs of their own, as a list of JSON is made of them.
+  struct LongWords {
+    std::vector<BlobId> parts;
+    std::size_t at = 0;
+    std::string json = {};
+  };
+  Expected<void> append_arguments(LongWords& words) {
+    const auto blob = daemon_.keeper().store().blob(words.parts[words.at++]);
+    auto list = blob ? live::decode_environment(*blob) : std::unexpected(blob.error());
+    if (!list) return std::unexpected(list.error());
+    for (const std::string& word : *list) {
+      words.json += ',';
+      append_json(words.json, word);
+    }
+    return {};
+  }
+
+  void show(const Exchange& exchange, JobId id, std::string more_arguments) {
+    auto detail = daemon_.presenter().detail(
+        id, viewer(exchange),
+        {.log_bytes = log_size(id), .more_arguments = std::move(more_arguments)});
     if (Remote* const remote = daemon_.remote(); remote != nullptr && detail) {
       detail->back() = ',';
       *detail += to_body({{"output_file", remote->output_of(id)}}).substr(1);

@@ -176,6 +176,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
   daemon->open_driver();
   daemon->open_syncer();
   daemon->open_conductor();
+  daemon->user_queues_.count_all(daemon->keeper_.engine().view());
   daemon->user_environments_.count_all(daemon->keeper_, daemon->now());
   return daemon;
 }

@@ -120,6 +120,8 @@ class Daemon {
   const Announcer& announcer() const { return *announcer_; }
   Forecaster& forecaster() { return forecaster_; }
   Followers& followers() { return *followers_; }
+  /// As Keeper::store_part().
+  Expected<bool> store_part(live::Submission& submission) { return keeper_.store_part(submission); }
   live::UserQueues& user_queues() { return user_queues_; }
   live::UserEnvironments& user_environments() { return user_environments_; }
   Instant now() const { return clock_.now(); }

@@ -65,14 +65,16 @@ SuspenderHooks ShimExecutor::with_own(SuspenderHooks hooks) {
 Expected<void> ShimExecutor::launch(const live::Assignment& assigned) {
   const JobId job = assigned.job.id;
   if (!suspender_.knows(job)) {
+    const bool is_told = tells_slurm(assigned.environment);
+    const bool is_client = wants_mps(assigned);
     shim::Order order = order_of(assigned, parts_.options, parts_.machine);
     set_variables(order, {{kJobKey, parts_.keys.key_of(job)}});
-    if (tells_slurm(assigned.environment)) tell_slurm(order, assigned, view().now());
+    if (is_told) tell_slurm(order, assigned, view().now());
     const bool is_limited = limit_host(assigned, order.cgroup);
     limit_devices(job, order.cgroup, assigned.grant);
     order.keeps_cgroup =
         parts_.limits.begin(view(), job, order.attempt, order.cgroup) || is_limited;
-    if (!wants_mps(assigned)) return launcher().launch(order);
+    if (!is_client) return launcher().launch(order);
     const MpsClient client = mps_client(assigned, order);
     launch_as_client(client, std::move(order));
     return {};

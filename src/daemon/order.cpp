@@ -39,18 +39,26 @@ std::string make_cgroup(const std::string& parent, JobId job, Attempt attempt) {
   return ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST ? path : "";
 }
 
-/// Environment variables as NAME=value; names are unique.
+/// Of a name that is given twice the first counts, as for most programs; no other may be left, or it
+/// would stand beside what berth sets.
+std::vector<std::string> without_repeats(std::vector<std::string> variables) {
+  std::set<std::string_view> names;
+  std::vector<bool> is_first;
+  for (const std::string& variable : variables) {
+    const auto name = std::string_view(variable).substr(0, variable.find('='));
+    is_first.push_back(names.insert(name).second);
+  }
+  names.clear();
+  std::size_t at = 0;
+  std::erase_if(variables, [&](const std::string&) { return !is_first[at++]; });
+  return variables;
+}
+
+/// Environment variables as NAME=value.
 class Environment {
  public:
-  /// Of a name that is given twice the first counts, as for most programs; no other may be left, or
-  /// it would stand beside what berth sets.
-  explicit Environment(const std::vector<std::string>& variables) {
-    std::set<std::string_view> names;
-    for (const std::string& variable : variables) {
-      const auto name = std::string_view(variable).substr(0, variable.find('='));
-      if (names.insert(name).second) variables_.push_back(variable);
-    }
-  }
+  /// Requires: names are unique.
+  explicit Environment(std::vector<std::string> variables) : variables_(std::move(variables)) {}
 
   void set(const std::string& name, const std::string& value) {
     std::string* const found = find(name);
@@ -96,7 +104,7 @@ Variables hints_for(const live::Assignment& assigned, const Machine& machine) {
 
 std::vector<std::string> environment_of(const live::Assignment& assigned, const Options& options,
                                         const Machine& machine) {
-  Environment environment(assigned.environment);
+  Environment environment(without_repeats(std::move(assigned.environment)));
   for (const auto& [name, value] : machine.environment) {
     if (name == "LD_LIBRARY_PATH") {
       environment.prepend(name, value);
@@ -185,7 +193,7 @@ std::vector<gid_t> groups_of(const live::Assignment& assigned, const Options& op
 }  // namespace
 
 void set_variables(shim::Order& order, const Variables& variables) {
-  Environment environment(order.environment);
+  Environment environment(std::move(order.environment));
   for (const auto& [name, value] : variables) environment.set(name, value);
   order.environment = environment.take();
 }
@@ -198,7 +206,7 @@ shim::Order order_of(const live::Assignment& assigned, const Options& options,
   shim::Order order;
   order.job = assigned.job.id;
   order.attempt = assigned.attempt;
-  order.arguments = command.arguments;
+  order.arguments = std::move(assigned.command.arguments);
   order.environment = environment_of(assigned, options, machine);
   order.directory = command.directory;
   order.user = command.owner.user;

@@ -15,7 +15,8 @@ namespace berth::daemon {
 /// Where jobs report their progress to: the socket that BERTH_REPORT names.
 std::string report_path(const Options& options);
 
-/// Makes the attempt's cgroup where `options` names a folder for them.
+/// Makes the attempt's cgroup where `options` names a folder for them. Takes the words of what is
+/// assigned.
 shim::Order order_of(const live::Assignment& assigned, const Options& options,
                      const Machine& machine);
 

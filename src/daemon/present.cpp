@@ -230,7 +230,15 @@ void Presenter::add_measured(Json& json, const Job& job) {
   }
 }
 
-Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int64_t log_bytes) {
+std::vector<BlobId> Presenter::more_arguments(JobId id, const Viewer& viewer) const {
+  const auto row = keeper_.store().job(id);
+  if (!row || !*row || !Sight((*row)->spec.user, viewer).sees_words()) return {};
+  const auto blob = keeper_.store().blob((*row)->spec.command);
+  auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
+  return command ? std::move(command->more_arguments) : std::vector<BlobId>();
+}
+
+Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, const Beside& beside) {
   auto text = job(id, viewer);
   if (!text) return text;
   const auto row = keeper_.store().job(id);
@@ -251,7 +259,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
     json["command"] = {sight.command(live::command_line(command->arguments))};
     json["arguments_hidden"] = true;
   } else if (command) {
-    json["command"] = command->arguments;
+    if (beside.more_arguments.empty()) json["command"] = command->arguments;
     json["directory"] = command->directory;
     if (!command->output.empty()) json["output"] = command->output;
     if (!command->snapshot.empty()) json["snapshot"] = command->snapshot;
@@ -304,7 +312,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
     json["reports"][report.key] = millionths(report.value);
   }
   if (!damaged.empty()) json["damaged"] = std::move(damaged);
-  json["log_bytes"] = log_bytes;
+  json["log_bytes"] = beside.log_bytes;
   const ClusterView view = keeper_.engine().view();
   if (view.knows(id)) {
     const JobView known = view.job(id);
@@ -313,7 +321,14 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int
     add_measured(json, *view.find(id));
   }
   text->back() = ',';  // one object of both
-  return *text + to_body(json).substr(1);
+  *text += to_body(json).substr(1);
+  if (!command || beside.more_arguments.empty() || !sight.sees_words()) return text;
+  text->back() = ',';
+  *text += to_body({{"command", command->arguments}}).substr(1);
+  text->resize(text->size() - 2);  // `]}`
+  *text += beside.more_arguments;
+  *text += "]}";
+  return text;
 }
 
 // ---- GPUs ------------------------------------------------------------------------------------

@@ -703,15 +703,21 @@ Expected<live::Submission> parse_submission(std::string_view body, const http::P
   std::erase_if(reader.environment, [](const std::string& variable) {
     return variable.starts_with(kShare) || variable.starts_with("BERTH_VRAM_SHRINK=");
   });
-  const bool allowed_by_default = defaults.shrinks.contains(job.spec.user);
-  if (job.vram_shrink.value_or(allowed_by_default)) {
-    reader.environment.emplace_back(live::kShrinkAllowed);
-  }
   if (job.share == "mps" && gpu.most() == GpuCount(0)) {
     return refuse("share", "'mps' with 0 GPUs, needs 1 at least");
   }
-  if (!job.share.empty()) reader.environment.push_back(std::string(kShare) + job.share);
-  job.environment = live::encode_environment(reader.environment);
+  live::Words environment = live::variables_in_parts(std::move(reader.environment));
+  const bool allowed_by_default = defaults.shrinks.contains(job.spec.user);
+  if (job.vram_shrink.value_or(allowed_by_default)) {
+    environment.first.emplace_back(live::kShrinkAllowed);
+  }
+  if (!job.share.empty()) environment.first.push_back(std::string(kShare) + job.share);
+  job.environment = live::encode_environment(environment.first);
+  job.more_environment = std::move(environment.more);
+  live::note_programs(job.command);
+  live::Words arguments = live::in_parts(std::move(job.command.arguments));
+  job.command.arguments = std::move(arguments.first);
+  job.more_arguments = std::move(arguments.more);
   return job;
 }
 

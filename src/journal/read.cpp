@@ -350,6 +350,15 @@ Expected<bool> Store::can_be_cut() const {
 // ---- Jobs
 // ----------------------------------------------------------------------------------------
 
+Expected<Bytes> Store::blob_size(BlobId id) const {
+  Query query(state_->db, "SELECT length(bytes) FROM blobs WHERE id = ?", column(id));
+  const auto found = first(query, [](Query& row) { return Bytes(row.integer(0)); });
+  if (!found) return std::unexpected(found.error());
+  if (*found) return **found;
+  return fail(ErrorCode::NotFound,
+              state_->db.path() + ": blob " + std::to_string(id.value()) + ": not there");
+}
+
 Expected<std::string> Store::blob(BlobId id) const {
   Query query(state_->db, "SELECT bytes, sum FROM blobs WHERE id = ?", column(id));
   const std::string name = "blob " + std::to_string(id.value());

@@ -267,6 +267,7 @@ class Store {
   /// was until the administrator rewrites it (doc/journal-format.md).
   Expected<bool> can_be_cut() const;
 
+  Expected<Bytes> blob_size(BlobId id) const;   ///< Likewise; it is not read.
   Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
   Expected<std::optional<JobRow>> job(JobId id) const;
   /// Those with numbers from `first` to `last`, ascending; a damaged one has no array and no end.

@@ -1,7 +1,9 @@
 #include "live/command.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <span>
 
 #include "core/codec.hpp"
 #include "core/fingerprint.hpp"
@@ -12,6 +14,7 @@ namespace berth::live {
 constexpr Occasion last_of(Occasion) { return Occasion::Overuse; }
 inline auto members(Warning& v) { return std::tie(v.signal, v.before); }
 inline auto members(Notice& v) { return std::tie(v.to, v.on); }
+inline auto members(Programs& v) { return std::tie(v.run_time, v.memory); }
 inline auto members(Command& v) {
   return std::tie(v.arguments, v.directory, v.umask, v.owner, v.environment);
 }
@@ -24,6 +27,36 @@ constexpr std::int64_t kWarning = 2;
 constexpr std::int64_t kNotice = 3;
 constexpr std::int64_t kOptionalAttach = 4;  // nothing follows
 constexpr std::int64_t kSnapshot = 5;
+constexpr std::int64_t kPrograms = 6;
+constexpr std::int64_t kMoreArguments = 7;
+constexpr std::int64_t kMoreEnvironment = 8;
+
+constexpr std::size_t kLong = std::size_t{2} << 10;    ///< Arguments whose programs are noted.
+constexpr std::size_t kFirst = std::size_t{32} << 10;  ///< Words beside what else is said.
+constexpr std::size_t kPart = std::size_t{64} << 10;   ///< Words in a blob of their own.
+constexpr std::size_t kSmall = std::size_t{8} << 10;   ///< A variable: the longest PATH there is.
+
+std::size_t size_of(std::span<const std::string> words) {
+  std::size_t size = 0;
+  for (const std::string& word : words) size += word.size() + 1;
+  return size;
+}
+
+/// How many of them, from the first on, take so many bytes at most; at least one.
+std::size_t words_within(std::span<const std::string> words, std::size_t most) {
+  std::size_t size = 0;
+  const auto is_too_much = [&](const std::string& word) {
+    size += word.size() + 1;
+    return size > most;
+  };
+  const auto end = std::ranges::find_if(words, is_too_much);
+  const auto count = static_cast<std::size_t>(end - words.begin());
+  return std::max(count, std::min<std::size_t>(words.size(), 1));
+}
+
+bool has_long_arguments(const Command& command) {
+  return !command.more_arguments.empty() || size_of(command.arguments) > kLong;
+}
 
 template <class Value>
 std::string to_bytes(const Value& value) {
@@ -146,8 +179,10 @@ std::string encode(const Command& command) {
   codec::put(out, command);
   put_attach(out, command.attach);
   const bool is_optional = command.attach && command.attach->optional;
+  const bool notes_programs = command.programs && has_long_arguments(command);
   const bool has_parts = command.processes != 0 || command.warning || command.notice ||
-                         is_optional || !command.snapshot.empty();
+                         is_optional || !command.snapshot.empty() || notes_programs ||
+                         !command.more_arguments.empty() || !command.more_environment.empty();
   if (has_parts || !command.output.empty()) out.text(command.output);
   if (command.processes != 0) {
     out.integer(kProcesses);
@@ -165,6 +200,18 @@ std::string encode(const Command& command) {
   if (!command.snapshot.empty()) {
     out.integer(kSnapshot);
     out.text(command.snapshot);
+  }
+  if (notes_programs) {
+    out.integer(kPrograms);
+    codec::put(out, *command.programs);
+  }
+  if (!command.more_arguments.empty()) {
+    out.integer(kMoreArguments);
+    codec::put(out, command.more_arguments);
+  }
+  if (!command.more_environment.empty()) {
+    out.integer(kMoreEnvironment);
+    codec::put(out, command.more_environment);
   }
   return out.take();
 }
@@ -193,6 +240,15 @@ Expected<Command> decode_command(std::string_view bytes) {
       case kSnapshot:
         command.snapshot = in.text();
         break;
+      case kPrograms:
+        codec::get(in, command.programs.emplace());
+        break;
+      case kMoreArguments:
+        codec::get(in, command.more_arguments);
+        break;
+      case kMoreEnvironment:
+        codec::get(in, command.more_environment);
+        break;
       case kOptionalAttach:
         if (!command.attach) return no_such_bytes(bytes, "command");
         command.attach->optional = true;
@@ -210,23 +266,68 @@ Expected<std::vector<std::string>> decode_environment(std::string_view bytes) {
   return from_bytes<std::vector<std::string>>(bytes, "environment");
 }
 
+Words in_parts(std::vector<std::string> words) {
+  Words parts;
+  const std::span all(words);
+  std::size_t at = words_within(all, kFirst);
+  while (at < words.size()) {
+    const std::size_t count = words_within(all.subspan(at), kPart);
+    ByteWriter out;
+    out.integer(static_cast<std::int64_t>(count));
+    for (const std::string& word : all.subspan(at, count)) out.text(word);
+    parts.more.push_back(out.take());
+    at += count;
+  }
+  words.resize(words_within(all, kFirst));
+  parts.first = std::move(words);
+  return parts;
+}
+
+Expected<void> append_words(std::vector<std::string>& words, std::string_view part) {
+  auto more = decode_environment(part);
+  if (!more) return std::unexpected(more.error());
+  std::ranges::move(*more, std::back_inserter(words));
+  return {};
+}
+
+Words variables_in_parts(std::vector<std::string> variables) {
+  if (size_of(variables) <= kFirst) return {.first = std::move(variables), .more = {}};
+  std::vector<std::string> once;
+  std::set<std::string, std::less<>> names;
+  for (std::string& variable : variables) {
+    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    if (names.emplace(name).second) once.push_back(std::move(variable));
+  }
+  std::ranges::stable_partition(
+      once, [](const std::string& variable) { return variable.size() <= kSmall; });
+  return in_parts(std::move(once));
+}
+
 namespace {
 
+/// What the words after the first kFirst bytes would tell takes too long to find out.
 Fingerprint fingerprint_for(const Command& command, Telling telling) {
   FingerprintSum sum(command.owner.user);
-  for (const std::string& word : telling_words(command.arguments, command.directory, telling)) {
+  const std::span all(command.arguments);
+  const std::size_t told = words_within(all, kFirst);
+  for (const std::string& word : telling_words(all.first(told), command.directory, telling)) {
     sum.add(word);
   }
+  for (const std::string& word : all.subspan(told)) sum.add(word);
   return sum.value();
 }
 
 }  // namespace
 
 Fingerprint fingerprint_of(const Command& command) {
-  return fingerprint_for(command, Telling::RunTime);
+  return command.programs ? command.programs->run_time : fingerprint_for(command, Telling::RunTime);
 }
 Fingerprint memory_fingerprint_of(const Command& command) {
-  return fingerprint_for(command, Telling::Memory);
+  return command.programs ? command.programs->memory : fingerprint_for(command, Telling::Memory);
+}
+void note_programs(Command& command) {
+  command.programs = {.run_time = fingerprint_for(command, Telling::RunTime),
+                      .memory = fingerprint_for(command, Telling::Memory)};
 }
 
 std::string program_alone(std::string_view line) {

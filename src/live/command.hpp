@@ -50,6 +50,14 @@ struct Notice {
   bool operator==(const Notice&) const = default;
 };
 
+/// The program that a command runs, as its run times and its memory are learned.
+struct Programs {
+  Fingerprint run_time{0};  ///< fingerprint_of().
+  Fingerprint memory{0};    ///< memory_fingerprint_of().
+
+  bool operator==(const Programs&) const = default;
+};
+
 struct Command {
   std::vector<std::string> arguments;
   std::string directory;
@@ -63,6 +71,11 @@ struct Command {
   std::optional<Notice> notice = {};
   std::string snapshot = {};  ///< A copy of the code that is the job's own; "": none.
   std::string output = {};    ///< The file its output goes to, with %j and the like; "": its log.
+  std::optional<Programs> programs = {};  ///< Once found out: it takes long for long arguments.
+  /// Where there are too many words for one blob: those with the arguments after `arguments`, and
+  /// with the variables after those of `environment`, in order (Words).
+  std::vector<BlobId> more_arguments = {};
+  std::vector<BlobId> more_environment = {};
 
   bool operator==(const Command& other) const;
 };
@@ -73,14 +86,30 @@ std::string encode_environment(const std::vector<std::string>& variables);
 Expected<Command> decode_command(std::string_view bytes);
 Expected<std::vector<std::string>> decode_environment(std::string_view bytes);
 
+/// Words in parts, so that nobody who stores, reads or sends them has to do it at once.
+struct Words {
+  std::vector<std::string> first;  ///< Of 32 KiB at most; at least one, if there are any.
+  std::vector<std::string> more;   ///< Each encode_environment() of 64 KiB, or of one word.
+};
+Words in_parts(std::vector<std::string> words);
+/// The same for variables. Where they need more than one part, the first has the small ones, and of
+/// a name that is given twice the first counts.
+Words variables_in_parts(std::vector<std::string> variables);
+
+/// Appends the words of a part. Errors: as decode_environment().
+Expected<void> append_words(std::vector<std::string>& words, std::string_view part);
+
 /// The variable with which a job allows its charge to fall, in what was submitted.
 inline constexpr const char* kShrinkAllowed = "BERTH_VRAM_SHRINK=1";
 
 /// The program that a command runs: the same for commands of one user that do the same work in the
-/// same time (telling_words.hpp). Never 0. The environment does not count.
+/// same time (telling_words.hpp). Never 0. The environment does not count. Of long arguments those
+/// after the first 32 KiB count as they are.
 Fingerprint fingerprint_of(const Command& command);
 /// The same for commands that need the same memory: the number of epochs does not count either.
 Fingerprint memory_fingerprint_of(const Command& command);
+/// Notes both in the command. Requires: all of its arguments are in it.
+void note_programs(Command& command);
 
 /// The command as one line for lists: words quoted where a shell would need it, cut after `most`
 /// bytes.

@@ -14,6 +14,7 @@ constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is
 constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
 constexpr std::size_t kMostInStep = 256;           ///< Jobs that users submit or change: 8 ms.
 constexpr std::size_t kDependenciesAsAJob = 64;    ///< To be written down and followed.
+constexpr Duration kLaunching = Duration(4000);    ///< Of a turn.
 
 bool is_submission(const Asked& asked) { return asked.submission.has_value(); }
 
@@ -106,7 +107,9 @@ void Conductor::recover(const Job& job) {
     if (is_running(job.state)) hands_.executor.go_on(job.id, job.attempt, job.grant);
     return;
   }
-  if (job.state == JobState::Starting) return start(job.id, job.attempt, job.grant);
+  if (job.state == JobState::Starting) {
+    return start({.job = job.id, .attempt = job.attempt, .grant = job.grant});
+  }
   if (job.state == JobState::Stopping) return leave(job.id, job.attempt);  // its end was journaled
   on_lost(job.id, job.attempt, "its attempt file is gone");
 }
@@ -416,6 +419,8 @@ void Conductor::turn() {
     const Instant now = std::max(hands_.clock.now(), keeper_.last());
     step(now);
     if (!failure_ && take_late_estimates()) step(now);  // the simulator does so too
+  } else {
+    work_on_launches();
   }
   work_on_snapshot();
 }
@@ -498,6 +503,7 @@ void Conductor::step(Instant now) {
   for (const Effect& effect : effects.list) {
     std::visit([this](const auto& wanted) { perform(wanted); }, effect);
   }
+  work_on_launches();
   if (effects.wake_at) {
     const Duration wait = std::max(Duration::zero(), *effects.wake_at - hands_.clock.now());
     hands_.alarms.set(Alarm::WakeUp, wait);
@@ -561,40 +567,101 @@ void Conductor::perform(const Launch& wanted) {
   if (before != current_.end() && before->second != wanted.attempt) {
     hands_.executor.forget(wanted.job, before->second);
   }
-  start(wanted.job, wanted.attempt, wanted.grant);
+  start({.job = wanted.job, .attempt = wanted.attempt, .grant = wanted.grant});
 }
 
 /// With what its suspended attempt left, which the executor takes over.
-void Conductor::perform(const Continue& wanted) { start(wanted.job, wanted.attempt, wanted.grant); }
-
-void Conductor::start(JobId job, Attempt attempt, const Grant& grant) {
-  current_[job] = attempt;
-  keeper_.note(job, "");  // what is said of this attempt comes now
-  changed(grant);
-  const auto launched = launch(job, attempt, grant);
-  if (!launched) on_failed_start(job, attempt, launched.error().message);
+void Conductor::perform(const Continue& wanted) {
+  start({.job = wanted.job, .attempt = wanted.attempt, .grant = wanted.grant, .goes_on = true});
 }
 
-Expected<void> Conductor::launch(JobId job, Attempt attempt, const Grant& grant) {
-  const Job* const known = keeper_.engine().view().find(job);
+void Conductor::start(Launching launching) {
+  current_[launching.job] = launching.attempt;
+  keeper_.note(launching.job, "");  // what is said of this attempt comes now
+  changed(launching.grant);
+  launches_.push_back(std::move(launching));
+}
+
+/// Something of it at any rate; the turns after this one do the rest.
+void Conductor::work_on_launches() {
+  const Instant ends = hands_.clock.now() + kLaunching;
+  while (!launches_.empty()) {
+    const auto more = read_some(launches_.front());
+    if (!more || !*more) {
+      Launching whole = std::move(launches_.front());
+      launches_.pop_front();
+      if (more) finish(std::move(whole));
+      if (!more) on_failed_start(whole.job, whole.attempt, more.error().message);
+    }
+    if (hands_.clock.now() >= ends) break;
+  }
+  if (!launches_.empty()) hands_.alarms.post([] {});
+}
+
+/// A part of its words. Returns: whether there are more.
+Expected<bool> Conductor::read_some(Launching& next) const {
+  if (!next.command) {
+    const Job* const known = keeper_.engine().view().find(next.job);
+    if (known == nullptr) return fail(ErrorCode::NotFound, "the engine does not know it");
+    const auto blob = keeper_.store().blob(known->spec.command);
+    if (!blob) return std::unexpected(blob.error());
+    auto command = decode_command(*blob);
+    if (!command) return std::unexpected(command.error());
+    const auto variables = keeper_.store().blob(command->environment);
+    if (!variables) return std::unexpected(variables.error());
+    auto environment = decode_environment(*variables);
+    if (!environment) return std::unexpected(environment.error());
+    next.command = std::move(*command);
+    next.environment = std::move(*environment);
+  } else {
+    Command& command = *next.command;
+    const std::size_t arguments = command.more_arguments.size();
+    const bool is_argument = next.parts < arguments;
+    const auto blob =
+        keeper_.store().blob(is_argument ? command.more_arguments[next.parts]
+                                         : command.more_environment[next.parts - arguments]);
+    if (!blob) return std::unexpected(blob.error());
+    auto done = append_words(is_argument ? command.arguments : next.environment, *blob);
+    if (!done) return std::unexpected(done.error());
+    ++next.parts;
+  }
+  return next.parts < next.command->more_arguments.size() + next.command->more_environment.size();
+}
+
+/// Requires: all of its words are read.
+void Conductor::finish(Launching launching) {
+  const auto launched = launch(launching);
+  if (!launched) on_failed_start(launching.job, launching.attempt, launched.error().message);
+}
+
+Expected<void> Conductor::launch(Launching& launching) {
+  const Job* const known = keeper_.engine().view().find(launching.job);
   if (known == nullptr) return fail(ErrorCode::NotFound, "the engine does not know it");
-  const auto blob = keeper_.store().blob(known->spec.command);
-  if (!blob) return std::unexpected(blob.error());
-  const auto command = decode_command(*blob);
-  if (!command) return std::unexpected(command.error());
-  const auto variables = keeper_.store().blob(command->environment);
-  if (!variables) return std::unexpected(variables.error());
-  const auto environment = decode_environment(*variables);
-  if (!environment) return std::unexpected(environment.error());
   return hands_.executor.launch({.job = *known,
-                                 .attempt = attempt,
-                                 .grant = grant,
-                                 .command = *command,
-                                 .environment = *environment});
+                                 .attempt = launching.attempt,
+                                 .grant = launching.grant,
+                                 .command = *launching.command,
+                                 .environment = launching.environment});
+}
+
+/// The attempt of a job that is to stop and of which nothing was launched yet: nothing will be. One
+/// that has a process goes on first, so that there is somebody to be stopped.
+std::optional<Attempt> Conductor::take_unlaunched(JobId job) {
+  const auto found = std::ranges::find(launches_, job, &Launching::job);
+  if (found == launches_.end()) return std::nullopt;
+  Launching launching = std::move(*found);
+  launches_.erase(found);
+  if (!launching.goes_on) return launching.attempt;
+  Expected<bool> more = true;
+  while (more && *more) more = read_some(launching);
+  if (more) finish(std::move(launching));
+  if (!more) on_failed_start(launching.job, launching.attempt, more.error().message);
+  return std::nullopt;
 }
 
 void Conductor::perform(const Stop& wanted) {
-  const auto attempt = failed_starts_.take(wanted.job);
+  auto attempt = take_unlaunched(wanted.job);
+  if (!attempt) attempt = failed_starts_.take(wanted.job);
   const bool is_kept = attempt && failed_resumes_.erase({wanted.job, *attempt}) > 0;
   if (attempt && !is_kept) {  // nothing of it runs
     hands_.alarms.post(

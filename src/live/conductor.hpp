@@ -8,7 +8,9 @@
 // they never take a step themselves.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -168,8 +170,22 @@ class Conductor {
   void perform(const Finished& finished);
   void perform(const Hurt&) {}  ///< The keeper has written it down.
   std::string oom_words(JobId job) const;
-  void start(JobId job, Attempt attempt, const Grant& grant);
-  Expected<void> launch(JobId job, Attempt attempt, const Grant& grant);
+  /// An attempt that is to be launched.
+  struct Launching {
+    JobId job;
+    Attempt attempt;
+    Grant grant;
+    bool goes_on = false;  ///< With what its suspended attempt left.
+    std::optional<Command> command = {};
+    std::vector<std::string> environment = {};
+    std::size_t parts = 0;  ///< Of its words, read so far.
+  };
+  void start(Launching launching);
+  void work_on_launches();
+  Expected<bool> read_some(Launching& next) const;
+  void finish(Launching launching);
+  Expected<void> launch(Launching& launching);
+  std::optional<Attempt> take_unlaunched(JobId job);
   void note_overrun(const Stop& wanted);
   void note_trespass(JobId job);
   void note_preemption(JobId job);
@@ -194,7 +210,9 @@ class Conductor {
   /// Told to end for the memory that they took, and how that counts.
   std::map<std::pair<JobId, Attempt>, Outcome> overran_;
   std::map<JobId, Attempt> current_;  ///< The attempt of each job that holds a berth.
-  FailedStarts failed_starts_;        ///< Reported to the engine when due, as errors may pass.
+  /// In several turns, where they are many or have many words.
+  std::deque<Launching> launches_;
+  FailedStarts failed_starts_;  ///< Reported to the engine when due, as errors may pass.
   std::set<std::pair<JobId, Attempt>> failed_resumes_;  ///< Of those, with a suspended process.
   bool is_retrying_ = false;
   bool is_snapshot_synced_ = true;  ///< Its last written part is on the disk.

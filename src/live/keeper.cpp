@@ -537,18 +537,71 @@ Expected<void> Keeper::note_ended(JobSpec& spec) const {
   return {};
 }
 
-/// One job, or one for each task of an array.
-Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
-                                std::vector<Input>& inputs) {
+Expected<bool> Keeper::store_part(Submission& submission) {
+  auto& arguments = submission.command.more_arguments;
+  auto& environment = submission.command.more_environment;
+  const bool is_argument = arguments.size() < submission.more_arguments.size();
+  if (!is_argument && environment.size() == submission.more_environment.size()) return false;
+  if (broken_) return fail(ErrorCode::Io, store_.path() + ": is not written any more");
+  if (auto room = check_room(); !room) return std::unexpected(room.error());
+  std::string& part = is_argument ? submission.more_arguments[arguments.size()]
+                                  : submission.more_environment[environment.size()];
+  BlobId blob;
+  auto done = with_deferred([&]() -> Expected<void> {
+    const auto added = store_.add_blob(part);
+    if (!added) return std::unexpected(added.error());
+    blob = *added;
+    return {};
+  });
+  if (!done) return std::unexpected(done.error());
+  if (!submission.stored) awaited_.push_back(submission.stored = std::make_shared<StoredParts>());
+  submission.stored->blobs.push_back(blob);
+  (is_argument ? arguments : environment).push_back(blob);
+  part = std::string();
+  return environment.size() < submission.more_environment.size() ||
+         arguments.size() < submission.more_arguments.size();
+}
+
+std::vector<BlobId> Keeper::awaited_blobs() {
+  std::vector<BlobId> blobs;
+  std::erase_if(awaited_, [&](const std::weak_ptr<StoredParts>& weak) {
+    const auto stored = weak.lock();
+    if (stored) blobs.insert(blobs.end(), stored->blobs.begin(), stored->blobs.end());
+    return !stored;
+  });
+  return blobs;
+}
+
+/// With its words, those too that were not stored before.
+Expected<Command> Keeper::command_of(const Submission& submission) {
   const auto environment = store_.add_blob(submission.environment);
   if (!environment) return std::unexpected(environment.error());
   Command command = submission.command;
   command.environment = *environment;
-  const auto blob = store_.add_blob(encode(command));
+  for (const auto& [parts, blobs] :
+       {std::pair(&submission.more_arguments, &command.more_arguments),
+        std::pair(&submission.more_environment, &command.more_environment)}) {
+    while (blobs->size() < parts->size()) {
+      const auto blob = store_.add_blob((*parts)[blobs->size()]);
+      if (!blob) return std::unexpected(blob.error());
+      blobs->push_back(*blob);
+    }
+  }
+  return command;
+}
+
+/// One job, or one for each task of an array.
+Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
+                                std::vector<Input>& inputs) {
+  const auto command = command_of(submission);
+  if (!command) return std::unexpected(command.error());
+  const auto blob = store_.add_blob(encode(*command));
   if (!blob) return std::unexpected(blob.error());
-  JobSpec spec = with_estimate(submission.spec, command);
+  const Fingerprint what = fingerprint_of(*command);
+  JobSpec spec = with_estimate(submission.spec, *command);
   spec.command = *blob;
   if (auto done = note_ended(spec); !done) return done;
+  const std::string line = command_line(command->arguments);
   const std::size_t jobs = std::max<std::size_t>(1, submission.tasks.size());
   const JobId first = submission.id.value_or(JobId(last_job_.value() + 1));
   for (std::size_t i = 0; i < jobs; ++i) {
@@ -562,14 +615,11 @@ Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
       place.tasks = static_cast<std::int32_t>(jobs);
       name = task_name(submission, place.task);
     }
-    const auto added = store_.add_job({.job = id,
-                                       .spec = spec,
-                                       .submitted = now,
-                                       .name = name,
-                                       .command = command_line(command.arguments)});
+    const auto added =
+        store_.add_job({.job = id, .spec = spec, .submitted = now, .name = name, .command = line});
     if (!added) return added;
     inputs.emplace_back(Submitted{id, spec, submission.held});
-    inputs.emplace_back(Identified{id, fingerprint_of(submission.command)});
+    inputs.emplace_back(Identified{id, what});
   }
   return {};
 }

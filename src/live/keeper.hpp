@@ -42,13 +42,22 @@ struct AfterTask {
   std::optional<std::int64_t> task = std::nullopt;
 };
 
+/// Blobs of a submission that no job refers to yet.
+struct StoredParts {
+  std::vector<BlobId> blobs;
+};
+
 /// A new job; it gets its id when the step takes it.
 struct Submission {
   JobSpec spec;
   bool held = false;
   std::string name;
   Command command;
-  std::string environment;                     ///< encode_environment().
+  std::string environment;  ///< encode_environment().
+  /// The words that come after these in parts that are not stored yet (Words::more), in order.
+  std::vector<std::string> more_arguments = {};
+  std::vector<std::string> more_environment = {};
+  std::shared_ptr<StoredParts> stored = {};    ///< Those that are: they stay while this lives.
   std::vector<std::string> gpu_types = {};     ///< By name, those it accepts; none: any.
   std::vector<std::int64_t> gpu_indices = {};  ///< The GPUs it accepts; none: any.
   std::optional<bool> vram_shrink = {};        ///< Whether its charge may fall, if it was said.
@@ -137,6 +146,11 @@ class Keeper {
   /// One step. Errors: Io; if the inputs could not be written, nothing happened and the batch can
   /// be tried again. Broken if the decisions could not be written after that: see is_broken().
   Expected<Stepped> step(Instant now, const Batch& batch);
+  /// Stores the next part of a submission's words, so that no step has to; not within a step.
+  /// Returns: whether there are more. Errors: Io, as check_room() too.
+  Expected<bool> store_part(Submission& submission);
+  /// What was stored so of submissions that are not taken yet.
+  std::vector<BlobId> awaited_blobs();
   /// True once the journal no longer follows the engine: the daemon must end, and recover.
   bool is_broken() const { return broken_; }
 
@@ -231,6 +245,7 @@ class Keeper {
   Expected<void> add_snapshot(journal::Continuity continuity);
   Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
+  Expected<Command> command_of(const Submission& submission);
   Expected<void> write_row(const Updated& updated);
   Expected<void> let_go(JobId id, std::vector<Input>& inputs);
   Expected<void> write_row(const Released& released);
@@ -288,6 +303,7 @@ class Keeper {
   std::uint64_t learned_ = 0;     ///< Ends from which jobs that wait have learned.
   std::map<JobId, Bytes> peaks_;  ///< Of attempts whose end is not written yet.
   std::map<JobId, Left> left_;
+  std::vector<std::weak_ptr<StoredParts>> awaited_;
   bool broken_ = false;
 };
 

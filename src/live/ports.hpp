@@ -34,8 +34,8 @@ struct Assignment {
   const Job& job;
   Attempt attempt;
   const Grant& grant;
-  const Command& command;
-  const std::vector<std::string>& environment;  ///< As submitted.
+  Command& command;                       ///< With all of its arguments.
+  std::vector<std::string>& environment;  ///< As submitted. May be taken, like the command.
 };
 
 /// The state of an attempt when a daemon starts.

@@ -1,5 +1,6 @@
 #include "live/pruner.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace berth::live {
@@ -59,6 +60,11 @@ Expected<bool> Pruner::drop_jobs() {
   return true;
 }
 
+bool Pruner::is_marked(BlobId blob) const {
+  const auto number = static_cast<std::size_t>(blob.value());
+  return number < needed_.size() && needed_[number];
+}
+
 void Pruner::mark_blob(BlobId blob) {
   const auto number = static_cast<std::size_t>(blob.value());
   if (number >= needed_.size()) needed_.resize(number + 1);
@@ -75,12 +81,16 @@ Expected<void> Pruner::mark_job(JobId id) {
     return {};
   }
   const BlobId blob = job != nullptr ? job->spec.command : (*row)->spec.command;
+  if (job == nullptr && is_marked(blob)) return {};  // with its words, by a job before
   mark_blob(blob);
-  if (job == nullptr) return {};
   const auto bytes = keeper_.store().blob(blob);
   const auto command = bytes ? decode_command(*bytes) : std::unexpected(bytes.error());
-  if (command) mark_blob(command->environment);
   is_blind_ = is_blind_ || !command;
+  if (!command) return {};
+  std::ranges::for_each(command->more_arguments, [this](BlobId part) { mark_blob(part); });
+  if (job == nullptr) return {};
+  mark_blob(command->environment);
+  std::ranges::for_each(command->more_environment, [this](BlobId part) { mark_blob(part); });
   return {};
 }
 
@@ -101,6 +111,7 @@ Expected<bool> Pruner::mark() {
   const auto last = keeper_.store().last_blob();
   if (!last) return std::unexpected(last.error());
   last_blob_ = *last;
+  std::ranges::for_each(keeper_.awaited_blobs(), [this](BlobId blob) { mark_blob(blob); });
   phase_ = Phase::Blobs;
   Expected<void> done = keeper_.tidy([](journal::Store& store) -> Expected<void> {
     store.forget_recent_blobs();
@@ -123,16 +134,15 @@ void Pruner::note_snapshots(const std::vector<BlobId>& needless) {
 }
 
 Expected<bool> Pruner::drop_blobs() {
-  const auto blobs = keeper_.store().blobs_after(blob_, kSlice);
+  const auto blobs = keeper_.store().blobs_after(blob_, kBlobs);
   if (!blobs) return std::unexpected(blobs.error());
   std::vector<BlobId> needless;
-  bool is_end = blobs->size() < kSlice;
+  bool is_end = blobs->size() < kBlobs;
   for (const BlobId blob : *blobs) {
     is_end = is_end || blob > last_blob_;
     if (blob > last_blob_) break;
     blob_ = blob;
-    const auto number = static_cast<std::size_t>(blob.value());
-    if (number >= needed_.size() || !needed_[number]) needless.push_back(blob);
+    if (!is_marked(blob)) needless.push_back(blob);
   }
   note_snapshots(needless);
   if (!needless.empty()) {

@@ -21,6 +21,7 @@ class Pruner {
  public:
   /// Rows at a time: some two milliseconds.
   static constexpr std::size_t kSlice = 64;
+  static constexpr std::size_t kBlobs = 16;  ///< Which may have 64 KiB each.
 
   /// Requires: `keeper` outlives it.
   explicit Pruner(Keeper& keeper) : keeper_(keeper) {}
@@ -46,6 +47,7 @@ class Pruner {
   Expected<bool> drop_blobs();
   Expected<bool> cut();
   Expected<void> mark_job(JobId job);
+  bool is_marked(BlobId blob) const;
   void mark_blob(BlobId blob);
   void note_snapshots(const std::vector<BlobId>& needless);
 

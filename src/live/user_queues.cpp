@@ -8,29 +8,45 @@ namespace {
 
 constexpr Duration kCountAgain = seconds(1);
 
-std::int64_t jobs_of(const ClusterView& view, UserId user) {
-  std::int64_t jobs = 0;
-  view.for_each_job([&](const Job& job) { jobs += job.spec.user == user ? 1 : 0; });
-  return jobs;
-}
-
 }  // namespace
 
-Expected<void> UserQueues::take(const ClusterView& view, UserId user, Instant now,
-                                std::int64_t jobs) {
-  if (most_ == 0) return {};
-  const auto [known, is_new] = users_.try_emplace(user);
-  const bool may_have_fewer =
-      known->second.jobs + jobs > most_ && now - known->second.counted >= kCountAgain;
-  if (is_new || may_have_fewer) known->second = {.jobs = jobs_of(view, user), .counted = now};
-  if (known->second.jobs + jobs > most_) {
-    return fail(ErrorCode::Conflict, "uid " + std::to_string(user.value()) + " has " +
-                                         std::to_string(known->second.jobs) +
-                                         " jobs that wait or run and asks for " +
-                                         std::to_string(jobs) + " more, the most is " +
-                                         std::to_string(most_) + " (user_queue)");
+void UserQueues::count_all(const ClusterView& view) {
+  if (most_ == 0) return;
+  view.for_each_job([&](const Job& job) { ++users_[job.spec.user].jobs; });
+}
+
+bool UserQueues::may_have_fewer(UserId user, Instant now, std::int64_t jobs) const {
+  const auto known = users_.find(user);
+  return most_ != 0 && known != users_.end() && known->second.jobs + jobs > most_ &&
+         now - known->second.counted >= kCountAgain;
+}
+
+bool UserQueues::count(Count& under_way, const ClusterView& view,
+                       const std::function<bool()>& has_time) {
+  constexpr int kJobsAtOnce = 256;
+  Known& known = users_[under_way.user];
+  if (under_way.next == JobId()) known.since = 0;
+  auto id = view.job_from(under_way.next);
+  for (int looked = 0; id; id = view.job_from(under_way.next)) {
+    if (view.find(*id)->spec.user == under_way.user) ++under_way.jobs;
+    under_way.next = JobId(id->value() + 1);
+    if (++looked % kJobsAtOnce == 0 && !has_time()) return true;
   }
-  known->second.jobs += jobs;
+  known = {.jobs = under_way.jobs + known.since, .since = 0, .counted = under_way.began};
+  return false;
+}
+
+Expected<void> UserQueues::take(UserId user, std::int64_t jobs) {
+  if (most_ == 0) return {};
+  Known& known = users_[user];
+  if (known.jobs + jobs > most_) {
+    return fail(ErrorCode::Conflict,
+                "uid " + std::to_string(user.value()) + " has " + std::to_string(known.jobs) +
+                    " jobs that wait or run and asks for " + std::to_string(jobs) +
+                    " more, the most is " + std::to_string(most_) + " (user_queue)");
+  }
+  known.jobs += jobs;
+  known.since += jobs;
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "core/codec.hpp"
 #include "core/conditions.hpp"
@@ -26,10 +27,17 @@ static auto members(Ended& v) { return std::tie(v.exit, v.note); }
 static auto members(Attach& v) {
   return std::tie(v.socket, v.terminal, v.rows, v.columns, v.optional);
 }
+template <class AnOrder>
+static auto before_words(AnOrder& v) {
+  return std::tie(v.job, v.attempt);
+}
+template <class AnOrder>
+static auto after_words(AnOrder& v) {
+  return std::tie(v.directory, v.user, v.group, v.groups, v.umask, v.log_cap, v.grace_millis,
+                  v.cgroup, v.keeps_cgroup, v.attach, v.save_signal, v.save_grace_millis, v.output);
+}
 static auto members(Order& v) {
-  return std::tie(v.job, v.attempt, v.arguments, v.environment, v.directory, v.user, v.group,
-                  v.groups, v.umask, v.log_cap, v.grace_millis, v.cgroup, v.keeps_cgroup, v.attach,
-                  v.save_signal, v.save_grace_millis, v.output);
+  return std::tuple_cat(before_words(v), std::tie(v.arguments, v.environment), after_words(v));
 }
 
 namespace {
@@ -88,13 +96,65 @@ Expected<void> write_all(int file, std::string_view bytes) {
   return {};
 }
 
-Expected<void> send_in_memory(int socket, std::string_view bytes, int attempt_file, int log_file) {
+/// Bytes that go to a file as they come: the whole of a large order would be two megabytes of fresh
+/// memory, which the kernel takes longer to give than they take to be written.
+class Spill {
+ public:
+  explicit Spill(int file) : file_(file) {}
+
+  template <class Value>
+  void put(const Value& value) {
+    codec::put(out_, value);
+  }
+  void put_words(const std::vector<std::string>& words) {
+    out_.integer(static_cast<std::int64_t>(words.size()));
+    for (const std::string& word : words) {
+      out_.text(word);
+      if (out_.bytes().size() >= kLargestPacket) flush();
+    }
+  }
+  Expected<void> finish() {
+    flush();
+    return done_;
+  }
+
+ private:
+  void flush() {
+    const std::string bytes = std::exchange(out_, ByteWriter()).take();
+    if (done_) done_ = write_all(file_, bytes);
+  }
+
+  int file_;
+  ByteWriter out_;
+  Expected<void> done_;
+};
+
+/// As encode() does it.
+Expected<void> write_order(int file, const Order& order) {
+  Spill out(file);
+  out.put(std::int64_t{kOrderFormat});
+  std::apply([&](const auto&... parts) { (out.put(parts), ...); }, before_words(order));
+  out.put_words(order.arguments);
+  out.put_words(order.environment);
+  std::apply([&](const auto&... parts) { (out.put(parts), ...); }, after_words(order));
+  return out.finish();
+}
+
+Expected<void> send_in_memory(int socket, const Order& order, int attempt_file, int log_file) {
   const int memory = memfd_create("berth-order", MFD_CLOEXEC);
   if (memory < 0) return io_error("make memory for an order");
-  auto sent = write_all(memory, bytes);
+  auto sent = write_order(memory, order);
   if (sent) sent = send_packet(socket, "memory", std::array{attempt_file, log_file, memory});
   close(memory);
   return sent;
+}
+
+bool is_large(const Order& order) {
+  std::size_t size = 0;
+  for (const auto* const words : {&order.arguments, &order.environment}) {
+    for (const std::string& word : *words) size += word.size();
+  }
+  return size > kLargestPacket / 2;
 }
 
 }  // namespace
@@ -162,8 +222,9 @@ Expected<Event> decode_event(std::string_view bytes) {
 }
 
 Expected<void> send_order(int socket, const Order& order, int attempt_file, int log_file) {
+  if (is_large(order)) return send_in_memory(socket, order, attempt_file, log_file);
   const std::string bytes = encode(order);
-  if (bytes.size() > kLargestPacket) return send_in_memory(socket, bytes, attempt_file, log_file);
+  if (bytes.size() > kLargestPacket) return send_in_memory(socket, order, attempt_file, log_file);
   return send_packet(socket, bytes, std::array{attempt_file, log_file});
 }
 

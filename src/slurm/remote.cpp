@@ -552,8 +552,17 @@ void SlurmRemote::submit(live::Submission job, Submitted submitted) {
   };
   if (job.command.attach) return refuse("attach: a job on Slurm cannot be attended; use submit");
   if (!job.tasks.empty()) return refuse("array: submit arrays with sbatch --array");
-  const auto environment = live::decode_environment(job.environment);
+  auto environment = live::decode_environment(job.environment);
   if (!environment) return submitted(std::unexpected(environment.error()));
+  std::vector<std::string> arguments = job.command.arguments;
+  for (const auto& [parts, words] : {std::pair(&job.more_arguments, &arguments),
+                                     std::pair(&job.more_environment, &*environment)}) {
+    for (const std::string& part : *parts) {
+      if (auto done = live::append_words(*words, part); !done) {
+        return submitted(std::unexpected(done.error()));
+      }
+    }
+  }
   const Request& asked = job.spec.request;
   Note note{.vram = in_shards(asked.gpu.vram),
             .gpus = asked.gpu.count.raw(),
@@ -564,8 +573,8 @@ void SlurmRemote::submit(live::Submission job, Submitted submitted) {
   Submit order{
       .name = job.name.empty() ? job.command.arguments.front() : job.name,
       .partition = options_.partitions.front(),
-      .script = script_for(job.command.arguments),
-      .environment = *environment,
+      .script = script_for(arguments),
+      .environment = std::move(*environment),
       .directory = job.command.directory,
       .output = job.command.output,
       .admin_comment = to_text(note),

@@ -27,8 +27,7 @@ using testing::HasSubstr;
 class ErrorsRequests : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    // Two megabytes of environment take longer than a turn should.
-    rig_ = std::make_unique<Rig>(test::RigOptions{.watches_turns = false});
+    rig_ = std::make_unique<Rig>();
     rig_->start();
   }
   static void TearDownTestSuite() { rig_.reset(); }

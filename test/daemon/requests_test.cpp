@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/limits.hpp"
@@ -414,15 +415,66 @@ TEST(Requests, AListOfAMillionPartsIsRefusedSoon) {
   EXPECT_EQ(refusal(text + "]}"), "after: 1000001 jobs, the most is 4096");
 }
 
+std::vector<std::string> variables_of(const live::Submission& job) {
+  std::vector<std::string> variables = *live::decode_environment(job.environment);
+  for (const std::string& part : job.more_environment) {
+    EXPECT_TRUE(live::append_words(variables, part));
+  }
+  return variables;
+}
+
+/// No turn of the engine's thread has to store, read or look through all of it.
+TEST(Requests, ManyWordsAreTakenInParts) {
+  std::vector<std::string> variables;
+  for (int i = 0; i < 300; ++i) {
+    variables.push_back("V" + std::to_string(i) + "=" + std::string(1000, 'v'));
+  }
+  variables.insert(variables.begin() + 100, "BIG=" + std::string(100'000, 'b'));
+  variables.push_back("V7=another");
+  Json json = with("environment", variables);
+  json["vram_shrink"] = true;
+  std::vector<std::string> words = {"sh", "-c", std::string(100'000, ':')};
+  for (int i = 0; i < 300; ++i) words.push_back(std::string(1000, 'a'));
+  json["command"] = words;
+  const live::Submission job = taken(json);
+  const auto first = *live::decode_environment(job.environment);
+  EXPECT_EQ(first.back(), live::kShrinkAllowed) << "berthd looks for it there";
+  EXPECT_LE(job.environment.size(), 33U << 10);
+  for (const auto* const parts : {&job.more_environment, &job.more_arguments}) {
+    EXPECT_GE(parts->size(), 5U);
+    EXPECT_LE(std::ranges::max(*parts, {}, &std::string::size).size(), 101'000U);
+  }
+  std::vector<std::string> found = variables_of(job);
+  EXPECT_EQ(found.size(), 302U) << "the second V7 does not count";
+  EXPECT_EQ(found.back(), variables[100]) << "small ones first";
+  std::erase(found, live::kShrinkAllowed);
+  EXPECT_EQ(found.size(), 301U);
+  std::vector<std::string> arguments = job.command.arguments;
+  EXPECT_EQ(arguments, (std::vector<std::string>{"sh", "-c"}));
+  for (const std::string& part : job.more_arguments) {
+    EXPECT_TRUE(live::append_words(arguments, part));
+  }
+  EXPECT_EQ(arguments, words);
+  live::Command whole = job.command;
+  whole.programs.reset();
+  whole.arguments = words;
+  EXPECT_EQ(fingerprint_of(whole), fingerprint_of(job.command)) << "it was found out before";
+  whole = job.command;
+  whole.more_arguments = {BlobId(7)};
+  EXPECT_EQ(live::decode_command(encode(whole))->programs, job.command.programs);
+}
+
 TEST(Requests, ArgumentsAndEnvironmentHaveALimitTogether) {
   const std::size_t most = (std::size_t{2} << 20) - (std::size_t{16} << 10);
   // "true" and each variable cost their bytes, a NUL and a pointer.
-  std::vector<std::string> environment(20, "V=" + std::string(100'000, 'x'));
+  std::vector<std::string> environment;
+  for (char name = 'a'; name < 'u'; ++name) {
+    environment.push_back(name + ("=" + std::string(100'000, 'x')));
+  }
   std::size_t size = 4 + 9;
   for (const std::string& variable : environment) size += variable.size() + 9;
   environment.push_back("A=" + std::string(most - size - 2 - 9, 'x'));
-  EXPECT_EQ(*live::decode_environment(taken(with("environment", environment)).environment),
-            environment);
+  EXPECT_EQ(variables_of(taken(with("environment", environment))), environment);
   environment.back() += "x";
   EXPECT_EQ(refusal(with("environment", environment)),
             "command and environment: 2080769 bytes, the most is 2080768");

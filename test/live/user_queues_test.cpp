@@ -17,7 +17,12 @@ TEST(UserQueues, CountAnewAtMostOnceASecond) {
   UserQueues queues(2);
   const Instant start = kStart + hours(1);
   const auto takes = [&](std::uint32_t user, Instant now) {
-    return queues.take(engine.view(), UserId(user), now).has_value();
+    if (queues.may_have_fewer(UserId(user), now)) {
+      UserQueues::Count count{.user = UserId(user), .began = now};
+      while (queues.count(count, engine.view(), [] { return false; })) {
+      }
+    }
+    return queues.take(UserId(user)).has_value();
   };
   EXPECT_TRUE(takes(1, start));  // never submitted: a figure may be too large for a while
   EXPECT_TRUE(takes(1, start));
