@@ -282,6 +282,10 @@ std::string JobChanges::why_not_released(const Job& job) const {
   if (job.state != JobState::Held || has_idle_process(job)) {
     return "is " + std::string(word_for(shown_state(job))) + ", only a held job can be released";
   }
+  const ClusterView view = daemon_.keeper().engine().view();
+  if (const auto why = why_impossible(job.id, job.spec.request, view.cluster())) {
+    return why->substr(why->find(": ") + 2);
+  }
   return daemon_.remote() == nullptr ? "" : daemon_.remote()->why_not_released(job.id);
 }
 

@@ -105,6 +105,11 @@ class Engine {
   /// begins_with() the cluster of this one. Errors: as restore(). O(state).
   Expected<Engine> with_nodes(const Cluster& cluster, std::unique_ptr<Policy> policy) const;
 
+  /// The same engine on another cluster, and a policy that begins without memory. A job that can
+  /// never run there is held; GPUs that are not there are in no reservation. Requires: no job holds
+  /// a berth or has a process. Errors: as restore(). O(state).
+  Expected<Engine> moved_to(const Cluster& cluster, std::unique_ptr<Policy> policy) const;
+
   /// The first broken invariant in words; nothing if all hold. O(jobs + GPUs); for tests.
   std::optional<std::string> check() const;
 

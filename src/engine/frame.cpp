@@ -168,6 +168,12 @@ bool is_sane(const Grant& grant, const Request& request, const Cluster& cluster)
          cluster.node_of(shares.front().gpu) == grant.host;
 }
 
+/// True for what some machine could have.
+bool is_askable(const Request& request) {
+  return !why_senseless(request) && request.gpu.most() <= GpuCount(limits::kMostGpus) &&
+         is_amount(request.cpu) && is_amount(request.host);
+}
+
 /// True for a job that has something other than a place to wait for.
 bool may_wait(const Job& job, Instant now) {
   const Conditions& asked = *job.spec.conditions;
@@ -220,9 +226,10 @@ class JobsCheck {
     return std::ranges::all_of(asked.after, is_there) && (waits || asked.after.empty()) &&
            (job.state != JobState::Deferred || may_wait(job, frame_.now));
   }
-  /// Many jobs ask for the same.
+  /// Many jobs ask for the same. What the machine has no more is asked for by a held job at most.
   bool is_possible(const Job& job) {
     if (last_possible_ == job.spec.request) return true;
+    if (job.state == JobState::Held) return is_askable(job.spec.request);
     if (why_impossible(job.id, job.spec.request, cluster_)) return false;
     last_possible_ = job.spec.request;
     return true;
@@ -413,6 +420,44 @@ void set_back(Frame& frame, Instant to) {
   for (auto& [user, account] : frame.accounts) past(account.as_of);
   for (Ended& ended : frame.ended) past(ended.at);
   frame.now = to;
+}
+
+namespace {
+
+/// The same types by name. Those that are no more stand for a type that there is not.
+GpuTypes types_there(GpuTypes types, const Cluster& before, const Cluster& now) {
+  GpuTypes there = 0;
+  const auto names = before.type_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if ((types >> i & 1) == 0) continue;
+    const auto found = std::ranges::find(now.type_names(), names[i]);
+    const auto bit =
+        found == now.type_names().end() ? limits::kMostTypes - 1 : found - now.type_names().begin();
+    there |= GpuTypes{1} << bit;
+  }
+  return there;
+}
+
+}  // namespace
+
+void move_to(Frame& frame, const Cluster& cluster) {
+  const Cluster before = cluster_of(frame.cluster);
+  frame.cluster = records_of(cluster);
+  frame.gpus.assign(cluster.gpus().size(), GpuUse{});
+  frame.nodes.assign(cluster.nodes().size(), 1);
+  frame.holds.clear();
+  for (Job& job : frame.jobs) {
+    GpuTypes& types = job.spec.request.gpu.types;
+    types = types_there(types, before, cluster);
+    if (why_impossible(job.id, job.spec.request, cluster)) job.state = JobState::Held;
+    Request learned = job.spec.request;
+    learned.gpu.vram = job.spec.vram_estimate;
+    if (why_impossible(job.id, learned, cluster)) job.spec.vram_estimate = Bytes(0);
+  }
+  const auto is_gone = [&](GpuId gpu) { return gpu.value() >= cluster.gpus().size(); };
+  std::erase_if(frame.drains, [&](const auto& entry) { return is_gone(entry.first); });
+  for (auto& [id, reservation] : frame.calendar) std::erase_if(reservation.gpus, is_gone);
+  std::erase_if(frame.calendar, [](const auto& entry) { return entry.second.gpus.empty(); });
 }
 
 std::vector<NodeRecord> records_of(const Cluster& cluster) {

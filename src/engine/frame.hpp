@@ -88,6 +88,9 @@ std::vector<PutAside> put_bad_jobs_aside(Frame& frame);
 /// See Engine::set_back(). Requires: `to` is not after the frame's time.
 void set_back(Frame& frame, Instant to);
 
+/// See Engine::moved_to().
+void move_to(Frame& frame, const Cluster& cluster);
+
 std::vector<NodeRecord> records_of(const Cluster& cluster);
 /// Requires: find_fault() found nothing in the frame these are of.
 Cluster cluster_of(const std::vector<NodeRecord>& records);

@@ -100,7 +100,9 @@ void Engine::on(const ReleaseAsked& asked) {
   const bool is_being_held = job->state == JobState::Stopping && job->after_stop == JobState::Held;
   if (is_being_held) job->after_stop = JobState::Suspended;
   if (job->state != JobState::Held) return;
-  if (!has_idle_process(*job)) return queue_or_defer(*job);
+  const bool has_process = has_idle_process(*job);
+  if (!has_process && impossible(*job)) return;  // its GPUs are no more
+  if (!has_process) return queue_or_defer(*job);
   set_state(*job, JobState::Suspended);
   emit(EventKind::Submitted, job->id);
 }

@@ -12,35 +12,6 @@ namespace berth {
 
 namespace {
 
-std::optional<std::string> why_senseless(const Request& request) {
-  const GpuRequest& gpu = request.gpu;
-  const auto below = [](const char* what, std::int64_t value, std::int64_t least) {
-    return std::string("asks ") + std::to_string(value) + " " + what + ", the least is " +
-           std::to_string(least);
-  };
-  if (gpu.count < GpuCount(0)) return below("GPUs", gpu.count.raw(), 0);
-  if (gpu.is_elastic() && (gpu.min < GpuCount(1) || gpu.min > gpu.count || gpu.max < gpu.count)) {
-    return "runs on " + std::to_string(gpu.min.raw()) + " to " + std::to_string(gpu.max.raw()) +
-           " GPUs and asks " + std::to_string(gpu.count.raw()) + ", which must be between";
-  }
-  if (!gpu.is_elastic() && gpu.min != GpuCount(0)) {
-    return "runs on " + std::to_string(gpu.min.raw()) + " GPUs at least and says no most";
-  }
-  if (gpu.vram < Bytes(0)) return below("bytes of GPU memory", gpu.vram.raw(), 0);
-  if (request.host < Bytes(0)) return below("bytes of host memory", request.host.raw(), 0);
-  if (request.cpu < CpuMilli(0)) return below("thousandths of a core", request.cpu.raw(), 0);
-  if (gpu.processes < 1) return below("processes per GPU", gpu.processes, 1);
-  if (gpu.processes > limits::kMostGpuProcesses) {
-    return "asks " + std::to_string(gpu.processes) + " processes per GPU, the most is " +
-           std::to_string(limits::kMostGpuProcesses);
-  }
-  if (gpu.milli < GpuMilli(0)) return below("thousandths of a GPU", gpu.milli.raw(), 0);
-  if (gpu.milli > kWholeGpu) {
-    return "asks " + std::to_string(gpu.milli.raw()) + " thousandths of each GPU, the most is 1000";
-  }
-  return std::nullopt;
-}
-
 /// What one job may use of this GPU with so many processes.
 Bytes grantable(const GpuSpec& gpu, const GpuRequest& request) {
   return gpu.capacity - gpu.context * request.processes;
@@ -107,6 +78,35 @@ std::optional<std::string> why_no_host(const Request& request, const Cluster& cl
 }
 
 }  // namespace
+
+std::optional<std::string> why_senseless(const Request& request) {
+  const GpuRequest& gpu = request.gpu;
+  const auto below = [](const char* what, std::int64_t value, std::int64_t least) {
+    return std::string("asks ") + std::to_string(value) + " " + what + ", the least is " +
+           std::to_string(least);
+  };
+  if (gpu.count < GpuCount(0)) return below("GPUs", gpu.count.raw(), 0);
+  if (gpu.is_elastic() && (gpu.min < GpuCount(1) || gpu.min > gpu.count || gpu.max < gpu.count)) {
+    return "runs on " + std::to_string(gpu.min.raw()) + " to " + std::to_string(gpu.max.raw()) +
+           " GPUs and asks " + std::to_string(gpu.count.raw()) + ", which must be between";
+  }
+  if (!gpu.is_elastic() && gpu.min != GpuCount(0)) {
+    return "runs on " + std::to_string(gpu.min.raw()) + " GPUs at least and says no most";
+  }
+  if (gpu.vram < Bytes(0)) return below("bytes of GPU memory", gpu.vram.raw(), 0);
+  if (request.host < Bytes(0)) return below("bytes of host memory", request.host.raw(), 0);
+  if (request.cpu < CpuMilli(0)) return below("thousandths of a core", request.cpu.raw(), 0);
+  if (gpu.processes < 1) return below("processes per GPU", gpu.processes, 1);
+  if (gpu.processes > limits::kMostGpuProcesses) {
+    return "asks " + std::to_string(gpu.processes) + " processes per GPU, the most is " +
+           std::to_string(limits::kMostGpuProcesses);
+  }
+  if (gpu.milli < GpuMilli(0)) return below("thousandths of a GPU", gpu.milli.raw(), 0);
+  if (gpu.milli > kWholeGpu) {
+    return "asks " + std::to_string(gpu.milli.raw()) + " thousandths of each GPU, the most is 1000";
+  }
+  return std::nullopt;
+}
 
 std::optional<std::string> why_impossible(JobId job, const Request& request,
                                           const Cluster& cluster) {

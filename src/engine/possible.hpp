@@ -19,6 +19,9 @@ namespace berth {
 std::optional<std::string> why_impossible(JobId job, const Request& request,
                                           const Cluster& cluster);
 
+/// Returns: nothing if a machine without limits could meet it, as in `asks -1 GPUs, the least is 0`.
+std::optional<std::string> why_senseless(const Request& request);
+
 /// Returns: nothing if a snapshot can hold what this job says, else the same. The doors let in
 /// nothing else (core/limits.hpp); this is for what came another way, as from an older journal.
 std::optional<std::string> why_unkeepable(JobId job, const JobSpec& spec);

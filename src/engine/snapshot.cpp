@@ -221,6 +221,20 @@ Expected<Engine> Engine::with_nodes(const Cluster& cluster, std::unique_ptr<Poli
   return engine_of(std::move(frame), std::move(policy));
 }
 
+Expected<Engine> Engine::moved_to(const Cluster& cluster, std::unique_ptr<Policy> policy) const {
+  auto frame = frame_in(save());
+  if (!frame) return std::unexpected(frame.error());
+  move_to(*frame, cluster);
+  const Engine other(cluster, {}, nullptr);
+  for (auto& [user, account] : frame->accounts) {
+    account.settle(frame->now, frame->settings.service_half_life);
+    account.share_ppb = other.share_of(account);
+  }
+  if (const auto fault = find_fault(*frame)) return disagree(*fault);
+  if (auto done = policy->restore(Snapshot()); !done) return std::unexpected(done.error());
+  return engine_of(std::move(*frame), std::move(policy));
+}
+
 Expected<Engine> Engine::engine_of(Frame frame, std::unique_ptr<Policy> policy) {
   Engine engine(cluster_of(frame.cluster), {.settings = frame.settings, .seed = frame.seed},
                 std::move(policy));

@@ -11,6 +11,7 @@
 #include "core/text.hpp"
 #include "engine/explain.hpp"
 #include "engine/journal.hpp"
+#include "engine/possible.hpp"
 #include "policy/registry.hpp"
 
 namespace berth::live {
@@ -72,12 +73,11 @@ Expected<std::unique_ptr<Policy>> policy_after(const std::string& before, const 
   return make_policy(rules.policy, rules.place);  // what it read before it failed is dropped
 }
 
-bool has_berths(const Engine& engine) { return !engine.view().running().empty(); }
-
-std::size_t count_suspended(const ClusterView& view) {
-  std::size_t count = 0;
-  view.for_each_job([&](const Job& job) { count += has_idle_process(job) ? 1 : 0; });
-  return count;
+bool has_processes(const ClusterView& view) {
+  bool any = false;
+  view.for_each_job(
+      [&](const Job& job) { any = any || holds_berth(job.state) || has_idle_process(job); });
+  return any;
 }
 
 std::string memory_list(const Cluster& cluster) {
@@ -174,12 +174,12 @@ Expected<Keeper> Keeper::open(Host& host, const Opening& opening, const Cluster&
   store->raise_last_number(opening.last_job);
   const auto known = store->last_job();
   if (!known) return std::unexpected(known.error());
-  auto keeper = start_or_recover({.host = host,
-                                  .store = std::move(*store),
-                                  .sizes = opening.snapshots,
-                                  .trusted_clock = opening.trusted_clock},
-                                 cluster, rules);
-  if (keeper) keeper->last_known_ = *known;
+  auto keeper =
+      start_or_recover({.host = host, .store = std::move(*store), .sizes = opening.snapshots},
+                       opening, cluster, rules);
+  if (!keeper) return keeper;
+  keeper->last_known_ = *known;
+  keeper->note_impossible();
   return keeper;
 }
 
@@ -200,22 +200,23 @@ Expected<std::optional<Cluster>> Keeper::cluster_held(const std::string& path, j
     if (!decisions) return std::unexpected(decisions.error());
     engine->replay(entry.now, *inputs, *decisions);
   }
-  if (!has_berths(*engine) && count_suspended(engine->view()) == 0) return std::nullopt;
+  if (!has_processes(engine->view())) return std::nullopt;
   return engine->view().cluster();
 }
 
-Expected<Keeper> Keeper::start_or_recover(Parts parts, const Cluster& cluster, const Rules& rules) {
+Expected<Keeper> Keeper::start_or_recover(Parts parts, const Opening& opening,
+                                          const Cluster& cluster, const Rules& rules) {
   const auto recovered = parts.store.recover();
   if (!recovered) return std::unexpected(recovered.error());
   if (!recovered->snapshot) return start(std::move(parts), cluster, rules);
-  const auto trusted = parts.trusted_clock;
+  const auto& trusted = opening.trusted_clock;
   auto keeper = recover(std::move(parts), *recovered);
   if (!keeper) return keeper;
   if (trusted && keeper->last_ > *trusted) {
     if (auto done = keeper->set_back(*trusted); !done) return std::unexpected(done.error());
   }
-  if (auto adapted = keeper->adapt(cluster, rules); !adapted) {
-    return std::unexpected(adapted.error());
+  if (auto settled = keeper->settle(opening, cluster, rules); !settled) {
+    return std::unexpected(settled.error());
   }
   return keeper;
 }
@@ -378,6 +379,25 @@ Expected<void> Keeper::set_back(Instant to) {
   return snapshot_now(journal::Continuity::Changed);
 }
 
+/// A machine that is another than before is taken over once nothing is left on the one before.
+Expected<void> Keeper::settle(const Opening& opening, const Cluster& cluster, const Rules& rules) {
+  const Cluster before = engine_.view().cluster();
+  const bool is_other = cluster.without_links() != before.without_links() &&
+                        !cluster.without_links().begins_with(before.without_links());
+  if (!is_other) return adapt(cluster, rules);
+  if (auto done = end_what_is_gone(); !done) return done;
+  const std::string why = why_it_waits(opening, cluster);
+  if (why.empty()) return move_to(cluster, rules);
+  const std::string changed = what_changed(before, cluster) + ", and " + why;
+  if (opening.change == Opening::Change::Refused) {
+    return fail(ErrorCode::Conflict, changed + ": start berthd as before, end them, then change");
+  }
+  kept_cluster_ = changed +
+                  ": berthd goes on as before, and takes the change over at the first "
+                  "start at which this is over";
+  return adapt(before, rules);
+}
+
 Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   rules_.learn_run_times = rules.learn_run_times;
   rules_.learn_run_times_after = rules.learn_run_times_after;
@@ -391,10 +411,7 @@ Expected<void> Keeper::adapt(const Cluster& cluster, const Rules& rules) {
   const bool same_speeds = rules.speeds == engine_.view().speeds();
   const bool same_facts = same_weights && same_speeds && cluster == before;
   if (same_policy && same_cluster && same_settings && same_bounds && same_facts) return {};
-  const bool has_more_nodes =
-      !same_cluster && cluster.without_links().begins_with(before.without_links());
-  if (!same_cluster && !has_more_nodes) return move_to(cluster, rules);
-  if (has_more_nodes) {
+  if (!same_cluster) {  // it has more nodes
     auto policy = make_policy(rules.policy, rules.place);
     if (!policy) return std::unexpected(policy.error());
     auto engine = engine_.with_nodes(cluster, std::move(*policy));
@@ -459,38 +476,57 @@ Expected<void> Keeper::end_what_is_gone() {
   });
 }
 
-/// Another set of GPUs: what waits is submitted again, under the same numbers.
+/// The jobs that keep the machine as it was; "" if none do.
+std::string Keeper::why_it_waits(const Opening& opening, const Cluster& cluster) const {
+  std::vector<JobId> there;
+  std::vector<JobId> suspended;
+  std::vector<JobId> waiting;
+  engine_.view().for_each_job([&](const Job& job) {
+    if (holds_berth(job.state)) {
+      there.push_back(job.id);
+    } else if (has_idle_process(job)) {
+      suspended.push_back(job.id);
+    } else if (opening.has_lost_gpus && job.state != JobState::Held &&
+               why_impossible(job.id, job.spec.request, cluster)) {
+      waiting.push_back(job.id);
+    }
+  });
+  std::string why;
+  const auto add = [&](const std::vector<JobId>& jobs, const char* one, const char* several) {
+    if (jobs.empty()) return;
+    why += (why.empty() ? "" : ", ") + list_of(jobs) + (jobs.size() == 1 ? one : several);
+  };
+  add(there, " holds a place there", " hold places there");
+  add(suspended, " is suspended from there", " are suspended from there");
+  if (opening.change == Opening::Change::Waits) {
+    add(waiting, " waits for what is gone", " wait for what is gone");
+  }
+  return why;
+}
+
+/// All that is known goes along.
 Expected<void> Keeper::move_to(const Cluster& cluster, const Rules& rules) {
-  if (auto done = end_what_is_gone(); !done) return done;
-  const ClusterView view = engine_.view();
-  if (has_berths(engine_)) {
-    const auto running = view.running();
-    return fail(ErrorCode::Conflict,
-                what_changed(view.cluster(), cluster) + ", and " + std::to_string(running.size()) +
-                    " jobs still hold places there (" + list_of({running.begin(), running.end()}) +
-                    "): start berthd as before, end them, then change");
-  }
-  if (const std::size_t idle = count_suspended(view); idle > 0) {
-    return fail(ErrorCode::Conflict, what_changed(view.cluster(), cluster) + ", and " +
-                                         std::to_string(idle) +
-                                         " jobs are suspended from there: start berthd as before, "
-                                         "end them or let them go on, then change");
-  }
   auto policy = make_policy(rules.policy, rules.place);
   if (!policy) return std::unexpected(policy.error());
-  std::vector<Input> inputs = {Weighed{rules.weights}, Profiled{rules.speeds}};
-  view.for_each_job([&](const Job& job) {
-    inputs.push_back(Submitted{job.id, job.spec, job.state == JobState::Held});
-    inputs.push_back(Identified{job.id, view.company().of(job.id)});
-  });
-  engine_ =
-      Engine(cluster, {.settings = rules.settings, .bounds = rules.bounds}, std::move(*policy));
-  engine_.step(last_, inputs);
-  learned_ = engine_.view().finished();
+  auto engine = engine_.moved_to(cluster, std::move(*policy));
+  if (!engine) return std::unexpected(engine.error());
+  engine_ = std::move(*engine);
   rules_ = rules;
-  return with_deferred([&]() -> Expected<void> {
-    if (auto done = write_effect_rows(last_); !done) return done;  // some start, some never can
-    return add_snapshot(journal::Continuity::Changed);
+  if (auto done = snapshot_now(journal::Continuity::Changed); !done) return done;
+  return tell({Configured{rules.settings}, Bounded{rules.bounds}}, rules);
+}
+
+/// What was taken in for a machine that is another now is held, and says so.
+void Keeper::note_impossible() {
+  const ClusterView view = engine_.view();
+  view.for_each_job([&](const Job& job) {
+    if (job.state != JobState::Held || has_idle_process(job)) return;
+    const auto why = why_impossible(job.id, job.spec.request, view.cluster());
+    if (!why) return;
+    const std::string id = std::to_string(job.id.value());
+    note(job.id, std::string(kBecause) + "it " + why->substr(why->find(": ") + 2) +
+                     ", since this machine's GPUs are others; `berth update " + id +
+                     "` changes what it asks, `berth release " + id + "` lets it start then");
   });
 }
 

@@ -101,6 +101,11 @@ struct Opening {
   /// If the journal is later than this, the engine's time is set back to it, and what was in force
   /// before a time that is to come again is in force again.
   std::optional<Instant> trusted_clock = {};
+  /// What becomes of another cluster while jobs hold places of the one before.
+  enum class Change : std::uint8_t { Refused, Waits } change = Change::Refused;
+  /// The cluster is the one before without GPUs that are gone, and may come back: where a job that
+  /// waits needs them, the change waits too. Only with Change::Waits.
+  bool has_lost_gpus = false;
 };
 
 /// A job that a start could not go on with.
@@ -118,8 +123,9 @@ class Keeper {
  public:
   /// Brings the engine back from the journal, or makes a new one for `cluster`. A change of policy
   /// or settings is taken over; so are more nodes at the end of the cluster, and any other change
-  /// of it if no job holds a berth. Errors: Conflict if the cluster changed otherwise under jobs
-  /// that hold berths; as Store::open; BadData for a journal that
+  /// of it if no job holds a berth or is suspended: jobs that can never run on it are held then.
+  /// Under such jobs it waits, or is refused with Conflict: Opening::change. Errors: as
+  /// Store::open; BadData for a journal that
   /// does not decide. No number of a job is used again.
   /// Requires: `host` outlives the keeper.
   static Expected<Keeper> open(Host& host, const Opening& opening, const Cluster& cluster,
@@ -140,6 +146,8 @@ class Keeper {
   /// Jobs that ended while it came back, before anybody could be told; from then on those that end
   /// are in the effects of step() alone.
   std::vector<JobId> take_ended_early();
+  /// Why the cluster is still the one before, for people; "" if it is not.
+  const std::string& kept_cluster() const { return kept_cluster_; }
   /// How far the opening set the engine's time back.
   Duration set_back() const { return set_back_; }
 
@@ -219,7 +227,6 @@ class Keeper {
     Host& host;
     journal::Store store;
     SnapshotSizes sizes;
-    std::optional<Instant> trusted_clock = {};
   };
 
   Keeper(Parts parts, Engine engine)
@@ -229,7 +236,8 @@ class Keeper {
         engine_(std::move(engine)) {}
 
   static Expected<Keeper> start(Parts parts, const Cluster& cluster, const Rules& rules);
-  static Expected<Keeper> start_or_recover(Parts parts, const Cluster& cluster, const Rules& rules);
+  static Expected<Keeper> start_or_recover(Parts parts, const Opening& opening,
+                                           const Cluster& cluster, const Rules& rules);
   static Expected<Keeper> recover(Parts parts, const journal::Recovered& recovered);
   static Expected<Keeper> recover_engine(Parts parts, const journal::Recovered& recovered);
   void note_rejected(const Effects& effects);
@@ -239,9 +247,12 @@ class Keeper {
   Expected<void> apply_again(const std::vector<journal::Entry>& entries);
   void passed(const journal::Entry& entry);
   Expected<void> tell(std::vector<Input> inputs, const Rules& rules);
+  Expected<void> settle(const Opening& opening, const Cluster& cluster, const Rules& rules);
   Expected<void> adapt(const Cluster& cluster, const Rules& rules);
   Expected<void> end_what_is_gone();
+  std::string why_it_waits(const Opening& opening, const Cluster& cluster) const;
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
+  void note_impossible();
   Expected<void> add_snapshot(journal::Continuity continuity);
   Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
@@ -285,6 +296,7 @@ class Keeper {
   std::vector<JobAside> aside_;  ///< Written down.
   std::optional<std::vector<JobId>> ended_early_ = std::vector<JobId>();  ///< While it comes back.
   Duration set_back_{0};
+  std::string kept_cluster_;
   std::optional<std::string> deferred_;  ///< Decisions of the last entry, not written yet.
   std::size_t since_snapshot_ = 0;       ///< Bytes of entries.
   std::size_t snapshot_size_ = 0;

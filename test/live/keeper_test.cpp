@@ -635,9 +635,81 @@ TEST_F(KeeperTest, OtherGpusAreRefusedUnderJobs) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::Conflict);
   EXPECT_THAT(refused.error().message, HasSubstr("now has 3 GPUs"));
-  EXPECT_THAT(refused.error().message, HasSubstr("1 jobs still hold places"));
+  EXPECT_THAT(refused.error().message, HasSubstr("job 1 holds a place there: start berthd as"));
   Keeper keeper = open();  // as before: all is as it was
   finish(keeper, 2, JobId(1));
+}
+
+/// As on one machine, whose berthd must come back whatever became of a GPU.
+TEST_F(KeeperTest, OtherGpusWaitForTheEndOfTheJobsThere) {
+  const auto open_waiting = [&](const Cluster& cluster, bool has_lost_gpus = false) {
+    auto keeper = Keeper::open(
+        host_, {.path = path_, .change = Opening::Change::Waits, .has_lost_gpus = has_lost_gpus},
+        cluster, {});
+    if (!keeper) throw std::runtime_error(keeper.error().message);
+    return std::move(*keeper);
+  };
+  {
+    Keeper keeper = open_waiting(gpus(2));
+    submit(keeper, 1, job(1));
+    submit(keeper, 2, job(2));
+    step(keeper, 3, of({Drained{GpuId(0), Drain{.reason = "noise"}}}));
+  }
+  for (const std::uint32_t others : {1U, 3U, 0U}) {
+    Keeper keeper = open_waiting(gpus(others));
+    EXPECT_EQ(keeper.engine().view().cluster(), gpus(2)) << others;
+    EXPECT_THAT(keeper.engine().view().running(), ElementsAre(JobId(1)));
+    EXPECT_THAT(keeper.kept_cluster(), HasSubstr("now has " + std::to_string(others) + " GPUs, "));
+    EXPECT_THAT(keeper.kept_cluster(), HasSubstr("for 2, and job 1 holds a place there: berthd"));
+  }
+  {
+    Keeper keeper = open_waiting(gpus(2));
+    EXPECT_EQ(keeper.kept_cluster(), "") << "it is back";
+    finish(keeper, 4, JobId(1));
+  }
+  {
+    Keeper keeper = open_waiting(gpus(1), true);
+    EXPECT_EQ(keeper.engine().view().cluster(), gpus(2));
+    EXPECT_THAT(keeper.kept_cluster(), HasSubstr("and job 2 waits for what is gone: berthd"));
+    EXPECT_EQ(keeper.engine().view().find(JobId(2))->state, JobState::Queued);
+  }
+  Keeper keeper = open_waiting(gpus(1));  // others instead: what is gone does not come back
+  EXPECT_EQ(keeper.kept_cluster(), "");
+  EXPECT_EQ(keeper.engine().view().cluster(), gpus(1));
+  EXPECT_EQ(keeper.engine().view().find(JobId(2))->state, JobState::Held);
+  EXPECT_EQ(keeper.engine().view().drains().at(GpuId(0)).reason, "noise");
+  EXPECT_EQ(keeper.engine().check(), std::nullopt);
+}
+
+/// What is known of users, their programs and the queue goes along.
+TEST_F(KeeperTest, OtherGpusForgetNothing) {
+  const Instant later = at(5000);
+  std::uint64_t finished = 0;
+  std::map<UserId, Account> accounts;
+  {
+    Keeper keeper = open();
+    submit(keeper, 1, job(2, "past"));
+    finish(keeper, 100, JobId(1));
+    submit(keeper, 101, job(2, "runs"));
+    submit(keeper, 102, job(1, "waits"));
+    step(keeper, 103,
+         of({Reserved{ReservationId(1),
+                      {.gpus = {GpuId(0), GpuId(1)}, .users = {UserId(7)}, .from = later}}}));
+    step(keeper, 200, of({Exited{JobId(2), Attempt(1), Outcome::Done, 0}}));
+    finished = keeper.engine().view().finished();
+    accounts = keeper.engine().view().accounts();
+  }
+  host_.remains[JobId(2)] = {.trace = Trace::Over,
+                             .ending = {.outcome = Outcome::Done, .at = at(200)}};
+  Keeper keeper = open(path_, gpus(1));
+  const ClusterView view = keeper.engine().view();
+  EXPECT_EQ(view.cluster(), gpus(1));
+  EXPECT_GE(view.finished(), finished);
+  EXPECT_EQ(view.accounts().size(), accounts.size());
+  EXPECT_EQ(view.find(JobId(3))->submitted, at(102)) << "it keeps its place in the queue";
+  ASSERT_TRUE(view.calendar().contains(ReservationId(1)));
+  EXPECT_THAT(view.calendar().at(ReservationId(1)).gpus, ElementsAre(GpuId(0)));
+  EXPECT_EQ(keeper.engine().check(), std::nullopt);
 }
 
 /// A machine that began anew, with a GPU less: nothing of the jobs that held its GPUs is there.
@@ -655,7 +727,7 @@ TEST_F(KeeperTest, WhatIsGoneEndsBeforeGpusAreCompared) {
   host_.remains[JobId(3)] = {.trace = Trace::Lives, .ending = {}};
   const auto refused = try_open(path_, gpus(1));
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("1 jobs still hold places there (job 3)"));
+  EXPECT_THAT(refused.error().message, HasSubstr("and job 3 holds a place there: start"));
   host_.remains[JobId(3)] = {.trace = Trace::None, .ending = {}};  // nothing of it ran
   Keeper keeper = open(path_, gpus(1));
   EXPECT_EQ(row(keeper, JobId(1)).end.value().outcome, Outcome::Lost);
@@ -810,7 +882,7 @@ TEST_F(KeeperTest, WhatIsOtherwiseIsNamedWithBothValues) {
     return refused ? "taken" : refused.error().message;
   };
   EXPECT_THAT(refusal([](NodeShape& shape) { shape.slots = 2; }),
-              HasSubstr("now has `slots` 2, its state was written for 4, and 1 jobs"));
+              HasSubstr("now has `slots` 2, its state was written for 4, and job 1 holds"));
   EXPECT_THAT(refusal([](NodeShape& shape) { shape.context = kGib * 2; }),
               HasSubstr("now has `context` 2 GiB, its state was written for 1 GiB"));
   EXPECT_THAT(
@@ -887,7 +959,8 @@ TEST_F(KeeperTest, OtherGpusWithoutJobsAreTakenOver) {
   EXPECT_TRUE(row(keeper, JobId(1)).end);
 }
 
-/// Jobs that wait may start, or have become impossible, with the very first look at the new GPUs.
+/// Jobs that wait may start, or have become impossible, with the very first look at the new GPUs:
+/// these are held, for GPUs may come back, and their users may ask for something else.
 TEST_F(KeeperTest, WhatOtherGpusMeanForJobsThatWaitIsWritten) {
   const auto wait_unhealthy = [&] {
     Keeper keeper = open();
@@ -899,14 +972,20 @@ TEST_F(KeeperTest, WhatOtherGpusMeanForJobsThatWaitIsWritten) {
   Keeper keeper = open(path_, gpus(1));
   EXPECT_THAT(keeper.engine().view().running(), ElementsAre(JobId(1)));
   EXPECT_EQ(keeper.store().attempts(JobId(1))->size(), 1U);
-  EXPECT_FALSE(keeper.engine().view().knows(JobId(2)));
-  const journal::JobRow rejected = row(keeper, JobId(2));
-  ASSERT_TRUE(rejected.end);
-  EXPECT_EQ(rejected.end->outcome, Outcome::Rejected);
-  EXPECT_THAT(rejected.end->note, HasSubstr("asks 2 GPUs"));
+  const auto second = [&](const Keeper& of) { return of.engine().view().find(JobId(2)); };
+  EXPECT_EQ(second(keeper)->state, JobState::Held);
+  EXPECT_FALSE(row(keeper, JobId(2)).end);
+  EXPECT_THAT(keeper.note_of(JobId(2)), HasSubstr("because it asks 2 GPUs, the cluster has 1, "));
   finish(keeper, 3, JobId(1));
   EXPECT_TRUE(row(keeper, JobId(1)).end);
   expect_same(keeper, open(crash(), gpus(1)));
+  step(keeper, 4, of({ReleaseAsked{JobId(2)}}));
+  EXPECT_EQ(second(keeper)->state, JobState::Held) << "it would wait for ever";
+  Updated smaller{.job = JobId(2), .spec = second(keeper)->spec};
+  smaller.spec.request.gpu.count = GpuCount(1);
+  step(keeper, 5, of({smaller, ReleaseAsked{JobId(2)}}));
+  EXPECT_EQ(second(keeper)->state, JobState::Starting);
+  EXPECT_TRUE(journal::verify(path_));
 }
 
 /// Attempts are counted again there: the next one may have the number of one long over.
