@@ -99,8 +99,9 @@ std::string format_bytes(std::uint64_t bytes);
 Outcome<void> create(const std::string& path, const Spec& spec);
 
 /// As `create`, but a usable file from this boot with the same spec is kept, tenants and all: what
-/// a daemon calls at every start. A different one is replaced, unless a live process is using it.
-Outcome<void> open_or_create(const std::string& path, const Spec& spec);
+/// a daemon calls at every start. A different one is replaced, unless a live process is using it:
+/// then it stays. Returns: why the GPUs are others than asked for; "" if they are as asked.
+Outcome<std::string> open_or_create(const std::string& path, const Spec& spec);
 
 /// The folder with the emulated libnvidia-ml.so.1 and libcuda.so.1, found from the running
 /// executable: ../emu of a build tree, ../lib/berth/emu of an installation.

@@ -124,7 +124,13 @@ Outcome<void> create(const std::string& path, const Spec& spec) {
   return make(path, spec, IfPresent::Refuse);
 }
 
-Outcome<void> open_or_create(const std::string& path, const Spec& spec) {
+Outcome<std::string> open_or_create(const std::string& path, const Spec& spec) {
+  const auto replace = [&]() -> Outcome<std::string> {
+    if (auto made = make(path, spec, IfPresent::Replace); !made) {
+      return std::unexpected(made.error());
+    }
+    return "";
+  };
   const auto region = Region::open(path);
   if (!region) {
     const auto& error = region.error();
@@ -132,18 +138,17 @@ Outcome<void> open_or_create(const std::string& path, const Spec& spec) {
     if (error.failure == OpenFailure::Denied || error.failure == OpenFailure::NotAState) {
       return std::unexpected(error.message);
     }
-    return make(path, spec, IfPresent::Replace);
+    return replace();
   }
   if (auto fault = fault_of(spec); !fault.empty()) return std::unexpected(fault);
   if (matches(*region, spec)) {
     if (spec.keeps_accounts) region->layout().header.keeps_accounts.store(1);
-    return {};
+    return "";
   }
   if (const auto tenant = tenant_of(*region); tenant != 0) {
-    return std::unexpected(path + ": other GPUs than asked for, and process " +
-                           std::to_string(tenant) + " is using them");
+    return "process " + std::to_string(tenant) + " uses those that are there";
   }
-  return make(path, spec, IfPresent::Replace);
+  return replace();
 }
 
 Outcome<std::string> find_library_directory() {

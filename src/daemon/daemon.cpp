@@ -14,8 +14,10 @@
 
 #include "core/limits.hpp"
 #include "core/text.hpp"
+#include "daemon/known_gpus.hpp"
 #include "daemon/order.hpp"
 #include "daemon/row.hpp"
+#include "gpu/kept_gpus.hpp"
 #include "policy/registry.hpp"
 #include "posix/descriptor.hpp"
 #include "posix/small_file.hpp"
@@ -106,6 +108,20 @@ http::Response response_to(live::Setback setback, const std::string& so_far, con
   return {.status = kInternalError, .body = http::error_body(error.message)};
 }
 
+/// Where jobs live that a start before began, or wait for what is gone, the machine is as it was.
+void keep_gpus_of_jobs(Machine& machine, const live::Keeper& keeper,
+                       std::optional<std::vector<Device>> known) {
+  const ClusterView view = keeper.engine().view();
+  if (!keeper.kept_cluster().empty()) machine.notes.push_back(keeper.kept_cluster());
+  bool has_processes = false;
+  view.for_each_job([&](const Job& job) {
+    has_processes = has_processes || holds_berth(job.state) || has_idle_process(job);
+  });
+  if (known && !are_of(*known, view.cluster())) known.reset();
+  if (keeper.kept_cluster().empty() && !(has_processes && known)) return;
+  keep_gpus(machine, known ? *known : gpus_as_of(view.cluster()), view.cluster());
+}
+
 /// What preemption is on this machine. Errors: InvalidArgument for a policy that preempts where
 /// that would lose work that nobody agreed to lose.
 Expected<void> settle_preemption(Options& options, const Machine& machine) {
@@ -146,21 +162,29 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
   if (auto sane = check_clock(wall); !sane) return std::unexpected(sane.error());
   auto machine = remote ? Expected<Machine>(remote->machine()) : open_machine(options);
   if (!machine) return std::unexpected(machine.error());
-  tell(machine->mig_notes);
   if (auto settled = settle_preemption(options, *machine); !settled) {
     return std::unexpected(settled.error());
   }
   if (auto able = check_idle(options.idle, *machine); !able) return std::unexpected(able.error());
+  const std::string gpus = options.state + "/gpus";
+  const auto known = remote ? std::nullopt : read_gpus(read_small_file(gpus));
   const live::Opening opening{
       .path = options.state + "/journal.db",
       .last_job = last_named(
           {options.state + "/attempts", options.state + "/logs", options.state + "/aside"}),
       .loss = options.loss,
       .snapshots = {},
-      .trusted_clock = options.trusts_clock ? std::optional(wall) : std::nullopt};
+      .trusted_clock = options.trusts_clock ? std::optional(wall) : std::nullopt,
+      .change = remote ? live::Opening::Change::Refused : live::Opening::Change::Waits,
+      .has_lost_gpus = known && has_only_lost(*known, machine->devices.list)};
   auto host = std::make_unique<Host>(opening.path);
   auto keeper = live::Keeper::open(*host, opening, machine->cluster, options.rules);
   if (!keeper) return std::unexpected(keeper.error());
+  if (!remote) {
+    keep_gpus_of_jobs(*machine, *keeper, known);
+    remember_gpus(gpus, machine->devices.list);
+  }
+  tell(machine->notes);
   if (const std::string odd = odd_clock(*keeper, wall); !odd.empty()) tell({odd});
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(host),
                                             std::move(*keeper), std::move(remote)));

@@ -35,7 +35,7 @@ Json check(const char* name, const char* status, const std::string& detail,
 
 Json driver(const Daemon& daemon) {
   const Machine& machine = daemon.machine();
-  if (!machine.port) {
+  if (!machine.no_driver.empty()) {
     return check("driver", "warn", "no GPUs: " + machine.no_driver + "; jobs without GPUs run");
   }
   if (machine.emulated) {
@@ -55,7 +55,11 @@ Json gpus(const Daemon& daemon) {
     problems += (problems.empty() ? "GPU " : "; GPU ") + std::to_string(device.index) + ": " +
                 device.problem;
   }
-  if (!problems.empty()) return check("gpus", "fail", problems);
+  const std::string& before = daemon.keeper().kept_cluster();
+  if (!problems.empty()) {
+    return check("gpus", "fail", problems + (before.empty() ? "" : "; " + before));
+  }
+  if (!before.empty()) return check("gpus", "warn", before);
   std::string excluded;
   for (const GpuId gpu : daemon.options().exclude) {
     excluded += (excluded.empty() ? "" : ", ") + std::to_string(gpu.value());

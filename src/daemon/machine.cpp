@@ -13,6 +13,7 @@
 #include "daemon/suspend_helpers.hpp"
 #include "emu/emulator.hpp"
 #include "gpu/checkpoint.hpp"
+#include "gpu/kept_gpus.hpp"
 #include "gpu/machine.hpp"
 #include "gpu/mig_cut.hpp"
 #include "gpu/nvml.hpp"
@@ -55,8 +56,11 @@ Expected<std::string> emulate(Machine& machine, const Options& options, Bytes& c
   if (!libraries) return emulation_failed(options, libraries.error());
   if (::geteuid() != 0) spec->mode = 0600;
   const std::string path = options.state + "/emulated-gpus";
-  if (auto made = emu::open_or_create(path, *spec); !made) {
-    return emulation_failed(options, made.error());
+  const auto kept = emu::open_or_create(path, *spec);
+  if (!kept) return emulation_failed(options, kept.error());
+  if (!kept->empty()) {
+    machine.notes.push_back("--emulate " + options.emulate + ": " + *kept +
+                            "; they stay until berthd starts without such a process");
   }
   if (auto written = emu::write_environment(path, *libraries); !written) {
     return emulation_failed(options, written.error());
@@ -135,7 +139,7 @@ Expected<Machine> open_machine(const Options& options) {
     if (!emulated) return std::unexpected(emulated.error());
     library = *emulated;
   }
-  if (!options.mig_profiles.empty()) machine.mig_notes = cut(options, library);
+  if (!options.mig_profiles.empty()) machine.notes = cut(options, library);
   auto port = Nvml::open(library);
   const bool was_named = !options.emulate.empty() || !options.nvml.empty();
   if (!port && was_named) return std::unexpected(port.error());
@@ -164,6 +168,43 @@ Expected<Machine> open_machine(const Options& options) {
                                       .host = host_memory()},
                                      machine.devices.links);
   return machine;
+}
+
+void keep_gpus(Machine& machine, const std::vector<Device>& before, const Cluster& cluster) {
+  const std::string why =
+      machine.port ? "the driver lists it no more" : "there is no driver: " + machine.no_driver;
+  KeptGpus kept = keep_numbers(before, machine.devices.list, "gone: " + why);
+  bool is_same = kept.fresh.empty();
+  for (const Device& device : kept.list) {
+    is_same = is_same && kept.numbers[device.index] == device.index;
+  }
+  if (is_same) {
+    machine.devices.list = std::move(kept.list);  // one that was refused has its name again
+    return;
+  }
+  for (const Device& device : kept.list) {
+    const std::string gpu = "GPU " + std::to_string(device.index);
+    const std::string is = device.name.empty() ? "" : " (" + device.name + ", " + device.uuid + ")";
+    const auto& number = kept.numbers[device.index];
+    if (!number) {
+      machine.notes.push_back(gpu + is + " is " + device.problem +
+                              "; it takes no jobs until it is back when berthd starts");
+    } else if (*number != device.index) {
+      machine.notes.push_back(gpu + is + " keeps its number while jobs need the numbers before; " +
+                              "the driver's is " + std::to_string(*number) + " now");
+    }
+  }
+  for (const std::uint32_t number : kept.fresh) {
+    const Device& device = machine.devices.list[number];
+    machine.notes.push_back("the driver's GPU " + std::to_string(number) + " (" + device.name +
+                            ", " + device.uuid +
+                            ") was not there before; it takes jobs once berthd starts and none "
+                            "needs the numbers before");
+  }
+  machine.devices.list = kept.list;
+  machine.devices.links.clear();
+  machine.port = under_kept_numbers(std::move(machine.port), std::move(kept));
+  machine.cluster = cluster;
 }
 
 Bytes available_memory() {

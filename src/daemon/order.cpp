@@ -16,7 +16,7 @@ namespace berth::daemon {
 
 namespace {
 
-/// `0,2`, as CUDA_VISIBLE_DEVICES takes them; UUIDs where a GPU is split by MIG, because instances
+/// `0,2`, as CUDA_VISIBLE_DEVICES takes them, by the driver's numbers; UUIDs where a GPU is split by MIG, because instances
 /// have no number and leave their GPU none.
 std::string visible_list(const std::vector<GpuId>& gpus, const Machine& machine) {
   const auto& devices = machine.devices.list;
@@ -24,9 +24,9 @@ std::string visible_list(const std::vector<GpuId>& gpus, const Machine& machine)
       std::ranges::any_of(devices, [](const Device& device) { return device.mig.value_or(false); });
   std::string list;
   for (const GpuId gpu : gpus) {
-    const std::string& uuid = devices[gpu.value()].uuid;
+    const Device& device = devices[gpu.value()];
     list += list.empty() ? "" : ",";
-    list += has_mig && !uuid.empty() ? uuid : std::to_string(gpu.value());
+    list += has_mig && !device.uuid.empty() ? device.uuid : std::to_string(device.board);
   }
   return list;
 }

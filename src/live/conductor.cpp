@@ -78,6 +78,7 @@ std::vector<std::string> Conductor::recover() {
     if (problem.empty()) continue;
     watcher_.on_fault(GpuId(g), problem);
     inputs_.emplace_back(GpuLost{GpuId(g)});
+    mark_jobs_on(GpuId(g), {});
   }
   for (const auto& [id, attempt] : current_) recover(*view.find(id));
   take_late_estimates();

@@ -214,16 +214,15 @@ TEST(Restart, AnotherPolicyTakesOver) {
   EXPECT_EQ(rig.wait_end(next)["state"], "done");
 }
 
-TEST(Restart, OtherGpusAreRefusedUnderJobsAndTakenWithout) {
+TEST(Restart, OtherGpusAreTakenOverOnceNoJobIsThere) {
   Rig rig({.gpus = ""});
   rig.start({"--emulate", "2x24GiB"});
   const int id = rig.submit(until("go"));
   const int waits = rig.submit("echo waits", {{"held", true}, {"name", "patient"}});
   rig.wait_for(id, "running");
   EXPECT_EQ(rig.stop(), 0);
-  const auto refused = rig.start_refused({"--emulate", "3x24GiB", "--state", rig.state()});
-  EXPECT_EQ(refused.exit_code, 125) << refused.err;
-  rig.start({"--emulate", "2x24GiB"});
+  rig.start({"--emulate", "3x24GiB"});
+  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"].size(), 2U) << "its job is there";
   rig.folder().write("go", "");
   EXPECT_EQ(rig.wait_end(id)["state"], "done");
   EXPECT_EQ(rig.stop(), 0);
@@ -233,6 +232,77 @@ TEST(Restart, OtherGpusAreRefusedUnderJobsAndTakenWithout) {
   EXPECT_EQ(rig.job(waits)["name"], "patient");
   EXPECT_EQ(rig.request("POST", "/v1/jobs/" + std::to_string(waits) + "/release").status, 200);
   EXPECT_EQ(rig.wait_end(waits)["state"], "done");
+}
+
+/// A machine comes back with a GPU less: it is one that failed.
+TEST(Restart, AGpuThatIsGoneIsAFailedOne) {
+  Rig rig({.gpus = ""});
+  rig.start({"--emulate", "3x24GiB"});
+  const auto on = [](int gpu) {
+    return Json{{"gpu_indices", Json::array({gpu})}, {"exclusive", true}};
+  };
+  const int first = rig.submit(until("go"), on(0));
+  const int stays = rig.submit(until("go"), on(2));
+  rig.wait_for(first, "running");
+  rig.wait_for(stays, "running");
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--emulate", "2x24GiB"});
+  const Json gpus = rig.request("GET", "/v1/gpus").body["gpus"];
+  ASSERT_EQ(gpus.size(), 3U);
+  EXPECT_EQ(gpus[1]["healthy"], true);
+  EXPECT_EQ(gpus[2]["healthy"], false);
+  EXPECT_EQ(gpus[2]["problem"], "gone: the driver lists it no more");
+  EXPECT_EQ(gpus[2]["tenants"][0]["job"], stays);
+  EXPECT_EQ(rig.job(first)["state"], "running");
+  EXPECT_EQ(rig.job(stays)["state"], "running") << "its program may not notice";
+  EXPECT_NE(rig.job(stays)["reason"].get<std::string>().find("GPU 2 failed: gone"),
+            std::string::npos);
+  EXPECT_EQ(rig.wait_end(rig.submit("true"))["gpus"], Json::array({1})) << "where there is one";
+  const int wide = rig.submit("true", {{"gpus", 3}});
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(first)["state"], "done");
+  EXPECT_EQ(rig.wait_end(stays)["state"], "done");
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--emulate", "2x24GiB"});  // job `wide` waits for what is gone
+  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"].size(), 3U);
+  EXPECT_EQ(rig.job(wide)["state"], "queued");
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--emulate", "3x24GiB"});  // it is back, and whole
+  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"][2]["healthy"], true);
+  EXPECT_EQ(rig.wait_end(wide)["state"], "done");
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--emulate", "2x24GiB"});  // nothing needs it
+  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"].size(), 2U);
+}
+
+/// Its user asked for that.
+TEST(Restart, AJobLeavesAGpuThatIsGone) {
+  Rig rig({.gpus = ""});
+  rig.start({"--emulate", "2x24GiB"});
+  const int first = rig.submit(until("go"), {{"exclusive", true}});
+  rig.wait_for(first, "running");
+  const int id = rig.submit("[ -e began ] && exit 0; touch began; sleep 1000",
+                            {{"exclusive", true}, {"requeue_on", Json::array({"gpu-failure"})}});
+  rig.wait_for(id, "running");
+  eventually("it began", [&] { return std::filesystem::exists(rig.folder() / "began"); });
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--emulate", "1x24GiB"});
+  rig.folder().write("go", "");
+  EXPECT_EQ(rig.wait_end(id)["state"], "done");
+}
+
+/// Of emulated GPUs too: what uses them keeps them.
+TEST(Restart, EmulatedGpusThatAreInUseStay) {
+  Rig rig({.gpus = ""});
+  rig.start({"--emulate", "2x24GiB"});
+  const int id = rig.submit(test::load("--vram 1G --steps 0"), {{"vram_bytes", 2 * test::kGiB}});
+  rig.wait_for(id, "running");
+  eventually("the job holds memory",
+             [&] { return rig.request("GET", "/v1/gpus").body["gpus"][0]["used_bytes"] > 0; });
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--emulate", "4x12GiB"});
+  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"].size(), 2U);
+  EXPECT_EQ(rig.job(id)["state"], "running");
 }
 
 }  // namespace
