@@ -177,9 +177,9 @@ std::optional<Certainty> OomWords::found_in(std::string_view log) const {
   std::set<std::size_t> others;  // lines that speak of something else; each is judged once
   for (const Rule& rule : rules_) {
     const std::string& anchor = rule.parts[rule.anchor];
-    for (std::size_t at = text.find(anchor); at != std::string::npos;
-         at = text.find(anchor, at + anchor.size())) {
+    for (std::size_t at = text.find(anchor); at != std::string::npos; at = text.find(anchor, at)) {
       const auto [begin, line] = line_at(text, at);
+      at = begin + line.size();  // once for each line, however often it says so
       const auto known = lines.find(begin);
       const bool is_told = known != lines.end() && known->second >= rule.certainty;
       if (is_told || others.contains(begin)) continue;

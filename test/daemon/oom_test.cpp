@@ -8,7 +8,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
 
+#include <algorithm>
 #include <array>
 
 #include "daemon/rig.hpp"
@@ -248,6 +250,37 @@ TEST(OomWords, OfAProgramOfOnesOwnCanBeAdded) {
   EXPECT_EQ(words.found_in("mylib: NO more Device Memory left"), Certainty::Sure);
   EXPECT_EQ(words.found_in("mylib: no more\ndevice memory"), std::nullopt);
   EXPECT_EQ(OomWords().found_in("mylib: no more device memory left"), std::nullopt);
+}
+
+double millis_of_words(const std::string& log) {
+  const OomWords words;
+  double least = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    timespec before{};
+    timespec after{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    static_cast<void>(words.found_in(log));
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    least = std::min(least, static_cast<double>(after.tv_sec - before.tv_sec) * 1e3 +
+                                static_cast<double>(after.tv_nsec - before.tv_nsec) / 1e6);
+  }
+  return least;
+}
+
+/// The engine's thread reads them, and a job's user writes them.
+TEST(OomWords, CostNoMoreInALogThatIsMadeForIt) {
+  const auto many = [](const std::string& head, const std::string& words) {
+    std::string log = head;
+    while (log.size() < kTail) log += words;
+    return log;
+  };
+  const double usual = millis_of_words(many("", "epoch 1 step 100 loss 0.1234\n"));
+  for (const std::string& log :
+       {many("", "out of memory "), many("info: ", "out of memory "),
+        many("debug ", "failed to allocate "), many("", "info out of memory\n"),
+        many("info out of memory\nraise ", "error:"), many("", "o")}) {
+    EXPECT_LT(millis_of_words(log), 30 * usual) << log.substr(0, 60);
+  }
 }
 
 // ---- The second witness ----------------------------------------------------------------------
