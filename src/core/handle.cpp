@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/amounts.hpp"
+#include "core/limits.hpp"
 #include "core/view.hpp"
 
 namespace berth {
@@ -76,6 +77,15 @@ Parsed parse_one(std::string_view text) {
   return !numbers || *numbers ? numbers : parse_tasks(text);
 }
 
+/// Requires: what is no list of numbers.
+Expected<std::vector<Handle>> name_of(std::string_view text) {
+  if (text.size() <= limits::kMostName) {
+    return std::vector{Handle{std::string(text), JobsNamed{std::string(text)}}};
+  }
+  return wrong(text, "is longer than any name: " + std::to_string(text.size()) +
+                         " bytes, the most is " + std::to_string(limits::kMostName));
+}
+
 /// Between commas that are in no brackets.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
@@ -94,13 +104,27 @@ std::vector<std::string_view> parts_of(std::string_view text) {
 
 }  // namespace
 
+std::size_t count_of(const std::vector<Handle>& handles) {
+  std::size_t count = 0;
+  for (const Handle& handle : handles) {
+    const auto* const tasks = std::get_if<TasksOfArray>(&handle.what);
+    count += tasks == nullptr ? 1 : std::max<std::size_t>(1, tasks->tasks.size());
+  }
+  return count;
+}
+
 Expected<std::vector<Handle>> parse_handles(std::string_view text) {
   if (text.empty()) return fail(ErrorCode::InvalidArgument, "'': names no job");
+  const auto commas = static_cast<std::size_t>(std::ranges::count(text, ','));
+  if (commas >= kMostHandles) {
+    return wrong(text, "is a list of " + std::to_string(commas + 1) + ", the most is " +
+                           std::to_string(kMostHandles));
+  }
   std::vector<Handle> handles;
   for (const std::string_view part : parts_of(text)) {
     auto one = parse_one(part);
     if (!one) return std::unexpected(one.error());
-    if (!*one) return std::vector{Handle{std::string(text), JobsNamed{std::string(text)}}};
+    if (!*one) return name_of(text);
     handles.push_back(std::move(**one));
   }
   return handles;

@@ -53,9 +53,15 @@ struct Handle {
   bool operator==(const Handle&) const = default;
 };
 
+/// The most that one request names: each handle and each range of tasks counts.
+inline constexpr std::size_t kMostHandles = std::size_t{1} << 14;
+/// How many of these there are.
+std::size_t count_of(const std::vector<Handle>& handles);
+
 /// One handle, or the parts of a list. What is not of numbers is a name, commas and all. Errors:
-/// InvalidArgument naming the text and the limit, for a number that no job or task can have and a
-/// range that ends before it begins; and for "".
+/// InvalidArgument naming the text and the limit, for a number that no job or task can have, a
+/// range that ends before it begins, a name that is longer than any and more than kMostHandles; and
+/// for "".
 Expected<std::vector<Handle>> parse_handles(std::string_view text);
 
 /// The numbers that an array's jobs have: those from its first on, one for each task.

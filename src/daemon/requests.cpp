@@ -888,12 +888,19 @@ Expected<void> read_handles(const Json& value, std::vector<Handle>& target) {
   if (!value.is_array() || value.empty()) {
     return refuse("jobs", "must be a list of handles as \"643_5\", is " + shown(value));
   }
+  std::size_t count = 0;
   for (const Json& one : value) {
     if (!one.is_string() && !one.is_number_unsigned()) {
       return refuse("jobs", shown(one) + " is no handle, as 643, \"643_5\" or \"train-*\"");
     }
     auto handles = parse_handles(one.is_string() ? one.get_ref<const std::string&>() : one.dump());
     if (!handles) return refuse("jobs", handles.error().message);
+    count += count_of(*handles);
+    if (count > kMostHandles) {
+      return refuse("jobs", "more than " + std::to_string(kMostHandles) +
+                                " handles and ranges of tasks, the most of one request; name "
+                                "ranges as \"7-12\", or a name");
+    }
     std::ranges::move(*handles, std::back_inserter(target));
   }
   return {};

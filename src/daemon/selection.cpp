@@ -141,12 +141,11 @@ Expected<void> Selection::begin(const TasksOfArray& wanted) {
     return {};
   }
   for (std::size_t i = wanted.tasks.size(); i-- > 0;) {
-    const auto first = first_task_from(*array, wanted.tasks[i].first);
-    if (!first) return std::unexpected(first.error());
-    walks_.push_back({.next = *first,
+    walks_.push_back({.next = array->first,
                       .last = array->last,
                       .among = wanted.is_one() ? Among::All : wanted_.among,
-                      .tasks = wanted.tasks[i]});
+                      .tasks = wanted.tasks[i],
+                      .has_first = false});
   }
   return {};
 }
@@ -179,6 +178,13 @@ Expected<JobId> Selection::first_task_from(const ArraySpan& span, std::int64_t t
 
 Expected<void> Selection::walk_on() {
   Walk& walk = walks_.back();
+  if (!walk.has_first) {  // a look of its own: thousands may be asked for
+    const auto first = first_task_from({walk.next, walk.last}, walk.tasks->first);
+    if (!first) return std::unexpected(first.error());
+    walk.next = *first;
+    walk.has_first = true;
+    return {};
+  }
   std::optional<KnownJob> job;
   if (walk.among == Among::Live) {
     job = world_.live_at_or_above(walk.next);

@@ -105,6 +105,7 @@ class Selection {
     std::set<UserId> users = {};          ///< Only theirs; none: of all.
     const JobsNamed* name = nullptr;      ///< Only those.
     std::optional<TaskRange> tasks = {};  ///< Only these of an array.
+    bool has_first = true;                ///< `next` is where they begin, and not the array.
   };
 
   Expected<void> look();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/limits.hpp"
 #include "core/view.hpp"
 
 namespace berth {
@@ -61,6 +62,26 @@ TEST(Handles, NameTheValueAndTheLimitWhereNoJobCanBe) {
   EXPECT_EQ(error_of(""), "'': names no job");
   EXPECT_LT(error_of(std::string(100'000, '9')).size(), 200U);
   EXPECT_TRUE(parse_handles(most));
+}
+
+/// A request costs what it names, so there is an end to that.
+TEST(Handles, AreNoMoreThanOneRequestMayName) {
+  const auto list_of = [](std::size_t parts, const std::string& part) {
+    std::string list = part;
+    for (std::size_t i = 1; i < parts; ++i) list += "," + part;
+    return list;
+  };
+  EXPECT_EQ(parse_handles(list_of(kMostHandles, "7"))->size(), kMostHandles);
+  const auto ranges = parse_handles("643_[" + list_of(kMostHandles, "1") + "]");
+  EXPECT_EQ(count_of(*ranges), kMostHandles);
+  const std::string told = "is a list of " + std::to_string(kMostHandles + 1) + ", the most is " +
+                           std::to_string(kMostHandles);
+  EXPECT_THAT(error_of(list_of(kMostHandles + 1, "7")), HasSubstr(told));
+  EXPECT_THAT(error_of("643_[" + list_of(kMostHandles + 1, "1") + "]"), HasSubstr(told));
+  EXPECT_EQ(count_of(*parse_handles("7,9-12,643_*,643_[1,2]")), 5U);
+  EXPECT_TRUE(parse_handles(std::string(limits::kMostName, '*')));
+  EXPECT_THAT(error_of(std::string(limits::kMostName + 1, '*')),
+              HasSubstr("is longer than any name: 257 bytes, the most is 256"));
 }
 
 TEST(Handles, OfATaskAreItsArrayAndItsNumberInIt) {

@@ -30,6 +30,7 @@ class SmallWorld final : public JobWorld {
   explicit SmallWorld(const std::vector<Cell>& cells) : cells_(cells) {}
 
   Expected<std::optional<KnownJob>> at_or_above(JobId id) override {
+    ++asked_;
     for (const Cell& cell : cells_) {
       if (cell.known.id >= id && cell.fate != Fate::Forgotten) return cell.known;
     }
@@ -50,9 +51,11 @@ class SmallWorld final : public JobWorld {
     return found;
   }
   Expected<std::string> name_of(JobId id) override { return cells_[id.value() - 1].name; }
+  int asked() const { return asked_; }
 
  private:
   const std::vector<Cell>& cells_;
+  int asked_ = 0;  ///< For a job by its number.
 };
 
 // ---- Worlds ----------------------------------------------------------------------------------
@@ -327,6 +330,23 @@ TEST(Selections, OfATaskCostAFewLooks) {
   while (*selection.advance([] { return false; })) ++looks;
   EXPECT_EQ(selection.take(), std::vector{JobId(4001)});
   EXPECT_LE(looks, 5);
+}
+
+/// However many ranges of tasks one handle has.
+TEST(Selections, CostALittleAtATime) {
+  const std::vector<Cell> cells = an_array_of(100);
+  SmallWorld world(cells);
+  std::string typed = "1_[5";
+  for (int i = 0; i < 2000; ++i) typed += ",5";
+  Selection selection(world, wanted_of(typed + "]", Among::All));
+  int most = 0;
+  for (bool more = true; more;) {
+    const int before = world.asked();
+    more = *selection.advance([] { return false; });
+    most = std::max(most, world.asked() - before);
+  }
+  EXPECT_EQ(selection.take(), std::vector{JobId(6)});
+  EXPECT_LE(most, 8) << "a search among 100";
 }
 
 }  // namespace
