@@ -52,7 +52,7 @@ bool runs_after(Daemon& daemon, std::uint64_t job, std::uint64_t own) {
 bool needs_our_place(Daemon& daemon, std::uint64_t job, std::uint64_t own) {
   const auto why = daemon.get(job_target(job, "/why"));
   if (!why) return false;
-  const Json jobs = part_of(part_of(*why, "must_end"), "jobs");
+  const Json jobs = part_of(*why, "must_end");
   if (!jobs.is_array()) return false;
   for (const Json& one : jobs) {
     if (one.is_number_unsigned() && one.get<std::uint64_t>() == own) return true;

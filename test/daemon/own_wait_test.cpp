@@ -41,6 +41,25 @@ TEST(OwnWait, ForAJobThatRunsAfterThisOneIsTold) {
   rig.wait_end(waits);
 }
 
+TEST(OwnWait, ForAJobThatNeedsThePlaceOfThisOneIsTold) {
+  Rig rig({.gpus = "1x24GiB"});
+  rig.start();
+  const int waits =
+      rig.submit("until [ -e number ]; do sleep 0.01; done; BERTH_SOCKET=" + rig.socket() +
+                     " exec " + test::program("berth").string() + " wait $(cat number)",
+                 {{"vram_bytes", 20 * test::kGiB}});
+  rig.wait_for(waits, "running");
+  const int needs = rig.submit("true", {{"vram_bytes", 20 * test::kGiB}});
+  rig.folder().write("number.new", std::to_string(needs));
+  std::filesystem::rename(rig.folder() / "number.new", rig.folder() / "number");
+  test::eventually("it is told", [&] {
+    return rig.log(waits).find("needs memory of job " + std::to_string(waits) +
+                               ", in which this waits: neither may end") != std::string::npos;
+  });
+  rig.request("POST", test::path(waits, "/cancel"));
+  rig.wait_end(needs);
+}
+
 TEST(OwnWait, ForTheJobItselfIsTold) {
   Rig rig;
   rig.start();
