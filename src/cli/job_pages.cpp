@@ -1,5 +1,7 @@
 #include "cli/job_pages.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -8,8 +10,11 @@
 
 namespace berth::cli {
 
-Starts Starts::ask(Daemon& daemon) {
+Starts Starts::ask(Daemon& daemon) { return ask_as(geteuid(), daemon); }
+
+Starts Starts::ask_as(std::uint32_t user, Daemon& daemon) {
   Starts found;
+  found.user_ = user;
   const auto answer = daemon.get("/v1/starts");
   if (!answer) return found;
   for (const auto& [key, to] :
@@ -36,9 +41,15 @@ void Starts::add_to(Json& job) const {
     job["predicted_start_at"] = part_of(found->second, "at");
     job["predicted_start_confidence"] = text_of(found->second, "confidence");
   }
-  if (const auto found = hints_.find(*id); found != hints_.end()) {
-    job["hint"] = part_of(found->second, "change");
-  }
+  add_hint(job, *id);
+}
+
+/// Only its user can follow it; of operators berthd alone knows who they are.
+void Starts::add_hint(Json& job, std::int64_t of) const {
+  const auto owner = integer_of(job, "user");
+  const bool may_change = !owner || user_ == 0 || *owner == user_;
+  const auto found = may_change ? hints_.find(of) : hints_.end();
+  if (found != hints_.end()) job["hint"] = part_of(found->second, "change");
 }
 
 void Starts::add_to_array(Json& array) const {
@@ -53,8 +64,7 @@ void Starts::add_to_array(Json& array) const {
   if (next != nullptr) {
     array["predicted_start_at"] = part_of(*next, "at");
     array["predicted_start_confidence"] = text_of(*next, "confidence");
-    const auto hint = hints_.find(integer_of(*next, "job").value_or(0));
-    if (hint != hints_.end()) array["hint"] = part_of(hint->second, "change");
+    add_hint(array, integer_of(*next, "job").value_or(0));
   }
   const auto end = ends_.find(first);
   if (end != ends_.end()) array["predicted_end_at"] = end->second;

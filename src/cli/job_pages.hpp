@@ -21,16 +21,19 @@ class Starts {
  public:
   /// Empty where the daemon does not tell: it has too many jobs, or is of an older release.
   static Starts ask(Daemon& daemon);
-  /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence` and `hint`; an array
-  /// those of its next job, and `predicted_end_at`.
+  static Starts ask_as(std::uint32_t user, Daemon& daemon);
+  /// Gives a job that waits `predicted_start_at`, `predicted_start_confidence` and, if it is the
+  /// user's to change, `hint`; an array those of its next job, and `predicted_end_at`.
   void add_to(Json& job) const;
 
  private:
   void add_to_array(Json& array) const;
+  void add_hint(Json& job, std::int64_t of) const;
 
   std::map<std::int64_t, Json> starts_;
   std::map<std::int64_t, Json> hints_;
   std::map<std::int64_t, Json> ends_;  ///< Of arrays.
+  std::uint32_t user_ = 0;             ///< Who asks.
 };
 
 /// How many jobs a daemon knows that have not ended.

@@ -1,6 +1,7 @@
 #include "daemon/adviser.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
@@ -100,7 +101,6 @@ std::vector<Hint> Adviser::hints(const Subject& about, const Engine& engine, Rea
                               .cluster = view.cluster(),
                               .now = now(engine),
                               .start = about.start,
-                              .ran = about.exists ? view.find(about.job)->ran : Duration::zero(),
                               .usual_run = engine.class_bound(about.spec.duration_class),
                               .next_priority = priority_above_own(view, about.spec, about.job),
                               .fixed = rules_.fixed};
@@ -133,17 +133,20 @@ Json Adviser::of_all(const std::vector<PredictedStart>& starts) const {
   if (!engine) return list;
   const ClusterView view = engine->view();
   if (view.job_count() > kMostKnown) return list;
-  std::set<JobId> starting;
-  for (const PredictedStart& start : starts) {
-    if (start.at <= now(*engine)) starting.insert(start.job);
-  }
+  std::map<JobId, Instant> start_of;
+  for (const PredictedStart& start : starts) start_of.emplace(start.job, start.at);
   std::set<decltype(wish_of(JobSpec{}))> seen;
   for (auto id = view.job_from(JobId(0)); id && rules_.has_time() && seen.size() < kMostHinted;
        id = view.job_from(JobId(id->value() + 1))) {
     const Job& job = *view.find(*id);
-    if (job.state != JobState::Queued || starting.contains(*id)) continue;
+    const auto start = start_of.find(*id);
+    const bool is_known = start != start_of.end();
+    if (job.state != JobState::Queued || (is_known && start->second <= now(*engine))) continue;
     if (!seen.insert(wish_of(job.spec)).second) continue;
-    const auto found = hints({.job = *id, .spec = job.spec}, *engine, Reach::AtOnce);
+    const Subject about{.job = *id,
+                        .spec = job.spec,
+                        .start = is_known ? std::optional(start->second) : std::nullopt};
+    const auto found = hints(about, *engine, Reach::AtOnce);
     if (found.empty()) continue;
     list.push_back(hint_json(found.front(), view.cluster()));
     list.back()["job"] = id->value();

@@ -17,7 +17,7 @@ class Adviser {
  public:
   struct Rules {
     ForecastOptions options;  ///< Of runs into the future; with the time of the question.
-    std::set<Wanting> fixed;  ///< What users cannot change of their jobs here.
+    std::set<Wanting> fixed;  ///< What the asker cannot change of the job.
     std::function<bool()> has_time;
   };
   /// The engine as it was when the question was put; nothing if it cannot be made.

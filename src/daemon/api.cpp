@@ -77,9 +77,9 @@ bool is_memory_learned(const JobSpec& spec) {
 }
 
 std::string learned_memory_text(const JobSpec& spec) {
-  return "no vram is stated: it is charged " + to_text(spec.vram_estimate) +
-         " per GPU, by the peaks of earlier runs of this program; state one, or max, to be charged "
-         "otherwise";
+  return "without --vram the job is charged " + to_text(spec.vram_estimate) +
+         " per GPU, by the peaks of earlier runs of this program; say --vram SIZE, or --vram max, "
+         "to have it charged otherwise";
 }
 
 /// A daemon without root cannot become anybody else.
@@ -466,9 +466,19 @@ class Api {
     question.memory_limit = std::move(limit);
     question.links = std::move(links);
     question.foreign = daemon_.presenter().foreign_texts();
-    question.fixed = fixed();
+    if (job == nullptr || may_update(exchange, *job)) {
+      question.fixed = fixed();
+    } else {
+      question.fixed = {kAllWanting.begin(), kAllWanting.end()};
+    }
     const auto asked = daemon_.forecaster().ask(daemon_.keeper().engine(), std::move(question));
     if (!asked) refuse(exchange, 503, asked.error().message);
+  }
+
+  /// Requires: the engine knows the job.
+  bool may_update(const Exchange& exchange, JobId id) const {
+    const UserId owner = daemon_.keeper().engine().view().find(id)->spec.user;
+    return owner == UserId(exchange->request().peer.user) || rights(exchange) >= Rights::Operator;
   }
 
   /// What is not changed by an update here.
@@ -785,7 +795,10 @@ class Api {
     if (!found.array) return why(exchange, found.jobs.front());
     const auto row = array_row(daemon_.keeper(), *found.array);
     if (!row) return refuse(exchange, row.error());
-    why(exchange, row->row.job);
+    if (!row->exit_code) return why(exchange, row->row.job);
+    answer(
+        exchange,
+        Json{{"id", row->span.first.value()}, {"state", row->state}, {"reason", "it has ended"}});
   }
 
   std::int64_t log_size(JobId id) {

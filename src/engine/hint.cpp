@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "core/limits.hpp"
 #include "core/wide.hpp"
 
 namespace berth {
@@ -14,9 +15,10 @@ namespace {
 
 constexpr std::int64_t kWhole = 1000;     ///< Thousandths.
 constexpr std::int64_t kNeeded = 700;     ///< More than it, for what a user has stated.
-constexpr std::int64_t kMostCut = 980;    ///< A fiftieth of what was asked for helps nobody.
+constexpr std::int64_t kMostCut = 980;    ///< A fiftieth of what was asked for helps nobody,
+constexpr std::int64_t kHalf = 500;       ///< and less than half is too much for a short wait.
 constexpr Duration kToType = minutes(1);  ///< A limit still serves when it is typed so much later.
-constexpr Duration kShortWait = minutes(2);  ///< Sooner than that is no help.
+constexpr Duration kShortWait = minutes(2);
 constexpr Bytes kStep{std::int64_t{1} << 30};
 constexpr Bytes kFineBelow{std::int64_t{4} << 30};
 
@@ -92,6 +94,9 @@ class HintSearch {
   const GpuRequest& gpu() const { return question_.spec.request.gpu; }
   bool asks_for_gpus() const { return gpu().count > GpuCount(0); }
   bool may(Wanting what) const { return !question_.fixed.contains(what); }
+  bool waits_shortly() const {
+    return question_.start && *question_.start - question_.now < kShortWait;
+  }
 
   std::optional<Answered> at_once(const JobSpec& spec) {
     if (++asked_ > kMostAsked) return std::nullopt;
@@ -104,7 +109,7 @@ class HintSearch {
     const auto answered = source_.ahead(spec);
     if (!answered || !question_.start) return answered;
     const Duration wait = *question_.start - question_.now;
-    const bool helps = wait >= kShortWait && answered->start - question_.now <= wait / 2;
+    const bool helps = !waits_shortly() && answered->start - question_.now <= wait / 2;
     return helps ? answered : std::nullopt;
   }
 
@@ -137,7 +142,8 @@ class HintSearch {
       (at_once(scale.tried(middle)) ? best : beyond) = middle;
     }
     const std::int64_t cut = scale.cut(best);
-    if (cut <= kMostCut) single(scale.what, scale.of(best), scale.loss(cut));
+    if (cut <= (waits_shortly() ? kHalf : kMostCut))
+      single(scale.what, scale.of(best), scale.loss(cut));
   }
 
   /// A run into the future costs more than a step: only a few values, the largest first.
@@ -162,7 +168,7 @@ class HintSearch {
   void times() {
     const JobSpec& spec = question_.spec;
     const bool is_known = spec.estimate != kForever;
-    Duration least = std::max(minutes(1), question_.ran + minutes(1));
+    Duration least = minutes(1);
     if (is_known) least = std::max(least, spec.estimate);
     const auto values = between(typed_times(), least, spec.time_limit);
     const Duration usual = question_.usual_run == kForever ? hours(24) : question_.usual_run;
@@ -193,17 +199,17 @@ class HintSearch {
       if (accepts(gpu(), one)) most = std::max(most, one.capacity);
     }
     const bool is_alone = gpu().sharing == Sharing::Alone;
+    if (is_alone && !is_whole) return;  // its user has stated both
     const Bytes whole = is_whole ? most : gpu().vram;
     const Bytes least(whole.raw() / (is_whole ? 8 : 2));
-    const Bytes below = is_alone && !is_whole ? whole + Bytes(1) : whole;
-    const auto values = between(typed_sizes(whole), least, below);
+    const auto values = between(typed_sizes(whole), least, whole);
     const auto with = [&](std::size_t at) {
       JobSpec made = spec;
       made.request.gpu.vram = values[at];
       made.request.gpu.sharing = Sharing::Shared;
       return made;
     };
-    // Who has said no amount gives up less than who has, and needs that much.
+    // A user who has said no amount gives up less than one who has, and who needs that much.
     const std::int64_t base = is_alone ? kWhole : is_whole ? 0 : kNeeded;
     scale({.what = Wanting::Vram,
            .values = values.size(),
@@ -294,8 +300,7 @@ std::int32_t priority_above_own(const ClusterView& view, const JobSpec& spec, Jo
     if (other.user() != spec.user || other.id() == job) return;
     highest = std::max(highest.value_or(other.spec().priority), other.spec().priority);
   });
-  constexpr std::int32_t kMostPriority = 1'000'000'000;
-  if (!highest || *highest < spec.priority || *highest >= kMostPriority) return 0;
+  if (!highest || *highest < spec.priority || *highest >= limits::kMostPriority) return 0;
   return *highest + 1;
 }
 

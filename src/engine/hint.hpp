@@ -5,6 +5,7 @@
 // the largest that serves is found by bisection over the values that people type.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,6 +21,8 @@ namespace berth {
 
 /// The one thing that is changed. The words of the API: doc/openapi.yaml.
 enum class Wanting : std::uint8_t { Priority, Time, Vram, Gpus, Types, Only };
+inline constexpr std::array kAllWanting = {Wanting::Priority, Wanting::Time,  Wanting::Vram,
+                                           Wanting::Gpus,     Wanting::Types, Wanting::Only};
 
 struct Hint {
   Wanting what = Wanting::Time;
@@ -46,8 +49,7 @@ struct HintQuestion {
   const JobSpec& spec;
   const Cluster& cluster;
   Instant now;
-  std::optional<Instant> start;  ///< As predicted without a change.
-  Duration ran{0};
+  std::optional<Instant> start;   ///< As predicted without a change.
   Duration usual_run = kForever;  ///< The bound of its class.
   std::int32_t next_priority =
       0;                         ///< Above all waiting jobs of its user; 0: none waits ahead of it.

@@ -101,6 +101,30 @@ TEST_F(Hints, TheLongestLimitThatDelaysNobody) {
   EXPECT_TRUE(starts_with(waits, found[0]));
 }
 
+/// To start a minute sooner nobody gives up most of what they asked for.
+TEST_F(Hints, OfAShortWaitCostNoMoreThanHalf) {
+  submit(of(14_GiB, seconds(100)));
+  submit(of(20_GiB, hours(2)));  // gets the GPU then
+  const JobId waits = submit(of(8_GiB, minutes(30)));
+  const auto starts_at = [&](Instant start) {
+    const ClusterView view = engine_->view();
+    return hints_for(
+        {.spec = view.find(waits)->spec, .cluster = view.cluster(), .now = kStart, .start = start},
+        {.at_once = [&](const JobSpec& changed) -> std::optional<Answered> {
+           auto place =
+               placed_at_once(copy(), Updated{.job = waits, .spec = changed}, waits, kStart);
+           if (!place) return std::nullopt;
+           return Answered{kStart, *place};
+         },
+         .ahead = {}});
+  };
+  const auto long_wait = starts_at(kStart + hours(2));
+  ASSERT_FALSE(long_wait.empty());
+  EXPECT_EQ(long_wait[0].what, Wanting::Time);
+  EXPECT_EQ(long_wait[0].spec.time_limit, minutes(1)) << "a thirtieth";
+  EXPECT_THAT(starts_at(kStart + seconds(100)), IsEmpty());
+}
+
 TEST_F(Hints, NeverALimitBelowTheEstimate) {
   use("easy", 2);
   submit(of(14_GiB, minutes(39)));
