@@ -26,13 +26,22 @@ Memory memory_of(const Json& gpu) {
 
 std::string user_text(const Json& who) { return printable(text_of(who, "user_name")); }
 
+}  // namespace
+
+std::string tenant_handle(const Json& tenant) {
+  const std::string handle = printable(text_of(tenant, "handle"));
+  return handle.empty() ? std::to_string(integer_of(tenant, "job").value_or(0)) : handle;
+}
+
+namespace {
+
 std::string tenant_lines(const Json& tenants) {
   std::string text;
   if (!tenants.is_array()) return text;
   for (const Json& tenant : tenants) {
     const std::string name = printable(text_of(tenant, "name"));
     const Json& used = part_of(tenant, "used_bytes");
-    text += "  job " + std::to_string(integer_of(tenant, "job").value_or(0));
+    text += "  job " + tenant_handle(tenant);
     if (!name.empty()) text += "  " + name;
     text +=
         "  " + user_text(tenant) + "  " + size_text(part_of(tenant, "charge_bytes")) + " charged";

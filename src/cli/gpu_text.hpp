@@ -13,6 +13,9 @@ namespace berth::cli {
 
 std::string gpu_page(const Json& answer, const Look& look);
 
+/// What a job on a GPU is called in lists: `643_5`, `7`.
+std::string tenant_handle(const Json& tenant);
+
 /// `all`, `0`, `0,2` and words of these, as requests take them. Errors: InvalidArgument.
 Expected<Json> gpus_named(const std::vector<std::string>& typed);
 

@@ -441,7 +441,7 @@ std::string array_page(const Json& array, double now, const Look& look) {
   page.line("tasks", counts_text(array));
   page.line("exit code", number_text(part_of(array, "exit_code")));
   page.line("at once", number_text(part_of(array, "array_at_once")));
-  page.line("next waits", printable(text_of(array, "reason")));
+  page.line("next task", printable(text_of(array, "reason")));
   page.line("next start", start_text(array, now));
   if (const auto end = number_of(array, "predicted_end_at"); end && !has_ended(array)) {
     page.line("ends", "~" + clock_text(*end, now));

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "cli/amounts.hpp"
+#include "cli/gpu_text.hpp"
 #include "cli/job_text.hpp"
 #include "core/text.hpp"
 
@@ -75,10 +76,10 @@ std::string tenant_bar(const Json& gpu, std::size_t cells, const Look& look) {
   for (const Json& tenant : tenants_of(gpu)) {
     const std::size_t width = width_of(amount(tenant, "charge_bytes"));
     left -= width;
-    const std::string number = std::to_string(integer_of(tenant, "job").value_or(0));
+    const std::string handle = tenant_handle(tenant);
     std::string segment(width, n % 2 == 0 ? '=' : '-');
-    if (width >= number.size() + 2)
-      segment.replace((width - number.size()) / 2, number.size(), number);
+    if (width >= handle.size() + 2)
+      segment.replace((width - handle.size()) / 2, handle.size(), handle);
     bar += painted(segment, kTenantColours[n++ % kTenantColours.size()], look);
   }
   const std::size_t foreign = width_of(amount(gpu, "foreign_bytes"));
@@ -240,8 +241,7 @@ std::vector<std::string> TopScreen::gpu_lines(std::size_t most, const Look& look
     if (!has_tenant_lines) continue;
     std::string tenants;
     for (const Json& tenant : tenants_of(gpu)) {
-      tenants += (tenants.empty() ? "" : ", ") +
-                 std::to_string(integer_of(tenant, "job").value_or(0)) + " " +
+      tenants += (tenants.empty() ? "" : ", ") + tenant_handle(tenant) + " " +
                  cut(printable(text_of(tenant, "name")), 16) + " " +
                  printable(text_of(tenant, "user_name")) + " " +
                  short_amount(amount(tenant, "charge_bytes"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/amounts.hpp"
+#include "cli/job_choice.hpp"
 #include "cli/job_text.hpp"
 #include "cli/option_words.hpp"
 
@@ -12,8 +13,15 @@ namespace {
 
 constexpr double kAtOnce = 0.5;  ///< Seconds; sooner than a user reads it.
 
+/// `643_5` of a job of an array, as lists have it.
+std::string called(const Json& job, const Json& why) {
+  const std::string number = printable(job.dump());
+  const std::string handle = text_of(part_of(why, "handles"), number.c_str());
+  return handle.empty() ? number : printable(handle);
+}
+
 /// `jobs 4, 9`, `249 jobs, the first are 4, 9, 12`; "" for none.
-std::string job_list(const Json& jobs) {
+std::string job_list(const Json& jobs, const Json& why) {
   std::string text;
   if (!jobs.is_array()) return text;
   constexpr std::size_t kMostListed = 8;
@@ -21,7 +29,7 @@ std::string job_list(const Json& jobs) {
   const bool are_many = jobs.size() > kMostListed;
   for (const Json& job : jobs) {
     if (are_many && &job - &jobs[0] >= static_cast<std::ptrdiff_t>(kFewListed)) break;
-    text += (text.empty() ? "" : ", ") + printable(job.dump());
+    text += (text.empty() ? "" : ", ") + called(job, why);
   }
   if (text.empty()) return text;
   if (are_many) return std::to_string(jobs.size()) + " jobs, the first are " + text;
@@ -34,13 +42,13 @@ std::string mib_text(std::int64_t bytes) {
   return std::to_string(bytes / mib + (bytes % mib == 0 ? 0 : 1)) + " MiB";
 }
 
-std::string holders_text(const Json& shortage) {
+std::string holders_text(const Json& shortage, const Json& why) {
   std::string text;
   const Json& holders = part_of(shortage, "holders");
   if (holders.is_array()) {
     for (const Json& holder : holders) {
       text += (text.empty() ? "" : ", ") + std::string("job ") +
-              std::to_string(integer_of(holder, "job").value_or(0)) + " holds " +
+              called(part_of(holder, "job"), why) + " holds " +
               size_text(part_of(holder, "charge_bytes"));
       if (const Json& surplus = part_of(holder, "surplus_bytes"); !surplus.is_null()) {
         text += " (" + size_text(surplus) + " beyond its grant)";
@@ -57,7 +65,7 @@ std::string holders_text(const Json& shortage) {
   return text.empty() ? text : ": " + text;
 }
 
-std::string shortage_text(const Json& shortage, double now) {
+std::string shortage_text(const Json& shortage, const Json& why, double now) {
   if (const Json& reserved = part_of(shortage, "reserved"); reserved.is_object()) {
     const std::string text = "is reserved for " + printable(text_of(reserved, "text"));
     if (number_of(reserved, "from_at").value_or(0) <= now) return text;
@@ -66,7 +74,7 @@ std::string shortage_text(const Json& shortage, double now) {
   if (text_of(shortage, "why") == "health") return "is out of service";
   const auto lacking = integer_of(shortage, "lacking_bytes").value_or(0);
   const std::string what = lacking > 0 ? "lacks " + mib_text(lacking) : "may not be shared with it";
-  return what + holders_text(shortage);
+  return what + holders_text(shortage, why);
 }
 
 /// Of `needs ...; none of the 2 GPUs has room for it; GPU 0 lacks ...`: what the lines below do not
@@ -77,8 +85,9 @@ std::string opening_of(const std::string& reason) {
   return printable(reason.substr(0, second));
 }
 
-/// `a better place: GPUs 0, 1 are 85, 88 % busy (limit 75 %); jobs 1, 2 are there`.
-std::string gate_line(const Json& gate) {
+/// `a better place: GPUs 0, 1 are 85, 88 % busy (limit 75 %); beside jobs 1, 2`.
+std::string gate_line(const Json& why) {
+  const Json& gate = part_of(why, "gate");
   const std::string text = printable(text_of(gate, "text"));
   std::string line = "a better place" + (text.empty() ? "" : ": " + text);
   Json there = Json::array();
@@ -91,7 +100,7 @@ std::string gate_line(const Json& gate) {
       if (std::ranges::find(there, job) == there.end()) there.push_back(job);
     }
   }
-  const std::string jobs = job_list(there);
+  const std::string jobs = job_list(there, why);
   return jobs.empty() ? line : line + "; beside " + jobs;
 }
 
@@ -99,7 +108,7 @@ std::string gate_line(const Json& gate) {
 std::string waits_for(const Json& why) {
   const std::string decided = text_of(why, "why");
   if (decided == "order") return "its turn: jobs ahead of it come first";
-  if (decided == "patience") return gate_line(part_of(why, "gate"));
+  if (decided == "patience") return gate_line(why);
   if (decided == "locality") return "GPUs closer together, as the placement wants them";
   if (decided == "reservation") return "a place that is not reserved for another job";
   return "";
@@ -141,8 +150,8 @@ std::string before_lines(const Json& why, double now) {
   for (const Json& one : before) {
     const std::string by = printable(text_of(one, "by"));
     text += "  " + moment_text(number_of(one, "at"), now) + ": job " +
-            std::to_string(integer_of(one, "job").value_or(0)) + " " +
-            printable(text_of(one, "event")) + (by.empty() ? "" : " (" + by + ")") + "\n";
+            called(part_of(one, "job"), why) + " " + printable(text_of(one, "event")) +
+            (by.empty() ? "" : " (" + by + ")") + "\n";
   }
   const auto more =
       integer_of(why, "before_count").value_or(0) - static_cast<std::int64_t>(before.size());
@@ -155,7 +164,7 @@ void add_hints(Page& page, const Json& why, double now) {
   constexpr std::size_t kMostHints = 3;
   const Json& hints = part_of(why, "hints");
   if (!hints.is_array()) return;
-  const auto job = integer_of(why, "id");
+  const bool is_job = integer_of(why, "id").has_value();  // a dry run is none
   for (std::size_t i = 0; i < std::min(hints.size(), kMostHints); ++i) {
     const std::string options = printable(options_of(part_of(hints[i], "change")));
     const std::string gpus = gpu_list(part_of(hints[i], "gpus"));
@@ -164,7 +173,7 @@ void add_hints(Page& page, const Json& why, double now) {
     page.line(i == 0 ? "sooner" : "or",
               "with " + options + " it starts " + (at == "now" ? at : "at " + at) +
                   (gpus.empty() ? "" : " on " + gpus) +
-                  (job ? ": berth update " + std::to_string(*job) + " " + options : ""));
+                  (is_job ? ": berth update " + printable(handle_of(why)) + " " + options : ""));
   }
 }
 
@@ -174,12 +183,12 @@ void add_all(Page& page, const Json& why, double now) {
   const Json& lacking = part_of(why, "lacking");
   if (lacking.is_array()) {
     for (const Json& shortage : lacking) {
-      page.line(printable(text_of(shortage, "name")), shortage_text(shortage, now));
+      page.line(printable(text_of(shortage, "name")), shortage_text(shortage, why, now));
     }
   }
-  page.line("must end", job_list(part_of(why, "must_end")));
+  page.line("must end", job_list(part_of(why, "must_end"), why));
   page.line("reserved", reservation_text(why, now));
-  page.line("not to delay", job_list(part_of(why, "must_not_delay")));
+  page.line("not to delay", job_list(part_of(why, "must_not_delay"), why));
   page.line("others", printable(text_of(why, "passing")));
   const std::string bound = moment_text(number_of(why, "not_before_at"), now);
   const bool waits_for_gate = text_of(why, "why") == "patience";
@@ -200,8 +209,7 @@ void add_all(Page& page, const Json& why, double now) {
 
 std::string why_page(const Json& why, double now, const Look& look) {
   Page page(look);
-  page.line("job", std::to_string(integer_of(why, "id").value_or(0)) + ", " +
-                       printable(text_of(why, "state")));
+  page.line("job", printable(handle_of(why)) + ", " + printable(text_of(why, "state")));
   page.line("links", printable(text_of(why, "links_line")));
   page.line("memory limit", printable(text_of(why, "memory_limit_line")));
   add_all(page, why, now);

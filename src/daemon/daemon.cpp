@@ -588,8 +588,12 @@ void Daemon::open_idle_watch() {
           .suspend =
               [this, words](JobId job, const Idleness& idle) {
                 const std::string why = "of idle_suspend: it had " + words(idle);
-                suspended_for_[job] = std::string(live::kBecause) + why + "; berth resume " +
-                                      std::to_string(job.value()) + " lets it go on";
+                const Job* const known = keeper_.engine().view().find(job);
+                suspended_for_[job] =
+                    std::string(live::kBecause) + why + "; berth resume " +
+                    (known == nullptr ? std::to_string(job.value())
+                                      : handle_of(job, known->spec.conditions->array)) +
+                    " lets it go on";
                 keeper_.note(job, std::string(kIdle) + "it is suspended, because " + why +
                                       (idle.holds ? ", and held GPU memory" : ""));
                 announcer_->tell(job, live::Occasion::Idle);

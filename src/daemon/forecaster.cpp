@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/handle.hpp"
 #include "core/words.hpp"
 #include "daemon/present.hpp"
 #include "engine/brief.hpp"
@@ -171,6 +172,34 @@ struct Beside {
   const std::map<GpuId, std::string>& foreign;
 };
 
+/// What a task of an array is called, beside the numbers of jobs.
+void add_handle(Json& json, JobId id, const ClusterView& view) {
+  const Job* const job = view.find(id);
+  if (job == nullptr || !array_of(id, job->spec.conditions->array)) return;
+  json["handles"][std::to_string(id.value())] = handle_of(id, job->spec.conditions->array);
+}
+
+void add_handles(Json& json, const Explanation& found, const ClusterView& view) {
+  for (const Shortage& shortage : found.nearest) {
+    for (const JobId id : shortage.holders) add_handle(json, id, view);
+  }
+  for (const JobId id : found.behind) add_handle(json, id, view);
+  for (const Crowd& crowd : found.crowds) {
+    for (const JobId id : crowd.jobs) add_handle(json, id, view);
+  }
+}
+
+void add_handles(Json& json, const Forecast& found) {
+  const auto add = [&](JobId id) {
+    const auto task = found.handles.find(id);
+    if (task == found.handles.end()) return;
+    json["handles"][std::to_string(id.value())] = task->second;
+  };
+  std::ranges::for_each(found.must_end, add);
+  std::ranges::for_each(found.unplanned, add);
+  std::ranges::for_each(found.before, add, &Milestone::job);
+}
+
 void add_explanation(Json& json, const ClusterView& view, JobId job,
                      const std::optional<Refused>& decided, const Beside& beside) {
   const Explanation found = explain(view, job, decided, kMostShortages);
@@ -192,6 +221,7 @@ void add_explanation(Json& json, const ClusterView& view, JobId job,
                            {"from_at", instant_json(found.kept->from)}};
   }
   json["gate"] = gate_json(found, view);
+  add_handles(json, found, view);
   if (const auto backfill = backfill_of_policy(beside.policy)) {
     json["passing"] = passing_text(*backfill, found);
   }
@@ -215,6 +245,7 @@ void add_forecast(Json& json, const Forecast& found) {
   json["start_gpus"] = found.start ? gpus_json(found.placement) : Json::array();
   json["must_end"] = ids_json(found.must_end);
   json["no_known_end"] = ids_json(found.unplanned);
+  add_handles(json, found);
   json["before_count"] = found.before_count;
   json["before"] = Json::array();
   for (const Milestone& milestone : found.before) {
@@ -245,19 +276,13 @@ Json ends_json(const std::vector<PredictedEnd>& ends) {
 
 /// Has every key, so that a reader need not check which are there.
 Json blank(std::string_view policy) {
-  return {{"policy", policy},
-          {"reason", ""},
-          {"reason_brief", ""},
-          {"why", nullptr},
-          {"not_before_at", nullptr},
-          {"fitting_gpus", nullptr},
-          {"lacking", Json::array()},
-          {"must_not_delay", Json::array()},
-          {"reservation", nullptr},
-          {"gate", nullptr},
-          {"must_end", Json::array()},
-          {"hints", Json::array()},
-          {"passing", ""}};
+  return {{"policy", policy},          {"reason", ""},
+          {"reason_brief", ""},        {"why", nullptr},
+          {"not_before_at", nullptr},  {"fitting_gpus", nullptr},
+          {"lacking", Json::array()},  {"must_not_delay", Json::array()},
+          {"reservation", nullptr},    {"gate", nullptr},
+          {"must_end", Json::array()}, {"hints", Json::array()},
+          {"handles", Json::object()}, {"passing", ""}};
 }
 
 std::string state_reason(JobState state) {
@@ -282,6 +307,9 @@ Json why_json(const ClusterView& view, JobId id, const std::optional<Refused>& d
   const Job& job = *view.find(id);
   Json json = blank(beside.policy);
   json["id"] = id.value();
+  if (const ArrayPlace& place = job.spec.conditions->array; array_of(id, place)) {
+    json["handle"] = handle_of(id, place);
+  }
   json["state"] = word_for(shown_state(job));
   json["reason"] = state_reason(job.state);
   if (is_waiting(job.state)) add_explanation(json, view, id, decided, beside);
@@ -454,7 +482,7 @@ http::Response Forecaster::why(Engine engine, JobId job, const Waiting& waiting,
   if (is_running(state) && !question.note.empty()) json["reason"] = question.note;
   if (state == JobState::Held) json["reason"] = held_text(question.note);
   if (state == JobState::Deferred) {
-    json["reason"] = deferred_text(*engine.view().find(job), engine.now());
+    json["reason"] = deferred_text(*engine.view().find(job), engine.view());
   }
   if (const std::string by = suspended_text(*engine.view().find(job), question.note); !by.empty()) {
     const std::string waits = state == JobState::Held ? "" : json["reason"].get<std::string>();

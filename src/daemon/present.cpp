@@ -374,6 +374,8 @@ Json Presenter::tenants(GpuId gpu, const Viewer& viewer) {
                     {"user_name", names_.of(job.spec.user.value())},
                     {"charge_bytes", share->charge.raw()},
                     {"used_bytes", used}});
+    const ArrayPlace& place = job.spec.conditions->array;
+    if (array_of(id, place)) list.back()["handle"] = handle_of(id, place);
   }
   return list;
 }

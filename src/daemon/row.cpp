@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <span>
 
 #include "core/saving_text.hpp"
 #include "core/words.hpp"
@@ -222,23 +223,55 @@ std::string_view state_word(const journal::JobRow& row, const Job* known) {
   return row.end ? user_word(row.end->outcome) : "lost";
 }
 
-std::string deferred_text(const Job& job, Instant now) {
+namespace {
+
+/// `jobs 7, 643_2 and 4 more`, `5 tasks of array 643`; "" for none.
+std::string awaited_text(std::span<const Dependency> after, After when, const ClusterView& view) {
+  std::string jobs;
+  std::string arrays;
+  std::size_t named = 0;
+  std::size_t more = 0;
+  for (std::size_t at = 0; at < after.size();) {
+    const JobId id = after[at].job;
+    const bool counts = after[at++].when == when;
+    if (!counts) continue;
+    if (named == kMostNamed) {
+      ++more;
+      continue;
+    }
+    const Job* const job = view.find(id);
+    const ArrayPlace place = job == nullptr ? ArrayPlace() : job->spec.conditions->array;
+    const auto span = array_of(id, place);
+    std::size_t tasks = 1;
+    for (; span && at < after.size() && after[at].when == when && span->has(after[at].job); ++at) {
+      ++tasks;
+    }
+    if (tasks > 1) {
+      arrays += (arrays.empty() ? "" : ", ") + std::to_string(tasks) + " tasks of array " +
+                std::to_string(span->first.value());
+      continue;
+    }
+    ++named;
+    jobs += (jobs.empty() ? "" : ", ") + handle_of(id, place);
+  }
+  if (!jobs.empty()) jobs = (named + more > 1 ? "jobs " : "job ") + jobs;
+  if (more > 0) jobs += " and " + std::to_string(more) + " more";
+  return jobs + (jobs.empty() || arrays.empty() ? "" : ", ") + arrays;
+}
+
+}  // namespace
+
+std::string deferred_text(const Job& job, const ClusterView& view) {
   const Conditions& asked = *job.spec.conditions;
   std::string text;
   for (const After when : {After::Ok, After::Any, After::NotOk}) {
-    std::string list;
-    std::size_t jobs = 0;
-    for (const Dependency& on : asked.after) {
-      if (on.when != when) continue;
-      if (++jobs <= kMostNamed) list += (jobs > 1 ? ", " : "") + std::to_string(on.job.value());
-    }
-    if (jobs == 0) continue;
-    if (jobs > kMostNamed) list += " and " + std::to_string(jobs - kMostNamed) + " more";
-    text += (text.empty() ? "waits for job" : "; for job") + std::string(jobs > 1 ? "s " : " ") +
-            list + " (" + std::string(word_for(when)) + ")";
+    const std::string list = awaited_text(asked.after, when, view);
+    if (list.empty()) continue;
+    text +=
+        (text.empty() ? "waits for " : "; for ") + list + " (" + std::string(word_for(when)) + ")";
   }
-  if (asked.begin > now) {
-    text += (text.empty() ? "waits until " : "; until ") + local_text(asked.begin, now);
+  if (asked.begin > view.now()) {
+    text += (text.empty() ? "waits until " : "; until ") + local_text(asked.begin, view.now());
   }
   if (!text.empty()) return text;
   return "waits for its turn: at most " + std::to_string(asked.array.at_once) + " of array " +
@@ -252,11 +285,11 @@ Reasons::Text Reasons::why_it_waits(JobId job, const std::optional<Refused>& dec
 
 const Reasons::Text& Reasons::of(const Job& job) {
   if (job.state == JobState::Held) {
-    const std::string number = std::to_string(job.id.value());
-    return own_ = {held_text(""), "held; to let it start: berth release " + number};
+    const std::string handle = handle_of(job.id, job.spec.conditions->array);
+    return own_ = {held_text(""), "held; to let it start: berth release " + handle};
   }
   if (job.state == JobState::Deferred) {
-    const std::string text = deferred_text(job, view_.now());
+    const std::string text = deferred_text(job, view_);
     return own_ = {text, text};
   }
   if (job.state == JobState::Stopping) {

@@ -38,7 +38,7 @@ std::string brief_suspended_text(const Job& job, const std::string& note);
 std::string held_text(const std::string& note);
 
 /// `waits for job 7 (after-ok)`: of a deferred job.
-std::string deferred_text(const Job& job, Instant now);
+std::string deferred_text(const Job& job, const ClusterView& view);
 
 /// Why jobs wait, as text. Jobs with equal asks wait for the same, so few of a page are explained.
 /// Good until the engine's next step.

@@ -15,15 +15,15 @@ std::string count_text(std::int64_t count, std::string_view thing) {
   return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
 }
 
-std::string jobs_text(const std::vector<JobId>& jobs) {
-  if (jobs.size() <= kMostNamed) return list_of(jobs);
+std::string jobs_text(const std::vector<JobId>& jobs, const ClusterView& view) {
+  if (jobs.size() <= kMostNamed) return list_of(jobs, view);
   return count_text(static_cast<std::int64_t>(jobs.size()), "job");
 }
 
 /// ` (job 3, non-berth python of eve, 8.3 GiB)`; "" if nothing is known to be there.
 std::string holders_text(const Shortage& shortage, const ClusterView& view,
                          const ForeignUse& foreign) {
-  std::string text = shortage.holders.empty() ? "" : jobs_text(shortage.holders);
+  std::string text = shortage.holders.empty() ? "" : jobs_text(shortage.holders, view);
   const Bytes use = view.use().gpu(shortage.gpu).foreign;
   if (use > Bytes(0)) {
     const std::string whose = foreign ? foreign(shortage.gpu) : "";
@@ -102,7 +102,7 @@ std::string brief_text(const Explanation& found, const JobView& job, const Clust
       return "waits for GPUs closer together";
     case Why::Reservation:
       if (found.behind.empty()) return "waits for a place that is reserved";
-      return "would delay the reserved start of " + jobs_text(found.behind);
+      return "would delay the reserved start of " + jobs_text(found.behind, view);
     case Why::Capacity:
     case Why::Health: {
       const std::string text = capacity_text(found, job, view, foreign);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <tuple>
 
+#include "core/handle.hpp"
 #include "core/text.hpp"
 
 namespace berth {
@@ -49,7 +50,7 @@ std::string text_of(const Shortage& shortage, const ClusterView& view) {
   if (shortage.reserved) return name + " " + reserved_text(shortage, view);
   if (shortage.why == Why::Health) return name + " is out of service";
   const std::string held =
-      shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders) + ")";
+      shortage.holders.empty() ? "" : " (held by " + list_of(shortage.holders, view) + ")";
   if (shortage.lacking > Bytes(0)) return name + " lacks " + to_text(shortage.lacking) + held;
   return name + " may not be shared with it" + held;
 }
@@ -98,14 +99,17 @@ std::string accepted_text(GpuSet set) {
   return (std::has_single_bit(set) ? "GPU " : "GPUs ") + list;
 }
 
-/// `none of the 2 GPUs has room for it`.
-std::string room_text(std::int64_t fitting, std::int64_t gpus) {
+/// `none of the 2 GPUs has room for it`, `the only GPU that it accepts has no room for it`.
+std::string room_text(const Explanation& found, const Cluster& cluster) {
   const std::string room = " room for it";
-  if (gpus == 1) return (fitting == 0 ? "the only GPU has no" : "the only GPU has") + room;
-  if (fitting == gpus) return "all " + std::to_string(gpus) + " GPUs have" + room;
-  const std::string of = " of the " + std::to_string(gpus) + " GPUs ";
-  if (fitting == 0) return "none" + of + "has" + room;
-  return std::to_string(fitting) + of + (fitting == 1 ? "has" : "have") + room;
+  const std::int64_t fitting = found.fitting;
+  const std::int64_t gpus = found.accepted;
+  const std::string that = gpus == cluster.gpu_count().raw() ? " " : " that it accepts ";
+  if (gpus == 1) return "the only GPU" + that + (fitting == 0 ? "has no" : "has") + room;
+  const std::string all = std::to_string(gpus) + " GPUs" + that;
+  if (fitting == gpus) return "all " + all + "have" + room;
+  if (fitting == 0) return "none of the " + all + "has" + room;
+  return std::to_string(fitting) + " of the " + all + (fitting == 1 ? "has" : "have") + room;
 }
 
 /// `85, 88 %`.
@@ -147,7 +151,7 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
   std::string text = "job " + std::to_string(job.id().value()) + ": " + needs_text(job.request());
   if (found.why == Why::Limit) return text + "; limit of its user: " + limit_text(job, view);
   if (job.gpus() > GpuCount(0)) {
-    text += "; " + room_text(found.fitting, view.cluster().gpu_count().raw());
+    text += "; " + room_text(found, view.cluster());
   }
   if (!found.host.empty()) text += "; " + found.host;
   if (found.why == Why::Order) text += "; jobs ahead of it come first";
@@ -156,7 +160,7 @@ std::string text_of(const Explanation& found, const JobView& job, const ClusterV
   if (found.why == Why::Locality) text += "; the placement wants them closer together";
   for (const Shortage& shortage : found.nearest) text += "; " + text_of(shortage, view);
   if (found.kept) text += "; " + text_of(*found.kept, view.cluster());
-  if (!found.behind.empty()) text += "; must not delay " + list_of(found.behind);
+  if (!found.behind.empty()) text += "; must not delay " + list_of(found.behind, view);
   return text;
 }
 
@@ -206,7 +210,7 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
       return "on " + name + " it, or a job there, would run at less than " + bound +
              " of full speed";
     case GateWord::What::Spread:
-      return "GPUs closer together";
+      return "the GPUs with room are far apart";
     case GateWord::What::Service:
       return "the service on " + name + " is busy";
     case GateWord::What::None:
@@ -227,13 +231,23 @@ std::string gpu_name(const Cluster& cluster, GpuId gpu) {
   return cluster.nodes().size() == 1 ? "GPU " + index : node.name + ":" + index;
 }
 
-std::string list_of(const std::vector<JobId>& jobs) {
-  const bool are_many = jobs.size() > kMostListed;
-  std::string text = are_many           ? std::to_string(jobs.size()) + " jobs, the first are "
-                     : jobs.size() == 1 ? "job "
-                                        : "jobs ";
-  for (std::size_t i = 0; i < (are_many ? kFewListed : jobs.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(jobs[i].value());
+std::string list_of(const std::vector<JobId>& jobs, const ClusterView& view) {
+  std::vector<std::string> names;
+  for (const JobId id : jobs) {
+    const Job* const job = view.find(id);
+    names.push_back(job == nullptr ? std::to_string(id.value())
+                                   : handle_of(id, job->spec.conditions->array));
+  }
+  return list_of(names);
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  const bool are_many = names.size() > kMostListed;
+  std::string text = are_many            ? std::to_string(names.size()) + " jobs, the first are "
+                     : names.size() == 1 ? "job "
+                                         : "jobs ";
+  for (std::size_t i = 0; i < (are_many ? kFewListed : names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
   }
   return text;
 }
@@ -264,6 +278,8 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
   for (std::uint32_t g = 0; g < view.cluster().gpus().size() && job.gpus() > GpuCount(0); ++g) {
     const GpuSpec& spec = view.cluster().gpu(GpuId(g));
     const GpuUse& use = view.use().gpu(GpuId(g));
+    if (!accepts(ask.request.gpu, spec)) continue;
+    ++found.accepted;
     if (admits(view.settings().admission, spec, use, ask)) {
       ++found.fitting;
       if (use.tenants > 0) {
@@ -272,7 +288,6 @@ Explanation explain(const ClusterView& view, JobId id, const std::optional<Refus
       }
       continue;
     }
-    if (!accepts(ask.request.gpu, spec)) continue;
     const auto reserved = barring(view, use, ask);
     found.nearest.push_back({.gpu = GpuId(g),
                              .why = why_not(use, reserved.has_value()),

@@ -37,8 +37,9 @@ struct Explanation {
   Why why = Why::Fits;  ///< Fits: a place is there, and the policy does not say what is missing.
   Instant until =
       kNever;  ///< It has no place before then if nothing else changes; kNever: unknown.
-  std::int64_t fitting = 0;  ///< GPUs that could take the job now.
-  std::string host;          ///< What of cores or host memory is not free anywhere; "" if they are.
+  std::int64_t accepted = 0;  ///< GPUs that the job accepts.
+  std::int64_t fitting = 0;   ///< Of these, the ones that could take it now.
+  std::string host;  ///< What of cores or host memory is not free anywhere; "" if they are.
   std::vector<Shortage> nearest;  ///< Those that lack least first; at most `most` of them.
   GateWord gate;                  ///< With Why::Patience: what it waits for,
   std::vector<Crowd> crowds;      ///< and where there is room.
@@ -101,6 +102,8 @@ std::string reserved_text(const Shortage& shortage, const ClusterView& view);
 /// `GPU 0` where there is one node, `NODE:0` else.
 std::string gpu_name(const Cluster& cluster, GpuId gpu);
 /// `job 4`, `jobs 4, 9`, `249 jobs, the first are 4, 9, 12`.
-std::string list_of(const std::vector<JobId>& jobs);
+std::string list_of(const std::vector<JobId>& jobs, const ClusterView& view);
+/// The same of what they are called.
+std::string list_of(const std::vector<std::string>& names);
 
 }  // namespace berth

@@ -16,8 +16,12 @@ std::string name_of(JobId job) { return "job " + std::to_string(job.value()); }
 
 std::string text_of(const Forecast& found, bool has_outlived) {
   if (!found.guessed.empty()) {
-    return list_of(found.guessed) + (found.guessed.size() == 1 ? " is" : " are") +
-           " expected to end by " +
+    std::vector<std::string> names;
+    for (const JobId job : found.guessed) {
+      const auto task = found.handles.find(job);
+      names.push_back(task == found.handles.end() ? std::to_string(job.value()) : task->second);
+    }
+    return list_of(names) + (found.guessed.size() == 1 ? " is" : " are") + " expected to end by " +
            (found.guessed.size() == 1 ? "its estimate" : "their estimates") + " or class" +
            (has_outlived ? "; a job that is past that is expected to run as long again" : "");
   }
@@ -243,7 +247,16 @@ void ForwardRun::step() {
   }
 }
 
+/// It may be gone when it is named.
+void ForwardRun::note_handle(JobId id) {
+  const Job* const job = engine_.view().find(id);
+  if (target_ == JobId(0) || job == nullptr) return;
+  const ArrayPlace& place = job->spec.conditions->array;
+  if (array_of(id, place)) found_.handles.try_emplace(id, handle_of(id, place));
+}
+
 void ForwardRun::note(JobId job, Milestone::What what, Basis basis) {
+  note_handle(job);
   if (found_.before.size() < options_.most_listed)
     found_.before.push_back({now_, job, what, basis});
   ++found_.before_count;
@@ -315,6 +328,7 @@ void ForwardRun::name_what_is_in_the_way() {
   const Job* const job = engine_.view().find(target_);
   if (job != nullptr && is_waiting(job->state)) {
     found_.must_end = in_the_way_of(leaving_, engine_.view(), target_);
+    for (const JobId id : found_.must_end) note_handle(id);
   }
 }
 
@@ -331,8 +345,9 @@ void ForwardRun::name_the_unplanned() {
     std::ranges::copy_if(view.running(), std::back_inserter(found_.unplanned), has_no_plan);
   }
   if (found_.unplanned.empty()) return give_up("nothing is in sight that would let it start");
+  for (const JobId id : found_.unplanned) note_handle(id);
   const bool one = found_.unplanned.size() == 1;
-  give_up("it is not known when " + list_of(found_.unplanned) + (one ? " ends" : " end") +
+  give_up("it is not known when " + list_of(found_.unplanned, view) + (one ? " ends" : " end") +
           ": no time limit, no estimate, and no class that says");
 }
 

@@ -77,7 +77,8 @@ struct Forecast {
   /// start is unknown: those in its way that do not leave in this run, and those that have to leave
   /// beside them.
   std::vector<JobId> must_end;
-  std::string text;  ///< The basis, or why the start is unknown; one line.
+  std::map<JobId, std::string> handles;  ///< Of the tasks of arrays among all of these.
+  std::string text;                      ///< The basis, or why the start is unknown; one line.
 };
 
 /// A start of one of many jobs.
@@ -143,6 +144,7 @@ class ForwardRun {
   void step();
   void note_end_of_array(JobId job, const Plan& plan);
   void note(JobId job, Milestone::What what, Basis basis);
+  void note_handle(JobId job);
   void perform(const Launch& launch) { begin(launch.job); }
   void perform(const Continue& resume) { begin(resume.job); }
   void perform(const Stop& stop);

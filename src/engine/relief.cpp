@@ -205,8 +205,8 @@ void Engine::relieve_again() {
 }
 
 /// What becomes of a job that ran out of GPU memory, now that the GPUs have been looked at since.
-/// Whom a neighbour hurt asked for enough: its request stays, and no try is used up. Nor does the
-/// request of one that foreign use hurt grow.
+/// A job that a neighbour hurt asked for enough: its request stays, and no try is used up. The
+/// request of one that foreign use hurt stays, too, but a try is used up.
 void Engine::judge(Job& job) {
   relieve(job.grant.shares);
   const bool is_honest = std::ranges::none_of(

@@ -494,7 +494,8 @@ std::string Keeper::why_it_waits(const Opening& opening, const Cluster& cluster)
   std::string why;
   const auto add = [&](const std::vector<JobId>& jobs, const char* one, const char* several) {
     if (jobs.empty()) return;
-    why += (why.empty() ? "" : ", ") + list_of(jobs) + (jobs.size() == 1 ? one : several);
+    why += (why.empty() ? "" : ", ") + list_of(jobs, engine_.view()) +
+           (jobs.size() == 1 ? one : several);
   };
   add(there, " holds a place there", " hold places there");
   add(suspended, " is suspended from there", " are suspended from there");
@@ -725,7 +726,6 @@ Expected<void> Keeper::write_input_rows(Instant now, const std::vector<Input>& i
   return {};
 }
 
-/// None is written of a job that held nothing, or whose GPUs could not be looked at.
 /// The program of a job, as its memory is learned; unknown where its command cannot be read.
 Fingerprint Keeper::memory_program_of(const Job& job) const {
   const auto bytes = store_.blob(job.spec.command);
@@ -733,6 +733,7 @@ Fingerprint Keeper::memory_program_of(const Job& job) const {
   return command ? memory_fingerprint_of(*command) : Fingerprint(0);
 }
 
+/// None is written of a job that held nothing, or whose GPUs could not be looked at.
 Expected<void> Keeper::write_peak(const AttemptEnded& ended) {
   const auto peak = peaks_.find(ended.job);
   const ClusterView view = engine_.view();

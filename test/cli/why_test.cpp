@@ -16,6 +16,7 @@ namespace {
 using test::FakeDaemon;
 using test::kFailed;
 using test::Ran;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -134,6 +135,16 @@ TEST(WhyPage, SaysWithWhatItStartsSooner) {
                         "3 --time 38min\n"));
   EXPECT_THAT(page, HasSubstr("or            with --vram 9G it starts at "));
   EXPECT_THAT(page, HasSubstr("berth update 3 --gpu-type a100,h100\n"));
+  Json named = Json::parse(kWaiting);
+  named["handles"] = {{"1", "1_1"}};
+  EXPECT_THAT(cli::why_page(named, 1000, {}), AllOf(HasSubstr("job 1_1 holds 8 GiB, job 2 holds"),
+                                                    HasSubstr("must end      job 1_1\n")));
+  Json of_task = why;
+  of_task["handle"] = "643_5";
+  EXPECT_THAT(cli::why_page(of_task, 1000, {}),
+              AllOf(StartsWith("job           643_5, queued\n"),
+                    HasSubstr(": berth update 643_5 --time 38min\n")))
+      << "3 may be the whole of an array";
   const std::string line = cli::waiting_line(why, 1000);
   EXPECT_THAT(line, StartsWith("needs 2.5 GiB more on GPU 0 (job 8), starts by "));
   EXPECT_THAT(line, testing::EndsWith("; with --time 38min now"));

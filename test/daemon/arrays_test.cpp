@@ -71,7 +71,9 @@ TEST_F(Arrays, TheNumberThatSubmitPrintsIsAllOfIt) {
   EXPECT_EQ(row["tasks"], (Json{{"running", 2}, {"deferred", 4}}));
   EXPECT_EQ(row["array_tasks"], 6);
   EXPECT_EQ(row["exit_code"], nullptr);
-  EXPECT_EQ(get("/v1/jobs/" + number + "/why")["id"], array + 2) << "of the next";
+  const Json why = get("/v1/jobs/" + number + "/why");
+  EXPECT_EQ(why["id"], array + 2) << "of the next";
+  EXPECT_EQ(why["handle"], task(array, 3));
   EXPECT_EQ(get("/v1/jobs?whole_arrays=true")["jobs"].size(), 1U);
   EXPECT_EQ(get("/v1/jobs")["jobs"].size(), 6U);
   EXPECT_EQ(get("/v1/jobs?jobs=" + number)["jobs"].size(), 6U);
@@ -90,6 +92,8 @@ TEST_F(Arrays, TheNumberThatSubmitPrintsIsAllOfIt) {
             "job " + task(array, 2) + " failed: exit 3\narray " + number + ": 5 done, 1 failed\n");
   const Json ended = get("/v1/jobs/" + number);
   EXPECT_EQ(ended["state"], "failed");
+  EXPECT_EQ(get("/v1/jobs/" + number + "/why"),
+            (Json{{"id", array}, {"state", "failed"}, {"reason", "it has ended"}}));
   EXPECT_EQ(ended["exit_code"], 3);
   EXPECT_EQ(ended["tasks"], (Json{{"done", 5}, {"failed", 1}}));
   EXPECT_EQ(ended["failed_tasks"].size(), 1U);
@@ -155,12 +159,17 @@ TEST_F(Arrays, AreWaitedForByOthersAsAWholeAndByTask) {
   const auto after = [&](const std::string& handle) {
     const Ran ran = berth({"submit", "--gpus", "0", "--after-any", handle, "--", "true"});
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    return get("/v1/jobs/" + std::to_string(std::stoi(ran.out)))["after"].size();
+    const Json job = get("/v1/jobs/" + std::to_string(std::stoi(ran.out)));
+    return std::pair(job["after"].size(), job["reason"].get<std::string>());
   };
-  EXPECT_EQ(after(number), 3U);
-  EXPECT_EQ(after(number + "_*"), 3U);
-  EXPECT_EQ(after(number + "_2"), 1U);
-  EXPECT_EQ(after(number + "_[1,3]"), 2U);
+  const auto tasks = [&](const std::string& count) {
+    return "waits for " + count + " tasks of array " + number + " (after-any)";
+  };
+  EXPECT_EQ(after(number), std::pair(std::size_t{3}, tasks("3")));
+  EXPECT_EQ(after(number + "_*"), std::pair(std::size_t{3}, tasks("3")));
+  EXPECT_EQ(after(number + "_2"),
+            std::pair(std::size_t{1}, "waits for job " + number + "_2 (after-any)"));
+  EXPECT_EQ(after(number + "_[1,3]"), std::pair(std::size_t{2}, tasks("2")));
 }
 
 }  // namespace

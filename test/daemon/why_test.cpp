@@ -3,6 +3,7 @@
 // queue of questions by itself, held up by an exchange that does not take its answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <future>
@@ -63,6 +64,24 @@ TEST_F(Why, NamesTheHoldersAndPredictsTheStart) {
   EXPECT_TRUE(running["predicted_start_at"].is_null());
 }
 
+TEST_F(Why, CallsTasksOfArraysByTheirHandles) {
+  const auto array = rig_.request("POST", "/v1/jobs",
+                                  wish({{"command", {"sleep", "60"}},
+                                        {"array", "1-2"},
+                                        {"vram_bytes", 10 * kGiB},
+                                        {"time_limit_seconds", 60}}));
+  ASSERT_EQ(array.status, 201) << array.body;
+  const int first = array.body["id"];
+  const std::string task = std::to_string(first) + "_1";
+  const int waits = rig_.submit("true", {{"vram_bytes", 20 * kGiB}});
+  const Json why = rig_.request("GET", test::path(waits, "/why")).body;
+  EXPECT_THAT(why["must_end"], testing::Contains(first)) << why;
+  EXPECT_EQ(why["handles"][std::to_string(first)], task);
+  EXPECT_THAT(std::string(why["reason"]), HasSubstr("(held by jobs " + task + ", "));
+  EXPECT_THAT(std::string(why["reason_brief"]), HasSubstr("(jobs " + task + ", "));
+  EXPECT_EQ(rig_.request("GET", "/v1/gpus").body["gpus"][0]["tenants"][0]["handle"], task);
+}
+
 TEST_F(Why, ADryRunSaysWhenAndChangesNothing) {
   const auto now = dry_run();
   ASSERT_EQ(now.status, 200) << now.body;
@@ -117,6 +136,19 @@ TEST_F(Why, AHintStartsTheJobWhenItIsFollowed) {
   EXPECT_EQ(dry["hints"][0]["change"], hint["change"]);
   EXPECT_EQ(rig_.request("POST", test::path(waits, "/update"), hint["change"]).status, 200);
   rig_.wait_for(waits, "running");
+}
+
+TEST_F(Why, AHintIsForThoseWhoMayChangeTheJob) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be several users";
+  rig_.submit("sleep 60", {{"vram_bytes", 14 * kGiB}});
+  const int waits = rig_.submit("true", {{"vram_bytes", 12 * kGiB}});
+  const auto asked_by = [&](uid_t user) {
+    return test::request_as(rig_, user, "GET", test::path(waits, "/why")).body;
+  };
+  EXPECT_FALSE(asked_by(0)["hints"].empty());
+  const Json other = asked_by(kNobody);
+  EXPECT_EQ(other["why"], "capacity") << other;
+  EXPECT_TRUE(other["hints"].empty()) << other;
 }
 
 TEST_F(Why, WhatAHintMayChangeCanBeUpdated) {

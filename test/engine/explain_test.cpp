@@ -57,8 +57,8 @@ TEST_F(Explain, SpeaksOfTheGpusThatTheJobAcceptsOnly) {
   const Explanation found = explain(engine_.view(), JobId(2), engine_.refused(JobId(2)));
   EXPECT_EQ(found.why, Why::Capacity);
   EXPECT_EQ(found.text,
-            "job 2: needs 8 GiB on one GPU, GPU 0; none of the 2 GPUs has room for it; GPU 0 lacks "
-            "4.5 GiB (held by job 1)");
+            "job 2: needs 8 GiB on one GPU, GPU 0; the only GPU that it accepts has no room for "
+            "it; GPU 0 lacks 4.5 GiB (held by job 1)");
   EXPECT_EQ(what_must_end(engine_.view(), JobId(2))->jobs, std::vector{JobId(1)});
   picky = job(3, 1, 8_GiB);
   picky.spec.request.gpu.only = set_of(GpuId(1));
