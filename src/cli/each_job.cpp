@@ -101,25 +101,32 @@ std::string state_words(const Json& job) {
 
 int print_changes(const EachJob& arguments, const Json& answer, const Words& words) {
   const Changes changes(answer, words);
-  std::map<std::string, std::int64_t> others;  // of arrays of which some were changed
+  std::map<std::string, std::int64_t> others;   // of arrays of which some were changed
+  std::map<std::string, std::int64_t> refused;  // of the rest
   int code = 0;
   for (const Json& job : part_of(answer, "refused")) {
     const std::string array = array_of(job);
     if (changes.has(array)) {
       ++others[array];
-    } else if (arguments.common.json) {
-      code = kFailed;
-    } else {
-      code = report_failure(printable(text_of(job, "error")));
+      continue;
     }
+    code = kFailed;
+    const bool is_told = array.empty() || ++refused[array] <= kFewTasks;
+    if (is_told && !arguments.common.json) report_failure(printable(text_of(job, "error")));
   }
   if (arguments.common.json) {
     const int printed = print(json_text(answer));
     return code != 0 ? code : printed;
   }
+  for (const auto& [array, count] : refused) {
+    if (count <= kFewTasks) continue;
+    report_failure("array " + printable(array) + ": likewise " + std::to_string(count - kFewTasks) +
+                   " more");
+  }
   std::string text = changed_text(answer, changes, words);
   for (const auto& [array, count] : others) {
-    text += "array " + printable(array) + ": " + std::to_string(count) + " as before\n";
+    text += "array " + printable(array) + ": " + std::to_string(count) +
+            (count == 1 ? " other" : " others") + " unchanged\n";
   }
   const int printed = print(text);
   return code != 0 ? code : printed;

@@ -6,7 +6,9 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "cli/daemon.hpp"
 #include "cli/fake_daemon.hpp"
+#include "cli/job_pages.hpp"
 #include "cli/program.hpp"
 
 namespace berth {
@@ -226,6 +228,17 @@ TEST_F(Verbs, LsFiltersAndSaysWhenJobsStart) {
   EXPECT_EQ(request.parameter("after"), "0");
 }
 
+TEST_F(Verbs, LsHasHintsForThoseWhoCanFollowThem) {
+  daemon_.answer("GET /v1/starts", R"({"starts":[],"hints":[{"job":2,"change":{"gpus":1}}]})");
+  auto daemon = cli::Daemon::open(daemon_.socket());
+  ASSERT_TRUE(daemon);
+  for (const std::uint32_t user : {0U, 7U, 8U}) {
+    Json job = {{"id", 2}, {"state", "queued"}, {"user", 7}};
+    cli::Starts::ask_as(user, *daemon).add_to(job);
+    EXPECT_EQ(job.contains("hint"), user != 8) << user;
+  }
+}
+
 TEST_F(Verbs, LsWatchesOnATerminalUntilItIsInterrupted) {
   daemon_.answer("GET /v1/starts", R"({"starts":[]})");
   daemon_.answer("GET /v1/jobs",
@@ -389,7 +402,22 @@ TEST_F(Verbs, CancelOfAnArrayIsOneLine) {
   daemon_.answer("POST /v1/cancel", answer.dump());
   const Ran ran = berth({"cancel", "643"});
   EXPECT_EQ(ran.exit_code, 0) << "what was left of it is cancelled";
-  EXPECT_EQ(ran.out, "array 643: 4 cancelled, 1 stopping\narray 643: 1 as before\n");
+  EXPECT_EQ(ran.out, "array 643: 4 cancelled, 1 stopping\narray 643: 1 other unchanged\n");
+}
+
+TEST_F(Verbs, ARefusalOfAWholeArrayIsAFewLines) {
+  Json answer = {{"jobs", Json::array()}, {"refused", Json::array()}};
+  for (int task = 1; task <= 200; ++task) {
+    const std::string handle = "643_" + std::to_string(task);
+    answer["refused"].push_back(
+        {{"id", 642 + task}, {"handle", handle}, {"error", "job " + handle + ": is running"}});
+  }
+  daemon_.answer("POST /v1/release", answer.dump());
+  const Ran ran = berth({"release", "643"});
+  EXPECT_EQ(ran.exit_code, kFailed);
+  EXPECT_EQ(ran.err,
+            "berth: job 643_1: is running\nberth: job 643_2: is running\n"
+            "berth: job 643_3: is running\nberth: array 643: likewise 197 more\n");
 }
 
 TEST_F(Verbs, CancelAllNamesTheJobs) {
