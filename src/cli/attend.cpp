@@ -471,13 +471,13 @@ class Attendance {
     }
   }
 
-  /// A job that runs gets it; one that does not is cancelled, and the second time it is left alone.
   /// Of a job that was not begun here only a key ends more than this client.
   bool leaves_at(const QueuedSignal& taken) const {
     if (comes_later()) return !relay_ || !taken.is_of_a_key;
     return taken.number == SIGHUP && place_.leaving.hangup_leaves;
   }
 
+  /// A job that runs gets it; one that does not is cancelled, and the second time it is left alone.
   void on_signal(const QueuedSignal& taken) {
     const int signal = taken.number;
     if (leaves_at(taken)) {

@@ -60,9 +60,8 @@ bool JobFilter::takes(const Json& job) const {
   if (!states.empty() && !states.contains(text_of(job, "state"))) return false;
   const std::string name = text_of(job, "name");
   const auto task = integer_of(job, "array_task");
-  const std::string suffix = task ? "[" + std::to_string(*task) + "]" : "";
-  const std::string array =
-      name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
+  const std::string_view array =
+      array_name(name, {.task = task.value_or(0), .tasks = task ? 1 : 0});
   return names.empty() || std::ranges::any_of(names, [&](const auto& one) {
            return is_like(name, one) || is_like(array, one);
          });

@@ -102,13 +102,12 @@ const std::vector<ManualText>& texts() {
        "by enforced time limits, or an estimate.\n\n"
        "Jobs that must end are those of the prediction: without their end the job would lack room "
        "where it is predicted to start, or be over its user's limit.\n\n"
-       "The lines sooner and or say with what change the job would start at once: a shorter time "
-       "limit, less memory, fewer GPUs, other GPUs, or a higher priority among its user's jobs. "
-       "Each was tried on a copy of the scheduler, with the largest value that does it; a minute "
-       "is "
-       "left to type a time limit. Where nothing starts it at once they say with what it would "
-       "wait "
-       "half as long at most.",
+       "Of a job of the caller's, the line sooner, and those below it, say with what change the "
+       "job "
+       "would start at once: a shorter time limit, less memory, fewer GPUs, other GPUs, or a "
+       "higher priority among its user's jobs. Each was tried on a copy of the scheduler, with the "
+       "largest value that does it; a minute is left to type a time limit. Where nothing starts it "
+       "at once they say with what it would wait half as long at most.",
        {{"berth why 7", "What job 7 waits for"},
         {"berth update 7 --time 38min", "Do what it said"}},
        "",

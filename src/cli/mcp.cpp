@@ -76,7 +76,7 @@ bool has_type(const Json& value, const std::string& type) {
   return type == "object" && value.is_object();
 }
 
-/// `a string or an integer`; "" for a schema that names no type.
+/// `string or integer`; "" for a schema that names no type.
 std::string types_of(const Json& schema) {
   const Json& types = part_of(schema, "type");
   if (types.is_string()) return types.get<std::string>();

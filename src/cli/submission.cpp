@@ -185,8 +185,12 @@ Expected<WarningSignal> parse_signal(std::string_view typed) {
 
 double in_seconds(Duration time) { return static_cast<double>(micros(time)) / 1e6; }
 
-/// The GPUs that the job accepts.
-void take_accepted(Body& body, const JobOptions& options) {
+/// How many GPUs, and which the job accepts.
+void take_gpus(Body& body, const JobOptions& options) {
+  body.take(
+      "--gpus", options.gpus,
+      [](const std::string& text) { return parse_count(text, limits::kMostGpus); },
+      [](Json& to, std::int64_t count) { to["gpus"] = count; });
   body.take("--gpu-type", options.gpu_types, well_formed, [](Json& to, std::string_view names) {
     Json& list = to["gpu_types"] = Json::array();
     for (std::size_t at = 0; at <= names.size();) {
@@ -221,7 +225,6 @@ void take_hints(Body& body, const JobOptions& options, const Caller& caller) {
   take_text("--group", options.group, "job_group");
   take_text("--model", options.model, "model");
   take_text("--share", options.share, "share");
-  take_accepted(body, options);
   body.take("--estimate", options.estimate, parse_duration,
             [](Json& to, Duration time) { to["estimate_seconds"] = in_seconds(time); });
   body.take("--deadline", options.deadline, parse_duration, [&](Json& to, Duration time) {
@@ -270,10 +273,7 @@ std::optional<Error> take_amounts(Json& json, const JobOptions& options, const C
   take_hints(body, options, caller);
   take_conditions(body, options, caller);
   take_vram(body, options);
-  body.take(
-      "--gpus", options.gpus,
-      [](const std::string& text) { return parse_count(text, limits::kMostGpus); },
-      [](Json& to, std::int64_t count) { to["gpus"] = count; });
+  take_gpus(body, options);
   body.take("--cpus", options.cpus, parse_cores,
             [](Json& to, CpuMilli cores) { to["cpus"] = static_cast<double>(cores.raw()) / 1000; });
   body.take("--mem", options.mem, parse_size,
@@ -424,7 +424,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--class", options.job_class, "CLASS", "One of short, medium, long, service. [medium]");
   option("--time", options.time, "DURATION", "Time limit, as 90s, 30min, 1h30m, 2d, 1:30:00.");
   option("--estimate", options.estimate, "DURATION",
-         "Expected run time; the job is not ended then. Without it, that of similar jobs before.");
+         "Expected run time; the job is not ended then. [learned from runs of the same program]");
   option("--deadline", options.deadline, "DURATION", "Time from now by which the job should end.");
   option("--priority", options.priority, "N",
          "Larger goes first among your own waiting jobs, and under policy priority among all. [0]");
@@ -499,11 +499,7 @@ Expected<Json> change_of(const JobOptions& options) {
       "--priority", options.priority,
       [](const std::string& text) { return parse_count(text, limits::kMostPriority); },
       [](Json& to, std::int64_t priority) { to["priority"] = priority; });
-  body.take(
-      "--gpus", options.gpus,
-      [](const std::string& text) { return parse_count(text, limits::kMostGpus); },
-      [](Json& to, std::int64_t count) { to["gpus"] = count; });
-  take_accepted(body, options);
+  take_gpus(body, options);
   if (body.failed()) return std::unexpected(*body.failed());
   if (!json.empty()) return json;
   return fail(ErrorCode::InvalidArgument,
