@@ -356,7 +356,7 @@ void Daemon::on_sighting(Sighting seen) {
     partly_outside.insert(job);
   }
   idle_->on_look(seen.look, keeper_.engine().view(), clock_.now());
-  limits_->on_look(seen.look, partly_outside);
+  limits_->on_look(seen.look);
   conductor_->on_look(std::move(seen.look));
 }
 

@@ -14,6 +14,7 @@
 #include "core/text.hpp"
 #include "daemon/host_limits.hpp"
 #include "daemon/launcher.hpp"
+#include "daemon/processes.hpp"
 #include "gpu/probe.hpp"
 #include "posix/small_file.hpp"
 
@@ -30,6 +31,20 @@ bool allows(const LimitOptions& options, Rung rung) {
 
 bool has_processes(const std::string& cgroup) {
   return read_small_file(cgroup + "/cgroup.events").find("populated 1") != std::string::npos;
+}
+
+/// True for a process in this folder's cgroup or one below it. One that has ended is in none.
+bool is_in_cgroup(pid_t pid, std::string_view folder) {
+  constexpr std::string_view kUnified = "\n0::";
+  const std::string all = "\n" + process_cgroups(pid);
+  const std::size_t line = all.find(kUnified);
+  if (line == std::string::npos) return false;
+  std::string_view path = std::string_view(all).substr(line + kUnified.size());
+  path = path.substr(0, path.find('\n'));
+  for (; path.size() > 1; path = path.substr(0, path.rfind('/'))) {
+    if (folder.ends_with(path)) return true;
+  }
+  return false;
 }
 
 /// Folders of attempts' cgroups.
@@ -171,7 +186,7 @@ void Limits::follow(const ClusterView& view) {
   }
 }
 
-void Limits::on_look(const live::Look& look, const std::set<JobId>& outside) {
+void Limits::on_look(const live::Look& look) {
   if (!look.sample || !look.sample->processes) return;
   const auto owner_of = [&](pid_t pid) {
     const auto found = look.owners.find(pid);
@@ -186,9 +201,14 @@ void Limits::on_look(const live::Look& look, const std::set<JobId>& outside) {
     const bool is_beyond =
         before != group.most_at_look.end() && held > std::max(most, before->second) + kUnevenness;
     if (is_beyond) {
+      const bool has_left = std::ranges::any_of(*look.sample->processes, [&](const auto& process) {
+        const Owner owner = owner_of(process.pid);
+        const auto* const of = std::get_if<OfJob>(&owner);
+        return of != nullptr && of->job == job && !is_in_cgroup(process.pid, group.cgroup);
+      });
       const std::string what = "job " + std::to_string(job.value()) + " holds " + to_text(held) +
                                " where its limit is " + to_text(most);
-      if (!outside.contains(job)) why_not_[look.gpu.value()] = "the driver does not hold: " + what;
+      if (!has_left) why_not_[look.gpu.value()] = "the driver does not hold: " + what;
       tell_unheld(what, group, look.gpu);
     }
     group.most_at_look[look.gpu] = most;

@@ -54,10 +54,10 @@ class Limits {
   bool adopt(const ClusterView& view, JobId job, Attempt attempt, const std::string& cgroup);
   /// Compares what each limited job's processes hold with its limit. One that holds more, although
   /// the limit was there at the look before, is limited no more, nor is any job that comes to that
-  /// GPU: the driver does not do as it says, and they are watched.
-  /// `outside`: jobs with processes that are in no cgroup of berth's; of such a one that is no
-  /// fault of the driver's.
-  void on_look(const live::Look& look, const std::set<JobId>& outside);
+  /// GPU: the driver does not do as it says, and they are watched. Where a process of the job's has
+  /// left its cgroup, as its user can have it moved by systemd, that is no fault of the driver's:
+  /// that job alone is limited no more.
+  void on_look(const live::Look& look);
   /// Takes limits and cgroups away that attempts left which are over, but for those in `current`.
   void sweep(const std::set<std::string>& current);
 

@@ -9,12 +9,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "core/text.hpp"
@@ -193,36 +197,59 @@ TEST_F(WilfulLimits, ThatAreRefusedAreNotInForce) {
              [&] { return !limits_->is_limited(JobId(1)); });
 }
 
+/// A process that only waits.
+class Sleeper {
+ public:
+  Sleeper() : pid_(::fork()) {
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (true) ::pause();
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+  ~Sleeper() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+  void move_to(const std::string& cgroup) const {
+    std::ofstream(cgroup + "/cgroup.procs") << pid_ << std::flush;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+/// That job 1's process holds so much.
+live::Look look_of(const Sleeper& process, std::int64_t mib) {
+  live::Look seen{.gpu = GpuId(0)};
+  seen.sample = Sample{.total = 24_GiB, .used = 24_GiB};
+  seen.sample->processes = {{.pid = process.pid(), .bytes = Bytes(mib << 20)}};
+  seen.owners[process.pid()] = OfJob{JobId(1)};
+  return seen;
+}
+
 TEST_F(WilfulLimits, ThatDoNotHoldAreSaidAndTheJobIsWatched) {
   ASSERT_TRUE(begin(1));
   ASSERT_TRUE(begin(2));
-  const auto look = [&](std::int64_t mib) {
-    live::Look seen{.gpu = GpuId(0)};
-    seen.sample = Sample{.total = 24_GiB, .used = 24_GiB};
-    seen.sample->processes = {{.pid = 5, .bytes = Bytes(mib << 20)}};
-    seen.owners[5] = OfJob{JobId(1)};
-    limits_->on_look(seen, {});
-  };
-  look(4 * 1024);
-  look(4 * 1024 + 128);
+  const Sleeper process;
+  process.move_to(cgroup_.path());
+  limits_->on_look(look_of(process, 4 * 1024));
+  limits_->on_look(look_of(process, 4 * 1024 + 128));
   EXPECT_TRUE(limits_->is_limited(JobId(1))) << "within its limit";
   EXPECT_EQ(limits_->why_not(GpuId(0)), "");
-  look(9 * 1024);
+  limits_->on_look(look_of(process, 9 * 1024));
   EXPECT_FALSE(limits_->is_limited(JobId(1)));
   EXPECT_TRUE(limits_->is_limited(JobId(2))) << "nothing is known against its limit";
   EXPECT_THAT(limits_->why_not(GpuId(0)),
               HasSubstr("the driver does not hold: job 1 holds 9 GiB where its limit is 4.12 GiB"));
 }
 
-TEST_F(WilfulLimits, OfAJobWithProcessesElsewhereAreNoFaultOfTheDrivers) {
+/// Else any user could turn the limits of a GPU off.
+TEST_F(WilfulLimits, OfAJobWhoseProcessHasLeftItsCgroupAreNoFaultOfTheDrivers) {
   ASSERT_TRUE(begin(1));
-  for (const std::int64_t gib : {1, 9}) {
-    live::Look seen{.gpu = GpuId(0)};
-    seen.sample = Sample{.total = 24_GiB, .used = 24_GiB};
-    seen.sample->processes = {{.pid = 5, .bytes = Bytes(gib << 30)}};
-    seen.owners[5] = OfJob{JobId(1)};
-    limits_->on_look(seen, {JobId(1)});
-  }
+  const Sleeper process;
+  for (const std::int64_t gib : {1, 9}) limits_->on_look(look_of(process, gib * 1024));
   EXPECT_FALSE(limits_->is_limited(JobId(1))) << "it is watched";
   EXPECT_EQ(limits_->why_not(GpuId(0)), "");
 }
