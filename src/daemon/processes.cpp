@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -102,6 +103,8 @@ std::string process_name(pid_t pid) {
   auto name = read_proc(proc(pid, "comm"), 64);
   if (!name) return "";
   while (!name->empty() && name->back() == '\n') name->pop_back();
+  std::ranges::replace_if(
+      *name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return *name;
 }
 

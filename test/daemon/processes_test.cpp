@@ -399,6 +399,15 @@ TEST(Processes, HaveNamesAndUsers) {
   EXPECT_EQ(process_user(0), std::nullopt);
 }
 
+/// Helpers tell berthd names in lines of their own.
+TEST(Processes, NameThemselvesOnOneLine) {
+  std::array<char, 16> before{};
+  ::prctl(PR_GET_NAME, before.data());
+  ::prctl(PR_SET_NAME, "x\ndone\n\x7fy\n");
+  EXPECT_EQ(process_name(::getpid()), "x?done??y");
+  ::prctl(PR_SET_NAME, before.data());
+}
+
 TEST(UserNames, AreThoseOfTheAccountsElseNumbers) {
   UserNames names;
   EXPECT_EQ(names.of(0), "root");
