@@ -107,6 +107,26 @@ TEST(Output, ThatIsWaitedForHoldsNoEndUp) {
   EXPECT_EQ(daemon.gone(), 0);
 }
 
+/// It is its user's, and the daemon's output is not.
+TEST(Output, IsWrittenByAProcessWithNothingOfTheDaemons) {
+  Daemon daemon;
+  daemon.start(with_output(daemon, "sleep 60", "out"));
+  daemon.started();
+  std::vector<std::string> open;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto stat = stat_of(std::atoi(entry.path().filename().c_str()));
+    if (!stat || !is_helper(*stat, daemon.shim())) continue;
+    for (const auto& file : std::filesystem::directory_iterator(entry.path() / "fd")) {
+      open.push_back(std::filesystem::read_symlink(file).string());
+    }
+  }
+  std::ranges::sort(open);
+  EXPECT_THAT(open, testing::ElementsAre("/dev/null", "/dev/null", daemon.folder() / "out",
+                                         HasSubstr("socket:")));
+  daemon.signal(kKillSignal);
+  daemon.ended();
+}
+
 /// What other processes have open is not theirs to name: the job's log, the daemon's socket.
 TEST(Output, FollowsNoLinkOfProc) {
   for (const std::string name : {"/dev/stdout", "/proc/self/fd/6", "SHIM", "link"}) {

@@ -34,7 +34,7 @@ int open_without_magic(const std::string& path, int flags) {
   how.mode = 0666;
   how.resolve = RESOLVE_NO_MAGICLINKS;
   const long file = syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how);
-  // A container may not know the call. What is open here is berth's socket and /dev/null alone.
+  // A container may not know the call. What is open here is a socket of berth's and /dev/null.
   const bool is_unknown = file < 0 && (errno == ENOSYS || errno == EPERM);
   return is_unknown ? open(path.c_str(), flags, how.mode) : static_cast<int>(file);
 }

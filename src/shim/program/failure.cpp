@@ -48,10 +48,6 @@ std::string subject(Step step, const Order& order) {
   return "it";
 }
 
-}  // namespace
-
-namespace {
-
 /// Of an output file, what an errno alone would not tell.
 std::string_view words_of_output(int number) {
   switch (number) {

@@ -1,5 +1,6 @@
 #include "shim/program/helper.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,7 +17,10 @@ namespace {
 
 [[noreturn]] void work_for(const User& user, int end, const std::function<int()>& work) {
   prctl(PR_SET_DUMPABLE, 0);  // what it remembers of the shim is not for its user to read
-  const bool good = dup2(end, STDIN_FILENO) == STDIN_FILENO && close_range(3, ~0U, 0) == 0 &&
+  const int nothing = open("/dev/null", O_RDWR);  // the shim's own are those of the daemon
+  const bool good = dup2(end, STDIN_FILENO) == STDIN_FILENO &&
+                    dup2(nothing, STDOUT_FILENO) == STDOUT_FILENO &&
+                    dup2(nothing, STDERR_FILENO) == STDERR_FILENO && close_range(3, ~0U, 0) == 0 &&
                     become(user).step == Step::None;
   _exit(good ? work() : Helper::kNotTheUser);
 }
