@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "cli/daemon.hpp"
+#include "cli/job_choice.hpp"
 #include "cli/job_text.hpp"
 #include "cli/mcp.hpp"
 #include "cli/submission.hpp"
@@ -156,7 +157,10 @@ class Tools {
     const auto made = submission_of(*options, *caller);
     if (!made) return std::unexpected(made.error());
     const bool is_tried = is_set(arguments, "dry_run");
-    return post(is_tried ? "/v1/jobs?dry_run=true" : "/v1/jobs", made->body.dump());
+    auto answer = post(is_tried ? "/v1/jobs?dry_run=true" : "/v1/jobs", made->body.dump());
+    if (!answer) return answer;
+    for (const std::string& warning : made->warnings) (*answer)["warnings"].push_back(warning);
+    return answer;
   }
 
   Expected<Json> listed(const Json& arguments, const std::string& which) const {
@@ -169,7 +173,12 @@ class Tools {
 
   Expected<Json> about(const Json& arguments, const char* rest) const {
     const auto job = job_in(arguments);
-    return job ? get(job_target(*job, rest)) : std::unexpected(job.error());
+    if (!job) return std::unexpected(job.error());
+    const auto rows = rows_of({*job});
+    if (!rows) return std::unexpected(rows.error());
+    if (rows->size() == 1) return get(job_target(handle_of(rows->front()), rest));
+    return fail(ErrorCode::InvalidArgument,
+                "job: " + *job + ": these are " + std::to_string(rows->size()) + " jobs; say one");
   }
 
   /// POST /v1/VERB.
@@ -186,6 +195,9 @@ class Tools {
     for (const auto& [name, option] : {std::pair("vram", &JobOptions::vram),
                                        {"time", &JobOptions::time},
                                        {"name", &JobOptions::name},
+                                       {"gpus", &JobOptions::gpus},
+                                       {"gpu_type", &JobOptions::gpu_types},
+                                       {"gpu_index", &JobOptions::gpu_index},
                                        {"priority", &JobOptions::priority}}) {
       const Json& value = part_of(arguments, name);
       if (value.is_null()) continue;
@@ -229,9 +241,10 @@ class Tools {
   }
 
   Expected<Json> waited(const Json& arguments) const {
-    const Json& given = part_of(arguments, "jobs");
-    const auto jobs = jobs_in(given);
+    const auto jobs = jobs_in(part_of(arguments, "jobs"));
     if (!jobs) return std::unexpected(jobs.error());
+    const auto rows = rows_of(*jobs);
+    if (!rows) return std::unexpected(rows.error());
     const auto longest = whole(arguments, "seconds", kUsualWait, kMostWait);
     if (!longest) return std::unexpected(longest.error());
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(*longest);
@@ -239,13 +252,13 @@ class Tools {
     for (;;) {
       Json ended = Json::array();
       Json others = Json::array();
-      for (std::size_t i = 0; i < jobs->size(); ++i) {
-        auto answer = get(job_target((*jobs)[i]));
+      for (const Json& row : *rows) {
+        auto answer = get(job_target(handle_of(row)));
         if (!answer) return answer;
         if (has_ended(*answer)) {
           ended.push_back(std::move(*answer));
         } else {
-          others.push_back(given.is_array() ? given[i] : given);
+          others.push_back(part_of(row, row.contains("handle") ? "handle" : "id"));
         }
       }
       if (!ended.empty() || std::chrono::steady_clock::now() >= until) {
@@ -261,6 +274,13 @@ class Tools {
   }
 
  private:
+  /// What is named, an array as one.
+  Expected<std::vector<Json>> rows_of(const std::vector<std::string>& jobs) const {
+    auto daemon = Daemon::open(common_);
+    if (!daemon) return std::unexpected(daemon.error());
+    return chosen_rows(*daemon, {.typed = jobs, .users = {}}, Arrays::Whole);
+  }
+
   Expected<Json> post(const std::string& target, std::string body) const {
     auto daemon = Daemon::open(common_);
     return daemon ? daemon->post(target, std::move(body)) : std::unexpected(daemon.error());
@@ -323,6 +343,9 @@ constexpr std::string_view kUpdate = R"({
   "jobs": {"type": ["array", "integer", "string"], "description": "Jobs that wait to start."},
   "vram": {"type": ["string", "integer"]},
   "time": {"type": ["string", "integer"], "description": "Time limit, such as 30min."},
+  "gpus": {"type": ["integer", "string"], "minimum": 1},
+  "gpu_type": {"type": "string", "description": "The types that it accepts, as A100,H100."},
+  "gpu_index": {"type": ["string", "integer"], "description": "The only GPUs that it accepts."},
   "name": {"type": "string"},
   "priority": {"type": ["integer", "string"]}})";
 constexpr std::string_view kSince = R"({
@@ -352,7 +375,7 @@ std::vector<McpTool> tools_of(const Tools& tools) {
        [&](const Json& given) { return tools.changed(given, "hold"); }},
       {"release", "Let held jobs start.", Changes, kManyJobs, kTheJobs,
        [&](const Json& given) { return tools.changed(given, "release"); }},
-      {"update", "Change jobs that wait to start: memory, time limit, name, priority.", Changes,
+      {"update", "Change jobs that wait to start, as a hint of the tool why says.", Changes,
        kUpdate, kTheJobs, [&](const Json& given) { return tools.updated(given); }},
       {"gpus", "The GPUs, their free memory, the jobs on them and other processes.", Reads,
        kNoArguments, kNoneRequired, [&](const Json&) { return tools.get("/v1/gpus"); }},

@@ -102,6 +102,43 @@ TEST_F(Programs, AnMcpClientNamesTheGpusThatItsJobMayHave) {
   EXPECT_EQ(accepted(2), Json{1});
 }
 
+TEST_F(Programs, AnMcpClientNamesJobsAsOnTheCommandLineAndFollowsHints) {
+  const auto call = [](const char* tool, const Json& arguments) {
+    return Json{{"jsonrpc", "2.0"},
+                {"id", 1},
+                {"method", "tools/call"},
+                {"params", {{"name", tool}, {"arguments", arguments}}}}
+               .dump() +
+           "\n";
+  };
+  const Json array = {{"command", {"no-such-program"}},
+                      {"gpus", 0},
+                      {"array", "1-2"},
+                      {"hold", true},
+                      {"name", "m"}};
+  rig_.folder().write(
+      "calls",
+      call("submit", array) +
+          call("submit", {{"command", {"true"}}, {"vram", "1G"}, {"gpus", 2}, {"hold", true}}) +
+          call("show", {{"job", "m"}}) + call("why", {{"job", "1-3"}}) +
+          call("update", {{"jobs", 3}, {"gpus", 1}, {"gpu_index", "0-1"}}) +
+          call("wait", {{"jobs", "1-3"}, {"seconds", 1}}));
+  const auto done = ran("berth mcp <calls");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  std::vector<std::string> texts;
+  std::istringstream lines(done.out);
+  for (std::string line; std::getline(lines, line);) {
+    texts.push_back(Json::parse(line)["result"]["content"][0]["text"]);
+  }
+  ASSERT_EQ(texts.size(), 6U) << done.out;
+  EXPECT_THAT(texts[0], HasSubstr("'no-such-program' is in no folder of PATH")) << "a warning";
+  EXPECT_EQ(Json::parse(texts[2])["tasks"], (Json{{"held", 2}}));
+  EXPECT_EQ(texts[3], "job: 1-3: these are 2 jobs; say one") << "an array and a job";
+  EXPECT_EQ(rig_.job(3)["gpu_count"], 1);
+  EXPECT_EQ(rig_.job(3)["gpu_indices"], (Json{0, 1}));
+  EXPECT_EQ(Json::parse(texts[5])["others"], (Json{1, 3}));
+}
+
 TEST_F(Programs, AnMcpClientGetsErrorsOfToolsAsTheirResults) {
   std::string calls;
   for (const char* at = kWrongCalls; *at != '\0'; ++at) {  // one line each
