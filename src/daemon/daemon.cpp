@@ -30,8 +30,7 @@ constexpr Duration kLinger = Duration(100);  ///< For a look, which mostly takes
 constexpr Duration kSaveEnergy = seconds(30);
 constexpr std::int64_t kNearlyFull = 50;  ///< Of a GPU, a part this small is as good as nothing.
 constexpr const char* kJournal = "/run/systemd/journal/socket";
-constexpr Duration kOddAhead = minutes(10);       ///< Of the clock: the journal.
-constexpr Duration kOddBehind = hours(24) * 366;  ///< Likewise; machines may stand still for long.
+constexpr Duration kOddAhead = minutes(10);  ///< Of the clock: the journal.
 constexpr std::string_view kExcluded = "excluded by `exclude` in berth.toml";
 constexpr std::string_view kNotGiven = "not given to berthd: ";
 constexpr std::string_view kOveruse = "beyond its grant: ";
@@ -43,11 +42,15 @@ void tell(const std::vector<std::string>& lines) {
 }
 
 /// Under jobs that hold berths time goes on as it did: their limits must not jump.
-Clock clock_for(const live::Keeper& keeper, const std::string& path) {
+Clock clock_for(const live::Keeper& keeper, const Options& options) {
+  const std::string path = options.state + "/clock";
   const bool goes_on =
       !keeper.engine().view().running().empty() && keeper.set_back() == Duration::zero();
-  if (goes_on) return Clock::as_before(keeper.last(), path);
-  const Clock clock(keeper.last());
+  const auto kept = goes_on ? Clock::kept(keeper.last(), path) : std::nullopt;
+  if (kept) return *kept;
+  const bool is_believed = options.trusts_clock || !is_far_ahead(Clock::wall(), keeper.last());
+  const Clock clock = is_believed ? Clock(keeper.last()) : Clock::from(keeper.last());
+  if (goes_on) return clock;
   clock.keep(path);
   return clock;
 }
@@ -60,19 +63,22 @@ Expected<void> check_clock(Instant wall) {
                                               date_text(limits::kLastInstant) + ": set it first");
 }
 
+/// Whether it was said that the machine's clock is right.
+enum class Trust : std::uint8_t { Unsaid, Said };
+
 /// What to tell of a clock that is not where the journal ends; "" if nothing.
-std::string odd_clock(const live::Keeper& keeper, Instant wall) {
+std::string odd_clock(const live::Keeper& keeper, Instant wall, Trust trust) {
   const Instant last = keeper.last();
   if (keeper.set_back() > Duration::zero()) {
     return "time is set back from " + date_text(last + keeper.set_back()) + " to " +
            date_text(last) + ", as --trust-clock says";
   }
   if (last > wall + kOddAhead) return ahead_text(last, wall);
-  if (last == kStart || wall < last + kOddBehind) return "";
+  if (!is_far_ahead(wall, last) || trust == Trust::Said) return "";
   return "the machine's clock says " + date_text(wall) + ", and the journal ends at " +
          date_text(last) +
-         ": what was to begin or to end in between does so now; if the clock is wrong, stop "
-         "berthd, set it, and start berthd once with --trust-clock";
+         ": it is not believed, and berthd's time goes on from the journal's; if it is right, stop "
+         "berthd and start it once with --trust-clock; if not, set it";
 }
 
 /// Emulated GPUs have no device files, unless a folder says otherwise.
@@ -185,7 +191,8 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
     remember_gpus(gpus, machine->devices.list);
   }
   tell(machine->notes);
-  if (const std::string odd = odd_clock(*keeper, wall); !odd.empty()) tell({odd});
+  const Trust trust = options.trusts_clock ? Trust::Said : Trust::Unsaid;
+  if (const std::string odd = odd_clock(*keeper, wall, trust); !odd.empty()) tell({odd});
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(*machine), std::move(host),
                                             std::move(*keeper), std::move(remote)));
   tell(daemon->given_.notes);
@@ -212,7 +219,7 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
       given_(remote ? GivenGpus() : given_of(options.given, machine_.devices.list)),
       host_(std::move(host)),
       keeper_(std::move(keeper)),
-      clock_(clock_for(keeper_, options.state + "/clock")),
+      clock_(clock_for(keeper_, options)),
       alarms_(loop_, [this](live::Alarm alarm) { on_alarm(alarm); }),
       audit_({.path = options.state + "/audit.jsonl",
               .cap = options.audit_cap,

@@ -384,7 +384,10 @@ Json clock(const Daemon& daemon) {
                  "the machine's clock was set forward from " + date_text(now) + " to " +
                      date_text(wall) +
                      " under berthd, which goes on as before; a start of berthd "
-                     "while no job runs takes it over");
+                     "while no job runs takes it over" +
+                     (is_far_ahead(wall, now) ? ", with --trust-clock, since it is so far ahead: "
+                                                "if it is wrong, set it"
+                                              : ""));
   }
   return check("clock", "ok", "as the machine's");
 }

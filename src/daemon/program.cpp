@@ -75,8 +75,8 @@ void add_flags(CLI::App& app, Flags& flags, const Program& program) {
   app.add_flag("--accept-loss", flags.accept_loss,
                "Start although the journal has lost answered requests, and print what is lost.");
   app.add_flag("--trust-clock", flags.trust_clock,
-               "Set berthd's time back to the machine's clock, where the journal is later because "
-               "the clock was wrong.");
+               "Believe the machine's clock, where the journal is later because it was wrong, or "
+               "ends more than a year before.");
   app.set_version_flag("--version", program.name + " " BERTH_VERSION);
   if (program.add_flags) program.add_flags(app);
 }

@@ -36,8 +36,19 @@ void Engine::on(const Unreserved& unreserved) {
 }
 
 void Engine::end_reservations() {
-  const auto is_over = [&](const auto& entry) { return entry.second.until <= now_; };
-  if (std::erase_if(state_.calendar, is_over) > 0) mark_reserved();
+  bool is_any_over = false;
+  for (auto at = state_.calendar.begin(); at != state_.calendar.end();) {
+    const auto next = std::next(at);
+    if (at->second.until <= now_) {
+      past_terms_.calendar.insert(state_.calendar.extract(at));
+      is_any_over = true;
+    }
+    at = next;
+  }
+  while (past_terms_.calendar.size() > kMostReservations) {
+    past_terms_.calendar.erase(past_terms_.calendar.begin());
+  }
+  if (is_any_over) mark_reserved();
 }
 
 ReservationBits Engine::calendar_bits() const {

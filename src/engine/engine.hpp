@@ -44,6 +44,14 @@ struct PutAside {
 };
 struct Salvaged;
 
+/// What people made for a time and what ended with it, not by their word: a clock may have been
+/// wrong. The latest of each GPU, and of as many reservations as may be at a time.
+struct PastTerms {
+  std::map<ReservationId, Reservation> calendar = {};
+  std::map<GpuId, Drain> drains = {};
+};
+inline auto members(PastTerms& v) { return std::tie(v.calendar, v.drains); }
+
 class Engine {
  public:
   Engine(Cluster cluster, const EngineOptions& options, std::unique_ptr<Policy> policy);
@@ -97,8 +105,9 @@ class Engine {
 
   /// The same engine at an earlier time, for a clock that was wrong: what happened after that is as
   /// long ago as it is now, and what was to happen is as far away. Times that users and
-  /// administrators state stay, so those that are to come again are waited for again. The policy
-  /// begins without memory. Errors: as restore(). O(state).
+  /// administrators state stay, so those that are to come again are waited for again: reservations
+  /// and drains of GPUs that ended since are in force again. The policy begins without memory.
+  /// Errors: as restore(). O(state).
   Expected<Engine> set_back(Instant to, std::unique_ptr<Policy> policy) const;
 
   /// The same engine with more nodes, and a policy that begins without memory. Requires: `cluster`
@@ -254,6 +263,7 @@ class Engine {
   std::set<std::pair<Instant, JobId>> leases_;       ///< Likewise.
   std::map<GpuId, Instant> reliefs_;  ///< When to check again if no job has left; follows state_.
   Deferrals deferrals_;               ///< Follows state_.
+  PastTerms past_terms_;              ///< For set_back().
   bool are_barred_ = false;           ///< Some jobs were, when it was looked at last.
   Instant next_bar_ = kNever;         ///< When a waiting job is barred from more GPUs.
   /// Users of whose jobs some have priorities, or changed places; follows state_ but may have more.

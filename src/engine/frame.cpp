@@ -352,7 +352,14 @@ Fault calendar_fault(const Frame& frame) {
     if ((taken & bit_of(id)) != 0 || id > frame.last_reservation) return "a reservation's number";
     taken |= bit_of(id);
   }
-  return std::nullopt;
+  for (const auto& [id, reservation] : frame.past_terms.calendar) {
+    const bool is_known = id <= frame.last_reservation && !frame.calendar.contains(id);
+    if (!is_known || !is_sensible(reservation, frame.gpus.size())) return "a past reservation";
+  }
+  if (frame.past_terms.calendar.size() > kMostReservations) return "the past reservations";
+  const auto& drains = frame.past_terms.drains;
+  const bool are_there = drains.empty() || drains.rbegin()->first.value() < frame.gpus.size();
+  return are_there ? Fault() : "a GPU drained once";
 }
 
 }  // namespace
@@ -419,6 +426,16 @@ void set_back(Frame& frame, Instant to) {
   }
   for (auto& [user, account] : frame.accounts) past(account.as_of);
   for (Ended& ended : frame.ended) past(ended.at);
+  ReservationBits taken = 0;
+  for (const auto& [id, reservation] : frame.calendar) taken |= bit_of(id);
+  std::erase_if(frame.past_terms.calendar, [&](const auto& entry) {
+    if (entry.second.until <= to || (taken & bit_of(entry.first)) != 0) return false;
+    taken |= bit_of(entry.first);
+    return frame.calendar.insert(entry).second;
+  });
+  std::erase_if(frame.past_terms.drains, [&](const auto& entry) {
+    return entry.second.until > to && frame.drains.insert(entry).second;
+  });
   frame.now = to;
 }
 
@@ -455,9 +472,13 @@ void move_to(Frame& frame, const Cluster& cluster) {
     if (why_impossible(job.id, learned, cluster)) job.spec.vram_estimate = Bytes(0);
   }
   const auto is_gone = [&](GpuId gpu) { return gpu.value() >= cluster.gpus().size(); };
-  std::erase_if(frame.drains, [&](const auto& entry) { return is_gone(entry.first); });
-  for (auto& [id, reservation] : frame.calendar) std::erase_if(reservation.gpus, is_gone);
-  std::erase_if(frame.calendar, [](const auto& entry) { return entry.second.gpus.empty(); });
+  for (auto* const drains : {&frame.drains, &frame.past_terms.drains}) {
+    std::erase_if(*drains, [&](const auto& entry) { return is_gone(entry.first); });
+  }
+  for (auto* const calendar : {&frame.calendar, &frame.past_terms.calendar}) {
+    for (auto& [id, reservation] : *calendar) std::erase_if(reservation.gpus, is_gone);
+    std::erase_if(*calendar, [](const auto& entry) { return entry.second.gpus.empty(); });
+  }
 }
 
 std::vector<NodeRecord> records_of(const Cluster& cluster) {

@@ -57,6 +57,7 @@ struct Frame : FrameHead {
   std::map<ReservationId, Reservation> calendar;  ///< From format 12.
   ReservationId last_reservation;                 ///< Likewise.
   PastRuns::Users past_runs;                      ///< From format 15.
+  PastTerms past_terms;                           ///< Likewise.
 };
 
 inline auto members(NodeRecord& v) { return std::tie(v.new_switch, v.shape); }
@@ -74,7 +75,8 @@ inline auto members(FrameHead& v) {
 }
 inline auto members(Frame& v) {
   return std::tie(static_cast<FrameHead&>(v), v.jobs, v.policy, v.company, v.bounds, v.ended,
-                  v.ended_count, v.speeds, v.drains, v.calendar, v.last_reservation, v.past_runs);
+                  v.ended_count, v.speeds, v.drains, v.calendar, v.last_reservation, v.past_runs,
+                  v.past_terms);
 }
 
 /// The first thing in a frame that no engine could have saved; nothing if a state can be built from

@@ -381,6 +381,7 @@ void Engine::set_drain(GpuId gpu, std::optional<Drain> drain) {
 
 void Engine::on(const Drained& drained) {
   if (drained.gpu.value() >= state_.cluster.gpus().size()) return;
+  past_terms_.drains.erase(drained.gpu);
   set_drain(drained.gpu, drained.drain);
 }
 
@@ -389,7 +390,10 @@ void Engine::end_drains() {
   for (const auto& [gpu, drain] : state_.drains) {
     if (drain.until <= now_) over.push_back(gpu);
   }
-  for (const GpuId gpu : over) set_drain(gpu, std::nullopt);
+  for (const GpuId gpu : over) {
+    past_terms_.drains[gpu] = state_.drains.at(gpu);
+    set_drain(gpu, std::nullopt);
+  }
 }
 
 void Engine::on(const Ticked&) {}

@@ -58,6 +58,7 @@ Frame get_frame(ByteReader& in, std::int64_t format) {
     if (format >= kCalendar) codec::get(in, frame.calendar), codec::get(in, frame.last_reservation);
     if (format >= kPastRuns) {
       codec::get(in, frame.past_runs);
+      codec::get(in, frame.past_terms);
     } else {
       frame.past_runs = runs_of(frame.ended);
     }
@@ -119,6 +120,7 @@ void Engine::put_tail(ByteWriter& out, const CompanyRecord& company) const {
   codec::put(out, state_.calendar);
   codec::put(out, state_.last_reservation);
   codec::put(out, state_.past_runs.users());
+  codec::put(out, past_terms_);
 }
 
 /// As a Frame would be written, without a copy of every job.
@@ -269,6 +271,7 @@ Expected<Engine> Engine::engine_of(Frame frame, std::unique_ptr<Policy> policy) 
   for (auto& [gpu, drain] : frame.drains) engine.set_drain(gpu, std::move(drain));
   state.calendar = std::move(frame.calendar);
   state.last_reservation = frame.last_reservation;
+  engine.past_terms_ = std::move(frame.past_terms);
   engine.mark_reserved();
   engine.bar_jobs();
   engine.events_.clear();

@@ -43,6 +43,19 @@ class ErrorsClock : public testing::Test {
     std::ofstream(file()) << static_cast<std::int64_t>(seconds) << "\n";
   }
   double submitted(int id) { return rig_.job(id)["submitted_at"]; }
+  /// What `doctor` says of the clock, once it begins so.
+  std::string said_of_clock(const std::string& begin) {
+    std::string said;
+    eventually("doctor says " + begin, [&] {
+      const Json doctor = rig_.request("GET", "/v1/doctor").body;
+      for (const Json& check : doctor["checks"]) {
+        if (check["name"] != "clock") continue;
+        said = check["status"].get<std::string>() + ": " + check["detail"].get<std::string>();
+      }
+      return said.starts_with(begin);
+    });
+    return said;
+  }
 
   const test::ScratchFolder folder_;
   std::string asan_;
@@ -100,42 +113,77 @@ TEST_F(ErrorsClock, SetBackBetweenTwoDaemonsItPutsNothingBeforeWhatWas) {
 }
 
 /// A start at a wrong time, then one at the right one: berthd says what it found and what to do.
-TEST_F(ErrorsClock, WrongOnceItIsSaidAndSetBackWhereItIsTrusted) {
-  for (const double years : {14.0, 100.0}) {
-    set(years * 365 * kDay);
-    rig_.start();
-    const int then = rig_.submit("true");
-    EXPECT_EQ(rig_.wait_end(then)["state"], "done");
-    EXPECT_EQ(rig_.stop(), 0);
-    set(0);
-    rig_.start();  // as the journal has it
-    const int next = rig_.submit("true");
-    EXPECT_GE(submitted(next), submitted(then));
-    EXPECT_EQ(rig_.wait_end(next)["state"], "done");
-    std::string said;
-    test::eventually("doctor warns", [&] {
-      const Json doctor = rig_.request("GET", "/v1/doctor").body;
-      for (const Json& check : doctor["checks"]) {
-        if (check["name"] != "clock") continue;
-        said = check["status"].get<std::string>() + ": " + check["detail"].get<std::string>();
-      }
-      return said.starts_with("warn: berthd's time is 2");
-    });
-    EXPECT_THAT(said, testing::HasSubstr("start it once with --trust-clock"));
-    EXPECT_EQ(rig_.stop(), 0);
-    rig_.start({"--trust-clock"});
-    const double now = static_cast<double>(::time(nullptr));
-    const int begins = rig_.submit("true", {{"begin_at", now + 3600}});
-    EXPECT_EQ(rig_.job(begins)["state"], "deferred");
-    EXPECT_LT(std::abs(submitted(begins) - now), 600);
-    EXPECT_EQ(rig_.stop(), 0);
-    rig_.start();
-    EXPECT_EQ(rig_.job(begins)["state"], "deferred");
-    const int last = rig_.submit("true");
-    EXPECT_LT(submitted(last), now + 3600);
-    EXPECT_EQ(rig_.wait_end(last)["state"], "done");  // a clock is taken over while no job runs
-    EXPECT_EQ(rig_.stop(), 0);
-  }
+class WrongOnce : public ErrorsClock, public testing::WithParamInterface<int> {};
+
+TEST_P(WrongOnce, ItIsSaidAndSetBackWhereItIsTrusted) {
+  set(GetParam() * 365 * kDay);
+  rig_.start();
+  const int then = rig_.submit("true");
+  EXPECT_EQ(rig_.wait_end(then)["state"], "done");
+  EXPECT_EQ(rig_.stop(), 0);
+  set(0);
+  rig_.start();  // as the journal has it
+  const int next = rig_.submit("true");
+  EXPECT_GE(submitted(next), submitted(then));
+  EXPECT_EQ(rig_.wait_end(next)["state"], "done");
+  EXPECT_THAT(said_of_clock("warn: berthd's time is 2"),
+              testing::HasSubstr("start it once with --trust-clock"));
+  EXPECT_EQ(rig_.stop(), 0);
+  rig_.start({"--trust-clock"});
+  const double now = static_cast<double>(::time(nullptr));
+  const int begins = rig_.submit("true", {{"begin_at", now + 3600}});
+  EXPECT_EQ(rig_.job(begins)["state"], "deferred");
+  EXPECT_LT(std::abs(submitted(begins) - now), 600);
+  EXPECT_EQ(rig_.stop(), 0);
+  rig_.start();
+  EXPECT_EQ(rig_.job(begins)["state"], "deferred");
+  const int last = rig_.submit("true");
+  EXPECT_LT(submitted(last), now + 3600);
+  EXPECT_EQ(rig_.wait_end(last)["state"], "done");  // a clock is taken over while no job runs
+}
+
+INSTANTIATE_TEST_SUITE_P(Years, WrongOnce, testing::Values(14, 100));
+
+/// What people stated for a time stays, and nothing becomes old, where the clock is years ahead;
+/// where it is taken over all the same, what ended by it is in force again once time is set back.
+TEST_F(ErrorsClock, AheadByYearsItIsNotTakenOverUnlessItIsTrusted) {
+  Rig rig(
+      {.config = "probe = \"100ms\"\ngrace = \"500ms\"\nkeep_jobs = \"1d\"\nkeep_logs = \"1d\"\n"});
+  rig.start();
+  const auto now = static_cast<double>(::time(nullptr));
+  const int ended = rig.submit("echo words", test::kNoGpus);
+  rig.wait_end(ended);
+  Json later = test::kNoGpus;
+  later["begin_at"] = now + 3600;
+  const int begins = rig.submit("true", later);
+  const Json reserved = {
+      {"gpus", Json::array({0})}, {"users", Json::array({"0"})}, {"until_at", now + 7200}};
+  ASSERT_EQ(rig.request("POST", "/v1/reserve", reserved).status, 200);
+  const Json drained = {{"gpus", Json::array({1})}, {"until_at", now + 7200}};
+  ASSERT_EQ(rig.request("POST", "/v1/drain", drained).status, 200);
+  const auto in_force = [&] {
+    const Json gpus = rig.request("GET", "/v1/gpus").body["gpus"];
+    return (gpus[0].contains("reserved") ? 1 : 0) + (gpus[1].contains("drained") ? 2 : 0);
+  };
+  EXPECT_EQ(in_force(), 3);
+  EXPECT_EQ(rig.stop(), 0);
+  set(14 * 365 * kDay);
+  rig.start();
+  const int next = rig.submit("true", test::kNoGpus);
+  EXPECT_EQ(rig.wait_end(next)["state"], "done");
+  EXPECT_LT(rig.job(next)["submitted_at"].get<double>(), now + 3600);
+  EXPECT_EQ(rig.job(begins)["state"], "deferred");
+  EXPECT_EQ(in_force(), 3);
+  EXPECT_EQ(rig.log(ended), "words\n");
+  EXPECT_EQ(rig.job(ended)["state"], "done");
+  EXPECT_EQ(rig.stop(), 0);
+  rig.start({"--trust-clock"});  // it is right, somebody says
+  EXPECT_EQ(rig.wait_end(begins)["state"], "done");
+  eventually("all are over", [&] { return in_force() == 0; });
+  EXPECT_EQ(rig.stop(), 0);
+  set(0);
+  rig.start({"--trust-clock"});  // it was not
+  EXPECT_EQ(in_force(), 3);
 }
 
 TEST_F(ErrorsClock, BeyondAllTimesItIsNamedAndNothingIsChanged) {

@@ -143,6 +143,30 @@ TEST_F(Calendar, IgnoresOneThatMakesNoSense) {
   }
 }
 
+/// A clock that was wrong for a while ended it.
+TEST_F(Calendar, ComesBackWhereTimeIsSetBack) {
+  rig_.tell({Drained{GpuId(1), Drain{.until = kStart + seconds(300), .reason = "noise"}}});
+  rig_.at(10'000).tell({});
+  EXPECT_TRUE(rig_.engine().view().calendar().empty());
+  EXPECT_TRUE(rig_.engine().view().drains().empty());
+  const auto saved = Engine::restore(rig_.engine().save(), *make_policy("fifo", "first-fit"));
+  ASSERT_TRUE(saved.has_value());
+  const auto back = [&](std::int64_t second) {
+    auto engine = saved->set_back(kStart + seconds(second), *make_policy("fifo", "first-fit"));
+    EXPECT_TRUE(engine.has_value());
+    EXPECT_EQ(engine->check(), std::nullopt);
+    return std::pair(engine->view().calendar().size(), engine->view().drains().size());
+  };
+  EXPECT_EQ(back(150), std::pair(std::size_t{1}, std::size_t{1}));
+  EXPECT_EQ(back(250), std::pair(std::size_t{0}, std::size_t{1}));
+  EXPECT_EQ(back(400), std::pair(std::size_t{0}, std::size_t{0}));
+  rig_.tell({Drained{GpuId(1), std::nullopt}});  // by somebody's word
+  const auto undrained =
+      rig_.engine().set_back(kStart + seconds(250), *make_policy("fifo", "first-fit"));
+  ASSERT_TRUE(undrained.has_value());
+  EXPECT_TRUE(undrained->view().drains().empty());
+}
+
 TEST_F(Calendar, IsSavedWithTheEngine) {
   const JobId job = rig_.submit(limited(whole(1), seconds(60)));
   rig_.at(41).tell({});

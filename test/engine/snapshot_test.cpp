@@ -113,11 +113,12 @@ std::size_t size_of_bounds() {
 }
 constexpr std::size_t kNoCompany = 4;  // no jobs, meetings, lessons; nothing learned
 /// No jobs that ended, none ever, no speeds: from format 6; no GPUs drained: from format 10; no
-/// reservations, none ever: from format 12; no past runs: from format 15.
+/// reservations, none ever: from format 12; no past runs, and nothing that ended with its time:
+/// from format 15.
 std::size_t size_of_facts() {
   ByteWriter out;
   codec::put(out, Speeds{});
-  return out.take().size() + 6;
+  return out.take().size() + 8;
 }
 
 template <class Value>
@@ -149,7 +150,7 @@ void drop_own_priority(std::string& bytes) {
 
 /// No past runs, no calendar, and no priorities that count: before format 12.
 void drop_calendar(std::string& bytes) {
-  bytes.resize(bytes.size() - 3);
+  bytes.resize(bytes.size() - 5);
   drop_own_priority(bytes);
 }
 
@@ -170,7 +171,7 @@ TEST(Snapshot, OfFormatThirteenIsReadWithLimitsThatEndJobs) {
   bytes[0] = 26;  // format 13
   const std::string settings = encoded_settings();
   bytes.erase(bytes.find(settings) + settings.size() + 1, 1);
-  bytes.pop_back();  // no past runs
+  bytes.resize(bytes.size() - 3);  // no past runs, nothing that ended with its time
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_TRUE(restored.has_value()) << restored.error().message;
   EXPECT_EQ(restored->save(), engine.save());
@@ -193,7 +194,7 @@ TEST(Snapshot, OfFormatFourteenIsReadWithTheRunsOfTheJobsThatEnded) {
   EXPECT_EQ(runs.front(), (PastRun{GpuCount(1), seconds(5)}));
   std::string bytes = engine.save();
   bytes[0] = 28;  // format 14
-  bytes.resize(bytes.size() - encoded(engine.view().past_runs().users()).size());
+  bytes.resize(bytes.size() - encoded(engine.view().past_runs().users()).size() - 2);
   const auto restored = Engine::restore(bytes, fifo());
   ASSERT_TRUE(restored.has_value()) << restored.error().message;
   EXPECT_EQ(restored->save(), engine.save());
@@ -422,6 +423,11 @@ const Disagreement kDisagreements[] = {
     {"time", [](Frame& f) { f.now = kNever; }, "the time"},
     {"drained_gpu", [](Frame& f) { f.drains[GpuId(99)] = {}; }, "a drained GPU"},
     {"reservation", [](Frame& f) { f.calendar[ReservationId(1)] = {}; }, "a reservation"},
+    {"past_reservation",
+     [](Frame& f) { f.past_terms.calendar[ReservationId(1)] = {.gpus = {GpuId(0)}}; },
+     "a past reservation"},
+    {"gpu_drained_once", [](Frame& f) { f.past_terms.drains[GpuId(99)] = {}; },
+     "a GPU drained once"},
     {"waits_for_nothing", [](Frame& f) { f.jobs[2].state = JobState::Deferred; },
      "job 3: what it waits for"},
     {"waits_for_a_later_job",
