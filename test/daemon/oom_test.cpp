@@ -371,5 +371,18 @@ TEST_F(OomOfAttempts, AreToldApartByABerthdThatStartsBetweenThem) {
   EXPECT_EQ(rig_.wait_end(id)["state"], "failed");
 }
 
+/// The log has the beginning of what it says, and its end.
+TEST(OomOfAChattyJob, IsHeardBeyondTheCapOfItsLog) {
+  Rig rig({.config = "grace = \"500ms\"\nlog_cap = \"1KiB\"\n"});
+  rig.start();
+  const Json asked = {{"vram_bytes", 2 * kGiB}};
+  const int chatty = rig.submit("seq 100000; echo CUDA out of memory; exit 1", asked);
+  const int other =
+      rig.submit("echo CUDA out of memory; seq 100000; echo KeyError: labels; exit 1", asked);
+  EXPECT_EQ(rig.wait_end(chatty)["state"], "oom");
+  EXPECT_TRUE(rig.log(chatty).ends_with("100000\nCUDA out of memory\n"));
+  EXPECT_EQ(rig.wait_end(other)["state"], "failed");
+}
+
 }  // namespace
 }  // namespace berth::daemon

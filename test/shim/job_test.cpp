@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "shim/program/log.hpp"
 #include "shim/support.hpp"
 #include "support/paths.hpp"
 
@@ -177,7 +178,44 @@ TEST(Log, IsCappedOnceAndTheJobGoesOn) {
   const Ended ended = daemon.run(order);
   EXPECT_EQ(ended.exit.number, 3);
   EXPECT_EQ(ended.note, "log capped at 10 B");
-  EXPECT_EQ(daemon.log(), "12345678ab\nberth: log capped at 10 bytes\n");
+  EXPECT_TRUE(daemon.log().starts_with("12345678ab\nberth: log capped at 10 bytes\n"));
+}
+
+/// What a job says last is why it failed.
+TEST(Log, HasTheEndOfWhatIsBeyondItsCap) {
+  Daemon daemon;
+  Order order = daemon.shell("printf 1234567890; seq 100000 >all; cat all; exit 3");
+  order.log_cap = 10;
+  daemon.run(order);
+  std::ifstream file(daemon.folder() / "all");
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t line = all.find('\n', all.size() - Log::kEnd) + 1;
+  EXPECT_EQ(daemon.log(),
+            "1234567890\nberth: log capped at 10 bytes\nberth: " + std::to_string(line) +
+                " bytes are left out; the end of the output:\n" + all.substr(line));
+}
+
+TEST(Log, BeyondItsCapLeavesOutNothingOfALittle) {
+  Daemon daemon;
+  Order order = daemon.shell("printf 1234567890; printf abc; printf def");
+  order.log_cap = 10;
+  daemon.run(order);
+  EXPECT_EQ(daemon.log(),
+            "1234567890\nberth: log capped at 10 bytes\nberth: the rest of the output:\nabcdef");
+}
+
+/// One line without an end, as of a progress bar.
+TEST(Log, HasTheEndOfALineThatIsLongerThanThat) {
+  Daemon daemon;
+  Order order =
+      daemon.shell("printf 1234567890; head -c 200000 /dev/zero | tr '\\0' x; printf end");
+  order.log_cap = 10;
+  daemon.run(order);
+  const std::string log = daemon.log();
+  const std::size_t at = log.rfind("output:\n") + 8;
+  EXPECT_EQ(log.size() - at, Log::kEnd);
+  EXPECT_TRUE(log.ends_with("xend"));
+  EXPECT_NE(log.find("183619 bytes are left out"), std::string::npos) << log.substr(0, 200);
 }
 
 TEST(Log, ThatIsExactlyFullIsNotCapped) {

@@ -13,12 +13,34 @@ namespace berth::shim {
 
 void Log::keep(std::string_view output) {
   if (copy_) copy_->send(output);
-  if (is_capped_ || output.empty()) return;
+  if (is_capped_) return keep_end(output);
+  if (output.empty()) return;
   const std::uint64_t room = cap_ == 0 ? output.size() : cap_ - kept_;
   const std::string_view kept = output.substr(0, room);
   kept_ += kept.size();
   write_all(kept);
-  if (kept.size() < output.size()) cap_now();
+  if (kept.size() == output.size()) return;
+  cap_now();
+  keep_end(output.substr(kept.size()));
+}
+
+void Log::keep_end(std::string_view output) {
+  beyond_ += output.size();
+  end_.append(output.substr(output.size() - std::min(output.size(), kEnd)));
+  if (end_.size() > 2 * kEnd) end_.erase(0, end_.size() - kEnd);
+}
+
+/// From the beginning of a line, where there is one.
+void Log::finish() {
+  if (beyond_ == 0) return;
+  std::string_view end = std::string_view(end_).substr(end_.size() - std::min(end_.size(), kEnd));
+  const std::size_t line = end.find('\n');
+  if (end.size() < beyond_ && line < end.size() - 1) end.remove_prefix(line + 1);
+  const std::uint64_t left_out = beyond_ - end.size();
+  say(left_out == 0 ? "the rest of the output:"
+                    : std::to_string(left_out) + " bytes are left out; the end of the output:");
+  write_all(end);
+  beyond_ = 0;
 }
 
 std::string Log::say(std::string_view words) {

@@ -1,4 +1,7 @@
-// The log of one attempt: the job's output up to a cap, and berth's own lines.
+// The log of one attempt: the job's output up to a cap and the end of it, and berth's own lines.
+//
+// A job says last why it failed: what is beyond the cap is not written, but for its end, once there
+// is no more.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +17,8 @@ namespace berth::shim {
 
 class Log {
  public:
+  static constexpr std::size_t kEnd = std::size_t{16} << 10;  ///< Kept beyond the cap.
+
   Log(Descriptor file, std::uint64_t cap) : file_(std::move(file)), cap_(cap) {}
 
   /// From now on the job's output, all of it, also goes there.
@@ -23,6 +28,8 @@ class Log {
   const Copy* copy() const { return copy_ ? &*copy_ : nullptr; }
   /// Keeps the job's output, as far as the cap and the disk allow; never an error.
   void keep(std::string_view output);
+  /// There is no more output: writes the end of what is beyond the cap.
+  void finish();
   /// `berth: WORDS` on a line of its own, whatever the cap. Returns: the line.
   std::string say(std::string_view words);
   /// What a reader of the log should know: `log capped at 64 MiB`.
@@ -31,12 +38,15 @@ class Log {
  private:
   void write_all(std::string_view bytes);
   void cap_now();
+  void keep_end(std::string_view output);
 
   Descriptor file_;
   std::optional<Copy> copy_{};
   std::uint64_t cap_;  ///< 0: none.
   std::uint64_t kept_ = 0;
   bool is_capped_ = false;
+  std::uint64_t beyond_ = 0;  ///< Bytes of output that the cap left out.
+  std::string end_;           ///< The last of them, kEnd at least where there are so many.
   bool at_line_start_ = true;
   int failed_with_ = 0;  ///< The errno of the first write that failed.
 };

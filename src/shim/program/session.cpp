@@ -187,6 +187,7 @@ void Session::conclude() {
     exit_ = Exit{.kind = Exit::Kind::Signal, .number = SIGKILL, .at = wall_clock()};
   }
   if (pump_) pump_->drain();
+  log_.finish();
   if (log_.copy() != nullptr) log_.copy()->finish();
   if (failure_.step != Step::None) report_failure();
   report();
