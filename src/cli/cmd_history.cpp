@@ -130,12 +130,13 @@ int history(const HistoryArguments& arguments) {
   auto daemon = Daemon::open(arguments.common);
   if (!daemon) return report_failure(daemon.error().message);
   std::vector<Json> jobs;
-  JobPages pages(*daemon, *filter, [&](std::vector<Json> some) {
+  const auto use = [&](std::vector<Json> some) {
     for (Json& job : some) {
       if (number_of(job, "ended_at").value_or(0.0) >= from) jobs.push_back(std::move(job));
     }
     return true;
-  });
+  };
+  JobPages pages(*daemon, *filter, use, {});
   const bool is_all = arguments.most == 0 && !arguments.since.empty();
   const auto done =
       is_all ? pages.ended() : pages.latest_ended(arguments.most > 0 ? arguments.most : kUsualMost);

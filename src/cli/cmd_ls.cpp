@@ -54,10 +54,13 @@ Expected<JobFilter> filter_of(const LsArguments& arguments) {
   return filter;
 }
 
+bool is_table(const LsArguments& arguments) {
+  return !arguments.common.json && arguments.format.empty();
+}
+
 /// Totals end what is for people.
 bool has_totals(const LsArguments& arguments, const Look& look) {
-  const bool is_table = !arguments.common.json && arguments.format.empty();
-  return is_table && (look.terminal || arguments.fold);
+  return is_table(arguments) && (look.terminal || arguments.fold);
 }
 
 Expected<std::unique_ptr<ListWriter>> writer_of(const LsArguments& arguments, const Look& look,
@@ -92,9 +95,16 @@ std::string cut_text(const LsArguments& arguments, std::size_t listed, const Job
 /// A table is for people, to whom an array is one thing; whoever asks for a state, or for jobs by
 /// their handles, asks for tasks.
 Arrays arrays_in(const LsArguments& arguments) {
-  const bool is_table = !arguments.common.json && arguments.format.empty();
-  const bool is_whole = (is_table && !arguments.each && arguments.states.empty()) || arguments.fold;
+  const bool is_whole =
+      (is_table(arguments) && !arguments.each && arguments.states.empty()) || arguments.fold;
   return is_whole && arguments.jobs.empty() ? Arrays::Whole : Arrays::InTasks;
+}
+
+/// A table has few of the members, unless it is to be in the order of another one.
+JobPages::What what_in(const LsArguments& arguments) {
+  const bool is_brief = is_table(arguments) && arguments.sort.empty();
+  return {.arrays = arrays_in(arguments),
+          .form = is_brief ? JobPages::Form::Brief : JobPages::Form::Full};
 }
 
 /// The jobs with these handles. Returns: the code to end with.
@@ -124,6 +134,7 @@ int list(const LsArguments& arguments, const JobFilter& filter, const Look& look
   const bool wants_ended = arguments.all || !arguments.states.empty();
   const bool wants_live = filter.wants_live();
   const Starts starts = wants_live ? Starts::ask(*daemon) : Starts();
+  const JobPages::What what = what_in(arguments);
   std::size_t listed = 0;
   int code = 0;
   JobPages pages(
@@ -137,7 +148,7 @@ int list(const LsArguments& arguments, const JobFilter& filter, const Look& look
         code = (*writer)->add(jobs);
         return code == 0 && (arguments.most == 0 || listed < arguments.most);
       },
-      arrays_in(arguments));
+      what);
   if (wants_live) {
     if (const auto done = pages.live(); !done) return report_failure(done.error().message);
   }

@@ -70,16 +70,15 @@ class Top {
     const Starts starts = Starts::ask(*daemon);
     std::vector<Json> jobs;
     const JobFilter all;
-    JobPages pages(
-        *daemon, all,
-        [&](std::vector<Json> some) {
-          for (Json& job : some) {
-            starts.add_to(job);
-            jobs.push_back(std::move(job));
-          }
-          return jobs.size() < kMostShown;
-        },
-        Arrays::Whole);
+    JobPages pages(*daemon, all,
+                   [&](std::vector<Json> some) {
+                     for (Json& job : some) {
+                       starts.add_to(job);
+                       jobs.push_back(std::move(job));
+                     }
+                     return jobs.size() < kMostShown;
+                   },
+                   {.arrays = Arrays::Whole});
     if (const auto done = pages.live(); !done) return screen_.set_trouble(done.error().message);
     screen_.update(std::move(*gpus), std::move(jobs), wall_now());
   }

@@ -60,6 +60,10 @@ class Daemon {
   /// answer that is no JSON object. NotFound comes from open() only: a wait for a daemon must not
   /// wait for a missing job.
   Expected<Json> get(const std::string& target) { return ask("GET", target, {}); }
+  /// The same before it is read: see answer_of(). Errors: Io.
+  Expected<http::Response> fetch(const std::string& target) {
+    return client_.request("GET", target);
+  }
   Expected<Json> post(const std::string& target, std::string body = {}) {
     return ask("POST", target, std::move(body));
   }

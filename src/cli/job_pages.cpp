@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <future>
 #include <iterator>
 #include <utility>
 
@@ -73,7 +75,8 @@ void Starts::add_to_array(Json& array) const {
 std::string JobPages::query(const std::string& more) const {
   const auto user = filter_.only_user();
   return "/v1/jobs?" + (user ? "user=" + std::to_string(*user) + "&" : std::string()) +
-         (arrays_ == Arrays::Whole ? "whole_arrays=true&" : "") + more;
+         (what_.arrays == Arrays::Whole ? "whole_arrays=true&" : "") +
+         (what_.form == Form::Brief ? "brief=true&" : "") + more;
 }
 
 /// Returns: where the next page begins. One that does not lead further is the last, whatever the
@@ -82,26 +85,61 @@ Expected<std::optional<std::int64_t>> JobPages::page(const std::string& target, 
                                                      const Page& use) {
   auto page = daemon_.get(target + std::to_string(beyond));
   if (!page) return std::unexpected(page.error());
-  if (!part_of(*page, "jobs").is_array()) {
+  return take(std::move(*page), target, beyond, use);
+}
+
+Expected<std::optional<std::int64_t>> JobPages::take(Json page, const std::string& target,
+                                                     std::int64_t beyond, const Page& use) {
+  if (!part_of(page, "jobs").is_array()) {
     return fail(ErrorCode::BadData, "berthd answers without a list of jobs");
   }
-  const auto live = integer_of(*page, "live_jobs");
-  const auto running = integer_of(*page, "running_jobs");
+  const auto live = integer_of(page, "live_jobs");
+  const auto running = integer_of(page, "running_jobs");
   if (live && running) live_count_ = LiveCount{.jobs = *live, .running = *running};
-  goes_on_ = use(std::move((*page)["jobs"].get_ref<Json::array_t&>()));
+  goes_on_ = use(std::move(page["jobs"].get_ref<Json::array_t&>()));
   const bool rises = target.ends_with("after=");
-  const auto next = integer_of(*page, rises ? "next_after" : "next_before");
+  const auto next = integer_of(page, rises ? "next_after" : "next_before");
   if (!next || !goes_on_) return std::nullopt;
   return (rises ? *next > beyond : *next < beyond) ? next : std::nullopt;
 }
 
+namespace {
+
+/// Where the page after this one begins, by the end of its text, which a parser reaches last;
+/// nothing: it is not there.
+std::optional<std::int64_t> cursor_of(std::string_view page, std::string_view key) {
+  constexpr std::size_t kEnd = 200;
+  const std::string_view end = page.substr(page.size() - std::min(page.size(), kEnd));
+  const std::size_t at = end.rfind(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::int64_t value = 0;
+  const char* const begin = end.data() + at + key.size();
+  const auto read = std::from_chars(begin, end.data() + end.size(), value);
+  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+/// While one page is used the daemon makes the next, from the second on: many need but one.
 Expected<void> JobPages::pages(const std::string& target, std::int64_t after, const Page& use) {
-  for (std::optional<std::int64_t> next = after; next;) {
-    const auto found = page(target, *next, use);
-    if (!found) return std::unexpected(found.error());
-    next = *found;
+  const bool rises = target.ends_with("after=");
+  const auto ask = [this, &target](std::int64_t beyond) {
+    return daemon_.fetch(target + std::to_string(beyond));
+  };
+  auto answer = ask(after);
+  for (std::int64_t beyond = after;;) {
+    if (!answer) return std::unexpected(answer.error());
+    const auto guess = cursor_of(answer->body, rises ? R"("next_after":)" : R"("next_before":)");
+    std::future<Expected<http::Response>> following;
+    if (guess && beyond != after) following = std::async(std::launch::async, ask, *guess);
+    auto page = answer_of(*answer);
+    if (!page) return std::unexpected(page.error());
+    const auto next = take(std::move(*page), target, beyond, use);
+    if (!next) return std::unexpected(next.error());
+    if (!*next) return {};
+    answer = following.valid() && *next == guess ? following.get() : ask(**next);
+    beyond = **next;
   }
-  return {};
 }
 
 Expected<void> JobPages::live() {

@@ -50,8 +50,14 @@ class JobPages {
   /// Returns: whether to go on.
   using Use = std::function<bool(std::vector<Json> jobs)>;
 
-  JobPages(Daemon& daemon, const JobFilter& filter, Use use, Arrays arrays = Arrays::InTasks)
-      : daemon_(daemon), filter_(filter), use_(std::move(use)), arrays_(arrays) {}
+  /// Which members of jobs are wanted: all, or those of a line of a list, for half of the work.
+  enum class Form : std::uint8_t { Full, Brief };
+  struct What {
+    Arrays arrays = Arrays::InTasks;
+    Form form = Form::Full;
+  };
+  JobPages(Daemon& daemon, const JobFilter& filter, Use use, What what)
+      : daemon_(daemon), filter_(filter), use_(std::move(use)), what_(what) {}
 
   Expected<void> live();
   Expected<void> ended();
@@ -65,6 +71,8 @@ class JobPages {
 
   Expected<std::optional<std::int64_t>> page(const std::string& target, std::int64_t beyond,
                                              const Page& use);
+  Expected<std::optional<std::int64_t>> take(Json page, const std::string& target,
+                                             std::int64_t beyond, const Page& use);
   Expected<void> pages(const std::string& target, std::int64_t after, const Page& use);
   std::string query(const std::string& more) const;
   bool add(std::vector<Json> jobs);
@@ -72,7 +80,7 @@ class JobPages {
   Daemon& daemon_;
   const JobFilter& filter_;
   Use use_;
-  Arrays arrays_;
+  What what_;
   std::unordered_set<std::int64_t> used_;
   std::optional<LiveCount> live_count_;
   bool goes_on_ = true;

@@ -1,5 +1,6 @@
 #include "cli/json.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
@@ -18,7 +19,10 @@ std::optional<std::int64_t> integer(const Json& value) {
 }
 
 /// Only texts hold such characters, where an escape means the same.
-std::string with_escapes(std::string_view json) {
+std::string with_escapes(std::string whole) {
+  const auto is_safe = [](char c) { return (c >= ' ' && c <= '~') || c == '\n'; };
+  if (std::ranges::all_of(whole, is_safe)) return whole;
+  std::string_view json = whole;
   std::string text;
   while (!json.empty()) {
     const Character next = first_character(json);

@@ -31,8 +31,12 @@ class JsonWriter final : public ListWriter {
     for (const Json& job : jobs) {
       text += begun_ ? "," : "{\n  \"jobs\": [";
       begun_ = true;
-      std::istringstream lines(json_text(job));
-      for (std::string line; std::getline(lines, line);) text += "\n    " + line;
+      const std::string lines = json_text(job);
+      for (std::size_t at = 0; at < lines.size();) {
+        const std::size_t end = std::min(lines.find('\n', at), lines.size());
+        text.append("\n    ").append(lines, at, end - at);
+        at = end + 1;
+      }
     }
     return write(text);
   }

@@ -71,7 +71,17 @@ std::string painted(std::string_view text, Colour colour, const Look& look) {
   return "\x1b[" + std::string(code_of(colour)) + "m" + std::string(text) + "\x1b[0m";
 }
 
+namespace {
+
+/// What needs no look at its characters: most of all texts.
+bool is_plain_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
+  if (is_plain_ascii(text)) return std::string(text);
   std::string clean;
   while (!text.empty()) {
     const Character next = first_character(text);
@@ -82,6 +92,7 @@ std::string printable(std::string_view text) {
 }
 
 std::size_t columns_of(std::string_view text) {
+  if (is_plain_ascii(text)) return text.size();
   std::size_t columns = 0;
   while (!text.empty()) {
     const Character next = first_character(text);

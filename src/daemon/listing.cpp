@@ -29,6 +29,7 @@ Expected<bool> Listing::advance(const std::function<bool()>& has_time) {
   ended_.clear();
   next_ended_ = 0;
   are_all_ended_here_ = page_.which == Page::Which::Live || page_.which == Page::Which::Running;
+  const journal::Store::Reading reading(keeper_.store());
   Reasons reasons = presenter_.reasons();
   Expected<bool> more = true;
   while (more && *more) {
@@ -74,7 +75,8 @@ Expected<void> Listing::write(const journal::JobRow& row, Reasons& reasons) {
   }
   if (rows_++ > 0) text_ += ',';
   last_ = row.job;
-  presenter_.append_row(text_, row, reasons, viewer_);
+  page_.form == RowForm::Full ? presenter_.append_row(text_, row, reasons, viewer_)
+                              : presenter_.append_brief_row(text_, row, reasons, viewer_);
   return {};
 }
 

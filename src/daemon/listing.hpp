@@ -26,6 +26,7 @@ struct Page {
   std::optional<JobId> beyond;  ///< Only ids below it, or above it with the oldest first.
   std::size_t most = 100;
   Arrays arrays = Arrays::InTasks;
+  RowForm form = RowForm::Full;
 };
 
 class Listing {

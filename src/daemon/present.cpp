@@ -74,6 +74,12 @@ Expected<std::string> Presenter::job(JobId id, const Viewer& viewer) {
   return text;
 }
 
+void Presenter::append_brief_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
+                                 const Viewer& viewer) {
+  daemon::append_brief_row(out, row, {reasons, names_, keeper_}, viewer);
+  add_rung(out, row.job);
+}
+
 void Presenter::append_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
                            const Viewer& viewer) {
   const Bytes peak = watcher_.peak_of(row.job);

@@ -69,6 +69,9 @@ class Presenter {
   /// Appends what job() gives. `reasons` are of this step.
   void append_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
                   const Viewer& viewer);
+  /// The same in RowForm::Brief.
+  void append_brief_row(std::string& out, const journal::JobRow& row, Reasons& reasons,
+                        const Viewer& viewer);
   void append_array(std::string& out, const ArrayRow& array, Reasons& reasons,
                     const Viewer& viewer);
   /// What keeps a job to its memory, and what that does not catch, in one line; "" for a job

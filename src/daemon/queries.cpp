@@ -72,7 +72,10 @@ Expected<Page> parse_page(const http::Request& request) {
   }
   const auto whole = query_flag(request, "whole_arrays");
   if (!whole) return std::unexpected(whole.error());
+  const auto brief = query_flag(request, "brief");
+  if (!brief) return std::unexpected(brief.error());
   Page page{.which = *which};
+  if (*brief) page.form = RowForm::Brief;
   if (*whole) page.arrays = Page::Arrays::Whole;
   if (*user) page.user = UserId(static_cast<std::uint32_t>(**user));
   if (*before) page.beyond = JobId(**before);

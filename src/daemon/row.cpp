@@ -356,6 +356,52 @@ void append_row(std::string& out, const journal::JobRow& row, const RowTexts& te
   json.close();
 }
 
+void append_brief_row(std::string& out, const journal::JobRow& row, const RowTexts& texts,
+                      const Viewer& viewer) {
+  auto& [reasons, names, keeper] = texts;
+  const Job* const job = keeper.engine().view().find(row.job);
+  if (row.is_damaged) return append_damaged(out, row.job, texts, viewer);
+  const Sight sight(row.spec.user, viewer);
+  const JobSpec& spec = job != nullptr ? job->spec : row.spec;
+  const GpuRequest& gpu = spec.request.gpu;
+  JsonObject json(out);
+  json.integer("id", static_cast<std::int64_t>(row.job.value()));
+  row.name.empty() ? json.text("command_line", sight.command(row.command))
+                   : json.text("name", row.name);
+  json.text("state", state_word(row, job))
+      .integer("user", row.spec.user.value())
+      .text("user_name", names.of(row.spec.user.value()))
+      .integer("gpu_count", gpu.count.raw())
+      .text("class", word_for(spec.duration_class))
+      .seconds("submitted_at", row.submitted);
+  if (gpu.vram > Bytes(0)) json.integer("vram_bytes", gpu.vram.raw());
+  if (gpu.vram == Bytes(0) && spec.vram_estimate > Bytes(0)) {
+    json.integer("vram_learned_bytes", spec.vram_estimate.raw());
+  }
+  if (gpu.sharing == Sharing::Alone) json.boolean("exclusive", true);
+  if (job != nullptr) {
+    const std::string note = sight.note(keeper.note_of(row.job));
+    if (const auto reason = reason_of(*job, reasons, note); !reason.brief.empty()) {
+      json.text("reason_brief", reason.brief);
+    }
+    if (live::surplus_of(*job) > Bytes(0)) {
+      json.integer("surplus_bytes", live::surplus_of(*job).raw());
+    }
+  }
+  if (row.end) {
+    json.integer("exit_code", exit_code(row.end->outcome, row.end->code))
+        .seconds("ended_at", row.end->at);
+    if (!row.end->note.empty()) json.text("note", sight.note(row.end->note));
+    if (row.end->outcome == Outcome::Timeout) json.seconds("time_limit_seconds", spec.time_limit);
+  }
+  if (row.started != kNever) json.seconds("started_at", started_at(row));
+  if (!row.gpus.empty()) json.raw("gpus", list_of(row.gpus));
+  if (row.peak > Bytes(0)) json.integer("peak_bytes", row.peak.raw());
+  const ArrayPlace& place = spec.conditions->array;
+  if (place.tasks > 0) add_array_place(json, row.job, place);
+  json.close();
+}
+
 // ---- Arrays ----------------------------------------------------------------------------------
 
 namespace {

@@ -97,6 +97,16 @@ Expected<ArrayRow> array_row(const live::Keeper& keeper, const ArraySpan& span);
 void append_array(std::string& out, const ArrayRow& array, const RowTexts& texts,
                   const Viewer& viewer);
 
+/// Which members a row has.
+enum class RowForm : std::uint8_t {
+  Full,
+  Brief,  ///< Those of a line of a list, and of these the ones that say something.
+};
+
+/// The same in RowForm::Brief. A row that is damaged has the members that it always has.
+void append_brief_row(std::string& out, const journal::JobRow& row, const RowTexts& texts,
+                      const Viewer& viewer);
+
 /// Appends the object of one job, as one viewer sees it. Not thread-safe: names are looked up once
 /// and kept.
 void append_row(std::string& out, const journal::JobRow& row, const RowTexts& texts,

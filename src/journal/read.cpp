@@ -428,6 +428,13 @@ Expected<std::vector<EndTally>> Store::ends_of(JobId first, JobId last) const {
   });
 }
 
+Store::Reading::Reading(const Store& store)
+    : store_(store), has_begun_(store.state_->db.change("BEGIN").has_value()) {}
+
+Store::Reading::~Reading() {
+  if (has_begun_) static_cast<void>(store_.state_->db.change("COMMIT"));
+}
+
 Expected<Instant> Store::first_start_of(JobId first, JobId last) const {
   Query query(state_->db,
               "SELECT min(started) FROM jobs WHERE id >= ? AND id <= ? AND started IS NOT NULL",

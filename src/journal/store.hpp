@@ -277,6 +277,21 @@ class Store {
   Expected<std::vector<JobRow>> history(const PageQuery& query) const;
   /// Of the jobs with these numbers that have ended. O(them), about a microsecond each.
   Expected<std::vector<EndTally>> ends_of(JobId first, JobId last) const;
+  /// While it lives, what is read is of one moment, and the file's locks are taken once and not for
+  /// each query. Within a transaction it does nothing. Requires: the store outlives it; nothing is
+  /// written meanwhile.
+  class Reading {
+   public:
+    explicit Reading(const Store& store);
+    ~Reading();
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    const Store& store_;
+    bool has_begun_;
+  };
+
   /// The first start of any of them, ended or not; kNever: none has started. O(them).
   Expected<Instant> first_start_of(JobId first, JobId last) const;
   /// Those of them that did not end well, ascending; so many at most.

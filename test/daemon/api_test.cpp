@@ -455,6 +455,51 @@ TEST_F(Api, JobsComeInPagesNewestFirst) {
   EXPECT_EQ(seen, all);
 }
 
+/// A line of a list needs no more, and says the same.
+TEST_F(Api, BriefRowsHaveSomeMembersOfTheOthersAndNoOtherValues) {
+  const int held_one = held({{"name", "train"}, {"exclusive", true}, {"vram_bytes", nullptr}});
+  const int unnamed = held({{"vram_bytes", std::int64_t{2} << 30}});
+  const int failed = rig_->submit("exit 3", test::kNoGpus);
+  const int timed_out = rig_->submit("sleep 1000", {{"time_limit_seconds", 0.2}});
+  const int array = held({{"array", "1-2"}});
+  const int running = rig_->submit("sleep 1000", {{"vram_bytes", std::int64_t{2} << 30}});
+  rig_->wait_for(running, "running");
+  rig_->wait_end(failed);
+  rig_->wait_end(timed_out);
+  const std::string target = "/v1/jobs?all=true&limit=1000";
+  const Json full = get(target).body["jobs"];
+  const Json brief = get(target + "&brief=true").body["jobs"];
+  ASSERT_EQ(full.size(), brief.size());
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    for (const auto& [key, value] : brief[i].items()) EXPECT_EQ(value, full[i][key]) << brief[i];
+  }
+  const auto keys_of = [&](int id) {
+    std::set<std::string> keys;
+    for (const Json& row : brief) {
+      for (const auto& [key, value] : row.items()) {
+        if (row["id"] == id) keys.insert(key);
+      }
+    }
+    return keys;
+  };
+  using Keys = std::set<std::string>;
+  const Keys always = {"id", "state", "user", "user_name", "gpu_count", "class", "submitted_at"};
+  const auto with = [&](Keys more) {
+    more.insert(always.begin(), always.end());
+    return more;
+  };
+  EXPECT_EQ(keys_of(held_one), with({"name", "exclusive", "reason_brief"}));
+  EXPECT_EQ(keys_of(unnamed), with({"command_line", "vram_bytes", "reason_brief"}));
+  EXPECT_EQ(keys_of(failed), with({"command_line", "exit_code", "started_at", "ended_at"}));
+  EXPECT_TRUE(keys_of(timed_out).contains("time_limit_seconds"));
+  EXPECT_TRUE(keys_of(array + 1).contains("handle"));
+  EXPECT_TRUE(keys_of(running).contains("gpus"));
+  EXPECT_TRUE(keys_of(running).contains("memory_limit"));
+  expect_refused(get("/v1/jobs?brief=maybe"), 400, "brief: 'maybe', must be true or false");
+  post(path(running, "/cancel"));
+  rig_->wait_end(running);
+}
+
 TEST_F(Api, JobsComeInPagesOldestFirst) {
   std::vector<int> all;
   for (int i = 0; i < 5; ++i) all.push_back(held());
