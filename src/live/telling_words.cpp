@@ -234,9 +234,9 @@ std::vector<std::string_view> split(std::span<const std::string> arguments) {
   return words;
 }
 
-class Words {
+class Reader {
  public:
-  Words(std::string_view directory, Telling telling) : directory_(directory), telling_(telling) {}
+  Reader(std::string_view directory, Telling telling) : directory_(directory), telling_(telling) {}
 
   std::vector<std::string> take(const std::vector<std::string_view>& words) {
     for (std::size_t at = 0; at < words.size(); ++at) {
@@ -314,7 +314,7 @@ class Words {
 
 std::vector<std::string> telling_words(std::span<const std::string> arguments,
                                        std::string_view directory, Telling telling) {
-  return Words(directory, telling).take(split(arguments));
+  return Reader(directory, telling).take(split(arguments));
 }
 
 }  // namespace berth::live
