@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "core/amounts.hpp"
@@ -199,23 +201,50 @@ std::string hint_for(std::string_view word) {
 
 namespace {
 
-/// What Slurm tells of an option as it was typed; of the rest berthd tells.
+/// What Slurm tells of an option as it was typed; of the rest berthd tells. The commands of
+/// clients/slurm have the same table (request.py), and a test compares what jobs of both are told.
 struct ToldOption {
   std::string_view option;
-  std::array<std::string_view, 3> variables;
+  std::array<std::string_view, 4> variables;
 };
 constexpr auto kToldOptions = std::to_array<ToldOption>({
     {"--partition", {"SLURM_JOB_PARTITION"}},
     {"--account", {"SLURM_JOB_ACCOUNT"}},
     {"--qos", {"SLURM_JOB_QOS"}},
     {"--ntasks", {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE"}},
-    {"--ntasks-per-node", {"SLURM_NTASKS_PER_NODE", "SLURM_NTASKS", "SLURM_NPROCS"}},
+    {"--ntasks-per-node",
+     {"SLURM_NTASKS_PER_NODE", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE"}},
     {"--cpus-per-task", {"SLURM_CPUS_PER_TASK"}},
     {"--gpus", {"SLURM_GPUS"}},
     {"--gpus-per-node", {"SLURM_GPUS_PER_NODE"}},
     {"--gpus-per-task", {"SLURM_GPUS_PER_TASK"}},
     {"--mem", {"SLURM_MEM_PER_NODE"}},
 });
+
+/// The least and the largest number of a list as `3-7:2%4`, and the step.
+std::vector<std::string> told_of_array(std::string_view value) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most = -1;
+  std::string_view list = value.substr(0, value.find_first_of(":%"));
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find_first_of(",-"), list.size());
+    std::int64_t number = 0;
+    const auto read = std::from_chars(list.data(), list.data() + end, number);
+    if (read.ec == std::errc() && read.ptr == list.data() + end) {
+      least = std::min(least, number);
+      most = std::max(most, number);
+    }
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  if (most < 0) return {};
+  std::string step = "1";
+  if (const std::size_t colon = value.find(':'); colon != value.npos) {
+    const std::string_view rest = value.substr(colon + 1);
+    step = rest.substr(0, rest.find_first_not_of("0123456789"));
+  }
+  return {"SLURM_ARRAY_TASK_MIN=" + std::to_string(least),
+          "SLURM_ARRAY_TASK_MAX=" + std::to_string(most), "SLURM_ARRAY_TASK_STEP=" + step};
+}
 
 /// Slurm tells host memory in MiB.
 std::string mebibytes_of(std::string_view value) {
@@ -229,6 +258,7 @@ std::vector<std::string> told_by_slurm(std::string_view option, std::string_view
   std::vector<std::string> told;
   const Foreign* const known = find_foreign(option);
   if (known == nullptr || value.empty()) return told;
+  if (known->name == "--array") return told_of_array(value);
   const auto* const found = std::ranges::find(kToldOptions, known->name, &ToldOption::option);
   if (found == kToldOptions.end()) return told;
   const std::string text = known->name == "--mem" ? mebibytes_of(value) : std::string(value);

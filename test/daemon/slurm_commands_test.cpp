@@ -59,6 +59,35 @@ TEST_F(SlurmCommands, SbatchTakesScriptsFromFilesInputAndOptions) {
          "1|COMPLETED|0:0\n3|FAILED|3:0\n4|FAILED|0:9\n");
 }
 
+/// The doors have a table each of what an option tells; berthd has all the rest.
+TEST_F(SlurmCommands, AScriptIsToldTheSameByEitherDoor) {
+  // Of one job alone; and how many cores, since berth leaves out that a job has several tasks.
+  const std::string own =
+      "own() { grep -vE '^SLURM_(JOB_ID|JOBID|ARRAY_JOB_ID|JOB_START_TIME|TASK_PID|JOB_GPUS|"
+      "CPUS_ON_NODE|JOB_CPUS_PER_NODE)=|^GPU_DEVICE_ORDINAL=' told.$1; }; ";
+  int job = 0;
+  for (const std::string option :
+       {"--partition=gpu", "--account=lab", "--qos=high", "--ntasks=1", "--ntasks-per-node=1",
+        "--ntasks=2", "--ntasks-per-node=2", "--cpus-per-task=2", "--gpus=1", "--gpus-per-node=1",
+        "--gpus-per-task=1", "--mem=100", "--mem=1G", "--time=5", "--array=3-4", "--array=2,8%1",
+        "--comment=x"}) {
+    const std::string gpu = option.starts_with("--gpus") ? "" : " --gres=gpu:1";
+    rig_.folder().write("told.sh", "#!/bin/sh\n#SBATCH " + option + gpu +
+                                       "\n#SBATCH --job-name=told\n#SBATCH --output=told.%j\n"
+                                       "env | grep -E '^(SLURM|GPU_DEVICE)' | sort\n");
+    const Ran by_berth = bash("berth wait $(berth submit told.sh)");
+    const Ran by_sbatch = bash("sbatch -W told.sh");
+    EXPECT_EQ(by_berth.exit_code, 0) << option << by_berth.err;
+    EXPECT_EQ(by_sbatch.exit_code, 0) << option << by_sbatch.err;
+    const int tasks = option.starts_with("--array") ? 2 : 1;
+    const std::string first = std::to_string(job + 1);
+    const std::string second = std::to_string(job + 1 + tasks);
+    expect(own + "own " + first + " >berth; own " + second + " >sbatch; diff berth sbatch", "");
+    expect("grep -c SLURM_JOB_NAME=told berth", "1\n");
+    job += 2 * tasks;
+  }
+}
+
 TEST_F(SlurmCommands, ScontrolKnowsListsOfHostsAndNamesWhatIsNotThere) {
   expect("scontrol show hostnames 'a[1-3,07],b'", "a1\na2\na3\na07\nb\n");
   expect("scontrol show hostlist a1,a2,a3,b,c07", "a[1-3],b,c07\n");

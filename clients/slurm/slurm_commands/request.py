@@ -238,16 +238,37 @@ def pattern(text, name):
     return re.sub(r"%0?\d*([A-Za-z%])", lambda m: known.get(m[1], "%" + m[1]), text)
 
 
+# What Slurm tells of an option, the last counts; `berth submit` has the same table for #SBATCH
+# lines (src/cli/foreign_flags.cpp), and a test compares what jobs of both are told.
+TOLD = (
+    ("partition", ("SLURM_JOB_PARTITION",)),
+    ("account", ("SLURM_JOB_ACCOUNT",)),
+    ("qos", ("SLURM_JOB_QOS",)),
+    ("ntasks-per-node", ("SLURM_NTASKS_PER_NODE", "SLURM_NTASKS", "SLURM_NPROCS",
+                         "SLURM_TASKS_PER_NODE")),
+    ("ntasks", ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE")),
+    ("cpus-per-task", ("SLURM_CPUS_PER_TASK",)),
+    ("gpus", ("SLURM_GPUS",)),
+    ("gpus-per-node", ("SLURM_GPUS_PER_NODE",)),
+    ("gpus-per-task", ("SLURM_GPUS_PER_TASK",)),
+    ("mem", ("SLURM_MEM_PER_NODE",)),
+)
+
+
+def told_value(command, options, option):
+    if option in ("ntasks", "ntasks-per-node", "cpus-per-task"):
+        return str(number(command, options, option, 1))
+    if option == "mem":
+        return str(checked(command, options, "mem", mebibytes))
+    return options[option]
+
+
 def variables(command, options, name, directory, is_array):
     """What was asked for; the rest of what Slurm tells a job berthd tells, by BERTH_SLURM."""
     told = {"BERTH_SLURM": "1", "SLURM_JOB_NAME": name, "SLURM_SUBMIT_DIR": os.getcwd()}
-    for option, variable in (("partition", "SLURM_JOB_PARTITION"), ("qos", "SLURM_JOB_QOS"),
-                             ("account", "SLURM_JOB_ACCOUNT")):
+    for option, names in TOLD:
         if option in options:
-            told[variable] = options[option]
-    count = str(tasks(command, options))
-    if count != "1":
-        told["SLURM_TASKS_PER_NODE"] = count
+            told.update(dict.fromkeys(names, told_value(command, options, option)))
     if is_array:
         first = re.split(r"[%:]", options["array"])[0]
         numbers = [int(one) for part in first.split(",") for one in part.split("-") if one.isdigit()]
@@ -256,15 +277,6 @@ def variables(command, options, name, directory, is_array):
             told["SLURM_ARRAY_TASK_MAX"] = str(max(numbers))
             step = re.search(r":(\d+)", options["array"])
             told["SLURM_ARRAY_TASK_STEP"] = step[1] if step else "1"
-    if "cpus-per-task" in options:
-        told["SLURM_CPUS_PER_TASK"] = str(number(command, options, "cpus-per-task", 1))
-    if "ntasks" in options or "ntasks-per-node" in options:
-        told["SLURM_NTASKS"] = told["SLURM_NPROCS"] = count
-    if "mem" in options:
-        told["SLURM_MEM_PER_NODE"] = str(checked(command, options, "mem", mebibytes))
-    for option, variable in (("gpus", "SLURM_GPUS"), ("gpus-per-node", "SLURM_GPUS_PER_NODE")):
-        if option in options:
-            told[variable] = options[option]
     if "signal" in options:
         is_for_script, signal, _ = signal_asked(command, options["signal"])
         told[WARNS] = ("B:" if is_for_script else "") + signal

@@ -80,10 +80,10 @@ def refused(error):
                  "available")
 
 
-def wait_for(first, count):
+def wait_for(number):
     worst = 0
-    for number in range(first, first + count):
-        ended = jobs.Job(berth.Job(number).wait())
+    for one in berth.Job(number).tasks():
+        ended = jobs.Job(one.wait())
         code, _, signal = ended.exit.partition(":")
         worst = max(worst, 1 if signal != "0" or ended.code not in ("CD", "F") else int(code))
     return worst
@@ -121,4 +121,4 @@ def run(arguments):
     elif "quiet" not in options:
         print("Submitted batch job %d" % number)
     sys.stdout.flush()
-    return wait_for(number, answer.get("jobs", 1)) if "wait" in options else 0
+    return wait_for(number) if "wait" in options else 0
