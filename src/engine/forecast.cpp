@@ -320,7 +320,8 @@ void ForwardRun::give_up(std::string why) {
 void ForwardRun::note_leaving(JobId id) {
   const Job* const job = engine_.view().find(id);
   if (target_ == JobId(0) || job == nullptr) return;
-  leaving_.push_back({.job = id, .user = job->spec.user, .grant = job->grant});
+  leaving_.push_back(
+      {.job = id, .user = job->spec.user, .grant = job->grant, .from = job->since, .at = now_});
 }
 
 /// Where the run ends without a start.

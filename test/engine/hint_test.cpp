@@ -245,6 +245,31 @@ TEST_F(Hints, OneThatEndsBeforeAndIsInNobodysWayNeedNotEnd) {
   EXPECT_THAT(forecast(copy(), waits).must_end, ElementsAre(JobId(1)));
 }
 
+/// A small job waits for the end of one that starts in the place of another: there is room for it
+/// beside either.
+TEST_F(Hints, OneThatMadeWayForAnotherNeedNotEndForThis) {
+  use("easy", 1);
+  submit(of(20_GiB, minutes(10)));
+  const JobId next = submit(of(20_GiB, minutes(10)));
+  JobSpec after = of(2_GiB, minutes(10));
+  after.conditions.edit().after.push_back({.job = next, .when = After::Ok});
+  const JobId waits = submit(after);
+  const Forecast found = forecast(copy(), waits);
+  EXPECT_EQ(found.start, kStart + minutes(20));
+  EXPECT_THAT(found.must_end, IsEmpty());
+}
+
+/// The second would not have started had the first stayed, and there is no room beside that.
+TEST_F(Hints, OneInWhosePlaceAnotherStartsMustEnd) {
+  use("fifo-skip", 1);
+  submit(of(20_GiB, minutes(10)));
+  submit(of(23_GiB, minutes(20)));
+  const JobId waits = submit(of(5_GiB, hours(1)));
+  const Forecast found = forecast(copy(), waits);
+  EXPECT_EQ(found.start, kStart + minutes(30));
+  EXPECT_THAT(found.must_end, ElementsAre(JobId(1), JobId(2)));
+}
+
 TEST_F(Hints, BothOfTwoThatAreInTheWayMustEnd) {
   submit(of(12_GiB, minutes(10)));
   submit(of(11_GiB, minutes(20)));
