@@ -548,6 +548,8 @@ http::Response Forecaster::dry_run(Engine engine, const Waiting& waiting,
     add_explanation(json, run.engine().view(), job, run.engine().refused(job),
                     {policy_, waiting.question.foreign});
     name_foreign(json, waiting.question.foreign);
+  } else if (known != nullptr && known->state == JobState::Deferred) {
+    json["reason"] = json["reason_brief"] = deferred_text(*known, run.engine().view());
   }
   if (!look_ahead(json, run, waiting, stop)) return ending();
   add_dry_run(json, run.forecast(), run.first());

@@ -67,6 +67,10 @@ TEST_F(Conditional, AJobComesAfterAnotherAndSaysSo) {
   EXPECT_EQ(job["reason"], waits + " (after-ok)");
   EXPECT_EQ(job["after"], Json({{{"job", first}, {"when", "after-ok"}}}));
   EXPECT_EQ(why(any)["reason"], waits + " (after-any)");
+  Json wish = no_gpus_and(on(first));
+  wish.update({{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}});
+  EXPECT_EQ(rig_.request("POST", "/v1/jobs?dry_run=true", wish).body["reason"],
+            waits + " (after-ok)");
   rig_.kill();
   rig_.start();
   EXPECT_EQ(rig_.job(ok)["state"], "deferred");
