@@ -132,9 +132,7 @@ Connection::Step Connection::take(std::string_view bytes) {
   input_ = bytes.substr(*used);
   held_ += *used;
   if (!loop_->hold(user(), *used)) {
-    refuse({503, "uid " + std::to_string(user()) + " has more than " +
-                     std::to_string(loop_->limits.unanswered) +
-                     " bytes of requests here, which is the limit for one user; try again"});
+    refuse(too_much());
     return Step::Again;
   }
   if (parser_.is_done()) return dispatch();
@@ -157,6 +155,13 @@ Connection::Step Connection::dispatch() {
   loop_->wait(place, Patience::Endless);
   loop_->handler(make_exchange(shared_from_this(), std::move(request)));
   return Step::Again;
+}
+
+Fault Connection::too_much() const {
+  return {503, "uid " + std::to_string(user()) + " has more than " +
+                   std::to_string(loop_->limits.unanswered) +
+                   " bytes of requests and of answers that it does not take here, which is the "
+                   "limit for one user; try again"};
 }
 
 void Connection::refuse(const Fault& fault) {
@@ -197,6 +202,11 @@ void Connection::answer(Response response) {
   std::string head = header_of(response.status, response.content_type, keep_alive_, Framing::Length,
                                response.body.size());
   const bool is_bare = method_ == Method::Head || response.status == 204 || response.status == 304;
+  held_ = is_bare ? 0 : response.body.size();
+  if (!loop_->hold(user(), held_)) {
+    refuse(too_much());
+    return advance();
+  }
   output_.set(std::move(head), is_bare ? std::string() : std::move(response.body));
   phase_ = Phase::Writing;
   advance();
@@ -268,6 +278,7 @@ Connection::Step Connection::stream() {
 
 Connection::Step Connection::finish() {
   output_.clear();
+  let_go();
   if (is_last()) {
     close();
     return Step::Wait;

@@ -59,6 +59,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Notices that the peer has gone, while nothing is read or written.
   Step watch();
   void refuse(const Fault& fault);
+  /// Of a user with more here than the limit.
+  Fault too_much() const;
   void let_go() { loop_->let_go(user(), std::exchange(held_, 0)); }
   bool is_last() const { return keep_alive_ == KeepAlive::No; }
 
@@ -72,7 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<StreamState> stream_;
   std::size_t in_flight_ = 0;  ///< Of the stream: taken from it and not yet sent.
   std::size_t drained_ = 0;
-  std::size_t held_ = 0;  ///< Bytes of the request that is read or answered.
+  std::size_t held_ = 0;  ///< Bytes of the request that is read or answered, or of the answer.
   KeepAlive keep_alive_ = KeepAlive::Yes;
   Method method_ = Method::Other;
   bool is_http10_ = false;

@@ -62,8 +62,8 @@ class Loop {
   /// From now on it has `patience`, until its expire() is called.
   void wait(Place& place, Patience patience);
   void leave(const Place& place, uid_t user);
-  /// More bytes of a request that is not answered yet. Returns: false if that is more than one user
-  /// may have here.
+  /// More bytes of a request that is not answered yet, or of an answer that is not sent. Returns:
+  /// false if that is more than one user may have here.
   bool hold(uid_t user, std::size_t bytes);
   void let_go(uid_t user, std::size_t bytes) { of_user_[user].held -= bytes; }
 
@@ -91,7 +91,7 @@ class Loop {
   std::array<std::list<std::shared_ptr<Connection>>, 3> lists_;
   struct OfUser {
     std::size_t connections = 0;
-    std::size_t held = 0;  ///< Bytes of requests without an answer.
+    std::size_t held = 0;  ///< Bytes of requests without an answer, and of answers.
   };
   std::map<uid_t, OfUser> of_user_;  ///< Of those with a connection.
   boost::asio::steady_timer timer_{io};

@@ -86,7 +86,8 @@ struct Limits {
   std::size_t backlog = 1024 * 1024;  ///< Of one stream; a longer single write() drops it, too.
   std::size_t connections = 4096;     ///< Then the idlest of the user with most is closed.
   std::size_t per_user = 1024;        ///< Connections of one user, so that no user takes all.
-  std::size_t unanswered = 256 * 1024 * 1024;  ///< Bytes of one user's requests without an answer.
+  /// Bytes of one user's requests without an answer, and of answers that were not taken.
+  std::size_t unanswered = 256 * 1024 * 1024;
   /// A connection that sends nothing, or takes nothing of an answer. Streams and requests that the
   /// handler has are not idle.
   Duration idle = seconds(120);

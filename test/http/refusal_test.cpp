@@ -242,14 +242,40 @@ TEST_F(Refusal, OneUsersRequestsBeyondTheirLimit) {
   second.send(post(much + "Content-Length: 3\r\n", "def"));
   const std::string refused = second.receive_all();
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 503 ")) << refused;
-  const std::string reason = "uid " + std::to_string(getuid()) +
-                             " has more than 1000 bytes of requests here, which is the limit";
+  const std::string reason =
+      "uid " + std::to_string(getuid()) +
+      " has more than 1000 bytes of requests and of answers that it does not take here";
   EXPECT_NE(refused.find(reason), std::string::npos) << refused;
   first.send("abc");
   EXPECT_TRUE(first.receive_until("abc").ends_with("POST /\nabc"));
   RawPeer third(path_);  // the first is answered
   third.send(post(much + "Content-Length: 3\r\n", "ghi"));
   EXPECT_TRUE(third.receive_until("ghi").ends_with("POST /\nghi"));
+}
+
+/// Who asks for much and reads nothing would fill the memory of the server.
+TEST_F(Refusal, OneUsersAnswersBeyondTheirLimit) {
+  constexpr std::size_t kMuch = 4'000'000;  // more than a socket takes
+  serve(
+      [](const std::shared_ptr<Exchange>& exchange) {
+        exchange->respond({.body = std::string(kMuch, 'x') + "end"});
+      },
+      {.unanswered = 2 * kMuch + 10'000});
+  const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  RawPeer first(path_);
+  RawPeer second(path_);
+  for (RawPeer* const peer : {&first, &second}) {
+    peer->send(get);
+    EXPECT_TRUE(peer->receive_until("\r\n\r\n").starts_with("HTTP/1.1 200 "));
+  }
+  RawPeer third(path_);
+  third.send(get);
+  const std::string refused = third.receive_all();
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 503 ")) << refused.substr(0, 500);
+  EXPECT_EQ(first.receive_until("end").size(), kMuch + 3) << "the others are whole";
+  RawPeer fourth(path_);
+  fourth.send(get);
+  EXPECT_TRUE(fourth.receive_until("\r\n\r\n").starts_with("HTTP/1.1 200 "));
 }
 
 TEST_F(Refusal, OnlyABodyThatIsWelcomeIsAskedFor) {
