@@ -231,12 +231,14 @@ TEST(Kill, OutrunsAJobThatForks) {
   EXPECT_EQ(daemon.ended().exit.number, SIGKILL);
 }
 
-/// Each process is there for a moment: it makes the next, in a session of its own, and ends.
+/// Each process is there for a moment: it makes the next, in a session of its own, and ends. The
+/// job's own stays, or what is left would have two seconds.
 TEST(Kill, OutrunsAChainOfForks) {
   Daemon daemon;
   Fifo told(daemon.folder() / "told");
   const std::string chain =
-      "$SIG{TERM} = 'IGNORE'; for (1..100000) { exit if fork; POSIX::setsid(); "
+      "$SIG{TERM} = 'IGNORE'; if (fork) { sleep 1000; exit } for (1..100000) { exit if fork; "
+      "POSIX::setsid(); "
       "if ($_ == 20) { open my $told, '>', '" +
       told.path() + "'; print $told \"runs\\n\"; close $told; } }";
   Order order = daemon.shell("sleep 1000");
