@@ -133,10 +133,10 @@ TEST_F(Programs, AnMcpClientNamesJobsAsOnTheCommandLineAndFollowsHints) {
   ASSERT_EQ(texts.size(), 6U) << done.out;
   EXPECT_THAT(texts[0], HasSubstr("'no-such-program' is in no folder of PATH")) << "a warning";
   EXPECT_EQ(Json::parse(texts[2])["tasks"], (Json{{"held", 2}}));
-  EXPECT_EQ(texts[3], "job: 1-3: these are 2 jobs; say one") << "an array and a job";
+  EXPECT_EQ(texts[3], "job: 1-3: these are 3 jobs; say one");
   EXPECT_EQ(rig_.job(3)["gpu_count"], 1);
   EXPECT_EQ(rig_.job(3)["gpu_indices"], (Json{0, 1}));
-  EXPECT_EQ(Json::parse(texts[5])["others"], (Json{1, 3}));
+  EXPECT_EQ(Json::parse(texts[5])["others"], (Json{"1_1", "1_2", 3}));
 }
 
 TEST_F(Programs, AnMcpClientGetsErrorsOfToolsAsTheirResults) {

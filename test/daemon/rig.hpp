@@ -33,8 +33,8 @@ struct RigOptions {
   bool watches_turns = true;
 };
 
-/// The most that a turn of the engine's thread may take of a processor: 20 ms, and more in builds of
-/// berthd that are slow by themselves.
+/// The most that a turn of the engine's thread may take of a processor: 20 ms, and more in builds
+/// of berthd that are slow by themselves.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr Duration kLongTurn = Duration(400'000);
 #elif defined(NDEBUG)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
 
 #include "daemon/forecaster.hpp"
@@ -140,6 +141,7 @@ TEST_F(Why, AHintStartsTheJobWhenItIsFollowed) {
 
 TEST_F(Why, AHintIsForThoseWhoMayChangeTheJob) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be several users";
+  std::filesystem::permissions(rig_.folder().path(), std::filesystem::perms(0711));
   rig_.submit("sleep 60", {{"vram_bytes", 14 * kGiB}});
   const int waits = rig_.submit("true", {{"vram_bytes", 12 * kGiB}});
   const auto asked_by = [&](uid_t user) {

@@ -140,7 +140,8 @@ TEST_F(Explain, SaysThatAGateLetsItWait) {
   const Explanation found = explain(engine.view(), JobId(3), engine.refused(JobId(3)));
   EXPECT_EQ(found.why, Why::Patience);
   EXPECT_EQ(found.until, kStart + minutes(1));
-  EXPECT_THAT(found.text, HasSubstr("; it waits for a better place: GPUs closer together;"));
+  EXPECT_THAT(found.text,
+              HasSubstr("; it waits for a better place: the GPUs with room are far apart;"));
 }
 
 TEST_F(Explain, NamesThePlaceKept) {
