@@ -74,7 +74,8 @@ struct JobChanges::Run {
   std::size_t at = 0;    ///< The next job.
   std::size_t held = 0;  ///< Jobs that were looked at for a hold.
   bool are_held = true;  ///< None of them can start any more.
-  Json jobs = Json::array();
+  std::size_t changed = 0;
+  std::string jobs = {};  ///< What became of these, as a list of JSON without its ends.
   Json refused = Json::array();
   std::optional<Denial> denial = {};  ///< The first.
 };
@@ -161,6 +162,7 @@ void JobChanges::keep_from_starting(const std::shared_ptr<Run>& run) {
   std::vector<Input> inputs;
   const std::vector<JobId>& jobs = run->asked.jobs;
   const std::size_t end = std::min(jobs.size(), run->held + kMostHeldInStep);
+  inputs.reserve(end - run->held);  // a megabyte, once
   for (; run->held < end; ++run->held) {
     const Job* const job = view.find(jobs[run->held]);
     if (job == nullptr || !could_start(*job)) continue;
@@ -205,7 +207,7 @@ void JobChanges::go_on(const std::shared_ptr<Run>& run) {
   const bool is_over = run->at == run->asked.jobs.size();
   if (inputs.empty() && is_over) return run->asked.exchange->respond(final_answer(*run));
   if (inputs.empty()) return go_on_in_turn(run);
-  const std::size_t before = run->jobs.size();
+  const std::size_t before = run->changed;
   daemon_.ask({.submission = std::nullopt,
                .inputs = std::move(inputs),
                .exchange = run->asked.exchange,
@@ -227,7 +229,8 @@ void JobChanges::answer(const std::shared_ptr<Run>& run, const std::vector<JobId
   for (const JobId id : changed) {
     if (remote != nullptr && verb == JobVerb::Hold) remote->on_user_hold(id, true);
     if (remote != nullptr && verb == JobVerb::Release) remote->on_user_hold(id, false);
-    run->jobs.push_back(daemon_.presenter().brief(id));
+    if (run->changed++ > 0) run->jobs += ',';
+    run->jobs += to_body(daemon_.presenter().brief(id));
   }
 }
 
@@ -236,9 +239,10 @@ http::Response JobChanges::final_answer(const Run& run) const {
     if (run.denial) {
       return {.status = run.denial->status, .body = http::error_body(run.denial->message)};
     }
-    return {.status = 200, .body = to_body(run.jobs.front())};
+    return {.status = 200, .body = run.jobs};
   }
-  return {.status = 200, .body = to_body({{"jobs", run.jobs}, {"refused", run.refused}})};
+  return {.status = 200,
+          .body = "{\"jobs\":[" + run.jobs + "],\"refused\":" + to_body(run.refused) + "}"};
 }
 
 // ---- One job ---------------------------------------------------------------------------------

@@ -350,6 +350,13 @@ Expected<bool> Store::can_be_cut() const {
 // ---- Jobs
 // ----------------------------------------------------------------------------------------
 
+Expected<std::vector<std::pair<JobId, std::int64_t>>> Store::arriving() const {
+  Query query(state_->db, "SELECT first, tasks FROM arriving ORDER BY first");
+  return all(query, [](Query& row) {
+    return std::pair(JobId(static_cast<std::uint64_t>(row.integer(0))), row.integer(1));
+  });
+}
+
 Expected<Bytes> Store::blob_size(BlobId id) const {
   Query query(state_->db, "SELECT length(bytes) FROM blobs WHERE id = ?", column(id));
   const auto found = first(query, [](Query& row) { return Bytes(row.integer(0)); });

@@ -159,8 +159,15 @@ constexpr char kVersion14[] = "PRAGMA user_version = 14;";
 // Settings say more, as before version 10.
 constexpr char kVersion15[] = "PRAGMA user_version = 15;";
 
-// Jobs say more in snapshots, and there is one more input, as before version 10.
-constexpr char kVersion16[] = "PRAGMA user_version = 16;";
+// Jobs say more in snapshots, and there is one more input, as before version 10. Arrays of which not
+// all jobs are there yet.
+constexpr char kVersion16[] = R"(
+  CREATE TABLE arriving (
+    first INTEGER PRIMARY KEY,
+    tasks INTEGER NOT NULL
+  ) STRICT;
+  PRAGMA user_version = 16;
+)";
 
 /// The n-th makes version n + 1 of version n. Released ones never change.
 constexpr std::array kSteps = {

@@ -223,6 +223,11 @@ class Store {
   /// Returns: whether there may be more.
   Expected<bool> drop_some();
 
+  /// An array whose jobs are added by several transactions, in the first of these; and none any
+  /// more, in the last.
+  Expected<void> add_arriving(JobId first, std::int64_t tasks);
+  Expected<void> drop_arriving(JobId first);
+
   /// The id of these bytes. Equal bytes that were stored lately, among the last thousand others,
   /// have one id (compared in full, a hash only finds them).
   Expected<BlobId> add_blob(std::string_view bytes);
@@ -267,6 +272,8 @@ class Store {
   /// was until the administrator rewrites it (doc/journal-format.md).
   Expected<bool> can_be_cut() const;
 
+  /// Arrays of which not all jobs were added, and how many they have.
+  Expected<std::vector<std::pair<JobId, std::int64_t>>> arriving() const;
   Expected<Bytes> blob_size(BlobId id) const;   ///< Likewise; it is not read.
   Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
   Expected<std::optional<JobRow>> job(JobId id) const;

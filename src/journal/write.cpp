@@ -169,6 +169,15 @@ Expected<void> Store::add_snapshot(const Snapshot& snapshot) {
 // ---- Jobs
 // ----------------------------------------------------------------------------------------
 
+Expected<void> Store::add_arriving(JobId first, std::int64_t tasks) {
+  return only_errors(state_->write("INSERT OR REPLACE INTO arriving (first, tasks) VALUES (?, ?)",
+                                   column(first), tasks));
+}
+
+Expected<void> Store::drop_arriving(JobId first) {
+  return only_errors(state_->write("DELETE FROM arriving WHERE first = ?", column(first)));
+}
+
 std::optional<BlobId> Store::find_blob(std::string_view bytes) const {
   State& state = *state_;
   const auto known = state.recent.find(Checksum().add(bytes).value());

@@ -12,11 +12,14 @@ namespace {
 constexpr Duration kSilence = seconds(3);          ///< Eyes that take longer count as hung.
 constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
-constexpr std::size_t kMostInStep = 256;           ///< Jobs that users submit or change: 8 ms.
+constexpr std::size_t kMostInStep = kTasksInStep;  ///< Jobs that users submit or change: 8 ms.
 constexpr std::size_t kDependenciesAsAJob = 64;    ///< To be written down and followed.
 constexpr Duration kLaunching = Duration(4000);    ///< Of a turn.
 
 bool is_submission(const Asked& asked) { return asked.submission.has_value(); }
+/// Of an array of which some jobs are there, and the rest comes.
+bool has_begun(const Asked& asked) { return is_submission(asked) && asked.submission->arrived > 0; }
+bool is_new(const Asked& asked) { return is_submission(asked) && !has_begun(asked); }
 
 /// `asked 6 GiB`.
 std::string request_words(const Job* job) {
@@ -81,9 +84,22 @@ std::vector<std::string> Conductor::recover() {
     mark_jobs_on(GpuId(g), {});
   }
   for (const auto& [id, attempt] : current_) recover(*view.find(id));
+  cancel_cut_off(found);
   take_late_estimates();
   on_alarm(Alarm::Probe);
   return found;
+}
+
+/// Nobody was told that they were taken in, and who asked may have asked again.
+void Conductor::cancel_cut_off(std::vector<std::string>& found) {
+  const auto arrays = keeper_.cut_off();
+  if (!arrays) return found.push_back(arrays.error().message);
+  for (const auto& [first, jobs] : *arrays) {
+    found.push_back("array " + std::to_string(first.value()) +
+                    ": berthd ended before all of its jobs were taken in; the " +
+                    std::to_string(jobs.size()) + " that are left are cancelled");
+    for (const JobId job : jobs) inputs_.emplace_back(CancelAsked{job});
+  }
 }
 
 Standing Conductor::standing_of(JobId job, Attempt attempt) const {
@@ -436,10 +452,10 @@ void Conductor::note_left(const Released& released) {
 
 /// A job that begins on a full disk could not be written to its end.
 void Conductor::refuse_without_room() {
-  if (std::ranges::none_of(asked_, is_submission)) return;
+  if (std::ranges::none_of(asked_, is_new)) return;
   const auto room = keeper_.check_room();
   if (room) return;
-  const auto jobs = std::ranges::stable_partition(asked_, std::not_fn(is_submission));
+  const auto jobs = std::ranges::stable_partition(asked_, std::not_fn(is_new));
   for (const Asked& asked : jobs) asked.fail(Setback::NothingChanged, room.error());
   asked_.erase(jobs.begin(), jobs.end());
 }
@@ -471,7 +487,7 @@ std::vector<Asked> Conductor::take_asked() {
     const std::size_t tasks = asked.submission ? asked.submission->tasks.size() : 0;
     const std::size_t after =
         asked.submission ? asked.submission->spec.conditions->after.size() : 0;
-    const std::size_t copies = std::max<std::size_t>(1, tasks);
+    const std::size_t copies = std::clamp<std::size_t>(tasks, 1, kTasksInStep);
     jobs += std::max({copies, asked.inputs.size(), copies * after / kDependenciesAsAJob});
     return is_full;
   };
@@ -488,14 +504,22 @@ void Conductor::step(Instant now) {
   std::vector<Asked> asked = take_asked();
   const auto own = std::ssize(batch.inputs);
   for (Asked& one : asked) {
-    batch.inputs.insert(batch.inputs.end(), one.inputs.begin(), one.inputs.end());
+    if (batch.inputs.empty()) {
+      batch.inputs = std::move(one.inputs);
+    } else {
+      std::ranges::move(one.inputs, std::back_inserter(batch.inputs));
+    }
     if (one.submission) batch.submissions.push_back(std::move(*one.submission));
     if (one.left) batch.left.push_back(*one.left);
   }
   const auto stepped = keeper_.step(now, batch);
+  auto submission = batch.submissions.begin();
+  for (Asked& one : asked) {
+    if (one.submission) *one.submission = std::move(*submission++);
+  }
   if (!stepped) {
     batch.inputs.erase(batch.inputs.begin() + own, batch.inputs.end());
-    return on_unwritten(stepped.error(), std::move(batch.inputs), asked);
+    return on_unwritten(stepped.error(), std::move(batch.inputs), std::move(asked));
   }
   const Effects& effects = *stepped->effects;
   hands_.audience.on_step({.now = now, .inputs = batch.inputs, .effects = effects});
@@ -522,11 +546,16 @@ bool Conductor::take_late_estimates() {
 }
 
 /// What happened stays to be told; what was asked is refused.
-void Conductor::on_unwritten(const Error& error, std::vector<Input> own,
-                             const std::vector<Asked>& asked) {
+void Conductor::on_unwritten(const Error& error, std::vector<Input> own, std::vector<Asked> asked) {
   const bool is_broken = keeper_.is_broken();
   const Setback setback = is_broken ? Setback::LeftToNext : Setback::NothingChanged;
-  for (const Asked& one : asked) one.fail(setback, error);
+  for (Asked& one : asked) {
+    if (is_broken || !has_begun(one)) {
+      one.fail(setback, error);
+    } else {
+      asked_.push_back(std::move(one));  // what is there already is not taken back
+    }
+  }
   if (is_broken) {
     failure_ = error;
     return;
@@ -539,7 +568,15 @@ void Conductor::on_unwritten(const Error& error, std::vector<Input> own,
 void Conductor::answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted) {
   auto id = submitted.begin();
   for (Asked& one : asked) {
-    Send send = one.answer(one.submission ? *id++ : JobId(0));
+    const JobId job = one.submission ? *id++ : JobId(0);
+    if (one.submission && one.submission->arrived + kTasksInStep < one.submission->tasks.size()) {
+      one.submission->id = job;
+      one.submission->arrived += kTasksInStep;
+      asked_.push_back(std::move(one));  // behind what others ask for
+      hands_.alarms.post([] {});
+      continue;
+    }
+    Send send = one.answer(job);
     if (!send) continue;
     hands_.syncs.after_sync(
         [send = std::move(send), fail = std::move(one.fail)](const Expected<void>& synced) {

@@ -135,6 +135,7 @@ class Conductor {
  private:
   // Recovery.
   void recover(const Job& job);
+  void cancel_cut_off(std::vector<std::string>& found);
   Standing standing_of(JobId job, Attempt attempt) const;
 
   // Inputs.
@@ -159,7 +160,7 @@ class Conductor {
   std::vector<Asked> take_asked();
   void step(Instant now);
   bool take_late_estimates();
-  void on_unwritten(const Error& error, std::vector<Input> own, const std::vector<Asked>& asked);
+  void on_unwritten(const Error& error, std::vector<Input> own, std::vector<Asked> asked);
   void answer_all(std::vector<Asked> asked, const std::vector<JobId>& submitted);
   void work_on_snapshot();
 

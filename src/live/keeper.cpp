@@ -171,7 +171,13 @@ Expected<Keeper> Keeper::open(Host& host, const Opening& opening, const Cluster&
                               const Rules& rules) {
   auto store = journal::Store::open(opening.path, journal::Access::ReadWrite, opening.loss);
   if (!store) return std::unexpected(store.error());
-  store->raise_last_number(opening.last_job);
+  const auto arriving = store->arriving();
+  if (!arriving) return std::unexpected(arriving.error());
+  JobId last_job = opening.last_job;  // the numbers of what did not come are nobody's
+  for (const auto& [first, tasks] : *arriving) {
+    last_job = std::max(last_job, JobId(first.value() + static_cast<std::uint64_t>(tasks) - 1));
+  }
+  store->raise_last_number(last_job);
   const auto known = store->last_job();
   if (!known) return std::unexpected(known.error());
   auto keeper =
@@ -627,7 +633,43 @@ Expected<Command> Keeper::command_of(const Submission& submission) {
   return command;
 }
 
-/// One job, or one for each task of an array.
+/// Nobody is told of an array before all of it is there.
+Expected<void> Keeper::note_arrival(const Submission& submission, JobId first, std::size_t end) {
+  const std::size_t tasks = submission.tasks.size();
+  const bool begins = submission.arrived == 0;
+  const bool ends = end >= tasks;
+  if (begins && !ends) return store_.add_arriving(first, static_cast<std::int64_t>(tasks));
+  if (ends && !begins) return store_.drop_arriving(first);
+  return {};
+}
+
+Expected<std::vector<std::pair<JobId, std::vector<JobId>>>> Keeper::cut_off() {
+  const auto arrays = store_.arriving();
+  if (!arrays) return std::unexpected(arrays.error());
+  std::vector<std::pair<JobId, std::vector<JobId>>> found;
+  std::vector<JobId> over;
+  for (const auto& [first, tasks] : *arrays) {
+    std::vector<JobId> jobs;
+    const JobId end(first.value() + static_cast<std::uint64_t>(std::max<std::int64_t>(0, tasks)));
+    for (auto id = engine_.view().job_from(first); id && *id < end;
+         id = engine_.view().job_from(JobId(id->value() + 1))) {
+      jobs.push_back(*id);
+    }
+    if (jobs.empty()) over.push_back(first);
+    if (!jobs.empty()) found.emplace_back(first, std::move(jobs));
+  }
+  if (over.empty()) return found;
+  auto done = tidy([&](journal::Store& store) -> Expected<void> {
+    for (const JobId first : over) {
+      if (auto dropped = store.drop_arriving(first); !dropped) return dropped;
+    }
+    return {};
+  });
+  if (!done) return std::unexpected(done.error());
+  return found;
+}
+
+/// One job, or one for each task of an array that a step takes.
 Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
                                 std::vector<Input>& inputs) {
   const auto command = command_of(submission);
@@ -641,9 +683,12 @@ Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
   const std::string line = command_line(command->arguments);
   const std::size_t jobs = std::max<std::size_t>(1, submission.tasks.size());
   const JobId first = submission.id.value_or(JobId(last_job_.value() + 1));
-  for (std::size_t i = 0; i < jobs; ++i) {
+  const std::size_t end = std::min(jobs, submission.arrived + kTasksInStep);
+  if (auto done = note_arrival(submission, first, end); !done) return done;
+  last_job_ = std::max(last_job_, JobId(first.value() + jobs - 1));
+  if (jobs > 1) inputs.reserve(inputs.size() + 2 * (end - submission.arrived));
+  for (std::size_t i = submission.arrived; i < end; ++i) {
     const JobId id(first.value() + i);
-    last_job_ = std::max(last_job_, id);
     std::string name = submission.name;
     if (!submission.tasks.empty()) {
       ArrayPlace& place = spec.conditions.edit().array;
@@ -758,46 +803,53 @@ std::vector<Estimated> Keeper::take_late_estimates() {
                         [&](JobId job) { return view.company().of(job); });
 }
 
-Expected<std::vector<Input>> Keeper::write_inputs(Instant now, const Batch& batch,
-                                                  Stepped& stepped) {
-  std::vector<Input> inputs = batch.inputs;
+/// What follows from the batch is added to its inputs.
+Expected<void> Keeper::write_inputs(Instant now, Batch& batch, Stepped& stepped) {
+  if (auto done = write_input_rows(now, batch.inputs); !done) return done;
   for (const Submission& submission : batch.submissions) {
     stepped.submitted.push_back(submission.id.value_or(JobId(last_job_.value() + 1)));
-    if (auto done = add_jobs(now, submission, inputs); !done) return std::unexpected(done.error());
+    if (auto done = add_jobs(now, submission, batch.inputs); !done) return done;
   }
-  if (auto done = write_input_rows(now, batch.inputs); !done) return std::unexpected(done.error());
   for (const JobId job : batch.left) {
-    if (auto done = let_go(job, inputs); !done) return std::unexpected(done.error());
+    if (auto done = let_go(job, batch.inputs); !done) return done;
   }
-  const std::string bytes = encode_inputs(inputs);
-  if (auto done = store_.add_inputs(entry_ + 1, now, bytes); !done) {
-    return std::unexpected(done.error());
-  }
+  const std::string bytes = encode_inputs(batch.inputs);
+  if (auto done = store_.add_inputs(entry_ + 1, now, bytes); !done) return done;
   since_snapshot_ += bytes.size();
-  return inputs;
+  return {};
 }
 
 Expected<Stepped> Keeper::step(Instant now, const Batch& batch) {
+  Batch own = batch;
+  return step(now, own);
+}
+
+Expected<Stepped> Keeper::step(Instant now, Batch& batch) {
   Stepped stepped;
   const JobId before = last_job_;
+  const auto given = std::ssize(batch.inputs);
+  const auto drop_added = [&] {
+    batch.inputs.erase(batch.inputs.begin() + given, batch.inputs.end());
+  };
   if (auto done = store_.begin(); !done) return std::unexpected(done.error());
   auto written = write_deferred();
-  auto inputs = written ? write_inputs(now, batch, stepped)
-                        : Expected<std::vector<Input>>(std::unexpected(written.error()));
-  written = inputs ? store_.commit() : std::unexpected(inputs.error());
+  if (written) written = write_inputs(now, batch, stepped);
+  if (written) written = store_.commit();
   if (!written) {
     store_.rollback();
     last_job_ = before;
+    drop_added();
     return std::unexpected(written.error());
   }
   deferred_.reset();
-  for (const Input& input : *inputs) {
+  for (const Input& input : batch.inputs) {
     if (const auto* const released = std::get_if<Released>(&input)) left_.erase(released->job);
   }
   ++entry_;
   last_ = now;
-  stepped.effects = &engine_.step(now, *inputs);
-  stepped.touched = touched_by(*inputs, *stepped.effects);
+  stepped.effects = &engine_.step(now, batch.inputs);
+  stepped.touched = touched_by(batch.inputs, *stepped.effects);
+  drop_added();
   if (auto done = write_outcome(now); !done) {
     broken_ = true;
     return std::unexpected(done.error());

@@ -65,11 +65,16 @@ struct Submission {
   /// Its numbers in an array: one job for each. None: one job. How many may be at once is in
   /// `spec.conditions`.
   std::vector<std::int64_t> tasks = {};
+  /// How many of these the steps before took, each kTasksInStep; then `id` is that of the first.
+  std::size_t arrived = 0;
   /// As asked, before they are found and stand in `spec.conditions`.
   std::vector<AfterTask> after = {};
   /// The number that it has already, elsewhere; none: the next. No job had it before.
   std::optional<JobId> id = {};
 };
+
+/// Jobs of an array that one step takes: 8 ms.
+inline constexpr std::size_t kTasksInStep = 256;
 
 /// The inputs of one step: events of jobs and GPUs, requests of users, then new jobs.
 struct Batch {
@@ -154,6 +159,11 @@ class Keeper {
   /// One step. Errors: Io; if the inputs could not be written, nothing happened and the batch can
   /// be tried again. Broken if the decisions could not be written after that: see is_broken().
   Expected<Stepped> step(Instant now, const Batch& batch);
+  /// The same; the batch is as it was afterwards.
+  Expected<Stepped> step(Instant now, Batch& batch);
+  /// Arrays of which an earlier daemon had not taken all jobs when it ended, so that nobody was
+  /// told of them: the jobs that live. Each call says of those that have none that they are over.
+  Expected<std::vector<std::pair<JobId, std::vector<JobId>>>> cut_off();
   /// Stores the next part of a submission's words, so that no step has to; not within a step.
   /// Returns: whether there are more. Errors: Io, as check_room() too.
   Expected<bool> store_part(Submission& submission);
@@ -254,9 +264,10 @@ class Keeper {
   Expected<void> move_to(const Cluster& cluster, const Rules& rules);
   void note_impossible();
   Expected<void> add_snapshot(journal::Continuity continuity);
-  Expected<std::vector<Input>> write_inputs(Instant now, const Batch& batch, Stepped& stepped);
+  Expected<void> write_inputs(Instant now, Batch& batch, Stepped& stepped);
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
   Expected<Command> command_of(const Submission& submission);
+  Expected<void> note_arrival(const Submission& submission, JobId first, std::size_t end);
   Expected<void> write_row(const Updated& updated);
   Expected<void> let_go(JobId id, std::vector<Input>& inputs);
   Expected<void> write_row(const Released& released);

@@ -106,15 +106,15 @@ TEST_F(Arrays, TheNumberThatSubmitPrintsIsAllOfIt) {
 }
 
 TEST_F(Arrays, ACancelEndsThoseThatWaitFirstSoThatNoneStarts) {
-  const int array = submit("1-250%3");
+  const int array = submit("1-4096%3");
   test::eventually("three began", [&] { return began() == 3; });
   const Rig::Answer answer = post("/v1/jobs/" + std::to_string(array) + "/cancel");
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.body["jobs"].size(), 250U) << answer.body["refused"];
+  EXPECT_EQ(answer.body["jobs"].size(), 4096U) << answer.body["refused"];
   EXPECT_EQ(answer.body["jobs"][0]["state"], "cancelled");
-  EXPECT_EQ(answer.body["jobs"][249]["state"], "stopping");
+  EXPECT_EQ(answer.body["jobs"][4095]["state"], "stopping");
   test::eventually("it ends", [&] {
-    return get("/v1/jobs/" + std::to_string(array))["tasks"]["cancelled"] == 250;
+    return get("/v1/jobs/" + std::to_string(array))["tasks"]["cancelled"] == 4096;
   });
   EXPECT_EQ(began(), 3U);
 }

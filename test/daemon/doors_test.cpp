@@ -345,7 +345,7 @@ TEST(DoorsOfBerthd, AnArrayAfterAnArrayIsBounded) {
       refused.body["error"].get<std::string>(),
       HasSubstr("after: 1000 jobs for each of 1000 of the array, 1000000 in all, the most is "
                 "16384; submit a job with 0 GPUs"));
-  second["array"] = "1-8";
+  second["array"] = "1-16";
   EXPECT_EQ(rig.request("POST", "/v1/jobs", second).status, 201);
 }
 

@@ -67,6 +67,13 @@ class ConductorTest : public testing::Test {
  protected:
   void SetUp() override { open(&record_); }
   void open(Eyes* eyes, const Rules& rules = {}) {
+    reopen(eyes, rules);
+    EXPECT_THAT(conductor_->recover(), ElementsAre("swept"));
+    conductor_->turn();
+    record_.take();
+  }
+  /// As far as before the recovery.
+  void reopen(Eyes* eyes, const Rules& rules = {}) {
     conductor_.reset();
     keeper_.reset();
     Cluster cluster;
@@ -82,14 +89,12 @@ class ConductorTest : public testing::Test {
                              .alarms = record_,
                              .syncs = record_,
                              .audience = record_});
-    EXPECT_THAT(conductor_->recover(), ElementsAre("swept"));
-    conductor_->turn();
-    record_.take();
   }
 
-  /// A job of one GPU that runs this program.
-  void submit(const std::string& program) {
+  /// A job of one GPU that runs this program, or an array.
+  void submit(const std::string& program, std::int64_t tasks = 0) {
     Submission job;
+    for (std::int64_t task = 0; task < tasks; ++task) job.tasks.push_back(task);
     job.spec.user = UserId(1);
     job.spec.request.gpu = {.count = GpuCount(1), .sharing = Sharing::Alone};
     job.command.arguments = {program};
@@ -126,6 +131,40 @@ class ConductorTest : public testing::Test {
   std::optional<Setback> setback_;
   std::string error_;
 };
+
+/// No step takes more of it than a few milliseconds.
+TEST_F(ConductorTest, ALargeArrayComesInSeveralStepsAndOthersGoBetween) {
+  open(nullptr);
+  submit("task", 600);
+  submit("other");
+  conductor_->turn();
+  EXPECT_EQ(keeper_->engine().view().job_count(), kTasksInStep);
+  EXPECT_EQ(id_, JobId()) << "nobody is answered yet";
+  conductor_->turn();
+  EXPECT_EQ(id_, JobId(601));
+  conductor_->turn();
+  EXPECT_EQ(id_, JobId(1));
+  const ClusterView view = keeper_->engine().view();
+  EXPECT_EQ(view.job_count(), 601U);
+  EXPECT_EQ(view.find(JobId(600))->spec.conditions->array,
+            (ArrayPlace{.first = JobId(1), .task = 599, .tasks = 600}));
+}
+
+TEST_F(ConductorTest, AnArrayThatACrashCutOffIsCancelled) {
+  open(nullptr);
+  submit("task", 600);
+  conductor_->turn();
+  reopen(nullptr);
+  EXPECT_THAT(conductor_->recover(),
+              testing::Contains("array 1: berthd ended before all of its jobs were taken in; the "
+                                "256 that are left are cancelled"));
+  conductor_->turn();
+  EXPECT_EQ(keeper_->engine().view().job_count(), 1U) << "the one that had its place";
+  EXPECT_TRUE(keeper_->engine().view().find(JobId(1))->ending);
+  submit("again");
+  conductor_->turn();
+  EXPECT_EQ(id_, JobId(601)) << "no number of the array is used again";
+}
 
 TEST_F(ConductorTest, LooksThenStartsAndAnswersWhenTheDiskHasIt) {
   submit("train");
