@@ -55,37 +55,72 @@ std::vector<Stay> stays_of(const ClusterView& view, const Arrival& one,
   return stays;
 }
 
+/// The jobs that would be there, those that began last first.
+class Stays {
+ public:
+  Stays(std::vector<Stay> all, Trial& trial, UserId user)
+      : all_(std::move(all)), trial_(trial), user_(user) {
+    std::ranges::make_heap(all_, {}, &Stay::from);
+    for (const Stay& one : all_) count(one, 1);
+  }
+
+  /// Those that began at this time or later are not there.
+  void go_back_to(Instant at) {
+    while (!all_.empty() && all_.front().from >= at) {
+      trial_.take(*all_.front().grant);
+      count(all_.front(), -1);
+      std::ranges::pop_heap(all_, {}, &Stay::from);
+      all_.pop_back();
+    }
+  }
+  /// Requires: it is on the trial.
+  void add(const Stay& one) {
+    all_.push_back(one);
+    std::ranges::push_heap(all_, {}, &Stay::from);
+    count(one, 1);
+  }
+  GpuCount gpus_of_user() const { return gpus_; }
+  std::int32_t berths_of_user() const { return berths_; }
+
+ private:
+  void count(const Stay& one, std::int32_t times) {
+    if (one.user != user_) return;
+    gpus_ += GpuCount(one.grant->gpus().raw() * times);
+    berths_ += times;
+  }
+
+  std::vector<Stay> all_;
+  Trial& trial_;
+  UserId user_;
+  GpuCount gpus_{0};
+  std::int32_t berths_ = 0;
+};
+
 /// Puts those that left back, the last to leave first, as far as the job fits beside each and what
-/// was there with it: had it stayed, nothing would have started in its place. `stays`: what is on
+/// was there with it: had it stayed, nothing would have started in its place. `there`: what is on
 /// the trial. Returns: the rest; none if the books do not show why it fits, as under another
 /// admission.
 std::vector<JobId> needed(std::span<const Departure> left, const Arrival& one, Trial& trial,
-                          std::vector<Stay> stays, const UserLimits& limits) {
+                          std::vector<Stay> there, const UserLimits& limits) {
   std::vector<JobId> jobs;
   if (trial.look(one.placement, one.ask, one.job) != Why::Fits) return jobs;
+  Stays stays(std::move(there), trial, one.user);
   for (const Departure& leaving : left | std::views::reverse) {
     if (!is_near(leaving.grant, leaving.user, one)) continue;
+    stays.go_back_to(leaving.at);
+    const bool is_own = leaving.user == one.user;
+    const GpuCount gpus = stays.gpus_of_user() + (is_own ? leaving.grant.gpus() : GpuCount(0));
     const Trial::Mark mark = trial.mark();
-    GpuCount gpus = leaving.user == one.user ? leaving.grant.gpus() : GpuCount(0);
-    std::int32_t berths = leaving.user == one.user ? 1 : 0;
-    for (const Stay& stay : stays) {
-      if (stay.from >= leaving.at) {
-        trial.take(*stay.grant);
-      } else if (stay.user == one.user) {
-        gpus += stay.grant->gpus();
-        ++berths;
-      }
-    }
     trial.put(leaving.grant);
-    const bool fits = trial.look(one.placement, one.ask, one.job) == Why::Fits &&
-                      within(limits, gpus, berths, one.ask.gpus());
-    trial.rollback(mark);
-    if (!fits) {
+    const bool fits =
+        trial.look(one.placement, one.ask, one.job) == Why::Fits &&
+        within(limits, gpus, stays.berths_of_user() + (is_own ? 1 : 0), one.ask.gpus());
+    if (fits) {
+      stays.add({.user = leaving.user, .from = leaving.from, .grant = &leaving.grant});
+    } else {
+      trial.rollback(mark);
       jobs.push_back(leaving.job);
-      continue;
     }
-    trial.put(leaving.grant);
-    stays.push_back({.user = leaving.user, .from = leaving.from, .grant = &leaving.grant});
   }
   return jobs;
 }
