@@ -49,11 +49,14 @@ std::vector<JobId> FirstJobs::take() {
 
 std::vector<JobId> with_what_they_wait_for(const ClusterView& view, std::vector<JobId> jobs,
                                            std::size_t most) {
+  const std::size_t most_looks = 4 * most;  // each of thousands may wait for the same thousands
   std::set<JobId> all(jobs.begin(), jobs.end());
-  while (!jobs.empty() && all.size() < most) {
+  std::size_t looks = 0;
+  while (!jobs.empty() && all.size() < most && looks < most_looks) {
     const Job* const job = view.find(jobs.back());
     jobs.pop_back();
     if (job == nullptr) continue;
+    looks += job->spec.conditions->after.size();
     for (const Dependency& on : job->spec.conditions->after) {
       if (view.knows(on.job) && all.insert(on.job).second) jobs.push_back(on.job);
     }

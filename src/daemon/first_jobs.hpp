@@ -43,7 +43,7 @@ class FirstJobs {
 };
 
 /// The jobs that these wait for, and those that they wait for in turn, with them; ascending. At
-/// most about `most` of them.
+/// most about `most` of them, and what a few times as many looks find.
 std::vector<JobId> with_what_they_wait_for(const ClusterView& view, std::vector<JobId> jobs,
                                            std::size_t most);
 

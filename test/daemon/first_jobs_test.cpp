@@ -83,6 +83,24 @@ TEST(FirstJobsTest, WhatAJobWaitsForComesAlong) {
   EXPECT_THAT(with_what_they_wait_for(engine.view(), {JobId(7)}, 2), SizeIs(2));
 }
 
+/// Thousands of jobs may wait for the same thousands.
+TEST(FirstJobsTest, WhatComesAlongIsLookedForWithinBounds) {
+  Engine engine = one_gpu();
+  engine.step(kStart, many(1, 50, 1, true));
+  for (std::uint64_t id = 51; id <= 90; ++id) {  // for those, and for the one before
+    Conditions conditions;
+    for (std::uint64_t on = id == 51 ? 1 : 0; on <= 50; ++on) {
+      conditions.after.push_back({.job = JobId(on == 0 ? id - 1 : on)});
+    }
+    JobSpec spec = of_user(1);
+    spec.conditions = conditions;
+    engine.step(kStart, std::vector<Input>{Submitted{JobId(id), spec}});
+  }
+  EXPECT_THAT(with_what_they_wait_for(engine.view(), {JobId(90)}, 1000), SizeIs(90));
+  const auto few = with_what_they_wait_for(engine.view(), {JobId(90)}, 89);
+  EXPECT_LT(few.size(), 70U) << "356 looks at 51 for each";
+}
+
 /// The start that is predicted is the one that is predicted with all jobs.
 TEST(FirstJobsTest, APictureTellsWhatTheWholeTells) {
   for (const char* const policy : {"fifo", "easy", "headroom", "fair-share"}) {
