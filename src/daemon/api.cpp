@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -37,6 +39,7 @@ namespace {
 using Exchange = std::shared_ptr<http::Exchange>;
 
 constexpr int kNoRoom = 507;
+constexpr std::size_t kMostListed = std::size_t{64} << 20;  ///< Bytes of the jobs of handles.
 constexpr int kFewLooks = 16;  ///< What most handles need; others have their slices.
 
 int status_of(ErrorCode code) {
@@ -619,35 +622,59 @@ class Api {
             .among = Among::All};
   }
 
+  /// What is listed of handles.
+  struct Rows {
+    std::vector<JobId> jobs;
+    std::set<JobId> wholes;  ///< Arrays that get one row.
+    std::size_t at = 0;
+    std::string text = "{\"jobs\":[";
+    std::map<JobId, JobId> told = {};  ///< Of `wholes`: the first of its jobs, and the last.
+
+    bool has_told(JobId job) const {
+      const auto next = told.upper_bound(job);
+      return next != told.begin() && std::prev(next)->second >= job;
+    }
+  };
+
+  /// Of a job, or of the whole array that it is of.
+  Expected<void> add_row(Rows& rows, JobId id, Reasons& reasons, const Viewer& who) {
+    const auto row = daemon_.keeper().store().job(id);
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return fail(ErrorCode::NotFound, changes_.name_of(id) + ": no such job");
+    if (rows.text.back() == '}') rows.text += ',';
+    const auto span = array_of(id, (*row)->spec.conditions->array);
+    if (!span || !rows.wholes.contains(span->first)) {
+      daemon_.presenter().append_row(rows.text, **row, reasons, who);
+      return {};
+    }
+    const auto array = array_row(daemon_.keeper(), *span);
+    if (!array) return std::unexpected(array.error());
+    rows.told.emplace(span->first, span->last);
+    daemon_.presenter().append_array(rows.text, *array, reasons, who);
+    return {};
+  }
+
   /// The rows of these, in slices.
   void list_found(const Exchange& exchange, const Found& found, Page::Arrays arrays) {
-    struct Rows {
-      std::vector<JobId> jobs;
-      std::set<JobId> wholes;  ///< Arrays that get one row.
-      std::size_t at = 0;
-      std::string text = "{\"jobs\":[";
-      std::set<JobId> told = {};  ///< Of `wholes`.
-    };
     const auto rows = std::make_shared<Rows>(Rows{.jobs = found.jobs, .wholes = {}});
     if (arrays == Page::Arrays::Whole) rows->wholes = found.wholes;
     daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, rows] {
       Reasons reasons = daemon_.presenter().reasons();
+      const Viewer who = viewer(exchange);
       while (rows->at < rows->jobs.size()) {
+        if (rows->text.size() > kMostListed) {
+          refuse(exchange, 400,
+                 "these are " + std::to_string(rows->jobs.size()) +
+                     " jobs, and one answer holds the first " + std::to_string(rows->at) +
+                     " of them; name fewer");
+          return false;
+        }
         const JobId id = rows->jobs[rows->at++];
-        const auto row = daemon_.keeper().store().job(id);
-        if (!row) return refuse(exchange, row.error()), false;
-        if (!*row) return refuse(exchange, 404, changes_.name_of(id) + ": no such job"), false;
-        const JobId first = (*row)->spec.conditions->array.first;
-        if (rows->told.contains(first)) continue;
-        if (rows->text.back() == '}') rows->text += ',';
-        if (rows->wholes.contains(first)) {
-          auto array =
-              array_row(daemon_.keeper(), *array_of((*row)->job, (*row)->spec.conditions->array));
-          if (!array) return refuse(exchange, array.error()), false;
-          rows->told.insert(first);
-          daemon_.presenter().append_array(rows->text, *array, reasons, viewer(exchange));
-        } else {
-          daemon_.presenter().append_row(rows->text, **row, reasons, viewer(exchange));
+        if (!rows->has_told(id)) {
+          if (auto done = add_row(*rows, id, reasons, who); !done) {
+            refuse(exchange, done.error());
+            return false;
+          }
         }
         if (!daemon_.has_time() && rows->at < rows->jobs.size()) return true;
       }

@@ -105,6 +105,15 @@ TEST_F(Arrays, TheNumberThatSubmitPrintsIsAllOfIt) {
             "array " + number + ": has ended already");
 }
 
+/// The rig looks at the turns of the engine's thread.
+TEST_F(Arrays, HaveOneRowWithoutALookAtEachTask) {
+  const int array = submit("0-4095", {{"held", true}});
+  const Json rows = get("/v1/jobs?whole_arrays=true&jobs=" + task(array, 7) +
+                        "&jobs=" + std::to_string(array))["jobs"];
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0]["tasks"], (Json{{"held", 4096}}));
+}
+
 TEST_F(Arrays, ACancelEndsThoseThatWaitFirstSoThatNoneStarts) {
   const int array = submit("1-4096%3");
   test::eventually("three began", [&] { return began() == 3; });
