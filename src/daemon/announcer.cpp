@@ -1,6 +1,5 @@
 #include "daemon/announcer.hpp"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 
 #include "core/codec.hpp"
 #include "daemon/processes.hpp"
-#include "posix/error.hpp"
 
 namespace berth::daemon {
 
@@ -149,19 +147,6 @@ std::string path_for_mail(const std::vector<std::string>& environment) {
   const std::string first =
       its == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : its->substr(5);
   return first + ":" + std::string(kMailPath);
-}
-
-/// Standard input of a helper.
-Expected<Descriptor> in_memory(const std::string& text) {
-  Descriptor memory(::memfd_create("berth-message", MFD_CLOEXEC));
-  if (!memory.is_open()) return io_error("memory for a message");
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t written = ::write(memory.number(), rest.data(), rest.size());
-    if (written < 0) return io_error("memory for a message");
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  ::lseek(memory.number(), 0, SEEK_SET);
-  return memory;
 }
 
 /// A job may have ended by the time when its start is told, which is told as it was.
@@ -487,7 +472,7 @@ void Announcer::send_next() {
     if (found == waiting_.end()) return;
     const Waiting next = std::move(*found);
     waiting_.erase(found);
-    const auto input = in_memory(encode(next.message));
+    const auto input = helper_input(encode(next.message));
     auto process = input ? start_helper(kAnnounce, *input)
                          : Expected<HelperProcess>(std::unexpected(input.error()));
     if (!process) {

@@ -21,8 +21,7 @@ namespace berth::daemon {
 /// The code users see for an ended job: doc/openapi.yaml, exit_code.
 int exit_code(Outcome outcome, std::int32_t code);
 /// `done`, `failed`, ...: one of the fixed state words. A rejected job has failed; its note says
-/// why.
-/// Of a job that the engine knows, or knew.
+/// why. `known`: what the engine has of it; null for one that has ended.
 std::string_view state_word(const journal::JobRow& row, const Job* known);
 
 /// The state that users see: a job that its owner suspended is suspended, not held.

@@ -38,7 +38,6 @@ Instant instant_or_never(Query& query, int column) {
   return query.is_null(column) ? kNever : instant_from_micros(query.integer(column));
 }
 
-/// From four columns on: ended, outcome, code, note.
 std::optional<Outcome> outcome_in(Query& query, int column) {
   const std::int64_t outcome = query.integer(column);
   if (outcome >= 0 && outcome <= static_cast<std::int64_t>(last_of(Outcome{}))) {
@@ -48,6 +47,7 @@ std::optional<Outcome> outcome_in(Query& query, int column) {
   return std::nullopt;
 }
 
+/// From four columns on: ended, outcome, code, note.
 std::optional<End> end_of(Query& query, int column) {
   if (query.is_null(column)) return std::nullopt;
   const auto outcome = outcome_in(query, column + 1);
