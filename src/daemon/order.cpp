@@ -16,8 +16,8 @@ namespace berth::daemon {
 
 namespace {
 
-/// `0,2`, as CUDA_VISIBLE_DEVICES takes them, by the driver's numbers; UUIDs where a GPU is split by MIG, because instances
-/// have no number and leave their GPU none.
+/// `0,2`, as CUDA_VISIBLE_DEVICES takes them, by the driver's numbers; UUIDs where a GPU is split by
+/// MIG, because instances have no number and leave their GPU none.
 std::string visible_list(const std::vector<GpuId>& gpus, const Machine& machine) {
   const auto& devices = machine.devices.list;
   const bool has_mig =
@@ -39,8 +39,8 @@ std::string make_cgroup(const std::string& parent, JobId job, Attempt attempt) {
   return ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST ? path : "";
 }
 
-/// Of a name that is given twice the first counts, as for most programs; no other may be left, or it
-/// would stand beside what berth sets.
+/// Of a name that is given twice the first counts, as for most programs; no other may be left, or
+/// it would stand beside what berth sets.
 std::vector<std::string> without_repeats(std::vector<std::string> variables) {
   std::set<std::string_view> names;
   std::vector<bool> is_first;

@@ -72,8 +72,8 @@ void send_signal(const Descriptor& pidfd, int signal);
 /// that is not our child, or has not ended.
 std::string reap(const Descriptor& pidfd);
 
-/// How a list names a process: its command name (`python`), "" if it has ended. Its user chooses it,
-/// so it is on one line: `?` stands for what would not be.
+/// How a list names a process: its command name (`python`), "" if it has ended. Its user chooses
+/// it, so it is on one line: `?` stands for what would not be.
 std::string process_name(pid_t pid);
 /// The groups of a process, as /proc/PID/cgroup has them; "" if it has ended.
 std::string process_cgroups(pid_t pid);

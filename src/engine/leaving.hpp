@@ -17,10 +17,10 @@ struct Departure {
   Instant at;    ///< and when it left.
 };
 
-/// Of those that left, the ones without whose end this job would not fit where it starts beside what
-/// was there with them, or its user would be over a limit; of several sets that would do, the one of
-/// those that leave first. `left`: in order; the view: just after the start of `job`, which holds
-/// its berth there. Returns: ascending. Cost: O(left x GPUs of the job).
+/// Of those that left, the ones without whose end this job would not fit where it starts beside
+/// what was there with them, or its user would be over a limit; of several sets that would do, the
+/// one of those that leave first. `left`: in order; the view: just after the start of `job`, which
+/// holds its berth there. Returns: ascending. Cost: O(left x GPUs of the job).
 std::vector<JobId> needed_of(std::span<const Departure> left, const ClusterView& view,
                              const Job& job);
 

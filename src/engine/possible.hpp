@@ -19,7 +19,8 @@ namespace berth {
 std::optional<std::string> why_impossible(JobId job, const Request& request,
                                           const Cluster& cluster);
 
-/// Returns: nothing if a machine without limits could meet it, as in `asks -1 GPUs, the least is 0`.
+/// Returns: nothing if a machine without limits could meet it, else the same: `asks -1 GPUs, the
+/// least is 0`.
 std::optional<std::string> why_senseless(const Request& request);
 
 /// Returns: nothing if a snapshot can hold what this job says, else the same. The doors let in

@@ -159,8 +159,8 @@ constexpr char kVersion14[] = "PRAGMA user_version = 14;";
 // Settings say more, as before version 10.
 constexpr char kVersion15[] = "PRAGMA user_version = 15;";
 
-// Jobs say more in snapshots, and there is one more input, as before version 10. Arrays of which not
-// all jobs are there yet.
+// Jobs say more in snapshots, and there is one more input, as before version 10. Arrays of which
+// not all jobs are there yet.
 constexpr char kVersion16[] = R"(
   CREATE TABLE arriving (
     first INTEGER PRIMARY KEY,

@@ -332,8 +332,8 @@ TEST(KillLeftBehind, AnotherUsersProcessStaysWhateverItCarries) {
   wait_gone(other);
 }
 
-/// What forks faster than a list of all processes is read: it tells once that it runs, with `x`, and
-/// at last, after a long while, with `e` that nothing ended it.
+/// What forks faster than a list of all processes is read: it tells once that it runs, with `x`,
+/// and at last, after a long while, with `e` that nothing ended it.
 struct Fugitive {
   const char* name;
   const char* program;  ///< Of perl.

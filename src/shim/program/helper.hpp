@@ -20,7 +20,8 @@ namespace berth::shim {
 class Helper {
  public:
   /// It becomes the user, works and exits with what that returns, with `end` as its standard input,
-  /// /dev/null as its output and no other descriptor. One that cannot become the user exits with kNotTheUser.
+  /// /dev/null as its output and no other descriptor. One that cannot become the user exits with
+  /// kNotTheUser.
   static Attempted<Helper> begin(const User& user, int end, const std::function<int()>& work);
   static constexpr int kNotTheUser = 255;
 
