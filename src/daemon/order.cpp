@@ -16,8 +16,8 @@ namespace berth::daemon {
 
 namespace {
 
-/// `0,2`, as CUDA_VISIBLE_DEVICES takes them, by the driver's numbers; UUIDs where a GPU is split by
-/// MIG, because instances have no number and leave their GPU none.
+/// `0,2`, as CUDA_VISIBLE_DEVICES takes them, by the driver's numbers; UUIDs where a GPU is split
+/// by MIG, because instances have no number and leave their GPU none.
 std::string visible_list(const std::vector<GpuId>& gpus, const Machine& machine) {
   const auto& devices = machine.devices.list;
   const bool has_mig =
