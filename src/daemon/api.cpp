@@ -332,9 +332,9 @@ class Api {
 
   void take_room(const Exchange& exchange, const std::shared_ptr<live::Submission>& kept) {
     live::Submission& job = *kept;
-    const auto taken = daemon_.user_queues().take(job.spec.user, jobs_of(job));
+    const auto taken = daemon_.user_queues().take(job.spec.user, daemon_.now(), jobs_of(job));
     if (!taken) return refuse(exchange, 429, taken.error().message);
-    const auto room = daemon_.user_environments().take(daemon_.keeper(), job);
+    const auto room = daemon_.user_environments().take(daemon_.keeper(), job, daemon_.now());
     if (!room) return refuse(exchange, 429, room.error().message);
     if (job.more_arguments.empty() && job.more_environment.empty()) {
       return take_in(exchange, std::move(job));
@@ -769,48 +769,51 @@ class Api {
                         " jobs; GET /v1/jobs?jobs= lists them");
     }
     const JobId id = found.jobs.front();
-    auto parts = daemon_.presenter().more_arguments(id, viewer(exchange));
-    if (parts.empty()) return show(exchange, id, "");
-    const auto words = std::make_shared<LongWords>(LongWords{.parts = std::move(parts)});
+    auto command = daemon_.presenter().long_command(id, viewer(exchange));
+    if (!command) return answer(exchange, detail(exchange, id, Presenter::Words::All));
+    struct Long {
+      Presenter::LongCommand command;
+      std::size_t at = 0;
+    };
+    const auto words = std::make_shared<Long>(Long{.command = std::move(*command)});
     daemon_.in_slices_for(exchange->request().peer.user, [this, exchange, id, words] {
-      while (words->at < words->parts.size()) {
-        if (auto done = append_arguments(*words); !done) {
+      std::string& json = words->command.json;
+      while (words->at < words->command.more.size()) {
+        if (auto done = append_arguments(json, words->command.more[words->at++]); !done) {
           refuse(exchange, done.error());
           return false;
         }
         if (!daemon_.has_time()) return true;
       }
-      show(exchange, id, std::move(words->json));
+      auto rest = detail(exchange, id, Presenter::Words::None);
+      if (rest) {
+        json += "],";
+        json.append(*rest, 1);
+        *rest = std::move(json);
+      }
+      answer(exchange, std::move(rest));
       return false;
     });
   }
 
-  /// Arguments that are in blobs of their own, as a list of JSON is made of them.
-  struct LongWords {
-    std::vector<BlobId> parts;
-    std::size_t at = 0;
-    std::string json = {};
-  };
-  Expected<void> append_arguments(LongWords& words) {
-    const auto blob = daemon_.keeper().store().blob(words.parts[words.at++]);
-    auto list = blob ? live::decode_environment(*blob) : std::unexpected(blob.error());
+  Expected<void> append_arguments(std::string& json, BlobId part) {
+    const auto blob = daemon_.keeper().store().blob(part);
+    const auto list = blob ? live::decode_environment(*blob) : std::unexpected(blob.error());
     if (!list) return std::unexpected(list.error());
     for (const std::string& word : *list) {
-      words.json += ',';
-      append_json(words.json, word);
+      json += ',';
+      append_json(json, word);
     }
     return {};
   }
 
-  void show(const Exchange& exchange, JobId id, std::string more_arguments) {
-    auto detail = daemon_.presenter().detail(
-        id, viewer(exchange),
-        {.log_bytes = log_size(id), .more_arguments = std::move(more_arguments)});
+  Expected<std::string> detail(const Exchange& exchange, JobId id, Presenter::Words words) {
+    auto detail = daemon_.presenter().detail(id, viewer(exchange), log_size(id), words);
     if (Remote* const remote = daemon_.remote(); remote != nullptr && detail) {
       detail->back() = ',';
       *detail += to_body({{"output_file", remote->output_of(id)}}).substr(1);
     }
-    answer(exchange, std::move(detail));
+    return detail;
   }
 
   /// Of an array why its next job waits.

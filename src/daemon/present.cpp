@@ -236,15 +236,26 @@ void Presenter::add_measured(Json& json, const Job& job) {
   }
 }
 
-std::vector<BlobId> Presenter::more_arguments(JobId id, const Viewer& viewer) const {
+std::optional<Presenter::LongCommand> Presenter::long_command(JobId id,
+                                                              const Viewer& viewer) const {
   const auto row = keeper_.store().job(id);
-  if (!row || !*row || !Sight((*row)->spec.user, viewer).sees_words()) return {};
+  if (!row || !*row || !Sight((*row)->spec.user, viewer).sees_words()) return std::nullopt;
   const auto blob = keeper_.store().blob((*row)->spec.command);
   auto command = blob ? live::decode_command(*blob) : std::unexpected(blob.error());
-  return command ? std::move(command->more_arguments) : std::vector<BlobId>();
+  if (!command || command->more_arguments.empty()) return std::nullopt;
+  LongCommand found{.json = "", .more = std::move(command->more_arguments)};
+  std::size_t size = std::size_t{64} << 10;  // and the rest of the details
+  for (const BlobId part : found.more) {
+    size += static_cast<std::size_t>(keeper_.store().blob_size(part).value_or(Bytes(0)).raw());
+  }
+  found.json.reserve(size);  // so that it is never copied
+  found.json = to_body({{"command", command->arguments}});
+  found.json.resize(found.json.size() - 2);  // `]}`
+  return found;
 }
 
-Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, const Beside& beside) {
+Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, std::int64_t log_bytes,
+                                        Words words) {
   auto text = job(id, viewer);
   if (!text) return text;
   const auto row = keeper_.store().job(id);
@@ -265,7 +276,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, const Be
     json["command"] = {sight.command(live::command_line(command->arguments))};
     json["arguments_hidden"] = true;
   } else if (command) {
-    if (beside.more_arguments.empty()) json["command"] = command->arguments;
+    if (words == Words::All) json["command"] = command->arguments;
     json["directory"] = command->directory;
     if (!command->output.empty()) json["output"] = command->output;
     if (!command->snapshot.empty()) json["snapshot"] = command->snapshot;
@@ -318,7 +329,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, const Be
     json["reports"][report.key] = millionths(report.value);
   }
   if (!damaged.empty()) json["damaged"] = std::move(damaged);
-  json["log_bytes"] = beside.log_bytes;
+  json["log_bytes"] = log_bytes;
   const ClusterView view = keeper_.engine().view();
   if (view.knows(id)) {
     const JobView known = view.job(id);
@@ -327,14 +338,7 @@ Expected<std::string> Presenter::detail(JobId id, const Viewer& viewer, const Be
     add_measured(json, *view.find(id));
   }
   text->back() = ',';  // one object of both
-  *text += to_body(json).substr(1);
-  if (!command || beside.more_arguments.empty() || !sight.sees_words()) return text;
-  text->back() = ',';
-  *text += to_body({{"command", command->arguments}}).substr(1);
-  text->resize(text->size() - 2);  // `]}`
-  *text += beside.more_arguments;
-  *text += "]}";
-  return text;
+  return *text + to_body(json).substr(1);
 }
 
 // ---- GPUs ------------------------------------------------------------------------------------

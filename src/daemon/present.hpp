@@ -36,12 +36,6 @@ struct Enforcers {
   std::function<std::string(JobId)> untold = {};  ///< How its latest notification failed; or "".
 };
 
-/// What a job's details say beyond what the journal has in one place.
-struct Beside {
-  std::int64_t log_bytes = 0;
-  std::string more_arguments = {};  ///< Those of more_arguments() as JSON, a comma before each.
-};
-
 class Presenter {
  public:
   Presenter(const live::Keeper& keeper, const Machine& machine, const live::Watcher& watcher,
@@ -58,10 +52,17 @@ class Presenter {
   /// One job as JSON, with what the engine knows of it now. Errors: NotFound for an id that no job
   /// ever had.
   Expected<std::string> job(JobId id, const Viewer& viewer);
-  Expected<std::string> detail(JobId id, const Viewer& viewer, const Beside& beside);
-  /// The blobs with those of a job's arguments that are not in its command, where the viewer may
-  /// see them.
-  std::vector<BlobId> more_arguments(JobId id, const Viewer& viewer) const;
+  enum class Words : std::uint8_t { All, None };
+  /// With all that is known of it, without its command if there is to be none.
+  Expected<std::string> detail(JobId id, const Viewer& viewer, std::int64_t log_bytes,
+                               Words words = Words::All);
+  /// A command of which some arguments are in blobs of their own.
+  struct LongCommand {
+    std::string json;  ///< `{"command":["a"`.
+    std::vector<BlobId> more;
+  };
+  /// Nothing for a usual one, and where the viewer may not see it.
+  std::optional<LongCommand> long_command(JobId id, const Viewer& viewer) const;
   /// The jobs of an array as one; with `failed_tasks`, the first few that did not end well.
   Expected<std::string> array(const ArraySpan& span, const Viewer& viewer);
   /// `{id, state}`, and `handle` of a task of an array.

@@ -659,8 +659,12 @@ Expected<bool> Conductor::read_some(Launching& next) const {
         keeper_.store().blob(is_argument ? command.more_arguments[next.parts]
                                          : command.more_environment[next.parts - arguments]);
     if (!blob) return std::unexpected(blob.error());
-    auto done = append_words(is_argument ? command.arguments : next.environment, *blob);
-    if (!done) return std::unexpected(done.error());
+    std::vector<std::string>& words = is_argument ? command.arguments : next.environment;
+    const std::size_t before = words.size();
+    if (auto done = append_words(words, *blob); !done) return std::unexpected(done.error());
+    const bool is_first = next.parts == (is_argument ? 0 : arguments);
+    const std::size_t parts = is_argument ? arguments : command.more_environment.size();
+    if (is_first) words.reserve(before + (words.size() - before) * parts);  // parts are much alike
     ++next.parts;
   }
   return next.parts < next.command->more_arguments.size() + next.command->more_environment.size();

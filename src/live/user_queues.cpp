@@ -36,7 +36,7 @@ bool UserQueues::count(Count& under_way, const ClusterView& view,
   return false;
 }
 
-Expected<void> UserQueues::take(UserId user, std::int64_t jobs) {
+Expected<void> UserQueues::take(UserId user, Instant now, std::int64_t jobs) {
   if (most_ == 0) return {};
   Known& known = users_[user];
   if (known.jobs + jobs > most_) {
@@ -47,6 +47,7 @@ Expected<void> UserQueues::take(UserId user, std::int64_t jobs) {
   }
   known.jobs += jobs;
   known.since += jobs;
+  known.counted = now;
   return {};
 }
 

@@ -32,13 +32,13 @@ class UserQueues {
   /// A slice of it. Returns: whether there is more.
   bool count(Count& under_way, const ClusterView& view, const std::function<bool()>& has_time);
   /// So many more of this user. Errors: Conflict naming the user and the limit.
-  Expected<void> take(UserId user, std::int64_t jobs = 1);
+  Expected<void> take(UserId user, Instant now, std::int64_t jobs = 1);
 
  private:
   struct Known {
     std::int64_t jobs = 0;
-    std::int64_t since = 0;  ///< Of these, taken since a count began.
-    Instant counted = kStart;
+    std::int64_t since = 0;    ///< Of these, taken since a count began.
+    Instant counted = kStart;  ///< Or taken: what was taken last may not be there yet.
   };
 
   std::int64_t most_;

@@ -22,7 +22,7 @@ TEST(UserQueues, CountAnewAtMostOnceASecond) {
       while (queues.count(count, engine.view(), [] { return false; })) {
       }
     }
-    return queues.take(UserId(user)).has_value();
+    return queues.take(UserId(user), now).has_value();
   };
   EXPECT_TRUE(takes(1, start));
   EXPECT_TRUE(takes(1, start));
