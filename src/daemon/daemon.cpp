@@ -220,10 +220,10 @@ Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> ho
       host_(std::move(host)),
       keeper_(std::move(keeper)),
       clock_(clock_for(keeper_, options)),
-      alarms_(loop_, [this](live::Alarm alarm) { on_alarm(alarm); }),
       audit_({.path = options.state + "/audit.jsonl",
               .cap = options.audit_cap,
               .journal = std::getenv("JOURNAL_STREAM") == nullptr ? "" : kJournal}),
+      alarms_(loop_, [this](live::Alarm alarm) { on_alarm(alarm); }),
       remote_(std::move(remote)),
       oom_words_(options.oom_words) {}
 

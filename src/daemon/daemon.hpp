@@ -168,9 +168,9 @@ class Daemon {
   std::unique_ptr<Host> host_;
   live::Keeper keeper_;
   Clock clock_;
+  Audit audit_;  ///< Outlives requests that the loop still has at the end: it writes them down.
   Loop loop_;
   Alarms alarms_;
-  Audit audit_;
   Forecaster forecaster_{options_.rules.policy, options_.rules.place};
   live::UserQueues user_queues_{options_.user_queue};
   live::UserEnvironments user_environments_{options_.user_environments};
