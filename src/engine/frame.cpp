@@ -448,8 +448,9 @@ GpuTypes types_there(GpuTypes types, const Cluster& before, const Cluster& now) 
   for (std::size_t i = 0; i < names.size(); ++i) {
     if ((types >> i & 1) == 0) continue;
     const auto found = std::ranges::find(now.type_names(), names[i]);
-    const auto bit =
-        found == now.type_names().end() ? limits::kMostTypes - 1 : found - now.type_names().begin();
+    const std::size_t bit = found == now.type_names().end()
+                                ? limits::kMostTypes - 1
+                                : static_cast<std::size_t>(found - now.type_names().begin());
     there |= GpuTypes{1} << bit;
   }
   return there;
