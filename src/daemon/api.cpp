@@ -334,7 +334,7 @@ class Api {
     live::Submission& job = *kept;
     const auto taken = daemon_.user_queues().take(job.spec.user, daemon_.now(), jobs_of(job));
     if (!taken) return refuse(exchange, 429, taken.error().message);
-    const auto room = daemon_.user_environments().take(daemon_.keeper(), job, daemon_.now());
+    const auto room = daemon_.user_environments().take(daemon_.keeper(), job);
     if (!room) return refuse(exchange, 429, room.error().message);
     if (job.more_arguments.empty() && job.more_environment.empty()) {
       return take_in(exchange, std::move(job));

@@ -105,8 +105,7 @@ bool UserEnvironments::count(Count& under_way, const Keeper& keeper,
   return false;
 }
 
-Expected<void> UserEnvironments::take(const Keeper& keeper, const Submission& submission,
-                                      Instant now) {
+Expected<void> UserEnvironments::take(const Keeper& keeper, const Submission& submission) {
   if (most_ == Bytes(0)) return {};
   const UserId user = submission.spec.user;
   const Bytes more = more_by(keeper, submission);
@@ -120,7 +119,6 @@ Expected<void> UserEnvironments::take(const Keeper& keeper, const Submission& su
   }
   known.bytes += more;
   known.since += more;
-  known.counted = now;
   for (const std::string_view words : words_of(submission)) {
     if (const auto stored = keeper.store().find_blob(words)) known.words[*stored] = size_of(words);
   }

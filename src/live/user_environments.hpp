@@ -37,7 +37,7 @@ class UserEnvironments {
     std::map<BlobId, Bytes> words;    ///< Those that are counted.
     std::map<BlobId, Cost> commands;  ///< As of `counted`.
     Bytes since{0};                   ///< Of `bytes`, taken since a count began.
-    Instant counted = kStart;         ///< Or taken: what was taken last may not be there yet.
+    Instant counted = kStart;
   };
   /// A count of one user's jobs that is under way.
   struct Count {
@@ -49,7 +49,7 @@ class UserEnvironments {
   /// A slice of it. Returns: whether there is more.
   bool count(Count& under_way, const Keeper& keeper, const std::function<bool()>& has_time);
   /// This one more. Errors: Conflict naming the user, the figures and the limit.
-  Expected<void> take(const Keeper& keeper, const Submission& submission, Instant now);
+  Expected<void> take(const Keeper& keeper, const Submission& submission);
 
  private:
   static Cost cost_of(const Keeper& keeper, BlobId command);

@@ -50,7 +50,7 @@ class UserEnvironmentsTest : public testing::Test {
       while (environments.count(count, keeper_, [] { return false; })) {
       }
     }
-    const auto taken = environments.take(keeper_, submission, second_of(second));
+    const auto taken = environments.take(keeper_, submission);
     if (!taken) return taken.error().message;
     const auto stepped =
         keeper_.step(second_of(second), {.inputs = {}, .submissions = {submission}});
