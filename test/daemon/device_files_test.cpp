@@ -240,8 +240,9 @@ TEST_F(DeviceJobs, ARestartWithoutRulesTakesThemAway) {
 TEST_F(DeviceJobs, OneThatGoesOnElsewhereOpensTheFilesThere) {
   Rig rig = this->rig("suspend_host_memory = \"64G\"\n");
   rig.start();
-  const int job = rig.submit(load("--vram 8G --steps 0 --step-ms 5") + " & " + asks() + "; kill $!",
-                             {{"vram_bytes", 20 * kGiB}});
+  const int job =
+      rig.submit(load("--vram 8G --steps 0 --step-ms 5") + " >progress & " + asks() + "; kill $!",
+                 {{"vram_bytes", 20 * kGiB}});
   rig.wait_for(job, "running");
   const Json before = rig.job(job)["gpus"];
   EXPECT_EQ(opened_by(rig, job), opens(before[0]));
