@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 constexpr Bytes kGib{std::int64_t{1} << 30};
 
-std::vector<Device> devices(const std::vector<std::string>& uuids, Bytes size = kGib * 24) {
+std::vector<Device> with_uuids(const std::vector<std::string>& uuids, Bytes size = kGib * 24) {
   std::vector<Device> list;
   for (const std::string& uuid : uuids) {
     const auto index = static_cast<std::uint32_t>(list.size());
@@ -31,8 +31,8 @@ std::vector<Device> devices(const std::vector<std::string>& uuids, Bytes size = 
 using Number = std::optional<std::uint32_t>;
 
 TEST(KeptGpus, AreFoundByTheirUuids) {
-  const auto before = devices({"A", "B", "C"});
-  const KeptGpus kept = keep_numbers(before, devices({"C", "A"}), "gone: it fell");
+  const auto before = with_uuids({"A", "B", "C"});
+  const KeptGpus kept = keep_numbers(before, with_uuids({"C", "A"}), "gone: it fell");
   EXPECT_THAT(kept.numbers, ElementsAre(Number(1), Number(), Number(0)));
   EXPECT_THAT(kept.fresh, IsEmpty());
   ASSERT_EQ(kept.list.size(), 3U);
@@ -42,25 +42,25 @@ TEST(KeptGpus, AreFoundByTheirUuids) {
   EXPECT_EQ(kept.list[1].uuid, "B");
   EXPECT_EQ(kept.list[1].minor, std::nullopt) << "another GPU may have its file";
   EXPECT_EQ(kept.list[2].problem, "");
-  EXPECT_TRUE(has_only_lost(before, devices({"C", "A"})));
+  EXPECT_TRUE(has_only_lost(before, with_uuids({"C", "A"})));
   EXPECT_TRUE(has_only_lost(before, {}));
-  EXPECT_FALSE(has_only_lost(before, devices({"C", "B", "A"})));
-  EXPECT_FALSE(has_only_lost(before, devices({"C", "D"})));
+  EXPECT_FALSE(has_only_lost(before, with_uuids({"C", "B", "A"})));
+  EXPECT_FALSE(has_only_lost(before, with_uuids({"C", "D"})));
 }
 
 TEST(KeptGpus, AnotherInItsPlaceIsAnother) {
-  const auto before = devices({"A", "B"});
-  EXPECT_THAT(keep_numbers(before, devices({"A", "X"}), "gone").numbers,
+  const auto before = with_uuids({"A", "B"});
+  EXPECT_THAT(keep_numbers(before, with_uuids({"A", "X"}), "gone").numbers,
               ElementsAre(Number(0), Number()));
-  EXPECT_THAT(keep_numbers(before, devices({"A", "X"}), "gone").fresh, ElementsAre(1U));
-  const auto larger = devices({"A", "B"}, kGib * 48);
+  EXPECT_THAT(keep_numbers(before, with_uuids({"A", "X"}), "gone").fresh, ElementsAre(1U));
+  const auto larger = with_uuids({"A", "B"}, kGib * 48);
   EXPECT_THAT(keep_numbers(before, larger, "gone").numbers, ElementsAre(Number(), Number()));
 }
 
 /// As where the driver refuses it, and in a state that says nothing.
 TEST(KeptGpus, OneWithoutAUuidIsKnownByItsNumber) {
-  const auto before = devices({"A", "B"});
-  auto now = devices({"A", ""}, kGib * 24);
+  const auto before = with_uuids({"A", "B"});
+  auto now = with_uuids({"A", ""}, kGib * 24);
   now[1].problem = "GPU is lost";
   now[1].name = "";
   now[1].total = Bytes(0);
@@ -69,9 +69,9 @@ TEST(KeptGpus, OneWithoutAUuidIsKnownByItsNumber) {
   EXPECT_EQ(kept.list[1].problem, "GPU is lost");
   EXPECT_EQ(kept.list[1].uuid, "B");
   EXPECT_EQ(kept.list[1].total, kGib * 24);
-  EXPECT_THAT(keep_numbers(devices({"", ""}), devices({"A", "B", "C"}), "gone").numbers,
+  EXPECT_THAT(keep_numbers(with_uuids({"", ""}), with_uuids({"A", "B", "C"}), "gone").numbers,
               ElementsAre(Number(0), Number(1)));
-  EXPECT_THAT(keep_numbers(devices({"", ""}), devices({"A"}, kGib * 8), "gone").numbers,
+  EXPECT_THAT(keep_numbers(with_uuids({"", ""}), with_uuids({"A"}, kGib * 8), "gone").numbers,
               ElementsAre(Number(), Number()));
 }
 
@@ -94,7 +94,7 @@ class AskedPort : public GpuPort {
 TEST(KeptGpus, AreAskedForByTheDriversNumbers) {
   std::vector<std::uint32_t> asked;
   const KeptGpus kept =
-      keep_numbers(devices({"A", "B", "C"}), devices({"C", "A"}), "gone: it fell");
+      keep_numbers(with_uuids({"A", "B", "C"}), with_uuids({"C", "A"}), "gone: it fell");
   const auto port = under_kept_numbers(std::make_unique<AskedPort>(asked), kept);
   EXPECT_TRUE(port->sample(0));
   EXPECT_TRUE(port->sample(2));
@@ -108,7 +108,7 @@ TEST(KeptGpus, AreAskedForByTheDriversNumbers) {
 
 TEST(KeptGpus, AreAllGoneWithoutADriver) {
   const auto port =
-      under_kept_numbers(nullptr, keep_numbers(devices({"A"}), {}, "gone: there is no driver"));
+      under_kept_numbers(nullptr, keep_numbers(with_uuids({"A"}), {}, "gone: there is no driver"));
   EXPECT_THAT(port->sample(0).error().message, HasSubstr("there is no driver"));
   EXPECT_EQ(port->devices()->list.size(), 1U);
   EXPECT_EQ(port->wait_event(Duration(0)).value(), std::nullopt);
