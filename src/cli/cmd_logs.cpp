@@ -22,7 +22,7 @@ namespace berth::cli {
 
 namespace {
 
-constexpr auto kLookAgain = std::chrono::milliseconds(500);  ///< At a file that may grow.
+constexpr auto kLookAtFileAgain = std::chrono::milliseconds(500);  ///< At a file that may grow.
 
 struct LogsArguments {
   EachJob each;
@@ -94,7 +94,7 @@ Expected<void> copy_file_of(Daemon& daemon, const std::string& job, Follow follo
       if (auto done = copy_file(path, sink); !done) return done;
     }
     if (follow == Follow::No || has_ended(*state) || sink.failed()) return {};
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kLookAtFileAgain);
   }
 }
 

@@ -284,9 +284,10 @@ std::vector<std::string> least_of(const std::vector<sim::Figure>& figures,
 }
 
 /// Names and cells, line by line.
-using Rows = std::vector<std::pair<std::string, std::vector<std::string>>>;
+using TableRows = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-std::string table_of(const std::vector<sim::Figure>& figures, std::string_view head, Rows rows) {
+std::string table_of(const std::vector<sim::Figure>& figures, std::string_view head,
+                     TableRows rows) {
   std::vector<std::string> heads;
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < figures.size(); ++i) {
@@ -311,7 +312,7 @@ std::string table_of(const Experiment& experiment) {
   for (const sim::Topic topic : sim::kTopics) {
     const std::vector<sim::Figure> shown = sim::figures_of(all, topic);
     if (shown.empty()) continue;
-    Rows rows;
+    TableRows rows;
     for (const sim::PageRun& run : experiment.runs) {
       auto& [name, cells] = rows.emplace_back(run.names.label, std::vector<std::string>());
       for (const sim::Figure& figure : shown) {

@@ -128,7 +128,7 @@ const Foreign* find_foreign(std::string_view word) {
   return found == kForeign.end() ? nullptr : found;
 }
 
-bool is_number(std::string_view text) {
+bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
@@ -136,7 +136,7 @@ bool is_number(std::string_view text) {
 SbatchMeaning gpus_of(std::string_view value) {
   SbatchMeaning meaning;
   const std::size_t colon = value.rfind(':');
-  const bool has_count = is_number(value.substr(colon + 1));  // npos + 1 is 0
+  const bool has_count = is_digits(value.substr(colon + 1));  // npos + 1 is 0
   const std::string_view count = has_count ? value.substr(colon + 1) : "1";
   const std::string_view type = !has_count                        ? value
                                 : colon == std::string_view::npos ? ""
@@ -248,7 +248,7 @@ std::vector<std::string> told_of_array(std::string_view value) {
 
 /// Slurm tells host memory in MiB.
 std::string mebibytes_of(std::string_view value) {
-  const auto size = parse_size(std::string(value) + (is_number(value) ? "M" : ""));
+  const auto size = parse_size(std::string(value) + (is_digits(value) ? "M" : ""));
   return size ? std::to_string(size->raw() >> 20) : std::string(value);
 }
 
@@ -291,9 +291,9 @@ SbatchMeaning meaning_of_sbatch(std::string_view option, std::string_view value)
     case Reads::Same:
       return with("");
     case Reads::Minutes:
-      return with(is_number(value) ? "min" : "");
+      return with(is_digits(value) ? "min" : "");
     case Reads::Mebibytes:
-      return with(is_number(value) ? "M" : "");
+      return with(is_digits(value) ? "M" : "");
     case Reads::Gpus:
       return gpus_of(value);
     case Reads::Gres:

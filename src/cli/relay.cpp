@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kEnough = 256 * 1024;  ///< Queued; then its source is not read any more.
 /// What a pipe takes without waiting when poll says that it takes something: a page.
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kRelayPage = 4096;
 
 bool is_file(int descriptor) {
   struct stat status{};
@@ -32,7 +32,7 @@ std::string little(std::uint16_t number) {
 
 Relay::Sink::Sink(int descriptor)
     : descriptor_(descriptor),
-      at_once_(is_file(descriptor) ? std::numeric_limits<std::size_t>::max() : kPage) {}
+      at_once_(is_file(descriptor) ? std::numeric_limits<std::size_t>::max() : kRelayPage) {}
 
 void Relay::Sink::add(std::string_view bytes) {
   if (!failure_) pending_.append(bytes);

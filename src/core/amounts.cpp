@@ -66,14 +66,14 @@ std::string_view take_while(std::string_view& text, Is is) {
 }
 
 /// A number, blanks or none, and the unit in small letters.
-struct Measured {
+struct Parts {
   std::string_view number;
   std::string unit;
 };
 
 /// Takes one off the text; what cannot be read of it stays there.
-Measured take_measured(std::string_view& text) {
-  Measured parts;
+Parts take_measured(std::string_view& text) {
+  Parts parts;
   parts.number = take_while(text, [](char c) { return is_digit(c) || c == '.'; });
   take_while(text, [](char c) { return c == ' '; });
   parts.unit = take_while(text, is_letter);

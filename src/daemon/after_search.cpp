@@ -10,7 +10,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr std::int64_t kAtOnce = 64;  ///< Jobs of an array: a fraction of a millisecond.
+constexpr std::int64_t kTasksAtOnce = 64;  ///< Jobs of an array: a fraction of a millisecond.
 
 std::unexpected<Error> refuse_after(const std::string& what) {
   return fail(ErrorCode::InvalidArgument, "after: " + what);
@@ -130,7 +130,7 @@ Expected<bool> AfterSearch::look_where_guessed(Group& group) {
   const auto first = group.guesses->begin();
   auto last = first;
   for (auto next = std::next(last); next != group.guesses->end(); last = next++) {
-    if (*next != *last + 1 || *next - *first >= kAtOnce) break;
+    if (*next != *last + 1 || *next - *first >= kTasksAtOnce) break;
   }
   if (auto done = look(group, *first, *last); !done) return std::unexpected(done.error());
   group.guesses->erase(first, std::next(last));
@@ -151,7 +151,7 @@ Expected<bool> AfterSearch::go_on(Group& group) {
                         " jobs that are not numbered one by one, the most is " +
                         std::to_string(limits::kMostDependenciesOfArray));
   }
-  const std::int64_t last = std::min<std::int64_t>(group.next + kAtOnce, group.jobs) - 1;
+  const std::int64_t last = std::min<std::int64_t>(group.next + kTasksAtOnce, group.jobs) - 1;
   if (auto done = look(group, group.next, last); !done) return std::unexpected(done.error());
   group.next = last + 1;
   const bool is_done = group.whole.empty() && group.tasks.empty();

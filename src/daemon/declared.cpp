@@ -23,8 +23,8 @@ namespace {
 constexpr auto kReadWait = std::chrono::milliseconds(20);
 constexpr std::ptrdiff_t kMostOfUser = 2;  ///< Readings under way.
 constexpr std::ptrdiff_t kMostOfAll = 32;
-constexpr std::size_t kMostKnown = 256;  ///< Before those that have ended are looked for.
-constexpr std::size_t kLongest = std::size_t{2} << 20;  ///< The most that execve(2) takes.
+constexpr std::size_t kManyKnown = 256;  ///< Before those that have ended are looked for.
+constexpr std::size_t kLongestArguments = std::size_t{2} << 20;  ///< The most that execve(2) takes.
 
 /// The value of a variable; "" if there is none, or the file cannot be read.
 std::string variable_in(const std::string& path, const std::string& name) {
@@ -32,7 +32,7 @@ std::string variable_in(const std::string& path, const std::string& name) {
   if (!file.is_open()) return "";
   std::string text(1, '\0');
   std::array<char, 4096> part{};
-  while (text.size() < kLongest) {
+  while (text.size() < kLongestArguments) {
     const ssize_t got = ::read(file.number(), part.data(), part.size());
     if (got <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(got));
@@ -108,7 +108,7 @@ bool Declarations::may_read_of(uid_t user) const {
 }
 
 void Declarations::forget_ended() {
-  if (known_.size() < kMostKnown) return;
+  if (known_.size() < kManyKnown) return;
   std::erase_if(known_, [](const auto& entry) {
     return entry.second.reading == nullptr && shim::start_of(entry.first) != entry.second.start;
   });

@@ -197,9 +197,9 @@ void report(const Leftover& left, const Ended& ended) {
       std::to_string(ended.by_cgroup ? 1 : 0) + " " + std::to_string(ended.hanging) + "\n");
 }
 
-class Helper {
+class LeftoverHelper {
  public:
-  explicit Helper(Search search) : search_(std::move(search)) {
+  explicit LeftoverHelper(Search search) : search_(std::move(search)) {
     for (Leftover& left : search_.left) {
       auto& list = is_cgroup(left.cgroup) ? grouped_ : single_;
       list.push_back(std::move(left));
@@ -338,7 +338,7 @@ int end_leftovers() {
   }
   auto search = decode_search(text);
   if (!search) return 2;
-  Helper(std::move(*search)).run();
+  LeftoverHelper(std::move(*search)).run();
   return 0;
 }
 

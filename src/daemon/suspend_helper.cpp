@@ -27,7 +27,7 @@ namespace {
 
 constexpr Duration kSoon = minutes(1);
 constexpr Duration kLater = minutes(10);
-constexpr int kPatience = 200;  ///< Looks for memory that a driver is slow to show as gone.
+constexpr int kMostLooks = 200;  ///< Looks for memory that a driver is slow to show as gone.
 constexpr auto kPause = std::chrono::milliseconds(10);
 
 void say(const std::string& line) {
@@ -238,7 +238,7 @@ class Helper {
   /// A process that was made, or that first used a GPU, after the job's were counted.
   Expected<void> see_memory_gone() {
     Held held;
-    for (int look = 0; look < kPatience; ++look) {
+    for (int look = 0; look < kMostLooks; ++look) {
       const auto now = held_now();
       if (!now) return std::unexpected(now.error());
       held = *now;

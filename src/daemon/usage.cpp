@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kRowsAtOnce = 64;
+constexpr std::size_t kUsageRowsAtOnce = 64;
 
 /// In local time, as people who read it reckon.
 int month_of(Instant at) {
@@ -47,7 +47,7 @@ Expected<bool> UsageSums::advance(const std::function<bool()>& has_time) {
 
 Expected<bool> UsageSums::add_ended(const std::function<bool()>& has_time) {
   do {
-    journal::PageQuery query{.most = kRowsAtOnce};
+    journal::PageQuery query{.most = kUsageRowsAtOnce};
     if (before_) query.before = *before_;
     const auto rows = keeper_.store().history(query);
     if (!rows) return std::unexpected(rows.error());
@@ -55,7 +55,7 @@ Expected<bool> UsageSums::add_ended(const std::function<bool()>& has_time) {
       before_ = row.job;
       if (auto done = add(row); !done) return std::unexpected(done.error());
     }
-    if (rows->size() < kRowsAtOnce) return false;
+    if (rows->size() < kUsageRowsAtOnce) return false;
   } while (has_time());
   return true;
 }

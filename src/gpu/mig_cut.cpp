@@ -17,7 +17,7 @@ using nvml::Result;
 
 constexpr std::uint32_t kMostProfiles = 64;  // NVML_GPU_INSTANCE_PROFILE_COUNT is 18 today
 constexpr std::uint32_t kMostPlaces = 64;
-constexpr std::uint32_t kMostInstances = 64;  // of one profile; seven today
+constexpr std::uint32_t kMostCut = 64;  // of one profile; seven today
 constexpr std::uint32_t kComputeProfiles = 16;
 
 /// An instance that is there.
@@ -99,13 +99,13 @@ Expected<std::vector<MigShape>> Board::find(std::span<const std::string> names) 
 Expected<std::vector<Present>> Board::instances() const {
   std::vector<Present> present;
   for (const MigShape& shape : shapes_) {
-    std::array<nvml::GpuInstance, kMostInstances> handles{};
+    std::array<nvml::GpuInstance, kMostCut> handles{};
     std::uint32_t count = 0;
     const Result result = api_.gpu_instances(gpu_.handle, shape.profile_id, handles.data(), &count);
     if (result != Result::Success) {
       return std::unexpected(error(api_.gpu_instances.name, result));
     }
-    for (std::uint32_t i = 0; i < std::min(count, kMostInstances); ++i) {
+    for (std::uint32_t i = 0; i < std::min(count, kMostCut); ++i) {
       present.push_back({.handle = handles[i], .profile_id = shape.profile_id});
     }
   }
@@ -114,11 +114,11 @@ Expected<std::vector<Present>> Board::instances() const {
 
 Expected<void> Board::destroy(const Present& present) const {
   for (std::uint32_t profile = 0; profile < kComputeProfiles; ++profile) {
-    std::array<nvml::ComputeInstance, kMostInstances> handles{};
+    std::array<nvml::ComputeInstance, kMostCut> handles{};
     std::uint32_t count = 0;
     const Result listed = api_.compute_instances(present.handle, profile, handles.data(), &count);
     if (listed != Result::Success) continue;  // it has no such profile
-    for (std::uint32_t i = 0; i < std::min(count, kMostInstances); ++i) {
+    for (std::uint32_t i = 0; i < std::min(count, kMostCut); ++i) {
       const Result gone = api_.destroy_compute_instance(handles[i]);
       // Some drivers list all of an instance's under each profile.
       if (gone != Result::Success && gone != Result::InvalidArgument) {

@@ -7,7 +7,7 @@ namespace berth::sim {
 
 namespace {
 
-__extension__ using Wide = unsigned __int128;
+__extension__ using UnsignedWide = unsigned __int128;
 
 constexpr std::uint64_t kLn2 = 0xb17217f8;  ///< ln 2 x 2^32.
 
@@ -17,7 +17,7 @@ std::uint64_t minus_log2(std::uint64_t u) {
   std::uint64_t mantissa = u << zeros;  // in [1, 2) x 2^63
   std::uint64_t places = 0;
   for (int i = 0; i < 32; ++i) {
-    const Wide square = Wide{mantissa} * mantissa;  // in [1, 4) x 2^126
+    const UnsignedWide square = UnsignedWide{mantissa} * mantissa;  // in [1, 4) x 2^126
     const bool is_two = (square >> 127) != 0;
     places = places << 1 | (is_two ? 1U : 0U);
     mantissa = static_cast<std::uint64_t>(square >> (is_two ? 64 : 63));
@@ -29,8 +29,8 @@ std::uint64_t minus_log2(std::uint64_t u) {
 
 Duration draw_exponential(Rng& rng, Duration mean) {
   const std::uint64_t u = rng.next() | 1;
-  const auto nats = static_cast<std::uint64_t>((Wide{minus_log2(u)} * kLn2) >> 32);
-  const Wide time = (Wide{static_cast<std::uint64_t>(micros(mean))} * nats) >> 32;
+  const auto nats = static_cast<std::uint64_t>((UnsignedWide{minus_log2(u)} * kLn2) >> 32);
+  const UnsignedWide time = (UnsignedWide{static_cast<std::uint64_t>(micros(mean))} * nats) >> 32;
   return std::max(Duration(1), Duration(static_cast<std::int64_t>(time)));
 }
 

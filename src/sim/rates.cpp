@@ -11,7 +11,7 @@ namespace berth::sim {
 
 namespace {
 
-constexpr std::int64_t kMostPercent = 99;
+constexpr std::int64_t kMostRatePercent = 99;
 constexpr std::uint64_t kToldStream = std::uint64_t{1} << 41;  ///< Of random numbers.
 
 std::int64_t gpus_of(const trace::TraceJob& job) { return job.spec.request.gpu.count.raw(); }
@@ -142,13 +142,13 @@ Expected<ToldSpeeds> parse_told_speeds(std::string_view text) {
   std::string_view digits = text;
   if (digits.starts_with("+-") && digits.ends_with('%')) {
     digits = digits.substr(2, digits.size() - 3);
-    if (const auto percent = parse_count(digits, kMostPercent)) {
+    if (const auto percent = parse_count(digits, kMostRatePercent)) {
       return ToldSpeeds{.error_percent = *percent};
     }
   }
   return fail(ErrorCode::InvalidArgument, "--told-speeds: '" + std::string(text) +
                                               "' is not exact, learned, or +-N% with N from 0 to " +
-                                              std::to_string(kMostPercent));
+                                              std::to_string(kMostRatePercent));
 }
 
 Speeds told_speeds(const RateModel& model, const ToldSpeeds& told, std::uint64_t seed) {

@@ -15,7 +15,7 @@ namespace berth::trace {
 
 namespace {
 
-constexpr std::int64_t kMostMiB = std::int64_t{1} << 30;
+constexpr std::int64_t kMostTaskMiB = std::int64_t{1} << 30;
 
 constexpr Duration kLongestRun = hours(24 * 366);
 
@@ -113,7 +113,7 @@ Expected<Tasks> read_tasks(const Profile& profile, const std::vector<Run>& runs)
     Task task{.gpus = row.gpus(gpus),
               .duration = time_of(runs, row.text(script), row.text(arguments)),
               .script = std::string(row.text(script))};
-    if (!row.text(peak).empty()) task.vram = Bytes(row.integer(peak, 1, kMostMiB) << 20);
+    if (!row.text(peak).empty()) task.vram = Bytes(row.integer(peak, 1, kMostTaskMiB) << 20);
     tasks[row.name(file)] = std::move(task);
   });
   if (!done) return std::unexpected(done.error());
@@ -147,7 +147,7 @@ Expected<Task> read_description(const Profile& profile, const std::vector<Run>& 
   if (words.size() < 2) return refuse(3, "the task's command: python SCRIPT");
   const std::string script(without_folders(words[1]));
   const auto peak =
-      lines.size() < 9 ? std::optional<std::int64_t>(0) : number(lines[8], 1, kMostMiB);
+      lines.size() < 9 ? std::optional<std::int64_t>(0) : number(lines[8], 1, kMostTaskMiB);
   if (!peak) return refuse(9, "the task's measured peak of memory in MiB");
   return Task{.gpus = GpuCount(*gpus),
               .vram = Bytes(*peak << 20),

@@ -9,7 +9,7 @@ namespace berth::trace {
 namespace {
 
 // Bounds that keep every product in range.
-constexpr Duration kLongestStep = hours(24);
+constexpr Duration kLongestPointStep = hours(24);
 
 /// `24`: two GPUs on one node, four on another.
 void read_placement(Row& row, std::size_t column, ProfilePoint& point) {
@@ -40,7 +40,7 @@ Expected<ProfilePoints> read_profile_points(Csv& csv) {
                        .batch = row.integer(batch, 1, limits::kMostBatch),
                        .step = row.duration(step)};
     if (placement) read_placement(row, *placement, point);
-    if (point.step > kLongestStep) row.refuse(step, "a day at most");
+    if (point.step > kLongestPointStep) row.refuse(step, "a day at most");
     if (row.error()) return std::unexpected(*row.error());
     points.push_back(point);
   }

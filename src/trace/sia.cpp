@@ -47,9 +47,9 @@ Duration step_at(const ProfilePoints& points, std::int64_t batch) {
 }
 
 /// Run times from the profiles. What is asked for once is kept.
-class RunTimes {
+class ScaledRuns {
  public:
-  explicit RunTimes(const Source& source) : profiles_(source.profiles) {
+  explicit ScaledRuns(const Source& source) : profiles_(source.profiles) {
     const std::string_view type = source.profile_type;
     if (!type.empty() && type != "aws") suffix_ = "-" + std::string(type);
   }
@@ -113,7 +113,7 @@ Expected<Trace> read_sia(const Source& source) {
                 std::string(source.file) +
                     ": has no run times: --profiles names the folder of the models' profiles");
   }
-  RunTimes run_times(source);
+  ScaledRuns run_times(source);
   std::optional<Error> bad_profile;
   auto trace = read_jobs(*csv, source.bad_rows, [&](Row& row) {
     TraceJob job = whole_gpu_job(row.name(name), row.gpus(gpus));

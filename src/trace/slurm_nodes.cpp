@@ -16,7 +16,7 @@ namespace berth::trace {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::int64_t kMostMiB = std::int64_t{1} << 40;
+constexpr std::int64_t kMostNodeMiB = std::int64_t{1} << 40;
 
 struct Word {
   std::string_view key, value;
@@ -111,7 +111,7 @@ class NodeReader {
       if (!cores) return refuse(word, "a number of cores");
       node_.shape.cpu = CpuMilli(*cores * 1000);
     } else if (word.key == "RealMemory") {
-      const auto mib = number(word.value, kMostMiB);
+      const auto mib = number(word.value, kMostNodeMiB);
       if (!mib) return refuse(word, "MiB");
       node_.shape.host = Bytes(*mib << 20);
     } else if (word.key == "Gres" && word.value != "(null)") {

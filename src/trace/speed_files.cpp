@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 6;
+constexpr int kDeepestSpeeds = 6;
 constexpr std::int64_t kMostSpeed = 100;
 constexpr std::int64_t kMostThroughput = 1'000'000;         ///< Steps a second.
 constexpr std::int64_t kStepAtOne = 1'000'000'000'000'000;  ///< Nanoseconds x millionths.
@@ -152,7 +152,7 @@ Expected<void> read_gavel_speeds(const Json& all, std::string_view file, std::st
 Expected<void> read_json(std::string_view text, std::string_view file, std::string_view reference,
                          Speeds& into) {
   const auto shallow = [](int depth, Json::parse_event_t, const Json&) {
-    return depth <= kDeepest;
+    return depth <= kDeepestSpeeds;
   };
   const Json all = Json::parse(text, shallow, false);
   const bool is_table = all.is_object() && !all.empty() && all.begin()->is_object();

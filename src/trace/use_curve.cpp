@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t kMostMebibytes = std::int64_t{1} << 30;
 constexpr Bytes kLeastStep{64 * kMebibyte};
-constexpr std::int64_t kMostSteps = 32;
+constexpr std::int64_t kMostRiseSteps = 32;
 
 std::optional<UsePoint> point_of(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
@@ -39,7 +39,7 @@ Bytes between(const UsePoint& from, const UsePoint& to, Duration at) {
 
 std::int64_t steps_between(const UsePoint& from, const UsePoint& to) {
   const Bytes rise = std::max(from.bytes, to.bytes) - std::min(from.bytes, to.bytes);
-  return std::clamp<std::int64_t>(rise / kLeastStep, 1, kMostSteps);
+  return std::clamp<std::int64_t>(rise / kLeastStep, 1, kMostRiseSteps);
 }
 
 /// Requires: `done` is between the points, before the second.

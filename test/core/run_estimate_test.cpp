@@ -13,7 +13,7 @@ namespace {
 
 constexpr UserId kAda(1);
 constexpr UserId kBob(2);
-constexpr Fingerprint kTrain(7);
+constexpr Fingerprint kTraining(7);
 constexpr Fingerprint kEval(8);
 
 JobSpec job(UserId user = kAda, std::int64_t gpus = 1) {
@@ -37,58 +37,58 @@ class RunEstimate : public testing::Test {
 };
 
 TEST_F(RunEstimate, IsTheMedianOfTheProgramsRuns) {
-  ran(kAda, kTrain, 1, {10, 9000, 30, 20, 40});
-  EXPECT_EQ(learned(job(), kTrain).estimate, seconds(30));
-  EXPECT_EQ(learned(job(), kTrain).learned_from, 5);
-  EXPECT_EQ(learned(job(kAda, 2), kTrain).estimate, seconds(30)) << "on any number of GPUs";
-  ran(kAda, kTrain, 2, {400, 400, 400, 400});
-  EXPECT_EQ(learned(job(kAda, 2), kTrain).learned_from, 9) << "four on as many are too few";
-  ran(kAda, kTrain, 2, {400});
-  EXPECT_EQ(learned(job(kAda, 2), kTrain).estimate, seconds(400));
-  EXPECT_EQ(learned(job(kAda, 2), kTrain).learned_from, 5);
+  ran(kAda, kTraining, 1, {10, 9000, 30, 20, 40});
+  EXPECT_EQ(learned(job(), kTraining).estimate, seconds(30));
+  EXPECT_EQ(learned(job(), kTraining).learned_from, 5);
+  EXPECT_EQ(learned(job(kAda, 2), kTraining).estimate, seconds(30)) << "on any number of GPUs";
+  ran(kAda, kTraining, 2, {400, 400, 400, 400});
+  EXPECT_EQ(learned(job(kAda, 2), kTraining).learned_from, 9) << "four on as many are too few";
+  ran(kAda, kTraining, 2, {400});
+  EXPECT_EQ(learned(job(kAda, 2), kTraining).estimate, seconds(400));
+  EXPECT_EQ(learned(job(kAda, 2), kTraining).learned_from, 5);
 }
 
 TEST_F(RunEstimate, IsUnknownBelowFiveRunsOrAsManyAsAreWanted) {
-  ran(kAda, kTrain, 1, {10, 10, 10, 10});
-  EXPECT_EQ(learned(job(), kTrain), job());
-  EXPECT_EQ(learned(job(), kTrain, 4).estimate, seconds(10));
-  ran(kAda, kTrain, 1, {10});
-  EXPECT_EQ(learned(job(), kTrain).estimate, seconds(10));
-  EXPECT_EQ(learned(job(), kTrain, 6), job());
+  ran(kAda, kTraining, 1, {10, 10, 10, 10});
+  EXPECT_EQ(learned(job(), kTraining), job());
+  EXPECT_EQ(learned(job(), kTraining, 4).estimate, seconds(10));
+  ran(kAda, kTraining, 1, {10});
+  EXPECT_EQ(learned(job(), kTraining).estimate, seconds(10));
+  EXPECT_EQ(learned(job(), kTraining, 6), job());
 }
 
 TEST_F(RunEstimate, RunsOfOtherProgramsAndUsersShowNothing) {
   for (int i = 0; i < 12; ++i) ran(kAda, kEval, 1, {0});
-  for (int i = 0; i < 2000; ++i) ran(kBob, kTrain, 1, {0});
-  EXPECT_EQ(learned(job(), kTrain), job());
+  for (int i = 0; i < 2000; ++i) ran(kBob, kTraining, 1, {0});
+  EXPECT_EQ(learned(job(), kTraining), job());
   EXPECT_EQ(learned(job(), Fingerprint(0)), job());
-  ran(kAda, kTrain, 1, {5, 5, 5, 5, 5});
-  for (int i = 0; i < 2000; ++i) ran(kBob, kTrain, 1, {0});
-  EXPECT_EQ(learned(job(), kTrain).estimate, seconds(5));
+  ran(kAda, kTraining, 1, {5, 5, 5, 5, 5});
+  for (int i = 0; i < 2000; ++i) ran(kBob, kTraining, 1, {0});
+  EXPECT_EQ(learned(job(), kTraining).estimate, seconds(5));
 }
 
 TEST_F(RunEstimate, OnlyTheLatestRunsCount) {
-  for (int i = 0; i < 100; ++i) ran(kAda, kTrain, 1, {1000});
-  EXPECT_EQ(learned(job(), kTrain).learned_from, 32);
-  for (int i = 0; i < 17; ++i) ran(kAda, kTrain, 1, {10});
-  EXPECT_EQ(learned(job(), kTrain).estimate, seconds(10));
+  for (int i = 0; i < 100; ++i) ran(kAda, kTraining, 1, {1000});
+  EXPECT_EQ(learned(job(), kTraining).learned_from, 32);
+  for (int i = 0; i < 17; ++i) ran(kAda, kTraining, 1, {10});
+  EXPECT_EQ(learned(job(), kTraining).estimate, seconds(10));
 }
 
 TEST_F(RunEstimate, StaysWithinTheLimitAndIsNeverNothing) {
-  ran(kAda, kTrain, 1, {100, 100, 100, 100, 100});
+  ran(kAda, kTraining, 1, {100, 100, 100, 100, 100});
   ran(kAda, kEval, 1, {0, 0, 0, 0, 0});
   JobSpec limited = job();
   limited.time_limit = seconds(60);
-  EXPECT_EQ(learned(limited, kTrain).estimate, seconds(60));
-  EXPECT_EQ(learned(limited, kTrain).time_limit, seconds(60));
+  EXPECT_EQ(learned(limited, kTraining).estimate, seconds(60));
+  EXPECT_EQ(learned(limited, kTraining).time_limit, seconds(60));
   EXPECT_EQ(learned(limited, kEval).estimate, Duration(1));
 }
 
 TEST_F(RunEstimate, WhatTheUserSaysStands) {
-  ran(kAda, kTrain, 1, {100, 100, 100, 100, 100});
+  ran(kAda, kTraining, 1, {100, 100, 100, 100, 100});
   JobSpec stated = job();
   stated.estimate = seconds(5);
-  EXPECT_EQ(learned(stated, kTrain), stated);
+  EXPECT_EQ(learned(stated, kTraining), stated);
   JobSpec unknown = job();
   unknown.duration_class = DurationClass::Long;
   unknown.time_limit = hours(10);
@@ -96,10 +96,10 @@ TEST_F(RunEstimate, WhatTheUserSaysStands) {
 }
 
 TEST_F(RunEstimate, RunsThatWereShorterThanAJobHasRunSayNothingOfItsEnd) {
-  ran(kAda, kTrain, 1, {10, 20, 30, 300, 300});
-  ran(kAda, kTrain, 2, {4000});
+  ran(kAda, kTraining, 1, {10, 20, 30, 300, 300});
+  ran(kAda, kTraining, 2, {4000});
   const auto like = [&](std::int64_t beyond) {
-    return runs_like(job(), kTrain, {.runs = runs_}, seconds(beyond));
+    return runs_like(job(), kTraining, {.runs = runs_}, seconds(beyond));
   };
   EXPECT_EQ(like(20), (std::vector<Duration>{seconds(30), seconds(300), seconds(300)}));
   EXPECT_EQ(like(300), std::vector<Duration>{seconds(4000)}) << "on other numbers of GPUs";

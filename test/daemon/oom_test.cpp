@@ -23,7 +23,7 @@ using test::Rig;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr std::int64_t kGib = std::int64_t{1} << 30;
 constexpr shim::Exit kFailed{.kind = shim::Exit::Kind::Code, .number = 1, .at = {}};
 
 bool is_oom(std::string_view log, const Witness& witness = {}, const shim::Exit& exit = kFailed) {
@@ -286,10 +286,10 @@ TEST(OomWords, CostNoMoreInALogThatIsMadeForIt) {
 // ---- The second witness ----------------------------------------------------------------------
 
 TEST(OomWitness, MakesDoubtfulWordsLikelyOrNot) {
-  const Bytes granted(20 * kGiB);
-  const Witness near{.peak = Bytes(19 * kGiB), .granted = granted};
-  const Witness far{.peak = Bytes(2 * kGiB), .granted = granted};
-  const Witness full{.peak = Bytes(2 * kGiB), .granted = granted, .found_full = true};
+  const Bytes granted(20 * kGib);
+  const Witness near{.peak = Bytes(19 * kGib), .granted = granted};
+  const Witness far{.peak = Bytes(2 * kGib), .granted = granted};
+  const Witness full{.peak = Bytes(2 * kGib), .granted = granted, .found_full = true};
   constexpr std::string_view kUnclear = "engine: error: failed to allocate a buffer";
   EXPECT_FALSE(is_oom(kUnclear));
   EXPECT_FALSE(is_oom(kUnclear, far));
@@ -332,7 +332,7 @@ class OomOfAttempts : public testing::Test {
   }
   /// The attempts' outcomes, in their order.
   std::vector<std::string> outcomes(const std::string& script, int retries) {
-    const int id = rig_.submit(script, {{"vram_bytes", 2 * kGiB}, {"retries", retries}});
+    const int id = rig_.submit(script, {{"vram_bytes", 2 * kGib}, {"retries", retries}});
     const Json job = rig_.wait_end(id);
     std::vector<std::string> all;
     for (const Json& attempt : job["attempts"]) all.push_back(attempt["outcome"]);
@@ -363,7 +363,7 @@ TEST_F(OomOfAttempts, AreToldApartByABerthdThatStartsBetweenThem) {
   const int id = rig_.submit(
       "[ $BERTH_ATTEMPT = 1 ] && { echo CUDA out of memory; exit 1; };"
       "echo second; while [ ! -e go ]; do sleep 0.02; done; exit 1",
-      {{"vram_bytes", 2 * kGiB}, {"retries", 5}});
+      {{"vram_bytes", 2 * kGib}, {"retries", 5}});
   test::eventually("the second runs", [&] { return rig_.log(id).ends_with("second\n"); });
   rig_.kill();
   rig_.start();
@@ -375,7 +375,7 @@ TEST_F(OomOfAttempts, AreToldApartByABerthdThatStartsBetweenThem) {
 TEST(OomOfAChattyJob, IsHeardBeyondTheCapOfItsLog) {
   Rig rig({.config = "grace = \"500ms\"\nlog_cap = \"1KiB\"\n"});
   rig.start();
-  const Json asked = {{"vram_bytes", 2 * kGiB}};
+  const Json asked = {{"vram_bytes", 2 * kGib}};
   const int chatty = rig.submit("seq 100000; echo CUDA out of memory; exit 1", asked);
   const int other =
       rig.submit("echo CUDA out of memory; seq 100000; echo KeyError: labels; exit 1", asked);

@@ -95,28 +95,28 @@ void each_world(std::vector<Cell>& cells, std::size_t most, const Use& use) {
 
 // ---- What handles mean -----------------------------------------------------------------------
 
-using Ids = std::set<std::uint64_t>;
+using IdSet = std::set<std::uint64_t>;
 
 class Meaning {
  public:
   Meaning(const std::vector<Cell>& cells, const Wanted& wanted) : cells_(cells), wanted_(wanted) {}
 
-  Ids of(const NumberedJobs& numbers) const {
+  IdSet of(const NumberedJobs& numbers) const {
     if (numbers.is_one()) {
-      const Ids array = array_at(numbers.first);
+      const IdSet array = array_at(numbers.first);
       const bool is_array = !array.empty() && place_at(numbers.first)->tasks > 1;
-      return is_array ? of_wanted(array) : Ids{numbers.first.value()};
+      return is_array ? of_wanted(array) : IdSet{numbers.first.value()};
     }
-    Ids all;
+    IdSet all;
     for (std::uint64_t n = numbers.first.value(); n <= numbers.last.value(); ++n) {
-      const Ids array = array_at(JobId(n));
+      const IdSet array = array_at(JobId(n));
       for (const std::uint64_t id : array.empty() ? job_at(n) : array) all.insert(id);
     }
     return of_users(of_wanted(all), wanted_.users);
   }
 
-  Ids of(const TasksOfArray& tasks) const {
-    Ids chosen;
+  IdSet of(const TasksOfArray& tasks) const {
+    IdSet chosen;
     for (const std::uint64_t id : array_at(tasks.array)) {
       const std::int64_t task = cells_[id - 1].known.place.task;
       const bool is_one =
@@ -126,10 +126,10 @@ class Meaning {
     return tasks.is_one() ? chosen : of_wanted(chosen);
   }
 
-  Ids of(const JobsNamed& name) const {
+  IdSet of(const JobsNamed& name) const {
     const std::set<UserId> users =
         wanted_.users.empty() ? std::set<UserId>{wanted_.own} : wanted_.users;
-    Ids live;
+    IdSet live;
     std::uint64_t latest = 0;
     for (const Cell& cell : cells_) {
       const std::uint64_t id = cell.known.id.value();
@@ -144,12 +144,12 @@ class Meaning {
   }
 
  private:
-  Ids job_at(std::uint64_t n) const {
-    return n <= cells_.size() && cells_[n - 1].fate != Fate::Forgotten ? Ids{n} : Ids{};
+  IdSet job_at(std::uint64_t n) const {
+    return n <= cells_.size() && cells_[n - 1].fate != Fate::Forgotten ? IdSet{n} : IdSet{};
   }
   /// What is kept of the array with this number.
-  Ids array_at(JobId first) const {
-    Ids ids;
+  IdSet array_at(JobId first) const {
+    IdSet ids;
     for (const Cell& cell : cells_) {
       const ArrayPlace& place = cell.known.place;
       const bool is_of_it = place.tasks > 0 && place.first == first;
@@ -159,23 +159,23 @@ class Meaning {
   }
   const ArrayPlace* place_at(JobId job) const { return &cells_[job.value() - 1].known.place; }
   /// By its own name it is itself; by its array's, those that live or, if all are wanted, all.
-  Ids stand_for(const Cell& cell, const JobsNamed& name) const {
+  IdSet stand_for(const Cell& cell, const JobsNamed& name) const {
     const std::uint64_t id = cell.known.id.value();
     const bool is_array = cell.known.place.tasks > 0 && is_like("s", name.pattern);
     if (is_array && wanted_.among == Among::All) return array_at(cell.known.place.first);
-    return is_array || is_like(cell.name, name.pattern) ? Ids{id} : Ids{};
+    return is_array || is_like(cell.name, name.pattern) ? IdSet{id} : IdSet{};
   }
-  Ids of_wanted(const Ids& ids) const {
+  IdSet of_wanted(const IdSet& ids) const {
     if (wanted_.among == Among::All) return ids;
-    Ids live;
+    IdSet live;
     for (const std::uint64_t id : ids) {
       if (cells_[id - 1].fate == Fate::Lives) live.insert(id);
     }
     return live;
   }
-  Ids of_users(const Ids& ids, const std::set<UserId>& users) const {
+  IdSet of_users(const IdSet& ids, const std::set<UserId>& users) const {
     if (users.empty()) return ids;
-    Ids theirs;
+    IdSet theirs;
     for (const std::uint64_t id : ids) {
       if (users.contains(*cells_[id - 1].known.user)) theirs.insert(id);
     }
@@ -226,10 +226,10 @@ Expected<std::vector<JobId>> choose(const std::vector<Cell>& cells, const Wanted
 }
 
 void compare(const std::vector<Cell>& cells, const Wanted& wanted, const std::string& typed) {
-  Ids meant;
+  IdSet meant;
   bool is_fault = false;
   for (const Handle& handle : wanted.handles) {
-    const Ids its =
+    const IdSet its =
         std::visit([&](const auto& what) { return Meaning(cells, wanted).of(what); }, handle.what);
     is_fault = is_fault || its.empty();
     meant.insert(its.begin(), its.end());
@@ -243,7 +243,7 @@ void compare(const std::vector<Cell>& cells, const Wanted& wanted, const std::st
         << typed << ": " << chosen.error().message;
     return;
   }
-  Ids ids;
+  IdSet ids;
   for (const JobId job : *chosen) {
     ASSERT_TRUE(ids.insert(job.value()).second) << typed << " in" << text_of(cells);
   }

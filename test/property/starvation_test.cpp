@@ -18,9 +18,9 @@ namespace berth::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
-constexpr std::uint64_t kStreams = 50;
+constexpr std::uint64_t kStarvationStreams = 50;
 #else
-constexpr std::uint64_t kStreams = 1000;
+constexpr std::uint64_t kStarvationStreams = 1000;
 #endif
 
 /// Which of the small jobs have a time limit.
@@ -177,7 +177,7 @@ class Stream {
 };
 
 TEST(Starvation, StrictFifoStartsTheLargeOne) {
-  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kStarvationStreams; ++seed) {
     Stream stream(seed, "fifo", seed % 3 != 0 ? Limits::All : Limits::None);
     stream.run();
     ASSERT_NE(stream.started(), kNever) << "seed " << seed;
@@ -186,7 +186,7 @@ TEST(Starvation, StrictFifoStartsTheLargeOne) {
 }
 
 TEST(Starvation, AKeptPlaceStartsTheLargeOneByItsBound) {
-  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kStarvationStreams; ++seed) {
     Stream stream(seed, "easy", Limits::All);
     stream.run();
     ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
@@ -198,7 +198,7 @@ TEST(Starvation, AKeptPlaceStartsTheLargeOneByItsBound) {
 /// Jobs pass while one is late by up to 40 %, and yet the large one starts by the bound.
 TEST(Starvation, AKeptPlaceStartsTheLargeOneThoughEstimatesAreTooShort) {
   int late_ones = 0;
-  for (std::uint64_t seed = 1; seed <= kStreams / 5; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kStarvationStreams / 5; ++seed) {
     Stream stream(seed, "easy", Limits::None, 40);
     stream.run();
     ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
@@ -206,12 +206,13 @@ TEST(Starvation, AKeptPlaceStartsTheLargeOneThoughEstimatesAreTooShort) {
     ASSERT_LE(stream.started(), stream.bound()) << "seed " << seed;
     late_ones += stream.late_ones();
   }
-  EXPECT_GT(late_ones, static_cast<int>(kStreams / 5));  // streams without them prove nothing
+  EXPECT_GT(late_ones,
+            static_cast<int>(kStarvationStreams / 5));  // streams without them prove nothing
 }
 
 /// Its user has no other work, so it is overdue long before the stream ends.
 TEST(Starvation, HeadroomStartsTheLargeOne) {
-  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kStarvationStreams; ++seed) {
     Stream stream(seed, "headroom", Limits::All);
     stream.run();
     ASSERT_NE(stream.started(), kNever) << "seed " << seed;
@@ -220,7 +221,7 @@ TEST(Starvation, HeadroomStartsTheLargeOne) {
 }
 
 TEST(Starvation, PlacesStartTheLargeOneByTheirPromise) {
-  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kStarvationStreams; ++seed) {
     Stream stream(seed, "headroom/places", Limits::All);
     stream.run();
     ASSERT_TRUE(stream.had_hold()) << "seed " << seed;
@@ -232,7 +233,7 @@ TEST(Starvation, PlacesStartTheLargeOneByTheirPromise) {
 
 /// Without limits nothing may borrow the place; with some, borrowers at most double the wait.
 TEST(Starvation, PlacesStartTheLargeOneBehindOccupantsWithoutLimits) {
-  for (std::uint64_t seed = 1; seed <= kStreams; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kStarvationStreams; ++seed) {
     Stream stream(seed, "headroom/places", seed % 2 == 0 ? Limits::None : Limits::Some);
     stream.run();
     ASSERT_TRUE(stream.had_hold()) << "seed " << seed;

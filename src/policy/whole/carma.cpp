@@ -74,16 +74,16 @@ bool is_candidate(GpuId gpu, const Ask& ask, const Trial& trial, const Bounds& b
 }
 
 /// What is no candidate costs more than any sum of memory.
-struct Price {
+struct Cost {
   std::int64_t barred = 0;
   Bytes memory{0};
 
-  Price& operator+=(const Price& other) {
+  Cost& operator+=(const Cost& other) {
     barred += other.barred;
     memory += other.memory;
     return *this;
   }
-  auto operator<=>(const Price&) const = default;
+  auto operator<=>(const Cost&) const = default;
 };
 
 /// Refuses places that would fit, so it cannot be used by another policy or with preemption.
@@ -95,8 +95,7 @@ class Mapper final : public Placer {
     Candidates candidates(ask, job, trial);
     if (candidates.needs_many_nodes()) return gather(ask, trial, candidates);
     Placed placed = place_cheapest(ask, trial, candidates, [&](GpuId gpu) {
-      return Price{is_candidate(gpu, ask, trial, bounds_) ? 0 : 1,
-                   Bytes(0) - available(gpu, trial)};
+      return Cost{is_candidate(gpu, ask, trial, bounds_) ? 0 : 1, Bytes(0) - available(gpu, trial)};
     });
     const auto is_barred = [&](GpuId gpu) { return !is_candidate(gpu, ask, trial, bounds_); };
     if (placed && std::ranges::any_of(placed->gpus, is_barred)) return candidates.refusal();
