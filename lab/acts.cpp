@@ -70,10 +70,10 @@ class Outsider {
   pid_t pid_;
 };
 
-/// Asks until the answer is as wanted; nothing after ten seconds.
+/// Asks until the answer is as wanted; nothing after half a minute.
 std::optional<Json> await(const Berthd& daemon, const std::string& target,
                           const std::function<bool(const Json&)>& wanted) {
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 600; ++i) {
     auto answer = daemon.get(target);
     if (answer && wanted(*answer)) return std::move(*answer);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -103,16 +103,19 @@ trace::TraceJob act(const char* name, Duration duration, Bytes asks) {
   return job;
 }
 
-/// Three tenants that keep their word and fill the cards, beside one that does not.
+/// Three tenants that keep their word and fill the cards, beside one that does not. Under `fifo` it
+/// starts at once, beside one of them; together they use less than the card has, so that nothing
+/// fails however late the look that ends it. It holds what was granted to the other for seconds, so
+/// that a look sees it however busy the machine is.
 Expected<bool> ask_too_little(const Stage& stage, const DemoOptions& options) {
   std::printf(
       "\nA job that needs 14 GiB asks for 6, with --retries 3, beside three honest ones:\n");
-  const auto daemon = Berthd::start(stage, {.gpus = options.gpus});
+  const auto daemon = Berthd::start(stage, {.gpus = options.gpus, .policy = "fifo"});
   if (!daemon) return std::unexpected(daemon.error());
-  trace::TraceJob honest = act("honest", seconds(4), 9_GiB + 256_MiB);
+  trace::TraceJob honest = act("honest", seconds(6), 9_GiB + 256_MiB);
   honest.duty = GpuMilli(300);
-  honest.use = trace::UseCurve({{Duration(0), Bytes(0)}, {seconds(2), 9_GiB}});
-  trace::TraceJob greedy = act("greedy", Duration(1'600'000), 6_GiB);
+  honest.use = trace::UseCurve({{Duration(0), Bytes(0)}, {seconds(2), 8_GiB}});
+  trace::TraceJob greedy = act("greedy", seconds(4), 6_GiB);
   greedy.duty = GpuMilli(300);
   greedy.use = trace::UseCurve({{Duration(0), Bytes(0)}, {seconds(1), 14_GiB}});
   greedy.spec.user = UserId(2);
@@ -124,17 +127,20 @@ Expected<bool> ask_too_little(const Stage& stage, const DemoOptions& options) {
     jobs.push_back(std::move(*answer));
   }
   bool all_good = true;
+  std::size_t attempts = 0;  // of the last one
   for (const Json& job : jobs) {
     const auto ended = await(*daemon, job_path(job), [](const Json& now) {
       return has_ended(now.at("state").get<std::string>());
     });
+    attempts = ended ? ended->at("attempts").size() : 0;
     const std::string state = ended ? ended->at("state").get<std::string>() : "still runs";
     std::printf("%s: %s\n", ended ? ended->at("name").get<std::string>().c_str() : "?",
                 state.c_str());
     if (ended) tell_attempts(*ended);
     all_good = all_good && state == "done";
   }
-  return all_good;
+  if (attempts < 2) std::printf("The greedy job was never ended: a defect.\n");
+  return all_good && attempts > 1;
 }
 
 Expected<bool> come_from_outside(const Stage& stage, const DemoOptions& options) {
