@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/suggest.hpp"
 #include "cli/verbs.hpp"
+#include "posix/streams.hpp"
 
 namespace berth::cli {
 
@@ -317,6 +318,7 @@ int help(std::span<char* const> words) {
 }  // namespace
 
 int run(int argc, char** argv) {
+  open_closed_streams();
   const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty()) return print(kOverview);
   const std::string_view first = words.front();

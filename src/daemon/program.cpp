@@ -32,6 +32,7 @@
 #include "posix/descriptor.hpp"
 #include "posix/error.hpp"
 #include "posix/keyring.hpp"
+#include "posix/streams.hpp"
 #include "trace/speed_files.hpp"
 
 namespace berth::daemon {
@@ -341,6 +342,7 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
 }  // namespace
 
 int run_program(int argc, char** argv, const Program& program) {
+  open_closed_streams();
   if (argc == 2 && std::string_view(argv[1]) == kEndLeftovers) return end_leftovers();
   if (argc == 2 && std::string_view(argv[1]) == kAnnounce) return announce();
   if (argc == 2 && std::string_view(argv[1]) == kSuspendHelper) return suspend_helper();

@@ -90,6 +90,7 @@ Program::Program(std::vector<std::string> arguments, const StartOptions& options
   }
   err_.descriptor = err.read;
   posix_spawn_file_actions_adddup2(&actions, err.write, 2);
+  for (const int stream : options.closed) posix_spawn_file_actions_addclose(&actions, stream);
   if (!options.directory.empty()) {
     posix_spawn_file_actions_addchdir_np(&actions, options.directory.c_str());
   }

@@ -23,6 +23,7 @@ struct StartOptions {
   std::vector<std::string> environment;  ///< `NAME=VALUE`, beside PATH and nothing else.
   Screen screen = Screen::Pipes;         ///< Terminal: standard input and output are one.
   std::string directory;                 ///< "": this one.
+  std::vector<int> closed = {};          ///< Of 0, 1 and 2, as `<&-` in a shell.
 };
 
 /// Every wait fails the test after 20 seconds; what still runs in the end is killed.

@@ -304,6 +304,23 @@ TEST_F(Run, EndsAsItsReaderDoes) {
   expect_nothing_left();
 }
 
+TEST_F(Run, TakesNoOtherFileForAStreamThatIsClosed) {
+  for (const std::vector<int>& closed : {std::vector{0}, {1}, {2}, {0, 1, 2}}) {
+    test::StartOptions started = options();
+    started.closed = closed;
+    Program run({"run", "cat"}, started);
+    FakeShim shim = connect();
+    run.end_input();
+    shim.take(FrameKind::InputEnd);
+    shim.send(FrameKind::Output, "out");
+    shim.send(FrameKind::Error, "err");
+    shim.send(FrameKind::Exit, "\x03");
+    events()->write(job_event(kRunning) + job_event(kFailedJob));
+    EXPECT_EQ(run.wait().exit_code, 3);
+    expect_nothing_left();
+  }
+}
+
 TEST_F(Run, OnATerminalPassesKeysAndItsSize) {
   Program run({"run", "vi"}, options(Screen::Terminal));
   const Json attach = this->attach();
