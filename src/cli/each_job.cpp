@@ -1,6 +1,7 @@
 #include "cli/each_job.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -36,16 +37,31 @@ class Changes {
     for (const auto& [state, count] : found->second) jobs += count;
     return jobs > kFewTasks;
   }
-  /// `192 cancelled, 8 stopping`.
+  /// `192 cancelled, 8 stopping`; `9 updated: 5 held, 4 queued`.
   std::string text(const std::string& array) const {
+    const std::map<std::string, std::int64_t>& counts = counts_.at(array);
+    const std::string done = counts.size() > 1 ? what_all_share(counts) : "";
+    std::int64_t jobs = 0;
     std::string text;
-    for (const auto& [state, count] : counts_.at(array)) {
-      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
+    for (const auto& [state, count] : counts) {
+      jobs += count;
+      const std::string rest = done.empty() ? state : state.substr(done.size() + 2);
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + rest;
     }
-    return text;
+    return done.empty() ? text : std::to_string(jobs) + " " + done + ": " + text;
   }
 
  private:
+  /// `updated` of `updated, held` and `updated, queued`; "" where they do not begin alike.
+  static std::string what_all_share(const std::map<std::string, std::int64_t>& counts) {
+    const std::string& first = counts.begin()->first;
+    const std::string done = first.substr(0, std::min(first.find(", "), first.size()));
+    for (const auto& [state, count] : counts) {
+      if (!state.starts_with(done + ", ")) return "";
+    }
+    return done;
+  }
+
   std::map<std::string, std::map<std::string, std::int64_t>> counts_;
 };
 

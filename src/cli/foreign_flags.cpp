@@ -45,7 +45,8 @@ constexpr std::string_view kUsers = "users share by weights, which berthd's conf
 constexpr auto kForeign = std::to_array<Foreign>({
     // sbatch
     {"--job-name", "-J", "say --name NAME", Reads::Same, "--name"},
-    {"--time", "-t", "say --time DURATION; a number alone is of seconds here, as 90 or 90min",
+    {"--time", "-t",
+     "say --time DURATION; a number without a unit means seconds, so say 90min for 90",
      Reads::Minutes, "--time"},
     {"--gres", "", "say --gpus N and --vram SIZE, the memory on each GPU", Reads::Gres},
     {"--gpus", "-G", "say --gpus N", Reads::Gpus},

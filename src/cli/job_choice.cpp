@@ -64,7 +64,8 @@ void add_job_choice(CLI::App& verb, JobChoice& choice) {
 
 Expected<void> check_choice(const JobChoice& choice) {
   if (choice.typed.empty() && choice.users.empty()) {
-    return fail(ErrorCode::InvalidArgument, "no job is named");
+    return fail(ErrorCode::InvalidArgument,
+                "no job is named; give a number, a range or a name, such as 7, 7-9 or 'train-*'");
   }
   for (const std::string& typed : choice.typed) {
     if (const auto handles = parse_handles(typed); !handles) {

@@ -158,4 +158,13 @@ std::string options_of(const Json& change) {
   return text;
 }
 
+std::string plain_words(std::string text) {
+  constexpr std::string_view kBefore = ": 1 required ";
+  constexpr std::string_view kBehind = " missing";
+  const std::size_t at = text.find(kBefore);
+  if (at == std::string::npos || !text.ends_with(kBehind)) return text;
+  text.resize(text.size() - kBehind.size());
+  return text.replace(at, kBefore.size(), ": needs a value: ");
+}
+
 }  // namespace berth::cli

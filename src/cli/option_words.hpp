@@ -24,4 +24,7 @@ std::string typed_time(double seconds);
 /// `9G`, `1536M`.
 std::string typed_size(std::int64_t bytes);
 
+/// `--vram: 1 required SIZE missing`, as CLI11 says it, in plain words.
+std::string plain_words(std::string text);
+
 }  // namespace berth::cli

@@ -11,6 +11,7 @@
 
 #include "cli/completion.hpp"
 #include "cli/manual.hpp"
+#include "cli/option_words.hpp"
 #include "cli/output.hpp"
 #include "cli/suggest.hpp"
 #include "cli/verbs.hpp"
@@ -150,15 +151,29 @@ const Verb* find_verb(std::string_view name) {
   return found == kVerbs.end() ? nullptr : found;
 }
 
+/// What was meant with an option that there is not. A letter is near to every other: it stands for
+/// the one option that begins with it.
+std::string meant_option(const std::string& typed, const CLI::App& verb) {
+  const std::vector<std::string> names = option_names(verb);
+  const bool is_letter = typed.size() == 2 && typed[1] != '-';
+  if (!is_letter) return did_you_mean(typed, names);
+  const auto begins = [&](const std::string& name) { return name.starts_with("-" + typed); };
+  const auto found = std::ranges::find_if(names, begins);
+  const bool is_one = found != names.end() && std::ranges::count_if(names, begins) == 1;
+  return is_one ? "; did you mean " + *found + "?" : "";
+}
+
 /// What CLI11 says in a text that lists words in the wrong order: which word a verb does not take.
-std::string unexpected_text(const CLI::App& verb) {
-  const std::vector<std::string> left = verb.remaining(true);
+std::string unexpected_text(const CLI::App& app, const CLI::App& verb) {
+  std::vector<std::string> left = verb.remaining(true);
+  if (left.empty()) left = app.remaining(true);  // behind a --
+  std::erase(left, "--");
   const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
   const auto option = std::ranges::find_if(left, is_option);
   const std::string name = "berth " + verb.get_name();
   if (option != left.end()) {
     const std::string typed = option->substr(0, option->find('='));
-    return typed + ": " + name + " has no such option" + did_you_mean(typed, option_names(verb));
+    return typed + ": " + name + " has no such option" + meant_option(typed, verb);
   }
   return (left.empty() ? std::string("too many words")
                        : left.front() + ": one word too many for " + name);
@@ -290,10 +305,10 @@ int run_verb(std::span<char* const> words, const Verb* verb) {
     app.parse(std::move(reversed));
   } catch (const CLI::ExtrasError&) {
     const auto parsed = app.get_subcommands();
-    return report_usage(unexpected_text(parsed.empty() ? app : *parsed.front()) + see);
+    return report_usage(unexpected_text(app, parsed.empty() ? app : *parsed.front()) + see);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
-    return report_usage(error.what() + see);
+    return report_usage(plain_words(error.what()) + see);
   }
   try {
     return chosen();

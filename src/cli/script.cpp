@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "cli/foreign_flags.hpp"
+#include "cli/option_words.hpp"
 
 namespace berth::cli {
 
@@ -204,7 +205,7 @@ Expected<JobOptions> options_of_words(std::vector<std::string> words, const std:
   try {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return fail(ErrorCode::InvalidArgument, where + error.what());
+    return fail(ErrorCode::InvalidArgument, where + plain_words(error.what()));
   }
   const auto rest = app.remaining();
   if (rest.empty()) return options;

@@ -43,7 +43,7 @@ std::string why_not_resumed(const Job& job) {
   if (is_being_suspended) return "";
   const std::string state(word_for(shown_state(job)));
   if (!has_idle_process(job)) return "is " + state + ", only a suspended job can be resumed";
-  if (job.state == JobState::Held) return "";
+  if (job.state == JobState::Held && !has_idle_process(job)) return "";
   return "was suspended by the scheduler and goes on when it is its turn";
 }
 
@@ -265,6 +265,7 @@ JobChanges::Wanted JobChanges::input_for(JobVerb verb, const Job& job,
       return Input(CancelAsked{job.id});
     case JobVerb::Hold:
       if (could_start(job)) return Input(HoldAsked{job.id});
+      if (job.state == JobState::Held) return conflict(name, "is held already");
       return conflict(name, "is " + std::string(word_for(shown_state(job))) +
                                 ", only a job that waits can be held");
     case JobVerb::Suspend:

@@ -111,11 +111,20 @@ TEST(CliErrors, AnUnknownOptionIsNamedWithItsVerb) {
   EXPECT_EQ(berth({"ls", "--usr", "ann"}).err,
             "berth: --usr: berth ls has no such option; did you mean --user?; see berth ls "
             "--help\n");
+  EXPECT_EQ(berth({"cancel", "-a"}).err,
+            "berth: -a: berth cancel has no such option; did you mean --all?; see berth cancel "
+            "--help\n");
+  EXPECT_EQ(berth({"ls", "-l"}).err,
+            "berth: -l: berth ls has no such option; see berth ls --help\n");
+  EXPECT_EQ(berth({"update", "7", "--", "echo"}).err,
+            "berth: echo: one word too many for berth update; see berth update --help\n");
   EXPECT_EQ(berth({"gpus", "extra"}).err,
             "berth: extra: one word too many for berth gpus; see berth gpus --help\n");
-  EXPECT_EQ(berth({"show"}).err, "berth: no job is named\n");
+  EXPECT_EQ(
+      berth({"show"}).err,
+      "berth: no job is named; give a number, a range or a name, such as 7, 7-9 or 'train-*'\n");
   EXPECT_EQ(berth({"submit", "--vram"}).err,
-            "berth: --vram: 1 required SIZE missing; see berth submit --help\n");
+            "berth: --vram: needs a value: SIZE; see berth submit --help\n");
   for (const char* verb : {"run", "submit"}) {
     const Ran ran = berth({verb, "--frob", "true"});
     EXPECT_EQ(ran.exit_code, kBadUsage);

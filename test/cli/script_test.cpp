@@ -140,7 +140,7 @@ TEST_F(Script, AWrongLineIsNamedByItsPlace) {
   write("#!/bin/sh\n#BERTH --name 'open\n");
   EXPECT_EQ(refusal(), "./job.sh:2: a quote is not closed");
   write("#!/bin/sh\n#BERTH --vram\n");
-  EXPECT_THAT(refusal(), HasSubstr("./job.sh:2: #BERTH --vram: 1 required SIZE missing"));
+  EXPECT_THAT(refusal(), HasSubstr("./job.sh:2: #BERTH --vram: needs a value: SIZE"));
   write("#!/bin/sh\n#BERTH --vram 10\n");
   EXPECT_EQ(refusal(), "--vram 10: is 10 bytes; say 10G or 10M");
 }

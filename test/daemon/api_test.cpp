@@ -243,8 +243,7 @@ TEST_F(Api, AHeldJobIsReleasedAndHeldAgain) {
   const int id = held({{"gpus", 2}, {"exclusive", true}});
   const int blocker = rig_->submit("sleep 1000", {{"gpus", 2}, {"exclusive", true}});
   rig_->wait_for(blocker, "running");
-  expect_refused(post(path(id, "/hold")), 409,
-                 "job " + std::to_string(id) + ": is held, only a job that waits can be held");
+  expect_refused(post(path(id, "/hold")), 409, "job " + std::to_string(id) + ": is held already");
   EXPECT_EQ(post(path(id, "/release")).body, (Json{{"id", id}, {"state", "queued"}}));
   expect_refused(post(path(id, "/release")), 409,
                  "job " + std::to_string(id) + ": is queued, only a held job can be released");

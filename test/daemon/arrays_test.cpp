@@ -154,6 +154,9 @@ TEST_F(Arrays, AreHeldReleasedAndChangedAsAWholeOrInPart) {
   EXPECT_EQ(berth({"release", number + "_2-3"}).exit_code, 0);
   test::eventually("one runs", [&] { return states("running") == 1; });
   EXPECT_EQ(states("held"), 4);
+  EXPECT_EQ(berth({"update", number, "--priority", "5"}).out,
+            "array " + number + ": 5 updated: 1 deferred, 4 held\n" + "array " + number +
+                ": 1 other unchanged\n");
   EXPECT_EQ(berth({"hold", number + "_[3,5-6]"}).exit_code, 0) << "what is held already is left";
   EXPECT_EQ(states("held"), 5);
   EXPECT_EQ(berth({"hold", task(array, 2)}).err,
