@@ -1,6 +1,5 @@
 #include "cli/submission.hpp"
 
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "cli/foresight.hpp"
 #include "cli/json.hpp"
 #include "cli/output.hpp"
+#include "cli/output_pattern.hpp"
 #include "cli/script.hpp"
 #include "cli/verbs.hpp"
 #include "core/array_text.hpp"
@@ -375,10 +375,13 @@ Expected<std::string> directory_of(const JobOptions& options, const Caller& call
 }
 
 /// Mail to the caller on this machine.
-std::string own_address() {
-  const passwd* const entry = ::getpwuid(::getuid());
-  return (entry == nullptr ? std::to_string(::getuid()) : entry->pw_name) +
-         std::string("@localhost");
+std::string own_address() { return facts_here("").user + "@localhost"; }
+
+/// A script's own name is in what was typed: now its interpreter may stand before it.
+std::string name_of_job(const JobOptions& options, const JobOptions& typed) {
+  if (options.name || typed.command.empty()) return options.name.value_or("");
+  const std::string& program = typed.command.front();
+  return program.substr(program.rfind('/') + 1);
 }
 
 std::optional<Error> unfit_word(const std::vector<std::string>& command) {
@@ -483,7 +486,7 @@ void add_submit_options(CLI::App& verb, JobOptions& options) {
       ->group(group);
   group = kTells;
   option("-o,--output", options.output, "FILE",
-         "Write output there, too; %j job, %A array, %a task.");
+         "Write output there, too; %j job, %A array, %a task, %x name, %u user.");
 }
 
 Expected<Json> change_of(const JobOptions& options) {
@@ -529,6 +532,9 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   if (!left_out) return std::unexpected(left_out.error());
   made.warnings = std::move(*left_out);
   if (options.notify_on && !options.notify) options.notify = own_address();
+  if (options.output) {
+    options.output = filled_pattern(*options.output, facts_here(name_of_job(options, typed)));
+  }
   if (auto unfit = unfit_word(options.command)) return std::unexpected(*unfit);
   const auto directory = directory_of(options, caller);
   if (!directory) return std::unexpected(directory.error());

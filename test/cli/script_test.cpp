@@ -100,6 +100,7 @@ TEST_F(Script, SbatchLinesAreReadWhereTheyHaveAnEqual) {
       "#!/bin/bash\n"
       "#SBATCH --gres=gpu:a100:2\n"
       "#SBATCH -t 90 -J train --mem=16000\n"
+      "#SBATCH -o /tmp/%x-%j.out\n"
       "#SBATCH --chdir=/ --nodes=1 --ntasks 1 --exclusive --export=ALL\n");
   const auto made = submit();
   ASSERT_TRUE(made) << made.error().message;
@@ -108,6 +109,7 @@ TEST_F(Script, SbatchLinesAreReadWhereTheyHaveAnEqual) {
   EXPECT_EQ(made->body["gpu_types"], *parse_json(R"(["a100"])"));
   EXPECT_EQ(made->body["time_limit_seconds"], 5400.0) << "minutes, as sbatch has them";
   EXPECT_EQ(made->body["name"], "train");
+  EXPECT_EQ(made->body["output"], "/tmp/train-%j.out");
   EXPECT_EQ(made->body["mem_bytes"], std::int64_t{16000} << 20);
   EXPECT_EQ(made->body["directory"], "/");
   EXPECT_EQ(made->body["exclusive"], true);
