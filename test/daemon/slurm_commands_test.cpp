@@ -124,6 +124,20 @@ TEST_F(SlurmCommands, SbatchSignalsBeforeTheLimitAndSendsMail) {
                  "sbatch: error: Invalid --signal specification\n", 255);
 }
 
+TEST_F(SlurmCommands, OptionsAreReadAsGetoptReadsThem) {
+  expect(
+      "sbatch --exclusive=user --get-user-env=L --propagate --nice -k --distribution block "
+      "--ntasks-per-n 1 -HQJname -o/dev/null --wrap true; squeue -h -o %j",
+      "name\n");
+  expect_refused("sbatch --gpus", "sbatch: option '--gpus' requires an argument\n", 255);
+  expect_refused("sbatch --gpu 1", "sbatch: option '--gpu' is ambiguous\n", 255);
+  expect_refused("sbatch --parsable=1", "option '--parsable' doesn't allow an argument\n", 255);
+  expect_refused("sbatch -9", "sbatch: invalid option -- '9'\n", 255);
+  expect("sbatch --help | grep -c -e '  -J, --job-name=VALUE' -e '      --exclusive.=VALUE.'",
+         "2\n");
+  expect_refused("srun --frob true", "srun: unrecognized option '--frob'\n", 255);
+}
+
 TEST_F(SlurmCommands, SbatchRefusesInSlurmsWords) {
   rig_.folder().write("plain.sh", "#!/bin/sh\ntrue\n");
   rig_.folder().write("bare.sh", "true\n");
@@ -182,6 +196,8 @@ TEST_F(SlurmCommands, SrunRunsStepsAndJobs) {
   expect("srun -G1 sh -c 'echo $CUDA_VISIBLE_DEVICES $SLURM_PROCID'", "0 0\n");
   expect_refused("srun sh -c 'exit 5'", ": task 0: Exited with exit code 5\n", 5);
   expect_refused("srun sh -c 'kill -9 $$'", ": task 0: Killed\n", 137);
+  expect_refused("srun sh -c 'exit 255'", ": task 0: Exited with exit code 255\n", 255);
+  expect("srun --gres=gpu:1 --exact --mpi=none --pty echo hi --pty", "hi --pty\n");
   expect_refused("srun no_such_command", "error: execve(): no_such_command: No such file", 2);
   expect("sbatch -W -Q -o out --wrap='srun -n1 sh -c \"exit 4\"; echo after $?'; tail -1 out",
          "after 4\n");

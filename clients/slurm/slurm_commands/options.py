@@ -1,6 +1,4 @@
 """Options as Slurm reads them: `-n 2`, `-n2`, `--ntasks=2`, `--ntasks 2`; the last one counts."""
-import getopt
-
 
 class Usage(Exception):
     def __init__(self, message, code=1):
@@ -9,39 +7,88 @@ class Usage(Exception):
 
 
 class Table:
-    """`spec`: lines `LONG[=] [SHORT]`, = for those with a value; LONG names the option."""
+    """`spec`: lines `LONG[=|?] [SHORT]`: = for options with a value, ? for those that may have one,
+    which then stands in the same word (`--exclusive=user`); LONG names the option."""
 
     def __init__(self, command, spec, bad_code=1):
         self.command, self.bad_code = command, bad_code
-        self.long, self.short, self.names = [], "", {}
+        self.takes, self.short = {}, {}  # by its name: "=", "?" or ""; by its letter: the name
         for line in spec.split("\n"):
-            words = line.split()
-            for word in words[:1]:
-                self.long.append(word)
-                self.names["--" + word.rstrip("=")] = word.rstrip("=")
-            for word in words[1:]:
-                self.short += word + (":" if words[0].endswith("=") else "")
-                self.names["-" + word] = words[0].rstrip("=")
+            long, *letters = line.split()
+            name = long.rstrip("=?")
+            self.takes[name] = long[len(name):]
+            self.short.update(dict.fromkeys(letters, name))
 
     def read(self, arguments, stop_at_command=False):
         """(options by name, repeated ones as lists under name + '*', the other words)."""
-        split = getopt.getopt if stop_at_command else getopt.gnu_getopt
-        try:
-            pairs, rest = split(arguments, self.short, self.long)
-        except getopt.GetoptError as error:
-            dash = "--" if len(error.opt) > 1 else "-"
-            if "requires argument" in error.msg:
-                what = "option '%s%s' requires an argument" % (dash, error.opt)
+        found, rest, words = {}, [], list(arguments)
+        while words:
+            word = words.pop(0)
+            if word == "--":
+                rest += words
+                break
+            if word == "-" or not word.startswith("-"):
+                rest.append(word)
+                if stop_at_command:
+                    rest += words
+                    break
             else:
-                what = "unrecognized option '%s%s'" % (dash, error.opt)
-            raise Usage('%s: %s\nTry "%s --help" for more information'
-                        % (self.command, what, self.command), self.bad_code)
-        found = {}
-        for key, value in pairs:
-            name = self.names[key] if key in self.names else key.lstrip("-")
-            found[name] = value
-            found.setdefault(name + "*", []).append(value)
+                for name, value in self.options_of(word, words):
+                    found[name] = value
+                    found.setdefault(name + "*", []).append(value)
         return found, rest
+
+    def options_of(self, word, words):
+        """(name, value) of each option in the word; takes a value from the words behind it."""
+        if word.startswith("--"):
+            typed, equals, value = word[2:].partition("=")
+            if typed == "help":
+                self.help()
+            name = self.whole(typed)
+            if equals and not self.takes[name]:
+                self.refuse("option '--%s' doesn't allow an argument" % name)
+            if self.takes[name] == "=" and not equals:
+                value = self.value_behind("--" + name, words)
+            yield name, value
+            return
+        letters = word[1:]
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            if letter not in self.short:
+                self.refuse("invalid option -- '%s'" % letter)
+            name, value = self.short[letter], ""
+            if self.takes[name]:
+                value, letters = letters, ""
+            if self.takes[name] == "=" and not value:
+                value = self.value_behind("-" + letter, words)
+            yield name, value
+
+    def whole(self, typed):
+        """The option that is meant: by its name, or by the beginning of the name of one alone."""
+        near = [name for name in self.takes if name.startswith(typed)]
+        if typed in self.takes:
+            return typed
+        if len(near) != 1:
+            self.refuse(("option '--%s' is ambiguous" if near else "unrecognized option '--%s'")
+                        % typed)
+        return near[0]
+
+    def value_behind(self, option, words):
+        if not words:
+            self.refuse("option '%s' requires an argument" % option)
+        return words.pop(0)
+
+    def help(self):
+        letters = {name: letter for letter, name in self.short.items()}
+        print("Usage: %s [OPTIONS]... as Slurm has them, for berth. Options:" % self.command)
+        for name, takes in sorted(self.takes.items()):
+            value = {"=": "=VALUE", "?": "[=VALUE]", "": ""}[takes]
+            print("  %-4s--%s%s" % ("-%s," % letters[name] if name in letters else "", name, value))
+        raise SystemExit(0)
+
+    def refuse(self, what):
+        raise Usage('%s: %s\nTry "%s --help" for more information'
+                    % (self.command, what, self.command), self.bad_code)
 
 
 def listed(options, name):

@@ -11,13 +11,16 @@ from .options import Table, Usage, mebibytes, seconds
 
 COMMON = """array= a
 account= A
+acctg-freq=
 begin= b
 bell
 chdir= D
 clusters= M
+cluster-constraint=
 comment=
 constraint= C
 contiguous
+core-spec= S
 cores-per-socket=
 cpu-bind=
 cpu-freq=
@@ -27,13 +30,14 @@ class=
 dependency= d
 deadline=
 delay-boot=
+distribution= m
 error= e
 exclude= x
-exclusive
+exclusive?
 export=
 export-file=
 extra-node-info= B
-get-user-env
+get-user-env?
 gid=
 gpu-bind=
 gpu-freq=
@@ -49,19 +53,20 @@ ignore-pbs
 input= i
 job-name= J
 kill-on-invalid-dep=
-kill-on-bad-exit= K
+kill-on-bad-exit? K
 label l
 licenses= L
 mail-type=
 mail-user=
+mcs-label=
 mem=
 mem-bind=
 mem-per-cpu=
 mem-per-gpu=
 mincpus=
 network=
-nice=
-no-kill k
+nice?
+no-kill? k
 no-requeue
 nodefile= F
 nodelist= w
@@ -78,9 +83,11 @@ overlap
 oversubscribe s
 parsable
 partition= p
+power=
+prefer=
 priority=
 profile=
-propagate
+propagate?
 qos= q
 quiet Q
 reboot
@@ -106,11 +113,32 @@ wait-all-nodes=
 wckey=
 wrap="""
 
+# What asks for nothing that a task on one machine does not have anyway: it inherits the terminal
+# (--pty) and the program's file (--bcast).
+OF_SRUN = """
+accel-bind=
+bcast?
+bcast-exclude=
+compress?
+disable-status X
+exact
+mpi=
+msg-timeout=
+preserve-env E
+pty?
+resv-ports?
+send-libs?
+slurmd-debug=
+threads= T
+x11?"""
+
 
 def table(command):
     spec = COMMON
     if command == "srun":  # --wait has a value there
-        spec = spec.replace("wait W", "wait= W")
+        spec = spec.replace("wait W", "wait= W") + OF_SRUN
+    if command == "salloc":
+        spec += "\nno-bell\nx11?"
     return Table(command, spec, bad_code=255)
 
 
@@ -339,7 +367,7 @@ def body(command, options, name):
                 made.update(warning(command, options["signal"], limit))
     if "class" in options:
         made["class"] = options["class"]
-    if "exclusive" in options:
+    if options.get("exclusive") == "":  # not =user, nor =mcs: those share with some
         made["exclusive"] = bool(count)
     if "begin" in options:
         made["begin_at"] = begin_at(command, options["begin"])

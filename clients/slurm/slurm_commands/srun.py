@@ -124,7 +124,7 @@ def label(task, stream):
 
 
 def say_exit(task, code):
-    if code > 128:
+    if 128 < code <= 128 + signal.SIGRTMAX:
         words = signal.strsignal(code - 128) or "signal %d" % (code - 128)
         print("srun: error: %s: task %d: %s" % (jobs.HOST, task, words), file=sys.stderr)
     else:
