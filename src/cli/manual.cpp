@@ -50,14 +50,6 @@ std::string names_of(const CLI::Option& option) {
   return names;
 }
 
-std::string value_of(const CLI::Option& option) {
-  if (option.get_items_expected_max() == 0) return "";
-  std::string type = option.get_type_name();
-  type.resize(std::min(type.find(':'), type.size()));  // without what a check says
-  const bool is_plain = type.empty() || type == "TEXT" || type == "UINT" || type == "INT";
-  return is_plain ? "VALUE" : type;
-}
-
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
   return text;
@@ -86,7 +78,7 @@ std::string option_list(const CLI::App& app, const std::string& group) {
   for (const CLI::Option* const option : app.get_options()) {
     if (is_help(*option) || option->get_group() != group) continue;
     const bool is_positional = option->get_positional();
-    const std::string value = value_of(*option);
+    const std::string value = value_name(*option);
     list += ".It " + (is_positional ? "Ar " + argument(upper(option->get_name(true)))
                                     : "Li " + argument(names_of(*option)) +
                                           (value.empty() ? "" : " Ar " + argument(value)));
@@ -145,6 +137,15 @@ constexpr std::string_view kExitStatus =
     "failure, such as no daemon that answers, or one that refuses.";
 
 }  // namespace
+
+std::string value_name(const CLI::Option& option) {
+  if (option.get_items_expected_max() == 0) return "";
+  std::string type = option.get_type_name();
+  type.resize(std::min(type.find(':'), type.size()));  // without what a check says
+  const bool is_plain =
+      type.empty() || type == "TEXT" || type == "UINT" || type == "INT" || type == "FLOAT";
+  return is_plain ? "VALUE" : type;
+}
 
 std::vector<std::string> shell_words(std::string_view line) {
   std::vector<std::string> words;

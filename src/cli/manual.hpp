@@ -9,6 +9,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace berth::cli {
@@ -31,6 +32,9 @@ const ManualText* manual_text(std::string_view verb);
 
 /// In mdoc. Requires: `verb` is the verb's part of the command line, `text` its own.
 std::string manual_page(const CLI::App& verb, const ManualText& text);
+
+/// `SIZE` of --vram; `VALUE` where the type says no more than text or number; "" of a flag.
+std::string value_name(const CLI::Option& option);
 
 /// The words of a shell's line with single quotes.
 std::vector<std::string> shell_words(std::string_view line);

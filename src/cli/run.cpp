@@ -274,6 +274,20 @@ class HelpFormat final : public CLI::Formatter {
     }
     return usage;
   }
+  /// Without what a flag without a value stands for, which CLI11 has in braces.
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = Formatter::make_option_name(option, is_positional);
+    const std::size_t brace = name.find('{');
+    return brace == std::string::npos ? name : name.substr(0, brace) + "[=VALUE]";
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string value = option->get_positional() ? "" : value_name(*option);
+    const bool are_more = option->get_items_expected_max() > 1;
+    const std::string otherwise = option->get_default_str();
+    return (value.empty() ? "" : " " + value) + (are_more ? " ..." : "") +
+           (otherwise.empty() ? "" : " [" + otherwise + "]") +
+           (option->get_required() ? " (required)" : "");
+  }
 };
 
 std::string examples_in_help(std::string_view verb) {

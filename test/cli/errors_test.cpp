@@ -23,6 +23,7 @@ using test::Ran;
 using test::ScratchFolder;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 Ran berth(std::vector<std::string> arguments) {
@@ -99,6 +100,11 @@ TEST(CliErrors, HelpAndTheVersionAreThereUnderTheirUsualNames) {
   EXPECT_THAT(berth({"run", "--help"}).out,
               AllOf(HasSubstr("Usage: berth run [OPTIONS] -- COMMAND [ARGUMENT...]\n"),
                     HasSubstr("Examples:\n  # "), HasSubstr("  berth run --vram 10G -- python")));
+  EXPECT_THAT(berth({"submit", "--help"}).out,
+              AllOf(HasSubstr("  --snapshot[=VALUE] "), HasSubstr("  --vram-shrink yes|no ")));
+  EXPECT_THAT(berth({"ls", "--help"}).out,
+              AllOf(HasSubstr("  JOB ... "), HasSubstr("  -u,--user VALUE ... "),
+                    Not(HasSubstr("Excludes"))));
   EXPECT_EQ(berth({"help", "compat"}).exit_code, 0);
   EXPECT_THAT(berth({"compat", "--help"}).out, HasSubstr("Usage: berth compat tsp|ts|gbatch"));
   EXPECT_THAT(berth({"--version"}).out, StartsWith("berth "));
