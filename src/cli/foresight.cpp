@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -23,6 +24,11 @@ using Warnings = std::vector<std::string>;
 
 std::unexpected<Error> unfit(const std::string& what) {
   return fail(ErrorCode::InvalidArgument, what);
+}
+
+const std::string& program_of(const FilesOfJob& job) {
+  static const std::string kNone;
+  return job.command.empty() ? kNone : job.command.front();
 }
 
 /// Nothing where there is nothing, or where one may not look.
@@ -51,9 +57,9 @@ std::string way_out(const std::string& program, const std::string& head) {
 }
 
 Expected<Warnings> look_at_path(const FilesOfJob& job) {
-  const fs::path path = fs::path(job.directory) / job.program;
+  const fs::path path = fs::path(job.directory) / program_of(job);
   const auto mode = mode_of(path);
-  const std::string name = "'" + job.program + "' ";
+  const std::string name = "'" + program_of(job) + "' ";
   if (!mode) {
     if (errno != ENOENT && errno != ENOTDIR) return Warnings{};
     return Warnings{"the command's " + name +
@@ -63,14 +69,14 @@ Expected<Warnings> look_at_path(const FilesOfJob& job) {
   if (!S_ISREG(*mode)) return Warnings{};
   const std::string head = head_of(path);
   if (::access(path.c_str(), X_OK) != 0) {
-    return unfit("the command's " + name + "is not executable" + way_out(job.program, head));
+    return unfit("the command's " + name + "is not executable" + way_out(program_of(job), head));
   }
   const bool is_text = !head.empty() && !head.starts_with("#!") && !head.starts_with("\x7f") &&
                        head.find('\0') == std::string::npos;
   if (!is_text) return Warnings{};
   return Warnings{"the command's " + name +
                   "is a text whose first line does not begin with #!; it may not run" +
-                  way_out(job.program, "")};
+                  way_out(program_of(job), "")};
 }
 
 std::string path_in(const std::vector<std::string>& environment) {
@@ -81,19 +87,76 @@ std::string path_in(const std::vector<std::string>& environment) {
   return "/bin:/usr/bin";
 }
 
+/// What shells do themselves, and what they find in no folder but among their functions.
+constexpr auto kOfShells =
+    std::to_array<std::string_view>({".", "alias", "cd", "eval", "exec", "export", "for", "if",
+                                     "set", "source", "ulimit", "umask", "unset", "while"});
+constexpr auto kOfInteractiveShells =
+    std::to_array<std::string_view>({"conda", "mamba", "micromamba", "ml", "module"});
+
+/// How to say what a shell would take, and execvp(3) does not; "" for any other word.
+std::string way_by_shell(const std::string& word) {
+  constexpr std::string_view kOfNames =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+  const std::size_t equals = word.find('=');
+  const bool is_variable = equals != word.npos && equals > 0 &&
+                           word.find_first_not_of(kOfNames) == equals &&
+                           std::string_view("0123456789").find(word[0]) == std::string_view::npos;
+  if (is_variable) return "say --env " + word + " before the command";
+  const bool is_plain = std::ranges::find(kOfShells, word) != kOfShells.end();
+  const bool is_interactive =
+      std::ranges::find(kOfInteractiveShells, word) != kOfInteractiveShells.end();
+  if (!is_plain && !is_interactive) return "";
+  return "it is a word of the shell: say -- bash " + std::string(is_plain ? "-c" : "-ic") + " '" +
+         word + " ...'";
+}
+
+/// The file that python, bash and the like are to run: `t.py` of `python -u t.py`; "" where none is
+/// to be seen.
+std::string script_of(const std::vector<std::string>& command) {
+  constexpr auto kInterpreters = std::to_array<std::string_view>(
+      {"python", "python3", "bash", "sh", "zsh", "Rscript", "julia", "node", "perl", "ruby"});
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".py", ".sh", ".bash", ".R", ".r", ".jl", ".js", ".pl", ".rb"});
+  constexpr auto kAlone = std::to_array<std::string_view>(
+      {"-u", "-O", "-OO", "-B", "-I", "-E", "-s", "-S", "-x", "-e", "-l", "-v", "-ex", "-eu"});
+  if (command.empty()) return "";
+  const std::string program = command.front().substr(command.front().rfind('/') + 1);
+  if (std::ranges::find(kInterpreters, program) == kInterpreters.end()) return "";
+  const auto is_alone = [&](const std::string& word) {
+    return std::ranges::find(kAlone, word) != kAlone.end();
+  };
+  const auto first = std::find_if_not(command.begin() + 1, command.end(), is_alone);
+  const bool is_script = first != command.end() && !first->starts_with('-') &&
+                         std::ranges::any_of(kEndings, [&](std::string_view ending) {
+                           return first->ends_with(ending);
+                         });
+  return is_script ? *first : "";
+}
+
+Warnings look_at_script(const FilesOfJob& job) {
+  const std::string script = script_of(job.command);
+  if (script.empty() || mode_of(fs::path(job.directory) / script)) return {};
+  if (errno != ENOENT && errno != ENOTDIR) return {};
+  return {"'" + script + "' is not there in '" + job.directory +
+          "'; the job fails if that is so when it starts"};
+}
+
 /// A word without a slash, as execvp(3) looks it up.
 Warnings look_in_path(const FilesOfJob& job) {
   const std::string path = path_in(job.environment);
   for (std::size_t at = 0; at <= path.size();) {
     const std::size_t end = std::min(path.find(':', at), path.size());
     const fs::path folder = fs::path(job.directory) / path.substr(at, end - at);
-    if (::access((folder / job.program).c_str(), X_OK) == 0) return {};
+    if (::access((folder / program_of(job)).c_str(), X_OK) == 0) return {};
     at = end + 1;
   }
-  const bool is_here = mode_of(fs::path(job.directory) / job.program).has_value();
-  return {"'" + job.program + "' is in no folder of PATH; " +
-          (is_here ? "say ./" + job.program + " for the one in the job's directory"
-                   : "the job fails if that is so when it starts")};
+  const bool is_here = mode_of(fs::path(job.directory) / program_of(job)).has_value();
+  const std::string way = way_by_shell(program_of(job));
+  return {"'" + program_of(job) + "' is in no folder of PATH; " +
+          (!way.empty() ? way
+           : is_here    ? "say ./" + program_of(job) + " for the one in the job's directory"
+                        : "the job fails if that is so when it starts")};
 }
 
 /// What is there of a path: the folder that is, and the name in it that is not, if any.
@@ -145,9 +208,10 @@ Expected<Warnings> look_at_output(const FilesOfJob& job) {
 }  // namespace
 
 Expected<std::vector<std::string>> look_ahead(const FilesOfJob& job) {
-  const bool is_path = job.program.find('/') != std::string::npos;
+  const bool is_path = program_of(job).find('/') != std::string::npos;
   auto of_program = is_path ? look_at_path(job) : Expected<Warnings>(look_in_path(job));
   if (!of_program) return of_program;
+  std::ranges::move(look_at_script(job), std::back_inserter(*of_program));
   if (job.output.empty()) return of_program;
   const auto of_output = look_at_output(job);
   if (!of_output) return of_output;

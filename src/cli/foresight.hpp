@@ -11,7 +11,7 @@ namespace berth::cli {
 
 struct FilesOfJob {
   std::string directory;                 ///< Absolute.
-  std::string program;                   ///< The command's first word.
+  std::vector<std::string> command;      ///< May be empty.
   std::string output;                    ///< As typed, with its %; "": none.
   std::vector<std::string> environment;  ///< Of the job.
 };

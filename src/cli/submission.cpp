@@ -547,7 +547,7 @@ Expected<Submission> submission_of(const JobOptions& typed, const Caller& caller
   }
   if (auto failed = set_typed(environment, options)) return std::unexpected(*failed);
   auto foreseen = look_ahead({.directory = *directory,
-                              .program = options.command.empty() ? "" : options.command.front(),
+                              .command = options.command,
                               .output = options.output.value_or(""),
                               .environment = environment});
   if (!foreseen) return std::unexpected(foreseen.error());

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "support/process.hpp"
 
@@ -38,9 +40,14 @@ class Foresight : public testing::Test {
   test::ScratchFolder folder_;
 
  private:
+  /// Between spaces.
+  static std::vector<std::string> words_of(const std::string& line) {
+    std::istringstream words(line);
+    return {std::istream_iterator<std::string>(words), {}};
+  }
   Expected<std::vector<std::string>> look(const std::string& program, const std::string& output) {
     return look_ahead({.directory = folder_.path(),
-                       .program = program,
+                       .command = words_of(program),
                        .output = output,
                        .environment = {"PATH=/no/such:/usr/bin:/bin"}});
   }
@@ -78,6 +85,32 @@ TEST_F(Foresight, WarnsOfAProgramThatMayNotRun) {
   EXPECT_THAT(warnings("here"),
               ElementsAre("'here' is in no folder of PATH; say ./here for the one in the job's "
                           "directory"));
+}
+
+TEST_F(Foresight, SaysHowToSayWhatAShellWouldTake) {
+  const auto expect = [&](const std::string& command, const std::string& way) {
+    EXPECT_THAT(warnings(command), ElementsAre(HasSubstr("is in no folder of PATH; " + way)))
+        << command;
+  };
+  expect("FOO=1 python t.py", "say --env FOO=1 before the command");
+  expect("A_2= python t.py", "say --env A_2= before the command");
+  expect("=1", "the job fails");
+  expect("2A=1", "the job fails");
+  expect("a-b=1", "the job fails");
+  expect("cd /tmp", "it is a word of the shell: say -- bash -c 'cd ...'");
+  expect("source v/bin/activate", "it is a word of the shell: say -- bash -c 'source ...'");
+  expect("conda activate x", "it is a word of the shell: say -- bash -ic 'conda ...'");
+}
+
+TEST_F(Foresight, WarnsOfAScriptThatIsNotThere) {
+  file("here.py", "", 0644);
+  for (const std::string command :
+       {"sh here.py", "sh -c x.sh", "sh -e here.py", "sh x", "env x.sh", "sh -m x.py", "sh"}) {
+    EXPECT_THAT(warnings(command), IsEmpty()) << command;
+  }
+  for (const std::string command : {"sh x.sh", "/bin/sh -e -u x.sh 1", "bash no/x.sh"}) {
+    EXPECT_THAT(warnings(command), ElementsAre(HasSubstr("x.sh' is not there in '"))) << command;
+  }
 }
 
 TEST_F(Foresight, RefusesAnOutputThatCannotBe) {
