@@ -18,6 +18,19 @@ struct RunArguments {
   bool detach_on_hangup = false;
 };
 
+/// What only a script's lines can say here, and a terminal that attends the job makes void.
+Expected<void> fit_for_terminal(Submission& made) {
+  if (made.body.contains("array")) {
+    return fail(ErrorCode::InvalidArgument,
+                "--array: berth run runs one job; berth submit queues an array");
+  }
+  if (made.body.erase("output") > 0) {
+    made.warnings.emplace_back(
+        "--output is left out: with berth run the output comes here; berth submit has both");
+  }
+  return {};
+}
+
 int run_job(const RunArguments& arguments) {
   const auto keys = detach_keys(arguments.detach);
   if (!keys) return report_usage(keys.error().message);
@@ -25,6 +38,7 @@ int run_job(const RunArguments& arguments) {
   if (!caller) return report_failure(caller.error().message);
   auto made = submission_of(arguments.job, *caller);
   if (!made) return report_usage(made.error().message);
+  if (const auto fit = fit_for_terminal(*made); !fit) return report_usage(fit.error().message);
   for (const std::string& warning : made->warnings) report_failure(warning);
   auto copy = SubmissionCopy::make(*made);
   if (!copy) return report_failure(copy.error().message);

@@ -296,7 +296,8 @@ Expected<std::string> snapshot_parent() {
   const std::string base = state != nullptr && *state == '/' ? std::string(state)
                            : home != nullptr && *home == '/' ? std::string(home) + "/.local/state"
                                                              : "";
-  if (base.empty()) return fail(ErrorCode::Io, "--snapshot: HOME is not set, which holds the copy");
+  if (base.empty())
+    return fail(ErrorCode::Io, "--snapshot: HOME is not set; the copy goes into a folder of it");
   const std::string parent = base + "/berth/snapshots";
   std::error_code failed;
   fs::create_directories(parent, failed);

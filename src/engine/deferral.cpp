@@ -11,11 +11,12 @@ namespace {
 
 std::string job_name(JobId id) { return "job " + std::to_string(id.value()); }
 
-/// `job 7 ended failed, and this job was to start after-ok`.
+/// `never started: job 7 ended as failed, and it was to start only if that ended well`.
 std::string never_text(const Dependency& on, std::optional<Outcome> outcome) {
   if (!outcome) return "never started: it waited for " + job_name(on.job) + ", which is not known";
   return "never started: " + job_name(on.job) + " ended as " + std::string(user_word(*outcome)) +
-         ", and it waited for that (" + std::string(word_for(on.when)) + ")";
+         ", and it was to start only if that " + (on.when == After::Ok ? "ended" : "did not end") +
+         " well";
 }
 
 bool holds_turn(const Job& job) {

@@ -304,6 +304,22 @@ TEST_F(Run, EndsAsItsReaderDoes) {
   expect_nothing_left();
 }
 
+TEST_F(Run, OfAScriptLeavesOutAFileForItsOutputAndRefusesAnArray) {
+  const std::string script =
+      scratch_.write("job.sh", "#!/bin/sh\n#SBATCH -o out/%j\n#SBATCH -J train\ntrue\n");
+  Program run({"run", script}, options());
+  const Json body = Json::parse(daemon_.take("POST /v1/jobs").body);
+  EXPECT_FALSE(body.contains("output"));
+  EXPECT_EQ(body.at("name"), "train");
+  events()->write(job_event(kDone));
+  EXPECT_THAT(run.wait().err, HasSubstr("berth: --output is left out: with berth run the output"));
+  scratch_.write("job.sh", "#!/bin/sh\n#SBATCH -a 1-3\ntrue\n");
+  const Ran ran = test::berth({"run", script}, options());
+  EXPECT_EQ(ran.exit_code, test::kBadUsage);
+  EXPECT_EQ(ran.err, "berth: --array: berth run runs one job; berth submit queues an array\n");
+  std::filesystem::remove(script);
+}
+
 TEST_F(Run, TakesNoOtherFileForAStreamThatIsClosed) {
   for (const std::vector<int>& closed : {std::vector{0}, {1}, {2}, {0, 1, 2}}) {
     test::StartOptions started = options();

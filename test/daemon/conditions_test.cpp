@@ -80,7 +80,7 @@ TEST_F(Conditional, AJobComesAfterAnotherAndSaysSo) {
   const Json never = rig_.wait_end(ok);
   EXPECT_EQ(never["state"], "cancelled");
   EXPECT_EQ(never["note"], "never started: job " + std::to_string(first) +
-                               " ended as failed, and it waited for that (after-ok)");
+                               " ended as failed, and it was to start only if that ended well");
   EXPECT_TRUE(never["attempts"].empty());
 }
 

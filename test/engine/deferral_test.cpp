@@ -103,8 +103,10 @@ TEST_F(Deferral, AJobThatNeverCanEndsWithThoseBehindItAndSaysWhy) {
     }
   }
   ASSERT_EQ(notes.size(), 6U);
-  EXPECT_EQ(notes[1], "never started: job 1 ended as failed, and it waited for that (after-ok)");
-  EXPECT_EQ(notes[5], "never started: job 5 ended as cancelled, and it waited for that (after-ok)");
+  EXPECT_EQ(notes[1],
+            "never started: job 1 ended as failed, and it was to start only if that ended well");
+  EXPECT_EQ(notes[5],
+            "never started: job 5 ended as cancelled, and it was to start only if that ended well");
   EXPECT_EQ(rig_.state(cleanup), JobState::Queued);
 }
 
