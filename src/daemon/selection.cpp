@@ -71,6 +71,14 @@ Expected<std::string> KeptJobs::name_of(JobId id) {
   return *row ? (*row)->name : "";
 }
 
+Expected<std::string> KeptJobs::command_of(JobId id) {
+  const auto known = std::ranges::find(page_, id, &journal::JobRow::job);
+  if (known != page_.end()) return known->command;
+  const auto row = keeper_.store().job(id);
+  if (!row) return std::unexpected(row.error());
+  return *row ? (*row)->command : "";
+}
+
 // ---- Selection -------------------------------------------------------------------------------
 
 Expected<bool> Selection::advance(const std::function<bool()>& has_time) {
@@ -207,7 +215,7 @@ Expected<void> Selection::visit(const KnownJob& job, const Walk& walk) {
   if (!walk.users.empty() && (!job.user || !walk.users.contains(*job.user))) return {};
   if (walk.tasks && !walk.tasks->has(job.place.task)) return {};
   if (walk.name == nullptr) return take(job.id), Expected<void>();
-  const auto name = world_.name_of(job.id);
+  const auto name = shown_name_of(job);
   if (!name) return std::unexpected(name.error());
   const std::string& pattern = walk.name->pattern;
   const auto array = job.array();
@@ -236,7 +244,7 @@ Expected<void> Selection::look_for_ended() {
   const KnownJob& job = **known;
   before_ = job.id;
   if (!job.user || !users.contains(*job.user)) return {};
-  const auto name = world_.name_of(job.id);
+  const auto name = shown_name_of(job);
   if (!name) return std::unexpected(name.error());
   const std::string& pattern = std::get<JobsNamed>(wanted_.handles[at_].what).pattern;
   const auto array = job.array();
@@ -248,6 +256,14 @@ Expected<void> Selection::look_for_ended() {
     take(job.id);
   }
   return {};
+}
+
+/// As lists have it: of a job without a name its command, which is for its own user alone, since
+/// those of others may be hidden.
+Expected<std::string> Selection::shown_name_of(const KnownJob& job) {
+  auto name = world_.name_of(job.id);
+  const bool is_shown = !name || !name->empty() || job.user != wanted_.own;
+  return is_shown ? name : world_.command_of(job.id);
 }
 
 void Selection::walk_array(const ArraySpan& span, Among among) {

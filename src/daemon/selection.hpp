@@ -43,6 +43,8 @@ class JobWorld {
   /// The last below this number of those that have ended, of this user or of all.
   virtual Expected<std::optional<KnownJob>> ended_below(JobId id, std::optional<UserId> user) = 0;
   virtual Expected<std::string> name_of(JobId id) = 0;
+  /// What lists show of a job without a name.
+  virtual Expected<std::string> command_of(JobId id) = 0;
 };
 
 /// That of a daemon. Costs a look at the engine's memory for jobs that have not ended, and a row of
@@ -55,6 +57,7 @@ class KeptJobs final : public JobWorld {
   std::optional<KnownJob> live_at_or_above(JobId id) override;
   Expected<std::optional<KnownJob>> ended_below(JobId id, std::optional<UserId> user) override;
   Expected<std::string> name_of(JobId id) override;
+  Expected<std::string> command_of(JobId id) override;
 
  private:
   const live::Keeper& keeper_;
@@ -116,7 +119,7 @@ class Selection {
   Expected<void> walk_on();
   Expected<void> visit(const KnownJob& job, const Walk& walk);
   Expected<void> look_for_ended();
-  Expected<bool> has_name(const KnownJob& job, const JobsNamed& name);
+  Expected<std::string> shown_name_of(const KnownJob& job);
   Expected<JobId> first_task_from(const ArraySpan& span, std::int64_t task);
   Error nothing() const;
   void take(JobId job);

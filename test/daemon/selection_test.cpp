@@ -23,6 +23,7 @@ struct Cell {
   KnownJob known;
   Fate fate = Fate::Lives;
   std::string name;
+  std::string command = "";
 };
 
 class SmallWorld final : public JobWorld {
@@ -51,6 +52,7 @@ class SmallWorld final : public JobWorld {
     return found;
   }
   Expected<std::string> name_of(JobId id) override { return cells_[id.value() - 1].name; }
+  Expected<std::string> command_of(JobId id) override { return cells_[id.value() - 1].command; }
   int asked() const { return asked_; }
 
  private:
@@ -288,6 +290,27 @@ std::vector<Cell> an_array_of(int tasks) {
 
 Wanted wanted_of(const std::string& typed, Among among = Among::Live) {
   return {.handles = *parse_handles(typed), .users = {}, .own = kAnn, .among = among};
+}
+
+/// As lists show it. Those of other users may be hidden, so no handle tells what they are.
+TEST(Selections, KnowAJobWithoutANameByItsCommand) {
+  const auto cell = [](std::uint64_t id, UserId user, Fate fate, std::string name) {
+    return Cell{.known = {.id = JobId(id), .user = user, .lives = fate == Fate::Lives},
+                .fate = fate,
+                .name = std::move(name),
+                .command = "python t.py"};
+  };
+  const std::vector<Cell> cells = {cell(1, kAnn, Fate::Ended, ""), cell(2, kAnn, Fate::Lives, ""),
+                                   cell(3, kAnn, Fate::Lives, "t"), cell(4, kBob, Fate::Lives, "")};
+  using Jobs = std::vector<JobId>;
+  for (const std::string typed : {"python t.py", "python*"}) {
+    EXPECT_EQ(*choose(cells, wanted_of(typed), true), Jobs{JobId(2)});
+    Wanted of_bob = wanted_of(typed);
+    of_bob.users = {kBob};
+    EXPECT_EQ(choose(cells, of_bob, true).error().code, ErrorCode::NotFound);
+  }
+  const std::vector<Cell> ended = {cells[0]};
+  EXPECT_EQ(*choose(ended, wanted_of("python t.py", Among::All), true), Jobs{JobId(1)});
 }
 
 TEST(Selections, SayWhatStandsForNothing) {
