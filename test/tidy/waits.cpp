@@ -98,6 +98,7 @@ constexpr auto kPermits = std::to_array<Permit>({
     {"src/daemon/suspend_helpers.cpp", "poll waitpid", kAtStart},
     {"src/daemon/suspender.cpp", "open", kCgroups},
     {"src/posix/small_file.hpp", "open read_small_file", "who calls it has a permit of its own"},
+    {"src/posix/streams.hpp", "open", kAtStart},
     {"src/shim/main.cpp", "open", "/dev/null, before its order"},
     {"src/shim/proc.cpp", "open", kProc},
     {"src/shim/program/client.cpp", "open readlink unlink",
