@@ -259,6 +259,19 @@ std::string awaited_text(std::span<const Dependency> after, After when, const Cl
   return jobs + (jobs.empty() || arrays.empty() ? "" : ", ") + arrays;
 }
 
+/// Of `waits for job 7 to end well`.
+std::string end_text(After when) {
+  switch (when) {
+    case After::Any:
+      return " to end";
+    case After::Ok:
+      return " to end well";
+    case After::NotOk:
+      return " to end, and not well";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string deferred_text(const Job& job, const ClusterView& view) {
@@ -267,8 +280,7 @@ std::string deferred_text(const Job& job, const ClusterView& view) {
   for (const After when : {After::Ok, After::Any, After::NotOk}) {
     const std::string list = awaited_text(asked.after, when, view);
     if (list.empty()) continue;
-    text +=
-        (text.empty() ? "waits for " : "; for ") + list + " (" + std::string(word_for(when)) + ")";
+    text += (text.empty() ? "waits for " : "; for ") + list + end_text(when);
   }
   if (asked.begin > view.now()) {
     text += (text.empty() ? "waits until " : "; until ") + local_text(asked.begin, view.now());

@@ -36,7 +36,7 @@ std::string brief_suspended_text(const Job& job, const std::string& note);
 /// What holds a job by that note: `held by its owner`, `held because it waits for ...`.
 std::string held_text(const std::string& note);
 
-/// `waits for job 7 (after-ok)`: of a deferred job.
+/// `waits for job 7 to end well`: of a deferred job.
 std::string deferred_text(const Job& job, const ClusterView& view);
 
 /// Why jobs wait, as text. Jobs with equal asks wait for the same, so few of a page are explained.

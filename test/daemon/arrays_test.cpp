@@ -175,12 +175,12 @@ TEST_F(Arrays, AreWaitedForByOthersAsAWholeAndByTask) {
     return std::pair(job["after"].size(), job["reason"].get<std::string>());
   };
   const auto tasks = [&](const std::string& count) {
-    return "waits for " + count + " tasks of array " + number + " (after-any)";
+    return "waits for " + count + " tasks of array " + number + " to end";
   };
   EXPECT_EQ(after(number), std::pair(std::size_t{3}, tasks("3")));
   EXPECT_EQ(after(number + "_*"), std::pair(std::size_t{3}, tasks("3")));
   EXPECT_EQ(after(number + "_2"),
-            std::pair(std::size_t{1}, "waits for job " + number + "_2 (after-any)"));
+            std::pair(std::size_t{1}, "waits for job " + number + "_2 to end"));
   EXPECT_EQ(after(number + "_[1,3]"), std::pair(std::size_t{2}, tasks("2")));
 }
 

@@ -64,13 +64,13 @@ TEST_F(Conditional, AJobComesAfterAnotherAndSaysSo) {
   const Json job = rig_.job(ok);
   const std::string waits = "waits for job " + std::to_string(first);
   EXPECT_EQ(job["state"], "deferred");
-  EXPECT_EQ(job["reason"], waits + " (after-ok)");
+  EXPECT_EQ(job["reason"], waits + " to end well");
   EXPECT_EQ(job["after"], Json({{{"job", first}, {"when", "after-ok"}}}));
-  EXPECT_EQ(why(any)["reason"], waits + " (after-any)");
+  EXPECT_EQ(why(any)["reason"], waits + " to end");
   Json wish = no_gpus_and(on(first));
   wish.update({{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}});
   EXPECT_EQ(rig_.request("POST", "/v1/jobs?dry_run=true", wish).body["reason"],
-            waits + " (after-ok)");
+            waits + " to end well");
   rig_.kill();
   rig_.start();
   EXPECT_EQ(rig_.job(ok)["state"], "deferred");
