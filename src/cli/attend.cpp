@@ -275,16 +275,23 @@ class Attendance {
                    is_terminal ? std::optional(place_.leaving.keys) : std::nullopt);
     const std::string& keys = place_.leaving.keys.words();
     if (comes_later()) {
-      narrator_.progress("is attached" +
-                         (is_terminal && !keys.empty() ? "; " + keys + " detaches" : ""));
+      const bool may_leave = (is_terminal || looks_on()) && !keys.empty();
+      narrator_.progress("is attached" + (may_leave ? "; " + keys + " detaches" : "") +
+                         (looks_on() ? "; Ctrl-C reaches the job" : ""));
     }
     eager_.reset();
+    if (looks_on()) eager_ = std::make_unique<EagerTerminal>(STDIN_FILENO);
     relay_->type(typed_ahead_);
     typed_ahead_.clear();
     if (!is_terminal) return;
     raw_ = std::make_unique<RawTerminal>(STDIN_FILENO);
     narrator_.set_raw(true);
     relay_->send_size(size_of(STDOUT_FILENO));
+  }
+
+  /// At a job without input, of whose keys only those that leave it are read.
+  bool looks_on() const {
+    return comes_later() && place_.screen == Screen::Terminal && input_ == Input::Ended;
   }
 
   /// Asks the daemon to send the shim here.
@@ -316,9 +323,7 @@ class Attendance {
 
   void look_at_relay(Clock::time_point now) {
     if (const auto failure = relay_->failure(); failure && !output_failed_) on_failure(*failure);
-    if (relay_->take_wish_to_detach() && !relay_->detach()) {
-      narrator_.about_job("cannot be detached: its shim is of an earlier release of berth");
-    }
+    if (relay_->take_wish_to_detach()) detach();
     if (!relay_->is_over()) return;
     if (const auto parting = relay_->parting()) return part(*parting);
     exit_code_ = relay_->exit_code();
@@ -326,6 +331,11 @@ class Attendance {
     input_ = relay_->input();
     relay_.reset();
     leave_terminal();
+  }
+
+  void detach() {
+    if (relay_->detach()) return;
+    narrator_.about_job("cannot be detached: its shim is of an earlier release of berth");
   }
 
   void part(shim::Parting how) {
@@ -399,6 +409,7 @@ class Attendance {
     const ssize_t got = read(STDIN_FILENO, bytes.data(), bytes.size());
     if (got <= 0) return eager_.reset();
     const auto sorted = keys_.take({bytes.data(), static_cast<std::size_t>(got)});
+    if (comes_later()) return relay_ && sorted.detaches ? detach() : void();
     typed_ahead_ += sorted.for_job;
     if (sorted.detaches) leaving_.emplace(place_.socket, job_target(job_, "/leave"));
   }

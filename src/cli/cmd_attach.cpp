@@ -63,7 +63,7 @@ void add_attach(CLI::App& app, Action& chosen) {
       "If the job has not started yet, attach waits for that. A terminal that is attached to it\n"
       "already is detached. When this terminal closes, the job goes on. The exit code is the "
       "job's.\n"
-      "A job of berth submit has no input: its output is shown, and Ctrl-C reaches it.");
+      "A job of berth submit has no input: its output is shown, and Ctrl-C reaches the job.");
   verb->callback([=, &chosen] { chosen = [=] { return attach(*arguments); }; });
 }
 

@@ -28,8 +28,10 @@ SignalQueue::~SignalQueue() {
 std::optional<QueuedSignal> SignalQueue::next() const {
   signalfd_siginfo info;
   if (read(queue_.number(), &info, sizeof info) != sizeof info) return std::nullopt;
-  return QueuedSignal{.number = static_cast<int>(info.ssi_signo),
-                      .is_of_a_key = info.ssi_code == SI_KERNEL};
+  const int number = static_cast<int>(info.ssi_signo);
+  const bool has_key =
+      number == SIGINT || number == SIGQUIT;  // a terminal that closes sends SIGHUP
+  return QueuedSignal{.number = number, .is_of_a_key = has_key && info.ssi_code == SI_KERNEL};
 }
 
 }  // namespace berth::cli

@@ -10,7 +10,7 @@ namespace berth::cli {
 
 struct QueuedSignal {
   int number = 0;
-  bool is_of_a_key = false;  ///< The terminal sent it, not another process.
+  bool is_of_a_key = false;  ///< The terminal sent it for a key, no other process.
 };
 
 class SignalQueue {

@@ -44,6 +44,9 @@ for act in acts:
         if not read():
             sys.exit("ended before " + awaited + " came: " + seen.decode())
     seen = seen.split(awaited.encode(), 1)[1]
+    if typed == "CLOSE":
+        os.close(screen)
+        break
     os.write(screen, typed.replace("RETURN", "\r").encode())
 while read():
     pass
@@ -134,6 +137,19 @@ TEST_F(AttachTest, ASignalToTheClientThatNoKeySentEndsTheClientAlone) {
   EXPECT_EQ(rig_.job(id)["state"], "running");
   rig_.folder().write("go", "");
   EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3);
+}
+
+TEST_F(AttachTest, ATerminalLooksOnAtASubmittedJobAndLeavesIt) {
+  const int id = rig_.submit("echo ready; " + std::string(test::kUntilGo));
+  rig_.wait_for(id, "running");
+  const std::string words = "berth attach " + std::to_string(id);
+  const auto left = terminal(words, "'detaches; Ctrl-C reaches the job|~d'");
+  EXPECT_THAT(left.out, HasSubstr("detached from job " + std::to_string(id)));
+  EXPECT_THAT(left.out, HasSubstr("code 0"));
+  const auto closed = terminal(words, "'reaches the job|CLOSE'");
+  EXPECT_THAT(closed.out, HasSubstr("code 129")) << closed.err;
+  rig_.folder().write("go", "");
+  EXPECT_EQ(rig_.wait_end(id)["exit_code"], 3) << "a terminal that closes is no key";
 }
 
 TEST_F(AttachTest, IsForTheJobsUserAlone) {
