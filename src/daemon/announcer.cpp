@@ -57,6 +57,22 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// Each line of what a program said once, as one that tried three times says the same three times.
+std::string what_was_said(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line = one_line(std::string(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && std::ranges::find(lines, line) == lines.end()) {
+      lines.push_back(std::move(line));
+    }
+  }
+  std::string said;
+  for (const std::string& line : lines) said += (said.empty() ? "" : " ") + line;
+  return said;
+}
+
 std::string text_in(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || found->is_null()) return "";
@@ -513,7 +529,7 @@ void Announcer::end(pid_t pid) {
   ::waitpid(pid, &status, 0);
   const bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (!is_well) {
-    const std::string said = one_line(over->said.substr(0, kMostSaid));
+    const std::string said = what_was_said(std::string_view(over->said).substr(0, kMostSaid));
     note_failure(over->job, over->was_too_slow ? "failed: it took longer than 30 s; " + said
                                                : "failed: " + said);
   } else {

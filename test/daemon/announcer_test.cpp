@@ -300,15 +300,16 @@ TEST(Notify, AUsersReceiverThatHangsHoldsUpNoMessageOfTheAdministrator) {
 TEST(Notify, ThatFailsIsShownToItsUser) {
   Rig rig;
   rig.start();
-  const int id = rig.submit("true", with({{"notify", "echo no such host; exit 1"}}));
+  const int id =
+      rig.submit("true", with({{"notify", "for i in 1 2 3; do echo no such host; done; exit 1"}}));
   eventually("the failure is shown", [&] { return rig.job(id).contains("notify_failure"); });
-  EXPECT_EQ(rig.job(id)["notify_failure"], "failed: no such host ");
+  EXPECT_EQ(rig.job(id)["notify_failure"], "failed: no such host");
   const auto answer = rig.request("GET", "/v1/doctor");
   EXPECT_THAT(answer.body.dump(), HasSubstr("the latest message of 1 job failed"));
   const int array = rig.submit("true", with({{"array", "1-2"}, {"notify", "echo no; exit 1"}}));
   const std::string whole = test::path(array);
   eventually("so is that of an array", [&] {
-    return rig.request("GET", whole).body.value("notify_failure", "") == "failed: no ";
+    return rig.request("GET", whole).body.value("notify_failure", "") == "failed: no";
   });
 }
 
