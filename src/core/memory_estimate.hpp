@@ -1,7 +1,7 @@
 // The GPU memory that a job is charged whose user states none, from the peaks of earlier runs.
 //
-// The largest peak of the latest runs counts, as arguments that differ in numbers may well be batch
-// sizes, with a margin that shrinks with evidence. A pure function.
+// The runs are of the same program (live/telling_words), so the largest peak of the latest ones
+// counts, with a margin that shrinks with evidence. A pure function.
 #pragma once
 
 #include <cstddef>

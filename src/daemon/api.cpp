@@ -565,7 +565,7 @@ class Api {
   struct Found {
     std::vector<JobId> jobs;
     bool is_one = false;             ///< One job was asked for, by its own handle.
-    std::optional<ArraySpan> array;  ///< An array was, by its.
+    std::optional<ArraySpan> array;  ///< An array was, by its number or name.
     std::set<JobId> wholes = {};     ///< Arrays among them by their number or name.
   };
   struct Search {

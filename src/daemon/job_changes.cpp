@@ -92,14 +92,7 @@ std::string JobChanges::user_text(uid_t user) {
   return name == number ? "uid " + number : name + " (uid " + number + ")";
 }
 
-std::string JobChanges::handle_of(JobId id) const {
-  const Job* const job = daemon_.keeper().engine().view().find(id);
-  if (job != nullptr) return berth::handle_of(id, job->spec.conditions->array);
-  const auto row = daemon_.keeper().store().job(id);
-  const bool is_known = row && *row && !(*row)->is_damaged;
-  return is_known ? berth::handle_of(id, (*row)->spec.conditions->array)
-                  : std::to_string(id.value());
-}
+std::string JobChanges::handle_of(JobId id) const { return daemon_.keeper().handle_of(id); }
 
 std::optional<Denial> JobChanges::why_not(http::Exchange& exchange, JobId id, Rights on_others) {
   std::optional<UserId> owner;

@@ -222,8 +222,7 @@ Expected<void> Selection::visit(const KnownJob& job, const Walk& walk) {
   const bool is_array = array && is_like(array_name(*name, job.place), pattern);
   if (is_array && wanted_.among == Among::All) {
     walks_.back().next = one_above(array->last);
-    wholes_.insert(array->first);
-    walk_array(*array, Among::All);
+    take_whole(*array);
   } else if (is_array || is_like(*name, pattern)) {
     take(job.id);
   }
@@ -249,8 +248,7 @@ Expected<void> Selection::look_for_ended() {
   const std::string& pattern = std::get<JobsNamed>(wanted_.handles[at_].what).pattern;
   const auto array = job.array();
   if (array && is_like(array_name(*name, job.place), pattern)) {
-    wholes_.insert(array->first);
-    walk_array(*array, Among::All);
+    take_whole(*array);
     has_found_ = true;
   } else if (is_like(*name, pattern)) {
     take(job.id);
@@ -270,8 +268,17 @@ void Selection::walk_array(const ArraySpan& span, Among among) {
   walks_.push_back({.next = span.first, .last = span.last, .among = among});
 }
 
+/// An array by its name. It is what was asked for if nothing else has that name.
+void Selection::take_whole(const ArraySpan& span) {
+  const bool is_alone = wholes_.empty() && chosen_.empty() && span.first != span.last;
+  wholes_.insert(span.first);
+  if (is_alone) array_ = span;
+  walk_array(span, Among::All);
+}
+
 void Selection::take(JobId job) {
   has_found_ = true;
+  if (array_ && !array_->has(job)) array_.reset();
   if (seen_.insert(job).second) chosen_.push_back(job);
 }
 

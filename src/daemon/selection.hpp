@@ -94,7 +94,7 @@ class Selection {
   bool is_one() const { return is_one_ && wanted_.handles.size() == 1; }
   /// Arrays that stand there by their number or name, by their first jobs.
   const std::set<JobId>& wholes() const { return wholes_; }
-  /// The array, if what was asked for is one by its own handle.
+  /// The array, if what was asked for is one by its number, or one that alone has the name.
   std::optional<ArraySpan> array() const {
     return wanted_.handles.size() == 1 ? array_ : std::nullopt;
   }
@@ -123,6 +123,7 @@ class Selection {
   Expected<JobId> first_task_from(const ArraySpan& span, std::int64_t task);
   Error nothing() const;
   void take(JobId job);
+  void take_whole(const ArraySpan& span);
   void walk_array(const ArraySpan& span, Among among);
 
   JobWorld& world_;

@@ -4,6 +4,7 @@
 
 #include "core/words.hpp"
 #include "engine/engine.hpp"
+#include "engine/possible.hpp"
 
 namespace berth {
 
@@ -11,10 +12,14 @@ namespace {
 
 std::string job_name(JobId id) { return "job " + std::to_string(id.value()); }
 
+std::string name_of_other(JobId id) {
+  return std::string(kNeverStarted) + std::to_string(id.value());
+}
+
 /// `never started: job 7 ended as failed, and it was to start only if that ended well`.
 std::string never_text(const Dependency& on, std::optional<Outcome> outcome) {
   if (!outcome) return "never started: it waited for " + job_name(on.job) + ", which is not known";
-  return "never started: " + job_name(on.job) + " ended as " + std::string(user_word(*outcome)) +
+  return name_of_other(on.job) + " ended as " + std::string(user_word(*outcome)) +
          ", and it was to start only if that " + (on.when == After::Ok ? "ended" : "did not end") +
          " well";
 }
@@ -83,7 +88,7 @@ std::optional<std::string> Engine::drop_met(Job& job) {
 std::optional<std::string> Engine::never_begins(Job& job) {
   const std::string& key = job.spec.conditions->unique;
   const auto other = key.empty() ? std::nullopt : job_with_key(job.spec.user, key);
-  if (other) return "never started: " + job_name(*other) + " has its key '" + key + "' already";
+  if (other) return name_of_other(*other) + " has its key '" + key + "' already";
   return drop_met(job);
 }
 

@@ -216,7 +216,7 @@ std::string gate_text(const Explanation& found, const ClusterView& view) {
     case GateWord::What::None:
       break;
   }
-  return "a gate of the policy refuses those there are";
+  return "by the rule of the policy it does not join the GPUs with room yet";
 }
 
 std::string reserved_text(const Shortage& shortage, const ClusterView& view) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/cluster.hpp"
 #include "core/ids.hpp"
@@ -12,6 +13,9 @@
 #include "core/settings.hpp"
 
 namespace berth {
+
+/// The begin of the note of a job that another keeps from ever starting; that one's number follows.
+inline constexpr std::string_view kNeverStarted = "never started: job ";
 
 /// Returns: nothing if some placement could ever hold the request; else the thing, the value and
 /// the limit, as in `job 42: asks 9 GPUs, the cluster has 8`. The policy

@@ -732,7 +732,7 @@ void Conductor::note_preemption(JobId job) {
   for (const Hold& hold : view.holds()) {
     const bool is_there = std::ranges::any_of(
         hold.placement.gpus, [&](GpuId gpu) { return std::ranges::find(gpus, gpu) != gpus.end(); });
-    if (is_there && by.empty()) by = " by job " + std::to_string(hold.job.value());
+    if (is_there && by.empty()) by = " by job " + keeper_.handle_of(hold.job);
   }
   const std::string then =
       saves_itself(*known) ? ", starts again with what it saves" : ", starts again";

@@ -1,10 +1,12 @@
 #include "live/keeper.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <system_error>
 
 #include "core/codec.hpp"
+#include "core/handle.hpp"
 #include "core/members.hpp"
 #include "core/memory_estimate.hpp"
 #include "core/run_estimate.hpp"
@@ -916,10 +918,32 @@ Expected<void> Keeper::write_row(const Finished& finished, Instant) {
   const auto note = notes_.extract(finished.job);
   peaks_.erase(finished.job);
   const bool is_of_the_end = !note.empty() && !note.mapped().starts_with(kBecause);
-  const std::string why = finished.note.empty() && is_of_the_end ? note.mapped() : finished.note;
+  const std::string why =
+      finished.note.empty() && is_of_the_end ? note.mapped() : with_handle(finished.note);
   return store_.end_job(
       finished.job,
       {.at = finished.at, .outcome = finished.outcome, .code = finished.code, .note = why});
+}
+
+std::string Keeper::handle_of(JobId id) const {
+  if (const Job* const job = engine_.view().find(id)) {
+    return berth::handle_of(id, job->spec.conditions->array);
+  }
+  const auto row = store_.job(id);
+  const bool is_known = row && *row && !(*row)->is_damaged;
+  return is_known ? berth::handle_of(id, (*row)->spec.conditions->array)
+                  : std::to_string(id.value());
+}
+
+/// The engine does not know of which array a job was that has ended.
+std::string Keeper::with_handle(std::string note) const {
+  if (!note.starts_with(kNeverStarted)) return note;
+  const char* const begin = note.data() + kNeverStarted.size();
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(begin, note.data() + note.size(), number);
+  if (read.ec != std::errc()) return note;
+  return note.replace(kNeverStarted.size(), static_cast<std::size_t>(read.ptr - begin),
+                      handle_of(JobId(number)));
 }
 
 std::string Keeper::culprit_text(const Overrun& by) const {
@@ -929,7 +953,7 @@ std::string Keeper::culprit_text(const Overrun& by) const {
     return "processes that berth did not start held " + to_text(by.held) + where +
            (who.empty() ? "" : ": " + who);
   }
-  return "job " + std::to_string(by.job.value()) + " of " + host_->name_of(by.user) + " held " +
+  return "job " + handle_of(by.job) + " of " + host_->name_of(by.user) + " held " +
          to_text(by.held) + where +
          (by.granted == Bytes(0) ? ", which it was not given"
                                  : ", was granted " + to_text(by.granted));

@@ -223,6 +223,8 @@ class Keeper {
     std::optional<std::int64_t> millijoules;  ///< What it took of its GPUs' energy.
   };
   void set_left(JobId job, Left left) { left_[job] = left; }
+  /// `7`, or `643_2` for a task of an array, of jobs that have ended, too.
+  std::string handle_of(JobId job) const;
   /// `job 7 of bob held 10 GiB on GPU 0, was granted 2 GiB`.
   std::string culprit_text(const Overrun& by) const;
   /// The last note of this daemon; "" if there is none.
@@ -284,6 +286,7 @@ class Keeper {
   Expected<void> write_row(const Continue& resumed, Instant now);
   Expected<void> write_row(const Finished& finished, Instant now);
   Expected<void> write_row(const Hurt& hurt, Instant now);
+  std::string with_handle(std::string note) const;
   // Effects of which no row says anything.
   static Expected<void> write_row(const Stop&, Instant) { return {}; }
   Expected<void> add_attempt(const journal::AttemptRow& attempt);

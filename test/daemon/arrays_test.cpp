@@ -184,5 +184,32 @@ TEST_F(Arrays, AreWaitedForByOthersAsAWholeAndByTask) {
   EXPECT_EQ(after(number + "_[1,3]"), std::pair(std::size_t{2}, tasks("2")));
 }
 
+TEST_F(Arrays, AreTheSameByTheirNameAndByTheirNumber) {
+  const std::string number = std::to_string(submit("1-3%1"));
+  for (const char* const more : {"", "/why"}) {
+    const Rig::Answer by_name = rig_.request("GET", std::string("/v1/jobs/sweep") + more);
+    ASSERT_EQ(by_name.status, 200) << by_name.body;
+    EXPECT_EQ(by_name.body["id"], get("/v1/jobs/" + number + more)["id"]);
+  }
+  EXPECT_EQ(get("/v1/jobs/sweep")["array_tasks"], 3);
+}
+
+/// Whether it ended before the other was submitted or after.
+TEST_F(Arrays, ATaskIsCalledByItsHandleInTheNoteOfAJobThatItKeptFromStarting) {
+  const int array = submit("1-3");
+  const auto follow = [&] {
+    Json more = test::kNoGpus;
+    more.erase("vram_bytes");
+    more["after"] = {{{"job", array}, {"task", 2}, {"when", "after-ok"}}};
+    return rig_.submit("true", more);
+  };
+  const int before = follow();
+  rig_.folder().write("go", "");
+  const std::string note = "never started: job " + task(array, 2) +
+                           " ended as failed, and it was to start only if that ended well";
+  EXPECT_EQ(rig_.wait_end(before)["note"], note);
+  EXPECT_EQ(rig_.wait_end(follow())["note"], note);
+}
+
 }  // namespace
 }  // namespace berth

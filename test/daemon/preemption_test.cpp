@@ -67,6 +67,24 @@ TEST(LivePreemption, IsBoundedAndItsCostIsSaid) {
   rig.wait_for(another, "running");
 }
 
+TEST(LivePreemption, ByATaskOfAnArrayIsToldByItsHandle) {
+  Rig rig({.gpus = "1x24GiB",
+           .config = "policy = \"srtf\"\npreempt_by = \"restart\"\nprobe = \"100ms\"\n"});
+  rig.start();
+  Json whole{{"vram_bytes", nullptr}, {"gpus", 1}, {"time_limit_seconds", 3600}};
+  const int slow = rig.submit({{"sh", "-c", kUntilThere, rig.folder() / "go"}, whole});
+  rig.wait_for(slow, "running");
+  whole["time_limit_seconds"] = 60;
+  whole["array"] = "5-6";
+  const int quick = rig.submit({{"sh", "-c", kUntilThere, rig.folder() / "go"}, whole});
+  rig.wait_for(quick + 1, "queued");
+  test::eventually("the first task has its place",
+                   [&] { return rig.job(slow)["attempts"][0]["note"] != ""; });
+  EXPECT_THAT(rig.job(slow)["attempts"][0]["note"].get<std::string>(),
+              testing::StartsWith("preempted by job " + std::to_string(quick) + "_5, starts"));
+  std::ofstream(rig.folder() / "go").put('\n');
+}
+
 TEST(LivePreemption, ThatNeverHappensIsNotSpokenOf) {
   Rig rig;
   rig.start();

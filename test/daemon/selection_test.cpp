@@ -344,6 +344,26 @@ TEST(Selections, KnowOneJobAndOneArrayByTheirHandles) {
   EXPECT_EQ(of("1,2"), std::pair(false, false));
 }
 
+/// A request for what a handle stands for takes an array by its name as by its number.
+TEST(Selections, KnowAnArrayByItsNameWhereNothingElseHasIt) {
+  std::vector<Cell> cells = an_array_of(3);
+  const auto array_of = [&](const std::string& typed) {
+    SmallWorld world(cells);
+    Selection selection(world, wanted_of(typed, Among::All));
+    EXPECT_EQ(selection.advance([] { return true; }), false);
+    return selection.array();
+  };
+  const ArraySpan span{JobId(1), JobId(3)};
+  EXPECT_EQ(array_of("s"), span);
+  EXPECT_EQ(array_of("s*"), span);
+  EXPECT_EQ(array_of("s[1]"), std::nullopt) << "a task";
+  for (Cell& cell : cells) cell.fate = Fate::Ended, cell.known.lives = false;
+  EXPECT_EQ(array_of("s"), span) << "one that has ended";
+  cells[0].fate = Fate::Lives, cells[0].known.lives = true;
+  cells.push_back({.known = {.id = JobId(4), .user = kAnn, .lives = true}, .name = "s"});
+  EXPECT_EQ(array_of("s"), std::nullopt) << "a job has the name, too";
+}
+
 /// A few looks find a task among thousands.
 TEST(Selections, OfATaskCostAFewLooks) {
   const std::vector<Cell> cells = an_array_of(4096);
