@@ -326,9 +326,10 @@ Expected<void> serve(Options options, const ReadOptions& read, const Program& pr
   (*daemon)->set_reader(read);
   signals.are_for(daemon->get());
   tell_what_preemption_costs(options.rules, (*daemon)->options().rules.settings);
-  const std::size_t gpus = (*daemon)->machine().devices.list.size();
-  std::fprintf(stderr, "%s: %zu GPUs, policy %s, state %s, listening at %s\n", program.name.c_str(),
-               gpus - (*daemon)->given().others.size(), options.rules.policy.c_str(),
+  const std::size_t gpus =
+      (*daemon)->machine().devices.list.size() - (*daemon)->given().others.size();
+  std::fprintf(stderr, "%s: %zu %s, policy %s, state %s, listening at %s\n", program.name.c_str(),
+               gpus, gpus == 1 ? "GPU" : "GPUs", options.rules.policy.c_str(),
                options.state.c_str(), options.socket.c_str());
   notify("READY=1");
   const auto ran = (*daemon)->run();

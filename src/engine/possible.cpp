@@ -35,9 +35,10 @@ std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster&
     largest = std::max(largest, room);
     if (request.vram == Bytes(0) || request.vram <= room) ++large_enough;
   }
-  const std::string wanted = std::to_string(request.count.raw());
+  const std::string wanted =
+      std::to_string(request.count.raw()) + (request.count == GpuCount(1) ? " GPU" : " GPUs");
   if (request.count.raw() > accepted) {
-    return "asks " + wanted + " GPUs, the cluster has " + std::to_string(accepted) +
+    return "asks " + wanted + ", the cluster has " + std::to_string(accepted) +
            (request.only != 0    ? " of those it accepts"
             : request.types != 0 ? " of the types it accepts"
                                  : "");
@@ -47,7 +48,7 @@ std::optional<std::string> why_no_gpus(const GpuRequest& request, const Cluster&
            to_text(largest);
   }
   if (request.count.raw() > large_enough) {
-    return "asks " + wanted + " GPUs of " + to_text(request.vram) + ", the cluster has " +
+    return "asks " + wanted + " of " + to_text(request.vram) + ", the cluster has " +
            std::to_string(large_enough) + " that large";
   }
   return std::nullopt;

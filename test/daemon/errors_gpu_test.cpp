@@ -37,7 +37,7 @@ TEST_F(ErrorsDriver, OneThatIsNotThereLeavesJobsWithoutGpus) {
   const Json body = {{"command", {"true"}}, {"directory", "/"}, {"environment", Json::array()}};
   const auto refused = rig.request("POST", "/v1/jobs", body);
   EXPECT_EQ(refused.status, 422);
-  EXPECT_EQ(refused.body["error"], "asks 1 GPUs, the cluster has 0");
+  EXPECT_EQ(refused.body["error"], "asks 1 GPU, the cluster has 0");
 }
 
 TEST_F(ErrorsDriver, OneThatWasNamedMustBeThere) {

@@ -55,6 +55,9 @@ TEST(Possible, NamesTheNumberOfGpusOfItsTypes) {
             "job 42: asks 3 GPUs, the cluster has 2 of those it accepts");
   request.gpu.count = 2_gpus;
   EXPECT_EQ(refusal(mixed(), request), "");
+  request.gpu.count = 1_gpus;
+  request.gpu.only = set_of(GpuId(9));
+  EXPECT_EQ(refusal(mixed(), request), "job 42: asks 1 GPU, the cluster has 0 of those it accepts");
 }
 
 TEST(Possible, NamesTheLargestGrantableMemory) {
