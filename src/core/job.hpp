@@ -162,6 +162,10 @@ inline Duration ran_of(const Job& job, Instant now) {
 /// Of that, since its latest start from nothing: what its time limit bounds. One that is suspended
 /// goes on with it; of one that will be started again there is none.
 inline Duration run_of(const Job& job, Instant now) { return ran_of(job, now) - job.ran_before; }
+/// What its time limit leaves of it, counted from `since`, when it took its berth.
+inline Duration limit_left(const Job& job) {
+  return job.spec.time_limit - (job.ran - job.ran_before);
+}
 /// GPUs that it held times that time, whatever number it held when.
 inline GpuTime attained_of(const Job& job, Instant now) {
   if (!holds_berth(job.state)) return job.attained;

@@ -27,9 +27,7 @@ void erase_ascending(std::vector<JobId>& jobs, JobId job) {
 
 /// Counted from the grant; the same value at grant and release because `ran`, `ran_before` and
 /// `since` only move then.
-Instant time_limit_at(const Job& job) {
-  return later(job.since, job.spec.time_limit - (job.ran - job.ran_before));
-}
+Instant time_limit_at(const Job& job) { return later(job.since, limit_left(job)); }
 
 }  // namespace
 

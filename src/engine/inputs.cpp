@@ -219,7 +219,7 @@ void Engine::on(const AttemptEnded& ended) {
                                    (ended.outcome != Outcome::Done || saves_itself(*job));
   if (killed_to_run_again) return;  // Released follows
   job->exit_code = ended.code;
-  const Instant limit = later(job->since, job->spec.time_limit - (job->ran - job->ran_before));
+  const Instant limit = later(job->since, limit_left(*job));
   const bool ended_in_time = job->outcome == Outcome::Timeout && *job->ended < limit;
   if (job->ending && !ended_in_time) return;  // cancelled or out of time: that stands
   if (!has_idle_process(*job) && !job->ending && requeues_on(*job, ended)) {

@@ -165,8 +165,7 @@ void Conductor::on_failed_start(JobId job, Attempt attempt, const std::string& w
 /// Returns: how long it waits for the next try.
 Duration Conductor::try_later(const Job& job) {
   // Its time limit goes on meanwhile; a start that failed counts as no time at all.
-  const Duration wait = std::min(wait_after(job.failed_starts + 1),
-                                 (job.spec.time_limit - (job.ran - job.ran_before)) / 2);
+  const Duration wait = std::min(wait_after(job.failed_starts + 1), limit_left(job) / 2);
   const bool is_stopping = job.state == JobState::Stopping;
   failed_starts_.add(job.id, job.attempt, hands_.clock.now() + (is_stopping ? Duration(0) : wait));
   return wait;
