@@ -788,7 +788,8 @@ void Daemon::ask_reload() {
 void Daemon::ask(Asked asked) {
   const auto exchange = std::move(asked.exchange);
   conductor_->ask(
-      {.submission = std::move(asked.submission),
+      {.user = UserId(exchange->request().peer.user),
+       .submission = std::move(asked.submission),
        .inputs = std::move(asked.inputs),
        .left = asked.left,
        .answer = [exchange, answer = std::move(asked.answer)](JobId id) -> live::Send {

@@ -20,10 +20,10 @@
 #include "core/error.hpp"
 #include "core/job.hpp"
 #include "daemon/adviser.hpp"
-#include "daemon/fair_queue.hpp"
 #include "engine/forecast.hpp"
 #include "engine/hint.hpp"
 #include "http/server.hpp"
+#include "live/fair_queue.hpp"
 #include "live/keeper.hpp"
 
 namespace berth::daemon {
@@ -119,7 +119,7 @@ class Forecaster {
   ForecastOptions options_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  FairQueue<Waiting> waiting_;
+  live::FairQueue<Waiting> waiting_;
   std::optional<Told> told_;  ///< The latest answer to ask_each(); under the mutex, as `waiting_`.
   std::jthread thread_;
 };

@@ -16,7 +16,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr std::size_t kMostInStep = 200;
+constexpr std::size_t kMostInStep = live::kMostInStep;
 /// A whole array, as a task that is held gives its turn to the next. No row is written for these.
 constexpr std::size_t kMostHeldInStep = limits::kMostTasks;
 constexpr auto kVerbs = std::to_array<std::pair<std::string_view, JobVerb>>({

@@ -15,7 +15,7 @@
 #include <boost/asio/steady_timer.hpp>
 #pragma GCC diagnostic pop
 
-#include "daemon/fair_queue.hpp"
+#include "live/fair_queue.hpp"
 
 namespace berth::daemon {
 
@@ -26,21 +26,21 @@ struct Loop::State {
   asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
   bool stopped = false;
   std::mutex mutex;
-  FairQueue<Task> asked;         ///< Under `mutex`.
-  FairQueue<Slices> asked_long;  ///< Under `mutex`.
+  live::FairQueue<Task> asked;         ///< Under `mutex`.
+  live::FairQueue<Slices> asked_long;  ///< Under `mutex`.
 
   bool is_asked() {
     const std::lock_guard lock(mutex);
     return !asked.empty() || !asked_long.empty();
   }
   template <class T>
-  auto next(FairQueue<T>& queue) {
+  auto next(live::FairQueue<T>& queue) {
     const std::lock_guard lock(mutex);
     return queue.pop();
   }
   /// Queues it, and wakes the loop if it sleeps for want of such.
   template <class T>
-  void add(FairQueue<T>& queue, uid_t user, T value) {
+  void add(live::FairQueue<T>& queue, uid_t user, T value) {
     const std::lock_guard lock(mutex);
     const bool was_idle = asked.empty() && asked_long.empty();
     queue.push(user, std::move(value));

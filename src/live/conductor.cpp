@@ -12,14 +12,20 @@ namespace {
 constexpr Duration kSilence = seconds(3);          ///< Eyes that take longer count as hung.
 constexpr Duration kLookAgain = Duration(10'000);  ///< At a GPU whose memory is not free yet.
 constexpr Duration kRetry = seconds(1);            ///< After the journal could not be written.
-constexpr std::size_t kMostInStep = kTasksInStep;  ///< Jobs that users submit or change: 8 ms.
-constexpr std::size_t kDependenciesAsAJob = 64;    ///< To be written down and followed.
 constexpr Duration kLaunching = Duration(4000);    ///< Of a turn.
 
 bool is_submission(const Asked& asked) { return asked.submission.has_value(); }
 /// Of an array of which some jobs are there, and the rest comes.
 bool has_begun(const Asked& asked) { return is_submission(asked) && asked.submission->arrived > 0; }
 bool is_new(const Asked& asked) { return is_submission(asked) && !has_begun(asked); }
+
+/// What it costs a step, in jobs.
+std::size_t cost_of(const Asked& asked) {
+  if (!asked.submission) return std::max<std::size_t>(1, asked.inputs.size());
+  const Submission& job = *asked.submission;
+  const std::size_t left = std::max<std::size_t>(1, job.tasks.size() - job.arrived);
+  return std::min(left, tasks_in_step(job)) * cost_of_job(job);
+}
 
 /// `asked 6 GiB`.
 std::string request_words(const Job* job) {
@@ -132,6 +138,11 @@ void Conductor::recover(const Job& job) {
 }
 
 // ---- What comes in ---------------------------------------------------------------------------
+
+void Conductor::ask(Asked asked) {
+  const UserId user = asked.user;
+  asked_.push(user.value(), std::move(asked));
+}
 
 void Conductor::tell(std::vector<Input> inputs) {
   std::ranges::move(inputs, std::back_inserter(inputs_));
@@ -451,18 +462,18 @@ void Conductor::note_left(const Released& released) {
 
 /// A job that begins on a full disk could not be written to its end.
 void Conductor::refuse_without_room() {
-  if (std::ranges::none_of(asked_, is_new)) return;
+  if (!asked_.any_of(is_new)) return;
   const auto room = keeper_.check_room();
   if (room) return;
-  const auto jobs = std::ranges::stable_partition(asked_, std::not_fn(is_new));
-  for (const Asked& asked : jobs) asked.fail(Setback::NothingChanged, room.error());
-  asked_.erase(jobs.begin(), jobs.end());
+  for (const Asked& asked : asked_.take_if(is_new)) {
+    asked.fail(Setback::NothingChanged, room.error());
+  }
 }
 
 /// True if something waits, or is about to, that this step might start.
 bool Conductor::could_start() const {
-  const bool arrives = std::ranges::any_of(
-      asked_, [](const Asked& asked) { return is_submission(asked) || !asked.inputs.empty(); });
+  const bool arrives = asked_.any_of(
+      [](const Asked& asked) { return is_submission(asked) || !asked.inputs.empty(); });
   return arrives || somebody_waits(keeper_.engine().view(), inputs_);
 }
 
@@ -478,21 +489,15 @@ bool Conductor::wait_for_look() {
   return true;
 }
 
-/// As many requests as make a step of bounded length; at least one.
+/// As many requests as make a step of bounded length, user by user; at least one.
 std::vector<Asked> Conductor::take_asked() {
-  std::size_t jobs = 0;
-  const auto is_enough = [&](const Asked& asked) {
-    const bool is_full = jobs >= kMostInStep;
-    const std::size_t tasks = asked.submission ? asked.submission->tasks.size() : 0;
-    const std::size_t after =
-        asked.submission ? asked.submission->spec.conditions->after.size() : 0;
-    const std::size_t copies = std::clamp<std::size_t>(tasks, 1, kTasksInStep);
-    jobs += std::max({copies, asked.inputs.size(), copies * after / kDependenciesAsAJob});
-    return is_full;
-  };
-  const auto rest = std::ranges::find_if(asked_, is_enough);
-  std::vector<Asked> taken(std::move_iterator(asked_.begin()), std::move_iterator(rest));
-  asked_.erase(asked_.begin(), rest);
+  std::vector<Asked> taken;
+  std::size_t cost = 0;
+  while (const Asked* const next = asked_.next()) {
+    cost += cost_of(*next);
+    if (!taken.empty() && cost > kMostInStep) break;
+    taken.push_back(asked_.pop()->second);
+  }
   if (!asked_.empty()) hands_.alarms.post([] {});  // the turn after this one takes them
   return taken;
 }
@@ -552,7 +557,7 @@ void Conductor::on_unwritten(const Error& error, std::vector<Input> own, std::ve
     if (is_broken || !has_begun(one)) {
       one.fail(setback, error);
     } else {
-      asked_.push_back(std::move(one));  // what is there already is not taken back
+      ask(std::move(one));  // what is there already is not taken back
     }
   }
   if (is_broken) {
@@ -568,10 +573,12 @@ void Conductor::answer_all(std::vector<Asked> asked, const std::vector<JobId>& s
   auto id = submitted.begin();
   for (Asked& one : asked) {
     const JobId job = one.submission ? *id++ : JobId(0);
-    if (one.submission && one.submission->arrived + kTasksInStep < one.submission->tasks.size()) {
+    const std::size_t arrived =
+        one.submission ? one.submission->arrived + tasks_in_step(*one.submission) : 0;
+    if (one.submission && arrived < one.submission->tasks.size()) {
       one.submission->id = job;
-      one.submission->arrived += kTasksInStep;
-      asked_.push_back(std::move(one));  // behind what others ask for
+      one.submission->arrived = arrived;
+      ask(std::move(one));  // behind what others ask for
       hands_.alarms.post([] {});
       continue;
     }

@@ -25,6 +25,7 @@
 #include "core/input.hpp"
 #include "engine/effect.hpp"
 #include "live/failed_starts.hpp"
+#include "live/fair_queue.hpp"
 #include "live/keeper.hpp"
 #include "live/pace.hpp"
 #include "live/ports.hpp"
@@ -46,6 +47,7 @@ using Send = std::function<void()>;
 /// A request: taken in with a step, answered once that step is on the disk. Either `answer` is
 /// called or `fail`, or both where the answer may be lost; neither if the daemon dies before.
 struct Asked {
+  UserId user = {};  ///< Who asks: users have their turns.
   std::optional<Submission> submission;
   std::vector<Input> inputs;
   std::optional<JobId> left = {};  ///< As Batch::left.
@@ -95,7 +97,7 @@ class Conductor {
   bool waits_for_look() const { return waits_since_.has_value(); }
 
   /// Queues a request for the next step.
-  void ask(Asked asked) { asked_.push_back(std::move(asked)); }
+  void ask(Asked asked);
   /// Queues another event.
   void tell(std::vector<Input> inputs);
 
@@ -205,7 +207,7 @@ class Conductor {
   const std::vector<JobId> ended_early_;
 
   std::vector<Input> inputs_;
-  std::vector<Asked> asked_;
+  FairQueue<Asked> asked_;
   std::map<GpuId, Instant> looking_;    ///< GPUs with a look under way, and since when.
   std::optional<Instant> waits_since_;  ///< When the next step began to wait for looks.
   /// Told to end for the memory that they took, and how that counts.

@@ -685,7 +685,7 @@ Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
   const std::string line = command_line(command->arguments);
   const std::size_t jobs = std::max<std::size_t>(1, submission.tasks.size());
   const JobId first = submission.id.value_or(JobId(last_job_.value() + 1));
-  const std::size_t end = std::min(jobs, submission.arrived + kTasksInStep);
+  const std::size_t end = std::min(jobs, submission.arrived + tasks_in_step(submission));
   if (auto done = note_arrival(submission, first, end); !done) return done;
   last_job_ = std::max(last_job_, JobId(first.value() + jobs - 1));
   if (jobs > 1) inputs.reserve(inputs.size() + 2 * (end - submission.arrived));
@@ -699,10 +699,11 @@ Expected<void> Keeper::add_jobs(Instant now, const Submission& submission,
       place.tasks = static_cast<std::int32_t>(jobs);
       name = task_name(submission, place.task);
     }
-    const auto added =
-        store_.add_job({.job = id, .spec = spec, .submitted = now, .name = name, .command = line});
-    if (!added) return added;
-    inputs.emplace_back(Submitted{id, spec, submission.held});
+    // One copy: the jobs that it waits for may be thousands.
+    journal::JobRow row{.job = id, .spec = {}, .submitted = now, .name = name, .command = line};
+    row.spec = i + 1 < end ? spec : std::move(spec);
+    if (const auto added = store_.add_job(row); !added) return added;
+    inputs.emplace_back(Submitted{id, std::move(row.spec), submission.held});
     inputs.emplace_back(Identified{id, what});
   }
   return {};

@@ -5,6 +5,7 @@
 // (doc/adr/0008). Belongs to the engine's thread, but for sync().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -65,7 +66,7 @@ struct Submission {
   /// Its numbers in an array: one job for each. None: one job. How many may be at once is in
   /// `spec.conditions`.
   std::vector<std::int64_t> tasks = {};
-  /// How many of these the steps before took, each kTasksInStep; then `id` is that of the first.
+  /// How many of these the steps before took (tasks_in_step()); then `id` is that of the first.
   std::size_t arrived = 0;
   /// As asked, before they are found and stand in `spec.conditions`.
   std::vector<AfterTask> after = {};
@@ -73,8 +74,19 @@ struct Submission {
   std::optional<JobId> id = {};
 };
 
-/// Jobs of an array that one step takes: 8 ms.
-inline constexpr std::size_t kTasksInStep = 256;
+/// What a step takes of what users ask for, counted in jobs: 4 ms.
+inline constexpr std::size_t kMostInStep = 128;
+/// Jobs to wait for that cost a step as much as a job: each is written down, and followed.
+inline constexpr std::size_t kDependenciesAsAJob = 32;
+
+/// What each job of it costs a step.
+inline std::size_t cost_of_job(const Submission& submission) {
+  return 1 + submission.spec.conditions->after.size() / kDependenciesAsAJob;
+}
+/// How many jobs of an array one step takes.
+inline std::size_t tasks_in_step(const Submission& submission) {
+  return std::max<std::size_t>(1, kMostInStep / cost_of_job(submission));
+}
 
 /// The inputs of one step: events of jobs and GPUs, requests of users, then new jobs.
 struct Batch {

@@ -92,14 +92,17 @@ class ConductorTest : public testing::Test {
   }
 
   /// A job of one GPU that runs this program, or an array.
-  void submit(const std::string& program, std::int64_t tasks = 0) {
+  void submit(const std::string& program, std::int64_t tasks = 0, Conditions asked = {},
+              UserId user = UserId(1)) {
     Submission job;
     for (std::int64_t task = 0; task < tasks; ++task) job.tasks.push_back(task);
-    job.spec.user = UserId(1);
+    job.spec.user = user;
+    job.spec.conditions = std::move(asked);
     job.spec.request.gpu = {.count = GpuCount(1), .sharing = Sharing::Alone};
     job.command.arguments = {program};
     job.environment = encode_environment({});
-    conductor_->ask({.submission = std::move(job),
+    conductor_->ask({.user = user,
+                     .submission = std::move(job),
                      .inputs = {},
                      .answer = [this](JobId id) -> Send {
                        record_.done.push_back("answer");
@@ -138,16 +141,45 @@ TEST_F(ConductorTest, ALargeArrayComesInSeveralStepsAndOthersGoBetween) {
   submit("task", 600);
   submit("other");
   conductor_->turn();
-  EXPECT_EQ(keeper_->engine().view().job_count(), kTasksInStep);
+  EXPECT_EQ(keeper_->engine().view().job_count(), kMostInStep);
   EXPECT_EQ(id_, JobId()) << "nobody is answered yet";
   conductor_->turn();
   EXPECT_EQ(id_, JobId(601));
-  conductor_->turn();
+  for (int turn = 0; turn < 4; ++turn) conductor_->turn();
   EXPECT_EQ(id_, JobId(1));
   const ClusterView view = keeper_->engine().view();
   EXPECT_EQ(view.job_count(), 601U);
   EXPECT_EQ(view.find(JobId(600))->spec.conditions->array,
             (ArrayPlace{.first = JobId(1), .task = 599, .tasks = 600}));
+}
+
+/// Each of its jobs has a list of those that it waits for.
+TEST_F(ConductorTest, OfAnArrayThatWaitsForThousandsAStepTakesFewJobs) {
+  open(nullptr);
+  std::vector<Dependency> after;
+  for (std::uint64_t job = 1; job <= 300; ++job) after.push_back({.job = JobId(job)});
+  submit("task", 300);
+  for (int turn = 0; turn < 3; ++turn) conductor_->turn();
+  ASSERT_EQ(id_, JobId(1));
+  submit("next", 30, {.after = after});
+  conductor_->turn();
+  const std::size_t came = keeper_->engine().view().job_count() - 300;
+  EXPECT_EQ(came, kMostInStep / (1 + 300 / kDependenciesAsAJob));
+  conductor_->turn();
+  EXPECT_EQ(keeper_->engine().view().job_count(), 300 + 2 * came);
+  conductor_->turn();
+  EXPECT_EQ(id_, JobId(301));
+  EXPECT_EQ(keeper_->engine().view().find(JobId(330))->spec.conditions->after, after);
+}
+
+/// However much one of them asks for.
+TEST_F(ConductorTest, UsersHaveTheirTurns) {
+  open(nullptr);
+  for (int i = 0; i < 20; ++i) submit("task", 100);
+  submit("other", 0, {}, UserId(2));
+  conductor_->turn();
+  EXPECT_EQ(id_, JobId(101)) << "the step took an array and this";
+  EXPECT_EQ(keeper_->engine().view().job_count(), 101U);
 }
 
 TEST_F(ConductorTest, AnArrayThatACrashCutOffIsCancelled) {
@@ -157,7 +189,7 @@ TEST_F(ConductorTest, AnArrayThatACrashCutOffIsCancelled) {
   reopen(nullptr);
   EXPECT_THAT(conductor_->recover(),
               testing::Contains("array 1: berthd ended before all of its jobs were taken in; the "
-                                "256 that are left are cancelled"));
+                                "128 that are left are cancelled"));
   conductor_->turn();
   EXPECT_EQ(keeper_->engine().view().job_count(), 1U) << "the one that had its place";
   EXPECT_TRUE(keeper_->engine().view().find(JobId(1))->ending);

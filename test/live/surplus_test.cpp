@@ -14,20 +14,20 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr Bytes kOneGib{std::int64_t{1} << 30};
+constexpr Bytes kGibibyte{std::int64_t{1} << 30};
 
 class Surplus : public testing::Test {
  protected:
   static Cluster two_gpus() {
     Cluster cluster;
     cluster.add_switch();
-    cluster.add_node({.name = "n", .gpus = 2, .vram = kOneGib * 24, .context = Bytes(0)});
+    cluster.add_node({.name = "n", .gpus = 2, .vram = kGibibyte * 24, .context = Bytes(0)});
     return cluster;
   }
   JobId submit(std::int64_t gib, std::int64_t gpus = 1) {
     const JobId id(++last_);
     JobSpec spec{.user = UserId(7)};
-    spec.request.gpu = {.count = GpuCount(gpus), .vram = kOneGib * gib, .sharing = Sharing::Shared};
+    spec.request.gpu = {.count = GpuCount(gpus), .vram = kGibibyte * gib, .sharing = Sharing::Shared};
     engine_.step(++now_, {{Submitted{id, spec}}});
     if (const Job* const job = engine_.view().find(id); holds_berth(job->state)) {
       engine_.step(++now_, {{Started{id, job->attempt}}});
@@ -37,7 +37,7 @@ class Surplus : public testing::Test {
   void hold(JobId id, std::int64_t gib) {
     const GpuId gpu = engine_.view().find(id)->grant.shares.front().gpu;
     engine_.step(++now_,
-                 {{Measured{.gpu = gpu, .used = kOneGib * gib, .tenants = {{id, kOneGib * gib}}}}});
+                 {{Measured{.gpu = gpu, .used = kGibibyte * gib, .tenants = {{id, kGibibyte * gib}}}}});
   }
   const Job& job(JobId id) { return *engine_.view().find(id); }
 
@@ -56,7 +56,7 @@ TEST_F(Surplus, IsWhatAJobHoldsBeyondItsGrant) {
   hold(id, 3);
   EXPECT_EQ(surplus_of(job(id)), Bytes(0));
   hold(id, 16);
-  EXPECT_EQ(surplus_of(job(id)), kOneGib * 12);
+  EXPECT_EQ(surplus_of(job(id)), kGibibyte * 12);
 }
 
 TEST_F(Surplus, IsWantedByAJobThatWouldFitWithoutIt) {
@@ -72,8 +72,8 @@ TEST_F(Surplus, IsWantedByAJobThatWouldFitWithoutIt) {
   EXPECT_EQ(found[0].holder, greedy);
   EXPECT_EQ(found[0].wanted_by, waits);
   EXPECT_EQ(found[0].gpu, GpuId(0));
-  EXPECT_EQ(found[0].held, kOneGib * 20);
-  EXPECT_EQ(found[0].granted, kOneGib * 12);
+  EXPECT_EQ(found[0].held, kGibibyte * 20);
+  EXPECT_EQ(found[0].granted, kGibibyte * 12);
 }
 
 TEST_F(Surplus, IsNotWantedByAJobThatWouldNotFitThenEither) {

@@ -4,13 +4,15 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
-namespace berth::daemon {
+namespace berth::live {
 
 template <class T>
 class FairQueue {
@@ -26,6 +28,31 @@ class FairQueue {
   void push(uid_t user, T value) { queue_of(user).push_back(std::move(value)); }
   /// Before it: what was taken and is not done.
   void push_again(uid_t user, T value) { queue_of(user).push_front(std::move(value)); }
+
+  /// What pop() takes; null if there is nothing. Good until the queue changes.
+  const T* next() const {
+    return turns_.empty() ? nullptr : &waiting_.find(turns_.front())->second.front();
+  }
+  template <class Is>
+  bool any_of(Is is) const {
+    return std::ranges::any_of(
+        waiting_, [&](const auto& of_user) { return std::ranges::any_of(of_user.second, is); });
+  }
+  /// Takes these out, whose turn it is or not.
+  template <class Is>
+  std::vector<T> take_if(Is is) {
+    std::vector<T> taken;
+    for (auto& [user, queue] : waiting_) {
+      std::erase_if(queue, [&](T& value) {
+        if (!is(std::as_const(value))) return false;
+        taken.push_back(std::move(value));
+        return true;
+      });
+    }
+    std::erase_if(turns_, [&](uid_t user) { return waiting_.find(user)->second.empty(); });
+    std::erase_if(waiting_, [](const auto& of_user) { return of_user.second.empty(); });
+    return taken;
+  }
 
   /// The oldest request of the user whose turn it is; the next call serves another user.
   std::optional<std::pair<uid_t, T>> pop() {
@@ -55,4 +82,4 @@ class FairQueue {
   std::deque<uid_t> turns_;                 ///< The same users; the next one first.
 };
 
-}  // namespace berth::daemon
+}  // namespace berth::live
