@@ -1,6 +1,7 @@
 // The HTTP API: routes and rights. doc/openapi.yaml is its contract.
 //
-// Requests are read on the server's thread; whatever looks at the engine happens on the daemon's.
+// Requests are read on the server's thread, those with large bodies on one of their own
+// (body_reader.hpp); whatever looks at the engine happens on the daemon's.
 #pragma once
 
 #include <memory>

@@ -15,6 +15,7 @@
 #include "daemon/alarms.hpp"
 #include "daemon/announcer.hpp"
 #include "daemon/audit.hpp"
+#include "daemon/body_reader.hpp"
 #include "daemon/clock.hpp"
 #include "daemon/device_files.hpp"
 #include "daemon/executor.hpp"
@@ -88,6 +89,10 @@ class Daemon {
   void on_turn_of(uid_t user, Task task) { loop_.ask(user, std::move(task)); }
   /// The same for what takes long: in slices, each as long as has_time().
   void in_slices_for(uid_t user, Slices slices) { loop_.ask_long(user, std::move(slices)); }
+  /// Reads a large body of this user, beside the requests of others. From any thread.
+  void read_body_for(uid_t user, std::function<void()> work) {
+    bodies_.read_for(user, std::move(work));
+  }
   bool has_time() const { return loop_.has_time(); }
   const Loop::Turns& longest_turns() const { return loop_.longest_turns(); }
   void ask(Asked asked);
@@ -202,6 +207,7 @@ class Daemon {
   std::map<GpuId, std::set<JobId>> partly_outside_;
   Instant energy_saved_;
   std::map<JobId, std::string> suspended_for_;  ///< Likewise of those that it suspends.
+  BodyReader bodies_;  ///< Ends first: what it reads goes on to all the rest.
   std::map<JobId, std::string> ended_for_;  ///< Jobs that berthd ends by configuration, and why.
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<Faults> faults_;

@@ -28,6 +28,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kDeepest = 8;
+/// As many words as a command may have, and more than any other request needs.
+constexpr std::size_t kMostValues = std::size_t{1} << 18;
+static_assert(kMostValues * (1 + sizeof(char*)) > limits::kMostWords);
 constexpr std::string_view kGpuFailure = "gpu-failure";
 
 std::unexpected<Error> refuse(const std::string& key, const std::string& what) {
@@ -609,60 +612,84 @@ Expected<void> check(const live::Submission& job, const Conditions& asked) {
   return {};
 }
 
-/// Reads a text before it is taken in. Copying or printing values that are too deep would exhaust
-/// the stack; a key that stands twice means one thing to one reader and another to the next. The
-/// library's own way to watch a parse looks through a whole list at the end of each of its parts.
-class Guard : public nlohmann::json_sax<Json> {
+/// Reads a text once, and checks it meanwhile. Copying or printing values that are too deep would
+/// exhaust the stack; a key that stands twice means one thing to one reader and another to the next.
+/// The library's own way to watch a parse looks through a whole list at the end of each of its
+/// parts.
+class Reader : public nlohmann::json_sax<Json> {
  public:
-  bool null() override { return is_shallow(); }
-  bool boolean(bool) override { return is_shallow(); }
-  bool number_integer(number_integer_t) override { return is_shallow(); }
-  bool number_unsigned(number_unsigned_t) override { return is_shallow(); }
-  bool number_float(number_float_t, const string_t&) override { return is_shallow(); }
-  bool string(string_t&) override { return is_shallow(); }
-  bool binary(binary_t&) override { return is_shallow(); }
-  bool start_object(std::size_t) override { return open(); }
-  bool start_array(std::size_t) override { return open(); }
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     if (!is_shallow()) return false;
-    if (!keys_.back().insert(name).second) fault_ = name.substr(0, 60) + ": is there twice";
-    return !fault_;
+    auto& members = open_.back()->get_ref<Json::object_t&>();
+    const auto [member, is_new] = members.try_emplace(std::move(name));
+    if (!is_new) return refuse(member->first.substr(0, 60) + ": is there twice");
+    member_ = &member->second;
+    return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
     return false;
   }
   const std::optional<std::string>& fault() const { return fault_; }
+  Json take() { return std::move(whole_); }
 
  private:
-  bool is_shallow() {
-    if (keys_.size() > kDeepest && !fault_) {
-      fault_ = "the request is nested deeper than " + std::to_string(kDeepest) + " levels";
-    }
-    return !fault_;
+  bool refuse(std::string what) {
+    if (!fault_) fault_ = std::move(what);
+    return false;
   }
-  bool open() {
-    if (!is_shallow()) return false;
-    keys_.emplace_back();
-    return true;
+  bool is_shallow() {
+    if (open_.size() <= kDeepest) return true;
+    return refuse("the request is nested deeper than " + std::to_string(kDeepest) + " levels");
+  }
+  bool add(Json value) { return place(std::move(value)) != nullptr; }
+  /// Null for one too many.
+  Json* place(Json value) {
+    if (!is_shallow()) return nullptr;
+    if (++values_ > kMostValues) {
+      refuse("the request has more than " + std::to_string(kMostValues) +
+             " values, which is the most");
+      return nullptr;
+    }
+    Json* const target = open_.empty()              ? &whole_
+                         : open_.back()->is_array() ? &open_.back()->emplace_back()
+                                                    : member_;
+    *target = std::move(value);
+    return target;
+  }
+  bool open(Json empty) {
+    Json* const target = place(std::move(empty));
+    if (target != nullptr) open_.push_back(target);  // it moves no more while it is open
+    return target != nullptr;
   }
   bool close() {
-    keys_.pop_back();
+    open_.pop_back();
     return true;
   }
 
-  std::vector<std::set<std::string>> keys_;  ///< Of what is open; none of a list.
+  Json whole_;
+  std::vector<Json*> open_;
+  Json* member_ = nullptr;  ///< Of the innermost object: whose key was read.
+  std::size_t values_ = 0;
   std::optional<std::string> fault_;
 };
 
 Expected<Json> parse(std::string_view body) {
-  Guard guard;
-  const bool is_json = Json::sax_parse(body.begin(), body.end(), &guard);
-  if (guard.fault()) return fail(ErrorCode::BadData, *guard.fault());
+  Reader reader;
+  const bool is_json = Json::sax_parse(body.begin(), body.end(), &reader);
+  if (reader.fault()) return fail(ErrorCode::BadData, *reader.fault());
   if (!is_json) return fail(ErrorCode::BadData, "the request is not JSON in UTF-8");
-  Json json = Json::parse(body.begin(), body.end(), nullptr, false);
-  if (json.is_discarded()) return fail(ErrorCode::BadData, "the request is not JSON in UTF-8");
+  Json json = reader.take();
   if (!json.is_object()) return fail(ErrorCode::BadData, "the request is not a JSON object");
   return json;
 }
