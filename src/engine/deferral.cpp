@@ -1,6 +1,7 @@
 // Jobs that wait for the end of others, for a time, or for their turn in an array: when they may
 // wait for a place as others do, and when they never can.
 #include <algorithm>
+#include <iterator>
 
 #include "core/words.hpp"
 #include "engine/engine.hpp"
@@ -32,10 +33,20 @@ bool holds_turn(const Job& job) {
 
 }  // namespace
 
+/// Mostly one job waits for others whose numbers follow each other, and is the last of all.
 void Deferrals::add(const Job& job, Instant now) {
+  auto near = followers.begin();
+  for (const Dependency& on : job.spec.conditions->after) {
+    near = followers.try_emplace(near, on.job);
+    near->second.insert(near->second.end(), job.id);
+    ++near;
+  }
+  add_beside_ends(job, now);
+}
+
+void Deferrals::add_beside_ends(const Job& job, Instant now) {
   if (job.spec.conditions.is_default()) return;
   const Conditions& asked = *job.spec.conditions;
-  for (const Dependency& on : asked.after) followers[on.job].insert(job.id);
   if (job.state == JobState::Deferred && asked.begin > now) begins.emplace(asked.begin, job.id);
   if (holds_turn(job)) turns[asked.array.first].taken.insert(job.id);
   if (waits_for_turn(job, now)) turns[asked.array.first].waiting.insert(job.id);
@@ -43,14 +54,26 @@ void Deferrals::add(const Job& job, Instant now) {
 }
 
 void Deferrals::remove(const Job& job) {
+  auto near = followers.end();
+  for (const Dependency& on : job.spec.conditions->after) {
+    if (near == followers.end() || near->first != on.job) near = followers.find(on.job);
+    if (near == followers.end()) continue;
+    near->second.erase(job.id);
+    near = near->second.empty() ? followers.erase(near) : std::next(near);
+  }
+  remove_beside_ends(job);
+}
+
+void Deferrals::end_met(JobId job, JobId of) {
+  const auto found = followers.find(of);
+  if (found == followers.end()) return;
+  found->second.erase(job);
+  if (found->second.empty()) followers.erase(found);
+}
+
+void Deferrals::remove_beside_ends(const Job& job) {
   if (job.spec.conditions.is_default()) return;
   const Conditions& asked = *job.spec.conditions;
-  for (const Dependency& on : asked.after) {
-    const auto found = followers.find(on.job);
-    if (found == followers.end()) continue;
-    found->second.erase(job.id);
-    if (found->second.empty()) followers.erase(found);
-  }
   begins.erase({asked.begin, job.id});
   const auto key = keys.find({job.spec.user, asked.unique});
   if (key != keys.end() && key->second == job.id) keys.erase(key);
@@ -67,7 +90,7 @@ std::optional<JobId> Engine::job_with_key(UserId user, const std::string& key) c
 }
 
 /// The first of its conditions that can never be met, in words; drops those that are met.
-std::optional<std::string> Engine::drop_met(Job& job) {
+std::optional<std::string> Engine::drop_met(Job& job, std::vector<JobId>& met) {
   if (job.spec.conditions->after.empty()) return std::nullopt;
   std::optional<std::string> never;
   std::erase_if(job.spec.conditions.edit().after, [&](const Dependency& on) {
@@ -77,7 +100,10 @@ std::optional<std::string> Engine::drop_met(Job& job) {
     }
     const bool is_open = !outcome && on.job < job.id && state_.jobs.find(on.job) != nullptr;
     if (is_open) return false;
-    if (outcome && allows(on.when, *outcome)) return true;
+    if (outcome && allows(on.when, *outcome)) {
+      met.push_back(on.job);
+      return true;
+    }
     if (!never) never = never_text(on, outcome);
     return false;
   });
@@ -89,7 +115,8 @@ std::optional<std::string> Engine::never_begins(Job& job) {
   const std::string& key = job.spec.conditions->unique;
   const auto other = key.empty() ? std::nullopt : job_with_key(job.spec.user, key);
   if (other) return name_of_other(*other) + " has its key '" + key + "' already";
-  return drop_met(job);
+  std::vector<JobId> met;
+  return drop_met(job, met);
 }
 
 /// Its state with what it waits for now: Deferred, or Queued as jobs are without conditions.
@@ -118,19 +145,23 @@ void Engine::note_gone(const Job& job) {
   leave_turn(job);
 }
 
-/// A condition of a job is gone: it ended for good, or may start now.
+/// A condition of a job is gone: it ended for good, or may start now. The others, which may be
+/// thousands, are looked at and stay where they are.
 void Engine::on_met(JobId id) {
   Job* const job = state_.jobs.find(id);
   if (job == nullptr || holds_berth(job->state)) return;
   const JobState before = job->state;
-  deferrals_.remove(*job);
-  const auto never = drop_met(*job);
-  deferrals_.add(*job, now_);
+  std::vector<JobId> met;
+  deferrals_.remove_beside_ends(*job);
+  const auto never = drop_met(*job, met);
+  deferrals_.add_beside_ends(*job, now_);
+  for (const JobId of : met) deferrals_.end_met(id, of);
   if (never) {
     job->outcome = Outcome::Cancelled;
     return end(*job, *never);
   }
-  if (before == JobState::Deferred) queue_or_defer(*job);
+  const bool may_start = job->spec.conditions->after.empty();
+  if (before == JobState::Deferred && may_start) queue_or_defer(*job);
 }
 
 /// All that follows from ends and from time; each job once, in the order of numbers.

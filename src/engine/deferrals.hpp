@@ -35,6 +35,11 @@ struct Deferrals {
   void add(const Job& job, Instant now);
   /// Removes a job, which is still as it was when it was added.
   void remove(const Job& job);
+  // The same but for the ends that it waits for, which may be thousands.
+  void add_beside_ends(const Job& job, Instant now);
+  void remove_beside_ends(const Job& job);
+  /// The job waits no more for the end of this one.
+  void end_met(JobId job, JobId of);
 };
 
 /// True for a job that waits for nothing but its turn in an array.

@@ -173,7 +173,7 @@ class Engine {
   bool apply(const Reject&);
 
   // Jobs that wait for something other than a place (deferral.cpp).
-  std::optional<std::string> drop_met(Job& job);
+  std::optional<std::string> drop_met(Job& job, std::vector<JobId>& met);
   std::optional<std::string> never_begins(Job& job);
   void queue_or_defer(Job& job);
   void leave_turn(const Job& job);

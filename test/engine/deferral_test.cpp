@@ -145,6 +145,43 @@ TEST_F(Deferral, ItWaitsForAllOfThemAndForItsTime) {
   EXPECT_EQ(rig_.state(third), JobState::Queued);
 }
 
+/// Several end in one step, one is waited for in two ways, and the jobs that wait stand in all
+/// states that they can wait in. The rig compares what is kept with what the jobs ask for.
+TEST_F(Deferral, OfManyJobsToWaitForEachEndIsMetOnce) {
+  std::vector<JobId> running;
+  std::vector<Dependency> all;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    running.push_back(rig_.run(shared(1, 1_GiB), {i}));
+    all.push_back({.job = running.back(), .when = After::Any});
+    if (i == 2) all.push_back({.job = running.back(), .when = After::NotOk});
+  }
+  const JobId plain = rig_.submit(after(all));
+  const JobId other = rig_.submit(after({all.rbegin(), all.rend()}, kStart + seconds(100)));
+  const JobId held = rig_.submit(after(all));
+  rig_.tell({HoldAsked{held}});
+  const JobId never = rig_.submit(after(running[4], After::Ok));
+  const auto waits_for = [&](JobId id) {
+    return rig_.engine().view().find(id)->spec.conditions->after.size();
+  };
+  const auto fails = [&](JobId id) { return Exited{id, rig_.attempt(id), Outcome::Failed, 1}; };
+  rig_.tell({fails(running[1]), Released{running[1], rig_.attempt(running[1])}});
+  for (const JobId id : {plain, other, held}) EXPECT_EQ(waits_for(id), 6U) << id.value();
+  rig_.tell({fails(running[2]), Released{running[2], rig_.attempt(running[2])}, fails(running[4]),
+             Released{running[4], rig_.attempt(running[4])}});
+  for (const JobId id : {plain, other, held}) EXPECT_EQ(waits_for(id), 3U) << id.value();
+  EXPECT_FALSE(rig_.knows(never));
+  for (const int i : {5, 0, 3}) {
+    EXPECT_EQ(rig_.state(plain), JobState::Deferred);
+    end(running[static_cast<std::size_t>(i)]);
+  }
+  EXPECT_EQ(rig_.state(plain), JobState::Queued);
+  EXPECT_EQ(rig_.state(other), JobState::Deferred);
+  EXPECT_EQ(rig_.state(held), JobState::Held);
+  rig_.at(100).tell({ReleaseAsked{held}});
+  EXPECT_EQ(rig_.state(other), JobState::Queued);
+  EXPECT_EQ(rig_.state(held), JobState::Queued);
+}
+
 TEST_F(Deferral, AHeldOneIsReleasedIntoWhatItStillWaitsFor) {
   const JobId first = run();
   const JobId second = rig_.submit(after(first, After::Ok));
