@@ -43,6 +43,8 @@ inline constexpr std::int32_t kMostTasks = 4096;
 inline constexpr std::int64_t kMostTask = 1'000'000'000;  ///< The number of one.
 /// Of the jobs of an array together: each of them has its own list.
 inline constexpr std::size_t kMostDependenciesOfArray = std::size_t{1} << 14;
+/// Of one user's jobs together: when what they wait for ends, each of them is looked at.
+inline constexpr std::int64_t kMostDependenciesOfUser = std::int64_t{1} << 17;
 
 // ---- Texts, in bytes -------------------------------------------------------------------------
 

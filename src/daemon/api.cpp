@@ -300,36 +300,19 @@ class Api {
       return submit_there(*remote, exchange, std::move(job));
     }
     const auto kept = std::make_shared<live::Submission>(std::move(job));
-    with_own_counts(exchange, kept, [this, exchange, kept] { take_room(exchange, kept); });
+    with_own_count(exchange, *kept, [this, exchange, kept] { take_room(exchange, kept); });
   }
 
   /// What a user's jobs take is counted again where they may have less than is known.
   template <class Then>
-  void with_own_counts(const Exchange& exchange, const std::shared_ptr<live::Submission>& job,
-                       Then then) {
-    struct Counts {
-      bool of_jobs = false;
-      bool of_words = false;
-      live::UserQueues::Count jobs;
-      live::UserEnvironments::Count words;
-    };
-    const UserId user = job->spec.user;
-    const Instant now = daemon_.now();
-    const auto counts = std::make_shared<Counts>(
-        Counts{.of_jobs = daemon_.user_queues().may_have_fewer(user, now, jobs_of(*job)),
-               .of_words = daemon_.user_environments().may_have_less(daemon_.keeper(), *job, now),
-               .jobs = {.user = user, .began = now},
-               .words = {.user = user, .began = now}});
-    if (!counts->of_jobs && !counts->of_words) return then();
-    daemon_.in_slices_for(exchange->request().peer.user, [this, counts, then = std::move(then)] {
-      const live::Keeper& keeper = daemon_.keeper();
+  void with_own_count(const Exchange& exchange, const live::Submission& job, Then then) {
+    live::UserTotals& totals = daemon_.user_totals();
+    if (!totals.may_have_less(daemon_.keeper(), job)) return then();
+    const auto count =
+        std::make_shared<live::UserTotals::Count>(live::UserTotals::Count{.user = job.spec.user});
+    daemon_.in_slices_for(exchange->request().peer.user, [this, count, then = std::move(then)] {
       const auto has_time = [this] { return daemon_.has_time(); };
-      counts->of_jobs = counts->of_jobs &&
-                        daemon_.user_queues().count(counts->jobs, keeper.engine().view(), has_time);
-      if (counts->of_jobs) return true;
-      counts->of_words =
-          counts->of_words && daemon_.user_environments().count(counts->words, keeper, has_time);
-      if (counts->of_words) return true;
+      if (daemon_.user_totals().count(*count, daemon_.keeper(), has_time)) return true;
       then();
       return false;
     });
@@ -341,10 +324,8 @@ class Api {
 
   void take_room(const Exchange& exchange, const std::shared_ptr<live::Submission>& kept) {
     live::Submission& job = *kept;
-    const auto taken = daemon_.user_queues().take(job.spec.user, daemon_.now(), jobs_of(job));
+    const auto taken = daemon_.user_totals().take(daemon_.keeper(), job);
     if (!taken) return refuse(exchange, 429, taken.error().message);
-    const auto room = daemon_.user_environments().take(daemon_.keeper(), job);
-    if (!room) return refuse(exchange, 429, room.error().message);
     if (job.more_arguments.empty() && job.more_environment.empty()) {
       return take_in(exchange, std::move(job));
     }

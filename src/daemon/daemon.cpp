@@ -207,8 +207,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
   daemon->open_driver();
   daemon->open_syncer();
   daemon->open_conductor();
-  daemon->user_queues_.count_all(daemon->keeper_.engine().view());
-  daemon->user_environments_.count_all(daemon->keeper_, daemon->now());
+  daemon->user_totals_.count_all(daemon->keeper_);
   return daemon;
 }
 

@@ -45,8 +45,7 @@
 #include "daemon/syncer.hpp"
 #include "http/server.hpp"
 #include "live/conductor.hpp"
-#include "live/user_environments.hpp"
-#include "live/user_queues.hpp"
+#include "live/user_totals.hpp"
 
 namespace berth::daemon {
 
@@ -89,11 +88,11 @@ class Daemon {
   void on_turn_of(uid_t user, Task task) { loop_.ask(user, std::move(task)); }
   /// The same for what takes long: in slices, each as long as has_time().
   void in_slices_for(uid_t user, Slices slices) { loop_.ask_long(user, std::move(slices)); }
+  bool has_time() const { return loop_.has_time(); }
   /// Reads a large body of this user, beside the requests of others. From any thread.
   void read_body_for(uid_t user, std::function<void()> work) {
     bodies_.read_for(user, std::move(work));
   }
-  bool has_time() const { return loop_.has_time(); }
   const Loop::Turns& longest_turns() const { return loop_.longest_turns(); }
   void ask(Asked asked);
   /// What the configuration says now is in force from the next step on, as far as that can be
@@ -127,8 +126,7 @@ class Daemon {
   Followers& followers() { return *followers_; }
   /// As Keeper::store_part().
   Expected<bool> store_part(live::Submission& submission) { return keeper_.store_part(submission); }
-  live::UserQueues& user_queues() { return user_queues_; }
-  live::UserEnvironments& user_environments() { return user_environments_; }
+  live::UserTotals& user_totals() { return user_totals_; }
   Instant now() const { return clock_.now(); }
   /// Errors: as Launcher::attach(). Requires: no remote.
   Expected<void> attach(JobId job, Attempt attempt, const shim::Attach& client) {
@@ -177,8 +175,7 @@ class Daemon {
   Loop loop_;
   Alarms alarms_;
   Forecaster forecaster_{options_.rules.policy, options_.rules.place};
-  live::UserQueues user_queues_{options_.user_queue};
-  live::UserEnvironments user_environments_{options_.user_environments};
+  live::UserTotals user_totals_{{.jobs = options_.user_queue, .bytes = options_.user_environments}};
   std::unique_ptr<live::Conductor> conductor_;
   std::unique_ptr<Presenter> presenter_;
   std::unique_ptr<Limits> limits_;
@@ -207,10 +204,10 @@ class Daemon {
   std::map<GpuId, std::set<JobId>> partly_outside_;
   Instant energy_saved_;
   std::map<JobId, std::string> suspended_for_;  ///< Likewise of those that it suspends.
-  BodyReader bodies_;  ///< Ends first: what it reads goes on to all the rest.
   std::map<JobId, std::string> ended_for_;  ///< Jobs that berthd ends by configuration, and why.
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<Faults> faults_;
+  BodyReader bodies_;  ///< Ends first: what it reads goes on to all the rest.
 };
 
 }  // namespace berth::daemon

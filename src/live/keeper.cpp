@@ -851,6 +851,9 @@ Expected<Stepped> Keeper::step(Instant now, Batch& batch) {
   ++entry_;
   last_ = now;
   stepped.effects = &engine_.step(now, batch.inputs);
+  ended_ += static_cast<std::uint64_t>(std::ranges::count_if(
+      stepped.effects->list,
+      [](const Effect& effect) { return std::holds_alternative<Finished>(effect); }));
   stepped.touched = touched_by(batch.inputs, *stepped.effects);
   drop_added();
   if (auto done = write_outcome(now); !done) {

@@ -72,6 +72,7 @@ struct Submission {
   std::vector<AfterTask> after = {};
   /// The number that it has already, elsewhere; none: the next. No job had it before.
   std::optional<JobId> id = {};
+  std::shared_ptr<void> place = {};  ///< Among those of its user that come (UserTotals).
 };
 
 /// What a step takes of what users ask for, counted in jobs: 4 ms.
@@ -181,6 +182,8 @@ class Keeper {
   Expected<bool> store_part(Submission& submission);
   /// What was stored so of submissions that are not taken yet.
   std::vector<BlobId> awaited_blobs();
+  /// Jobs that have ended in its steps.
+  std::uint64_t ended() const { return ended_; }
   /// True once the journal no longer follows the engine: the daemon must end, and recover.
   bool is_broken() const { return broken_; }
 
@@ -338,6 +341,7 @@ class Keeper {
   std::size_t retry_at_ = 0;  ///< Of `since_snapshot_`, after a snapshot that failed.
   bool may_drop_ = true;      ///< What snapshots made needless; at first what a crash left.
   std::map<JobId, std::string> notes_;
+  std::uint64_t ended_ = 0;
   std::uint64_t learned_ = 0;     ///< Ends from which jobs that wait have learned.
   std::map<JobId, Bytes> peaks_;  ///< Of attempts whose end is not written yet.
   std::map<JobId, Left> left_;
