@@ -716,6 +716,8 @@ class Api {
     Expected<std::string> now = "";
     if (job) now = daemon_.presenter().job(*job, viewer(exchange));
     if (!now) return refuse(exchange, now.error());
+    const std::string why_not = job ? "" : daemon_.followers().why_not(viewer(exchange).user);
+    if (!why_not.empty()) return refuse(exchange, 429, why_not);
     const auto stream = exchange->stream("text/event-stream");
     stream->write(job ? "event: job\ndata: " + *now + "\n\n" : ": listening\n\n");
     const bool over = job && !daemon_.keeper().engine().view().knows(*job);

@@ -445,7 +445,7 @@ void Daemon::open_conductor() {
                     .again_after_overrun = options_.again_after_overrun};
   for (const Device& device : machine_.devices.list) setup.problems.push_back(device.problem);
   followers_ = std::make_unique<Followers>(
-      keeper_, *logs_,
+      Followers::Parts{.loop = loop_, .keeper = keeper_, .logs = *logs_},
       [this](JobId job, const Viewer& viewer) { return presenter_->job(job, viewer); });
   if (launcher_)
     limit_signals_ = std::make_unique<LimitSignals>(loop_, keeper_, clock_, *launcher_);

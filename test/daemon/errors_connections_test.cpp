@@ -52,6 +52,31 @@ class ErrorsConnections : public testing::Test {
   Rig rig_;
 };
 
+/// The rig looks for the longest turn of the engine's thread at its end.
+TEST_F(ErrorsConnections, OneUserFollowsAllJobsABoundedNumberOfTimes) {
+  constexpr std::size_t kMost = 64;
+  std::list<RawPeer> crowd;
+  for (std::size_t i = 0; i < kMost; ++i) {
+    crowd.emplace_back(rig_.socket());
+    crowd.back().send(get("/v1/events"));
+    crowd.back().receive_until("listening");
+  }
+  const auto refused = rig_.request("GET", "/v1/events");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_THAT(refused.body["error"].get<std::string>(),
+              HasSubstr("follows all jobs 64 times already, which is the limit for one user"));
+  const int first = rig_.submit("true", {{"held", true}, {"array", "1-300"}});
+  const std::string last = "\"id\":" + std::to_string(first + 299) + ",";
+  for (RawPeer& one : crowd) EXPECT_THAT(one.receive_until(last), HasSubstr(last));
+  EXPECT_EQ(rig_.wait_end(rig_.submit("true"))["state"], "done");  // one job is followed
+  crowd.pop_front();
+  eventually("there is room for another", [&] {
+    RawPeer one(rig_.socket());
+    one.send(get("/v1/events"));
+    return one.receive_until("\r\n\r\n").starts_with("HTTP/1.1 200 ");
+  });
+}
+
 TEST_F(ErrorsConnections, AThousandIdleOnesHarmNobody) {
   std::list<RawPeer> crowd;
   for (std::size_t i = 0; i < kCrowd; ++i) crowd.emplace_back(rig_.socket());
@@ -61,13 +86,16 @@ TEST_F(ErrorsConnections, AThousandIdleOnesHarmNobody) {
 }
 
 TEST_F(ErrorsConnections, AThousandFollowersHarmNobody) {
+  const int id = rig_.submit("true", {{"held", true}});
   std::list<RawPeer> crowd;
   for (std::size_t i = 0; i < kCrowd; ++i) {
     crowd.emplace_back(rig_.socket());
-    crowd.back().send(get("/v1/events"));
+    crowd.back().send(get("/v1/events?job=" + std::to_string(id)));
   }
-  EXPECT_THAT(crowd.back().receive_until("listening"), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(crowd.back().receive_until("\"held\""), StartsWith("HTTP/1.1 200 OK"));
   expect_served(rig_);
+  EXPECT_EQ(rig_.request("POST", test::path(id, "/release")).status, 200);
+  EXPECT_THAT(crowd.back().receive_until("\"done\""), HasSubstr("\"state\":\"done\""));
   EXPECT_THAT(crowd.front().receive_until("\"done\""), HasSubstr("\"state\":\"done\""));
 }
 
