@@ -613,7 +613,7 @@ Expected<void> check(const live::Submission& job, const Conditions& asked) {
 }
 
 /// Reads a text once, and checks it meanwhile. Copying or printing values that are too deep would
-/// exhaust the stack; a key that stands twice means one thing to one reader and another to the next.
+/// exhaust the stack; a key that stands twice means one thing to one reader, another to the next.
 /// The library's own way to watch a parse looks through a whole list at the end of each of its
 /// parts.
 class Reader : public nlohmann::json_sax<Json> {

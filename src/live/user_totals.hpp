@@ -1,6 +1,6 @@
-// What the unended jobs of each user take of what is there for all: their number, the jobs that they
-// wait for, and the bytes of their commands and environments in the journal. So no user fills queue,
-// memory or disk for all.
+// What the unended jobs of each user take of what is there for all: their number, the jobs that
+// they wait for, and the bytes of their commands and environments in the journal. So no user fills
+// queue, memory or disk for all.
 //
 // What the journal keeps once counts once: environments that are equal and came close to one
 // another, the command of an array. Ends are not followed, so a figure is never too small; a user's

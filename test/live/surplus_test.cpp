@@ -27,7 +27,8 @@ class Surplus : public testing::Test {
   JobId submit(std::int64_t gib, std::int64_t gpus = 1) {
     const JobId id(++last_);
     JobSpec spec{.user = UserId(7)};
-    spec.request.gpu = {.count = GpuCount(gpus), .vram = kGibibyte * gib, .sharing = Sharing::Shared};
+    spec.request.gpu = {
+        .count = GpuCount(gpus), .vram = kGibibyte * gib, .sharing = Sharing::Shared};
     engine_.step(++now_, {{Submitted{id, spec}}});
     if (const Job* const job = engine_.view().find(id); holds_berth(job->state)) {
       engine_.step(++now_, {{Started{id, job->attempt}}});
@@ -36,8 +37,9 @@ class Surplus : public testing::Test {
   }
   void hold(JobId id, std::int64_t gib) {
     const GpuId gpu = engine_.view().find(id)->grant.shares.front().gpu;
-    engine_.step(++now_,
-                 {{Measured{.gpu = gpu, .used = kGibibyte * gib, .tenants = {{id, kGibibyte * gib}}}}});
+    engine_.step(
+        ++now_,
+        {{Measured{.gpu = gpu, .used = kGibibyte * gib, .tenants = {{id, kGibibyte * gib}}}}});
   }
   const Job& job(JobId id) { return *engine_.view().find(id); }
 
