@@ -25,10 +25,13 @@ namespace {
 using namespace literals;
 
 Expected<Efforts> run_all_ways(const Stage& stage, const DemoOptions& options) {
-  const trace::Trace trace = mixed_workload(options.seed);
+  trace::Trace trace = mixed_workload(options.seed);
+  // A class is a quarter of an hour, or a day: of seconds it says nothing.
+  for (trace::TraceJob& job : trace.jobs) job.spec.estimate = job.duration;
   std::printf(
       "%zu jobs of three users on %s: long large trainings, medium vision jobs, many short\n"
-      "ones. Everyone asks honestly for the memory they take, and runs what is lost again.\n",
+      "ones. Everyone says honestly what memory and time a job takes, and runs again what is\n"
+      "lost.\n",
       trace.jobs.size(), options.gpus.c_str());
   Efforts efforts;
   for (const Way& way : kDemoWays) {

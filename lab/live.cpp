@@ -194,6 +194,8 @@ Json submission_of(const Stage& stage, const trace::TraceJob& job) {
   if (gpu.milli != GpuMilli(0)) json["gpu_milli"] = gpu.milli.raw();
   const Duration limit = job.spec.time_limit;
   if (limit != kForever) json["time_limit_seconds"] = static_cast<double>(micros(limit)) / 1e6;
+  const Duration estimate = job.spec.estimate;
+  if (estimate != kForever) json["estimate_seconds"] = static_cast<double>(micros(estimate)) / 1e6;
   return json;
 }
 
