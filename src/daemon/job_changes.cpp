@@ -43,7 +43,7 @@ std::string why_not_resumed(const Job& job) {
   if (is_being_suspended) return "";
   const std::string state(word_for(shown_state(job)));
   if (!has_idle_process(job)) return "is " + state + ", only a suspended job can be resumed";
-  if (job.state == JobState::Held && !has_idle_process(job)) return "";
+  if (job.state == JobState::Held) return "";
   return "was suspended by the scheduler and goes on when it is its turn";
 }
 
