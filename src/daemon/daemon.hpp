@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "daemon/alarms.hpp"
@@ -111,6 +112,8 @@ class Daemon {
   void take(std::vector<Input> inputs);
   Presenter& presenter() { return *presenter_; }
   const live::Keeper& keeper() const { return keeper_; }
+  /// Keeper's note().
+  void note(JobId job, std::string text) { keeper_.note(job, std::move(text)); }
   const Machine& machine() const { return machine_; }
   const Options& options() const { return options_; }
   Logs& logs() { return *logs_; }

@@ -246,7 +246,22 @@ JobChanges::Wanted JobChanges::input_for(const Run& run, JobId id) {
   const std::string name = name_of(id);
   if (job == nullptr) return conflict(name, "has ended already");
   if (run.asked.verb == JobVerb::Update) return updated(*job, run.asked.change, name);
-  return input_for(run.asked.verb, *job, name);
+  Wanted wanted = input_for(run.asked.verb, *job, name);
+  if (std::holds_alternative<Input>(wanted)) note_who(run, *job);
+  return wanted;
+}
+
+/// Who keeps a job from running, where that is not its owner.
+void JobChanges::note_who(const Run& run, const Job& job) {
+  const JobVerb verb = run.asked.verb;
+  const bool keeps = verb == JobVerb::Hold || verb == JobVerb::Suspend;
+  if (!keeps && verb != JobVerb::Release && verb != JobVerb::Resume) return;
+  const uid_t by = run.asked.exchange->request().peer.user;
+  if (keeps && by != job.spec.user.value()) {
+    daemon_.note(job.id, std::string(live::kBecause) + user_text(by) + " asked for that");
+  } else if (daemon_.keeper().note_of(job.id).starts_with(live::kBecause)) {
+    daemon_.note(job.id, "");
+  }
 }
 
 JobChanges::Wanted JobChanges::input_for(JobVerb verb, const Job& job,

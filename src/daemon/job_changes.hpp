@@ -85,6 +85,7 @@ class JobChanges {
   http::Response final_answer(const Run& run) const;
   Wanted input_for(const Run& run, JobId id);
   Wanted input_for(JobVerb verb, const Job& job, const std::string& name) const;
+  void note_who(const Run& run, const Job& job);
   Wanted updated(const Job& job, const Change& change, const std::string& name) const;
   std::string why_not_released(const Job& job) const;
   std::string why_not_suspended(const Job& job) const;

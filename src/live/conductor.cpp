@@ -184,7 +184,9 @@ Duration Conductor::try_later(const Job& job) {
 
 void Conductor::on_suspended(JobId job, Attempt attempt, const std::string& note) {
   if (current(job, attempt) == nullptr) return;
-  if (!note.empty()) keeper_.note(job, note);
+  const std::string before = keeper_.note_of(job);
+  const bool goes_on = before.starts_with(kBecause) && !note.starts_with(kBecause);
+  if (!note.empty()) keeper_.note(job, goes_on ? before + "; " + note : note);
   leave(job, attempt);
 }
 

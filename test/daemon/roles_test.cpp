@@ -92,6 +92,14 @@ TEST_F(ThreeUsers, ActAsTheirRolesAllow) {
   EXPECT_EQ(as(olga_, "berth undrain 0").exit_code, 0);
   EXPECT_EQ(as(olga_, "berth cancel " + id).exit_code, 0);
   EXPECT_EQ(rig_->wait_end(std::stoi(id))["state"], "cancelled");
+  // Who holds a job is said, if that is not its owner.
+  const int later = users_->submit(alice_, "true", "--gpus 0 --begin +1h");
+  EXPECT_EQ(as(olga_, "berth hold " + std::to_string(later)).exit_code, 0);
+  EXPECT_THAT(rig_->job(later)["reason"].get<std::string>(),
+              testing::StartsWith("held because " + olga_.name() + " (uid "));
+  EXPECT_EQ(as(alice_, "berth release " + std::to_string(later)).exit_code, 0);
+  EXPECT_EQ(as(alice_, "berth hold " + std::to_string(later)).exit_code, 0);
+  EXPECT_EQ(rig_->job(later)["reason"], "held by its owner");
   EXPECT_THAT(as(olga_, "berth config reload").err, HasSubstr("only an administrator may do that"));
   EXPECT_THAT(as(olga_, "berth logs " + id).err,
               HasSubstr("others' logs are for administrators (`admins` in berth.toml)"));

@@ -140,7 +140,9 @@ TEST(Suspend, OutlastsBerthd) {
     EXPECT_EQ(rig.stop(), 0);
     rig.start();
     EXPECT_THAT(rig.wait_for(id, "suspended")["reason"].get<std::string>(),
-                HasSubstr("its 20.2 GiB are in host memory"));
+                HasSubstr("suspended, because that was asked for before berthd began; its 20.2 GiB "
+                          "are in host memory"))
+        << "by whom is not known any more";
   }
   rig.resume(id);
   rig.expect_complete(id);
