@@ -109,15 +109,19 @@ Expected<void> Store::add_snapshot_of_parts(const Snapshot& snapshot, std::int64
       parts));
 }
 
-/// First the old snapshot's main row: from then on no reader looks for the rest.
+/// First the old snapshot's main row: from then on no reader looks for the rest. Of entries 200, or
+/// fewer of half a megabyte: what is deleted is written, page by page.
 Expected<bool> Store::drop_some() {
   for (const char* const what :
        {"DELETE FROM snapshots"
         " WHERE after < (SELECT after FROM snapshots ORDER BY after DESC LIMIT 1 OFFSET 1)",
         "DELETE FROM snapshot_parts WHERE rowid IN (SELECT rowid FROM snapshot_parts"
-        " WHERE after NOT IN (SELECT after FROM snapshots WHERE parts > 0) LIMIT 8)",
+        " WHERE after NOT IN (SELECT after FROM snapshots WHERE parts > 0) LIMIT 2)",
         "DELETE FROM entries WHERE number <= (SELECT min(after) FROM snapshots)"
-        " AND number < (SELECT min(number) FROM entries) + 200"}) {
+        " AND number <= (SELECT max(number) FROM"
+        "  (SELECT number, sum(size) OVER (ORDER BY number) - size AS before FROM"
+        "   (SELECT number, length(inputs) AS size FROM entries ORDER BY number LIMIT 200))"
+        "  WHERE before < 524288)"}) {
     const auto dropped = state_->write(what);
     if (!dropped) return std::unexpected(dropped.error());
     if (*dropped > 0) return true;
