@@ -106,9 +106,10 @@ std::string UserTotals::why_not(const Keeper& keeper, const Known* known,
     return most != 0 && more != 0 && sum + more > most;
   };
   if (const auto more = jobs_of(submission); beyond(has.jobs, more, most_.jobs)) {
-    return user + " has " + std::to_string(has.jobs) + " jobs that wait or run and asks for " +
-           std::to_string(more) + " more, the most is " + std::to_string(most_.jobs) +
-           " (user_queue)";
+    return user + " has " + std::to_string(has.jobs) +
+           (has.jobs == 1 ? " job that waits or runs" : " jobs that wait or run") +
+           " and asks for " + std::to_string(more) + " more, the most is " +
+           std::to_string(most_.jobs) + " (user_queue)";
   }
   if (const auto more = after_of(submission); beyond(has.after, more, most_.after)) {
     return "after: the jobs of " + user + " have " + std::to_string(has.after) +

@@ -125,6 +125,14 @@ TEST_F(UserTotalsTest, AnEndMakesRoomAtOnce) {
   EXPECT_EQ(submit(totals, job_with('b')), "");
 }
 
+TEST_F(UserTotalsTest, OneJobIsToldOfAsOne) {
+  UserTotals totals({.jobs = 1});
+  EXPECT_EQ(submit(totals, job_with('a')), "");
+  EXPECT_EQ(submit(totals, job_with('a')),
+            "uid 1000 has 1 job that waits or runs and asks for 1 more, the most is 1 "
+            "(user_queue)");
+}
+
 TEST_F(UserTotalsTest, JobsAreCountedByUserAndAnEndMakesRoomAtOnce) {
   UserTotals totals({.jobs = 2});
   EXPECT_EQ(submit(totals, job_with('a')), "");
