@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "daemon/rig.hpp"
 #include "support/unanswered.hpp"
@@ -56,6 +59,14 @@ TEST(AttacksHang, AJobThatWaitsForItsFileSystemCanBeCancelled) {
   EXPECT_EQ(next["state"].get<std::string>(), "done") << next;
 }
 
+/// Whether a process waits for what no signal ends: its state in proc(5), after its name.
+bool waits_for_a_disk(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && line.substr(name_end, 3) == ") D";
+}
+
 /// As one whose log is on a disk that hangs: its second attempt's is on a file system that takes
 /// nothing, and not even SIGKILL ends a process that waits for that.
 TEST(AttacksHang, AShimThatSigkillDoesNotEndIsGivenUp) {
@@ -76,6 +87,7 @@ TEST(AttacksHang, AShimThatSigkillDoesNotEndIsGivenUp) {
     shim = std::filesystem::exists(attempt) ? rig.shim_of(id, 2) : 0;
     return shim > 0;
   });
+  test::eventually("it waits for its log", [&] { return waits_for_a_disk(shim); });
   rig.request("POST", test::path(id, "/cancel"));
   const int waits = rig.submit("true", {{"vram_bytes", nullptr}});  // the whole GPU
   Json job = rig.job(id);

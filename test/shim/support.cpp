@@ -24,7 +24,7 @@ namespace berth::shim::test {
 
 namespace {
 
-constexpr int kDeadlineMillis = 30'000;
+constexpr int kDeadlineMillis = 45'000;  // longer than a shim's own patience, 30 s at most
 
 /// With `socket` as descriptor 3 and an empty environment.
 pid_t spawn_shim(int socket) {
