@@ -237,9 +237,9 @@ class Api {
     }
     const auto is_dry = query_flag(request, "dry_run");
     if (!is_dry) return refuse(exchange, is_dry.error());
-    auto job = parse_submission(
-        exchange->take_body(), request.peer,
-        {.cpu = daemon_.options().default_cpu, .shrinks = daemon_.options().shrinks});
+    auto job =
+        parse_submission(exchange->take_body(), request.peer,
+                         {.cpu = daemon_.default_cpu(), .shrinks = daemon_.options().shrinks});
     if (!job) return refuse(exchange, job.error());
     const uid_t user = request.peer.user;
     const Taking taking = *is_dry ? Taking::Dry : Taking::Really;

@@ -214,6 +214,7 @@ Expected<std::unique_ptr<Daemon>> Daemon::open(Options options, std::unique_ptr<
 Daemon::Daemon(const Options& options, Machine machine, std::unique_ptr<Host> host,
                live::Keeper keeper, std::unique_ptr<Remote> remote)
     : options_(options),
+      default_cpu_(options.default_cpu),
       machine_(std::move(machine)),
       given_(remote ? GivenGpus() : given_of(options.given, machine_.devices.list)),
       host_(std::move(host)),
@@ -761,6 +762,7 @@ Expected<Daemon::Reloaded> Daemon::reload() {
   std::ranges::move(exclusions(), std::back_inserter(done.inputs));
   options_.rules.weights = fresh->rules.weights;
   options_.default_cpu = fresh->default_cpu;
+  default_cpu_ = fresh->default_cpu;
   return done;
 }
 

@@ -4,6 +4,7 @@
 // through the loop's queue; what has come by the time the conductor has its turn is one step.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -116,6 +117,7 @@ class Daemon {
   void note(JobId job, std::string text) { keeper_.note(job, std::move(text)); }
   const Machine& machine() const { return machine_; }
   const Options& options() const { return options_; }
+  CpuMilli default_cpu() const { return default_cpu_; }  // from any thread
   Logs& logs() { return *logs_; }
   const Limits& limits() const { return *limits_; }
   Audit& audit() { return audit_; }  // from any thread
@@ -168,6 +170,7 @@ class Daemon {
   Expected<void> sync();
 
   Options options_;
+  std::atomic<CpuMilli> default_cpu_;  ///< A reload changes it while bodies are read.
   std::function<Expected<Options>()> read_;
   Machine machine_;
   GivenGpus given_;  ///< All, where there is a remote.
