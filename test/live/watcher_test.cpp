@@ -16,7 +16,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr Bytes kGibibyte{std::int64_t{1} << 30};
+constexpr Bytes kWatchedGib{std::int64_t{1} << 30};
 constexpr Bytes kHalf{std::int64_t{1} << 29};
 constexpr Bytes kQuarter{std::int64_t{1} << 28};
 constexpr Duration kLongest = seconds(2);
@@ -28,7 +28,7 @@ Instant when(std::int64_t second) { return kStart + seconds(second); }
 Cluster two_gpus() {
   Cluster cluster;
   cluster.add_switch();
-  cluster.add_node({.name = "n", .gpus = 2, .vram = kGibibyte * 24, .context = Bytes(0)});
+  cluster.add_node({.name = "n", .gpus = 2, .vram = kWatchedGib * 24, .context = Bytes(0)});
   return cluster;
 }
 
@@ -46,7 +46,7 @@ class WatcherTest : public testing::Test {
     std::vector<Input> inputs;
     for (const JobId job : {JobId(1), JobId(2)}) {
       JobSpec spec;
-      spec.request.gpu = {.count = GpuCount(1), .vram = kGibibyte, .sharing = Sharing::Alone};
+      spec.request.gpu = {.count = GpuCount(1), .vram = kWatchedGib, .sharing = Sharing::Alone};
       inputs.emplace_back(Submitted{job, spec});
     }
     engine_.step(when(0), inputs);
@@ -65,7 +65,7 @@ class WatcherTest : public testing::Test {
                             engine_.view());
   }
   static Look look(GpuId gpu, int second, const std::vector<On>& processes) {
-    Sample sample{.total = kGibibyte * 24, .processes = std::vector<GpuProcess>()};
+    Sample sample{.total = kWatchedGib * 24, .processes = std::vector<GpuProcess>()};
     Look look{.gpu = gpu, .began = when(second), .sample = sample, .owners = {}};
     for (const On& on : processes) {
       sample.processes->push_back({on.pid, on.bytes});
@@ -132,70 +132,71 @@ TEST_F(WatcherTest, NobodyWaitsForAGpuThatGetsNoJobs) {
 // ---- What is told ----------------------------------------------------------------------------
 
 TEST_F(WatcherTest, ATenantsUseIsToldAndNotRepeated) {
-  const auto told = measured(see(kFirst, 1, {{10, kGibibyte * 2, OfJob{JobId(1)}}}));
+  const auto told = measured(see(kFirst, 1, {{10, kWatchedGib * 2, OfJob{JobId(1)}}}));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->used, kGibibyte * 2);
+  EXPECT_EQ(told->used, kWatchedGib * 2);
   EXPECT_EQ(told->foreign, Bytes(0));
   ASSERT_THAT(told->tenants, SizeIs(1));
   EXPECT_EQ(told->tenants[0].job, JobId(1));
-  EXPECT_FALSE(measured(see(kFirst, 2, {{10, kGibibyte * 2, OfJob{JobId(1)}}})));
-  EXPECT_EQ(watcher_.told(kFirst)->used, kGibibyte * 2);
+  EXPECT_FALSE(measured(see(kFirst, 2, {{10, kWatchedGib * 2, OfJob{JobId(1)}}})));
+  EXPECT_EQ(watcher_.told(kFirst)->used, kWatchedGib * 2);
   EXPECT_EQ(watcher_.latest(kFirst)->began, when(2));
   EXPECT_EQ(watcher_.told(kSecond), nullptr);
 }
 
 TEST_F(WatcherTest, WhatStrangersHoldIsForeign) {
   const auto told = measured(
-      see(kFirst, 1, {{10, kGibibyte, OfJob{JobId(1)}}, {11, kGibibyte * 3, OfStranger{}}}));
+      see(kFirst, 1, {{10, kWatchedGib, OfJob{JobId(1)}}, {11, kWatchedGib * 3, OfStranger{}}}));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->foreign, kGibibyte * 3);
+  EXPECT_EQ(told->foreign, kWatchedGib * 3);
   EXPECT_THAT(told->tenants, SizeIs(1));
 }
 
 TEST_F(WatcherTest, AJobOnAGpuItHasNoChargeOnIsForeignThereAndNamed) {
-  const auto told = measured(see(kSecond, 1, {{10, kGibibyte, OfJob{JobId(1)}}}));
+  const auto told = measured(see(kSecond, 1, {{10, kWatchedGib, OfJob{JobId(1)}}}));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->foreign, kGibibyte);
+  EXPECT_EQ(told->foreign, kWatchedGib);
   ASSERT_THAT(told->tenants, SizeIs(1));
   EXPECT_EQ(told->tenants[0].job, JobId(1));
-  EXPECT_EQ(told->tenants[0].bytes, kGibibyte);
+  EXPECT_EQ(told->tenants[0].bytes, kWatchedGib);
   EXPECT_EQ(watcher_.peak_of(JobId(1)), Bytes(0)) << "nothing to learn from";
   const auto found = watcher_.trespasses_of(*engine_.view().find(JobId(1)));
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].gpu, kSecond);
   EXPECT_EQ(found[0].pid, 10);
-  EXPECT_EQ(found[0].bytes, kGibibyte);
+  EXPECT_EQ(found[0].bytes, kWatchedGib);
   EXPECT_THAT(watcher_.trespasses_of(*engine_.view().find(JobId(2))), IsEmpty());
 }
 
 /// It may be there from the attempt before.
 TEST_F(WatcherTest, AJobOnAGpuItHadBeforeItsBerthIsAStrangerThere) {
-  const auto told = measured(see(kSecond, 0, {{10, kGibibyte, OfJob{JobId(1)}}}));
+  const auto told = measured(see(kSecond, 0, {{10, kWatchedGib, OfJob{JobId(1)}}}));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->foreign, kGibibyte);
+  EXPECT_EQ(told->foreign, kWatchedGib);
   EXPECT_THAT(told->tenants, IsEmpty());
 }
 
 TEST_F(WatcherTest, AJobOnAnotherGpuIsAStrangerThereWhereOthersGiveThemOut) {
   Watcher elsewhere(2, kLongest, Trespass::IsForeign);
   const auto told = measured(
-      elsewhere.on_look(look(kSecond, 1, {{10, kGibibyte, OfJob{JobId(1)}}}), engine_.view()));
+      elsewhere.on_look(look(kSecond, 1, {{10, kWatchedGib, OfJob{JobId(1)}}}), engine_.view()));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->foreign, kGibibyte);
+  EXPECT_EQ(told->foreign, kWatchedGib);
   EXPECT_THAT(told->tenants, IsEmpty());
 }
 
 TEST_F(WatcherTest, WhoHasVanishedIsForeignToo) {
-  EXPECT_EQ(measured(see(kFirst, 1, {{10, kGibibyte, OfNobody{}}}))->foreign, kGibibyte);
+  EXPECT_EQ(measured(see(kFirst, 1, {{10, kWatchedGib, OfNobody{}}}))->foreign, kWatchedGib);
 }
 
 TEST_F(WatcherTest, ALookFromBeforeAChangeKeepsTheForeignFigure) {
-  ASSERT_EQ(measured(see(kFirst, 1, {{11, kGibibyte, OfStranger{}}}))->foreign, kGibibyte);
+  ASSERT_EQ(measured(see(kFirst, 1, {{11, kWatchedGib, OfStranger{}}}))->foreign, kWatchedGib);
   watcher_.changed({kFirst}, when(2));
-  const auto told = measured(see(kFirst, 2, {{12, kGibibyte * 5, OfStranger{}}}));
+  const auto told = measured(see(kFirst, 2, {{12, kWatchedGib * 5, OfStranger{}}}));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->foreign, kGibibyte);
-  EXPECT_EQ(measured(see(kFirst, 3, {{12, kGibibyte * 5, OfStranger{}}}))->foreign, kGibibyte * 5);
+  EXPECT_EQ(told->foreign, kWatchedGib);
+  EXPECT_EQ(measured(see(kFirst, 3, {{12, kWatchedGib * 5, OfStranger{}}}))->foreign,
+            kWatchedGib * 5);
 }
 
 // ---- Leaving ---------------------------------------------------------------------------------
@@ -213,9 +214,9 @@ TEST_F(WatcherTest, AnAttemptIsReleasedOnceItsMemoryIsSeenFree) {
   EXPECT_EQ(watcher_.left(), std::set<GpuId>{kFirst});
   see(kFirst, 4, {});  // begun before the end: what it did not see may have come after
   EXPECT_THAT(released(), IsEmpty());
-  see(kFirst, 6, {{10, kGibibyte, OfJob{JobId(1)}}});
+  see(kFirst, 6, {{10, kWatchedGib, OfJob{JobId(1)}}});
   EXPECT_THAT(released(), IsEmpty());
-  see(kFirst, 7, {{11, kGibibyte, OfJob{JobId(2)}}, {12, kGibibyte, OfStranger{}}});
+  see(kFirst, 7, {{11, kWatchedGib, OfJob{JobId(2)}}, {12, kWatchedGib, OfStranger{}}});
   EXPECT_THAT(released(), testing::ElementsAre(JobId(1)));
   EXPECT_THAT(watcher_.left(), IsEmpty());
 }
@@ -225,7 +226,7 @@ TEST_F(WatcherTest, EveryGpuMustBeSeenFree) {
   see(kFirst, 6, {});
   EXPECT_THAT(released(), IsEmpty());
   EXPECT_EQ(watcher_.left(), std::set<GpuId>{kSecond});
-  see(kFirst, 7, {{10, kGibibyte, OfJob{JobId(1)}}});  // seen free before: that stands
+  see(kFirst, 7, {{10, kWatchedGib, OfJob{JobId(1)}}});  // seen free before: that stands
   see(kSecond, 8, {});
   const auto inputs = watcher_.take_released();
   ASSERT_THAT(inputs, SizeIs(1));
@@ -299,7 +300,7 @@ TEST_F(WatcherTest, AFaultIsForGood) {
 
 TEST_F(WatcherTest, AFaultyGpuIsStillLookedAt) {
   watcher_.on_fault(kFirst, "Xid 79");
-  EXPECT_TRUE(measured(see(kFirst, 1, {{10, kGibibyte, OfJob{JobId(1)}}})));
+  EXPECT_TRUE(measured(see(kFirst, 1, {{10, kWatchedGib, OfJob{JobId(1)}}})));
 }
 
 TEST_F(WatcherTest, AFaultOfASilentGpuStandsToo) {
@@ -324,7 +325,7 @@ TEST_F(WatcherTest, WhoGivesABerthBackToRunAgainWaits) {
   EXPECT_FALSE(somebody_waits(engine_.view(), {}));
   engine_.step(when(3), std::vector<Input>{HoldAsked{JobId(9)}, GpuHealth{kSecond, false}});
   JobSpec spec;
-  spec.request.gpu = {.count = GpuCount(2), .vram = kGibibyte, .sharing = Sharing::Alone};
+  spec.request.gpu = {.count = GpuCount(2), .vram = kWatchedGib, .sharing = Sharing::Alone};
   engine_.step(when(4), std::vector<Input>{Submitted{JobId(3), spec}});
   EXPECT_TRUE(somebody_waits(engine_.view(), {}));
 }
@@ -342,7 +343,7 @@ class ManyLooks : public WatcherTest {
   void SetUp() override {
     ASSERT_TRUE(after(0, {{10, kQuarter, OfJob{JobId(1)}}}));
     const auto& shares = engine_.view().find(JobId(1))->grant.shares;
-    ASSERT_EQ(shares.front().granted, kGibibyte);
+    ASSERT_EQ(shares.front().granted, kWatchedGib);
   }
 };
 
@@ -355,13 +356,13 @@ TEST_F(ManyLooks, GrowthWithinTheChargeWaitsForTheNextUsualLook) {
 }
 
 TEST_F(ManyLooks, AnOverrunAndItsEndAreToldAtOnce) {
-  EXPECT_TRUE(after(20, {{10, kGibibyte * 2, OfJob{JobId(1)}}}));
+  EXPECT_TRUE(after(20, {{10, kWatchedGib * 2, OfJob{JobId(1)}}}));
   EXPECT_TRUE(after(40, {{10, kHalf, OfJob{JobId(1)}}}));
   EXPECT_FALSE(after(60, {{10, kQuarter, OfJob{JobId(1)}}}));
 }
 
 TEST_F(ManyLooks, ForeignUseIsToldAtOnce) {
-  EXPECT_TRUE(after(20, {{10, kQuarter, OfJob{JobId(1)}}, {11, kGibibyte, OfStranger{}}}));
+  EXPECT_TRUE(after(20, {{10, kQuarter, OfJob{JobId(1)}}, {11, kWatchedGib, OfStranger{}}}));
 }
 
 TEST_F(ManyLooks, TheFirstLookAfterAChangeIsTold) {
@@ -377,13 +378,13 @@ TEST_F(WatcherTest, AccountsOfEndedProcessesRaiseThePeakAlsoAfterTheEnd) {
     seen.sample->ended = ended;
     watcher_.on_look(std::move(seen), engine_.view());
   };
-  without(2, {{.pid = 10, .bytes = kGibibyte}, {.pid = 11, .bytes = kGibibyte * 9}});
-  EXPECT_EQ(watcher_.peak_of(JobId(1)), kGibibyte);
+  without(2, {{.pid = 10, .bytes = kWatchedGib}, {.pid = 11, .bytes = kWatchedGib * 9}});
+  EXPECT_EQ(watcher_.peak_of(JobId(1)), kWatchedGib);
   see(kFirst, 3, {{12, kHalf, OfJob{JobId(1)}}});
   watcher_.forget_peak(JobId(1));  // it has ended, and that is written
-  without(4, {{.pid = 12, .bytes = kGibibyte * 3}});
+  without(4, {{.pid = 12, .bytes = kWatchedGib * 3}});
   EXPECT_EQ(watcher_.peak_of(JobId(1)), Bytes(0)) << "of the next attempt";
-  EXPECT_EQ(watcher_.take_late_peak(JobId(1)), kGibibyte * 3);
+  EXPECT_EQ(watcher_.take_late_peak(JobId(1)), kWatchedGib * 3);
   EXPECT_EQ(watcher_.take_late_peak(JobId(1)), Bytes(0));
 }
 
