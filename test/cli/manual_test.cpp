@@ -29,7 +29,7 @@ std::vector<std::string> options_in(const std::string& help) {
     const std::size_t dashes = line.find("--");
     const bool is_option = line.starts_with("  -") && dashes < 20;
     if (is_option)
-      options.push_back(line.substr(dashes, line.find_first_of(" ,={", dashes) - dashes));
+      options.push_back(line.substr(dashes, line.find_first_of(" ,=[", dashes) - dashes));
   }
   return options;
 }
