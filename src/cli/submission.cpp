@@ -445,6 +445,7 @@ void add_job_options(CLI::App& verb, JobOptions& options) {
   option("--cwd", options.directory, "DIR", "Working directory. [here]");
   verb.add_flag("--snapshot{.}", options.snapshot,
                 "Run in a copy of the code made now: of the git work tree or --snapshot=DIR.")
+      ->type_name("DIR")
       ->group(group);
   option("--snapshot-exclude", options.snapshot_exclude, "PATTERNS",
          "Not copied but linked, as data,*.pt; git's ignored files are so, too.");
