@@ -498,7 +498,7 @@ std::vector<Asked> Conductor::take_asked() {
   while (const Asked* const next = asked_.next()) {
     cost += cost_of(*next);
     if (!taken.empty() && cost > kMostInStep) break;
-    taken.push_back(asked_.pop()->second);
+    taken.push_back(std::move(asked_.pop()->second));
   }
   if (!asked_.empty()) hands_.alarms.post([] {});  // the turn after this one takes them
   return taken;

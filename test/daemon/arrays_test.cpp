@@ -199,7 +199,6 @@ TEST_F(Arrays, ATaskIsCalledByItsHandleInTheNoteOfAJobThatItKeptFromStarting) {
   const int array = submit("1-3");
   const auto follow = [&] {
     Json more = test::kNoGpus;
-    more.erase("vram_bytes");
     more["after"] = {{{"job", array}, {"task", 2}, {"when", "after-ok"}}};
     return rig_.submit("true", more);
   };
