@@ -7,10 +7,11 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
+#include <system_error>
 
 #include "daemon/rig.hpp"
 #include "support/unanswered.hpp"
@@ -59,12 +60,17 @@ TEST(AttacksHang, AJobThatWaitsForItsFileSystemCanBeCancelled) {
   EXPECT_EQ(next["state"].get<std::string>(), "done") << next;
 }
 
-/// Whether a process waits for what no signal ends: its state in proc(5), after its name.
-bool waits_for_a_disk(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const std::size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && line.substr(name_end, 3) == ") D";
+/// Whether a process is in a system call on this file: `1 0x5 ..` in proc(5) is write(2) to 5.
+bool waits_for(pid_t process, const std::string& path) {
+  const std::filesystem::path there = "/proc/" + std::to_string(process);
+  std::ifstream file(there / "syscall");
+  std::string call;
+  std::string first;
+  file >> call >> first;
+  if (!first.starts_with("0x")) return false;
+  const std::uint64_t number = std::stoull(first, nullptr, 16);
+  std::error_code is_none;
+  return std::filesystem::read_symlink(there / "fd" / std::to_string(number), is_none) == path;
 }
 
 /// As one whose log is on a disk that hangs: its second attempt's is on a file system that takes
@@ -87,7 +93,7 @@ TEST(AttacksHang, AShimThatSigkillDoesNotEndIsGivenUp) {
     shim = std::filesystem::exists(attempt) ? rig.shim_of(id, 2) : 0;
     return shim > 0;
   });
-  test::eventually("it waits for its log", [&] { return waits_for_a_disk(shim); });
+  test::eventually("it waits for its log", [&] { return waits_for(shim, log); });
   rig.request("POST", test::path(id, "/cancel"));
   const int waits = rig.submit("true", {{"vram_bytes", nullptr}});  // the whole GPU
   Json job = rig.job(id);
