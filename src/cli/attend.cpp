@@ -335,7 +335,8 @@ class Attendance {
 
   void detach() {
     if (relay_->detach()) return;
-    narrator_.about_job("cannot be detached: its shim is of an earlier release of berth");
+    narrator_.about_job(
+        "is left once its shim answers; one of an earlier release of berth never does");
   }
 
   void part(shim::Parting how) {

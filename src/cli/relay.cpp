@@ -146,6 +146,7 @@ void Relay::take(const shim::Frame& frame) {
       return;
     case shim::FrameKind::Hello:
       can_detach_ = true;
+      if (detaches_at_hello_) detach();
       return;
     case shim::FrameKind::Detached:
       ended_ = true;
@@ -179,6 +180,7 @@ void Relay::read_input() {
 }
 
 bool Relay::detach() {
+  detaches_at_hello_ = !can_detach_;
   if (!can_detach_) return false;
   unsent_ += encode_frame(shim::FrameKind::Detach, {});
   flush();

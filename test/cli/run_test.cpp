@@ -443,12 +443,27 @@ TEST_F(Run, AShimOfAnEarlierReleaseIsNotAskedToDetach) {
   shim.send(FrameKind::Output, "screen");
   run.await_out("screen");
   run.type("\x10\x11");
-  run.await_err("cannot be detached: its shim is of an earlier release of berth");
+  run.await_err("is left once its shim answers; one of an earlier release of berth never does");
   run.type("x");
   EXPECT_EQ(shim.take(FrameKind::Input), "x");
   shim.send(FrameKind::Exit, std::string(1, '\0'));
   events()->write(job_event(kDone));
   EXPECT_EQ(run.wait().exit_code, 0);
+}
+
+TEST_F(Run, IsLeftAsSoonAsTheShimAnswersWhereThatWasWishedBefore) {
+  Program run({"run", "python"}, options(Screen::Terminal));
+  FakeShim shim = connect();
+  shim.send(FrameKind::Output, "screen");
+  run.await_out("screen");
+  run.type("~d");
+  run.await_err("is left once its shim answers");
+  shim.send(FrameKind::Hello, std::string(1, shim::kProtocol));
+  shim.take(FrameKind::Detach);
+  shim.send(FrameKind::Detached, std::string(1, static_cast<char>(shim::Parting::Wished)));
+  run.await_err("detached from job 42");
+  EXPECT_EQ(run.wait().exit_code, 0);
+  expect_nothing_left();
 }
 
 TEST_F(Run, AClosedTerminalLeavesTheJobWhereThatWasAskedFor) {
