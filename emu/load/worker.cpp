@@ -50,10 +50,11 @@ Done Worker::load_kernel() {
 }
 
 /// Finds how many turns of the loop a nanosecond has on this card. The shortest of many short runs
-/// counts: the others were interrupted by a neighbour, or ran before the clock had come up.
+/// counts: the others were interrupted by a neighbour, or ran before the clock had come up. Beside
+/// so many turns the time that a launch takes is nothing.
 Done Worker::measure() {
-  constexpr int kRuns = 12;
-  constexpr std::uint64_t kIterations = 4000;
+  constexpr int kRuns = 24;
+  constexpr std::uint64_t kIterations = 64'000;
   void* start = nullptr;
   void* end = nullptr;
   for (auto** event : {&start, &end}) {
