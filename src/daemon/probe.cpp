@@ -13,7 +13,7 @@ struct Probe::State {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::set<GpuId> asked;
+  std::map<GpuId, bool> asked;  ///< Whether a glance will do.
   bool stopping = false;
   bool ended = false;
 };
@@ -30,16 +30,21 @@ bool Probe::stop() {
   return state_->changed.wait_for(lock, seconds(1), [&] { return state_->ended; });
 }
 
-void Probe::look_at(const std::set<GpuId>& gpus) {
+void Probe::ask(const std::set<GpuId>& gpus, bool glance) {
   const std::lock_guard lock(state_->mutex);
-  state_->asked.insert(gpus.begin(), gpus.end());
+  for (const GpuId gpu : gpus) {
+    const auto [at, is_new] = state_->asked.try_emplace(gpu, glance);
+    at->second = at->second && glance;
+  }
   state_->changed.notify_all();
 }
 
-Sighting Probe::look(State& state, GpuId gpu) {
+Sighting Probe::look(State& state, GpuId gpu, bool glance) {
+  GpuPort& port = state.parts.port;
+  const Instant began = state.parts.clock.now();
   Sighting seen{.look = {.gpu = gpu,
-                         .began = state.parts.clock.now(),
-                         .sample = state.parts.port.sample(gpu.value()),
+                         .began = began,
+                         .sample = glance ? port.glance(gpu.value()) : port.sample(gpu.value()),
                          .owners = {}},
                 .declared = {}};
   live::Look& look = seen.look;
@@ -82,9 +87,9 @@ void Probe::run(const std::shared_ptr<State>& state) {
     if (state->stopping) break;
     const auto gpus = std::exchange(state->asked, {});
     lock.unlock();
-    for (const GpuId gpu : gpus) {
-      Sighting seen = look(*state, gpu);
-      if (lists_vanished(seen.look)) seen = merged(std::move(seen), look(*state, gpu));
+    for (const auto& [gpu, glance] : gpus) {
+      Sighting seen = look(*state, gpu, glance);
+      if (lists_vanished(seen.look)) seen = merged(std::move(seen), look(*state, gpu, glance));
       state->deliver(std::move(seen));
     }
     lock.lock();

@@ -42,12 +42,14 @@ class Probe : public live::Eyes {
   bool stop();
 
   /// Each is sampled once however often it is asked for meanwhile. From any thread.
-  void look_at(const std::set<GpuId>& gpus) override;
+  void look_at(const std::set<GpuId>& gpus) override { ask(gpus, false); }
+  void glance_at(const std::set<GpuId>& gpus) override { ask(gpus, true); }
 
  private:
   struct State;
   static void run(const std::shared_ptr<State>& state);
-  static Sighting look(State& state, GpuId gpu);
+  static Sighting look(State& state, GpuId gpu, bool glance);
+  void ask(const std::set<GpuId>& gpus, bool glance);
 
   std::shared_ptr<State> state_;
 };

@@ -64,6 +64,10 @@ class NumberedPort final : public GpuPort {
     const auto number = number_of(device);
     return number ? port_->sample(*number) : std::unexpected(number.error());
   }
+  Expected<Sample> glance(std::uint32_t device) override {
+    const auto number = number_of(device);
+    return number ? port_->glance(*number) : std::unexpected(number.error());
+  }
   Expected<void> set_limits(std::uint32_t device, const std::string& cgroup,
                             const MemoryLimits& limits) override {
     const auto number = number_of(device);

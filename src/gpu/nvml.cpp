@@ -170,12 +170,25 @@ Expected<Devices> Nvml::devices() {
 Expected<Sample> Nvml::sample(std::uint32_t device) {
   const auto found = gpu(device);
   if (!found) return std::unexpected(found.error());
-  auto sample = read_sample(api_, *found);
-  if (!sample && nvml::hides_memory(api_, *found)) sample = read_shared_sample(api_, *found);
+  auto sample = read_now(*found);
   if (!sample) return sample;
   sample->millijoules = nvml::read_energy(api_, *found);
-  sample->ended = ended_since(*found, *sample);
   add_uses(*found, *sample);
+  return sample;
+}
+
+Expected<Sample> Nvml::glance(std::uint32_t device) {
+  const auto found = gpu(device);
+  if (!found) return std::unexpected(found.error());
+  auto sample = read_now(*found);
+  if (sample) sample->is_glance = true;
+  return sample;
+}
+
+Expected<Sample> Nvml::read_now(const nvml::Gpu& gpu) {
+  auto sample = read_sample(api_, gpu);
+  if (!sample && nvml::hides_memory(api_, gpu)) sample = read_shared_sample(api_, gpu);
+  if (sample) sample->ended = ended_since(gpu, *sample);
   return sample;
 }
 

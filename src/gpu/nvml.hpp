@@ -27,6 +27,7 @@ class Nvml final : public GpuPort {
 
   Expected<Devices> devices() override;
   Expected<Sample> sample(std::uint32_t device) override;
+  Expected<Sample> glance(std::uint32_t device) override;
   Expected<void> set_limits(std::uint32_t device, const std::string& cgroup,
                             const MemoryLimits& limits) override;
   Expected<LimitsInForce> limits(std::uint32_t device, const std::string& cgroup) override;
@@ -41,6 +42,7 @@ class Nvml final : public GpuPort {
   void listen();
   Expected<nvml::Gpu> gpu(std::uint32_t device) const;
   std::optional<GpuEvent> take_heard();
+  Expected<Sample> read_now(const nvml::Gpu& gpu);
   std::vector<GpuProcess> ended_since(const nvml::Gpu& gpu, const Sample& sample);
   void add_uses(const nvml::Gpu& gpu, Sample& sample);
 

@@ -385,7 +385,11 @@ void Conductor::look_at_all() {
 }
 
 void Conductor::look_at_due() {
-  look_at(pacer_.due(hands_.clock.now()));
+  const std::set<GpuId> gpus = pacer_.due(hands_.clock.now());
+  if (hands_.eyes != nullptr && !gpus.empty()) {
+    note_asked(gpus);
+    hands_.eyes->glance_at(gpus);
+  }
   set_watch();
 }
 
@@ -404,12 +408,16 @@ void Conductor::changed(const Grant& grant) {
 
 void Conductor::look_at(const std::set<GpuId>& gpus) {
   if (hands_.eyes == nullptr || gpus.empty()) return;
+  note_asked(gpus);
+  hands_.eyes->look_at(gpus);
+}
+
+void Conductor::note_asked(const std::set<GpuId>& gpus) {
   if (looking_.empty()) hands_.alarms.set(Alarm::Silence, kSilence);
   for (const GpuId gpu : gpus) {
     looking_.emplace(gpu, hands_.clock.now());
     pacer_.asked(gpu);
   }
-  hands_.eyes->look_at(gpus);
 }
 
 void Conductor::on_alarm(Alarm alarm) {

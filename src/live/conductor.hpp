@@ -153,6 +153,7 @@ class Conductor {
   void set_watch();
   void changed(const Grant& grant);
   void look_at(const std::set<GpuId>& gpus);
+  void note_asked(const std::set<GpuId>& gpus);
 
   // A step.
   void refuse_without_room();

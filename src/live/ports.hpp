@@ -108,6 +108,8 @@ class Eyes {
   virtual ~Eyes() = default;
   /// Asks for a look at each of these GPUs that begins after this call; on_look() reports it.
   virtual void look_at(const std::set<GpuId>& gpus) = 0;
+  /// The same, and GpuPort::glance() will do.
+  virtual void glance_at(const std::set<GpuId>& gpus) { look_at(gpus); }
 };
 
 // ---- Time ------------------------------------------------------------------------------------

@@ -28,6 +28,18 @@ OwnerOf owner_of(const Look& look, const ClusterView& view, Trespass trespass) {
   };
 }
 
+/// What a glance leaves out is as the look before told it.
+void complete(Look& look, const Look* before) {
+  if (!look.sample->is_glance || before == nullptr || !before->sample) return;
+  look.sample->millijoules = before->sample->millijoules;
+  if (!look.sample->processes || !before->sample->processes) return;
+  for (GpuProcess& process : *look.sample->processes) {
+    const auto known = std::ranges::find(*before->sample->processes, process.pid, &GpuProcess::pid);
+    if (known == before->sample->processes->end()) continue;
+    process.utilisation_percent = known->utilisation_percent;
+  }
+}
+
 bool holds_anything(const Look& look, JobId job) {
   if (!look.sample->processes) return false;
   return std::ranges::any_of(look.owners, [&](const auto& entry) {
@@ -116,6 +128,7 @@ std::vector<Input> Watcher::on_look(Look look, const ClusterView& view) {
     inputs.emplace_back(*measured);
   }
   see_off(look.gpu, look.began, &look);
+  complete(look, known.look ? &*known.look : nullptr);
   known.look = std::move(look);
   return inputs;
 }

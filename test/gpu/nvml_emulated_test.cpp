@@ -94,6 +94,27 @@ TEST(NvmlEmulated, EnergyGrowsAndIsUnknownWhereTheDriverDoesNotTell) {
   EXPECT_FALSE(sample_of(*open_emulated(silent)).millijoules);
 }
 
+TEST(NvmlEmulated, AGlanceTellsMemoryAndLeavesOutWhatTakesADriverLong) {
+  const Machine machine({.gpu_bytes = {emu::kGibibyte}, .keeps_accounts = true});
+  const auto nvml = open_emulated(machine);
+  Process process = load(machine, "256M");
+  const auto seen = nvml->glance(0);
+  ASSERT_TRUE(seen) << seen.error().message;
+  EXPECT_TRUE(seen->is_glance);
+  EXPECT_FALSE(seen->millijoules);
+  ASSERT_EQ(seen->processes->size(), 1U);
+  EXPECT_EQ(seen->processes->front().pid, process.pid());
+  EXPECT_GE(seen->used, 256_MiB);
+  process.signal(SIGKILL);
+  process.wait();
+  const auto after = nvml->glance(0);
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(after->ended.size(), 1U) << "the sample after it does not list the process";
+  const auto whole = sample_of(*nvml);
+  EXPECT_FALSE(whole.is_glance);
+  EXPECT_TRUE(whole.millijoules);
+}
+
 TEST(NvmlEmulated, AccountsTellTheMostThatAnEndedProcessHeld) {
   const Machine machine({.gpu_bytes = {emu::kGibibyte}, .keeps_accounts = true});
   const auto nvml = open_emulated(machine);

@@ -99,6 +99,31 @@ class WatcherTest : public testing::Test {
   Watcher watcher_{2, kLongest};
 };
 
+// ---- Glances ---------------------------------------------------------------------------------
+
+TEST_F(WatcherTest, AfterAGlanceEnergyAndUseAreAsTheLookBeforeToldThem) {
+  const OfJob ours{JobId(1)};
+  Look whole = look(kFirst, 1, {{10, kHalf, ours}, {11, kHalf, OfStranger{}}});
+  whole.sample->millijoules = 500;
+  whole.sample->processes->at(0).utilisation_percent = 0;
+  whole.sample->processes->at(1).utilisation_percent = 90;
+  watcher_.on_look(whole, engine_.view());
+  Look glance = look(kFirst, 2, {{10, kWatchedGib, ours}, {12, kHalf, OfStranger{}}});
+  glance.sample->is_glance = true;
+  for (int twice = 0; twice < 2; ++twice) {
+    glance.began = when(2 + twice);
+    watcher_.on_look(glance, engine_.view());
+    const Look* const latest = watcher_.latest(kFirst);
+    ASSERT_NE(latest, nullptr);
+    EXPECT_EQ(latest->sample->millijoules, 500);
+    EXPECT_EQ(latest->sample->processes->at(0).bytes, kWatchedGib) << "memory is the glance's";
+    EXPECT_EQ(latest->sample->processes->at(0).utilisation_percent, 0U);
+    EXPECT_FALSE(latest->sample->processes->at(1).utilisation_percent) << "nothing is known of it";
+  }
+  see(kFirst, 4, {{10, kHalf, ours}});
+  EXPECT_FALSE(watcher_.latest(kFirst)->sample->millijoules) << "the driver tells it no more";
+}
+
 // ---- Fresh or not ----------------------------------------------------------------------------
 
 TEST_F(WatcherTest, WithoutALookEverythingIsStale) {
