@@ -51,7 +51,7 @@ struct Options {
   std::map<std::string, NamedKeys> policy_keys = {};
   std::map<std::string, NamedKeys> place_keys = {};
   std::uint16_t slots = 4;                 ///< Tenants per GPU.
-  Bytes context{std::int64_t{512} << 20};  ///< What a process costs on a real GPU.
+  Bytes context{std::int64_t{1} << 30};    ///< What a process costs on a real GPU.
   Duration probe = seconds(1);             ///< Between two looks at a GPU.
   Duration probe_fast = Duration(10'000);  ///< Where memory may be taken: live/pace.hpp.
   Duration grace = seconds(10);            ///< Between SIGTERM and SIGKILL.
