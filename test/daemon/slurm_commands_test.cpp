@@ -26,10 +26,10 @@ class SlurmCommands : public testing::Test {
     const std::string commands = (test::source_dir() / "clients/slurm/bin").string();
     const std::string programs = test::program("berth").parent_path().string();
     const std::string script = rig_.folder().write(
-        "script",
-        "export BERTH_SOCKET=" + rig_.socket() + " PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=" +
-            rig_.folder().path().string() + " PATH=" + commands + ":" + programs + ":$PATH\n" +
-            "unset SLURM_JOB_ID\ncd " + rig_.folder().path().string() + "\n" + line + "\n");
+        "script", "export BERTH_SOCKET=" + rig_.socket() + " PYTHONPYCACHEPREFIX=" + programs +
+                      "/../pycache XDG_STATE_HOME=" + rig_.folder().path().string() + " PATH=" +
+                      commands + ":" + programs + ":$PATH\n" + "unset SLURM_JOB_ID\ncd " +
+                      rig_.folder().path().string() + "\n" + line + "\n");
     return test::run_program("/bin/bash", {script});
   }
   void expect(const std::string& line, const std::string& out, int code = 0) {
