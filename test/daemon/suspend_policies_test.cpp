@@ -19,8 +19,8 @@ using test::eventually;
 using test::kGiB;
 using test::Rig;
 
-constexpr int kLongerThanATurn = 250;
-constexpr int kSteps = 30;  ///< Where none gives way to the other.
+constexpr int kLongerThanATurn = 400;  ///< And than a busy machine takes to submit another job.
+constexpr int kSteps = 30;             ///< Where none gives way to the other.
 
 /// Policies under which the first job gives way to the second, and what shortens their turns.
 const std::map<std::string_view, std::string>& turns() {
