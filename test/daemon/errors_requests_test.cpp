@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "daemon/rig.hpp"
 #include "support/paths.hpp"
@@ -27,7 +28,9 @@ using testing::HasSubstr;
 class ErrorsRequests : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    rig_ = std::make_unique<Rig>();
+    // Longer than any command here takes: a job that is deaf to SIGTERM is there until a test ends it.
+    rig_ =
+        std::make_unique<Rig>(test::RigOptions{.config = "probe = \"100ms\"\ngrace = \"1min\"\n"});
     rig_->start();
   }
   static void TearDownTestSuite() { rig_.reset(); }
@@ -168,13 +171,16 @@ TEST_F(ErrorsRequests, UnknownAndEndedJobsAreNamed) {
 }
 
 TEST_F(ErrorsRequests, ACancelIsTakenOnce) {
-  const int id = rig_->submit("trap '' TERM; echo deaf; while :; do sleep 0.01; done");
+  const std::string gone = rig_->folder() / "gone";
+  const int id =
+      rig_->submit("trap '' TERM; echo deaf; while [ ! -e " + gone + " ]; do sleep 0.01; done");
   const std::string name = std::to_string(id);
   test::eventually("the job is deaf", [&] { return berth("logs", {name}).out == "deaf\n"; });
   EXPECT_EQ(berth("cancel", {name}).exit_code, 0);
   const Ran again = berth("cancel", {name});
   EXPECT_EQ(again.exit_code, kFailed);
   EXPECT_EQ(again.err, "berth: job " + name + ": is ending already\n");
+  std::ofstream(gone) << "and ends";
   EXPECT_EQ(rig_->wait_end(id)["state"], "cancelled");
 }
 
