@@ -9,7 +9,7 @@
 #include <span>
 #include <sstream>
 
-#include "daemon/rig.hpp"
+#include "daemon/suspend_rig.hpp"
 #include "policy/registry.hpp"
 
 namespace berth {
@@ -19,8 +19,9 @@ using test::eventually;
 using test::kGiB;
 using test::Rig;
 
-constexpr int kLongerThanATurn = 400;  ///< And than a busy machine takes to submit another job.
-constexpr int kSteps = 30;             ///< Where none gives way to the other.
+/// And than a busy machine takes to submit another job.
+constexpr int kLongerThanATurn = 400 * test::kSlowness;
+constexpr int kSteps = 30;  ///< Where none gives way to the other.
 
 /// Policies under which the first job gives way to the second, and what shortens their turns.
 const std::map<std::string_view, std::string>& turns() {

@@ -8,13 +8,22 @@
 
 namespace berth::test {
 
+/// A sanitizer's helper takes seconds to start on a busy machine.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kSlowness = 5;
+#else
+inline constexpr int kSlowness = 1;
+#endif
+
 inline const std::string kRoom =
     "probe = \"100ms\"\ngrace = \"500ms\"\nsuspend_host_memory = \"100GiB\"\n"
-    "suspend_patience = \"2s\"\n";
+    "suspend_patience = \"" +
+    std::to_string(2 * kSlowness) + "s\"\n";
 
 /// Steps that take longer than it takes to cut off a call, or for others to come.
-inline constexpr int kMany = 500;
-inline constexpr int kSteps = 250;  ///< Of a job that is suspended as soon as it makes some.
+inline constexpr int kMany = 500 * kSlowness;
+/// Of a job that is suspended as soon as it makes some.
+inline constexpr int kSteps = 250 * kSlowness;
 
 /// Wishes for so much GPU memory, and for a time limit in seconds unless it is 0.
 Json vram(std::int64_t gib, int time_limit = 0);
