@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/assert.hpp"
+#include "core/limits.hpp"
 #include "core/wide.hpp"
 #include "engine/engine.hpp"
 #include "engine/possible.hpp"
@@ -291,11 +292,12 @@ std::optional<std::string> Engine::impossible(const Job& job) const {
   return why_unkeepable(job.id, job.spec);
 }
 
-/// No time below zero, and no estimate of GPU memory that no placement could ever hold: a job must
-/// not be lost by a prediction, so it gets whole GPUs then.
+/// No time that a snapshot would not hold, and no estimate of GPU memory that no placement could
+/// ever hold: a job must not be lost by a prediction, so it gets whole GPUs then.
 void Engine::make_sensible(JobSpec& spec) const {
-  spec.time_limit = std::max(Duration::zero(), spec.time_limit);
-  spec.estimate = std::max(Duration::zero(), spec.estimate);
+  for (Duration* const time : {&spec.time_limit, &spec.estimate}) {
+    if (*time != kForever) *time = std::clamp(*time, Duration::zero(), limits::kLongestTime);
+  }
   spec.learned_from = std::max(0, spec.learned_from);
   if (spec.vram_estimate == Bytes(0)) return;
   Request asked = spec.request;

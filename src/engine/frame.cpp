@@ -31,6 +31,10 @@ bool is_amount(Quantity<Tag> value) {
   return is_amount(value.raw());
 }
 bool is_age(Duration value) { return value >= Duration::zero() && micros(value) <= kMostTime; }
+/// Of a run, stated or learned: policies multiply it by GPUs and by weights.
+bool is_span(Duration value) {
+  return value == kForever || (value >= Duration::zero() && value <= limits::kLongestTime);
+}
 bool is_time(Instant value) { return micros(value) >= -kMostTime && micros(value) <= kMostTime; }
 
 /// A sum that stays within kMost, or says that it does not.
@@ -114,8 +118,7 @@ bool is_sane(const JobSpec& spec, Bytes context) {
   Total contexts;
   return contexts.add(context.raw(), spec.request.gpu.processes) &&
          is_amount(spec.request.gpu.vram) && is_amount(spec.vram_estimate) &&
-         spec.time_limit >= Duration::zero() && spec.estimate >= Duration::zero() &&
-         spec.learned_from >= 0;
+         is_span(spec.time_limit) && is_span(spec.estimate) && spec.learned_from >= 0;
 }
 
 bool is_sane(const Overrun& overrun, Instant now) {

@@ -4,6 +4,7 @@
 // Method: one job with a limit of 100 seconds, driven through its states at chosen instants.
 #include <gtest/gtest.h>
 
+#include "core/limits.hpp"
 #include "engine/rig.hpp"
 
 namespace berth::test {
@@ -150,6 +151,19 @@ TEST_F(TimeLimit, BelowZeroIsZero) {
   EXPECT_EQ(rig_.job(id).spec.estimate, Duration::zero());
   rig_.start(id, {0});
   EXPECT_EQ(only<Stop>(rig_.tell({Started{id, Attempt(1)}}))->why, StopFor::TimeLimit);
+}
+
+TEST_F(TimeLimit, LongerThanASnapshotHoldsIsTenYears) {
+  const Duration almost_for_ever = kForever - seconds(1);
+  spec_.time_limit = almost_for_ever;
+  spec_.estimate = almost_for_ever;
+  const JobId id = rig_.submit(spec_);
+  EXPECT_EQ(rig_.job(id).spec.time_limit, limits::kLongestTime);
+  EXPECT_EQ(rig_.job(id).spec.estimate, limits::kLongestTime);
+  rig_.tell({Estimated{.job = id, .estimate = almost_for_ever}});
+  EXPECT_EQ(rig_.job(id).spec.estimate, limits::kLongestTime);
+  spec_.estimate = kForever;
+  EXPECT_EQ(rig_.job(rig_.submit(spec_)).spec.estimate, kForever) << "which is: unknown";
 }
 
 TEST_F(TimeLimit, IsForgottenWithTheJob) {
