@@ -28,7 +28,8 @@ using testing::HasSubstr;
 class ErrorsRequests : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    // Longer than any command here takes: a job that is deaf to SIGTERM is there until a test ends it.
+    // Longer than any command here takes: a job that is deaf to SIGTERM is there until a test ends
+    // it.
     rig_ =
         std::make_unique<Rig>(test::RigOptions{.config = "probe = \"100ms\"\ngrace = \"1min\"\n"});
     rig_->start();
