@@ -149,7 +149,7 @@ class Helper {
     Held held;
     for (const Device& device : devices->list) {
       if (std::ranges::find(errand_.gpus, device.uuid) == errand_.gpus.end()) continue;
-      const auto sample = gpus_->sample(device.index);
+      const auto sample = gpus_->glance(device.index);
       if (!sample) return std::unexpected(sample.error());
       if (!sample->processes) {
         return fail(ErrorCode::InvalidArgument, "GPU " + std::to_string(device.index) +

@@ -385,11 +385,7 @@ void Conductor::look_at_all() {
 }
 
 void Conductor::look_at_due() {
-  const std::set<GpuId> gpus = pacer_.due(hands_.clock.now());
-  if (hands_.eyes != nullptr && !gpus.empty()) {
-    note_asked(gpus);
-    hands_.eyes->glance_at(gpus);
-  }
+  look_at(pacer_.due(hands_.clock.now()), true);
   set_watch();
 }
 
@@ -406,18 +402,14 @@ void Conductor::changed(const Grant& grant) {
   set_watch();
 }
 
-void Conductor::look_at(const std::set<GpuId>& gpus) {
+void Conductor::look_at(const std::set<GpuId>& gpus, bool glance) {
   if (hands_.eyes == nullptr || gpus.empty()) return;
-  note_asked(gpus);
-  hands_.eyes->look_at(gpus);
-}
-
-void Conductor::note_asked(const std::set<GpuId>& gpus) {
   if (looking_.empty()) hands_.alarms.set(Alarm::Silence, kSilence);
   for (const GpuId gpu : gpus) {
     looking_.emplace(gpu, hands_.clock.now());
     pacer_.asked(gpu);
   }
+  glance ? hands_.eyes->glance_at(gpus) : hands_.eyes->look_at(gpus);
 }
 
 void Conductor::on_alarm(Alarm alarm) {

@@ -152,8 +152,7 @@ class Conductor {
   void look_at_due();
   void set_watch();
   void changed(const Grant& grant);
-  void look_at(const std::set<GpuId>& gpus);
-  void note_asked(const std::set<GpuId>& gpus);
+  void look_at(const std::set<GpuId>& gpus, bool glance = false);
 
   // A step.
   void refuse_without_room();

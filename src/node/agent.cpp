@@ -68,8 +68,8 @@ NodeGpu gpu_of(const Sample& sample, const OwnerOf& owner_of) {
 /// A process that has just ended looks like somebody else's memory, once.
 NodeGpu look_at(GpuPort& port, std::uint32_t device,
                 const std::function<OwnerOf()>& look_at_processes) {
-  auto sample = port.sample(device);
-  if (sample && lists_vanished(*sample, look_at_processes())) sample = port.sample(device);
+  auto sample = port.glance(device);
+  if (sample && lists_vanished(*sample, look_at_processes())) sample = port.glance(device);
   if (!sample) return {.problem = sample.error().message};
   return gpu_of(*sample, look_at_processes());
 }
