@@ -8,6 +8,20 @@ import json
 import time
 
 
+def trainer(best, loss_of):
+    """A step of training in bfloat16, by PyTorch."""
+    import torch
+
+    def step():
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = loss_of()
+        best.zero_grad()
+        loss.backward()
+        best.step()
+        return float(loss)
+    return step
+
+
 def gpt():
     """Trains a language model of the size of GPT-2: 12 layers of 768, sequences of 1,024."""
     import torch
@@ -18,15 +32,10 @@ def gpt():
                           nn.Linear(width, words)).cuda()
     best = torch.optim.AdamW(model.parameters(), 1e-4)
 
-    def step():
+    def loss():
         text = torch.randint(words, (8, 1024), device="cuda")
-        with torch.autocast("cuda", torch.bfloat16):
-            loss = nn.functional.cross_entropy(model(text).flatten(0, 1), text.flatten())
-        best.zero_grad()
-        loss.backward()
-        best.step()
-        return float(loss)
-    return step
+        return nn.functional.cross_entropy(model(text).flatten(0, 1), text.flatten())
+    return trainer(best, loss)
 
 
 def resnet():
@@ -36,16 +45,11 @@ def resnet():
     model = torchvision.models.resnet50().cuda().to(memory_format=torch.channels_last)
     best = torch.optim.SGD(model.parameters(), 0.01, 0.9)
 
-    def step():
+    def loss():
         images = torch.randn(192, 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
-        with torch.autocast("cuda", torch.bfloat16):
-            loss = torch.nn.functional.cross_entropy(
-                model(images), torch.randint(1000, (192,), device="cuda"))
-        best.zero_grad()
-        loss.backward()
-        best.step()
-        return float(loss)
-    return step
+        kinds = torch.randint(1000, (192,), device="cuda")
+        return torch.nn.functional.cross_entropy(model(images), kinds)
+    return trainer(best, loss)
 
 
 def vit():
@@ -116,15 +120,14 @@ def cupy():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=["gpt", "resnet", "vit", "decode", "jax", "cupy"])
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--steps", type=int)
+    length = parser.add_mutually_exclusive_group(required=True)
+    length.add_argument("--seconds", type=float)
+    length.add_argument("--steps", type=int)
     options = parser.parse_args()
     step = globals()[options.kind]()
     last, steps = step(), 1
-    if options.kind == "decode":  # all of its memory is its peak, however short it is measured
-        wanted = 321
-        while steps < wanted and options.seconds:
-            last, steps = step(), steps + 1
+    while options.kind == "decode" and options.seconds and steps < 321:  # once to its peak
+        last, steps = step(), steps + 1
     start = time.monotonic()
     while (steps < options.steps if options.steps else time.monotonic() - start < options.seconds):
         last, steps = step(), steps + 1
