@@ -51,10 +51,11 @@ void wait_for_order(const Daemon& daemon) {
 }
 
 /// In a folder that everybody may use.
-Order as_somebody(const Daemon& daemon, const std::string& script, const std::string& output) {
+Order as_somebody(const Daemon& daemon, const std::string& script, const std::string& output,
+                  uid_t user = kSomebody) {
   chmod(daemon.folder().path().c_str(), 0777);
   Order order = with_output(daemon, script, output);
-  order.user = order.group = kSomebody;
+  order.user = order.group = user;
   return order;
 }
 
@@ -215,7 +216,8 @@ TEST_F(OutputOfOthers, IsOpenedWithTheirRights) {
 }
 
 TEST_F(OutputOfOthers, WhoEndTheirOwnProcessesIsNotWhole) {
-  daemon_.start(as_somebody(daemon_, "echo here; kill -9 -1", "out"));
+  constexpr uid_t kOfNoOtherTest = 54324;  // whose processes would end here as well
+  daemon_.start(as_somebody(daemon_, "echo here; kill -9 -1", "out", kOfNoOtherTest));
   daemon_.started();
   const Ended ended = daemon_.ended();
   EXPECT_EQ(ended.exit.number, 0) << "its caller is spared by kill(-1)";
