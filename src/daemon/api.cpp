@@ -512,7 +512,7 @@ class Api {
                       .body = open_metrics({.view = daemon_.keeper().engine().view(),
                                             .gpus = gpus,
                                             .policy = daemon_.options().rules.policy,
-                                            .longest_turns = daemon_.longest_turns()},
+                                            .turns = daemon_.turns()},
                                            names_),
                       .content_type = kOpenMetrics});
     });

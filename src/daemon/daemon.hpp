@@ -95,7 +95,7 @@ class Daemon {
   void read_body_for(uid_t user, std::function<void()> work) {
     bodies_.read_for(user, std::move(work));
   }
-  const Loop::Turns& longest_turns() const { return loop_.longest_turns(); }
+  const Loop::Turns& turns() const { return loop_.turns(); }
   void ask(Asked asked);
   /// What the configuration says now is in force from the next step on, as far as that can be
   /// without a new start. Errors: as read_config(); then nothing is changed.

@@ -122,8 +122,9 @@ void Loop::end_turn() {
   const Moment now = this_moment();
   const Duration work = now.work - began.work;
   const auto all = std::chrono::duration_cast<std::chrono::microseconds>(now.time - began.time);
-  longest_.work = std::max(longest_.work, work);
-  longest_.blocked = std::max(longest_.blocked, Duration(all.count()) - work);
+  turns_.work = std::max(turns_.work, work);
+  turns_.blocked = std::max(turns_.blocked, Duration(all.count()) - work);
+  if (work > kLongTurn) ++turns_.long_ones;
 }
 
 void Loop::run(const Task& after) {

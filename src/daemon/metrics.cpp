@@ -147,6 +147,9 @@ void add_turns(Families& families, const Loop::Turns& turns) {
   families.begin("berth_turn_blocked_longest_seconds", "gauge", "seconds",
                  "The longest time in a turn without a processor.");
   families.sample("", seconds_text_of(std::max(turns.blocked, Duration(0))));
+  families.begin("berth_turns_long", "counter", "",
+                 "Turns of the engine's thread of more than 20 ms on a processor.");
+  families.sample("", turns.long_ones);
 }
 
 }  // namespace

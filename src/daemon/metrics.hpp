@@ -17,7 +17,7 @@ struct MetricSources {
   const ClusterView& view;
   const Json& gpus;  ///< Presenter::gpus().
   const std::string& policy;
-  const Loop::Turns& longest_turns;
+  const Loop::Turns& turns;
 };
 /// All families of doc/metrics.md, section "Live", with `# EOF` behind.
 /// O(GPUs + running jobs + users).

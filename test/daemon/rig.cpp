@@ -224,23 +224,32 @@ void Rig::kill() {
   pid_ = -1;
 }
 
-std::optional<Duration> Rig::longest_turn() const {
-  constexpr std::string_view kFamily = "\nberth_turn_work_longest_seconds ";
+std::optional<Rig::Turns> Rig::turns() const {
   auto client = http::Client::open(socket(), seconds(5));
   const auto answer = client ? client->request("GET", "/metrics") : std::unexpected(client.error());
-  const std::size_t at = answer ? answer->body.find(kFamily) : std::string::npos;
-  if (at == std::string::npos) return std::nullopt;  // it hangs, as the test wants it
-  const double longest = std::stod(answer->body.substr(at + kFamily.size()));
-  return Duration(std::llround(longest * 1e6));
+  if (!answer) return std::nullopt;  // it hangs, as the test wants it
+  const auto sample = [&](const std::string& name) -> std::optional<double> {
+    const std::size_t at = answer->body.find("\n" + name + " ");
+    if (at == std::string::npos) return std::nullopt;
+    return std::stod(answer->body.substr(at + name.size() + 2));
+  };
+  const auto longest = sample("berth_turn_work_longest_seconds");
+  const auto long_ones = sample("berth_turns_long_total");
+  if (!longest || !long_ones) return std::nullopt;
+  return Turns{.longest = Duration(std::llround(*longest * 1e6)),
+               .long_ones = static_cast<int>(*long_ones)};
 }
 
-/// A busy machine does not count, a build that is slow by itself does.
+/// A busy machine does not count, a build that is slow by itself does. A hypervisor takes a thread's
+/// time without telling: one turn may have had twice as long.
 void Rig::watch_turns() const {
   if (!is_up() || !options_.watches_turns) return;
-  const auto longest = longest_turn();
-  if (!longest) return;
-  EXPECT_LE(micros(*longest), micros(kLongTurn))
-      << "us of a processor in one turn of the engine's thread, which serves everybody";
+  const auto seen = turns();
+  if (!seen) return;
+  const Duration most = seen->long_ones == 1 ? 2 * kLongTurn : kLongTurn;
+  EXPECT_LE(micros(seen->longest), micros(most))
+      << "us of a processor in one turn of the engine's thread, which serves everybody; "
+      << seen->long_ones << " took more than 20 ms";
 }
 
 int Rig::stop() {

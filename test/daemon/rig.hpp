@@ -90,7 +90,11 @@ class Rig {
   /// The shim of a job's attempt, out of its attempt file.
   pid_t shim_of(int id, int attempt = 1);
   /// Of the engine's thread so far; nothing from a daemon that does not answer.
-  std::optional<Duration> longest_turn() const;
+  struct Turns {
+    Duration longest;
+    int long_ones = 0;
+  };
+  std::optional<Turns> turns() const;
   /// What a process outside needs to see the emulated GPUs.
   std::vector<std::string> outside_environment() const;
 
