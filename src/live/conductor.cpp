@@ -125,7 +125,7 @@ void Conductor::recover(const Job& job) {
   if (trace == Trace::Lives) {
     changed(job.grant);
     if (job.state == JobState::Stopping) {
-      hands_.executor.stop(job.id, job.attempt, manner_of(job));
+      stop(job.id, job.attempt, manner_of(job));
     }
     if (is_running(job.state)) hands_.executor.go_on(job.id, job.attempt, job.grant);
     return;
@@ -727,7 +727,20 @@ void Conductor::perform(const Stop& wanted) {
   const Manner manner = manner_of(wanted, keeper_.engine().view().find(wanted.job));
   const bool is_preempted = wanted.why == StopFor::Preemption || manner == Manner::Save;
   if (is_preempted && manner != Manner::Suspend) note_preemption(wanted.job);
-  hands_.executor.stop(wanted.job, wanted.attempt, manner);
+  stop(wanted.job, wanted.attempt, manner);
+}
+
+/// One that has time to comply may end well, and is not done: it is told when the disk has that it
+/// was to be told. A berthd that starts after a loss of power would take its end for its own.
+void Conductor::stop(JobId job, Attempt attempt, Manner manner) {
+  if (manner == Manner::AtOnce || manner == Manner::Suspend) {
+    return hands_.executor.stop(job, attempt, manner);
+  }
+  hands_.syncs.after_sync([this, job, attempt, manner](const Expected<void>& synced) {
+    if (!synced) return;
+    hands_.alarms.post(
+        [this, job, attempt, manner] { hands_.executor.stop(job, attempt, manner); });
+  });
 }
 
 /// By the job that gets its place: it is held for that one until it is free.

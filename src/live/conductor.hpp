@@ -170,6 +170,7 @@ class Conductor {
   void perform(const Launch& wanted);
   void perform(const Continue& wanted);
   void perform(const Stop& wanted);
+  void stop(JobId job, Attempt attempt, Manner manner);
   void perform(const Finished& finished);
   void perform(const Hurt&) {}  ///< The keeper has written it down.
   std::string oom_words(JobId job) const;

@@ -17,6 +17,7 @@
 
 #include "http/client.hpp"
 #include "journal/row_sum.hpp"
+#include "support/environment.hpp"
 #include "support/paths.hpp"
 
 namespace berth::test {
@@ -240,13 +241,15 @@ std::optional<Rig::Turns> Rig::turns() const {
                .long_ones = static_cast<int>(*long_ones)};
 }
 
-/// A busy machine does not count, a build that is slow by itself does. A hypervisor takes a thread's
-/// time without telling: one turn may have had twice as long.
+/// A busy machine does not count, a slow build and a machine that is so many times slower (which
+/// BERTH_SLOWNESS says) do. A hypervisor takes a thread's time without telling: one turn may have had
+/// twice as long.
 void Rig::watch_turns() const {
   if (!is_up() || !options_.watches_turns) return;
   const auto seen = turns();
   if (!seen) return;
-  const Duration most = seen->long_ones == 1 ? 2 * kLongTurn : kLongTurn;
+  const Duration usual = kLongTurn * static_cast<int>(test::number_of("BERTH_SLOWNESS", 1));
+  const Duration most = seen->long_ones == 1 ? 2 * usual : usual;
   EXPECT_LE(micros(seen->longest), micros(most))
       << "us of a processor in one turn of the engine's thread, which serves everybody; "
       << seen->long_ones << " took more than 20 ms";

@@ -211,6 +211,24 @@ TEST_F(ConductorTest, LooksThenStartsAndAnswersWhenTheDiskHasIt) {
   EXPECT_THAT(record_.take(), ElementsAre("send"));
 }
 
+/// It may end well because it was told to: a berthd that forgot that would call it done.
+TEST_F(ConductorTest, TellsAJobToEndWhenTheDiskHasThatItWasTo) {
+  look();
+  submit("train");
+  conductor_->turn();
+  conductor_->on_started(JobId(1), Attempt(1));
+  conductor_->turn();
+  record_.sync({});
+  conductor_->tell({CancelAsked{.job = JobId(1)}});
+  conductor_->turn();
+  record_.take();
+  record_.do_posted();
+  EXPECT_THAT(record_.take(), IsEmpty());
+  record_.sync({});
+  record_.do_posted();
+  EXPECT_THAT(record_.take(), ElementsAre("stop 1"));
+}
+
 TEST_F(ConductorTest, LooksSoonAfterAStartAndNotWhereNobodyIs) {
   look();
   conductor_->turn();
