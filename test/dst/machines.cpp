@@ -68,7 +68,10 @@ Expected<void> Machines::begin(const Order& order) {
     return fail(ErrorCode::Io, "berth-shim: cannot be started");
   }
   Run& run = runs_[order.key];
-  run = {.order = order, .left = plan_.scripts[order.script].work, .plans = new_life()};
+  const auto saved = saved_.find(order.key.job);
+  run = {.order = order,
+         .left = saved == saved_.end() ? plan_.scripts[order.script].work : saved->second,
+         .plans = new_life()};
   for (auto& [key, other] : runs_) {
     if (key.job != order.key.job || !other.suspended) continue;
     run.left = other.left;
@@ -120,7 +123,10 @@ void Machines::stop(Key key, live::Manner manner) {
   // One that has saved its state may end well, and is not done.
   constexpr Exit kSaved{.outcome = Outcome::Done, .code = 0};
   if (manner == live::Manner::Save && rng_.one_in(2)) {
-    return plan(*run, seconds(rng_.between(0, 10)), [this](Key saved) { finish(saved, kSaved); });
+    return plan(*run, seconds(rng_.between(0, 10)), [this](Key saved) {
+      saved_[saved.job] = left_of(*this->run(saved));
+      finish(saved, kSaved);
+    });
   }
   const bool at_once = manner == live::Manner::AtOnce;
   const Duration grace = rng_.one_in(8) && !at_once ? seconds(rng_.between(1, 10)) : soon();
@@ -134,8 +140,12 @@ void Machines::suspend(Key key) {
   report_.tell("  " + to_text(key) + " is suspended");
   run->plans = new_life();
   run->suspended = true;
-  run->left = std::max(Duration(1), run->left - (agenda_.now() - run->since));
+  run->left = left_of(*run);
   free_blocks(run->pid);
+}
+
+Duration Machines::left_of(const Run& run) const {
+  return std::max(Duration(1), run.left - (agenda_.now() - run.since));
 }
 
 void Machines::finish(Key key, Exit exit) {

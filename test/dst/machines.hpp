@@ -143,6 +143,7 @@ class Machines {
   void check_refusal(const Run& run, GpuId gpu) const;
   void finish(Key key, Exit exit);
   void end_process(Run& run);
+  Duration left_of(const Run& run) const;
   void unlock(Key key);
   void free_blocks(pid_t pid);
   void tell(Key key, News news);
@@ -162,6 +163,7 @@ class Machines {
   std::map<NodeId, Instant> lost_;
   std::set<Key> began_;
   std::set<JobId> finished_;
+  std::map<JobId, Duration> saved_;  ///< What is left of its work where it last saved its state.
   std::set<Key> overrun_;
   std::set<Key> charged_;
   std::map<GpuId, Bytes> believed_;
