@@ -8,6 +8,7 @@
 #include <array>
 #include <csignal>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -30,21 +31,37 @@ std::string lowered(std::string_view text) {
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
-bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 
 bool has(std::string_view line, std::string_view words) {
   return line.find(words) != std::string_view::npos;
 }
 
-/// A whole word, as a level of a log is.
+/// True where a word goes on beyond its end (`step`: -1, before its beginning), as in `recommender`,
+/// `fire_prevention` or `faq.py`. Requires: a letter or a digit at the word's end.
+bool goes_on(std::string_view text, std::size_t at, int step) {
+  const auto letter_at = [&](std::size_t place) {
+    return place < text.size() && (is_letter(text[place]) || is_digit(text[place]));
+  };
+  if (letter_at(at)) return true;
+  const bool joins = at < text.size() && (text[at] == '.' || text[at] == '-' || text[at] == '/');
+  return joins && letter_at(at + static_cast<std::size_t>(step));
+}
+
+/// A whole word, or several.
 bool has_word(std::string_view text, std::string_view word) {
+  const auto is_end = [](char c) { return is_letter(c) || is_digit(c); };
   for (std::size_t at = text.find(word); at != std::string_view::npos;
        at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    const bool begins = at == 0 || !is_letter(text[at - 1]);
-    if (begins && (end == text.size() || !is_letter(text[end]))) return true;
+    const bool begins = !is_end(word.front()) || at == 0 || !goes_on(text, at - 1, -1);
+    if (begins && (!is_end(word.back()) || !goes_on(text, at + word.size(), 1))) return true;
   }
   return false;
+}
+
+bool has_any_word(std::string_view text, std::span<const std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return has_word(text, word); });
 }
 
 /// The parts of `text` between asterisks.
@@ -92,19 +109,43 @@ bool is_talk(std::string_view before) {
   const std::string_view whole = trimmed(before);
   if (before.size() > kNear) before.remove_prefix(before.size() - kNear);
   return std::ranges::any_of(talk(), [&](std::string_view words) {
-    return words.front() == '^' ? whole.starts_with(words.substr(1)) : has(before, words);
+    return words.front() == '^' ? whole.starts_with(words.substr(1)) : has_word(before, words);
   });
 }
 
-/// A line of a program that goes on says less.
-Certainty by_level(Certainty certainty, std::string_view before) {
+bool is_warning(std::string_view text) {
+  return has_word(text, "warn") || has_word(text, "warning");
+}
+
+/// A line of a program that goes on says less. `before`: the words.
+Certainty by_level(Certainty certainty, std::string_view line, std::string_view before) {
   if (has_word(before, "info") || has_word(before, "debug")) return Certainty::Possible;
-  const bool warns = has_word(before, "warn") || has_word(before, "warning");
-  return warns ? std::min(certainty, Certainty::Likely) : certainty;
+  if (has_any_word(line, caught())) return Certainty::Possible;
+  return is_warning(before) ? std::min(certainty, Certainty::Likely) : certainty;
+}
+
+/// `[3] throw_api_error` of a stack trace.
+bool is_frame(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  return text.size() > 2 && text[0] == '[' && is_digit(text[1]) && has(text.substr(0, 5), "]");
+}
+
+/// `epoch 7`, or `7 it/s`.
+bool shows_progress(std::string_view line) {
+  return std::ranges::any_of(line, is_digit) && has_any_word(line, progress());
+}
+
+/// Of a program that ends itself in other languages, or is ended; often what follows from a failed
+/// allocation.
+bool is_crash(std::string_view line) {
+  return has(line, "segmentation fault") || has(line, "panicked at") ||
+         has(line, "panic: runtime error") || has(line, "bus error") ||
+         (has(line, "assertion ") && has(line, "failed"));
 }
 
 /// `KeyError: labels`, with what a log puts in front: the name of a fault, and a colon or nothing.
 bool names_fault(std::string_view line) {
+  if (is_frame(line)) return false;
   for (const std::string_view kind : {"error", "exception"}) {
     for (std::size_t at = line.find(kind); at != std::string_view::npos;
          at = line.find(kind, at + 1)) {
@@ -118,7 +159,9 @@ bool names_fault(std::string_view line) {
     }
   }
   return has(line, "command not found") || has(line, "no such file or directory") ||
-         has(line, "permission denied");
+         has(line, "permission denied") || has(line, ": error: unrecognized arguments") ||
+         has(line, ": error: argument") || has(line, ": error: the following arguments") ||
+         has(line, "exception in thread \"");
 }
 
 bool is_consequence(std::string_view line) {
@@ -126,9 +169,12 @@ bool is_consequence(std::string_view line) {
                              [&](std::string_view words) { return has(line, words); });
 }
 
+/// The next fault is of the same end: what was on the way, or of an interpreter that cleans up.
 bool is_chained(std::string_view line) {
   return has(line, "during handling of the above exception") ||
-         has(line, "direct cause of the following exception");
+         has(line, "direct cause of the following exception") ||
+         has(line, "exception ignored in") || has(line, "error in atexit") ||
+         has(line, "error in sys.excepthook");
 }
 
 /// The line around a position: where it begins, and itself.
@@ -139,21 +185,54 @@ std::pair<std::size_t, std::string_view> line_at(std::string_view text, std::siz
   return {begin, text.substr(begin, end - begin)};
 }
 
-/// By where they begin, the lines that tell of it.
-using Lines = std::map<std::size_t, Certainty>;
+/// As in `test_cuda_out_of_memory`; words that begin with `_` are the end of a name.
+bool is_part_of_name(std::string_view line, std::size_t words) {
+  return words > 0 && line[words - 1] == '_' && line[words] != '_';
+}
 
-/// Whether a fault of another kind follows the line that begins there.
-bool is_followed(std::string_view text, std::size_t begin, const Lines& lines) {
+/// By where they begin, the lines that tell of it.
+struct Told {
+  Certainty certainty = Certainty::Possible;
+  bool warns = false;  ///< Only that.
+};
+using Lines = std::map<std::size_t, Told>;
+
+/// The most certain of them after which no fault of another kind follows. O(length).
+std::optional<Certainty> judge(std::string_view text, const Lines& lines) {
+  if (lines.empty()) return std::nullopt;
+  struct Line {
+    std::size_t begin = 0;
+    std::string_view text;
+    bool has_fault = false;
+  };
+  std::vector<Line> all;
   bool chained = false;
-  for (std::size_t at = text.find('\n', begin); at < text.size(); at = text.find('\n', at)) {
-    ++at;
+  for (std::size_t at = lines.begin()->first; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    if (is_chained(line)) chained = true;
-    if (lines.contains(at) || !names_fault(line) || is_consequence(line)) continue;
-    if (!std::exchange(chained, false)) return true;
+    Line line{.begin = at, .text = text.substr(at, end - at)};
+    if (is_chained(line.text)) {
+      chained = true;
+    } else if (!lines.contains(at) && names_fault(line.text) && !is_consequence(line.text)) {
+      line.has_fault = !std::exchange(chained, false);
+    }
+    all.push_back(line);
+    at = end + 1;
   }
-  return false;
+  std::optional<Certainty> best;
+  bool has_progress = false;  // of what follows
+  bool has_crash = false;
+  for (const Line& line : std::views::reverse(all)) {
+    if (const auto told = lines.find(line.begin); told != lines.end()) {
+      const bool went_on = told->second.warns && has_progress;
+      const Certainty certainty = went_on ? Certainty::Possible : told->second.certainty;
+      best = std::max(best.value_or(certainty), certainty);
+    }
+    const bool shows = shows_progress(line.text);
+    if (line.has_fault || (shows && has_crash)) break;
+    has_progress |= shows;
+    has_crash |= is_crash(line.text);
+  }
+  return best;
 }
 
 }  // namespace
@@ -181,26 +260,22 @@ std::optional<Certainty> OomWords::found_in(std::string_view log) const {
       const auto [begin, line] = line_at(text, at);
       at = begin + line.size();  // once for each line, however often it says so
       const auto known = lines.find(begin);
-      const bool is_told = known != lines.end() && known->second >= rule.certainty;
+      const bool is_told = known != lines.end() && known->second.certainty >= rule.certainty;
       if (is_told || others.contains(begin)) continue;
       const auto first = find_parts(line, rule.parts);
       if (!first) continue;
       const std::string_view before = line.substr(0, *first);
+      if (is_part_of_name(line, *first)) continue;
       if (known == lines.end() && (is_of_other_memory(line) || is_talk(before))) {
         others.insert(begin);
         continue;
       }
-      Certainty& certainty = lines.try_emplace(begin, Certainty::Possible).first->second;
-      certainty = std::max(certainty, by_level(rule.certainty, before));
+      Told& told = lines[begin];
+      told.warns = is_warning(before);
+      told.certainty = std::max(told.certainty, by_level(rule.certainty, line, before));
     }
   }
-  std::optional<Certainty> best;
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (best && line->second <= *best) continue;
-    if (is_followed(text, line->first, lines)) break;  // and so are those before
-    best = line->second;
-  }
-  return best;
+  return judge(text, lines);
 }
 
 bool counts(Certainty words, const Witness& witness) {

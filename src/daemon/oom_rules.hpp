@@ -28,9 +28,15 @@ std::span<const OomRule> oom_rules();
 /// In a line with these, the memory is the host's, or nothing failed.
 std::span<const std::string_view> other_memory();
 
-/// What stands before the words, not far, in a line that is advice, documentation or source code;
-/// with `^` in front at the beginning of the line.
+/// What stands before the words, not far, in a line that is advice, documentation or source code:
+/// whole words; with `^` in front at the beginning of the line.
 std::span<const std::string_view> talk();
+
+/// Whole words in a line of a program that caught it and goes on.
+std::span<const std::string_view> caught();
+
+/// Whole words that stand beside a number in a line of a program that goes on.
+std::span<const std::string_view> progress();
 
 /// Parts of lines by which a program that is ending anyway names that end: no fault of their own.
 std::span<const std::string_view> consequences();

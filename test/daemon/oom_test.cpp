@@ -142,6 +142,30 @@ constexpr auto kGpuMemory = std::to_array<std::string_view>({
     "RuntimeError: alloc_req_slots runs out of memory. Please set a smaller number",
     "Prefill out of memory. Try to lower your batch size.",
     "Error: Warmup(Generation(\"Not enough memory to handle 4096 prefill tokens\"))",
+    "Error: panic: insufficient memory - required allocations: {InputWeights:700 KV:12}",
+    "ValueError: Some modules are on the CPU. Make sure you have enough GPU RAM to fit the "
+    "quantized model.",
+    "onnxruntime: Available memory of 0 is smaller than requested bytes of 25165824",
+    "[TRT] [E] 2: [virtualMemoryBuffer.cpp::resize::127] Error Code 2: OutOfMemory (no further "
+    "information)",
+    "jax: INTERNAL: Failed to create cuBLAS handle: cublas error",
+    "FATAL ERROR: CUDA error cudaMalloc(pp, n) in file src/CudaUtils.C\n on Pe 0 (n1 device 0): "
+    "out of memory",
+    // told by whatever was there to tell it
+    "Exception: CUDA out of memory. Tried to allocate 2.00 GiB",
+    "Exception in thread Thread-3:\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate",
+    "tensorflow.python.framework.errors_impl.ResourceExhaustedError: {{function_node "
+    "__wrapped__AddV2_device_/job:localhost/replica:0/task:0/device:GPU:0}} failed to allocate "
+    "memory [Op:AddV2]",
+    "W bfc_allocator.cc:497] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2GiB\n"
+    "ResourceExhaustedError: Graph execution error:\n\nfailed to allocate memory",
+    "ERROR: LoadError: Out of GPU memory trying to allocate 8.000 GiB\nStacktrace:\n"
+    " [1] throw_api_error\n   @ ~/.julia/packages/CUDA/libcuda.jl:30",
+    // beside names that are words
+    "ERROR recommender.trainer: RuntimeError: CUDA out of memory",
+    "/home/bob/recommender/train.py: CUDA out of memory",
+    "ERROR fire_prevention.train RuntimeError: CUDA out of memory",
+    "faqbot.train: RuntimeError: CUDA out of memory",
 });
 
 TEST(OomWords, AreKnownOfEachFramework) {
@@ -212,6 +236,30 @@ constexpr auto kSomethingElse = std::to_array<std::string_view>({
     "such "
     "file or directory: 'b'",
     "CUDA out of memory\nbash: line 3: evaluate: command not found",
+    "WARNING CUDA out of memory with batch=64. Reducing to batch=32 and retrying (1/3).\n"
+    "Epoch 1/3\nEpoch 3/3\nmAP is too low",
+    "WARNING CUDA out of memory; batch size 16 from now on\nepoch 1 done\nepoch 2 done\nloss "
+    "diverged",
+    "Trial 3 failed: CUDA out of memory. Pruned.\nTrial 4 finished with 0.3\nno best trial",
+    "W xla/gemm_picker.cc] RESOURCE_EXHAUSTED: Failed to allocate request for 1.2GiB on device "
+    "ordinal 0; skipping\nepoch 1\nbad accuracy",
+    "CUDA out of memory caught, batch skipped\nepoch 2\npython: loss.cc:33: Assertion `x > 0' "
+    "failed.",
+    "CUDA error: out of memory\nepoch 2 done\nSegmentation fault (core dumped)",
+    "warning: CUDA out of memory, retried\nthread 'main' panicked at src/main.rs:3:5:",
+    "CUDA out of memory\nException in thread \"main\" java.lang.NullPointerException",
+    // counted, named, shown
+    "|       CUDA OOMs: 0            |        cudaMalloc retries: 0         |",
+    "tests/test_mem.py::test_cuda_out_of_memory PASSED\ntests/test_loss.py::test_loss FAILED",
+    "FileNotFoundError: [Errno 2] No such file or directory: 'docs/cuda_out_of_memory.md'",
+    "ImportError: cannot import name 'is_cuda_out_of_memory' from 'utils'",
+    "NameError: name 'CUDA_OUT_OF_MEMORY' is not defined",
+    "AttributeError: module 'torch.cuda' has no attribute 'OutOfMemoryError'. Did you mean: "
+    "'torch.cuda.OutOfMemoryError'?",
+    "+ grep -q 'CUDA out of memory' train.log\n+ exit 1",
+    "  --auto-bs   halve the batch after a CUDA out of memory error\ntrain.py: error: unrecognized "
+    "arguments: --foo",
+    "cc1plus: out of memory allocating 65536 bytes after a total of 1048576 bytes",
 });
 
 TEST(OomWords, AreNotHeardInOtherTexts) {
@@ -238,6 +286,18 @@ constexpr auto kWithConsequences = std::to_array<std::string_view>({
     "done",
     "torch.OutOfMemoryError: CUDA out of memory.\nslept\nbye",
     "ggml: cudaMalloc failed: out of memory\nAborted (core dumped)",
+    "ggml: cudaMalloc failed: out of memory\nSegmentation fault (core dumped)",
+    "torch.OutOfMemoryError: CUDA out of memory.\nException ignored in: <function __del__>\n"
+    "Traceback (most recent call last):\nAssertionError: can only test a child process",
+    "torch.OutOfMemoryError: CUDA out of memory.\nError in atexit._run_exitfuncs:\nValueError: "
+    "closed",
+    "torch.OutOfMemoryError: CUDA out of memory.\n[rank1]: RuntimeError: NCCL communicator was "
+    "aborted on rank 1.",
+    "torch.OutOfMemoryError: CUDA out of memory.\nRuleException:\nCalledProcessError in file "
+    "Snakefile",
+    "torch.OutOfMemoryError: CUDA out of memory.\nERROR: failed to reproduce 'train'",
+    "torch.OutOfMemoryError: CUDA out of memory.\ncp: cannot stat 'out': No such file or "
+    "directory",
 });
 
 TEST(OomWords, CountBeforeWhatFollowsFromThem) {
@@ -278,7 +338,9 @@ TEST(OomWords, CostNoMoreInALogThatIsMadeForIt) {
   for (const std::string& log :
        {many("", "out of memory "), many("info: ", "out of memory "),
         many("debug ", "failed to allocate "), many("", "info out of memory\n"),
-        many("info out of memory\nraise ", "error:"), many("", "o")}) {
+        many("info out of memory\nraise ", "error:"), many("", "o"),
+        many("", "warn cuda out of memory epoch 1\n"),
+        many("cuda out of memory\n", "assertion error epoch 1\n")}) {
     EXPECT_LT(millis_of_words(log), 30 * usual) << log.substr(0, 60);
   }
 }
