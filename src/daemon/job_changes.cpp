@@ -273,7 +273,7 @@ JobChanges::Wanted JobChanges::input_for(JobVerb verb, const Job& job,
       return Input(CancelAsked{job.id});
     case JobVerb::Hold:
       if (could_start(job)) return Input(HoldAsked{job.id});
-      if (job.state == JobState::Held) return conflict(name, "is held already");
+      if (shown_state(job) == JobState::Held) return conflict(name, "is held already");
       return conflict(name, "is " + std::string(word_for(shown_state(job))) +
                                 ", only a job that waits can be held");
     case JobVerb::Suspend:

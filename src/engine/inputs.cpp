@@ -23,11 +23,13 @@ bool note_metric(Job& job, const Reported& reported) {
   return true;
 }
 
-/// True if its user wants it to run again after this end.
+/// True if its user wants it to run again after this end: by the code, whatever else it was taken
+/// for. One that may run again with more memory does that.
 bool requeues_on(const Job& job, const AttemptEnded& ended) {
   const Conditions& asked = *job.spec.conditions;
-  return ended.outcome == Outcome::Failed && asked.requeues > 0 &&
-         std::ranges::binary_search(asked.requeue_on, ended.code);
+  const bool had_all = job.retries_used >= job.spec.retries;
+  return (ended.outcome == Outcome::Failed || (ended.outcome == Outcome::Oom && had_all)) &&
+         asked.requeues > 0 && std::ranges::binary_search(asked.requeue_on, ended.code);
 }
 
 }  // namespace

@@ -27,9 +27,10 @@ bool is_among(const std::array<std::string_view, size>& list, std::string_view w
 enum class Kind : std::uint8_t {
   Telling,
   Count,   ///< A seed, port or rank, if it is a number.
+  Rank,    ///< `--rank`: of a process if it is small, else of an adapter's matrices.
   Epochs,  ///< A number of epochs, or of one, if it is a number.
   Output,  ///< Where the output goes, unless it is a number.
-  Resume,  ///< What the run goes on from, unless it is a script or a configuration.
+  Resume,  ///< What the run goes on from, unless that names more than a checkpoint of its own.
   Meeting  ///< Where the processes of one run find each other.
 };
 
@@ -61,8 +62,18 @@ bool is_rank(std::span<const std::string> parts) {
                                                        "ddp",   "mpi",     "trainer", "worker"};
   const auto is_of_process = [&](const std::string& part) { return is_among(kWhose, part); };
   return parts.back() == "localrank" || parts.back() == "noderank" ||
-         (parts.back() == "rank" &&
+         (parts.size() > 1 && parts.back() == "rank" &&
           std::ranges::all_of(parts.first(parts.size() - 1), is_of_process));
+}
+
+/// Not of its length, as `--seed_len`.
+bool is_seed(std::span<const std::string> parts) {
+  constexpr std::array<std::string_view, 6> kOf = {"everything", "value",  "num",
+                                                   "number",     "offset", "id"};
+  const auto says = [](std::string_view part) { return part == "seed" || part.ends_with("seed"); };
+  if (says(parts.back())) return true;
+  const bool is_of = parts.size() > 1 && says(*(parts.end() - 2)) && is_among(kOf, parts.back());
+  return is_of || (parts.size() > 1 && *(parts.end() - 2) == "random" && parts.back() == "state");
 }
 
 bool is_output(std::span<const std::string> parts) {
@@ -91,8 +102,8 @@ Kind kind_of(std::string_view name) {
   const bool is_epoch = ends_with("epoch") || ends_with("epochs");
   const bool is_per = parts.size() > 1 && *(parts.end() - 2) == "per";
   if (is_epoch && !is_per) return Kind::Epochs;
-  if (any([](std::string_view part) { return part == "seed" || part.ends_with("seed"); }))
-    return Kind::Count;
+  if (is_seed(parts)) return Kind::Count;
+  if (parts.size() == 1 && last == "rank") return Kind::Rank;
   if (last == "port" || last == "masterport" || is_rank(parts)) return Kind::Count;
   if (any([](std::string_view part) { return part == "resume" || part == "restore"; }))
     return Kind::Resume;
@@ -119,24 +130,6 @@ bool is_code(std::string_view word) {
   std::string ending;
   for (const char c : word.substr(dot + 1)) ending += lowered(c);
   return is_among(kEndings, ending);
-}
-
-bool is_dropped(Kind kind, std::string_view value, Telling telling) {
-  switch (kind) {
-    case Kind::Telling:
-      return false;
-    case Kind::Count:
-      return is_number(value);
-    case Kind::Epochs:
-      return telling == Telling::Memory && is_number(value);
-    case Kind::Output:
-      return !is_number(value);
-    case Kind::Resume:
-      return !is_code(value);
-    case Kind::Meeting:
-      return true;
-  }
-  return false;
 }
 
 // ---- Paths -----------------------------------------------------------------------------------
@@ -178,15 +171,68 @@ std::string without_counts(std::string_view name) {
   return text;
 }
 
+/// The number of a script or a configuration tells which it is, and that at the end what is in it,
+/// as `data/256`, unless it is a date.
 std::string path_without_counts(std::string_view path) {
+  constexpr std::size_t kDate = 8;
   std::string text;
   for (std::size_t at = 0; at <= path.size();) {
     const std::size_t slash = std::min(path.find('/', at), path.size());
-    text += without_counts(path.substr(at, slash - at));
+    const std::string_view name = path.substr(at, slash - at);
+    const bool is_size = name.size() < kDate && std::ranges::all_of(name, is_digit);
+    const bool is_kept = slash == path.size() && (is_code(name) || is_size);
+    text += is_kept ? std::string(name) : without_counts(name);
     if (slash < path.size()) text += '/';
     at = slash + 1;
   }
   return text;
+}
+
+/// `out/checkpoint-500`, `runs/17/last.ckpt`: nothing that tells one model from another.
+bool is_own_checkpoint(std::string_view path) {
+  constexpr std::array<std::string_view, 35> kPlain = {
+      "",       "auto",  "best",    "checkpoint", "checkpoints", "ckpt",    "ckpts",
+      "epoch",  "exp",   "final",   "iter",       "last",        "latest",  "log",
+      "logs",   "model", "models",  "none",       "out",         "output",  "outputs",
+      "result", "run",   "results", "runs",       "save",        "saved",   "state",
+      "step",   "steps", "tmp",     "true",       "version",     "weights", "yes"};
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    std::string_view name = path.substr(at, slash - at);
+    if (slash == path.size()) name = name.substr(0, std::min(name.find('.'), name.size()));
+    std::string word;
+    for (const char c : without_counts(name)) {
+      if (is_letter(c)) word += lowered(c);
+      const bool is_plain = is_letter(c) || std::string_view("#-_=.").contains(c);
+      if (!is_plain) return false;
+      if (is_letter(c)) continue;
+      if (!is_among(kPlain, word)) return false;
+      word.clear();
+    }
+    if (!is_among(kPlain, word)) return false;
+    at = slash + 1;
+  }
+  return true;
+}
+
+bool is_dropped(Kind kind, std::string_view value, Telling telling) {
+  switch (kind) {
+    case Kind::Telling:
+      return false;
+    case Kind::Count:
+      return is_number(value);
+    case Kind::Epochs:
+      return telling == Telling::Memory && is_number(value);
+    case Kind::Output:
+      return !is_number(value);
+    case Kind::Rank:
+      return value.size() == 1 && value[0] >= '0' && value[0] <= '3';
+    case Kind::Resume:
+      return !is_code(value) && is_own_checkpoint(value);
+    case Kind::Meeting:
+      return true;
+  }
+  return false;
 }
 
 /// `tcp://host:29501` and `10.0.0.1:29501` without the port; nothing if there is none.

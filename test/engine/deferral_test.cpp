@@ -248,6 +248,24 @@ TEST_F(Deferral, AJobRunsAgainAfterTheCodesItNames) {
   EXPECT_EQ(rig_.state(next), JobState::Queued);
 }
 
+/// Its log may hold the words of a failure that it caught.
+TEST_F(Deferral, AJobRunsAgainAfterItsCodesWhateverItsWordsAre) {
+  JobSpec spec = shared(1, 1_GiB);
+  spec.conditions = Conditions{.requeue_on = {75}, .requeues = 2};
+  spec.retries = 1;
+  const JobId id = rig_.run(spec, {0});
+  rig_.exited(id, Outcome::Oom, 75);
+  rig_.released(id);
+  EXPECT_EQ(rig_.job(id).spec.request.gpu.vram, 1_GiB + Bytes((1_GiB).raw() / 2))
+      << "with more memory, as long as it may";
+  rig_.start(id, {0});
+  rig_.tell({Started{id, rig_.attempt(id)}});
+  rig_.exited(id, Outcome::Oom, 75);
+  rig_.released(id);
+  EXPECT_EQ(rig_.state(id), JobState::Queued);
+  EXPECT_EQ(rig_.job(id).spec.conditions->requeues, 1);
+}
+
 TEST_F(Deferral, AnUpdateIsOfWhatWaitsOnly) {
   const JobId queued = rig_.submit(shared(1, 1_GiB));
   const JobId running = run();

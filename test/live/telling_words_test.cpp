@@ -103,6 +103,15 @@ TEST(TellingWords, WordsAndNumbersMakeAnotherProgram) {
            {"--seed_everything", ""},
            {"--n_output 10", "--n_output 10000"},
            {"--resume configs/small.yaml", "--resume configs/big.yaml"},
+           {"--resume ckpt/llama-7b.pt", "--resume ckpt/llama-70b.pt"},
+           {"--restore_from gpt2-small", "--restore_from gpt2-xl"},
+           {"resume=unet64", "resume=unet512"},
+           {"--rank 8", "--rank 256"},
+           {"--seed_len 512", "--seed_len 8192"},
+           {"--cfg job1.yaml", "--cfg job2.yaml"},
+           {"--config conf/trial-1.yaml", "--config conf/trial-2.yaml"},
+           {"--data data/256", "--data data/512"},
+           {"data/imagenet/64", "data/imagenet/512"},
            {"--checkpoint llama-7b/epoch_3.pt", "--checkpoint llama-70b/epoch_3.pt"},
            {"--fp16", "--bf16"},
            {"--checkpointing", ""},
@@ -124,6 +133,8 @@ TEST(TellingWords, WhatIsRunCounts) {
   expect_other(command("", "python3 -m pkg.train"), command("", "python3 -m pkg.tune"), "-m");
   expect_other(command("", "python3 -c f(7)"), command("", "python3 -c f(70)"), "-c");
   expect_other(command("", "/data/ada/a/run.sh"), command("", "/data/ada/b/run.sh"), "script");
+  expect_other(command("", "./job1.sh"), command("", "./job2.sh"), "the first of two scripts");
+  expect_other(command("", "bash job1.sh"), command("", "bash job2.sh"), "and by a shell");
   expect_same(plain, command("", "/opt/conda/bin/python3 ./train.py"), "installed elsewhere");
   expect_same(plain, command("", "python3 ../project/train.py"), "the same file");
   expect_same(command("", "python3 /data/ada/runs/17/train.py"),
