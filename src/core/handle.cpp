@@ -125,6 +125,13 @@ Expected<std::vector<Handle>> parse_handles(std::string_view text) {
     auto one = parse_one(part);
     if (!one) return std::unexpected(one.error());
     if (!*one) return name_of(text);
+    const auto* const before =
+        handles.empty() ? nullptr : std::get_if<TasksOfArray>(&handles.back().what);
+    if (before != nullptr && std::holds_alternative<NumberedJobs>((*one)->what)) {
+      const std::string array = std::to_string(before->array.value());
+      return wrong(text, "may mean job " + std::string(part) + " or a task of array " + array +
+                             "; write " + array + "_[1,3] for tasks, and numbers of jobs first");
+    }
     handles.push_back(std::move(**one));
   }
   return handles;

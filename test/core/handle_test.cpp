@@ -56,6 +56,11 @@ TEST(Handles, NameTheValueAndTheLimitWhereNoJobCanBe) {
                                  "99999999999999999999_1"}) {
     EXPECT_THAT(error_of(text), HasSubstr("is not a job number, which is from 1 to " + most));
   }
+  EXPECT_EQ(
+      error_of("643_1,3"),
+      "643_1,3: may mean job 3 or a task of array 643; write 643_[1,3] for tasks, and numbers "
+      "of jobs first");
+  EXPECT_TRUE(parse_handles("3,643_1,643_3"));
   EXPECT_EQ(error_of("10-5"), "10-5: the first number of a range is larger than the last");
   EXPECT_EQ(error_of("7_9-5"), "7_9-5: the first task of a range is larger than the last");
   EXPECT_EQ(error_of("7_[1,9-5]"), "7_[1,9-5]: the first task of a range is larger than the last");

@@ -189,7 +189,7 @@ class Meaning {
 };
 
 std::vector<std::string> all_handles(std::size_t most) {
-  std::vector<std::string> all = {"a", "s", "s*", "*", "s[2]", "b", "?", "1,3", "2,1_2,1"};
+  std::vector<std::string> all = {"a", "s", "s*", "*", "s[2]", "b", "?", "1,3", "2,1,1_2"};
   for (std::size_t n = 1; n <= most + 1; ++n) {
     const std::string number = std::to_string(n);
     all.push_back(number);
