@@ -97,7 +97,9 @@ std::string brief_text(const Explanation& found, const JobView& job, const Clust
     case Why::Order:
       return "waits its turn: jobs ahead go first";
     case Why::Patience:
-      return gate_text(found, view);
+      // What keeps it off the GPU now may be over long before that.
+      return gate_text(found, view) +
+             (found.behind.empty() ? "" : "; must not delay " + jobs_text(found.behind, view));
     case Why::Locality:
       return "waits for GPUs closer together";
     case Why::Reservation:

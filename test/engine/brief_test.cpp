@@ -131,6 +131,20 @@ TEST_F(Brief, SaysThatAJobHasJustBegunThere) {
   EXPECT_EQ(of(3), "a job began on GPU 0 less than a minute ago");
 }
 
+/// That may keep it long after the GPU has settled.
+TEST_F(Brief, SaysWhomItMustNotDelayBesideTheRuleOfAGpu) {
+  step({job(1, 1, 4_GiB), job(2, 1, 4_GiB)});
+  const ClusterView view = engine_->view();
+  Explanation found;
+  found.why = Why::Patience;
+  found.gate = {.what = GateWord::What::Settling, .gpu = GpuId(0)};
+  EXPECT_EQ(brief_text(found, view.job(JobId(2)), view, {}),
+            "a job began on GPU 0 less than a minute ago");
+  found.behind = {JobId(1)};
+  EXPECT_EQ(brief_text(found, view.job(JobId(2)), view, {}),
+            "a job began on GPU 0 less than a minute ago; must not delay job 1");
+}
+
 TEST_F(Brief, SaysWhoGoesFirst) {
   use("fifo");
   step({job(1, 1, 20_GiB), job(2, 2, 20_GiB), job(3, 1, 4_GiB)});
