@@ -511,10 +511,7 @@ void Daemon::open_conductor() {
     if (!has_idle_process(job) || keeper_.note_of(job.id).starts_with(live::kBecause)) return;
     const Bytes bytes = executor_->suspender().bytes_of(job.id);
     const std::string memory = "its " + to_text(bytes) + " are in host memory";
-    const bool was_asked = job.state == JobState::Held;  // by whom is not known any more
-    keeper_.note(job.id, was_asked ? std::string(live::kBecause) +
-                                         "that was asked for before berthd began; " + memory
-                                   : memory);
+    keeper_.note(job.id, memory);
   });
   reports_->come_back();
 }

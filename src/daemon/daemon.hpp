@@ -115,6 +115,7 @@ class Daemon {
   const live::Keeper& keeper() const { return keeper_; }
   /// Keeper's note().
   void note(JobId job, std::string text) { keeper_.note(job, std::move(text)); }
+  void note_for_good(JobId job, std::string text) { keeper_.note_for_good(job, std::move(text)); }
   const Machine& machine() const { return machine_; }
   const Options& options() const { return options_; }
   CpuMilli default_cpu() const { return default_cpu_; }  // from any thread

@@ -258,7 +258,7 @@ void JobChanges::note_who(const Run& run, const Job& job) {
   if (!keeps && verb != JobVerb::Release && verb != JobVerb::Resume) return;
   const uid_t by = run.asked.exchange->request().peer.user;
   if (keeps && by != job.spec.user.value()) {
-    daemon_.note(job.id, std::string(live::kBecause) + user_text(by) + " asked for that");
+    daemon_.note_for_good(job.id, std::string(live::kBecause) + user_text(by) + " asked for that");
   } else if (daemon_.keeper().note_of(job.id).starts_with(live::kBecause)) {
     daemon_.note(job.id, "");
   }

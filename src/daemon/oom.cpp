@@ -191,14 +191,14 @@ bool is_part_of_name(std::string_view line, std::size_t words) {
 }
 
 /// By where they begin, the lines that tell of it.
-struct Told {
+struct OomLine {
   Certainty certainty = Certainty::Possible;
   bool warns = false;  ///< Only that.
 };
-using Lines = std::map<std::size_t, Told>;
+using Lines = std::map<std::size_t, OomLine>;
 
 /// The most certain of them after which no fault of another kind follows. O(length).
-std::optional<Certainty> judge(std::string_view text, const Lines& lines) {
+std::optional<Certainty> most_certain(std::string_view text, const Lines& lines) {
   if (lines.empty()) return std::nullopt;
   struct Line {
     std::size_t begin = 0;
@@ -270,12 +270,12 @@ std::optional<Certainty> OomWords::found_in(std::string_view log) const {
         others.insert(begin);
         continue;
       }
-      Told& told = lines[begin];
+      OomLine& told = lines[begin];
       told.warns = is_warning(before);
       told.certainty = std::max(told.certainty, by_level(rule.certainty, line, before));
     }
   }
-  return judge(text, lines);
+  return most_certain(text, lines);
 }
 
 bool counts(Certainty words, const Witness& witness) {

@@ -357,6 +357,13 @@ Expected<std::vector<std::pair<JobId, std::int64_t>>> Store::arriving() const {
   });
 }
 
+Expected<std::vector<std::pair<JobId, std::string>>> Store::job_notes() const {
+  Query query(state_->db, "SELECT job, text FROM notes ORDER BY job");
+  return all(query, [](Query& row) {
+    return std::pair(JobId(static_cast<std::uint64_t>(row.integer(0))), std::string(row.text(1)));
+  });
+}
+
 Expected<Bytes> Store::blob_size(BlobId id) const {
   Query query(state_->db, "SELECT length(bytes) FROM blobs WHERE id = ?", column(id));
   const auto found = first(query, [](Query& row) { return Bytes(row.integer(0)); });

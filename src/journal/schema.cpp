@@ -169,10 +169,20 @@ constexpr char kVersion16[] = R"(
   PRAGMA user_version = 16;
 )";
 
+// Who keeps a job from running.
+constexpr char kVersion17[] = R"(
+  CREATE TABLE notes (
+    job INTEGER PRIMARY KEY,
+    text TEXT NOT NULL
+  ) STRICT;
+  PRAGMA user_version = 17;
+)";
+
 /// The n-th makes version n + 1 of version n. Released ones never change.
-constexpr std::array kSteps = {
-    kVersion1, kVersion2,  kVersion3,  kVersion4,  kVersion5,  kVersion6,  kVersion7,  kVersion8,
-    kVersion9, kVersion10, kVersion11, kVersion12, kVersion13, kVersion14, kVersion15, kVersion16};
+constexpr std::array kSteps = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
+                               kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
+                               kVersion11, kVersion12, kVersion13, kVersion14, kVersion15,
+                               kVersion16, kVersion17};
 static_assert(kSteps.size() == kSchema);
 
 /// Of the n-th step: with the sums' formulas in the place of their names.

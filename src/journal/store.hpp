@@ -29,7 +29,7 @@ namespace berth::journal {
 
 /// The schema this build writes. An older file is upgraded when it is opened, in one transaction;
 /// a newer one is refused.
-inline constexpr int kSchema = 16;
+inline constexpr int kSchema = 17;
 
 /// How a snapshot relates to the entry before it.
 enum class Continuity : std::uint8_t {
@@ -228,6 +228,9 @@ class Store {
   Expected<void> add_arriving(JobId first, std::int64_t tasks);
   Expected<void> drop_arriving(JobId first);
 
+  /// What is to be known of a job that has not ended; "" drops it.
+  Expected<void> set_note(JobId job, std::string_view text);
+
   /// The id of these bytes. Equal bytes that were stored lately, among the last thousand others,
   /// have one id (compared in full, a hash only finds them).
   Expected<BlobId> add_blob(std::string_view bytes);
@@ -274,6 +277,7 @@ class Store {
 
   /// Arrays of which not all jobs were added, and how many they have.
   Expected<std::vector<std::pair<JobId, std::int64_t>>> arriving() const;
+  Expected<std::vector<std::pair<JobId, std::string>>> job_notes() const;  ///< Of set_note().
   Expected<Bytes> blob_size(BlobId id) const;   ///< Likewise; it is not read.
   Expected<std::string> blob(BlobId id) const;  ///< NotFound for an unknown id.
   Expected<std::optional<JobRow>> job(JobId id) const;

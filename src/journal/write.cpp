@@ -182,6 +182,14 @@ Expected<void> Store::drop_arriving(JobId first) {
   return only_errors(state_->write("DELETE FROM arriving WHERE first = ?", column(first)));
 }
 
+Expected<void> Store::set_note(JobId job, std::string_view text) {
+  if (text.empty()) {
+    return only_errors(state_->write("DELETE FROM notes WHERE job = ?", column(job)));
+  }
+  return only_errors(
+      state_->write("INSERT OR REPLACE INTO notes (job, text) VALUES (?, ?)", column(job), text));
+}
+
 std::optional<BlobId> Store::find_blob(std::string_view bytes) const {
   State& state = *state_;
   const auto known = state.recent.find(Checksum().add(bytes).value());

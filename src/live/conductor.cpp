@@ -186,7 +186,11 @@ void Conductor::on_suspended(JobId job, Attempt attempt, const std::string& note
   if (current(job, attempt) == nullptr) return;
   const std::string before = keeper_.note_of(job);
   const bool goes_on = before.starts_with(kBecause) && !note.starts_with(kBecause);
-  if (!note.empty()) keeper_.note(job, goes_on ? before + "; " + note : note);
+  if (goes_on || note.starts_with(kBecause)) {
+    keeper_.note_for_good(job, goes_on ? before + (note.empty() ? "" : "; " + note) : note);
+  } else if (!note.empty()) {
+    keeper_.note(job, note);
+  }
   leave(job, attempt);
 }
 

@@ -187,6 +187,7 @@ Expected<Keeper> Keeper::open(Host& host, const Opening& opening, const Cluster&
                        opening, cluster, rules);
   if (!keeper) return keeper;
   keeper->last_known_ = *known;
+  if (auto read = keeper->read_notes(); !read) return std::unexpected(read.error());
   keeper->note_impossible();
   return keeper;
 }
@@ -806,6 +807,37 @@ std::vector<Estimated> Keeper::take_late_estimates() {
                         [&](JobId job) { return view.company().of(job); });
 }
 
+void Keeper::note(JobId job, std::string text) {
+  notes_[job] = std::move(text);
+  if (kept_notes_.erase(job) > 0) changed_notes_.insert(job);
+}
+
+void Keeper::note_for_good(JobId job, std::string text) {
+  notes_[job] = std::move(text);
+  kept_notes_.insert(job);
+  changed_notes_.insert(job);
+}
+
+Expected<void> Keeper::write_notes() {
+  for (const JobId job : changed_notes_) {
+    const std::string text = kept_notes_.contains(job) ? note_of(job) : "";
+    if (auto done = store_.set_note(job, text); !done) return done;
+  }
+  return {};
+}
+
+/// Of a former daemon.
+Expected<void> Keeper::read_notes() {
+  auto notes = store_.job_notes();
+  if (!notes) return std::unexpected(notes.error());
+  for (auto& [job, text] : *notes) {
+    const bool is_known = engine_.view().find(job) != nullptr;
+    if (is_known) notes_.try_emplace(job, std::move(text)), kept_notes_.insert(job);
+    if (!is_known) changed_notes_.insert(job);
+  }
+  return {};
+}
+
 /// What follows from the batch is added to its inputs.
 Expected<void> Keeper::write_inputs(Instant now, Batch& batch, Stepped& stepped) {
   if (auto done = write_input_rows(now, batch.inputs); !done) return done;
@@ -816,6 +848,7 @@ Expected<void> Keeper::write_inputs(Instant now, Batch& batch, Stepped& stepped)
   for (const JobId job : batch.left) {
     if (auto done = let_go(job, batch.inputs); !done) return done;
   }
+  if (auto done = write_notes(); !done) return done;
   const std::string bytes = encode_inputs(batch.inputs);
   if (auto done = store_.add_inputs(entry_ + 1, now, bytes); !done) return done;
   since_snapshot_ += bytes.size();
@@ -845,6 +878,7 @@ Expected<Stepped> Keeper::step(Instant now, Batch& batch) {
     return std::unexpected(written.error());
   }
   deferred_.reset();
+  changed_notes_.clear();
   for (const Input& input : batch.inputs) {
     if (const auto* const released = std::get_if<Released>(&input)) left_.erase(released->job);
   }
@@ -920,6 +954,7 @@ std::vector<JobId> Keeper::take_ended_early() {
 Expected<void> Keeper::write_row(const Finished& finished, Instant) {
   if (ended_early_) ended_early_->push_back(finished.job);
   const auto note = notes_.extract(finished.job);
+  if (kept_notes_.erase(finished.job) > 0) changed_notes_.insert(finished.job);
   peaks_.erase(finished.job);
   const bool is_of_the_end = !note.empty() && !note.mapped().starts_with(kBecause);
   const std::string why =

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -229,7 +230,9 @@ class Keeper {
   Expected<void> tidy(const std::function<Expected<void>(journal::Store&)>& work);
 
   /// The place and outcome of a job's latest attempt, stored with the job when it is finished.
-  void note(JobId job, std::string text) { notes_[job] = std::move(text); }
+  void note(JobId job, std::string text);
+  /// Likewise, and the next daemon knows it too, until there is another note.
+  void note_for_good(JobId job, std::string text);
   /// The most GPU memory that its latest attempt held, stored with the attempt's end.
   void set_peak(JobId job, Bytes bytes) { peaks_[job] = bytes; }
   /// What is known of an attempt once its berth is given back; written with that.
@@ -282,6 +285,8 @@ class Keeper {
   void note_impossible();
   Expected<void> add_snapshot(journal::Continuity continuity);
   Expected<void> write_inputs(Instant now, Batch& batch, Stepped& stepped);
+  Expected<void> write_notes();
+  Expected<void> read_notes();
   Expected<void> add_jobs(Instant now, const Submission& submission, std::vector<Input>& inputs);
   Expected<Command> command_of(const Submission& submission);
   Expected<void> note_arrival(const Submission& submission, JobId first, std::size_t end);
@@ -341,6 +346,8 @@ class Keeper {
   std::size_t retry_at_ = 0;  ///< Of `since_snapshot_`, after a snapshot that failed.
   bool may_drop_ = true;      ///< What snapshots made needless; at first what a crash left.
   std::map<JobId, std::string> notes_;
+  std::set<JobId> kept_notes_;     ///< Of them, those of note_for_good().
+  std::set<JobId> changed_notes_;  ///< Whose row is not as it should be.
   std::uint64_t ended_ = 0;
   std::uint64_t learned_ = 0;     ///< Ends from which jobs that wait have learned.
   std::map<JobId, Bytes> peaks_;  ///< Of attempts whose end is not written yet.

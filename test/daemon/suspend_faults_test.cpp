@@ -140,9 +140,7 @@ TEST(Suspend, OutlastsBerthd) {
     EXPECT_EQ(rig.stop(), 0);
     rig.start();
     EXPECT_THAT(rig.wait_for(id, "suspended")["reason"].get<std::string>(),
-                HasSubstr("suspended, because that was asked for before berthd began; its 20.2 GiB "
-                          "are in host memory"))
-        << "by whom is not known any more";
+                HasSubstr("suspended by its owner, its 20.2 GiB are in host memory"));
   }
   rig.resume(id);
   rig.expect_complete(id);

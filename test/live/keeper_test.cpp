@@ -171,6 +171,29 @@ TEST_F(KeeperTest, WhyAJobWasHeldIsNotHowItEnded) {
 }
 
 /// A program may notice that its GPU is gone before berth does.
+TEST_F(KeeperTest, WhoHoldsAJobIsKnownToTheNextDaemonUntilThereIsAnotherNote) {
+  std::optional<Keeper> keeper = open();
+  const JobId held = submit(*keeper, 1, job(1, "a"));
+  const JobId freed = submit(*keeper, 1, job(1, "b"));
+  const JobId ended = submit(*keeper, 1, job(1, "c"));
+  for (const JobId id : {held, freed, ended}) keeper->note_for_good(id, "because ada asked");
+  keeper->note(JobId(99), "because of nothing that is kept");
+  step(*keeper, 2, of({HoldAsked{held}}));
+  keeper->note(freed, "");
+  step(*keeper, 3, of({CancelAsked{ended}}));
+  step(*keeper, 4, of({HoldAsked{held}}));
+  for (int times = 0; times < 2; ++times) {
+    keeper.reset();
+    keeper = open();
+    EXPECT_EQ(keeper->note_of(held), "because ada asked");
+    EXPECT_EQ(keeper->note_of(freed), "");
+    EXPECT_EQ(keeper->note_of(ended), "");
+    const auto rows = keeper->store().job_notes();
+    ASSERT_TRUE(rows);
+    EXPECT_EQ(rows->size(), 1U);
+  }
+}
+
 TEST_F(KeeperTest, TheEndOfAnAttemptSaysWhatWasFoundOutAfterIt) {
   Keeper keeper = open();
   Submission submission = job();
