@@ -200,8 +200,7 @@ void add_ls(CLI::App& app, Action& chosen) {
   add_common(*verb, arguments->common);
   verb->add_option("JOB", arguments->jobs,
                    "Only these, ended or not: numbers, ranges, names; 643 lists the tasks of "
-                   "array 643.")
-      ->allow_extra_args(false);
+                   "array 643.");
   verb->add_flag("-a,--all", arguments->all, "List ended jobs too.");
   verb->add_option("-u,--user", arguments->users, "Only jobs of this user, by name or number.");
   verb->add_flag("--mine,--me", arguments->mine, "Only your own jobs.");

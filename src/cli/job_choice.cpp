@@ -55,8 +55,7 @@ class Rows {
 void add_job_choice(CLI::App& verb, JobChoice& choice) {
   verb.add_option("JOB", choice.typed,
                   "Job numbers, ranges such as 5-10, or names: train-*. 643 is the whole of array "
-                  "643, 643_5 and 643_5-9 are tasks of it.")
-      ->allow_extra_args(false);  // `[1-3]` is no list of arguments
+                  "643, 643_5 and 643_5-9 are tasks of it.");
   verb.add_option("-u,--user", choice.users,
                   "Jobs of this user, by name or number; without JOB all that have not ended.")
       ->type_size(1)

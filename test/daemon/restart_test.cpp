@@ -267,8 +267,9 @@ TEST(Restart, AGpuThatIsGoneIsAFailedOne) {
   EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"].size(), 3U);
   EXPECT_EQ(rig.job(wide)["state"], "queued");
   EXPECT_EQ(rig.stop(), 0);
-  rig.start({"--emulate", "3x24GiB"});  // it is back, and whole
-  EXPECT_EQ(rig.request("GET", "/v1/gpus").body["gpus"][2]["healthy"], true);
+  rig.start({"--emulate", "3x24GiB"});  // it is back, and a look finds it whole
+  eventually("it is healthy",
+             [&] { return rig.request("GET", "/v1/gpus").body["gpus"][2]["healthy"] == true; });
   EXPECT_EQ(rig.wait_end(wide)["state"], "done");
   EXPECT_EQ(rig.stop(), 0);
   rig.start({"--emulate", "2x24GiB"});  // nothing needs it

@@ -129,6 +129,7 @@ void downgrade_journal(const std::string& path) {
   ASSERT_TRUE(db) << db.error().message;
   ASSERT_TRUE(journal::add_row_sums(*db));
   const auto done = db->run(R"(
+    DROP TABLE notes;
     DROP TABLE arriving;
     DROP TABLE energies;
     DROP TABLE peaks;
