@@ -163,7 +163,7 @@ constexpr auto kGpuMemory = std::to_array<std::string_view>({
     " [1] throw_api_error\n   @ ~/.julia/packages/CUDA/libcuda.jl:30",
     // beside names that are words
     "ERROR recommender.trainer: RuntimeError: CUDA out of memory",
-    "/home/bob/recommender/train.py: CUDA out of memory",
+    "/data/bob/recommender/train.py: CUDA out of memory",
     "ERROR fire_prevention.train RuntimeError: CUDA out of memory",
     "faqbot.train: RuntimeError: CUDA out of memory",
 });
