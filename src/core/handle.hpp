@@ -3,7 +3,7 @@
 //   643            job 643; if that is an array, all of it
 //   643_5          a task of array 643; 643_5-9 and 643_[1,3-5] some of them, 643_* all
 //   7-12           the jobs and arrays with these numbers
-//   7,9-12,643_5   several of these, jobs before tasks: 643_5,9 is refused, as it may mean 643_[5,9]
+//   7,9-12,643_5   several of these, jobs before tasks: 643_5,9 may mean 643_[5,9], and is refused
 //   train-*        a name: `*` stands for any characters, `?` for one
 //
 // This is the grammar; which jobs a handle stands for is said by daemon/selection.hpp. Pure.

@@ -38,8 +38,8 @@ bool has(std::string_view line, std::string_view words) {
   return line.find(words) != std::string_view::npos;
 }
 
-/// True where a word goes on beyond its end (`step`: -1, before its beginning), as in `recommender`,
-/// `fire_prevention` or `faq.py`. Requires: a letter or a digit at the word's end.
+/// True where a word goes on beyond its end (`step`: -1, before its beginning), as in
+/// `recommender`, `fire_prevention` or `faq.py`. Requires: a letter or a digit at the word's end.
 bool goes_on(std::string_view text, std::size_t at, int step) {
   const auto letter_at = [&](std::size_t place) {
     return place < text.size() && (is_letter(text[place]) || is_digit(text[place]));

@@ -243,8 +243,8 @@ std::optional<Rig::Turns> Rig::turns() const {
 }
 
 /// A busy machine does not count, a slow build and a machine that is so many times slower (which
-/// BERTH_SLOWNESS says) do. A hypervisor takes a thread's time without telling: one turn may have had
-/// twice as long.
+/// BERTH_SLOWNESS says) do. A hypervisor takes a thread's time without telling: one turn may have
+/// had twice as long.
 void Rig::watch_turns() const {
   if (!is_up() || !options_.watches_turns) return;
   const auto seen = turns();
